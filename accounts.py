@@ -1,0 +1,200 @@
+"""What an owner may do to an account, by whatever door: password, one-time links, sessions, time zone, API keys.
+
+The rules (what a good password is, how many keys there may be) stand here once for the REST API, the pages and the
+command line. Must not know requests or commands; raises `Refused` with a sentence.
+"""
+
+import hashlib
+import re
+import secrets
+import threading
+from typing import Any
+
+import peewee
+from werkzeug.security import check_password_hash, generate_password_hash
+
+import quiet
+from database import transaction
+from errors import Refused
+from fields import checked_name
+from history import Notification
+from models import Account, ApiKey, NotificationDay, OneTimeLink, Session, new_id
+
+PLANS = ("starter", "pro", "scale")
+PASSWORD_METHOD = "scrypt:131072:8:1"  # noqa: S105 - N = 2^17: 128 MB and about 0.3 s a try
+PASSWORD_CHARACTERS = range(12, 1025)
+NOBODYS_PASSWORD = f"{PASSWORD_METHOD}$pocketbell$" + "0" * 128
+LINK_LIFE_MS = 24 * 3_600_000
+SESSION_LIFE_MS = 90 * 86_400_000
+RECOUNTED_MS = 29 * 86_400_000  # every plan keeps the rows of these days whole
+MAX_LIVE_KEYS = 1_000
+KEY_PREFIX = "sk_test_"
+EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f\ud800-\udfff]+@[^@\s\x00-\x1f\x7f\ud800-\udfff]+")
+
+_one_hash_at_a_time = threading.Lock()  # each takes 128 MB
+
+
+def digest(secret: str) -> bytes:
+    """The only form in which a key, link or session is kept: secrets of full entropy need no slow hash."""
+    return hashlib.sha256(secret.encode()).digest()
+
+
+# --- accounts and passwords ---------------------------------------------------------------------------------
+
+
+def create_account(email: str, plan: str, time_zone: str, now: int) -> Account:
+    """A new account without a password; call inside `transaction()`."""
+    address = checked_email(email)
+    try:
+        return Account.add(address, plan, quiet.checked_zone(time_zone), now)
+    except peewee.IntegrityError:
+        raise Refused(400, f"There is an account {address} already.") from None
+
+
+def find_account(email: str) -> Account:
+    """The account with that address; `Refused` (404) when there is none."""
+    account = Account.find(email.strip().lower())
+    if account is None:
+        raise Refused(404, "There is no account with that e-mail address.")
+    return account
+
+
+def checked_email(email: str) -> str:
+    """The address trimmed and in lower case."""
+    address = email.strip().lower()
+    if not EMAIL.fullmatch(address) or len(address) > 254:
+        raise Refused(400, "The e-mail address must look like name@example.org.")
+    return address
+
+
+def password_hash(password: str) -> str:
+    """The hash that is stored; `Refused` (400) for a password that is too short. Takes about 0.3 s."""
+    if len(password) not in PASSWORD_CHARACTERS:
+        raise Refused(400, "The password must have 12 characters or more (at most 1,024).")
+    with _one_hash_at_a_time:
+        return generate_password_hash(password, PASSWORD_METHOD)
+
+
+def set_password(account: Account, hashed: str) -> None:
+    """Put the hash in place; whoever was signed in no longer is. Call inside `transaction()`."""
+    Account.update(password_hash=hashed).where(Account.seq == account.seq).execute()
+    Session.delete().where(Session.account == account.seq).execute()
+
+
+def with_password(email: str, password: str) -> Account | None:
+    """The account, if address and password belong together. An unknown address takes as long as a wrong password."""
+    account = Account.find(email.strip().lower())
+    expected = (account and account.password_hash) or NOBODYS_PASSWORD
+    with _one_hash_at_a_time:
+        matches = check_password_hash(expected, password)
+    return account if matches else None
+
+
+def set_plan(account: Account, plan: str) -> None:
+    """Call inside `transaction()`."""
+    Account.update(plan=plan).where(Account.seq == account.seq).execute()
+
+
+def set_time_zone(account: Account, time_zone: str, now: int) -> None:
+    """Change the zone and count the days of the history again by its calendar; call inside `transaction()`."""
+    zone = quiet.checked_zone(time_zone)
+    Account.update(time_zone=zone).where(Account.seq == account.seq).execute()
+    since = quiet.day_start(now - RECOUNTED_MS, zone)
+    counts = quiet.count_by_day(Notification.count_by_quarter_hour(account.seq, since), zone)
+    NotificationDay.replace_since(account.seq, quiet.local_day(since, zone), counts)
+
+
+# --- one-time links -----------------------------------------------------------------------------------------
+
+
+def make_link(account: Account | None, now: int) -> str:
+    """The path of a page that sets the account's password, or makes the first account. Good once, for 24 hours."""
+    token = secrets.token_urlsafe(32)
+    with transaction():
+        OneTimeLink.put(digest(token), account.seq if account else None, now + LINK_LIFE_MS)
+    return f"/app/setup/{token}"
+
+
+def make_setup_link(now: int, wanted: bool = True) -> str | None:
+    """Void the set-up link of an earlier start; while there is no account, and if `wanted`, the path of a new one."""
+    with transaction():
+        OneTimeLink.delete().where(OneTimeLink.account.is_null()).execute()
+    return make_link(None, now) if wanted and not any_account() else None
+
+
+def any_account() -> bool:
+    """Whether the service has an owner."""
+    return Account.exists()
+
+
+def find_link(token: str, now: int) -> OneTimeLink:
+    """The link; `Refused` (404) when it is unknown, used, too old or void."""
+    link = OneTimeLink.find(digest(token), now)
+    if link is None or (link.account is None and Account.exists()):
+        raise Refused(404, "This link is not valid any more: it was used, is older than 24 hours, or is void.")
+    return link
+
+
+def use_link(token: str, form: dict[str, str], now: int) -> Account:
+    """Make the owner's account, or set the password, as the link allows; the link is spent."""
+    find_link(token, now)
+    hashed = password_hash(form["password"])  # slow, so before the transaction
+    with transaction():
+        link = find_link(token, now)
+        account = link.account or create_account(form["email"], "starter", form["time_zone"], now)
+        set_password(account, hashed)
+        link.delete_instance()
+    return account
+
+
+# --- sessions -----------------------------------------------------------------------------------------------
+
+
+def start_session(account: Account, now: int) -> str:
+    """The token of a new session of 90 days."""
+    token = secrets.token_urlsafe(32)
+    with transaction():
+        Session.delete().where(Session.expires_at <= now).execute()
+        Session.create(
+            token_hash=digest(token), account=account.seq, created_at=now, expires_at=now + SESSION_LIFE_MS
+        )
+    return token
+
+
+def session_account(token: str, now: int) -> Account | None:
+    """Who is signed in with that token."""
+    return Session.find_account(digest(token), now)
+
+
+def end_session(token: str) -> None:
+    """Sign out."""
+    with transaction():
+        Session.delete().where(Session.token_hash == digest(token)).execute()
+
+
+# --- API keys (SPEC 4.5–4.7, 5) -----------------------------------------------------------------------------
+
+
+def create_key(account_seq: int, name: str, now: int) -> tuple[ApiKey, str]:
+    """A new key and its full text, which is kept nowhere."""
+    name = checked_name(name)
+    full_key = KEY_PREFIX + secrets.token_hex(24)
+    values: dict[str, Any] = {
+        "id": new_id(now),
+        "account": account_seq,
+        "name": name,
+        "preview": full_key[:16],
+        "key_hash": digest(full_key),
+        "created_at": now,
+    }
+    with transaction():
+        if ApiKey.count_live(account_seq) >= MAX_LIVE_KEYS:
+            raise Refused(400, f"There are {MAX_LIVE_KEYS} live API keys already: revoke one first.")
+        return ApiKey.create(**values), full_key
+
+
+def revoke_key(account_seq: int, key_id: str, now: int) -> None:
+    """Revoke for good; `Refused` (404) when the account has no such key."""
+    with transaction():
+        if not ApiKey.revoke(account_seq, key_id, now):
+            raise Refused(404)

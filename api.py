@@ -1,0 +1,221 @@
+"""The REST handlers (SPEC 4.1–4.7) and devices (CONTRACT 3): the only place where wire names in camelCase exist.
+
+Each takes what its fields say, calls one function below, and answers with plain data. Must not know SQL or push.
+"""
+
+import re
+from typing import Any
+
+from flask import current_app, g, request
+from itsdangerous import BadData, URLSafeSerializer
+
+import accounts
+import clock
+import delivery
+import devices
+import quiet
+from body import read_object
+from database import answers
+from errors import Refused
+from fields import checked_length, required_text
+from history import AFTER_ALL, Notification, NotificationRow
+from jobs import worker
+from models import Alert, ApiKey, Device
+from quotas import DAY_MS, LIST_DEFAULT, LIST_MAXIMUM, PLANS
+
+TITLE_PREFIX = "MCP - "
+MAX_TITLE_CHARACTERS = 1_000
+MAX_BODY_CHARACTERS = 10_000
+MAX_SEARCH_CHARACTERS = 200
+IDEMPOTENCY_KEY = re.compile(r"[!-~]{1,255}")
+WHOLE_NUMBER = re.compile(r"[0-9]+")
+
+Payload = dict[str, Any]
+
+
+# --- notifications ------------------------------------------------------------------------------------------
+
+
+def send_notification() -> tuple[Payload, int, dict[str, str]]:
+    """POST /api/v1/notifications/send (SPEC 4.1)."""
+    payload = read_object()
+    title = checked_length(required_text(payload, "title"), "title", MAX_TITLE_CHARACTERS)
+    body = checked_length(required_text(payload, "body"), "body", MAX_BODY_CHARACTERS)
+    sent = delivery.send(g.caller, TITLE_PREFIX + title, body, _idempotency_key())
+    headers = {"Idempotent-Replayed": "true"} if sent.replayed else {}
+    return {"ok": True, "notification": _notification(sent.notification)}, 200, headers
+
+
+def list_notifications() -> Payload:
+    """GET /api/v1/notifications (SPEC 4.2)."""
+    limit, before, search = _limit(), _before(), request.args.get("search", "")
+    if len(search) > MAX_SEARCH_CHARACTERS:
+        raise Refused(400, f"search is longer than {MAX_SEARCH_CHARACTERS} characters.")
+    account_seq = g.caller.account_seq
+    since = clock.now_ms() - PLANS[g.caller.plan].history_days * DAY_MS
+    if search:
+        rows, last, is_done = Notification.search(account_seq, before, since, limit, search)
+    else:
+        rows, last, is_done = Notification.page(account_seq, before, since, limit)
+    next_cursor = _cursors().dumps([account_seq, 0 if is_done else last])
+    return {
+        "ok": True,
+        "notifications": [_notification(row) for row in rows],
+        "pagination": {"nextCursor": next_cursor, "isDone": is_done},
+    }
+
+
+def get_stats() -> Payload:
+    """GET /api/v1/stats (SPEC 4.4)."""
+    caller = g.caller
+    stats = Notification.stats(caller.account_seq, quiet.local_day(clock.now_ms(), caller.time_zone))
+    return {
+        "ok": True,
+        "stats": {
+            "plan": caller.plan,
+            "totalNotificationsAllTime": stats.all_time,
+            "notificationsThisMonth": stats.month,
+            "notificationsThisDay": stats.day,
+            "alertsCount": stats.alerts,
+            "historyLimitDays": PLANS[caller.plan].history_days,
+        },
+    }
+
+
+def list_alerts() -> Payload:
+    """GET /api/v1/alerts (SPEC 4.3)."""
+    return {"ok": True, "alerts": [_alert(alert) for alert in Alert.of_account(g.caller.account_seq)]}
+
+
+# --- keys ---------------------------------------------------------------------------------------------------
+
+
+def generate_key() -> tuple[Payload, int]:
+    """POST /api/v1/api-keys/generate (SPEC 4.5)."""
+    name = required_text(read_object(), "name")
+    key, full_key = accounts.create_key(g.caller.account_seq, name, clock.now_ms())
+    return {"ok": True, "apiKey": {**_key(key), "fullKey": full_key}}, 201
+
+
+def list_keys() -> Payload:
+    """GET /api/v1/api-keys (SPEC 4.6)."""
+    return {"ok": True, "apiKeys": [_listed_key(key) for key in ApiKey.of_account(g.caller.account_seq)]}
+
+
+def revoke_key(key_id: str) -> Payload:
+    """DELETE /api/v1/api-keys/{keyId} (SPEC 4.7)."""
+    accounts.revoke_key(g.caller.account_seq, key_id, clock.now_ms())
+    return {"ok": True}
+
+
+# --- devices ------------------------------------------------------------------------------------------------
+
+
+def add_device() -> tuple[Payload, int]:
+    """POST /api/v1/devices (CONTRACT 3)."""
+    caller = g.caller
+    device = devices.add_device(caller.account_seq, read_object(), clock.now_ms(), key_seq=caller.key_seq)
+    return {"ok": True, "device": _device(device)}, 201
+
+
+def list_devices() -> Payload:
+    """GET /api/v1/devices (CONTRACT 3)."""
+    return {"ok": True, "devices": [_device(device) for device in Device.of_account(g.caller.account_seq)]}
+
+
+def remove_device(device_id: str) -> Payload:
+    """DELETE /api/v1/devices/{id} (CONTRACT 3)."""
+    devices.remove_device(g.caller.account_seq, device_id, clock.now_ms(), key_seq=g.caller.key_seq)
+    return {"ok": True}
+
+
+# --- health -------------------------------------------------------------------------------------------------
+
+
+def healthz() -> tuple[Payload, int]:
+    """GET /healthz: whether the database answers and the background worker is alive (CONTRACT 3)."""
+    healthy = answers() and worker.is_alive()
+    return ({"status": "ok"}, 200) if healthy else ({"status": "unavailable"}, 503)
+
+
+# --- reading requests ---------------------------------------------------------------------------------------
+
+
+def _idempotency_key() -> str | None:
+    key = request.headers.get("Idempotency-Key")
+    if key is not None and not IDEMPOTENCY_KEY.fullmatch(key):
+        raise Refused(400, "Idempotency-Key must be 1 to 255 visible ASCII characters.")
+    return key
+
+
+def _limit() -> int:
+    value = request.args.get("limit", "") or str(LIST_DEFAULT)
+    if not WHOLE_NUMBER.fullmatch(value) or not value.strip("0"):
+        raise Refused(400, "limit must be a whole number of at least 1.")
+    return LIST_MAXIMUM if len(value.lstrip("0")) > 3 else min(int(value), LIST_MAXIMUM)
+
+
+def _before() -> int:
+    """The seq before which the page begins, out of a cursor that was issued to this account."""
+    cursor = request.args.get("cursor", "")
+    if not cursor:
+        return AFTER_ALL
+    serializer = _cursors()
+    try:
+        value = serializer.loads(cursor)
+    except BadData:
+        value = None
+    # base64 has spare bits: only the very text that was issued counts
+    if value is None or value[0] != g.caller.account_seq or serializer.dumps(value) != cursor:
+        raise Refused(400, "cursor is not one that this service gave to this account.")
+    return int(value[1])
+
+
+def _cursors() -> URLSafeSerializer:
+    return URLSafeSerializer(current_app.secret_key or "", salt="cursor")
+
+
+# --- wire shapes --------------------------------------------------------------------------------------------
+
+
+def _notification(row: NotificationRow) -> Payload:
+    return {
+        "id": row.id,
+        "title": row.title,
+        "body": row.body,
+        "status": row.status,
+        "createdAt": row.created_at,
+    }
+
+
+def _alert(alert: Alert) -> Payload:
+    return {
+        "id": alert.id,
+        "name": alert.name,
+        "icon": alert.icon,
+        "color": alert.color,
+        "isActive": bool(alert.is_active),
+        "notificationCount": alert.notification_count,
+        "lastTriggeredAt": alert.last_triggered_at,
+        "createdAt": alert.created_at,
+    }
+
+
+def _key(key: ApiKey) -> Payload:
+    return {"id": key.id, "name": key.name, "keyPreview": key.preview, "createdAt": key.created_at}
+
+
+def _listed_key(key: ApiKey) -> Payload:
+    used = {} if key.last_used_at is None else {"lastUsedAt": key.last_used_at}
+    return {**_key(key), **used, "revokedAt": key.revoked_at}
+
+
+def _device(device: Device) -> Payload:
+    return {
+        "id": device.id,
+        "kind": device.kind,
+        "name": device.name,
+        "createdAt": device.created_at,
+        "lastDeliveredAt": device.last_delivered_at,
+        "lastError": device.last_error,
+    }

@@ -1,0 +1,196 @@
+"""`create_app()` and `app`, the WSGI application: settings, every route with its guard and quota, error rendering.
+
+The whole HTTP surface is the table ROUTES. Must not know queries or providers.
+"""
+
+import json
+import logging
+import os
+import secrets
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from flask import Flask, Response, g, request
+from flask.json.provider import DefaultJSONProvider
+from werkzeug.exceptions import HTTPException
+
+import api
+import auth
+import cli
+import config
+import dashboard
+import database
+import delivery
+import models
+import push
+import quotas
+from errors import CODES, Refused, log_fault, rest_body
+
+log = logging.getLogger("pocketbell")
+
+Guard = Callable[[], Any] | None
+
+
+class Route(NamedTuple):
+    """One method at one address: who may call it, and against which quota it counts."""
+
+    method: str
+    rule: str
+    handler: Callable[..., Any]
+    guard: Guard = None
+    quota: Callable[[], None] | None = None
+
+    def admit(self) -> Any:
+        """Run guard and quota, in the order of CONTRACT 3; an answer of the guard's takes the handler's place."""
+        answer = self.guard() if self.guard else None
+        if self.quota:
+            self.quota()
+        return answer
+
+
+def rest(method: str, rule: str, handler: Callable[..., Any]) -> Route:
+    """A REST route: every one takes an API key and counts."""
+    return Route(method, f"/api/v1{rule}", handler, auth.api_key, quotas.rest)
+
+
+ROUTES = (
+    rest("POST", "/notifications/send", api.send_notification),
+    rest("GET", "/notifications", api.list_notifications),
+    rest("GET", "/alerts", api.list_alerts),
+    rest("GET", "/stats", api.get_stats),
+    rest("POST", "/api-keys/generate", api.generate_key),
+    rest("GET", "/api-keys", api.list_keys),
+    rest("DELETE", "/api-keys/<key_id>", api.revoke_key),
+    rest("POST", "/devices", api.add_device),
+    rest("GET", "/devices", api.list_devices),
+    rest("DELETE", "/devices/<device_id>", api.remove_device),
+    Route("GET", "/healthz", api.healthz),
+    Route("GET", "/", dashboard.home),
+    Route("GET", "/app/", dashboard.home),
+    Route("GET", "/app/sw.js", dashboard.service_worker),
+    Route("GET", "/app/setup/<token>", dashboard.show_setup, auth.visitor),
+    Route("POST", "/app/setup/<token>", dashboard.finish_setup, auth.visitor),
+    Route("GET", "/app/login", dashboard.show_sign_in, auth.visitor),
+    Route("POST", "/app/login", dashboard.sign_in, auth.visitor),
+    Route("POST", "/app/logout", dashboard.sign_out, auth.signed_in),
+    Route("GET", "/app/keys", dashboard.show_keys, auth.signed_in),
+    Route("POST", "/app/keys", dashboard.create_key, auth.signed_in),
+    Route("POST", "/app/keys/<key_id>/revoke", dashboard.revoke_key, auth.signed_in),
+    Route("GET", "/app/devices", dashboard.show_devices, auth.signed_in),
+    Route("POST", "/app/devices", dashboard.add_device, auth.signed_in),
+    Route("POST", "/app/devices/<device_id>/remove", dashboard.remove_device, auth.signed_in),
+)
+
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
+        " manifest-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+class CompactJson(DefaultJSONProvider):
+    """Answers as they are built: no sorting, no escapes, no spaces."""
+
+    encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+    def dumps(self, obj: Any, **kwargs: Any) -> str:
+        """One encoder for every answer."""
+        return self.encode(obj)
+
+
+def create_app(settings: config.Settings | None = None) -> Flask:
+    """The application on the database that `settings` (the environment's, by default) name."""
+    os.umask(0o077)
+    settings = settings or config.load()
+    app = Flask(__name__, static_url_path="/app/static")
+    app.config.update(
+        SETTINGS=settings,
+        SECRET_KEY=settings.secret_key or _kept_secret(settings),
+        MAX_CONTENT_LENGTH=settings.max_body_bytes,
+        SESSION_COOKIE_SAMESITE="Lax",
+        PERMANENT_SESSION_LIFETIME=90 * 86_400,
+        SEND_FILE_MAX_AGE_DEFAULT=3600,
+    )
+    app.json = CompactJson(app)
+    app.jinja_env.filters["moment"] = dashboard.moment
+    app.session_interface = auth.PageSessions()
+    app.url_map.merge_slashes = False
+    database.open_database(settings.database)
+    models.ApiKey.forget_used()
+    push.configure(settings, delivery.vapid_key)
+    delivery.configure(settings.threads)
+    quotas.configure(app)
+    _add_routes(app)
+    cli.add_commands(app)
+    return app
+
+
+def _kept_secret(settings: config.Settings) -> str:
+    """The key that signs sessions and cursors, made at the first start."""
+    path = settings.data_dir / "secret_key"
+    try:
+        settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not path.exists():
+            unfinished = path.with_name(f".secret_key.{secrets.token_hex(4)}")
+            unfinished.write_text(secrets.token_hex(32))
+            unfinished.rename(path)
+        return path.read_text()
+    except OSError as error:
+        raise config.SettingError(f"DATA_DIR is {settings.data_dir}: {path} {error.strerror}.") from None
+
+
+def _add_routes(app: Flask) -> None:
+    routes = {f"{route.method} {route.rule}": route for route in ROUTES}
+    for endpoint, route in routes.items():
+        methods = [route.method]
+        app.add_url_rule(route.rule, endpoint, route.handler, methods=methods, provide_automatic_options=False)
+
+    def guard() -> Any:
+        rule = request.url_rule
+        request.environ["pocketbell.route"] = rule.rule if rule else "-"  # for the access log: no code, no key
+        route = routes.get(rule.endpoint) if rule else None
+        if route:
+            return route.admit()
+        if request.path.startswith("/api/v1/"):
+            auth.api_key()  # what no REST route takes is guarded and counted like the rest
+            quotas.rest()
+        return None
+
+    app.before_request(guard)
+    app.after_request(_add_headers)
+    app.register_error_handler(Exception, _render_error)
+
+
+def _add_headers(response: Response) -> Response:
+    for name, value in HEADERS.items():
+        response.headers.setdefault(name, value)
+    window = g.get("window")
+    if window:
+        response.headers["X-RateLimit-Limit"] = str(window.limit)
+        response.headers["X-RateLimit-Remaining"] = str(window.remaining)
+        response.headers["X-RateLimit-Reset"] = str(window.reset_s)
+    return response
+
+
+def _render_error(error: Exception) -> tuple[Any, int, dict[str, str]]:
+    """Every refusal and fault, in the shape of the surface that was called (SPEC 7)."""
+    headers = dict[str, str]()
+    if isinstance(error, HTTPException):
+        headers = {name: value for name, value in error.get_headers() if name == "Allow"}
+        refused = Refused(error.code if error.code and error.code in CODES else 400)
+    elif isinstance(error, Refused):
+        refused = error
+    else:
+        log_fault(log, f"{request.method} {request.environ.get('pocketbell.route', '-')} failed", error)
+        refused = Refused(500)
+    page = request.path.startswith("/app/") and not request.is_json
+    answer = dashboard.error_page(refused) if page else rest_body(refused)
+    return answer, refused.status, {**headers, **refused.headers}
+
+
+app = create_app()

@@ -1,0 +1,82 @@
+"""The guards, named by credential (SPEC 5): each finds who is asking, or raises `Refused`. Must not know handlers."""
+
+import re
+import secrets
+from urllib.parse import urlsplit
+
+from flask import Flask, Request, g, redirect, request, session
+from flask.sessions import SecureCookieSession, SecureCookieSessionInterface
+from werkzeug.wrappers import Response
+
+import accounts
+import clock
+from errors import Refused
+from models import Account, ApiKey
+
+BEARER = re.compile(r"bearer +(sk_test_[0-9a-f]{48})", re.IGNORECASE | re.ASCII)
+
+
+def api_key() -> None:
+    """`Authorization: Bearer <API_KEY>` makes `g.caller`. Looked up each time, so that revoking works at once."""
+    match = BEARER.fullmatch(request.headers.get("Authorization", ""))
+    caller = ApiKey.find_caller(accounts.digest(match[1])) if match else None
+    if caller is None:
+        raise Refused(401)
+    ApiKey.mark_used(caller.key_seq, clock.now_ms())
+    g.caller = caller
+
+
+def visitor() -> None:
+    """Anybody with a browser; a form must have come from a page of ours."""
+    if "csrf" not in session:
+        session["csrf"] = secrets.token_urlsafe(16)
+    if request.method == "POST":
+        _check_form_origin()
+
+
+def signed_in() -> Response | None:
+    """A signed-in owner; the account is `g.account`. Others are sent to the sign-in page."""
+    account = accounts.session_account(session.get("token", ""), clock.now_ms())
+    if account is None:
+        return redirect("/app/login", 303)
+    visitor()
+    g.account = account
+    return None
+
+
+def begin_session(account: Account) -> None:
+    """Sign the browser in, with nothing left of what its cookie held before."""
+    session.clear()
+    session.permanent = True
+    session["token"] = accounts.start_session(account, clock.now_ms())
+    session["csrf"] = secrets.token_urlsafe(16)
+
+
+def end_session() -> None:
+    """Sign the browser out."""
+    accounts.end_session(session.get("token", ""))
+    session.clear()
+
+
+def _check_form_origin() -> None:
+    sent = request.headers.get("X-CSRF-Token") or request.form.get("csrf", "")
+    origin = request.headers.get("Origin")
+    from_elsewhere = origin is not None and urlsplit(origin).netloc != request.host
+    if from_elsewhere or not secrets.compare_digest(sent.encode(), session["csrf"].encode()):
+        raise Refused(400, "This form is too old or came from another site: open the page again.")
+
+
+class PageSessions(SecureCookieSessionInterface):
+    """Flask's signed cookie, for the pages alone; bound to the host and to https where the page came that way."""
+
+    def open_session(self, app: Flask, request: Request) -> SecureCookieSession | None:
+        """The session of a page; none for every other address."""
+        return super().open_session(app, request) if request.path.startswith("/app/") else None
+
+    def get_cookie_name(self, app: Flask) -> str:
+        """`__Host-` cookies can be set by this very host and over https alone."""
+        return "__Host-pocketbell" if self.get_cookie_secure(app) else "pocketbell"
+
+    def get_cookie_secure(self, app: Flask) -> bool:
+        """Over https the cookie never travels otherwise."""
+        return request.is_secure

@@ -1,0 +1,209 @@
+"""The command line: parse, call, print (CONTRACT 1, Command line). Must not know requests or SQL.
+
+Every command may run while the service does. Errors go to stderr as one line, with exit status 1.
+"""
+
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+import peewee
+from flask import Flask, current_app
+from flask.cli import AppGroup
+
+import accounts
+import clock
+import devices
+from database import copy_database, transaction
+from errors import Refused
+from models import Account, ApiKey, Device
+
+
+class Group(AppGroup):
+    """Commands whose refusals end in one line."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; what it refuses becomes click's one-line error."""
+        try:
+            return super().invoke(ctx)
+        except Refused as refused:
+            raise click.ClickException(refused.message) from None
+        except (peewee.PeeweeException, OSError) as error:
+            raise click.ClickException(str(error)) from None
+
+
+account = Group("account", help="The owners of this service.")
+key = Group("key", help="API keys.")
+device = Group("device", help="Devices that notifications are pushed to.")
+with_plan = click.option("--plan", type=click.Choice(accounts.PLANS), help="The plan: its limits and history.")
+with_password = click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
+
+
+def add_commands(app: Flask) -> None:
+    """Make the commands known to `flask`."""
+    for group in (account, key, device):
+        app.cli.add_command(group)
+    app.cli.add_command(backup)
+
+
+# --- account ------------------------------------------------------------------------------------------------
+
+
+@account.command("create")
+@click.argument("email")
+@with_plan
+@with_password
+def create_account(email: str, plan: str | None, password_stdin: bool) -> None:
+    """Make an account; without a password, print a one-time link that sets one."""
+    hashed = _new_password_hash(password_stdin)
+    with transaction():
+        created = accounts.create_account(email, plan or "starter", "UTC", clock.now_ms())
+        if hashed:
+            accounts.set_password(created, hashed)
+    if hashed:
+        click.echo(f"Made the account {_line(created.email)} with the plan {created.plan}.")
+    else:
+        click.echo(current_app.config["SETTINGS"].public_url + accounts.make_link(created, clock.now_ms()))
+
+
+@account.command("list")
+def list_accounts() -> None:
+    """Print a line for each account: address, plan, time zone, when it was made."""
+    for one in Account.all():
+        click.echo(_line(one.email, one.plan, one.time_zone, _time(one.created_at)))
+
+
+@account.command("set")
+@click.argument("email")
+@with_plan
+@click.option("--timezone", metavar="ZONE", help="An IANA name, such as Europe/Berlin.")
+@with_password
+def set_account(email: str, plan: str | None, timezone: str | None, password_stdin: bool) -> None:
+    """Change an account's plan, time zone or password."""
+    changed = accounts.find_account(email)
+    hashed = accounts.password_hash(_piped_password()) if password_stdin else None
+    with transaction():
+        if plan:
+            accounts.set_plan(changed, plan)
+        if timezone:
+            accounts.set_time_zone(changed, timezone, clock.now_ms())
+        if hashed:
+            accounts.set_password(changed, hashed)
+    now = accounts.find_account(email)
+    click.echo(f"{_line(now.email)}: plan {now.plan}, time zone {now.time_zone}.")
+
+
+def _new_password_hash(password_stdin: bool) -> str | None:
+    if password_stdin:
+        return accounts.password_hash(_piped_password())
+    if sys.stdin.isatty():
+        return accounts.password_hash(click.prompt("Password", hide_input=True, confirmation_prompt=True))
+    return None
+
+
+def _piped_password() -> str:
+    try:
+        return sys.stdin.buffer.read(8192).decode().removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError:
+        raise Refused(400, "The password on standard input is not UTF-8.") from None
+
+
+# --- key ----------------------------------------------------------------------------------------------------
+
+
+@key.command("create")
+@click.argument("email")
+@click.argument("name")
+def create_key(email: str, name: str) -> None:
+    """Make an API key and print it: the only time it is shown."""
+    _, full_key = accounts.create_key(accounts.find_account(email).seq, name, clock.now_ms())
+    click.echo(full_key)
+
+
+@key.command("list")
+@click.argument("email")
+def list_keys(email: str) -> None:
+    """Print a line for each key: id, preview, name, created, last used, revoked."""
+    for one in ApiKey.of_account(accounts.find_account(email).seq):
+        times = (_time(one.created_at), _time(one.last_used_at), _time(one.revoked_at))
+        click.echo(_line(one.id, one.preview, one.name, *times))
+
+
+@key.command("revoke")
+@click.argument("email")
+@click.argument("key_id")
+def revoke_key(email: str, key_id: str) -> None:
+    """Revoke a key for good."""
+    accounts.revoke_key(accounts.find_account(email).seq, key_id, clock.now_ms())
+    click.echo(f"The key {_line(key_id)} is revoked.")
+
+
+# --- device -------------------------------------------------------------------------------------------------
+
+
+@device.command("add")
+@click.argument("email")
+@click.argument("kind", type=click.Choice(("apns", "fcm", "webpush")))
+@click.argument("token", metavar="TOKEN|SUBSCRIPTION_JSON")
+@click.option("--name", help="How it is called on the Devices page.")
+def add_device(email: str, kind: str, token: str, name: str | None) -> None:
+    """Add a device and print its id."""
+    address = {"subscription": _subscription(token)} if kind == "webpush" else {"token": token}
+    owner = accounts.find_account(email)
+    added = devices.add_device(owner.seq, {"kind": kind, "name": name, **address}, clock.now_ms())
+    click.echo(added.id)
+
+
+@device.command("list")
+@click.argument("email")
+def list_devices(email: str) -> None:
+    """Print a line for each device: id, kind, name, created, last delivered, last error."""
+    for one in Device.of_account(accounts.find_account(email).seq):
+        times = (_time(one.created_at), _time(one.last_delivered_at))
+        click.echo(_line(one.id, one.kind, one.name, *times, one.last_error or "-"))
+
+
+@device.command("remove")
+@click.argument("email")
+@click.argument("device_id")
+def remove_device(email: str, device_id: str) -> None:
+    """Remove a device."""
+    devices.remove_device(accounts.find_account(email).seq, device_id, clock.now_ms())
+    click.echo(f"The device {_line(device_id)} is removed.")
+
+
+def _subscription(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise Refused(400, "The subscription is not JSON: give what PushSubscription.toJSON() gives.") from None
+
+
+# --- backup -------------------------------------------------------------------------------------------------
+
+
+@click.command("backup")
+@click.argument("file", type=click.Path(path_type=Path))
+def backup(file: Path) -> None:
+    """Write a consistent copy of the live database to FILE, which must not exist."""
+    try:
+        copy_database(file)
+    except (peewee.PeeweeException, OSError) as error:
+        raise click.ClickException(f"No backup was made: {error}.") from None
+    click.echo(f"Wrote {file} ({file.stat().st_size} bytes).")
+
+
+# --- printing -----------------------------------------------------------------------------------------------
+
+
+def _time(at: int | None) -> str:
+    """Milliseconds as ISO 8601 in UTC, or a dash."""
+    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if at is not None else "-"
+
+
+def _line(*columns: str) -> str:
+    """Columns parted by tabs; control characters of a name cannot break the line."""
+    return "\t".join("".join(c if c.isprintable() else " " for c in column) for column in columns)

@@ -1,0 +1,192 @@
+"""Every environment variable once: name, default, what it takes (CONTRACT 1, Settings).
+
+`load` reads them all or stops with one line that names the variable, what it held and what it takes.
+The only module that reads the environment; it knows nothing else of the project.
+"""
+
+import ipaddress
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+DEFAULT_WEBPUSH_HOSTS = "fcm.googleapis.com,*.push.apple.com,*.push.services.mozilla.com,*.notify.windows.com"
+HOST_NAME = re.compile(r"(\*\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
+HTTP_ORIGIN = re.compile(r"https?://[^/?#@\s]+")
+
+
+class SettingError(SystemExit):
+    """A setting that cannot be understood. Uncaught, it ends the process with its one line and status 1."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the environment asked for, checked."""
+
+    host: str
+    port: int
+    data_dir: Path
+    database: Path
+    threads: int
+    secret_key: str | None
+    base_url: str | None
+    trusted_proxies: tuple[Network, ...]
+    webpush_hosts: tuple[str, ...]
+    ca_file: str | None
+    max_body_bytes: int
+    log_level: str
+    print_setup_link: bool
+
+    @property
+    def public_url(self) -> str:
+        """`BASE_URL`, or else the address the service listens on, as a link for people."""
+        if self.base_url:
+            return self.base_url
+        host = "localhost" if self.host in ("0.0.0.0", "::") else self.host  # noqa: S104
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+
+
+def _text(value: str) -> str:
+    return value
+
+
+def _flag(value: str) -> bool:
+    return {"0": False, "1": True}[value]
+
+
+def _between(low: int, high: int) -> Callable[[str], int]:
+    def parse(value: str) -> int:
+        if not re.fullmatch(r"[0-9]{1,12}", value) or not low <= int(value) <= high:
+            raise ValueError
+        return int(value)
+
+    return parse
+
+
+def _host(value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9.:-]+", value):
+        raise ValueError
+    return value
+
+
+def _base_url(value: str) -> str:
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
+        raise ValueError
+    if parts.path not in ("", "/") or parts.query or parts.fragment:
+        raise ValueError
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _database(value: str) -> Path:
+    if not value.startswith("sqlite:///") or len(value) == len("sqlite:///"):
+        raise ValueError
+    return Path(value.removeprefix("sqlite:///"))
+
+
+def _proxies(value: str) -> tuple[Network, ...]:
+    if value.strip() == "*":
+        return (ipaddress.ip_network("0.0.0.0/0"), ipaddress.ip_network("::/0"))
+    return tuple(ipaddress.ip_network(part.strip()) for part in value.split(",") if part.strip())
+
+
+def _webpush_hosts(value: str) -> tuple[str, ...]:
+    entries = tuple(part.strip().lower().rstrip("/") for part in value.split(",") if part.strip())
+    for entry in entries:
+        if not (HTTP_ORIGIN if "://" in entry else HOST_NAME).fullmatch(entry):
+            raise ValueError
+    return entries
+
+
+def _existing_file(value: str) -> str:
+    if not Path(value).is_file():
+        raise ValueError
+    return value
+
+
+def _log_level(value: str) -> str:
+    if value.lower() not in ("debug", "info", "warning", "error", "critical"):
+        raise ValueError
+    return value.lower()
+
+
+def _one(value: str) -> int:
+    if value != "1":
+        raise ValueError
+    return 1
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One environment variable. `takes` ends the sentence "<NAME> is …: it takes …"."""
+
+    name: str
+    default: str | None
+    parse: Callable[[str], Any]
+    takes: str
+    secret: bool = False
+
+
+VARIABLES = (
+    Variable("HOST", "127.0.0.1", _host, "an address or host name to listen on"),
+    Variable("PORT", "8000", _between(1, 65535), "a port, a whole number from 1 to 65535"),
+    Variable("DATA_DIR", "data", Path, "a directory"),
+    Variable("DATABASE_URL", None, _database, "sqlite:///relative/file or sqlite:////absolute/file", secret=True),
+    Variable("WEB_CONCURRENCY", "1", _one, "only 1, since the quotas are counted in one process (use THREADS)"),
+    Variable("THREADS", "32", _between(1, 1024), "a whole number from 1 to 1024"),
+    Variable("SECRET_KEY", None, _text, "any text", secret=True),
+    Variable("BASE_URL", None, _base_url, "the public address, such as https://bell.example.org, without a path"),
+    Variable("FORWARDED_ALLOW_IPS", "127.0.0.1", _proxies, "addresses or networks of proxies, comma-separated, or *"),
+    Variable(
+        "WEBPUSH_HOSTS",
+        DEFAULT_WEBPUSH_HOSTS,
+        _webpush_hosts,
+        "comma-separated host names, *. allowed in front, or whole origins",
+    ),
+    Variable("SSL_CERT_FILE", None, _existing_file, "the path of a file with CA certificates"),
+    Variable("MAX_BODY_BYTES", "1048576", _between(1024, 2**30), "a whole number from 1024 to 1073741824"),
+    Variable("LOG_LEVEL", "info", _log_level, "debug, info, warning, error or critical"),
+    Variable("PRINT_SETUP_LINK", "0", _flag, "0 or 1"),
+)
+
+
+def load(environ: Mapping[str, str] = os.environ) -> Settings:
+    """Read and check every variable; raise `SettingError` for the first that cannot be understood."""
+    values = {variable.name: _read(variable, environ) for variable in VARIABLES}
+    data_dir: Path = values["DATA_DIR"]
+    return Settings(
+        host=values["HOST"],
+        port=values["PORT"],
+        data_dir=data_dir,
+        database=values["DATABASE_URL"] or data_dir / "pocketbell.db",
+        threads=values["THREADS"],
+        secret_key=values["SECRET_KEY"],
+        base_url=values["BASE_URL"],
+        trusted_proxies=values["FORWARDED_ALLOW_IPS"],
+        webpush_hosts=values["WEBPUSH_HOSTS"],
+        ca_file=values["SSL_CERT_FILE"],
+        max_body_bytes=values["MAX_BODY_BYTES"],
+        log_level=values["LOG_LEVEL"],
+        print_setup_link=values["PRINT_SETUP_LINK"],
+    )
+
+
+def _read(variable: Variable, environ: Mapping[str, str]) -> Any:
+    value = environ.get(variable.name) or variable.default  # set but empty counts as not set
+    if value is None:
+        return None
+    try:
+        return variable.parse(value)
+    except (ValueError, KeyError):
+        held = "not understood" if variable.secret else f'"{value}"'
+        raise SettingError(f"{variable.name} is {held}: it takes {variable.takes}.") from None
+
+
+if __name__ == "__main__":
+    load()
+    print("The settings are fine.")

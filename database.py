@@ -1,0 +1,132 @@
+"""The database file: opening, migrating, copying it, and the one way to write to it.
+
+`transaction()` is IMMEDIATE and queues this process's threads on a lock: SQLite's own busy handler sleeps and is
+unfair (docs/decisions.md). One connection a thread, kept. Must not know the tables, a setting or the clock.
+"""
+
+import os
+import secrets
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import cast
+
+import peewee
+
+SCHEMA_VERSION = 1
+HERE = Path(__file__).parent
+BUSY_TIMEOUT_MS = 2_000
+LOCK_TIMEOUT_S = 2.0
+
+database = peewee.SqliteDatabase(None)
+_write_lock = threading.RLock()
+
+
+class DatabaseRefused(SystemExit):
+    """The file cannot be used as it is. Uncaught, it ends the process with its one line and status 1."""
+
+
+def run(statement: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
+    """Run one statement on this thread's connection."""
+    return cast(sqlite3.Cursor, database.execute_sql(statement, values))
+
+
+def open_database(path: Path, migrations: Path = HERE / "migrations", newest: int = SCHEMA_VERSION) -> None:
+    """Make, or upgrade after copying it beside itself, the file at `path`; all threads use it from now on."""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise DatabaseRefused(f"The directory {path.parent} cannot be made: {error.strerror}.") from None
+    if not database.is_closed():
+        database.close()
+    database.init(
+        str(path),
+        pragmas=(
+            ("busy_timeout", BUSY_TIMEOUT_MS),
+            ("synchronous", "FULL"),
+            ("foreign_keys", "ON"),
+            ("cache_size", -2000),
+            ("temp_store", "MEMORY"),
+            ("journal_size_limit", 16_000_000),
+        ),
+    )
+    try:
+        run("PRAGMA journal_mode = WAL")
+        _upgrade(path, migrations, newest)
+    except peewee.PeeweeException as error:
+        raise DatabaseRefused(f"The database {path} cannot be used: {error}.") from None
+
+
+def _upgrade(path: Path, migrations: Path, newest: int) -> None:
+    version = _version()
+    if version > newest:
+        raise DatabaseRefused(
+            f"The database {path} has schema {version}, made by a newer Pocketbell; this one knows up to {newest}."
+        )
+    if version == 0:
+        _run_step(HERE / "schema.sql", 0, newest)
+    elif version < newest:
+        copy_database(path.with_name(f"{path.name}.schema-{version}"), replace=True)
+    for step in range(max(version, 1) + 1, newest + 1):
+        _run_step(next(migrations.glob(f"{step:04}_*.sql")), step - 1, step)
+
+
+def _version() -> int:
+    return int(run("PRAGMA user_version").fetchone()[0])
+
+
+def _run_step(script: Path, before: int, after: int) -> None:
+    """Run one script in one transaction with the new version; nothing, if another process was faster."""
+    with transaction():
+        if _version() != before:
+            return
+        for statement in _statements(script.read_text()):
+            run(statement)
+        run(f"PRAGMA user_version = {after}")
+
+
+def _statements(script: str) -> Iterator[str]:
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+def copy_database(target: Path, replace: bool = False) -> None:
+    """Write a consistent copy of the live database to `target`, mode 0600; raise `FileExistsError` if it is there."""
+    if target.exists() and not replace:
+        raise FileExistsError(f"{target} exists already")
+    unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    try:
+        run("VACUUM INTO ?", (str(unfinished),))
+        with unfinished.open("rb") as copy:
+            unfinished.chmod(0o600)
+            os.fsync(copy.fileno())
+        unfinished.replace(target)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+@contextmanager
+def transaction() -> Iterator[None]:
+    """One IMMEDIATE transaction; the threads of this process queue on a fair lock, not in SQLite's busy handler."""
+    if not _write_lock.acquire(timeout=LOCK_TIMEOUT_S):
+        raise peewee.OperationalError("database is locked")
+    try:
+        with database.atomic("IMMEDIATE"):
+            yield
+    finally:
+        _write_lock.release()
+
+
+def answers() -> bool:
+    """Whether the database can be read now."""
+    try:
+        run("SELECT seq FROM account LIMIT 1").fetchall()
+    except peewee.PeeweeException:
+        return False
+    return True

@@ -1,0 +1,236 @@
+"""The life of one notification: recorded, pushed, retried until it is settled (CONTRACT 3, Status).
+
+The row is committed first; while providers are asked no transaction is open; then the outcome is written. Must not
+know requests, wire names or what a provider's answer looks like.
+"""
+
+import hashlib
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import clock
+import push
+import quiet
+from database import transaction
+from devices import drop_device
+from errors import Refused
+from history import Delivery, DueDelivery, IdempotencyKey, Notification, NotificationRow
+from models import ActiveDevice, Caller, Device, ServerKey
+from push import Answer, Message, Outcome, Push
+
+PUSH_DEADLINE_S = 5.0
+LEASE_MS = 30_000  # a claimed attempt is nobody else's for so long; longer than the deadline
+FIRST_RETRY_S = 30
+LONGEST_RETRY_S = 3600
+GIVEN_UP_AFTER_MS = 24 * 3_600_000
+IDEMPOTENCY_LIFE_MS = 24 * 3_600_000
+RETRIES_AT_ONCE = 50
+THREADS_LEFT_FREE = 8
+
+due = threading.Event()  # set when there is something for the worker that must not wait for its next round
+
+
+class Sent(NamedTuple):
+    """A notification as its sender is told of it; `replayed` when an earlier request with the same key made it."""
+
+    notification: NotificationRow
+    replayed: bool = False
+
+
+class Slots:
+    """How many threads may be pushing: of all, and of them for one account (CONTRACT 3)."""
+
+    def __init__(self, threads: int) -> None:
+        self.free = max(1, threads - THREADS_LEFT_FREE)
+        self.per_account = max(1, threads // 4)
+        self.taken: dict[int, int] = {}
+        self.lock = threading.Lock()
+
+    @contextmanager
+    def one(self, account_seq: int) -> Iterator[bool]:
+        """Whether this thread may push for the account now; if so, the slot is held until the block ends."""
+        with self.lock:
+            taken = self.taken.get(account_seq, 0)
+            granted = self.free > 0 and taken < self.per_account
+            if granted:
+                self.free, self.taken[account_seq] = self.free - 1, taken + 1
+        try:
+            yield granted
+        finally:
+            if granted:
+                self._give_back(account_seq)
+
+    def _give_back(self, account_seq: int) -> None:
+        with self.lock:
+            self.free += 1
+            self.taken[account_seq] -= 1
+            if not self.taken[account_seq]:
+                del self.taken[account_seq]
+
+
+_slots = Slots(32)
+_running_keys: set[tuple[int, str]] = set()
+_running_keys_lock = threading.Lock()
+
+
+def configure(threads: int) -> None:
+    """Share out this process's request threads."""
+    global _slots
+    _slots = Slots(threads)
+
+
+def vapid_key() -> str:
+    """The Web Push private key of this service, made when it is first needed."""
+    return ServerKey.find("vapid") or ServerKey.put_first("vapid", push.new_vapid_key())
+
+
+# --- sending ------------------------------------------------------------------------------------------------
+
+
+def send(caller: Caller, title: str, body: str, idempotency_key: str | None = None) -> Sent:
+    """Record a notification and push it. What is answered is stored, whatever happens next.
+
+    With an Idempotency-Key that the account used within 24 hours: the earlier notification, nothing sent; `Refused`
+    (400) if the request was another one, (409) while the first is still running.
+    """
+    if idempotency_key is None:
+        return _send(caller, title, body, None)
+    request = IdempotentRequest(idempotency_key, hashlib.sha256(json.dumps([title, body]).encode()).digest())
+    with _only_once_at_a_time(caller.account_seq, idempotency_key):
+        return _send(caller, title, body, request)
+
+
+class IdempotentRequest(NamedTuple):
+    """An Idempotency-Key and the hash of what came with it."""
+
+    key: str
+    request_hash: bytes
+
+
+@contextmanager
+def _only_once_at_a_time(account_seq: int, key: str) -> Iterator[None]:
+    with _running_keys_lock:
+        if (account_seq, key) in _running_keys:
+            raise Refused(409)
+        _running_keys.add((account_seq, key))
+    try:
+        yield
+    finally:
+        _running_keys.discard((account_seq, key))
+
+
+def _send(caller: Caller, title: str, body: str, request: IdempotentRequest | None) -> Sent:
+    with transaction():
+        now = clock.now_ms()  # inside, so that times follow the order of the rows
+        earlier = request and _earlier(caller.account_seq, request, now)
+        if earlier:
+            return Sent(earlier, replayed=True)
+        devices = Device.active(caller.account_seq)
+        notification = _record_first(caller, title, body, devices, now)
+        if request:
+            IdempotencyKey.put(caller.account_seq, request.key, request.request_hash, notification)
+            if not devices:
+                IdempotencyKey.note_answer(notification.seq, notification.status)
+    if not devices:
+        return Sent(notification)
+    status = _attempt_now(caller, notification, devices, answers_key=request is not None)
+    return Sent(notification._replace(status=status))
+
+
+def _earlier(account_seq: int, request: IdempotentRequest, now: int) -> NotificationRow | None:
+    earlier = IdempotencyKey.find(account_seq, request.key, now - IDEMPOTENCY_LIFE_MS)
+    if earlier is None:
+        return None
+    if earlier.request_hash != request.request_hash:
+        raise Refused(400, "This Idempotency-Key came with another title or body before: take a new one.")
+    notification = Notification.one(earlier.notification_seq)
+    return notification._replace(status=earlier.answered_status or notification.status)
+
+
+def _record_first(caller: Caller, title: str, body: str, devices: list[ActiveDevice], now: int) -> NotificationRow:
+    day = quiet.local_day(now, caller.time_zone)
+    status = _first_status(caller.account_seq, devices)
+    notification = Notification.record(caller.account_seq, caller.key_seq, title, body, status, day, now)
+    Delivery.add(notification.seq, devices, now + LEASE_MS)
+    return notification
+
+
+def _first_status(account_seq: int, devices: list[ActiveDevice]) -> str:
+    if devices:
+        return "pending"
+    return "failed" if Device.last_was_dead(account_seq) else "delivered"
+
+
+def _attempt_now(
+    caller: Caller, notification: NotificationRow, devices: list[ActiveDevice], answers_key: bool
+) -> str:
+    """Push within the request, if a slot is free; else leave it to the worker, at once."""
+    with _slots.one(caller.account_seq) as granted:
+        attempts = [DueDelivery(caller.email, notification, device, 0) for device in devices] if granted else []
+        answers = push.send([_push(attempt) for attempt in attempts], PUSH_DEADLINE_S)
+    with transaction():
+        if granted:
+            _record(attempts, answers, clock.now_ms())
+        else:
+            Delivery.make_due(notification.seq, clock.now_ms())
+        status = Notification.settle(notification.seq)
+        if answers_key:
+            IdempotencyKey.note_answer(notification.seq, status)
+    if not granted:
+        due.set()
+    return status
+
+
+def _push(attempt: DueDelivery) -> Push:
+    notification, device = attempt.notification, attempt.device
+    message = Message(notification.id, notification.title, notification.body, "/app/")
+    return Push(device.kind, device.token, message, attempt.account_email, device.p256dh, device.auth, device.origin)
+
+
+# --- outcomes and retries -----------------------------------------------------------------------------------
+
+
+def retry_due(now: int) -> None:
+    """Try again what is due, some at a time: also what a crash left between its record and its outcome."""
+    attempts = Delivery.claim_due(now, now + LEASE_MS, RETRIES_AT_ONCE)
+    if not attempts:
+        return
+    answers = push.send([_push(attempt) for attempt in attempts], PUSH_DEADLINE_S)
+    with transaction():
+        _record(attempts, answers, clock.now_ms())
+        for seq in {attempt.notification.seq for attempt in attempts}:
+            Notification.settle(seq)
+    if len(attempts) == RETRIES_AT_ONCE:
+        due.set()
+
+
+def _record(attempts: list[DueDelivery], answers: list[Answer], now: int) -> None:
+    for attempt, answer in zip(attempts, answers, strict=True):
+        status, next_attempt_at = _verdict(attempt, answer, now)
+        notification_seq, device_seq = attempt.notification.seq, attempt.device.seq
+        Delivery.answer(notification_seq, device_seq, status, answer.error, next_attempt_at, now)
+        Device.note_outcome(device_seq, answer.error, now)
+        if answer.outcome is Outcome.DEAD:
+            drop_device(device_seq, "dead", now)
+
+
+def _verdict(attempt: DueDelivery, answer: Answer, now: int) -> tuple[str, int | None]:
+    """The delivery's status after an answer, and when to try again."""
+    if answer.outcome is Outcome.DELIVERED:
+        return "delivered", None
+    if answer.outcome in (Outcome.DEAD, Outcome.REFUSED):
+        return "failed", None
+    next_attempt_at = now + _wait_s(attempt.attempts, answer) * 1000
+    if next_attempt_at > attempt.notification.created_at + GIVEN_UP_AFTER_MS:
+        return "failed", None
+    return "pending", next_attempt_at
+
+
+def _wait_s(attempts_before: int, answer: Answer) -> int:
+    """30 s, 1 min, 2 min … at most 1 h, or what the provider asks for."""
+    if answer.retry_after_s is not None:
+        return max(1, answer.retry_after_s)
+    return int(min(FIRST_RETRY_S * 2 ** min(attempts_before, 10), LONGEST_RETRY_S))

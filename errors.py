@@ -1,0 +1,73 @@
+"""What the service refuses, and the error shapes it answers with (SPEC 7, CONTRACT 3).
+
+Handlers raise `Refused`; `app.py` renders it for the surface that was called. Must not know Flask:
+a renderer returns plain data.
+"""
+
+import logging
+import traceback
+from collections.abc import Mapping
+
+CODES: Mapping[int, str] = {
+    400: "VALIDATION_ERROR",
+    401: "UNAUTHORIZED",
+    404: "NOT_FOUND",
+    405: "VALIDATION_ERROR",
+    409: "VALIDATION_ERROR",
+    413: "VALIDATION_ERROR",
+    429: "RATE_LIMIT_EXCEEDED",
+    500: "INTERNAL_ERROR",
+}
+
+SENTENCES: Mapping[int, str] = {
+    400: "The request is not valid.",
+    401: "The API key is missing, malformed, unknown or revoked: send Authorization: Bearer sk_test_…",
+    404: "There is nothing here with that address or id.",
+    405: "This address does not take that method.",
+    409: "A request with this Idempotency-Key is still running: repeat it in a moment.",
+    413: "The request body is too large.",
+    429: "Too many requests: this API key's limit per minute is reached.",
+    500: "Something went wrong on the server. It has been logged; try again later.",
+}
+
+HEADERS: Mapping[int, Mapping[str, str]] = {
+    401: {"WWW-Authenticate": "Bearer"},
+    429: {"Retry-After": "60"},
+}
+
+
+class Refused(Exception):
+    """A request, command or setting that is turned down.
+
+    `status` is an HTTP status of `CODES`; `message` one sentence for a person, without any secret.
+    """
+
+    def __init__(self, status: int, message: str | None = None) -> None:
+        self.status = status
+        self.message = message or SENTENCES[status]
+        super().__init__(self.message)
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The response headers that belong to this status."""
+        return HEADERS.get(self.status, {})
+
+
+def rest_body(refused: Refused) -> dict[str, object]:
+    """The error body of every JSON address but the metrics webhook (SPEC 7)."""
+    return {
+        "ok": False,
+        "error": refused.message,
+        "code": CODES[refused.status],
+        "statusCode": refused.status,
+    }
+
+
+def log_fault(log: logging.Logger, what: str, error: BaseException) -> None:
+    """Log a fault with where it happened.
+
+    The text of an exception may quote a request, so only the database's and the system's own are shown.
+    """
+    told = f": {error}" if isinstance(error, OSError) or type(error).__module__ == "peewee" else ""
+    frames = "".join(traceback.format_tb(error.__traceback__))
+    log.error("%s: %s%s\n%s", what, type(error).__name__, told, frames.rstrip())

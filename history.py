@@ -1,0 +1,297 @@
+"""The history's tables: notifications, what became of them on each device, idempotency keys; their queries.
+
+The hot paths of the service: constant SQL that answers with tuples. Callers pass the time; nothing here reads a
+clock, a setting or a request, and no wire name appears here.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import peewee
+
+from database import run, transaction
+from models import Account, ActiveDevice, Device, Model, new_id
+
+AFTER_ALL = 2**63 - 1  # greater than every seq: the first page
+SEARCHED_ROWS = 5_000  # one page of a search looks at no more rows and characters than this
+SEARCHED_CHARACTERS = 4_000_000
+
+
+class NotificationRow(NamedTuple):
+    """A notification as it is listed."""
+
+    seq: int
+    id: str
+    title: str
+    body: str
+    status: str
+    created_at: int
+
+
+class Stats(NamedTuple):
+    """An account's counters."""
+
+    all_time: int
+    month: int
+    day: int
+    alerts: int
+
+
+class Page(NamedTuple):
+    """Rows, newest first; the seq before which the next page begins; whether there is no next page."""
+
+    rows: list[NotificationRow]
+    before: int
+    is_done: bool
+
+
+def fold(text: str) -> str:
+    """The form in which texts are compared by a search: case does not count (Unicode)."""
+    return text.casefold()
+
+
+class Notification(Model):
+    """One entry of the history."""
+
+    seq = peewee.AutoField()
+    id = peewee.TextField()
+    account = peewee.ForeignKeyField(Account, column_name="account_seq")
+    api_key_seq = peewee.IntegerField(null=True)
+    alert_seq = peewee.IntegerField(null=True)
+    title = peewee.TextField()
+    body = peewee.TextField()
+    status = peewee.TextField()
+    created_at = peewee.IntegerField()
+
+    INSERT = (
+        "INSERT INTO notification (id, account_seq, api_key_seq, title, body, status, created_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)"
+    )
+    COUNT = "UPDATE account SET notification_count = notification_count + 1 WHERE seq = ?"
+    COUNT_DAY = (
+        "INSERT INTO notification_day VALUES (?, ?, 1)"
+        " ON CONFLICT DO UPDATE SET notification_count = notification_count + 1"
+    )
+    PAGE = (
+        "SELECT seq, id, title, body, status, created_at FROM notification"
+        " WHERE account_seq = ? AND seq < ? AND created_at >= ? ORDER BY seq DESC LIMIT ?"
+    )
+    ONE = "SELECT seq, id, title, body, status, created_at FROM notification WHERE seq = ?"
+    STATS = (
+        "SELECT notification_count,"
+        " (SELECT coalesce(sum(notification_count), 0) FROM notification_day"
+        "  WHERE account_seq = a.seq AND day BETWEEN ?2 || '-01' AND ?2 || '-31'),"
+        " (SELECT coalesce(sum(notification_count), 0) FROM notification_day WHERE account_seq = a.seq AND day = ?3),"
+        " (SELECT count(*) FROM alert WHERE account_seq = a.seq)"
+        " FROM account a WHERE seq = ?1"
+    )
+    SETTLE = (
+        "UPDATE notification SET status = CASE"
+        " WHEN EXISTS (SELECT 1 FROM delivery WHERE notification_seq = ?1 AND status = 'delivered') THEN 'delivered'"
+        " WHEN EXISTS (SELECT 1 FROM delivery WHERE notification_seq = ?1 AND status = 'pending') THEN 'pending'"
+        " WHEN EXISTS (SELECT 1 FROM delivery WHERE notification_seq = ?1) THEN 'failed'"
+        " ELSE 'delivered' END WHERE seq = ?1 RETURNING status"
+    )
+
+    @classmethod
+    def record(
+        cls, account_seq: int, key_seq: int, title: str, body: str, status: str, day: str, now: int
+    ) -> NotificationRow:
+        """Insert a notification and count it, under `day` (YYYY-MM-DD) too; call inside `transaction()`."""
+        id_ = new_id(now)
+        values = (id_, account_seq, key_seq, title, body, status, now)
+        seq = run(cls.INSERT, values).lastrowid or 0
+        run(cls.COUNT, (account_seq,))
+        run(cls.COUNT_DAY, (account_seq, day))
+        return NotificationRow(seq, id_, title, body, status, now)
+
+    @classmethod
+    def one(cls, seq: int) -> NotificationRow:
+        """The notification with that seq, which must exist."""
+        return NotificationRow(*run(cls.ONE, (seq,)).fetchone())
+
+    @classmethod
+    def page(cls, account_seq: int, before: int, since: int, limit: int) -> Page:
+        """Up to `limit` rows older than seq `before` and not older than time `since`."""
+        found = run(cls.PAGE, (account_seq, before, since, limit + 1)).fetchall()
+        rows = [NotificationRow(*row) for row in found[:limit]]
+        return Page(rows, rows[-1].seq if rows else before, len(found) <= limit)
+
+    @classmethod
+    def search(cls, account_seq: int, before: int, since: int, limit: int, term: str) -> Page:
+        """Like `page`, of rows that contain `term`. Looks at a bounded number of rows: a page may be short."""
+        needle, rows, looked_at, characters = fold(term), list[NotificationRow](), 0, 0
+        for row in run(cls.PAGE, (account_seq, before, since, SEARCHED_ROWS)):
+            if needle in fold(row[2]) or needle in fold(row[3]):
+                if len(rows) == limit:
+                    return Page(rows, rows[-1].seq, False)
+                rows.append(NotificationRow(*row))
+            before, looked_at, characters = row[0], looked_at + 1, characters + len(row[2]) + len(row[3])
+            if characters > SEARCHED_CHARACTERS:
+                return Page(rows, before, False)
+        return Page(rows, before, looked_at < SEARCHED_ROWS)
+
+    @classmethod
+    def stats(cls, account_seq: int, day: str) -> Stats:
+        """The counters, for the month and the day of `day` (YYYY-MM-DD)."""
+        return Stats(*run(cls.STATS, (account_seq, day[:7], day)).fetchone())
+
+    @classmethod
+    def count_by_quarter_hour(cls, account_seq: int, since: int) -> list[tuple[int, int]]:
+        """(start in ms, how many) of each quarter of an hour since `since` that has any."""
+        counts = run(
+            "SELECT created_at / 900000 * 900000 AS start, count(*) FROM notification"
+            " WHERE account_seq = ? AND created_at >= ? GROUP BY start",
+            (account_seq, since),
+        )
+        return list(counts.fetchall())
+
+    @classmethod
+    def settle(cls, seq: int) -> str:
+        """Derive the status from what became of the notification on each device, and answer with it."""
+        return str(run(cls.SETTLE, (seq,)).fetchone()[0])
+
+
+class DueDelivery(NamedTuple):
+    """A claimed attempt: the notification, the device, and how often it was tried before."""
+
+    account_email: str
+    notification: NotificationRow
+    device: ActiveDevice
+    attempts: int
+
+
+class Delivery(Model):
+    """What became of one notification on one device."""
+
+    notification = peewee.ForeignKeyField(Notification, column_name="notification_seq", on_delete="CASCADE")
+    device = peewee.ForeignKeyField(Device, column_name="device_seq")
+    status = peewee.TextField()
+    attempts = peewee.IntegerField()
+    next_attempt_at = peewee.IntegerField(null=True)
+    answered_at = peewee.IntegerField(null=True)
+    error = peewee.TextField(null=True)
+
+    class Meta:
+        primary_key = peewee.CompositeKey("notification", "device")
+
+    INSERT = (
+        "INSERT INTO delivery (notification_seq, device_seq, status, attempts, next_attempt_at)"
+        " VALUES (?, ?, 'pending', 0, ?)"
+    )
+    ANY_DUE = "SELECT 1 FROM delivery WHERE status = 'pending' AND next_attempt_at <= ? LIMIT 1"
+    CLAIM = (
+        "UPDATE delivery SET next_attempt_at = ?1 WHERE status = 'pending' AND next_attempt_at <= ?2"
+        " AND (notification_seq, device_seq) IN (SELECT notification_seq, device_seq FROM delivery"
+        "  WHERE status = 'pending' AND next_attempt_at <= ?2 ORDER BY next_attempt_at LIMIT ?3)"
+        " RETURNING notification_seq, device_seq, attempts"
+    )
+    CLAIMED = (
+        "SELECT a.email, n.seq, n.id, n.title, n.body, n.status, n.created_at,"
+        " d.seq, d.kind, d.token, d.p256dh, d.auth, d.origin"
+        " FROM notification n JOIN account a ON a.seq = n.account_seq, device d WHERE n.seq = ? AND d.seq = ?"
+    )
+    PENDING_ON = "SELECT notification_seq FROM delivery WHERE device_seq = ? AND status = 'pending'"
+    ANSWER = (
+        "UPDATE delivery SET status = ?, attempts = attempts + 1, next_attempt_at = ?, answered_at = ?, error = ?"
+        " WHERE notification_seq = ? AND device_seq = ? AND status = 'pending'"
+    )
+
+    @classmethod
+    def add(cls, notification_seq: int, devices: Iterable[ActiveDevice], next_attempt_at: int) -> None:
+        """One pending row a device, due at `next_attempt_at` unless an answer comes first."""
+        for device in devices:
+            run(cls.INSERT, (notification_seq, device.seq, next_attempt_at))
+
+    @classmethod
+    def claim_due(cls, now: int, lease_until: int, limit: int) -> list[DueDelivery]:
+        """Take up to `limit` due attempts, so that nobody else does before `lease_until`."""
+        if not run(cls.ANY_DUE, (now,)).fetchone():
+            return []
+        with transaction():
+            claimed = run(cls.CLAIM, (lease_until, now, limit)).fetchall()
+            return [cls._claimed(*row) for row in claimed]
+
+    @classmethod
+    def _claimed(cls, notification_seq: int, device_seq: int, attempts: int) -> DueDelivery:
+        row: Sequence[Any] = run(cls.CLAIMED, (notification_seq, device_seq)).fetchone()
+        return DueDelivery(row[0], NotificationRow(*row[1:7]), ActiveDevice(*row[7:]), attempts)
+
+    @classmethod
+    def answer(
+        cls,
+        notification_seq: int,
+        device_seq: int,
+        status: str,
+        error: str | None,
+        next_attempt_at: int | None,
+        now: int,
+    ) -> None:
+        """Record one attempt's outcome; a delivery that is settled already stays as it is."""
+        values = (status, next_attempt_at, now, error, notification_seq, device_seq)
+        run(cls.ANSWER, values)
+
+    @classmethod
+    def make_due(cls, notification_seq: int, now: int) -> None:
+        """Let the worker take the notification's attempts at once."""
+        cls.update(next_attempt_at=now).where(cls.notification == notification_seq, cls.status == "pending").execute()
+
+    @classmethod
+    def end_pending(cls, device_seq: int, keep: bool, now: int) -> list[int]:
+        """End what is pending on a device that went: as failed (`keep`), or as if it had never been asked."""
+        pending = (cls.device == device_seq) & (cls.status == "pending")
+        seqs = [row[0] for row in run(cls.PENDING_ON, (device_seq,))]
+        if keep:
+            gone = "The device was removed before it could be reached."
+            cls.update(status="failed", next_attempt_at=None, answered_at=now, error=gone).where(pending).execute()
+        else:
+            cls.delete().where(pending).execute()
+        return seqs
+
+
+class Earlier(NamedTuple):
+    """The first request that came with an Idempotency-Key."""
+
+    request_hash: bytes
+    notification_seq: int
+    answered_status: str | None
+
+
+class IdempotencyKey(Model):
+    """An Idempotency-Key and the notification it led to (CONTRACT 3)."""
+
+    account = peewee.ForeignKeyField(Account, column_name="account_seq")
+    key = peewee.TextField()
+    request_hash = peewee.BlobField()
+    notification = peewee.ForeignKeyField(Notification, column_name="notification_seq", on_delete="CASCADE")
+    answered_status = peewee.TextField(null=True)
+    created_at = peewee.IntegerField()
+
+    class Meta:
+        primary_key = peewee.CompositeKey("account", "key")
+
+    @classmethod
+    def find(cls, account_seq: int, key: str, since: int) -> Earlier | None:
+        """The first request with that key, if it was not before `since`."""
+        row = run(
+            "SELECT request_hash, notification_seq, answered_status FROM idempotency_key"
+            " WHERE account_seq = ? AND key = ? AND created_at > ?",
+            (account_seq, key, since),
+        ).fetchone()
+        return Earlier(*row) if row else None
+
+    @classmethod
+    def put(cls, account_seq: int, key: str, request_hash: bytes, notification: NotificationRow) -> None:
+        """Keep the key with its notification, in the place of one that has run out."""
+        run(
+            "INSERT OR REPLACE INTO idempotency_key VALUES (?, ?, ?, ?, NULL, ?)",
+            (account_seq, key, request_hash, notification.seq, notification.created_at),
+        )
+
+    @classmethod
+    def note_answer(cls, notification_seq: int, status: str) -> None:
+        """Keep the status that the first answer carries."""
+        run(
+            "UPDATE idempotency_key SET answered_status = ? WHERE notification_seq = ? AND answered_status IS NULL",
+            (status, notification_seq),
+        )

@@ -1,0 +1,161 @@
+"""`parse_json`: the one way a request body becomes an object (CONTRACT 3, JSON).
+
+The standard decoder does the work; this module adds what it lets through (NaN, numbers beyond a double,
+lone surrogates, NUL, unbounded nesting) and says what is wrong and where. Time is linear in the body.
+Must not know Flask or what the fields mean.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from errors import Refused
+
+MAX_DEPTH = 64
+MAX_INTEGER_DIGITS = 100
+
+LONG_INTEGER = re.compile(rf"(?<!\d)\d{{{MAX_INTEGER_DIGITS + 1}}}")
+TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|NaN|-?Infinity|[\[\]{}]', re.DOTALL)
+
+
+class _Unusable(Exception):
+    """The decoder met a value that is JSON to Python but not to us."""
+
+
+def parse_json(raw: bytes) -> dict[str, Any]:
+    """The JSON object in `raw`; of duplicate keys the last wins.
+
+    Raises `Refused` (400) with a sentence that says what is wrong and at which line and column.
+    """
+    text = _decode(raw)
+    decoder = WARY_DECODER if LONG_INTEGER.search(text) else DECODER
+    try:
+        value = decoder.decode(text)
+    except json.JSONDecodeError as error:
+        raise Refused(400, _syntax_sentence(error)) from None
+    except (_Unusable, RecursionError):
+        raise Refused(400, _first_fault(text)) from None
+    _check_tree(value, text)
+    if not isinstance(value, dict):
+        raise Refused(400, f"The body must be a JSON object, not {_kind(value)}.")
+    return value
+
+
+def _decode(raw: bytes) -> str:
+    if not raw:
+        raise Refused(400, "The body is empty: it must be a JSON object.")
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = raw[: error.start].decode("utf-8")
+        raise Refused(400, f"The body is not valid UTF-8 at {_place(before, len(before))}.") from None
+
+
+def _syntax_sentence(error: json.JSONDecodeError) -> str:
+    what = error.msg.split(" (")[0].removesuffix(" at").removesuffix(":")
+    return f"The body is not valid JSON: {what} at line {error.lineno}, column {error.colno}."
+
+
+def _no_constant(_: str) -> float:
+    raise _Unusable
+
+
+def _finite(literal: str) -> float:
+    value = float(literal)
+    if math.isinf(value):
+        raise _Unusable
+    return value
+
+
+def _bounded(literal: str) -> int:
+    if len(literal.lstrip("-")) > MAX_INTEGER_DIGITS:
+        raise _Unusable
+    return int(literal)
+
+
+DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite)
+WARY_DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite, parse_int=_bounded)
+
+
+def _check_tree(value: object, text: str) -> None:
+    """Depth and strings of what was decoded; either is looked at only where the text could hold a fault."""
+    escaped = "\\u" in text
+    if not escaped and text.count("[") + text.count("{") <= MAX_DEPTH:
+        return
+    containers = [value] if isinstance(value, (dict, list)) else []
+    for _ in range(MAX_DEPTH):
+        items = list(_items(containers))
+        if escaped and any(isinstance(item, str) and not _storable(item) for item in items):
+            break
+        containers = [item for item in items if isinstance(item, (dict, list))]
+        if not containers:
+            return
+    raise Refused(400, _first_fault(text))
+
+
+def _items(containers: list[Any]) -> Iterator[object]:
+    """Keys and values directly inside."""
+    for container in containers:
+        yield from container
+        if isinstance(container, dict):
+            yield from container.values()
+
+
+def _storable(value: str) -> bool:
+    return "\0" not in value and (value.isascii() or not any("\ud800" <= c <= "\udfff" for c in value))
+
+
+def _first_fault(text: str) -> str:
+    """The sentence for the first thing in the text that the decoder lets through and we do not."""
+    depth = 0
+    for token in TOKEN.finditer(text):
+        literal = token[0]
+        if literal in "[{":
+            depth += 1
+        elif literal in "]}":
+            depth -= 1
+        fault = "nesting deeper than 64 levels" if depth > MAX_DEPTH else _fault_of(literal)
+        if fault:
+            return f"The body is not valid JSON: {fault} at {_place(text, token.start())}."
+    return "The body is not valid JSON."
+
+
+def _fault_of(literal: str) -> str | None:
+    if literal[0] == '"':
+        return _string_fault(literal) if "\\u" in literal else None
+    if literal[-1] in "Ny":
+        return f"{literal} is not a JSON number"
+    if literal[-1].isdigit():
+        return _number_fault(literal)
+    return None
+
+
+def _string_fault(literal: str) -> str | None:
+    value = json.loads(literal)
+    if "\0" in value:
+        return "a string with a NUL character"
+    return None if _storable(value) else "a string with a lone surrogate"
+
+
+def _number_fault(literal: str) -> str | None:
+    if literal.lstrip("-").isdigit():
+        return "an integer of more than 100 digits" if LONG_INTEGER.search(literal) else None
+    return "a number outside a double's range" if math.isinf(float(literal)) else None
+
+
+def _place(text: str, index: int) -> str:
+    line = text.count("\n", 0, index) + 1
+    column = index - text.rfind("\n", 0, index)
+    return f"line {line}, column {column}"
+
+
+def _kind(value: object) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "a boolean"
+    if isinstance(value, (int, float)):
+        return "a number"
+    return "a string" if isinstance(value, str) else "an array"

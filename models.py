@@ -1,0 +1,340 @@
+"""The tables of an account: who, keys, alerts, devices, metrics; every query as a named method.
+
+What each request runs is constant SQL that answers with tuples; Peewee's models serve everything else (building a
+statement costs more than running it, docs/decisions.md). Callers pass the time; nothing here reads a clock, a
+setting or a request, and no wire name appears here.
+"""
+
+import secrets
+import threading
+from typing import NamedTuple
+
+import peewee
+
+from database import database, run, transaction
+
+
+def new_id(now: int) -> str:
+    """An identifier for the outside: 12 hexadecimal digits of the time in ms, 20 random ones."""
+    return f"{now:012x}{secrets.token_hex(10)}"
+
+
+class Model(peewee.Model):
+    """Base of all tables. `schema.sql` makes them, never Peewee; a test holds the two equal."""
+
+    class Meta:
+        database = database
+        legacy_table_names = False
+
+
+class Account(Model):
+    """An owner and what is set for the whole account."""
+
+    seq = peewee.AutoField()
+    email = peewee.TextField()
+    password_hash = peewee.TextField(null=True)
+    plan = peewee.TextField()
+    time_zone = peewee.TextField()
+    quiet_hours = peewee.TextField(null=True)
+    notification_count = peewee.IntegerField()
+    created_at = peewee.IntegerField()
+
+    @classmethod
+    def add(cls, email: str, plan: str, time_zone: str, now: int) -> "Account":
+        """The new account; `peewee.IntegrityError` when the address is taken."""
+        return cls.create(email=email, plan=plan, time_zone=time_zone, notification_count=0, created_at=now)
+
+    @classmethod
+    def find(cls, email: str) -> "Account | None":
+        """The account of an address in lower case."""
+        return cls.get_or_none(cls.email == email)
+
+    @classmethod
+    def all(cls) -> list["Account"]:
+        """Every account, newest first."""
+        return list(cls.select().order_by(cls.seq.desc()))
+
+    @classmethod
+    def exists(cls) -> bool:
+        """Whether there is any account."""
+        return bool(cls.select().exists())
+
+
+class NotificationDay(Model):
+    """How many notifications an account got on one calendar day of its time zone."""
+
+    account = peewee.ForeignKeyField(Account, column_name="account_seq")
+    day = peewee.TextField()
+    notification_count = peewee.IntegerField()
+
+    class Meta:
+        primary_key = peewee.CompositeKey("account", "day")
+
+    @classmethod
+    def replace_since(cls, account_seq: int, first_day: str, counts: dict[str, int]) -> None:
+        """Put `counts` (by day) in the place of all rows from `first_day` on."""
+        cls.delete().where(cls.account == account_seq, cls.day >= first_day).execute()
+        for day, count in counts.items():
+            cls.create(account=account_seq, day=day, notification_count=count)
+
+
+class OneTimeLink(Model):
+    """A link that opens the set-up page (no account) or the page that sets a password."""
+
+    token_hash = peewee.BlobField(primary_key=True)
+    account = peewee.ForeignKeyField(Account, column_name="account_seq", null=True)
+    expires_at = peewee.IntegerField()
+
+    @classmethod
+    def put(cls, token_hash: bytes, account_seq: int | None, expires_at: int) -> None:
+        """Add a link and void the earlier ones for the same purpose."""
+        earlier = cls.account.is_null() if account_seq is None else cls.account == account_seq
+        cls.delete().where(earlier).execute()
+        cls.create(token_hash=token_hash, account=account_seq, expires_at=expires_at)
+
+    @classmethod
+    def find(cls, token_hash: bytes, now: int) -> "OneTimeLink | None":
+        """The link if it is still good."""
+        return cls.get_or_none(cls.token_hash == token_hash, cls.expires_at > now)
+
+
+class Session(Model):
+    """A browser that is signed in."""
+
+    token_hash = peewee.BlobField(primary_key=True)
+    account = peewee.ForeignKeyField(Account, column_name="account_seq")
+    created_at = peewee.IntegerField()
+    expires_at = peewee.IntegerField()
+
+    @classmethod
+    def find_account(cls, token_hash: bytes, now: int) -> Account | None:
+        """Whose session it is, if it has not ended."""
+        session = cls.get_or_none(cls.token_hash == token_hash, cls.expires_at > now)
+        return session.account if session else None
+
+
+class Caller(NamedTuple):
+    """Who an API key speaks for."""
+
+    key_seq: int
+    account_seq: int
+    plan: str
+    time_zone: str
+    email: str
+
+
+class ApiKey(Model):
+    """An API key, of which only the hash is kept."""
+
+    seq = peewee.AutoField()
+    id = peewee.TextField()
+    account = peewee.ForeignKeyField(Account, column_name="account_seq")
+    name = peewee.TextField()
+    preview = peewee.TextField()
+    key_hash = peewee.BlobField()
+    created_at = peewee.IntegerField()
+    last_used_at = peewee.IntegerField(null=True)
+    revoked_at = peewee.IntegerField(null=True)
+
+    _used: dict[int, int] = {}  # seq → time of the last use, not yet written
+    _used_lock = threading.Lock()
+
+    CALLER = (
+        "SELECT k.seq, a.seq, a.plan, a.time_zone, a.email FROM api_key k JOIN account a ON a.seq = k.account_seq"
+        " WHERE k.key_hash = ? AND k.revoked_at IS NULL"
+    )
+
+    @classmethod
+    def find_caller(cls, key_hash: bytes) -> Caller | None:
+        """Who a live key speaks for."""
+        row = run(cls.CALLER, (key_hash,)).fetchone()
+        return Caller(*row) if row else None
+
+    @classmethod
+    def mark_used(cls, seq: int, now: int) -> None:
+        """Remember a use in memory; `write_used` brings it to the file."""
+        cls._used[seq] = now
+
+    @classmethod
+    def write_used(cls) -> None:
+        """Write the uses remembered since the last call, in one transaction."""
+        with cls._used_lock:
+            used = dict(cls._used)
+            if not used:
+                return
+            with transaction():
+                for seq, at in used.items():
+                    cls.update(last_used_at=at).where(cls.seq == seq).execute()
+            for seq, at in used.items():
+                if cls._used.get(seq) == at:
+                    del cls._used[seq]
+
+    @classmethod
+    def forget_used(cls) -> None:
+        """Drop what is remembered (another database was opened)."""
+        cls._used.clear()
+
+    @classmethod
+    def count_live(cls, account_seq: int) -> int:
+        """How many keys of the account are not revoked."""
+        return cls.select().where(cls.account == account_seq, cls.revoked_at.is_null()).count()
+
+    @classmethod
+    def of_account(cls, account_seq: int) -> list["ApiKey"]:
+        """Newest first, with uses that are not written yet."""
+        keys = list(cls.select().where(cls.account == account_seq).order_by(cls.seq.desc()))
+        for key in keys:
+            key.last_used_at = cls._used.get(key.seq, key.last_used_at)
+        return keys
+
+    @classmethod
+    def revoke(cls, account_seq: int, key_id: str, now: int) -> bool:
+        """Revoke for good, keeping an earlier time; False when the account has no such key."""
+        mine = (cls.account == account_seq) & (cls.id == key_id)
+        cls.update(revoked_at=now).where(mine, cls.revoked_at.is_null()).execute()
+        return bool(cls.select().where(mine).exists())
+
+
+class Alert(Model):
+    """A notification template with a webhook address."""
+
+    seq = peewee.AutoField()
+    id = peewee.TextField()
+    account = peewee.ForeignKeyField(Account, column_name="account_seq")
+    short_code = peewee.TextField()
+    name = peewee.TextField()
+    icon = peewee.TextField()
+    color = peewee.TextField()
+    title_template = peewee.TextField(null=True)
+    body_template = peewee.TextField(null=True)
+    frequency = peewee.TextField()
+    ignores_quiet_hours = peewee.IntegerField()
+    is_active = peewee.IntegerField()
+    notification_count = peewee.IntegerField()
+    last_triggered_at = peewee.IntegerField(null=True)
+    created_at = peewee.IntegerField()
+
+    @classmethod
+    def of_account(cls, account_seq: int) -> list["Alert"]:
+        """Newest first."""
+        return list(cls.select().where(cls.account == account_seq).order_by(cls.seq.desc()))
+
+
+class ActiveDevice(NamedTuple):
+    """What is needed to push to a device."""
+
+    seq: int
+    kind: str
+    token: str
+    p256dh: str | None
+    auth: str | None
+    origin: str | None
+
+
+class Device(Model):
+    """Where notifications are pushed to. A removed device keeps its row, without the token, for the history."""
+
+    seq = peewee.AutoField()
+    id = peewee.TextField()
+    account = peewee.ForeignKeyField(Account, column_name="account_seq")
+    kind = peewee.TextField()
+    token = peewee.TextField()
+    p256dh = peewee.TextField(null=True)
+    auth = peewee.TextField(null=True)
+    origin = peewee.TextField(null=True)
+    name = peewee.TextField()
+    api_key = peewee.ForeignKeyField(ApiKey, column_name="api_key_seq", null=True)
+    api_key_seq: int | None  # Peewee's own, beside the field above
+    created_at = peewee.IntegerField()
+    last_delivered_at = peewee.IntegerField(null=True)
+    last_error = peewee.TextField(null=True)
+    removed_at = peewee.IntegerField(null=True)
+    removed_as = peewee.TextField(null=True)
+
+    ACTIVE = "SELECT seq, kind, token, p256dh, auth, origin FROM device WHERE account_seq = ? AND removed_at IS NULL"
+
+    @classmethod
+    def active(cls, account_seq: int) -> list[ActiveDevice]:
+        """All devices to push to."""
+        return [ActiveDevice(*row) for row in run(cls.ACTIVE, (account_seq,)).fetchall()]
+
+    @classmethod
+    def of_account(cls, account_seq: int) -> list["Device"]:
+        """The devices that are there, newest first."""
+        present = cls.select(cls, ApiKey).join(ApiKey, peewee.JOIN.LEFT_OUTER)
+        return list(present.where(cls.account == account_seq, cls.removed_at.is_null()).order_by(cls.seq.desc()))
+
+    @classmethod
+    def find(cls, account_seq: int, device_id: str) -> "Device | None":
+        """A device of the account that is there."""
+        return cls.get_or_none(cls.account == account_seq, cls.id == device_id, cls.removed_at.is_null())
+
+    @classmethod
+    def with_token(cls, account_seq: int, kind: str, token: str) -> "Device | None":
+        """The account's device that has this token."""
+        return cls.get_or_none(
+            cls.account == account_seq, cls.kind == kind, cls.token == token, cls.removed_at.is_null()
+        )
+
+    @classmethod
+    def count(cls, account_seq: int) -> int:
+        """How many devices are there."""
+        return cls.select().where(cls.account == account_seq, cls.removed_at.is_null()).count()
+
+    @classmethod
+    def last_was_dead(cls, account_seq: int) -> bool:
+        """Of an account without devices: whether the last one was removed because its provider called it dead."""
+        row = run(
+            "SELECT removed_as FROM device WHERE account_seq = ? ORDER BY removed_at DESC, seq DESC LIMIT 1",
+            (account_seq,),
+        ).fetchone()
+        return row is not None and row[0] == "dead"
+
+    @classmethod
+    def remove(cls, seq: int, removed_as: str, now: int) -> None:
+        """Mark a device as removed because it is `dead` or was `removed`, and forget its token."""
+        cls.update(token="", p256dh=None, auth=None, removed_at=now, removed_as=removed_as).where(
+            cls.seq == seq, cls.removed_at.is_null()
+        ).execute()
+
+    @classmethod
+    def note_outcome(cls, seq: int, error: str | None, now: int) -> None:
+        """Keep what the provider last said of this device; no error means that it accepted a push."""
+        if error is None:
+            cls.update(last_delivered_at=now, last_error=None).where(cls.seq == seq).execute()
+        else:
+            cls.update(last_error=error).where(cls.seq == seq).execute()
+
+
+class Metric(Model):
+    """One value sent to the custom-metrics webhook."""
+
+    seq = peewee.AutoField()
+    account = peewee.ForeignKeyField(Account, column_name="account_seq")
+    project_id = peewee.TextField()
+    metric_id = peewee.TextField()
+    metric_name = peewee.TextField()
+    value = peewee.FloatField()
+    unit = peewee.TextField(null=True)
+    timestamp = peewee.IntegerField()
+    metadata = peewee.TextField(null=True)
+
+
+class ServerKey(Model):
+    """A key of this service itself."""
+
+    name = peewee.TextField(primary_key=True)
+    value = peewee.TextField()
+
+    @classmethod
+    def find(cls, name: str) -> str | None:
+        """The key's value, if it was made already."""
+        key = cls.get_or_none(cls.name == name)
+        return str(key.value) if key else None
+
+    @classmethod
+    def put_first(cls, name: str, value: str) -> str:
+        """Keep `value` unless there is one already; answers with the one that is kept."""
+        with transaction():
+            cls.insert(name=name, value=value).on_conflict_ignore().execute()
+            return str(cls.get(cls.name == name).value)

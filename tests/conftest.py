@@ -1,0 +1,134 @@
+"""Fixtures: a service in this process on a temporary database, its clock, and a stand-in push service."""
+
+import os
+import tempfile
+from dataclasses import dataclass, field
+
+import pytest
+
+os.environ["DATA_DIR"] = tempfile.mkdtemp(prefix="pocketbell-tests-")  # `import app` makes an application there
+
+import clock
+import config
+import jobs
+from app import create_app
+from tests.push_service import PushService
+
+
+class MovedClock:
+    """Stands still until a test moves it. Wall time and monotonic time move together unless told otherwise."""
+
+    def __init__(self) -> None:
+        self.ms = 1_795_255_200_000  # 2026-11-21 10:00 UTC
+        self.monotonic = 1000.0
+
+    def advance(self, seconds: float) -> None:
+        self.ms += round(seconds * 1000)
+        self.monotonic += seconds
+
+    def set_wall(self, ms: int) -> None:
+        self.ms = ms
+
+
+@pytest.fixture
+def moved_clock(monkeypatch):
+    moved = MovedClock()
+    monkeypatch.setattr(clock, "now_ms", lambda: moved.ms)
+    monkeypatch.setattr(clock, "monotonic_s", lambda: moved.monotonic)
+    return moved
+
+
+@pytest.fixture(scope="session")
+def push_server():
+    server = PushService()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def push_service(push_server):
+    push_server.forget()
+    return push_server
+
+
+@dataclass
+class Caller:
+    """An HTTP client that sends an API key."""
+
+    service: "Service"
+    key: str
+    headers: dict[str, str] = field(default_factory=dict)
+
+    def request(self, method, path, json=None, data=None, headers=None):
+        sent = {"Authorization": f"Bearer {self.key}", **(headers or {})}
+        return self.service.client.open(path, method=method, json=json, data=data, headers=sent)
+
+    def get(self, path, **more):
+        return self.request("GET", f"/api/v1{path}", **more)
+
+    def post(self, path, json=None, **more):
+        return self.request("POST", f"/api/v1{path}", json=json, **more)
+
+    def delete(self, path, **more):
+        return self.request("DELETE", f"/api/v1{path}", **more)
+
+    def send(self, title="Backup", body="finished", **more):
+        return self.post("/notifications/send", {"title": title, "body": body}, **more)
+
+    def listed(self, query=""):
+        return self.get(f"/notifications{query}").json["notifications"]
+
+
+class Service:
+    """The application on a database of its own, with its command line."""
+
+    def __init__(self, data_dir, **environ):
+        self.data_dir = data_dir
+        self.settings = config.load({"DATA_DIR": str(data_dir), **environ})
+        self.app = create_app(self.settings)
+        self.client = self.app.test_client()
+
+    def flask(self, *args, stdin=None):
+        """Run a command; answers with click's result (output, exit_code)."""
+        return self.app.test_cli_runner().invoke(args=[str(arg) for arg in args], input=stdin)
+
+    def account(self, email="owner@example.org", plan="starter"):
+        result = self.flask("account", "create", email, "--plan", plan)
+        assert result.exit_code == 0, result.output
+        return email
+
+    def caller(self, email="owner@example.org", name="test"):
+        result = self.flask("key", "create", email, name)
+        assert result.exit_code == 0, result.output
+        return Caller(self, result.output.strip())
+
+    def work(self):
+        """One round of the background worker."""
+        jobs.run_due(clock.now_ms())
+
+
+@pytest.fixture
+def make_service(tmp_path):
+    def make(**environ):
+        return Service(tmp_path / "data", **environ)
+
+    return make
+
+
+@pytest.fixture
+def service(make_service, push_service, moved_clock):
+    return make_service(WEBPUSH_HOSTS=f"{push_service.origin},*.push.example.com")
+
+
+@pytest.fixture
+def owner(service):
+    """A caller with a key of a starter account."""
+    service.account()
+    return service.caller()
+
+
+@pytest.fixture
+def pro(service):
+    """A caller with a key of a pro account: for tests with many requests."""
+    service.account("pro@example.org", "pro")
+    return service.caller("pro@example.org")

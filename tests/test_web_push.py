@@ -1,0 +1,293 @@
+"""Web Push: CONTRACT 6, and what becomes of a notification (CONTRACT 3, Status)."""
+
+import json
+from contextlib import ExitStack
+
+import pytest
+
+import delivery
+import push
+
+
+@pytest.fixture
+def browser(push_service, owner):
+    """The owner's only device."""
+    browser = push_service.browser()
+    added = owner.post("/devices", {"kind": "webpush", "subscription": browser.subscription})
+    assert added.status_code == 201
+    return browser
+
+
+def listed_status(owner):
+    return owner.listed()[0]["status"]
+
+
+def test_a_subscribed_device_gets_the_notification_in_the_declarative_form(owner, browser):
+    sent = owner.send("Disk", "root at 98 %").json["notification"]
+    assert sent["status"] == "delivered"
+    assert browser.messages == [
+        {
+            "web_push": 8030,
+            "notification": {
+                "title": "MCP - Disk",
+                "body": "root at 98 %",
+                "navigate": "http://127.0.0.1:8000/app/",
+                "tag": sent["id"],
+            },
+        }
+    ]
+    assert listed_status(owner) == "delivered"
+
+
+def test_a_push_is_urgent_kept_for_a_day_and_replaces_its_own_repeat(owner, browser):
+    sent = owner.send().json["notification"]
+    headers = browser.pushes[0]
+    assert (headers["urgency"], headers["ttl"], headers["topic"]) == ("high", "86400", sent["id"])
+
+
+def test_one_signed_header_per_origin_is_kept_and_renewed_before_its_end(owner, browser, moved_clock):
+    owner.send()
+    moved_clock.advance(10 * 3600)
+    owner.send()
+    moved_clock.advance(2 * 3600)
+    owner.send()
+    first, second, third = (one["authorization"] for one in browser.pushes)
+    assert first == second != third
+    assert browser.claims[0]["exp"] == moved_clock.ms // 1000 - 12 * 3600 + 12 * 3600
+
+
+def test_the_contact_is_the_owners_mail_address_or_the_public_address(owner, browser, service):
+    owner.send()
+    assert browser.claims[0]["sub"] == "mailto:owner@example.org"
+
+
+def test_the_contact_is_the_public_address_once_it_is_https(make_service, push_service, moved_clock):
+    service = make_service(WEBPUSH_HOSTS=push_service.origin, BASE_URL="https://bell.example.org:8443")
+    service.account()
+    browser = push_service.browser()
+    service.flask("device", "add", "owner@example.org", "webpush", json.dumps(browser.subscription))
+    assert service.caller().send().json["notification"]["status"] == "delivered"
+    assert browser.claims[0]["sub"] == "https://bell.example.org:8443"
+    assert browser.messages[0]["notification"]["navigate"] == "https://bell.example.org:8443/app/"
+
+
+@pytest.mark.parametrize(
+    "base_url, email, refused",
+    [
+        ("https://localhost", "a@example.org", True),
+        ("https://bell.local:8443", "a@example.org", True),
+        ("http://bell.example.org", "root@localhost", True),
+        ("", "root@nas.local", True),
+        ("https://bell.example.org", "root@localhost", False),
+        ("http://localhost:8000", "a@example.org", False),
+        ("", "a@example.org", False),
+    ],
+)
+def test_a_contact_that_apple_refuses_is_warned_about(make_service, base_url, email, refused):
+    make_service(BASE_URL=base_url)
+    assert bool(push.contact_warning(email)) == refused
+
+
+@pytest.mark.parametrize("text", ["a", "é", "漢", "😀", '"', "\\", "\n", "👩‍👩‍👧"])
+@pytest.mark.parametrize("length", [1_000, 4_000, 10_000])
+def test_what_passes_the_providers_limit_is_shortened_and_the_history_keeps_all(owner, browser, text, length):
+    body = ("." + text * length)[:10_000]
+    sent = owner.send("T", body)
+    assert sent.json["notification"]["body"] == body
+    shown = browser.messages[0]["notification"]["body"]
+    assert shown == body or (shown.endswith("…") and body.startswith(shown[:-1]) and len(shown) > 600)
+
+
+def test_a_long_title_leaves_room_for_the_beginning_of_the_body(owner, browser):
+    owner.send("😀" * 1000, "b" * 9_000)
+    shown = browser.messages[0]["notification"]
+    assert shown["title"].startswith("MCP - 😀😀😀") and shown["title"].endswith("😀…")
+    assert shown["body"].startswith("b" * 150)
+
+
+def test_a_title_that_fits_is_not_shortened_for_a_long_body(owner, browser):
+    owner.send("t" * 1000, "b" * 10_000)
+    assert browser.messages[0]["notification"]["title"] == "MCP - " + "t" * 1000
+
+
+def test_a_push_carries_line_ends_as_newlines_and_no_other_control_characters(owner, browser):
+    sent = owner.send("a\x07b\x1b[1m", "one\r\ntwo\nthree\x00".replace("\x00", "") + "\x7f\x85\t.")
+    assert sent.json["notification"]["body"] == "one\r\ntwo\nthree\x7f\x85\t."
+    shown = browser.messages[0]["notification"]
+    assert (shown["title"], shown["body"]) == ("MCP - ab[1m", "one\ntwo\nthree.")
+
+
+@pytest.mark.parametrize("status", [404, 410])
+def test_a_dead_subscription_is_removed_and_the_notification_failed(owner, browser, status):
+    browser.then(status)
+    assert owner.send().json["notification"]["status"] == "failed"
+    assert owner.get("/devices").json["devices"] == []
+    assert listed_status(owner) == "failed"
+
+
+def test_after_the_last_device_died_sending_fails_until_one_is_added(owner, browser, push_service):
+    browser.then(410)
+    owner.send()
+    assert owner.send().json["notification"]["status"] == "failed"
+    other = push_service.browser()
+    owner.post("/devices", {"kind": "webpush", "subscription": other.subscription})
+    assert owner.send().json["notification"]["status"] == "delivered"
+
+
+def test_after_the_owner_removed_the_last_device_the_history_is_all_there_is(owner, browser):
+    (device,) = owner.get("/devices").json["devices"]
+    owner.delete(f"/devices/{device['id']}")
+    assert owner.send().json["notification"]["status"] == "delivered"
+    assert browser.messages == []
+
+
+def test_a_dead_device_beside_a_living_one_does_no_harm(owner, browser, push_service):
+    living = push_service.browser()
+    owner.post("/devices", {"kind": "webpush", "subscription": living.subscription})
+    browser.then(410)
+    assert owner.send().json["notification"]["status"] == "delivered"
+    assert len(owner.get("/devices").json["devices"]) == 1
+
+
+@pytest.mark.parametrize("status", [400, 405, 413])
+def test_a_push_refused_for_this_device_alone_fails_and_the_device_stays_with_the_reason(owner, browser, status):
+    browser.then(status)
+    assert owner.send().json["notification"]["status"] == "failed"
+    (device,) = owner.get("/devices").json["devices"]
+    assert device["lastError"] == f"The push service answered {status}."
+
+
+@pytest.mark.parametrize("status", [0, 301, 307, 429, 500, 502, 503])
+def test_a_passing_fault_is_pending_and_retried_after_30_seconds(owner, browser, service, moved_clock, status):
+    browser.then(status, Location="http://127.0.0.1:1/elsewhere")
+    assert owner.send().json["notification"]["status"] == "pending"
+    moved_clock.advance(29)
+    service.work()
+    assert (listed_status(owner), len(browser.pushes)) == ("pending", 1)
+    moved_clock.advance(1)
+    service.work()
+    assert (listed_status(owner), len(browser.pushes), len(browser.messages)) == ("delivered", 2, 1)
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_configuration_fault_never_costs_the_device_and_is_shown(owner, browser, service, moved_clock, status):
+    browser.then(status, b'{"reason":"BadJwtToken"}')
+    assert owner.send().json["notification"]["status"] == "pending"
+    (device,) = owner.get("/devices").json["devices"]
+    assert device["lastError"] == f"The push service answered {status} (BadJwtToken)."
+    moved_clock.advance(30)
+    service.work()
+    assert listed_status(owner) == "delivered"
+    (device,) = owner.get("/devices").json["devices"]
+    assert (device["lastError"], device["lastDeliveredAt"]) == (None, moved_clock.ms)
+
+
+def test_retries_double_from_30_seconds_to_an_hour_and_end_after_24_hours(owner, browser, service, moved_clock):
+    for _ in range(60):
+        browser.then(503)
+    start = moved_clock.ms
+    assert owner.send().json["notification"]["status"] == "pending"
+    seen = []
+    while listed_status(owner) == "pending" and len(seen) < 60:
+        pushes = len(browser.pushes)
+        moved_clock.advance(30)
+        service.work()
+        if len(browser.pushes) > pushes:
+            seen.append((moved_clock.ms - start) // 1000)
+    waits = [later - earlier for earlier, later in zip([0, *seen], seen, strict=False)]
+    assert waits[:8] == [30, 60, 120, 240, 480, 960, 1920, 3600]
+    assert set(waits[7:]) == {3600}
+    assert 23 * 3600 <= seen[-1] <= 24 * 3600
+    assert listed_status(owner) == "failed"
+
+
+@pytest.mark.parametrize("asked", ["100", "Sat, 21 Nov 2026 10:01:40 GMT"])
+def test_retry_after_is_honoured_by_the_worker(owner, browser, service, moved_clock, asked):
+    browser.then(429, Retry_After=asked)
+    owner.send()
+    moved_clock.advance(99)
+    service.work()
+    assert len(browser.pushes) == 1
+    moved_clock.advance(1)
+    service.work()
+    assert (len(browser.pushes), listed_status(owner)) == (2, "delivered")
+
+
+@pytest.mark.parametrize("asked", ["soon", "-5", "1e9", "9" * 400, "Sat, 99 Nov 2026 10:01:40 GMT", ""])
+def test_a_retry_after_that_says_nothing_leaves_the_usual_backoff(owner, browser, service, moved_clock, asked):
+    browser.then(503, Retry_After=asked)
+    owner.send()
+    moved_clock.advance(30)
+    service.work()
+    assert listed_status(owner) == "delivered"
+
+
+def test_each_device_is_tried_on_its_own_even_when_another_has_it(owner, browser, push_service, service, moved_clock):
+    other = push_service.browser()
+    owner.post("/devices", {"kind": "webpush", "subscription": other.subscription})
+    browser.then(503)
+    assert owner.send().json["notification"]["status"] == "delivered"
+    moved_clock.advance(30)
+    service.work()
+    assert (len(browser.messages), len(other.messages), len(other.pushes)) == (1, 1, 1)
+
+
+def test_removing_a_device_ends_what_was_pending_on_it(owner, browser, service, moved_clock):
+    browser.then(503)
+    owner.send()
+    (device,) = owner.get("/devices").json["devices"]
+    owner.delete(f"/devices/{device['id']}")
+    assert listed_status(owner) == "delivered"  # its owner removed the last: the history is all there is
+    moved_clock.advance(3600)
+    service.work()
+    assert len(browser.pushes) == 1
+
+
+def test_a_device_that_dies_ends_what_else_was_pending_on_it(owner, browser, service, moved_clock):
+    browser.then(503).then(410)
+    owner.send("first")
+    assert owner.send("second").json["notification"]["status"] == "failed"
+    assert [one["status"] for one in owner.listed()] == ["failed", "failed"]
+
+
+def test_what_a_crash_left_unpushed_is_pushed_by_the_worker(owner, browser, service, moved_clock, monkeypatch):
+    def crash(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(push, "send", crash)
+        with pytest.raises(KeyboardInterrupt):
+            owner.send()
+    assert listed_status(owner) == "pending"
+    moved_clock.advance(30)
+    service.work()
+    assert (listed_status(owner), len(browser.messages)) == ("delivered", 1)
+
+
+def test_an_oversized_answer_is_not_read_to_its_end_and_its_status_counts(owner, browser):
+    browser.then(201, b"x" * 5_000_000)
+    assert owner.send().json["notification"]["status"] == "delivered"
+
+
+def test_a_push_is_never_sent_twice_within_a_request(owner, browser):
+    owner.send()
+    browser.then(0)  # the kept connection closes without an answer: the provider may have taken it
+    assert owner.send().json["notification"]["status"] == "pending"
+    assert len(browser.pushes) == 2
+
+
+@pytest.mark.parametrize("kind, token", [("apns", "ab" * 32), ("fcm", "token:APA91b")])
+def test_a_provider_that_is_not_configured_is_pending_and_shown(owner, kind, token):
+    owner.post("/devices", {"kind": kind, "token": token})
+    assert owner.send().json["notification"]["status"] == "pending"
+    assert "not configured" in owner.get("/devices").json["devices"][0]["lastError"]
+
+
+def test_an_accounts_pushes_hold_a_quarter_of_the_threads_and_the_worker_takes_the_rest(service, owner, browser):
+    with ExitStack() as pushing:
+        assert all(pushing.enter_context(delivery._slots.one(1)) for _ in range(8))
+        assert owner.send().json["notification"]["status"] == "pending"
+        assert browser.pushes == []
+    assert delivery.due.is_set()
+    service.work()
+    assert listed_status(owner) == "delivered"
