@@ -1,0 +1,72 @@
+"""The README and docs/ name what there is: every variable, command and route, and nothing that is not there."""
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+import app
+import config
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+API = (ROOT / "docs/api.md").read_text()
+
+
+def commands():
+    for name, group in app.app.cli.commands.items():
+        if isinstance(group, click.Group):
+            yield from (f"flask {name} {command}" for command in group.commands)
+        elif name == "backup":
+            yield "flask backup"
+
+
+@pytest.mark.parametrize("name", [variable.name for variable in config.VARIABLES])
+def test_the_readme_names_every_variable(name):
+    assert f"`{name}`" in README
+
+
+def test_the_readme_names_no_variable_that_is_not_there():
+    table = README.split("## Settings")[1].split("## ")[0]
+    named = {name for row in re.findall(r"^\| (`[^|]*) \|", table, re.M) for name in re.findall(r"`([A-Z_]+)`", row)}
+    assert named == {variable.name for variable in config.VARIABLES}
+
+
+@pytest.mark.parametrize("variable", config.VARIABLES, ids=lambda variable: variable.name)
+def test_the_readme_states_the_default_of_a_variable(variable):
+    row = next(line for line in README.splitlines() if line.startswith("|") and f"`{variable.name}`" in line)
+    shown_otherwise = variable.name == "WEBPUSH_HOSTS" or variable.default is None
+    assert shown_otherwise or f"`{variable.default}`" in row
+
+
+@pytest.mark.parametrize("command", commands())
+def test_the_readme_names_every_command(command):
+    assert command in README
+
+
+def test_the_readme_names_no_command_that_is_not_there():
+    named = set(re.findall(r"flask (?:account|key|device|alert) [a-z]+|flask backup", README))
+    assert named <= set(commands())
+
+
+@pytest.mark.parametrize("route", [r for r in app.ROUTES if not r.rule.startswith("/app") and r.rule != "/"])
+def test_the_api_page_names_every_route(route):
+    assert f"`{route.method} {route.rule}`" in API
+
+
+def test_the_api_page_names_no_route_that_is_not_there():
+    named = set(re.findall(r"^\| `([A-Z]+ /\S+)`", API, re.M))
+    assert named <= {f"{route.method} {route.rule}" for route in app.ROUTES}
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/api.md", "docs/decisions.md"])
+def test_a_page_links_to_files_that_are_there(page):
+    for target in re.findall(r"\]\(([^)#:]+)\)", (ROOT / page).read_text()):
+        assert (ROOT / page).parent.joinpath(target).exists()
+
+
+def test_the_files_that_the_readme_places_are_there():
+    table = README.split("## Where things are")[1]
+    for path in re.findall(r"`([a-z_/]+\.(?:py|sql|md))`|CHANGELOG.md", table):
+        assert not path or (ROOT / path).exists()
