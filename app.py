@@ -81,15 +81,14 @@ ROUTES = (
     Route("POST", "/app/devices/<device_id>/remove", dashboard.remove_device, auth.signed_in),
 )
 
-HEADERS = {
-    "Cache-Control": "no-store",
+HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+PAGE_HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
         " manifest-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
     "Cross-Origin-Opener-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
 }
 
 
@@ -114,7 +113,6 @@ def create_app(settings: config.Settings | None = None) -> Flask:
         MAX_CONTENT_LENGTH=settings.max_body_bytes,
         SESSION_COOKIE_SAMESITE="Lax",
         PERMANENT_SESSION_LIFETIME=90 * 86_400,
-        SEND_FILE_MAX_AGE_DEFAULT=3600,
     )
     app.json = CompactJson(app)
     app.jinja_env.filters["moment"] = dashboard.moment
@@ -169,6 +167,8 @@ def _add_routes(app: Flask) -> None:
 def _add_headers(response: Response) -> Response:
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)
+    if request.path.startswith("/app/"):
+        response.headers.update(PAGE_HEADERS)
     window = g.get("window")
     if window:
         response.headers["X-RateLimit-Limit"] = str(window.limit)

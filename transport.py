@@ -27,8 +27,9 @@ FAILURES = {
     35: "no secure connection could be made",
     60: "its certificate is not trusted",
 }
-NOT_PUBLIC = tuple(  # `is_global` says yes to these ways round: NAT64, 6to4, Teredo
-    ipaddress.ip_network(net) for net in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32")
+NOT_PUBLIC = tuple(  # `is_global` says yes to these ways round: NAT64, 6to4, Teredo, and two that are of the past
+    ipaddress.ip_network(net)
+    for net in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "fec0::/10", "::/96")
 )
 
 _thread = threading.local()
@@ -131,7 +132,8 @@ def _handle(request: Request, reply: Reply, timeout_s: float) -> Any:
     set_option(pycurl.TIMEOUT_MS, max(1, int(timeout_s * 1000)))
     set_option(pycurl.CONNECTTIMEOUT_MS, int(min(timeout_s, CONNECT_TIMEOUT_S) * 1000))
     set_option(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS)
-    set_option(pycurl.PIPEWAIT, 1)
+    # wait for a connection on its way that may take this one too: only where TLS tells early whether it does
+    set_option(pycurl.PIPEWAIT, request.url.startswith("https"))
     set_option(pycurl.MAXAGE_CONN, MAX_CONNECTION_AGE_S)
     set_option(pycurl.TCP_KEEPALIVE, 1)
     set_option(pycurl.NOSIGNAL, 1)

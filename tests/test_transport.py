@@ -1,0 +1,236 @@
+"""The transport: many requests at once, one deadline, public addresses alone, no redirects, nothing sent twice."""
+
+import socket
+import threading
+import time
+from contextlib import contextmanager
+
+import pytest
+
+from transport import Request, is_public, send_all
+
+
+class Listener:
+    """A raw TCP server: `serve(connection, number)` runs in a thread for each connection."""
+
+    def __init__(self, serve, host="127.0.0.1"):
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self.socket = socket.socket(family)
+        self.socket.bind((host, 0))
+        self.socket.listen()
+        self.port = self.socket.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}/push"
+        self.serve = serve
+        self.kept = []  # so that a connection stays open when its thread ends
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                connection, _ = self.socket.accept()
+            except OSError:
+                return
+            self.kept.append(connection)
+            threading.Thread(target=self.serve, args=(connection, len(self.kept)), daemon=True).start()
+
+
+@contextmanager
+def listening(serve, host="127.0.0.1"):
+    listener = Listener(serve, host)
+    try:
+        yield listener
+    finally:
+        listener.socket.close()
+
+    @property
+    def connections(self):
+        return len(self.kept)
+
+
+def read_request(connection):
+    """Bytes of one request with a body of 4 bytes."""
+    data = b""
+    while not data.endswith(b"\r\n\r\nbody"):
+        part = connection.recv(4096)
+        if not part:
+            return None
+        data += part
+    return data
+
+
+def answer(connection, status="201 Created", headers="", body=b""):
+    connection.sendall(f"HTTP/1.1 {status}\r\n{headers}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+
+
+def post(url, any_address=True):
+    return Request(url, {"X-Test": "1"}, b"body", any_address)
+
+
+def ignore(connection, number):
+    pass
+
+
+def test_requests_run_at_the_same_time_in_the_calling_thread():
+    together = threading.Barrier(5)
+
+    def answer_once_all_have_come(connection, number):
+        read_request(connection)
+        together.wait(timeout=4)
+        answer(connection)
+
+    with listening(answer_once_all_have_come) as listener:
+        replies = send_all([post(listener.url)] * 5, timeout_s=5)
+    assert [reply.status for reply in replies] == [201] * 5
+
+
+def test_replies_come_in_the_order_of_the_requests():
+    def answer_with_the_path(connection, number):
+        path = read_request(connection).split()[1]
+        answer(connection, body=path)
+
+    with listening(answer_with_the_path) as listener:
+        replies = send_all([post(f"{listener.url}/{n}") for n in range(8)], timeout_s=5)
+    assert [reply.body for reply in replies] == [b"/push/%d" % n for n in range(8)]
+
+
+def test_one_that_does_not_answer_ends_at_the_deadline_and_costs_the_others_nothing():
+    def first_hangs(connection, number):
+        if b"hang" not in read_request(connection):
+            answer(connection)
+
+    with listening(first_hangs) as listener:
+        began = time.monotonic()
+        hanging, healthy = send_all([post(f"{listener.url}/hang"), post(listener.url)], timeout_s=0.5)
+    assert (hanging.status, hanging.failure) == (0, "it did not answer in time")
+    assert (healthy.status, healthy.failure) == (201, None)
+    assert time.monotonic() - began < 2
+
+
+def test_a_redirect_is_not_followed():
+    def redirect(connection, number):
+        read_request(connection)
+        answer(connection, "307 Temporary Redirect", f"Location: {elsewhere.url}\r\n")
+
+    with listening(ignore) as elsewhere, listening(redirect) as listener:
+        (reply,) = send_all([post(listener.url)], timeout_s=2)
+        assert (reply.status, elsewhere.connections) == (307, 0)
+
+
+def test_an_answer_is_read_up_to_16_kilobytes():
+    def flood(connection, number):
+        read_request(connection)
+        connection.sendall(b"HTTP/1.1 503 Busy\r\nRetry-After: 7\r\nContent-Length: 100000000\r\n\r\n")
+        try:
+            for _ in range(1000):
+                connection.sendall(b"x" * 100_000)
+        except OSError:
+            pass
+
+    with listening(flood) as listener:
+        (reply,) = send_all([post(listener.url)], timeout_s=3)
+    assert (reply.status, reply.headers["retry-after"], len(reply.body) <= 16_384) == (503, "7", True)
+
+
+def test_a_kept_connection_that_closes_without_an_answer_is_not_tried_again():
+    seen = []
+
+    def answer_once_then_close(connection, number):
+        seen.append(read_request(connection))
+        answer(connection)
+        seen.append(read_request(connection))
+        connection.close()
+
+    with listening(answer_once_then_close) as listener:
+        (first,) = send_all([post(listener.url)], timeout_s=2)
+        (second,) = send_all([post(listener.url)], timeout_s=2)
+        assert (first.status, second.status, listener.connections) == (201, 0, 1)
+    assert second.failure and len(seen) == 2
+
+
+def test_garbage_is_a_failure():
+    def garbage(connection, number):
+        read_request(connection)
+        connection.sendall(b"\x00\x01\x02 this is no HTTP\r\n\r\n")
+        connection.close()
+
+    with listening(garbage) as listener:
+        (reply,) = send_all([post(listener.url)], timeout_s=2)
+    assert reply.status == 0 and reply.failure
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "localhost",
+        "127.0.0.1",
+        "127.1",
+        "2130706433",
+        "0x7f000001",
+        "0177.0.0.1",
+        "0.0.0.0",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:7f00:1]",
+        "[::]",
+    ],
+)
+def test_no_connection_is_made_to_an_address_that_is_not_public(host):
+    with listening(ignore) as listener, listening(ignore, "::1") as listener6:
+        urls = [f"https://{host}:{port}/" for port in (listener.port, listener6.port)]
+        replies = send_all([post(url, any_address=False) for url in urls], timeout_s=2)
+        assert (listener.connections, listener6.connections) == (0, 0)
+    assert all(reply.failure for reply in replies)
+
+
+@pytest.mark.parametrize("scheme", ["http", "file", "ftp", "gopher"])
+def test_no_other_scheme_than_https_is_spoken(scheme):
+    (reply,) = send_all([post(f"{scheme}://198.51.100.1/etc/passwd", any_address=False)], timeout_s=2)
+    assert reply.status == 0 and reply.failure
+
+
+def test_a_proxy_named_in_the_environment_is_not_used(monkeypatch):
+    with listening(ignore) as proxy:
+        monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{proxy.port}")
+        monkeypatch.setenv("all_proxy", f"http://127.0.0.1:{proxy.port}")
+        send_all([post("https://198.51.100.1/", any_address=False)], timeout_s=0.3)
+        assert proxy.connections == 0
+
+
+@pytest.mark.parametrize("address", ["1.1.1.1", "17.188.143.1", "2606:4700:4700::1111", "::ffff:1.1.1.1"])
+def test_public_addresses(address):
+    assert is_public(address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "0.0.0.0",
+        "10.0.0.1",
+        "100.64.0.1",
+        "127.0.0.1",
+        "169.254.169.254",
+        "172.16.0.1",
+        "192.168.1.1",
+        "198.18.0.1",
+        "224.0.0.1",
+        "240.0.0.1",
+        "255.255.255.255",
+        "::",
+        "::1",
+        "::ffff:127.0.0.1",
+        "::ffff:10.0.0.1",
+        "64:ff9b::7f00:1",
+        "64:ff9b:1::a00:1",
+        "2001::1",
+        "2002:7f00:1::",
+        "fc00::1",
+        "fd12::1",
+        "fe80::1",
+        "fe80::1%eth0",
+        "fec0::1",
+        "ff02::1",
+        "::127.0.0.1",
+    ],
+)
+def test_addresses_that_are_not_public(address):
+    assert not is_public(address)
