@@ -8,7 +8,7 @@ import os
 import secrets
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
@@ -28,7 +28,7 @@ class DatabaseRefused(SystemExit):
     """The file cannot be used as it is. Uncaught, it ends the process with its one line and status 1."""
 
 
-def run(statement: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
+def run(statement: str, values: Sequence[object] | Mapping[str, object] = ()) -> sqlite3.Cursor:
     """Run one statement on this thread's connection."""
     return cast(sqlite3.Cursor, database.execute_sql(statement, values))
 

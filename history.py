@@ -80,17 +80,17 @@ class Notification(Model):
     STATS = (
         "SELECT notification_count,"
         " (SELECT coalesce(sum(notification_count), 0) FROM notification_day"
-        "  WHERE account_seq = a.seq AND day BETWEEN ?2 || '-01' AND ?2 || '-31'),"
-        " (SELECT coalesce(sum(notification_count), 0) FROM notification_day WHERE account_seq = a.seq AND day = ?3),"
+        "  WHERE account_seq = a.seq AND day BETWEEN :month || '-01' AND :month || '-31'),"
+        " (SELECT coalesce(sum(notification_count), 0) FROM notification_day WHERE account_seq = a.seq AND day = :day),"
         " (SELECT count(*) FROM alert WHERE account_seq = a.seq)"
-        " FROM account a WHERE seq = ?1"
+        " FROM account a WHERE seq = :account"
     )
     SETTLE = (
         "UPDATE notification SET status = CASE"
-        " WHEN EXISTS (SELECT 1 FROM delivery WHERE notification_seq = ?1 AND status = 'delivered') THEN 'delivered'"
-        " WHEN EXISTS (SELECT 1 FROM delivery WHERE notification_seq = ?1 AND status = 'pending') THEN 'pending'"
-        " WHEN EXISTS (SELECT 1 FROM delivery WHERE notification_seq = ?1) THEN 'failed'"
-        " ELSE 'delivered' END WHERE seq = ?1 RETURNING status"
+        " WHEN EXISTS (SELECT 1 FROM delivery WHERE notification_seq = :seq AND status = 'delivered') THEN 'delivered'"
+        " WHEN EXISTS (SELECT 1 FROM delivery WHERE notification_seq = :seq AND status = 'pending') THEN 'pending'"
+        " WHEN EXISTS (SELECT 1 FROM delivery WHERE notification_seq = :seq) THEN 'failed'"
+        " ELSE 'delivered' END WHERE seq = :seq RETURNING status"
     )
 
     @classmethod
@@ -134,7 +134,7 @@ class Notification(Model):
     @classmethod
     def stats(cls, account_seq: int, day: str) -> Stats:
         """The counters, for the month and the day of `day` (YYYY-MM-DD)."""
-        return Stats(*run(cls.STATS, (account_seq, day[:7], day)).fetchone())
+        return Stats(*run(cls.STATS, {"account": account_seq, "month": day[:7], "day": day}).fetchone())
 
     @classmethod
     def count_by_quarter_hour(cls, account_seq: int, since: int) -> list[tuple[int, int]]:
@@ -149,7 +149,7 @@ class Notification(Model):
     @classmethod
     def settle(cls, seq: int) -> str:
         """Derive the status from what became of the notification on each device, and answer with it."""
-        return str(run(cls.SETTLE, (seq,)).fetchone()[0])
+        return str(run(cls.SETTLE, {"seq": seq}).fetchone()[0])
 
 
 class DueDelivery(NamedTuple):
@@ -181,9 +181,9 @@ class Delivery(Model):
     )
     ANY_DUE = "SELECT 1 FROM delivery WHERE status = 'pending' AND next_attempt_at <= ? LIMIT 1"
     CLAIM = (
-        "UPDATE delivery SET next_attempt_at = ?1 WHERE status = 'pending' AND next_attempt_at <= ?2"
+        "UPDATE delivery SET next_attempt_at = :lease_until WHERE status = 'pending' AND next_attempt_at <= :now"
         " AND (notification_seq, device_seq) IN (SELECT notification_seq, device_seq FROM delivery"
-        "  WHERE status = 'pending' AND next_attempt_at <= ?2 ORDER BY next_attempt_at LIMIT ?3)"
+        "  WHERE status = 'pending' AND next_attempt_at <= :now ORDER BY next_attempt_at LIMIT :limit)"
         " RETURNING notification_seq, device_seq, attempts"
     )
     CLAIMED = (
@@ -209,7 +209,7 @@ class Delivery(Model):
         if not run(cls.ANY_DUE, (now,)).fetchone():
             return []
         with transaction():
-            claimed = run(cls.CLAIM, (lease_until, now, limit)).fetchall()
+            claimed = run(cls.CLAIM, {"lease_until": lease_until, "now": now, "limit": limit}).fetchall()
             return [cls._claimed(*row) for row in claimed]
 
     @classmethod
