@@ -24,6 +24,7 @@ import delivery
 import models
 import push
 import quotas
+from body import refuse_too_large
 from errors import CODES, Refused, log_fault, rest_body
 
 log = logging.getLogger("pocketbell")
@@ -45,6 +46,7 @@ class Route(NamedTuple):
         answer = self.guard() if self.guard else None
         if self.quota:
             self.quota()
+        refuse_too_large()
         return answer
 
 
@@ -157,6 +159,7 @@ def _add_routes(app: Flask) -> None:
         if request.path.startswith("/api/v1/"):
             auth.api_key()  # what no REST route takes is guarded and counted like the rest
             quotas.rest()
+        refuse_too_large()
         return None
 
     app.before_request(guard)

@@ -15,10 +15,8 @@ def read_object() -> dict[str, Any]:
 
 def read_body() -> bytes:
     """The request's body; `Refused` (413) beyond `MAX_BODY_BYTES`, sent in chunks or not."""
-    largest: int = current_app.config["SETTINGS"].max_body_bytes
-    announced = request.content_length
-    if announced is not None and announced > largest:
-        raise _too_large(largest)
+    refuse_too_large()
+    largest, announced = _largest(), request.content_length
     try:
         body = _read_up_to(largest + 1 if announced is None else announced)
     except OSError:  # gunicorn's word for broken chunks, too
@@ -28,6 +26,16 @@ def read_body() -> bytes:
     if announced is not None and len(body) < announced:
         raise Refused(400, "The request body ended before its announced length.")
     return body
+
+
+def refuse_too_large() -> None:
+    """Before anything of it is read: `Refused` (413) for a body that says itself that it is too large."""
+    if (request.content_length or 0) > _largest():
+        raise _too_large(_largest())
+
+
+def _largest() -> int:
+    return int(current_app.config["SETTINGS"].max_body_bytes)
 
 
 def _read_up_to(size: int) -> bytes:

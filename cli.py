@@ -3,7 +3,10 @@
 Every command may run while the service does. Errors go to stderr as one line, with exit status 1.
 """
 
+import contextlib
+import errno
 import json
+import os
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,23 +19,42 @@ from flask.cli import AppGroup
 
 import accounts
 import clock
+import delivery
 import devices
 from database import copy_database, transaction
 from errors import Refused
 from models import Account, ApiKey, Device
 
 
-class Group(AppGroup):
-    """Commands whose refusals end in one line."""
+class OneLineErrors:
+    """What a command refuses, or cannot do, ends in one line."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; what it refuses becomes click's one-line error."""
+        """Run the command, its output included."""
         try:
-            return super().invoke(ctx)
-        except Refused as refused:
-            raise click.ClickException(refused.message) from None
-        except (peewee.PeeweeException, OSError) as error:
-            raise click.ClickException(str(error)) from None
+            result = super().invoke(ctx)  # type: ignore[misc]
+            sys.stdout.flush()
+        except UnicodeError:
+            raise click.ClickException("An argument is not valid text.") from None
+        except (Refused, peewee.PeeweeException, OSError) as error:
+            _give_up_output(error)
+            raise click.ClickException(_line(str(error))) from None
+        return result
+
+
+class Group(OneLineErrors, AppGroup):
+    """A group of such commands."""
+
+
+class Command(OneLineErrors, click.Command):
+    """Such a command without a group."""
+
+
+def _give_up_output(error: Exception) -> None:
+    """After a failed write, let the interpreter's last flush at its end go nowhere."""
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 account = Group("account", help="The owners of this service.")
@@ -185,15 +207,15 @@ def _subscription(text: str) -> Any:
 # --- backup -------------------------------------------------------------------------------------------------
 
 
-@click.command("backup")
+@click.command("backup", cls=Command)
 @click.argument("file", type=click.Path(path_type=Path))
 def backup(file: Path) -> None:
     """Write a consistent copy of the live database to FILE, which must not exist."""
-    try:
-        copy_database(file)
-    except (peewee.PeeweeException, OSError) as error:
-        raise click.ClickException(f"No backup was made: {error}.") from None
-    click.echo(f"Wrote {file} ({file.stat().st_size} bytes).")
+    delivery.vapid_key()  # so that every backup holds the key that later subscriptions depend on
+    if not file.parent.is_dir():
+        raise Refused(400, f"There is no directory {file.parent}.")
+    copy_database(file)
+    click.echo(_line(f"Wrote {file} ({file.stat().st_size} bytes)."))
 
 
 # --- printing -----------------------------------------------------------------------------------------------

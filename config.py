@@ -17,7 +17,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 DEFAULT_WEBPUSH_HOSTS = "fcm.googleapis.com,*.push.apple.com,*.push.services.mozilla.com,*.notify.windows.com"
 HOST_NAME = re.compile(r"(\*\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
-HTTP_ORIGIN = re.compile(r"https?://[^/?#@\s]+")
+HTTP_ORIGIN = re.compile(r"https?://[A-Za-z0-9.:\[\]_-]+")
 
 
 class SettingError(SystemExit):
@@ -75,18 +75,18 @@ def _host(value: str) -> str:
 
 
 def _base_url(value: str) -> str:
-    parts = urlsplit(value)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
+    origin = value.removesuffix("/")
+    parts = urlsplit(origin)
+    if not HTTP_ORIGIN.fullmatch(origin) or not parts.hostname or parts.port == 0:  # `port` raises for what is none
         raise ValueError
-    if parts.path not in ("", "/") or parts.query or parts.fragment:
-        raise ValueError
-    return f"{parts.scheme}://{parts.netloc}"
+    return origin
 
 
 def _database(value: str) -> Path:
-    if not value.startswith("sqlite:///") or len(value) == len("sqlite:///"):
+    path = value.removeprefix("sqlite:///")
+    if path in (value, "", ":memory:") or path.endswith("/"):
         raise ValueError
-    return Path(value.removeprefix("sqlite:///"))
+    return Path(path)
 
 
 def _proxies(value: str) -> tuple[Network, ...]:
@@ -183,7 +183,9 @@ def _read(variable: Variable, environ: Mapping[str, str]) -> Any:
     try:
         return variable.parse(value)
     except (ValueError, KeyError):
-        held = "not understood" if variable.secret else f'"{value}"'
+        hidden = variable.secret or "@" in value  # what stands before an @ may be a password
+        printable = "".join(c if c.isprintable() else " " for c in value)
+        held = "not understood" if hidden else f'"{printable}"'
         raise SettingError(f"{variable.name} is {held}: it takes {variable.takes}.") from None
 
 

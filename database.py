@@ -5,11 +5,12 @@ unfair (docs/decisions.md). One connection a thread, kept. Must not know the tab
 """
 
 import os
+import logging
 import secrets
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import cast
 
@@ -19,7 +20,10 @@ SCHEMA_VERSION = 1
 HERE = Path(__file__).parent
 BUSY_TIMEOUT_MS = 2_000
 LOCK_TIMEOUT_S = 2.0
+FILE_HEADER = b"SQLite format 3\0"
+APPLICATION_ID = 0x506B626C  # says in the file's header that it is ours
 
+peewee.logger.setLevel(logging.INFO)  # at DEBUG it logs every statement with its values
 database = peewee.SqliteDatabase(None)
 _write_lock = threading.RLock()
 
@@ -35,10 +39,7 @@ def run(statement: str, values: Sequence[object] | Mapping[str, object] = ()) ->
 
 def open_database(path: Path, migrations: Path = HERE / "migrations", newest: int = SCHEMA_VERSION) -> None:
     """Make, or upgrade after copying it beside itself, the file at `path`; all threads use it from now on."""
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise DatabaseRefused(f"The directory {path.parent} cannot be made: {error.strerror}.") from None
+    _check_place(path)
     if not database.is_closed():
         database.close()
     database.init(
@@ -59,18 +60,44 @@ def open_database(path: Path, migrations: Path = HERE / "migrations", newest: in
         raise DatabaseRefused(f"The database {path} cannot be used: {error}.") from None
 
 
+def _check_place(path: Path) -> None:
+    """Refuse what SQLite would overwrite, since it takes a very short file for an empty one."""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        beginning = path.open("rb").read(16) if path.exists() else b""
+    except OSError as error:
+        raise DatabaseRefused(f"The database {path} cannot be used: {error.strerror}.") from None
+    if beginning not in (b"", FILE_HEADER):
+        raise DatabaseRefused(f"The database {path} cannot be used: it is not an SQLite file.")
+
+
 def _upgrade(path: Path, migrations: Path, newest: int) -> None:
     version = _version()
     if version > newest:
         raise DatabaseRefused(
             f"The database {path} has schema {version}, made by a newer Pocketbell; this one knows up to {newest}."
         )
+    tables = run("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    if tables and run("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+        raise DatabaseRefused(f"The database {path} cannot be used: it is another program's.")
     if version == 0:
         _run_step(HERE / "schema.sql", 0, newest)
     elif version < newest:
-        copy_database(path.with_name(f"{path.name}.schema-{version}"), replace=True)
+        _keep_copy(path, version)
     for step in range(max(version, 1) + 1, newest + 1):
         _run_step(next(migrations.glob(f"{step:04}_*.sql")), step - 1, step)
+
+
+def _keep_copy(path: Path, version: int) -> None:
+    """Copy the file beside itself, unless another process has upgraded it meanwhile and so made the copy."""
+    unchecked, copy = (path.with_name(f"{path.name}.schema-{version}{end}") for end in (".unchecked", ""))
+    copy_database(unchecked, replace=True)
+    with closing(sqlite3.connect(unchecked)) as copied:
+        is_older = copied.execute("PRAGMA user_version").fetchone()[0] == version
+    if is_older:
+        unchecked.replace(copy)
+    else:
+        unchecked.unlink()
 
 
 def _version() -> int:
@@ -94,6 +121,8 @@ def _statements(script: str) -> Iterator[str]:
         if sqlite3.complete_statement(statement):
             yield statement
             statement = ""
+    if statement.strip():
+        yield statement
 
 
 def copy_database(target: Path, replace: bool = False) -> None:

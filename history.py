@@ -81,15 +81,16 @@ class Notification(Model):
         "SELECT notification_count,"
         " (SELECT coalesce(sum(notification_count), 0) FROM notification_day"
         "  WHERE account_seq = a.seq AND day BETWEEN :month || '-01' AND :month || '-31'),"
-        " (SELECT coalesce(sum(notification_count), 0) FROM notification_day WHERE account_seq = a.seq AND day = :day),"
+        " (SELECT coalesce(sum(notification_count), 0) FROM notification_day"
+        "  WHERE account_seq = a.seq AND day = :day),"
         " (SELECT count(*) FROM alert WHERE account_seq = a.seq)"
         " FROM account a WHERE seq = :account"
     )
     SETTLE = (
         "UPDATE notification SET status = CASE"
-        " WHEN EXISTS (SELECT 1 FROM delivery WHERE notification_seq = :seq AND status = 'delivered') THEN 'delivered'"
-        " WHEN EXISTS (SELECT 1 FROM delivery WHERE notification_seq = :seq AND status = 'pending') THEN 'pending'"
-        " WHEN EXISTS (SELECT 1 FROM delivery WHERE notification_seq = :seq) THEN 'failed'"
+        " WHEN 'delivered' IN (SELECT status FROM delivery WHERE notification_seq = :seq) THEN 'delivered'"
+        " WHEN 'pending' IN (SELECT status FROM delivery WHERE notification_seq = :seq) THEN 'pending'"
+        " WHEN 'failed' IN (SELECT status FROM delivery WHERE notification_seq = :seq) THEN 'failed'"
         " ELSE 'delivered' END WHERE seq = :seq RETURNING status"
     )
 

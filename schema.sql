@@ -2,6 +2,8 @@
 -- An older file is brought here by the numbered steps in migrations/.
 -- Times are integer milliseconds, UTC. `id` is what the outside sees; `seq` orders and joins.
 
+PRAGMA application_id = 1349214828;        -- 'Pkbl': this file is ours
+
 CREATE TABLE account (
     seq INTEGER PRIMARY KEY,
     email TEXT NOT NULL UNIQUE CHECK (email = lower(email)),
