@@ -20,13 +20,13 @@ from fields import checked_name
 from history import Notification
 from models import Account, ApiKey, NotificationDay, OneTimeLink, Session, new_id
 
-PLANS = ("starter", "pro", "scale")
 PASSWORD_METHOD = "scrypt:131072:8:1"  # noqa: S105 - N = 2^17: 128 MB and about 0.3 s a try
 PASSWORD_CHARACTERS = range(12, 1025)
 NOBODYS_PASSWORD = f"{PASSWORD_METHOD}$pocketbell$" + "0" * 128
 LINK_LIFE_MS = 24 * 3_600_000
 SESSION_LIFE_MS = 90 * 86_400_000
-RECOUNTED_MS = 29 * 86_400_000  # every plan keeps the rows of these days whole
+DAY_MS = 86_400_000
+MONTH_DAYS = 32  # reaches back before the first of any month
 MAX_LIVE_KEYS = 1_000
 KEY_PREFIX = "sk_test_"
 EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f\ud800-\udfff]+@[^@\s\x00-\x1f\x7f\ud800-\udfff]+")
@@ -95,11 +95,14 @@ def set_plan(account: Account, plan: str) -> None:
     Account.update(plan=plan).where(Account.seq == account.seq).execute()
 
 
-def set_time_zone(account: Account, time_zone: str, now: int) -> None:
-    """Change the zone and count the days of the history again by its calendar; call inside `transaction()`."""
+def set_time_zone(account: Account, time_zone: str, history_days: int, now: int) -> None:
+    """Change the zone and count this month again by its calendar; call inside `transaction()`.
+
+    Days that the history of `history_days` no longer holds whole keep their count.
+    """
     zone = quiet.checked_zone(time_zone)
     Account.update(time_zone=zone).where(Account.seq == account.seq).execute()
-    since = quiet.day_start(now - RECOUNTED_MS, zone)
+    since = quiet.day_start(now - min(history_days - 1, MONTH_DAYS) * DAY_MS, zone)
     counts = quiet.count_by_day(Notification.count_by_quarter_hour(account.seq, since), zone)
     NotificationDay.replace_since(account.seq, quiet.local_day(since, zone), counts)
 

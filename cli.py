@@ -24,6 +24,7 @@ import devices
 from database import copy_database, transaction
 from errors import Refused
 from models import Account, ApiKey, Device
+from quotas import PLANS
 
 
 class OneLineErrors:
@@ -60,7 +61,7 @@ def _give_up_output(error: Exception) -> None:
 account = Group("account", help="The owners of this service.")
 key = Group("key", help="API keys.")
 device = Group("device", help="Devices that notifications are pushed to.")
-with_plan = click.option("--plan", type=click.Choice(accounts.PLANS), help="The plan: its limits and history.")
+with_plan = click.option("--plan", type=click.Choice(tuple(PLANS)), help="The plan: its limits and history.")
 with_password = click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
 
 
@@ -111,7 +112,7 @@ def set_account(email: str, plan: str | None, timezone: str | None, password_std
         if plan:
             accounts.set_plan(changed, plan)
         if timezone:
-            accounts.set_time_zone(changed, timezone, clock.now_ms())
+            accounts.set_time_zone(changed, timezone, PLANS[plan or changed.plan].history_days, clock.now_ms())
         if hashed:
             accounts.set_password(changed, hashed)
     now = accounts.find_account(email)

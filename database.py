@@ -4,8 +4,8 @@
 unfair (docs/decisions.md). One connection a thread, kept. Must not know the tables, a setting or the clock.
 """
 
-import os
 import logging
+import os
 import secrets
 import sqlite3
 import threading
@@ -23,7 +23,7 @@ LOCK_TIMEOUT_S = 2.0
 FILE_HEADER = b"SQLite format 3\0"
 APPLICATION_ID = 0x506B626C  # says in the file's header that it is ours
 
-peewee.logger.setLevel(logging.INFO)  # at DEBUG it logs every statement with its values
+logging.getLogger("peewee").setLevel(logging.INFO)  # at DEBUG it logs every statement with its values
 database = peewee.SqliteDatabase(None)
 _write_lock = threading.RLock()
 

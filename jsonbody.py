@@ -8,7 +8,7 @@ Must not know Flask or what the fields mean.
 import json
 import math
 import re
-from collections.abc import Iterator
+from itertools import accumulate
 from typing import Any
 
 from errors import Refused
@@ -17,7 +17,12 @@ MAX_DEPTH = 64
 MAX_INTEGER_DIGITS = 100
 
 LONG_INTEGER = re.compile(rf"(?<!\d)\d{{{MAX_INTEGER_DIGITS + 1}}}")
-TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|NaN|-?Infinity|[\[\]{}]', re.DOTALL)
+STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"')
+BRACKET = re.compile(r"[\[\]{}]")
+STORABLE_ESCAPES = re.compile(  # no NUL; surrogates in pairs
+    r'(?:[^\\]++|\\(?:["\\/bfnrt]|u(?!0000|[dD][89a-fA-F])....|u[dD][89abAB]..\\u[dD][c-fC-F]..))*+', re.DOTALL
+)
+TOKEN = re.compile(STRING.pattern + r"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|NaN|-?Infinity|[\[\]{}]", re.DOTALL)
 
 
 class _Unusable(Exception):
@@ -37,7 +42,7 @@ def parse_json(raw: bytes) -> dict[str, Any]:
         raise Refused(400, _syntax_sentence(error)) from None
     except (_Unusable, RecursionError):
         raise Refused(400, _first_fault(text)) from None
-    _check_tree(value, text)
+    _check_text(text)
     if not isinstance(value, dict):
         raise Refused(400, f"The body must be a JSON object, not {_kind(value)}.")
     return value
@@ -45,7 +50,7 @@ def parse_json(raw: bytes) -> dict[str, Any]:
 
 def _decode(raw: bytes) -> str:
     if not raw:
-        raise Refused(400, "The body is empty: it must be a JSON object.")
+        raise Refused(400, "The body is empty at line 1, column 1: it must be a JSON object.")
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -79,28 +84,16 @@ DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite)
 WARY_DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite, parse_int=_bounded)
 
 
-def _check_tree(value: object, text: str) -> None:
-    """Depth and strings of what was decoded; either is looked at only where the text could hold a fault."""
-    escaped = "\\u" in text
-    if not escaped and text.count("[") + text.count("{") <= MAX_DEPTH:
-        return
-    containers = [value] if isinstance(value, (dict, list)) else []
-    for _ in range(MAX_DEPTH):
-        items = list(_items(containers))
-        if escaped and any(isinstance(item, str) and not _storable(item) for item in items):
-            break
-        containers = [item for item in items if isinstance(item, (dict, list))]
-        if not containers:
-            return
-    raise Refused(400, _first_fault(text))
+def _check_text(text: str) -> None:
+    """Depth and escapes of a text that was decoded; either is looked at only where there could be a fault."""
+    deep = text.count("[") + text.count("{") > MAX_DEPTH and _depth(text) > MAX_DEPTH
+    if deep or ("\\u" in text and not STORABLE_ESCAPES.fullmatch(text)):
+        raise Refused(400, _first_fault(text))
 
 
-def _items(containers: list[Any]) -> Iterator[object]:
-    """Keys and values directly inside."""
-    for container in containers:
-        yield from container
-        if isinstance(container, dict):
-            yield from container.values()
+def _depth(text: str) -> int:
+    brackets = BRACKET.findall(STRING.sub("", text))
+    return max(accumulate(1 if bracket in "[{" else -1 for bracket in brackets))
 
 
 def _storable(value: str) -> bool:
