@@ -8,6 +8,8 @@ import hashlib
 import re
 import secrets
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import peewee
@@ -32,6 +34,7 @@ KEY_PREFIX = "sk_test_"
 EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f\ud800-\udfff]+@[^@\s\x00-\x1f\x7f\ud800-\udfff]+")
 
 _one_hash_at_a_time = threading.Lock()  # each takes 128 MB
+_hash_places = threading.BoundedSemaphore(4)  # the one at work and those that wait: the other threads stay free
 
 
 def digest(secret: str) -> bytes:
@@ -71,8 +74,19 @@ def password_hash(password: str) -> str:
     """The hash that is stored; `Refused` (400) for a password that is too short. Takes about 0.3 s."""
     if len(password) not in PASSWORD_CHARACTERS:
         raise Refused(400, "The password must have 12 characters or more (at most 1,024).")
-    with _one_hash_at_a_time:
+    with _hashing():
         return generate_password_hash(password, PASSWORD_METHOD)
+
+
+@contextmanager
+def _hashing() -> Iterator[None]:
+    if not _hash_places.acquire(blocking=False):
+        raise Refused(429, "Too many passwords are being checked at the moment: try again in a few seconds.")
+    try:
+        with _one_hash_at_a_time:
+            yield
+    finally:
+        _hash_places.release()
 
 
 def set_password(account: Account, hashed: str) -> None:
@@ -85,7 +99,7 @@ def with_password(email: str, password: str) -> Account | None:
     """The account, if address and password belong together. An unknown address takes as long as a wrong password."""
     account = Account.find(email.strip().lower())
     expected = (account and account.password_hash) or NOBODYS_PASSWORD
-    with _one_hash_at_a_time:
+    with _hashing():
         matches = check_password_hash(expected, password)
     return account if matches else None
 

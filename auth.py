@@ -2,7 +2,6 @@
 
 import re
 import secrets
-from urllib.parse import urlsplit
 
 from flask import Flask, Request, g, redirect, request, session
 from flask.sessions import SecureCookieSession, SecureCookieSessionInterface
@@ -61,7 +60,7 @@ def end_session() -> None:
 def _check_form_origin() -> None:
     sent = request.headers.get("X-CSRF-Token") or request.form.get("csrf", "")
     origin = request.headers.get("Origin")
-    from_elsewhere = origin is not None and urlsplit(origin).netloc != request.host
+    from_elsewhere = origin is not None and origin not in (f"https://{request.host}", f"http://{request.host}")
     if from_elsewhere or not secrets.compare_digest(sent.encode(), session["csrf"].encode()):
         raise Refused(400, "This form is too old or came from another site: open the page again.")
 
@@ -71,7 +70,8 @@ class PageSessions(SecureCookieSessionInterface):
 
     def open_session(self, app: Flask, request: Request) -> SecureCookieSession | None:
         """The session of a page; none for every other address."""
-        return super().open_session(app, request) if request.path.startswith("/app/") else None
+        is_page = request.path.startswith("/app/") and not request.path.startswith(("/app/static/", "/app/sw.js"))
+        return super().open_session(app, request) if is_page else None
 
     def get_cookie_name(self, app: Flask) -> str:
         """`__Host-` cookies can be set by this very host and over https alone."""

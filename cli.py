@@ -111,7 +111,7 @@ def set_account(email: str, plan: str | None, timezone: str | None, password_std
     with transaction():
         if plan:
             accounts.set_plan(changed, plan)
-        if timezone:
+        if timezone is not None:
             accounts.set_time_zone(changed, timezone, PLANS[plan or changed.plan].history_days, clock.now_ms())
         if hashed:
             accounts.set_password(changed, hashed)

@@ -128,6 +128,7 @@ def show_devices() -> Page:
         devices=Device.of_account(g.account.seq),
         public_key=push.public_vapid_key(),
         warning=push.contact_warning(g.account.email),
+        last_was_dead=Device.last_was_dead(g.account.seq),
     )
 
 

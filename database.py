@@ -4,6 +4,7 @@
 unfair (docs/decisions.md). One connection a thread, kept. Must not know the tables, a setting or the clock.
 """
 
+import fcntl
 import logging
 import os
 import secrets
@@ -54,7 +55,9 @@ def open_database(path: Path, migrations: Path = HERE / "migrations", newest: in
         ),
     )
     try:
-        run("PRAGMA journal_mode = WAL")
+        with _alone_in(path.parent):  # two processes that turn a new file to WAL at once: one finds it locked
+            run("PRAGMA journal_mode = WAL")
+            _make(path, newest)
         _upgrade(path, migrations, newest)
     except peewee.PeeweeException as error:
         raise DatabaseRefused(f"The database {path} cannot be used: {error}.") from None
@@ -71,7 +74,19 @@ def _check_place(path: Path) -> None:
         raise DatabaseRefused(f"The database {path} cannot be used: it is not an SQLite file.")
 
 
-def _upgrade(path: Path, migrations: Path, newest: int) -> None:
+@contextmanager
+def _alone_in(directory: Path) -> Iterator[None]:
+    """Let no other process of ours that starts in this directory in before the block ends."""
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _make(path: Path, newest: int) -> None:
+    """Make the tables in an empty file; refuse one that is not ours or newer than we are."""
     version = _version()
     if version > newest:
         raise DatabaseRefused(
@@ -82,9 +97,14 @@ def _upgrade(path: Path, migrations: Path, newest: int) -> None:
         raise DatabaseRefused(f"The database {path} cannot be used: it is another program's.")
     if version == 0:
         _run_step(HERE / "schema.sql", 0, newest)
-    elif version < newest:
+
+
+def _upgrade(path: Path, migrations: Path, newest: int) -> None:
+    """Bring an older file up step by step, after copying it."""
+    version = _version()
+    if version < newest:
         _keep_copy(path, version)
-    for step in range(max(version, 1) + 1, newest + 1):
+    for step in range(version + 1, newest + 1):
         _run_step(next(migrations.glob(f"{step:04}_*.sql")), step - 1, step)
 
 

@@ -30,27 +30,26 @@ SENTENCES: Mapping[int, str] = {
     500: "Something went wrong on the server. It has been logged; try again later.",
 }
 
-HEADERS: Mapping[int, Mapping[str, str]] = {
-    401: {"WWW-Authenticate": "Bearer"},
-    429: {"Retry-After": "60"},
-}
-
 
 class Refused(Exception):
     """A request, command or setting that is turned down.
 
-    `status` is an HTTP status of `CODES`; `message` one sentence for a person, without any secret.
+    `status` is an HTTP status of `CODES`; `message` one sentence for a person, without any secret. A 429 asks to come
+    back after `retry_after_s`, otherwise after a minute.
     """
 
-    def __init__(self, status: int, message: str | None = None) -> None:
+    def __init__(self, status: int, message: str | None = None, retry_after_s: int = 60) -> None:
         self.status = status
         self.message = message or SENTENCES[status]
+        self.retry_after_s = retry_after_s
         super().__init__(self.message)
 
     @property
     def headers(self) -> Mapping[str, str]:
         """The response headers that belong to this status."""
-        return HEADERS.get(self.status, {})
+        if self.status == 429:
+            return {"Retry-After": str(self.retry_after_s)}
+        return {"WWW-Authenticate": "Bearer"} if self.status == 401 else {}
 
 
 def rest_body(refused: Refused) -> dict[str, object]:

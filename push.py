@@ -32,7 +32,8 @@ NO_CONTACT = (".localhost", ".local", ".invalid")
 APNS_TOKEN = re.compile(r"[0-9A-Fa-f]{64,200}")
 FCM_TOKEN = re.compile(r"[!-~]{1,4096}")
 ENDPOINT = re.compile(
-    r"(?P<origin>(?P<scheme>https?)://(?P<host>[a-z0-9.-]+|\[[0-9a-f:]+\])(?P<port>:[0-9]+)?)/[!-~]*", re.I
+    r"(?P<origin>(?P<scheme>https?)://(?P<host>[a-z0-9-]+(?:\.[a-z0-9-]+)*|\[[0-9a-f:]+\])(?P<port>:[0-9]+)?)/[!-~]*",
+    re.I,
 )
 BASE64URL = re.compile(r"[A-Za-z0-9_-]+=*")
 REASON = re.compile(rb'"reason"\s*:\s*"([A-Za-z]{1,60})"')

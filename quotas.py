@@ -154,4 +154,6 @@ def rest() -> None:
 def sign_in(email: str) -> None:
     """Count a try to sign in; `Refused` (429) after too many for one address."""
     if not limiter.limiter.hit(SIGN_IN_TRIES, "sign-in", email):
-        raise Refused(429, "Too many tries: wait a quarter of an hour, then try again.")
+        next_try, _ = limiter.limiter.get_window_stats(SIGN_IN_TRIES, "sign-in", email)
+        wait_s = math.ceil(next_try - clock.now_ms() / 1000)
+        raise Refused(429, "Too many tries: wait a quarter of an hour, then try again.", wait_s)

@@ -1,0 +1,346 @@
+"""Who may come in and what the rest is told: SPEC 5, 7; CONTRACT 3, order of checks, authorization header, 404."""
+
+import base64
+import hashlib
+import logging
+import sqlite3
+from unittest.mock import ANY
+
+import pytest
+
+ROUTES = [
+    ("POST", "/api/v1/notifications/send"),
+    ("GET", "/api/v1/notifications"),
+    ("GET", "/api/v1/alerts"),
+    ("GET", "/api/v1/stats"),
+    ("POST", "/api/v1/api-keys/generate"),
+    ("GET", "/api/v1/api-keys"),
+    ("DELETE", "/api/v1/api-keys/generate"),  # as an id
+    ("DELETE", "/api/v1/api-keys/some-id"),
+    ("POST", "/api/v1/devices"),
+    ("GET", "/api/v1/devices"),
+    ("DELETE", "/api/v1/devices/some-id"),
+]
+PATHS = sorted({path for _, path in ROUTES})
+UNKNOWN_PATHS = [
+    "/api/v1/",
+    "/api/v1/unknown",
+    "/api/v1/stats/",
+    "/api/v1/stats/more",
+    "/api/v1//stats",
+    "/api/v1/Stats",
+    "/api/v1/notifications/",
+    "/api/v1/api-keys/a/b",
+    "/api/v1/%00",
+    "/api/v1/%ff",
+    "/api/v1/😀",
+]
+METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"]
+WRONG_METHODS = sorted(
+    {(method, path) for path in PATHS for method in METHODS}
+    - set(ROUTES)
+    - {("HEAD", path) for method, path in ROUTES if method == "GET"}
+)
+
+
+def error(status, code):
+    return {"ok": False, "error": ANY, "code": code, "statusCode": status}
+
+
+def assert_unauthorized(answer, method="GET"):
+    assert answer.status_code == 401, answer.data
+    assert answer.headers.getlist("WWW-Authenticate") == ["Bearer"]
+    assert answer.content_type == "application/json"
+    if method != "HEAD":
+        assert answer.json == error(401, "UNAUTHORIZED") and type(answer.json["error"]) is str
+
+
+# CONTRACT 3, authorization header
+
+MALFORMED = {
+    "no header": lambda key: [],
+    "empty": lambda key: [""],
+    "the scheme alone": lambda key: ["Bearer"],
+    "the scheme and a space": lambda key: ["Bearer "],
+    "the key alone": lambda key: [key],
+    "Basic": lambda key: [f"Basic {key}"],
+    "Basic with the key as a password": lambda key: ["Basic " + base64.b64encode(f":{key}".encode()).decode()],
+    "Token": lambda key: [f"Token {key}"],
+    "Digest": lambda key: [f'Digest username="{key}"'],
+    "a scheme that begins alike": lambda key: [f"Bearers {key}"],
+    "the scheme twice": lambda key: [f"Bearer Bearer {key}"],
+    "a colon after the scheme": lambda key: [f"Bearer: {key}"],
+    "no space": lambda key: [f"Bearer{key}"],
+    "an equals sign": lambda key: [f"Bearer={key}"],
+    "a parameter": lambda key: [f"Bearer token={key}"],
+    "a tab": lambda key: [f"Bearer\t{key}"],
+    "a no-break space": lambda key: [f"Bearer\xa0{key}"],
+    "a no-break space at the end": lambda key: [f"Bearer {key}\xa0"],
+    "a no-break space before": lambda key: [f"\xa0Bearer {key}"],
+    "a next-line character at the end": lambda key: [f"Bearer {key}\x85"],
+    "a form feed at the end": lambda key: [f"Bearer {key}\x0c"],
+    "a NUL at the end": lambda key: [f"Bearer {key}\x00"],
+    "the order turned": lambda key: [f"{key} Bearer"],
+    "two headers": lambda key: [f"Bearer {key}", f"Bearer {key}"],
+    "two headers, the second empty": lambda key: [f"Bearer {key}", ""],
+    "two headers, the second of another scheme": lambda key: [f"Bearer {key}", "Basic eDp5"],
+    "two credentials with a comma": lambda key: [f"Bearer {key}, Bearer {key}"],
+    "two keys with a comma": lambda key: [f"Bearer {key},{key}"],
+    "two keys with a space": lambda key: [f"Bearer {key} {key}"],
+    "a word after the key": lambda key: [f"Bearer {key} x"],
+    "a semicolon after the key": lambda key: [f"Bearer {key};"],
+    "quotes": lambda key: [f'Bearer "{key}"'],
+    "angle brackets": lambda key: [f"Bearer <{key}>"],
+    "padding": lambda key: [f"Bearer {key}="],
+    "upper-case digits": lambda key: ["Bearer " + key[:8] + key[8:].upper()],
+    "an upper-case prefix": lambda key: ["Bearer " + key[:8].upper() + key[8:]],
+    "no prefix": lambda key: ["Bearer " + key[8:]],
+    "another marker": lambda key: ["Bearer " + key.replace("test", "live")],
+    "47 digits": lambda key: ["Bearer " + key[:-1]],
+    "49 digits": lambda key: ["Bearer " + key + "0"],
+    "its first digit missing": lambda key: ["Bearer " + key[:8] + key[9:]],
+    "a space within": lambda key: ["Bearer " + key[:20] + " " + key[20:]],
+    "one digit changed": lambda key: ["Bearer " + key[:-1] + ("0" if key[-1] != "0" else "1")],
+    "unknown": lambda key: ["Bearer sk_test_" + "0" * 48],
+    "the preview": lambda key: ["Bearer " + key[:16]],
+    "the hash": lambda key: ["Bearer " + hashlib.sha256(key.encode()).hexdigest()],
+    "the hash with the prefix": lambda key: ["Bearer sk_test_" + hashlib.sha256(key.encode()).hexdigest()[:48]],
+    "percent-encoded": lambda key: ["Bearer " + key.replace("_", "%5F")],
+    "a letter with an accent": lambda key: ["Bearer " + key[:-1] + "\xe9"],
+    "full-width digits": lambda key: ["Bearer sk_test_" + ("０" * 48).encode().decode("latin-1")],
+    "a superscript digit": lambda key: ["Bearer " + key[:-1] + "\xb2"],
+    "very long": lambda key: ["Bearer " + "a" * 100_000],
+    "null": lambda key: ["Bearer null"],
+}
+
+
+@pytest.mark.parametrize("form", MALFORMED)
+def test_anything_but_exactly_one_bearer_key_is_401_on_every_route(service, owner, form):
+    headers = [("Authorization", value) for value in MALFORMED[form](owner.key.lower())]
+    for method in METHODS:
+        for path in PATHS:
+            assert_unauthorized(service.client.open(path, method=method, headers=headers), method)
+
+
+@pytest.mark.parametrize("method, path", ROUTES)
+def test_a_revoked_key_is_401_on_every_route(service, owner, method, path):
+    (own,) = owner.get("/api-keys").json["apiKeys"]
+    owner.delete(f"/api-keys/{own['id']}")
+    assert_unauthorized(owner.request(method, path))
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        lambda key: {"X-API-Key": key},
+        lambda key: {"Cookie": f"Authorization=Bearer {key}; key={key}; token={key}"},
+        lambda key: {"Proxy-Authorization": f"Bearer {key}"},
+        lambda key: {"X-Authorization": f"Bearer {key}"},
+    ],
+)
+def test_a_key_is_taken_from_no_other_header(service, owner, headers):
+    assert_unauthorized(service.client.get("/api/v1/stats", headers=headers(owner.key)))
+
+
+@pytest.mark.parametrize("name", ["access_token", "api_key", "token", "authorization"])
+def test_a_key_is_never_taken_from_the_query(service, owner, name):
+    assert_unauthorized(service.client.get(f"/api/v1/stats?{name}={owner.key}"))
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER", "bEaReR"])
+def test_the_scheme_is_case_insensitive(service, owner, scheme):
+    headers = {"Authorization": f"{scheme} {owner.key}"}
+    assert service.client.get("/api/v1/stats", headers=headers).status_code == 200
+
+
+def test_every_401_is_the_same_byte_for_byte(service, owner):
+    forms = [f"Bearer {owner.key}0", "Bearer sk_test_" + "0" * 48, "Basic x", f"Bearer {owner.key[:-1]}"]
+    answers = {service.client.get("/api/v1/stats", headers={"Authorization": form}).data for form in forms}
+    assert len(answers) == 1
+
+
+# CONTRACT 3, order of checks: 401, 429, 413/400, 404
+
+
+@pytest.mark.parametrize(
+    "cases",
+    [
+        [("POST", "/api/v1/notifications/send", b"{")],
+        [("POST", path, b" " * 3_000) for path in PATHS],
+        [("GET", "/api/v1/notifications?limit=x&cursor=x", None)],
+        [("DELETE", "/api/v1/api-keys/unknown", None), ("DELETE", "/api/v1/devices/unknown", None)],
+        [(method, path, None) for method in METHODS for path in UNKNOWN_PATHS],
+        [(method, path, None) for method, path in WRONG_METHODS],
+    ],
+    ids=["400 for a body", "413", "400 for a query", "404 for an id", "404 for a path", "405"],
+)
+def test_401_comes_before_everything_else(make_service, cases):
+    service = make_service(MAX_BODY_BYTES="2048")
+    for method, path, data in cases:
+        assert_unauthorized(service.client.open(path, method=method, data=data), method)
+
+
+@pytest.fixture
+def small(make_service, moved_clock):
+    """A caller of a service that takes bodies of at most 2,048 bytes."""
+    service = make_service(MAX_BODY_BYTES="2048")
+    service.account()
+    return service.caller()
+
+
+@pytest.mark.parametrize(
+    "method, path, data",
+    [
+        ("POST", "/api/v1/notifications/send", b"{"),
+        ("POST", "/api/v1/notifications/send", b" " * 3_000),
+        ("POST", "/api/v1/api-keys/generate", b"{}"),
+        ("POST", "/api/v1/devices", b"{}"),
+        ("GET", "/api/v1/notifications?limit=x", None),
+        ("GET", "/api/v1/notifications?cursor=x", None),
+        ("DELETE", "/api/v1/api-keys/unknown", None),
+        ("DELETE", "/api/v1/devices/unknown", None),
+        ("GET", "/api/v1/unknown", None),
+        ("POST", "/api/v1/unknown", b" " * 3_000),
+        ("PUT", "/api/v1/stats", None),
+        ("OPTIONS", "/api/v1/stats", None),
+    ],
+)
+def test_429_comes_before_413_400_404_and_405(small, method, path, data):
+    for _ in range(100):
+        small.get("/stats")
+    answer = small.request(method, path, data=data)
+    assert (answer.status_code, answer.json) == (429, error(429, "RATE_LIMIT_EXCEEDED"))
+
+
+@pytest.mark.parametrize(
+    "method, path",
+    [
+        ("DELETE", "/api/v1/api-keys/unknown"),
+        ("DELETE", "/api/v1/devices/unknown"),
+        ("POST", "/api/v1/unknown"),
+    ],
+)
+def test_413_comes_before_404(small, method, path):
+    answer = small.request(method, path, data=b" " * 2_049)
+    assert (answer.status_code, answer.json) == (413, error(413, "VALIDATION_ERROR"))
+
+
+@pytest.mark.parametrize("path", ["/api/v1/stats", "/api/v1/notifications"])
+def test_a_body_above_the_limit_is_413_where_none_is_wanted(small, path):
+    answer = small.request("GET", path, data=b" " * 2_049)
+    assert (answer.status_code, answer.json) == (413, error(413, "VALIDATION_ERROR"))
+
+
+# CONTRACT 3, unknown paths and wrong methods under /api/v1
+
+
+@pytest.mark.parametrize("path", UNKNOWN_PATHS)
+def test_an_unknown_path_is_404_with_a_key(owner, path):
+    for method in set(METHODS) - {"HEAD"}:
+        answer = owner.request(method, path)
+        assert (answer.status_code, answer.json) == (404, error(404, "NOT_FOUND")), method
+        assert answer.content_type == "application/json"
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_wrong_method_is_405_with_a_key_and_names_the_right_ones(owner, path):
+    right = {allowed for allowed, route in ROUTES if route == path}
+    for method in [wrong for wrong, route in WRONG_METHODS if route == path and wrong != "HEAD"]:
+        answer = owner.request(method, path)
+        assert (answer.status_code, answer.json) == (405, error(405, "VALIDATION_ERROR")), method
+        assert right <= {each.strip() for each in answer.headers["Allow"].split(",")} <= right | {"HEAD"}
+
+
+@pytest.mark.parametrize("path", [path for method, path in ROUTES if method == "GET"])
+def test_head_answers_like_get_without_a_body(owner, path):
+    got, head = owner.request("GET", path), owner.request("HEAD", path)
+    assert (head.status_code, head.data, head.content_type) == (200, b"", got.content_type)
+    assert int(head.headers["X-RateLimit-Remaining"]) == int(got.headers["X-RateLimit-Remaining"]) - 1
+
+
+@pytest.mark.parametrize("path", ["/api/v1/unknown", "/api/v1/notifications/send"])
+def test_head_elsewhere_is_refused_without_a_body(owner, path):
+    answer = owner.request("HEAD", path)
+    assert (answer.status_code, answer.data) == (404 if "unknown" in path else 405, b"")
+
+
+@pytest.mark.parametrize("override", ["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"])
+def test_no_header_overrides_the_method(owner, override):
+    (own,) = owner.get("/api-keys").json["apiKeys"]
+    answer = owner.request("POST", f"/api/v1/api-keys/{own['id']}", headers={override: "DELETE"})
+    assert answer.status_code == 405
+    assert owner.get("/stats").status_code == 200
+
+
+# CONTRACT 3, the same error shape everywhere
+
+
+@pytest.mark.parametrize(
+    "path", ["/nope", "/api", "/api/v2/stats", "/api/v11/stats", "/healthz/x", "/%ff", "/favicon.x"]
+)
+def test_an_unknown_path_elsewhere_is_404_in_the_same_shape(service, path):
+    answer = service.client.get(path)
+    assert (answer.status_code, answer.json) == (404, error(404, "NOT_FOUND"))
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
+def test_a_wrong_method_elsewhere_is_405_in_the_same_shape(service, method):
+    answer = service.client.open("/healthz", method=method)
+    assert (answer.status_code, answer.json) == (405, error(405, "VALIDATION_ERROR"))
+
+
+@pytest.fixture
+def broken(service, owner):
+    """A caller of a service whose database has lost a table."""
+    with sqlite3.connect(service.data_dir / "pocketbell.db") as database:
+        database.execute("PRAGMA foreign_keys = OFF")
+        database.execute("DROP TABLE alert")
+    database.close()
+    return owner
+
+
+def test_a_fault_of_the_server_is_500_in_the_same_shape_without_its_detail(broken):
+    answer = broken.get("/alerts")
+    assert (answer.status_code, answer.json) == (500, error(500, "INTERNAL_ERROR"))
+    for detail in ("alert", "table", "sql", "Traceback", "Error:"):
+        assert detail.lower() not in answer.json["error"].lower()
+
+
+def test_a_fault_of_the_server_carries_the_rate_limit_headers(broken):
+    answer = broken.get("/alerts")
+    assert (answer.status_code, answer.headers["X-RateLimit-Remaining"]) == (500, "99")
+
+
+def test_a_fault_of_the_server_is_in_the_log_and_the_key_is_not(broken, caplog):
+    with caplog.at_level(logging.INFO):
+        broken.get("/alerts")
+    assert "no such table" in caplog.text
+    assert broken.key not in caplog.text and broken.key[16:] not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "method, path",
+    [
+        ("POST", "/api/v1/{key}"),
+        ("DELETE", "/api/v1/api-keys/{key}"),
+        ("GET", "/api/v1/notifications?cursor={key}"),
+        ("GET", "/api/v1/notifications?limit={key}"),
+        ("GET", "/{key}"),
+    ],
+)
+def test_an_error_never_repeats_a_key(owner, caplog, method, path):
+    with caplog.at_level(logging.INFO):
+        answer = owner.request(method, path.format(key=owner.key))
+    assert answer.status_code in (400, 404)
+    assert owner.key not in answer.text and owner.key not in str(answer.headers) and owner.key not in caplog.text
+
+
+def test_the_most_talkative_log_holds_no_payload_and_no_token(owner, caplog):
+    """CONTRACT 7: with LOG_LEVEL=debug every library's loggers speak too."""
+    with caplog.at_level(logging.DEBUG):
+        owner.send("title-of-it", "body-of-it")
+        owner.post("/devices", {"kind": "fcm", "token": "token-of-it"})
+        owner.get("/notifications?search=search-for-it")
+        owner.delete(f"/api-keys/{owner.key}")
+    for secret in ("title-of-it", "body-of-it", "token-of-it", owner.key):
+        assert secret not in caplog.text, secret

@@ -1,0 +1,110 @@
+"""The list of alerts: SPEC 2 (Alert), 4.3; CONTRACT 3, order, `notificationCount`, `lastTriggeredAt`."""
+
+import pytest
+
+import models
+
+CREATED_AT = 1_795_255_200_000
+
+
+def create(number, account=1, **columns):
+    """Store an alert; accounts are numbered in the order of their making."""
+    models.Alert.create(
+        **{
+            "id": f"alert-{number}",
+            "account": account,
+            "short_code": f"code{number:03}",
+            "name": f"Alert {number}",
+            "icon": "bell",
+            "color": "#3B82F6",
+            "title_template": "secret {{ title }}",
+            "body_template": None,
+            "frequency": "instant",
+            "ignores_quiet_hours": 0,
+            "is_active": 1,
+            "notification_count": 0,
+            "last_triggered_at": None,
+            "created_at": CREATED_AT + number,
+        }
+        | columns
+    )
+
+
+def alerts(caller):
+    return caller.get("/alerts").json["alerts"]
+
+
+def test_without_alerts_the_list_is_empty(owner):
+    answer = owner.get("/alerts")
+    assert (answer.status_code, answer.json) == (200, {"ok": True, "alerts": []})
+
+
+def test_an_alert_is_listed_with_the_fields_of_the_specification_and_no_other(owner):
+    create(1, icon="server", color="#FF0000", notification_count=7, last_triggered_at=CREATED_AT + 99)
+    answer = owner.get("/alerts")
+    assert (answer.status_code, answer.json) == (
+        200,
+        {
+            "ok": True,
+            "alerts": [
+                {
+                    "id": "alert-1",
+                    "name": "Alert 1",
+                    "icon": "server",
+                    "color": "#FF0000",
+                    "isActive": True,
+                    "notificationCount": 7,
+                    "lastTriggeredAt": CREATED_AT + 99,
+                    "createdAt": CREATED_AT + 1,
+                }
+            ],
+        },
+    )
+
+
+@pytest.mark.parametrize("stored, shown", [(1, True), (0, False)])
+def test_is_active_is_a_boolean(owner, stored, shown):
+    create(1, is_active=stored)
+    assert alerts(owner)[0]["isActive"] is shown
+
+
+def test_last_triggered_is_null_before_the_first_event(owner):
+    create(1)
+    assert alerts(owner)[0]["lastTriggeredAt"] is None
+
+
+def test_neither_the_short_code_nor_the_templates_are_shown(owner):
+    create(1)
+    text = owner.get("/alerts").text
+    assert "code001" not in text and "secret" not in text
+
+
+def test_alerts_are_listed_newest_first(owner):
+    for number in range(1, 6):
+        create(number)
+    assert [alert["id"] for alert in alerts(owner)] == [f"alert-{number}" for number in range(5, 0, -1)]
+
+
+def test_alerts_of_the_same_millisecond_are_listed_newest_first(owner):
+    for number in range(1, 6):
+        create(number, created_at=CREATED_AT)
+    assert [alert["id"] for alert in alerts(owner)] == [f"alert-{number}" for number in range(5, 0, -1)]
+
+
+def test_every_alert_is_listed_however_many_there_are(owner):
+    for number in range(1, 251):
+        create(number)
+    assert len(alerts(owner)) == 250
+
+
+def test_an_account_sees_only_its_own_alerts(owner, pro):
+    create(1, account=1)
+    create(2, account=2)
+    assert [alert["id"] for alert in alerts(owner)] == ["alert-1"]
+    assert [alert["id"] for alert in alerts(pro)] == ["alert-2"]
+
+
+def test_query_parameters_change_nothing(owner):
+    for number in range(1, 4):
+        create(number)
+    assert len(owner.get("/alerts?limit=1&cursor=x&search=x").json["alerts"]) == 3

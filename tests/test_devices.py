@@ -1,0 +1,520 @@
+"""How an app registers itself: CONTRACT 3, additions (/api/v1/devices), 6 (tokens, 20 devices), 1 (WEBPUSH_HOSTS)."""
+
+import json
+from unittest.mock import ANY
+
+import pytest
+
+APNS = "0123456789abcdef" * 4
+EMAIL = "owner@example.org"
+
+
+def refused(status, code="VALIDATION_ERROR"):
+    return {"ok": False, "error": ANY, "code": code, "statusCode": status}
+
+
+def register(caller, token=APNS, kind="apns", **more):
+    return caller.post("/devices", {"kind": kind, "token": token, **more})
+
+
+def device_of(answer):
+    assert answer.status_code == 201, answer.json
+    return answer.json["device"]
+
+
+def devices(caller):
+    answer = caller.get("/devices")
+    assert answer.status_code == 200 and set(answer.json) == {"ok", "devices"}
+    return answer.json["devices"]
+
+
+def subscribe(caller, subscription):
+    return caller.post("/devices", {"kind": "webpush", "subscription": subscription})
+
+
+def unlike(answer):
+    """What of an answer must not tell one unknown id from another."""
+    headers = {name: value for name, value in answer.headers if name != "X-RateLimit-Remaining"}
+    return answer.status_code, answer.data, headers
+
+
+def assert_refused(answer, caller):
+    assert (answer.status_code, answer.json) == (400, refused(400))
+    assert devices(caller) == []
+
+
+# The row of /api/v1/devices
+
+
+@pytest.mark.parametrize("kind, token", [("apns", APNS), ("fcm", "cJ5x:APA91bF-long_token")])
+def test_a_registered_device_is_answered_and_listed(owner, moved_clock, kind, token):
+    answer = register(owner, token, kind, name="Phone")
+    device = {
+        "id": ANY,
+        "kind": kind,
+        "name": "Phone",
+        "createdAt": moved_clock.ms,
+        "lastDeliveredAt": None,
+        "lastError": None,
+    }
+    assert (answer.status_code, answer.json) == (201, {"ok": True, "device": device})
+    assert owner.get("/devices").json == {"ok": True, "devices": [answer.json["device"]]}
+
+
+def test_a_browser_is_registered_with_its_subscription(owner, push_service, moved_clock):
+    answer = subscribe(owner, push_service.browser().subscription)
+    assert (answer.status_code, answer.json) == (
+        201,
+        {
+            "ok": True,
+            "device": {
+                "id": ANY,
+                "kind": "webpush",
+                "name": ANY,
+                "createdAt": moved_clock.ms,
+                "lastDeliveredAt": None,
+                "lastError": None,
+            },
+        },
+    )
+
+
+def test_without_devices_the_list_is_empty(owner):
+    answer = owner.get("/devices")
+    assert (answer.status_code, answer.json) == (200, {"ok": True, "devices": []})
+
+
+def test_a_device_without_a_name_gets_one(owner):
+    assert type(device_of(register(owner))["name"]) is str
+
+
+def test_devices_are_listed_newest_first(owner):
+    made = [device_of(register(owner, str(number) * 64)) for number in range(5)]
+    assert devices(owner) == made[::-1]
+
+
+def test_a_token_is_never_answered(owner, push_service):
+    subscription = push_service.browser().subscription
+    answers = [register(owner), register(owner, "fcm-token-text", "fcm"), subscribe(owner, subscription)]
+    text = "".join(answer.text for answer in [*answers, owner.get("/devices")])
+    secrets = [APNS, "fcm-token-text", subscription["endpoint"], *subscription["keys"].values()]
+    assert [secret for secret in secrets if secret in text] == []
+
+
+def test_last_delivered_is_when_the_provider_took_a_push(owner, push_service, moved_clock):
+    subscribe(owner, push_service.browser().subscription)
+    moved_clock.advance(5)
+    owner.send()
+    assert devices(owner)[0]["lastDeliveredAt"] == moved_clock.ms
+
+
+@pytest.mark.parametrize("kind", ["", "APNS", "ios", "web push", "webPush", "apns ", "email"])
+def test_an_unknown_kind_is_refused(owner, kind):
+    assert_refused(register(owner, kind=kind), owner)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"kind": "apns"},
+        {"kind": "fcm"},
+        {"kind": "fcm", "token": ""},
+        {"kind": "webpush"},
+        {"kind": "webpush", "token": APNS},
+        {"kind": "apns", "subscription": APNS},
+        {"token": APNS},
+    ],
+)
+def test_each_kind_needs_its_own_credential(owner, body):
+    assert_refused(owner.post("/devices", body), owner)
+
+
+def test_a_device_is_removed(owner):
+    kept, gone = device_of(register(owner)), device_of(register(owner, "1" * 64))
+    answer = owner.delete(f"/devices/{gone['id']}")
+    assert (answer.status_code, answer.json) == (200, {"ok": True})
+    assert devices(owner) == [kept]
+
+
+def test_a_removed_device_does_not_exist_any_more(owner):
+    device = device_of(register(owner))
+    owner.delete(f"/devices/{device['id']}")
+    again, unknown = owner.delete(f"/devices/{device['id']}"), owner.delete("/devices/" + "0" * 32)
+    assert (again.status_code, again.json) == (404, refused(404, "NOT_FOUND"))
+    assert unlike(again) == unlike(unknown)
+
+
+def test_a_removed_device_may_be_registered_again(owner):
+    owner.delete(f"/devices/{device_of(register(owner))['id']}")
+    again = device_of(register(owner))
+    assert devices(owner) == [again]
+
+
+@pytest.mark.parametrize("device_id", ["x", "0", "%20", "%00", "'%20OR%201=1--", "é", "😀", "a" * 10_000, "%ff"])
+def test_an_id_of_any_other_shape_does_not_exist(owner, device_id):
+    answer = owner.delete(f"/devices/{device_id}")
+    assert (answer.status_code, answer.json) == (404, refused(404, "NOT_FOUND"))
+
+
+# The same token
+
+
+def test_the_same_token_is_the_same_device(owner, moved_clock):
+    first = device_of(register(owner, name="Phone"))
+    moved_clock.advance(10)
+    again = register(owner, name="Phone")
+    assert (again.status_code, again.json["device"]) == (201, first)
+    assert devices(owner) == [first]
+
+
+def test_the_same_subscription_is_the_same_device(owner, push_service):
+    subscription = push_service.browser().subscription
+    first = device_of(subscribe(owner, subscription))
+    assert subscribe(owner, subscription).json["device"]["id"] == first["id"]
+    assert len(devices(owner)) == 1
+
+
+def test_a_subscription_renewed_at_its_endpoint_replaces_its_keys(owner, push_service):
+    browser, renewed = push_service.browser(), push_service.browser()
+    first = device_of(subscribe(owner, browser.subscription))
+    browser.private_key, browser.auth = renewed.private_key, renewed.auth
+    assert subscribe(owner, browser.subscription).json["device"]["id"] == first["id"]
+    assert owner.send().json["notification"]["status"] == "delivered"
+    assert len(browser.messages) == 1
+
+
+def test_the_same_token_of_another_kind_is_another_device(owner):
+    assert device_of(register(owner))["id"] != device_of(register(owner, APNS, "fcm"))["id"]
+
+
+def test_a_token_belongs_to_each_account_on_its_own(owner, pro):
+    mine, theirs = device_of(register(owner)), device_of(register(pro))
+    assert mine["id"] != theirs["id"]
+    pro.delete(f"/devices/{theirs['id']}")
+    assert (devices(owner), devices(pro)) == ([mine], [])
+
+
+# A key removes only devices that it added
+
+
+@pytest.fixture
+def foreign(request, service, owner, pro, push_service):
+    """A device that the owner's key did not add: (id, a caller that sees it)."""
+    second = service.caller(name="second")
+    if request.param == "by another key":
+        return device_of(register(second))["id"], second
+    if request.param == "by command":
+        return service.flask("device", "add", EMAIL, "apns", APNS).output.strip(), second
+    return device_of(register(pro))["id"], pro
+
+
+@pytest.mark.parametrize("foreign", ["by another key", "by command", "in another account"], indirect=True)
+def test_a_device_that_the_key_did_not_add_behaves_exactly_like_an_unknown_one(owner, foreign):
+    device_id, caller = foreign
+    answers = [owner.delete(f"/devices/{each}") for each in (device_id, "0" * len(device_id))]
+    assert answers[0].json == refused(404, "NOT_FOUND")
+    assert unlike(answers[0]) == unlike(answers[1])
+    assert [device["id"] for device in devices(caller)] == [device_id]
+
+
+def test_every_key_lists_all_of_its_accounts_devices(service, owner, pro):
+    register(pro)
+    mine = device_of(register(owner))
+    service.flask("device", "add", EMAIL, "fcm", "by-command")
+    second = service.caller(name="second")
+    theirs = device_of(register(second, "1" * 64))
+    assert [device["id"] for device in devices(owner)] == [theirs["id"], ANY, mine["id"]]
+    assert devices(owner) == devices(second)
+
+
+# An APNs token is 64 to 200 hexadecimal digits
+
+
+@pytest.mark.parametrize("token", ["a" * 64, "A" * 64, "0" * 65, "0" * 160, "f" * 200, "0123456789abcdefABCDEF" * 4])
+def test_an_apns_token_of_64_to_200_hexadecimal_digits_is_taken(owner, token):
+    device_of(register(owner, token))
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        *["", "a" * 63, "a" * 201, "g" + "a" * 63, "a" * 63 + "g", "a" * 32 + " " + "a" * 32, " " + "a" * 64],
+        *["a" * 64 + "\n", "<" + "a" * 64 + ">", "0x" + "a" * 64, "a" * 63 + "\n", "a-" * 40, "a" * 100_000],
+        *["٣" * 64, "０" * 64, "é" * 64, "²" * 64, "../" * 30, "a" * 64 + "/x", "a" * 64 + "\r\nx: y", "%61" * 30],
+    ],
+)
+def test_any_other_apns_token_is_refused(owner, token):
+    assert_refused(register(owner, token), owner)
+
+
+@pytest.mark.parametrize("body", [{"kind": "apns", "token": "s3cret" * 20}, {"kind": "nope", "token": "s3cret" * 20}])
+def test_a_refused_token_is_not_repeated(owner, body, caplog):
+    answer = owner.post("/devices", body)
+    assert answer.status_code == 400
+    assert "s3cret" not in answer.text and "s3cret" not in caplog.text
+
+
+# A Web Push subscription
+
+
+def without(subscription, *path):
+    copy = json.loads(json.dumps(subscription))
+    inner = copy
+    for name in path[:-1]:
+        inner = inner[name]
+    del inner[path[-1]]
+    return copy
+
+
+def keyed(subscription, **keys):
+    return subscription | {"keys": subscription["keys"] | keys}
+
+
+SUBSCRIPTION_FAULTS = {
+    "no endpoint": lambda it: without(it, "endpoint"),
+    "an endpoint that is null": lambda it: it | {"endpoint": None},
+    "an endpoint that is a number": lambda it: it | {"endpoint": 1},
+    "an endpoint that is a list": lambda it: it | {"endpoint": [it["endpoint"]]},
+    "no keys": lambda it: without(it, "keys"),
+    "keys that are null": lambda it: it | {"keys": None},
+    "keys that are a list": lambda it: it | {"keys": list(it["keys"].values())},
+    "keys that are a string": lambda it: it | {"keys": "p256dh"},
+    "no p256dh": lambda it: without(it, "keys", "p256dh"),
+    "no auth": lambda it: without(it, "keys", "auth"),
+    "p256dh a number": lambda it: keyed(it, p256dh=1),
+    "auth a number": lambda it: keyed(it, auth=1),
+    "p256dh empty": lambda it: keyed(it, p256dh=""),
+    "auth empty": lambda it: keyed(it, auth=""),
+    "p256dh not base64": lambda it: keyed(it, p256dh="*" * 87),
+    "auth not base64": lambda it: keyed(it, auth="*" * 22),
+    "p256dh not ASCII": lambda it: keyed(it, p256dh="é" * 87),
+    "auth not ASCII": lambda it: keyed(it, auth="é" * 22),
+    "p256dh of 64 bytes": lambda it: keyed(it, p256dh="BA" + "A" * 84),
+    "p256dh of 66 bytes": lambda it: keyed(it, p256dh=it["keys"]["p256dh"] + "A"),
+    "p256dh a compressed point": lambda it: keyed(it, p256dh="A" + "A" * 43),
+    "p256dh not on the curve": lambda it: keyed(it, p256dh="BA" + "A" * 84 + "E"),
+    "p256dh of the wrong form": lambda it: keyed(it, p256dh="C" + it["keys"]["p256dh"][1:]),
+    "auth of 15 bytes": lambda it: keyed(it, auth="A" * 20),
+    "auth of 17 bytes": lambda it: keyed(it, auth="A" * 23),
+    "auth of 16,000 bytes": lambda it: keyed(it, auth="A" * 20_000),
+    "keys turned": lambda it: keyed(it, p256dh=it["keys"]["auth"], auth=it["keys"]["p256dh"]),
+    "JSON in a string": json.dumps,
+}
+
+
+@pytest.mark.parametrize("fault", SUBSCRIPTION_FAULTS)
+def test_a_subscription_with_one_fault_is_refused(owner, push_service, fault):
+    good = push_service.browser().subscription
+    assert_refused(subscribe(owner, SUBSCRIPTION_FAULTS[fault](good)), owner)
+    device_of(subscribe(owner, good))
+
+
+def test_what_else_a_browser_puts_into_its_subscription_is_ignored(owner, push_service):
+    subscription = push_service.browser().subscription
+    device_of(
+        subscribe(owner, subscription | {"expirationTime": None, "x": 1, "keys": subscription["keys"] | {"y": 2}})
+    )
+
+
+# WEBPUSH_HOSTS: `{origin}` stands for the origin that the tests' setting permits beside *.push.example.com
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "https://a.push.example.com/x",
+        "https://a.b.push.example.com/x?token=1",
+        "https://a.push.example.com:443/x",
+        "https://A.PUSH.Example.COM/x",
+        "{origin}/push/else",
+    ],
+)
+def test_an_endpoint_on_a_permitted_host_is_taken(owner, push_service, endpoint):
+    subscription = push_service.browser().subscription
+    device_of(subscribe(owner, subscription | {"endpoint": endpoint.format(origin=push_service.origin)}))
+
+
+ELSEWHERE = {
+    "another scheme or none": [
+        "",
+        "x",
+        "/push/x",
+        "//a.push.example.com/x",
+        "a.push.example.com/x",
+        "https://",
+        "https:///x",
+        "http://a.push.example.com/x",
+        "ftp://a.push.example.com/x",
+        "file:///etc/passwd",
+        "javascript:alert(1)",
+        "data:text/plain,x",
+        "gopher://a.push.example.com:443/x",
+        "https:a.push.example.com/x",
+    ],
+    "another port": [
+        "https://a.push.example.com:8443/x",
+        "https://a.push.example.com:80/x",
+        "https://a.push.example.com:0/x",
+        "https://a.push.example.com:99999/x",
+        "https://a.push.example.com:x/x",
+    ],
+    "user information": [
+        "https://user@a.push.example.com/x",
+        "https://user:secret@a.push.example.com/x",
+        "https://:@a.push.example.com/x",
+        "https://@a.push.example.com/x",
+        "https://a.push.example.com@evil.example/x",
+        "https://a.push.example.com:443@evil.example/x",
+        "https://evil.example\\@a.push.example.com/x",
+    ],
+    "a permitted name in the wrong place": [
+        "https://evil.example/a.push.example.com",
+        "https://evil.example/.push.example.com",
+        "https://evil.example?.push.example.com",
+        "https://evil.example#.push.example.com",
+        "https://evil.example\\.push.example.com/x",
+        "https://evil.example%2f.push.example.com/x",
+        "https://evil.example%00.push.example.com/x",
+        "https://evil.example;.push.example.com/x",
+        "https://evil.example,a.push.example.com/x",
+        "https://*.push.example.com/x",
+    ],
+    "white space": [
+        "https://evil.example .push.example.com/x",
+        "https://evil.example\t.push.example.com/x",
+        "https://evil.example\n.push.example.com/x",
+        "https://evil.example\r\nHost: a.push.example.com/x",
+        " https://a.push.example.com/x",
+        "https://a.push.example.com/x\n",
+        "https://a.push.example.com/x y",
+        "https://a.push.example.com/x\r\nX-Injected: 1",
+    ],
+    "a name that looks alike": [
+        "https://evilpush.example.com/x",
+        "https://a-push.example.com/x",
+        "https://a.push.example.com.evil.example/x",
+        "https://a.push.example.comx/x",
+        "https://a.push.example.co/x",
+        "https://a.push.example.org/x",
+        "https://example.com/x",
+    ],
+    "an address instead of a name": [
+        "https://localhost/x",
+        "https://127.0.0.1/x",
+        "https://127.1/x",
+        "https://2130706433/x",
+        "https://0x7f.0.0.1/x",
+        "https://0177.0.0.1/x",
+        "https://10.0.0.1/x",
+        "https://169.254.169.254/latest/meta-data",
+        "https://8.8.8.8/x",
+        "https://[::1]/x",
+        "https://[::ffff:127.0.0.1]/x",
+        "https://[::1].push.example.com/x",
+        "https://[a.push.example.com]/x",
+    ],
+    "near the permitted origin": [
+        "http://127.0.0.1:1/x",
+        "http://127.0.0.1/x",
+        "{secure_origin}/push/0",
+        "{origin}@evil.example/x",
+        "{origin}.evil.example/x",
+        "{origin}1/x",
+        "{localhost_origin}/push/0",
+        "{user_origin}/push/0",
+        "{short_origin}/push/0",
+        "{decimal_origin}/push/0",
+    ],
+}
+
+
+@pytest.mark.parametrize("group", ELSEWHERE)
+def test_an_endpoint_anywhere_else_is_refused(owner, push_service, group):
+    origin = push_service.origin
+    origins = {
+        "origin": origin,
+        "secure_origin": origin.replace("http:", "https:"),
+        "localhost_origin": origin.replace("127.0.0.1", "localhost"),
+        "user_origin": origin.replace("127.0.0.1", "user@127.0.0.1"),
+        "short_origin": origin.replace("127.0.0.1", "127.1"),
+        "decimal_origin": origin.replace("127.0.0.1", "2130706433"),
+    }
+    subscription = push_service.browser().subscription
+    for endpoint in ELSEWHERE[group]:
+        answer = subscribe(owner, subscription | {"endpoint": endpoint.format(**origins)})
+        assert (answer.status_code, answer.json) == (400, refused(400)), endpoint
+    assert devices(owner) == []
+
+
+@pytest.fixture
+def plain(make_service, moved_clock):
+    """A caller of a service with the default push hosts."""
+    service = make_service()
+    service.account()
+    return service.caller()
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "https://web.push.apple.com/QGmtE0HTKX",
+        "https://fcm.googleapis.com/fcm/send/cJ5x:APA91bF",
+        "https://updates.push.services.mozilla.com/wpush/v2/gAAAAAB",
+        "https://wns2-par02p.notify.windows.com/w/?token=BQYAAAC",
+    ],
+)
+def test_the_browsers_own_push_services_are_permitted_by_default(plain, push_service, endpoint):
+    device_of(subscribe(plain, push_service.browser().subscription | {"endpoint": endpoint}))
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "https://a.push.example.com/x",
+        "https://fcm.googleapis.com.evil.example/x",
+        "https://evilfcm.googleapis.com/x",
+        "https://storage.googleapis.com/x",
+        "https://apple.com/x",
+        "https://windows.com/x",
+        "https://mozilla.com/x",
+    ],
+)
+def test_no_other_host_is_permitted_by_default(plain, push_service, endpoint):
+    assert_refused(subscribe(plain, push_service.browser().subscription | {"endpoint": endpoint}), plain)
+
+
+def test_a_loopback_origin_is_not_permitted_by_default(plain, push_service):
+    assert_refused(subscribe(plain, push_service.browser().subscription), plain)
+
+
+# An account has at most 20 devices
+
+
+@pytest.fixture
+def twenty(owner):
+    return [device_of(register(owner, f"{number:064x}")) for number in range(20)]
+
+
+def test_a_21st_device_is_refused(owner, twenty):
+    answer = register(owner)
+    assert (answer.status_code, answer.json) == (400, refused(400))
+    assert devices(owner) == twenty[::-1]
+
+
+def test_with_20_devices_the_same_token_is_still_the_same_device(owner, twenty):
+    assert device_of(register(owner, f"{7:064x}")) == twenty[7]
+
+
+def test_removing_a_device_makes_room_for_another(owner, twenty):
+    owner.delete(f"/devices/{twenty[0]['id']}")
+    device_of(register(owner))
+    assert register(owner, "1" * 64).status_code == 400
+
+
+def test_the_20_devices_are_counted_over_all_keys_and_the_command_line(service, owner, twenty):
+    assert register(service.caller(name="second")).status_code == 400
+    assert service.flask("device", "add", EMAIL, "apns", APNS).exit_code == 1
+
+
+def test_the_20_devices_are_counted_per_account(pro, twenty):
+    device_of(register(pro))

@@ -1,0 +1,349 @@
+"""The header Idempotency-Key on send: CONTRACT 3, additions."""
+
+import sqlite3
+import threading
+from unittest.mock import ANY
+
+import pytest
+
+import push
+
+HOUR_S = 3_600
+
+
+def refused(status):
+    return {"ok": False, "error": ANY, "code": "VALIDATION_ERROR", "statusCode": status}
+
+
+def send(caller, key="order-1", title="Backup", body="finished"):
+    return caller.send(title, body, headers={"Idempotency-Key": key})
+
+
+@pytest.fixture
+def browser(push_service, owner):
+    """The owner's only device."""
+    browser = push_service.browser()
+    owner.post("/devices", {"kind": "webpush", "subscription": browser.subscription})
+    return browser
+
+
+# The same key
+
+
+def test_the_same_key_answers_with_the_first_200_and_sends_nothing(owner, browser, moved_clock):
+    first = send(owner)
+    moved_clock.advance(60)
+    again = send(owner)
+    assert (first.status_code, first.headers.get("Idempotent-Replayed")) == (200, None)
+    assert (again.status_code, again.headers["Idempotent-Replayed"]) == (200, "true")
+    assert again.data == first.data
+    assert len(browser.pushes) == 1
+    assert owner.listed() == [first.json["notification"]]
+
+
+def test_a_replay_may_come_any_number_of_times(owner):
+    first = send(owner)
+    assert {send(owner).data for _ in range(5)} == {first.data}
+    assert len(owner.listed()) == 1
+
+
+def test_without_the_header_every_send_is_another(owner):
+    assert owner.send().json["notification"]["id"] != owner.send().json["notification"]["id"]
+    assert "Idempotent-Replayed" not in owner.send().headers
+
+
+@pytest.mark.parametrize("other", ["order-2", "Order-1", "order-1x", "order-", '"order-1"'])
+def test_another_key_sends_again(owner, other):
+    first, second = send(owner), send(owner, other)
+    assert (second.status_code, second.headers.get("Idempotent-Replayed")) == (200, None)
+    assert first.json["notification"]["id"] != second.json["notification"]["id"]
+
+
+def test_any_api_key_of_the_account_gets_the_replay(service, owner):
+    first = send(owner)
+    again = send(service.caller(name="second"))
+    assert (again.data, again.headers["Idempotent-Replayed"]) == (first.data, "true")
+
+
+def test_another_accounts_same_key_is_another(owner, pro):
+    first, other = send(owner), send(pro, title="other")
+    assert (other.status_code, other.headers.get("Idempotent-Replayed")) == (200, None)
+    assert (len(owner.listed()), len(pro.listed())) == (1, 1)
+    assert first.json["notification"]["id"] != other.json["notification"]["id"]
+
+
+def test_a_replay_counts_against_the_rate_limit(owner):
+    send(owner)
+    assert send(owner).headers["X-RateLimit-Remaining"] == "98"
+
+
+def test_a_key_on_another_route_means_nothing(owner):
+    headers = {"Idempotency-Key": "one"}
+    made = [owner.post("/api-keys/generate", {"name": "n"}, headers=headers).json["apiKey"]["id"] for _ in range(2)]
+    assert made[0] != made[1]
+
+
+# Another body
+
+
+@pytest.mark.parametrize(
+    "title, body",
+    [
+        ("Backup", "failed"),
+        ("backup", "finished"),
+        ("Backupf", "inished"),
+        ("Backup", "finished "),
+        ("finished", "Backup"),
+        ("Backup\nfinished", "."),
+    ],
+)
+def test_the_same_key_with_another_body_is_refused_and_sends_nothing(owner, browser, title, body):
+    first = send(owner)
+    answer = send(owner, title=title, body=body)
+    assert (answer.status_code, answer.json) == (400, refused(400))
+    assert "Idempotent-Replayed" not in answer.headers
+    assert len(browser.pushes) == 1
+    assert send(owner).data == first.data
+
+
+def test_the_same_key_with_a_body_that_is_no_send_request_is_refused(owner):
+    send(owner)
+    answer = owner.post("/notifications/send", {"title": "Backup"}, headers={"Idempotency-Key": "order-1"})
+    assert (answer.status_code, answer.json) == (400, refused(400))
+
+
+# 24 hours
+
+
+def test_a_key_is_replayed_for_24_hours_and_then_sends_again(owner, service, moved_clock):
+    first = send(owner)
+    moved_clock.advance(24 * HOUR_S - 1)
+    service.work()
+    assert send(owner).data == first.data
+    moved_clock.advance(2)
+    again = send(owner)
+    assert (again.status_code, again.headers.get("Idempotent-Replayed")) == (200, None)
+    assert again.json["notification"]["id"] != first.json["notification"]["id"]
+    assert send(owner).data == again.data
+
+
+def test_a_replay_does_not_prolong_the_24_hours(owner, moved_clock):
+    send(owner)
+    moved_clock.advance(23 * HOUR_S)
+    send(owner)
+    moved_clock.advance(HOUR_S + 1)
+    assert "Idempotent-Replayed" not in send(owner).headers
+
+
+def test_after_24_hours_the_key_takes_another_body(owner, moved_clock):
+    send(owner)
+    moved_clock.advance(24 * HOUR_S + 1)
+    assert send(owner, title="another").status_code == 200
+
+
+# 1-255 visible ASCII characters
+
+
+@pytest.mark.parametrize(
+    "key", ["a", "~", "!", "k" * 255, '"quoted"', "8e03978e-40d5-43dd-bc93-6894a57f9324", ",;:%00"]
+)
+def test_a_key_of_1_to_255_visible_ascii_characters_is_taken(owner, key):
+    first = send(owner, key)
+    assert (first.status_code, send(owner, key).headers["Idempotent-Replayed"]) == (200, "true")
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "",
+        "k" * 256,
+        "k" * 10_000,
+        "two words",
+        "a\tb",
+        "é",
+        "\xa0",
+        "a\x7f",
+        "a\x01",
+        "\x00",
+        "漢".encode().decode("latin-1"),
+    ],
+)
+def test_any_other_key_is_refused_and_nothing_sent(owner, key):
+    answer = send(owner, key)
+    assert (answer.status_code, answer.json) == (400, refused(400))
+    assert owner.listed() == []
+
+
+# Only 200s are kept
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"{",
+        b"{}",
+        b'{"title": "Backup"}',
+        b'{"title": "", "body": "b"}',
+        b'{"title": 1, "body": "b"}',
+        b" " * 1_100_000,
+    ],
+)
+def test_a_refused_body_is_not_kept(owner, data):
+    headers = {"Idempotency-Key": "order-1"}
+    assert owner.request("POST", "/api/v1/notifications/send", data=data, headers=headers).status_code in (400, 413)
+    answer = send(owner)
+    assert (answer.status_code, answer.headers.get("Idempotent-Replayed")) == (200, None)
+
+
+def test_a_429_is_not_kept(owner, moved_clock):
+    for _ in range(100):
+        owner.get("/stats")
+    assert send(owner).status_code == 429
+    moved_clock.advance(61)
+    answer = send(owner)
+    assert (answer.status_code, answer.headers.get("Idempotent-Replayed")) == (200, None)
+
+
+def test_a_401_is_not_kept(service, owner):
+    headers = {"Authorization": "Bearer x", "Idempotency-Key": "order-1"}
+    assert service.client.post("/api/v1/notifications/send", json={}, headers=headers).status_code == 401
+    assert "Idempotent-Replayed" not in send(owner).headers
+
+
+@pytest.mark.parametrize("table", ["notification", "idempotency_key"])
+def test_a_write_that_cannot_be_made_is_500_and_neither_is_kept(service, owner, table):
+    def run(statement):
+        with sqlite3.connect(service.data_dir / "pocketbell.db") as database:
+            database.execute(statement)
+        database.close()
+
+    run(f"CREATE TRIGGER full BEFORE INSERT ON {table} BEGIN SELECT RAISE(ABORT, 'disk full'); END")
+    answer = send(owner)
+    assert (answer.status_code, answer.json) == (500, refused(500) | {"code": "INTERNAL_ERROR"})
+    run("DROP TRIGGER full")
+    assert owner.listed() == []
+    again = send(owner)
+    assert (again.status_code, again.headers.get("Idempotent-Replayed")) == (200, None)
+    assert owner.listed() == [again.json["notification"]]
+
+
+# The first answer
+
+
+def test_a_pending_first_answer_is_replayed_as_it_was(owner, browser, service, moved_clock):
+    browser.then(503)
+    first = send(owner)
+    assert first.json["notification"]["status"] == "pending"
+    moved_clock.advance(30)
+    service.work()
+    assert owner.listed()[0]["status"] == "delivered"
+    assert send(owner).data == first.data
+
+
+def test_a_failed_first_answer_is_replayed_as_it_was(owner, browser):
+    browser.then(410)
+    first = send(owner)
+    assert first.json["notification"]["status"] == "failed"
+    again = send(owner)
+    assert (again.data, again.headers["Idempotent-Replayed"]) == (first.data, "true")
+
+
+def test_the_first_answer_is_replayed_after_a_restart(owner, make_service):
+    first = send(owner)
+    owner.service = make_service()
+    again = send(owner)
+    assert (again.data, again.headers["Idempotent-Replayed"]) == (first.data, "true")
+
+
+def test_after_a_crash_the_stored_one_is_the_answer(
+    owner, browser, make_service, push_service, moved_clock, monkeypatch
+):
+    def crash(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(push, "send", crash)
+        with pytest.raises(KeyboardInterrupt):
+            send(owner)
+    owner.service = make_service(WEBPUSH_HOSTS=push_service.origin)
+    (stored,) = owner.listed()
+    answer = send(owner)
+    assert (answer.status_code, answer.json) == (200, {"ok": True, "notification": stored})
+    assert answer.headers["Idempotent-Replayed"] == "true"
+    moved_clock.advance(30)
+    owner.service.work()
+    assert (len(owner.listed()), len(browser.messages)) == (1, 1)
+
+
+# While the first is still running
+
+
+class Heard(list):
+    """A list that tells when something arrives in it."""
+
+    def __init__(self):
+        super().__init__()
+        self.event = threading.Event()
+
+    def append(self, each):
+        super().append(each)
+        self.event.set()
+
+
+@pytest.fixture
+def running(owner, browser):
+    """The first send, which its device's provider keeps waiting for half a second."""
+    browser.pushes = Heard()
+    browser.then(201, after_s=0.5)
+    answers = []
+
+    def first():
+        client = owner.service.app.test_client()
+        headers = {"Authorization": f"Bearer {owner.key}", "Idempotency-Key": "order-1"}
+        sent = {"title": "Backup", "body": "finished"}
+        answers.append(client.post("/api/v1/notifications/send", json=sent, headers=headers))
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    assert browser.pushes.event.wait(5)
+    yield lambda: (thread.join(), answers[0])[1]
+    thread.join()
+
+
+def test_while_the_first_is_running_the_same_key_is_409(service, owner, browser, running):
+    answer = send(owner)
+    assert (answer.status_code, answer.json) == (409, refused(409))
+    assert answer.headers["X-RateLimit-Limit"] == "100"
+    assert send(service.caller(name="second")).status_code == 409
+    first = running()
+    assert first.status_code == 200
+    again = send(owner)
+    assert (again.status_code, again.data, again.headers["Idempotent-Replayed"]) == (200, first.data, "true")
+    assert (len(owner.listed()), len(browser.pushes)) == (1, 1)
+
+
+def test_while_the_first_is_running_other_keys_and_accounts_go_on(owner, pro, running):
+    assert send(owner, "order-2").status_code == 200
+    assert owner.send().status_code == 200
+    assert send(pro).status_code == 200
+    assert running().status_code == 200
+
+
+def test_threads_that_send_the_same_key_at_once_send_one(owner, browser):
+    start, answers = threading.Barrier(8), []
+
+    def ask():
+        client = owner.service.app.test_client()
+        headers = {"Authorization": f"Bearer {owner.key}", "Idempotency-Key": "order-1"}
+        start.wait()
+        answers.append(client.post("/api/v1/notifications/send", json={"title": "t", "body": "b"}, headers=headers))
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(answers) == 8 and {answer.status_code for answer in answers} <= {200, 409}
+    assert len({answer.data for answer in answers if answer.status_code == 200}) == 1
+    assert sum("Idempotent-Replayed" not in answer.headers for answer in answers if answer.status_code == 200) == 1
+    assert (len(owner.listed()), len(browser.pushes)) == (1, 1)

@@ -1,0 +1,496 @@
+"""What a request body may be: CONTRACT 3, JSON, content type, unknown fields, 413; SPEC 4.1, 4.5, 7."""
+
+import io
+import json
+import re
+from unittest.mock import ANY
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+SEND = "/api/v1/notifications/send"
+AT = re.compile(r"\bline (\d+),? column (\d+)")
+
+
+def bodied(extra, title='"t"', body='"b"'):
+    """A send request whose second line is the extra field."""
+    return f'{{"title": {title}, "body": {body},\n"x": {extra}}}'
+
+
+def refusal(answer, status=400):
+    """The sentence of a refused request."""
+    assert (answer.status_code, answer.json) == (
+        status,
+        {"ok": False, "error": ANY, "code": "VALIDATION_ERROR", "statusCode": status},
+    )
+    assert type(answer.json["error"]) is str and answer.json["error"]
+    return answer.json["error"]
+
+
+def place(answer):
+    """Line and column that the sentence of a refused request names."""
+    found = AT.search(refusal(answer))
+    assert found, answer.json["error"]
+    return int(found[1]), int(found[2])
+
+
+def send(caller, data):
+    return caller.request("POST", SEND, data=data if isinstance(data, bytes) else data.encode())
+
+
+def nested(levels, start="[", end="]"):
+    return start * levels + end * levels
+
+
+# What is not JSON
+
+
+@pytest.mark.parametrize(
+    "data, where",
+    [
+        ("{", (1, 2)),
+        ("nonsense", (1, 1)),
+        ('{"title": "a",\n "body": nan}', (2, 10)),
+        ('{"title": "a",\n "body": }', (2, 10)),
+        ("{'title': 'a'}", (1, 2)),
+        ("{title: 1}", (1, 2)),
+        ('{"title": "t", "body": "b"}\n{}', (2, 1)),
+        ('{"title": "t", "body": "b"} x', (1, 29)),
+        ('{"title" "t"}', (1, 10)),
+        ('{"title": "t"\n"body": "b"}', (2, 1)),
+        ("title=t&body=b", (1, 1)),
+        ("<title>t</title>", (1, 1)),
+        ('/* c */ {"title": "t", "body": "b"}', (1, 1)),
+        ('\u00a0{"title": "t", "body": "b"}', (1, 1)),
+        ('\x0c{"title": "t", "body": "b"}', (1, 1)),
+    ],
+)
+def test_a_body_that_is_not_json_is_refused_with_line_and_column(owner, data, where):
+    assert place(send(owner, data)) == where
+    assert owner.listed() == []
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        *[
+            "NaN",
+            "Infinity",
+            "-Infinity",
+            "nan",
+            "True",
+            "None",
+            "undefined",
+            "01",
+            "+1",
+            ".5",
+            "1.",
+            "0x10",
+            "1e",
+            "-",
+        ],
+        *["[1,]", '{"a":1,}', "[1 2]", '"\\x41"', '"\\u12"', '"\\u12g4"', '"a\tb"', '"a\nb"', '"a\x00b"', '"\x1f"'],
+        *["[", "]", "{", '"', '"a', "[}", "1,", "", "//", "tru", "'a'", "1_0"],
+    ],
+)
+def test_what_strict_json_does_not_know_is_refused_with_its_line(owner, extra):
+    line, column = place(send(owner, bodied(extra)))
+    assert line in (2, 3) and column >= 1
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "NaN",
+        "Infinity",
+        "-Infinity",
+        "1e400",
+        "-1e400",
+        "1" + "0" * 308 + "1.0e10",
+        "9" * 101,
+        "-" + "9" * 101,
+        "9" * 5_000,
+        "9" * 100_000,
+        '"\\ud800"',
+        '"\\udc00"',
+        '"a\\ud83d"',
+        '"\\udc00\\ud800"',
+        '"\\ud800\\u0041"',
+        '"\\ud800\\ud800\\udc00"',
+        '"\\u0000"',
+        '"a\\u0000b"',
+        '{"\\ud800": 1}',
+        '{"\\u0000": 1}',
+        '[[{"a": "\\udfff"}]]',
+        '[[{"a": 1e999}]]',
+    ],
+)
+def test_a_value_that_cannot_be_kept_is_refused_with_its_line_even_in_an_unknown_field(owner, value):
+    assert place(send(owner, bodied(value)))[0] == 2
+    assert owner.listed() == []
+
+
+@pytest.mark.parametrize("field", ["title", "body"])
+@pytest.mark.parametrize("value", ['"\\ud800"', '"a\\u0000"', "1e400", "NaN", "9" * 101])
+def test_a_value_that_cannot_be_kept_is_refused_in_a_known_field(owner, field, value):
+    place(send(owner, bodied("1", **{field: value})))
+
+
+def test_the_line_counts_the_bodys_line_ends(owner):
+    for lines in (0, 1, 7):
+        assert place(send(owner, "\n" * lines + "{\n}x")) == (lines + 2, 2)
+
+
+def test_the_column_counts_characters_and_not_bytes(owner):
+    assert place(send(owner, '{"é😀": nan}')) == (1, 8)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"title": "\xff", "body": "b"}',
+        b'{"title": "t", "body": "b", "x": "\xc3"}',
+        b'{"title": "t", "body": "b", "\xe9": 1}',
+        b'{"title": "\xed\xa0\x80", "body": "b"}',  # a surrogate
+        b'{"title": "\xc0\x80", "body": "b"}',  # overlong
+        b'{"title": "\xf4\x90\x80\x80", "body": "b"}',  # beyond U+10FFFF
+        b'{"title": "t", "body": "b"}\xff',
+        '{"title": "t", "body": "b"}'.encode("utf-16"),
+        '{"title": "t", "body": "b"}'.encode("utf-16-le"),
+        '{"title": "t", "body": "b"}'.encode("utf-32"),
+        '{"title": "é", "body": "b"}'.encode("latin-1"),
+        b"\x80",
+        b"\x1f\x8b\x08\x00",
+    ],
+)
+def test_bytes_that_are_not_utf_8_are_refused_with_line_and_column(owner, data):
+    place(send(owner, data))
+    assert owner.listed() == []
+
+
+@pytest.mark.parametrize("data", [b'\xef\xbb\xbf{"title": "t", "body": "b"}', b"\xef\xbb\xbf"])
+def test_a_byte_order_mark_is_not_json(owner, data):
+    assert place(send(owner, data)) == (1, 1)
+
+
+@pytest.mark.parametrize("path", [SEND, "/api/v1/api-keys/generate", "/api/v1/devices"])
+def test_only_an_object_at_the_top_level_is_taken(owner, path):
+    for data in ("[]", "null", "true", "1", '"title"', '[{"title": "t", "body": "b"}]', "1.5", " [] "):
+        refusal(owner.request("POST", path, data=data.encode()))
+
+
+@pytest.mark.parametrize("path", [SEND, "/api/v1/api-keys/generate", "/api/v1/devices"])
+def test_every_route_with_a_body_refuses_what_is_not_json(owner, path):
+    for data in (None, b"", b" \n", b"{", b"{}x"):
+        refusal(owner.request("POST", path, data=data))
+
+
+def test_an_empty_body_is_not_json_and_is_refused_with_line_and_column(owner):
+    assert place(send(owner, "")) == (1, 1)
+
+
+# Nesting
+
+
+@pytest.mark.parametrize(
+    "value", [nested(63), nested(63, '{"a":', "}").replace(":}", ":1}"), "[" + nested(62) + ",1]"]
+)
+def test_64_levels_are_taken(owner, value):
+    assert send(owner, bodied(value)).status_code == 200
+
+
+@pytest.mark.parametrize("levels", [64, 65, 1_000, 100_000])
+@pytest.mark.parametrize("start, end", [("[", "]"), ('{"a":[', "]}"), ("[0,", "0]")])
+def test_more_than_64_levels_are_refused(owner, levels, start, end):
+    refusal(send(owner, bodied(nested(levels, start, end))))
+    assert owner.listed() == []
+
+
+@pytest.mark.parametrize("levels", [1_000, 100_000])
+def test_nesting_that_never_closes_is_refused(owner, levels):
+    refusal(send(owner, "[" * levels))
+    refusal(send(owner, '{"title": ' * levels))
+
+
+@pytest.mark.parametrize("text", ["[" * 500, "{" * 500, '\\"[' * 200, "\\\\[" * 200, '\\\\\\"' + "[" * 200])
+def test_brackets_within_a_string_are_no_nesting(owner, text):
+    assert send(owner, bodied("1", body=f'"{text}"')).json["notification"]["body"] == json.loads(f'"{text}"')
+
+
+def test_brackets_side_by_side_are_no_nesting(owner):
+    assert send(owner, bodied("[" + "[]," * 10_000 + "{}]")).status_code == 200
+
+
+# What is JSON, however odd
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        *["1e308", "-1.7976931348623157e308", "5e-324", "-0", "-0.0", "9" * 100, "-" + "9" * 100, "0." + "1" * 5_000],
+        *[
+            "null",
+            "true",
+            "[]",
+            "{}",
+            '""',
+            '"\\u0001"',
+            '"\\ud83d\\ude00"',
+            '"\x7f"',
+            '"\\/"',
+            '{"": {"": 1}}',
+            "1E+2",
+        ],
+    ],
+)
+def test_an_unknown_field_is_ignored_whatever_it_holds(owner, extra):
+    sent = send(owner, bodied(extra)).json["notification"]
+    assert (sent["title"], sent["body"]) == ("MCP - t", "b")
+
+
+@pytest.mark.parametrize(
+    "fields", [{"id": "x"}, {"status": "failed"}, {"createdAt": 1}, {"account": 2}, {"ok": False}]
+)
+def test_the_fields_of_the_answer_cannot_be_set(owner, moved_clock, fields):
+    sent = owner.post("/notifications/send", {"title": "t", "body": "b"} | fields).json["notification"]
+    assert sent == {"id": ANY, "title": "MCP - t", "body": "b", "status": "delivered", "createdAt": moved_clock.ms}
+    assert sent["id"] != "x"
+
+
+@pytest.mark.parametrize(
+    "data, title",
+    [
+        ('{"title": "first", "title": "last", "body": "b"}', "last"),
+        ('{"title": 1, "title": null, "title": "last", "body": "b"}', "last"),
+        ('{"body": "b", "title": "first", "t\\u0069tle": "last"}', "last"),
+    ],
+)
+def test_the_last_of_duplicate_keys_wins(owner, data, title):
+    assert send(owner, data).json["notification"]["title"] == f"MCP - {title}"
+
+
+@pytest.mark.parametrize("last", ["null", "1", '""'])
+def test_the_last_of_duplicate_keys_wins_even_when_it_is_wrong(owner, last):
+    refusal(send(owner, f'{{"title": "good", "body": "b", "title": {last}}}'))
+
+
+@pytest.mark.parametrize("value", ["NaN", "1e400", "9" * 101, '"\\ud800"', '"\\u0000"', '{"\\u0000": 1}', nested(70)])
+def test_what_a_later_duplicate_replaces_must_be_json_all_the_same(owner, value):
+    refusal(send(owner, bodied(f'{value}, "x": 1')))
+
+
+@pytest.mark.parametrize("data", [' \t\r\n{"title":"t","body":"b"}\n\r\t ', '{\r\n"title"\t:\n"t" ,"body":"b"}'])
+def test_white_space_around_is_json(owner, data):
+    assert send(owner, data).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "escaped, text", [('\\u00e9\\n\\t\\\\\\"\\/', 'é\n\t\\"/'), ("\\ud83d\\ude00", "😀"), ("\\u0001", "\x01")]
+)
+def test_escapes_become_what_they_stand_for(owner, escaped, text):
+    assert send(owner, bodied("1", body=f'".{escaped}"')).json["notification"]["body"] == "." + text
+
+
+# Wrong types
+
+
+WRONG = [1, 0, 1.5, True, False, [], ["t"], {}, {"title": "t"}]
+
+
+@pytest.mark.parametrize(
+    "path, good, field",
+    [
+        ("/notifications/send", {"title": "t", "body": "b"}, "title"),
+        ("/notifications/send", {"title": "t", "body": "b"}, "body"),
+        ("/api-keys/generate", {"name": "n"}, "name"),
+        ("/devices", {"kind": "apns", "token": "ab" * 32}, "kind"),
+        ("/devices", {"kind": "apns", "token": "ab" * 32}, "token"),
+        ("/devices", {"kind": "fcm", "token": "t"}, "token"),
+        ("/devices", {"kind": "apns", "token": "ab" * 32}, "name"),
+    ],
+)
+def test_a_field_of_the_wrong_type_is_refused(owner, path, good, field):
+    for value in WRONG:
+        refusal(owner.post(path, good | {field: value}))
+
+
+@pytest.mark.parametrize("value", [1, True, [], "text", {}, {"endpoint": 1, "keys": 1}, {"endpoint": "x"}])
+def test_a_subscription_of_the_wrong_type_is_refused(owner, value):
+    refusal(owner.post("/devices", {"kind": "webpush", "subscription": value}))
+
+
+@pytest.mark.parametrize(
+    "path, good, field",
+    [
+        ("/notifications/send", {"title": "t", "body": "b"}, "title"),
+        ("/notifications/send", {"title": "t", "body": "b"}, "body"),
+        ("/api-keys/generate", {"name": "n"}, "name"),
+        ("/devices", {"kind": "apns", "token": "ab" * 32}, "kind"),
+        ("/devices", {"kind": "apns", "token": "ab" * 32}, "token"),
+    ],
+)
+def test_a_required_field_that_is_missing_or_null_is_refused(owner, path, good, field):
+    refusal(owner.post(path, {name: value for name, value in good.items() if name != field}))
+    refusal(owner.post(path, good | {field: None}))
+
+
+def test_an_optional_field_that_is_null_counts_as_absent(owner, push_service):
+    without = owner.post("/devices", {"kind": "apns", "token": "ab" * 32}).json["device"]
+    null = owner.post("/devices", {"kind": "apns", "token": "cd" * 32, "name": None, "subscription": None})
+    assert (null.status_code, null.json["device"]["name"]) == (201, without["name"])
+
+
+@pytest.mark.parametrize("name", ["Title", "TITLE", " title", "title ", "tïtle"])
+def test_a_fields_name_is_exact(owner, name):
+    refusal(owner.post("/notifications/send", {name: "t", "body": "b"}))
+
+
+# CONTRACT 3, content type
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    [
+        None,
+        "",
+        "text/plain",
+        "application/xml",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=x",
+        "multipart/form-data",
+        "application/octet-stream",
+        "application/json; charset=utf-16",
+        "application/json; charset=latin-1",
+        "application/json; charset=nonsense",
+        "nonsense",
+        ";;;",
+    ],
+)
+def test_the_body_is_json_in_utf_8_whatever_it_is_called(owner, content_type):
+    headers = {} if content_type is None else {"Content-Type": content_type}
+    answer = owner.request("POST", SEND, data='{"title": "é", "body": "漢"}'.encode(), headers=headers)
+    assert (answer.status_code, answer.json["notification"]["title"]) == (200, "MCP - é")
+
+
+@pytest.mark.parametrize(
+    "content_type, data",
+    [
+        ("application/x-www-form-urlencoded", b"title=t&body=b"),
+        ("application/x-www-form-urlencoded", b"payload=%7B%22title%22%3A%22t%22%2C%22body%22%3A%22b%22%7D"),
+        (
+            "multipart/form-data; boundary=x",
+            b'--x\r\nContent-Disposition: form-data; name="title"\r\n\r\nt\r\n--x--\r\n',
+        ),
+    ],
+)
+def test_a_form_is_not_json(owner, content_type, data):
+    refusal(owner.request("POST", SEND, data=data, headers={"Content-Type": content_type}))
+
+
+def test_the_query_is_not_the_body(owner):
+    refusal(owner.request("POST", f"{SEND}?title=t&body=b", data=b"{}"))
+
+
+# MAX_BODY_BYTES
+
+
+@pytest.fixture
+def small(make_service, moved_clock):
+    """A caller of a service that takes bodies of at most 2,048 bytes."""
+    service = make_service(MAX_BODY_BYTES="2048")
+    service.account()
+    return service.caller()
+
+
+def padded(good, size):
+    data = json.dumps(good).encode()
+    return data[:-1] + b" " * (size - len(data)) + b"}"
+
+
+@pytest.mark.parametrize(
+    "path, good", [(SEND, {"title": "t", "body": "b"}), ("/api/v1/api-keys/generate", {"name": "n"})]
+)
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_body_of_exactly_the_limit_is_taken_and_one_byte_more_is_413(small, path, good, chunked):
+    def post(data):
+        if not chunked:
+            return small.request("POST", path, data=data)
+        return small.service.client.post(
+            path,
+            input_stream=io.BytesIO(data),
+            headers={"Authorization": f"Bearer {small.key}", "Transfer-Encoding": "chunked"},
+            environ_overrides={"wsgi.input_terminated": True},
+        )
+
+    assert post(padded(good, 2_048)).status_code in (200, 201)
+    assert refusal(post(padded(good, 2_049)), 413)
+    assert refusal(post(padded(good, 300_000)), 413)
+
+
+def test_a_body_above_the_limit_is_413_even_when_it_is_not_json(small):
+    refusal(send(small, b"x" * 2_049), 413)
+
+
+def test_the_limit_is_a_mebibyte_unless_told_otherwise(owner):
+    good = {"title": "t", "body": "b"}
+    assert send(owner, padded(good, 1_048_576)).status_code == 200
+    refusal(send(owner, padded(good, 1_048_577)), 413)
+
+
+# Properties
+
+PROPERTY = settings(
+    max_examples=150, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+ANY_TEXT = st.text(st.characters(exclude_categories=[]), max_size=30)
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.integers(-(10**120), 10**120)
+    | st.floats()
+    | ANY_TEXT
+    | st.sampled_from(["", " ", "\ud800", "\x00", "t" * 1_001, "b" * 10_001])
+)
+NAMES = st.sampled_from(["title", "body"]) | ANY_TEXT
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(NAMES, inner, max_size=4), max_leaves=10
+)
+SENDS = st.fixed_dictionaries({"title": ANY_TEXT | SCALARS, "body": ANY_TEXT | SCALARS}, optional={"x": VALUES})
+
+
+@PROPERTY
+@given(value=VALUES | SENDS, ascii_only=st.booleans())
+def test_any_json_value_is_200_or_400_and_a_200_keeps_title_and_body(pro, moved_clock, value, ascii_only):
+    moved_clock.advance(1)
+    before = pro.listed("?limit=1")
+    data = json.dumps(value, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
+    answer = pro.request("POST", SEND, data=data)
+    assert answer.status_code in (200, 400)
+    if answer.status_code == 400:
+        refusal(answer)
+        assert pro.listed("?limit=1") == before
+        return
+    sent = answer.json["notification"]
+    assert (sent["title"], sent["body"]) == ("MCP - " + value["title"], value["body"])
+    assert pro.listed("?limit=1") == [sent]
+
+
+KEPT_TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=200)
+
+
+@PROPERTY
+@given(title=KEPT_TEXT, body=KEPT_TEXT)
+def test_any_text_with_a_visible_letter_is_kept_exactly(pro, moved_clock, title, body):
+    moved_clock.advance(1)
+    sent = pro.send(title + "x", "x" + body).json["notification"]
+    assert (sent["title"], sent["body"]) == (f"MCP - {title}x", f"x{body}")
+    assert pro.listed("?limit=1") == [sent]
+
+
+@PROPERTY
+@given(data=st.binary(max_size=60) | st.text('{}[]",:\\u0dtrf1e.- \n', max_size=40).map(str.encode))
+def test_any_bytes_that_are_no_send_request_are_400(pro, moved_clock, data):
+    moved_clock.advance(1)
+    refusal(send(pro, data))

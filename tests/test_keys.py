@@ -1,0 +1,343 @@
+"""A caller's own keys: SPEC 2 (API key), 3, 4.5-4.7, 5; CONTRACT 3, key `name`, revoking, `lastUsedAt`."""
+
+import hashlib
+import re
+from unittest.mock import ANY
+
+import pytest
+
+MINUTE_S = 61
+
+
+def generate(caller, name="ci"):
+    answer = caller.post("/api-keys/generate", {"name": name})
+    assert answer.status_code == 201, answer.json
+    return answer.json["apiKey"]
+
+
+def key_list(caller):
+    answer = caller.get("/api-keys")
+    assert answer.status_code == 200 and set(answer.json) == {"ok", "apiKeys"}
+    return answer.json["apiKeys"]
+
+
+def listed(caller, key_id):
+    (found,) = [key for key in key_list(caller) if key["id"] == key_id]
+    return found
+
+
+def using(caller, key):
+    """The same client with another key."""
+    return type(caller)(caller.service, key["fullKey"])
+
+
+def unlike(answer):
+    """What of an answer must not tell one unknown id from another."""
+    headers = {name: value for name, value in answer.headers if name != "X-RateLimit-Remaining"}
+    return answer.status_code, answer.data, headers
+
+
+# SPEC 4.5
+
+
+def test_a_generated_key_is_answered_once_in_full(owner, moved_clock):
+    answer = owner.post("/api-keys/generate", {"name": "ci"})
+    assert (answer.status_code, answer.json) == (
+        201,
+        {
+            "ok": True,
+            "apiKey": {"id": ANY, "name": "ci", "keyPreview": ANY, "fullKey": ANY, "createdAt": moved_clock.ms},
+        },
+    )
+    key = answer.json["apiKey"]
+    assert re.fullmatch(r"sk_test_[0-9a-f]{48}", key["fullKey"])
+    assert key["keyPreview"] == key["fullKey"][:16]
+    assert type(key["id"]) is str
+
+
+@pytest.mark.parametrize("plan", ["starter", "pro", "scale"])
+def test_every_plans_keys_use_the_test_marker(service, plan):
+    service.account("any@example.org", plan)
+    assert generate(service.caller("any@example.org"))["fullKey"].startswith("sk_test_")
+
+
+def test_a_generated_key_works_at_once_and_for_its_own_account(owner):
+    other = using(owner, generate(owner))
+    sent = other.send().json["notification"]
+    assert owner.listed() == [sent]
+
+
+def test_every_key_is_another(owner):
+    keys = [generate(owner, "same name") for _ in range(20)]
+    assert len({key["fullKey"] for key in keys}) == len({key["id"] for key in keys}) == 20
+
+
+@pytest.mark.parametrize(
+    "name, kept",
+    [
+        ("x", "x"),
+        ("  ci  ", "ci"),
+        ("\t\nci\u00a0\u3000", "ci"),
+        ("two words", "two words"),
+        ("n" * 100, "n" * 100),
+        (" " * 50 + "n" * 100 + " " * 50, "n" * 100),
+        ("😀" * 100, "😀" * 100),
+        ("<b>&\"'", "<b>&\"'"),
+    ],
+)
+def test_a_name_of_1_to_100_characters_is_kept_trimmed(owner, name, kept):
+    key = generate(owner, name)
+    assert (key["name"], listed(owner, key["id"])["name"]) == (kept, kept)
+
+
+@pytest.mark.parametrize("name", ["", " ", "\t\n", "\u00a0\u3000", "n" * 101, "😀" * 101, " " + "n" * 101 + " "])
+def test_a_name_that_is_blank_or_above_100_characters_is_refused(owner, name):
+    answer = owner.post("/api-keys/generate", {"name": name})
+    assert (answer.status_code, answer.json) == (
+        400,
+        {"ok": False, "error": ANY, "code": "VALIDATION_ERROR", "statusCode": 400},
+    )
+    assert len(key_list(owner)) == 1
+
+
+# CONTRACT 3, at most 1,000 live keys an account
+
+
+def test_an_account_has_at_most_1000_live_keys(service, pro, moved_clock):
+    made = []
+    for number in range(999):
+        if number % 900 == 0:
+            moved_clock.advance(MINUTE_S)
+        made.append(generate(pro, str(number)))
+    refused = pro.post("/api-keys/generate", {"name": "one too many"})
+    assert (refused.status_code, refused.json) == (
+        400,
+        {"ok": False, "error": ANY, "code": "VALIDATION_ERROR", "statusCode": 400},
+    )
+    by_command = service.flask("key", "create", "pro@example.org", "one too many")
+    assert by_command.exit_code == 1 and "sk_test_" not in by_command.output
+    pro.delete(f"/api-keys/{made[0]['id']}")
+    generate(pro, "in its place")
+    assert pro.post("/api-keys/generate", {"name": "again"}).status_code == 400
+    assert len(key_list(pro)) == 1_001  # the revoked one is still listed
+
+
+def test_another_accounts_keys_do_not_count(pro, owner):
+    for _ in range(50):
+        generate(pro)
+    assert len(key_list(owner)) == 1
+
+
+# SPEC 4.6
+
+
+def test_the_list_has_every_key_newest_first_and_none_in_full(owner, moved_clock):
+    moved_clock.advance(1)
+    first = generate(owner, "first")
+    second = generate(owner, "second")
+    moved_clock.advance(1)
+    third = generate(owner, "third")
+    answer = owner.get("/api-keys")
+    assert (answer.status_code, answer.json) == (
+        200,
+        {
+            "ok": True,
+            "apiKeys": [
+                *(
+                    {name: key[name] for name in ("id", "name", "keyPreview", "createdAt")} | {"revokedAt": None}
+                    for key in (third, second, first)
+                ),
+                {
+                    "id": ANY,
+                    "name": "test",
+                    "keyPreview": owner.key[:16],
+                    "createdAt": moved_clock.ms - 2_000,
+                    "lastUsedAt": moved_clock.ms,
+                    "revokedAt": None,
+                },
+            ],
+        },
+    )
+
+
+def test_a_full_key_is_never_listed(owner):
+    keys = [owner.key, generate(owner)["fullKey"]]
+    text = owner.get("/api-keys").text
+    assert not any(key in text or key[16:] in text for key in keys)
+
+
+def test_an_account_sees_only_its_own_keys(owner, pro):
+    generate(pro)
+    assert [key["name"] for key in key_list(owner)] == ["test"]
+
+
+# SPEC 4.7, CONTRACT 3, revoking
+
+
+def test_a_revoked_key_stops_at_once_and_stays_in_the_list(owner, moved_clock):
+    key = generate(owner)
+    other = using(owner, key)
+    assert other.get("/stats").status_code == 200
+    moved_clock.advance(5)
+    answer = owner.delete(f"/api-keys/{key['id']}")
+    assert (answer.status_code, answer.json) == (200, {"ok": True})
+    refused = other.get("/stats")
+    assert (refused.status_code, refused.json) == (
+        401,
+        {"ok": False, "error": ANY, "code": "UNAUTHORIZED", "statusCode": 401},
+    )
+    assert listed(owner, key["id"])["revokedAt"] == moved_clock.ms
+
+
+def test_a_revoked_key_does_not_come_back_after_a_restart(owner, make_service):
+    key = generate(owner)
+    owner.delete(f"/api-keys/{key['id']}")
+    owner.service = make_service()
+    assert using(owner, key).get("/stats").status_code == 401
+    assert owner.get("/stats").status_code == 200
+
+
+def test_a_second_revoke_answers_200_and_keeps_the_first_time(owner, moved_clock):
+    key = generate(owner)
+    owner.delete(f"/api-keys/{key['id']}")
+    first = listed(owner, key["id"])["revokedAt"]
+    moved_clock.advance(100)
+    again = owner.delete(f"/api-keys/{key['id']}")
+    assert (again.status_code, again.json) == (200, {"ok": True})
+    assert listed(owner, key["id"])["revokedAt"] == first
+
+
+def test_a_key_may_revoke_itself(owner, service):
+    (own,) = key_list(owner)
+    answer = owner.delete(f"/api-keys/{own['id']}")
+    assert (answer.status_code, answer.json) == (200, {"ok": True})
+    assert owner.get("/stats").status_code == 401
+    assert service.caller(name="next").get("/stats").status_code == 200
+
+
+def test_a_key_revoked_by_command_stops_at_once(service, owner):
+    key = generate(owner)
+    other = using(owner, key)
+    assert other.get("/stats").status_code == 200
+    assert service.flask("key", "revoke", "owner@example.org", key["id"]).exit_code == 0
+    assert other.get("/stats").status_code == 401
+    assert type(listed(owner, key["id"])["revokedAt"]) is int
+
+
+def test_revoking_one_key_leaves_the_others(owner):
+    keys = [generate(owner) for _ in range(3)]
+    owner.delete(f"/api-keys/{keys[1]['id']}")
+    assert [using(owner, key).get("/stats").status_code for key in keys] == [200, 401, 200]
+
+
+def test_another_accounts_key_behaves_exactly_like_an_unknown_one(owner, pro):
+    (foreign,) = key_list(pro)
+    unknown = foreign["id"][:-1] + ("0" if foreign["id"][-1] != "0" else "1")
+    answers = [owner.delete(f"/api-keys/{key_id}") for key_id in (foreign["id"], unknown)]
+    assert answers[0].json == {"ok": False, "error": ANY, "code": "NOT_FOUND", "statusCode": 404}
+    assert unlike(answers[0]) == unlike(answers[1])
+    assert (pro.get("/stats").status_code, key_list(pro)[0]["revokedAt"]) == (200, None)
+
+
+def test_another_accounts_revoked_key_behaves_exactly_like_an_unknown_one(owner, pro):
+    key = generate(pro)
+    pro.delete(f"/api-keys/{key['id']}")
+    answers = [owner.delete(f"/api-keys/{key_id}") for key_id in (key["id"], "0" * 32)]
+    assert answers[0].status_code == 404
+    assert unlike(answers[0]) == unlike(answers[1])
+
+
+@pytest.mark.parametrize(
+    "key_id",
+    ["x", "0", "-1", "null", "%20", "%00", "'%20OR%201=1--", "%25", "_", "é", "😀", "a" * 10_000, "%ff", "1e3"],
+)
+def test_an_id_of_any_other_shape_does_not_exist(owner, key_id):
+    answer = owner.delete(f"/api-keys/{key_id}")
+    assert (answer.status_code, answer.json) == (
+        404,
+        {"ok": False, "error": ANY, "code": "NOT_FOUND", "statusCode": 404},
+    )
+
+
+def test_neither_the_key_nor_its_preview_serves_as_its_id(owner):
+    key = generate(owner)
+    for other in (key["fullKey"], key["keyPreview"], key["name"], key["id"].upper() + "x"):
+        assert owner.delete(f"/api-keys/{other}").status_code == 404
+    assert using(owner, key).get("/stats").status_code == 200
+
+
+# CONTRACT 3, lastUsedAt
+
+
+def test_last_used_is_absent_until_the_first_use(owner):
+    key = generate(owner)
+    assert "lastUsedAt" not in listed(owner, key["id"])
+
+
+def test_last_used_is_true_to_within_a_second(owner, moved_clock):
+    key = generate(owner)
+    for step in (3, 0.3, 0.9, 1.5, 0.999, 3_600):
+        moved_clock.advance(step)
+        using(owner, key).get("/stats")
+        used_at = moved_clock.ms
+        moved_clock.advance(30)
+        assert abs(listed(owner, key["id"])["lastUsedAt"] - used_at) <= 1_000
+
+
+@pytest.mark.parametrize(
+    "method, path, data, status",
+    [
+        ("GET", "/api/v1/stats", None, 200),
+        ("POST", "/api/v1/notifications/send", b"{", 400),
+        ("DELETE", "/api/v1/api-keys/unknown", None, 404),
+        ("GET", "/api/v1/unknown", None, 404),
+        ("PUT", "/api/v1/stats", None, 405),
+        ("POST", "/api/v1/notifications/send", b" " * 2_000_000, 413),
+    ],
+)
+def test_any_authenticated_request_updates_last_used(owner, moved_clock, method, path, data, status):
+    key = generate(owner)
+    moved_clock.advance(10)
+    assert using(owner, key).request(method, path, data=data).status_code == status
+    assert listed(owner, key["id"])["lastUsedAt"] == moved_clock.ms
+
+
+def test_a_request_that_the_rate_limit_refuses_updates_last_used(owner, moved_clock):
+    key = generate(owner)
+    other = using(owner, key)
+    while other.get("/stats").status_code == 200:
+        pass
+    moved_clock.advance(20)
+    assert other.get("/stats").status_code == 429
+    assert listed(owner, key["id"])["lastUsedAt"] == moved_clock.ms
+
+
+def test_a_request_with_a_revoked_key_does_not_update_last_used(owner, moved_clock):
+    key = generate(owner)
+    using(owner, key).get("/stats")
+    owner.delete(f"/api-keys/{key['id']}")
+    before = listed(owner, key["id"])["lastUsedAt"]
+    moved_clock.advance(10)
+    using(owner, key).get("/stats")
+    assert listed(owner, key["id"])["lastUsedAt"] == before
+
+
+def test_one_keys_use_is_not_anothers(owner):
+    used, unused = generate(owner), generate(owner)
+    using(owner, used).get("/stats")
+    assert "lastUsedAt" in listed(owner, used["id"])
+    assert "lastUsedAt" not in listed(owner, unused["id"])
+
+
+# SPEC 2 and 5: only the hash is kept
+
+
+def test_only_a_keys_sha_256_is_on_the_disk(owner, service):
+    keys = [owner.key, generate(owner)["fullKey"]]
+    for key in keys:
+        owner.service.client.get("/api/v1/stats", headers={"Authorization": f"Bearer {key}"})
+    stored = b"".join(file.read_bytes() for file in service.data_dir.rglob("*") if file.is_file())
+    for key in keys:
+        assert key.encode() not in stored and key[16:].encode() not in stored
+        assert bytes.fromhex(key[8:]) not in stored
+        assert hashlib.sha256(key.encode()).digest() in stored

@@ -1,0 +1,497 @@
+"""Sending, listing, paging and searching: SPEC 4.1, 4.2; CONTRACT 3, title, limit, cursor, search, history."""
+
+import sqlite3
+from unittest.mock import ANY
+from urllib.parse import quote
+
+import pytest
+
+DAY_S = 86_400
+BASE64URL = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+
+def page(caller, **query):
+    """One page of the history, as (notifications, pagination)."""
+    written = "&".join(f"{name}={quote(str(value), safe='')}" for name, value in query.items())
+    answer = caller.get(f"/notifications?{written}")
+    assert answer.status_code == 200, answer.json
+    assert set(answer.json) == {"ok", "notifications", "pagination"} and answer.json["ok"] is True
+    pagination = answer.json["pagination"]
+    assert set(pagination) == {"nextCursor", "isDone"} and type(pagination["isDone"]) is bool
+    assert type(pagination["nextCursor"]) is str and pagination["nextCursor"]
+    return answer.json["notifications"], pagination
+
+
+def walk(caller, between=lambda: None, **query):
+    """Every row by following the cursor to the end."""
+    rows, pagination = page(caller, **query)
+    while not pagination["isDone"]:
+        between()
+        more, pagination = page(caller, **query, cursor=pagination["nextCursor"])
+        rows += more
+    return rows
+
+
+def titles(rows):
+    return [row["title"].removeprefix("MCP - ") for row in rows]
+
+
+def found(caller, search, **query):
+    return titles(walk(caller, search=search, **query))
+
+
+def assert_refused(answer):
+    assert (answer.status_code, answer.json) == (
+        400,
+        {"ok": False, "error": ANY, "code": "VALIDATION_ERROR", "statusCode": 400},
+    )
+    assert type(answer.json["error"]) is str and answer.json["error"]
+
+
+def insert_rows(service, email, titles, created_at):
+    """Many notifications at once, oldest first; far faster than sending them."""
+    with sqlite3.connect(service.data_dir / "pocketbell.db") as database:
+        (account,) = database.execute("SELECT seq FROM account WHERE email = ?", (email,)).fetchone()
+        database.executemany(
+            "INSERT INTO notification (id, account_seq, title, body, status, created_at)"
+            " VALUES (?, ?, ?, 'b', 'delivered', ?)",
+            ((f"{number:032x}", account, f"MCP - {title}", created_at) for number, title in enumerate(titles)),
+        )
+    database.close()
+
+
+# Sending: SPEC 4.1
+
+
+def test_a_notification_is_answered_as_delivered_with_the_prefixed_title(owner, moved_clock):
+    answer = owner.send("Backup", "finished")
+    assert (answer.status_code, answer.json) == (
+        200,
+        {
+            "ok": True,
+            "notification": {
+                "id": ANY,
+                "title": "MCP - Backup",
+                "body": "finished",
+                "status": "delivered",
+                "createdAt": moved_clock.ms,
+            },
+        },
+    )
+    assert type(answer.json["notification"]["id"]) is str
+
+
+def test_a_title_that_begins_with_the_prefix_gets_it_once_more(owner):
+    assert owner.send("MCP - x").json["notification"]["title"] == "MCP - MCP - x"
+
+
+def test_every_notification_has_an_id_of_its_own(pro):
+    assert len({pro.send().json["notification"]["id"] for _ in range(50)}) == 50
+
+
+@pytest.mark.parametrize(
+    "title, body",
+    [
+        ("t", "b"),
+        ("t" * 1_000, "b"),
+        ("t", "b" * 10_000),
+        ("😀" * 1_000, "😀" * 10_000),
+        ("\u0301" * 1_000, "漢" * 10_000),
+        ("  padded\t", "\n  padded  \r\n"),
+        ("control \x01\x1b[1m\x7f\x85", "\x02\x03.\u2028\u200b\ufeff\ufffe"),
+        ("quotes \"'` \\ & < > {{ title }}", "%s %d {0} ${HOME} $(id) ;-- '"),
+        ("שלום עולם", "e\u0301 is not é"),
+    ],
+)
+def test_title_and_body_are_stored_as_submitted_up_to_their_lengths(owner, title, body):
+    sent = owner.send(title, body).json["notification"]
+    assert (sent["title"], sent["body"]) == (f"MCP - {title}", body)
+    assert owner.listed() == [sent]
+
+
+BLANK = ["", " ", "   ", "\t", "\n", "\r\n", "\u00a0", "\u2003", "\u3000", "\u2028", " \t\u3000\n"]
+
+
+@pytest.mark.parametrize("field", ["title", "body"])
+def test_neither_title_nor_body_may_be_empty_or_white_space_alone(owner, field):
+    for blank in BLANK:
+        assert_refused(owner.post("/notifications/send", {"title": "t", "body": "b"} | {field: blank}))
+    assert owner.listed() == []
+
+
+@pytest.mark.parametrize(
+    "title, body", [("t" * 1_001, "b"), ("t", "b" * 10_001), ("😀" * 1_001, "b"), (" " * 1_000 + "t", "b")]
+)
+def test_a_title_above_1000_or_a_body_above_10000_characters_is_refused(owner, title, body):
+    assert_refused(owner.send(title, body))
+    assert owner.listed() == []
+
+
+# Listing: SPEC 4.2
+
+
+def test_an_empty_history_is_an_empty_done_page(owner):
+    answer = owner.get("/notifications")
+    assert (answer.status_code, answer.json) == (
+        200,
+        {"ok": True, "notifications": [], "pagination": {"nextCursor": ANY, "isDone": True}},
+    )
+    assert type(answer.json["pagination"]["nextCursor"]) is str and answer.json["pagination"]["nextCursor"]
+
+
+def test_the_history_lists_what_was_answered_newest_first(owner, moved_clock):
+    sent = []
+    for number in range(4):
+        sent.append(owner.send(f"title {number}", f"body {number}").json["notification"])
+        moved_clock.advance(number % 2)  # some share their millisecond
+    assert owner.listed() == sent[::-1]
+
+
+def test_a_wall_clock_that_is_set_back_loses_no_row_between_pages(owner, moved_clock):
+    for title in ("first", "second", "third"):
+        owner.send(title)
+        moved_clock.set_wall(moved_clock.ms - 3_600_000)
+    assert sorted(titles(walk(owner, limit=1))) == ["first", "second", "third"]
+
+
+def test_every_key_of_the_account_reads_the_same_history_and_no_other_account_does(service, owner, pro):
+    owner.send("mine")
+    assert titles(service.caller(name="second").listed()) == ["mine"]
+    assert pro.listed() == []
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 5, 7, 11, 12, 13, 100])
+def test_following_the_cursor_finds_each_row_once_while_new_ones_arrive(pro, limit):
+    for number in range(12):
+        pro.send(str(number))
+    rows = walk(pro, between=lambda: pro.send("new"), limit=limit)
+    assert titles(rows) == [str(number) for number in range(11, -1, -1)]
+
+
+@pytest.mark.parametrize("limit", [1, 4, 6, 50])
+def test_no_page_holds_more_than_the_limit(pro, limit):
+    for number in range(6):
+        pro.send(str(number))
+    assert len(page(pro, limit=limit)[0]) == min(limit, 6)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 4, 5])
+def test_the_cursor_of_a_done_page_leads_to_an_empty_done_page(owner, count):
+    for number in range(count):
+        owner.send(str(number))
+    rows, pagination = page(owner, limit=4)
+    while not pagination["isDone"]:
+        rows, pagination = page(owner, limit=4, cursor=pagination["nextCursor"])
+    for _ in range(3):
+        owner.send("arrived since")
+        rows, pagination = page(owner, limit=4, cursor=pagination["nextCursor"])
+        assert (rows, pagination["isDone"]) == ([], True)
+
+
+@pytest.mark.parametrize("query", ["?limit=", "?cursor=", "?search=", "?limit=&cursor=&search=", "?unknown=1"])
+def test_an_empty_or_unknown_query_parameter_counts_as_absent(pro, query):
+    for number in range(51):
+        pro.send(str(number))
+    assert titles(pro.listed(query)) == [str(number) for number in range(50, 0, -1)]
+
+
+# CONTRACT 3, limit
+
+
+@pytest.mark.parametrize(
+    "limit, count",
+    [("1", 1), ("2", 2), ("007", 7), ("99", 99), ("100", 100), ("101", 100), ("1000", 100), ("9" * 30, 100)],
+)
+def test_a_limit_is_taken_as_at_most_100(pro, limit, count):
+    for number in range(102):
+        pro.send(str(number))
+    assert len(page(pro, limit=limit)[0]) == count
+
+
+def test_a_limit_of_thousands_of_digits_is_taken_as_100(pro):
+    for number in range(101):
+        pro.send(str(number))
+    assert len(page(pro, limit="9" * 6_000)[0]) == 100
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        *["0", "00", "-1", "-0", "+1", "1.0", "1.5", "1e1", "0x10", "1_0", " 1", "1 ", "\t1", "1\n", "abc", "null"],
+        *["１", "٣", "²", "½", "१", "1,0", "1;2", "''", "1\x00", "NaN"],
+    ],
+)
+def test_a_limit_that_is_not_a_number_from_1_up_is_refused(owner, limit):
+    assert_refused(owner.get(f"/notifications?limit={quote(limit)}"))
+
+
+# CONTRACT 3, cursor
+
+
+@pytest.fixture
+def cursor(pro):
+    """A cursor in the middle of three rows."""
+    for number in range(3):
+        pro.send(str(number))
+    return page(pro, limit=1)[1]["nextCursor"]
+
+
+def test_flipping_any_character_of_a_cursor_gets_it_refused(pro, cursor, moved_clock):
+    for place, character in enumerate(cursor):
+        moved_clock.advance(61)
+        for other in BASE64URL + ".=~":
+            tampered = cursor[:place] + other + cursor[place + 1 :]
+            if other != character:
+                answer = pro.get(f"/notifications?limit=1&cursor={quote(tampered)}")
+                assert answer.status_code == 400, (place, other, answer.json)
+
+
+def test_cutting_or_stretching_a_cursor_gets_it_refused(pro, cursor):
+    changed = [cursor[:end] for end in range(1, len(cursor))] + [cursor[start:] for start in range(1, len(cursor))]
+    changed += [cursor + end for end in ["A", "=", "==", ".", " ", "\n", "\x00", cursor, "." + cursor, "&"]]
+    changed += [start + cursor for start in ["A", "=", ".", " ", "\n", "\x00"]]
+    for each in changed:
+        answer = pro.get(f"/notifications?cursor={quote(each, safe='')}")
+        assert answer.status_code == 400, (each, answer.json)
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        *[
+            "0",
+            "1",
+            "-1",
+            "null",
+            "undefined",
+            "NaN",
+            "[1,2]",
+            "WzEsMl0",
+            "WzEsMl0.",
+            ".",
+            "..",
+            "=",
+            "%",
+            "' OR 1=1",
+        ],
+        *["a" * 10_000, "é", "漢字", "😀", "\x00", "\ud7ff", "A.B.C", "e30=", "AAAAAAAAAAAAAAAAAAAAAAAAAAA"],
+    ],
+)
+def test_what_this_service_never_issued_is_refused_as_a_cursor(owner, cursor):
+    assert_refused(owner.get(f"/notifications?cursor={quote(cursor, safe='')}"))
+
+
+def test_a_notifications_id_is_not_a_cursor(owner):
+    assert_refused(owner.get(f"/notifications?cursor={owner.send().json['notification']['id']}"))
+
+
+def test_a_cursor_of_another_account_is_refused(owner, pro, cursor):
+    owner.send()
+    assert_refused(owner.get(f"/notifications?cursor={quote(cursor)}"))
+
+
+def test_a_cursor_of_another_accounts_empty_history_is_refused(owner, pro):
+    assert_refused(owner.get(f"/notifications?cursor={quote(page(pro)[1]['nextCursor'])}"))
+
+
+def test_a_cursor_serves_every_key_of_its_account(service, pro, cursor):
+    assert titles(page(service.caller("pro@example.org", "second"), cursor=cursor)[0]) == ["1", "0"]
+
+
+def test_a_cursor_may_be_used_again_and_with_another_limit(pro, cursor):
+    for limit in (1, 2, 1, 100):
+        assert titles(page(pro, limit=limit, cursor=cursor)[0]) == ["1", "0"][:limit]
+
+
+def test_a_cursor_outlives_a_restart_and_days(pro, cursor, make_service, moved_clock):
+    moved_clock.advance(5 * DAY_S)
+    pro.service = make_service()
+    assert titles(page(pro, cursor=cursor)[0]) == ["1", "0"]
+
+
+def test_a_cursor_outlives_the_row_it_points_at(pro, service, moved_clock):
+    pro.send("old")
+    moved_clock.advance(DAY_S)
+    pro.send("older than the limit soon")
+    moved_clock.advance(364 * DAY_S)
+    pro.send("new")
+    first = page(pro, limit=1)[1]["nextCursor"]
+    second = page(pro, limit=1, cursor=first)[1]["nextCursor"]
+    moved_clock.advance(2 * DAY_S)
+    service.work()
+    for cursor in (first, second):
+        rows, pagination = page(pro, limit=1, cursor=cursor)
+        assert (rows, pagination["isDone"]) == ([], True)
+
+
+# CONTRACT 3, search
+
+
+@pytest.mark.parametrize(
+    "search, title, body",
+    [
+        ("disk", "Disk full", "b"),
+        ("DISK", "disk full", "b"),
+        ("finished", "t", "Backup FINISHED"),
+        ("mcp - disk", "Disk", "b"),
+        ("k ful", "Disk full", "b"),
+        ("é", "CAFÉ", "b"),
+        ("CAFÉ", "t", "café"),
+        ("привет", "ПРИВЕТ", "b"),
+        ("ΣΊΣΥΦΟΣ", "σίσυφος", "b"),
+        ("strasse", "Straße", "b"),
+        ("STRASSE", "t", "straße"),
+        ("straße", "t", "STRASSE"),
+        ("k", "273 \u212a", "b"),  # the Kelvin sign
+        ("漢", "t", "感じ漢字"),
+        ("😀", "t", "smile 😀!"),
+        ("one\r\ntwo", "t", "one\r\ntwo"),
+        ("end", "t", "." * 9_997 + "end"),
+    ],
+)
+def test_search_is_a_case_insensitive_substring_of_title_or_body(owner, search, title, body):
+    wanted = owner.send(title, body).json["notification"]
+    owner.send("other", "other")
+    assert walk(owner, search=search) == [wanted]
+
+
+@pytest.mark.parametrize(
+    "search, title, other",
+    [
+        ("%", "100 %", "100"),
+        ("_", "a_b", "ab"),
+        ("a%b", "a%b", "axb"),
+        ("a_b", "a_b", "axb"),
+        ("'", "it's", "its"),
+        ('"', 'say "x"', "say x"),
+        ('"a b"', '"a b"', "a b"),
+        ("\\", "C:\\", "C:/"),
+        ("\\%", "\\%", "%"),
+        ("a*", "a*", "abc"),
+        ("a?c", "a?c", "abc"),
+        ("[ab]", "[ab]", "a"),
+        ("a OR b", "a OR b", "a b"),
+        ("a AND b", "a AND b", "a b"),
+        ("NOT a", "NOT a", "b"),
+        ("-a", "-a", "b"),
+        ("^o", "^o", "o"),
+        (".", "a.b", "ab"),
+        ("title:a", "title:a", "a"),
+        ("NEAR(a b)", "near(a b)", "a b"),
+        ("' OR 1=1 --", "' OR 1=1 --", "x"),
+        ("  ", "two  spaces", "one space"),
+        ("+", "1+1", "1 1"),
+        ("&limit=1", "a&limit=1", "a"),
+    ],
+)
+def test_patterns_quotes_and_operators_mean_themselves_in_a_search(owner, search, title, other):
+    owner.send(title, "b~")
+    owner.send(other, "b~")
+    assert found(owner, search) == [title]
+
+
+def test_a_search_that_nothing_matches_ends_in_an_empty_done_page(owner):
+    owner.send()
+    assert found(owner, "nothing has this") == []
+
+
+@pytest.mark.parametrize("character", ["x", "é", "😀"])
+def test_a_search_of_200_characters_is_taken(owner, character):
+    owner.send("t", character * 200)
+    owner.send("t", character * 199)
+    assert len(walk(owner, search=character * 200)) == 1
+
+
+@pytest.mark.parametrize("character", ["x", "é", "😀"])
+def test_a_search_above_200_characters_is_refused(owner, character):
+    assert_refused(owner.get(f"/notifications?search={quote(character * 201)}"))
+
+
+@pytest.mark.parametrize("search", ["%00", "%ff", "%ed%a0%80", "%c3", "a%00b", "%F4%90%80%80"])
+def test_a_search_in_odd_bytes_is_never_a_fault_of_the_server(owner, search):
+    owner.send()
+    assert owner.get(f"/notifications?search={search}").status_code in (200, 400)
+
+
+def test_search_looks_only_at_title_and_body(owner):
+    sent = owner.send("t", "b").json["notification"]
+    assert found(owner, sent["id"]) == found(owner, "delivered") == []
+
+
+def test_the_search_may_change_between_pages(pro):
+    for number in range(6):
+        pro.send(f"even {number}" if number % 2 == 0 else f"odd {number}")
+    rows, pagination = page(pro, limit=1, search="even")
+    assert titles(rows) == ["even 4"]
+    rows, pagination = page(pro, limit=1, search="odd", cursor=pagination["nextCursor"])
+    assert titles(rows) == ["odd 3"]
+    assert titles(page(pro, cursor=pagination["nextCursor"])[0]) == ["even 2", "odd 1", "even 0"]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 100])
+def test_a_searching_walk_finds_each_match_once_while_new_ones_arrive(pro, limit):
+    for number in range(12):
+        pro.send(f"match {number}" if number % 3 == 0 else f"other {number}")
+    rows = walk(pro, between=lambda: pro.send("match new"), limit=limit, search="MATCH")
+    assert titles(rows) == ["match 9", "match 6", "match 3", "match 0"]
+
+
+@pytest.fixture
+def long_history(service, pro, moved_clock):
+    """12,001 rows of which three match: the oldest, one in the middle and the newest."""
+    names = ["Match" if number % 6_000 == 0 else "other" for number in range(12_001)]
+    insert_rows(service, "pro@example.org", names, moved_clock.ms)
+    return pro
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 50])
+def test_following_the_cursor_finds_every_match_in_a_long_history(long_history, limit):
+    ids = [row["id"] for row in walk(long_history, search="match", limit=limit)]
+    assert ids == [f"{number:032x}" for number in (12_000, 6_000, 0)]
+
+
+def test_a_search_through_a_long_history_without_a_match_ends(long_history):
+    assert walk(long_history, search="nothing has this") == []
+
+
+def test_paging_through_a_long_history_finds_each_row_once(long_history):
+    ids = [row["id"] for row in walk(long_history, limit=100)]
+    assert ids == [f"{number:032x}" for number in range(12_000, -1, -1)]
+
+
+def test_the_search_may_change_in_the_middle_of_a_long_history(long_history):
+    _, pagination = page(long_history, search="match", limit=2)
+    assert titles(page(long_history, limit=2, cursor=pagination["nextCursor"])[0]) == ["other", "other"]
+
+
+# CONTRACT 3, history
+
+
+@pytest.mark.parametrize("plan, days", [("starter", 30), ("pro", 365), ("scale", 1_095)])
+@pytest.mark.parametrize("query", ["", "?search=old", "?limit=1"])
+def test_rows_older_than_the_plans_days_are_not_listed(service, moved_clock, plan, days, query):
+    service.account("kept@example.org", plan)
+    caller = service.caller("kept@example.org")
+    caller.send("old")
+    moved_clock.advance(days * DAY_S - 1)
+    assert titles(caller.listed(query)) == ["old"]
+    moved_clock.advance(2)
+    answer = caller.get(f"/notifications{query}").json
+    assert (answer["notifications"], answer["pagination"]["isDone"]) == ([], True)
+
+
+def test_the_history_ends_where_the_plan_does_and_newer_rows_stay(owner, moved_clock):
+    for number in range(4):
+        owner.send(str(number))
+        moved_clock.advance(9 * DAY_S)
+    assert titles(walk(owner, limit=1)) == ["3", "2", "1"]
+
+
+def test_a_change_of_plan_moves_the_end_of_the_history_at_once(service, pro, moved_clock):
+    pro.send("40 days old")
+    moved_clock.advance(40 * DAY_S)
+    pro.send("new")
+    service.flask("account", "set", "pro@example.org", "--plan", "starter")
+    assert titles(pro.listed()) == ["new"]
+    service.flask("account", "set", "pro@example.org", "--plan", "pro")
+    assert titles(pro.listed()) == ["new", "40 days old"]

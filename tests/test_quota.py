@@ -1,0 +1,393 @@
+"""REST requests per minute and key: SPEC 8; CONTRACT 2 (plans), 3 (rate limit window)."""
+
+import sys
+import threading
+from collections import deque
+from unittest.mock import ANY
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import quotas
+
+REFUSED = {"ok": False, "error": ANY, "code": "RATE_LIMIT_EXCEEDED", "statusCode": 429}
+
+
+def allowed(caller, count, path="/stats"):
+    """How many of so many requests are not refused."""
+    return sum(caller.get(path).status_code != 429 for _ in range(count))
+
+
+def plan(service, name, email="owner@example.org"):
+    assert service.flask("account", "set", email, "--plan", name).exit_code == 0
+
+
+class Oracle:
+    """What is allowed in a moving window of 60 s, remembered one by one."""
+
+    def __init__(self, limit):
+        self.limit = limit
+        self.times = deque()
+
+    def allowed(self, now, count):
+        while self.times and self.times[0] <= now - 60:
+            self.times.popleft()
+        allowed = min(count, self.limit - len(self.times))
+        self.times.extend([now] * allowed)
+        return allowed
+
+
+# SPEC 8
+
+
+@pytest.mark.parametrize("name, limit", [("starter", 100), ("pro", 1_000), ("scale", 1_000)])
+def test_a_plan_allows_exactly_its_requests_a_minute(service, name, limit):
+    service.account("any@example.org", name)
+    assert allowed(service.caller("any@example.org"), limit + 50) == limit
+
+
+def test_a_refused_request_is_answered_429_with_retry_after_60(owner):
+    allowed(owner, 100)
+    answer = owner.get("/stats")
+    assert (answer.status_code, answer.json, answer.headers["Retry-After"]) == (429, REFUSED, "60")
+
+
+def test_an_allowed_request_carries_no_retry_after(owner):
+    assert "Retry-After" not in owner.get("/stats").headers
+
+
+def test_a_refused_send_sends_nothing(owner, moved_clock):
+    allowed(owner, 100)
+    assert owner.send().status_code == 429
+    moved_clock.advance(61)
+    assert owner.listed() == []
+
+
+# CONTRACT 3, rate limit window
+
+
+def test_the_window_moves_with_every_request(owner, moved_clock):
+    assert allowed(owner, 60) == 60
+    moved_clock.advance(30)
+    assert allowed(owner, 60) == 40
+    moved_clock.advance(29.9)
+    assert allowed(owner, 5) == 0
+    moved_clock.advance(0.2)
+    assert allowed(owner, 100) == 60
+    moved_clock.advance(29.7)
+    assert allowed(owner, 5) == 0
+    moved_clock.advance(0.4)
+    assert allowed(owner, 100) == 40
+
+
+def test_a_minutes_turn_is_no_edge(owner, moved_clock):
+    moved_clock.advance(59.5)
+    assert allowed(owner, 100) == 100
+    moved_clock.advance(1)
+    assert allowed(owner, 10) == 0
+
+
+def test_refused_requests_do_not_extend_the_wait(owner, moved_clock):
+    assert allowed(owner, 100) == 100
+    for _ in range(59):
+        moved_clock.advance(1)
+        assert allowed(owner, 20) == 0
+    moved_clock.advance(1.1)
+    assert allowed(owner, 120) == 100
+
+
+@pytest.mark.parametrize(
+    "method, path, data, status",
+    [
+        ("GET", "/api/v1/stats", None, 200),
+        ("GET", "/api/v1/alerts", None, 200),
+        ("GET", "/api/v1/notifications", None, 200),
+        ("GET", "/api/v1/api-keys", None, 200),
+        ("GET", "/api/v1/devices", None, 200),
+        ("HEAD", "/api/v1/stats", None, 200),
+        ("POST", "/api/v1/notifications/send", b'{"title": "t", "body": "b"}', 200),
+        ("POST", "/api/v1/api-keys/generate", b'{"name": "n"}', 201),
+        ("POST", "/api/v1/devices", b'{"kind": "fcm", "token": "t"}', 201),
+        ("POST", "/api/v1/notifications/send", b"{", 400),
+        ("POST", "/api/v1/notifications/send", b"{}", 400),
+        ("POST", "/api/v1/notifications/send", b" " * 1_100_000, 413),
+        ("GET", "/api/v1/notifications?limit=x", None, 400),
+        ("GET", "/api/v1/notifications?cursor=x", None, 400),
+        ("DELETE", "/api/v1/api-keys/unknown", None, 404),
+        ("DELETE", "/api/v1/devices/unknown", None, 404),
+        ("GET", "/api/v1/unknown", None, 404),
+        ("GET", "/api/v1/", None, 404),
+        ("PUT", "/api/v1/stats", None, 405),
+        ("GET", "/api/v1/notifications/send", None, 405),
+        ("OPTIONS", "/api/v1/stats", None, 405),
+    ],
+)
+def test_every_answer_counts_once_and_carries_the_headers(owner, moved_clock, method, path, data, status):
+    allowed(owner, 90)
+    remaining = []
+    for _ in range(10):
+        answer = owner.request(method, path, data=data)
+        assert answer.status_code in (status, 200, 201)
+        assert answer.headers["X-RateLimit-Limit"] == "100"
+        assert answer.headers["X-RateLimit-Reset"].isdigit()
+        remaining.append(int(answer.headers["X-RateLimit-Remaining"]))
+    assert remaining == list(range(9, -1, -1))
+    assert owner.request(method, path, data=data).status_code == 429
+    assert owner.get("/stats").status_code == 429
+
+
+def test_all_endpoints_share_one_count(owner):
+    mixed = [
+        lambda: owner.get("/stats"),
+        lambda: owner.send(),
+        lambda: owner.get("/unknown"),
+        lambda: owner.request("PATCH", "/api/v1/stats"),
+        lambda: owner.post("/notifications/send", {}),
+        lambda: owner.delete("/devices/unknown"),
+        lambda: owner.post("/api-keys/generate", {"name": "n"}),
+    ]
+    codes = [mixed[number % len(mixed)]().status_code for number in range(140)]
+    assert 429 not in codes[:100] and set(codes[100:]) == {429}
+
+
+def test_the_headers_count_down_and_stay_at_nought(owner):
+    seen = [int(owner.get("/stats").headers["X-RateLimit-Remaining"]) for _ in range(103)]
+    assert seen == [*range(99, -1, -1), 0, 0, 0]
+
+
+@pytest.mark.parametrize("name, limit", [("starter", "100"), ("pro", "1000"), ("scale", "1000")])
+def test_the_limit_header_is_the_plans(service, name, limit):
+    service.account("any@example.org", name)
+    assert service.caller("any@example.org").get("/stats").headers["X-RateLimit-Limit"] == limit
+
+
+def test_reset_is_in_unix_seconds_within_the_next_minute(owner, moved_clock):
+    for _ in range(120):
+        reset = int(owner.get("/stats").headers["X-RateLimit-Reset"])
+        assert moved_clock.ms / 1000 <= reset <= moved_clock.ms / 1000 + 61
+        moved_clock.advance(0.37)
+
+
+def test_after_reset_a_refused_key_may_go_on(owner, moved_clock):
+    for _ in range(100):
+        owner.get("/stats")
+        moved_clock.advance(0.1)
+    refused = owner.get("/stats")
+    assert refused.status_code == 429
+    moved_clock.advance(int(refused.headers["X-RateLimit-Reset"]) - moved_clock.ms / 1000 + 0.1)
+    assert owner.get("/stats").status_code == 200
+
+
+def test_a_request_without_a_valid_key_is_never_counted(service, owner):
+    for _ in range(150):
+        assert service.client.get("/api/v1/stats").status_code == 401
+        headers = {"Authorization": f"Bearer {owner.key}0"}
+        assert service.client.get("/api/v1/stats", headers=headers).status_code == 401
+    assert owner.get("/stats").headers["X-RateLimit-Remaining"] == "99"
+
+
+def test_each_key_has_a_count_of_its_own(service, owner):
+    second = service.caller(name="second")
+    assert allowed(owner, 110) == 100
+    assert second.get("/stats").headers["X-RateLimit-Remaining"] == "99"
+    assert owner.get("/stats").status_code == 429
+
+
+def test_a_change_of_plan_takes_effect_at_once_and_keeps_the_count(service, owner):
+    assert allowed(owner, 110) == 100
+    plan(service, "pro")
+    answer = owner.get("/stats")
+    assert (answer.status_code, answer.headers["X-RateLimit-Limit"]) == (200, "1000")
+    assert answer.headers["X-RateLimit-Remaining"] == "899"
+    assert allowed(owner, 1_000) == 899
+
+
+def test_a_smaller_plan_takes_effect_at_once(service, pro, moved_clock):
+    assert allowed(pro, 150) == 150
+    moved_clock.advance(30)
+    assert allowed(pro, 50) == 50
+    plan(service, "starter", "pro@example.org")
+    answer = pro.get("/stats")
+    assert (answer.status_code, answer.headers["X-RateLimit-Limit"]) == (429, "100")
+    assert answer.headers["X-RateLimit-Remaining"] == "0"
+    moved_clock.advance(30.1)
+    assert allowed(pro, 110) == 50
+
+
+@pytest.mark.parametrize("by_s", [-10 * 365 * 86_400, -86_400, -61, -1, 1, 61, 86_400, 10 * 365 * 86_400])
+def test_a_wall_clock_that_is_set_neither_frees_nor_locks(owner, moved_clock, by_s):
+    assert allowed(owner, 70) == 70
+    moved_clock.advance(30)
+    moved_clock.set_wall(moved_clock.ms + by_s * 1_000)
+    assert allowed(owner, 50) == 30
+    moved_clock.advance(30.1)
+    assert allowed(owner, 100) == 70
+
+
+def test_a_wall_clock_that_jumps_about_while_refused_changes_nothing(owner, moved_clock):
+    assert allowed(owner, 100) == 100
+    for jump in (3_600_000, -7_200_000, 30_000, -60_000, 86_400_000):
+        moved_clock.set_wall(moved_clock.ms + jump)
+        moved_clock.advance(10)
+        assert allowed(owner, 3) == 0
+    moved_clock.advance(10.1)
+    assert allowed(owner, 110) == 100
+
+
+@settings(
+    max_examples=30, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 40) | st.sampled_from([0, 1, 29, 30, 59, 60, 61]), st.integers(0, 70)),
+        min_size=2,
+        max_size=12,
+    )
+)
+def test_any_pace_is_allowed_exactly_what_a_naive_count_allows(service, owner, moved_clock, paces):
+    caller, oracle = service.caller(name="one of its own"), Oracle(100)
+    start = moved_clock.monotonic
+    for seconds, count in paces:
+        moved_clock.advance(seconds + 0.001)  # never exactly 60 s apart
+        assert allowed(caller, count, "/unknown") == oracle.allowed(moved_clock.monotonic - start, count)
+
+
+MIXED = [
+    ("GET", "/api/v1/stats", None),
+    ("POST", "/api/v1/notifications/send", b'{"title": "t", "body": "b"}'),
+    ("GET", "/api/v1/unknown", None),
+    ("PUT", "/api/v1/stats", None),
+    ("POST", "/api/v1/notifications/send", b"{"),
+    ("GET", "/api/v1/notifications?limit=2", None),
+]
+
+
+def race(service, key, threads, each):
+    """How many requests are not refused when so many threads ask at once."""
+    start, counts = threading.Barrier(threads), []
+
+    def ask(first):
+        client = service.app.test_client()
+        start.wait()
+        codes = []
+        for number in range(first, first + each):
+            method, path, data = MIXED[number % len(MIXED)]
+            answer = client.open(path, method=method, data=data, headers={"Authorization": f"Bearer {key}"})
+            codes.append(answer.status_code)
+        counts.append((sum(code != 429 for code in codes), set(codes)))
+
+    asking = [threading.Thread(target=ask, args=(first,)) for first in range(threads)]
+    for thread in asking:
+        thread.start()
+    for thread in asking:
+        thread.join()
+    assert len(counts) == threads
+    assert set().union(*(codes for _, codes in counts)) <= {200, 400, 404, 405, 429}
+    return sum(count for count, _ in counts)
+
+
+def test_16_threads_get_exactly_the_limit_in_any_minute_across_window_edges(service, owner, moved_clock):
+    oracle = Oracle(100)
+    start = moved_clock.monotonic
+    for seconds, each in [
+        (0, 3),
+        (20, 2),
+        (25, 5),
+        (14.9, 3),
+        (0.2, 4),
+        (20, 3),
+        (24.9, 1),
+        (0.2, 6),
+        (61, 8),
+        (1, 1),
+    ]:
+        moved_clock.advance(seconds)
+        assert race(service, owner.key, 16, each) == oracle.allowed(moved_clock.monotonic - start, 16 * each)
+
+
+def test_16_threads_with_two_keys_get_each_keys_limit(service, owner):
+    second = service.caller(name="second")
+    results = []
+    both = [
+        threading.Thread(target=lambda k=key: results.append(race(service, k, 8, 15)))
+        for key in (owner.key, second.key)
+    ]
+    for thread in both:
+        thread.start()
+    for thread in both:
+        thread.join()
+    assert results == [100, 100]
+
+
+# The storage: what it costs and what it keeps
+
+
+@pytest.fixture
+def storage(moved_clock):
+    return quotas.MovingWindows()
+
+
+def steps(call):
+    """How many bytecode instructions of quotas.py a call takes; whatever else may run meanwhile is not counted."""
+    count, before = 0, sys.gettrace()
+
+    def trace(frame, event, _):
+        nonlocal count
+        if frame.f_code.co_filename != quotas.__file__:
+            return None
+        frame.f_trace_opcodes = True
+        count += event == "opcode"
+        return trace
+
+    sys.settrace(trace)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize("key", ["key 5", "another"])
+@pytest.mark.parametrize("keys", [100, 10_000])
+def test_counting_a_request_costs_the_same_however_many_keys_there_are(storage, keys, key):
+    few = quotas.MovingWindows()
+    for number in range(10):
+        few.acquire_entry(f"key {number}", 100, 60)
+    for number in range(keys):
+        storage.acquire_entry(f"key {number}", 100, 60)
+    assert 0 < steps(lambda: storage.acquire_entry(key, 100, 60)) == steps(lambda: few.acquire_entry(key, 100, 60))
+
+
+def test_refusing_a_request_costs_the_same_however_often_it_was_refused(storage):
+    storage.acquire_entry("key", 1, 60)
+    first = steps(lambda: storage.acquire_entry("key", 1, 60))
+    for _ in range(1_000):
+        storage.acquire_entry("key", 1, 60)
+    assert steps(lambda: storage.acquire_entry("key", 1, 60)) == first
+
+
+def test_refused_requests_are_not_kept(storage):
+    for _ in range(1_000):
+        storage.acquire_entry("key", 10, 60)
+    assert storage.get("key") == 10
+
+
+def test_idle_keys_are_dropped(storage, moved_clock):
+    for number in range(1_000):
+        storage.acquire_entry(f"idle {number}", 100, 60)
+    moved_clock.advance(24 * 3_600)
+    for _ in range(1_000):
+        storage.acquire_entry("busy", 10_000, 60)
+    assert list(storage.hits) == ["busy"]
+
+
+def test_dropping_idle_keys_frees_none_that_is_still_in_its_window(storage, moved_clock):
+    for number in range(100):
+        storage.acquire_entry(f"idle {number}", 1, 60)
+    moved_clock.advance(24 * 3_600)
+    assert storage.acquire_entry("full", 1, 900)
+    moved_clock.advance(899)
+    for number in range(1_000):
+        storage.acquire_entry(f"busy {number}", 1, 60)
+    assert not storage.acquire_entry("full", 1, 900)

@@ -1,0 +1,281 @@
+"""Account statistics: SPEC 2, 4.4; CONTRACT 2 (plans), 3 (stats, history)."""
+
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+
+import models
+
+DAY_S = 86_400
+EMAIL = "owner@example.org"
+
+
+def at(zone, local, fold=0):
+    """Local wall time in a zone as Unix milliseconds."""
+    moment = datetime.fromisoformat(local).replace(tzinfo=ZoneInfo(zone), fold=fold)
+    return round(moment.timestamp() * 1000)
+
+
+def stats(caller):
+    answer = caller.get("/stats")
+    assert answer.status_code == 200 and set(answer.json) == {"ok", "stats"}
+    return answer.json["stats"]
+
+
+def counts(caller):
+    """This month's, this day's and all."""
+    shown = stats(caller)
+    return shown["notificationsThisMonth"], shown["notificationsThisDay"], shown["totalNotificationsAllTime"]
+
+
+def set_zone(service, zone):
+    result = service.flask("account", "set", EMAIL, "--timezone", zone)
+    assert result.exit_code == 0, result.output
+
+
+def test_a_new_accounts_statistics_are_nought(owner):
+    answer = owner.get("/stats")
+    assert (answer.status_code, answer.json) == (
+        200,
+        {
+            "ok": True,
+            "stats": {
+                "plan": "starter",
+                "totalNotificationsAllTime": 0,
+                "notificationsThisMonth": 0,
+                "notificationsThisDay": 0,
+                "alertsCount": 0,
+                "historyLimitDays": 30,
+            },
+        },
+    )
+
+
+@pytest.mark.parametrize("plan, days", [("starter", 30), ("pro", 365), ("scale", 1_095)])
+def test_the_plan_and_its_days_of_history_are_shown(service, plan, days):
+    service.account("any@example.org", plan)
+    shown = stats(service.caller("any@example.org"))
+    assert (shown["plan"], shown["historyLimitDays"]) == (plan, days)
+
+
+@pytest.mark.parametrize("plan, days", [("starter", 30), ("pro", 365), ("scale", 1_095)])
+def test_a_change_of_plan_is_shown_at_once(service, owner, plan, days):
+    service.flask("account", "set", EMAIL, "--plan", plan)
+    assert (stats(owner)["plan"], stats(owner)["historyLimitDays"]) == (plan, days)
+
+
+def test_every_notification_sent_is_counted(owner):
+    for number in range(1, 6):
+        owner.send()
+        assert counts(owner) == (number, number, number)
+
+
+def test_what_was_refused_is_not_counted(owner):
+    owner.post("/notifications/send", {"title": "t"})
+    owner.post("/notifications/send", data=b"{")
+    assert counts(owner) == (0, 0, 0)
+
+
+def test_a_replayed_send_is_counted_once(owner):
+    for _ in range(3):
+        owner.send(headers={"Idempotency-Key": "one"})
+    assert counts(owner) == (1, 1, 1)
+
+
+def test_another_accounts_notifications_are_not_counted(owner, pro):
+    pro.send()
+    assert counts(owner) == (0, 0, 0)
+
+
+def test_every_key_of_the_account_sees_the_same_statistics(service, owner):
+    service.caller(name="second").send()
+    assert counts(owner) == (1, 1, 1)
+
+
+def test_a_notification_that_failed_is_counted_too(owner, push_service):
+    browser = push_service.browser()
+    owner.post("/devices", {"kind": "webpush", "subscription": browser.subscription})
+    browser.then(410)
+    owner.send()
+    assert counts(owner) == (1, 1, 1)
+
+
+# The calendar day and month, UTC unless told otherwise
+
+
+@pytest.mark.parametrize(
+    "sent, seen, month, day",
+    [
+        ("2027-03-10T00:00:00", "2027-03-10T23:59:59.999", 1, 1),
+        ("2027-03-10T23:59:59.999", "2027-03-11T00:00:00", 1, 0),
+        ("2027-03-01T00:00:00", "2027-03-31T23:59:59.999", 1, 0),
+        ("2027-03-31T23:59:59.999", "2027-04-01T00:00:00", 0, 0),
+        ("2026-12-31T23:59:59.999", "2027-01-01T00:00:00", 0, 0),
+        ("2027-03-10T12:00:00", "2027-04-10T12:00:00", 0, 0),
+        ("2027-03-10T12:00:00", "2028-03-10T12:00:00", 0, 0),
+        ("2028-02-29T00:00:00", "2028-02-29T23:59:59.999", 1, 1),
+        ("2028-02-28T23:59:59.999", "2028-02-29T00:00:00", 1, 0),
+        ("2028-02-29T23:59:59.999", "2028-03-01T00:00:00", 0, 0),
+        ("2027-02-28T23:59:59.999", "2027-03-01T00:00:00", 0, 0),
+    ],
+)
+@pytest.mark.parametrize("zone", ["", "America/New_York", "Asia/Kolkata", "Pacific/Kiritimati"])
+def test_day_and_month_are_calendar_ones_in_the_accounts_time_zone(
+    service, owner, moved_clock, zone, sent, seen, month, day
+):
+    if zone:
+        set_zone(service, zone)
+    moved_clock.set_wall(at(zone or "UTC", sent))
+    owner.send()
+    moved_clock.set_wall(at(zone or "UTC", seen))
+    assert counts(owner) == (month, day, 1)
+
+
+@pytest.mark.parametrize(
+    "zone, sent, seen, day",
+    [
+        ("Europe/Berlin", "2027-10-31T00:00:00", "2027-10-31T23:59:59.999", 1),  # 25 hours
+        ("Europe/Berlin", "2027-10-30T23:59:59.999", "2027-10-31T00:00:00", 0),
+        ("Europe/Berlin", "2027-03-28T00:00:00", "2027-03-28T23:59:59.999", 1),  # 23 hours
+        ("Europe/Berlin", "2027-03-28T23:59:59.999", "2027-03-29T00:00:00", 0),
+        ("Europe/Berlin", "2027-03-27T23:59:59.999", "2027-03-28T00:00:00", 0),
+        ("America/New_York", "2027-11-07T00:00:00", "2027-11-07T23:59:59.999", 1),
+        ("America/New_York", "2027-11-06T23:59:59.999", "2027-11-07T00:00:00", 0),
+        ("America/Santiago", "2027-09-05T01:00:00", "2027-09-05T23:59:59.999", 1),  # has no midnight
+        ("America/Santiago", "2027-09-04T23:59:59.999", "2027-09-05T01:00:00", 0),
+        ("Australia/Lord_Howe", "2027-04-04T00:00:00", "2027-04-04T23:59:59.999", 1),  # half an hour
+    ],
+)
+def test_a_day_on_which_the_clocks_change_is_still_one_day(service, owner, moved_clock, zone, sent, seen, day):
+    set_zone(service, zone)
+    moved_clock.set_wall(at(zone, sent))
+    owner.send()
+    moved_clock.set_wall(at(zone, seen))
+    assert counts(owner)[1:] == (day, 1)
+
+
+def test_the_hour_that_comes_twice_counts_on_one_day(service, owner, moved_clock):
+    set_zone(service, "Europe/Berlin")
+    for fold in (0, 1):
+        moved_clock.set_wall(at("Europe/Berlin", "2027-10-31T02:30:00", fold))
+        owner.send()
+    assert counts(owner) == (2, 2, 2)
+
+
+# `flask account set EMAIL --timezone ZONE`
+
+
+@pytest.mark.parametrize(
+    "zone, month, day",
+    [
+        ("UTC", 1, 1),
+        ("Europe/Berlin", 2, 2),
+        ("Asia/Tokyo", 3, 3),
+        ("America/New_York", 3, 3),
+        ("Pacific/Apia", 3, 3),
+        ("Asia/Kathmandu", 2, 2),
+    ],
+)
+def test_a_change_of_the_time_zone_counts_again_at_once(service, owner, moved_clock, zone, month, day):
+    for sent in ("2027-04-30T16:00:00", "2027-04-30T22:30:00", "2027-05-01T00:30:00"):
+        moved_clock.set_wall(at("UTC", sent))
+        owner.send()
+    moved_clock.set_wall(at("UTC", "2027-05-01T01:00:00"))
+    assert counts(owner) == (1, 1, 3)
+    set_zone(service, zone)
+    assert counts(owner) == (month, day, 3)
+
+
+@pytest.mark.parametrize(
+    "sent, month", [("2027-03-01T02:00:00", 0), ("2027-03-02T02:00:00", 1), ("2027-03-03T02:00:00", 1)]
+)
+def test_a_change_of_the_time_zone_counts_the_whole_month_again_on_its_last_day(
+    service, owner, moved_clock, sent, month
+):
+    service.flask("account", "set", EMAIL, "--plan", "pro")
+    moved_clock.set_wall(at("UTC", sent))
+    owner.send()
+    moved_clock.set_wall(at("UTC", "2027-03-31T12:00:00"))
+    set_zone(service, "America/New_York")
+    assert counts(owner) == (month, 0, 1)
+
+
+def test_a_time_zone_changed_to_and_fro_counts_as_before(service, owner, moved_clock):
+    for hours in (0, 5, 9, 13):
+        moved_clock.advance(hours * 3_600)
+        owner.send()
+    before = counts(owner)
+    for zone in ("Pacific/Kiritimati", "Pacific/Marquesas", "UTC"):
+        set_zone(service, zone)
+    assert counts(owner) == before
+
+
+def test_an_unknown_time_zone_is_refused_and_changes_nothing(service, owner):
+    owner.send()
+    for zone in ("Mars/Olympus", "../etc/passwd", "UTC+25:00", "Europe"):
+        result = service.flask("account", "set", EMAIL, "--timezone", zone)
+        assert result.exit_code in (1, 2) and "Traceback" not in result.output
+    assert counts(owner) == (1, 1, 1)
+
+
+# CONTRACT 3, history
+
+
+def test_the_count_of_all_time_outlives_the_removal_of_the_rows(service, owner, moved_clock):
+    for _ in range(3):
+        owner.send()
+    for _ in range(35):
+        moved_clock.advance(DAY_S)
+        service.work()
+    assert (owner.listed(), counts(owner)) == ([], (0, 0, 3))
+    owner.send()
+    assert counts(owner) == (1, 1, 4)
+
+
+def test_the_month_still_counts_its_first_day_when_the_history_has_lost_it(service, owner, moved_clock):
+    moved_clock.set_wall(at("UTC", "2027-03-01T00:30:00"))
+    owner.send()
+    for _ in range(30):
+        moved_clock.advance(DAY_S)
+        service.work()
+    moved_clock.advance(3_600)
+    service.work()
+    assert (owner.listed(), counts(owner)) == ([], (1, 0, 1))
+
+
+def test_a_change_of_the_time_zone_keeps_what_the_history_has_lost(service, owner, moved_clock):
+    moved_clock.set_wall(at("UTC", "2027-03-01T00:30:00"))
+    owner.send()
+    for _ in range(30):
+        moved_clock.advance(DAY_S)
+        service.work()
+    moved_clock.advance(3_600)
+    service.work()
+    set_zone(service, "Asia/Tokyo")
+    assert counts(owner) == (1, 0, 1)
+
+
+# alertsCount
+
+
+def test_alerts_are_counted_active_or_not_and_per_account(service, owner, pro):
+    models.Alert.create(**alert(1), is_active=1)
+    models.Alert.create(**alert(2), is_active=0)
+    assert (stats(owner)["alertsCount"], stats(pro)["alertsCount"]) == (2, 0)
+
+
+def alert(number):
+    """The columns of an alert of the first account."""
+    return {
+        "id": f"alert-{number}",
+        "account": 1,
+        "short_code": f"code{number:03}",
+        "name": "Alert",
+        "icon": "bell",
+        "color": "#3B82F6",
+        "frequency": "instant",
+        "ignores_quiet_hours": 0,
+        "notification_count": 0,
+        "created_at": 1_795_255_200_000,
+    }
