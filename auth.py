@@ -3,7 +3,7 @@
 import re
 import secrets
 
-from flask import Flask, Request, g, redirect, request, session
+from flask import Flask, Request, current_app, g, redirect, request, session
 from flask.sessions import SecureCookieSession, SecureCookieSessionInterface
 from werkzeug.wrappers import Response
 
@@ -45,6 +45,7 @@ def signed_in() -> Response | None:
 
 def begin_session(account: Account) -> None:
     """Sign the browser in, with nothing left of what its cookie held before."""
+    accounts.end_session(session.get("token", ""))
     session.clear()
     session.permanent = True
     session["token"] = accounts.start_session(account, clock.now_ms())
@@ -60,7 +61,8 @@ def end_session() -> None:
 def _check_form_origin() -> None:
     sent = request.headers.get("X-CSRF-Token") or request.form.get("csrf", "")
     origin = request.headers.get("Origin")
-    from_elsewhere = origin is not None and origin not in (f"https://{request.host}", f"http://{request.host}")
+    ours = (f"https://{request.host}", f"http://{request.host}", current_app.config["SETTINGS"].base_url)
+    from_elsewhere = origin is not None and origin not in ours
     if from_elsewhere or not secrets.compare_digest(sent.encode(), session["csrf"].encode()):
         raise Refused(400, "This form is too old or came from another site: open the page again.")
 

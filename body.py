@@ -19,7 +19,7 @@ def read_body() -> bytes:
     largest, announced = _largest(), request.content_length
     try:
         body = _read_up_to(largest + 1 if announced is None else announced)
-    except OSError:  # gunicorn's word for broken chunks, too
+    except Exception:  # the server's own words for broken chunks and lost connections
         raise Refused(400, "The request body could not be read to its end.") from None
     if len(body) > largest:
         raise _too_large(largest)

@@ -102,7 +102,7 @@ def create_key() -> Page:
     try:
         _, full_key = accounts.create_key(g.account.seq, request.form.get("name", ""), clock.now_ms())
     except Refused as refused:
-        return _keys_page(error=refused.message), 422
+        return _keys_page(error=refused.message, name=request.form.get("name", "")), 422
     return _keys_page(full_key=full_key)
 
 
@@ -136,7 +136,8 @@ def add_device() -> tuple[dict[str, Any], int]:
     """POST /app/devices: this browser's subscription, from the page's script."""
     origin = current_app.config["SETTINGS"].base_url or request.host_url.rstrip("/")
     registration = {**read_object(), "kind": "webpush"}
-    device = devices.add_device(g.account.seq, registration, clock.now_ms(), origin=origin)
+    only_known = registration.get("only_known") is True  # a device that was removed stays so
+    device = devices.add_device(g.account.seq, registration, clock.now_ms(), origin=origin, only_known=only_known)
     return {"ok": True, "id": device.id}, 201
 
 

@@ -59,7 +59,7 @@ def open_database(path: Path, migrations: Path = HERE / "migrations", newest: in
             run("PRAGMA journal_mode = WAL")
             _make(path, newest)
         _upgrade(path, migrations, newest)
-    except peewee.PeeweeException as error:
+    except (peewee.PeeweeException, OSError) as error:
         raise DatabaseRefused(f"The database {path} cannot be used: {error}.") from None
 
 
@@ -67,7 +67,10 @@ def _check_place(path: Path) -> None:
     """Refuse what SQLite would overwrite, since it takes a very short file for an empty one."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        beginning = path.open("rb").read(16) if path.exists() else b""
+        beginning = b""
+        if path.exists():
+            with path.open("rb") as file:
+                beginning = file.read(len(FILE_HEADER))
     except OSError as error:
         raise DatabaseRefused(f"The database {path} cannot be used: {error.strerror}.") from None
     if beginning not in (b"", FILE_HEADER):
@@ -103,21 +106,9 @@ def _upgrade(path: Path, migrations: Path, newest: int) -> None:
     """Bring an older file up step by step, after copying it."""
     version = _version()
     if version < newest:
-        _keep_copy(path, version)
+        copy_database(path.with_name(f"{path.name}.schema-{version}"), replace=True, schema=version)
     for step in range(version + 1, newest + 1):
         _run_step(next(migrations.glob(f"{step:04}_*.sql")), step - 1, step)
-
-
-def _keep_copy(path: Path, version: int) -> None:
-    """Copy the file beside itself, unless another process has upgraded it meanwhile and so made the copy."""
-    unchecked, copy = (path.with_name(f"{path.name}.schema-{version}{end}") for end in (".unchecked", ""))
-    copy_database(unchecked, replace=True)
-    with closing(sqlite3.connect(unchecked)) as copied:
-        is_older = copied.execute("PRAGMA user_version").fetchone()[0] == version
-    if is_older:
-        unchecked.replace(copy)
-    else:
-        unchecked.unlink()
 
 
 def _version() -> int:
@@ -145,19 +136,28 @@ def _statements(script: str) -> Iterator[str]:
         yield statement
 
 
-def copy_database(target: Path, replace: bool = False) -> None:
-    """Write a consistent copy of the live database to `target`, mode 0600; raise `FileExistsError` if it is there."""
+def copy_database(target: Path, replace: bool = False, schema: int | None = None) -> None:
+    """Write a consistent copy of the live database to `target`, mode 0600; raise `FileExistsError` if it is there.
+
+    With `schema`, nothing is kept if another process has upgraded the database meanwhile (and so copied it before).
+    """
     if target.exists() and not replace:
         raise FileExistsError(f"{target} exists already")
     unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
         run("VACUUM INTO ?", (str(unfinished),))
+        unfinished.chmod(0o600)
         with unfinished.open("rb") as copy:
-            unfinished.chmod(0o600)
             os.fsync(copy.fileno())
-        unfinished.replace(target)
+        if schema in (None, _schema_of(unfinished)):
+            unfinished.replace(target)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def _schema_of(file: Path) -> int:
+    with closing(sqlite3.connect(file)) as connection:
+        return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 @contextmanager

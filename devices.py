@@ -18,11 +18,13 @@ def add_device(
     now: int,
     key_seq: int | None = None,
     origin: str | None = None,
+    only_known: bool = False,
 ) -> Device:
     """Add a device, or answer with the one that has this token already.
 
     `registration` holds kind, name (optional) and token, or subscription for Web Push. `key_seq` is the API key that
-    adds it, `origin` where the dashboard was when a browser subscribed. `Refused` (400) names what is wrong.
+    adds it, `origin` where the dashboard was when a browser subscribed. `Refused` (400) names what is wrong; (404) when
+    `only_known` and the device is not there.
     """
     kind = required_text(registration, "kind")
     if kind not in push.KINDS:
@@ -38,6 +40,8 @@ def add_device(
         if known:
             Device.update(**address).where(Device.seq == known.seq).execute()
             return Device.get_by_id(known.seq)
+        if only_known:
+            raise Refused(404)
         if Device.count(account_seq) >= MAX_DEVICES:
             raise Refused(400, f"There are {MAX_DEVICES} devices already: remove one first.")
         values = {"name": push.KINDS[kind], "api_key": key_seq, **address}

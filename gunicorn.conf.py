@@ -1,21 +1,42 @@
 """How gunicorn runs the service: one process, many threads; settings and database checked before that starts."""
 
+import contextlib
+import json
 import logging
 import os
 import re
 import sys
+
+from gunicorn.http.errors import ParseException
+from gunicorn.workers.gthread import ThreadWorker
 
 import accounts
 import clock
 import database
 import jobs
 from config import load as load_settings
+from errors import Refused, rest_body
+
+
+class PlainRefusals(ThreadWorker):
+    """gunicorn's threads; a request that is not HTTP is refused in our shape and without quoting it."""
+
+    def handle_error(self, req, client, addr, exc):
+        """Answer what could not be read; a key or a code may be in it."""
+        if not isinstance(exc, ParseException):
+            super().handle_error(req, client, addr, exc)
+            return
+        body = json.dumps(rest_body(Refused(400, "The request is not valid HTTP."))).encode()
+        head = f"HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+        with contextlib.suppress(OSError):
+            client.sendall(head.encode() + b"Connection: close\r\n\r\n" + body)
+
 
 settings = load_settings()
 
 bind = f"[{settings.host}]:{settings.port}" if ":" in settings.host else f"{settings.host}:{settings.port}"
 workers = 1  # the quotas are counted in the process
-worker_class = "gthread"
+worker_class = PlainRefusals
 threads = settings.threads
 timeout = 30
 graceful_timeout = 30
@@ -31,14 +52,11 @@ SECRETS = re.compile(r"sk_[\w]*|/p/[^\s'\"]*|/app/setup/[^\s'\"]*")
 
 
 class WithoutSecrets(logging.Filter):
-    """gunicorn quotes a request that it cannot read: a key or a code may be in it."""
+    """gunicorn names addresses in its own log lines: a short code or a link may be in one."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Leave the record in, without what a client sent."""
-        message = record.getMessage()
-        if message.startswith("Invalid request from"):
-            message = "A request that is not valid HTTP was refused."
-        record.msg, record.args = SECRETS.sub("…", message), ()
+        """Leave the record in, without them."""
+        record.msg, record.args = SECRETS.sub("…", record.getMessage()), ()
         return True
 
 

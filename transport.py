@@ -26,6 +26,7 @@ FAILURES = {
     28: "it did not answer in time",
     35: "no secure connection could be made",
     60: "its certificate is not trusted",
+    77: "the CA file (SSL_CERT_FILE) cannot be used",
 }
 NOT_PUBLIC = tuple(  # `is_global` says yes to these ways round: NAT64, 6to4, Teredo, and two that are of the past
     ipaddress.ip_network(net)

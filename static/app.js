@@ -1,10 +1,18 @@
-// Guesses the time zone on the set-up page; subscribes this browser to pushes on the Devices page.
+// Guesses the time zone on the set-up page; copies a new key; subscribes this browser to pushes on the Devices page.
 "use strict";
 
 const zone = document.querySelector("select[data-guess=yes]");
 if (zone) {
   const guessed = Intl.DateTimeFormat().resolvedOptions().timeZone;
   if ([...zone.options].some((option) => option.value === guessed)) zone.value = guessed;
+}
+
+for (const copy of document.querySelectorAll("button[data-copy]")) {
+  copy.hidden = !navigator.clipboard; // over plain http there is none: the text can be selected
+  copy.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(document.getElementById(copy.dataset.copy).textContent);
+    copy.textContent = "Copied";
+  });
 }
 
 const state = document.getElementById("push-state");
@@ -26,13 +34,16 @@ function within(milliseconds, promise) {
   return Promise.race([promise, late]);
 }
 
-async function keep(subscription) {
+async function keep(subscription, only_known = false) {
   const answer = await fetch("/app/devices", {
     method: "POST",
     headers: { "Content-Type": "application/json", "X-CSRF-Token": document.querySelector("meta[name=csrf]").content },
-    body: JSON.stringify({ subscription: subscription.toJSON(), name: deviceName() }),
+    body: JSON.stringify({ subscription: subscription.toJSON(), name: deviceName(), only_known }),
   });
+  if (answer.redirected) throw new Error("you are signed out: sign in again.");
+  if (answer.status === 404) return false;
   if (answer.status !== 201) throw new Error((await answer.json()).error);
+  return true;
 }
 
 function deviceName() {
@@ -62,16 +73,13 @@ function explain(fault) {
 async function offer() {
   if (!isSecureContext) return say("Browsers allow notifications over https or on localhost only: open this page that way.", false);
   if (!("serviceWorker" in navigator) || !("PushManager" in window)) {
-    const apple = /iPhone|iPad/.test(navigator.userAgent);
+    const apple = /iPhone|iPad/.test(navigator.userAgent) || (/Mac/.test(navigator.userAgent) && navigator.maxTouchPoints > 1);
     return say(apple ? "Tap Share, then “Add to Home Screen”, open Pocketbell from there and sign in: then it can be enabled." : "This browser has no Web Push.", false);
   }
   const registration = await navigator.serviceWorker.register("/app/sw.js", { scope: "/app/" });
   await navigator.serviceWorker.ready;
   const subscription = await registration.pushManager.getSubscription();
-  if (subscription) {
-    await keep(subscription); // the server may have lost it
-    return say("This browser gets your notifications.", false);
-  }
+  if (subscription && (await keep(subscription, true))) return say("This browser gets your notifications.", false);
   button.addEventListener("click", () => enable(registration));
   if (Notification.permission === "denied") return say(explain({}), false);
   say("This browser does not get your notifications yet.", true);

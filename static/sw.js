@@ -7,7 +7,8 @@ self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim(
 function read(event) {
   try {
     const { title, ...options } = event.data.json().notification;
-    if (typeof title === "string") return { title, options };
+    const { body = "", tag, navigate } = options;
+    if ([title, body].every((text) => typeof text === "string")) return { title, options: { body, tag: String(tag ?? ""), navigate } };
   } catch {
     // shown in general words below
   }
@@ -25,13 +26,25 @@ self.addEventListener("notificationclick", (event) => {
   event.waitUntil(open(event.notification.data));
 });
 
-// Only a path of our own is ever opened.
+// The whole address of a page of ours: a path alone could begin with two slashes, and so name another host.
+function ours(navigate) {
+  const home = new URL("/app/", self.location.origin);
+  try {
+    const wanted = new URL(navigate || home, home);
+    return wanted.href.startsWith(home.href) ? wanted.href : home.href;
+  } catch {
+    return home.href;
+  }
+}
+
 async function open(data) {
-  const wanted = new URL((data && data.navigate) || "/app/", self.location.origin);
-  const page = wanted.origin === self.location.origin ? wanted.pathname : "/app/";
+  const page = ours(data && data.navigate);
   const windows = await self.clients.matchAll({ type: "window", includeUncontrolled: true });
   const here = windows.find((client) => new URL(client.url).pathname.startsWith("/app/"));
-  if (!here) return self.clients.openWindow(page);
-  await here.navigate(page);
+  try {
+    await here.navigate(page);
+  } catch {
+    return self.clients.openWindow(page); // no page, or one that this worker does not control
+  }
   return here.focus();
 }

@@ -1,0 +1,643 @@
+"""The database file: schema, permissions, transactions, migrations, backups (CONTRACT 1, 3 and 7; DESIGN)."""
+
+import json
+import os
+import re
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import peewee
+import pytest
+
+import database
+import history
+import models
+
+ROOT = Path(database.__file__).parent
+OWNER = "owner@example.org"
+
+TYPES = {
+    peewee.AutoField: "INTEGER",
+    peewee.IntegerField: "INTEGER",
+    peewee.FloatField: "REAL",
+    peewee.TextField: "TEXT",
+    peewee.BlobField: "BLOB",
+}
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Where a test's database is to be; the service's own is opened again by whatever test comes next."""
+    yield tmp_path / "data" / "bell.db"
+    database.database.close()
+
+
+@pytest.fixture
+def opened(file):
+    """A new database, opened."""
+    database.open_database(file)
+    return file
+
+
+def pragma(name):
+    return database.run(f"PRAGMA {name}").fetchone()[0]
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def look(path, statement):
+    """What another program reads in the file."""
+    connection = sqlite3.connect(path)
+    try:
+        return connection.execute(statement).fetchall()
+    finally:
+        connection.close()
+
+
+def in_threads(number, work):
+    """Run `work(n)` in so many threads at once; answers with what they raised."""
+    faults, start = [], threading.Barrier(number)
+
+    def run(n):
+        start.wait()
+        try:
+            work(n)
+        except Exception as fault:
+            faults.append(fault)
+        finally:
+            database.database.close()
+
+    threads = [threading.Thread(target=run, args=(n,)) for n in range(number)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    return faults
+
+
+# --- one truth for the schema -------------------------------------------------------------------------------
+
+
+def tables():
+    """Every model with a table of its own, found through its class."""
+    classes = {
+        value
+        for module in (models, history)
+        for value in vars(module).values()
+        if isinstance(value, type) and issubclass(value, peewee.Model) and value not in (peewee.Model, models.Model)
+    }
+    return sorted(classes, key=lambda model: model._meta.table_name)
+
+
+every_table = pytest.mark.parametrize("model", tables(), ids=[model._meta.table_name for model in tables()])
+
+
+def type_of(field):
+    while isinstance(field, peewee.ForeignKeyField):
+        field = field.rel_field
+    return next(name for kind, name in TYPES.items() if isinstance(field, kind))
+
+
+def test_every_table_has_a_model_and_every_model_a_table(opened):
+    made = {row[0] for row in look(opened, "SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    assert made - {"sqlite_sequence"} == {model._meta.table_name for model in tables()}
+
+
+@every_table
+def test_a_models_columns_are_the_tables(opened, model):
+    columns = [row[1] for row in look(opened, f"PRAGMA table_info({model._meta.table_name})")]
+    assert sorted(field.column_name for field in model._meta.sorted_fields) == sorted(columns)
+
+
+@every_table
+def test_a_models_types_are_the_tables(opened, model):
+    types = {row[1]: row[2] for row in look(opened, f"PRAGMA table_info({model._meta.table_name})")}
+    assert {field.column_name: type_of(field) for field in model._meta.sorted_fields} == types
+
+
+@every_table
+def test_a_models_columns_are_null_where_the_tables_are(opened, model):
+    info = look(opened, f"PRAGMA table_info({model._meta.table_name})")
+    nullable = {name for _, name, _, not_null, _, key in info if not not_null and not key}
+    assert {field.column_name for field in model._meta.sorted_fields if field.null} == nullable
+
+
+@every_table
+def test_a_models_primary_key_is_the_tables(opened, model):
+    info = look(opened, f"PRAGMA table_info({model._meta.table_name})")
+    key = {name for _, name, _, _, _, position in info if position}
+    assert {field.column_name for field in model._meta.get_primary_keys()} == key
+
+
+@every_table
+def test_a_models_foreign_keys_are_the_tables(opened, model):
+    made = {(row[3], row[2]) for row in look(opened, f"PRAGMA foreign_key_list({model._meta.table_name})")}
+    fields = [field for field in model._meta.sorted_fields if isinstance(field, peewee.ForeignKeyField)]
+    told = {(field.column_name, field.rel_model._meta.table_name) for field in fields}
+    assert told <= made
+
+
+def test_every_table_is_strict(opened):
+    rows = look(opened, "PRAGMA table_list")
+    loose = [name for _, name, kind, _, _, strict in rows if kind == "table" and not strict]
+    assert [name for name in loose if not name.startswith("sqlite_")] == []
+
+
+def test_every_reference_has_an_index_that_begins_with_it(opened):
+    """Else deleting what is referred to walks the whole table."""
+    missing = []
+    for model in tables():
+        table = model._meta.table_name
+        indexes = [row[1] for row in look(opened, f"PRAGMA index_list({table})")]
+        first = {look(opened, f"PRAGMA index_info({index})")[0][2] for index in indexes}
+        referring = {row[3] for row in look(opened, f"PRAGMA foreign_key_list({table})") if row[6] == "CASCADE"}
+        missing += [f"{table}.{column}" for column in referring - first]
+    assert missing == []
+
+
+def test_a_new_file_has_the_newest_version(opened):
+    assert look(opened, "PRAGMA user_version") == [(database.SCHEMA_VERSION,)]
+
+
+def test_the_schema_file_names_every_migration_there_is():
+    steps = sorted(path.name[:4] for path in (ROOT / "migrations").glob("*.sql"))
+    assert steps == [f"{step:04}" for step in range(2, database.SCHEMA_VERSION + 1)]
+
+
+# --- permissions --------------------------------------------------------------------------------------------
+
+
+def test_the_data_directory_and_all_in_it_are_their_owners_alone(service, tmp_path):
+    service.account(OWNER)
+    modes = {path.name: mode(path) for path in service.data_dir.iterdir()}
+    assert mode(service.data_dir) == 0o700
+    assert {"pocketbell.db", "pocketbell.db-wal", "pocketbell.db-shm", "secret_key"} <= set(modes)
+    assert set(modes.values()) == {0o600}
+
+
+def test_a_backup_is_its_owners_alone(service, tmp_path):
+    assert service.flask("backup", tmp_path / "copy.db").exit_code == 0
+    assert mode(tmp_path / "copy.db") == 0o600
+
+
+def test_a_backup_is_its_owners_alone_whatever_the_umask(opened, tmp_path):
+    before = os.umask(0)
+    try:
+        database.copy_database(tmp_path / "copy.db")
+    finally:
+        os.umask(before)
+    assert mode(tmp_path / "copy.db") == 0o600
+
+
+def test_a_process_with_a_wide_umask_makes_narrow_files(tmp_path):
+    env = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(tmp_path / "data")}
+    command = [Path(sys.executable).with_name("flask"), "account", "create", OWNER]
+    subprocess.run(command, env=env, cwd=ROOT, umask=0, check=True, capture_output=True, timeout=30)
+    modes = {mode(path) for path in (tmp_path / "data").iterdir()}
+    assert (mode(tmp_path / "data"), modes) == (0o700, {0o600})
+
+
+# --- connections and transactions ---------------------------------------------------------------------------
+
+
+SETTINGS = [("journal_mode", "wal"), ("synchronous", 2), ("foreign_keys", 1)]  # 2 is FULL
+
+
+@pytest.mark.parametrize("name, value", SETTINGS)
+def test_the_connection_that_opened_the_file_is_durable_and_holds_references(opened, name, value):
+    assert pragma(name) == value
+
+
+@pytest.mark.parametrize("name, value", SETTINGS)
+def test_every_threads_connection_is_durable_and_holds_references(opened, name, value):
+    seen = []
+    assert in_threads(4, lambda n: seen.append(pragma(name))) == []
+    assert seen == [value] * 4
+
+
+def test_a_reference_to_nothing_is_refused_in_every_thread(opened):
+    statement = "INSERT INTO session VALUES (?, 999, 0, 0)"
+    faults = in_threads(3, lambda n: database.run(statement, (bytes([n]),)))
+    assert [type(fault) for fault in faults] == [peewee.IntegrityError] * 3
+
+
+def test_a_transaction_is_immediate(opened):
+    with database.transaction():
+        other = sqlite3.connect(opened, timeout=0)
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            other.execute("BEGIN IMMEDIATE")
+        other.close()
+
+
+def test_a_transaction_that_fails_leaves_nothing(opened):
+    with pytest.raises(ZeroDivisionError), database.transaction():
+        database.run("INSERT INTO server_key VALUES ('a', 'b')")
+        _ = 1 / 0
+    assert look(opened, "SELECT * FROM server_key") == []
+
+
+def test_a_transaction_within_a_transaction_ends_with_the_outer_one(opened):
+    with pytest.raises(ZeroDivisionError), database.transaction():
+        with database.transaction():
+            database.run("INSERT INTO server_key VALUES ('a', 'b')")
+        _ = 1 / 0
+    assert look(opened, "SELECT * FROM server_key") == []
+
+
+def test_a_failed_transaction_lets_the_next_thread_write(opened):
+    def fail(n):
+        with database.transaction():
+            raise ZeroDivisionError
+
+    def write(n):
+        with database.transaction():
+            database.run("INSERT INTO server_key VALUES ('a', 'b')")
+
+    assert [type(fault) for fault in in_threads(1, fail)] == [ZeroDivisionError]
+    assert in_threads(1, write) == []
+
+
+def test_16_threads_that_read_and_then_write_one_counter_lose_nothing_and_are_never_locked_out(opened):
+    database.run("CREATE TABLE counter (n INTEGER NOT NULL) STRICT")
+    database.run("INSERT INTO counter VALUES (0)")
+
+    def count(n):
+        for _ in range(20):
+            with database.transaction():
+                (before,) = database.run("SELECT n FROM counter").fetchone()
+                database.run("UPDATE counter SET n = ?", (before + 1,))
+
+    assert in_threads(16, count) == []
+    assert look(opened, "SELECT n FROM counter") == [(320,)]
+
+
+def test_what_was_committed_is_there_for_another_program_at_once(opened):
+    with database.transaction():
+        database.run("INSERT INTO server_key VALUES ('a', 'b')")
+    assert look(opened, "SELECT name, value FROM server_key") == [("a", "b")]
+
+
+# --- migrations ---------------------------------------------------------------------------------------------
+
+
+STEP_2 = """-- Accounts have a colour.
+ALTER TABLE account ADD COLUMN colour TEXT;
+UPDATE account
+   SET colour = 'blue; not red'; -- a semicolon within a string
+"""
+STEP_3 = """CREATE TABLE shelf (n INTEGER NOT NULL) STRICT;
+INSERT INTO shelf SELECT seq FROM account;
+CREATE TRIGGER shelf_up AFTER INSERT ON account BEGIN
+    INSERT INTO shelf VALUES (new.seq);
+END;
+"""
+BROKEN_STEP_3 = "CREATE TABLE shelf (n INTEGER) STRICT;\nINSERT INTO no_such_table VALUES (1);\n"
+ADD_ACCOUNT = "INSERT INTO account VALUES (NULL, ?, NULL, 'starter', 'UTC', NULL, 0, 0)"
+
+
+@pytest.fixture
+def steps(tmp_path):
+    """A directory with the steps to the schemas 2 and 3."""
+    directory = tmp_path / "steps"
+    directory.mkdir()
+    (directory / "0002_colour.sql").write_text(STEP_2)
+    (directory / "0003_shelf.sql").write_text(STEP_3)
+    return directory
+
+
+@pytest.fixture
+def older(file):
+    """A database of schema 1 with one account, closed."""
+    database.open_database(file, newest=1)
+    database.run(ADD_ACCOUNT, ("old@example.org",))
+    database.database.close()
+    return file
+
+
+def copies(path):
+    """What lies beside the database that is neither it nor SQLite's own."""
+    own = {path.name, f"{path.name}-wal", f"{path.name}-shm"}
+    return [other for other in path.parent.iterdir() if other.name not in own]
+
+
+def version(path):
+    return look(path, "PRAGMA user_version")[0][0]
+
+
+def test_an_older_database_is_brought_to_the_newest_schema_step_by_step(older, steps):
+    database.open_database(older, migrations=steps, newest=3)
+    assert version(older) == 3
+    assert look(older, "SELECT email, colour FROM account") == [("old@example.org", "blue; not red")]
+    assert look(older, "SELECT n FROM shelf") == [(1,)]
+
+
+def test_a_step_may_make_a_trigger(older, steps):
+    database.open_database(older, migrations=steps, newest=3)
+    columns = "email, plan, time_zone, notification_count, created_at"
+    database.run(f"INSERT INTO account ({columns}) VALUES ('new@example.org', 'pro', 'UTC', 0, 0)")
+    assert look(older, "SELECT n FROM shelf") == [(1,), (2,)]
+
+
+def test_before_an_upgrade_the_file_is_copied_beside_itself(older, steps):
+    database.open_database(older, migrations=steps, newest=3)
+    (copy,) = copies(older)
+    assert (version(copy), mode(copy)) == (1, 0o600)
+    assert look(copy, "SELECT email FROM account") == [("old@example.org",)]
+    assert look(copy, "SELECT name FROM pragma_table_info('account') WHERE name = 'colour'") == []
+
+
+def test_an_upgrade_by_one_step_begins_where_the_file_is(older, steps):
+    database.open_database(older, migrations=steps, newest=2)
+    database.open_database(older, migrations=steps, newest=3)
+    assert version(older) == 3
+    assert sorted(version(copy) for copy in copies(older)) == [1, 2]
+
+
+def test_opening_it_a_second_time_changes_nothing(older, steps):
+    database.open_database(older, migrations=steps, newest=3)
+    before = look(older, "SELECT sql FROM sqlite_schema"), [copy.stat().st_mtime_ns for copy in copies(older)]
+    database.open_database(older, migrations=steps, newest=3)
+    assert (look(older, "SELECT sql FROM sqlite_schema"), [c.stat().st_mtime_ns for c in copies(older)]) == before
+    assert look(older, "SELECT email, colour FROM account") == [("old@example.org", "blue; not red")]
+
+
+def test_a_new_or_current_database_is_not_copied(file):
+    database.open_database(file)
+    database.open_database(file)
+    assert copies(file) == []
+
+
+def test_a_step_that_fails_leaves_the_database_at_the_version_before_it(older, steps):
+    (steps / "0003_shelf.sql").write_text(BROKEN_STEP_3)
+    with pytest.raises(database.DatabaseRefused, match="no_such_table") as refused:
+        database.open_database(older, migrations=steps, newest=3)
+    assert len(str(refused.value).splitlines()) == 1
+    assert version(older) == 2
+    assert look(older, "SELECT name FROM sqlite_schema WHERE name = 'shelf'") == []
+
+
+def test_after_a_failed_first_step_the_older_version_works_on(older, steps):
+    (steps / "0002_colour.sql").write_text("ALTER TABLE account ADD COLUMN colour TEXT;\nNonsense;\n")
+    with pytest.raises(database.DatabaseRefused):
+        database.open_database(older, migrations=steps, newest=3)
+    database.open_database(older, newest=1)
+    database.run(ADD_ACCOUNT, ("new@example.org",))
+    assert look(older, "SELECT email FROM account ORDER BY seq") == [("old@example.org",), ("new@example.org",)]
+
+
+def test_a_statement_without_its_semicolon_is_run_or_refused_and_never_passed_over(older, steps):
+    (steps / "0002_colour.sql").write_text("ALTER TABLE account ADD COLUMN colour TEXT;\nCREATE TABLE shelf (n)")
+    try:
+        database.open_database(older, migrations=steps, newest=2)
+    except database.DatabaseRefused:
+        assert version(older) == 1
+    else:
+        assert look(older, "SELECT name FROM sqlite_schema WHERE name = 'shelf'") == [("shelf",)]
+
+
+OPEN = "import sys, pathlib, database; database.open_database(*map(pathlib.Path, sys.argv[1:3]), newest=3)"
+
+
+def open_elsewhere(path, steps):
+    """Another process that opens, and so upgrades, the database."""
+    command = [sys.executable, "-c", OPEN, str(path), str(steps)]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def test_processes_that_start_at_the_same_time_upgrade_it_once_and_all_go_on(older, steps):
+    processes = [open_elsewhere(older, steps) for _ in range(3)]
+    results = [(process.communicate(timeout=60)[1], process.returncode) for process in processes]
+    assert results == [(b"", 0)] * 3
+    assert version(older) == 3 and look(older, "SELECT n FROM shelf") == [(1,)]
+
+
+def test_processes_that_start_at_the_same_time_make_one_new_database(file, steps):
+    processes = [open_elsewhere(file, steps) for _ in range(3)]
+    results = [(process.communicate(timeout=60)[1], process.returncode) for process in processes]
+    assert results == [(b"", 0)] * 3
+    assert version(file) == 3
+
+
+def test_the_copy_holds_the_older_schema_even_if_another_process_upgrades_at_the_same_moment(
+    older, steps, monkeypatch
+):
+    copy_database = database.copy_database
+
+    def copy_late(*args, **options):
+        process = open_elsewhere(older, steps)
+        assert process.communicate(timeout=60) == (b"", b"")
+        copy_database(*args, **options)
+
+    monkeypatch.setattr(database, "copy_database", copy_late)
+    database.open_database(older, migrations=steps, newest=3)
+    assert [version(copy) for copy in copies(older)] == [1]
+
+
+@pytest.mark.parametrize("which", [1, 2])
+def test_another_process_that_upgrades_it_just_before_a_copy_gets_its_name_does_no_harm(
+    older, steps, monkeypatch, which
+):
+    replace, renamed = Path.replace, []
+
+    def replace_late(source, target):
+        renamed.append(target)
+        if len(renamed) == which:
+            assert open_elsewhere(older, steps).communicate(timeout=60) == (b"", b"")
+        return replace(source, target)
+
+    monkeypatch.setattr(Path, "replace", replace_late)
+    database.open_database(older, migrations=steps, newest=3)
+    assert version(older) == 3
+    assert [version(copy) for copy in copies(older)] == [1]
+
+
+# --- files that are refused ---------------------------------------------------------------------------------
+
+
+def refusal(path):
+    """The one sentence with which the file is refused."""
+    with pytest.raises(database.DatabaseRefused) as refused:
+        database.open_database(path)
+    (line,) = str(refused.value).splitlines()
+    return line
+
+
+def other_database(path, *statements):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    connection = sqlite3.connect(path)
+    for statement in statements:
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+    return path
+
+
+def test_a_newer_schema_is_refused_with_a_sentence_and_left_alone(file):
+    other_database(file, "CREATE TABLE future (n)", f"PRAGMA user_version = {database.SCHEMA_VERSION + 1}")
+    line = refusal(file)
+    assert str(file) in line and str(database.SCHEMA_VERSION + 1) in line and "newer" in line
+    assert look(file, "SELECT name FROM sqlite_schema") == [("future",)]
+
+
+@pytest.mark.parametrize("content", [b"This is no database. " * 100, b"x", os.urandom(8192), b"SQLite format 4\0"])
+def test_a_file_that_is_no_database_is_refused_with_a_sentence_and_left_alone(file, content):
+    file.parent.mkdir()
+    file.write_bytes(content)
+    assert str(file) in refusal(file)
+    assert file.read_bytes() == content
+
+
+def test_a_directory_in_the_place_of_the_file_is_refused_with_a_sentence(file):
+    file.mkdir(parents=True)
+    assert str(file) in refusal(file)
+
+
+def test_a_directory_that_cannot_be_made_is_refused_with_a_sentence(tmp_path):
+    (tmp_path / "file").write_text("")
+    assert str(tmp_path / "file") in refusal(tmp_path / "file" / "bell.db")
+
+
+def test_a_database_of_another_program_is_refused_rather_than_mixed_with_ours(file):
+    other_database(file, "CREATE TABLE recipe (name TEXT)", "INSERT INTO recipe VALUES ('soup')")
+    assert str(file) in refusal(file)
+    assert look(file, "SELECT name FROM sqlite_schema") == [("recipe",)]
+
+
+def test_a_database_of_another_program_that_counts_its_versions_too_is_refused(file):
+    other_database(file, "CREATE TABLE recipe (name TEXT)", f"PRAGMA user_version = {database.SCHEMA_VERSION}")
+    assert str(file) in refusal(file)
+    assert look(file, "SELECT name FROM sqlite_schema") == [("recipe",)]
+
+
+def test_after_a_refusal_another_file_can_be_opened(file):
+    other_database(file, f"PRAGMA user_version = {database.SCHEMA_VERSION + 1}")
+    refusal(file)
+    database.open_database(file.with_name("other.db"))
+    assert version(file.with_name("other.db")) == database.SCHEMA_VERSION
+
+
+# --- copies and backups -------------------------------------------------------------------------------------
+
+
+def test_a_backup_holds_all_that_was_acknowledged_before_it_began(service, tmp_path):
+    service.account(OWNER, "scale")
+    callers = [service.caller(OWNER, f"writer {n}") for n in range(4)]
+    acknowledged, stop, enough = [], threading.Event(), threading.Event()
+
+    def write(n):
+        client = service.app.test_client()
+        headers = {"Authorization": f"Bearer {callers[n].key}"}
+        while not stop.is_set() and len(acknowledged) < 2000:
+            message = {"title": "t", "body": "b"}
+            answer = client.post("/api/v1/notifications/send", json=message, headers=headers)
+            assert answer.status_code == 200
+            acknowledged.append(answer.json["notification"]["id"])
+            if len(acknowledged) > 60:
+                enough.set()
+
+    writers = [threading.Thread(target=write, args=(n,)) for n in range(4)]
+    for writer in writers:
+        writer.start()
+    assert enough.wait(30)
+    before = list(acknowledged)
+    result = service.flask("backup", tmp_path / "copy.db")
+    stop.set()
+    for writer in writers:
+        writer.join(30)
+    assert result.exit_code == 0, result.output
+    copied = {row[0] for row in look(tmp_path / "copy.db", "SELECT id FROM notification")}
+    assert set(before) <= copied
+    assert look(tmp_path / "copy.db", "PRAGMA integrity_check") == [("ok",)]
+    assert look(tmp_path / "copy.db", "PRAGMA foreign_key_check") == []
+
+
+def test_the_counters_of_a_backup_agree_with_its_rows(service, tmp_path):
+    service.account(OWNER, "pro")
+    caller = service.caller(OWNER)
+    stop = threading.Event()
+
+    def write():
+        client = service.app.test_client()
+        while not stop.is_set():
+            headers = {"Authorization": f"Bearer {caller.key}"}
+            client.post("/api/v1/notifications/send", json={"title": "t", "body": "b"}, headers=headers)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    for n in range(5):
+        assert service.flask("backup", tmp_path / f"{n}.db").exit_code == 0
+    stop.set()
+    writer.join(30)
+    counted = "SELECT (SELECT count(*) FROM notification) - notification_count FROM account"
+    assert [look(tmp_path / f"{n}.db", counted) for n in range(5)] == [[(0,)]] * 5
+
+
+def public_key_of_a_push(service, push_service):
+    """The `k=` of what the service signs its pushes with."""
+    browser = push_service.browser()
+    assert service.flask("device", "add", OWNER, "webpush", json.dumps(browser.subscription)).exit_code == 0
+    service.caller(OWNER, "pusher").send()
+    return re.search(r"k=([\w-]+)", browser.pushes[0]["authorization"])[1]
+
+
+def started_on(make_service, push_service, path):
+    return make_service(WEBPUSH_HOSTS=push_service.origin, DATABASE_URL=f"sqlite:///{path}")
+
+
+def test_a_service_started_on_a_backup_has_the_same_web_push_key(service, push_service, make_service, tmp_path):
+    service.account(OWNER)
+    key = public_key_of_a_push(service, push_service)
+    assert service.flask("backup", tmp_path / "copy.db").exit_code == 0
+    restored = started_on(make_service, push_service, tmp_path / "copy.db")
+    assert public_key_of_a_push(restored, push_service) == key
+
+
+def test_the_web_push_key_is_made_at_the_first_start_and_so_in_every_backup(
+    service, push_service, make_service, tmp_path
+):
+    service.account(OWNER)
+    assert service.flask("backup", tmp_path / "copy.db").exit_code == 0
+    key = public_key_of_a_push(service, push_service)
+    restored = started_on(make_service, push_service, tmp_path / "copy.db")
+    assert public_key_of_a_push(restored, push_service) == key
+
+
+def test_a_service_started_on_a_backup_takes_the_same_keys_and_shows_the_same_history(
+    service, push_service, make_service, tmp_path
+):
+    service.account(OWNER)
+    caller = service.caller(OWNER)
+    caller.send("Disk", "full")
+    shown = caller.listed()
+    assert service.flask("backup", tmp_path / "copy.db").exit_code == 0
+    caller.service = started_on(make_service, push_service, tmp_path / "copy.db")
+    assert caller.listed() == shown
+
+
+def test_a_copy_in_the_making_is_never_seen_under_its_name(opened, tmp_path):
+    database.run("CREATE TABLE big (text TEXT)")
+    with database.transaction():
+        for _ in range(200):
+            database.run("INSERT INTO big VALUES (?)", ("x" * 20_000,))
+    target, seen, done = tmp_path / "copy.db", set(), threading.Event()
+
+    def watch():
+        while not done.is_set():
+            if target.exists():
+                seen.add(target.stat().st_size)
+            time.sleep(0)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    database.copy_database(target)
+    done.set()
+    watcher.join(30)
+    assert seen <= {target.stat().st_size}
+    assert look(target, "SELECT count(*) FROM big") == [(200,)]

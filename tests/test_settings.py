@@ -1,0 +1,268 @@
+"""Settings: CONTRACT 1, environment variables only, all optional; a wrong one stops the start with one line."""
+
+import ipaddress
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import config
+
+ROOT = Path(config.__file__).parent
+
+
+def networks(*texts):
+    return tuple(ipaddress.ip_network(text) for text in texts)
+
+
+def run_config(**environ):
+    """`python config.py` with nothing in the environment but `environ`."""
+    command = [sys.executable, str(ROOT / "config.py")]
+    return subprocess.run(command, env=environ, cwd=ROOT, capture_output=True, timeout=30)
+
+
+def refusal(**environ):
+    """The one line with which these settings are refused."""
+    with pytest.raises(config.SettingError) as refused:
+        config.load(environ)
+    return refused.value.code
+
+
+# --- defaults -----------------------------------------------------------------------------------------------
+
+
+DEFAULTS = [
+    ("host", "127.0.0.1"),
+    ("port", 8000),
+    ("data_dir", Path("data")),
+    ("database", Path("data/pocketbell.db")),
+    ("threads", 32),
+    ("secret_key", None),
+    ("base_url", None),
+    ("trusted_proxies", networks("127.0.0.1")),
+    ("ca_file", None),
+    ("max_body_bytes", 1_048_576),
+    ("log_level", "info"),
+    ("print_setup_link", False),
+]
+
+
+@pytest.mark.parametrize("field, value", DEFAULTS)
+def test_every_setting_is_optional_and_has_a_default(field, value):
+    assert getattr(config.load({}), field) == value
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["web.push.apple.com", "fcm.googleapis.com", "updates.push.services.mozilla.com", "db5.notify.windows.com"],
+)
+def test_the_push_hosts_of_apple_google_mozilla_and_microsoft_are_permitted_by_default(host):
+    entries = config.load({}).webpush_hosts
+    assert any(host == entry or (entry.startswith("*.") and host.endswith(entry[1:])) for entry in entries)
+
+
+def test_set_but_empty_counts_as_unset_for_every_variable():
+    assert config.load({variable.name: "" for variable in config.VARIABLES}) == config.load({})
+
+
+@pytest.mark.parametrize("name", [variable.name for variable in config.VARIABLES])
+def test_an_empty_variable_is_no_start_up_error(name):
+    assert config.load({name: ""}) == config.load({})
+
+
+def test_no_variable_is_described_twice():
+    names = [variable.name for variable in config.VARIABLES]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("HOST", "PORT", "DATA_DIR", "DATABASE_URL", "WEB_CONCURRENCY", "THREADS", "SECRET_KEY", "BASE_URL"),
+        *("FORWARDED_ALLOW_IPS", "WEBPUSH_HOSTS", "SSL_CERT_FILE", "MAX_BODY_BYTES", "LOG_LEVEL"),
+    ],
+)
+def test_the_variable_of_the_contract_is_read(name):
+    assert name in {variable.name for variable in config.VARIABLES}
+
+
+# --- good values --------------------------------------------------------------------------------------------
+
+
+GOOD = [
+    ("HOST", "0.0.0.0", "host", "0.0.0.0"),
+    ("HOST", "::1", "host", "::1"),
+    ("HOST", "bell.example.org", "host", "bell.example.org"),
+    ("PORT", "1", "port", 1),
+    ("PORT", "65535", "port", 65535),
+    ("DATA_DIR", "/var/lib/bell", "data_dir", Path("/var/lib/bell")),
+    ("DATA_DIR", "/var/lib/bell", "database", Path("/var/lib/bell/pocketbell.db")),
+    ("DATABASE_URL", "sqlite:///bell.db", "database", Path("bell.db")),
+    ("DATABASE_URL", "sqlite:///some/where.db", "database", Path("some/where.db")),
+    ("DATABASE_URL", "sqlite:////srv/bell.db", "database", Path("/srv/bell.db")),
+    ("WEB_CONCURRENCY", "1", "threads", 32),
+    ("THREADS", "1", "threads", 1),
+    ("THREADS", "64", "threads", 64),
+    ("SECRET_KEY", "s p a c e s and ünicode", "secret_key", "s p a c e s and ünicode"),
+    ("BASE_URL", "https://bell.example.org", "base_url", "https://bell.example.org"),
+    ("BASE_URL", "https://bell.example.org/", "base_url", "https://bell.example.org"),
+    ("BASE_URL", "http://192.168.1.5:8080", "base_url", "http://192.168.1.5:8080"),
+    ("BASE_URL", "http://[fd00::5]:8080", "base_url", "http://[fd00::5]:8080"),
+    ("FORWARDED_ALLOW_IPS", "10.0.0.1", "trusted_proxies", networks("10.0.0.1")),
+    ("FORWARDED_ALLOW_IPS", "10.0.0.1, fd00::1", "trusted_proxies", networks("10.0.0.1", "fd00::1")),
+    ("FORWARDED_ALLOW_IPS", "172.16.0.0/12,::1", "trusted_proxies", networks("172.16.0.0/12", "::1")),
+    ("FORWARDED_ALLOW_IPS", "*", "trusted_proxies", networks("0.0.0.0/0", "::/0")),
+    ("WEBPUSH_HOSTS", "push.example.com", "webpush_hosts", ("push.example.com",)),
+    ("WEBPUSH_HOSTS", " Push.Example.com , *.example.org", "webpush_hosts", ("push.example.com", "*.example.org")),
+    ("WEBPUSH_HOSTS", "http://127.0.0.1:8081", "webpush_hosts", ("http://127.0.0.1:8081",)),
+    ("SSL_CERT_FILE", __file__, "ca_file", __file__),
+    ("MAX_BODY_BYTES", "2048", "max_body_bytes", 2048),
+    ("LOG_LEVEL", "debug", "log_level", "debug"),
+    ("LOG_LEVEL", "WARNING", "log_level", "warning"),
+]
+
+
+@pytest.mark.parametrize("name, value, field, understood", GOOD)
+def test_a_good_value_is_understood(name, value, field, understood):
+    assert getattr(config.load({name: value}), field) == understood
+
+
+def test_a_database_elsewhere_leaves_the_data_directory_where_it_was():
+    settings = config.load({"DATA_DIR": "/srv/data", "DATABASE_URL": "sqlite:////srv/db/bell.db"})
+    assert (settings.data_dir, settings.database) == (Path("/srv/data"), Path("/srv/db/bell.db"))
+
+
+# --- wrong values -------------------------------------------------------------------------------------------
+
+
+WRONG = [
+    *(("HOST", value) for value in ("a b", "127.0.0.1/8", "http://127.0.0.1", "unix:/tmp/x", "bell_1")),
+    *(("PORT", value) for value in ("0", "65536", "-1", "80.0", "8e3", "0x50", " 80", "http", "８０", "9" * 400)),
+    *(("WEB_CONCURRENCY", value) for value in ("0", "2", "4", "auto", "-1")),
+    *(("THREADS", value) for value in ("0", "-4", "many", "1.5", "100000")),
+    *(
+        ("BASE_URL", value)
+        for value in ("bell.example.org", "ftp://bell.example.org", "https://", "/app", "https:bell")
+    ),
+    *(
+        ("BASE_URL", value)
+        for value in ("https://bell.example.org/app", "https://bell.example.org?a=b", "https://[::1")
+    ),
+    *(("BASE_URL", value) for value in ("https://bell.example.org:port", "https://bell.example.org:99999")),
+    *(("BASE_URL", value) for value in ("https://bell example.org", "https://bell.example.org#top")),
+    *(("FORWARDED_ALLOW_IPS", value) for value in ("proxy", "10.0.0.1 10.0.0.2", "10.0.0.1/8", "10.0.0.256", "**")),
+    *(
+        ("WEBPUSH_HOSTS", value)
+        for value in ("*", "a b", "*.", "ftp://a", "https://a/path", "push_1", "a.*.b", "a:1")
+    ),
+    *(("SSL_CERT_FILE", value) for value in ("/nowhere/ca.pem", "/")),
+    *(("MAX_BODY_BYTES", value) for value in ("0", "-1", "1MB", "1e6", "1_000_000")),
+    *(("LOG_LEVEL", value) for value in ("loud", "20", "info,debug")),
+    *(("PRINT_SETUP_LINK", value) for value in ("yes", "2", "true")),
+]
+
+
+@pytest.mark.parametrize("name, value", WRONG)
+def test_a_wrong_value_is_refused_with_its_name_what_it_held_and_what_is_taken(name, value):
+    said = refusal(**{name: value})
+    (variable,) = (one for one in config.VARIABLES if one.name == name)
+    assert name in said and value in said and variable.takes in said
+
+
+SECRETS = [
+    ("DATABASE_URL", "postgres://user:hunter2pw@db.example.org/bell"),
+    ("DATABASE_URL", "mysql://hunter2pw"),
+    ("DATABASE_URL", "hunter2pw"),
+    ("DATABASE_URL", "SQLITE:///hunter2pw"),
+    ("DATABASE_URL", "sqlite://hunter2pw"),
+    ("DATABASE_URL", "sqlite:/hunter2pw"),
+]
+
+
+@pytest.mark.parametrize("name, value", SECRETS)
+def test_the_refusal_of_a_secret_says_what_is_taken_and_never_the_value(name, value):
+    said = refusal(**{name: value})
+    assert name in said and "sqlite:////absolute" in said
+    assert "hunter2pw" not in said and "user" not in said
+
+
+@pytest.mark.parametrize("value", ["sqlite:///", "sqlite://", "sqlite:", "sqlite:///:memory:"])
+def test_a_database_url_that_names_no_file_is_refused(value):
+    assert "DATABASE_URL" in refusal(DATABASE_URL=value)
+
+
+def test_a_password_within_the_base_url_is_refused_without_being_shown():
+    said = refusal(BASE_URL="https://owner:hunter2pw@bell.example.org")
+    assert "BASE_URL" in said and "hunter2pw" not in said
+
+
+BROKEN = [
+    *("HOST", "PORT", "DATABASE_URL", "WEB_CONCURRENCY", "THREADS", "BASE_URL", "FORWARDED_ALLOW_IPS"),
+    *("WEBPUSH_HOSTS", "SSL_CERT_FILE", "MAX_BODY_BYTES", "LOG_LEVEL"),
+]
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_value_with_line_breaks_is_refused_in_one_line(name):
+    assert len(refusal(**{name: "no\nsuch\r\nvalue\u2028"}).splitlines()) == 1
+
+
+def test_more_than_one_worker_is_refused_with_the_reason():
+    said = refusal(WEB_CONCURRENCY="2")
+    assert '"2"' in said and "quotas are counted in" in said and "process" in said
+
+
+# --- python config.py (the Procfile's release step) ---------------------------------------------------------
+
+
+def test_fine_settings_pass_the_check():
+    checked = run_config(PORT="8080")
+    assert (checked.returncode, checked.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize(
+    "name, value", [("PORT", "http"), ("WEB_CONCURRENCY", "2"), ("DATABASE_URL", "postgres://a")]
+)
+def test_the_check_of_a_wrong_setting_ends_with_status_1_and_one_line(name, value):
+    checked = run_config(**{name: value})
+    assert (checked.returncode, checked.stdout) == (1, b"")
+    (line,) = checked.stderr.decode().splitlines()
+    assert name in line
+
+
+def test_the_check_shows_no_password_on_any_channel():
+    checked = run_config(DATABASE_URL="postgres://user:hunter2pw@host")
+    assert b"hunter2pw" not in checked.stdout + checked.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="an environment of bytes is POSIX's")
+def test_a_value_that_is_not_utf_8_is_refused_in_one_line():
+    checked = subprocess.run(
+        [sys.executable, str(ROOT / "config.py")], env={b"PORT": b"80\xff"}, cwd=ROOT, capture_output=True, timeout=30
+    )
+    assert (checked.returncode, len(checked.stderr.splitlines())) == (1, 1)
+    assert checked.stderr.startswith(b"PORT")
+
+
+# --- the public address -------------------------------------------------------------------------------------
+
+
+PUBLIC_URLS = [
+    ({}, "http://127.0.0.1:8000"),
+    ({"PORT": "9000"}, "http://127.0.0.1:9000"),
+    ({"HOST": "bell.lan", "PORT": "80"}, "http://bell.lan:80"),
+    ({"HOST": "0.0.0.0"}, "http://localhost:8000"),
+    ({"HOST": "::"}, "http://localhost:8000"),
+    ({"HOST": "::1"}, "http://[::1]:8000"),
+    ({"HOST": "fd00::5", "PORT": "81"}, "http://[fd00::5]:81"),
+    ({"BASE_URL": "https://bell.example.org"}, "https://bell.example.org"),
+    ({"BASE_URL": "https://bell.example.org/"}, "https://bell.example.org"),
+    ({"BASE_URL": "https://bell.example.org:8443", "HOST": "0.0.0.0", "PORT": "1"}, "https://bell.example.org:8443"),
+]
+
+
+@pytest.mark.parametrize("environ, address", PUBLIC_URLS)
+def test_the_public_address_is_base_url_or_where_the_service_listens(environ, address):
+    assert config.load(environ).public_url == address
