@@ -23,8 +23,8 @@ def add_device(
     """Add a device, or answer with the one that has this token already.
 
     `registration` holds kind, name (optional) and token, or subscription for Web Push. `key_seq` is the API key that
-    adds it, `origin` where the dashboard was when a browser subscribed. `Refused` (400) names what is wrong; (404) when
-    `only_known` and the device is not there.
+    adds it, `origin` where the dashboard was when a browser subscribed. `Refused` (400) names what is wrong, or
+    (404) says that the device is not there, when it is to be `only_known`.
     """
     kind = required_text(registration, "kind")
     if kind not in push.KINDS:
