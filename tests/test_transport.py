@@ -1,12 +1,20 @@
 """The transport: many requests at once, one deadline, public addresses alone, no redirects, nothing sent twice."""
 
 import socket
+import ssl
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import datetime
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
+import config
+import transport
 from transport import Request, is_public, send_all
 
 
@@ -240,3 +248,47 @@ def test_public_addresses(address):
 )
 def test_addresses_that_are_not_public(address):
     assert not is_public(address)
+
+
+@pytest.fixture
+def own_authority(tmp_path):
+    """A certificate for localhost that no public authority has signed, and its key, in one file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+    builder = builder.not_valid_before(datetime(2020, 1, 1)).not_valid_after(datetime(2100, 1, 1))
+    builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+    certificate = builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+    pem = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    file = tmp_path / "authority.pem"
+    file.write_bytes(key.private_bytes(*pem) + certificate)
+    return file
+
+
+@pytest.fixture
+def secure_url(own_authority):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(own_authority)
+
+    def answer_over_tls(connection, number):
+        with suppress(OSError):
+            secure = context.wrap_socket(connection, server_side=True)
+            read_request(secure)
+            answer(secure)
+
+    with listening(answer_over_tls) as listener:
+        yield f"https://localhost:{listener.port}/push"
+
+
+def test_a_certificate_of_an_unknown_authority_is_not_trusted(secure_url):
+    (reply,) = send_all([post(secure_url)], timeout_s=2)
+    assert (reply.status, reply.failure) == (0, "its certificate is not trusted")
+
+
+def test_the_authority_of_ssl_cert_file_is_trusted(secure_url, own_authority):
+    transport.trust(config.load({"SSL_CERT_FILE": str(own_authority)}).ca_file)
+    try:
+        (reply,) = send_all([post(secure_url)], timeout_s=2)
+    finally:
+        transport.trust(None)
+    assert (reply.status, reply.failure) == (201, None)
