@@ -643,9 +643,9 @@ def run_line(tmp_path, name, **environ):
     )
 
 
-def test_the_procfiles_web_line_serves_with_one_worker_whatever_the_platform_asks_for(tmp_path):
+def test_the_procfiles_web_line_serves_everywhere_with_one_worker_whatever_the_platform_asks_for(tmp_path):
     port = free_port()
-    process = run_line(tmp_path, "web", HOST="127.0.0.1", PORT=str(port), WEB_CONCURRENCY="4")
+    process = run_line(tmp_path, "web", PORT=str(port), WEB_CONCURRENCY="4")
     try:
 
         def answers():
@@ -661,7 +661,7 @@ def test_the_procfiles_web_line_serves_with_one_worker_whatever_the_platform_ask
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         output = process.communicate()[0]
-    assert output.count(b"Booting worker") == 1
+    assert (output.count(b"Booting worker"), b"http://0.0.0.0:%d" % port in output) == (1, True)
 
 
 def test_the_procfiles_release_line_checks_the_settings_and_makes_no_database(tmp_path):
