@@ -18,7 +18,7 @@ from config import load as load_settings
 from errors import Refused, rest_body
 
 
-class PlainRefusals(ThreadWorker):
+class ThreadedWorker(ThreadWorker):
     """gunicorn's threads; a request that is not HTTP is refused in our shape and without quoting it."""
 
     def handle_error(self, req, client, addr, exc):
@@ -36,7 +36,7 @@ settings = load_settings()
 
 bind = f"[{settings.host}]:{settings.port}" if ":" in settings.host else f"{settings.host}:{settings.port}"
 workers = 1  # the quotas are counted in the process
-worker_class = PlainRefusals
+worker_class = ThreadedWorker
 threads = settings.threads
 timeout = 30
 graceful_timeout = 30
