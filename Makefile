@@ -4,7 +4,7 @@ BIN := .venv/bin
 .PHONY: run test lint
 
 run: .venv/installed
-	@PRINT_SETUP_LINK=1 exec $(BIN)/gunicorn --config gunicorn.conf.py --no-control-socket app:app
+	@$(BIN)/python config.py >/dev/null && PRINT_SETUP_LINK=1 exec $(BIN)/gunicorn --config gunicorn.conf.py --no-control-socket app:app
 
 test: .venv/installed-dev
 	$(BIN)/python -m pytest

@@ -24,6 +24,7 @@ from models import Account, ApiKey, NotificationDay, OneTimeLink, Session, new_i
 
 PASSWORD_METHOD = "scrypt:131072:8:1"  # noqa: S105 - N = 2^17: 128 MB and about 0.3 s a try
 PASSWORD_CHARACTERS = range(12, 1025)
+HASH_WAIT_S = 2.0
 NOBODYS_PASSWORD = f"{PASSWORD_METHOD}$pocketbell$" + "0" * 128
 LINK_LIFE_MS = 24 * 3_600_000
 SESSION_LIFE_MS = 90 * 86_400_000
@@ -34,7 +35,7 @@ KEY_PREFIX = "sk_test_"
 EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f\ud800-\udfff]+@[^@\s\x00-\x1f\x7f\ud800-\udfff]+")
 
 _one_hash_at_a_time = threading.Lock()  # each takes 128 MB
-_hash_places = threading.BoundedSemaphore(4)  # the one at work and those that wait: the other threads stay free
+_hash_places = threading.BoundedSemaphore(4)  # the one at work and those next in line
 
 
 def digest(secret: str) -> bytes:
@@ -80,7 +81,7 @@ def password_hash(password: str) -> str:
 
 @contextmanager
 def _hashing() -> Iterator[None]:
-    if not _hash_places.acquire(blocking=False):
+    if not _hash_places.acquire(timeout=HASH_WAIT_S):
         raise Refused(429, "Too many passwords are being checked at the moment: try again in a few seconds.")
     try:
         with _one_hash_at_a_time:

@@ -16,6 +16,7 @@ from werkzeug.exceptions import HTTPException
 
 import api
 import auth
+import body
 import cli
 import config
 import dashboard
@@ -24,7 +25,6 @@ import delivery
 import models
 import push
 import quotas
-from body import refuse_too_large
 from errors import CODES, Refused, log_fault, rest_body
 
 log = logging.getLogger("pocketbell")
@@ -42,11 +42,16 @@ class Route(NamedTuple):
     quota: Callable[[], None] | None = None
 
     def admit(self) -> Any:
-        """Run guard and quota, in the order of CONTRACT 3; an answer of the guard's takes the handler's place."""
+        """Credential, quota, size, in the order of CONTRACT 3; an answer of the guard's takes the handler's place.
+
+        A page's size comes first: its guard reads the form.
+        """
+        if not self.quota:
+            body.settle()
         answer = self.guard() if self.guard else None
         if self.quota:
             self.quota()
-        refuse_too_large()
+            body.settle()
         return answer
 
 
@@ -137,11 +142,17 @@ def _kept_secret(settings: config.Settings) -> str:
         settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not path.exists():
             unfinished = path.with_name(f".secret_key.{secrets.token_hex(4)}")
-            unfinished.write_text(secrets.token_hex(32))
+            with unfinished.open("w") as file:
+                file.write(secrets.token_hex(32))
+                file.flush()
+                os.fsync(file.fileno())
             unfinished.rename(path)
-        return path.read_text()
+        kept = path.read_text()
     except OSError as error:
-        raise config.SettingError(f"DATA_DIR is {settings.data_dir}: {path} {error.strerror}.") from None
+        raise config.SettingError(f'DATA_DIR is "{settings.data_dir}": {path}: {error.strerror}.') from None
+    if not kept:
+        raise config.SettingError(f"{path} is empty: remove it, and a new one is made.")
+    return kept
 
 
 def _add_routes(app: Flask) -> None:
@@ -159,7 +170,7 @@ def _add_routes(app: Flask) -> None:
         if request.path.startswith("/api/v1/"):
             auth.api_key()  # what no REST route takes is guarded and counted like the rest
             quotas.rest()
-        refuse_too_large()
+        body.settle()
         return None
 
     app.before_request(guard)

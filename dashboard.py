@@ -69,9 +69,11 @@ def show_sign_in() -> Page:
 def sign_in() -> Page:
     """POST /app/login."""
     email, password = request.form.get("email", ""), request.form.get("password", "")
-    quotas.sign_in(email.strip().lower()[:254])
+    address = email.strip().lower()[:254]
+    quotas.check_sign_in(address)
     account = accounts.with_password(email, password)
     if account is None:
+        quotas.count_wrong_password(address)
         error = "That e-mail address and password do not belong together."
         return render_template("login.html", email=email, error=error), 422
     auth.begin_session(account)

@@ -29,6 +29,9 @@ database = peewee.SqliteDatabase(None)
 _write_lock = threading.RLock()
 
 
+WriteFailed = peewee.OperationalError  # a write that cannot be made now: locked, disk full, read-only
+
+
 class DatabaseRefused(SystemExit):
     """The file cannot be used as it is. Uncaught, it ends the process with its one line and status 1."""
 

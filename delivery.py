@@ -6,6 +6,7 @@ know requests, wire names or what a provider's answer looks like.
 
 import hashlib
 import json
+import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,9 +15,9 @@ from typing import NamedTuple
 import clock
 import push
 import quiet
-from database import transaction
+from database import WriteFailed, transaction
 from devices import drop_device
-from errors import Refused
+from errors import Refused, log_fault
 from history import Delivery, DueDelivery, IdempotencyKey, Notification, NotificationRow
 from models import ActiveDevice, Caller, Device, ServerKey
 from push import Answer, Message, Outcome, Push
@@ -28,8 +29,10 @@ LONGEST_RETRY_S = 3600
 GIVEN_UP_AFTER_MS = 24 * 3_600_000
 IDEMPOTENCY_LIFE_MS = 24 * 3_600_000
 RETRIES_AT_ONCE = 50
+RETRIES_OF_AN_ACCOUNT = 10  # of those, so that the others' are not behind them
 THREADS_LEFT_FREE = 8
 
+log = logging.getLogger("pocketbell")
 due = threading.Event()  # set when there is something for the worker that must not wait for its next round
 
 
@@ -171,14 +174,18 @@ def _attempt_now(
     with _slots.one(caller.account_seq) as granted:
         attempts = [DueDelivery(caller.email, notification, device, 0) for device in devices] if granted else []
         answers = push.send([_push(attempt) for attempt in attempts], PUSH_DEADLINE_S)
-    with transaction():
-        if granted:
-            _record(attempts, answers, clock.now_ms())
-        else:
-            Delivery.make_due(notification.seq, clock.now_ms())
-        status = Notification.settle(notification.seq)
-        if answers_key:
-            IdempotencyKey.note_answer(notification.seq, status)
+    try:
+        with transaction():
+            if granted:
+                _record(attempts, answers, clock.now_ms())
+            else:
+                Delivery.make_due(notification.seq, clock.now_ms())
+            status = Notification.settle(notification.seq)
+            if answers_key:
+                IdempotencyKey.note_answer(notification.seq, status)
+    except WriteFailed as error:  # stored it is: when its lease ends, the worker finds out
+        log_fault(log, "The outcome of a push could not be written", error)
+        return "pending"
     if not granted:
         due.set()
     return status
@@ -195,7 +202,7 @@ def _push(attempt: DueDelivery) -> Push:
 
 def retry_due(now: int) -> None:
     """Try again what is due, some at a time: also what a crash left between its record and its outcome."""
-    attempts = Delivery.claim_due(now, now + LEASE_MS, RETRIES_AT_ONCE)
+    attempts = Delivery.claim_due(now, now + LEASE_MS, RETRIES_AT_ONCE, RETRIES_OF_AN_ACCOUNT)
     if not attempts:
         return
     answers = push.send([_push(attempt) for attempt in attempts], PUSH_DEADLINE_S)
@@ -203,8 +210,8 @@ def retry_due(now: int) -> None:
         _record(attempts, answers, clock.now_ms())
         for seq in {attempt.notification.seq for attempt in attempts}:
             Notification.settle(seq)
-    if len(attempts) == RETRIES_AT_ONCE:
-        due.set()
+    if len(attempts) >= RETRIES_OF_AN_ACCOUNT:
+        due.set()  # there may be more
 
 
 def _record(attempts: list[DueDelivery], answers: list[Answer], now: int) -> None:

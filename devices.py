@@ -37,6 +37,8 @@ def add_device(
         address["name"] = checked_name(name)
     with transaction():
         known = Device.with_token(account_seq, kind, address["token"])
+        if known and key_seq not in (None, known.api_key_seq):
+            return known  # another's: it stays as it is
         if known:
             Device.update(**address).where(Device.seq == known.seq).execute()
             return Device.get_by_id(known.seq)

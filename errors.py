@@ -6,7 +6,7 @@ a renderer returns plain data.
 
 import logging
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 CODES: Mapping[int, str] = {
     400: "VALIDATION_ERROR",
@@ -67,6 +67,17 @@ def log_fault(log: logging.Logger, what: str, error: BaseException) -> None:
 
     The text of an exception may quote a request, so only the database's and the system's own are shown.
     """
-    told = f": {error}" if isinstance(error, OSError) or type(error).__module__ == "peewee" else ""
+    told = "".join(f": {cause}" for cause in _chain(error) if _may_be_shown(cause))
     frames = "".join(traceback.format_tb(error.__traceback__))
     log.error("%s: %s%s\n%s", what, type(error).__name__, told, frames.rstrip())
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """The error and what it happened on top of: the first cause may be the one that tells."""
+    while error is not None:
+        yield error
+        error = error.__context__
+
+
+def _may_be_shown(error: BaseException) -> bool:
+    return isinstance(error, OSError) or type(error).__module__ in ("peewee", "sqlite3")

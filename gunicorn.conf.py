@@ -62,6 +62,10 @@ class WithoutSecrets(logging.Filter):
 
 def on_starting(server):
     """Make or upgrade the database before a worker needs it."""
+    if server.cfg.workers != 1:
+        raise SystemExit(
+            "GUNICORN_CMD_ARGS asks for more than one worker: only 1 can count the quotas (use THREADS)."
+        )
     os.umask(umask)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=loglevel.upper(), stream=sys.stderr)
     server.log.error_log.addFilter(WithoutSecrets())
@@ -71,7 +75,10 @@ def on_starting(server):
 def when_ready(server):
     """Show the way in while there is no account."""
     shown = settings.print_setup_link or sys.stdout.isatty()
-    path = accounts.make_setup_link(clock.now_ms(), wanted=shown)
+    try:
+        path = accounts.make_setup_link(clock.now_ms(), wanted=shown)
+    except database.WriteFailed as error:
+        raise SystemExit(f"The database {settings.database} cannot be written: {error}.") from None
     if path:
         print(
             f"\n  Open this link to make your account (good once, for 24 hours):\n\n  {settings.public_url}{path}\n",

@@ -50,6 +50,11 @@ def fold(text: str) -> str:
     return text.casefold()
 
 
+def _folding_cost(text: str) -> int:
+    """In characters of ASCII; others take about ten times as long."""
+    return len(text) if text.isascii() else 10 * len(text)
+
+
 class Notification(Model):
     """One entry of the history."""
 
@@ -121,14 +126,14 @@ class Notification(Model):
     @classmethod
     def search(cls, account_seq: int, before: int, since: int, limit: int, term: str) -> Page:
         """Like `page`, of rows that contain `term`. Looks at a bounded number of rows: a page may be short."""
-        needle, rows, looked_at, characters = fold(term), list[NotificationRow](), 0, 0
+        needle, rows, looked_at, cost = fold(term), list[NotificationRow](), 0, 0
         for row in run(cls.PAGE, (account_seq, before, since, SEARCHED_ROWS)):
             if needle in fold(row[2]) or needle in fold(row[3]):
                 if len(rows) == limit:
                     return Page(rows, rows[-1].seq, False)
                 rows.append(NotificationRow(*row))
-            before, looked_at, characters = row[0], looked_at + 1, characters + len(row[2]) + len(row[3])
-            if characters > SEARCHED_CHARACTERS:
+            before, looked_at, cost = row[0], looked_at + 1, cost + _folding_cost(row[2]) + _folding_cost(row[3])
+            if cost > SEARCHED_CHARACTERS:
                 return Page(rows, before, False)
         return Page(rows, before, looked_at < SEARCHED_ROWS)
 
@@ -183,8 +188,12 @@ class Delivery(Model):
     ANY_DUE = "SELECT 1 FROM delivery WHERE status = 'pending' AND next_attempt_at <= ? LIMIT 1"
     CLAIM = (
         "UPDATE delivery SET next_attempt_at = :lease_until WHERE status = 'pending' AND next_attempt_at <= :now"
-        " AND (notification_seq, device_seq) IN (SELECT notification_seq, device_seq FROM delivery"
-        "  WHERE status = 'pending' AND next_attempt_at <= :now ORDER BY next_attempt_at LIMIT :limit)"
+        " AND (notification_seq, device_seq) IN (SELECT notification_seq, device_seq FROM ("
+        "  SELECT notification_seq, device_seq, next_attempt_at,"
+        "   row_number() OVER (PARTITION BY n.account_seq ORDER BY next_attempt_at) AS place"
+        "  FROM delivery JOIN notification n ON n.seq = notification_seq"
+        "  WHERE delivery.status = 'pending' AND next_attempt_at <= :now)"
+        " WHERE place <= :per_account ORDER BY next_attempt_at LIMIT :limit)"
         " RETURNING notification_seq, device_seq, attempts"
     )
     CLAIMED = (
@@ -205,12 +214,14 @@ class Delivery(Model):
             run(cls.INSERT, (notification_seq, device.seq, next_attempt_at))
 
     @classmethod
-    def claim_due(cls, now: int, lease_until: int, limit: int) -> list[DueDelivery]:
-        """Take up to `limit` due attempts, so that nobody else does before `lease_until`."""
+    def claim_due(cls, now: int, lease_until: int, limit: int, per_account: int) -> list[DueDelivery]:
+        """Take due attempts, at most `limit` and `per_account`, so that nobody else does before `lease_until`."""
         if not run(cls.ANY_DUE, (now,)).fetchone():
             return []
         with transaction():
-            claimed = run(cls.CLAIM, {"lease_until": lease_until, "now": now, "limit": limit}).fetchall()
+            claimed = run(
+                cls.CLAIM, {"lease_until": lease_until, "now": now, "limit": limit, "per_account": per_account}
+            ).fetchall()
             return [cls._claimed(*row) for row in claimed]
 
     @classmethod

@@ -1,4 +1,7 @@
-"""The background jobs and the thread that runs them. Each job is given the time; must not know Flask or providers."""
+"""The background jobs and the threads that run them: one for what waits for providers, one for all else.
+
+Each job is given the time. Must not know Flask or providers.
+"""
 
 import logging
 import threading
@@ -12,6 +15,7 @@ from models import ApiKey
 
 ROUND_S = 1.0
 HEARTBEAT_LIFE_S = 30.0
+STOPPED_WITHIN_S = 10.0
 
 log = logging.getLogger("pocketbell")
 
@@ -23,52 +27,72 @@ class Job(NamedTuple):
     run: Callable[[int], None]
 
 
-JOBS = (
-    Job("retry what is pending", delivery.retry_due),
-    Job("write when keys were last used", lambda now: ApiKey.write_used()),
-)
+DELIVERIES = (Job("retry what is pending", delivery.retry_due),)
+RECORDS = (Job("write when keys were last used", lambda now: ApiKey.write_used()),)
 
 
-def run_due(now: int) -> None:
+def run_due(now: int, jobs: tuple[Job, ...] = DELIVERIES + RECORDS) -> None:
     """Run every job once. A job that fails is logged and does not keep the others from running."""
-    for job in JOBS:
+    for job in jobs:
         try:
             job.run(now)
         except Exception as error:
             log_fault(log, f"The background job failed: {job.name}", error)
 
 
-class Worker:
-    """The one background thread of a service process, and its heartbeat."""
+class Lane:
+    """One background thread with its jobs and its heartbeat; `wake` begins a round at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, jobs: tuple[Job, ...], wake: threading.Event) -> None:
+        self.jobs, self.wake = jobs, wake
         self.last_beat_s: float | None = None
-        self.stopping = threading.Event()
-        self.thread = threading.Thread(target=self._run, name="worker", daemon=True)
+        self.stopping = False
+        self.thread = threading.Thread(target=self._run, daemon=True)
 
     def start(self) -> None:
-        """Begin. A worker is started once."""
+        """Begin; once only."""
         self.last_beat_s = clock.monotonic_s()
         self.thread.start()
 
     def stop(self) -> None:
-        """End after the round that is running, and write what is kept in memory."""
-        self.stopping.set()
-        delivery.due.set()
+        """End after the round that is running."""
+        self.stopping = True
+        self.wake.set()
         if self.thread.is_alive():
-            self.thread.join(timeout=10)
-        ApiKey.write_used()
+            self.thread.join(timeout=STOPPED_WITHIN_S)
 
     def is_alive(self) -> bool:
         """Whether a round ended within the last 30 seconds."""
         return self.last_beat_s is not None and clock.monotonic_s() - self.last_beat_s < HEARTBEAT_LIFE_S
 
     def _run(self) -> None:
-        while not self.stopping.is_set():
-            run_due(clock.now_ms())
+        while not self.stopping:
+            run_due(clock.now_ms(), self.jobs)
             self.last_beat_s = clock.monotonic_s()
-            delivery.due.wait(ROUND_S)
-            delivery.due.clear()
+            self.wake.wait(ROUND_S)
+            self.wake.clear()
+
+
+class Worker:
+    """The background worker of a service process: its lanes."""
+
+    def __init__(self) -> None:
+        self.lanes = (Lane(DELIVERIES, delivery.due), Lane(RECORDS, threading.Event()))
+
+    def start(self) -> None:
+        """Begin. A worker is started once."""
+        for lane in self.lanes:
+            lane.start()
+
+    def stop(self) -> None:
+        """End, and write what is kept in memory."""
+        for lane in self.lanes:
+            lane.stop()
+        ApiKey.write_used()
+
+    def is_alive(self) -> bool:
+        """Whether every lane is."""
+        return all(lane.is_alive() for lane in self.lanes)
 
 
 worker = Worker()

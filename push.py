@@ -25,6 +25,7 @@ WEBPUSH_MAX_BYTES = 3993  # clear text; 4,096 once encrypted
 WEBPUSH_LIFE_S = 86_400
 SIGNATURE_LIFE_S = 12 * 3600
 SIGNATURE_RENEWED_S = 3600  # before its end
+KEPT_SIGNATURES = 1_000
 LEAST_BODY = 200  # characters of the body that a long title leaves room for
 MAX_RETRY_AFTER_S = 48 * 3600
 NO_CONTACT = (".localhost", ".local", ".invalid")
@@ -35,7 +36,7 @@ ENDPOINT = re.compile(
     r"(?P<origin>(?P<scheme>https?)://(?P<host>[a-z0-9-]+(?:\.[a-z0-9-]+)*|\[[0-9a-f:]+\])(?P<port>:[0-9]+)?)/[!-~]*",
     re.I,
 )
-BASE64URL = re.compile(r"[A-Za-z0-9_-]+=*")
+BASE64URL = re.compile(r"[A-Za-z0-9_-]+={0,2}")
 REASON = re.compile(rb'"reason"\s*:\s*"([A-Za-z]{1,60})"')
 NOT_PUSHED = {code: None for code in (*range(32), *range(127, 160)) if code != ord("\n")}
 
@@ -289,6 +290,8 @@ def _authorization(origin: str, email: str) -> str:
     expires_at = now_s + SIGNATURE_LIFE_S
     claims = {"aud": origin, "exp": expires_at, "sub": contact(email)}
     header: str = _signer().sign(claims)["Authorization"]
+    if len(_State.signatures) >= KEPT_SIGNATURES:
+        _State.signatures.clear()
     _State.signatures[origin, email] = (header, expires_at)
     return header
 

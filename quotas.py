@@ -151,9 +151,14 @@ def rest() -> None:
         raise Refused(429)
 
 
-def sign_in(email: str) -> None:
-    """Count a try to sign in; `Refused` (429) after too many for one address."""
-    if not limiter.limiter.hit(SIGN_IN_TRIES, "sign-in", email):
+def check_sign_in(email: str) -> None:
+    """`Refused` (429) after too many wrong passwords for one address."""
+    if not limiter.limiter.test(SIGN_IN_TRIES, "sign-in", email):
         next_try, _ = limiter.limiter.get_window_stats(SIGN_IN_TRIES, "sign-in", email)
         wait_s = math.ceil(next_try - clock.now_ms() / 1000)
         raise Refused(429, "Too many tries: wait a quarter of an hour, then try again.", wait_s)
+
+
+def count_wrong_password(email: str) -> None:
+    """Wrong ones alone count, and only once a hash was computed: that bounds how many addresses are kept."""
+    limiter.limiter.hit(SIGN_IN_TRIES, "sign-in", email)

@@ -1,10 +1,16 @@
 """GET /healthz (CONTRACT 3): the database answers and the background worker's heartbeat is fresh."""
 
+import logging
+import sqlite3
+import threading
+
+import peewee
 import pytest
 
 import api
 import jobs
 from database import database
+from errors import log_fault
 
 
 @pytest.fixture
@@ -13,8 +19,7 @@ def worker(service, monkeypatch):
     worker = jobs.Worker()
     monkeypatch.setattr(api, "worker", worker)
     yield worker
-    if worker.thread.is_alive():
-        worker.stop()
+    worker.stop()
 
 
 def health(service):
@@ -47,14 +52,34 @@ def test_it_is_503_when_the_database_does_not_answer(service, worker):
     assert health(service) == (503, {"status": "unavailable"})
 
 
-def test_a_job_that_fails_keeps_neither_the_others_nor_the_heartbeat(service, worker, monkeypatch, caplog):
+def test_a_job_that_fails_does_not_keep_the_others_and_tells_no_payload(caplog):
     done = []
     title = "nobody may read this"
 
     def fail(now):
         raise ValueError(title)
 
-    monkeypatch.setattr(jobs, "JOBS", (jobs.Job("fail", fail), jobs.Job("succeed", done.append)))
-    jobs.run_due(5)
+    jobs.run_due(5, (jobs.Job("fail", fail), jobs.Job("succeed", done.append)))
     assert done == [5]
     assert "fail" in caplog.text and title not in caplog.text
+
+
+def test_the_log_tells_the_first_cause_of_a_database_fault(caplog):
+    try:
+        try:
+            raise sqlite3.OperationalError("database or disk is full")
+        except sqlite3.OperationalError:
+            raise peewee.OperationalError("cannot rollback") from None
+    except peewee.OperationalError as error:
+        log_fault(logging.getLogger("pocketbell"), "It failed", error)
+    assert "database or disk is full" in caplog.text
+
+
+def test_a_round_that_waits_for_providers_does_not_hold_up_the_records(service, worker, monkeypatch):
+    held, done = threading.Event(), threading.Event()
+    waiting, records = worker.lanes
+    monkeypatch.setattr(waiting, "jobs", (jobs.Job("wait", lambda now: held.wait(10)),))
+    monkeypatch.setattr(records, "jobs", (jobs.Job("write", lambda now: done.set()),))
+    worker.start()
+    assert done.wait(10)
+    held.set()

@@ -2,6 +2,7 @@
 
 import json
 import re
+import threading
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -1300,3 +1301,19 @@ def test_an_odd_header_breaks_no_page(owner, name):
         gets = [owner.client.get(path, **odd) for path in ("/app/login", "/app/devices", "/app/static/app.css")]
         posts = [owner.client.post(path, data=form, **odd) for path in ("/app/keys", "/app/login")]
         assert [answer.status_code for answer in gets + posts if answer.status_code >= 500] == [], value
+
+
+def test_a_right_password_does_not_count_as_a_try(service, visitor):
+    make_account(service)
+    for _ in range(11):
+        assert visitor.sign_in().status_code == 303
+
+
+def test_a_try_that_found_no_place_to_be_checked_does_not_count(service, visitor, monkeypatch):
+    make_account(service)
+    with monkeypatch.context() as patched:
+        patched.setattr(accounts, "_hash_places", threading.BoundedSemaphore(1))
+        patched.setattr(accounts, "HASH_WAIT_S", 0)
+        with accounts._hash_places:
+            assert [visitor.sign_in(EMAIL, "not the password").status_code for _ in range(11)] == [429] * 11
+    assert visitor.sign_in().status_code == 303

@@ -668,3 +668,27 @@ def test_the_procfiles_release_line_checks_the_settings_and_makes_no_database(tm
     process = run_line(tmp_path, "release")
     assert (process.wait(timeout=15), (tmp_path / "data").exists()) == (0, False)
     process.stdout.close()
+
+
+# --- what gunicorn would take from the environment itself ----------------------------------------------------
+
+
+@pytest.mark.parametrize("name, value", [("WEB_CONCURRENCY", "abc"), ("FORWARDED_ALLOW_IPS", "localhost")])
+def test_make_run_stops_with_our_line_for_what_gunicorn_reads_too(tmp_path, name, value):
+    env = {"PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}", "DATA_DIR": str(tmp_path), name: value}
+    run = next(line for line in (ROOT / "Makefile").read_text().splitlines() if "gunicorn --config" in line)
+    done = subprocess.run(
+        ["sh", "-c", run.strip().removeprefix("@").replace("$(BIN)", str(BIN))],
+        env=env,
+        cwd=ROOT,
+        capture_output=True,
+    )
+    assert done.returncode == 1 and done.stdout == b""
+    assert done.stderr.decode().startswith(f'{name} is "{value}": it takes ') and done.stderr.count(b"\n") == 1
+
+
+def test_more_workers_asked_for_behind_the_settings_back_are_refused(tmp_path):
+    env = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(tmp_path), "GUNICORN_CMD_ARGS": "--workers=3"}
+    command = [BIN / "gunicorn", "--config", "gunicorn.conf.py", "--no-control-socket", "app:app"]
+    done = subprocess.run(command, env={**env, "PORT": str(free_port())}, cwd=ROOT, capture_output=True, timeout=20)
+    assert (done.returncode, b"GUNICORN_CMD_ARGS" in done.stderr, b"Traceback" in done.stderr) == (1, True, False)

@@ -7,6 +7,8 @@ import pytest
 
 import delivery
 import push
+from database import WriteFailed
+from models import Device
 
 
 @pytest.fixture
@@ -291,3 +293,44 @@ def test_an_accounts_pushes_hold_a_quarter_of_the_threads_and_the_worker_takes_t
     assert delivery.due.is_set()
     service.work()
     assert listed_status(owner) == "delivered"
+
+
+def test_one_accounts_backlog_is_not_in_front_of_the_others(owner, pro, browser, push_service, service, moved_clock):
+    for _ in range(60):
+        browser.then(503)
+        owner.send()
+    other = push_service.browser()
+    pro.post("/devices", {"kind": "webpush", "subscription": other.subscription})
+    other.then(503)
+    pro.send()
+    moved_clock.advance(30)
+    service.work()
+    assert (len(other.messages), len(browser.messages)) == (1, 10)
+
+
+def test_an_outcome_that_cannot_be_written_is_answered_as_pending(owner, browser, service, moved_clock, monkeypatch):
+    def locked(*_):
+        raise WriteFailed("database is locked")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Device, "note_outcome", locked)
+        answer = owner.send(headers={"Idempotency-Key": "once"})
+    assert (answer.status_code, answer.json["notification"]["status"]) == (200, "pending")
+    moved_clock.advance(30)
+    service.work()
+    assert listed_status(owner) == "delivered"
+    assert [one["notification"]["tag"] for one in browser.messages] == [answer.json["notification"]["id"]] * 2
+
+
+def test_padding_beyond_what_base64_needs_is_refused(owner, push_service):
+    subscription = push_service.browser().subscription
+    subscription["keys"]["auth"] += "=" * 1000
+    answer = owner.post("/devices", {"kind": "webpush", "subscription": subscription})
+    assert (answer.status_code, "auth" in answer.json["error"]) == (400, True)
+
+
+def test_a_key_does_not_change_a_device_that_it_did_not_add(owner, browser, service):
+    (before,) = owner.get("/devices").json["devices"]
+    again = {"kind": "webpush", "subscription": browser.subscription, "name": "other"}
+    assert service.caller(name="second").post("/devices", again).json["device"] == before
+    assert owner.post("/devices", again).json["device"] == {**before, "name": "other"}
