@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import peewee
 from werkzeug.security import check_password_hash, generate_password_hash
 
 import quiet
+from clock import DAY_MS
 from database import transaction
 from errors import Refused
 from fields import checked_name
@@ -26,9 +26,8 @@ PASSWORD_METHOD = "scrypt:131072:8:1"  # noqa: S105 - N = 2^17: 128 MB and about
 PASSWORD_CHARACTERS = range(12, 1025)
 HASH_WAIT_S = 2.0
 NOBODYS_PASSWORD = f"{PASSWORD_METHOD}$pocketbell$" + "0" * 128
-LINK_LIFE_MS = 24 * 3_600_000
-SESSION_LIFE_MS = 90 * 86_400_000
-DAY_MS = 86_400_000
+LINK_LIFE_MS = DAY_MS
+SESSION_LIFE_MS = 90 * DAY_MS
 MONTH_DAYS = 32  # reaches back before the first of any month
 MAX_LIVE_KEYS = 1_000
 KEY_PREFIX = "sk_test_"
@@ -49,23 +48,27 @@ def digest(secret: str) -> bytes:
 def create_account(email: str, plan: str, time_zone: str, now: int) -> Account:
     """A new account without a password; call inside `transaction()`."""
     address = checked_email(email)
-    try:
-        return Account.add(address, plan, quiet.checked_zone(time_zone), now)
-    except peewee.IntegrityError:
-        raise Refused(400, f"There is an account {address} already.") from None
+    if Account.find(address):
+        raise Refused(400, f"There is an account {address} already.")
+    return Account.add(address, plan, quiet.checked_zone(time_zone), now)
 
 
 def find_account(email: str) -> Account:
     """The account with that address; `Refused` (404) when there is none."""
-    account = Account.find(email.strip().lower())
+    account = Account.find(normalized(email))
     if account is None:
         raise Refused(404, "There is no account with that e-mail address.")
     return account
 
 
+def normalized(email: str) -> str:
+    """The form in which addresses are kept and compared."""
+    return email.strip().lower()
+
+
 def checked_email(email: str) -> str:
     """The address trimmed and in lower case."""
-    address = email.strip().lower()
+    address = normalized(email)
     if not EMAIL.fullmatch(address) or len(address) > 254:
         raise Refused(400, "The e-mail address must look like name@example.org.")
     return address
@@ -91,14 +94,15 @@ def _hashing() -> Iterator[None]:
 
 
 def set_password(account: Account, hashed: str) -> None:
-    """Put the hash in place; whoever was signed in no longer is. Call inside `transaction()`."""
+    """Put the hash in place; sessions and links of before are void. Call inside `transaction()`."""
     Account.update(password_hash=hashed).where(Account.seq == account.seq).execute()
     Session.delete().where(Session.account == account.seq).execute()
+    OneTimeLink.delete().where(OneTimeLink.account == account.seq).execute()
 
 
 def with_password(email: str, password: str) -> Account | None:
     """The account, if address and password belong together. An unknown address takes as long as a wrong password."""
-    account = Account.find(email.strip().lower())
+    account = Account.find(normalized(email))
     expected = (account and account.password_hash) or NOBODYS_PASSWORD
     with _hashing():
         matches = check_password_hash(expected, password)

@@ -15,20 +15,21 @@ import delivery
 import devices
 import quiet
 from body import read_object
+from clock import DAY_MS
 from database import answers
 from errors import Refused
 from fields import checked_length, required_text
 from history import AFTER_ALL, Notification, NotificationRow
 from jobs import worker
 from models import Alert, ApiKey, Device
-from quotas import DAY_MS, LIST_DEFAULT, LIST_MAXIMUM, PLANS
+from quotas import LIST_DEFAULT, LIST_MAXIMUM, PLANS
 
 TITLE_PREFIX = "MCP - "
 MAX_TITLE_CHARACTERS = 1_000
 MAX_BODY_CHARACTERS = 10_000
 MAX_SEARCH_CHARACTERS = 200
 IDEMPOTENCY_KEY = re.compile(r"[!-~]{1,255}")
-WHOLE_NUMBER = re.compile(r"[0-9]+")
+WHOLE_NUMBER = re.compile(r"0*([1-9][0-9]*)")
 
 Payload = dict[str, Any]
 
@@ -150,9 +151,10 @@ def _idempotency_key() -> str | None:
 
 def _limit() -> int:
     value = request.args.get("limit", "") or str(LIST_DEFAULT)
-    if not WHOLE_NUMBER.fullmatch(value) or not value.strip("0"):
+    match = WHOLE_NUMBER.fullmatch(value)
+    if match is None:
         raise Refused(400, "limit must be a whole number of at least 1.")
-    return LIST_MAXIMUM if len(value.lstrip("0")) > 3 else min(int(value), LIST_MAXIMUM)
+    return min(int(match[1][:9]), LIST_MAXIMUM)  # nine digits are far beyond it
 
 
 def _before() -> int:

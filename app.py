@@ -3,6 +3,7 @@
 The whole HTTP surface is the table ROUTES. Must not know queries or providers.
 """
 
+import contextlib
 import json
 import logging
 import os
@@ -14,6 +15,7 @@ from flask import Flask, Response, g, request
 from flask.json.provider import DefaultJSONProvider
 from werkzeug.exceptions import HTTPException
 
+import accounts
 import api
 import auth
 import body
@@ -119,7 +121,7 @@ def create_app(settings: config.Settings | None = None) -> Flask:
         SECRET_KEY=settings.secret_key or _kept_secret(settings),
         MAX_CONTENT_LENGTH=settings.max_body_bytes,
         SESSION_COOKIE_SAMESITE="Lax",
-        PERMANENT_SESSION_LIFETIME=90 * 86_400,
+        PERMANENT_SESSION_LIFETIME=accounts.SESSION_LIFE_MS // 1000,
     )
     app.json = CompactJson(app)
     app.jinja_env.filters["moment"] = dashboard.moment
@@ -146,7 +148,9 @@ def _kept_secret(settings: config.Settings) -> str:
                 file.write(secrets.token_hex(32))
                 file.flush()
                 os.fsync(file.fileno())
-            unfinished.rename(path)
+            with contextlib.suppress(FileExistsError):  # another process was faster
+                os.link(unfinished, path)
+            unfinished.unlink()
         kept = path.read_text()
     except OSError as error:
         raise config.SettingError(f'DATA_DIR is "{settings.data_dir}": {path}: {error.strerror}.') from None

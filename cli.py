@@ -21,6 +21,7 @@ import accounts
 import clock
 import delivery
 import devices
+import push
 from database import copy_database, transaction
 from errors import Refused
 from models import Account, ApiKey, Device
@@ -35,6 +36,8 @@ class OneLineErrors:
         try:
             result = super().invoke(ctx)  # type: ignore[misc]
             sys.stdout.flush()
+        except BrokenPipeError:
+            raise  # click ends quietly: nobody reads on
         except UnicodeError:
             raise click.ClickException("An argument is not valid text.") from None
         except (Refused, peewee.PeeweeException, OSError) as error:
@@ -169,7 +172,7 @@ def revoke_key(email: str, key_id: str) -> None:
 
 @device.command("add")
 @click.argument("email")
-@click.argument("kind", type=click.Choice(("apns", "fcm", "webpush")))
+@click.argument("kind", type=click.Choice(tuple(push.KINDS)))
 @click.argument("token", metavar="TOKEN|SUBSCRIPTION_JSON")
 @click.option("--name", help="How it is called on the Devices page.")
 def add_device(email: str, kind: str, token: str, name: str | None) -> None:

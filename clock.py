@@ -6,6 +6,8 @@
 
 import time
 
+DAY_MS = 86_400_000
+
 
 def now_ms() -> int:
     """Unix time in milliseconds, UTC."""

@@ -51,10 +51,6 @@ class Settings:
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
 
-def _text(value: str) -> str:
-    return value
-
-
 def _flag(value: str) -> bool:
     return {"0": False, "1": True}[value]
 
@@ -115,12 +111,6 @@ def _log_level(value: str) -> str:
     return value.lower()
 
 
-def _one(value: str) -> int:
-    if value != "1":
-        raise ValueError
-    return 1
-
-
 @dataclass(frozen=True)
 class Variable:
     """One environment variable. `takes` ends the sentence "<NAME> is …: it takes …"."""
@@ -137,9 +127,11 @@ VARIABLES = (
     Variable("PORT", "8000", _between(1, 65535), "a port, a whole number from 1 to 65535"),
     Variable("DATA_DIR", "data", Path, "a directory"),
     Variable("DATABASE_URL", None, _database, "sqlite:///relative/file or sqlite:////absolute/file", secret=True),
-    Variable("WEB_CONCURRENCY", "1", _one, "only 1, since the quotas are counted in one process (use THREADS)"),
+    Variable(
+        "WEB_CONCURRENCY", "1", _between(1, 1), "only 1, since the quotas are counted in one process (use THREADS)"
+    ),
     Variable("THREADS", "32", _between(1, 1024), "a whole number from 1 to 1024"),
-    Variable("SECRET_KEY", None, _text, "any text", secret=True),
+    Variable("SECRET_KEY", None, str, "any text", secret=True),
     Variable("BASE_URL", None, _base_url, "the public address, such as https://bell.example.org, without a path"),
     Variable("FORWARDED_ALLOW_IPS", "127.0.0.1", _proxies, "addresses or networks of proxies, comma-separated, or *"),
     Variable(

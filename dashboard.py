@@ -69,7 +69,7 @@ def show_sign_in() -> Page:
 def sign_in() -> Page:
     """POST /app/login."""
     email, password = request.form.get("email", ""), request.form.get("password", "")
-    address = email.strip().lower()[:254]
+    address = accounts.normalized(email)[:254]
     quotas.check_sign_in(address)
     account = accounts.with_password(email, password)
     if account is None:
@@ -116,8 +116,12 @@ def revoke_key(key_id: str) -> Page:
 
 
 def _keys_page(**more: str) -> str:
-    address = current_app.config["SETTINGS"].base_url or request.host_url.rstrip("/")
-    return render_template("keys.html", keys=ApiKey.of_account(g.account.seq), address=address, **more)
+    return render_template("keys.html", keys=ApiKey.of_account(g.account.seq), address=_origin(), **more)
+
+
+def _origin() -> str:
+    """Where this web app is, as its owner's browser sees it."""
+    return current_app.config["SETTINGS"].base_url or request.host_url.rstrip("/")
 
 
 # --- devices ------------------------------------------------------------------------------------------------
@@ -136,10 +140,9 @@ def show_devices() -> Page:
 
 def add_device() -> tuple[dict[str, Any], int]:
     """POST /app/devices: this browser's subscription, from the page's script."""
-    origin = current_app.config["SETTINGS"].base_url or request.host_url.rstrip("/")
     registration = {**read_object(), "kind": "webpush"}
     only_known = registration.get("only_known") is True  # a device that was removed stays so
-    device = devices.add_device(g.account.seq, registration, clock.now_ms(), origin=origin, only_known=only_known)
+    device = devices.add_device(g.account.seq, registration, clock.now_ms(), origin=_origin(), only_known=only_known)
     return {"ok": True, "id": device.id}, 201
 
 

@@ -165,7 +165,7 @@ def _schema_of(file: Path) -> int:
 
 @contextmanager
 def transaction() -> Iterator[None]:
-    """One IMMEDIATE transaction; the threads of this process queue on a fair lock, not in SQLite's busy handler."""
+    """One IMMEDIATE transaction; the threads of this process queue on a lock, not in SQLite's busy handler."""
     if not _write_lock.acquire(timeout=LOCK_TIMEOUT_S):
         raise peewee.OperationalError("database is locked")
     try:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import clock
 import push
 import quiet
+from clock import DAY_MS
 from database import WriteFailed, transaction
 from devices import drop_device
 from errors import Refused, log_fault
@@ -26,8 +27,8 @@ PUSH_DEADLINE_S = 4.5  # with what comes before and after, a request is never he
 LEASE_MS = 30_000  # a claimed attempt is nobody else's for so long; longer than the deadline
 FIRST_RETRY_S = 30
 LONGEST_RETRY_S = 3600
-GIVEN_UP_AFTER_MS = 24 * 3_600_000
-IDEMPOTENCY_LIFE_MS = 24 * 3_600_000
+GIVEN_UP_AFTER_MS = DAY_MS
+IDEMPOTENCY_LIFE_MS = DAY_MS
 RETRIES_AT_ONCE = 50
 RETRIES_OF_AN_ACCOUNT = 10  # of those, so that the others' are not behind them
 THREADS_LEFT_FREE = 8
@@ -122,7 +123,8 @@ def _only_once_at_a_time(account_seq: int, key: str) -> Iterator[None]:
     try:
         yield
     finally:
-        _running_keys.discard((account_seq, key))
+        with _running_keys_lock:
+            _running_keys.discard((account_seq, key))
 
 
 def _send(caller: Caller, title: str, body: str, request: IdempotentRequest | None) -> Sent:
@@ -135,12 +137,10 @@ def _send(caller: Caller, title: str, body: str, request: IdempotentRequest | No
         notification = _record_first(caller, title, body, devices, now)
         if request:
             IdempotencyKey.put(caller.account_seq, request.key, request.request_hash, notification)
-            if not devices:
-                IdempotencyKey.note_answer(notification.seq, notification.status)
-    if not devices:
-        return Sent(notification)
-    status = _attempt_now(caller, notification, devices, answers_key=request is not None)
-    return Sent(notification._replace(status=status))
+        if not devices:
+            IdempotencyKey.note_answer(notification.seq, notification.status)
+            return Sent(notification)
+    return Sent(notification._replace(status=_attempt_now(caller, notification, devices)))
 
 
 def _earlier(account_seq: int, request: IdempotentRequest, now: int) -> NotificationRow | None:
@@ -167,9 +167,7 @@ def _first_status(account_seq: int, devices: list[ActiveDevice]) -> str:
     return "failed" if Device.last_was_dead(account_seq) else "delivered"
 
 
-def _attempt_now(
-    caller: Caller, notification: NotificationRow, devices: list[ActiveDevice], answers_key: bool
-) -> str:
+def _attempt_now(caller: Caller, notification: NotificationRow, devices: list[ActiveDevice]) -> str:
     """Push within the request, if a slot is free; else leave it to the worker, at once."""
     with _slots.one(caller.account_seq) as granted:
         attempts = [DueDelivery(caller.email, notification, device, 0) for device in devices] if granted else []
@@ -181,8 +179,7 @@ def _attempt_now(
             else:
                 Delivery.make_due(notification.seq, clock.now_ms())
             status = Notification.settle(notification.seq)
-            if answers_key:
-                IdempotencyKey.note_answer(notification.seq, status)
+            IdempotencyKey.note_answer(notification.seq, status)
     except WriteFailed as error:  # stored it is: when its lease ends, the worker finds out
         log_fault(log, "The outcome of a push could not be written", error)
         return "pending"

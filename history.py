@@ -74,7 +74,7 @@ class Notification(Model):
     )
     COUNT = "UPDATE account SET notification_count = notification_count + 1 WHERE seq = ?"
     COUNT_DAY = (
-        "INSERT INTO notification_day VALUES (?, ?, 1)"
+        "INSERT INTO notification_day (account_seq, day, notification_count) VALUES (?, ?, 1)"
         " ON CONFLICT DO UPDATE SET notification_count = notification_count + 1"
     )
     PAGE = (
@@ -185,22 +185,24 @@ class Delivery(Model):
         "INSERT INTO delivery (notification_seq, device_seq, status, attempts, next_attempt_at)"
         " VALUES (?, ?, 'pending', 0, ?)"
     )
-    ANY_DUE = "SELECT 1 FROM delivery WHERE status = 'pending' AND next_attempt_at <= ? LIMIT 1"
+    DUE = (
+        "SELECT notification_seq, device_seq FROM ("
+        " SELECT notification_seq, device_seq, next_attempt_at,"
+        "  row_number() OVER (PARTITION BY n.account_seq ORDER BY next_attempt_at) AS place"
+        " FROM delivery JOIN notification n ON n.seq = notification_seq"
+        " WHERE delivery.status = 'pending' AND next_attempt_at <= ?)"
+        " WHERE place <= ? ORDER BY next_attempt_at LIMIT ?"
+    )
     CLAIM = (
-        "UPDATE delivery SET next_attempt_at = :lease_until WHERE status = 'pending' AND next_attempt_at <= :now"
-        " AND (notification_seq, device_seq) IN (SELECT notification_seq, device_seq FROM ("
-        "  SELECT notification_seq, device_seq, next_attempt_at,"
-        "   row_number() OVER (PARTITION BY n.account_seq ORDER BY next_attempt_at) AS place"
-        "  FROM delivery JOIN notification n ON n.seq = notification_seq"
-        "  WHERE delivery.status = 'pending' AND next_attempt_at <= :now)"
-        " WHERE place <= :per_account ORDER BY next_attempt_at LIMIT :limit)"
-        " RETURNING notification_seq, device_seq, attempts"
+        "UPDATE delivery SET next_attempt_at = ? WHERE notification_seq = ? AND device_seq = ?"
+        " AND status = 'pending' AND next_attempt_at <= ? RETURNING attempts"
     )
     CLAIMED = (
         "SELECT a.email, n.seq, n.id, n.title, n.body, n.status, n.created_at,"
         " d.seq, d.kind, d.token, d.p256dh, d.auth, d.origin"
         " FROM notification n JOIN account a ON a.seq = n.account_seq, device d WHERE n.seq = ? AND d.seq = ?"
     )
+    MAKE_DUE = "UPDATE delivery SET next_attempt_at = ? WHERE notification_seq = ? AND status = 'pending'"
     PENDING_ON = "SELECT notification_seq FROM delivery WHERE device_seq = ? AND status = 'pending'"
     ANSWER = (
         "UPDATE delivery SET status = ?, attempts = attempts + 1, next_attempt_at = ?, answered_at = ?, error = ?"
@@ -216,18 +218,21 @@ class Delivery(Model):
     @classmethod
     def claim_due(cls, now: int, lease_until: int, limit: int, per_account: int) -> list[DueDelivery]:
         """Take due attempts, at most `limit` and `per_account`, so that nobody else does before `lease_until`."""
-        if not run(cls.ANY_DUE, (now,)).fetchone():
+        due = run(cls.DUE, (now, per_account, limit)).fetchall()  # may take a while: outside the transaction
+        if not due:
             return []
         with transaction():
-            claimed = run(
-                cls.CLAIM, {"lease_until": lease_until, "now": now, "limit": limit, "per_account": per_account}
-            ).fetchall()
-            return [cls._claimed(*row) for row in claimed]
+            claims = [cls._claim(notification, device, now, lease_until) for notification, device in due]
+        return [claimed for claimed in claims if claimed]
 
     @classmethod
-    def _claimed(cls, notification_seq: int, device_seq: int, attempts: int) -> DueDelivery:
+    def _claim(cls, notification_seq: int, device_seq: int, now: int, lease_until: int) -> DueDelivery | None:
+        """The attempt, unless another process took it or it was settled meanwhile."""
+        claimed = run(cls.CLAIM, (lease_until, notification_seq, device_seq, now)).fetchone()
+        if claimed is None:
+            return None
         row: Sequence[Any] = run(cls.CLAIMED, (notification_seq, device_seq)).fetchone()
-        return DueDelivery(row[0], NotificationRow(*row[1:7]), ActiveDevice(*row[7:]), attempts)
+        return DueDelivery(row[0], NotificationRow(*row[1:7]), ActiveDevice(*row[7:]), claimed[0])
 
     @classmethod
     def answer(
@@ -246,7 +251,7 @@ class Delivery(Model):
     @classmethod
     def make_due(cls, notification_seq: int, now: int) -> None:
         """Let the worker take the notification's attempts at once."""
-        cls.update(next_attempt_at=now).where(cls.notification == notification_seq, cls.status == "pending").execute()
+        run(cls.MAKE_DUE, (now, notification_seq))
 
     @classmethod
     def end_pending(cls, device_seq: int, keep: bool, now: int) -> list[int]:
@@ -296,7 +301,8 @@ class IdempotencyKey(Model):
     def put(cls, account_seq: int, key: str, request_hash: bytes, notification: NotificationRow) -> None:
         """Keep the key with its notification, in the place of one that has run out."""
         run(
-            "INSERT OR REPLACE INTO idempotency_key VALUES (?, ?, ?, ?, NULL, ?)",
+            "INSERT OR REPLACE INTO idempotency_key (account_seq, key, request_hash, notification_seq, created_at)"
+            " VALUES (?, ?, ?, ?, ?)",
             (account_seq, key, request_hash, notification.seq, notification.created_at),
         )
 

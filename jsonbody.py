@@ -18,6 +18,7 @@ MAX_INTEGER_DIGITS = 100
 
 LONG_INTEGER = re.compile(rf"(?<!\d)\d{{{MAX_INTEGER_DIGITS + 1}}}")
 STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"')
+SURROGATE = re.compile("[\ud800-\udfff]")
 BRACKET = re.compile(r"[\[\]{}]")
 STORABLE_ESCAPES = re.compile(  # no NUL; surrogates in pairs
     r'(?:[^\\]++|\\(?:["\\/bfnrt]|u(?!0000|[dD][89a-fA-F])....|u[dD][89abAB]..\\u[dD][c-fC-F]..))*+', re.DOTALL
@@ -96,10 +97,6 @@ def _depth(text: str) -> int:
     return max(accumulate(1 if bracket in "[{" else -1 for bracket in brackets))
 
 
-def _storable(value: str) -> bool:
-    return "\0" not in value and (value.isascii() or not any("\ud800" <= c <= "\udfff" for c in value))
-
-
 def _first_fault(text: str) -> str:
     """The sentence for the first thing in the text that the decoder lets through and we do not."""
     depth = 0
@@ -109,7 +106,7 @@ def _first_fault(text: str) -> str:
             depth += 1
         elif literal in "]}":
             depth -= 1
-        fault = "nesting deeper than 64 levels" if depth > MAX_DEPTH else _fault_of(literal)
+        fault = f"nesting deeper than {MAX_DEPTH} levels" if depth > MAX_DEPTH else _fault_of(literal)
         if fault:
             return f"The body is not valid JSON: {fault} at {_place(text, token.start())}."
     return "The body is not valid JSON."
@@ -129,12 +126,12 @@ def _string_fault(literal: str) -> str | None:
     value = json.loads(literal)
     if "\0" in value:
         return "a string with a NUL character"
-    return None if _storable(value) else "a string with a lone surrogate"
+    return "a string with a lone surrogate" if SURROGATE.search(value) else None
 
 
 def _number_fault(literal: str) -> str | None:
     if literal.lstrip("-").isdigit():
-        return "an integer of more than 100 digits" if LONG_INTEGER.search(literal) else None
+        return f"an integer of more than {MAX_INTEGER_DIGITS} digits" if LONG_INTEGER.search(literal) else None
     return "a number outside a double's range" if math.isinf(float(literal)) else None
 
 

@@ -251,6 +251,9 @@ class Device(Model):
     removed_at = peewee.IntegerField(null=True)
     removed_as = peewee.TextField(null=True)
 
+    NOTE_OUTCOME = (
+        "UPDATE device SET last_error = ?, last_delivered_at = coalesce(?, last_delivered_at) WHERE seq = ?"
+    )
     ACTIVE = "SELECT seq, kind, token, p256dh, auth, origin FROM device WHERE account_seq = ? AND removed_at IS NULL"
 
     @classmethod
@@ -300,10 +303,8 @@ class Device(Model):
     @classmethod
     def note_outcome(cls, seq: int, error: str | None, now: int) -> None:
         """Keep what the provider last said of this device; no error means that it accepted a push."""
-        if error is None:
-            cls.update(last_delivered_at=now, last_error=None).where(cls.seq == seq).execute()
-        else:
-            cls.update(last_error=error).where(cls.seq == seq).execute()
+        delivered_at = now if error is None else None
+        run(cls.NOTE_OUTCOME, (error, delivered_at, seq))
 
 
 class Metric(Model):

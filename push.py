@@ -6,6 +6,7 @@ the user is. Cryptography is imported when it is first needed: it weighs 20 MB.
 
 import base64
 import json
+import logging
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,9 +17,11 @@ from typing import Any
 import clock
 import transport
 from config import Settings
-from errors import Refused
+from errors import Refused, log_fault
 from fields import required_text
 from transport import Reply, Request
+
+log = logging.getLogger("pocketbell")
 
 KINDS = {"apns": "APNs", "fcm": "FCM", "webpush": "Web Push"}
 WEBPUSH_MAX_BYTES = 3993  # clear text; 4,096 once encrypted
@@ -112,11 +115,20 @@ def configure(settings: Settings, vapid_key: Callable[[], str]) -> None:
 
 
 def send(pushes: list[Push], timeout_s: float) -> list[Answer]:
-    """Push to all devices at once and answer for each, in order, within `timeout_s` seconds."""
-    prepared = [_prepare(push) for push in pushes]
+    """Push to all devices at once and answer for each, in order; waits for providers at most `timeout_s` seconds."""
+    prepared = [_prepared(push) for push in pushes]
     requests = [request for request in prepared if isinstance(request, Request)]
     replies = iter(transport.send_all(requests, timeout_s) if requests else [])
     return [_read_webpush(next(replies)) if isinstance(one, Request) else one for one in prepared]
+
+
+def _prepared(push: Push) -> Request | Answer:
+    """One that cannot be built, by damaged data, must not take the others with it."""
+    try:
+        return _prepare(push)
+    except ValueError as error:
+        log_fault(log, "A push could not be built", error)
+        return Answer(Outcome.REFUSED, "This push could not be built.")
 
 
 def _prepare(push: Push) -> Request | Answer:

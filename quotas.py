@@ -19,7 +19,7 @@ from errors import Refused
 
 
 class Quota(RateLimitItemPerMinute):
-    """So many in any minute; counted on when the number changes with the plan."""
+    """So many in any so many minutes; counted on when the number changes with the plan."""
 
     def key_for(self, *identifiers: bytes | str | int | float) -> str:
         """What is counted, whatever the number."""
@@ -41,7 +41,6 @@ PLANS = {
 LIST_DEFAULT = 50
 LIST_MAXIMUM = 100
 SIGN_IN_TRIES = Quota(10, 15)  # for each e-mail address
-DAY_MS = 86_400_000
 
 
 class MovingWindows(Storage, MovingWindowSupport):
@@ -69,7 +68,7 @@ class MovingWindows(Storage, MovingWindowSupport):
         """The wall time of the oldest hit in the window (now, if there is none) and how many there are."""
         now = clock.monotonic_s()
         with self.lock:
-            hits = self._current(key, expiry, now)
+            hits = self._current(key, expiry, now) if key in self.hits else ()
             age = now - hits[0] if hits else 0.0
             return clock.now_ms() / 1000 - age, len(hits)
 
@@ -145,8 +144,8 @@ def rest() -> None:
     """Count a request of `g.caller` against its key's limit over all REST endpoints; `Refused` (429) beyond it."""
     item, key = PLANS[g.caller.plan].rest, str(g.caller.key_seq)
     allowed = limiter.limiter.hit(item, "key", key)
-    oldest, remaining = limiter.limiter.get_window_stats(item, "key", key)
-    g.window = Window(item.amount, max(0, remaining), math.ceil(oldest))
+    reset_at, remaining = limiter.limiter.get_window_stats(item, "key", key)
+    g.window = Window(item.amount, max(0, remaining), math.ceil(reset_at))
     if not allowed:
         raise Refused(429)
 

@@ -1,4 +1,4 @@
--- The complete newest schema; PRAGMA user_version says which one a file has (models.py, SCHEMA_VERSION).
+-- The complete newest schema; PRAGMA user_version says which one a file has (database.py, SCHEMA_VERSION).
 -- An older file is brought here by the numbered steps in migrations/.
 -- Times are integer milliseconds, UTC. `id` is what the outside sees; `seq` orders and joins.
 
@@ -100,7 +100,7 @@ CREATE TABLE device (
     removed_as TEXT CHECK (removed_as IN ('dead', 'removed'))
 ) STRICT;
 CREATE UNIQUE INDEX device_token ON device (account_seq, kind, token) WHERE removed_at IS NULL;
-CREATE INDEX device_of_account ON device (account_seq);
+CREATE INDEX device_of_account ON device (account_seq, removed_at);
 
 -- What became of one notification on one device.
 CREATE TABLE delivery (

@@ -18,7 +18,7 @@ import certifi
 
 MAX_ANSWER_BYTES = 16_384
 MAX_CONNECTION_AGE_S = 300
-CONNECT_TIMEOUT_S = 3.0
+CONNECT_TIMEOUT_MS = 3_000
 TOO_LONG = 23  # libcurl's word for our refusal of a longer answer: its status is known all the same
 FAILURES = {
     6: "its name could not be resolved",
@@ -130,8 +130,9 @@ def _handle(request: Request, reply: Reply, timeout_s: float) -> Any:
     set_option(pycurl.READFUNCTION, BytesIO(request.body).read)
     set_option(pycurl.HEADERFUNCTION, reply.add_header)
     set_option(pycurl.WRITEFUNCTION, reply.add_body)
-    set_option(pycurl.TIMEOUT_MS, max(1, int(timeout_s * 1000)))
-    set_option(pycurl.CONNECTTIMEOUT_MS, int(min(timeout_s, CONNECT_TIMEOUT_S) * 1000))
+    timeout_ms = max(1, int(timeout_s * 1000))  # 0 would mean libcurl's 300 s
+    set_option(pycurl.TIMEOUT_MS, timeout_ms)
+    set_option(pycurl.CONNECTTIMEOUT_MS, min(timeout_ms, CONNECT_TIMEOUT_MS))
     set_option(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS)
     # wait for a connection on its way that may take this one too: only where TLS tells early whether it does
     set_option(pycurl.PIPEWAIT, request.url.startswith("https"))

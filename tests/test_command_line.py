@@ -680,3 +680,10 @@ def test_commands_started_at_the_same_time_all_do_their_work(service, owned):
     printed_keys = [command.communicate(timeout=deadline - time.monotonic())[0].decode() for command in commands]
     assert all(FULL_KEY.fullmatch(full_key.strip()) for full_key in printed_keys)
     assert sorted(columns[2] for columns in key_columns(owned)) == ["key 0", "key 1", "key 2"]
+
+
+def test_a_reader_that_goes_away_is_no_error(service, owned):
+    listed = f"{Path(sys.executable).with_name('flask')} account list | true"
+    env = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(service.data_dir)}
+    done = subprocess.run(["sh", "-c", listed], cwd=ROOT, env=env, capture_output=True, timeout=30)
+    assert done.stderr == b""

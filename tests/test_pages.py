@@ -12,6 +12,7 @@ import accounts
 import auth
 import clock
 import config
+import quotas
 from app import ROUTES
 from models import ApiKey, Device
 from tests.conftest import Caller
@@ -1317,3 +1318,17 @@ def test_a_try_that_found_no_place_to_be_checked_does_not_count(service, visitor
         with accounts._hash_places:
             assert [visitor.sign_in(EMAIL, "not the password").status_code for _ in range(11)] == [429] * 11
     assert visitor.sign_in().status_code == 303
+
+
+def test_an_address_that_is_only_asked_for_is_not_kept(service):
+    kept = quotas.limiter.limiter.storage.hits
+    before = len(kept)
+    for number in range(100):
+        quotas.check_sign_in(f"{number}@example.org")
+    assert len(kept) == before
+
+
+def test_a_password_set_by_command_voids_the_link_that_would_set_another(service, visitor):
+    link = service.flask("account", "create", EMAIL).output.strip()
+    service.flask("account", "set", EMAIL, "--password-stdin", stdin=PASSWORD)
+    assert visitor.get(link.removeprefix("http://127.0.0.1:8000")).status_code == 404

@@ -334,3 +334,13 @@ def test_a_key_does_not_change_a_device_that_it_did_not_add(owner, browser, serv
     again = {"kind": "webpush", "subscription": browser.subscription, "name": "other"}
     assert service.caller(name="second").post("/devices", again).json["device"] == before
     assert owner.post("/devices", again).json["device"] == {**before, "name": "other"}
+
+
+def test_a_push_that_cannot_be_built_does_not_take_the_others_with_it(owner, browser, push_service):
+    other = push_service.browser()
+    owner.post("/devices", {"kind": "webpush", "subscription": other.subscription})
+    Device.update(p256dh="damaged").where(Device.token == browser.endpoint).execute()
+    assert owner.send().json["notification"]["status"] == "delivered"
+    assert len(other.messages) == 1
+    (error,) = (one["lastError"] for one in owner.get("/devices").json["devices"] if one["lastError"])
+    assert error == "This push could not be built."
