@@ -295,17 +295,20 @@ def test_escapes_become_what_they_stand_for(owner, escaped, text):
 # Wrong types
 
 
+REQUIRED = [
+    ("/notifications/send", {"title": "t", "body": "b"}, "title"),
+    ("/notifications/send", {"title": "t", "body": "b"}, "body"),
+    ("/api-keys/generate", {"name": "n"}, "name"),
+    ("/devices", {"kind": "apns", "token": "ab" * 32}, "kind"),
+    ("/devices", {"kind": "apns", "token": "ab" * 32}, "token"),
+]
 WRONG = [1, 0, 1.5, True, False, [], ["t"], {}, {"title": "t"}]
 
 
 @pytest.mark.parametrize(
     "path, good, field",
     [
-        ("/notifications/send", {"title": "t", "body": "b"}, "title"),
-        ("/notifications/send", {"title": "t", "body": "b"}, "body"),
-        ("/api-keys/generate", {"name": "n"}, "name"),
-        ("/devices", {"kind": "apns", "token": "ab" * 32}, "kind"),
-        ("/devices", {"kind": "apns", "token": "ab" * 32}, "token"),
+        *REQUIRED,
         ("/devices", {"kind": "fcm", "token": "t"}, "token"),
         ("/devices", {"kind": "apns", "token": "ab" * 32}, "name"),
     ],
@@ -320,16 +323,7 @@ def test_a_subscription_of_the_wrong_type_is_refused(owner, value):
     refusal(owner.post("/devices", {"kind": "webpush", "subscription": value}))
 
 
-@pytest.mark.parametrize(
-    "path, good, field",
-    [
-        ("/notifications/send", {"title": "t", "body": "b"}, "title"),
-        ("/notifications/send", {"title": "t", "body": "b"}, "body"),
-        ("/api-keys/generate", {"name": "n"}, "name"),
-        ("/devices", {"kind": "apns", "token": "ab" * 32}, "kind"),
-        ("/devices", {"kind": "apns", "token": "ab" * 32}, "token"),
-    ],
-)
+@pytest.mark.parametrize("path, good, field", REQUIRED)
 def test_a_required_field_that_is_missing_or_null_is_refused(owner, path, good, field):
     refusal(owner.post(path, {name: value for name, value in good.items() if name != field}))
     refusal(owner.post(path, good | {field: None}))

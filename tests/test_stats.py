@@ -233,7 +233,9 @@ def test_the_count_of_all_time_outlives_the_removal_of_the_rows(service, owner, 
     assert counts(owner) == (1, 1, 4)
 
 
-def test_the_month_still_counts_its_first_day_when_the_history_has_lost_it(service, owner, moved_clock):
+@pytest.fixture
+def lost_first_day(service, owner, moved_clock):
+    """It is March 31st, and the history of 30 days no longer has the one notification, of March 1st."""
     moved_clock.set_wall(at("UTC", "2027-03-01T00:30:00"))
     owner.send()
     for _ in range(30):
@@ -241,17 +243,13 @@ def test_the_month_still_counts_its_first_day_when_the_history_has_lost_it(servi
         service.work()
     moved_clock.advance(3_600)
     service.work()
+
+
+def test_the_month_still_counts_its_first_day_when_the_history_has_lost_it(owner, lost_first_day):
     assert (owner.listed(), counts(owner)) == ([], (1, 0, 1))
 
 
-def test_a_change_of_the_time_zone_keeps_what_the_history_has_lost(service, owner, moved_clock):
-    moved_clock.set_wall(at("UTC", "2027-03-01T00:30:00"))
-    owner.send()
-    for _ in range(30):
-        moved_clock.advance(DAY_S)
-        service.work()
-    moved_clock.advance(3_600)
-    service.work()
+def test_a_change_of_the_time_zone_keeps_what_the_history_has_lost(service, owner, lost_first_day):
     set_zone(service, "Asia/Tokyo")
     assert counts(owner) == (1, 0, 1)
 
