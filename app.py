@@ -43,18 +43,19 @@ class Route(NamedTuple):
     guard: Guard = None
     quota: Callable[[], None] | None = None
 
-    def admit(self) -> Any:
-        """Credential, quota, size, in the order of CONTRACT 3; an answer of the guard's takes the handler's place.
 
-        A page's size comes first: its guard reads the form.
-        """
-        if not self.quota:
-            body.settle()
-        answer = self.guard() if self.guard else None
-        if self.quota:
-            self.quota()
-            body.settle()
-        return answer
+def admit(guard: Guard, quota: Callable[[], None] | None) -> Any:
+    """Credential, quota, size, in the order of CONTRACT 3; an answer of the guard's takes the handler's place.
+
+    A page's size comes first: its guard reads the form.
+    """
+    if not quota:
+        body.settle()
+    answer = guard() if guard else None
+    if quota:
+        quota()
+        body.settle()
+    return answer
 
 
 def rest(method: str, rule: str, handler: Callable[..., Any]) -> Route:
@@ -170,12 +171,10 @@ def _add_routes(app: Flask) -> None:
         request.environ["pocketbell.route"] = rule.rule if rule else "-"  # for the access log: no code, no key
         route = routes.get(rule.endpoint) if rule else None
         if route:
-            return route.admit()
+            return admit(route.guard, route.quota)
         if request.path.startswith("/api/v1/"):
-            auth.api_key()  # what no REST route takes is guarded and counted like the rest
-            quotas.rest()
-        body.settle()
-        return None
+            return admit(auth.api_key, quotas.rest)  # what no REST route takes is guarded and counted like the rest
+        return admit(None, None)
 
     app.before_request(guard)
     app.after_request(_add_headers)

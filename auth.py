@@ -45,8 +45,7 @@ def signed_in() -> Response | None:
 
 def begin_session(account: Account) -> None:
     """Sign the browser in, with nothing left of what its cookie held before."""
-    accounts.end_session(session.get("token", ""))
-    session.clear()
+    end_session()
     session.permanent = True
     session["token"] = accounts.start_session(account, clock.now_ms())
     session["csrf"] = secrets.token_urlsafe(16)

@@ -136,10 +136,10 @@ def _send(caller: Caller, title: str, body: str, request: IdempotentRequest | No
         devices = Device.active(caller.account_seq)
         notification = _record_first(caller, title, body, devices, now)
         if request:
-            IdempotencyKey.put(caller.account_seq, request.key, request.request_hash, notification)
-        if not devices:
-            IdempotencyKey.note_answer(notification.seq, notification.status)
-            return Sent(notification)
+            answered = None if devices else notification.status
+            IdempotencyKey.put(caller.account_seq, request.key, request.request_hash, notification, answered)
+    if not devices:
+        return Sent(notification)
     return Sent(notification._replace(status=_attempt_now(caller, notification, devices)))
 
 

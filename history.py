@@ -298,12 +298,15 @@ class IdempotencyKey(Model):
         return Earlier(*row) if row else None
 
     @classmethod
-    def put(cls, account_seq: int, key: str, request_hash: bytes, notification: NotificationRow) -> None:
-        """Keep the key with its notification, in the place of one that has run out."""
+    def put(
+        cls, account_seq: int, key: str, request_hash: bytes, notification: NotificationRow, answered: str | None
+    ) -> None:
+        """Keep the key with its notification, and the status answered if known, in the place of one that ran out."""
         run(
-            "INSERT OR REPLACE INTO idempotency_key (account_seq, key, request_hash, notification_seq, created_at)"
-            " VALUES (?, ?, ?, ?, ?)",
-            (account_seq, key, request_hash, notification.seq, notification.created_at),
+            "INSERT OR REPLACE INTO idempotency_key"
+            " (account_seq, key, request_hash, notification_seq, answered_status, created_at)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            (account_seq, key, request_hash, notification.seq, answered, notification.created_at),
         )
 
     @classmethod

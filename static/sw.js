@@ -6,18 +6,16 @@ self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim(
 
 function read(event) {
   try {
-    const { title, ...options } = event.data.json().notification;
-    const { body = "", tag, navigate } = options;
-    if ([title, body].every((text) => typeof text === "string")) return { title, options: { body, tag: String(tag ?? ""), navigate } };
+    const { title, body = "", tag, navigate } = event.data.json().notification;
+    if ([title, body].every((text) => typeof text === "string")) return { title, body, tag: String(tag ?? ""), navigate };
   } catch {
     // shown in general words below
   }
-  return { title: "Pocketbell", options: { body: "A notification arrived that could not be read." } };
+  return { title: "Pocketbell", body: "A notification arrived that could not be read." };
 }
 
 self.addEventListener("push", (event) => {
-  const { title, options } = read(event);
-  const { body, tag, navigate } = options;
+  const { title, body, tag, navigate } = read(event);
   event.waitUntil(self.registration.showNotification(title, { body, tag, icon: "/app/static/icon-192.png", data: { navigate } }));
 });
 
