@@ -114,6 +114,12 @@ def set_plan(account: Account, plan: str) -> None:
     Account.update(plan=plan).where(Account.seq == account.seq).execute()
 
 
+def set_quiet_hours(account: Account, window: str | None) -> None:
+    """The daily window, HH:MM-HH:MM, in which alerts are held; call inside `transaction()`."""
+    checked = None if window is None else quiet.checked_quiet_hours(window)
+    Account.update(quiet_hours=checked).where(Account.seq == account.seq).execute()
+
+
 def set_time_zone(account: Account, time_zone: str, history_days: int, now: int) -> None:
     """Change the zone and count this month again by its calendar; call inside `transaction()`.
 

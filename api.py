@@ -24,7 +24,6 @@ from jobs import worker
 from models import Alert, ApiKey, Device
 from quotas import LIST_DEFAULT, LIST_MAXIMUM, PLANS
 
-TITLE_PREFIX = "MCP - "
 MAX_TITLE_CHARACTERS = 1_000
 MAX_BODY_CHARACTERS = 10_000
 MAX_SEARCH_CHARACTERS = 200
@@ -42,7 +41,7 @@ def send_notification() -> tuple[Payload, int, dict[str, str]]:
     payload = read_object()
     title = checked_length(required_text(payload, "title"), "title", MAX_TITLE_CHARACTERS)
     body = checked_length(required_text(payload, "body"), "body", MAX_BODY_CHARACTERS)
-    sent = delivery.send(g.caller, TITLE_PREFIX + title, body, _idempotency_key())
+    sent = delivery.send(g.caller, title, body, _idempotency_key())
     headers = {"Idempotent-Replayed": "true"} if sent.replayed else {}
     return {"ok": True, "notification": _notification(sent.notification)}, 200, headers
 

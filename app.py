@@ -27,7 +27,8 @@ import delivery
 import models
 import push
 import quotas
-from errors import CODES, Refused, log_fault, rest_body
+import webhooks
+from errors import CODES, Refused, log_fault, metrics_body, rest_body
 
 log = logging.getLogger("pocketbell")
 
@@ -41,20 +42,21 @@ class Route(NamedTuple):
     rule: str
     handler: Callable[..., Any]
     guard: Guard = None
-    quota: Callable[[], None] | None = None
+    quota: Guard = None
 
 
-def admit(guard: Guard, quota: Callable[[], None] | None) -> Any:
-    """Credential, quota, size, in the order of CONTRACT 3; an answer of the guard's takes the handler's place.
+def admit(guard: Guard, quota: Guard) -> Any:
+    """Credential, quota, size, in the order of CONTRACT 3; an answer of either takes the handler's place.
 
     A page's size comes first: its guard reads the form.
     """
     if not quota:
         body.settle()
     answer = guard() if guard else None
-    if quota:
-        quota()
-        body.settle()
+    if quota and answer is None:
+        answer = quota()
+        if answer is None:
+            body.settle()
     return answer
 
 
@@ -63,6 +65,7 @@ def rest(method: str, rule: str, handler: Callable[..., Any]) -> Route:
     return Route(method, f"/api/v1{rule}", handler, auth.api_key, quotas.rest)
 
 
+METRICS = "/api/webhooks/custom"
 ROUTES = (
     rest("POST", "/notifications/send", api.send_notification),
     rest("GET", "/notifications", api.list_notifications),
@@ -74,6 +77,8 @@ ROUTES = (
     rest("POST", "/devices", api.add_device),
     rest("GET", "/devices", api.list_devices),
     rest("DELETE", "/devices/<device_id>", api.remove_device),
+    Route("POST", "/p/<path:short_code>", webhooks.receive_event, auth.short_code, webhooks.admit_event),
+    Route("POST", METRICS, webhooks.store_metrics, auth.api_key, quotas.metrics),
     Route("GET", "/healthz", api.healthz),
     Route("GET", "/", dashboard.home),
     Route("GET", "/app/", dashboard.home),
@@ -115,8 +120,20 @@ class CompactJson(DefaultJSONProvider):
 def create_app(settings: config.Settings | None = None) -> Flask:
     """The application on the database that `settings` (the environment's, by default) name."""
     os.umask(0o077)
-    settings = settings or config.load()
     app = Flask(__name__, static_url_path="/app/static")
+    app.json = CompactJson(app)
+    app.jinja_env.filters["moment"] = dashboard.moment
+    app.session_interface = auth.PageSessions()
+    app.url_map.merge_slashes = False
+    quotas.configure(app)
+    _add_routes(app)
+    cli.add_commands(app)
+    open_service(app, settings or config.load())
+    return app
+
+
+def open_service(app: Flask, settings: config.Settings) -> None:
+    """Let the application serve what `settings` name, with nothing left of what it served before."""
     app.config.update(
         SETTINGS=settings,
         SECRET_KEY=settings.secret_key or _kept_secret(settings),
@@ -124,18 +141,11 @@ def create_app(settings: config.Settings | None = None) -> Flask:
         SESSION_COOKIE_SAMESITE="Lax",
         PERMANENT_SESSION_LIFETIME=accounts.SESSION_LIFE_MS // 1000,
     )
-    app.json = CompactJson(app)
-    app.jinja_env.filters["moment"] = dashboard.moment
-    app.session_interface = auth.PageSessions()
-    app.url_map.merge_slashes = False
     database.open_database(settings.database)
     models.ApiKey.forget_used()
     push.configure(settings, delivery.vapid_key)
     delivery.configure(settings.threads)
-    quotas.configure(app)
-    _add_routes(app)
-    cli.add_commands(app)
-    return app
+    quotas.reset()
 
 
 def _kept_secret(settings: config.Settings) -> str:
@@ -174,6 +184,10 @@ def _add_routes(app: Flask) -> None:
             return admit(route.guard, route.quota)
         if request.path.startswith("/api/v1/"):
             return admit(auth.api_key, quotas.rest)  # what no REST route takes is guarded and counted like the rest
+        if request.path == METRICS:
+            return admit(auth.api_key, quotas.metrics)
+        if request.path in ("/p", "/p/"):
+            return admit(auth.short_code, webhooks.admit_event)  # a malformed code, too
         return admit(None, None)
 
     app.before_request(guard)
@@ -205,9 +219,13 @@ def _render_error(error: Exception) -> tuple[Any, int, dict[str, str]]:
     else:
         log_fault(log, f"{request.method} {request.environ.get('pocketbell.route', '-')} failed", error)
         refused = Refused(500)
-    page = request.path.startswith("/app/") and not request.is_json
-    answer = dashboard.error_page(refused) if page else rest_body(refused)
-    return answer, refused.status, {**headers, **refused.headers}
+    return _error_body(refused), refused.status, {**headers, **refused.headers}
+
+
+def _error_body(refused: Refused) -> Any:
+    if request.path.startswith("/app/") and not request.is_json:
+        return dashboard.error_page(refused)
+    return metrics_body(refused) if request.path == METRICS else rest_body(refused)
 
 
 app = create_app()

@@ -1,5 +1,6 @@
 """The guards, named by credential (SPEC 5): each finds who is asking, or raises `Refused`. Must not know handlers."""
 
+import ipaddress
 import re
 import secrets
 
@@ -8,9 +9,10 @@ from flask.sessions import SecureCookieSession, SecureCookieSessionInterface
 from werkzeug.wrappers import Response
 
 import accounts
+import alerts
 import clock
 from errors import Refused
-from models import Account, ApiKey
+from models import Account, Alert, ApiKey
 
 BEARER = re.compile(r"bearer +(sk_test_[0-9a-f]{48})", re.IGNORECASE | re.ASCII)
 
@@ -23,6 +25,35 @@ def api_key() -> None:
         raise Refused(401)
     ApiKey.mark_used(caller.key_seq, clock.now_ms())
     g.caller = caller
+
+
+def short_code() -> None:
+    """The code in the path makes `g.webhook`, None when it leads nowhere; a malformed one is not looked up."""
+    code = (request.view_args or {}).get("short_code", "")
+    g.webhook = Alert.find_webhook(code) if alerts.SHORT_CODE.fullmatch(code) else None
+
+
+def sender() -> str:
+    """Whom to count: the client's address, of IPv6 its /64 (CONTRACT 1, FORWARDED_ALLOW_IPS)."""
+    trusted = current_app.config["SETTINGS"].trusted_proxies
+    address = _address(request.remote_addr or "")
+    forwarded = request.headers.get("X-Forwarded-For", "").split(",")
+    while forwarded and address and any(address in network for network in trusted):
+        before = _address(forwarded.pop())
+        if before is None:
+            break
+        address = before
+    if address is None:
+        return "unknown"
+    return str(address) if address.version == 4 else f"{int(address) >> 64:x}/64"
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        address = ipaddress.ip_address(text.strip())
+    except ValueError:
+        return None
+    return (address.version == 6 and address.ipv4_mapped) or address
 
 
 def visitor() -> None:

@@ -6,12 +6,17 @@ from typing import Any
 from flask import current_app, request
 
 from errors import Refused
-from jsonbody import parse_json
+from jsonbody import parse_event, parse_json
 
 
 def read_object() -> dict[str, Any]:
     """The request's JSON object, whatever its content type is called."""
     return parse_json(_read_all())
+
+
+def read_event() -> dict[str, Any]:
+    """The object that came to an alert webhook, as JSON or in a form."""
+    return parse_event(_read_all())
 
 
 def settle() -> None:

@@ -8,6 +8,7 @@ import errno
 import json
 import os
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,15 @@ from flask import Flask, current_app
 from flask.cli import AppGroup
 
 import accounts
+import alerts
 import clock
 import delivery
 import devices
 import push
 from database import copy_database, transaction
 from errors import Refused
-from models import Account, ApiKey, Device
+from models import Account, Alert, ApiKey, Device
+from quiet import COLLECTED_MS
 from quotas import PLANS
 
 
@@ -63,6 +66,7 @@ def _give_up_output(error: Exception) -> None:
 
 account = Group("account", help="The owners of this service.")
 key = Group("key", help="API keys.")
+alert = Group("alert", help="Alerts: what their webhook addresses show, and when.")
 device = Group("device", help="Devices that notifications are pushed to.")
 with_plan = click.option("--plan", type=click.Choice(tuple(PLANS)), help="The plan: its limits and history.")
 with_password = click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
@@ -70,7 +74,7 @@ with_password = click.option("--password-stdin", is_flag=True, help="Read the pa
 
 def add_commands(app: Flask) -> None:
     """Make the commands known to `flask`."""
-    for group in (account, key, device):
+    for group in (account, key, alert, device):
         app.cli.add_command(group)
     app.cli.add_command(backup)
 
@@ -97,18 +101,21 @@ def create_account(email: str, plan: str | None, password_stdin: bool) -> None:
 
 @account.command("list")
 def list_accounts() -> None:
-    """Print a line for each account: address, plan, time zone, when it was made."""
+    """Print a line for each account: address, plan, time zone, when it was made, quiet hours."""
     for one in Account.all():
-        click.echo(_line(one.email, one.plan, one.time_zone, _time(one.created_at)))
+        click.echo(_line(one.email, one.plan, one.time_zone, _time(one.created_at), one.quiet_hours or "-"))
 
 
 @account.command("set")
 @click.argument("email")
 @with_plan
 @click.option("--timezone", metavar="ZONE", help="An IANA name, such as Europe/Berlin.")
+@click.option("--quiet-hours", metavar="HH:MM-HH:MM|off", help="When alerts are held, such as 22:00-07:00.")
 @with_password
-def set_account(email: str, plan: str | None, timezone: str | None, password_stdin: bool) -> None:
-    """Change an account's plan, time zone or password."""
+def set_account(
+    email: str, plan: str | None, timezone: str | None, quiet_hours: str | None, password_stdin: bool
+) -> None:
+    """Change an account's plan, time zone, quiet hours or password."""
     changed = accounts.find_account(email)
     hashed = accounts.password_hash(_piped_password()) if password_stdin else None
     with transaction():
@@ -116,10 +123,13 @@ def set_account(email: str, plan: str | None, timezone: str | None, password_std
             accounts.set_plan(changed, plan)
         if timezone is not None:
             accounts.set_time_zone(changed, timezone, PLANS[plan or changed.plan].history_days, clock.now_ms())
+        if quiet_hours is not None:
+            accounts.set_quiet_hours(changed, None if quiet_hours == "off" else quiet_hours)
         if hashed:
             accounts.set_password(changed, hashed)
     now = accounts.find_account(email)
-    click.echo(f"{_line(now.email)}: plan {now.plan}, time zone {now.time_zone}.")
+    held = f"quiet hours {now.quiet_hours}" if now.quiet_hours else "no quiet hours"
+    click.echo(f"{_line(now.email)}: plan {now.plan}, time zone {now.time_zone}, {held}.")
 
 
 def _new_password_hash(password_stdin: bool) -> str | None:
@@ -165,6 +175,87 @@ def revoke_key(email: str, key_id: str) -> None:
     """Revoke a key for good."""
     accounts.revoke_key(accounts.find_account(email).seq, key_id, clock.now_ms())
     click.echo(f"The key {_line(key_id)} is revoked.")
+
+
+# --- alert --------------------------------------------------------------------------------------------------
+
+
+def with_alert_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """The options of an alert, for making and changing one."""
+    options = (
+        click.option("--title", "title_template", help="The title, with {{ placeholders }}; empty for none."),
+        click.option("--body", "body_template", help="The body, likewise."),
+        click.option("--icon", help="An icon's name."),
+        click.option("--color", metavar="#RRGGBB"),
+        click.option(
+            "--frequency", type=click.Choice(tuple(COLLECTED_MS)), help="At once, or one digest in that time."
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@alert.command("create")
+@click.argument("email")
+@click.argument("name")
+@with_alert_settings
+@click.option("--ignore-quiet-hours", "ignores_quiet_hours", is_flag=True, help="Also when others are held.")
+def create_alert(email: str, **settings: Any) -> None:
+    """Make an alert and print its webhook address, which is a secret."""
+    owner = accounts.find_account(email)
+    click.echo(_address(alerts.create_alert(owner.seq, _given(settings), clock.now_ms())))
+
+
+@alert.command("list")
+@click.argument("email")
+def list_alerts(email: str) -> None:
+    """Print a line for each alert: id, name, state, frequency, quiet hours, count, last triggered, address."""
+    for one in Alert.of_account(accounts.find_account(email).seq):
+        state = "active" if one.is_active else "inactive"
+        follows = "ignores quiet hours" if one.ignores_quiet_hours else "follows quiet hours"
+        count, last = str(one.notification_count), _time(one.last_triggered_at)
+        click.echo(_line(one.id, one.name, state, one.frequency, follows, count, last, _address(one)))
+
+
+@alert.command("set")
+@click.argument("email")
+@click.argument("alert_id")
+@click.option("--name", help="A new name.")
+@with_alert_settings
+@click.option("--ignore-quiet-hours/--follow-quiet-hours", "ignores_quiet_hours", default=None)
+@click.option("--active/--inactive", "is_active", default=None, help="Switch it on or off.")
+def set_alert(email: str, alert_id: str, **settings: Any) -> None:
+    """Change an alert; what is not given stays."""
+    owner = accounts.find_account(email)
+    changed = alerts.change_alert(owner.seq, alert_id, _given(settings), clock.now_ms())
+    state = "active" if changed.is_active else "inactive"
+    click.echo(_line(f"{changed.name}: {state}, frequency {changed.frequency}."))
+
+
+@alert.command("rotate")
+@click.argument("email")
+@click.argument("alert_id")
+def rotate_alert(email: str, alert_id: str) -> None:
+    """Give an alert a new webhook address and print it; the old one is dead."""
+    click.echo(_address(alerts.rotate_code(accounts.find_account(email).seq, alert_id)))
+
+
+@alert.command("delete")
+@click.argument("email")
+@click.argument("alert_id")
+def delete_alert(email: str, alert_id: str) -> None:
+    """Delete an alert; its notifications stay."""
+    deleted = alerts.delete_alert(accounts.find_account(email).seq, alert_id)
+    click.echo(_line(f"The alert {deleted.name} is deleted."))
+
+
+def _address(one: Alert) -> str:
+    return f"{current_app.config['SETTINGS'].public_url}/p/{one.short_code}"
+
+
+def _given(settings: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if value is not None}
 
 
 # --- device -------------------------------------------------------------------------------------------------

@@ -38,6 +38,7 @@ class Settings:
     trusted_proxies: tuple[Network, ...]
     webpush_hosts: tuple[str, ...]
     ca_file: str | None
+    ingest_per_minute: int
     max_body_bytes: int
     log_level: str
     print_setup_link: bool
@@ -141,6 +142,7 @@ VARIABLES = (
         "comma-separated host names, *. allowed in front, or whole origins",
     ),
     Variable("SSL_CERT_FILE", None, _existing_file, "the path of a file with CA certificates"),
+    Variable("INGEST_PER_MINUTE", "6000", _between(1, 10**6), "a whole number from 1 to 1000000"),
     Variable("MAX_BODY_BYTES", "1048576", _between(1024, 2**30), "a whole number from 1024 to 1073741824"),
     Variable("LOG_LEVEL", "info", _log_level, "debug, info, warning, error or critical"),
     Variable("PRINT_SETUP_LINK", "0", _flag, "0 or 1"),
@@ -162,6 +164,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         trusted_proxies=values["FORWARDED_ALLOW_IPS"],
         webpush_hosts=values["WEBPUSH_HOSTS"],
         ca_file=values["SSL_CERT_FILE"],
+        ingest_per_minute=values["INGEST_PER_MINUTE"],
         max_body_bytes=values["MAX_BODY_BYTES"],
         log_level=values["LOG_LEVEL"],
         print_setup_link=values["PRINT_SETUP_LINK"],

@@ -10,14 +10,14 @@ import os
 import secrets
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import cast
 
 import peewee
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 HERE = Path(__file__).parent
 BUSY_TIMEOUT_MS = 2_000
 LOCK_TIMEOUT_S = 2.0
@@ -39,6 +39,12 @@ class DatabaseRefused(SystemExit):
 def run(statement: str, values: Sequence[object] | Mapping[str, object] = ()) -> sqlite3.Cursor:
     """Run one statement on this thread's connection."""
     return cast(sqlite3.Cursor, database.execute_sql(statement, values))
+
+
+def run_many(statement: str, values: Iterable[Sequence[object]]) -> None:
+    """Run one statement with each of the rows; call inside `transaction()`."""
+    with peewee.__exception_wrapper__:  # type: ignore[attr-defined]
+        database.connection().executemany(statement, values)
 
 
 def open_database(path: Path, migrations: Path = HERE / "migrations", newest: int = SCHEMA_VERSION) -> None:

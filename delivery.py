@@ -1,7 +1,7 @@
-"""The life of one notification: recorded, pushed, retried until it is settled (CONTRACT 3, Status).
+"""The life of one notification: recorded, held or pushed, retried until it is settled (CONTRACT 3, Status).
 
-The row is committed first; while providers are asked no transaction is open; then the outcome is written. Must not
-know requests, wire names or what a provider's answer looks like.
+The row is committed first; while providers are asked no transaction is open; then the outcome is written. What is
+held is released by `digests`. Must not know requests, wire names or what a provider's answer looks like.
 """
 
 import hashlib
@@ -20,9 +20,10 @@ from database import WriteFailed, transaction
 from devices import drop_device
 from errors import Refused, log_fault
 from history import Delivery, DueDelivery, IdempotencyKey, Notification, NotificationRow
-from models import ActiveDevice, Caller, Device, ServerKey
+from models import ActiveDevice, Alert, Caller, Device, ServerKey, Webhook
 from push import Answer, Message, Outcome, Push
 
+TITLE_PREFIX = "MCP - "  # SPEC 1
 PUSH_DEADLINE_S = 4.5  # with what comes before and after, a request is never held longer than 5 s
 LEASE_MS = 30_000  # a claimed attempt is nobody else's for so long; longer than the deadline
 FIRST_RETRY_S = 30
@@ -97,9 +98,10 @@ def vapid_key() -> str:
 def send(caller: Caller, title: str, body: str, idempotency_key: str | None = None) -> Sent:
     """Record a notification and push it. What is answered is stored, whatever happens next.
 
-    With an Idempotency-Key that the account used within 24 hours: the earlier notification, nothing sent; `Refused`
-    (400) if the request was another one, (409) while the first is still running.
+    The title gets its prefix here. With an Idempotency-Key that the account used within 24 hours: the earlier
+    notification, nothing sent; `Refused` (400) if the request was another one, (409) while the first still runs.
     """
+    title = TITLE_PREFIX + title
     if idempotency_key is None:
         return _send(caller, title, body, None)
     request = IdempotentRequest(idempotency_key, hashlib.sha256(json.dumps([title, body]).encode()).digest())
@@ -134,7 +136,8 @@ def _send(caller: Caller, title: str, body: str, request: IdempotentRequest | No
         if earlier:
             return Sent(earlier, replayed=True)
         devices = Device.active(caller.account_seq)
-        notification = _record_first(caller, title, body, devices, now)
+        notification = _record_first(caller, title, body, first_status(caller.account_seq, devices), now)
+        Delivery.add(notification.seq, devices, now + LEASE_MS)
         if request:
             answered = None if devices else notification.status
             IdempotencyKey.put(caller.account_seq, request.key, request.request_hash, notification, answered)
@@ -153,24 +156,53 @@ def _earlier(account_seq: int, request: IdempotentRequest, now: int) -> Notifica
     return notification._replace(status=earlier.answered_status or notification.status)
 
 
-def _record_first(caller: Caller, title: str, body: str, devices: list[ActiveDevice], now: int) -> NotificationRow:
-    day = quiet.local_day(now, caller.time_zone)
-    status = _first_status(caller.account_seq, devices)
-    notification = Notification.record(caller.account_seq, caller.key_seq, title, body, status, day, now)
-    Delivery.add(notification.seq, devices, now + LEASE_MS)
-    return notification
+def _record_first(sender: Caller | Webhook, title: str, body: str, status: str, now: int) -> NotificationRow:
+    return Notification.record(sender, title, body, status, quiet.local_day(now, sender.time_zone), now)
 
 
-def _first_status(account_seq: int, devices: list[ActiveDevice]) -> str:
+def first_status(account_seq: int, devices: list[ActiveDevice]) -> str:
+    """The status of a notification before any of the account's active devices was asked."""
     if devices:
         return "pending"
     return "failed" if Device.last_was_dead(account_seq) else "delivered"
 
 
-def _attempt_now(caller: Caller, notification: NotificationRow, devices: list[ActiveDevice]) -> str:
+def receive(webhook: Webhook, title: str, body: str) -> NotificationRow:
+    """Record the notification that an event made, prefix added, and hold it or push it (CONTRACT 4)."""
+    with transaction():
+        now = clock.now_ms()
+        held = quiet.is_held(webhook.frequency, now, webhook.quiet_hours, webhook.time_zone, now)
+        devices = [] if held else Device.active(webhook.account_seq)
+        status = "held" if held else first_status(webhook.account_seq, devices)
+        notification = _record_first(webhook, TITLE_PREFIX + title, body, status, now)
+        Delivery.add(notification.seq, devices, now + LEASE_MS)
+        Alert.note_event(webhook.alert_seq, now)
+    if not devices:
+        return notification
+    return notification._replace(status=_attempt_now(webhook, notification, devices))
+
+
+def pause_flooded(webhook: Webhook, requests: int) -> None:
+    """Make the alert inactive, and tell its owner once, quiet hours or not (SPEC 3, flood)."""
+    with transaction():
+        if not Alert.pause(webhook.alert_seq):
+            return
+        now = clock.now_ms()
+        devices = Device.active(webhook.account_seq)
+        title = f"{TITLE_PREFIX}Alert paused: {webhook.name}"
+        body = (
+            f"It got {requests} requests within a minute and is switched off. Switch it on again when that has ended."
+        )
+        notice = _record_first(webhook, title, body, first_status(webhook.account_seq, devices), now)
+        Delivery.add(notice.seq, devices, now)
+    due.set()  # the request that was one too many does not wait for it
+
+
+def _attempt_now(sender: Caller | Webhook, notification: NotificationRow, devices: list[ActiveDevice]) -> str:
     """Push within the request, if a slot is free; else leave it to the worker, at once."""
-    with _slots.one(caller.account_seq) as granted:
-        attempts = [DueDelivery(caller.email, notification, device, 0) for device in devices] if granted else []
+    with _slots.one(sender.account_seq) as granted:
+        since = notification.created_at
+        attempts = [DueDelivery(sender.email, notification, one, since, 0) for one in devices] if granted else []
         answers = push.send([_push(attempt) for attempt in attempts], PUSH_DEADLINE_S)
     try:
         with transaction():
@@ -228,7 +260,7 @@ def _verdict(attempt: DueDelivery, answer: Answer, now: int) -> tuple[str, int |
     if answer.outcome in (Outcome.DEAD, Outcome.REFUSED):
         return "failed", None
     next_attempt_at = now + _wait_s(attempt.attempts, answer) * 1000
-    if next_attempt_at > attempt.notification.created_at + GIVEN_UP_AFTER_MS:
+    if next_attempt_at > attempt.since + GIVEN_UP_AFTER_MS:
         return "failed", None
     return "pending", next_attempt_at
 

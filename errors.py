@@ -62,6 +62,11 @@ def rest_body(refused: Refused) -> dict[str, object]:
     }
 
 
+def metrics_body(refused: Refused) -> dict[str, object]:
+    """The error body of the metrics webhook (SPEC 4.9)."""
+    return {"error": refused.message}
+
+
 def log_fault(log: logging.Logger, what: str, error: BaseException) -> None:
     """Log a fault with where it happened.
 

@@ -35,7 +35,12 @@ def checked_length(value: str, field: str, longest: int) -> str:
 
 def checked_name(value: str, field: str = "name") -> str:
     """`value` trimmed: 1 to 100 characters that can be stored."""
-    name = checked_length(value.strip(), field, MAX_NAME_CHARACTERS)
-    if any("\ud800" <= c <= "\udfff" or c == "\0" for c in name):
+    return checked_text(value.strip(), field, MAX_NAME_CHARACTERS)
+
+
+def checked_text(value: str, field: str, longest: int) -> str:
+    """`value`: 1 to `longest` characters, not blank, that can be stored."""
+    text = checked_length(value, field, longest)
+    if any("\ud800" <= c <= "\udfff" or c == "\0" for c in text):
         raise Refused(400, f"{field} is not valid text.")
-    return name
+    return text

@@ -4,13 +4,14 @@ The hot paths of the service: constant SQL that answers with tuples. Callers pas
 clock, a setting or a request, and no wire name appears here.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import peewee
 
 from database import run, transaction
-from models import Account, ActiveDevice, Device, Model, new_id
+from models import Account, ActiveDevice, Caller, Device, Model, Webhook, new_id
 
 AFTER_ALL = 2**63 - 1  # greater than every seq: the first page
 SEARCHED_ROWS = 5_000  # one page of a search looks at no more rows and characters than this
@@ -26,6 +27,17 @@ class NotificationRow(NamedTuple):
     body: str
     status: str
     created_at: int
+
+
+class HeldOfAlert(NamedTuple):
+    """That an alert has notifications held: the first one's time and what decides until when."""
+
+    account_seq: int
+    alert_seq: int
+    first_held_at: int
+    time_zone: str
+    quiet_hours: str | None  # None too for an alert that ignores them
+    frequency: str
 
 
 class Stats(NamedTuple):
@@ -67,10 +79,14 @@ class Notification(Model):
     body = peewee.TextField()
     status = peewee.TextField()
     created_at = peewee.IntegerField()
+    released_at = peewee.IntegerField(null=True)
+    digest_seq = peewee.IntegerField(null=True)
+    is_digest = peewee.IntegerField()
 
     INSERT = (
-        "INSERT INTO notification (id, account_seq, api_key_seq, title, body, status, created_at)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?)"
+        "INSERT INTO notification"
+        " (id, account_seq, api_key_seq, alert_seq, title, body, status, created_at, is_digest)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
     )
     COUNT = "UPDATE account SET notification_count = notification_count + 1 WHERE seq = ?"
     COUNT_DAY = (
@@ -79,7 +95,7 @@ class Notification(Model):
     )
     PAGE = (
         "SELECT seq, id, title, body, status, created_at FROM notification"
-        " WHERE account_seq = ? AND seq < ? AND created_at >= ? ORDER BY seq DESC LIMIT ?"
+        " WHERE account_seq = ? AND seq < ? AND created_at >= ? AND NOT is_digest ORDER BY seq DESC LIMIT ?"
     )
     ONE = "SELECT seq, id, title, body, status, created_at FROM notification WHERE seq = ?"
     STATS = (
@@ -96,19 +112,20 @@ class Notification(Model):
         " WHEN 'delivered' IN (SELECT status FROM delivery WHERE notification_seq = :seq) THEN 'delivered'"
         " WHEN 'pending' IN (SELECT status FROM delivery WHERE notification_seq = :seq) THEN 'pending'"
         " WHEN 'failed' IN (SELECT status FROM delivery WHERE notification_seq = :seq) THEN 'failed'"
-        " ELSE 'delivered' END WHERE seq = :seq RETURNING status"
+        " ELSE 'delivered' END WHERE seq = :seq RETURNING status, is_digest"
     )
+    SETTLE_MEMBERS = "UPDATE notification SET status = ? WHERE digest_seq = ? AND status <> ?"
 
     @classmethod
     def record(
-        cls, account_seq: int, key_seq: int, title: str, body: str, status: str, day: str, now: int
+        cls, sender: Caller | Webhook, title: str, body: str, status: str, day: str, now: int
     ) -> NotificationRow:
         """Insert a notification and count it, under `day` (YYYY-MM-DD) too; call inside `transaction()`."""
         id_ = new_id(now)
-        values = (id_, account_seq, key_seq, title, body, status, now)
+        values = (id_, sender.account_seq, sender.key_seq, sender.alert_seq, title, body, status, now, 0)
         seq = run(cls.INSERT, values).lastrowid or 0
-        run(cls.COUNT, (account_seq,))
-        run(cls.COUNT_DAY, (account_seq, day))
+        run(cls.COUNT, (sender.account_seq,))
+        run(cls.COUNT_DAY, (sender.account_seq, day))
         return NotificationRow(seq, id_, title, body, status, now)
 
     @classmethod
@@ -147,23 +164,91 @@ class Notification(Model):
         """(start in ms, how many) of each quarter of an hour since `since` that has any."""
         counts = run(
             "SELECT created_at / 900000 * 900000 AS start, count(*) FROM notification"
-            " WHERE account_seq = ? AND created_at >= ? GROUP BY start",
+            " WHERE account_seq = ? AND created_at >= ? AND NOT is_digest GROUP BY start",
             (account_seq, since),
         )
         return list(counts.fetchall())
 
     @classmethod
     def settle(cls, seq: int) -> str:
-        """Derive the status from what became of the notification on each device, and answer with it."""
-        return str(run(cls.SETTLE, {"seq": seq}).fetchone()[0])
+        """Derive the status from what became of the notification on each device, and answer with it.
+
+        A digest's is that of all that was released in it.
+        """
+        status, is_digest = run(cls.SETTLE, {"seq": seq}).fetchone()
+        if is_digest:
+            run(cls.SETTLE_MEMBERS, (status, seq, status))
+        return str(status)
+
+    # --- holding and releasing ---
+
+    HELD = (
+        "SELECT n.account_seq, n.alert_seq, n.first, a.time_zone,"
+        " iif(l.ignores_quiet_hours, NULL, a.quiet_hours), coalesce(l.frequency, 'instant')"
+        " FROM (SELECT account_seq, alert_seq, min(created_at) AS first FROM notification"
+        "  WHERE status = 'held' GROUP BY account_seq, alert_seq) n"
+        " JOIN account a ON a.seq = n.account_seq LEFT JOIN alert l ON l.seq = n.alert_seq"
+    )
+    HELD_OF = "status = 'held' AND account_seq = ? AND alert_seq IN (SELECT value FROM json_each(?))"
+    COUNT_HELD = f"SELECT count(*) FROM notification INDEXED BY notification_held WHERE {HELD_OF}"  # noqa: S608
+    OLDEST_HELD = (
+        "SELECT seq, id, substr(title, 1, ?), substr(body, 1, ?), status, created_at"  # noqa: S608
+        f" FROM notification INDEXED BY notification_held WHERE {HELD_OF} ORDER BY seq LIMIT ?"
+    )
+    RELEASE = f"UPDATE notification SET status = ?, released_at = ?, digest_seq = ? WHERE {HELD_OF}"  # noqa: S608
+
+    @classmethod
+    def held(cls) -> list[HeldOfAlert]:
+        """Of every alert that has notifications held: what decides until when."""
+        return [HeldOfAlert(*row) for row in run(cls.HELD)]
+
+    @classmethod
+    def count_held(cls, account_seq: int, alert_seqs: Iterable[int]) -> int:
+        """How many are held of these alerts."""
+        return int(run(cls.COUNT_HELD, (account_seq, json.dumps(list(alert_seqs)))).fetchone()[0])
+
+    @classmethod
+    def oldest_held(
+        cls, account_seq: int, alert_seqs: Iterable[int], limit: int, length: int
+    ) -> list[NotificationRow]:
+        """The oldest held of these alerts, oldest first, with the first `length` characters of their texts."""
+        rows = run(cls.OLDEST_HELD, (length, length, account_seq, json.dumps(list(alert_seqs)), limit))
+        return [NotificationRow(*row) for row in rows]
+
+    @classmethod
+    def release(
+        cls, account_seq: int, alert_seqs: Iterable[int], status: str, digest_seq: int | None, now: int
+    ) -> None:
+        """Hold no longer what is held of these alerts; call inside `transaction()`."""
+        run(cls.RELEASE, (status, now, digest_seq, account_seq, json.dumps(list(alert_seqs))))
+
+    @classmethod
+    def add_digest(cls, account_seq: int, title: str, body: str, now: int) -> int:
+        """The seq of a new digest, which is pushed like a notification; call inside `transaction()`."""
+        values = (new_id(now), account_seq, None, None, title, body, "pending", now, 1)
+        return run(cls.INSERT, values).lastrowid or 0
+
+    # --- pruning ---
+
+    PRUNE = (
+        "DELETE FROM notification WHERE seq IN (SELECT seq FROM"
+        " (SELECT seq, created_at, status FROM notification WHERE account_seq = ? ORDER BY seq LIMIT ?)"
+        " WHERE created_at < ? AND status NOT IN ('held', 'pending'))"
+    )
+
+    @classmethod
+    def prune(cls, account_seq: int, before: int, limit: int) -> int:
+        """Remove those that are done and older than `before`, of the `limit` oldest; answers with how many."""
+        return run(cls.PRUNE, (account_seq, limit, before)).rowcount
 
 
 class DueDelivery(NamedTuple):
-    """A claimed attempt: the notification, the device, and how often it was tried before."""
+    """A claimed attempt: the notification, the device, since when and how often it was tried before."""
 
     account_email: str
     notification: NotificationRow
     device: ActiveDevice
+    since: int
     attempts: int
 
 
@@ -199,7 +284,7 @@ class Delivery(Model):
     )
     CLAIMED = (
         "SELECT a.email, n.seq, n.id, n.title, n.body, n.status, n.created_at,"
-        " d.seq, d.kind, d.token, d.p256dh, d.auth, d.origin"
+        " d.seq, d.kind, d.token, d.p256dh, d.auth, d.origin, coalesce(n.released_at, n.created_at)"
         " FROM notification n JOIN account a ON a.seq = n.account_seq, device d WHERE n.seq = ? AND d.seq = ?"
     )
     MAKE_DUE = "UPDATE delivery SET next_attempt_at = ? WHERE notification_seq = ? AND status = 'pending'"
@@ -232,7 +317,7 @@ class Delivery(Model):
         if claimed is None:
             return None
         row: Sequence[Any] = run(cls.CLAIMED, (notification_seq, device_seq)).fetchone()
-        return DueDelivery(row[0], NotificationRow(*row[1:7]), ActiveDevice(*row[7:]), claimed[0])
+        return DueDelivery(row[0], NotificationRow(*row[1:7]), ActiveDevice(*row[7:13]), row[13], claimed[0])
 
     @classmethod
     def answer(
@@ -316,3 +401,12 @@ class IdempotencyKey(Model):
             "UPDATE idempotency_key SET answered_status = ? WHERE notification_seq = ? AND answered_status IS NULL",
             (status, notification_seq),
         )
+
+    @classmethod
+    def prune(cls, before: int, limit: int) -> int:
+        """Remove up to `limit` keys that came before `before`; answers with how many."""
+        return run(
+            "DELETE FROM idempotency_key WHERE (account_seq, key) IN"
+            " (SELECT account_seq, key FROM idempotency_key WHERE created_at <= ? LIMIT ?)",
+            (before, limit),
+        ).rowcount

@@ -5,46 +5,82 @@ Each job is given the time. Must not know Flask or providers.
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import clock
 import delivery
+import digests
+from clock import DAY_MS
+from database import transaction
 from errors import log_fault
-from models import ApiKey
+from history import IdempotencyKey, Notification
+from models import Account, ApiKey
+from quotas import PLANS
 
 ROUND_S = 1.0
 HEARTBEAT_LIFE_S = 30.0
 STOPPED_WITHIN_S = 10.0
+PRUNED_EVERY_S = 3600.0
+PRUNED_AT_ONCE = 500  # rows: more would keep writers waiting
 
 log = logging.getLogger("pocketbell")
 
 
 class Job(NamedTuple):
-    """What is run, in each round."""
+    """What is run in each round, or every so many seconds; in the next round if it answers that there is more."""
 
     name: str
-    run: Callable[[int], None]
+    run: Callable[[int], bool | None]
+    every_s: float = 0.0
+
+
+def prune_history(now: int) -> bool:
+    """Remove notifications older than their account's plan keeps, some at a time (CONTRACT 3, history)."""
+    removed = 0
+    for account in Account.all():
+        with transaction():
+            before = now - PLANS[account.plan].history_days * DAY_MS
+            removed += Notification.prune(account.seq, before, PRUNED_AT_ONCE)
+    return removed > 0
+
+
+def prune_idempotency_keys(now: int) -> bool:
+    """Remove Idempotency-Keys that are good no longer, some at a time."""
+    with transaction():
+        return IdempotencyKey.prune(now - delivery.IDEMPOTENCY_LIFE_MS, PRUNED_AT_ONCE) > 0
 
 
 DELIVERIES = (Job("retry what is pending", delivery.retry_due),)
-RECORDS = (Job("write when keys were last used", lambda now: ApiKey.write_used()),)
+RECORDS = (
+    Job("release what is held no longer", digests.release_due),
+    Job("write when keys were last used", lambda now: ApiKey.write_used()),
+    Job("prune the history", prune_history, PRUNED_EVERY_S),
+    Job("prune the idempotency keys", prune_idempotency_keys, PRUNED_EVERY_S),
+)
 
 
-def run_due(now: int, jobs: tuple[Job, ...] = DELIVERIES + RECORDS) -> None:
-    """Run every job once. A job that fails is logged and does not keep the others from running."""
+def run_due(now: int, jobs: Iterable[Job] = RECORDS + DELIVERIES) -> list[Job]:
+    """Run every job once, and answer with those that have more to do.
+
+    A job that fails is logged and does not keep the others from running.
+    """
+    unfinished = []
     for job in jobs:
         try:
-            job.run(now)
+            if job.run(now):
+                unfinished.append(job)
         except Exception as error:
             log_fault(log, f"The background job failed: {job.name}", error)
+    return unfinished
 
 
 class Lane:
     """One background thread with its jobs and its heartbeat; `wake` begins a round at once."""
 
     def __init__(self, jobs: tuple[Job, ...], wake: threading.Event) -> None:
-        self.jobs, self.wake = jobs, wake
+        self.next_run_s = dict.fromkeys(jobs, 0.0)
+        self.wake = wake
         self.last_beat_s: float | None = None
         self.stopping = False
         self.thread = threading.Thread(target=self._run, daemon=True)
@@ -67,10 +103,16 @@ class Lane:
 
     def _run(self) -> None:
         while not self.stopping:
-            run_due(clock.now_ms(), self.jobs)
+            self._round()
             self.last_beat_s = clock.monotonic_s()
             self.wake.wait(ROUND_S)
             self.wake.clear()
+
+    def _round(self) -> None:
+        now_s = clock.monotonic_s()
+        jobs = [job for job, at in self.next_run_s.items() if at <= now_s]
+        unfinished = run_due(clock.now_ms(), jobs)
+        self.next_run_s |= {job: 0.0 if job in unfinished else now_s + job.every_s for job in jobs}
 
 
 class Worker:

@@ -1,4 +1,4 @@
-"""`parse_json`: the one way a request body becomes an object (CONTRACT 3, JSON).
+"""`parse_json` and `parse_event`: the two ways a request body becomes an object (CONTRACT 3 and 4, JSON).
 
 The standard decoder does the work; this module adds what it lets through (NaN, numbers beyond a double,
 lone surrogates, NUL, unbounded nesting) and says what is wrong and where. Time is linear in the body.
@@ -10,6 +10,7 @@ import math
 import re
 from itertools import accumulate
 from typing import Any
+from urllib.parse import parse_qsl
 
 from errors import Refused
 
@@ -23,7 +24,27 @@ BRACKET = re.compile(r"[\[\]{}]")
 STORABLE_ESCAPES = re.compile(  # no NUL; surrogates in pairs
     r'(?:[^\\]++|\\(?:["\\/bfnrt]|u(?!0000|[dD][89a-fA-F])....|u[dD][89abAB]..\\u[dD][c-fC-F]..))*+', re.DOTALL
 )
+ANY_ESCAPE = re.compile(  # group 1: one that can be stored
+    r"(\\[^u]|\\u(?!0000|[dD][89a-fA-F])[0-9a-fA-F]{4}|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+    r"|\\u(?:0000|[dD][89a-fA-F][0-9a-fA-F]{2})"
+)
+MINUS_ZERO = re.compile(r"-0(?![.eE])")
 TOKEN = re.compile(STRING.pattern + r"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|NaN|-?Infinity|[\[\]{}]", re.DOTALL)
+
+
+class Number(float):
+    """A number of an event: its value, and the digits it was written with."""
+
+    __slots__ = ("literal",)
+    literal: str
+
+    def __new__(cls, literal: str) -> "Number":
+        """`literal` as it stands in the JSON; `_Unusable` beyond a double's range."""
+        number = super().__new__(cls, literal)
+        if math.isinf(number):
+            raise _Unusable
+        number.literal = literal
+        return number
 
 
 class _Unusable(Exception):
@@ -36,14 +57,52 @@ def parse_json(raw: bytes) -> dict[str, Any]:
     Raises `Refused` (400) with a sentence that says what is wrong and at which line and column.
     """
     text = _decode(raw)
-    decoder = WARY_DECODER if LONG_INTEGER.search(text) else DECODER
+    value = _object(text, WARY_DECODER if LONG_INTEGER.search(text) else DECODER)
+    if "\\u" in text and not STORABLE_ESCAPES.fullmatch(text):
+        raise Refused(400, _first_fault(text))
+    return value
+
+
+def parse_event(raw: bytes) -> dict[str, Any]:
+    """The object that a webhook's body is: JSON, or a form whose one field `payload` holds JSON.
+
+    Numbers keep their digits: what is no whole number is a `Number`. A NUL or a lone surrogate in a string becomes
+    U+FFFD. Raises `Refused` (400) like `parse_json`.
+    """
+    try:
+        return _event(_decode(raw))
+    except Refused:
+        form = _form_payload(raw)
+        if form is None:
+            raise
+        return _event(form)
+
+
+def _event(text: str) -> dict[str, Any]:
+    if "\\u" in text and not STORABLE_ESCAPES.fullmatch(text):
+        text = ANY_ESCAPE.sub(lambda escape: escape[1] or "\\ufffd", text)  # as long as before: places stay right
+    wary = LONG_INTEGER.search(text) or MINUS_ZERO.search(text)
+    return _object(text, WARY_EVENT_DECODER if wary else EVENT_DECODER)
+
+
+def _form_payload(raw: bytes) -> str | None:
+    """What the form's only field holds, if it is called payload."""
+    try:
+        fields = parse_qsl(raw.decode(), keep_blank_values=True, errors="strict", max_num_fields=1)
+    except ValueError:
+        return None
+    return fields[0][1] if fields and fields[0][0] == "payload" else None
+
+
+def _object(text: str, decoder: json.JSONDecoder) -> dict[str, Any]:
     try:
         value = decoder.decode(text)
     except json.JSONDecodeError as error:
         raise Refused(400, _syntax_sentence(error)) from None
     except (_Unusable, RecursionError):
         raise Refused(400, _first_fault(text)) from None
-    _check_text(text)
+    if text.count("[") + text.count("{") > MAX_DEPTH and _depth(text) > MAX_DEPTH:
+        raise Refused(400, _first_fault(text))
     if not isinstance(value, dict):
         raise Refused(400, f"The body must be a JSON object, not {_kind(value)}.")
     return value
@@ -81,15 +140,14 @@ def _bounded(literal: str) -> int:
     return int(literal)
 
 
+def _bounded_as_written(literal: str) -> int | Number:
+    return Number(literal) if literal == "-0" else _bounded(literal)
+
+
 DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite)
 WARY_DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite, parse_int=_bounded)
-
-
-def _check_text(text: str) -> None:
-    """Depth and escapes of a text that was decoded; either is looked at only where there could be a fault."""
-    deep = text.count("[") + text.count("{") > MAX_DEPTH and _depth(text) > MAX_DEPTH
-    if deep or ("\\u" in text and not STORABLE_ESCAPES.fullmatch(text)):
-        raise Refused(400, _first_fault(text))
+EVENT_DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=Number)
+WARY_EVENT_DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=Number, parse_int=_bounded_as_written)
 
 
 def _depth(text: str) -> int:

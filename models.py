@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import peewee
 
-from database import database, run, transaction
+from database import database, run, run_many, transaction
 
 
 def new_id(now: int) -> str:
@@ -121,6 +121,7 @@ class Caller(NamedTuple):
     plan: str
     time_zone: str
     email: str
+    alert_seq: None = None
 
 
 class ApiKey(Model):
@@ -195,6 +196,24 @@ class ApiKey(Model):
         return bool(cls.select().where(mine).exists())
 
 
+class Webhook(NamedTuple):
+    """What a short code leads to: an alert, and what is needed of its account."""
+
+    alert_seq: int
+    name: str
+    title_template: str | None
+    body_template: str | None
+    frequency: str
+    is_active: int
+    last_triggered_at: int | None
+    switched_on_at: int
+    account_seq: int
+    email: str
+    time_zone: str
+    quiet_hours: str | None  # None too for an alert that ignores them
+    key_seq: None = None
+
+
 class Alert(Model):
     """A notification template with a webhook address."""
 
@@ -213,11 +232,41 @@ class Alert(Model):
     notification_count = peewee.IntegerField()
     last_triggered_at = peewee.IntegerField(null=True)
     created_at = peewee.IntegerField()
+    switched_on_at = peewee.IntegerField()
+
+    WEBHOOK = (
+        "SELECT l.seq, l.name, l.title_template, l.body_template, l.frequency, l.is_active, l.last_triggered_at,"
+        " l.switched_on_at, a.seq, a.email, a.time_zone, iif(l.ignores_quiet_hours, NULL, a.quiet_hours)"
+        " FROM alert l JOIN account a ON a.seq = l.account_seq WHERE l.short_code = ?"
+    )
+    NOTE_EVENT = "UPDATE alert SET notification_count = notification_count + 1, last_triggered_at = ? WHERE seq = ?"
+    PAUSE = "UPDATE alert SET is_active = 0 WHERE seq = ? AND is_active = 1"
 
     @classmethod
     def of_account(cls, account_seq: int) -> list["Alert"]:
         """Newest first."""
         return list(cls.select().where(cls.account == account_seq).order_by(cls.seq.desc()))
+
+    @classmethod
+    def find(cls, account_seq: int, alert_id: str) -> "Alert | None":
+        """An alert of the account."""
+        return cls.get_or_none(cls.account == account_seq, cls.id == alert_id)
+
+    @classmethod
+    def find_webhook(cls, short_code: str) -> Webhook | None:
+        """What the code leads to now."""
+        row = run(cls.WEBHOOK, (short_code,)).fetchone()
+        return Webhook(*row) if row else None
+
+    @classmethod
+    def note_event(cls, seq: int, now: int) -> None:
+        """Count an event that made a notification."""
+        run(cls.NOTE_EVENT, (now, seq))
+
+    @classmethod
+    def pause(cls, seq: int) -> bool:
+        """Make an active alert inactive; False when it was not active."""
+        return run(cls.PAUSE, (seq,)).rowcount > 0
 
 
 class ActiveDevice(NamedTuple):
@@ -307,6 +356,17 @@ class Device(Model):
         run(cls.NOTE_OUTCOME, (error, delivered_at, seq))
 
 
+class MetricValue(NamedTuple):
+    """One value of a metric; `timestamp` in ms, `metadata` a JSON object's text."""
+
+    metric_id: str
+    metric_name: str
+    value: float
+    unit: str | None
+    timestamp: int
+    metadata: str | None
+
+
 class Metric(Model):
     """One value sent to the custom-metrics webhook."""
 
@@ -319,6 +379,17 @@ class Metric(Model):
     unit = peewee.TextField(null=True)
     timestamp = peewee.IntegerField()
     metadata = peewee.TextField(null=True)
+
+    INSERT = (
+        "INSERT INTO metric (account_seq, project_id, metric_id, metric_name, value, unit, timestamp, metadata)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+    )
+
+    @classmethod
+    def add_all(cls, account_seq: int, project_id: str, values: list[MetricValue]) -> None:
+        """Add all of them or none."""
+        with transaction():
+            run_many(cls.INSERT, [(account_seq, project_id, *value) for value in values])
 
 
 class ServerKey(Model):

@@ -1,11 +1,50 @@
-"""Wall-clock time: calendar days in an account's time zone. Pure; no other module knows zones."""
+"""Wall-clock time in an account's time zone: quiet hours, digests, calendar days. Pure; no other module knows zones.
 
+Whether something is held is asked at each moment, never computed ahead: so changes of settings, of the clock and of
+daylight saving time need no care.
+"""
+
+import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
 
 from errors import Refused
+
+TIME_OF_DAY = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]"
+QUIET_HOURS = re.compile(rf"({TIME_OF_DAY})-({TIME_OF_DAY})")
+COLLECTED_MS = {"instant": 0, "15m": 900_000, "1h": 3_600_000, "1d": 86_400_000}  # by frequency
+SECONDS_BELOW = 100_000_000_000  # a greater number is milliseconds
+
+
+def checked_quiet_hours(window: str) -> str:
+    """`window` if it is HH:MM-HH:MM; raises `Refused` (400) otherwise."""
+    match = QUIET_HOURS.fullmatch(window)
+    if not match:
+        raise Refused(400, f'"{window[:100]}" are no quiet hours: write them like 22:00-07:00.')
+    if match[1] == match[2]:
+        raise Refused(400, "Quiet hours must not end when they begin.")
+    return window
+
+
+def is_quiet(window: str | None, zone: str, now: int) -> bool:
+    """Whether the clock in `zone` is within the daily `window` (HH:MM-HH:MM, over midnight too) at `now` (ms)."""
+    if window is None:
+        return False
+    start, end = window.split("-")
+    time = datetime.fromtimestamp(now / 1000, ZoneInfo(zone)).strftime("%H:%M")
+    return start <= time < end if start < end else time >= start or time < end
+
+
+def is_collecting(frequency: str, first_held_at: int, now: int) -> bool:
+    """Whether a digest that began with an event at `first_held_at` (ms) is still open at `now`."""
+    return 0 <= now - first_held_at < COLLECTED_MS[frequency]
+
+
+def is_held(frequency: str, first_held_at: int, window: str | None, zone: str, now: int) -> bool:
+    """Whether a digest or the quiet hours hold a notification at `now`; an alert that ignores these has no window."""
+    return is_collecting(frequency, first_held_at, now) or is_quiet(window, zone, now)
 
 
 @cache
@@ -29,6 +68,23 @@ def local_day(now: int, zone: str) -> str:
 def local_time(at: int, zone: str) -> str:
     """`at` (ms) as people read it in `zone`."""
     return datetime.fromtimestamp(at / 1000, ZoneInfo(zone)).strftime("%Y-%m-%d %H:%M")
+
+
+def formatted(moment: float | str, layout: str, zone: str) -> str:
+    """`moment` (Unix seconds or milliseconds, or ISO 8601) in `zone`, laid out by strftime.
+
+    An ISO 8601 time without an offset is taken as local. `ValueError` if it is no time.
+    """
+    try:
+        if isinstance(moment, str):
+            local = datetime.fromisoformat(moment)
+            local = local.astimezone(ZoneInfo(zone)) if local.tzinfo else local.replace(tzinfo=ZoneInfo(zone))
+        else:
+            seconds = moment if abs(moment) < SECONDS_BELOW else moment / 1000
+            local = datetime.fromtimestamp(seconds, ZoneInfo(zone))
+        return local.strftime(layout)
+    except (OverflowError, OSError) as error:
+        raise ValueError from error
 
 
 def day_start(now: int, zone: str) -> int:

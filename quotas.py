@@ -6,7 +6,7 @@ costs the same however many keys there are, and uses a clock that is never set b
 
 import math
 import threading
-from collections import OrderedDict, deque
+from collections import OrderedDict, defaultdict, deque
 from typing import NamedTuple
 
 from flask import Flask, g
@@ -29,29 +29,37 @@ class Quota(RateLimitItemPerMinute):
 class Plan(NamedTuple):
     """What an account's plan allows (CONTRACT 2)."""
 
-    rest: Quota
+    rest: Quota  # of a key
+    metrics: Quota  # of the account
     history_days: int
 
 
 PLANS = {
-    "starter": Plan(Quota(100), 30),
-    "pro": Plan(Quota(1000), 365),
-    "scale": Plan(Quota(1000), 1095),
+    "starter": Plan(Quota(100), Quota(100, 60), 30),
+    "pro": Plan(Quota(1000), Quota(1000, 60), 365),
+    "scale": Plan(Quota(1000), Quota(10_000, 60), 1095),
 }
+TOO_MANY_EVENTS = "Rate limit exceeded"  # SPEC 4.8
 LIST_DEFAULT = 50
 LIST_MAXIMUM = 100
+METRICS_MAXIMUM = 100  # of one request
+ALERT_EVENTS = Quota(60)
+FLOOD = Quota(500)
+UNKNOWN_CODES = Quota(60)  # asked for by one sender
 SIGN_IN_TRIES = Quota(10, 15)  # for each e-mail address
 
 
 class MovingWindows(Storage, MovingWindowSupport):
-    """The times of each key's latest hits, oldest first; keys in order of use, so that idle ones are in front."""
+    """By the length of the window: the times of each key's latest hits, oldest first.
+
+    Keys are in order of use, so that idle ones are in front.
+    """
 
     STORAGE_SCHEME = ["moving-windows"]
-    IDLE_S = 3600.0
 
     def __init__(self, uri: str | None = None, wrap_exceptions: bool = False, **options: float | str | bool) -> None:
         super().__init__(uri, wrap_exceptions, **options)
-        self.hits: OrderedDict[str, deque[float]] = OrderedDict()
+        self.hits: defaultdict[int, OrderedDict[str, deque[float]]] = defaultdict(OrderedDict)
         self.lock = threading.Lock()
 
     def acquire_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:
@@ -68,20 +76,21 @@ class MovingWindows(Storage, MovingWindowSupport):
         """The wall time of the oldest hit in the window (now, if there is none) and how many there are."""
         now = clock.monotonic_s()
         with self.lock:
-            hits = self._current(key, expiry, now) if key in self.hits else ()
+            hits = self._current(key, expiry, now) if key in self.hits[expiry] else ()
             age = now - hits[0] if hits else 0.0
             return clock.now_ms() / 1000 - age, len(hits)
 
     def _current(self, key: str, expiry: int, now: float) -> deque[float]:
         """The key's hits within the window; drops at most two idle keys on the way."""
-        hits = self.hits.setdefault(key, deque())
-        self.hits.move_to_end(key)
+        keys = self.hits[expiry]
+        hits = keys.setdefault(key, deque())
+        keys.move_to_end(key)
         while hits and hits[0] <= now - expiry:
             hits.popleft()
         for _ in range(2):
-            oldest, its_hits = next(iter(self.hits.items()))
-            if oldest != key and (not its_hits or its_hits[-1] <= now - self.IDLE_S):
-                del self.hits[oldest]
+            oldest, its_hits = next(iter(keys.items()))
+            if oldest != key and (not its_hits or its_hits[-1] <= now - expiry):
+                del keys[oldest]
         return hits
 
     @property
@@ -91,7 +100,7 @@ class MovingWindows(Storage, MovingWindowSupport):
 
     def get(self, key: str) -> int:
         """How many hits are kept."""
-        return len(self.hits.get(key, ()))
+        return sum(len(keys.get(key, ())) for keys in self.hits.values())
 
     def incr(self, key: str, expiry: int, amount: int = 1) -> int:
         """Fixed windows are not offered."""
@@ -108,14 +117,15 @@ class MovingWindows(Storage, MovingWindowSupport):
     def reset(self) -> int:
         """Forget everything; answers with how many keys that were."""
         with self.lock:
-            forgotten = len(self.hits)
+            forgotten = sum(map(len, self.hits.values()))
             self.hits.clear()
         return forgotten
 
     def clear(self, key: str) -> None:
         """Forget one key."""
         with self.lock:
-            self.hits.pop(key, None)
+            for keys in self.hits.values():
+                keys.pop(key, None)
 
 
 class Window(NamedTuple):
@@ -126,35 +136,93 @@ class Window(NamedTuple):
     reset_s: int
 
 
+_ingest_lock = threading.Lock()
 limiter = Limiter(key_func=lambda: str(g.caller.key_seq), storage_uri="moving-windows://", strategy="moving-window")
 
 
 def configure(app: Flask) -> None:
-    """Start with empty counters.
+    """Make the limiter known to the application.
 
     Of Flask-Limiter's own request hooks none is registered: they count by endpoint, miss 404 and 405, and cost more
     than all other work of a small request; `rest` is called for every request of the surface instead.
     """
     app.extensions["limiter"] = {limiter}
     limiter.init_app(app)
+
+
+def reset() -> None:
+    """Start with empty counters."""
     limiter.limiter.storage.reset()
 
 
 def rest() -> None:
     """Count a request of `g.caller` against its key's limit over all REST endpoints; `Refused` (429) beyond it."""
-    item, key = PLANS[g.caller.plan].rest, str(g.caller.key_seq)
-    allowed = limiter.limiter.hit(item, "key", key)
-    reset_at, remaining = limiter.limiter.get_window_stats(item, "key", key)
-    g.window = Window(item.amount, max(0, remaining), math.ceil(reset_at))
-    if not allowed:
+    if not _count(PLANS[g.caller.plan].rest, "key", g.caller.key_seq):
         raise Refused(429)
+
+
+def metrics() -> None:
+    """Count a request of `g.caller` against its account's metrics requests per hour; `Refused` (429) beyond it."""
+    item = PLANS[g.caller.plan].metrics
+    if not _count(item, "metrics", g.caller.account_seq):
+        wait_s = _wait_s(item, "metrics", str(g.caller.account_seq))
+        raise Refused(
+            429, f"Too many requests: {item.amount} metrics requests an hour are this plan's limit.", wait_s
+        )
+
+
+def _count(item: Quota, *key: str | int) -> bool:
+    """Count a request that has a caller, and keep what its answer says of the quota; whether it is within it."""
+    allowed = limiter.limiter.hit(item, *map(str, key))
+    reset_at, remaining = limiter.limiter.get_window_stats(item, *map(str, key))
+    g.window = Window(item.amount, max(0, remaining), math.ceil(reset_at))
+    return allowed
+
+
+def _wait_s(item: Quota, *key: str) -> int:
+    next_try, _ = limiter.limiter.get_window_stats(item, *key)
+    return max(1, math.ceil(next_try - clock.now_ms() / 1000))
+
+
+# --- alert webhooks (SPEC 8, CONTRACT 4) --------------------------------------------------------------------
+
+
+def unknown_code(sender: str) -> None:
+    """Count a code that leads nowhere against its sender; `Refused` (429) beyond the budget."""
+    if not limiter.limiter.hit(UNKNOWN_CODES, "unknown-codes", sender):
+        raise Refused(429, TOO_MANY_EVENTS)
+
+
+def seldom_used_code(sender: str) -> None:
+    """`Refused` (429) for a sender that asked for too many codes that lead nowhere: a guess must not be told."""
+    if not limiter.limiter.test(UNKNOWN_CODES, "unknown-codes", sender):
+        raise Refused(429, TOO_MANY_EVENTS)
+
+
+def reaches_flood(alert_seq: int, switched_on_at: int) -> bool:
+    """Count any request to an active alert; whether those since it was switched on are a flood."""
+    key = ("flood", str(alert_seq), str(switched_on_at))
+    limiter.limiter.hit(FLOOD, *key)
+    return limiter.limiter.get_window_stats(FLOOD, *key).remaining == 0
+
+
+def event(alert_seq: int, ingest_per_minute: int) -> None:
+    """Count an event against its alert and against all alerts together; a refused one (429) counts nowhere."""
+    everything = Quota(ingest_per_minute)
+    with _ingest_lock:
+        within = limiter.limiter.test(ALERT_EVENTS, "alert", str(alert_seq))
+        if not within or not limiter.limiter.hit(everything, "events"):
+            raise Refused(429, TOO_MANY_EVENTS)
+        limiter.limiter.hit(ALERT_EVENTS, "alert", str(alert_seq))
+
+
+# --- signing in ---------------------------------------------------------------------------------------------
 
 
 def check_sign_in(email: str) -> None:
     """`Refused` (429) after too many wrong passwords for one address."""
     if not limiter.limiter.test(SIGN_IN_TRIES, "sign-in", email):
-        next_try, _ = limiter.limiter.get_window_stats(SIGN_IN_TRIES, "sign-in", email)
-        wait_s = math.ceil(next_try - clock.now_ms() / 1000)
+        wait_s = _wait_s(SIGN_IN_TRIES, "sign-in", email)
         raise Refused(429, "Too many tries: wait a quarter of an hour, then try again.", wait_s)
 
 

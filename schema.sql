@@ -51,7 +51,7 @@ CREATE TABLE api_key (
 CREATE INDEX api_key_of_account ON api_key (account_seq);
 
 CREATE TABLE alert (
-    seq INTEGER PRIMARY KEY,
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, -- never given again: the notifications of a deleted alert stay
     id TEXT NOT NULL UNIQUE,
     account_seq INTEGER NOT NULL REFERENCES account,
     short_code TEXT NOT NULL UNIQUE CHECK (length(short_code) = 7),
@@ -65,12 +65,13 @@ CREATE TABLE alert (
     is_active INTEGER NOT NULL CHECK (is_active IN (0, 1)),
     notification_count INTEGER NOT NULL,
     last_triggered_at INTEGER,
-    created_at INTEGER NOT NULL
+    created_at INTEGER NOT NULL,
+    switched_on_at INTEGER NOT NULL        -- by its owner, last: a flood is counted from then on
 ) STRICT;
 CREATE INDEX alert_of_account ON alert (account_seq);
 
 CREATE TABLE notification (
-    seq INTEGER PRIMARY KEY,
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, -- never given again: a cursor may be older than all rows that are left
     id TEXT NOT NULL UNIQUE,               -- 32 hexadecimal digits that begin with the time, so that the index grows at its end
     account_seq INTEGER NOT NULL REFERENCES account,
     api_key_seq INTEGER,                   -- what sent it: a key or an alert; no foreign key, since an alert
@@ -78,9 +79,14 @@ CREATE TABLE notification (
     title TEXT NOT NULL,                   -- as delivered, with the prefix
     body TEXT NOT NULL,
     status TEXT NOT NULL CHECK (status IN ('delivered', 'pending', 'held', 'failed')),
-    created_at INTEGER NOT NULL
+    created_at INTEGER NOT NULL,
+    released_at INTEGER,                   -- when it was held no longer: pushing began then
+    digest_seq INTEGER,                    -- the digest it was released in; its status is the digest's
+    is_digest INTEGER NOT NULL DEFAULT 0 CHECK (is_digest IN (0, 1)) -- what is pushed for many: in no list, not counted
 ) STRICT;
 CREATE INDEX notification_of_account ON notification (account_seq);
+CREATE INDEX notification_held ON notification (account_seq, alert_seq, created_at, status) WHERE status = 'held';
+CREATE INDEX notification_of_digest ON notification (digest_seq) WHERE digest_seq IS NOT NULL;
 
 CREATE TABLE device (
     seq INTEGER PRIMARY KEY,
@@ -125,6 +131,7 @@ CREATE TABLE idempotency_key (
     PRIMARY KEY (account_seq, key)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX idempotency_key_of_notification ON idempotency_key (notification_seq);
+CREATE INDEX idempotency_key_by_age ON idempotency_key (created_at);
 
 CREATE TABLE metric (
     seq INTEGER PRIMARY KEY,

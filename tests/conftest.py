@@ -11,7 +11,7 @@ os.environ["DATA_DIR"] = tempfile.mkdtemp(prefix="pocketbell-tests-")  # `import
 import clock
 import config
 import jobs
-from app import create_app
+from app import app, open_service
 from tests.push_service import PushService
 
 
@@ -79,13 +79,43 @@ class Caller:
         return self.get(f"/notifications{query}").json["notifications"]
 
 
+class Hook:
+    """An alert and its webhook address."""
+
+    def __init__(self, service, email, url):
+        self.service, self.email, self.url = service, email, url
+
+    @property
+    def code(self):
+        return self.url.rpartition("/")[2]
+
+    @property
+    def id(self):
+        """Of the alert, as `flask alert list` has it."""
+        lines = self.service.flask("alert", "list", self.email).output.splitlines()
+        return next(line for line in lines if self.code in line).split("\t")[0]
+
+    def post(self, json=None, data=None, address="203.0.113.7", headers=None):
+        """POST to the address; `json` is an object, `data` raw bytes or text, `address` the sender's."""
+        sender = {"REMOTE_ADDR": address}
+        return self.service.client.post(
+            f"/p/{self.code}", json=json, data=data, headers=headers, environ_overrides=sender
+        )
+
+    def set(self, *options):
+        """`flask alert set` with these options."""
+        result = self.service.flask("alert", "set", self.email, self.id, *options)
+        assert result.exit_code == 0, result.output
+
+
 class Service:
     """The application on a database of its own, with its command line."""
 
     def __init__(self, data_dir, **environ):
         self.data_dir = data_dir
         self.settings = config.load({"DATA_DIR": str(data_dir), **environ})
-        self.app = create_app(self.settings)
+        self.app = app  # one for all tests: making the routes takes longer than all else
+        open_service(app, self.settings)
         self.client = self.app.test_client()
 
     def flask(self, *args, stdin=None):
@@ -101,6 +131,12 @@ class Service:
         result = self.flask("key", "create", email, name)
         assert result.exit_code == 0, result.output
         return Caller(self, result.output.strip())
+
+    def alert(self, *options, email="owner@example.org", name="Backups"):
+        """A new alert of the account, made with the options of `flask alert create`."""
+        result = self.flask("alert", "create", email, name, *options)
+        assert result.exit_code == 0, result.output
+        return Hook(self, email, result.output.strip())
 
     def work(self):
         """One round of the background worker."""

@@ -25,6 +25,7 @@ def create(number, account=1, **columns):
             "notification_count": 0,
             "last_triggered_at": None,
             "created_at": CREATED_AT + number,
+            "switched_on_at": CREATED_AT + number,
         }
         | columns
     )

@@ -16,12 +16,14 @@ ROWS = (
     ("gunicorn.conf",),
     ("app",),
     ("api", "webhooks", "dashboard", "cli"),
-    ("auth", "quotas", "jobs", "body"),
+    ("jobs",),
+    ("auth", "quotas", "body"),
+    ("digests",),
     ("delivery",),
-    ("accounts", "devices"),
-    ("history", "push", "placeholders", "quiet"),
+    ("accounts", "alerts", "devices"),
+    ("history", "push", "placeholders"),
     ("models",),
-    ("database", "transport", "jsonbody", "fields"),
+    ("database", "transport", "jsonbody", "fields", "quiet"),
     ("errors", "config", "clock"),
 )
 ROW_OF = {module: depth for depth, row in enumerate(ROWS) for module in row}

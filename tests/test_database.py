@@ -458,6 +458,85 @@ def test_another_process_that_upgrades_it_just_before_a_copy_gets_its_name_does_
     assert [version(copy) for copy in copies(older)] == [1]
 
 
+SCHEMAS = sorted((Path(__file__).parent / "schemas").glob("*.sql"))
+OLD_ROWS = """
+INSERT INTO account VALUES (1, 'old@example.org', NULL, 'pro', 'Europe/Berlin', '22:00-07:00', 2, 5);
+INSERT INTO api_key VALUES (1, 'key', 1, 'nas', 'sk_test_01234567', x'00', 6, NULL, NULL);
+INSERT INTO alert VALUES (1, 'alert', 1, 'AbCdEf1', 'Disk', 'bell', '#3B82F6', '{{ a }}', NULL, '1h', 1, 1, 2, 7, 6);
+INSERT INTO notification VALUES (1, 'first', 1, 1, NULL, 'MCP - a', 'b', 'delivered', 7);
+INSERT INTO notification VALUES (2, 'second', 1, NULL, 1, 'MCP - c', 'd', 'pending', 8);
+INSERT INTO device VALUES (1, 'device', 1, 'fcm', 'token', NULL, NULL, NULL, 'Phone', 1, 6, NULL, NULL, NULL, NULL);
+INSERT INTO delivery VALUES (2, 1, 'pending', 3, 9, 8, 'Not now.');
+INSERT INTO idempotency_key VALUES (1, 'once', x'01', 1, 'delivered', 7);
+INSERT INTO metric VALUES (1, 1, 'p', 'm', 'M', 1.5, '%', 7, '{}');
+"""
+
+
+def shape(path):
+    """The tables and indexes of a database, however they came to be."""
+    tables = [row[0] for row in look(path, "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")]
+    pragmas = ("table_info", "index_list", "foreign_key_list")
+    indexes = look(path, "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL ORDER BY name")
+    told = {
+        (table, pragma): sorted(look(path, f"PRAGMA {pragma}({table})")) for table in tables for pragma in pragmas
+    }
+    for (_, pragma), rows in told.items():
+        if pragma == "index_list":
+            rows[:] = sorted(row[1:] for row in rows)  # the order of their making aside
+    return told, [(name, " ".join(sql.split())) for name, sql in indexes]
+
+
+@pytest.fixture(params=SCHEMAS, ids=[schema.stem for schema in SCHEMAS])
+def old_version(request, file):
+    """A database that an earlier version made and used."""
+    file.parent.mkdir()
+    connection = sqlite3.connect(file)
+    connection.executescript(
+        request.param.read_text() + OLD_ROWS + f"PRAGMA user_version = {int(request.param.stem)};"
+    )
+    connection.close()
+    return file
+
+
+def test_every_earlier_schema_is_kept_for_the_tests():
+    assert [schema.stem for schema in SCHEMAS] == [f"{number:04}" for number in range(1, database.SCHEMA_VERSION)]
+
+
+def test_a_database_of_an_earlier_version_becomes_like_a_new_one(old_version, tmp_path):
+    database.open_database(old_version)
+    migrated = shape(old_version)
+    database.open_database(tmp_path / "new.db")
+    assert migrated == shape(tmp_path / "new.db")
+    assert version(old_version) == database.SCHEMA_VERSION
+
+
+def test_a_database_of_an_earlier_version_keeps_every_row(old_version):
+    names = [row[0] for row in look(old_version, "SELECT name FROM sqlite_schema WHERE type = 'table'")]
+    before = {}
+    for name in names:
+        columns = ", ".join(row[1] for row in look(old_version, f"PRAGMA table_info({name})"))
+        before[f"SELECT {columns} FROM {name}"] = look(old_version, f"SELECT {columns} FROM {name}")
+    database.open_database(old_version)
+    assert {statement: look(old_version, statement) for statement in before} == before
+    assert look(old_version, "PRAGMA foreign_key_check") == look(old_version, "SELECT 1 WHERE 0")
+
+
+def test_an_alert_of_an_earlier_version_counts_as_switched_on_when_it_was_made(old_version):
+    database.open_database(old_version)
+    assert look(old_version, "SELECT switched_on_at FROM alert") == [(6,)]
+
+
+def test_the_seq_of_a_deleted_alert_is_never_given_again(old_version):
+    """Else its notifications would become another alert's."""
+    database.open_database(old_version)
+    models.Alert.get_by_id(1).delete_instance()
+    made = models.Alert.create(
+        id="new", account=1, short_code="1234567", name="New", icon="bell", color="#3B82F6", frequency="instant",
+        ignores_quiet_hours=0, is_active=1, notification_count=0, created_at=9, switched_on_at=9,
+    )  # fmt: skip
+    assert made.seq == 2
+
+
 # --- files that are refused ---------------------------------------------------------------------------------
 
 

@@ -8,6 +8,8 @@ import pytest
 
 import app
 import config
+import placeholders
+from jsonbody import parse_event
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -60,7 +62,21 @@ def test_the_api_page_names_no_route_that_is_not_there():
     assert named <= {f"{route.method} {route.rule}" for route in app.ROUTES}
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/api.md", "docs/decisions.md"])
+ALERTS = (ROOT / "docs/alerts.md").read_text()
+EXAMPLES = re.findall(r"^\|.*\| `(\{\{.*\}\})` \| `(.*)` \|$", ALERTS, re.M)
+
+
+@pytest.mark.parametrize("template, text", EXAMPLES, ids=[template for template, _ in EXAMPLES])
+def test_a_filter_gives_what_the_page_on_alerts_says(template, text):
+    payload = parse_event(re.search(r"on `(\{.*\})` \| gives", ALERTS)[1].encode())
+    assert placeholders.fill(template.replace("\\|", "|"), payload, 100) == (text, ())
+
+
+def test_the_page_on_alerts_shows_every_filter():
+    assert {name for name in placeholders.FILTERS if f"`{name}" in ALERTS} == set(placeholders.FILTERS)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/api.md", "docs/alerts.md", "docs/decisions.md"])
 def test_a_page_links_to_files_that_are_there(page):
     for target in re.findall(r"\]\(([^)#:]+)\)", (ROOT / page).read_text()):
         assert (ROOT / page).parent.joinpath(target).exists()

@@ -276,4 +276,5 @@ def alert(number):
         "ignores_quiet_hours": 0,
         "notification_count": 0,
         "created_at": 1_795_255_200_000,
+        "switched_on_at": 1_795_255_200_000,
     }

@@ -1,0 +1,114 @@
+"""Alerts of an account, by whatever door: made, changed, rotated, deleted (SPEC 2, 3; CONTRACT 1, 4).
+
+Must not know requests.
+"""
+
+import re
+import secrets
+import string
+from typing import Any
+
+import placeholders
+from database import transaction
+from errors import Refused
+from fields import checked_name, checked_text
+from models import Alert, new_id
+from quiet import COLLECTED_MS
+
+SHORT_CODE = re.compile(r"[0-9A-Za-z]{7}", re.ASCII)
+ALPHABET = string.digits + string.ascii_letters
+MAX_TITLE_TEMPLATE = 1_000  # characters
+MAX_BODY_TEMPLATE = 10_000
+ICON = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,49}")
+COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
+NEW = {
+    "icon": "bell",
+    "color": "#3B82F6",
+    "frequency": "instant",
+    "ignores_quiet_hours": False,
+    "is_active": True,
+    "notification_count": 0,
+}
+
+
+def create_alert(account_seq: int, settings: dict[str, Any], now: int) -> Alert:
+    """A new alert with the `settings` given, as for `change_alert`; a name is among them."""
+    values = {**NEW, **_checked(settings)}
+    with transaction():
+        return Alert.create(
+            id=new_id(now), account=account_seq, short_code=_new_code(), created_at=now, switched_on_at=now, **values
+        )
+
+
+def change_alert(account_seq: int, alert_id: str, settings: dict[str, Any], now: int) -> Alert:
+    """Change what `settings` name, and answer with the alert.
+
+    They are name, icon, color, title_template, body_template (None or empty: none), frequency, ignores_quiet_hours
+    and is_active. `Refused` (400) says what is wrong, (404) that there is no such alert.
+    """
+    values = _checked(settings)
+    with transaction():
+        alert = find_alert(account_seq, alert_id)
+        if values.get("is_active") and not alert.is_active:
+            values["switched_on_at"] = now
+        for column, value in values.items():
+            setattr(alert, column, value)
+        alert.save()
+    return alert
+
+
+def find_alert(account_seq: int, alert_id: str) -> Alert:
+    """The account's alert; `Refused` (404) when there is none such."""
+    alert = Alert.find(account_seq, alert_id)
+    if alert is None:
+        raise Refused(404)
+    return alert
+
+
+def rotate_code(account_seq: int, alert_id: str) -> Alert:
+    """Give the alert a new short code; the old one leads nowhere from now on."""
+    with transaction():
+        alert = find_alert(account_seq, alert_id)
+        alert.short_code = _new_code()
+        alert.save()
+    return alert
+
+
+def delete_alert(account_seq: int, alert_id: str) -> Alert:
+    """Delete the alert; its notifications stay, and what is held of it is released like the rest."""
+    with transaction():
+        alert = find_alert(account_seq, alert_id)
+        alert.delete_instance()
+    return alert
+
+
+def _new_code() -> str:
+    """A short code that no alert has; call inside `transaction()`."""
+    while True:
+        code = "".join(secrets.choice(ALPHABET) for _ in range(7))
+        if Alert.find_webhook(code) is None:
+            return code
+
+
+def _checked(settings: dict[str, Any]) -> dict[str, Any]:
+    values = dict(settings)
+    if "name" in values:
+        values["name"] = checked_name(values["name"])
+    if not ICON.fullmatch(values.get("icon", "bell")):
+        raise Refused(400, "icon must be an icon's name: letters, digits, - and _, at most 50.")
+    if not COLOR.fullmatch(values.get("color", "#3B82F6")):
+        raise Refused(400, "color must be written like #3B82F6.")
+    if values.get("frequency", "instant") not in COLLECTED_MS:
+        raise Refused(400, f"frequency must be one of {', '.join(COLLECTED_MS)}.")
+    for column, longest in (("title_template", MAX_TITLE_TEMPLATE), ("body_template", MAX_BODY_TEMPLATE)):
+        if column in values:
+            values[column] = _checked_template(values[column], column.replace("_", " "), longest)
+    return values
+
+
+def _checked_template(template: str | None, field: str, longest: int) -> str | None:
+    if not template or not template.strip():
+        return None
+    checked = checked_text(template, f"The {field}", longest)
+    placeholders.check_template(checked)
+    return checked

@@ -1,0 +1,394 @@
+"""What is removed from the database and what stays: CONTRACT 2 (plans), 3 (history, stats, Idempotency-Key)."""
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+OWNER = "owner@example.org"
+OTHER = "pro@example.org"
+HOUR_S, DAY_S = 3_600, 86_400
+NEW_YEAR = 1_798_804_800_000  # 2027-01-01 12:00 UTC: the same day in every time zone named below
+
+
+def query(service, statement):
+    """Rows as they are in the database's file."""
+    with closing(sqlite3.connect(service.settings.database)) as database:
+        return database.execute(statement).fetchall()
+
+
+def stored(service):
+    """The ids of the notifications in the file, oldest first."""
+    return [row[0] for row in query(service, "SELECT id FROM notification ORDER BY created_at, seq")]
+
+
+def sent(caller):
+    return caller.send().json["notification"]["id"]
+
+
+def account_set(service, *options, email=OWNER):
+    result = service.flask("account", "set", email, *options)
+    assert result.exit_code == 0, result.output
+
+
+def copy_first_row(service, count, every_ms):
+    """Add so many copies of the oldest notification, one each `every_ms` after it."""
+    with closing(sqlite3.connect(service.settings.database)) as database, database:
+        names = [row[1] for row in database.execute("PRAGMA table_info(notification)")]
+        same = ", ".join(name for name in names if name not in ("seq", "id", "created_at"))
+        database.executemany(
+            f"INSERT INTO notification (id, created_at, {same})"
+            f" SELECT ?, created_at + ?, {same} FROM notification ORDER BY seq LIMIT 1",
+            [(f"{number:032x}", number * every_ms) for number in range(1, count + 1)],
+        )
+
+
+@pytest.fixture
+def newer(pro, moved_clock):
+    """Let 31 days pass and send something from another account, which keeps it for long; answers with its id."""
+
+    def wait():
+        moved_clock.advance(31 * DAY_S)
+        return sent(pro)
+
+    return wait
+
+
+@pytest.fixture
+def browser(push_service, owner):
+    """The owner's only device."""
+    browser = push_service.browser()
+    owner.post("/devices", {"kind": "webpush", "subscription": browser.subscription})
+    return browser
+
+
+@pytest.fixture
+def rounds(service, moved_clock):
+    """A day of the worker's rounds, one an hour."""
+
+    def work():
+        for _ in range(24):
+            moved_clock.advance(HOUR_S)
+            service.work()
+
+    return work
+
+
+# The history
+
+
+@pytest.mark.parametrize("plan, days", [("starter", 30), ("pro", 365), ("scale", 1_095)])
+def test_rows_older_than_the_plans_history_are_removed_from_the_file(service, moved_clock, plan, days):
+    service.account("any@example.org", plan)
+    caller = service.caller("any@example.org")
+    sent(caller)
+    moved_clock.advance(2 * DAY_S)
+    newer = sent(caller)
+    moved_clock.advance((days - 1) * DAY_S)
+    service.work()
+    assert stored(service) == [newer]
+
+
+@pytest.mark.parametrize("plan, days", [("starter", 30), ("pro", 365), ("scale", 1_095)])
+def test_rows_within_the_plans_history_stay(service, moved_clock, plan, days):
+    service.account("any@example.org", plan)
+    caller = service.caller("any@example.org")
+    first = sent(caller)
+    moved_clock.advance(days * DAY_S - 60)
+    service.work()
+    assert stored(service) == [first] == [row["id"] for row in caller.listed()]
+
+
+def test_a_row_is_removed_within_a_day_of_growing_too_old(service, owner, moved_clock, rounds):
+    first = sent(owner)
+    moved_clock.advance(29 * DAY_S - HOUR_S)
+    newer = sent(owner)
+    rounds()
+    assert stored(service) == [first, newer]
+    rounds()
+    moved_clock.advance(HOUR_S)
+    service.work()
+    assert stored(service) == [newer]
+
+
+def test_the_last_row_of_all_is_removed_too(service, owner, moved_clock):
+    sent(owner)
+    moved_clock.advance(31 * DAY_S)
+    service.work()
+    assert stored(service) == []
+
+
+def test_each_account_keeps_what_its_own_plan_says(service, owner, pro, moved_clock):
+    sent(owner)
+    kept = sent(pro)
+    moved_clock.advance(31 * DAY_S)
+    service.work()
+    assert stored(service) == [kept] == [row["id"] for row in pro.listed()]
+
+
+def test_a_smaller_plan_removes_what_it_does_not_keep(service, pro, moved_clock):
+    sent(pro)
+    moved_clock.advance(31 * DAY_S)
+    service.work()
+    newer = sent(pro)
+    account_set(service, "--plan", "starter", email=OTHER)
+    moved_clock.advance(DAY_S)
+    service.work()
+    assert stored(service) == [newer]
+
+
+def test_a_greater_plan_keeps_what_was_not_removed_yet(service, owner, moved_clock):
+    first = sent(owner)
+    moved_clock.advance(29 * DAY_S)
+    account_set(service, "--plan", "pro")
+    moved_clock.advance(2 * DAY_S)
+    service.work()
+    assert stored(service) == [first] == [row["id"] for row in owner.listed()]
+
+
+def test_an_alerts_notifications_are_removed_like_those_sent(service, owner, newer):
+    service.alert().post({"message": "a"})
+    kept = newer()
+    service.work()
+    assert stored(service) == [kept]
+
+
+@pytest.mark.parametrize("status, left", [(201, "delivered"), (410, "failed")])
+def test_what_a_device_made_of_a_notification_is_removed_with_it(service, owner, browser, newer, status, left):
+    browser.then(status)
+    assert owner.send().json["notification"]["status"] == left
+    assert len(query(service, "SELECT * FROM delivery")) == 1
+    kept = newer()
+    service.work()
+    assert (stored(service), query(service, "SELECT * FROM delivery")) == ([kept], [])
+
+
+def test_more_old_rows_than_one_transaction_takes_go_over_the_rounds(service, owner, moved_clock):
+    sent(owner)
+    copy_first_row(service, 1_299, every_ms=1_000)
+    moved_clock.advance(2 * DAY_S)
+    newer = sent(owner)
+    assert len(stored(service)) == 1_301
+    moved_clock.advance(29 * DAY_S)
+    for _ in range(5):
+        service.work()
+        moved_clock.advance(1)
+    assert stored(service) == [newer]
+
+
+def test_one_accounts_many_old_rows_do_not_keep_anothers(service, owner, newer, moved_clock):
+    service.account("other@example.org")
+    sent(owner)
+    copy_first_row(service, 1_299, every_ms=1_000)
+    sent(service.caller("other@example.org"))
+    kept = newer()
+    for _ in range(6):
+        service.work()
+        moved_clock.advance(1)
+    assert stored(service) == [kept]
+
+
+def test_removing_goes_on_after_a_round_in_which_the_file_could_not_be_written(service, owner, newer, moved_clock):
+    sent(owner)
+    kept = newer()
+    with closing(sqlite3.connect(service.settings.database)) as other:
+        other.execute("CREATE TRIGGER full BEFORE DELETE ON notification BEGIN SELECT RAISE(ABORT, 'disk full'); END")
+        service.work()
+        assert len(stored(service)) == 2
+        other.execute("DROP TRIGGER full")
+    moved_clock.advance(DAY_S)
+    service.work()
+    assert stored(service) == [kept]
+
+
+# What must not change by it
+
+
+def test_the_count_of_all_time_and_the_alerts_stay_as_they_were(service, owner, newer):
+    service.alert().post({"message": "a"})
+    sent(owner)
+    kept = newer()
+    before = [owner.get(path).json for path in ("/stats", "/alerts")]
+    service.work()
+    assert stored(service) == [kept]
+    assert [owner.get(path).json for path in ("/stats", "/alerts")] == before
+    assert before[0]["stats"]["totalNotificationsAllTime"] == 2
+    assert before[1]["alerts"][0]["notificationCount"] == 1
+
+
+def test_keys_devices_and_webhook_addresses_work_as_before(service, owner, browser, moved_clock):
+    hook = service.alert()
+    hook.post({"message": "a"})
+    moved_clock.advance(31 * DAY_S)
+    service.work()
+    assert [key["revokedAt"] for key in owner.get("/api-keys").json["apiKeys"]] == [None]
+    assert hook.post({"message": "b"}).json["status"] == "delivered"
+    assert [one["notification"]["body"] for one in browser.messages] == ["a", "b"]
+    assert [row["body"] for row in owner.listed()] == ["b"]
+
+
+def test_a_cursor_stays_valid_when_its_row_is_removed(service, owner, moved_clock):
+    for _ in range(5):
+        sent(owner)
+    cursor = owner.get("/notifications?limit=2").json["pagination"]["nextCursor"]
+    moved_clock.advance(31 * DAY_S)
+    service.work()
+    page = owner.get(f"/notifications?limit=2&cursor={cursor}")
+    assert page.status_code == 200
+    assert (page.json["notifications"], page.json["pagination"]["isDone"]) == ([], True)
+
+
+def test_a_cursor_never_leads_to_newer_rows_even_when_all_older_ones_were_removed(service, owner, moved_clock):
+    for _ in range(5):
+        sent(owner)
+    cursor = owner.get("/notifications?limit=2").json["pagination"]["nextCursor"]
+    moved_clock.advance(31 * DAY_S)
+    service.work()
+    newer = sent(owner)
+    assert owner.get(f"/notifications?cursor={cursor}").json["notifications"] == []
+    assert [row["id"] for row in owner.listed()] == [newer]
+
+
+@pytest.fixture
+def removed_first_day(service, owner, moved_clock):
+    """It is January 31st; of three notifications of this month the one of the 1st has been removed."""
+    moved_clock.set_wall(NEW_YEAR)
+    sent(owner)
+    moved_clock.advance(10 * DAY_S)
+    rest = [sent(owner), sent(owner)]
+    moved_clock.advance(20 * DAY_S + 1_800)
+    service.work()
+    assert stored(service) == rest
+
+
+def counted(caller):
+    stats = caller.get("/stats").json["stats"]
+    return stats["notificationsThisMonth"], stats["totalNotificationsAllTime"]
+
+
+def test_the_month_still_counts_a_day_that_was_removed(owner, removed_first_day):
+    assert counted(owner) == (3, 3)
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo", "Pacific/Marquesas", "Asia/Kathmandu"])
+def test_another_time_zone_does_not_lose_what_was_removed(service, owner, removed_first_day, zone):
+    account_set(service, "--timezone", zone)
+    assert counted(owner) == (3, 3)
+
+
+def test_time_zones_changed_to_and_fro_do_not_lose_what_was_removed(service, owner, removed_first_day):
+    for zone in ("Asia/Tokyo", "America/New_York", "UTC", "Europe/Berlin"):
+        account_set(service, "--timezone", zone)
+        service.work()
+    assert counted(owner) == (3, 3)
+
+
+# Held and pending
+
+
+@pytest.fixture
+def held_for_a_month(service, owner, browser, newer, moved_clock):
+    """The ids of one held at 23:00 that nobody released for 31 days and of a newer one; it is 23:00 again."""
+    account_set(service, "--quiet-hours", "22:00-07:00")
+    moved_clock.advance(13 * HOUR_S)
+    answer = service.alert().post({"message": "a"}).json
+    assert answer["status"] == "held"
+    kept = newer()
+    service.work()
+    return answer["notificationId"], kept
+
+
+def test_a_held_notification_is_kept_until_it_is_done(service, owner, browser, moved_clock, held_for_a_month):
+    old, newer = held_for_a_month
+    assert (stored(service), owner.listed()) == ([old, newer], [])
+    moved_clock.advance(8 * HOUR_S)
+    service.work()
+    service.work()
+    assert [one["notification"]["body"] for one in browser.messages] == ["a"]
+    moved_clock.advance(DAY_S)
+    service.work()
+    assert stored(service) == [newer]
+
+
+def test_a_pending_notification_is_kept_until_it_is_done(service, browser, moved_clock, held_for_a_month):
+    old, newer = held_for_a_month
+    browser.then(503)
+    moved_clock.advance(8 * HOUR_S)
+    service.work()
+    service.work()
+    assert (len(browser.pushes), stored(service)) == (1, [old, newer])
+    moved_clock.advance(30)
+    service.work()
+    assert [one["notification"]["body"] for one in browser.messages] == ["a"]
+    moved_clock.advance(DAY_S)
+    service.work()
+    assert stored(service) == [newer]
+
+
+def test_an_old_digest_is_pushed_whole_and_nothing_of_it_stays_for_ever(service, owner, browser, newer, moved_clock):
+    account_set(service, "--quiet-hours", "22:00-07:00")
+    moved_clock.advance(13 * HOUR_S)
+    hook = service.alert()
+    for message in ("a", "b", "c"):
+        assert hook.post({"message": message}).json["status"] == "held"
+    moved_clock.advance(31 * DAY_S + 8 * HOUR_S)
+    browser.then(503)
+    service.work()
+    service.work()
+    moved_clock.advance(30)
+    service.work()
+    (message,) = browser.messages
+    assert message["notification"]["body"] == "Backups: a\nBackups: b\nBackups: c"
+    kept = newer()
+    service.work()
+    assert (stored(service), query(service, "SELECT * FROM delivery")) == ([kept], [])
+
+
+def test_a_waiting_notification_does_not_keep_the_others(service, owner, newer, moved_clock):
+    account_set(service, "--quiet-hours", "22:00-07:00")
+    moved_clock.advance(13 * HOUR_S)
+    waiting = service.alert().post({"message": "a"}).json["notificationId"]
+    sent(owner)
+    kept = newer()
+    service.work()
+    assert stored(service) == [waiting, kept]
+
+
+# Idempotency keys
+
+
+def idempotency_keys(service):
+    return [row[0] for row in query(service, "SELECT key FROM idempotency_key ORDER BY key")]
+
+
+def test_idempotency_keys_older_than_24_hours_are_removed_and_their_notifications_stay(service, owner, moved_clock):
+    for key in ("first", "second"):
+        owner.send(headers={"Idempotency-Key": key})
+        moved_clock.advance(12 * HOUR_S)
+    moved_clock.advance(60)
+    service.work()
+    assert idempotency_keys(service) == ["second"]
+    assert len(stored(service)) == 2
+
+
+def test_an_idempotency_key_stays_for_24_hours(service, owner, moved_clock):
+    owner.send(headers={"Idempotency-Key": "first"})
+    moved_clock.advance(DAY_S - 60)
+    service.work()
+    assert idempotency_keys(service) == ["first"]
+
+
+def test_more_old_idempotency_keys_than_one_transaction_takes_go_over_the_rounds(service, owner, moved_clock):
+    owner.send(headers={"Idempotency-Key": "first"})
+    with closing(sqlite3.connect(service.settings.database)) as database, database:
+        names = [row[1] for row in database.execute("PRAGMA table_info(idempotency_key)")]
+        same = ", ".join(name for name in names if name != "key")
+        database.executemany(
+            f"INSERT INTO idempotency_key (key, {same}) SELECT ?, {same} FROM idempotency_key WHERE key = 'first'",
+            [(f"key {number}",) for number in range(1_299)],
+        )
+    moved_clock.advance(DAY_S + 60)
+    for _ in range(5):
+        service.work()
+        moved_clock.advance(1)
+    assert idempotency_keys(service) == []

@@ -1,0 +1,333 @@
+"""The pure rules of holding: CONTRACT 4, quiet hours (each moment's local wall clock decides) and frequency."""
+
+from array import array
+from datetime import UTC, datetime, timedelta
+from functools import cache
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import quiet
+from errors import Refused
+
+MINUTE_MS = 60_000
+MINUTES_A_DAY = 1_440
+YEAR = datetime(2026, 1, 1, tzinfo=UTC)
+YEAR_MINUTES = 365 * MINUTES_A_DAY
+
+# Minutes ahead of UTC when the year begins; the moments (UTC) at which the clocks are set, and by how many minutes.
+ZONES = {
+    "UTC": (0, {}),
+    "Europe/Berlin": (60, {"2026-03-29T01:00": 60, "2026-10-25T01:00": -60}),
+    "Europe/Dublin": (0, {"2026-03-29T01:00": 60, "2026-10-25T01:00": -60}),
+    "Africa/Cairo": (120, {"2026-04-23T22:00": 60, "2026-10-29T21:00": -60}),
+    "Asia/Kathmandu": (345, {}),
+    "Australia/Lord_Howe": (660, {"2026-04-04T15:00": -30, "2026-10-03T15:30": 30}),
+    "Pacific/Chatham": (825, {"2026-04-04T14:00": -60, "2026-09-26T14:00": 60}),
+    "Pacific/Kiritimati": (840, {}),
+    "Pacific/Marquesas": (-570, {}),
+    "America/Santiago": (-180, {"2026-04-05T03:00": -60, "2026-09-06T04:00": 60}),
+    "America/New_York": (-300, {"2026-03-08T07:00": 60, "2026-11-01T06:00": -60}),
+    "America/St_Johns": (-210, {"2026-03-08T05:30": 60, "2026-11-01T04:30": -60}),
+    "Antarctica/Troll": (0, {"2026-03-29T01:00": 120, "2026-10-25T01:00": -120}),
+}
+EDGES = [(zone, edge) for zone, (_, edges) in ZONES.items() for edge in edges]
+TIMES = [f"{hour:02}:{minute:02}" for hour in range(24) for minute in range(60)]
+
+quick = settings(max_examples=25, deadline=None)
+minutes = st.integers(0, MINUTES_A_DAY - 1)
+windows = st.tuples(minutes, minutes).filter(lambda pair: pair[0] != pair[1])
+
+
+def utc(text):
+    """A moment in UTC as Unix milliseconds."""
+    return round(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1000)
+
+
+def minute_of_year(text):
+    return (utc(text) - round(YEAR.timestamp() * 1000)) // MINUTE_MS
+
+
+def moment(minute):
+    return round(YEAR.timestamp() * 1000) + minute * MINUTE_MS
+
+
+@cache
+def wall_clock(zone):
+    """What a clock on the wall shows at each minute of the year: it runs, and is set at the edges."""
+    ahead, edges = ZONES[zone]
+    settings_of_clock = {minute_of_year(edge): by for edge, by in edges.items()}
+    shown, seen = ahead % MINUTES_A_DAY, array("H")
+    for minute in range(YEAR_MINUTES):
+        shown = (shown + settings_of_clock.get(minute, 0)) % MINUTES_A_DAY
+        seen.append(shown)
+        shown += 1
+    return seen
+
+
+def walked(start, end):
+    """The minutes of the day that one passes from start until end."""
+    passed = set()
+    while start != end:
+        passed.add(start)
+        start = (start + 1) % MINUTES_A_DAY
+    return passed
+
+
+def written(start, end):
+    return f"{TIMES[start]}-{TIMES[end]}"
+
+
+def disagreements(zone, start, end, minutes_of_year):
+    window, passed, clock = written(start, end), walked(start, end), wall_clock(zone)
+    return [
+        (zone, window, minute)
+        for minute in minutes_of_year
+        if quiet.is_quiet(window, zone, moment(minute)) != (clock[minute] in passed)
+    ]
+
+
+# Writing quiet hours
+
+
+@given(st.sampled_from(TIMES), st.sampled_from(TIMES))
+@quick
+def test_any_two_different_times_of_the_day_are_quiet_hours(start, end):
+    if start != end:
+        assert quiet.checked_quiet_hours(f"{start}-{end}") == f"{start}-{end}"
+
+
+@pytest.mark.parametrize("window", ["00:00-23:59", "23:59-00:00", "22:00-07:00", "00:00-00:01", "12:34-12:33"])
+def test_quiet_hours_are_given_back_as_they_were_written(window):
+    assert quiet.checked_quiet_hours(window) == window
+
+
+@pytest.mark.parametrize("time", ["00:00", "12:00", "22:00", "23:59"])
+def test_quiet_hours_that_end_when_they_begin_are_refused(time):
+    with pytest.raises(Refused) as refused:
+        quiet.checked_quiet_hours(f"{time}-{time}")
+    assert refused.value.status == 400
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "-",
+        "off",
+        "22:00",
+        "22:00-",
+        "-07:00",
+        "22:00-07",
+        "22-07",
+        "2200-0700",
+        "9:00-17:00",
+        "09:00-7:00",
+        "022:00-07:00",
+        "22:0-07:00",
+        "22:000-07:00",
+        "24:00-07:00",
+        "22:00-24:00",
+        "25:00-07:00",
+        "99:99-98:98",
+        "22:60-07:00",
+        "22:00-07:60",
+        "22:00:00-07:00:00",
+        "22:00-07:00-08:00",
+        "22:00-07:00,12:00-13:00",
+        "10:00 PM-07:00 AM",
+        "22:00 - 07:00",
+        " 22:00-07:00",
+        "22:00-07:00 ",
+        "22:00-07:00\n",
+        "\n22:00-07:00",
+        "22:00\n-07:00",
+        "22:00-07:00\x00",
+        "22.00-07.00",
+        "22:00–07:00",
+        "22:00−07:00",
+        "22:00/07:00",
+        "２２:00-07:00",
+        "٢٢:٠٠-٠٧:٠٠",
+        "²²:00-07:00",
+        "+2:00-07:00",
+        "-1:00-07:00",
+        "2 :00- 7:00",
+        "0x:00-07:00",
+        "\ud800",
+        "22:00-07:00" * 10_000,
+    ],
+)
+def test_anything_else_is_refused(text):
+    with pytest.raises(Refused) as refused:
+        quiet.checked_quiet_hours(text)
+    assert refused.value.status == 400
+
+
+@given(st.sampled_from(TIMES), st.sampled_from(TIMES), st.integers(0, 10), st.sampled_from("0123456789:- ٣x\n"))
+@settings(max_examples=200, deadline=None)
+def test_one_changed_character_is_judged_by_the_form_alone(start, end, place, character):
+    text = f"{start}-{end}"
+    text = text[:place] + character + text[place + 1 :]
+    fine = text[:5] in TIMES and text[5] == "-" and text[6:] in TIMES and text[:5] != text[6:]
+    try:
+        assert quiet.checked_quiet_hours(text) == text and fine
+    except Refused as refused:
+        assert refused.status == 400 and not fine
+
+
+# Whether it is quiet
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "Pacific/Kiritimati"])
+@pytest.mark.parametrize("now", [0, utc("2026-03-29T01:00"), utc("2026-11-21T22:00")])
+def test_without_quiet_hours_it_is_never_quiet(zone, now):
+    assert quiet.is_quiet(None, zone, now) is False
+
+
+@pytest.mark.parametrize(
+    "window, time, is_quiet",
+    [
+        ("22:00-07:00", "21:59:59.999", False),
+        ("22:00-07:00", "22:00:00.000", True),
+        ("22:00-07:00", "23:59:59.999", True),
+        ("22:00-07:00", "00:00:00.000", True),
+        ("22:00-07:00", "06:59:59.999", True),
+        ("22:00-07:00", "07:00:00.000", False),
+        ("12:00-13:30", "11:59:59.999", False),
+        ("12:00-13:30", "12:00:00.000", True),
+        ("12:00-13:30", "13:29:59.999", True),
+        ("12:00-13:30", "13:30:00.000", False),
+        ("00:00-06:00", "23:59:59.999", False),
+        ("00:00-06:00", "00:00:00.000", True),
+        ("18:00-00:00", "23:59:59.999", True),
+        ("18:00-00:00", "00:00:00.000", False),
+        ("00:00-23:59", "23:58:59.999", True),
+        ("00:00-23:59", "23:59:00.000", False),
+        ("00:00-23:59", "23:59:59.999", False),
+        ("12:34-12:33", "12:33:59.999", False),
+        ("12:34-12:33", "12:32:59.999", True),
+        ("23:59-00:00", "23:59:59.999", True),
+    ],
+)
+def test_the_start_belongs_to_quiet_hours_and_the_end_does_not(window, time, is_quiet):
+    assert quiet.is_quiet(window, "UTC", utc(f"2026-06-01T{time}")) is is_quiet
+
+
+@pytest.mark.parametrize(
+    "zone, window, now, is_quiet",
+    [
+        ("Europe/Berlin", "22:00-07:00", "2026-03-28T20:59", False),
+        ("Europe/Berlin", "22:00-07:00", "2026-03-28T22:30", True),
+        ("Europe/Berlin", "22:00-07:00", "2026-03-29T04:59", True),
+        ("Europe/Berlin", "22:00-07:00", "2026-03-29T05:00", False),
+        ("Europe/Berlin", "22:00-02:30", "2026-03-29T00:15", True),
+        ("Europe/Berlin", "22:00-02:30", "2026-03-29T00:59", True),
+        ("Europe/Berlin", "22:00-02:30", "2026-03-29T01:00", False),
+        ("Europe/Berlin", "22:00-02:30", "2026-03-29T01:15", False),
+        ("Europe/Berlin", "23:00-02:30", "2026-10-25T00:10", True),
+        ("Europe/Berlin", "23:00-02:30", "2026-10-25T00:29", True),
+        ("Europe/Berlin", "23:00-02:30", "2026-10-25T00:30", False),
+        ("Europe/Berlin", "23:00-02:30", "2026-10-25T00:59", False),
+        ("Europe/Berlin", "23:00-02:30", "2026-10-25T01:00", True),
+        ("Europe/Berlin", "23:00-02:30", "2026-10-25T01:29", True),
+        ("Europe/Berlin", "23:00-02:30", "2026-10-25T01:30", False),
+        ("America/New_York", "22:00-01:30", "2026-11-01T05:10", True),
+        ("America/New_York", "22:00-01:30", "2026-11-01T05:29", True),
+        ("America/New_York", "22:00-01:30", "2026-11-01T05:30", False),
+        ("America/New_York", "22:00-01:30", "2026-11-01T05:59", False),
+        ("America/New_York", "22:00-01:30", "2026-11-01T06:00", True),
+        ("America/New_York", "22:00-01:30", "2026-11-01T06:29", True),
+        ("America/New_York", "22:00-01:30", "2026-11-01T06:30", False),
+        ("Australia/Lord_Howe", "22:00-02:15", "2026-10-03T14:00", True),
+        ("Australia/Lord_Howe", "22:00-02:15", "2026-10-03T15:29", True),
+        ("Australia/Lord_Howe", "22:00-02:15", "2026-10-03T15:30", False),
+        ("Australia/Lord_Howe", "22:00-02:15", "2026-10-03T15:45", False),
+        ("America/Santiago", "22:00-00:30", "2026-09-06T03:30", True),
+        ("America/Santiago", "22:00-00:30", "2026-09-06T03:59", True),
+        ("America/Santiago", "22:00-00:30", "2026-09-06T04:00", False),
+        ("America/Santiago", "22:00-00:30", "2026-09-06T04:29", False),
+        ("Asia/Kathmandu", "22:00-07:00", "2026-06-01T16:14", False),
+        ("Asia/Kathmandu", "22:00-07:00", "2026-06-01T16:15", True),
+        ("Asia/Kathmandu", "22:00-07:00", "2026-06-01T17:00", True),
+        ("Asia/Kathmandu", "22:00-07:00", "2026-06-02T01:14", True),
+        ("Asia/Kathmandu", "22:00-07:00", "2026-06-02T01:15", False),
+    ],
+)
+def test_quiet_hours_end_when_the_local_clock_says_so(zone, window, now, is_quiet):
+    assert quiet.is_quiet(window, zone, utc(now)) is is_quiet
+
+
+def test_quiet_hours_within_the_hour_that_is_left_out_never_begin_on_that_day():
+    day = range(minute_of_year("2026-03-28T23:00"), minute_of_year("2026-03-29T22:00"))
+    assert not any(quiet.is_quiet("02:15-02:45", "Europe/Berlin", moment(minute)) for minute in day)
+
+
+@pytest.mark.parametrize("zone, edge", EDGES)
+def test_every_minute_around_a_change_of_the_clocks_goes_by_the_clock_on_the_wall(zone, edge):
+    at = minute_of_year(edge)
+    before, after = wall_clock(zone)[at - 1] + 1, wall_clock(zone)[at]
+    around = [(before - 15) % MINUTES_A_DAY, before % MINUTES_A_DAY, (before + 15) % MINUTES_A_DAY]
+    around += [(after - 15) % MINUTES_A_DAY, after, (after + 15) % MINUTES_A_DAY, 22 * 60, 7 * 60]
+    steps = range(at - 180, at + 180)
+    for start in around:
+        for end in around:
+            if start != end:
+                assert disagreements(zone, start, end, steps) == []
+
+
+@pytest.mark.parametrize("zone, edge", EDGES)
+@given(windows)
+@settings(max_examples=6, deadline=None)
+def test_two_days_around_a_change_of_the_clocks_go_by_the_clock_on_the_wall(zone, edge, window):
+    at = minute_of_year(edge)
+    assert disagreements(zone, *window, range(at - MINUTES_A_DAY, at + MINUTES_A_DAY, 5)) == []
+
+
+@pytest.mark.parametrize("zone", ZONES)
+@given(windows, st.lists(st.integers(0, YEAR_MINUTES - 1), min_size=20, max_size=60))
+@quick
+def test_at_any_minute_of_the_year_the_clock_on_the_wall_decides(zone, window, minutes_of_year):
+    assert disagreements(zone, *window, minutes_of_year) == []
+
+
+@given(windows, st.sampled_from(list(ZONES)), st.integers(0, YEAR_MINUTES - 1), st.integers(0, MINUTE_MS - 1))
+@quick
+def test_a_minute_is_quiet_as_a_whole_or_not_at_all(window, zone, minute, ms):
+    text = written(*window)
+    assert quiet.is_quiet(text, zone, moment(minute) + ms) is quiet.is_quiet(text, zone, moment(minute))
+
+
+@given(windows, st.sampled_from(list(ZONES)), st.integers(0, YEAR_MINUTES - 1))
+@quick
+def test_at_each_moment_it_is_quiet_in_a_window_or_in_the_one_from_its_end_to_its_start(window, zone, minute):
+    start, end = window
+    now = moment(minute)
+    assert quiet.is_quiet(written(start, end), zone, now) is not quiet.is_quiet(written(end, start), zone, now)
+
+
+# Whether a digest is open
+
+FREQUENCIES = {"15m": timedelta(minutes=15), "1h": timedelta(hours=1), "1d": timedelta(days=1)}
+
+
+@pytest.mark.parametrize("frequency, seconds", [("15m", 900), ("1h", 3_600), ("1d", 86_400)])
+def test_a_digest_is_open_until_its_time_has_passed_since_the_first_event(frequency, seconds):
+    first = utc("2026-11-21T10:00")
+    open_at = [quiet.is_collecting(frequency, first, first + ms) for ms in (0, 1, seconds * 1000 - 1, seconds * 1000)]
+    assert open_at == [True, True, True, False]
+
+
+@given(st.sampled_from(list(FREQUENCIES)), st.integers(0, 4_000_000_000_000), st.integers(0, 2 * 86_400_000))
+@settings(max_examples=100, deadline=None)
+def test_a_digest_counts_elapsed_time_whatever_the_clocks_say(frequency, first, passed):
+    assert quiet.is_collecting(frequency, first, first + passed) is (
+        timedelta(milliseconds=passed) < FREQUENCIES[frequency]
+    )
+
+
+@given(st.integers(0, 4_000_000_000_000), st.integers(-100_000_000, 100_000_000))
+@quick
+def test_an_alert_that_notifies_instantly_never_collects(first, passed):
+    assert quiet.is_collecting("instant", first, max(0, first + passed)) is False

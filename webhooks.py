@@ -1,0 +1,165 @@
+"""The two webhooks: events for alerts (SPEC 4.8) and custom metrics (SPEC 4.9): parse, validate, hand over.
+
+Must not know providers or the arithmetic of quiet hours.
+"""
+
+import json
+from typing import Any, NoReturn
+
+from flask import current_app, g
+
+import auth
+import clock
+import delivery
+import quotas
+from body import read_event, read_object
+from clock import DAY_MS
+from errors import Refused
+from models import Metric, MetricValue, Webhook
+from placeholders import cut, fill, rendered
+
+MAX_TITLE = 1_000  # characters, before the prefix
+MAX_BODY = 10_000
+TITLE_FIELDS = ("title", "subject", "name")
+BODY_FIELDS = ("message", "body", "text", "msg")
+
+MAX_ID = 100  # characters
+MAX_METRIC_NAME = 200
+MAX_UNIT = 32
+MAX_METADATA_BYTES = 4_096
+LAST_TIMESTAMP = 253_402_300_799_999  # the end of the year 9999
+
+Payload = dict[str, Any]
+
+
+# --- alert webhook ------------------------------------------------------------------------------------------
+
+
+def admit_event() -> Payload | None:
+    """The limits, in the order of CONTRACT 4; the whole answer for an alert that is not active."""
+    webhook: Webhook | None = g.webhook
+    if webhook is None:
+        quotas.unknown_code(auth.sender())
+        raise Refused(404)
+    if (webhook.last_triggered_at or 0) <= clock.now_ms() - DAY_MS:
+        quotas.seldom_used_code(auth.sender())
+    is_active = bool(webhook.is_active)
+    if is_active and quotas.reaches_flood(webhook.alert_seq, webhook.switched_on_at):
+        delivery.pause_flooded(webhook, quotas.FLOOD.amount)
+        is_active = False
+    quotas.event(webhook.alert_seq, current_app.config["SETTINGS"].ingest_per_minute)
+    return None if is_active else {"ok": True, "status": "inactive"}
+
+
+def receive_event(short_code: str) -> Payload:
+    """POST /p/{short_code} (SPEC 4.8)."""
+    webhook: Webhook = g.webhook
+    payload = read_event()
+    title, body = _title(webhook, payload), _body(webhook, payload)
+    notification = delivery.receive(webhook, title, body)
+    return {"ok": True, "status": notification.status, "notificationId": notification.id}
+
+
+def _title(webhook: Webhook, payload: Payload) -> str:
+    if webhook.title_template is not None:
+        title = fill(webhook.title_template, payload, MAX_TITLE, webhook.time_zone).text
+    else:
+        title = cut(_first_string(payload, TITLE_FIELDS) or "", MAX_TITLE)
+    return title if title.strip() else webhook.name
+
+
+def _body(webhook: Webhook, payload: Payload) -> str:
+    if webhook.body_template is not None:
+        return fill(webhook.body_template, payload, MAX_BODY, webhook.time_zone).text
+    text = _first_string(payload, BODY_FIELDS)
+    return cut(rendered(payload if text is None else text, MAX_BODY + 1), MAX_BODY)
+
+
+def _first_string(payload: Payload, fields: tuple[str, ...]) -> str | None:
+    return next((payload[field] for field in fields if isinstance(payload.get(field), str)), None)
+
+
+# --- metrics webhook ----------------------------------------------------------------------------------------
+
+
+def store_metrics() -> Payload:
+    """POST /api/webhooks/custom (SPEC 4.9)."""
+    payload, now = read_object(), clock.now_ms()
+    project_id = _text(payload, "projectId", "projectId", MAX_ID)
+    metrics = payload.get("metrics")
+    if metrics is None:
+        raise Refused(400, "metrics is required.")
+    if not isinstance(metrics, list) or not metrics:
+        raise Refused(400, f"metrics must be an array of 1 to {quotas.METRICS_MAXIMUM} metrics.")
+    if len(metrics) > quotas.METRICS_MAXIMUM:
+        raise Refused(400, f"metrics has {len(metrics)} entries: at most {quotas.METRICS_MAXIMUM} are allowed.")
+    values = [_metric(metric, f"metrics[{position}]", now) for position, metric in enumerate(metrics)]
+    Metric.add_all(g.caller.account_seq, project_id, values)
+    return {"success": True, "metricsStored": len(values)}
+
+
+def _metric(metric: Any, place: str, now: int) -> MetricValue:
+    if not isinstance(metric, dict):
+        _refuse(place, "must be an object")
+    return MetricValue(
+        _text(metric, "metricId", f"{place}.metricId", MAX_ID),
+        _text(metric, "metricName", f"{place}.metricName", MAX_METRIC_NAME),
+        float(_number(metric, "value", f"{place}.value")),
+        _unit(metric, f"{place}.unit"),
+        _timestamp(metric, f"{place}.timestamp", now),
+        _metadata(metric, f"{place}.metadata"),
+    )
+
+
+def _refuse(place: str, what: str) -> NoReturn:
+    raise Refused(400, f"{place} {what}")
+
+
+def _text(payload: Payload, field: str, place: str, longest: int) -> str:
+    value = payload.get(field)
+    if value is None:
+        _refuse(place, "is required")
+    if not isinstance(value, str):
+        _refuse(place, "must be a string")
+    if not 1 <= len(value.strip()) <= longest:
+        _refuse(place, f"must have 1 to {longest} characters")
+    return str(value.strip())
+
+
+def _number(payload: Payload, field: str, place: str) -> int | float:
+    value = payload.get(field)
+    if value is None:
+        _refuse(place, "is required")
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        _refuse(place, "must be a number")
+    return value
+
+
+def _unit(metric: Payload, place: str) -> str | None:
+    unit = metric.get("unit")
+    if unit is not None and not isinstance(unit, str):
+        _refuse(place, "must be a string")
+    if unit is not None and len(unit) > MAX_UNIT:
+        _refuse(place, f"must have at most {MAX_UNIT} characters")
+    return unit
+
+
+def _timestamp(metric: Payload, place: str, now: int) -> int:
+    if metric.get("timestamp") is None:
+        return now
+    timestamp = _number(metric, "timestamp", place)
+    if not 0 <= timestamp <= LAST_TIMESTAMP:
+        _refuse(place, "must be a Unix time in milliseconds, from 0 to the end of the year 9999")
+    return int(timestamp)
+
+
+def _metadata(metric: Payload, place: str) -> str | None:
+    metadata = metric.get("metadata")
+    if metadata is None:
+        return None
+    if not isinstance(metadata, dict):
+        _refuse(place, "must be an object")
+    text = json.dumps(metadata, ensure_ascii=False, separators=(",", ":"))
+    if len(text.encode()) > MAX_METADATA_BYTES:
+        _refuse(place, f"must have at most {MAX_METADATA_BYTES} bytes as JSON")
+    return text
