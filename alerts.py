@@ -6,19 +6,18 @@ Must not know requests.
 import re
 import secrets
 import string
+from collections.abc import Callable
 from typing import Any
 
 import placeholders
 from database import transaction
 from errors import Refused
-from fields import checked_name, checked_text
+from fields import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, checked_name, checked_text
 from models import Alert, new_id
 from quiet import COLLECTED_MS
 
 SHORT_CODE = re.compile(r"[0-9A-Za-z]{7}", re.ASCII)
 ALPHABET = string.digits + string.ascii_letters
-MAX_TITLE_TEMPLATE = 1_000  # characters
-MAX_BODY_TEMPLATE = 10_000
 ICON = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,49}")
 COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
 NEW = {
@@ -91,24 +90,40 @@ def _new_code() -> str:
 
 
 def _checked(settings: dict[str, Any]) -> dict[str, Any]:
-    values = dict(settings)
-    if "name" in values:
-        values["name"] = checked_name(values["name"])
-    if not ICON.fullmatch(values.get("icon", "bell")):
+    return {column: CHECKS[column](value) if column in CHECKS else value for column, value in settings.items()}
+
+
+def _checked_icon(icon: str) -> str:
+    if not ICON.fullmatch(icon):
         raise Refused(400, "icon must be an icon's name: letters, digits, - and _, at most 50.")
-    if not COLOR.fullmatch(values.get("color", "#3B82F6")):
+    return icon
+
+
+def _checked_color(color: str) -> str:
+    if not COLOR.fullmatch(color):
         raise Refused(400, "color must be written like #3B82F6.")
-    if values.get("frequency", "instant") not in COLLECTED_MS:
+    return color
+
+
+def _checked_frequency(frequency: str) -> str:
+    if frequency not in COLLECTED_MS:
         raise Refused(400, f"frequency must be one of {', '.join(COLLECTED_MS)}.")
-    for column, longest in (("title_template", MAX_TITLE_TEMPLATE), ("body_template", MAX_BODY_TEMPLATE)):
-        if column in values:
-            values[column] = _checked_template(values[column], column.replace("_", " "), longest)
-    return values
+    return frequency
 
 
 def _checked_template(template: str | None, field: str, longest: int) -> str | None:
     if not template or not template.strip():
         return None
-    checked = checked_text(template, f"The {field}", longest)
+    checked = checked_text(template, field, longest)
     placeholders.check_template(checked)
     return checked
+
+
+CHECKS: dict[str, Callable[[Any], Any]] = {
+    "name": checked_name,
+    "icon": _checked_icon,
+    "color": _checked_color,
+    "frequency": _checked_frequency,
+    "title_template": lambda template: _checked_template(template, "The title template", MAX_TITLE_CHARACTERS),
+    "body_template": lambda template: _checked_template(template, "The body template", MAX_BODY_CHARACTERS),
+}

@@ -18,14 +18,12 @@ from body import read_object
 from clock import DAY_MS
 from database import answers
 from errors import Refused
-from fields import checked_length, required_text
+from fields import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, checked_length, required_text
 from history import AFTER_ALL, Notification, NotificationRow
 from jobs import worker
 from models import Alert, ApiKey, Device
 from quotas import LIST_DEFAULT, LIST_MAXIMUM, PLANS
 
-MAX_TITLE_CHARACTERS = 1_000
-MAX_BODY_CHARACTERS = 10_000
 MAX_SEARCH_CHARACTERS = 200
 IDEMPOTENCY_KEY = re.compile(r"[!-~]{1,255}")
 WHOLE_NUMBER = re.compile(r"0*([1-9][0-9]*)")

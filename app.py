@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from flask import Flask, Response, g, request
 from flask.json.provider import DefaultJSONProvider
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 import accounts
 import api
@@ -32,7 +32,7 @@ from errors import CODES, Refused, log_fault, metrics_body, rest_body
 
 log = logging.getLogger("pocketbell")
 
-Guard = Callable[[], Any] | None
+Check = Callable[[], Any] | None
 
 
 class Route(NamedTuple):
@@ -41,11 +41,11 @@ class Route(NamedTuple):
     method: str
     rule: str
     handler: Callable[..., Any]
-    guard: Guard = None
-    quota: Guard = None
+    guard: Check = None
+    quota: Check = None
 
 
-def admit(guard: Guard, quota: Guard) -> Any:
+def admit(guard: Check, quota: Check) -> Any:
     """Credential, quota, size, in the order of CONTRACT 3; an answer of either takes the handler's place.
 
     A page's size comes first: its guard reads the form.
@@ -186,9 +186,9 @@ def _add_routes(app: Flask) -> None:
             return admit(auth.api_key, quotas.rest)  # what no REST route takes is guarded and counted like the rest
         if request.path == METRICS:
             return admit(auth.api_key, quotas.metrics)
-        if request.path in ("/p", "/p/"):
+        if f"{request.path}/".startswith("/p/") and not isinstance(request.routing_exception, MethodNotAllowed):
             return admit(auth.short_code, webhooks.admit_event)  # a malformed code, too
-        return admit(None, None)
+        return None
 
     app.before_request(guard)
     app.after_request(_add_headers)

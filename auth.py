@@ -1,4 +1,4 @@
-"""The guards, named by credential (SPEC 5): each finds who is asking, or raises `Refused`. Must not know handlers."""
+"""The guards, named by credential (SPEC 5): each finds who is asking, or refuses. Must not know handlers."""
 
 import ipaddress
 import re

@@ -38,14 +38,15 @@ class OneLineErrors:
         """Run the command, its output included."""
         try:
             result = super().invoke(ctx)  # type: ignore[misc]
-            sys.stdout.flush()
+            if sys.stdout:  # it may be closed
+                sys.stdout.flush()
         except BrokenPipeError:
             raise  # click ends quietly: nobody reads on
         except UnicodeError:
             raise click.ClickException("An argument is not valid text.") from None
         except (Refused, peewee.PeeweeException, OSError) as error:
             _give_up_output(error)
-            raise click.ClickException(_line(str(error))) from None
+            raise click.ClickException(_line(str(_cause(error)))) from None
         return result
 
 
@@ -55,6 +56,12 @@ class Group(OneLineErrors, AppGroup):
 
 class Command(OneLineErrors, click.Command):
     """Such a command without a group."""
+
+
+def _cause(error: BaseException) -> BaseException:
+    """What a failed write failed for: undoing the transaction may have failed in turn."""
+    before = error.__context__
+    return _cause(before) if isinstance(before, (peewee.PeeweeException, OSError)) else error
 
 
 def _give_up_output(error: Exception) -> None:
@@ -135,12 +142,14 @@ def set_account(
 def _new_password_hash(password_stdin: bool) -> str | None:
     if password_stdin:
         return accounts.password_hash(_piped_password())
-    if sys.stdin.isatty():
+    if sys.stdin and sys.stdin.isatty():
         return accounts.password_hash(click.prompt("Password", hide_input=True, confirmation_prompt=True))
     return None
 
 
 def _piped_password() -> str:
+    if not sys.stdin:
+        raise Refused(400, "Standard input is closed: there is no password on it.")
     try:
         return sys.stdin.buffer.read(8192).decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:

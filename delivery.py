@@ -20,6 +20,7 @@ from database import WriteFailed, transaction
 from devices import drop_device
 from errors import Refused, log_fault
 from history import Delivery, DueDelivery, IdempotencyKey, Notification, NotificationRow
+from holding import Held
 from models import ActiveDevice, Alert, Caller, Device, ServerKey, Webhook
 from push import Answer, Message, Outcome, Push
 
@@ -136,8 +137,7 @@ def _send(caller: Caller, title: str, body: str, request: IdempotentRequest | No
         if earlier:
             return Sent(earlier, replayed=True)
         devices = Device.active(caller.account_seq)
-        notification = _record_first(caller, title, body, first_status(caller.account_seq, devices), now)
-        Delivery.add(notification.seq, devices, now + LEASE_MS)
+        notification = _store(caller, title, body, devices, now + LEASE_MS, now)
         if request:
             answered = None if devices else notification.status
             IdempotencyKey.put(caller.account_seq, request.key, request.request_hash, notification, answered)
@@ -156,8 +156,14 @@ def _earlier(account_seq: int, request: IdempotentRequest, now: int) -> Notifica
     return notification._replace(status=earlier.answered_status or notification.status)
 
 
-def _record_first(sender: Caller | Webhook, title: str, body: str, status: str, now: int) -> NotificationRow:
-    return Notification.record(sender, title, body, status, quiet.local_day(now, sender.time_zone), now)
+def _store(
+    sender: Caller | Webhook, title: str, body: str, devices: list[ActiveDevice], due_at: int, now: int
+) -> NotificationRow:
+    """A new notification that is to go to these devices, by the worker at `due_at` unless somebody is faster."""
+    status, day = first_status(sender.account_seq, devices), quiet.local_day(now, sender.time_zone)
+    notification = Notification.record(sender, title, body, status, day, now)
+    Delivery.add(notification.seq, devices, due_at)
+    return notification
 
 
 def first_status(account_seq: int, devices: list[ActiveDevice]) -> str:
@@ -167,16 +173,28 @@ def first_status(account_seq: int, devices: list[ActiveDevice]) -> str:
     return "failed" if Device.last_was_dead(account_seq) else "delivered"
 
 
-def receive(webhook: Webhook, title: str, body: str) -> NotificationRow:
-    """Record the notification that an event made, prefix added, and hold it or push it (CONTRACT 4)."""
+def receive(short_code: str, title: str, body: str) -> NotificationRow | None:
+    """Record the notification that an event made, prefix added, and hold it or push it (CONTRACT 4).
+
+    None if the alert is inactive by now, `Refused` (404) if the code leads nowhere any more: the event's body may
+    have come long after its address.
+    """
+    title = TITLE_PREFIX + title
     with transaction():
         now = clock.now_ms()
-        held = quiet.is_held(webhook.frequency, now, webhook.quiet_hours, webhook.time_zone, now)
-        devices = [] if held else Device.active(webhook.account_seq)
-        status = "held" if held else first_status(webhook.account_seq, devices)
-        notification = _record_first(webhook, TITLE_PREFIX + title, body, status, now)
-        Delivery.add(notification.seq, devices, now + LEASE_MS)
+        webhook = Alert.find_webhook(short_code)
+        if webhook is None:
+            raise Refused(404)
+        if not webhook.is_active:
+            return None
         Alert.note_event(webhook.alert_seq, now)
+        if quiet.is_held(webhook.frequency, now, webhook.quiet_hours, webhook.time_zone, now):
+            day = quiet.local_day(now, webhook.time_zone)
+            notification = Notification.record(webhook, title, body, "held", day, now)
+            Held.add(notification, webhook)
+            return notification
+        devices = Device.active(webhook.account_seq)
+        notification = _store(webhook, title, body, devices, now + LEASE_MS, now)
     if not devices:
         return notification
     return notification._replace(status=_attempt_now(webhook, notification, devices))
@@ -185,16 +203,14 @@ def receive(webhook: Webhook, title: str, body: str) -> NotificationRow:
 def pause_flooded(webhook: Webhook, requests: int) -> None:
     """Make the alert inactive, and tell its owner once, quiet hours or not (SPEC 3, flood)."""
     with transaction():
-        if not Alert.pause(webhook.alert_seq):
+        if not Alert.pause(webhook.alert_seq, webhook.switched_on_at):
             return
         now = clock.now_ms()
-        devices = Device.active(webhook.account_seq)
         title = f"{TITLE_PREFIX}Alert paused: {webhook.name}"
         body = (
             f"It got {requests} requests within a minute and is switched off. Switch it on again when that has ended."
         )
-        notice = _record_first(webhook, title, body, first_status(webhook.account_seq, devices), now)
-        Delivery.add(notice.seq, devices, now)
+        _store(webhook, title, body, Device.active(webhook.account_seq), now, now)
     due.set()  # the request that was one too many does not wait for it
 
 

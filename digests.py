@@ -1,9 +1,10 @@
 """Releasing what quiet hours or a frequency held: as itself, or many as one digest (CONTRACT 4).
 
 Whether something is held still is asked anew in each round. One transaction takes all that an account gets now out of
-`held` and makes it due; pushing and retrying are those of any notification. Must not know requests or providers.
+`held` and makes it due; pushing and retrying are those of any notification. Must not know requests.
 """
 
+import logging
 from bisect import bisect_left
 from collections import defaultdict
 
@@ -11,40 +12,56 @@ import delivery
 import push
 import quiet
 from database import transaction
+from errors import log_fault
 from history import Delivery, Notification, NotificationRow
+from holding import Held, HeldOfAlert
 from models import Device
+from placeholders import cut
 
-DIGEST_BYTES = 3_000  # of its lines as JSON: every provider takes that much, and what else belongs to a push
+DIGEST_BYTES = 3_000  # of its lines as JSON: fits in a push with what else belongs to it
 LEAST_LINE = 24  # characters of a line that is worth showing
 MOST_LINES = DIGEST_BYTES // LEAST_LINE
+RELEASED_AT_ONCE = 100_000  # of an account: more would keep writers waiting; the rest is the next digest
+
+log = logging.getLogger("pocketbell")
 
 
 def release_due(now: int) -> None:
     """Release what nothing holds any more, all of an account together."""
-    released = defaultdict[int, list[int]](list)
-    for alert in Notification.held():
-        if not quiet.is_held(alert.frequency, alert.first_held_at, alert.quiet_hours, alert.time_zone, now):
-            released[alert.account_seq].append(alert.alert_seq)
-    for account_seq, alert_seqs in released.items():
-        _release(account_seq, alert_seqs, now)
-    if released:
-        delivery.due.set()
+    held = defaultdict[int, list[HeldOfAlert]](list)
+    for alert in Held.by_alert():
+        held[alert.account_seq].append(alert)
+    for account_seq, alerts in held.items():
+        try:
+            released = [alert.alert_seq for alert in alerts if not _is_held(alert, now)]
+            if released:
+                _release(account_seq, released, now)
+                delivery.due.set()
+        except Exception as error:  # the other accounts' must not wait for that
+            log_fault(log, "What is held of an account could not be released", error)
+
+
+def _is_held(alert: HeldOfAlert, now: int) -> bool:
+    return quiet.is_held(alert.frequency, alert.first_held_at, alert.quiet_hours, alert.time_zone, now)
 
 
 def _release(account_seq: int, alert_seqs: list[int], now: int) -> None:
     with transaction():
-        count = Notification.count_held(account_seq, alert_seqs)
-        if not count:  # another process was faster
+        seqs = Held.oldest(account_seq, alert_seqs, RELEASED_AT_ONCE)
+        if not seqs:  # another process was faster
             return
         devices = Device.active(account_seq)
         status = delivery.first_status(account_seq, devices)
-        oldest = Notification.oldest_held(account_seq, alert_seqs, MOST_LINES, DIGEST_BYTES)
-        digest_seq = None
-        if devices and count > 1:
-            title = f"{delivery.TITLE_PREFIX}{count} notifications"
-            digest_seq = Notification.add_digest(account_seq, title, digest_body(oldest, count), now)
-        Notification.release(account_seq, alert_seqs, status, digest_seq, now)
-        Delivery.add(digest_seq or oldest[0].seq, devices, now)
+        if len(seqs) == 1:
+            pushed = seqs[0]
+            Notification.release(pushed, status, now)
+            Held.remove(pushed)
+        else:
+            title = f"{delivery.TITLE_PREFIX}{len(seqs)} notifications"
+            body = digest_body(Held.texts(seqs[:MOST_LINES], DIGEST_BYTES + 1), len(seqs))
+            pushed = Notification.add_digest(account_seq, title, body, status, now)
+            Held.put_in_digest(seqs, pushed)
+        Delivery.add(pushed, devices, now)
 
 
 def digest_body(oldest: list[NotificationRow], count: int) -> str:
@@ -61,13 +78,13 @@ def digest_body(oldest: list[NotificationRow], count: int) -> str:
 
 
 def _line(notification: NotificationRow) -> str:
-    title = " ".join(notification.title.removeprefix(delivery.TITLE_PREFIX).split())
-    body = " ".join(notification.body.split())
+    title = " ".join(push.shown(notification.title.removeprefix(delivery.TITLE_PREFIX)).split())
+    body = " ".join(push.shown(notification.body).split())
     return f"{title}: {body}" if body else title
 
 
 def _cut(lines: list[str], width: int) -> list[str]:
-    return [line if len(line) <= width else line[: width - 1] + "…" for line in lines]
+    return [cut(line, width) for line in lines]
 
 
 def _rest(lines: list[str], count: int) -> str:

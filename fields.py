@@ -6,6 +6,8 @@ from typing import Any
 from errors import Refused
 
 MAX_NAME_CHARACTERS = 100
+MAX_TITLE_CHARACTERS = 1_000  # of a title without the prefix, and of a title template
+MAX_BODY_CHARACTERS = 10_000
 
 
 def required_text(payload: Mapping[str, Any], field: str) -> str:

@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import sys
+from urllib.parse import unquote
 
 from gunicorn.http.errors import ParseException
 from gunicorn.workers.gthread import ThreadWorker
@@ -56,7 +57,10 @@ class WithoutSecrets(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Leave the record in, without them."""
-        record.msg, record.args = SECRETS.sub("…", record.getMessage()), ()
+        message = record.getMessage()
+        if "%" in message:  # a path as it was sent; what is written otherwise means the same
+            message = "".join(c if c.isprintable() or c in "\n\t" else " " for c in unquote(message))
+        record.msg, record.args = SECRETS.sub("…", message), ()
         return True
 
 

@@ -4,7 +4,6 @@ The hot paths of the service: constant SQL that answers with tuples. Callers pas
 clock, a setting or a request, and no wire name appears here.
 """
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -16,6 +15,11 @@ from models import Account, ActiveDevice, Caller, Device, Model, Webhook, new_id
 AFTER_ALL = 2**63 - 1  # greater than every seq: the first page
 SEARCHED_ROWS = 5_000  # one page of a search looks at no more rows and characters than this
 SEARCHED_CHARACTERS = 4_000_000
+STATUS = (  # of the notification n: one that was released in a digest has the digest's
+    "CASE n.status WHEN 'held' THEN (SELECT CASE WHEN h.digest_seq IS NULL THEN 'held' ELSE"
+    " coalesce((SELECT status FROM notification WHERE seq = h.digest_seq), 'delivered') END"
+    " FROM held h WHERE h.notification_seq = n.seq) ELSE n.status END"
+)
 
 
 class NotificationRow(NamedTuple):
@@ -27,17 +31,6 @@ class NotificationRow(NamedTuple):
     body: str
     status: str
     created_at: int
-
-
-class HeldOfAlert(NamedTuple):
-    """That an alert has notifications held: the first one's time and what decides until when."""
-
-    account_seq: int
-    alert_seq: int
-    first_held_at: int
-    time_zone: str
-    quiet_hours: str | None  # None too for an alert that ignores them
-    frequency: str
 
 
 class Stats(NamedTuple):
@@ -80,7 +73,6 @@ class Notification(Model):
     status = peewee.TextField()
     created_at = peewee.IntegerField()
     released_at = peewee.IntegerField(null=True)
-    digest_seq = peewee.IntegerField(null=True)
     is_digest = peewee.IntegerField()
 
     INSERT = (
@@ -94,7 +86,7 @@ class Notification(Model):
         " ON CONFLICT DO UPDATE SET notification_count = notification_count + 1"
     )
     PAGE = (
-        "SELECT seq, id, title, body, status, created_at FROM notification"
+        f"SELECT seq, id, title, body, {STATUS}, created_at FROM notification n"  # noqa: S608
         " WHERE account_seq = ? AND seq < ? AND created_at >= ? AND NOT is_digest ORDER BY seq DESC LIMIT ?"
     )
     ONE = "SELECT seq, id, title, body, status, created_at FROM notification WHERE seq = ?"
@@ -112,9 +104,8 @@ class Notification(Model):
         " WHEN 'delivered' IN (SELECT status FROM delivery WHERE notification_seq = :seq) THEN 'delivered'"
         " WHEN 'pending' IN (SELECT status FROM delivery WHERE notification_seq = :seq) THEN 'pending'"
         " WHEN 'failed' IN (SELECT status FROM delivery WHERE notification_seq = :seq) THEN 'failed'"
-        " ELSE 'delivered' END WHERE seq = :seq RETURNING status, is_digest"
+        " ELSE 'delivered' END WHERE seq = :seq RETURNING status"
     )
-    SETTLE_MEMBERS = "UPDATE notification SET status = ? WHERE digest_seq = ? AND status <> ?"
 
     @classmethod
     def record(
@@ -171,68 +162,25 @@ class Notification(Model):
 
     @classmethod
     def settle(cls, seq: int) -> str:
-        """Derive the status from what became of the notification on each device, and answer with it.
-
-        A digest's is that of all that was released in it.
-        """
-        status, is_digest = run(cls.SETTLE, {"seq": seq}).fetchone()
-        if is_digest:
-            run(cls.SETTLE_MEMBERS, (status, seq, status))
-        return str(status)
-
-    # --- holding and releasing ---
-
-    HELD = (
-        "SELECT n.account_seq, n.alert_seq, n.first, a.time_zone,"
-        " iif(l.ignores_quiet_hours, NULL, a.quiet_hours), coalesce(l.frequency, 'instant')"
-        " FROM (SELECT account_seq, alert_seq, min(created_at) AS first FROM notification"
-        "  WHERE status = 'held' GROUP BY account_seq, alert_seq) n"
-        " JOIN account a ON a.seq = n.account_seq LEFT JOIN alert l ON l.seq = n.alert_seq"
-    )
-    HELD_OF = "status = 'held' AND account_seq = ? AND alert_seq IN (SELECT value FROM json_each(?))"
-    COUNT_HELD = f"SELECT count(*) FROM notification INDEXED BY notification_held WHERE {HELD_OF}"  # noqa: S608
-    OLDEST_HELD = (
-        "SELECT seq, id, substr(title, 1, ?), substr(body, 1, ?), status, created_at"  # noqa: S608
-        f" FROM notification INDEXED BY notification_held WHERE {HELD_OF} ORDER BY seq LIMIT ?"
-    )
-    RELEASE = f"UPDATE notification SET status = ?, released_at = ?, digest_seq = ? WHERE {HELD_OF}"  # noqa: S608
+        """Derive the status from what became of the notification on each device, and answer with it."""
+        return str(run(cls.SETTLE, {"seq": seq}).fetchone()[0])
 
     @classmethod
-    def held(cls) -> list[HeldOfAlert]:
-        """Of every alert that has notifications held: what decides until when."""
-        return [HeldOfAlert(*row) for row in run(cls.HELD)]
-
-    @classmethod
-    def count_held(cls, account_seq: int, alert_seqs: Iterable[int]) -> int:
-        """How many are held of these alerts."""
-        return int(run(cls.COUNT_HELD, (account_seq, json.dumps(list(alert_seqs)))).fetchone()[0])
-
-    @classmethod
-    def oldest_held(
-        cls, account_seq: int, alert_seqs: Iterable[int], limit: int, length: int
-    ) -> list[NotificationRow]:
-        """The oldest held of these alerts, oldest first, with the first `length` characters of their texts."""
-        rows = run(cls.OLDEST_HELD, (length, length, account_seq, json.dumps(list(alert_seqs)), limit))
-        return [NotificationRow(*row) for row in rows]
-
-    @classmethod
-    def release(
-        cls, account_seq: int, alert_seqs: Iterable[int], status: str, digest_seq: int | None, now: int
-    ) -> None:
-        """Hold no longer what is held of these alerts; call inside `transaction()`."""
-        run(cls.RELEASE, (status, now, digest_seq, account_seq, json.dumps(list(alert_seqs))))
-
-    @classmethod
-    def add_digest(cls, account_seq: int, title: str, body: str, now: int) -> int:
+    def add_digest(cls, account_seq: int, title: str, body: str, status: str, now: int) -> int:
         """The seq of a new digest, which is pushed like a notification; call inside `transaction()`."""
-        values = (new_id(now), account_seq, None, None, title, body, "pending", now, 1)
+        values = (new_id(now), account_seq, None, None, title, body, status, now, 1)
         return run(cls.INSERT, values).lastrowid or 0
+
+    @classmethod
+    def release(cls, seq: int, status: str, now: int) -> None:
+        """Let a notification that was held go its own way; call inside `transaction()`."""
+        run("UPDATE notification SET status = ?, released_at = ? WHERE seq = ?", (status, now, seq))
 
     # --- pruning ---
 
     PRUNE = (
-        "DELETE FROM notification WHERE seq IN (SELECT seq FROM"
-        " (SELECT seq, created_at, status FROM notification WHERE account_seq = ? ORDER BY seq LIMIT ?)"
+        "DELETE FROM notification WHERE seq IN (SELECT seq FROM (SELECT seq, created_at,"  # noqa: S608
+        f" {STATUS} AS status FROM notification n WHERE account_seq = ? ORDER BY seq LIMIT ?)"
         " WHERE created_at < ? AND status NOT IN ('held', 'pending'))"
     )
 
@@ -406,7 +354,7 @@ class IdempotencyKey(Model):
     def prune(cls, before: int, limit: int) -> int:
         """Remove up to `limit` keys that came before `before`; answers with how many."""
         return run(
-            "DELETE FROM idempotency_key WHERE (account_seq, key) IN"
-            " (SELECT account_seq, key FROM idempotency_key WHERE created_at <= ? LIMIT ?)",
+            "DELETE FROM idempotency_key WHERE notification_seq IN"  # has an index; the two columns of the key scan
+            " (SELECT notification_seq FROM idempotency_key WHERE created_at <= ? LIMIT ?)",
             (before, limit),
         ).rowcount

@@ -18,18 +18,23 @@ MAX_DEPTH = 64
 MAX_INTEGER_DIGITS = 100
 
 LONG_INTEGER = re.compile(rf"(?<!\d)\d{{{MAX_INTEGER_DIGITS + 1}}}")
-STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"')
-SURROGATE = re.compile("[\ud800-\udfff]")
-BRACKET = re.compile(r"[\[\]{}]")
-STORABLE_ESCAPES = re.compile(  # no NUL; surrogates in pairs
-    r'(?:[^\\]++|\\(?:["\\/bfnrt]|u(?!0000|[dD][89a-fA-F])....|u[dD][89abAB]..\\u[dD][c-fC-F]..))*+', re.DOTALL
-)
-ANY_ESCAPE = re.compile(  # group 1: one that can be stored
-    r"(\\[^u]|\\u(?!0000|[dD][89a-fA-F])[0-9a-fA-F]{4}|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
-    r"|\\u(?:0000|[dD][89a-fA-F][0-9a-fA-F]{2})"
-)
 MINUS_ZERO = re.compile(r"-0(?![.eE])")
-TOKEN = re.compile(STRING.pattern + r"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|NaN|-?Infinity|[\[\]{}]", re.DOTALL)
+STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+STRINGS = re.compile(STRING, re.DOTALL)
+SQUARE = bytes.maketrans(b"{}", b"[]")
+NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+NUMBER = re.compile(r"-?\d++(?:\.\d++)?+(?:[eE][+-]?\d++)?+")
+STORABLE_ESCAPE = (  # no NUL; surrogates in pairs
+    r'\\(?:["\\/bfnrt]|u(?!0000|[dD][89a-fA-F])[0-9a-fA-F]{4}|u[dD][89abAB]..\\u[dD][c-fC-F]..)'
+)
+BEFORE_UNSTORABLE = re.compile(rf"(?:[^\\]++|{STORABLE_ESCAPE})*+", re.DOTALL)
+UNSTORABLE = re.compile(r"\\u(?:0000|[dD][89a-fA-F][0-9a-fA-F]{2})")
+
+# Each passes over what is in order, in one go, and so ends where the first fault of its kind may be.
+BEFORE_CONSTANT = re.compile(rf'(?:[^"NI]++|{STRING})*+', re.DOTALL)
+ORDINARY_NUMBER = rf"\d{{1,{MAX_INTEGER_DIGITS}}}+(?:\.\d++)?+(?:[eE][+-]?\d{{1,2}}+)?+(?![\d.eE])"
+BEFORE_NUMBER = re.compile(rf'(?:[^"\d]++|{STRING}|{ORDINARY_NUMBER})*+', re.DOTALL)
+BEFORE_STRING = re.compile(rf'(?:[^"]++|"(?:[^"\\]++|{STORABLE_ESCAPE})*+")*+', re.DOTALL)
 
 
 class Number(float):
@@ -58,7 +63,7 @@ def parse_json(raw: bytes) -> dict[str, Any]:
     """
     text = _decode(raw)
     value = _object(text, WARY_DECODER if LONG_INTEGER.search(text) else DECODER)
-    if "\\u" in text and not STORABLE_ESCAPES.fullmatch(text):
+    if not _is_storable(text):
         raise Refused(400, _first_fault(text))
     return value
 
@@ -79,19 +84,38 @@ def parse_event(raw: bytes) -> dict[str, Any]:
 
 
 def _event(text: str) -> dict[str, Any]:
-    if "\\u" in text and not STORABLE_ESCAPES.fullmatch(text):
-        text = ANY_ESCAPE.sub(lambda escape: escape[1] or "\\ufffd", text)  # as long as before: places stay right
+    if not _is_storable(text):
+        text = _made_storable(text)
     wary = LONG_INTEGER.search(text) or MINUS_ZERO.search(text)
     return _object(text, WARY_EVENT_DECODER if wary else EVENT_DECODER)
 
 
+def _is_storable(text: str) -> bool:
+    return "\\u" not in text or BEFORE_UNSTORABLE.fullmatch(text) is not None
+
+
+def _made_storable(text: str) -> str:
+    """With U+FFFD for what cannot be stored; as long as before, so that places in it stay right."""
+    parts, start = list[str](), 0
+    while True:
+        good = BEFORE_UNSTORABLE.match(text, start)
+        end = good.end() if good else start
+        parts.append(text[start:end])
+        if not UNSTORABLE.match(text, end):  # the end, or what is no escape at all
+            return "".join([*parts, text[end:]])
+        parts.append("\\ufffd")
+        start = end + len("\\u0000")
+
+
 def _form_payload(raw: bytes) -> str | None:
     """What the form's only field holds, if it is called payload."""
+    if not raw.startswith(b"payload="):
+        return None
     try:
         fields = parse_qsl(raw.decode(), keep_blank_values=True, errors="strict", max_num_fields=1)
     except ValueError:
         return None
-    return fields[0][1] if fields and fields[0][0] == "payload" else None
+    return fields[0][1]
 
 
 def _object(text: str, decoder: json.JSONDecoder) -> dict[str, Any]:
@@ -101,7 +125,7 @@ def _object(text: str, decoder: json.JSONDecoder) -> dict[str, Any]:
         raise Refused(400, _syntax_sentence(error)) from None
     except (_Unusable, RecursionError):
         raise Refused(400, _first_fault(text)) from None
-    if text.count("[") + text.count("{") > MAX_DEPTH and _depth(text) > MAX_DEPTH:
+    if text.count("[") + text.count("{") > MAX_DEPTH and _is_too_deep(text):
         raise Refused(400, _first_fault(text))
     if not isinstance(value, dict):
         raise Refused(400, f"The body must be a JSON object, not {_kind(value)}.")
@@ -150,47 +174,76 @@ EVENT_DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=Number
 WARY_EVENT_DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=Number, parse_int=_bounded_as_written)
 
 
-def _depth(text: str) -> int:
-    brackets = BRACKET.findall(STRING.sub("", text))
-    return max(accumulate(1 if bracket in "[{" else -1 for bracket in brackets))
+def _brackets(text: str) -> bytes:
+    """Those outside strings, all of them square."""
+    return STRINGS.sub("", text).encode().translate(SQUARE, NO_BRACKETS)
+
+
+def _is_too_deep(text: str) -> bool:
+    """Whether a text that is JSON is nested too deep: each round takes the innermost level away."""
+    brackets = _brackets(text)
+    for _ in range(MAX_DEPTH):
+        brackets = brackets.replace(b"[]", b"")
+    return bool(brackets)
 
 
 def _first_fault(text: str) -> str:
     """The sentence for the first thing in the text that the decoder lets through and we do not."""
-    depth = 0
-    for token in TOKEN.finditer(text):
-        literal = token[0]
-        if literal in "[{":
-            depth += 1
-        elif literal in "]}":
-            depth -= 1
-        fault = f"nesting deeper than {MAX_DEPTH} levels" if depth > MAX_DEPTH else _fault_of(literal)
-        if fault:
-            return f"The body is not valid JSON: {fault} at {_place(text, token.start())}."
-    return "The body is not valid JSON."
+    finders = (_deep_fault, _constant_fault, _number_fault, _string_fault)
+    faults = [fault for fault in (find(text) for find in finders) if fault]
+    if not faults:
+        return "The body is not valid JSON."
+    start, what = min(faults)
+    return f"The body is not valid JSON: {what} at {_place(text, start)}."
 
 
-def _fault_of(literal: str) -> str | None:
-    if literal[0] == '"':
-        return _string_fault(literal) if "\\u" in literal else None
-    if literal[-1] in "Ny":
-        return f"{literal} is not a JSON number"
-    if literal[-1].isdigit():
-        return _number_fault(literal)
+Fault = tuple[int, str] | None  # where it begins, and what it is
+
+
+def _deep_fault(text: str) -> Fault:
+    depths = accumulate(1 if bracket == ord("[") else -1 for bracket in _brackets(text))
+    brackets = next((n for n, depth in enumerate(depths, 1) if depth > MAX_DEPTH), 0)
+    if not brackets:
+        return None
+    passed = re.match(rf'(?:(?:[^"\[\]{{}}]++|{STRING})*+[\[\]{{}}]){{{brackets}}}+', text, re.DOTALL)
+    return (passed.end() - 1, f"nesting deeper than {MAX_DEPTH} levels") if passed else None
+
+
+def _constant_fault(text: str) -> Fault:
+    start = _end(BEFORE_CONSTANT, text, 0)
+    name = "NaN" if text.startswith("NaN", start) else "Infinity"
+    if not text.startswith(name, start):
+        return None
+    if text[start - 1 : start] == "-":
+        start, name = start - 1, f"-{name}"
+    return start, f"{name} is not a JSON number"
+
+
+def _number_fault(text: str) -> Fault:
+    start = _end(BEFORE_NUMBER, text, 0)
+    while number := NUMBER.match(text, start):
+        literal = number[0]
+        sign = text[start - 1 : start] == "-"
+        if literal.isdigit() and len(literal) > MAX_INTEGER_DIGITS:
+            return start - sign, f"an integer of more than {MAX_INTEGER_DIGITS} digits"
+        if not literal.isdigit() and math.isinf(float(literal)):
+            return start - sign, "a number outside a double's range"
+        start = _end(BEFORE_NUMBER, text, number.end())
     return None
 
 
-def _string_fault(literal: str) -> str | None:
-    value = json.loads(literal)
-    if "\0" in value:
-        return "a string with a NUL character"
-    return "a string with a lone surrogate" if SURROGATE.search(value) else None
+def _string_fault(text: str) -> Fault:
+    start = _end(BEFORE_STRING, text, 0)
+    string = STRINGS.match(text, start)
+    if string is None:
+        return None
+    kind = "NUL character" if "\0" in json.loads(string[0]) else "lone surrogate"
+    return start, f"a string with a {kind}"
 
 
-def _number_fault(literal: str) -> str | None:
-    if literal.lstrip("-").isdigit():
-        return f"an integer of more than {MAX_INTEGER_DIGITS} digits" if LONG_INTEGER.search(literal) else None
-    return "a number outside a double's range" if math.isinf(float(literal)) else None
+def _end(pattern: re.Pattern[str], text: str, start: int) -> int:
+    match = pattern.match(text, start)
+    return match.end() if match else start
 
 
 def _place(text: str, index: int) -> str:

@@ -240,7 +240,7 @@ class Alert(Model):
         " FROM alert l JOIN account a ON a.seq = l.account_seq WHERE l.short_code = ?"
     )
     NOTE_EVENT = "UPDATE alert SET notification_count = notification_count + 1, last_triggered_at = ? WHERE seq = ?"
-    PAUSE = "UPDATE alert SET is_active = 0 WHERE seq = ? AND is_active = 1"
+    PAUSE = "UPDATE alert SET is_active = 0 WHERE seq = ? AND is_active = 1 AND switched_on_at = ?"
 
     @classmethod
     def of_account(cls, account_seq: int) -> list["Alert"]:
@@ -264,9 +264,9 @@ class Alert(Model):
         run(cls.NOTE_EVENT, (now, seq))
 
     @classmethod
-    def pause(cls, seq: int) -> bool:
-        """Make an active alert inactive; False when it was not active."""
-        return run(cls.PAUSE, (seq,)).rowcount > 0
+    def pause(cls, seq: int, switched_on_at: int) -> bool:
+        """Make an active alert inactive; False when it was not active, or was switched on again since."""
+        return run(cls.PAUSE, (seq, switched_on_at)).rowcount > 0
 
 
 class ActiveDevice(NamedTuple):

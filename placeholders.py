@@ -221,6 +221,7 @@ def _resolve(value: Any, path: str, work: _Work) -> Any:
                 return MISSING
             value = value[path[:end]]
         elif isinstance(value, list):
+            work.spend(KEY_WORK)
             end = path.find(".") if "." in path else len(path)
             if not POSITION.fullmatch(path[:end]) or int(path[:end]) >= len(value):
                 return MISSING

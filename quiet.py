@@ -39,7 +39,7 @@ def is_quiet(window: str | None, zone: str, now: int) -> bool:
 
 def is_collecting(frequency: str, first_held_at: int, now: int) -> bool:
     """Whether a digest that began with an event at `first_held_at` (ms) is still open at `now`."""
-    return 0 <= now - first_held_at < COLLECTED_MS[frequency]
+    return abs(now - first_held_at) < COLLECTED_MS[frequency]  # the clock may have been set back
 
 
 def is_held(frequency: str, first_held_at: int, window: str | None, zone: str, now: int) -> bool:

@@ -73,11 +73,11 @@ class MovingWindows(Storage, MovingWindowSupport):
             return True
 
     def get_moving_window(self, key: str, limit: int, expiry: int) -> tuple[float, int]:
-        """The wall time of the oldest hit in the window (now, if there is none) and how many there are."""
+        """The wall time of the hit that must go first for another (now, if there is none), and how many there are."""
         now = clock.monotonic_s()
         with self.lock:
             hits = self._current(key, expiry, now) if key in self.hits[expiry] else ()
-            age = now - hits[0] if hits else 0.0
+            age = now - hits[max(0, len(hits) - limit)] if hits else 0.0
             return clock.now_ms() / 1000 - age, len(hits)
 
     def _current(self, key: str, expiry: int, now: float) -> deque[float]:

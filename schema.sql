@@ -78,15 +78,22 @@ CREATE TABLE notification (
     alert_seq INTEGER,                     -- may be deleted and its notifications stay
     title TEXT NOT NULL,                   -- as delivered, with the prefix
     body TEXT NOT NULL,
-    status TEXT NOT NULL CHECK (status IN ('delivered', 'pending', 'held', 'failed')),
+    status TEXT NOT NULL CHECK (status IN ('delivered', 'pending', 'held', 'failed')), -- 'held': see the table held
     created_at INTEGER NOT NULL,
-    released_at INTEGER,                   -- when it was held no longer: pushing began then
-    digest_seq INTEGER,                    -- the digest it was released in; its status is the digest's
+    released_at INTEGER,                   -- when one that was held was released as itself: pushing began then
     is_digest INTEGER NOT NULL DEFAULT 0 CHECK (is_digest IN (0, 1)) -- what is pushed for many: in no list, not counted
 ) STRICT;
 CREATE INDEX notification_of_account ON notification (account_seq);
-CREATE INDEX notification_held ON notification (account_seq, alert_seq, created_at, status) WHERE status = 'held';
-CREATE INDEX notification_of_digest ON notification (digest_seq) WHERE digest_seq IS NOT NULL;
+
+-- Of each notification whose status is 'held': whether it is held still. Narrow, so that many are released at once.
+CREATE TABLE held (
+    notification_seq INTEGER PRIMARY KEY REFERENCES notification ON DELETE CASCADE,
+    account_seq INTEGER NOT NULL REFERENCES account,
+    alert_seq INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    digest_seq INTEGER                     -- the digest it was released in: what became of that is its status
+) STRICT;
+CREATE INDEX held_still ON held (account_seq, alert_seq, created_at) WHERE digest_seq IS NULL;
 
 CREATE TABLE device (
     seq INTEGER PRIMARY KEY,

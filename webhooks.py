@@ -15,11 +15,10 @@ import quotas
 from body import read_event, read_object
 from clock import DAY_MS
 from errors import Refused
+from fields import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS
 from models import Metric, MetricValue, Webhook
 from placeholders import cut, fill, rendered
 
-MAX_TITLE = 1_000  # characters, before the prefix
-MAX_BODY = 10_000
 TITLE_FIELDS = ("title", "subject", "name")
 BODY_FIELDS = ("message", "body", "text", "msg")
 
@@ -30,6 +29,7 @@ MAX_METADATA_BYTES = 4_096
 LAST_TIMESTAMP = 253_402_300_799_999  # the end of the year 9999
 
 Payload = dict[str, Any]
+INACTIVE: Payload = {"ok": True, "status": "inactive"}
 
 
 # --- alert webhook ------------------------------------------------------------------------------------------
@@ -48,31 +48,32 @@ def admit_event() -> Payload | None:
         delivery.pause_flooded(webhook, quotas.FLOOD.amount)
         is_active = False
     quotas.event(webhook.alert_seq, current_app.config["SETTINGS"].ingest_per_minute)
-    return None if is_active else {"ok": True, "status": "inactive"}
+    return None if is_active else INACTIVE
 
 
 def receive_event(short_code: str) -> Payload:
     """POST /p/{short_code} (SPEC 4.8)."""
     webhook: Webhook = g.webhook
     payload = read_event()
-    title, body = _title(webhook, payload), _body(webhook, payload)
-    notification = delivery.receive(webhook, title, body)
+    notification = delivery.receive(short_code, _title(webhook, payload), _body(webhook, payload))
+    if notification is None:
+        return INACTIVE
     return {"ok": True, "status": notification.status, "notificationId": notification.id}
 
 
 def _title(webhook: Webhook, payload: Payload) -> str:
     if webhook.title_template is not None:
-        title = fill(webhook.title_template, payload, MAX_TITLE, webhook.time_zone).text
+        title = fill(webhook.title_template, payload, MAX_TITLE_CHARACTERS, webhook.time_zone).text
     else:
-        title = cut(_first_string(payload, TITLE_FIELDS) or "", MAX_TITLE)
-    return title if title.strip() else webhook.name
+        title = cut(_first_string(payload, TITLE_FIELDS) or "", MAX_TITLE_CHARACTERS)
+    return title if any(c.isprintable() and c != " " for c in title) else webhook.name
 
 
 def _body(webhook: Webhook, payload: Payload) -> str:
     if webhook.body_template is not None:
-        return fill(webhook.body_template, payload, MAX_BODY, webhook.time_zone).text
+        return fill(webhook.body_template, payload, MAX_BODY_CHARACTERS, webhook.time_zone).text
     text = _first_string(payload, BODY_FIELDS)
-    return cut(rendered(payload if text is None else text, MAX_BODY + 1), MAX_BODY)
+    return cut(rendered(payload if text is None else text, MAX_BODY_CHARACTERS + 1), MAX_BODY_CHARACTERS)
 
 
 def _first_string(payload: Payload, fields: tuple[str, ...]) -> str | None:
@@ -88,11 +89,9 @@ def store_metrics() -> Payload:
     project_id = _text(payload, "projectId", "projectId", MAX_ID)
     metrics = payload.get("metrics")
     if metrics is None:
-        raise Refused(400, "metrics is required.")
-    if not isinstance(metrics, list) or not metrics:
-        raise Refused(400, f"metrics must be an array of 1 to {quotas.METRICS_MAXIMUM} metrics.")
-    if len(metrics) > quotas.METRICS_MAXIMUM:
-        raise Refused(400, f"metrics has {len(metrics)} entries: at most {quotas.METRICS_MAXIMUM} are allowed.")
+        _refuse("metrics", "is required")
+    if not isinstance(metrics, list) or not 1 <= len(metrics) <= quotas.METRICS_MAXIMUM:
+        _refuse("metrics", f"must be an array of 1 to {quotas.METRICS_MAXIMUM} metrics")
     values = [_metric(metric, f"metrics[{position}]", now) for position, metric in enumerate(metrics)]
     Metric.add_all(g.caller.account_seq, project_id, values)
     return {"success": True, "metricsStored": len(values)}
@@ -147,10 +146,10 @@ def _unit(metric: Payload, place: str) -> str | None:
 def _timestamp(metric: Payload, place: str, now: int) -> int:
     if metric.get("timestamp") is None:
         return now
-    timestamp = _number(metric, "timestamp", place)
+    timestamp = int(_number(metric, "timestamp", place))
     if not 0 <= timestamp <= LAST_TIMESTAMP:
         _refuse(place, "must be a Unix time in milliseconds, from 0 to the end of the year 9999")
-    return int(timestamp)
+    return timestamp
 
 
 def _metadata(metric: Payload, place: str) -> str | None:

@@ -40,12 +40,18 @@ CREATE TABLE notification (
     status TEXT NOT NULL CHECK (status IN ('delivered', 'pending', 'held', 'failed')),
     created_at INTEGER NOT NULL,
     released_at INTEGER,
-    digest_seq INTEGER,
     is_digest INTEGER NOT NULL DEFAULT 0 CHECK (is_digest IN (0, 1))
 ) STRICT;
 CREATE INDEX notification_of_account ON notification (account_seq);
-CREATE INDEX notification_held ON notification (account_seq, alert_seq, created_at, status) WHERE status = 'held';
-CREATE INDEX notification_of_digest ON notification (digest_seq) WHERE digest_seq IS NOT NULL;
+
+CREATE TABLE held (
+    notification_seq INTEGER PRIMARY KEY REFERENCES notification ON DELETE CASCADE,
+    account_seq INTEGER NOT NULL REFERENCES account,
+    alert_seq INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    digest_seq INTEGER
+) STRICT;
+CREATE INDEX held_still ON held (account_seq, alert_seq, created_at) WHERE digest_seq IS NULL;
 
 CREATE TABLE delivery (
     notification_seq INTEGER NOT NULL REFERENCES notification ON DELETE CASCADE,
@@ -72,7 +78,7 @@ CREATE INDEX idempotency_key_of_notification ON idempotency_key (notification_se
 CREATE INDEX idempotency_key_by_age ON idempotency_key (created_at);
 
 INSERT INTO alert SELECT *, created_at FROM old_alert;
-INSERT INTO notification SELECT *, NULL, NULL, 0 FROM old_notification;
+INSERT INTO notification SELECT *, NULL, 0 FROM old_notification;
 INSERT INTO delivery SELECT * FROM old_delivery;
 INSERT INTO idempotency_key SELECT * FROM old_idempotency_key;
 

@@ -11,6 +11,7 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
+import peewee
 import pytest
 
 import accounts
@@ -687,3 +688,26 @@ def test_a_reader_that_goes_away_is_no_error(service, owned):
     env = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(service.data_dir)}
     done = subprocess.run(["sh", "-c", listed], cwd=ROOT, env=env, capture_output=True, timeout=30)
     assert done.stderr == b""
+
+
+@pytest.mark.parametrize(
+    "closed, arguments", [("<&-", "account create a@example.org --password-stdin"), (">&-", "account list")]
+)
+def test_a_closed_standard_stream_causes_no_traceback(service, closed, arguments):
+    env = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(service.data_dir)}
+    done = subprocess.run(
+        ["sh", "-c", f"{FLASK} {arguments} {closed}"], cwd=ROOT, env=env, capture_output=True, timeout=30
+    )
+    assert b"Traceback" not in done.stderr
+    assert done.returncode == (1 if closed == "<&-" else 0)
+
+
+def test_what_a_write_failed_for_is_said_though_undoing_it_failed_too(owned, monkeypatch):
+    def fail(*_, **__):
+        try:
+            raise OSError(28, "No space left on device")
+        except OSError:
+            raise peewee.OperationalError("cannot rollback - no transaction is active") from None
+
+    monkeypatch.setattr(accounts, "create_key", fail)
+    assert "No space left on device" in said(owned("key", "create", OWNER, "name"))

@@ -16,6 +16,7 @@ import pytest
 
 import database
 import history
+import holding
 import models
 
 ROOT = Path(database.__file__).parent
@@ -89,7 +90,7 @@ def tables():
     """Every model with a table of its own, found through its class."""
     classes = {
         value
-        for module in (models, history)
+        for module in (models, history, holding)
         for value in vars(module).values()
         if isinstance(value, type) and issubclass(value, peewee.Model) and value not in (peewee.Model, models.Model)
     }
@@ -157,6 +158,7 @@ def test_every_reference_has_an_index_that_begins_with_it(opened):
         table = model._meta.table_name
         indexes = [row[1] for row in look(opened, f"PRAGMA index_list({table})")]
         first = {look(opened, f"PRAGMA index_info({index})")[0][2] for index in indexes}
+        first |= {row[1] for row in look(opened, f"PRAGMA table_info({table})") if row[5] == 1}  # the primary key
         referring = {row[3] for row in look(opened, f"PRAGMA foreign_key_list({table})") if row[6] == "CASCADE"}
         missing += [f"{table}.{column}" for column in referring - first]
     assert missing == []

@@ -503,3 +503,21 @@ def test_the_most_talkative_log_holds_neither_the_key_nor_the_metrics(service, o
     assert "no such table" in caplog.text
     for secret in ("name-of-it", "data-of-it", "value-of-it", owner.key):
         assert secret not in caplog.text and secret not in answer.text, secret
+
+
+def test_after_a_change_to_a_smaller_plan_retry_after_still_says_when_there_is_room(service, moved_clock):
+    email = service.account("scale@example.org", "scale")
+    caller = service.caller(email)
+    for _ in range(150):
+        post(caller)
+        moved_clock.advance(10)
+    service.flask("account", "set", email, "--plan", "starter")
+    wait_s = int(post(caller).headers["Retry-After"])
+    moved_clock.advance(wait_s - 1)
+    assert post(caller).status_code == 429
+    moved_clock.advance(1)
+    assert post(caller).status_code == 200
+
+
+def test_a_timestamp_is_truncated_before_it_is_compared(owner, service):
+    assert post(owner, batch(metric(timestamp=-0.5))).status_code == 200

@@ -1,5 +1,6 @@
 """Filling a template from an event: SPEC 1 and 4.8; CONTRACT 4, templates, rendered length, JSON."""
 
+import functools
 import json
 import math
 import re
@@ -1310,3 +1311,10 @@ def test_any_number_is_rounded_as_whole_number_arithmetic_rounds_it(number, deci
 @given(st.text("abcXYZé ", max_size=10), st.sampled_from("aZé"))
 def test_any_word_is_capitalized(rest, letter):
     assert applied("capitalize", json.dumps(letter + rest)) == letter.upper() + rest.lower()
+
+
+def test_a_path_through_nested_arrays_is_bounded_like_one_through_objects():
+    nested = {"a": [functools.reduce(lambda inner, _: [inner], range(60), 1)] * 5_000}
+    template = '{{ a | map: "' + ".".join(["0"] * 60) + '" | size }}'
+    assert filled(template, nested) == (template, ())
+    assert filled(template, {"a": nested["a"][:100]}) == ("100", ())

@@ -14,6 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import delivery
+import models
+
 DAY_S = 86_400
 SENDER, OTHER, PROXY = "203.0.113.7", "203.0.113.8", "127.0.0.1"
 UNKNOWN = "0000000"
@@ -1131,3 +1134,78 @@ def test_no_answer_repeats_a_code(service, hook):
     answers += [hook.post({}), rotated(hook).post({}), hook.post({})]
     assert [answer.status_code for answer in answers] == [200, 405, 404, 429, 429, 404]
     assert not any(hook.code in answer.text + str(answer.headers) for answer in answers)
+
+
+# --- events whose body comes long after their address -------------------------------------------------------
+
+
+class LateBody(io.BytesIO):
+    """A body that arrives only after something else has happened."""
+
+    def __init__(self, data, before):
+        super().__init__(data)
+        self.before = before
+
+    def read(self, *size):
+        self.before()
+        return super().read(*size)
+
+
+def post_late(hook, happens):
+    """The answer to an event whose alert changed while its body was on the way."""
+    data = b'{"title": "late"}'
+    environ = {"wsgi.input": LateBody(data, happens), "CONTENT_LENGTH": str(len(data)), "REMOTE_ADDR": SENDER}
+    return hook.service.client.post(f"/p/{hook.code}", environ_overrides=environ)
+
+
+@pytest.mark.parametrize("command", ["rotate", "delete"])
+def test_an_event_whose_code_is_void_before_its_body_has_come_is_404(service, owner, command):
+    hook = service.alert()
+    answer = post_late(hook, lambda alert=hook.id: service.flask("alert", command, hook.email, alert))
+    assert said(answer) == (404, error(404, "NOT_FOUND"))
+    assert owner.listed() == []
+
+
+def test_an_event_whose_alert_is_switched_off_before_its_body_has_come_is_not_recorded(service, owner):
+    hook = service.alert()
+    assert said(post_late(hook, lambda: hook.set("--inactive"))) == INACTIVE
+    assert owner.listed() == []
+
+
+def test_an_event_whose_body_comes_in_quiet_hours_is_held(service, owner):
+    hook = service.alert()
+    quiet = ("account", "set", hook.email, "--quiet-hours", "00:00-23:59")
+    assert post_late(hook, lambda: service.flask(*quiet)).json["status"] == "held"
+
+
+# --- what else is malformed, or means nothing ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/abc", "ab%0Acd", "%2Fabcdefg", "/", "%0A"])
+def test_a_malformed_code_that_no_route_takes_counts_against_its_sender_too(service, path):
+    assert [ask(service, path).status_code for _ in range(60)] == [404] * 60
+    assert_limited(ask(service, path))
+
+
+def test_a_malformed_code_is_404_however_large_its_body_is(make_service):
+    service = make_service(MAX_BODY_BYTES="1024")
+    assert ask(service, "/abc", data=b"x" * 2000).status_code == 404
+
+
+@pytest.mark.parametrize("title", ["\u0001\u0002", " \t\n", "\u200b", "\u0085\u00a0"])
+def test_a_title_that_shows_nothing_becomes_the_alerts_name(service, owner, title):
+    service.alert(name="Disk").post({"title": title, "message": "full"})
+    assert owner.listed()[0]["title"] == "MCP - Disk"
+
+
+def test_a_request_from_before_a_pause_does_not_pause_the_alert_that_was_switched_on_again(
+    service, owner, moved_clock
+):
+    hook = service.alert()
+    early = models.Alert.find_webhook(hook.code)
+    moved_clock.advance(1)
+    hook.set("--inactive")
+    hook.set("--active")
+    delivery.pause_flooded(early, 500)
+    assert owner.get("/alerts").json["alerts"][0]["isActive"] is True
+    assert owner.listed() == []
