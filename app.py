@@ -27,6 +27,7 @@ import delivery
 import models
 import push
 import quotas
+import transport
 import webhooks
 from errors import CODES, Refused, log_fault, metrics_body, rest_body
 
@@ -143,6 +144,7 @@ def open_service(app: Flask, settings: config.Settings) -> None:
     )
     database.open_database(settings.database)
     models.ApiKey.forget_used()
+    transport.trust(settings.ca_file)
     push.configure(settings, delivery.vapid_key)
     delivery.configure(settings.threads)
     quotas.reset()

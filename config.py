@@ -5,10 +5,11 @@ The only module that reads the environment; it knows nothing else of the project
 """
 
 import ipaddress
+import json
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,11 +18,31 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 DEFAULT_WEBPUSH_HOSTS = "fcm.googleapis.com,*.push.apple.com,*.push.services.mozilla.com,*.notify.windows.com"
 HOST_NAME = re.compile(r"(\*\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
+SERVICE_ACCOUNT = ("project_id", "client_email", "private_key", "token_uri")
 HTTP_ORIGIN = re.compile(r"https?://[A-Za-z0-9.:\[\]_-]+")
 
 
 class SettingError(SystemExit):
     """A setting that cannot be understood. Uncaught, it ends the process with its one line and status 1."""
+
+
+@dataclass(frozen=True)
+class ApnsSettings:
+    """The account at Apple: `key` is the PEM text of its private key."""
+
+    url: str
+    key: str = field(repr=False)
+    key_id: str
+    team_id: str
+    topic: str
+
+
+@dataclass(frozen=True)
+class FcmSettings:
+    """The Firebase project: its service account as Google gives it."""
+
+    url: str
+    service_account: Mapping[str, str] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -37,6 +58,8 @@ class Settings:
     base_url: str | None
     trusted_proxies: tuple[Network, ...]
     webpush_hosts: tuple[str, ...]
+    apns: ApnsSettings | None
+    fcm: FcmSettings | None
     ca_file: str | None
     ingest_per_minute: int
     max_body_bytes: int
@@ -71,7 +94,7 @@ def _host(value: str) -> str:
     return value
 
 
-def _base_url(value: str) -> str:
+def _origin(value: str) -> str:
     origin = value.removesuffix("/")
     parts = urlsplit(origin)
     if not HTTP_ORIGIN.fullmatch(origin) or not parts.hostname or parts.port == 0:  # `port` raises for what is none
@@ -106,6 +129,55 @@ def _existing_file(value: str) -> str:
     return value
 
 
+def _readable_file(value: str) -> str:
+    try:
+        return Path(value).read_text()
+    except (OSError, UnicodeError):
+        raise ValueError from None
+
+
+def _pem(text: str) -> Any:
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    try:
+        return load_pem_private_key(text.encode(), None)
+    except (TypeError, UnsupportedAlgorithm):
+        raise ValueError from None
+
+
+def _apns_key(value: str) -> str:
+    pem = value.replace("\\n", "\n")  # some platforms keep a variable on one line
+    if getattr(getattr(_pem(pem), "curve", None), "name", None) != "secp256r1":
+        raise ValueError
+    return pem
+
+
+def _service_account(value: str) -> Mapping[str, str]:
+    try:
+        account = json.loads(value)
+    except RecursionError:
+        raise ValueError from None
+    if not isinstance(account, dict) or not all(isinstance(account.get(name), str) for name in SERVICE_ACCOUNT):
+        raise ValueError
+    is_rsa = hasattr(_pem(account["private_key"]), "decrypt")
+    if not is_rsa or not re.fullmatch(r"https?://[!-~]+", account["token_uri"]):
+        raise ValueError
+    return account
+
+
+def _apple_id(value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9]{10}", value):
+        raise ValueError
+    return value
+
+
+def _topic(value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9.-]{1,255}", value):
+        raise ValueError
+    return value
+
+
 def _log_level(value: str) -> str:
     if value.lower() not in ("debug", "info", "warning", "error", "critical"):
         raise ValueError
@@ -133,7 +205,7 @@ VARIABLES = (
     ),
     Variable("THREADS", "32", _between(1, 1024), "a whole number from 1 to 1024"),
     Variable("SECRET_KEY", None, str, "any text", secret=True),
-    Variable("BASE_URL", None, _base_url, "the public address, such as https://bell.example.org, without a path"),
+    Variable("BASE_URL", None, _origin, "the public address, such as https://bell.example.org, without a path"),
     Variable("FORWARDED_ALLOW_IPS", "127.0.0.1", _proxies, "addresses or networks of proxies, comma-separated, or *"),
     Variable(
         "WEBPUSH_HOSTS",
@@ -141,6 +213,21 @@ VARIABLES = (
         _webpush_hosts,
         "comma-separated host names, *. allowed in front, or whole origins",
     ),
+    Variable("APNS_KEY", None, _apns_key, "the PEM text of Apple's .p8 key", secret=True),
+    Variable("APNS_KEY_FILE", None, _readable_file, "the path of Apple's .p8 key"),
+    Variable("APNS_KEY_ID", None, _apple_id, "the key's id, ten letters and digits"),
+    Variable("APNS_TEAM_ID", None, _apple_id, "Apple's team id, ten letters and digits"),
+    Variable("APNS_TOPIC", None, _topic, "the app's bundle id, such as org.example.bell"),
+    Variable("APNS_URL", "https://api.push.apple.com", _origin, "an origin, such as https://api.push.apple.com"),
+    Variable(
+        "FCM_SERVICE_ACCOUNT",
+        None,
+        _service_account,
+        f"a Google service account's JSON with {', '.join(SERVICE_ACCOUNT)}",
+        secret=True,
+    ),
+    Variable("FCM_SERVICE_ACCOUNT_FILE", None, _readable_file, "the path of a Google service account's JSON"),
+    Variable("FCM_URL", "https://fcm.googleapis.com", _origin, "an origin, such as https://fcm.googleapis.com"),
     Variable("SSL_CERT_FILE", None, _existing_file, "the path of a file with CA certificates"),
     Variable("INGEST_PER_MINUTE", "6000", _between(1, 10**6), "a whole number from 1 to 1000000"),
     Variable("MAX_BODY_BYTES", "1048576", _between(1024, 2**30), "a whole number from 1024 to 1073741824"),
@@ -163,12 +250,44 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         base_url=values["BASE_URL"],
         trusted_proxies=values["FORWARDED_ALLOW_IPS"],
         webpush_hosts=values["WEBPUSH_HOSTS"],
+        apns=_apns(values),
+        fcm=_fcm(values),
         ca_file=values["SSL_CERT_FILE"],
         ingest_per_minute=values["INGEST_PER_MINUTE"],
         max_body_bytes=values["MAX_BODY_BYTES"],
         log_level=values["LOG_LEVEL"],
         print_setup_link=values["PRINT_SETUP_LINK"],
     )
+
+
+def _apns(values: Mapping[str, Any]) -> ApnsSettings | None:
+    key = _one_of(values, "APNS_KEY", "APNS_KEY_FILE", _apns_key)
+    parts = {"APNS_KEY": key, **{name: values[name] for name in ("APNS_KEY_ID", "APNS_TEAM_ID", "APNS_TOPIC")}}
+    missing = [name for name, value in parts.items() if value is None]
+    if len(missing) == len(parts):
+        return None
+    if missing:
+        wanted = " and ".join(missing).replace("APNS_KEY ", "APNS_KEY (or APNS_KEY_FILE) ")
+        raise SettingError(f"APNs is configured in part: {wanted} must be set, too.")
+    return ApnsSettings(values["APNS_URL"], key, *list(parts.values())[1:])
+
+
+def _fcm(values: Mapping[str, Any]) -> FcmSettings | None:
+    account = _one_of(values, "FCM_SERVICE_ACCOUNT", "FCM_SERVICE_ACCOUNT_FILE", _service_account)
+    return FcmSettings(values["FCM_URL"], account) if account is not None else None
+
+
+def _one_of(values: Mapping[str, Any], name: str, file_name: str, parse: Callable[[str], Any]) -> Any:
+    """The value of a variable, or of the file that its other form names; never both."""
+    if values[file_name] is None:
+        return values[name]
+    if values[name] is not None:
+        raise SettingError(f"{name} and {file_name} are both set: set one of them.")
+    try:
+        return parse(values[file_name])
+    except ValueError:
+        takes = next(variable.takes for variable in VARIABLES if variable.name == name)
+        raise SettingError(f"{file_name} names a file that is not understood: it must hold {takes}.") from None
 
 
 def _read(variable: Variable, environ: Mapping[str, str]) -> Any:

@@ -9,7 +9,9 @@ import json
 import logging
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from itertools import groupby
 from typing import NamedTuple
 
 import clock
@@ -22,7 +24,8 @@ from errors import Refused, log_fault
 from history import Delivery, DueDelivery, IdempotencyKey, Notification, NotificationRow
 from holding import Held
 from models import ActiveDevice, Alert, Caller, Device, ServerKey, Webhook
-from push import Answer, Message, Outcome, Push
+from provider import Answer, Message, Outcome, Push
+from webpush import new_vapid_key
 
 TITLE_PREFIX = "MCP - "  # SPEC 1
 PUSH_DEADLINE_S = 4.5  # with what comes before and after, a request is never held longer than 5 s
@@ -31,8 +34,8 @@ FIRST_RETRY_S = 30
 LONGEST_RETRY_S = 3600
 GIVEN_UP_AFTER_MS = DAY_MS
 IDEMPOTENCY_LIFE_MS = DAY_MS
-RETRIES_AT_ONCE = 50
-RETRIES_OF_AN_ACCOUNT = 10  # of those, so that the others' are not behind them
+RETRIES_OF_AN_ACCOUNT = 10  # in one batch
+RETRYING_ACCOUNTS = 8  # at the same time
 THREADS_LEFT_FREE = 8
 
 log = logging.getLogger("pocketbell")
@@ -78,19 +81,24 @@ class Slots:
 
 
 _slots = Slots(32)
+_retry_threads = ThreadPoolExecutor(RETRYING_ACCOUNTS, thread_name_prefix="retry")
+_retrying: set[int] = set()  # accounts that have a batch under way
+_batches: list[Future[None]] = []
 _running_keys: set[tuple[int, str]] = set()
 _running_keys_lock = threading.Lock()
 
 
 def configure(threads: int) -> None:
-    """Share out this process's request threads."""
-    global _slots
+    """Share out this process's request threads, and begin with new ones for retries."""
+    global _slots, _retry_threads
     _slots = Slots(threads)
+    _retry_threads.shutdown()  # their connections are to what was open before
+    _retry_threads = ThreadPoolExecutor(RETRYING_ACCOUNTS, thread_name_prefix="retry")
 
 
 def vapid_key() -> str:
     """The Web Push private key of this service, made when it is first needed."""
-    return ServerKey.find("vapid") or ServerKey.put_first("vapid", push.new_vapid_key())
+    return ServerKey.find("vapid") or ServerKey.put_first("vapid", new_vapid_key())
 
 
 # --- sending ------------------------------------------------------------------------------------------------
@@ -218,7 +226,8 @@ def _attempt_now(sender: Caller | Webhook, notification: NotificationRow, device
     """Push within the request, if a slot is free; else leave it to the worker, at once."""
     with _slots.one(sender.account_seq) as granted:
         since = notification.created_at
-        attempts = [DueDelivery(sender.email, notification, one, since, 0) for one in devices] if granted else []
+        account = (sender.account_seq, sender.email)
+        attempts = [DueDelivery(*account, notification, one, since, 0) for one in devices] if granted else []
         answers = push.send([_push(attempt) for attempt in attempts], PUSH_DEADLINE_S)
     try:
         with transaction():
@@ -246,23 +255,48 @@ def _push(attempt: DueDelivery) -> Push:
 
 
 def retry_due(now: int) -> None:
-    """Try again what is due, some at a time: also what a crash left between its record and its outcome."""
-    attempts = Delivery.claim_due(now, now + LEASE_MS, RETRIES_AT_ONCE, RETRIES_OF_AN_ACCOUNT)
-    if not attempts:
+    """Try again what is due, also what a crash left between its record and its outcome.
+
+    Each account's attempts are a batch in a thread of its own, so that nobody waits for another's provider.
+    """
+    _batches[:] = [batch for batch in _batches if not batch.done()]
+    room = RETRYING_ACCOUNTS - len(_retrying)
+    if room <= 0:
         return
-    answers = push.send([_push(attempt) for attempt in attempts], PUSH_DEADLINE_S)
-    with transaction():
-        _record(attempts, answers, clock.now_ms())
-        for seq in {attempt.notification.seq for attempt in attempts}:
-            Notification.settle(seq)
-    if len(attempts) >= RETRIES_OF_AN_ACCOUNT:
-        due.set()  # there may be more
+    attempts = Delivery.claim_due(now, now + LEASE_MS, room, RETRIES_OF_AN_ACCOUNT, list(_retrying))
+    for account_seq, batch in groupby(attempts, key=lambda attempt: attempt.account_seq):
+        _retrying.add(account_seq)
+        _batches.append(_retry_threads.submit(_retry, account_seq, list(batch)))
+
+
+def finish_retries() -> None:
+    """Wait until the batches that are under way have ended."""
+    wait(_batches)
+
+
+def _retry(account_seq: int, attempts: list[DueDelivery]) -> None:
+    try:
+        answers = push.send([_push(attempt) for attempt in attempts], PUSH_DEADLINE_S)
+        with transaction():
+            _record(attempts, answers, clock.now_ms())
+            for seq in {attempt.notification.seq for attempt in attempts}:
+                Notification.settle(seq)
+    except Exception as error:  # when their leases end, they are due again
+        log_fault(log, "A batch of retries failed", error)
+    finally:
+        was_full = len(_retrying) >= RETRYING_ACCOUNTS
+        _retrying.discard(account_seq)
+        if was_full or len(attempts) == RETRIES_OF_AN_ACCOUNT:
+            due.set()  # there may be more
 
 
 def _record(attempts: list[DueDelivery], answers: list[Answer], now: int) -> None:
     for attempt, answer in zip(attempts, answers, strict=True):
-        status, next_attempt_at = _verdict(attempt, answer, now)
         notification_seq, device_seq = attempt.notification.seq, attempt.device.seq
+        if not answer.was_tried:
+            Delivery.put_off(notification_seq, device_seq, now + (answer.retry_after_s or 1) * 1000)
+            continue
+        status, next_attempt_at = _verdict(attempt, answer, now)
         Delivery.answer(notification_seq, device_seq, status, answer.error, next_attempt_at, now)
         Device.note_outcome(device_seq, answer.error, now)
         if answer.outcome is Outcome.DEAD:

@@ -9,7 +9,6 @@ from bisect import bisect_left
 from collections import defaultdict
 
 import delivery
-import push
 import quiet
 from database import transaction
 from errors import log_fault
@@ -17,6 +16,7 @@ from history import Delivery, Notification, NotificationRow
 from holding import Held, HeldOfAlert
 from models import Device
 from placeholders import cut
+from provider import compact_json, shown
 
 DIGEST_BYTES = 3_000  # of its lines as JSON: fits in a push with what else belongs to it
 LEAST_LINE = 24  # characters of a line that is worth showing
@@ -78,8 +78,8 @@ def digest_body(oldest: list[NotificationRow], count: int) -> str:
 
 
 def _line(notification: NotificationRow) -> str:
-    title = " ".join(push.shown(notification.title.removeprefix(delivery.TITLE_PREFIX)).split())
-    body = " ".join(push.shown(notification.body).split())
+    title = " ".join(shown(notification.title.removeprefix(delivery.TITLE_PREFIX)).split())
+    body = " ".join(shown(notification.body).split())
     return f"{title}: {body}" if body else title
 
 
@@ -92,4 +92,4 @@ def _rest(lines: list[str], count: int) -> str:
 
 
 def _fits(lines: list[str]) -> bool:
-    return len(push.compact_json("\n".join(lines))) <= DIGEST_BYTES
+    return len(compact_json("\n".join(lines))) <= DIGEST_BYTES

@@ -4,6 +4,7 @@ The hot paths of the service: constant SQL that answers with tuples. Callers pas
 clock, a setting or a request, and no wire name appears here.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -193,6 +194,7 @@ class Notification(Model):
 class DueDelivery(NamedTuple):
     """A claimed attempt: the notification, the device, since when and how often it was tried before."""
 
+    account_seq: int
     account_email: str
     notification: NotificationRow
     device: ActiveDevice
@@ -219,19 +221,21 @@ class Delivery(Model):
         " VALUES (?, ?, 'pending', 0, ?)"
     )
     DUE = (
-        "SELECT notification_seq, device_seq FROM ("
-        " SELECT notification_seq, device_seq, next_attempt_at,"
+        "WITH due AS (SELECT n.account_seq, notification_seq, device_seq, next_attempt_at,"
         "  row_number() OVER (PARTITION BY n.account_seq ORDER BY next_attempt_at) AS place"
         " FROM delivery JOIN notification n ON n.seq = notification_seq"
-        " WHERE delivery.status = 'pending' AND next_attempt_at <= ?)"
-        " WHERE place <= ? ORDER BY next_attempt_at LIMIT ?"
+        " WHERE delivery.status = 'pending' AND next_attempt_at <= ?"
+        "  AND n.account_seq NOT IN (SELECT value FROM json_each(?)))"
+        " SELECT notification_seq, device_seq FROM due WHERE place <= ? AND account_seq IN"
+        "  (SELECT account_seq FROM due WHERE place = 1 ORDER BY next_attempt_at LIMIT ?)"
+        " ORDER BY account_seq, place"
     )
     CLAIM = (
         "UPDATE delivery SET next_attempt_at = ? WHERE notification_seq = ? AND device_seq = ?"
         " AND status = 'pending' AND next_attempt_at <= ? RETURNING attempts"
     )
     CLAIMED = (
-        "SELECT a.email, n.seq, n.id, n.title, n.body, n.status, n.created_at,"
+        "SELECT a.seq, a.email, n.seq, n.id, n.title, n.body, n.status, n.created_at,"
         " d.seq, d.kind, d.token, d.p256dh, d.auth, d.origin, coalesce(n.released_at, n.created_at)"
         " FROM notification n JOIN account a ON a.seq = n.account_seq, device d WHERE n.seq = ? AND d.seq = ?"
     )
@@ -249,9 +253,15 @@ class Delivery(Model):
             run(cls.INSERT, (notification_seq, device.seq, next_attempt_at))
 
     @classmethod
-    def claim_due(cls, now: int, lease_until: int, limit: int, per_account: int) -> list[DueDelivery]:
-        """Take due attempts, at most `limit` and `per_account`, so that nobody else does before `lease_until`."""
-        due = run(cls.DUE, (now, per_account, limit)).fetchall()  # may take a while: outside the transaction
+    def claim_due(
+        cls, now: int, lease_until: int, accounts: int, per_account: int, without: list[int]
+    ) -> list[DueDelivery]:
+        """Take due attempts, so that nobody else does before `lease_until`; account by account.
+
+        At most `per_account` of at most so many `accounts`, and none of the accounts `without`.
+        """
+        found = run(cls.DUE, (now, json.dumps(without), per_account, accounts))  # may take a while: no transaction
+        due = found.fetchall()
         if not due:
             return []
         with transaction():
@@ -265,7 +275,7 @@ class Delivery(Model):
         if claimed is None:
             return None
         row: Sequence[Any] = run(cls.CLAIMED, (notification_seq, device_seq)).fetchone()
-        return DueDelivery(row[0], NotificationRow(*row[1:7]), ActiveDevice(*row[7:13]), row[13], claimed[0])
+        return DueDelivery(row[0], row[1], NotificationRow(*row[2:8]), ActiveDevice(*row[8:14]), row[14], claimed[0])
 
     @classmethod
     def answer(
@@ -280,6 +290,15 @@ class Delivery(Model):
         """Record one attempt's outcome; a delivery that is settled already stays as it is."""
         values = (status, next_attempt_at, now, error, notification_seq, device_seq)
         run(cls.ANSWER, values)
+
+    @classmethod
+    def put_off(cls, notification_seq: int, device_seq: int, next_attempt_at: int) -> None:
+        """Let an attempt that was not made be due later."""
+        run(
+            "UPDATE delivery SET next_attempt_at = ? WHERE notification_seq = ? AND device_seq = ?"
+            " AND status = 'pending'",
+            (next_attempt_at, notification_seq, device_seq),
+        )
 
     @classmethod
     def make_due(cls, notification_seq: int, now: int) -> None:

@@ -130,6 +130,7 @@ class Worker:
         """End, and write what is kept in memory."""
         for lane in self.lanes:
             lane.stop()
+        delivery.finish_retries()
         ApiKey.write_used()
 
     def is_alive(self) -> bool:

@@ -299,9 +299,11 @@ class Device(Model):
     last_error = peewee.TextField(null=True)
     removed_at = peewee.IntegerField(null=True)
     removed_as = peewee.TextField(null=True)
+    last_error_at = peewee.IntegerField(null=True)
 
     NOTE_OUTCOME = (
-        "UPDATE device SET last_error = ?, last_delivered_at = coalesce(?, last_delivered_at) WHERE seq = ?"
+        "UPDATE device SET last_error = ?, last_error_at = ?,"
+        " last_delivered_at = coalesce(?, last_delivered_at) WHERE seq = ?"
     )
     ACTIVE = "SELECT seq, kind, token, p256dh, auth, origin FROM device WHERE account_seq = ? AND removed_at IS NULL"
 
@@ -352,8 +354,8 @@ class Device(Model):
     @classmethod
     def note_outcome(cls, seq: int, error: str | None, now: int) -> None:
         """Keep what the provider last said of this device; no error means that it accepted a push."""
-        delivered_at = now if error is None else None
-        run(cls.NOTE_OUTCOME, (error, delivered_at, seq))
+        delivered_at, error_at = (now, None) if error is None else (None, now)
+        run(cls.NOTE_OUTCOME, (error, error_at, delivered_at, seq))
 
 
 class MetricValue(NamedTuple):

@@ -110,7 +110,8 @@ CREATE TABLE device (
     last_delivered_at INTEGER,
     last_error TEXT,                       -- a sentence; NULL when the last push was accepted
     removed_at INTEGER,
-    removed_as TEXT CHECK (removed_as IN ('dead', 'removed'))
+    removed_as TEXT CHECK (removed_as IN ('dead', 'removed')),
+    last_error_at INTEGER
 ) STRICT;
 CREATE UNIQUE INDEX device_token ON device (account_seq, kind, token) WHERE removed_at IS NULL;
 CREATE INDEX device_of_account ON device (account_seq, removed_at);

@@ -1,7 +1,8 @@
 """Many HTTPS requests at once, in the calling thread, under one deadline (libcurl, HTTP/2 where offered).
 
 Each thread keeps its own connections. No redirects, no proxy from the environment, no address that is not public
-once the name is resolved, no answer beyond 16 KB; a request is never sent twice. Must not know what a push is.
+once the name is resolved, no answer beyond 16 KB; a request is sent again only where the server says that it took
+nothing of it. Must not know what a push is.
 libcurl is imported at the first call: it weighs 10 MB.
 """
 
@@ -19,13 +20,22 @@ import certifi
 MAX_ANSWER_BYTES = 16_384
 MAX_CONNECTION_AGE_S = 300
 CONNECT_TIMEOUT_MS = 3_000
+MOST_BEGUN = 10  # times, of one that is refused again and again
+LOST = (16, 52, 55, 56, 65)
+LEAD_SHARE = 1 / 3  # of the time: others wait no longer for the one that goes first
+REFUSED = b"refused by server"  # libcurl's words for REFUSED_STREAM, and for what a GOAWAY leaves out
 TOO_LONG = 23  # libcurl's word for our refusal of a longer answer: its status is known all the same
 FAILURES = {
     6: "its name could not be resolved",
     7: "no connection could be made",
     28: "it did not answer in time",
+    16: "the connection failed",
     35: "no secure connection could be made",
+    52: "it closed the connection without an answer",
+    55: "the connection was lost",
+    56: "the connection was lost",
     60: "its certificate is not trusted",
+    65: "the connection was lost",
     77: "the CA file (SSL_CERT_FILE) cannot be used",
 }
 NOT_PUBLIC = tuple(  # `is_global` says yes to these ways round: NAT64, 6to4, Teredo, and two that are of the past
@@ -39,12 +49,16 @@ _ca_file = certifi.where()
 
 @dataclass(frozen=True)
 class Request:
-    """A POST. `any_address` permits plain HTTP and addresses that are not public: for origins the owner listed."""
+    """A POST. `any_address` permits plain HTTP and addresses that are not public: for origins the owner listed.
+
+    Of those with `leads` that go to one origin, the first goes alone: it may take one stream at first.
+    """
 
     url: str
     headers: Mapping[str, str]
     body: bytes
     any_address: bool = False
+    leads: bool = False
 
 
 @dataclass
@@ -70,10 +84,30 @@ class Reply:
         return None
 
 
+class _Exchange:
+    """A request on its way, and its reply. libcurl cannot begin its body again: it would do so too often.
+
+    It would repeat a POST on a kept connection that closes without an answer, and all refused streams at once on a
+    fresh connection that takes one. What was refused is begun again here.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.reply = Reply(failure=FAILURES[28])  # until there is another word
+        self.was_refused = False
+        self.begun = 0
+
+    def hear(self, kind: int, text: bytes) -> None:
+        """What libcurl tells of its work: the only place where it names the reason."""
+        if kind == 0 and REFUSED in text:
+            self.was_refused = True
+
+
 def trust(ca_file: str | None) -> None:
-    """Use this CA file for connections made from now on; certifi's when None."""
+    """Use this CA file for connections made from now on, else certifi's; this thread's earlier ones are closed."""
     global _ca_file
     _ca_file = ca_file or certifi.where()
+    _thread.__dict__.clear()
 
 
 def is_public(address: str) -> bool:
@@ -87,47 +121,77 @@ def send_all(requests: list[Request], timeout_s: float) -> list[Reply]:
     """Send all requests and wait for their replies, in the same order, for at most `timeout_s` seconds."""
     import pycurl
 
-    deadline = time.monotonic() + timeout_s
+    deadline, lead_ends = time.monotonic() + timeout_s, time.monotonic() + timeout_s * LEAD_SHARE
     multi = _connections()
-    replies = [Reply() for _ in requests]
-    running: dict[Any, Reply] = {}
+    exchanges = [_Exchange(request) for request in requests]
+    running, waiting = dict[Any, _Exchange](), dict[_Exchange, list[_Exchange]]()
+    begin = exchanges
     try:
-        for request, reply in zip(requests, replies, strict=True):
-            handle = _handle(request, reply, deadline - time.monotonic())
-            running[handle] = reply
-            multi.add_handle(handle)
-        while running and time.monotonic() < deadline + 0.2:
+        while (begin or running or waiting) and time.monotonic() < deadline + 0.2:
+            for exchange in _leaders(begin, waiting):
+                _start(multi, running, exchange, deadline)
             while multi.perform()[0] == pycurl.E_CALL_MULTI_PERFORM:
                 pass
-            if not _collect(multi, running):
+            ended, begin = _collect(multi, running)
+            for leader in [one for one in waiting if one in ended or time.monotonic() >= lead_ends]:
+                for follower in waiting.pop(leader):
+                    _start(multi, running, follower, deadline)
+            if not ended and not begin:
                 _wait(multi, deadline)
     finally:
-        for handle, reply in running.items():
-            reply.failure = FAILURES[28]
+        for handle in running:
             _drop(multi, handle)
-    return replies
+        if _thread.has_lost_one:
+            _thread.__dict__.clear()  # libcurl would go on using a connection that was lost less than a second ago
+    return [exchange.reply for exchange in exchanges]
+
+
+def _leaders(begin: list[_Exchange], waiting: dict[_Exchange, list[_Exchange]]) -> list[_Exchange]:
+    """What goes first; what must let another to its origin go first is put to `waiting` for that."""
+    first, leaders = list[_Exchange](), dict[str, _Exchange]()
+    for exchange in begin:
+        origin = "/".join(exchange.request.url.split("/", 3)[:3])
+        if exchange.request.leads and origin in leaders:
+            waiting.setdefault(leaders[origin], []).append(exchange)
+            continue
+        leaders[origin] = exchange
+        first.append(exchange)
+    return first
+
+
+def _start(multi: Any, running: dict[Any, _Exchange], exchange: _Exchange, deadline: float) -> None:
+    handle = _handle(exchange, deadline - time.monotonic())
+    running[handle] = exchange
+    multi.add_handle(handle)
 
 
 def _connections() -> Any:
     import pycurl
 
     if not hasattr(_thread, "multi"):
+        _thread.has_lost_one = False
+        _thread.idle = list[Any]()  # handles, to be used again: a new one costs more than all its options
         _thread.multi = pycurl.CurlMulti()
         _thread.multi.setopt(pycurl.M_PIPELINING, pycurl.PIPE_MULTIPLEX)
     return _thread.multi
 
 
-def _handle(request: Request, reply: Reply, timeout_s: float) -> Any:
+def _handle(exchange: _Exchange, timeout_s: float) -> Any:
     import pycurl
 
-    handle = pycurl.Curl()
+    request, reply = exchange.request, exchange.reply
+    exchange.begun, exchange.was_refused = exchange.begun + 1, False
+
+    handle = _thread.idle.pop() if _thread.idle else pycurl.Curl()
     set_option = handle.setopt
     set_option(pycurl.URL, request.url)
     set_option(pycurl.HTTPHEADER, [f"{name}: {value}" for name, value in request.headers.items()] + ["Expect:"])
-    # libcurl repeats a POST on a kept connection that closes without an answer, unless it cannot rewind the body
     set_option(pycurl.POST, 1)
     set_option(pycurl.POSTFIELDSIZE, len(request.body))
     set_option(pycurl.READFUNCTION, BytesIO(request.body).read)
+    if request.url.startswith("https"):
+        set_option(pycurl.VERBOSE, 1)
+        set_option(pycurl.DEBUGFUNCTION, exchange.hear)
     set_option(pycurl.HEADERFUNCTION, reply.add_header)
     set_option(pycurl.WRITEFUNCTION, reply.add_body)
     timeout_ms = max(1, int(timeout_s * 1000))  # 0 would mean libcurl's 300 s
@@ -136,6 +200,7 @@ def _handle(request: Request, reply: Reply, timeout_s: float) -> Any:
     set_option(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS)
     # wait for a connection on its way that may take this one too: only where TLS tells early whether it does
     set_option(pycurl.PIPEWAIT, request.url.startswith("https"))
+    set_option(pycurl.FRESH_CONNECT, _thread.has_lost_one)
     set_option(pycurl.MAXAGE_CONN, MAX_CONNECTION_AGE_S)
     set_option(pycurl.TCP_KEEPALIVE, 1)
     set_option(pycurl.NOSIGNAL, 1)
@@ -160,27 +225,32 @@ def _open_public_socket(purpose: int, address: Any) -> Any:
     return socket.socket(address.family, address.socktype, address.protocol)
 
 
-def _collect(multi: Any, running: dict[Any, Reply]) -> int:
-    """Take what has ended out of `running`; answers with how many those were."""
+def _collect(multi: Any, running: dict[Any, _Exchange]) -> tuple[set[_Exchange], list[_Exchange]]:
+    """Take what has ended out of `running`: what has its reply, and what was refused and is to begin again."""
     import pycurl
 
+    ended, again = set[_Exchange](), list[_Exchange]()
     _, succeeded, failed = multi.info_read(len(running))
-    for handle in succeeded:
-        running.pop(handle).status = handle.getinfo(pycurl.RESPONSE_CODE)
-        _drop(multi, handle)
-    for handle, code, _ in failed:
-        reply = running.pop(handle)
-        if code == TOO_LONG:
-            reply.status = handle.getinfo(pycurl.RESPONSE_CODE)
+    for handle, code in [(handle, 0) for handle in succeeded] + [(handle, code) for handle, code, _ in failed]:
+        exchange = running.pop(handle)
+        reply = exchange.reply
+        if code in (0, TOO_LONG):
+            reply.status, reply.failure = handle.getinfo(pycurl.RESPONSE_CODE), None
         else:
             reply.failure = FAILURES.get(code, f"the connection failed (curl error {code})")
         _drop(multi, handle)
-    return len(succeeded) + len(failed)
+        if reply.failure and exchange.was_refused and exchange.begun < MOST_BEGUN:
+            again.append(exchange)
+            continue
+        ended.add(exchange)
+        _thread.has_lost_one = _thread.has_lost_one or code in LOST
+    return ended, again
 
 
 def _drop(multi: Any, handle: Any) -> None:
     multi.remove_handle(handle)
-    handle.close()
+    handle.reset()
+    _thread.idle.append(handle)
 
 
 def _wait(multi: Any, deadline: float) -> None:

@@ -77,6 +77,7 @@ CREATE TABLE idempotency_key (
 CREATE INDEX idempotency_key_of_notification ON idempotency_key (notification_seq);
 CREATE INDEX idempotency_key_by_age ON idempotency_key (created_at);
 
+ALTER TABLE device ADD COLUMN last_error_at INTEGER;
 INSERT INTO alert SELECT *, created_at FROM old_alert;
 INSERT INTO notification SELECT *, NULL, 0 FROM old_notification;
 INSERT INTO delivery SELECT * FROM old_delivery;

@@ -1,5 +1,6 @@
 """Fixtures: a service in this process on a temporary database, its clock, and a stand-in push service."""
 
+import json
 import os
 import tempfile
 from dataclasses import dataclass, field
@@ -10,8 +11,12 @@ os.environ["DATA_DIR"] = tempfile.mkdtemp(prefix="pocketbell-tests-")  # `import
 
 import clock
 import config
+import delivery
 import jobs
 from app import app, open_service
+from tests import certificates
+from tests.apns_service import ApnsService
+from tests.fcm_service import FcmService
 from tests.push_service import PushService
 
 
@@ -49,6 +54,38 @@ def push_server():
 def push_service(push_server):
     push_server.forget()
     return push_server
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory):
+    """What the stand-ins' certificates are signed by."""
+    return certificates.make(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture(scope="session")
+def apns_server(authority):
+    server = ApnsService(authority, clock=lambda: clock.now_ms() / 1000)
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def apns(apns_server):
+    apns_server.forget()
+    return apns_server
+
+
+@pytest.fixture(scope="session")
+def fcm_server(authority):
+    server = FcmService(authority)
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def fcm(fcm_server):
+    fcm_server.forget()
+    return fcm_server
 
 
 @dataclass
@@ -141,6 +178,7 @@ class Service:
     def work(self):
         """One round of the background worker."""
         jobs.run_due(clock.now_ms())
+        delivery.finish_retries()
 
 
 @pytest.fixture
@@ -154,6 +192,22 @@ def make_service(tmp_path):
 @pytest.fixture
 def service(make_service, push_service, moved_clock):
     return make_service(WEBPUSH_HOSTS=f"{push_service.origin},*.push.example.com")
+
+
+@pytest.fixture
+def every_provider(make_service, push_service, apns, fcm, authority, moved_clock):
+    """A service that is configured for all three."""
+    return make_service(
+        WEBPUSH_HOSTS=push_service.origin,
+        APNS_URL=apns.url,
+        APNS_KEY=apns.key_pem,
+        APNS_KEY_ID=apns.key_id,
+        APNS_TEAM_ID=apns.team_id,
+        APNS_TOPIC=apns.topic,
+        FCM_URL=fcm.origin,
+        FCM_SERVICE_ACCOUNT=json.dumps(fcm.service_account()),
+        SSL_CERT_FILE=authority.ca_file,
+    )
 
 
 @pytest.fixture

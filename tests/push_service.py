@@ -60,10 +60,14 @@ class Answer:
     headers: dict[str, str] | None = None
 
 
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 128
+
+
 class PushService:
     def __init__(self) -> None:
         self.browsers: dict[str, Browser] = {}
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"service": self}))
+        self.server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"service": self}))
         self.server.daemon_threads = True
         self.origin = f"http://127.0.0.1:{self.server.server_port}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()

@@ -15,6 +15,7 @@ import pytest
 import app as application
 import clock
 import database
+import delivery
 import jobs
 import models
 import push
@@ -1091,6 +1092,7 @@ def test_workers_in_several_threads_release_each_event_once(service, owner, pro,
         thread.start()
     for thread in threads:
         thread.join()
+    delivery.finish_retries()
     assert (len(browser.pushes), len(other.pushes)) == (1, 1)
     assert in_digests([browser, other]) == [f"{number:02}" for number in range(40)]
 
@@ -1099,13 +1101,14 @@ WORKER = """
 import os, sys
 import clock
 clock.now_ms = lambda: int(sys.argv[1])
-import config, jobs
+import config, delivery, jobs
 from app import create_app
 create_app(config.load(os.environ))
 print("ready", flush=True)
 sys.stdin.readline()
 for _ in range(3):
     jobs.run_due(clock.now_ms())
+delivery.finish_retries()
 """
 
 

@@ -176,7 +176,8 @@ def test_a_configuration_fault_never_costs_the_device_and_is_shown(owner, browse
     browser.then(status, b'{"reason":"BadJwtToken"}')
     assert owner.send().json["notification"]["status"] == "pending"
     (device,) = owner.get("/devices").json["devices"]
-    assert device["lastError"] == f"The push service answered {status} (BadJwtToken)."
+    advice = "Check BASE_URL and the server's clock."
+    assert device["lastError"] == f"The push service answered {status} (BadJwtToken). {advice}"
     moved_clock.advance(30)
     service.work()
     assert listed_status(owner) == "delivered"
