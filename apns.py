@@ -15,6 +15,8 @@ from transport import Reply, Request
 
 MAX_BYTES = 4_096
 TOKEN_LIFE_S = 40 * 60
+NO_NEW_TOKEN_S = 20 * 60.0
+CLOCK_TOLERANCE_S = 60
 TOKEN = re.compile(r"[0-9A-Fa-f]{64,200}")
 
 
@@ -25,7 +27,8 @@ class Apns:
         self.settings = settings
         self._lock = threading.Lock()
         self._key: Any = None
-        self._token, self._made_at_s = "", 0.0
+        self._token, self._made_at_s, self._dated_s = "", 0.0, 0.0
+        self._renewed_at_s = -NO_NEW_TOKEN_S
 
     def origin(self, push: Push) -> str:
         """Apple's."""
@@ -50,22 +53,26 @@ class Apns:
         return Said(reply.status, str(parsed(reply).get("reason", "")))
 
     def renew(self, used: Request) -> None:
-        """Make another token, since Apple says that the one that was used is too old."""
+        """Make another token, as Apple calls the one that was used too old; as often as Apple takes a new one."""
         with self._lock:
-            if used.headers["authorization"] == f"bearer {self._token}":
-                self._token = ""
+            now_s = clock.monotonic_s()
+            is_ours = used.headers["authorization"] == f"bearer {self._token}"
+            if is_ours and now_s - self._renewed_at_s >= NO_NEW_TOKEN_S:
+                self._token, self._renewed_at_s = "", now_s
 
     def _provider_token(self) -> str:
         import jwt
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
         with self._lock:
-            now_s = clock.monotonic_s()
-            if not self._token or now_s - self._made_at_s >= TOKEN_LIFE_S:
+            now_s, wall_s = clock.monotonic_s(), clock.now_ms() / 1000
+            age_s = now_s - self._made_at_s
+            was_set = abs(wall_s - self._dated_s - age_s) > CLOCK_TOLERANCE_S  # the clock, since then
+            if not self._token or was_set or age_s >= TOKEN_LIFE_S:
                 self._key = self._key or load_pem_private_key(self.settings.key.encode(), None)
-                claims = {"iss": self.settings.team_id, "iat": clock.now_ms() // 1000}
+                claims = {"iss": self.settings.team_id, "iat": int(wall_s)}
                 self._token = jwt.encode(claims, self._key, "ES256", {"kid": self.settings.key_id})
-                self._made_at_s = now_s
+                self._made_at_s, self._dated_s = now_s, wall_s
             return self._token
 
 

@@ -18,7 +18,12 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 DEFAULT_WEBPUSH_HOSTS = "fcm.googleapis.com,*.push.apple.com,*.push.services.mozilla.com,*.notify.windows.com"
 HOST_NAME = re.compile(r"(\*\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
-SERVICE_ACCOUNT = ("project_id", "client_email", "private_key", "token_uri")
+SERVICE_ACCOUNT = {
+    "project_id": r"[a-z0-9.:-]+",
+    "client_email": r"[!-~]+",
+    "private_key": r"[ -~\r\n]+",
+    "token_uri": r"https?://[!-~]+",
+}
 HTTP_ORIGIN = re.compile(r"https?://[A-Za-z0-9.:\[\]_-]+")
 
 
@@ -161,7 +166,8 @@ def _service_account(value: str) -> Mapping[str, str]:
     if not isinstance(account, dict) or not all(isinstance(account.get(name), str) for name in SERVICE_ACCOUNT):
         raise ValueError
     is_rsa = hasattr(_pem(account["private_key"]), "decrypt")
-    if not is_rsa or not re.fullmatch(r"https?://[!-~]+", account["token_uri"]):
+    well_formed = all(re.fullmatch(form, account[name]) for name, form in SERVICE_ACCOUNT.items())
+    if not is_rsa or not well_formed:
         raise ValueError
     return account
 
@@ -297,7 +303,8 @@ def _read(variable: Variable, environ: Mapping[str, str]) -> Any:
     try:
         return variable.parse(value)
     except (ValueError, KeyError):
-        hidden = variable.secret or "@" in value  # what stands before an @ may be a password
+        # what stands before an @ may be a password, and a key may be where its file's name should be
+        hidden = variable.secret or re.search(r"[@{\n]|PRIVATE KEY", value)
         printable = "".join(c if c.isprintable() else " " for c in value)
         held = "not understood" if hidden else f'"{printable}"'
         raise SettingError(f"{variable.name} is {held}: it takes {variable.takes}.") from None

@@ -228,7 +228,7 @@ def _attempt_now(sender: Caller | Webhook, notification: NotificationRow, device
         since = notification.created_at
         account = (sender.account_seq, sender.email)
         attempts = [DueDelivery(*account, notification, one, since, 0) for one in devices] if granted else []
-        answers = push.send([_push(attempt) for attempt in attempts], PUSH_DEADLINE_S)
+        answers = _answers(attempts)
     try:
         with transaction():
             if granted:
@@ -243,6 +243,15 @@ def _attempt_now(sender: Caller | Webhook, notification: NotificationRow, device
     if not granted:
         due.set()
     return status
+
+
+def _answers(attempts: list[DueDelivery]) -> list[Answer]:
+    """What came of pushing; a fault of ours counts as an attempt, so that it is not repeated for ever."""
+    try:
+        return push.send([_push(attempt) for attempt in attempts], PUSH_DEADLINE_S)
+    except Exception as error:
+        log_fault(log, "Pushing failed", error)
+        return [Answer(Outcome.TRANSIENT, "This push could not be made: the server's log has it.") for _ in attempts]
 
 
 def _push(attempt: DueDelivery) -> Push:
@@ -276,7 +285,7 @@ def finish_retries() -> None:
 
 def _retry(account_seq: int, attempts: list[DueDelivery]) -> None:
     try:
-        answers = push.send([_push(attempt) for attempt in attempts], PUSH_DEADLINE_S)
+        answers = _answers(attempts)
         with transaction():
             _record(attempts, answers, clock.now_ms())
             for seq in {attempt.notification.seq for attempt in attempts}:
@@ -293,8 +302,8 @@ def _retry(account_seq: int, attempts: list[DueDelivery]) -> None:
 def _record(attempts: list[DueDelivery], answers: list[Answer], now: int) -> None:
     for attempt, answer in zip(attempts, answers, strict=True):
         notification_seq, device_seq = attempt.notification.seq, attempt.device.seq
-        if not answer.was_tried:
-            Delivery.put_off(notification_seq, device_seq, now + (answer.retry_after_s or 1) * 1000)
+        if not answer.was_tried and now <= attempt.since + GIVEN_UP_AFTER_MS:
+            Delivery.put_off(notification_seq, device_seq, now + (answer.retry_after_s or 1) * 1000, now)
             continue
         status, next_attempt_at = _verdict(attempt, answer, now)
         Delivery.answer(notification_seq, device_seq, status, answer.error, next_attempt_at, now)
@@ -309,8 +318,10 @@ def _verdict(attempt: DueDelivery, answer: Answer, now: int) -> tuple[str, int |
         return "delivered", None
     if answer.outcome in (Outcome.DEAD, Outcome.REFUSED):
         return "failed", None
-    next_attempt_at = now + _wait_s(attempt.attempts, answer) * 1000
-    if next_attempt_at > attempt.since + GIVEN_UP_AFTER_MS:
+    next_attempt_at, given_up_at = now + _wait_s(attempt.attempts, answer) * 1000, attempt.since + GIVEN_UP_AFTER_MS
+    if answer.retry_after_s is not None and now < given_up_at:
+        next_attempt_at = min(next_attempt_at, given_up_at)  # once more, however long the provider asks to wait
+    if next_attempt_at > given_up_at:
         return "failed", None
     return "pending", next_attempt_at
 

@@ -30,6 +30,9 @@ from transport import Reply, Request, send_all
 MAX_BYTES = 4_000  # of notification and data, which may have 4,096
 SCOPE = "https://www.googleapis.com/auth/firebase.messaging"
 RENEWED_S = 300  # before an OAuth token's end
+SHORTEST_LIFE_S = 60
+LONGEST_LIFE_S = 86_400
+OAUTH_TIMEOUT_S = 1.5  # of a push's time: other providers' pushes wait meanwhile
 TOKEN = re.compile(r"[!-~]{1,4096}")
 OAUTH = "Google's OAuth service"
 
@@ -41,7 +44,7 @@ class Fcm:
         self.settings = settings
         self._lock = threading.Lock()
         self._client: Any = None
-        self._token, self._good_until_s = "", 0.0
+        self._token, self._rejected, self._good_until_s = "", "", 0.0
         self._failed_at_s, self._failure = -1.0, Unavailable(Answer(Outcome.TRANSIENT))
 
     def origin(self, push: Push) -> str:
@@ -68,9 +71,7 @@ class Fcm:
 
     def renew(self, used: Request) -> None:
         """Take another token, since FCM says that the one that was used is not good."""
-        with self._lock:
-            if used.headers["authorization"] == f"Bearer {self._token}":
-                self._token = ""
+        self._rejected = used.headers["authorization"].removeprefix("Bearer ")
 
     def _payload(self, push: Push) -> bytes:
         message = push.message
@@ -97,13 +98,15 @@ class Fcm:
     def _oauth_token(self, left_s: float) -> str:
         """The token that all threads share; one of them renews it while the others wait."""
         began_s = clock.monotonic_s()
-        if not self._lock.acquire(timeout=max(left_s, 0)):
-            raise Unavailable(Answer(Outcome.TRANSIENT, f"{OAUTH} did not answer in time."), was_reached=False)
+        left_s = max(min(left_s, OAUTH_TIMEOUT_S), 0)
+        if not self._lock.acquire(timeout=left_s):
+            raise Unavailable(Answer(Outcome.TRANSIENT, f"{OAUTH} did not answer in time."), is_for_all=True)
         try:
-            if not self._token or clock.monotonic_s() >= self._good_until_s:
+            now_s = clock.monotonic_s()
+            if self._token == self._rejected or now_s >= self._good_until_s:
                 if self._failed_at_s > began_s:  # while this thread waited
                     raise self._failure
-                self._renew_token(left_s)
+                self._renew_token(left_s - (now_s - began_s))
             return self._token
         finally:
             self._lock.release()
@@ -117,7 +120,7 @@ class Fcm:
             self._failed_at_s, self._failure = clock.monotonic_s(), unavailable
             raise
         self._token = self._client.credentials.token
-        self._good_until_s = clock.monotonic_s() + asked.life_s - RENEWED_S
+        self._good_until_s = clock.monotonic_s() + asked.life_s - min(RENEWED_S, asked.life_s / 2)
 
     def _new_client(self) -> Any:
         from google.oauth2.service_account import Credentials
@@ -143,22 +146,26 @@ class _OAuthRequest:
 
     def __init__(self, left_s: float) -> None:
         self.left_s = left_s
-        self.life_s = 0.0
+        self.life_s = 3600.0  # unless it says otherwise
 
     def __call__(self, url: str, method: str, body: bytes, headers: dict[str, str], **_: object) -> Response:
         (reply,) = send_all([Request(url, headers, body, any_address=True)], self.left_s)
         if reply.failure:
             what = f"{OAUTH} could not be reached: {reply.failure}."
-            raise Unavailable(Answer(Outcome.TRANSIENT, what), was_reached=False)
+            raise Unavailable(Answer(Outcome.TRANSIENT, what), is_for_all=True)
         answer = parsed(reply)
-        if reply.status != 200 or not isinstance(answer.get("access_token"), str):
-            raise Unavailable(_oauth_refusal(reply, answer.get("error")))
-        life_s = answer.get("expires_in")
-        self.life_s = float(life_s) if isinstance(life_s, int) else 3600.0
-        return self.Response(200, reply.headers, reply.body)
+        token, life_s = answer.get("access_token"), answer.get("expires_in")
+        if reply.status != 200 or not isinstance(token, str) or not re.fullmatch(r"[!-~]+", token):
+            raise Unavailable(_oauth_refusal(reply, answer.get("error")), is_for_all=True)
+        if type(life_s) is int:
+            self.life_s = float(min(max(life_s, SHORTEST_LIFE_S), LONGEST_LIFE_S))
+        made = compact_json({"access_token": token, "expires_in": round(self.life_s)})
+        return self.Response(200, reply.headers, made)
 
 
 def _oauth_refusal(reply: Reply, error: object) -> Answer:
     word = f" ({error})" if isinstance(error, str) and re.fullmatch(r"\w{1,60}", error) else ""
+    if reply.status == 200:
+        word = " without a usable token"
     outcome = Outcome.CONFIGURATION if reply.status in (400, 401, 403) else Outcome.TRANSIENT
     return Answer(outcome, f"{OAUTH} answered {reply.status}{word}.", retry_after_s(reply.headers))

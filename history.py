@@ -292,13 +292,11 @@ class Delivery(Model):
         run(cls.ANSWER, values)
 
     @classmethod
-    def put_off(cls, notification_seq: int, device_seq: int, next_attempt_at: int) -> None:
-        """Let an attempt that was not made be due later."""
-        run(
-            "UPDATE delivery SET next_attempt_at = ? WHERE notification_seq = ? AND device_seq = ?"
-            " AND status = 'pending'",
-            (next_attempt_at, notification_seq, device_seq),
-        )
+    def put_off(cls, notification_seq: int, device_seq: int, next_attempt_at: int, now: int) -> None:
+        """Let an attempt that was not made be due later, and with it all that is due on the same device."""
+        sql = "UPDATE delivery SET next_attempt_at = ? WHERE status = 'pending' AND device_seq = ?"
+        run(f"{sql} AND notification_seq = ?", (next_attempt_at, device_seq, notification_seq))
+        run(f"{sql} AND next_attempt_at <= ?", (next_attempt_at, device_seq, now))
 
     @classmethod
     def make_due(cls, notification_seq: int, now: int) -> None:

@@ -67,10 +67,10 @@ class Answer:
 
 
 class Unavailable(Exception):
-    """A push cannot be made now: the answer to give instead, and whether somebody that it needs did not answer."""
+    """A push cannot be made now: the answer to give instead, and whether it is that of all to this provider."""
 
-    def __init__(self, answer: Answer, was_reached: bool = True) -> None:
-        self.answer, self.was_reached = answer, was_reached
+    def __init__(self, answer: Answer, is_for_all: bool = False) -> None:
+        self.answer, self.is_for_all = answer, is_for_all
         super().__init__(answer.outcome.value)
 
 

@@ -34,6 +34,7 @@ CHECK = {
 }
 FAILURES_BEFORE_PAUSE = 3
 PAUSE_S = 30.0
+LEAST_SHARE = 0.2  # of the time must be left to ask anybody
 PROBE_S = 5.0  # no probe takes longer: whoever makes it has a deadline
 PROBED_AGAIN_S = 1.0  # others look again after so long whether it has ended
 KEPT_ORIGINS = 1_000
@@ -58,6 +59,7 @@ ANSWERS = tuple(  # CONTRACT 6: the first row that fits
         ("fcm", "400", r"\bINVALID_ARGUMENT of the registration token", Outcome.DEAD),
         ("webpush", "404|410", "", Outcome.DEAD),
         ("apns", "400", "BadDeviceToken", Outcome.REFUSED),
+        ("apns", "400", "IdleTimeout", Outcome.TRANSIENT),
         ("apns", "400", "DeviceTokenNotForTopic|TopicDisallowed|MissingTopic|BadTopic", Outcome.CONFIGURATION),
         ("apns", "403", "ExpiredProviderToken", Outcome.EXPIRED),
         ("fcm", "401", "THIRD_PARTY_AUTH_ERROR", Outcome.CONFIGURATION),
@@ -98,41 +100,44 @@ class Provider(Protocol):
         """The credential in that request is too old."""
 
 
+class Silence:
+    """How often in a row an origin did not answer, until when it is left alone, until when somebody probes it."""
+
+    def __init__(self) -> None:
+        self.failures, self.pause_ends_s, self.probe_ends_s = 0, 0.0, 0.0
+
+
 class Pauses:
     """Which origins do not answer and are left alone: after three failures in a row, for 30 s at a time."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.failures: dict[str, int] = {}
-        self.ends_at_s: dict[str, float] = {}
-        self.probe_ends_at_s: dict[str, float] = {}
+        self.silent: dict[str, Silence] = {}
 
     def wait_s(self, origin: str) -> float:
         """For how long the origin is to be left alone; 0 lets the caller ask, after a pause as the only one."""
         with self.lock:
-            if self.failures.get(origin, 0) < FAILURES_BEFORE_PAUSE:
+            silence, now_s = self.silent.get(origin), clock.monotonic_s()
+            if silence is None or silence.failures < FAILURES_BEFORE_PAUSE:
                 return 0.0
-            now_s = clock.monotonic_s()
-            if now_s < self.ends_at_s[origin]:
-                return self.ends_at_s[origin] - now_s
-            if now_s < self.probe_ends_at_s.get(origin, 0):
+            if now_s < silence.pause_ends_s:
+                return silence.pause_ends_s - now_s
+            if now_s < silence.probe_ends_s:
                 return PROBED_AGAIN_S
-            self.probe_ends_at_s[origin] = now_s + PROBE_S
+            silence.probe_ends_s = now_s + PROBE_S
             return 0.0
 
     def note(self, origin: str, has_answered: bool) -> None:
         """What came of asking."""
         with self.lock:
-            self.probe_ends_at_s.pop(origin, None)
             if has_answered:
-                self.failures.pop(origin, None)
-                self.ends_at_s.pop(origin, None)
+                self.silent.pop(origin, None)
                 return
-            if len(self.failures) >= KEPT_ORIGINS:
-                self.failures.clear()
-                self.ends_at_s.clear()
-            self.failures[origin] = self.failures.get(origin, 0) + 1
-            self.ends_at_s[origin] = clock.monotonic_s() + PAUSE_S
+            if origin not in self.silent and len(self.silent) >= KEPT_ORIGINS:
+                del self.silent[next(iter(self.silent))]
+            silence = self.silent.setdefault(origin, Silence())
+            silence.failures += 1
+            silence.pause_ends_s, silence.probe_ends_s = clock.monotonic_s() + PAUSE_S, 0.0
 
 
 class _State:
@@ -155,12 +160,12 @@ def configure(settings: Settings, vapid_key: Callable[[], str]) -> None:
 
 
 def checked_token(kind: str, token: str) -> str:
-    """An APNs or FCM device token; raises `Refused` (400) when it cannot be one."""
+    """An APNs or FCM device token, one text for each; raises `Refused` (400) when it cannot be one."""
     if kind == "apns" and not apns.TOKEN.fullmatch(token):
         raise Refused(400, "token must be 64 to 200 hexadecimal digits for APNs.")
     if kind == "fcm" and not fcm.TOKEN.fullmatch(token):
         raise Refused(400, "token must be 1 to 4,096 visible ASCII characters for FCM.")
-    return token
+    return token.lower() if kind == "apns" else token
 
 
 def checked_subscription(value: Any) -> Subscription:
@@ -183,46 +188,57 @@ def contact_warning(email: str) -> str | None:
 
 def send(pushes: list[Push], timeout_s: float) -> list[Answer]:
     """Push to all devices at once and answer for each, in order; waits for providers at most `timeout_s` seconds."""
-    deadline_s = clock.monotonic_s() + timeout_s
-    answers = _send(pushes, timeout_s)
+    deadline_s, least_s = clock.monotonic_s() + timeout_s, timeout_s * LEAST_SHARE
+    answers = _send(pushes, deadline_s, least_s)
     again = [place for place, answer in enumerate(answers) if answer.outcome is Outcome.EXPIRED]
     if again:
-        left_s = deadline_s - clock.monotonic_s()
-        for place, answer in zip(again, _send([pushes[place] for place in again], left_s), strict=True):
+        for place, answer in zip(again, _send([pushes[place] for place in again], deadline_s, least_s), strict=True):
             expired = answer.outcome is Outcome.EXPIRED
             answers[place] = Answer(Outcome.CONFIGURATION, answer.error) if expired else answer
     return answers
 
 
-def _send(pushes: list[Push], timeout_s: float) -> list[Answer]:
-    deadline_s = clock.monotonic_s() + timeout_s
-    prepared = [_prepared(push, deadline_s) for push in pushes]
+def _send(pushes: list[Push], deadline_s: float, least_s: float) -> list[Answer]:
+    prepared = _prepared(pushes, deadline_s)
+    left_s = deadline_s - clock.monotonic_s()
+    if left_s < least_s:  # too little for a provider to answer in: it would get the push and we not its word
+        late = Answer(Outcome.TRANSIENT, "There was no time left to ask.", 1, was_tried=False)
+        return [late if isinstance(one, Request) else one for one in prepared]
     requests = [request for request in prepared if isinstance(request, Request)]
-    replies = iter(send_all(requests, deadline_s - clock.monotonic_s()) if requests else [])
+    replies = iter(send_all(requests, left_s) if requests else [])
     return [
         _read(push, one, next(replies)) if isinstance(one, Request) else one
         for push, one in zip(pushes, prepared, strict=True)
     ]
 
 
-def _prepared(push: Push, deadline_s: float) -> Request | Answer:
-    """The request, or the answer if there is to be none."""
+def _prepared(pushes: list[Push], deadline_s: float) -> list[Request | Answer]:
+    """For each the request, or the answer if there is to be none."""
+    prepared, unavailable = list[Request | Answer](), dict[str, Answer]()
+    for push in pushes:
+        try:
+            prepared.append(unavailable.get(push.kind) or _request(push, deadline_s))
+        except Unavailable as refusal:
+            prepared.append(refusal.answer)
+            if refusal.is_for_all:
+                unavailable[push.kind] = refusal.answer
+        except Exception as error:  # must not take the others with it
+            log_fault(log, "A push could not be built", error)
+            outcome = Outcome.REFUSED if isinstance(error, ValueError) else Outcome.TRANSIENT
+            prepared.append(Answer(outcome, "This push could not be built."))
+    return prepared
+
+
+def _request(push: Push, deadline_s: float) -> Request:
     provider = _State.providers[push.kind]
     if provider is None:
-        return Answer(Outcome.CONFIGURATION, f"{KINDS[push.kind]} is not configured on this server.")
-    try:
-        wait_s = _State.pauses.wait_s(provider.origin(push))
-        if wait_s:
-            what = f"{SERVICES[push.kind]} has not answered lately and is left alone for a moment."
-            return Answer(Outcome.TRANSIENT, what, math.ceil(wait_s), was_tried=False)
-        return provider.request(push, deadline_s - clock.monotonic_s())
-    except Unavailable as unavailable:
-        if not unavailable.was_reached:
-            _State.pauses.note(provider.origin(push), has_answered=False)
-        return unavailable.answer
-    except ValueError as error:  # damaged data must not take the others with it
-        log_fault(log, "A push could not be built", error)
-        return Answer(Outcome.REFUSED, "This push could not be built.")
+        what = f"{KINDS[push.kind]} is not configured on this server."
+        raise Unavailable(Answer(Outcome.CONFIGURATION, what))
+    wait_s = _State.pauses.wait_s(provider.origin(push))
+    if wait_s:
+        what = f"{SERVICES[push.kind]} has not answered lately and is left alone for a moment."
+        raise Unavailable(Answer(Outcome.TRANSIENT, what, math.ceil(wait_s), was_tried=False))
+    return provider.request(push, deadline_s - clock.monotonic_s())
 
 
 def _read(push: Push, request: Request, reply: Reply) -> Answer:

@@ -21,7 +21,7 @@ MAX_ANSWER_BYTES = 16_384
 MAX_CONNECTION_AGE_S = 300
 CONNECT_TIMEOUT_MS = 3_000
 MOST_BEGUN = 10  # times, of one that is refused again and again
-LOST = (16, 52, 55, 56, 65)
+LOST = (16, 28, 52, 55, 56, 65)
 LEAD_SHARE = 1 / 3  # of the time: others wait no longer for the one that goes first
 REFUSED = b"refused by server"  # libcurl's words for REFUSED_STREAM, and for what a GOAWAY leaves out
 TOO_LONG = 23  # libcurl's word for our refusal of a longer answer: its status is known all the same
@@ -140,9 +140,10 @@ def send_all(requests: list[Request], timeout_s: float) -> list[Reply]:
                 _wait(multi, deadline)
     finally:
         for handle in running:
+            _thread.has_lost_one = True
             _drop(multi, handle)
         if _thread.has_lost_one:
-            _thread.__dict__.clear()  # libcurl would go on using a connection that was lost less than a second ago
+            _thread.__dict__.clear()  # libcurl would go on using what was lost or is silent
     return [exchange.reply for exchange in exchanges]
 
 

@@ -306,3 +306,18 @@ def test_a_start_with_a_wrong_key_ends_with_one_line_and_no_trace(tmp_path):
     assert (checked.returncode, checked.stdout, len(checked.stderr.splitlines())) == (1, "", 1)
     assert "APNS_KEY" in checked.stderr
     assert [line for line in rsa_pem().splitlines() if line in checked.stderr] == []
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "-----BEGIN PRIVATE KEY-----\nMIGH5ecret\n",
+        "-----BEGIN PRIVATE KEY----- MIGH5ecret",
+        '{"private_key": "5ecret"}',
+    ],
+)
+@pytest.mark.parametrize("name", ["APNS_KEY_FILE", "FCM_SERVICE_ACCOUNT_FILE"])
+def test_a_key_that_stands_where_its_files_name_should_be_is_not_shown(name, value):
+    with pytest.raises(config.SettingError) as refused:
+        config.load({name: value})
+    assert name in str(refused.value) and "5ecret" not in str(refused.value)
