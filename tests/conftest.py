@@ -1,16 +1,21 @@
 """Fixtures: a service in this process on a temporary database, its clock, and a stand-in push service."""
 
+import functools
 import json
 import os
+import shutil
 import tempfile
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives import serialization
 
 os.environ["DATA_DIR"] = tempfile.mkdtemp(prefix="pocketbell-tests-")  # `import app` makes an application there
 
 import clock
 import config
+import database
 import delivery
 import jobs
 from app import app, open_service
@@ -18,6 +23,9 @@ from tests import certificates
 from tests.apns_service import ApnsService
 from tests.fcm_service import FcmService
 from tests.push_service import PushService
+
+# Checking an RSA key takes 50 ms, several times a test, and it is always the same one.
+serialization.load_pem_private_key = functools.cache(serialization.load_pem_private_key)
 
 
 class MovedClock:
@@ -145,12 +153,24 @@ class Hook:
         assert result.exit_code == 0, result.output
 
 
+@functools.cache
+def empty_database():
+    """A file with all tables: to copy it takes less time than to make them."""
+    path = Path(tempfile.mkdtemp(prefix="pocketbell-tests-")) / "empty.db"
+    database.open_database(path)
+    database.database.close()
+    return path
+
+
 class Service:
     """The application on a database of its own, with its command line."""
 
     def __init__(self, data_dir, **environ):
         self.data_dir = data_dir
         self.settings = config.load({"DATA_DIR": str(data_dir), **environ})
+        if not self.settings.database.exists():
+            data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            shutil.copyfile(empty_database(), self.settings.database)
         self.app = app  # one for all tests: making the routes takes longer than all else
         open_service(app, self.settings)
         self.client = self.app.test_client()

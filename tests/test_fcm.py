@@ -1,11 +1,9 @@
 """FCM and its OAuth, and all providers together: CONTRACT 6, 3 (Status, retries), 7 (what is never shown)."""
 
-import functools
 import json
 from email.utils import formatdate
 
 import pytest
-from cryptography.hazmat.primitives import serialization
 
 from tests.fcm_service import BAD_TOKEN
 from tests.test_apns import (
@@ -21,14 +19,6 @@ from tests.test_apns import (
     send_at_once,
     sent_status,
 )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def keys_checked_once():
-    """To check an RSA key takes 50 ms, twice a test; it is always the same one."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(serialization, "load_pem_private_key", functools.cache(serialization.load_pem_private_key))
-        yield
 
 
 @pytest.fixture
