@@ -4,7 +4,6 @@ The whole HTTP surface is the table ROUTES. Must not know queries or providers.
 """
 
 import contextlib
-import json
 import logging
 import os
 import secrets
@@ -27,9 +26,9 @@ import delivery
 import models
 import push
 import quotas
-import transport
 import webhooks
 from errors import CODES, Refused, log_fault, metrics_body, rest_body
+from jsonbody import as_json
 
 log = logging.getLogger("pocketbell")
 
@@ -111,11 +110,9 @@ PAGE_HEADERS = {
 class CompactJson(DefaultJSONProvider):
     """Answers as they are built: no sorting, no escapes, no spaces."""
 
-    encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-
     def dumps(self, obj: Any, **kwargs: Any) -> str:
         """One encoder for every answer."""
-        return self.encode(obj)
+        return as_json(obj)
 
 
 def create_app(settings: config.Settings | None = None) -> Flask:
@@ -144,10 +141,9 @@ def open_service(app: Flask, settings: config.Settings) -> None:
     )
     database.open_database(settings.database)
     models.ApiKey.forget_used()
-    transport.trust(settings.ca_file)
     push.configure(settings, delivery.vapid_key)
     delivery.configure(settings.threads)
-    quotas.reset()
+    quotas.reset(settings.ingest_per_minute)
 
 
 def _kept_secret(settings: config.Settings) -> str:

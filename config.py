@@ -18,6 +18,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 DEFAULT_WEBPUSH_HOSTS = "fcm.googleapis.com,*.push.apple.com,*.push.services.mozilla.com,*.notify.windows.com"
 HOST_NAME = re.compile(r"(\*\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
+APPLE_ID = r"[A-Za-z0-9]{10}"
 SERVICE_ACCOUNT = {
     "project_id": r"[a-z0-9.:-]+",
     "client_email": r"[!-~]+",
@@ -93,10 +94,13 @@ def _between(low: int, high: int) -> Callable[[str], int]:
     return parse
 
 
-def _host(value: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9.:-]+", value):
-        raise ValueError
-    return value
+def _like(pattern: str) -> Callable[[str], str]:
+    def parse(value: str) -> str:
+        if not re.fullmatch(pattern, value):
+            raise ValueError
+        return value
+
+    return parse
 
 
 def _origin(value: str) -> str:
@@ -172,18 +176,6 @@ def _service_account(value: str) -> Mapping[str, str]:
     return account
 
 
-def _apple_id(value: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9]{10}", value):
-        raise ValueError
-    return value
-
-
-def _topic(value: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9.-]{1,255}", value):
-        raise ValueError
-    return value
-
-
 def _log_level(value: str) -> str:
     if value.lower() not in ("debug", "info", "warning", "error", "critical"):
         raise ValueError
@@ -202,7 +194,7 @@ class Variable:
 
 
 VARIABLES = (
-    Variable("HOST", "127.0.0.1", _host, "an address or host name to listen on"),
+    Variable("HOST", "127.0.0.1", _like(r"[A-Za-z0-9.:-]+"), "an address or host name to listen on"),
     Variable("PORT", "8000", _between(1, 65535), "a port, a whole number from 1 to 65535"),
     Variable("DATA_DIR", "data", Path, "a directory"),
     Variable("DATABASE_URL", None, _database, "sqlite:///relative/file or sqlite:////absolute/file", secret=True),
@@ -221,9 +213,9 @@ VARIABLES = (
     ),
     Variable("APNS_KEY", None, _apns_key, "the PEM text of Apple's .p8 key", secret=True),
     Variable("APNS_KEY_FILE", None, _readable_file, "the path of Apple's .p8 key"),
-    Variable("APNS_KEY_ID", None, _apple_id, "the key's id, ten letters and digits"),
-    Variable("APNS_TEAM_ID", None, _apple_id, "Apple's team id, ten letters and digits"),
-    Variable("APNS_TOPIC", None, _topic, "the app's bundle id, such as org.example.bell"),
+    Variable("APNS_KEY_ID", None, _like(APPLE_ID), "the key's id, ten letters and digits"),
+    Variable("APNS_TEAM_ID", None, _like(APPLE_ID), "Apple's team id, ten letters and digits"),
+    Variable("APNS_TOPIC", None, _like(r"[A-Za-z0-9.-]{1,255}"), "the app's bundle id, such as org.example.bell"),
     Variable("APNS_URL", "https://api.push.apple.com", _origin, "an origin, such as https://api.push.apple.com"),
     Variable(
         "FCM_SERVICE_ACCOUNT",
@@ -268,14 +260,14 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
 
 def _apns(values: Mapping[str, Any]) -> ApnsSettings | None:
     key = _one_of(values, "APNS_KEY", "APNS_KEY_FILE", _apns_key)
-    parts = {"APNS_KEY": key, **{name: values[name] for name in ("APNS_KEY_ID", "APNS_TEAM_ID", "APNS_TOPIC")}}
+    parts = {"APNS_KEY": key} | {name: values[name] for name in ("APNS_KEY_ID", "APNS_TEAM_ID", "APNS_TOPIC")}
     missing = [name for name, value in parts.items() if value is None]
     if len(missing) == len(parts):
         return None
     if missing:
         wanted = " and ".join(missing).replace("APNS_KEY ", "APNS_KEY (or APNS_KEY_FILE) ")
         raise SettingError(f"APNs is configured in part: {wanted} must be set, too.")
-    return ApnsSettings(values["APNS_URL"], key, *list(parts.values())[1:])
+    return ApnsSettings(values["APNS_URL"], *parts.values())
 
 
 def _fcm(values: Mapping[str, Any]) -> FcmSettings | None:

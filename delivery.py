@@ -145,7 +145,8 @@ def _send(caller: Caller, title: str, body: str, request: IdempotentRequest | No
         if earlier:
             return Sent(earlier, replayed=True)
         devices = Device.active(caller.account_seq)
-        notification = _store(caller, title, body, devices, now + LEASE_MS, now)
+        status = first_status(caller.account_seq, devices)
+        notification = _store(caller, title, body, status, devices, now + LEASE_MS, now)
         if request:
             answered = None if devices else notification.status
             IdempotencyKey.put(caller.account_seq, request.key, request.request_hash, notification, answered)
@@ -165,10 +166,10 @@ def _earlier(account_seq: int, request: IdempotentRequest, now: int) -> Notifica
 
 
 def _store(
-    sender: Caller | Webhook, title: str, body: str, devices: list[ActiveDevice], due_at: int, now: int
+    sender: Caller | Webhook, title: str, body: str, status: str, devices: list[ActiveDevice], due_at: int, now: int
 ) -> NotificationRow:
     """A new notification that is to go to these devices, by the worker at `due_at` unless somebody is faster."""
-    status, day = first_status(sender.account_seq, devices), quiet.local_day(now, sender.time_zone)
+    day = quiet.local_day(now, sender.time_zone)
     notification = Notification.record(sender, title, body, status, day, now)
     Delivery.add(notification.seq, devices, due_at)
     return notification
@@ -196,13 +197,12 @@ def receive(short_code: str, title: str, body: str) -> NotificationRow | None:
         if not webhook.is_active:
             return None
         Alert.note_event(webhook.alert_seq, now)
-        if quiet.is_held(webhook.frequency, now, webhook.quiet_hours, webhook.time_zone, now):
-            day = quiet.local_day(now, webhook.time_zone)
-            notification = Notification.record(webhook, title, body, "held", day, now)
+        held = quiet.is_held(webhook.frequency, now, webhook.quiet_hours, webhook.time_zone, now)
+        devices = [] if held else Device.active(webhook.account_seq)
+        status = "held" if held else first_status(webhook.account_seq, devices)
+        notification = _store(webhook, title, body, status, devices, now + LEASE_MS, now)
+        if held:
             Held.add(notification, webhook)
-            return notification
-        devices = Device.active(webhook.account_seq)
-        notification = _store(webhook, title, body, devices, now + LEASE_MS, now)
     if not devices:
         return notification
     return notification._replace(status=_attempt_now(webhook, notification, devices))
@@ -218,7 +218,8 @@ def pause_flooded(webhook: Webhook, requests: int) -> None:
         body = (
             f"It got {requests} requests within a minute and is switched off. Switch it on again when that has ended."
         )
-        _store(webhook, title, body, Device.active(webhook.account_seq), now, now)
+        devices = Device.active(webhook.account_seq)
+        _store(webhook, title, body, first_status(webhook.account_seq, devices), devices, now, now)
     due.set()  # the request that was one too many does not wait for it
 
 

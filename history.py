@@ -260,8 +260,8 @@ class Delivery(Model):
 
         At most `per_account` of at most so many `accounts`, and none of the accounts `without`.
         """
-        found = run(cls.DUE, (now, json.dumps(without), per_account, accounts))  # may take a while: no transaction
-        due = found.fetchall()
+        # may take a while: outside the transaction
+        due = run(cls.DUE, (now, json.dumps(without), per_account, accounts)).fetchall()
         if not due:
             return []
         with transaction():

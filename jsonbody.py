@@ -1,4 +1,4 @@
-"""`parse_json` and `parse_event`: the two ways a request body becomes an object (CONTRACT 3 and 4, JSON).
+"""`parse_json` and `parse_event`: the two ways a request body becomes an object (CONTRACT 3 and 4, JSON); `as_json`.
 
 The standard decoder does the work; this module adds what it lets through (NaN, numbers beyond a double,
 lone surrogates, NUL, unbounded nesting) and says what is wrong and where. Time is linear in the body.
@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl
 
 from errors import Refused
 
+as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # how all that we write is written
 MAX_DEPTH = 64
 MAX_INTEGER_DIGITS = 100
 

@@ -5,7 +5,6 @@ looked at twice. Building stops at the output's limit, and the work of paths and
 what cannot be filled stays visible as it was written.
 """
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -14,7 +13,7 @@ from typing import Any, NamedTuple
 
 import quiet
 from errors import Refused
-from jsonbody import Number
+from jsonbody import Number, as_json
 
 LONGEST_TEXT = 10_000  # characters that a filter looks at
 WORK = 1_000_000  # characters, roughly, that one template's paths and filters may look at
@@ -45,7 +44,6 @@ POSITION = re.compile(r"0|[1-9][0-9]{0,8}")
 JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,9})?")
 UNIX_TIME = re.compile(r"(?![0-9]{8}\Z)[0-9]{1,14}(?:\.[0-9]{1,9})?")  # eight digits are a date in ISO 8601
 
-as_json = json.JSONEncoder(ensure_ascii=False).encode
 WORDS = {True: "true", False: "false", None: "null"}
 Argument = str | int | None
 

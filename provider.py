@@ -11,6 +11,7 @@ from email.utils import parsedate_to_datetime
 from enum import Enum
 
 import clock
+from jsonbody import as_json
 from transport import Reply
 
 LIFE_S = 86_400  # for which a provider keeps what a device cannot take yet
@@ -108,7 +109,7 @@ def _longest(text: str, fits: Callable[[str], bool]) -> str:
 
 def compact_json(value: object) -> bytes:
     """UTF-8 JSON without spaces."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    return as_json(value).encode()
 
 
 def retry_after_s(headers: Mapping[str, str]) -> int | None:

@@ -20,7 +20,7 @@ from config import Settings
 from errors import Refused, log_fault
 from fcm import Fcm
 from provider import Answer, Outcome, Push, Said, Unavailable, retry_after_s
-from transport import Reply, Request, send_all
+from transport import Reply, Request, send_all, trust
 from webpush import Subscription, WebPush
 
 log = logging.getLogger("pocketbell")
@@ -150,6 +150,7 @@ class _State:
 
 def configure(settings: Settings, vapid_key: Callable[[], str]) -> None:
     """Call before anything else. `vapid_key` answers with the text that was made once for this service."""
+    trust(settings.ca_file)
     _State.webpush = WebPush(settings, vapid_key)
     _State.providers = {
         "webpush": _State.webpush,

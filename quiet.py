@@ -10,11 +10,12 @@ from datetime import UTC, datetime
 from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
 
+from clock import DAY_MS
 from errors import Refused
 
 TIME_OF_DAY = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]"
 QUIET_HOURS = re.compile(rf"({TIME_OF_DAY})-({TIME_OF_DAY})")
-COLLECTED_MS = {"instant": 0, "15m": 900_000, "1h": 3_600_000, "1d": 86_400_000}  # by frequency
+COLLECTED_MS = {"instant": 0, "15m": 900_000, "1h": 3_600_000, "1d": DAY_MS}  # by frequency
 SECONDS_BELOW = 100_000_000_000  # a greater number is milliseconds
 
 
@@ -28,12 +29,16 @@ def checked_quiet_hours(window: str) -> str:
     return window
 
 
+def _local(at: int, zone: str) -> datetime:
+    return datetime.fromtimestamp(at / 1000, ZoneInfo(zone))
+
+
 def is_quiet(window: str | None, zone: str, now: int) -> bool:
     """Whether the clock in `zone` is within the daily `window` (HH:MM-HH:MM, over midnight too) at `now` (ms)."""
     if window is None:
         return False
     start, end = window.split("-")
-    time = datetime.fromtimestamp(now / 1000, ZoneInfo(zone)).strftime("%H:%M")
+    time = _local(now, zone).strftime("%H:%M")
     return start <= time < end if start < end else time >= start or time < end
 
 
@@ -62,12 +67,12 @@ def checked_zone(name: str) -> str:
 
 def local_day(now: int, zone: str) -> str:
     """The calendar day, YYYY-MM-DD, at `now` (ms) in `zone`."""
-    return datetime.fromtimestamp(now / 1000, ZoneInfo(zone)).strftime("%Y-%m-%d")
+    return _local(now, zone).strftime("%Y-%m-%d")
 
 
 def local_time(at: int, zone: str) -> str:
     """`at` (ms) as people read it in `zone`."""
-    return datetime.fromtimestamp(at / 1000, ZoneInfo(zone)).strftime("%Y-%m-%d %H:%M")
+    return _local(at, zone).strftime("%Y-%m-%d %H:%M")
 
 
 def formatted(moment: float | str, layout: str, zone: str) -> str:
@@ -89,8 +94,7 @@ def formatted(moment: float | str, layout: str, zone: str) -> str:
 
 def day_start(now: int, zone: str) -> int:
     """When the calendar day of `now` (ms) began in `zone`, in ms."""
-    local = datetime.fromtimestamp(now / 1000, ZoneInfo(zone))
-    midnight = local.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
+    midnight = _local(now, zone).replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
     return int(midnight.astimezone(UTC).timestamp() * 1000)
 
 

@@ -137,6 +137,7 @@ class Window(NamedTuple):
 
 
 _ingest_lock = threading.Lock()
+_all_events: Quota  # set by `reset`
 limiter = Limiter(key_func=lambda: str(g.caller.key_seq), storage_uri="moving-windows://", strategy="moving-window")
 
 
@@ -150,8 +151,10 @@ def configure(app: Flask) -> None:
     limiter.init_app(app)
 
 
-def reset() -> None:
-    """Start with empty counters."""
+def reset(ingest_per_minute: int) -> None:
+    """Start with empty counters, and with so many events a minute for all alerts together."""
+    global _all_events
+    _all_events = Quota(ingest_per_minute)
     limiter.limiter.storage.reset()
 
 
@@ -206,12 +209,11 @@ def reaches_flood(alert_seq: int, switched_on_at: int) -> bool:
     return limiter.limiter.get_window_stats(FLOOD, *key).remaining == 0
 
 
-def event(alert_seq: int, ingest_per_minute: int) -> None:
+def event(alert_seq: int) -> None:
     """Count an event against its alert and against all alerts together; a refused one (429) counts nowhere."""
-    everything = Quota(ingest_per_minute)
     with _ingest_lock:
         within = limiter.limiter.test(ALERT_EVENTS, "alert", str(alert_seq))
-        if not within or not limiter.limiter.hit(everything, "events"):
+        if not within or not limiter.limiter.hit(_all_events, "events"):
             raise Refused(429, TOO_MANY_EVENTS)
         limiter.limiter.hit(ALERT_EVENTS, "alert", str(alert_seq))
 

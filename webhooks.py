@@ -3,10 +3,9 @@
 Must not know providers or the arithmetic of quiet hours.
 """
 
-import json
 from typing import Any, NoReturn
 
-from flask import current_app, g
+from flask import g
 
 import auth
 import clock
@@ -16,6 +15,7 @@ from body import read_event, read_object
 from clock import DAY_MS
 from errors import Refused
 from fields import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS
+from jsonbody import as_json
 from models import Metric, MetricValue, Webhook
 from placeholders import cut, fill, rendered
 
@@ -47,7 +47,7 @@ def admit_event() -> Payload | None:
     if is_active and quotas.reaches_flood(webhook.alert_seq, webhook.switched_on_at):
         delivery.pause_flooded(webhook, quotas.FLOOD.amount)
         is_active = False
-    quotas.event(webhook.alert_seq, current_app.config["SETTINGS"].ingest_per_minute)
+    quotas.event(webhook.alert_seq)
     return None if is_active else INACTIVE
 
 
@@ -158,7 +158,7 @@ def _metadata(metric: Payload, place: str) -> str | None:
         return None
     if not isinstance(metadata, dict):
         _refuse(place, "must be an object")
-    text = json.dumps(metadata, ensure_ascii=False, separators=(",", ":"))
+    text = as_json(metadata)
     if len(text.encode()) > MAX_METADATA_BYTES:
         _refuse(place, f"must have at most {MAX_METADATA_BYTES} bytes as JSON")
     return text
