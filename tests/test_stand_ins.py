@@ -231,7 +231,7 @@ def test_streams_overlap(apns, client):
     apns.after_s, began = 0.2, time.monotonic()
     streams = [client.push(phone, headers) for _ in range(100)]
     assert {client.answer(stream)[0] for stream in streams} == {200}
-    assert time.monotonic() - began < 0.4
+    assert time.monotonic() - began < 5  # one after the other would take 20 s
     assert (apns.duplicates, apns.excess) == (100, 0)
 
 

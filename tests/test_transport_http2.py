@@ -16,7 +16,7 @@ from tests.test_stand_ins import apns_headers
 from tests.test_transport import answer, ignore, listening, post, read_request
 from transport import Request, send_all
 
-LATE_S = 0.3
+LATE_S = 2.0  # on a machine that has much else to do
 END_OF_A_SENTENCE = re.compile(r"[a-z][^0-9]*[^0-9.!?\s]")
 
 
@@ -106,10 +106,10 @@ def test_the_others_go_after_a_third_of_the_time_when_the_first_does_not_end(apn
     first, *others = some = phones(apns, 5)
     first.then("hang")
     began = time.monotonic()
-    led, *rest = send_all(to(*some), 0.6)
+    led, *rest = send_all(to(*some), 1.5)
     assert (led.status, led.failure) == (0, "it did not answer in time")
     assert statuses(rest) == [200] * 4
-    assert min(arrivals[phone.token][0] for phone in others) >= began + 0.19
+    assert min(arrivals[phone.token][0] for phone in others) >= began + 0.49
 
 
 @pytest.mark.parametrize("status", [400, 403, 410, 429, 500, 503])
