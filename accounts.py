@@ -4,23 +4,22 @@ The rules (what a good password is, how many keys there may be) stand here once 
 command line. Must not know requests or commands; raises `Refused` with a sentence.
 """
 
-import hashlib
 import re
 import secrets
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from werkzeug.security import check_password_hash, generate_password_hash
 
 import quiet
 from clock import DAY_MS
-from database import transaction
+from database import WriteFailed, transaction
 from errors import Refused
 from fields import checked_name
 from history import Notification
-from models import Account, ApiKey, NotificationDay, OneTimeLink, Session, new_id
+from models import Account, ApiKey, Device, NotificationDay, OneTimeLink, Session, digest, new_id
 
 PASSWORD_METHOD = "scrypt:131072:8:1"  # noqa: S105 - N = 2^17: 128 MB and about 0.3 s a try
 PASSWORD_CHARACTERS = range(12, 1025)
@@ -28,6 +27,8 @@ HASH_WAIT_S = 2.0
 NOBODYS_PASSWORD = f"{PASSWORD_METHOD}$pocketbell$" + "0" * 128
 LINK_LIFE_MS = DAY_MS
 SESSION_LIFE_MS = 90 * DAY_MS
+VISIT_NOTED_EVERY_MS = 3_600_000
+THEMES = ("system", "light", "dark")
 MONTH_DAYS = 32  # reaches back before the first of any month
 MAX_LIVE_KEYS = 1_000
 KEY_PREFIX = "sk_test_"
@@ -35,11 +36,6 @@ EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f\ud800-\udfff]+@[^@\s\x00-\x1f\x7f\ud800-
 
 _one_hash_at_a_time = threading.Lock()  # each takes 128 MB
 _hash_places = threading.BoundedSemaphore(4)  # the one at work and those next in line
-
-
-def digest(secret: str) -> bytes:
-    """The only form in which a key, link or session is kept: secrets of full entropy need no slow hash."""
-    return hashlib.sha256(secret.encode()).digest()
 
 
 # --- accounts and passwords ---------------------------------------------------------------------------------
@@ -78,12 +74,13 @@ def password_hash(password: str) -> str:
     """The hash that is stored; `Refused` (400) for a password that is too short. Takes about 0.3 s."""
     if len(password) not in PASSWORD_CHARACTERS:
         raise Refused(400, "The password must have 12 characters or more (at most 1,024).")
-    with _hashing():
+    with hashing():
         return generate_password_hash(password, PASSWORD_METHOD)
 
 
 @contextmanager
-def _hashing() -> Iterator[None]:
+def hashing() -> Iterator[None]:
+    """A place to compute a hash, one at a time; `Refused` (429) when too many wait already."""
     if not _hash_places.acquire(timeout=HASH_WAIT_S):
         raise Refused(429, "Too many passwords are being checked at the moment: try again in a few seconds.")
     try:
@@ -94,42 +91,73 @@ def _hashing() -> Iterator[None]:
 
 
 def set_password(account: Account, hashed: str) -> None:
-    """Put the hash in place; sessions and links of before are void. Call inside `transaction()`."""
-    Account.update(password_hash=hashed).where(Account.seq == account.seq).execute()
-    Session.delete().where(Session.account == account.seq).execute()
-    OneTimeLink.delete().where(OneTimeLink.account == account.seq).execute()
+    """Put the hash in place; sessions and links of before are void."""
+    with transaction():
+        Account.change(account.seq, password_hash=hashed)
+        sign_out_everywhere(account.seq)
+        OneTimeLink.delete().where(OneTimeLink.account == account.seq).execute()
+
+
+def password_mark(email: str) -> str:
+    """What stands for an account's password, or for an address that has none; nothing can be told from it."""
+    account = Account.find(normalized(email))
+    return digest((account and account.password_hash) or normalized(email)).hex()
 
 
 def with_password(email: str, password: str) -> Account | None:
-    """The account, if address and password belong together. An unknown address takes as long as a wrong password."""
+    """The account, if address and password belong together. An unknown address takes as long as a wrong password.
+
+    Call inside `hashing()`.
+    """
     account = Account.find(normalized(email))
     expected = (account and account.password_hash) or NOBODYS_PASSWORD
-    with _hashing():
-        matches = check_password_hash(expected, password)
-    return account if matches else None
+    return account if check_password_hash(expected, password) else None
 
 
 def set_plan(account: Account, plan: str) -> None:
-    """Call inside `transaction()`."""
-    Account.update(plan=plan).where(Account.seq == account.seq).execute()
+    """Another plan, from now on."""
+    with transaction():
+        Account.change(account.seq, plan=plan)
 
 
 def set_quiet_hours(account: Account, window: str | None) -> None:
-    """The daily window, HH:MM-HH:MM, in which alerts are held; call inside `transaction()`."""
+    """The daily window, HH:MM-HH:MM, in which alerts are held; None: there is none."""
     checked = None if window is None else quiet.checked_quiet_hours(window)
-    Account.update(quiet_hours=checked).where(Account.seq == account.seq).execute()
+    with transaction():
+        Account.change(account.seq, quiet_hours=checked)
+
+
+def set_theme(account: Account, theme: str) -> None:
+    """How the pages look: like the system, light or dark."""
+    if theme not in THEMES:
+        raise Refused(400, f"The theme must be one of {', '.join(THEMES)}.")
+    with transaction():
+        Account.change(account.seq, theme=theme)
+
+
+def hide_first_steps(account: Account) -> None:
+    """The owner needs the list of first steps no more."""
+    with transaction():
+        Account.change(account.seq, hides_first_steps=1)
+
+
+def note_devices(account: Account, device_seq: int) -> None:
+    """The owner knows of all devices up to that one."""
+    with transaction():
+        Account.change(account.seq, known_device_seq=max(account.known_device_seq, device_seq))
 
 
 def set_time_zone(account: Account, time_zone: str, history_days: int, now: int) -> None:
-    """Change the zone and count this month again by its calendar; call inside `transaction()`.
+    """Change the zone and count this month again by its calendar.
 
     Days that the history of `history_days` no longer holds whole keep their count.
     """
     zone = quiet.checked_zone(time_zone)
-    Account.update(time_zone=zone).where(Account.seq == account.seq).execute()
     since = quiet.day_start(now - min(history_days - 1, MONTH_DAYS) * DAY_MS, zone)
-    counts = quiet.count_by_day(Notification.count_by_quarter_hour(account.seq, since), zone)
-    NotificationDay.replace_since(account.seq, quiet.local_day(since, zone), counts)
+    with transaction():
+        Account.change(account.seq, time_zone=zone)
+        counts = quiet.count_by_day(Notification.count_by_quarter_hour(account.seq, since), zone)
+        NotificationDay.replace_since(account.seq, quiet.local_day(since, zone), counts)
 
 
 # --- one-time links -----------------------------------------------------------------------------------------
@@ -163,6 +191,11 @@ def find_link(token: str, now: int) -> OneTimeLink:
     return link
 
 
+def is_unused(account: Account) -> bool:
+    """Whether it was made by command, and nobody has signed in or sent anything yet: its time zone is a guess."""
+    return not account.password_hash and not account.notification_count and account.time_zone == "UTC"
+
+
 def use_link(token: str, form: dict[str, str], now: int) -> Account:
     """Make the owner's account, or set the password, as the link allows; the link is spent."""
     find_link(token, now)
@@ -170,6 +203,8 @@ def use_link(token: str, form: dict[str, str], now: int) -> Account:
     with transaction():
         link = find_link(token, now)
         account = link.account or create_account(form["email"], "starter", form["time_zone"], now)
+        if form["time_zone"] and is_unused(account):
+            Account.change(account.seq, time_zone=quiet.checked_zone(form["time_zone"]))
         set_password(account, hashed)
         link.delete_instance()
     return account
@@ -178,26 +213,44 @@ def use_link(token: str, form: dict[str, str], now: int) -> Account:
 # --- sessions -----------------------------------------------------------------------------------------------
 
 
-def start_session(account: Account, now: int) -> str:
-    """The token of a new session of 90 days."""
+def start_session(account: Account, name: str, now: int) -> str:
+    """The token of a new session of a browser called `name`, which ends 90 days after its last visit."""
     token = secrets.token_urlsafe(32)
     with transaction():
         Session.delete().where(Session.expires_at <= now).execute()
         Session.create(
-            token_hash=digest(token), account=account.seq, created_at=now, expires_at=now + SESSION_LIFE_MS
+            token_hash=digest(token),
+            account=account.seq,
+            created_at=now,
+            expires_at=now + SESSION_LIFE_MS,
+            name=name,
+            last_seen_at=now,
         )
     return token
 
 
 def session_account(token: str, now: int) -> Account | None:
-    """Who is signed in with that token."""
-    return Session.find_account(digest(token), now)
+    """Who is signed in with that token; a visit lets the session go on."""
+    session = Session.find(digest(token), now)
+    if session is None:
+        return None
+    if abs(now - session.last_seen_at) >= VISIT_NOTED_EVERY_MS:
+        with suppress(WriteFailed), transaction():  # one may look around on a full disk
+            Session.note_visit(session.token_hash, now + SESSION_LIFE_MS, now)
+    return session.account
 
 
 def end_session(token: str) -> None:
     """Sign out."""
     with transaction():
         Session.delete().where(Session.token_hash == digest(token)).execute()
+
+
+def sign_out_everywhere(account_seq: int) -> None:
+    """End all sessions; what the account's browsers have besides is void until somebody signs in there."""
+    with transaction():
+        Session.end_all(account_seq)
+        Device.void_resync_tokens(account_seq)
 
 
 # --- API keys (SPEC 4.5–4.7, 5) -----------------------------------------------------------------------------

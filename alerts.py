@@ -50,6 +50,8 @@ def change_alert(account_seq: int, alert_id: str, settings: dict[str, Any], now:
         alert = find_alert(account_seq, alert_id)
         if values.get("is_active") and not alert.is_active:
             values["switched_on_at"] = now
+        if "is_active" in values:
+            values["paused_at"] = None
         for column, value in values.items():
             setattr(alert, column, value)
         alert.save()

@@ -15,16 +15,14 @@ import delivery
 import devices
 import quiet
 from body import read_object
-from clock import DAY_MS
 from database import answers
 from errors import Refused
-from fields import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, checked_length, required_text
-from history import AFTER_ALL, Notification, NotificationRow
+from fields import MAX_BODY_CHARACTERS, MAX_SEARCH_CHARACTERS, MAX_TITLE_CHARACTERS, checked_length, required_text
+from history import AFTER_ALL, Notification, NotificationRow, Wanted
 from jobs import worker
 from models import Alert, ApiKey, Device
-from quotas import LIST_DEFAULT, LIST_MAXIMUM, PLANS
+from quotas import LIST_DEFAULT, LIST_MAXIMUM, PLANS, history_begin
 
-MAX_SEARCH_CHARACTERS = 200
 IDEMPOTENCY_KEY = re.compile(r"[!-~]{1,255}")
 WHOLE_NUMBER = re.compile(r"0*([1-9][0-9]*)")
 
@@ -50,9 +48,9 @@ def list_notifications() -> Payload:
     if len(search) > MAX_SEARCH_CHARACTERS:
         raise Refused(400, f"search is longer than {MAX_SEARCH_CHARACTERS} characters.")
     account_seq = g.caller.account_seq
-    since = clock.now_ms() - PLANS[g.caller.plan].history_days * DAY_MS
+    since = history_begin(g.caller.plan, clock.now_ms())
     if search:
-        rows, last, is_done = Notification.search(account_seq, before, since, limit, search)
+        rows, last, is_done = Notification.search(account_seq, before, since, limit, Wanted(search))
     else:
         rows, last, is_done = Notification.page(account_seq, before, since, limit)
     next_cursor = _cursors().dumps([account_seq, 0 if is_done else last])

@@ -65,6 +65,11 @@ def rest(method: str, rule: str, handler: Callable[..., Any]) -> Route:
     return Route(method, f"/api/v1{rule}", handler, auth.api_key, quotas.rest)
 
 
+def owners(method: str, rule: str, handler: Callable[..., Any]) -> Route:
+    """A page or form of the web app that is for a signed-in owner."""
+    return Route(method, f"/app{rule}", handler, auth.signed_in)
+
+
 METRICS = "/api/webhooks/custom"
 ROUTES = (
     rest("POST", "/notifications/send", api.send_notification),
@@ -80,20 +85,38 @@ ROUTES = (
     Route("POST", "/p/<path:short_code>", webhooks.receive_event, auth.short_code, webhooks.admit_event),
     Route("POST", METRICS, webhooks.store_metrics, auth.api_key, quotas.metrics),
     Route("GET", "/healthz", api.healthz),
-    Route("GET", "/", dashboard.home),
-    Route("GET", "/app/", dashboard.home),
-    Route("GET", "/app/sw.js", dashboard.service_worker),
-    Route("GET", "/app/setup/<token>", dashboard.show_setup, auth.visitor),
-    Route("POST", "/app/setup/<token>", dashboard.finish_setup, auth.visitor),
-    Route("GET", "/app/login", dashboard.show_sign_in, auth.visitor),
-    Route("POST", "/app/login", dashboard.sign_in, auth.visitor),
-    Route("POST", "/app/logout", dashboard.sign_out, auth.signed_in),
-    Route("GET", "/app/keys", dashboard.show_keys, auth.signed_in),
-    Route("POST", "/app/keys", dashboard.create_key, auth.signed_in),
-    Route("POST", "/app/keys/<key_id>/revoke", dashboard.revoke_key, auth.signed_in),
-    Route("GET", "/app/devices", dashboard.show_devices, auth.signed_in),
-    Route("POST", "/app/devices", dashboard.add_device, auth.signed_in),
-    Route("POST", "/app/devices/<device_id>/remove", dashboard.remove_device, auth.signed_in),
+    Route("GET", "/", dashboard.home.enter),
+    Route("GET", "/app/sw.js", dashboard.devices.service_worker),
+    Route("GET", "/app/setup/<token>", dashboard.signin.show_setup, auth.visitor),
+    Route("POST", "/app/setup/<token>", dashboard.signin.finish_setup, auth.visitor),
+    Route("GET", "/app/login", dashboard.signin.show_sign_in, auth.visitor),
+    Route("POST", "/app/login", dashboard.signin.sign_in, auth.visitor),
+    Route("POST", "/app/devices/resync", dashboard.devices.resync_device, auth.device_token),
+    owners("GET", "/", dashboard.home.show_home),
+    owners("POST", "/test", dashboard.home.send_test),
+    owners("POST", "/first-steps/hide", dashboard.home.hide_first_steps),
+    owners("GET", "/notifications", dashboard.history.show_history),
+    owners("GET", "/notifications/<notification_id>", dashboard.history.show_notification),
+    owners("GET", "/devices", dashboard.devices.show_devices),
+    owners("POST", "/devices", dashboard.devices.sync_device),
+    owners("GET", "/devices/qr.svg", dashboard.devices.show_qr_code),
+    owners("POST", "/devices/seen", dashboard.home.note_devices),
+    owners("POST", "/devices/token", dashboard.devices.add_token),
+    owners("POST", "/devices/<device_id>/test", dashboard.devices.test_device),
+    owners("POST", "/devices/<device_id>/rename", dashboard.devices.rename_device),
+    owners("POST", "/devices/<device_id>/remove", dashboard.devices.remove_device),
+    owners("GET", "/keys", dashboard.keys.show_keys),
+    owners("POST", "/keys", dashboard.keys.create_key),
+    owners("POST", "/keys/<key_id>/revoke", dashboard.keys.revoke_key),
+    owners("GET", "/quiet", dashboard.quiet_hours.show_quiet_hours),
+    owners("POST", "/quiet", dashboard.quiet_hours.save_quiet_hours),
+    owners("POST", "/quiet/deliver", dashboard.quiet_hours.deliver_held),
+    owners("GET", "/settings", dashboard.settings.show_settings),
+    owners("POST", "/settings/theme", dashboard.settings.save_theme),
+    owners("POST", "/settings/time-zone", dashboard.settings.save_time_zone),
+    owners("POST", "/settings/password", dashboard.settings.save_password),
+    owners("POST", "/settings/sign-out-everywhere", dashboard.settings.sign_out_everywhere),
+    owners("POST", "/logout", dashboard.signin.sign_out),
 )
 
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
@@ -120,7 +143,7 @@ def create_app(settings: config.Settings | None = None) -> Flask:
     os.umask(0o077)
     app = Flask(__name__, static_url_path="/app/static")
     app.json = CompactJson(app)
-    app.jinja_env.filters["moment"] = dashboard.moment
+    dashboard.page.install(app)
     app.session_interface = auth.PageSessions()
     app.url_map.merge_slashes = False
     quotas.configure(app)
@@ -194,6 +217,8 @@ def _add_routes(app: Flask) -> None:
 
 
 def _add_headers(response: Response) -> Response:
+    if request.path.startswith("/app/static/") and "v" in request.args and response.status_code == 200:
+        response.headers["Cache-Control"] = "public, max-age=31536000, immutable"  # another content, another address
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)
     if request.path.startswith("/app/"):
@@ -222,7 +247,7 @@ def _render_error(error: Exception) -> tuple[Any, int, dict[str, str]]:
 
 def _error_body(refused: Refused) -> Any:
     if request.path.startswith("/app/") and not request.is_json:
-        return dashboard.error_page(refused)
+        return dashboard.page.error_page(refused)
     return metrics_body(refused) if request.path == METRICS else rest_body(refused)
 
 

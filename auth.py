@@ -3,28 +3,59 @@
 import ipaddress
 import re
 import secrets
+from typing import Any
+from urllib.parse import urlencode
 
 from flask import Flask, Request, current_app, g, redirect, request, session
 from flask.sessions import SecureCookieSession, SecureCookieSessionInterface
+from itsdangerous import URLSafeSerializer
 from werkzeug.wrappers import Response
 
 import accounts
 import alerts
 import clock
 from errors import Refused
-from models import Account, Alert, ApiKey
+from models import Account, Alert, ApiKey, Device, digest
 
+HOME = "/app/"
+BROWSERS = (
+    ("Edg", "Edge"),
+    ("OPR/", "Opera"),
+    ("Firefox/", "Firefox"),
+    ("FxiOS/", "Firefox"),
+    ("CriOS/", "Chrome"),
+    ("Chrome/", "Chrome"),
+    ("Safari/", "Safari"),
+)
+SYSTEMS = (
+    ("iPhone", "iPhone"),
+    ("iPad", "iPad"),
+    ("Android", "Android"),
+    ("Macintosh", "Mac"),
+    ("Windows", "Windows"),
+    ("Linux", "Linux"),
+)
+DEVICE_TOKEN = re.compile(r"bearer +([A-Za-z0-9_-]{43})", re.IGNORECASE | re.ASCII)
 BEARER = re.compile(r"bearer +(sk_test_[0-9a-f]{48})", re.IGNORECASE | re.ASCII)
 
 
 def api_key() -> None:
     """`Authorization: Bearer <API_KEY>` makes `g.caller`. Looked up each time, so that revoking works at once."""
     match = BEARER.fullmatch(request.headers.get("Authorization", ""))
-    caller = ApiKey.find_caller(accounts.digest(match[1])) if match else None
+    caller = ApiKey.find_caller(digest(match[1])) if match else None
     if caller is None:
         raise Refused(401)
     ApiKey.mark_used(caller.key_seq, clock.now_ms())
     g.caller = caller
+
+
+def device_token() -> None:
+    """`Authorization: Bearer` with the token that a browser's service worker has makes `g.device`."""
+    match = DEVICE_TOKEN.fullmatch(request.headers.get("Authorization", ""))
+    device = Device.with_resync_token(digest(match[1])) if match else None
+    if device is None:
+        raise Refused(401, "No device has this token: open Pocketbell there and sign in.")
+    g.device = device
 
 
 def short_code() -> None:
@@ -65,27 +96,51 @@ def visitor() -> None:
 
 
 def signed_in() -> Response | None:
-    """A signed-in owner; the account is `g.account`. Others are sent to the sign-in page."""
+    """A signed-in owner; the account is `g.account`. Others are sent to the sign-in page, and back again after it."""
     account = accounts.session_account(session.get("token", ""), clock.now_ms())
     if account is None:
-        return redirect("/app/login", 303)
+        back = request.full_path.rstrip("?") if request.method == "GET" else ""
+        return redirect("/app/login" + (f"?{urlencode({'next': back})}" if back not in ("", HOME) else ""), 303)
     visitor()
     g.account = account
     return None
 
 
 def begin_session(account: Account) -> None:
-    """Sign the browser in, with nothing left of what its cookie held before."""
+    """Sign the browser in, with nothing left of what its cookie held before, and know it again later."""
     end_session()
     session.permanent = True
-    session["token"] = accounts.start_session(account, clock.now_ms())
+    session["token"] = accounts.start_session(account, browser_name(), clock.now_ms())
     session["csrf"] = secrets.token_urlsafe(16)
+    session["known"] = {"password": accounts.password_mark(account.email), "browser": secrets.token_urlsafe(16)}
 
 
 def end_session() -> None:
-    """Sign the browser out."""
-    accounts.end_session(session.get("token", ""))
-    session.clear()
+    """Sign the browser out; that it was signed in before stays known."""
+    token, known = session.get("token", ""), session.get("known")
+    session.clear()  # first: the row may be on a full disk
+    if known:
+        session.permanent, session["known"] = True, known
+    accounts.end_session(token)
+
+
+def known_browser(password_mark: str) -> str | None:
+    """What to count the browser's wrong passwords under, if it was signed in with that password before."""
+    known = session.get("known")
+    return known["browser"] if known and known["password"] == password_mark else None
+
+
+def session_hash() -> bytes:
+    """What the browser's own session is kept under."""
+    return digest(session.get("token", ""))
+
+
+def browser_name() -> str:
+    """What the request's browser and system are called, as far as they say so."""
+    agent = request.headers.get("User-Agent", "")
+    browser = next((name for mark, name in BROWSERS if mark in agent), "A browser")
+    system = next((name for mark, name in SYSTEMS if mark in agent), "")
+    return f"{browser} on {system}" if system else browser
 
 
 def _check_form_origin() -> None:
@@ -97,6 +152,14 @@ def _check_form_origin() -> None:
         raise Refused(400, "This form is too old or came from another site: open the page again.")
 
 
+class Undated(URLSafeSerializer):
+    """Signs without a time: a clock that is set back must sign nobody out. The database knows when a session ends."""
+
+    def loads(self, s: Any, salt: Any = None, **options: Any) -> Any:
+        """What was signed, however long ago."""
+        return super().loads(s)
+
+
 class PageSessions(SecureCookieSessionInterface):
     """Flask's signed cookie, for the pages alone; bound to the host and to https where the page came that way."""
 
@@ -104,6 +167,10 @@ class PageSessions(SecureCookieSessionInterface):
         """The session of a page; none for every other address."""
         is_page = request.path.startswith("/app/") and not request.path.startswith(("/app/static/", "/app/sw.js"))
         return super().open_session(app, request) if is_page else None
+
+    def get_signing_serializer(self, app: Flask) -> Any:
+        """What signs the cookie."""
+        return Undated(app.secret_key or "", salt=self.salt, serializer=self.serializer)
 
     def get_cookie_name(self, app: Flask) -> str:
         """`__Host-` cookies can be set by this very host and over https alone."""

@@ -119,8 +119,14 @@ def list_accounts() -> None:
 @click.option("--timezone", metavar="ZONE", help="An IANA name, such as Europe/Berlin.")
 @click.option("--quiet-hours", metavar="HH:MM-HH:MM|off", help="When alerts are held, such as 22:00-07:00.")
 @with_password
+@click.option("--password-link", is_flag=True, help="Print a one-time link that sets a new password and signs in.")
 def set_account(
-    email: str, plan: str | None, timezone: str | None, quiet_hours: str | None, password_stdin: bool
+    email: str,
+    plan: str | None,
+    timezone: str | None,
+    quiet_hours: str | None,
+    password_stdin: bool,
+    password_link: bool,
 ) -> None:
     """Change an account's plan, time zone, quiet hours or password."""
     changed = accounts.find_account(email)
@@ -134,6 +140,9 @@ def set_account(
             accounts.set_quiet_hours(changed, None if quiet_hours == "off" else quiet_hours)
         if hashed:
             accounts.set_password(changed, hashed)
+    if password_link:
+        click.echo(current_app.config["SETTINGS"].public_url + accounts.make_link(changed, clock.now_ms()))
+        return
     now = accounts.find_account(email)
     held = f"quiet hours {now.quiet_hours}" if now.quiet_hours else "no quiet hours"
     click.echo(f"{_line(now.email)}: plan {now.plan}, time zone {now.time_zone}, {held}.")

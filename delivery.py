@@ -21,13 +21,14 @@ from clock import DAY_MS
 from database import WriteFailed, transaction
 from devices import drop_device
 from errors import Refused, log_fault
-from history import Delivery, DueDelivery, IdempotencyKey, Notification, NotificationRow
+from history import Delivery, DueDelivery, IdempotencyKey, Notification, NotificationRow, Text
 from holding import Held
-from models import ActiveDevice, Alert, Caller, Device, ServerKey, Webhook
+from models import Account, ActiveDevice, Alert, Caller, Device, Owner, ServerKey, Webhook, new_id
 from provider import Answer, Message, Outcome, Push
 from webpush import new_vapid_key
 
 TITLE_PREFIX = "MCP - "  # SPEC 1
+TEST_BODY = "This device gets your notifications."
 PUSH_DEADLINE_S = 4.5  # with what comes before and after, a request is never held longer than 5 s
 LEASE_MS = 30_000  # a claimed attempt is nobody else's for so long; longer than the deadline
 FIRST_RETRY_S = 30
@@ -104,18 +105,18 @@ def vapid_key() -> str:
 # --- sending ------------------------------------------------------------------------------------------------
 
 
-def send(caller: Caller, title: str, body: str, idempotency_key: str | None = None) -> Sent:
+def send(caller: Caller | Owner, title: str, body: str, idempotency_key: str | None = None) -> Sent:
     """Record a notification and push it. What is answered is stored, whatever happens next.
 
     The title gets its prefix here. With an Idempotency-Key that the account used within 24 hours: the earlier
     notification, nothing sent; `Refused` (400) if the request was another one, (409) while the first still runs.
     """
-    title = TITLE_PREFIX + title
+    text = Text(TITLE_PREFIX + title, body)
     if idempotency_key is None:
-        return _send(caller, title, body, None)
-    request = IdempotentRequest(idempotency_key, hashlib.sha256(json.dumps([title, body]).encode()).digest())
+        return _send(caller, text, None)
+    request = IdempotentRequest(idempotency_key, hashlib.sha256(json.dumps(text[:2]).encode()).digest())
     with _only_once_at_a_time(caller.account_seq, idempotency_key):
-        return _send(caller, title, body, request)
+        return _send(caller, text, request)
 
 
 class IdempotentRequest(NamedTuple):
@@ -138,7 +139,7 @@ def _only_once_at_a_time(account_seq: int, key: str) -> Iterator[None]:
             _running_keys.discard((account_seq, key))
 
 
-def _send(caller: Caller, title: str, body: str, request: IdempotentRequest | None) -> Sent:
+def _send(caller: Caller | Owner, text: Text, request: IdempotentRequest | None) -> Sent:
     with transaction():
         now = clock.now_ms()  # inside, so that times follow the order of the rows
         earlier = request and _earlier(caller.account_seq, request, now)
@@ -146,7 +147,7 @@ def _send(caller: Caller, title: str, body: str, request: IdempotentRequest | No
             return Sent(earlier, replayed=True)
         devices = Device.active(caller.account_seq)
         status = first_status(caller.account_seq, devices)
-        notification = _store(caller, title, body, status, devices, now + LEASE_MS, now)
+        notification = _store(caller, text, status, devices, now + LEASE_MS, now)
         if request:
             answered = None if devices else notification.status
             IdempotencyKey.put(caller.account_seq, request.key, request.request_hash, notification, answered)
@@ -166,11 +167,11 @@ def _earlier(account_seq: int, request: IdempotentRequest, now: int) -> Notifica
 
 
 def _store(
-    sender: Caller | Webhook, title: str, body: str, status: str, devices: list[ActiveDevice], due_at: int, now: int
+    sender: Caller | Owner | Webhook, text: Text, status: str, devices: list[ActiveDevice], due_at: int, now: int
 ) -> NotificationRow:
     """A new notification that is to go to these devices, by the worker at `due_at` unless somebody is faster."""
     day = quiet.local_day(now, sender.time_zone)
-    notification = Notification.record(sender, title, body, status, day, now)
+    notification = Notification.record(sender, text, status, day, now)
     Delivery.add(notification.seq, devices, due_at)
     return notification
 
@@ -182,13 +183,13 @@ def first_status(account_seq: int, devices: list[ActiveDevice]) -> str:
     return "failed" if Device.last_was_dead(account_seq) else "delivered"
 
 
-def receive(short_code: str, title: str, body: str) -> NotificationRow | None:
+def receive(short_code: str, text: Text) -> NotificationRow | None:
     """Record the notification that an event made, prefix added, and hold it or push it (CONTRACT 4).
 
     None if the alert is inactive by now, `Refused` (404) if the code leads nowhere any more: the event's body may
     have come long after its address.
     """
-    title = TITLE_PREFIX + title
+    text = text._replace(title=TITLE_PREFIX + text.title)
     with transaction():
         now = clock.now_ms()
         webhook = Alert.find_webhook(short_code)
@@ -200,7 +201,7 @@ def receive(short_code: str, title: str, body: str) -> NotificationRow | None:
         held = quiet.is_held(webhook.frequency, now, webhook.quiet_hours, webhook.time_zone, now)
         devices = [] if held else Device.active(webhook.account_seq)
         status = "held" if held else first_status(webhook.account_seq, devices)
-        notification = _store(webhook, title, body, status, devices, now + LEASE_MS, now)
+        notification = _store(webhook, text, status, devices, now + LEASE_MS, now)
         if held:
             Held.add(notification, webhook)
     if not devices:
@@ -211,25 +212,25 @@ def receive(short_code: str, title: str, body: str) -> NotificationRow | None:
 def pause_flooded(webhook: Webhook, requests: int) -> None:
     """Make the alert inactive, and tell its owner once, quiet hours or not (SPEC 3, flood)."""
     with transaction():
-        if not Alert.pause(webhook.alert_seq, webhook.switched_on_at):
-            return
         now = clock.now_ms()
+        if not Alert.pause(webhook.alert_seq, webhook.switched_on_at, now):
+            return
         title = f"{TITLE_PREFIX}Alert paused: {webhook.name}"
         body = (
             f"It got {requests} requests within a minute and is switched off. Switch it on again when that has ended."
         )
         devices = Device.active(webhook.account_seq)
-        _store(webhook, title, body, first_status(webhook.account_seq, devices), devices, now, now)
+        _store(webhook, Text(title, body), first_status(webhook.account_seq, devices), devices, now, now)
     due.set()  # the request that was one too many does not wait for it
 
 
-def _attempt_now(sender: Caller | Webhook, notification: NotificationRow, devices: list[ActiveDevice]) -> str:
+def _attempt_now(sender: Caller | Owner | Webhook, notification: NotificationRow, devices: list[ActiveDevice]) -> str:
     """Push within the request, if a slot is free; else leave it to the worker, at once."""
     with _slots.one(sender.account_seq) as granted:
         since = notification.created_at
         account = (sender.account_seq, sender.email)
         attempts = [DueDelivery(*account, notification, one, since, 0) for one in devices] if granted else []
-        answers = _answers(attempts)
+        answers = _answers([_push(attempt) for attempt in attempts])
     try:
         with transaction():
             if granted:
@@ -246,19 +247,48 @@ def _attempt_now(sender: Caller | Webhook, notification: NotificationRow, device
     return status
 
 
-def _answers(attempts: list[DueDelivery]) -> list[Answer]:
+def _answers(pushes: list[Push]) -> list[Answer]:
     """What came of pushing; a fault of ours counts as an attempt, so that it is not repeated for ever."""
     try:
-        return push.send([_push(attempt) for attempt in attempts], PUSH_DEADLINE_S)
+        return push.send(pushes, PUSH_DEADLINE_S)
     except Exception as error:
         log_fault(log, "Pushing failed", error)
-        return [Answer(Outcome.TRANSIENT, "This push could not be made: the server's log has it.") for _ in attempts]
+        return [Answer(Outcome.TRANSIENT, "This push could not be made: the server's log has it.") for _ in pushes]
 
 
 def _push(attempt: DueDelivery) -> Push:
-    notification, device = attempt.notification, attempt.device
-    message = Message(notification.id, notification.title, notification.body, "/app/")
-    return Push(device.kind, device.token, message, attempt.account_email, device.p256dh, device.auth, device.origin)
+    notification = attempt.notification
+    path = f"/app/notifications/{notification.id}"
+    message = Message(notification.id, notification.title, notification.body, path)
+    return _to(attempt.device, message, attempt.account_email)
+
+
+def _to(device: ActiveDevice, message: Message, email: str) -> Push:
+    return Push(device.kind, device.token, message, email, device.p256dh, device.auth, device.origin)
+
+
+# --- trying a device ----------------------------------------------------------------------------------------
+
+
+def try_device(account: Account, device_id: str) -> Answer:
+    """Push a test to one device and answer with what its provider said; it is in no history.
+
+    `Refused` (404) when the account has no such device, (429) when its other pushes take all threads.
+    """
+    device = next((one for one in Device.active(account.seq) if one.id == device_id), None)
+    if device is None:
+        raise Refused(404)
+    message = Message(new_id(clock.now_ms()), f"{TITLE_PREFIX}Test", TEST_BODY, "/app/devices")
+    with _slots.one(account.seq) as granted:
+        if not granted:
+            raise Refused(429, "Other notifications are being pushed at the moment: try again in a few seconds.")
+        (answer,) = _answers([_to(device, message, account.email)])
+    if answer.was_tried:
+        with transaction():
+            now = clock.now_ms()
+            if Device.note_outcome(device, answer.error, now) and answer.outcome is Outcome.DEAD:
+                drop_device(device.seq, "dead", now)
+    return answer
 
 
 # --- outcomes and retries -----------------------------------------------------------------------------------
@@ -286,7 +316,7 @@ def finish_retries() -> None:
 
 def _retry(account_seq: int, attempts: list[DueDelivery]) -> None:
     try:
-        answers = _answers(attempts)
+        answers = _answers([_push(attempt) for attempt in attempts])
         with transaction():
             _record(attempts, answers, clock.now_ms())
             for seq in {attempt.notification.seq for attempt in attempts}:
@@ -307,9 +337,11 @@ def _record(attempts: list[DueDelivery], answers: list[Answer], now: int) -> Non
             Delivery.put_off(notification_seq, device_seq, now + (answer.retry_after_s or 1) * 1000, now)
             continue
         status, next_attempt_at = _verdict(attempt, answer, now)
+        is_same = Device.note_outcome(attempt.device, answer.error, now)
+        if answer.outcome is Outcome.DEAD and not is_same:
+            status, next_attempt_at = "pending", now  # to the subscription that the browser has now
         Delivery.answer(notification_seq, device_seq, status, answer.error, next_attempt_at, now)
-        Device.note_outcome(device_seq, answer.error, now)
-        if answer.outcome is Outcome.DEAD:
+        if answer.outcome is Outcome.DEAD and is_same:
             drop_device(device_seq, "dead", now)
 
 

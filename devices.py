@@ -1,53 +1,122 @@
 """Adding and removing the devices of an account, by whatever door (CONTRACT 3, 6). Must not know requests."""
 
-from typing import Any
+import secrets
+from typing import Any, NamedTuple
 
 import push
 from database import transaction
 from errors import Refused
 from fields import checked_name, optional_text, required_text
 from history import Delivery, Notification
-from models import Device, new_id
+from models import Device, digest, new_id
 
 MAX_DEVICES = 20
 
 
-def add_device(
-    account_seq: int,
-    registration: dict[str, Any],
-    now: int,
-    key_seq: int | None = None,
-    origin: str | None = None,
-    only_known: bool = False,
-) -> Device:
+def add_device(account_seq: int, registration: dict[str, Any], now: int, key_seq: int | None = None) -> Device:
     """Add a device, or answer with the one that has this token already.
 
     `registration` holds kind, name (optional) and token, or subscription for Web Push. `key_seq` is the API key that
-    adds it, `origin` where the dashboard was when a browser subscribed. `Refused` (400) names what is wrong, or
-    (404) says that the device is not there, when it is to be `only_known`.
+    adds it. `Refused` (400) names what is wrong.
     """
     kind = required_text(registration, "kind")
     if kind not in push.KINDS:
         raise Refused(400, "kind must be apns, fcm or webpush.")
     name = optional_text(registration, "name")
-    address = _address(kind, registration)
-    if origin:
-        address["origin"] = origin
+    values = _address(kind, registration)
     if name is not None:
-        address["name"] = checked_name(name)
+        values["name"] = checked_name(name)
     with transaction():
-        known = Device.with_token(account_seq, kind, address["token"])
+        known = Device.with_token(account_seq, kind, values["token"])
         if known and key_seq not in (None, known.api_key_seq):
             return known  # another's: it stays as it is
         if known:
-            Device.update(**address).where(Device.seq == known.seq).execute()
-            return Device.get_by_id(known.seq)
-        if only_known:
+            return _changed(known, **values)
+        return _added(account_seq, kind, {"name": push.KINDS[kind], "api_key": key_seq, **values}, now)
+
+
+def _added(account_seq: int, kind: str, values: dict[str, Any], now: int) -> Device:
+    if Device.count(account_seq) >= MAX_DEVICES:
+        raise Refused(400, f"There are {MAX_DEVICES} devices already: remove one first.")
+    return Device.create(id=new_id(now), account=account_seq, kind=kind, created_at=now, **values)
+
+
+class Browser(NamedTuple):
+    """A browser of an owner, as its page describes it.
+
+    `token` is what it was given when it was told of before, `origin` where it has the web app open.
+    """
+
+    subscription: Any
+    token: str | None
+    name: str
+    origin: str
+
+
+def sync_browser(account_seq: int, browser: Browser, only_known: bool, now: int) -> tuple[Device, str | None]:
+    """Bring the browser's device up to date, or add one; with a new token for it unless its own fits.
+
+    With `only_known`, at a mere visit, `Refused` (404) instead of adding: a device that was removed stays so.
+    """
+    values = _address("webpush", {"subscription": browser.subscription})
+    seen = {"origin": browser.origin, "last_seen_at": now}
+    with transaction():
+        device = Device.with_resync_token(digest(browser.token)) if browser.token else None
+        has_token = device is not None and device.account_seq == account_seq
+        if not has_token:
+            device = Device.with_token(account_seq, "webpush", values["token"])
+        if device is None and only_known:
             raise Refused(404)
-        if Device.count(account_seq) >= MAX_DEVICES:
-            raise Refused(400, f"There are {MAX_DEVICES} devices already: remove one first.")
-        values = {"name": push.KINDS[kind], "api_key": key_seq, **address}
-        return Device.create(id=new_id(now), account=account_seq, kind=kind, created_at=now, **values)
+        if device is None:
+            device = _added(account_seq, "webpush", {"name": browser.name, **values}, now)
+        else:
+            _move(device, values, now)
+        token = None if has_token else secrets.token_urlsafe(32)
+        if token:
+            seen["resync_token_hash"] = digest(token)
+        return _changed(device, **seen), token
+
+
+def resync(device: Device, subscription: Any, now: int) -> None:
+    """Give the device the new subscription that its service worker sends.
+
+    `Refused` (401) when the device is gone, (409) when another one has that subscription.
+    """
+    values = _address("webpush", {"subscription": subscription})
+    with transaction():
+        if Device.find(device.account_seq, device.id) is None:
+            raise Refused(401, "The device was removed.")
+        other = Device.with_token(device.account_seq, "webpush", values["token"])
+        if other and other.seq != device.seq:
+            raise Refused(409, "Another device has this subscription.")
+        _move(device, values, now)
+
+
+def _move(device: Device, values: dict[str, Any], now: int) -> None:
+    """Let the device have this subscription, and no other device of the account; call inside `transaction()`."""
+    other = Device.with_token(device.account_seq, "webpush", values["token"])
+    if other and other.seq != device.seq:
+        drop_device(other.seq, "removed", now)
+    if device.token != values["token"]:
+        values = {**values, "last_error": None, "last_error_at": None}
+    _changed(device, **values)
+
+
+def rename_device(account_seq: int, device_id: str, name: str) -> None:
+    """Give a device another name; `Refused` (400) for a bad name, (404) when there is none such."""
+    checked = checked_name(name)
+    with transaction():
+        device = Device.find(account_seq, device_id)
+        if device is None:
+            raise Refused(404)
+        _changed(device, name=checked)
+
+
+def _changed(device: Device, **values: Any) -> Device:
+    for column, value in values.items():
+        setattr(device, column, value)
+    device.save(only=list(values))
+    return device
 
 
 def _address(kind: str, registration: dict[str, Any]) -> dict[str, Any]:

@@ -41,15 +41,38 @@ def release_due(now: int) -> None:
             log_fault(log, "What is held of an account could not be released", error)
 
 
+def release_now(account_seq: int, now: int) -> int:
+    """Release what is held of an account, as its owner asks; answers with how many notifications."""
+    released = _release(account_seq, [alert.alert_seq for alert in Held.of_account(account_seq)], now)
+    delivery.due.set()
+    return released
+
+
+def releases(held: list[HeldOfAlert], now: int) -> list[int]:
+    """When these alerts' notifications will be released, as things stand: each time once, in ms, in order."""
+    times = set[int]()
+    for window, zone in {(alert.quiet_hours, alert.time_zone) for alert in held}:
+        quiet_until = 0
+        for end in sorted({_collected_at(alert, now) for alert in held if alert.quiet_hours == window}):
+            if window and end >= quiet_until and quiet.is_quiet(window, zone, end):
+                quiet_until = quiet.next_change(window, zone, end)
+            times.add(max(end, quiet_until))
+    return sorted(times)
+
+
+def _collected_at(alert: HeldOfAlert, now: int) -> int:
+    return quiet.collected_at(alert.frequency, alert.first_held_at, now)
+
+
 def _is_held(alert: HeldOfAlert, now: int) -> bool:
     return quiet.is_held(alert.frequency, alert.first_held_at, alert.quiet_hours, alert.time_zone, now)
 
 
-def _release(account_seq: int, alert_seqs: list[int], now: int) -> None:
+def _release(account_seq: int, alert_seqs: list[int], now: int) -> int:
     with transaction():
         seqs = Held.oldest(account_seq, alert_seqs, RELEASED_AT_ONCE)
         if not seqs:  # another process was faster
-            return
+            return 0
         devices = Device.active(account_seq)
         status = delivery.first_status(account_seq, devices)
         if len(seqs) == 1:
@@ -62,6 +85,7 @@ def _release(account_seq: int, alert_seqs: list[int], now: int) -> None:
             pushed = Notification.add_digest(account_seq, title, body, status, now)
             Held.put_in_digest(seqs, pushed)
         Delivery.add(pushed, devices, now)
+    return len(seqs)
 
 
 def digest_body(oldest: list[NotificationRow], count: int) -> str:

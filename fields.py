@@ -8,6 +8,7 @@ from errors import Refused
 MAX_NAME_CHARACTERS = 100
 MAX_TITLE_CHARACTERS = 1_000  # of a title without the prefix, and of a title template
 MAX_BODY_CHARACTERS = 10_000
+MAX_SEARCH_CHARACTERS = 200
 
 
 def required_text(payload: Mapping[str, Any], field: str) -> str:

@@ -45,6 +45,7 @@ keepalive = 20
 umask = 0o077
 control_socket_disable = True  # it could add workers
 forwarded_allow_ips = ",".join(str(network) for network in settings.trusted_proxies)
+forwarder_headers = ""  # SCRIPT_NAME, say: no proxy of ours sends it, and others might pass it on
 loglevel = settings.log_level
 accesslog = "-"
 access_log_format = "%(h)s %(m)s %({pocketbell.route}e)s %(s)s %(B)s %(M)sms"

@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 import peewee
 
 from database import run, transaction
-from models import Account, ActiveDevice, Caller, Device, Model, Webhook, new_id
+from models import Account, ActiveDevice, Caller, Device, Model, Owner, Webhook, new_id
 
 AFTER_ALL = 2**63 - 1  # greater than every seq: the first page
-SEARCHED_ROWS = 5_000  # one page of a search looks at no more rows and characters than this
-SEARCHED_CHARACTERS = 4_000_000
+SEARCH_COST = 4_000_000  # of one page of a search: in characters that are folded, of ASCII
+ROW_COST = 800  # of a row whose text is searched, besides its characters
+PASSED_COST = 400  # of a row that the other conditions exclude
 STATUS = (  # of the notification n: one that was released in a digest has the digest's
     "CASE n.status WHEN 'held' THEN (SELECT CASE WHEN h.digest_seq IS NULL THEN 'held' ELSE"
     " coalesce((SELECT status FROM notification WHERE seq = h.digest_seq), 'delivered') END"
@@ -34,6 +35,14 @@ class NotificationRow(NamedTuple):
     created_at: int
 
 
+class Text(NamedTuple):
+    """What a notification says; `missing` are the variables that its template wanted and its event lacked."""
+
+    title: str
+    body: str
+    missing: tuple[str, ...] = ()
+
+
 class Stats(NamedTuple):
     """An account's counters."""
 
@@ -49,6 +58,42 @@ class Page(NamedTuple):
     rows: list[NotificationRow]
     before: int
     is_done: bool
+
+
+class Wanted(NamedTuple):
+    """What a search looks for, all of it: text in title or body, a status, an alert's, from before a time."""
+
+    term: str = ""
+    status: str | None = None
+    alert_seq: int | None = None
+    until: int = AFTER_ALL
+
+
+class Entry(NamedTuple):
+    """A notification as the web app shows it in a list: with where it came from and what became of it."""
+
+    seq: int
+    id: str
+    title: str
+    body: str
+    status: str
+    created_at: int
+    missing: str | None  # JSON array
+    api_key: str | None  # the key's name
+    alert_seq: int | None
+    alert: str | None  # the alert's name, icon and colour; None once it was deleted
+    icon: str | None
+    color: str | None
+    is_digest: int
+    released_at: int | None
+    digest_seq: int | None  # the digest that it was released in
+    accepted: int  # how many devices' providers took it
+    devices: int  # how many were asked
+
+    @property
+    def missing_variables(self) -> list[str]:
+        """The variables that the event lacked."""
+        return list(json.loads(self.missing)) if self.missing else []
 
 
 def fold(text: str) -> str:
@@ -75,11 +120,12 @@ class Notification(Model):
     created_at = peewee.IntegerField()
     released_at = peewee.IntegerField(null=True)
     is_digest = peewee.IntegerField()
+    missing = peewee.TextField(null=True)
 
     INSERT = (
         "INSERT INTO notification"
-        " (id, account_seq, api_key_seq, alert_seq, title, body, status, created_at, is_digest)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " (id, account_seq, api_key_seq, alert_seq, title, body, status, created_at, is_digest, missing)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
     )
     COUNT = "UPDATE account SET notification_count = notification_count + 1 WHERE seq = ?"
     COUNT_DAY = (
@@ -90,6 +136,25 @@ class Notification(Model):
         f"SELECT seq, id, title, body, {STATUS}, created_at FROM notification n"  # noqa: S608
         " WHERE account_seq = ? AND seq < ? AND created_at >= ? AND NOT is_digest ORDER BY seq DESC LIMIT ?"
     )
+    SEARCHED = (  # the texts of those that are not wanted are left out
+        "SELECT seq, id, iif(wanted, title, NULL), body, status, created_at FROM (SELECT seq, id, title, body,"  # noqa: S608
+        f" {STATUS} AS status, created_at, coalesce({STATUS} = :status, 1) AS wanted FROM notification n"
+        " WHERE {} AND seq < :before AND created_at >= :since AND created_at < :until AND NOT is_digest"
+        " ORDER BY seq DESC LIMIT :rows)"
+    )
+    SEARCHED_OF_ACCOUNT = SEARCHED.format("account_seq = :account")
+    SEARCHED_OF_ALERT = SEARCHED.format("alert_seq = :alert AND +account_seq = :account")  # by the alert's index
+    SEARCHED_OF_FEW = SEARCHED.format("account_seq = :account AND n.status IN ('failed', 'held')")  # by theirs
+    ENTRY = (
+        f"SELECT n.seq, n.id, n.title, n.body, {STATUS}, n.created_at, n.missing, k.name, n.alert_seq,"  # noqa: S608
+        " l.name, l.icon, l.color, n.is_digest, n.released_at, h.digest_seq,"
+        " coalesce(sum(d.status = 'delivered'), 0), count(d.status)"
+        " FROM notification n LEFT JOIN api_key k ON k.seq = n.api_key_seq"
+        " LEFT JOIN alert l ON l.seq = n.alert_seq LEFT JOIN held h ON h.notification_seq = n.seq"
+        " LEFT JOIN delivery d ON d.notification_seq = coalesce(h.digest_seq, n.seq)"
+    )
+    ENTRIES = f"{ENTRY} WHERE n.seq IN (SELECT value FROM json_each(?)) GROUP BY n.seq ORDER BY n.seq DESC"  # noqa: S608
+    BY_ID = f"{ENTRY} WHERE n.account_seq = ? AND n.id = ? AND n.created_at >= ? GROUP BY n.seq"
     ONE = "SELECT seq, id, title, body, status, created_at FROM notification WHERE seq = ?"
     STATS = (
         "SELECT notification_count,"
@@ -109,12 +174,11 @@ class Notification(Model):
     )
 
     @classmethod
-    def record(
-        cls, sender: Caller | Webhook, title: str, body: str, status: str, day: str, now: int
-    ) -> NotificationRow:
+    def record(cls, sender: Caller | Owner | Webhook, text: Text, status: str, day: str, now: int) -> NotificationRow:
         """Insert a notification and count it, under `day` (YYYY-MM-DD) too; call inside `transaction()`."""
-        id_ = new_id(now)
-        values = (id_, sender.account_seq, sender.key_seq, sender.alert_seq, title, body, status, now, 0)
+        id_, (title, body, missing) = new_id(now), text
+        lacked = json.dumps(missing) if missing else None
+        values = (id_, sender.account_seq, sender.key_seq, sender.alert_seq, title, body, status, now, 0, lacked)
         seq = run(cls.INSERT, values).lastrowid or 0
         run(cls.COUNT, (sender.account_seq,))
         run(cls.COUNT_DAY, (sender.account_seq, day))
@@ -133,18 +197,44 @@ class Notification(Model):
         return Page(rows, rows[-1].seq if rows else before, len(found) <= limit)
 
     @classmethod
-    def search(cls, account_seq: int, before: int, since: int, limit: int, term: str) -> Page:
-        """Like `page`, of rows that contain `term`. Looks at a bounded number of rows: a page may be short."""
-        needle, rows, looked_at, cost = fold(term), list[NotificationRow](), 0, 0
-        for row in run(cls.PAGE, (account_seq, before, since, SEARCHED_ROWS)):
-            if needle in fold(row[2]) or needle in fold(row[3]):
+    def search(cls, account_seq: int, before: int, since: int, limit: int, wanted: Wanted) -> Page:
+        """Like `page`, of rows that are `wanted`. Looks at a bounded number of rows: a page may be short."""
+        needle, rows, looked_at, cost = fold(wanted.term), list[NotificationRow](), 0, 0
+        values = {"account": account_seq, "before": before, "since": since, "rows": SEARCH_COST // PASSED_COST}
+        for row in run(cls._searched(wanted), {**values, **wanted._asdict(), "alert": wanted.alert_seq}):
+            cost += PASSED_COST if row[2] is None else ROW_COST + _folding_cost(row[2]) + _folding_cost(row[3])
+            if row[2] is not None and (needle in fold(row[2]) or needle in fold(row[3])):
                 if len(rows) == limit:
                     return Page(rows, rows[-1].seq, False)
                 rows.append(NotificationRow(*row))
-            before, looked_at, cost = row[0], looked_at + 1, cost + _folding_cost(row[2]) + _folding_cost(row[3])
-            if cost > SEARCHED_CHARACTERS:
+            before, looked_at = row[0], looked_at + 1
+            if cost > SEARCH_COST:
                 return Page(rows, before, False)
-        return Page(rows, before, looked_at < SEARCHED_ROWS)
+        return Page(rows, before, looked_at < values["rows"])
+
+    @classmethod
+    def _searched(cls, wanted: Wanted) -> str:
+        """The statement that looks at the fewest rows."""
+        if wanted.alert_seq is not None:
+            return cls.SEARCHED_OF_ALERT
+        return cls.SEARCHED_OF_FEW if wanted.status in ("failed", "held") else cls.SEARCHED_OF_ACCOUNT
+
+    @classmethod
+    def entries(cls, seqs: list[int]) -> list[Entry]:
+        """These notifications as the web app lists them, newest first."""
+        return [Entry(*row) for row in run(cls.ENTRIES, (json.dumps(seqs),))]
+
+    @classmethod
+    def find(cls, account_seq: int, id_: str, since: int) -> Entry | None:
+        """The account's notification or digest with that id, if it is not older than time `since`."""
+        row = run(cls.BY_ID, (account_seq, id_, since)).fetchone()
+        return Entry(*row) if row else None
+
+    @classmethod
+    def newest_between(cls, since: int, until: int) -> int:
+        """The greatest seq of all notifications made from `since` until before `until`; 0 if there are none."""
+        sql = "SELECT max(seq) FROM notification WHERE id >= ? AND id < ?"
+        return run(sql, (f"{since:012x}", f"{until:012x}")).fetchone()[0] or 0
 
     @classmethod
     def stats(cls, account_seq: int, day: str) -> Stats:
@@ -169,7 +259,7 @@ class Notification(Model):
     @classmethod
     def add_digest(cls, account_seq: int, title: str, body: str, status: str, now: int) -> int:
         """The seq of a new digest, which is pushed like a notification; call inside `transaction()`."""
-        values = (new_id(now), account_seq, None, None, title, body, status, now, 1)
+        values = (new_id(now), account_seq, None, None, title, body, status, now, 1, None)
         return run(cls.INSERT, values).lastrowid or 0
 
     @classmethod
@@ -236,7 +326,7 @@ class Delivery(Model):
     )
     CLAIMED = (
         "SELECT a.seq, a.email, n.seq, n.id, n.title, n.body, n.status, n.created_at,"
-        " d.seq, d.kind, d.token, d.p256dh, d.auth, d.origin, coalesce(n.released_at, n.created_at)"
+        " d.seq, d.id, d.kind, d.token, d.p256dh, d.auth, d.origin, coalesce(n.released_at, n.created_at)"
         " FROM notification n JOIN account a ON a.seq = n.account_seq, device d WHERE n.seq = ? AND d.seq = ?"
     )
     MAKE_DUE = "UPDATE delivery SET next_attempt_at = ? WHERE notification_seq = ? AND status = 'pending'"
@@ -245,6 +335,12 @@ class Delivery(Model):
         "UPDATE delivery SET status = ?, attempts = attempts + 1, next_attempt_at = ?, answered_at = ?, error = ?"
         " WHERE notification_seq = ? AND device_seq = ? AND status = 'pending'"
     )
+
+    @classmethod
+    def of_notification(cls, notification_seq: int) -> list["Delivery"]:
+        """What became of it on each device, with the devices, in the order in which they were added."""
+        rows = cls.select(cls, Device).join(Device).where(cls.notification == notification_seq)
+        return list(rows.order_by(Device.seq))
 
     @classmethod
     def add(cls, notification_seq: int, devices: Iterable[ActiveDevice], next_attempt_at: int) -> None:
@@ -275,7 +371,7 @@ class Delivery(Model):
         if claimed is None:
             return None
         row: Sequence[Any] = run(cls.CLAIMED, (notification_seq, device_seq)).fetchone()
-        return DueDelivery(row[0], row[1], NotificationRow(*row[2:8]), ActiveDevice(*row[8:14]), row[14], claimed[0])
+        return DueDelivery(row[0], row[1], NotificationRow(*row[2:8]), ActiveDevice(*row[8:15]), row[15], claimed[0])
 
     @classmethod
     def answer(

@@ -7,15 +7,16 @@ from typing import NamedTuple
 import peewee
 
 from database import run
-from history import NotificationRow
+from history import AFTER_ALL, NotificationRow
 from models import Account, Model, Webhook
 
 
 class HeldOfAlert(NamedTuple):
-    """That an alert has notifications held: the first one's time and what decides until when."""
+    """That an alert has notifications held: how many, the first one's time and what decides until when."""
 
     account_seq: int
     alert_seq: int
+    held_count: int
     first_held_at: int
     time_zone: str
     quiet_hours: str | None  # None too for an alert that ignores them
@@ -33,10 +34,10 @@ class Held(Model):
 
     INSERT = "INSERT INTO held (notification_seq, account_seq, alert_seq, created_at) VALUES (?, ?, ?, ?)"
     BY_ALERT = (
-        "SELECT h.account_seq, h.alert_seq, h.first, a.time_zone,"
+        "SELECT h.account_seq, h.alert_seq, h.count, h.first, a.time_zone,"
         " iif(l.ignores_quiet_hours, NULL, a.quiet_hours), coalesce(l.frequency, 'instant')"
-        " FROM (SELECT account_seq, alert_seq, min(created_at) AS first FROM held"
-        "  WHERE digest_seq IS NULL GROUP BY account_seq, alert_seq) h"
+        " FROM (SELECT account_seq, alert_seq, count(*) AS count, min(created_at) AS first FROM held"
+        "  WHERE digest_seq IS NULL AND account_seq BETWEEN ? AND ? GROUP BY account_seq, alert_seq) h"
         " JOIN account a ON a.seq = h.account_seq LEFT JOIN alert l ON l.seq = h.alert_seq"
     )
     OLDEST = (
@@ -57,7 +58,12 @@ class Held(Model):
     @classmethod
     def by_alert(cls) -> list[HeldOfAlert]:
         """Every alert that has notifications held."""
-        return [HeldOfAlert(*row) for row in run(cls.BY_ALERT)]
+        return [HeldOfAlert(*row) for row in run(cls.BY_ALERT, (0, AFTER_ALL))]
+
+    @classmethod
+    def of_account(cls, account_seq: int) -> list[HeldOfAlert]:
+        """Every alert of the account that has notifications held."""
+        return [HeldOfAlert(*row) for row in run(cls.BY_ALERT, (account_seq, account_seq))]
 
     @classmethod
     def oldest(cls, account_seq: int, alert_seqs: Iterable[int], limit: int) -> list[int]:
@@ -68,6 +74,12 @@ class Held(Model):
     def texts(cls, seqs: list[int], length: int) -> list[NotificationRow]:
         """These notifications, with the first `length` characters of their texts."""
         return [NotificationRow(*row) for row in run(cls.TEXTS, {"length": length, "seqs": json.dumps(seqs)})]
+
+    @classmethod
+    def in_digest(cls, digest_seq: int, limit: int) -> list[int]:
+        """The seqs of the notifications that were released in a digest, oldest first, at most `limit`."""
+        rows = cls.select(cls.notification_seq).where(cls.digest_seq == digest_seq)
+        return [row.notification_seq for row in rows.order_by(cls.notification_seq).limit(limit)]
 
     @classmethod
     def put_in_digest(cls, seqs: list[int], digest_seq: int) -> None:

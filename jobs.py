@@ -11,12 +11,11 @@ from typing import NamedTuple
 import clock
 import delivery
 import digests
-from clock import DAY_MS
 from database import transaction
 from errors import log_fault
 from history import IdempotencyKey, Notification
 from models import Account, ApiKey
-from quotas import PLANS
+from quotas import history_begin
 
 ROUND_S = 1.0
 HEARTBEAT_LIFE_S = 30.0
@@ -40,7 +39,7 @@ def prune_history(now: int) -> bool:
     removed = 0
     for account in Account.all():
         with transaction():
-            before = now - PLANS[account.plan].history_days * DAY_MS
+            before = history_begin(account.plan, now)
             removed += Notification.prune(account.seq, before, PRUNED_AT_ONCE)
     return removed > 0
 

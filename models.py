@@ -5,6 +5,7 @@ statement costs more than running it, docs/decisions.md). Callers pass the time;
 setting or a request, and no wire name appears here.
 """
 
+import hashlib
 import secrets
 import threading
 from typing import NamedTuple
@@ -17,6 +18,11 @@ from database import database, run, run_many, transaction
 def new_id(now: int) -> str:
     """An identifier for the outside: 12 hexadecimal digits of the time in ms, 20 random ones."""
     return f"{now:012x}{secrets.token_hex(10)}"
+
+
+def digest(secret: str) -> bytes:
+    """The only form in which a key, link, session or token is kept: secrets of full entropy need no slow hash."""
+    return hashlib.sha256(secret.encode()).digest()
 
 
 class Model(peewee.Model):
@@ -38,11 +44,19 @@ class Account(Model):
     quiet_hours = peewee.TextField(null=True)
     notification_count = peewee.IntegerField()
     created_at = peewee.IntegerField()
+    theme = peewee.TextField(default="system")
+    hides_first_steps = peewee.IntegerField(default=0)
+    known_device_seq = peewee.IntegerField(default=0)
 
     @classmethod
     def add(cls, email: str, plan: str, time_zone: str, now: int) -> "Account":
         """The new account; `peewee.IntegrityError` when the address is taken."""
         return cls.create(email=email, plan=plan, time_zone=time_zone, notification_count=0, created_at=now)
+
+    @classmethod
+    def change(cls, seq: int, **values: str | int | None) -> None:
+        """Set these columns; call inside `transaction()`."""
+        cls.update(**values).where(cls.seq == seq).execute()
 
     @classmethod
     def find(cls, email: str) -> "Account | None":
@@ -77,6 +91,12 @@ class NotificationDay(Model):
         for day, count in counts.items():
             cls.create(account=account_seq, day=day, notification_count=count)
 
+    @classmethod
+    def since(cls, account_seq: int, first_day: str) -> dict[str, int]:
+        """How many on each day from `first_day` on that had any."""
+        rows = cls.select(cls.day, cls.notification_count).where(cls.account == account_seq, cls.day >= first_day)
+        return {row.day: row.notification_count for row in rows}
+
 
 class OneTimeLink(Model):
     """A link that opens the set-up page (no account) or the page that sets a password."""
@@ -105,12 +125,30 @@ class Session(Model):
     account = peewee.ForeignKeyField(Account, column_name="account_seq")
     created_at = peewee.IntegerField()
     expires_at = peewee.IntegerField()
+    name = peewee.TextField()
+    last_seen_at = peewee.IntegerField()
 
     @classmethod
-    def find_account(cls, token_hash: bytes, now: int) -> Account | None:
-        """Whose session it is, if it has not ended."""
-        session = cls.get_or_none(cls.token_hash == token_hash, cls.expires_at > now)
-        return session.account if session else None
+    def find(cls, token_hash: bytes, now: int) -> "Session | None":
+        """The session, if it has not ended."""
+        return cls.get_or_none(cls.token_hash == token_hash, cls.expires_at > now)
+
+    @classmethod
+    def of_account(cls, account_seq: int, now: int) -> list["Session"]:
+        """Those that have not ended, the one that was seen last first."""
+        mine = cls.select().where(cls.account == account_seq, cls.expires_at > now)
+        return list(mine.order_by(cls.last_seen_at.desc(), cls.created_at.desc()))
+
+    @classmethod
+    def note_visit(cls, token_hash: bytes, expires_at: int, now: int) -> None:
+        """Let the session go on."""
+        later = peewee.fn.max(cls.expires_at, expires_at)  # the clock may have been set back
+        cls.update(last_seen_at=now, expires_at=later).where(cls.token_hash == token_hash).execute()
+
+    @classmethod
+    def end_all(cls, account_seq: int) -> None:
+        """Sign the account out everywhere; call inside `transaction()`."""
+        cls.delete().where(cls.account == account_seq).execute()
 
 
 class Caller(NamedTuple):
@@ -121,6 +159,16 @@ class Caller(NamedTuple):
     plan: str
     time_zone: str
     email: str
+    alert_seq: None = None
+
+
+class Owner(NamedTuple):
+    """An account's owner, who sends from the web app."""
+
+    account_seq: int
+    time_zone: str
+    email: str
+    key_seq: None = None
     alert_seq: None = None
 
 
@@ -233,6 +281,7 @@ class Alert(Model):
     last_triggered_at = peewee.IntegerField(null=True)
     created_at = peewee.IntegerField()
     switched_on_at = peewee.IntegerField()
+    paused_at = peewee.IntegerField(null=True)
 
     WEBHOOK = (
         "SELECT l.seq, l.name, l.title_template, l.body_template, l.frequency, l.is_active, l.last_triggered_at,"
@@ -240,7 +289,7 @@ class Alert(Model):
         " FROM alert l JOIN account a ON a.seq = l.account_seq WHERE l.short_code = ?"
     )
     NOTE_EVENT = "UPDATE alert SET notification_count = notification_count + 1, last_triggered_at = ? WHERE seq = ?"
-    PAUSE = "UPDATE alert SET is_active = 0 WHERE seq = ? AND is_active = 1 AND switched_on_at = ?"
+    PAUSE = "UPDATE alert SET is_active = 0, paused_at = ? WHERE seq = ? AND is_active = 1 AND switched_on_at = ?"
 
     @classmethod
     def of_account(cls, account_seq: int) -> list["Alert"]:
@@ -264,15 +313,16 @@ class Alert(Model):
         run(cls.NOTE_EVENT, (now, seq))
 
     @classmethod
-    def pause(cls, seq: int, switched_on_at: int) -> bool:
+    def pause(cls, seq: int, switched_on_at: int, now: int) -> bool:
         """Make an active alert inactive; False when it was not active, or was switched on again since."""
-        return run(cls.PAUSE, (seq, switched_on_at)).rowcount > 0
+        return run(cls.PAUSE, (now, seq, switched_on_at)).rowcount > 0
 
 
 class ActiveDevice(NamedTuple):
     """What is needed to push to a device."""
 
     seq: int
+    id: str
     kind: str
     token: str
     p256dh: str | None
@@ -286,6 +336,7 @@ class Device(Model):
     seq = peewee.AutoField()
     id = peewee.TextField()
     account = peewee.ForeignKeyField(Account, column_name="account_seq")
+    account_seq: int  # Peewee's own, beside the field above
     kind = peewee.TextField()
     token = peewee.TextField()
     p256dh = peewee.TextField(null=True)
@@ -300,12 +351,16 @@ class Device(Model):
     removed_at = peewee.IntegerField(null=True)
     removed_as = peewee.TextField(null=True)
     last_error_at = peewee.IntegerField(null=True)
+    last_seen_at = peewee.IntegerField(null=True)
+    resync_token_hash = peewee.BlobField(null=True)
 
     NOTE_OUTCOME = (
         "UPDATE device SET last_error = ?, last_error_at = ?,"
-        " last_delivered_at = coalesce(?, last_delivered_at) WHERE seq = ?"
+        " last_delivered_at = coalesce(?, last_delivered_at) WHERE seq = ? AND token = ?"
     )
-    ACTIVE = "SELECT seq, kind, token, p256dh, auth, origin FROM device WHERE account_seq = ? AND removed_at IS NULL"
+    ACTIVE = (
+        "SELECT seq, id, kind, token, p256dh, auth, origin FROM device WHERE account_seq = ? AND removed_at IS NULL"
+    )
 
     @classmethod
     def active(cls, account_seq: int) -> list[ActiveDevice]:
@@ -331,6 +386,16 @@ class Device(Model):
         )
 
     @classmethod
+    def with_resync_token(cls, token_hash: bytes) -> "Device | None":
+        """The device whose service worker has that token."""
+        return cls.get_or_none(cls.resync_token_hash == token_hash, cls.removed_at.is_null())
+
+    @classmethod
+    def void_resync_tokens(cls, account_seq: int) -> None:
+        """Let no service worker change a subscription until the account's owner has been there again."""
+        cls.update(resync_token_hash=None).where(cls.account == account_seq).execute()
+
+    @classmethod
     def count(cls, account_seq: int) -> int:
         """How many devices are there."""
         return cls.select().where(cls.account == account_seq, cls.removed_at.is_null()).count()
@@ -347,15 +412,18 @@ class Device(Model):
     @classmethod
     def remove(cls, seq: int, removed_as: str, now: int) -> None:
         """Mark a device as removed because it is `dead` or was `removed`, and forget its token."""
-        cls.update(token="", p256dh=None, auth=None, removed_at=now, removed_as=removed_as).where(
-            cls.seq == seq, cls.removed_at.is_null()
-        ).execute()
+        forgotten = {"token": "", "p256dh": None, "auth": None, "resync_token_hash": None}
+        here = (cls.seq == seq) & cls.removed_at.is_null()
+        cls.update(**forgotten, removed_at=now, removed_as=removed_as).where(here).execute()
 
     @classmethod
-    def note_outcome(cls, seq: int, error: str | None, now: int) -> None:
-        """Keep what the provider last said of this device; no error means that it accepted a push."""
+    def note_outcome(cls, device: ActiveDevice, error: str | None, now: int) -> bool:
+        """Keep what the provider last said of this device; no error means that it accepted a push.
+
+        False if the device has another token by now, or is gone: then it was not said of what it is now.
+        """
         delivered_at, error_at = (now, None) if error is None else (None, now)
-        run(cls.NOTE_OUTCOME, (error, error_at, delivered_at, seq))
+        return run(cls.NOTE_OUTCOME, (error, error_at, delivered_at, device.seq, device.token)).rowcount > 0
 
 
 class MetricValue(NamedTuple):

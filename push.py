@@ -179,6 +179,11 @@ def public_vapid_key() -> str:
     return _State.webpush.public_key()
 
 
+def configured() -> set[str]:
+    """The kinds of devices that can be pushed to with these settings."""
+    return {kind for kind, provider in _State.providers.items() if provider}
+
+
 def contact_warning(email: str) -> str | None:
     """A sentence when the contact that goes with this owner's pushes is one that Apple refuses."""
     return _State.webpush.contact_warning(email)

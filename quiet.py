@@ -6,7 +6,7 @@ daylight saving time need no care.
 
 import re
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time, timedelta
 from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -15,7 +15,9 @@ from errors import Refused
 
 TIME_OF_DAY = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]"
 QUIET_HOURS = re.compile(rf"({TIME_OF_DAY})-({TIME_OF_DAY})")
+MINUTE_MS = 60_000
 COLLECTED_MS = {"instant": 0, "15m": 900_000, "1h": 3_600_000, "1d": DAY_MS}  # by frequency
+DAY = re.compile(r"[12][0-9]{3}-[0-9]{2}-[0-9]{2}")
 SECONDS_BELOW = 100_000_000_000  # a greater number is milliseconds
 
 
@@ -38,8 +40,8 @@ def is_quiet(window: str | None, zone: str, now: int) -> bool:
     if window is None:
         return False
     start, end = window.split("-")
-    time = _local(now, zone).strftime("%H:%M")
-    return start <= time < end if start < end else time >= start or time < end
+    clock = _local(now, zone).strftime("%H:%M")
+    return start <= clock < end if start < end else clock >= start or clock < end
 
 
 def is_collecting(frequency: str, first_held_at: int, now: int) -> bool:
@@ -52,10 +54,34 @@ def is_held(frequency: str, first_held_at: int, window: str | None, zone: str, n
     return is_collecting(frequency, first_held_at, now) or is_quiet(window, zone, now)
 
 
+def next_change(window: str, zone: str, now: int) -> int:
+    """When the quiet hours begin next or, during them, end; in ms. Found minute by minute, as the clock will go."""
+    before, minute = is_quiet(window, zone, now), now // MINUTE_MS
+    later = ((minute + step) * MINUTE_MS for step in range(1, 3 * DAY_MS // MINUTE_MS))
+    return next(at for at in later if is_quiet(window, zone, at) != before)
+
+
+def next_window(window: str, zone: str, now: int) -> tuple[int, int]:
+    """When the quiet hours begin and end that are under way or, otherwise, come next; the past begin is `now`."""
+    begin = now if is_quiet(window, zone, now) else next_change(window, zone, now)
+    return begin, next_change(window, zone, begin)
+
+
+def collected_at(frequency: str, first_held_at: int, now: int) -> int:
+    """When a digest that began at `first_held_at` is closed, at the earliest `now`; in ms."""
+    return first_held_at + COLLECTED_MS[frequency] if is_collecting(frequency, first_held_at, now) else now
+
+
 @cache
 def time_zones() -> frozenset[str]:
     """The names of all time zones an account can have."""
     return frozenset(available_timezones() - {"localtime", "Factory"})
+
+
+@cache
+def time_zone_names() -> list[str]:
+    """All of them in order."""
+    return sorted(time_zones())
 
 
 def checked_zone(name: str) -> str:
@@ -73,6 +99,35 @@ def local_day(now: int, zone: str) -> str:
 def local_time(at: int, zone: str) -> str:
     """`at` (ms) as people read it in `zone`."""
     return _local(at, zone).strftime("%Y-%m-%d %H:%M")
+
+
+def near_time(at: int, zone: str, now: int) -> str:
+    """`at` (ms) in the fewest words that tell it at `now`: "today 22:00", "tomorrow 07:00", "Mon 23 Nov 07:00"."""
+    return f"{near_day(at, zone, now)} {_local(at, zone):%H:%M}"
+
+
+def near_day(at: int, zone: str, now: int) -> str:
+    """The day of `at` (ms) in the fewest words that tell it at `now`: "today", "Mon 23 Nov", "23 Nov 2025"."""
+    day, today = _local(at, zone).date(), _local(now, zone).date()
+    near = {0: "today", 1: "tomorrow", -1: "yesterday"}
+    return near.get((day - today).days) or day.strftime("%a %d %b" if day.year == today.year else "%d %b %Y")
+
+
+def last_days(count: int, zone: str, now: int) -> list[str]:
+    """The last `count` calendar days (YYYY-MM-DD) in `zone`, the one of `now` at the end."""
+    today = _local(now, zone).date()
+    return [(today - timedelta(days=back)).isoformat() for back in reversed(range(count))]
+
+
+def day_bounds(day: str, zone: str) -> tuple[int, int]:
+    """When a calendar day (YYYY-MM-DD) begins and ends in `zone`, in ms; `Refused` (400) if there is none such."""
+    try:
+        date = datetime.strptime(day if DAY.fullmatch(day) else "", "%Y-%m-%d").date()
+    except ValueError:
+        raise Refused(400, "The day must be written like 2026-11-21.") from None
+    noons = (datetime.combine(date + timedelta(days=later), time(12), ZoneInfo(zone)) for later in (0, 1))
+    begin, end = (day_start(int(noon.timestamp() * 1000), zone) for noon in noons)
+    return begin, end
 
 
 def formatted(moment: float | str, layout: str, zone: str) -> str:

@@ -15,6 +15,7 @@ from limits import RateLimitItemPerMinute
 from limits.storage import MovingWindowSupport, Storage
 
 import clock
+from clock import DAY_MS
 from errors import Refused
 
 
@@ -39,6 +40,13 @@ PLANS = {
     "pro": Plan(Quota(1000), Quota(1000, 60), 365),
     "scale": Plan(Quota(1000), Quota(10_000, 60), 1095),
 }
+
+
+def history_begin(plan: str, now: int) -> int:
+    """From when on the history is shown and kept; in ms."""
+    return now - PLANS[plan].history_days * DAY_MS
+
+
 TOO_MANY_EVENTS = "Rate limit exceeded"  # SPEC 4.8
 LIST_DEFAULT = 50
 LIST_MAXIMUM = 100
@@ -46,7 +54,9 @@ METRICS_MAXIMUM = 100  # of one request
 ALERT_EVENTS = Quota(60)
 FLOOD = Quota(500)
 UNKNOWN_CODES = Quota(60)  # asked for by one sender
-SIGN_IN_TRIES = Quota(10, 15)  # for each e-mail address
+SIGN_IN_TRIES = Quota(10, 15)  # wrong passwords for an account from one sender, or from a known browser
+TRIES_OF_SENDER = Quota(30, 15)  # from one sender, whatever the address
+TRIES_OF_STRANGERS = Quota(100, 15)  # for an account, from all senders
 
 
 class MovingWindows(Storage, MovingWindowSupport):
@@ -221,13 +231,54 @@ def event(alert_seq: int) -> None:
 # --- signing in ---------------------------------------------------------------------------------------------
 
 
-def check_sign_in(email: str) -> None:
-    """`Refused` (429) after too many wrong passwords for one address."""
-    if not limiter.limiter.test(SIGN_IN_TRIES, "sign-in", email):
-        wait_s = _wait_s(SIGN_IN_TRIES, "sign-in", email)
-        raise Refused(429, "Too many tries: wait a quarter of an hour, then try again.", wait_s)
+class Visitor(NamedTuple):
+    """Who tries to sign in: against which password, from where, and which browser if that opened it before.
+
+    A known browser has tries of its own, so that strangers cannot use up its owner's; and with a new password all
+    tries begin anew.
+    """
+
+    password: str  # what stands for it
+    sender: str
+    known_browser: str | None
+
+    @property
+    def quotas(self) -> list[tuple[Quota, str, str]]:
+        """Each quota that the visitor's wrong passwords count against, with its key."""
+        if self.known_browser:
+            return [(SIGN_IN_TRIES, "sign-in-browser", self.known_browser)]
+        return [
+            (SIGN_IN_TRIES, "sign-in", f"{self.sender} {self.password}"),
+            (TRIES_OF_SENDER, "sign-in-sender", self.sender),
+            (TRIES_OF_STRANGERS, "sign-in-password", self.password),
+        ]
 
 
-def count_wrong_password(email: str) -> None:
+def check_sign_in(visitor: Visitor) -> None:
+    """`Refused` (429) after too many wrong passwords."""
+    for item, *key in visitor.quotas:
+        if not limiter.limiter.test(item, *key):
+            raise Refused(429, "Too many tries: wait a quarter of an hour, then try again.", _wait_s(item, *key))
+
+
+def count_wrong_password(visitor: Visitor) -> None:
     """Wrong ones alone count, and only once a hash was computed: that bounds how many addresses are kept."""
-    limiter.limiter.hit(SIGN_IN_TRIES, "sign-in", email)
+    for item, *key in visitor.quotas:
+        limiter.limiter.hit(item, *key)
+
+
+# --- what is used of the limits -----------------------------------------------------------------------------
+
+
+def rest_used(plan: str, key_seq: int) -> int:
+    """How many requests the key made within the last minute."""
+    return _used(PLANS[plan].rest, "key", str(key_seq))
+
+
+def metrics_used(plan: str, account_seq: int) -> int:
+    """How many metrics requests the account made within the last hour."""
+    return _used(PLANS[plan].metrics, "metrics", str(account_seq))
+
+
+def _used(item: Quota, *key: str) -> int:
+    return item.amount - max(0, limiter.limiter.get_window_stats(item, *key).remaining)

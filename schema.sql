@@ -12,7 +12,10 @@ CREATE TABLE account (
     time_zone TEXT NOT NULL,               -- IANA name
     quiet_hours TEXT,                      -- 'HH:MM-HH:MM' in the account's time zone
     notification_count INTEGER NOT NULL,   -- of all time: pruning the history does not lower it
-    created_at INTEGER NOT NULL
+    created_at INTEGER NOT NULL,
+    theme TEXT NOT NULL DEFAULT 'system' CHECK (theme IN ('system', 'light', 'dark')),
+    hides_first_steps INTEGER NOT NULL DEFAULT 0 CHECK (hides_first_steps IN (0, 1)),
+    known_device_seq INTEGER NOT NULL DEFAULT 0 -- a device that an API key added after it is one to warn of
 ) STRICT;
 
 -- One row per calendar day in the account's time zone on which something was recorded.
@@ -34,7 +37,9 @@ CREATE TABLE session (
     token_hash BLOB PRIMARY KEY,
     account_seq INTEGER NOT NULL REFERENCES account,
     created_at INTEGER NOT NULL,
-    expires_at INTEGER NOT NULL
+    expires_at INTEGER NOT NULL,           -- moves on with every visit
+    name TEXT NOT NULL DEFAULT '',         -- of the browser
+    last_seen_at INTEGER NOT NULL DEFAULT 0 -- to within an hour
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE api_key (
@@ -66,7 +71,8 @@ CREATE TABLE alert (
     notification_count INTEGER NOT NULL,
     last_triggered_at INTEGER,
     created_at INTEGER NOT NULL,
-    switched_on_at INTEGER NOT NULL        -- by its owner, last: a flood is counted from then on
+    switched_on_at INTEGER NOT NULL,       -- by its owner, last: a flood is counted from then on
+    paused_at INTEGER                      -- by a flood; NULL once its owner switched it on or off
 ) STRICT;
 CREATE INDEX alert_of_account ON alert (account_seq);
 
@@ -81,9 +87,12 @@ CREATE TABLE notification (
     status TEXT NOT NULL CHECK (status IN ('delivered', 'pending', 'held', 'failed')), -- 'held': see the table held
     created_at INTEGER NOT NULL,
     released_at INTEGER,                   -- when one that was held was released as itself: pushing began then
-    is_digest INTEGER NOT NULL DEFAULT 0 CHECK (is_digest IN (0, 1)) -- what is pushed for many: in no list, not counted
+    is_digest INTEGER NOT NULL DEFAULT 0 CHECK (is_digest IN (0, 1)), -- what is pushed for many: in no list, not counted
+    missing TEXT                           -- JSON array of the variables that the event lacked; NULL: none
 ) STRICT;
 CREATE INDEX notification_of_account ON notification (account_seq);
+CREATE INDEX notification_failed_or_held ON notification (account_seq) WHERE status IN ('failed', 'held');
+CREATE INDEX notification_of_alert ON notification (alert_seq) WHERE alert_seq IS NOT NULL;
 
 -- Of each notification whose status is 'held': whether it is held still. Narrow, so that many are released at once.
 CREATE TABLE held (
@@ -103,7 +112,7 @@ CREATE TABLE device (
     token TEXT NOT NULL,                   -- a Web Push subscription's endpoint; '' once removed
     p256dh TEXT,                           -- Web Push: the subscription's public key and secret
     auth TEXT,
-    origin TEXT,                           -- Web Push: where the dashboard was when this browser subscribed
+    origin TEXT,                           -- Web Push: where this browser had the web app open, last
     name TEXT NOT NULL,
     api_key_seq INTEGER REFERENCES api_key,-- the key that added it; NULL: the owner did
     created_at INTEGER NOT NULL,
@@ -111,9 +120,12 @@ CREATE TABLE device (
     last_error TEXT,                       -- a sentence; NULL when the last push was accepted
     removed_at INTEGER,
     removed_as TEXT CHECK (removed_as IN ('dead', 'removed')),
-    last_error_at INTEGER
+    last_error_at INTEGER,
+    last_seen_at INTEGER,                  -- when the web app was last opened in this browser
+    resync_token_hash BLOB                 -- SHA-256 of what its service worker sends a new subscription with
 ) STRICT;
 CREATE UNIQUE INDEX device_token ON device (account_seq, kind, token) WHERE removed_at IS NULL;
+CREATE UNIQUE INDEX device_resync_token ON device (resync_token_hash) WHERE resync_token_hash IS NOT NULL;
 CREATE INDEX device_of_account ON device (account_seq, removed_at);
 
 -- What became of one notification on one device.

@@ -15,9 +15,10 @@ from body import read_event, read_object
 from clock import DAY_MS
 from errors import Refused
 from fields import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS
+from history import Text
 from jsonbody import as_json
 from models import Metric, MetricValue, Webhook
-from placeholders import cut, fill, rendered
+from placeholders import Filled, cut, fill, rendered
 
 TITLE_FIELDS = ("title", "subject", "name")
 BODY_FIELDS = ("message", "body", "text", "msg")
@@ -55,25 +56,31 @@ def receive_event(short_code: str) -> Payload:
     """POST /p/{short_code} (SPEC 4.8)."""
     webhook: Webhook = g.webhook
     payload = read_event()
-    notification = delivery.receive(short_code, _title(webhook, payload), _body(webhook, payload))
+    notification = delivery.receive(short_code, _text(webhook, payload))
     if notification is None:
         return INACTIVE
     return {"ok": True, "status": notification.status, "notificationId": notification.id}
 
 
-def _title(webhook: Webhook, payload: Payload) -> str:
+def _text(webhook: Webhook, payload: Payload) -> Text:
+    title, body = _title(webhook, payload), _body(webhook, payload)
+    is_blank = not any(c.isprintable() and c != " " for c in title.text)
+    missing = dict.fromkeys(title.missing + body.missing)
+    return Text(webhook.name if is_blank else title.text, body.text, tuple(missing))
+
+
+def _title(webhook: Webhook, payload: Payload) -> Filled:
     if webhook.title_template is not None:
-        title = fill(webhook.title_template, payload, MAX_TITLE_CHARACTERS, webhook.time_zone).text
-    else:
-        title = cut(_first_string(payload, TITLE_FIELDS) or "", MAX_TITLE_CHARACTERS)
-    return title if any(c.isprintable() and c != " " for c in title) else webhook.name
+        return fill(webhook.title_template, payload, MAX_TITLE_CHARACTERS, webhook.time_zone)
+    return Filled(cut(_first_string(payload, TITLE_FIELDS) or "", MAX_TITLE_CHARACTERS), ())
 
 
-def _body(webhook: Webhook, payload: Payload) -> str:
+def _body(webhook: Webhook, payload: Payload) -> Filled:
     if webhook.body_template is not None:
-        return fill(webhook.body_template, payload, MAX_BODY_CHARACTERS, webhook.time_zone).text
+        return fill(webhook.body_template, payload, MAX_BODY_CHARACTERS, webhook.time_zone)
     text = _first_string(payload, BODY_FIELDS)
-    return cut(rendered(payload if text is None else text, MAX_BODY_CHARACTERS + 1), MAX_BODY_CHARACTERS)
+    shown = rendered(payload if text is None else text, MAX_BODY_CHARACTERS + 1)
+    return Filled(cut(shown, MAX_BODY_CHARACTERS), ())
 
 
 def _first_string(payload: Payload, fields: tuple[str, ...]) -> str | None:
@@ -86,7 +93,7 @@ def _first_string(payload: Payload, fields: tuple[str, ...]) -> str | None:
 def store_metrics() -> Payload:
     """POST /api/webhooks/custom (SPEC 4.9)."""
     payload, now = read_object(), clock.now_ms()
-    project_id = _text(payload, "projectId", "projectId", MAX_ID)
+    project_id = _required_text(payload, "projectId", "projectId", MAX_ID)
     metrics = payload.get("metrics")
     if metrics is None:
         _refuse("metrics", "is required")
@@ -101,8 +108,8 @@ def _metric(metric: Any, place: str, now: int) -> MetricValue:
     if not isinstance(metric, dict):
         _refuse(place, "must be an object")
     return MetricValue(
-        _text(metric, "metricId", f"{place}.metricId", MAX_ID),
-        _text(metric, "metricName", f"{place}.metricName", MAX_METRIC_NAME),
+        _required_text(metric, "metricId", f"{place}.metricId", MAX_ID),
+        _required_text(metric, "metricName", f"{place}.metricName", MAX_METRIC_NAME),
         float(_number(metric, "value", f"{place}.value")),
         _unit(metric, f"{place}.unit"),
         _timestamp(metric, f"{place}.timestamp", now),
@@ -114,7 +121,7 @@ def _refuse(place: str, what: str) -> NoReturn:
     raise Refused(400, f"{place} {what}")
 
 
-def _text(payload: Payload, field: str, place: str, longest: int) -> str:
+def _required_text(payload: Payload, field: str, place: str, longest: int) -> str:
     value = payload.get(field)
     if value is None:
         _refuse(place, "is required")

@@ -24,6 +24,8 @@ from tests.apns_service import ApnsService
 from tests.fcm_service import FcmService
 from tests.push_service import PushService
 
+pytest_plugins = ["tests.browser"]
+
 # Checking an RSA key takes 50 ms, several times a test, and it is always the same one.
 serialization.load_pem_private_key = functools.cache(serialization.load_pem_private_key)
 

@@ -225,7 +225,7 @@ def test_every_threads_connection_is_durable_and_holds_references(opened, name, 
 
 
 def test_a_reference_to_nothing_is_refused_in_every_thread(opened):
-    statement = "INSERT INTO session VALUES (?, 999, 0, 0)"
+    statement = "INSERT INTO session (token_hash, account_seq, created_at, expires_at) VALUES (?, 999, 0, 0)"
     faults = in_threads(3, lambda n: database.run(statement, (bytes([n]),)))
     assert [type(fault) for fault in faults] == [peewee.IntegrityError] * 3
 
@@ -301,7 +301,9 @@ CREATE TRIGGER shelf_up AFTER INSERT ON account BEGIN
 END;
 """
 BROKEN_STEP_3 = "CREATE TABLE shelf (n INTEGER) STRICT;\nINSERT INTO no_such_table VALUES (1);\n"
-ADD_ACCOUNT = "INSERT INTO account VALUES (NULL, ?, NULL, 'starter', 'UTC', NULL, 0, 0)"
+ADD_ACCOUNT = (
+    "INSERT INTO account (email, plan, time_zone, notification_count, created_at) VALUES (?, 'starter', 'UTC', 0, 0)"
+)
 
 
 @pytest.fixture
@@ -462,16 +464,26 @@ def test_another_process_that_upgrades_it_just_before_a_copy_gets_its_name_does_
 
 SCHEMAS = sorted((Path(__file__).parent / "schemas").glob("*.sql"))
 OLD_ROWS = """
-INSERT INTO account VALUES (1, 'old@example.org', NULL, 'pro', 'Europe/Berlin', '22:00-07:00', 2, 5);
+INSERT INTO account (seq, email, plan, time_zone, quiet_hours, notification_count, created_at)
+ VALUES (1, 'old@example.org', 'pro', 'Europe/Berlin', '22:00-07:00', 2, 5);
+INSERT INTO account (seq, email, plan, time_zone, notification_count, created_at)
+ VALUES (2, 'empty@example.org', 'starter', 'UTC', 0, 5);
+INSERT INTO session (token_hash, account_seq, created_at, expires_at) VALUES (x'02', 1, 11, 99);
 INSERT INTO api_key VALUES (1, 'key', 1, 'nas', 'sk_test_01234567', x'00', 6, NULL, NULL);
-INSERT INTO alert VALUES (1, 'alert', 1, 'AbCdEf1', 'Disk', 'bell', '#3B82F6', '{{ a }}', NULL, '1h', 1, 1, 2, 7, 6);
-INSERT INTO notification VALUES (1, 'first', 1, 1, NULL, 'MCP - a', 'b', 'delivered', 7);
-INSERT INTO notification VALUES (2, 'second', 1, NULL, 1, 'MCP - c', 'd', 'pending', 8);
-INSERT INTO device VALUES (1, 'device', 1, 'fcm', 'token', NULL, NULL, NULL, 'Phone', 1, 6, NULL, NULL, NULL, NULL);
+INSERT INTO notification (seq, id, account_seq, api_key_seq, alert_seq, title, body, status, created_at)
+ VALUES (1, 'first', 1, 1, NULL, 'MCP - a', 'b', 'delivered', 7),
+ (2, 'second', 1, NULL, 1, 'MCP - c', 'd', 'pending', 8);
+INSERT INTO device (seq, id, account_seq, kind, token, name, api_key_seq, created_at)
+ VALUES (1, 'device', 1, 'fcm', 'token', 'Phone', 1, 6), (2, 'newer', 1, 'fcm', 'other', 'Tablet', 1, 10);
 INSERT INTO delivery VALUES (2, 1, 'pending', 3, 9, 8, 'Not now.');
 INSERT INTO idempotency_key VALUES (1, 'once', x'01', 1, 'delivered', 7);
 INSERT INTO metric VALUES (1, 1, 'p', 'm', 'M', 1.5, '%', 7, '{}');
 """
+OLD_ALERT = "1, 'alert', 1, 'AbCdEf1', 'Disk', 'bell', '#3B82F6', '{{ a }}', NULL, '1h', 1, 1, 2, 7, 6"
+ALERT_OF_SCHEMA = {  # where schemas differ in what a row must have
+    1: f"INSERT INTO alert VALUES ({OLD_ALERT});",
+    2: f"INSERT INTO alert VALUES ({OLD_ALERT}, 6);",
+}
 
 
 def shape(path):
@@ -492,9 +504,9 @@ def shape(path):
 def old_version(request, file):
     """A database that an earlier version made and used."""
     file.parent.mkdir()
-    connection = sqlite3.connect(file)
+    connection, number = sqlite3.connect(file), int(request.param.stem)
     connection.executescript(
-        request.param.read_text() + OLD_ROWS + f"PRAGMA user_version = {int(request.param.stem)};"
+        request.param.read_text() + ALERT_OF_SCHEMA[number] + OLD_ROWS + f"PRAGMA user_version = {number};"
     )
     connection.close()
     return file
@@ -526,6 +538,26 @@ def test_a_database_of_an_earlier_version_keeps_every_row(old_version):
 def test_an_alert_of_an_earlier_version_counts_as_switched_on_when_it_was_made(old_version):
     database.open_database(old_version)
     assert look(old_version, "SELECT switched_on_at FROM alert") == [(6,)]
+
+
+def test_devices_of_an_earlier_version_are_none_to_warn_of(old_version):
+    database.open_database(old_version)
+    assert look(old_version, "SELECT known_device_seq FROM account ORDER BY seq") == [(2,), (0,)]
+
+
+def test_a_session_of_an_earlier_version_goes_on_and_was_seen_last_when_it_began(old_version):
+    database.open_database(old_version)
+    assert look(old_version, "SELECT last_seen_at, expires_at, name FROM session") == [(11, 99, "")]
+
+
+def test_an_account_of_an_earlier_version_looks_like_the_system_and_is_shown_the_first_steps(old_version):
+    database.open_database(old_version)
+    assert look(old_version, "SELECT DISTINCT theme, hides_first_steps FROM account") == [("system", 0)]
+
+
+def test_an_alert_that_was_inactive_in_an_earlier_version_is_none_that_was_paused(old_version):
+    database.open_database(old_version)
+    assert look(old_version, "SELECT paused_at FROM alert") == [(None,)]
 
 
 def test_the_seq_of_a_deleted_alert_is_never_given_again(old_version):

@@ -80,7 +80,7 @@ def test_the_page_on_alerts_shows_every_filter():
     assert {name for name in placeholders.FILTERS if f"`{name}" in ALERTS} == set(placeholders.FILTERS)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/api.md", "docs/alerts.md", "docs/decisions.md"])
+@pytest.mark.parametrize("page", ["README.md", *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))])
 def test_a_page_links_to_files_that_are_there(page):
     for target in re.findall(r"\]\(([^)#:]+)\)", (ROOT / page).read_text()):
         assert (ROOT / page).parent.joinpath(target).exists()
@@ -88,5 +88,5 @@ def test_a_page_links_to_files_that_are_there(page):
 
 def test_the_files_that_the_readme_places_are_there():
     table = README.split("## Where things are")[1]
-    paths = re.findall(r"`([\w/.]+\.(?:py|sql|md))`", table)
+    paths = re.findall(r"`([\w/.]+(?:\.(?:py|sql|md)|/))`", table)
     assert paths and all((ROOT / path).exists() for path in paths)

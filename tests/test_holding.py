@@ -234,7 +234,7 @@ def test_a_single_held_notification_is_pushed_as_itself(service, owner, browser,
             "notification": {
                 "title": "MCP - Backups",
                 "body": "a",
-                "navigate": "http://127.0.0.1:8000/app/",
+                "navigate": f"http://127.0.0.1:8000/app/notifications/{held_id}",
                 "tag": held_id,
             },
         }

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import digests
 import quiet
 from errors import Refused
+from holding import HeldOfAlert
 
 MINUTE_MS = 60_000
 MINUTES_A_DAY = 1_440
@@ -331,3 +333,137 @@ def test_a_digest_counts_elapsed_time_whatever_the_clocks_say(frequency, first, 
 @quick
 def test_an_alert_that_notifies_instantly_never_collects(first, passed):
     assert quiet.is_collecting("instant", first, max(0, first + passed)) is False
+
+
+# What will happen: against a clock that is followed minute by minute
+
+near_edges = st.sampled_from(EDGES).flatmap(
+    lambda one: st.tuples(st.just(one[0]), st.integers(-2_000, 2_000).map(lambda by: minute_of_year(one[1]) + by))
+)
+any_time = st.tuples(st.sampled_from(list(ZONES)), st.integers(10_000, YEAR_MINUTES - 10_000))
+moments = st.one_of(near_edges, any_time)  # (zone, minute of the year)
+frequencies = st.sampled_from(sorted(quiet.COLLECTED_MS))
+thorough = settings(max_examples=60, deadline=None)
+
+
+def change_after(zone, start, end, minute):
+    """The first later minute at which the clock on the wall enters or leaves the window."""
+    passed, clock = walked(start, end), wall_clock(zone)
+    is_within = clock[minute] in passed
+    return next(later for later in range(minute + 1, YEAR_MINUTES) if (clock[later] in passed) != is_within)
+
+
+@given(moments, windows, st.integers(0, MINUTE_MS - 1))
+@thorough
+def test_the_next_change_is_when_the_clock_on_the_wall_enters_or_leaves_the_window(where, window, ms):
+    zone, minute = where
+    expected = moment(change_after(zone, *window, minute))
+    assert quiet.next_change(written(*window), zone, moment(minute) + ms) == expected
+
+
+@given(moments, windows, st.integers(0, MINUTE_MS - 1))
+@thorough
+def test_the_next_window_is_under_way_or_begins_with_the_next_change(where, window, ms):
+    (zone, minute), now = where, moment(where[1]) + ms
+    first = change_after(zone, *window, minute)
+    if wall_clock(zone)[minute] in walked(*window):
+        expected = now, moment(first)
+    else:
+        expected = moment(first), moment(change_after(zone, *window, first))
+    assert quiet.next_window(written(*window), zone, now) == expected
+
+
+held_alerts = st.lists(st.tuples(st.booleans(), frequencies, st.integers(0, 3_000)), min_size=1, max_size=4)
+
+
+@given(moments, windows, held_alerts)
+@thorough
+def test_releases_are_told_when_nothing_will_hold_an_alert_any_more(where, window, alerts):
+    """Followed minute by minute: each time once, in order."""
+    (zone, minute), told_by = where, {True: None, False: written(*window)}
+    held = [
+        HeldOfAlert(1, n, 1, moment(minute - passed), zone, told_by[ignores], frequency)
+        for n, (ignores, frequency, passed) in enumerate(alerts)
+    ]
+    expected = set()
+    for one in held:
+        holds = (one.frequency, one.first_held_at, one.quiet_hours, zone)
+        until = next(at for at in range(minute, YEAR_MINUTES) if not quiet.is_held(*holds, moment(at)))
+        expected.add(moment(until))
+    assert digests.releases(held, moment(minute)) == sorted(expected)
+
+
+@given(moments)
+@thorough
+def test_a_day_is_exactly_the_minutes_that_the_calendar_on_the_wall_gives_it(where):
+    zone, minute = where
+    day = quiet.local_day(moment(minute), zone)
+    begin, end = quiet.day_bounds(day, zone)
+    assert begin <= moment(minute) < end
+    around = range(begin - 3 * 60 * MINUTE_MS, end + 3 * 60 * MINUTE_MS, MINUTE_MS)
+    assert [at for at in around if quiet.local_day(at, zone) == day] == list(range(begin, end, MINUTE_MS))
+
+
+@given(moments)
+@thorough
+def test_a_day_ends_when_the_next_begins(where):
+    zone, minute = where
+    yesterday, today = quiet.last_days(2, zone, moment(minute))
+    assert quiet.day_bounds(yesterday, zone)[1] == quiet.day_bounds(today, zone)[0]
+
+
+@given(moments, st.integers(1, 40))
+@thorough
+def test_the_last_days_are_those_that_the_calendar_on_the_wall_had(where, count):
+    zone, minute = where
+    seen = dict.fromkeys(
+        quiet.local_day(moment(minute - back), zone) for back in range(0, (count + 1) * MINUTES_A_DAY, 60)
+    )
+    assert quiet.last_days(count, zone, moment(minute)) == sorted(seen)[-count:]
+
+
+@given(moments, st.integers(-3 * MINUTES_A_DAY, 3 * MINUTES_A_DAY))
+@thorough
+def test_a_time_is_told_by_its_day_and_the_clock_on_the_wall(where, by):
+    zone, minute = where
+    told = quiet.near_time(moment(minute + by), zone, moment(minute))
+    *day, time = told.split(" ")
+    assert time == TIMES[wall_clock(zone)[minute + by]]
+    days = quiet.last_days(5, zone, moment(minute + by))
+    near = {"today": 0, "tomorrow": 1, "yesterday": -1}
+    today = datetime.fromisoformat(quiet.local_day(moment(minute), zone))
+    ahead = (datetime.fromisoformat(days[-1]) - today).days
+    assert near.get(" ".join(day), ahead) == ahead and (len(day) == 1) == (abs(ahead) <= 1)
+
+
+@pytest.mark.parametrize(
+    "at, now, told",
+    [
+        ("2026-11-23T07:00", "2026-11-21T10:00", "Mon 23 Nov 07:00"),
+        ("2025-11-21T07:00", "2026-11-21T10:00", "21 Nov 2025 07:00"),
+        ("2026-01-01T00:00", "2025-12-31T23:59", "tomorrow 00:00"),
+        ("2026-01-02T00:00", "2025-12-31T23:59", "02 Jan 2026 00:00"),
+        ("2026-11-20T23:59", "2026-11-21T00:00", "yesterday 23:59"),
+        ("2026-11-21T00:00", "2026-11-21T23:59", "today 00:00"),
+    ],
+)
+def test_a_time_is_told_in_the_fewest_words(at, now, told):
+    assert quiet.near_time(utc(at), "UTC", utc(now)) == told
+
+
+@pytest.mark.parametrize("day", ["", "x", "2026-02-30", "2026-13-01", "21.11.2026", "2026-11-21T00:00", "9999-12-31"])
+def test_what_is_no_day_is_refused(day):
+    with pytest.raises(Refused) as refused:
+        quiet.day_bounds(day, "UTC")
+    assert refused.value.status == 400
+
+
+@pytest.mark.parametrize("zone", sorted(ZONES))
+@pytest.mark.parametrize("day", ["0001-01-01", "0001-01-02", "9999-12-30", "9999-12-31"])
+def test_the_first_and_the_last_days_of_all_are_refused_or_have_bounds(zone, day):
+    try:
+        begin, end = quiet.day_bounds(day, zone)
+    except Refused as refused:
+        assert refused.status == 400
+    else:
+        assert begin < end

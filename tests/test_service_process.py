@@ -694,3 +694,12 @@ def test_more_workers_asked_for_behind_the_settings_back_are_refused(tmp_path):
     command = [BIN / "gunicorn", "--config", "gunicorn.conf.py", "--no-control-socket", "app:app"]
     done = subprocess.run(command, env={**env, "PORT": str(free_port())}, cwd=ROOT, capture_output=True, timeout=20)
     assert (done.returncode, b"GUNICORN_CMD_ARGS" in done.stderr, b"Traceback" in done.stderr) == (1, True, False)
+
+
+def test_no_header_of_a_proxy_moves_the_addresses_of_the_pages(server):
+    moved = {"SCRIPT_NAME": "/evil", "SCRIPT-NAME": "/evil", "X-Script-Name": "/evil", "X-Forwarded-Prefix": "/evil"}
+    for name, prefix in moved.items():
+        assert server.request("GET", "/evil/app/login", headers={name: prefix}).status == 404
+        page = server.request("GET", "/app/login", headers={name: prefix})
+        assert page.status in (200, 404) and "/evil" not in page.text
+    assert 'href="/app/static/app.css?v=' in server.get("/app/login").text

@@ -33,7 +33,7 @@ def test_a_subscribed_device_gets_the_notification_in_the_declarative_form(owner
             "notification": {
                 "title": "MCP - Disk",
                 "body": "root at 98 %",
-                "navigate": "http://127.0.0.1:8000/app/",
+                "navigate": f"http://127.0.0.1:8000/app/notifications/{sent['id']}",
                 "tag": sent["id"],
             },
         }
@@ -68,9 +68,11 @@ def test_the_contact_is_the_public_address_once_it_is_https(make_service, push_s
     service.account()
     browser = push_service.browser()
     service.flask("device", "add", "owner@example.org", "webpush", json.dumps(browser.subscription))
-    assert service.caller().send().json["notification"]["status"] == "delivered"
+    sent = service.caller().send().json["notification"]
+    assert sent["status"] == "delivered"
     assert browser.claims[0]["sub"] == "https://bell.example.org:8443"
-    assert browser.messages[0]["notification"]["navigate"] == "https://bell.example.org:8443/app/"
+    opened = f"https://bell.example.org:8443/app/notifications/{sent['id']}"
+    assert browser.messages[0]["notification"]["navigate"] == opened
 
 
 @pytest.mark.parametrize(

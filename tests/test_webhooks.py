@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import delivery
 import models
+from history import Notification
 
 DAY_S = 86_400
 SENDER, OTHER, PROXY = "203.0.113.7", "203.0.113.8", "127.0.0.1"
@@ -1209,3 +1210,50 @@ def test_a_request_from_before_a_pause_does_not_pause_the_alert_that_was_switche
     delivery.pause_flooded(early, 500)
     assert owner.get("/alerts").json["alerts"][0]["isActive"] is True
     assert owner.listed() == []
+
+
+# --- variables that the event lacks -------------------------------------------------------------------------
+
+
+def missing_of(hook, payload):
+    """The variables that are kept with the notification as missing; None without any."""
+    answer = hook.post(payload)
+    assert answer.status_code == 200
+    row = Notification.get(Notification.id == answer.json["notificationId"])
+    return row.missing and json.loads(row.missing)
+
+
+@pytest.mark.parametrize(
+    "title, body, payload, missing",
+    [
+        ("{{ a }}", "{{ b }}", {"a": 1, "b": 2}, None),
+        ("{{ a }}", "{{ b }}", {"b": 2}, ["a"]),
+        ("{{ a }}", "{{ b }}", {}, ["a", "b"]),
+        ("{{ b }}", "{{ a }}", {}, ["b", "a"]),
+        ("{{ a }} {{a}}", "{{ a }} {{ b }} {{ b }}", {}, ["a", "b"]),
+        ("{{ a.b }}", "{{ a.c }}", {"a": {"b": 1}}, ["a.c"]),
+        ("{{ a.b }}", "x", {"a": None}, ["a.b"]),
+        ("{{ a }}", "x", {"a": None}, None),
+        ("{{ a }}", "x", {"a": ""}, None),
+        ("{{ a.0 }} {{ a.1 }}", "x", {"a": [1]}, ["a.1"]),
+        ('{{ a | default: "n/a" }}', "{{ b }}", {}, ["b"]),
+        ("no variable", "{% at %} { all }", {}, None),
+    ],
+)
+def test_variables_that_an_event_lacks_are_kept_each_once(service, owner, title, body, payload, missing):
+    assert missing_of(service.alert("--title", title, "--body", body), payload) == missing
+
+
+def test_without_templates_nothing_is_missing(service, owner, hook):
+    assert missing_of(hook, {}) is None
+    assert missing_of(hook, {"title": "{{ a }}", "message": "{{ b }}"}) is None
+
+
+def test_what_is_missing_is_kept_of_a_held_event_too(service, owner):
+    service.flask("account", "set", "owner@example.org", "--quiet-hours", "09:00-11:00")
+    assert missing_of(service.alert("--title", "{{ a }}"), {}) == ["a"]
+
+
+def test_what_is_missing_is_not_told_to_the_sender(service, owner):
+    answer = service.alert("--title", "{{ a }}").post({})
+    assert set(answer.json) == {"ok", "status", "notificationId"}

@@ -1,0 +1,143 @@
+"""Devices: this browser, the others, and what their providers last said; the service worker."""
+
+from io import BytesIO
+from typing import Any
+
+from flask import Response, current_app, flash, g, redirect, render_template, request
+
+import auth
+import clock
+import delivery
+import devices
+import push
+from body import read_object
+from clock import DAY_MS
+from dashboard import page
+from dashboard.home import LAST_IS_GONE
+from dashboard.page import Page
+from errors import Refused
+from fields import optional_text
+from models import Device
+from provider import Outcome
+
+SILENT_AFTER_MS = 30 * DAY_MS
+TOKEN_KINDS = ("apns", "fcm")
+
+
+def show_devices() -> Page:
+    """GET /app/devices."""
+    return _devices_page()
+
+
+def _devices_page(error: str = "", **typed: str) -> str:
+    account, now, origin = g.account, clock.now_ms(), page.origin()
+    listed = Device.of_account(account.seq)
+    return render_template(
+        "devices.html",
+        devices=listed,
+        silent={device.id: days for device in listed if (days := _silent_days(device, now))},
+        public_key=push.public_vapid_key(),
+        warning=push.contact_warning(account.email),
+        without=LAST_IS_GONE
+        if Device.last_was_dead(account.seq)
+        else "No device yet: what is sent goes to the history alone.",
+        services=push.SERVICES,
+        kinds={kind: push.KINDS[kind] for kind in TOKEN_KINDS},
+        configured=push.configured(),
+        origin=origin if origin.startswith("https://") else None,
+        error=error,
+        typed=typed,
+    )
+
+
+def _silent_days(device: Device, now: int) -> int:
+    """For how many days the device has neither taken a push nor been used; 0 below 30."""
+    last = max(device.created_at, device.last_delivered_at or 0, device.last_seen_at or 0)
+    return (now - last) // DAY_MS if now - last >= SILENT_AFTER_MS else 0
+
+
+def sync_device() -> tuple[dict[str, Any], int]:
+    """POST /app/devices: this browser's subscription, from the page's script.
+
+    With `only_known`, at a visit, a device that was removed stays so (404). The answer has a token for the service
+    worker if the browser's own `token` is none, and the key that a subscription must be made with.
+    """
+    sent = read_object()
+    browser = devices.Browser(
+        subscription=sent.get("subscription"),
+        token=optional_text(sent, "token"),
+        name=auth.browser_name(),
+        origin=page.origin(),
+    )
+    only_known = sent.get("only_known") is True
+    device, token = devices.sync_browser(g.account.seq, browser, only_known, clock.now_ms())
+    return {"ok": True, "id": device.id, "token": token, "publicKey": push.public_vapid_key()}, 201
+
+
+def resync_device() -> dict[str, Any]:
+    """POST /app/devices/resync: a browser's new subscription, from its service worker, whoever is signed in."""
+    devices.resync(g.device, read_object().get("subscription"), clock.now_ms())
+    return {"ok": True, "id": g.device.id}
+
+
+def add_token() -> Page:
+    """POST /app/devices/token: a device of a native app, by hand."""
+    typed = {name: request.form.get(name, "").strip() for name in ("kind", "token", "name")}
+    try:
+        if typed["kind"] not in TOKEN_KINDS:
+            raise Refused(400, "Choose APNs or FCM.")
+        registration = {**typed, "name": typed["name"] or None}
+        devices.add_device(g.account.seq, registration, clock.now_ms())
+    except Refused as refused:
+        return _devices_page(refused.message, **typed), 422
+    flash("The device is added: send it a test.")
+    return redirect("/app/devices", 303)
+
+
+def test_device(device_id: str) -> Page:
+    """POST /app/devices/{id}/test."""
+    begun_s = clock.monotonic_s()
+    answer = delivery.try_device(g.account, device_id)
+    if answer.outcome is Outcome.DELIVERED:
+        took = f"{clock.monotonic_s() - begun_s:.1f} s"
+        flash(f"Its push service took the test in {took}. If nothing appeared, look at that device's own settings.")
+    else:
+        gone = " The device is removed." if answer.outcome is Outcome.DEAD else ""
+        flash(f"The test did not go out. {answer.error}{gone}", "error")
+    return redirect("/app/devices", 303)
+
+
+def rename_device(device_id: str) -> Page:
+    """POST /app/devices/{id}/rename."""
+    try:
+        devices.rename_device(g.account.seq, device_id, request.form.get("name", ""))
+    except Refused as refused:
+        if refused.status != 400:
+            raise
+        return _devices_page(refused.message), 422
+    flash("The device has its new name.")
+    return redirect("/app/devices", 303)
+
+
+def remove_device(device_id: str) -> Page:
+    """POST /app/devices/{id}/remove."""
+    devices.remove_device(g.account.seq, device_id, clock.now_ms())
+    flash("The device is removed: nothing is sent to it any more.")
+    return redirect("/app/devices", 303)
+
+
+def show_qr_code() -> Response:
+    """GET /app/devices/qr.svg: the address of the Devices page, for a phone's camera."""
+    import segno
+
+    picture = BytesIO()
+    code = segno.make(f"{page.origin()}/app/devices", micro=False)
+    code.save(picture, kind="svg", scale=4, border=3, dark="#000", light="#fff", xmldecl=False)
+    return Response(picture.getvalue(), mimetype="image/svg+xml")
+
+
+def service_worker() -> Response:
+    """GET /app/sw.js: at this place, so that its scope is the web app."""
+    answer = current_app.send_static_file("sw.js")
+    answer.headers["Cache-Control"] = "no-cache"
+    return answer

@@ -1,0 +1,98 @@
+"""The history: searched, filtered, and one notification with what became of it."""
+
+import re
+
+from flask import g, render_template, request
+
+import clock
+import digests
+import quiet
+import quotas
+from dashboard.page import Page
+from errors import Refused
+from fields import MAX_SEARCH_CHARACTERS
+from history import AFTER_ALL, Delivery, Entry, Notification, Wanted
+from history import Page as Found
+from holding import Held
+from models import Alert
+
+PAGE_ROWS = 50
+STATUSES = ("delivered", "pending", "held", "failed")
+MOST_OF_A_DIGEST = 200
+
+
+def show_history() -> Page:
+    """GET /app/notifications?search&alert&status&day&before."""
+    asked = {name: request.args.get(name, "") for name in ("search", "alert", "status", "day")}
+    try:
+        return _history_page(asked, _found(asked))
+    except Refused as refused:
+        return _history_page(asked, Found([], AFTER_ALL, True), refused.message), refused.status
+
+
+def _history_page(asked: dict[str, str], found: Found, error: str = "") -> str:
+    account = g.account
+    return render_template(
+        "history.html",
+        asked=asked,
+        error=error,
+        is_filtered=any(asked.values()),
+        entries=Notification.entries([row.seq for row in found.rows]),
+        older=None if found.is_done else {**{k: v for k, v in asked.items() if v}, "before": found.before},
+        alerts=Alert.of_account(account.seq),
+        statuses=STATUSES,
+        days_kept=quotas.PLANS[account.plan].history_days,
+        today=quiet.local_day(clock.now_ms(), account.time_zone),
+    )
+
+
+def _found(asked: dict[str, str]) -> Found:
+    """A page of what is asked for; `Refused` says what is wrong with it."""
+    account, wanted, before = g.account, _wanted(asked), _before()
+    since = quotas.history_begin(account.plan, clock.now_ms())
+    if asked["day"]:
+        begin, end = quiet.day_bounds(asked["day"], account.time_zone)
+        since, before = max(since, begin), min(before, Notification.newest_between(begin, end) + 1)
+        wanted = wanted._replace(until=end)
+    return Notification.search(account.seq, before, since, PAGE_ROWS, wanted)
+
+
+def _wanted(asked: dict[str, str]) -> Wanted:
+    if len(asked["search"]) > MAX_SEARCH_CHARACTERS:
+        raise Refused(400, f"The search is longer than {MAX_SEARCH_CHARACTERS} characters.")
+    if asked["status"] and asked["status"] not in STATUSES:
+        raise Refused(400, f"The status must be one of {', '.join(STATUSES)}.")
+    alert = Alert.find(g.account.seq, asked["alert"]) if asked["alert"] else None
+    if asked["alert"] and alert is None:
+        raise Refused(404, "There is no such alert any more.")
+    return Wanted(asked["search"], asked["status"] or None, alert.seq if alert else None)
+
+
+def _before() -> int:
+    value = request.args.get("before", "")
+    if not re.fullmatch("[0-9]{0,18}", value):
+        raise Refused(400, "This link to older notifications is not one of these pages.")
+    return int(value) if value else AFTER_ALL
+
+
+def show_notification(notification_id: str) -> Page:
+    """GET /app/notifications/{id}: also of a digest, which is in no list."""
+    account, now = g.account, clock.now_ms()
+    entry = Notification.find(account.seq, notification_id, quotas.history_begin(account.plan, now))
+    if entry is None:
+        raise Refused(404, "There is no such notification: it may be older than the history goes back.")
+    contents = Notification.entries(Held.in_digest(entry.seq, MOST_OF_A_DIGEST)) if entry.is_digest else []
+    return render_template(
+        "notification.html",
+        entry=entry,
+        deliveries=Delivery.of_notification(entry.digest_seq or entry.seq),
+        contents=contents,
+        releases=_releases(entry, now),
+    )
+
+
+def _releases(entry: Entry, now: int) -> list[int]:
+    """When a held notification will be released, as things stand."""
+    if entry.status != "held":
+        return []
+    return digests.releases([one for one in Held.of_account(g.account.seq) if one.alert_seq == entry.alert_seq], now)

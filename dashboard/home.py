@@ -1,0 +1,91 @@
+"""The first page: what came lately, what still has to be set up, and what is wrong."""
+
+import re
+from collections.abc import Iterator
+
+from flask import flash, g, redirect, render_template, request
+
+import accounts
+import clock
+import delivery
+import push
+import quiet
+import quotas
+from dashboard import page
+from dashboard.page import Page
+from history import AFTER_ALL, Notification
+from models import Account, Alert, ApiKey, Device, NotificationDay, Owner
+
+LATEST = 5
+CHART_DAYS = 14
+LAST_IS_GONE = (
+    "The last device is gone: its push service says that it no longer exists. Until you add one, what is sent fails."
+)
+
+
+def enter() -> Page:
+    """GET /: the web app has a place of its own."""
+    return redirect("/app/", 303)
+
+
+def show_home() -> Page:
+    """GET /app/."""
+    account, now = g.account, clock.now_ms()
+    days = quiet.last_days(CHART_DAYS, account.time_zone, now)
+    counts = NotificationDay.since(account.seq, days[0])
+    latest = Notification.page(account.seq, AFTER_ALL, quotas.history_begin(account.plan, now), LATEST)
+    devices = Device.of_account(account.seq)
+    return render_template(
+        "home.html",
+        stats=Notification.stats(account.seq, days[-1]),
+        days=[(day, counts.get(day, 0)) for day in days],
+        latest=Notification.entries([row.seq for row in latest.rows]),
+        devices=devices,
+        has_key=ApiKey.count_live(account.seq) > 0,
+        warnings=list(_warnings(account, devices)),
+        new_devices=[(one, one.api_key) for one in devices if one.api_key and one.seq > account.known_device_seq],
+        public_key=None if devices else push.public_vapid_key(),
+    )
+
+
+def send_test() -> Page:
+    """POST /app/test: a notification to all devices, like any other."""
+    account = g.account
+    owner = Owner(account.seq, account.time_zone, account.email)
+    sent = delivery.send(owner, "It works", "Sent from Pocketbell's own pages.").notification
+    return redirect(f"/app/notifications/{sent.id}", 303)
+
+
+def hide_first_steps() -> Page:
+    """POST /app/first-steps/hide."""
+    accounts.hide_first_steps(g.account)
+    return redirect("/app/", 303)
+
+
+def note_devices() -> Page:
+    """POST /app/devices/seen: the owner knows of the devices that there are."""
+    seen, newest = request.form.get("seen", ""), max((one.seq for one in Device.of_account(g.account.seq)), default=0)
+    accounts.note_devices(g.account, min(int(seen), newest) if re.fullmatch("[0-9]{1,18}", seen) else 0)
+    flash("Noted: you are told again when a key adds another device.")
+    return redirect("/app/", 303)
+
+
+def _warnings(account: Account, devices: list[Device]) -> Iterator[tuple[str, str]]:
+    """What is wrong, a sentence each, with the page where it is mended."""
+    origin, contact = page.origin(), push.contact_warning(account.email)
+    if not origin.startswith("https://") and not page.is_local(origin):
+        yield "This address is not https: browsers on other machines cannot be enabled for notifications.", ""
+    if contact and any(device.kind == "webpush" for device in devices):
+        yield contact, ""
+    if not devices and Device.last_was_dead(account.seq):
+        yield LAST_IS_GONE, "/app/devices"
+    elif not devices and account.hides_first_steps:
+        yield "No device gets your notifications: they go to the history alone.", "/app/devices"
+    for error in {device.last_error: None for device in devices if device.last_error}:
+        names = [page.isolated(device.name) for device in devices if device.last_error == error]
+        more = f" and {len(names) - 2} more" if len(names) > 2 else ""
+        yield f"No notifications for {', '.join(names[:2])}{more}: {error}", "/app/devices"
+    for alert in Alert.of_account(account.seq):
+        if alert.paused_at:
+            since = f"since {page.near(alert.paused_at)}, when it got too many requests"
+            yield f"The alert “{page.isolated(alert.name)}” is paused {since}: it makes no notifications.", ""

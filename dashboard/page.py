@@ -1,0 +1,143 @@
+"""What all pages share: times as their owner reads them, icons, files of the web app, errors."""
+
+import hashlib
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+
+from flask import Flask, current_app, g, render_template, request
+from werkzeug.wrappers import Response as BaseResponse
+
+import clock
+import quiet
+from errors import Refused
+from history import Entry, fold
+
+Page = str | BaseResponse | tuple[str, int]
+
+STATIC = Path(__file__).parent.parent / "static"
+ICONS = frozenset(re.findall(r'<symbol id="([a-z0-9-]+)"', (STATIC / "icons.svg").read_text()))
+EXCERPT = 300  # characters of a body that a list shows
+BEFORE_HIT = 80  # of them before what was searched for
+MINUTE_MS, HOUR_MS = 60_000, 3_600_000
+LOCAL_HOST = re.compile(r"(?:.*\.)?localhost|127\.[0-9.]+|\[::1\]")
+
+
+def install(app: Flask) -> None:
+    """Make what the templates use known to them."""
+    times = {"moment": moment, "formatted": formatted, "ago": ago, "near": near}
+    texts = {"number": number, "excerpt": excerpt, "hits": hits, "icon": icon, "ink": ink}
+    app.jinja_env.filters.update({**times, **texts})
+    app.jinja_env.globals.update(asset=asset, by_day=by_day)
+
+
+def error_page(refused: Refused) -> str:
+    """A refusal as a page."""
+    return render_template("error.html", message=refused.message, status=refused.status)
+
+
+def origin() -> str:
+    """Where this web app is, as its owner's browser sees it."""
+    return current_app.config["SETTINGS"].base_url or request.host_url.rstrip("/")
+
+
+def is_local(address: str) -> bool:
+    """Whether an origin leads to the very machine that opens it."""
+    return LOCAL_HOST.fullmatch(re.sub(r"^https?://|:[0-9]+$", "", address)) is not None
+
+
+# --- times --------------------------------------------------------------------------------------------------
+
+
+def moment(at: int) -> str:
+    """A time (ms) as the signed-in owner reads it."""
+    return quiet.local_time(at, g.account.time_zone)
+
+
+def formatted(at: int, layout: str) -> str:
+    """A time (ms) laid out by strftime."""
+    return quiet.formatted(at / 1000, layout, g.account.time_zone)
+
+
+def near(at: int) -> str:
+    """A time (ms) as "today 22:00", "tomorrow 07:00" or "Mon 23 Nov 07:00"."""
+    return quiet.near_time(at, g.account.time_zone, clock.now_ms())
+
+
+def day(at: int) -> str:
+    """The day of a time (ms), as "today" or "Mon 23 Nov"."""
+    return quiet.near_day(at, g.account.time_zone, clock.now_ms())
+
+
+def ago(at: int) -> str:
+    """How long ago a time (ms) is; after some hours, when it was."""
+    age = clock.now_ms() - at
+    if not 0 <= age < 12 * HOUR_MS:
+        return near(at)
+    if age < MINUTE_MS:
+        return "just now"
+    return f"{age // MINUTE_MS} min ago" if age < HOUR_MS else f"{age // HOUR_MS} h ago"
+
+
+def by_day(entries: list[Entry]) -> list[tuple[str, list[Entry]]]:
+    """A list of notifications, in parts that each begin with a day."""
+    return [(name, list(part)) for name, part in groupby(entries, key=lambda entry: day(entry.created_at))]
+
+
+# --- texts and pictures -------------------------------------------------------------------------------------
+
+
+def number(value: int) -> str:
+    """A count with separators."""
+    return f"{value:,}"
+
+
+def isolated(name: str) -> str:
+    """A name within a sentence, whose direction it must not turn around."""
+    return f"\u2068{name}\u2069"
+
+
+def excerpt(text: str, term: str = "") -> str:
+    """The beginning of a text, or what is around the place where it holds `term`."""
+    place = fold(text).find(fold(term))
+    if place >= 0 and len(text) != len(fold(text)):  # some characters are folded to several
+        place = bisect_left(range(len(text)), place, key=lambda end: len(fold(text[:end])))
+    start = max(0, place - BEFORE_HIT) if place + len(term) > EXCERPT else 0
+    cut = text[start : start + EXCERPT]
+    return ("…" if start else "") + cut + ("…" if start + EXCERPT < len(text) else "")
+
+
+def hits(text: str, term: str) -> Iterator[tuple[str, bool]]:
+    """The text in pieces, each with whether it is one that was searched for."""
+    folded = [(character, place) for place, one in enumerate(text) for character in fold(one)] if term else []
+    haystack, needle, end = "".join(character for character, _ in folded), fold(term), 0
+    at = haystack.find(needle) if term else -1
+    while at >= 0:
+        first, last = folded[at][1], folded[at + len(needle) - 1][1] + 1
+        if first >= end:
+            yield from ((text[end:first], False), (text[first:last], True))
+            end = last
+        at = haystack.find(needle, at + len(needle))
+    yield text[end:], False
+
+
+def icon(name: str | None) -> str:
+    """The name of an icon that there is: an alert may have been given another."""
+    return name if name and name in ICONS else "bell"
+
+
+def ink(color: str) -> str:
+    """Which ink is read better on a ground of `#RRGGBB`."""
+    red, green, blue = (int(color[place : place + 2], 16) / 255 for place in (1, 3, 5))
+    light = 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2
+    return "dark" if light > 0.18 else "light"  # where black and white stand out equally
+
+
+@cache
+def asset(name: str) -> str:
+    """The address of a static file; it changes with the content, so that browsers may keep it."""
+    version = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:12]
+    return f"/app/static/{name}?v={version}"

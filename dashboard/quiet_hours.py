@@ -1,0 +1,52 @@
+"""Quiet hours: the daily window, what is held now, and delivering it at once."""
+
+from flask import flash, g, redirect, render_template, request
+
+import accounts
+import clock
+import digests
+import quiet
+from dashboard.page import Page
+from errors import Refused
+from holding import Held
+
+
+def show_quiet_hours() -> Page:
+    """GET /app/quiet."""
+    begin, _, end = (g.account.quiet_hours or "").partition("-")
+    return _quiet_page(begin, end)
+
+
+def _quiet_page(begin: str, end: str, error: str = "") -> str:
+    account, now = g.account, clock.now_ms()
+    held = Held.of_account(account.seq)
+    return render_template(
+        "quiet.html",
+        begin=begin,
+        end=end,
+        error=error,
+        is_quiet=quiet.is_quiet(account.quiet_hours, account.time_zone, now),
+        window=quiet.next_window(account.quiet_hours, account.time_zone, now) if account.quiet_hours else None,
+        held_count=sum(alert.held_count for alert in held),
+        releases=digests.releases(held, now),
+    )
+
+
+def save_quiet_hours() -> Page:
+    """POST /app/quiet: a new window, or none with `off`."""
+    begin, end = request.form.get("begin", ""), request.form.get("end", "")
+    window = None if request.form.get("off") else f"{begin}-{end}"
+    try:
+        accounts.set_quiet_hours(g.account, window)
+    except Refused as refused:
+        return _quiet_page(begin, end, refused.message), 422
+    flash(f"Quiet hours are {window}." if window else "Quiet hours are off.")
+    return redirect("/app/quiet", 303)
+
+
+def deliver_held() -> Page:
+    """POST /app/quiet/deliver: what is held, now."""
+    count = digests.release_now(g.account.seq, clock.now_ms())
+    said = {0: "Nothing was held.", 1: "The held notification is on its way."}
+    flash(said.get(count, f"{count} notifications are on their way, as one."))
+    return redirect("/app/quiet", 303)

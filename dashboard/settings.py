@@ -1,0 +1,82 @@
+"""Settings: what the plan allows and what is used of it, theme, time zone, password, sessions."""
+
+from flask import flash, g, redirect, render_template, request
+
+import accounts
+import auth
+import clock
+import devices
+import quiet
+import quotas
+from dashboard import signin
+from dashboard.page import Page
+from errors import Refused
+from models import ApiKey, Device, Session
+
+
+def show_settings() -> Page:
+    """GET /app/settings."""
+    return _settings_page()
+
+
+def _settings_page(error: str = "", wrong: str = "") -> str:
+    """The page, with what is wrong beside the field `wrong`."""
+    account, now = g.account, clock.now_ms()
+    keys = [key for key in ApiKey.of_account(account.seq) if key.revoked_at is None]
+    return render_template(
+        "settings.html",
+        error=error,
+        wrong=wrong,
+        zones=quiet.time_zone_names(),
+        themes=accounts.THEMES,
+        sessions=Session.of_account(account.seq, now),
+        this_session=auth.session_hash(),
+        plan=quotas.PLANS[account.plan],
+        rest_used=max((quotas.rest_used(account.plan, key.seq) for key in keys), default=0),
+        metrics_used=quotas.metrics_used(account.plan, account.seq),
+        keys=len(keys),
+        most_keys=accounts.MAX_LIVE_KEYS,
+        devices=Device.count(account.seq),
+        most_devices=devices.MAX_DEVICES,
+    )
+
+
+def save_theme() -> Page:
+    """POST /app/settings/theme."""
+    accounts.set_theme(g.account, request.form.get("theme", ""))
+    return redirect("/app/settings", 303)
+
+
+def save_time_zone() -> Page:
+    """POST /app/settings/time-zone."""
+    zone, days = request.form.get("time_zone", ""), quotas.PLANS[g.account.plan].history_days
+    try:
+        accounts.set_time_zone(g.account, zone, days, clock.now_ms())
+    except Refused as refused:
+        return _settings_page(refused.message, "time_zone"), 422
+    flash(f"The time zone is {zone}.")
+    return redirect("/app/settings", 303)
+
+
+def save_password() -> Page:
+    """POST /app/settings/password: signs out everywhere else."""
+    account, new = g.account, request.form.get("new", "")
+    if signin.with_password(account.email, request.form.get("current", "")) is None:
+        return _settings_page("That is not the current password.", "current"), 422
+    try:
+        hashed = accounts.password_hash(new)
+    except Refused as refused:
+        if refused.status != 400:
+            raise
+        return _settings_page(refused.message, "new"), 422
+    accounts.set_password(account, hashed)
+    auth.begin_session(account)
+    flash("The password is changed. Every other browser is signed out.")
+    return redirect("/app/settings", 303)
+
+
+def sign_out_everywhere() -> Page:
+    """POST /app/settings/sign-out-everywhere: this browser, too."""
+    accounts.sign_out_everywhere(g.account.seq)
+    auth.end_session()
+    return redirect("/app/login", 303)

@@ -1,0 +1,90 @@
+"""The ways in: the link of the first start, signing in and out."""
+
+import re
+
+from flask import current_app, redirect, render_template, request
+from werkzeug.exceptions import HTTPException
+
+import accounts
+import auth
+import clock
+import quiet
+import quotas
+from dashboard.page import Page
+from errors import Refused
+from models import Account
+
+OUR_PAGE = re.compile(r"(?P<path>/app(?:/[A-Za-z0-9_-]+)*/?)(?:\?[A-Za-z0-9_./=&%+-]*)?", re.ASCII)
+
+
+def show_setup(token: str) -> Page:
+    """GET /app/setup/{token}: make the owner's account, or set a password."""
+    link = accounts.find_link(token, clock.now_ms())
+    return _setup_page(link.account, {})
+
+
+def finish_setup(token: str) -> Page:
+    """POST /app/setup/{token}."""
+    link = accounts.find_link(token, clock.now_ms())
+    form = {name: request.form.get(name, "") for name in ("email", "password", "time_zone")}
+    try:
+        account = accounts.use_link(token, form, clock.now_ms())
+    except Refused as refused:
+        if refused.status != 400:
+            raise
+        return _setup_page(link.account, form, refused.message), 422
+    auth.begin_session(account)
+    return redirect(auth.HOME, 303)
+
+
+def _setup_page(account: Account | None, form: dict[str, str], error: str = "") -> str:
+    asks_zone = account is None or accounts.is_unused(account)
+    zones = quiet.time_zone_names()
+    return render_template("setup.html", account=account, form=form, asks_zone=asks_zone, zones=zones, error=error)
+
+
+def show_sign_in() -> Page:
+    """GET /app/login."""
+    return render_template("login.html", email="", error="")
+
+
+def sign_in() -> Page:
+    """POST /app/login: and on to the page that was asked for."""
+    email, password = request.form.get("email", ""), request.form.get("password", "")
+    account = with_password(email, password)
+    if account is None:
+        error = "That e-mail address and password do not belong together."
+        return render_template("login.html", email=email, error=error), 422
+    auth.begin_session(account)
+    return redirect(_wanted_page(), 303)
+
+
+def with_password(email: str, password: str) -> Account | None:
+    """The account, if address and password belong together; `Refused` (429) after too many wrong ones."""
+    mark = accounts.password_mark(email[:254])
+    visitor = quotas.Visitor(mark, auth.sender(), auth.known_browser(mark))
+    quotas.check_sign_in(visitor)
+    with accounts.hashing():
+        quotas.check_sign_in(visitor)  # again: others may have tried while this one waited for its turn
+        account = accounts.with_password(email, password)
+        if account is None:
+            quotas.count_wrong_password(visitor)
+    return account
+
+
+def _wanted_page() -> str:
+    """The page of ours that led to the sign-in; never another site's."""
+    wanted = OUR_PAGE.fullmatch(request.args.get("next", ""))
+    if wanted is None or "//" in wanted[0]:
+        return auth.HOME
+    try:
+        current_app.url_map.bind("").match(wanted["path"], "GET")
+    except HTTPException:
+        return auth.HOME
+    return wanted[0]
+
+
+def sign_out() -> Page:
+    """POST /app/logout."""
+    auth.end_session()
+    return redirect("/app/login", 303)

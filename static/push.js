@@ -1,0 +1,30 @@
+// What the pages and the service worker both need: subscribing, and what is kept in this browser.
+"use strict";
+
+function keyBytes(text) {
+  const binary = atob(text.replace(/-/g, "+").replace(/_/g, "/"));
+  return Uint8Array.from(binary, (character) => character.charCodeAt(0));
+}
+
+function subscribe(registration, publicKey) {
+  return registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: keyBytes(publicKey) });
+}
+
+// One object with the names token and publicKey: no page, no notification.
+function store(mode, use) {
+  return new Promise((resolve, reject) => {
+    const opening = indexedDB.open("pocketbell", 1);
+    opening.onupgradeneeded = () => opening.result.createObjectStore("push");
+    opening.onerror = () => reject(opening.error);
+    opening.onsuccess = () => {
+      const transaction = opening.result.transaction("push", mode);
+      const request = use(transaction.objectStore("push"));
+      transaction.oncomplete = () => { opening.result.close(); resolve(request.result); };
+      transaction.onerror = transaction.onabort = () => { opening.result.close(); reject(transaction.error); };
+    };
+  });
+}
+
+const recall = (name) => store("readonly", (kept) => kept.get(name));
+const remember = (name, value) => store("readwrite", (kept) => kept.put(value, name));
+const forget = (name) => store("readwrite", (kept) => kept.delete(name));

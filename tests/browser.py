@@ -1,0 +1,320 @@
+"""A real browser: Chromium, the service on a port of its own, and a phone of the owner with all its parts.
+
+Only the vendor's network is missing: `PushManager` is replaced by a strict stand-in, the server pushes to the one of
+push_service.py, and the text that this decrypts is handed to the service worker as Chromium would hand it over.
+"""
+
+import json
+import os
+import shutil
+import socket
+import threading
+import time
+import urllib.request
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+from werkzeug.serving import WSGIRequestHandler, make_server
+
+import accounts
+import clock
+from database import run
+from tests.conftest import Service
+
+EMAIL, PASSWORD = "owner@example.org", "correct horse battery"
+LIMIT_S = 15  # for what takes some milliseconds on a machine that has nothing else to do
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+CHROMIUM = next((path for path in map(shutil.which, NAMES) if path), None)
+IS_REQUIRED = os.environ.get("REQUIRE_BROWSER") == "1"
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--host-resolver-rules=MAP lan.test 127.0.0.1, MAP evil.example ~NOTFOUND",
+]
+NO_SCRIPT = "To get notifications in this browser, JavaScript must be on."
+ENABLE = "Enable on this device"
+ON = "This browser gets your notifications."
+
+expect.set_options(timeout=LIMIT_S * 1000)
+
+# A browser's push manager as strict as the real ones are together: Chrome's checks, Safari's rule that it asks for
+# the permission in the very task of a tap alone, the standard's rule about another key. Each new subscription is the
+# next of `subscriptions`. `settle` is "yes", "denied" or "never"; `permission` what the browser says before it asked.
+PUSH_MANAGER = """
+({ subscriptions, settle, permission }) => {
+  let inTap = false;
+  addEventListener("click", () => {
+    inTap = true;
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => { inTap = false; };
+    port2.postMessage(0);
+  }, true);
+  const read = (name) => JSON.parse(localStorage.getItem(name));
+  const write = (name, value) => localStorage.setItem(name, JSON.stringify(value));
+  const kept = ({ number, key }) => ({
+    endpoint: subscriptions[number].endpoint,
+    options: { userVisibleOnly: true, applicationServerKey: new Uint8Array(key).buffer },
+    toJSON: () => ({ ...subscriptions[number], expirationTime: null }),
+    unsubscribe: async () => { localStorage.removeItem("subscribed"); return true; },
+  });
+  const refused = (text, name = "NotAllowedError") => Promise.reject(new DOMException(text, name));
+  Object.defineProperty(Notification, "permission", { get: () => read("permission") ?? permission });
+  PushManager.prototype.getSubscription = async () => read("subscribed") && kept(read("subscribed"));
+  PushManager.prototype.subscribe = function (options) {
+    if (!inTap && Notification.permission !== "granted") return refused("not in the task of a tap");
+    if (settle === "never") return new Promise(() => {});
+    if (settle === "denied") {
+      write("permission", "denied");
+      return refused("Registration failed - permission denied");
+    }
+    if (options.userVisibleOnly !== true) return refused("silent");
+    const key = [...new Uint8Array(options.applicationServerKey)];
+    if (key.length !== 65 || key[0] !== 4) return refused("key", "InvalidAccessError");
+    const before = read("subscribed");
+    if (before && String(before.key) !== String(key)) return refused("another key", "InvalidStateError");
+    write("permission", "granted");
+    if (!before) {
+      const number = read("made") ?? 0;
+      if (number === subscriptions.length) return refused("the test has no more subscriptions", "AbortError");
+      write("made", number + 1);
+      write("subscribed", { number, key });
+    }
+    return Promise.resolve(kept(read("subscribed")));
+  };
+}
+"""
+# Counts the taps of a tab: on whatever can be tapped, by finger or by key.
+COUNT_TAPS = """
+addEventListener("click", (event) => {
+  if (!event.isTrusted || !event.target.closest("a, button, summary, label, select, input")) return;
+  sessionStorage.setItem("taps", 1 + Number(sessionStorage.getItem("taps")));
+}, true);
+"""
+RECORD_SHOWN = """
+() => {
+  self.shown = [];
+  const show = ServiceWorkerRegistration.prototype.showNotification;
+  ServiceWorkerRegistration.prototype.showNotification = async function (title, options) {
+    await show.call(this, title, options);
+    self.shown.push({ title, body: options.body, tag: options.tag, data: options.data });
+  };
+}
+"""
+RECORD_OPENED = """
+() => {
+  Object.defineProperty(self.clients, "openWindow", {
+    value: async (address) => { self.opened.push(new URL(address, self.location.href).href); return null; },
+  });
+}
+"""
+
+
+class Quiet(WSGIRequestHandler):
+    def log(self, *args):
+        pass
+
+
+class Site:
+    """The service on a port of its own, with its clock running. `host` is what it takes its public address for."""
+
+    def __init__(self, data_dir, push_service, host="localhost"):
+        listening = socket.create_server(("127.0.0.1", 0))
+        self.port = listening.getsockname()[1]
+        self.base = f"http://localhost:{self.port}"
+        self.insecure = f"http://lan.test:{self.port}"
+        self.asked = []  # (method, path, Cookie, Authorization) of every request
+        self.service = Service(data_dir, WEBPUSH_HOSTS=push_service.origin, BASE_URL=f"http://{host}:{self.port}")
+        self.server = make_server(
+            "127.0.0.1", self.port, self._answer, threaded=True, request_handler=Quiet, fd=listening.fileno()
+        )
+        listening.close()  # the server has its own copy
+        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01})
+        self.thread.start()
+
+    def _answer(self, environ, start_response):
+        names = ("REQUEST_METHOD", "PATH_INFO", "HTTP_COOKIE", "HTTP_AUTHORIZATION")
+        self.asked.append(tuple(environ.get(name) for name in names))
+        return self.service.app(environ, start_response)
+
+    def close(self):
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+    def count(self, method, path):
+        """How often that was asked."""
+        return sum(asked[:2] == (method, path) for asked in self.asked)
+
+    def setup_link(self):
+        return self.base + accounts.make_setup_link(clock.now_ms())
+
+    def cookie(self, email=EMAIL):
+        """A session of the owner, made with the sign-in form."""
+        self.service.flask("account", "create", email, "--password-stdin", stdin=PASSWORD)
+        client = self.service.app.test_client()
+        token = client.get("/app/login").text.partition('name="csrf" content="')[2].partition('"')[0]
+        signed_in = client.post("/app/login", data={"csrf": token, "email": email, "password": PASSWORD})
+        assert signed_in.status_code == 303
+        return {"name": "pocketbell", "value": client.get_cookie("pocketbell").value, "url": self.base}
+
+    def request(self, path, key, body=None):
+        """A request with an API key over real HTTP; answers with the JSON."""
+        data = json.dumps(body).encode() if body else None
+        asked = urllib.request.Request(self.base + path, data, {"Authorization": f"Bearer {key}"})
+        with urllib.request.urlopen(asked, timeout=10) as answer:
+            return json.load(answer)
+
+    def send(self, title="Disk", body="root at 98 %"):
+        """Send a notification with a new API key; answers with it as the REST API does."""
+        key = self.service.flask("key", "create", EMAIL, "sender").output.strip()
+        return self.request("/api/v1/notifications/send", key, {"title": title, "body": body})["notification"]
+
+    def subscribed(self):
+        """The endpoints of the browsers that are devices now."""
+        kept = run("SELECT token FROM device WHERE kind = 'webpush' AND removed_at IS NULL ORDER BY seq")
+        return [row[0] for row in kept]
+
+
+class Phone:
+    """One browser of the owner: a page, its subscriptions at the stand-in service, its service worker."""
+
+    def __init__(self, site, context, push_service, settle="yes", is_signed_in=True, permission="default"):
+        self.site, self.context, self.registrations = site, context, []
+        self.subscription, self.next_subscription = push_service.browser(), push_service.browser()
+        context.grant_permissions(["notifications"], origin=site.base)
+        made = [self.subscription.subscription, self.next_subscription.subscription]
+        told = json.dumps({"subscriptions": made, "settle": settle, "permission": permission})
+        context.add_init_script(f"({PUSH_MANAGER})({told})")
+        context.add_init_script(COUNT_TAPS)
+        if is_signed_in:
+            context.add_cookies([site.cookie()])
+        self.page = context.new_page()
+
+    def go(self, path="/app/devices"):
+        self.page.goto(self.site.base + path)
+        return self.page
+
+    def enable(self):
+        self.go()
+        self.page.get_by_role("button", name=ENABLE).click()
+        expect(self.page.get_by_text(ON)).to_be_visible()
+
+    def taps(self):
+        return int(self.page.evaluate("sessionStorage.getItem('taps')") or 0)
+
+    def worker(self):
+        """Wait for the service worker to be there and make it record; answers with it."""
+        (worker,) = until(lambda: self.context.service_workers, self.page)
+        worker.evaluate(RECORD_SHOWN)
+        worker.evaluate(RECORD_OPENED)
+        return worker
+
+    def start_worker(self):
+        """Open the page that registers the service worker; answers with it."""
+        self.go()
+        expect(state(self.page)).not_to_have_text(NO_SCRIPT)
+        return self.worker()
+
+    def leave(self, worker):
+        """Wait until the worker, too, knows that no page of ours is open."""
+        self.page.goto("about:blank")
+        none = "self.clients.matchAll({ includeUncontrolled: true }).then((all) => all.length === 0)"
+        until(lambda: worker.evaluate(none), self.page)
+
+    def deliver(self, worker, text):
+        """Hand a push to the service worker and wait until it has shown what it shows; answers with that."""
+        before = len(worker.evaluate("self.shown"))
+        if not self.registrations:
+            self.cdp = self.context.new_cdp_session(self.page)
+            found = "ServiceWorker.workerRegistrationUpdated"
+            self.cdp.on(found, lambda event: self.registrations.extend(event["registrations"]))
+            self.cdp.send("ServiceWorker.enable")
+            until(lambda: self.registrations, self.page)
+        registration = self.registrations[0]["registrationId"]
+        push = {"origin": self.site.base, "registrationId": registration, "data": text}
+        self.cdp.send("ServiceWorker.deliverPushMessage", push)
+        return until(lambda: worker.evaluate("self.shown")[before:], self.page)[0]
+
+
+def until(condition, page):
+    """What the condition answers with as soon as that is something; fails when the time is up."""
+    end = time.monotonic() + LIMIT_S
+    while time.monotonic() < end:
+        answer = condition()
+        if answer:
+            return answer
+        page.wait_for_timeout(20)  # lets the browser's events in
+    pytest.fail(f"not within {LIMIT_S} s")
+
+
+def state(page):
+    """What the page says of this browser."""
+    return page.locator("#push-state")
+
+
+@pytest.fixture
+def cheap_passwords(monkeypatch):
+    monkeypatch.setattr(accounts, "PASSWORD_METHOD", "scrypt:128:8:1")
+    monkeypatch.setattr(accounts, "NOBODYS_PASSWORD", "scrypt:128:8:1$pocketbell$" + "0" * 128)
+
+
+@pytest.fixture(scope="module")
+def playwright():
+    if CHROMIUM is None and IS_REQUIRED:
+        pytest.fail("REQUIRE_BROWSER=1, and there is no Chromium: apt-get install chromium", pytrace=False)
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium: apt-get install chromium")
+    with sync_playwright() as playwright:
+        yield playwright
+
+
+@pytest.fixture(scope="module")
+def chromium(playwright):
+    browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    yield browser
+    browser.close()
+
+
+@pytest.fixture
+def make_site(tmp_path, push_service, cheap_passwords):
+    """Makes the service, one in a test."""
+    sites = []
+
+    def make(**options):
+        sites.append(Site(tmp_path / "data", push_service, **options))
+        return sites[0]
+
+    yield make
+    for site in sites:
+        site.close()
+
+
+@pytest.fixture
+def site(make_site):
+    return make_site()
+
+
+@pytest.fixture
+def open_context(chromium):
+    """Makes a browser with cookies of its own."""
+    contexts = []
+
+    def make(**options):
+        context = chromium.new_context(**options)
+        context.set_default_timeout(LIMIT_S * 1000)
+        contexts.append(context)
+        return context
+
+    yield make
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def phone(site, open_context, push_service):
+    return Phone(site, open_context(), push_service)

@@ -1,0 +1,303 @@
+"""What the tests of the web app share: a browser without JavaScript, a page that can be asked, who is signed in.
+
+A test file takes the fixtures by name: `owner, visitor = pages.owner, pages.visitor`.
+"""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+import accounts
+import clock
+import database
+import quiet
+
+EMAIL, PASSWORD = "owner@example.org", "correct horse battery"
+OTHER = "other@example.org"
+DAY_S = 86_400
+CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36"
+VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
+OF_SVG = {"circle", "path", "rect", "use"}  # written with a slash at their end
+ISOLATES = dict.fromkeys(map(ord, "\u2066\u2067\u2068\u2069"))  # around names: they set where right-to-left ends
+
+
+def joined(texts):
+    """What a reader sees of these texts."""
+    return " ".join("".join(texts).translate(ISOLATES).split())
+
+
+@pytest.fixture(autouse=True)
+def cheap_passwords(monkeypatch):
+    """What a hash costs is the matter of one test only."""
+    monkeypatch.setattr(accounts, "PASSWORD_METHOD", "scrypt:128:8:1")
+    monkeypatch.setattr(accounts, "NOBODYS_PASSWORD", "scrypt:128:8:1$pocketbell$" + "0" * 128)
+
+
+@pytest.fixture
+def few_time_zones(monkeypatch):
+    """Six hundred on every second page make tests of everything else slow."""
+    monkeypatch.setattr(quiet, "time_zone_names", lambda: ["Asia/Tokyo", "Europe/Berlin", "UTC"])
+
+
+class Element:
+    """One of a page's elements with all text within it."""
+
+    def __init__(self, tag, attributes):
+        self.tag, self.attributes, self.texts = tag, attributes, []
+
+    @property
+    def text(self):
+        return joined(self.texts)
+
+
+class Page(HTMLParser):
+    """What a page says and what it is built of."""
+
+    def __init__(self, html):
+        super().__init__(convert_charrefs=True)
+        self.elements = []  # in order
+        self.texts = []
+        self.open = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        element = Element(tag, dict(attrs))
+        self.elements.append(element)
+        if tag not in VOID:
+            self.open.append(element)
+
+    def handle_startendtag(self, tag, attrs):
+        assert tag in VOID | OF_SVG, f"<{tag}/> is never closed"
+        self.elements.append(Element(tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop().tag == tag, f"</{tag}> closes nothing"
+
+    def handle_data(self, data):
+        self.texts.append(data)
+        for element in self.open:
+            element.texts.append(data)
+
+    @property
+    def text(self):
+        return joined(self.texts)
+
+    @property
+    def main(self):
+        """What the page says beside its title and navigation."""
+        return next(element.text for element in self.elements if element.tag == "main")
+
+    @property
+    def shape(self):
+        """Elements with the names of their attributes: what no text may change."""
+        return [(element.tag, sorted(element.attributes)) for element in self.elements]
+
+    def all(self, tag):
+        return [element.attributes for element in self.elements if element.tag == tag]
+
+    def texts_of(self, tag, **attributes):
+        """The texts of all elements with that tag and these attributes."""
+        return [
+            element.text
+            for element in self.elements
+            if element.tag == tag and attributes.items() <= element.attributes.items()
+        ]
+
+    def said(self, role):
+        """What stands in the elements of a role: `alert` for what is wrong, `status` for what was done."""
+        return [element.text for element in self.elements if element.attributes.get("role") == role]
+
+    def section(self, heading):
+        """What the innermost part of the page says that begins with this heading."""
+        found = [e for e in self.elements if e.tag in ("section", "li", "article") and e.text.startswith(heading)]
+        assert found, f"no part begins with {heading!r}: {self.main}"
+        return found[-1].text
+
+    def rows(self):
+        """The addresses of the notifications that are listed, in order."""
+        hrefs = [link.get("href", "") for link in self.all("a") if link.get("class") == "row"]
+        return [href.removeprefix("/app/notifications/") for href in hrefs]
+
+    def titles(self):
+        """The titles of the notifications that are listed, in order."""
+        return self.texts_of("strong", dir="auto")
+
+    def forms(self, ending):
+        """The addresses of the forms that end like this."""
+        return [form["action"] for form in self.all("form") if form.get("action", "").endswith(ending)]
+
+    def hidden(self, action):
+        """What the form with that address sends besides what is typed."""
+        place = next(
+            n for n, e in enumerate(self.elements) if e.tag == "form" and e.attributes.get("action") == action
+        )
+        sent = {}
+        for element in self.elements[place + 1 :]:
+            if element.tag == "form":
+                break
+            if element.tag == "input" and element.attributes.get("type") == "hidden":
+                sent[element.attributes["name"]] = element.attributes["value"]
+        return sent
+
+    def value(self, name):
+        """What the input of that name holds."""
+        return next(attributes.get("value") for attributes in self.all("input") if attributes.get("name") == name)
+
+    def chosen(self, name):
+        """What is selected in the select of that name."""
+        place = next(n for n, e in enumerate(self.elements) if (e.tag, e.attributes.get("name")) == ("select", name))
+        options = []
+        for element in self.elements[place + 1 :]:
+            if element.tag != "option":
+                break
+            options.append(element)
+        chosen = [option for option in options if "selected" in option.attributes] or options[:1]
+        return chosen[0].attributes.get("value", chosen[0].text)
+
+    def values(self):
+        return [value for element in self.elements for value in element.attributes.values()]
+
+
+class Visitor:
+    """A browser without JavaScript: keeps cookies and sends a form with the token of the page it saw last."""
+
+    def __init__(self, service, base_url="http://localhost", agent=CHROME, address="127.0.0.1"):
+        self.service, self.base_url, self.token = service, base_url, ""
+        self.client = service.app.test_client()
+        self.client.environ_base.update(HTTP_USER_AGENT=agent, REMOTE_ADDR=address)
+
+    def get(self, path, **more):
+        return self._seen(self.client.get(path, base_url=self.base_url, **more))
+
+    def post(self, path, data=None, token=None, headers=None, **more):
+        sent = {"Origin": self.base_url, "X-CSRF-Token": self.token if token is None else token, **(headers or {})}
+        kept = {name: value for name, value in sent.items() if value is not None}
+        return self._seen(self.client.post(path, data=data or {}, headers=kept, base_url=self.base_url, **more))
+
+    def _seen(self, answer):
+        if answer.mimetype == "text/html":
+            match = re.search(r'<meta name="csrf" content="([^"]*)">', answer.text)
+            self.token = match[1] if match else self.token
+        return answer
+
+    def page(self, path):
+        answer = self.get(path)
+        assert answer.status_code == 200, answer.text
+        return Page(answer.text)
+
+    def done(self, path, data=None, leads_to=None):
+        """Send a form that is taken; answers with the page that it leads to."""
+        answer = self.post(path, data)
+        assert answer.status_code == 303, Page(answer.text).main
+        assert leads_to in (None, answer.location)
+        return self.page(answer.location)
+
+    def refused(self, path, data=None, status=422):
+        """Send a form that is refused; answers with the page that says so."""
+        answer = self.post(path, data)
+        assert answer.status_code == status, answer.text
+        return Page(answer.text)
+
+    def enable(self, browser, agent=CHROME, **more):
+        """What the page's script does with a subscription."""
+        sent = json.dumps({"subscription": browser.subscription, **more})
+        return self.post("/app/devices", sent, headers={"User-Agent": agent})
+
+    def sign_in(self, email=EMAIL, password=PASSWORD, wanted=None):
+        """`wanted` is the page that led to the sign-in."""
+        query = {"next": wanted} if wanted else None
+        self.get("/app/login")
+        return self.post("/app/login", {"email": email, "password": password}, query_string=query)
+
+    @property
+    def is_signed_in(self):
+        return self.get("/app/devices").status_code == 200
+
+    @property
+    def cookie(self):
+        name = "__Host-pocketbell" if self.base_url.startswith("https") else "pocketbell"
+        found = self.client.get_cookie(name, "localhost", "/")
+        return found.value if found else None
+
+    def with_cookie(self, value):
+        """Another browser that presents this cookie."""
+        other = Visitor(self.service, self.base_url)
+        other.client.set_cookie("pocketbell", value, domain="localhost")
+        return other
+
+
+@pytest.fixture
+def visitor(service):
+    return Visitor(service)
+
+
+def make_account(service, email=EMAIL):
+    made = service.flask("account", "create", email, "--password-stdin", stdin=PASSWORD)
+    assert made.exit_code == 0, made.output
+    return email
+
+
+def signed_in(service, email=EMAIL, base_url="http://localhost"):
+    """A new account's owner, signed in with a browser."""
+    make_account(service, email)
+    visitor = Visitor(service, base_url)
+    assert visitor.sign_in(email).status_code == 303
+    visitor.get("/app/devices")
+    return visitor
+
+
+@pytest.fixture
+def owner(service):
+    """The owner, signed in with a browser."""
+    return signed_in(service)
+
+
+@pytest.fixture
+def stranger(service, owner):
+    """Another account's owner, signed in."""
+    return signed_in(service, OTHER)
+
+
+@pytest.fixture
+def browser(owner, push_service):
+    """The owner's only device, added on the page."""
+    browser = push_service.browser()
+    assert owner.enable(browser).status_code == 201
+    return browser
+
+
+def setup_link():
+    return accounts.make_setup_link(clock.now_ms())
+
+
+def setup_form(**more):
+    return {"email": EMAIL, "password": PASSWORD, "time_zone": "Europe/Berlin", **more}
+
+
+def listed(service, *command):
+    result = service.flask(*command)
+    assert result.exit_code == 0, result.output
+    return [line.split("\t") for line in result.output.splitlines()]
+
+
+def device_ids(service, email=EMAIL):
+    """Newest first."""
+    return [line[0] for line in listed(service, "device", "list", email)]
+
+
+def account_set(service, *options, email=EMAIL):
+    result = service.flask("account", "set", email, *options)
+    assert result.exit_code == 0, result.output
+
+
+def everything():
+    """Each row of the database."""
+    tables = database.run("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").fetchall()
+    return {table: database.run(f"SELECT * FROM {table}").fetchall() for (table,) in tables}
+
+
+def use_up_tries(visitor, email=EMAIL, count=10):
+    return [visitor.sign_in(email, "not the password").status_code for _ in range(count)]
