@@ -7,19 +7,24 @@ import re
 import secrets
 import string
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import placeholders
 from database import transaction
 from errors import Refused
 from fields import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, checked_name, checked_text
-from models import Alert, new_id
+from history import Text
+from models import Alert, AlertPayload, Webhook, new_id
+from placeholders import Filled, cut, fill
 from quiet import COLLECTED_MS
 
 SHORT_CODE = re.compile(r"[0-9A-Za-z]{7}", re.ASCII)
 ALPHABET = string.digits + string.ascii_letters
 ICON = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,49}")
 COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
+TITLE_FIELDS = ("title", "subject", "name")  # of a payload, without a template
+BODY_FIELDS = ("message", "body", "text", "msg")
+MAX_KEPT_BYTES = 65_536
 NEW = {
     "icon": "bell",
     "color": "#3B82F6",
@@ -42,8 +47,8 @@ def create_alert(account_seq: int, settings: dict[str, Any], now: int) -> Alert:
 def change_alert(account_seq: int, alert_id: str, settings: dict[str, Any], now: int) -> Alert:
     """Change what `settings` name, and answer with the alert.
 
-    They are name, icon, color, title_template, body_template (None or empty: none), frequency, ignores_quiet_hours
-    and is_active. `Refused` (400) says what is wrong, (404) that there is no such alert.
+    They are name, icon, color, title_template, body_template (None or empty: none), frequency, ignores_quiet_hours,
+    keeps_payload and is_active. `Refused` (400) says what is wrong, (404) that there is no such alert.
     """
     values = _checked(settings)
     with transaction():
@@ -55,6 +60,8 @@ def change_alert(account_seq: int, alert_id: str, settings: dict[str, Any], now:
         for column, value in values.items():
             setattr(alert, column, value)
         alert.save()
+        if not alert.keeps_payload:
+            AlertPayload.forget(alert.seq)
     return alert
 
 
@@ -129,3 +136,59 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
     "title_template": lambda template: _checked_template(template, "The title template", MAX_TITLE_CHARACTERS),
     "body_template": lambda template: _checked_template(template, "The body template", MAX_BODY_CHARACTERS),
 }
+
+
+# --- what an event makes (CONTRACT 4) ------------------------------------------------------------------------
+
+
+class Template(NamedTuple):
+    """What decides how an event is shown; a `Webhook` has these too."""
+
+    name: str
+    title_template: str | None
+    body_template: str | None
+    time_zone: str
+
+
+def rendered(template: Template | Webhook, payload: dict[str, Any]) -> Text:
+    """What an event with this payload says, without the prefix."""
+    title, body = _title(template, payload), _body(template, payload)
+    is_blank = not any(c.isprintable() and c != " " for c in title.text)
+    missing = dict.fromkeys(title.missing + body.missing)
+    return Text(template.name if is_blank else title.text, body.text, tuple(missing))
+
+
+def _title(template: Template | Webhook, payload: dict[str, Any]) -> Filled:
+    if template.title_template is not None:
+        return fill(template.title_template, payload, MAX_TITLE_CHARACTERS, template.time_zone)
+    return Filled(cut(_first_string(payload, TITLE_FIELDS) or "", MAX_TITLE_CHARACTERS), ())
+
+
+def _body(template: Template | Webhook, payload: dict[str, Any]) -> Filled:
+    if template.body_template is not None:
+        return fill(template.body_template, payload, MAX_BODY_CHARACTERS, template.time_zone)
+    text = _first_string(payload, BODY_FIELDS)
+    shown = placeholders.rendered(payload if text is None else text, MAX_BODY_CHARACTERS + 1)
+    return Filled(cut(shown, MAX_BODY_CHARACTERS), ())
+
+
+def _first_string(payload: dict[str, Any], fields: tuple[str, ...]) -> str | None:
+    return next((payload[field] for field in fields if isinstance(payload.get(field), str)), None)
+
+
+def kept_payload(payload: dict[str, Any]) -> str | None:
+    """The payload as it is kept, as JSON digit for digit; None if that has more than 64 KB."""
+    text = placeholders.rendered(payload, MAX_KEPT_BYTES + 1)
+    return text if len(text.encode()) <= MAX_KEPT_BYTES else None
+
+
+def checked_templates(title: str, body: str) -> tuple[str | None, str | None]:
+    """The templates as they would be saved; `Refused` (400) says what is wrong with one."""
+    checked = _checked({"title_template": title, "body_template": body})
+    return checked["title_template"], checked["body_template"]
+
+
+def forget_payload(account_seq: int, alert_id: str) -> None:
+    """Keep nothing of what came last."""
+    with transaction():
+        AlertPayload.forget(find_alert(account_seq, alert_id).seq)

@@ -19,6 +19,7 @@ import api
 import auth
 import body
 import cli
+import clock
 import config
 import dashboard
 import database
@@ -26,6 +27,7 @@ import delivery
 import models
 import push
 import quotas
+import recent
 import webhooks
 from errors import CODES, Refused, log_fault, metrics_body, rest_body
 from jsonbody import as_json
@@ -97,6 +99,23 @@ ROUTES = (
     owners("POST", "/first-steps/hide", dashboard.home.hide_first_steps),
     owners("GET", "/notifications", dashboard.history.show_history),
     owners("GET", "/notifications/<notification_id>", dashboard.history.show_notification),
+    owners("GET", "/alerts", dashboard.alerts.show_alerts),
+    owners("GET", "/alerts/new", dashboard.alerts.show_new_alert),
+    owners("POST", "/alerts/new", dashboard.alerts.create_alert),
+    owners("GET", "/alerts/<alert_id>", dashboard.alerts.show_alert),
+    owners("POST", "/alerts/<alert_id>", dashboard.alert_template.save_template),
+    owners("POST", "/alerts/<alert_id>/preview", dashboard.alert_template.preview_template),
+    owners("POST", "/alerts/<alert_id>/replay", dashboard.alert_template.replay_payload),
+    owners("POST", "/alerts/<alert_id>/preset", dashboard.alert_template.use_preset),
+    owners("GET", "/alerts/<alert_id>/qr.svg", dashboard.alerts.show_qr_code),
+    owners("POST", "/alerts/<alert_id>/settings", dashboard.alerts.save_settings),
+    owners("POST", "/alerts/<alert_id>/switch", dashboard.alerts.switch_alert),
+    owners("POST", "/alerts/<alert_id>/rotate", dashboard.alerts.rotate_alert),
+    owners("POST", "/alerts/<alert_id>/delete", dashboard.alerts.delete_alert),
+    owners("POST", "/alerts/<alert_id>/forget", dashboard.alerts.forget_payload),
+    owners("GET", "/metrics", dashboard.metrics.show_metrics),
+    owners("GET", "/metrics/one", dashboard.metrics.show_metric),
+    owners("GET", "/metrics/one.csv", dashboard.metrics.download_metric),
     owners("GET", "/devices", dashboard.devices.show_devices),
     owners("POST", "/devices", dashboard.devices.sync_device),
     owners("GET", "/devices/qr.svg", dashboard.devices.show_qr_code),
@@ -167,6 +186,7 @@ def open_service(app: Flask, settings: config.Settings) -> None:
     push.configure(settings, delivery.vapid_key)
     delivery.configure(settings.threads)
     quotas.reset(settings.ingest_per_minute)
+    recent.reset()
 
 
 def _kept_secret(settings: config.Settings) -> str:
@@ -212,8 +232,16 @@ def _add_routes(app: Flask) -> None:
         return None
 
     app.before_request(guard)
+    app.after_request(_note_event)
     app.after_request(_add_headers)
     app.register_error_handler(Exception, _render_error)
+
+
+def _note_event(response: Response) -> Response:
+    """Let the owner of an alert see what requests to it were answered."""
+    if webhook := g.get("webhook"):
+        recent.note(webhook.alert_seq, response.status_code, g.get("told", ""), clock.now_ms())
+    return response
 
 
 def _add_headers(response: Response) -> Response:
@@ -242,6 +270,7 @@ def _render_error(error: Exception) -> tuple[Any, int, dict[str, str]]:
     else:
         log_fault(log, f"{request.method} {request.environ.get('pocketbell.route', '-')} failed", error)
         refused = Refused(500)
+    g.told = refused.owner_message
     return _error_body(refused), refused.status, {**headers, **refused.headers}
 
 

@@ -17,7 +17,7 @@ from typing import cast
 
 import peewee
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 HERE = Path(__file__).parent
 BUSY_TIMEOUT_MS = 2_000
 LOCK_TIMEOUT_S = 2.0

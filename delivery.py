@@ -23,7 +23,7 @@ from devices import drop_device
 from errors import Refused, log_fault
 from history import Delivery, DueDelivery, IdempotencyKey, Notification, NotificationRow, Text
 from holding import Held
-from models import Account, ActiveDevice, Alert, Caller, Device, Owner, ServerKey, Webhook, new_id
+from models import Account, ActiveDevice, Alert, AlertPayload, Caller, Device, Owner, ServerKey, Webhook, new_id
 from provider import Answer, Message, Outcome, Push
 from webpush import new_vapid_key
 
@@ -183,8 +183,10 @@ def first_status(account_seq: int, devices: list[ActiveDevice]) -> str:
     return "failed" if Device.last_was_dead(account_seq) else "delivered"
 
 
-def receive(short_code: str, text: Text) -> NotificationRow | None:
+def receive(short_code: str, text: Text, payload: str | None, is_replay: bool = False) -> NotificationRow | None:
     """Record the notification that an event made, prefix added, and hold it or push it (CONTRACT 4).
+
+    `payload` (None: it is too large) is kept as the alert's last if its owner wants that, unless it `is_replay`ed.
 
     None if the alert is inactive by now, `Refused` (404) if the code leads nowhere any more: the event's body may
     have come long after its address.
@@ -198,6 +200,8 @@ def receive(short_code: str, text: Text) -> NotificationRow | None:
         if not webhook.is_active:
             return None
         Alert.note_event(webhook.alert_seq, now)
+        if webhook.keeps_payload and not is_replay:
+            AlertPayload.put(webhook.alert_seq, payload, now)
         held = quiet.is_held(webhook.frequency, now, webhook.quiet_hours, webhook.time_zone, now)
         devices = [] if held else Device.active(webhook.account_seq)
         status = "held" if held else first_status(webhook.account_seq, devices)

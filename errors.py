@@ -35,12 +35,15 @@ class Refused(Exception):
     """A request, command or setting that is turned down.
 
     `status` is an HTTP status of `CODES`; `message` one sentence for a person, without any secret. A 429 asks to come
-    back after `retry_after_s`, otherwise after a minute.
+    back after `retry_after_s`, otherwise after a minute. `owner_message` tells the owner more.
     """
 
-    def __init__(self, status: int, message: str | None = None, retry_after_s: int = 60) -> None:
+    def __init__(
+        self, status: int, message: str | None = None, retry_after_s: int = 60, owner_message: str = ""
+    ) -> None:
         self.status = status
         self.message = message or SENTENCES[status]
+        self.owner_message = owner_message or self.message
         self.retry_after_s = retry_after_s
         super().__init__(self.message)
 

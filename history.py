@@ -230,6 +230,16 @@ class Notification(Model):
         row = run(cls.BY_ID, (account_seq, id_, since)).fetchone()
         return Entry(*row) if row else None
 
+    LATEST_OF_ALERTS = (
+        f"SELECT l.seq, {STATUS}, n.missing FROM alert l JOIN notification n"  # noqa: S608
+        " ON n.seq = (SELECT max(seq) FROM notification WHERE alert_seq = l.seq) WHERE l.account_seq = ?"
+    )
+
+    @classmethod
+    def latest_of_alerts(cls, account_seq: int) -> dict[int, tuple[str, str | None]]:
+        """By alert, the status of its latest notification and what that one's event lacked."""
+        return {seq: (status, missing) for seq, status, missing in run(cls.LATEST_OF_ALERTS, (account_seq,))}
+
     @classmethod
     def newest_between(cls, since: int, until: int) -> int:
         """The greatest seq of all notifications made from `since` until before `until`; 0 if there are none."""

@@ -1,4 +1,4 @@
-"""The tables of an account: who, keys, alerts, devices, metrics; every query as a named method.
+"""The tables of an account: who, keys, alerts, devices; every query as a named method.
 
 What each request runs is constant SQL that answers with tuples; Peewee's models serve everything else (building a
 statement costs more than running it, docs/decisions.md). Callers pass the time; nothing here reads a clock, a
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import peewee
 
-from database import database, run, run_many, transaction
+from database import database, run, transaction
 
 
 def new_id(now: int) -> str:
@@ -255,6 +255,7 @@ class Webhook(NamedTuple):
     is_active: int
     last_triggered_at: int | None
     switched_on_at: int
+    keeps_payload: int
     account_seq: int
     email: str
     time_zone: str
@@ -282,10 +283,13 @@ class Alert(Model):
     created_at = peewee.IntegerField()
     switched_on_at = peewee.IntegerField()
     paused_at = peewee.IntegerField(null=True)
+    preset = peewee.TextField(null=True)
+    keeps_payload = peewee.IntegerField(default=1)
 
     WEBHOOK = (
         "SELECT l.seq, l.name, l.title_template, l.body_template, l.frequency, l.is_active, l.last_triggered_at,"
-        " l.switched_on_at, a.seq, a.email, a.time_zone, iif(l.ignores_quiet_hours, NULL, a.quiet_hours)"
+        " l.switched_on_at, l.keeps_payload, a.seq, a.email, a.time_zone,"
+        " iif(l.ignores_quiet_hours, NULL, a.quiet_hours)"
         " FROM alert l JOIN account a ON a.seq = l.account_seq WHERE l.short_code = ?"
     )
     NOTE_EVENT = "UPDATE alert SET notification_count = notification_count + 1, last_triggered_at = ? WHERE seq = ?"
@@ -316,6 +320,31 @@ class Alert(Model):
     def pause(cls, seq: int, switched_on_at: int, now: int) -> bool:
         """Make an active alert inactive; False when it was not active, or was switched on again since."""
         return run(cls.PAUSE, (now, seq, switched_on_at)).rowcount > 0
+
+
+class AlertPayload(Model):
+    """What came last to an alert."""
+
+    alert = peewee.ForeignKeyField(Alert, column_name="alert_seq", primary_key=True, on_delete="CASCADE")
+    payload = peewee.TextField(null=True)
+    received_at = peewee.IntegerField()
+
+    PUT = "INSERT OR REPLACE INTO alert_payload (alert_seq, payload, received_at) VALUES (?, ?, ?)"
+
+    @classmethod
+    def put(cls, alert_seq: int, payload: str | None, now: int) -> None:
+        """Keep a payload (JSON; None: it was too large) in the place of the one before."""
+        run(cls.PUT, (alert_seq, payload, now))
+
+    @classmethod
+    def find(cls, alert_seq: int) -> "AlertPayload | None":
+        """What is kept of the alert."""
+        return cls.get_or_none(cls.alert == alert_seq)
+
+    @classmethod
+    def forget(cls, alert_seq: int) -> None:
+        """Keep nothing of the alert; call inside `transaction()`."""
+        cls.delete().where(cls.alert == alert_seq).execute()
 
 
 class ActiveDevice(NamedTuple):
@@ -424,42 +453,6 @@ class Device(Model):
         """
         delivered_at, error_at = (now, None) if error is None else (None, now)
         return run(cls.NOTE_OUTCOME, (error, error_at, delivered_at, device.seq, device.token)).rowcount > 0
-
-
-class MetricValue(NamedTuple):
-    """One value of a metric; `timestamp` in ms, `metadata` a JSON object's text."""
-
-    metric_id: str
-    metric_name: str
-    value: float
-    unit: str | None
-    timestamp: int
-    metadata: str | None
-
-
-class Metric(Model):
-    """One value sent to the custom-metrics webhook."""
-
-    seq = peewee.AutoField()
-    account = peewee.ForeignKeyField(Account, column_name="account_seq")
-    project_id = peewee.TextField()
-    metric_id = peewee.TextField()
-    metric_name = peewee.TextField()
-    value = peewee.FloatField()
-    unit = peewee.TextField(null=True)
-    timestamp = peewee.IntegerField()
-    metadata = peewee.TextField(null=True)
-
-    INSERT = (
-        "INSERT INTO metric (account_seq, project_id, metric_id, metric_name, value, unit, timestamp, metadata)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-    )
-
-    @classmethod
-    def add_all(cls, account_seq: int, project_id: str, values: list[MetricValue]) -> None:
-        """Add all of them or none."""
-        with transaction():
-            run_many(cls.INSERT, [(account_seq, project_id, *value) for value in values])
 
 
 class ServerKey(Model):

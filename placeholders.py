@@ -5,8 +5,10 @@ looked at twice. Building stops at the output's limit, and the work of paths and
 what cannot be filled stays visible as it was written.
 """
 
+import difflib
 import re
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Any, NamedTuple
@@ -23,6 +25,9 @@ JSON_WORK = 40  # and a character of JSON
 DATE_WORK = 1_000
 LONGEST_DATE = 64
 MOST_DECIMALS = 20
+MOST_PATHS = 300  # that are offered of a payload
+LONGEST_PATH = 200
+MOST_GUESSES, MOST_CANDIDATES, LONGEST_GUESS = 10, 100, 40  # comparing two texts costs about their product
 LONGEST_NUMBER = 400  # digits; a double has at most 309 before its point
 
 # Possessive throughout: what was passed is never tried again. A `{{` within begins anew, but for quotes after a bar,
@@ -40,6 +45,7 @@ FILTER = re.compile(
     (?P<surplus> (?: [^|"']++ | "[^"]*+" | '[^']*+' )*+ )""",
     re.VERBOSE,
 )
+WRITABLE = re.compile(r"(?!\s)[^{}|\n]+(?<!\s)")  # a path that a template can hold
 POSITION = re.compile(r"0|[1-9][0-9]{0,8}")
 JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,9})?")
 UNIX_TIME = re.compile(r"(?![0-9]{8}\Z)[0-9]{1,14}(?:\.[0-9]{1,9})?")  # eight digits are a date in ISO 8601
@@ -90,6 +96,35 @@ def fill(template: str, payload: dict[str, Any], limit: int, zone: str = "UTC") 
             break
     parts.append(template[end:])
     return Filled(cut("".join(parts), limit), tuple(missing))
+
+
+def paths(payload: dict[str, Any]) -> list[str]:
+    """The paths in a payload, as a template can name them: at most `MOST_PATHS`, of arrays the first two items."""
+    found, waiting = list[str](), deque[tuple[str, Any]]([("", payload)])
+    while waiting and len(found) < MOST_PATHS:
+        path, value = waiting.popleft()
+        if path:
+            found.append(path)
+        children = list(value.items()) if isinstance(value, dict) else []
+        if isinstance(value, list):
+            children = [(str(place), item) for place, item in enumerate(value[:2])]
+        named = ((f"{path}.{key}" if path else key, child) for key, child in children[:MOST_PATHS])
+        waiting.extend(
+            (name, child) for name, child in named if len(name) <= LONGEST_PATH and WRITABLE.fullmatch(name)
+        )
+    return found
+
+
+def likely_paths(missing: Iterable[str], known: list[str]) -> dict[str, str | None]:
+    """For the first few paths that a payload lacks, which of the `known` was meant perhaps, by their last keys."""
+    last_keys = {path.rpartition(".")[2]: path for path in reversed(known)}
+    candidates = [key for key in last_keys if len(key) <= LONGEST_GUESS][:MOST_CANDIDATES]
+    meant = dict[str, str | None]()
+    for path in list(missing)[:MOST_GUESSES]:
+        key = path.rpartition(".")[2]
+        near = difflib.get_close_matches(key, candidates, 1, 0.7) if len(key) <= LONGEST_GUESS else []
+        meant[path] = last_keys[near[0]] if near else None
+    return meant
 
 
 def check_template(template: str) -> None:

@@ -16,6 +16,7 @@ from errors import Refused
 TIME_OF_DAY = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]"
 QUIET_HOURS = re.compile(rf"({TIME_OF_DAY})-({TIME_OF_DAY})")
 MINUTE_MS = 60_000
+LAST_MS = 253_402_128_000_000  # 9999-12-30: a day before the end, since zones are up to 14 hours ahead
 COLLECTED_MS = {"instant": 0, "15m": 900_000, "1h": 3_600_000, "1d": DAY_MS}  # by frequency
 DAY = re.compile(r"[12][0-9]{3}-[0-9]{2}-[0-9]{2}")
 SECONDS_BELOW = 100_000_000_000  # a greater number is milliseconds
@@ -32,7 +33,7 @@ def checked_quiet_hours(window: str) -> str:
 
 
 def _local(at: int, zone: str) -> datetime:
-    return datetime.fromtimestamp(at / 1000, ZoneInfo(zone))
+    return datetime.fromtimestamp(min(at, LAST_MS) / 1000, ZoneInfo(zone))
 
 
 def is_quiet(window: str | None, zone: str, now: int) -> bool:
@@ -99,6 +100,11 @@ def local_day(now: int, zone: str) -> str:
 def local_time(at: int, zone: str) -> str:
     """`at` (ms) as people read it in `zone`."""
     return _local(at, zone).strftime("%Y-%m-%d %H:%M")
+
+
+def utc_time(at: int) -> str:
+    """`at` (ms) in ISO 8601, UTC."""
+    return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def near_time(at: int, zone: str, now: int) -> str:

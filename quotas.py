@@ -209,7 +209,7 @@ def unknown_code(sender: str) -> None:
 def seldom_used_code(sender: str) -> None:
     """`Refused` (429) for a sender that asked for too many codes that lead nowhere: a guess must not be told."""
     if not limiter.limiter.test(UNKNOWN_CODES, "unknown-codes", sender):
-        raise Refused(429, TOO_MANY_EVENTS)
+        raise Refused(429, TOO_MANY_EVENTS, owner_message="its sender asked for many unknown addresses")
 
 
 def reaches_flood(alert_seq: int, switched_on_at: int) -> bool:
@@ -223,8 +223,10 @@ def event(alert_seq: int) -> None:
     """Count an event against its alert and against all alerts together; a refused one (429) counts nowhere."""
     with _ingest_lock:
         within = limiter.limiter.test(ALERT_EVENTS, "alert", str(alert_seq))
-        if not within or not limiter.limiter.hit(_all_events, "events"):
-            raise Refused(429, TOO_MANY_EVENTS)
+        if not within:
+            raise Refused(429, TOO_MANY_EVENTS, owner_message=f"more than {ALERT_EVENTS.amount} a minute")
+        if not limiter.limiter.hit(_all_events, "events"):
+            raise Refused(429, TOO_MANY_EVENTS, owner_message="too many for all alerts together")
         limiter.limiter.hit(ALERT_EVENTS, "alert", str(alert_seq))
 
 

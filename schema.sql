@@ -72,9 +72,18 @@ CREATE TABLE alert (
     last_triggered_at INTEGER,
     created_at INTEGER NOT NULL,
     switched_on_at INTEGER NOT NULL,       -- by its owner, last: a flood is counted from then on
-    paused_at INTEGER                      -- by a flood; NULL once its owner switched it on or off
+    paused_at INTEGER,                     -- by a flood; NULL once its owner switched it on or off
+    preset TEXT,                           -- the sender it was made for (presets.py)
+    keeps_payload INTEGER NOT NULL DEFAULT 1 CHECK (keeps_payload IN (0, 1))
 ) STRICT;
 CREATE INDEX alert_of_account ON alert (account_seq);
+
+-- What came last to an alert, to write its templates with.
+CREATE TABLE alert_payload (
+    alert_seq INTEGER PRIMARY KEY REFERENCES alert ON DELETE CASCADE,
+    payload TEXT,                          -- JSON; NULL: it was too large to keep
+    received_at INTEGER NOT NULL
+) STRICT;
 
 CREATE TABLE notification (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, -- never given again: a cursor may be older than all rows that are left

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from flask import g
 
+import alerts
 import auth
 import clock
 import delivery
@@ -14,14 +15,9 @@ import quotas
 from body import read_event, read_object
 from clock import DAY_MS
 from errors import Refused
-from fields import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS
-from history import Text
 from jsonbody import as_json
-from models import Metric, MetricValue, Webhook
-from placeholders import Filled, cut, fill, rendered
-
-TITLE_FIELDS = ("title", "subject", "name")
-BODY_FIELDS = ("message", "body", "text", "msg")
+from metrics import Metric, MetricValue
+from models import Webhook
 
 MAX_ID = 100  # characters
 MAX_METRIC_NAME = 200
@@ -30,7 +26,6 @@ MAX_METADATA_BYTES = 4_096
 LAST_TIMESTAMP = 253_402_300_799_999  # the end of the year 9999
 
 Payload = dict[str, Any]
-INACTIVE: Payload = {"ok": True, "status": "inactive"}
 
 
 # --- alert webhook ------------------------------------------------------------------------------------------
@@ -49,42 +44,24 @@ def admit_event() -> Payload | None:
         delivery.pause_flooded(webhook, quotas.FLOOD.amount)
         is_active = False
     quotas.event(webhook.alert_seq)
-    return None if is_active else INACTIVE
+    return None if is_active else _inactive()
+
+
+def _inactive() -> Payload:
+    g.told = "inactive"
+    return {"ok": True, "status": "inactive"}
 
 
 def receive_event(short_code: str) -> Payload:
     """POST /p/{short_code} (SPEC 4.8)."""
     webhook: Webhook = g.webhook
     payload = read_event()
-    notification = delivery.receive(short_code, _text(webhook, payload))
+    text = alerts.rendered(webhook, payload)
+    notification = delivery.receive(short_code, text, alerts.kept_payload(payload))
     if notification is None:
-        return INACTIVE
+        return _inactive()
+    g.told = notification.status
     return {"ok": True, "status": notification.status, "notificationId": notification.id}
-
-
-def _text(webhook: Webhook, payload: Payload) -> Text:
-    title, body = _title(webhook, payload), _body(webhook, payload)
-    is_blank = not any(c.isprintable() and c != " " for c in title.text)
-    missing = dict.fromkeys(title.missing + body.missing)
-    return Text(webhook.name if is_blank else title.text, body.text, tuple(missing))
-
-
-def _title(webhook: Webhook, payload: Payload) -> Filled:
-    if webhook.title_template is not None:
-        return fill(webhook.title_template, payload, MAX_TITLE_CHARACTERS, webhook.time_zone)
-    return Filled(cut(_first_string(payload, TITLE_FIELDS) or "", MAX_TITLE_CHARACTERS), ())
-
-
-def _body(webhook: Webhook, payload: Payload) -> Filled:
-    if webhook.body_template is not None:
-        return fill(webhook.body_template, payload, MAX_BODY_CHARACTERS, webhook.time_zone)
-    text = _first_string(payload, BODY_FIELDS)
-    shown = rendered(payload if text is None else text, MAX_BODY_CHARACTERS + 1)
-    return Filled(cut(shown, MAX_BODY_CHARACTERS), ())
-
-
-def _first_string(payload: Payload, fields: tuple[str, ...]) -> str | None:
-    return next((payload[field] for field in fields if isinstance(payload.get(field), str)), None)
 
 
 # --- metrics webhook ----------------------------------------------------------------------------------------

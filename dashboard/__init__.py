@@ -4,6 +4,30 @@ Plain forms: POST, redirect, GET; JavaScript only where a browser subscribes to 
 names of the REST API, or how a push is made.
 """
 
-from dashboard import devices, history, home, keys, page, quiet_hours, settings, signin
+from dashboard import (
+    alert_template,
+    alerts,
+    devices,
+    history,
+    home,
+    keys,
+    metrics,
+    page,
+    quiet_hours,
+    settings,
+    signin,
+)
 
-__all__ = ["devices", "history", "home", "keys", "page", "quiet_hours", "settings", "signin"]
+__all__ = [
+    "alert_template",
+    "alerts",
+    "devices",
+    "history",
+    "home",
+    "keys",
+    "metrics",
+    "page",
+    "quiet_hours",
+    "settings",
+    "signin",
+]

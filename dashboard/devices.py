@@ -1,6 +1,5 @@
 """Devices: this browser, the others, and what their providers last said; the service worker."""
 
-from io import BytesIO
 from typing import Any
 
 from flask import Response, current_app, flash, g, redirect, render_template, request
@@ -128,12 +127,7 @@ def remove_device(device_id: str) -> Page:
 
 def show_qr_code() -> Response:
     """GET /app/devices/qr.svg: the address of the Devices page, for a phone's camera."""
-    import segno
-
-    picture = BytesIO()
-    code = segno.make(f"{page.origin()}/app/devices", micro=False)
-    code.save(picture, kind="svg", scale=4, border=3, dark="#000", light="#fff", xmldecl=False)
-    return Response(picture.getvalue(), mimetype="image/svg+xml")
+    return page.qr_code(f"{page.origin()}/app/devices")
 
 
 def service_worker() -> Response:

@@ -87,6 +87,7 @@ def show_notification(notification_id: str) -> Page:
         entry=entry,
         deliveries=Delivery.of_notification(entry.digest_seq or entry.seq),
         contents=contents,
+        alert=next((one for one in Alert.of_account(account.seq) if one.seq == entry.alert_seq), None),
         releases=_releases(entry, now),
     )
 

@@ -88,4 +88,5 @@ def _warnings(account: Account, devices: list[Device]) -> Iterator[tuple[str, st
     for alert in Alert.of_account(account.seq):
         if alert.paused_at:
             since = f"since {page.near(alert.paused_at)}, when it got too many requests"
-            yield f"The alert “{page.isolated(alert.name)}” is paused {since}: it makes no notifications.", ""
+            what = f"The alert “{page.isolated(alert.name)}” is paused {since}: it makes no notifications."
+            yield what, f"/app/alerts/{alert.id}"

@@ -5,16 +5,18 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from functools import cache
+from io import BytesIO
 from itertools import groupby
 from pathlib import Path
 
-from flask import Flask, current_app, g, render_template, request
+from flask import Flask, Response, current_app, g, render_template, request
 from werkzeug.wrappers import Response as BaseResponse
 
 import clock
 import quiet
 from errors import Refused
 from history import Entry, fold
+from models import Alert
 
 Page = str | BaseResponse | tuple[str, int]
 
@@ -29,7 +31,7 @@ LOCAL_HOST = re.compile(r"(?:.*\.)?localhost|127\.[0-9.]+|\[::1\]")
 def install(app: Flask) -> None:
     """Make what the templates use known to them."""
     times = {"moment": moment, "formatted": formatted, "ago": ago, "near": near}
-    texts = {"number": number, "excerpt": excerpt, "hits": hits, "icon": icon, "ink": ink}
+    texts = {"number": number, "value": value, "excerpt": excerpt, "hits": hits, "icon": icon, "ink": ink}
     app.jinja_env.filters.update({**times, **texts})
     app.jinja_env.globals.update(asset=asset, by_day=by_day)
 
@@ -42,6 +44,22 @@ def error_page(refused: Refused) -> str:
 def origin() -> str:
     """Where this web app is, as its owner's browser sees it."""
     return current_app.config["SETTINGS"].base_url or request.host_url.rstrip("/")
+
+
+def webhook_address(alert: Alert) -> str:
+    """Where events for the alert are sent to."""
+    return f"{origin()}/p/{alert.short_code}"
+
+
+def qr_code(text: str) -> Response:
+    """A text for a camera, as a picture."""
+    import segno
+
+    picture = BytesIO()
+    segno.make(text, micro=False).save(
+        picture, kind="svg", scale=4, border=3, dark="#000", light="#fff", xmldecl=False
+    )
+    return Response(picture.getvalue(), mimetype="image/svg+xml")
 
 
 def is_local(address: str) -> bool:
@@ -59,7 +77,7 @@ def moment(at: int) -> str:
 
 def formatted(at: int, layout: str) -> str:
     """A time (ms) laid out by strftime."""
-    return quiet.formatted(at / 1000, layout, g.account.time_zone)
+    return quiet.formatted(min(at, quiet.LAST_MS) / 1000, layout, g.account.time_zone)
 
 
 def near(at: int) -> str:
@@ -93,6 +111,13 @@ def by_day(entries: list[Entry]) -> list[tuple[str, list[Entry]]]:
 def number(value: int) -> str:
     """A count with separators."""
     return f"{value:,}"
+
+
+def value(measured: float) -> str:
+    """A metric's value, with separators while that is readable."""
+    if measured == int(measured) and abs(measured) < 1e15:
+        return f"{int(measured):,}"
+    return f"{measured:,.2f}" if 1000 <= abs(measured) < 1e15 else f"{measured:.5g}"
 
 
 def isolated(name: str) -> str:

@@ -111,3 +111,82 @@ async function visit() {
 
 if (card) offer().catch((fault) => show("failed", true, fault.message));
 else if (document.body.classList.contains("app")) visit().catch(() => {}); // at the next page
+
+// The alert page: a draft is shown as the server would make it, and a tap on a value puts it into the text.
+const template = document.getElementById("template");
+
+function insert(path) {
+  const field = insert.last ?? template.elements.body;
+  field.focus();
+  if (!insert.last) field.setSelectionRange(field.value.length, field.value.length);
+  const text = `{{ ${path} }}`;
+  if (!document.execCommand("insertText", false, text)) { // this one can be undone
+    field.setRangeText(text, field.selectionStart, field.selectionEnd, "end");
+    preview().catch(() => {});
+  }
+}
+
+function inserter(code) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "quiet";
+  button.textContent = code.textContent;
+  button.addEventListener("click", () => insert(code.textContent));
+  code.replaceWith(button);
+}
+
+function missing({ name, meant }) {
+  const line = document.createElement("li");
+  line.className = "soon";
+  line.textContent = `${name} is not in what came.` + (meant ? ` Did you mean ${meant}?` : "");
+  return line;
+}
+
+let asking = new AbortController();
+
+async function preview() {
+  asking.abort(); // an older answer must not come later
+  asking = new AbortController();
+  const { title, body, payload, csrf } = template.elements;
+  const answer = await fetch(template.dataset.preview, {
+    method: "POST",
+    headers: { "Content-Type": "application/json", "X-CSRF-Token": csrf.value },
+    body: JSON.stringify({ title: title.value, body: body.value, payload: payload.value }),
+    signal: asking.signal,
+  });
+  if (answer.redirected) return;
+  const made = await answer.json();
+  const part = (name) => document.querySelector(`#preview [data-${name}]`);
+  part("error").textContent = made.error;
+  part("error").hidden = !made.error;
+  part("title").textContent = made.title ?? "";
+  part("body").textContent = made.body ?? "";
+  part("missing").replaceChildren(...(made.missing ?? []).map(missing));
+}
+
+// The page waits for the first request: it is loaded again when that has come, unless something is being written.
+const isWritten = (field) =>
+  (field.defaultValue !== undefined && field.value.toLowerCase() !== field.defaultValue.toLowerCase()) ||
+  (field.defaultChecked !== undefined && field.checked !== field.defaultChecked) ||
+  [...(field.options ?? [])].some((option) => option.selected !== option.defaultSelected && field.id);
+
+async function hasCome() {
+  const answer = await fetch(location.href);
+  return answer.status < 500 && !(await answer.text()).includes("data-waiting");
+}
+
+if (document.querySelector("[data-waiting]")) {
+  setInterval(async () => {
+    const fields = [...document.querySelectorAll("main :is(input:not([type=hidden]), textarea, select)")];
+    if (document.hidden || fields.some(isWritten)) return;
+    if (await hasCome().catch(() => false)) location.reload();
+  }, 5000);
+}
+
+if (template) {
+  let timer;
+  const use = ({ target, key }) => { if (["title", "body"].includes(target.name) && !["Tab", "Shift"].includes(key)) insert.last = target; };
+  for (const what of ["input", "pointerdown", "keydown"]) template.addEventListener(what, use);
+  template.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(() => preview().catch(() => {}), 300); });
+  for (const code of template.querySelectorAll("[data-insert]")) inserter(code);
+}

@@ -112,6 +112,22 @@ RECORD_OPENED = """
   });
 }
 """
+# What the focused element is called; null unless one sees that it has the focus, and the whole of it.
+FOCUSED = """
+() => {
+  const focused = document.activeElement;
+  const style = getComputedStyle(focused);
+  const hasOutline = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2;
+  const isMarked = focused.matches(":focus-visible") && hasOutline;
+  const { left, top, right, bottom } = focused.getBoundingClientRect();
+  const isThere = [[left + 3, top + 3], [right - 3, bottom - 3]].every((place) => {
+    const hit = document.elementFromPoint(...place);
+    return hit && (focused.contains(hit) || hit.contains(focused));
+  });
+  const label = focused.labels && focused.labels.length ? focused.labels[0].textContent : focused.textContent;
+  return [label.trim(), isMarked && isThere];
+}
+"""
 
 
 class Quiet(WSGIRequestHandler):
@@ -252,6 +268,21 @@ def until(condition, page):
     pytest.fail(f"not within {LIMIT_S} s")
 
 
+def said(page, sentence):
+    expect(page.get_by_role("status").filter(has_text=sentence)).to_be_visible()
+
+
+def tab_to(page, name, most=40):
+    """Press Tab until what is called so has the focus; on the way there one always sees where the focus is."""
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        label, is_seen = page.evaluate(FOCUSED)
+        assert is_seen, f"{page.url}: the focus on “{label}” is not to be seen"
+        if label == name:
+            return
+    pytest.fail(f"{page.url}: no Tab leads to “{name}”")
+
+
 def state(page):
     """What the page says of this browser."""
     return page.locator("#push-state")
@@ -318,3 +349,13 @@ def open_context(chromium):
 @pytest.fixture
 def phone(site, open_context, push_service):
     return Phone(site, open_context(), push_service)
+
+
+@pytest.fixture
+def plain(site, open_context):
+    """A signed-in owner's page in a browser without JavaScript."""
+    context = open_context(java_script_enabled=False)
+    context.add_cookies([site.cookie()])
+    page = context.new_page()
+    page.goto(f"{site.base}/app/")
+    return page

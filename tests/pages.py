@@ -19,7 +19,7 @@ OTHER = "other@example.org"
 DAY_S = 86_400
 CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36"
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
-OF_SVG = {"circle", "path", "rect", "use"}  # written with a slash at their end
+OF_SVG = {"circle", "path", "polyline", "rect", "use"}  # written with a slash at their end
 ISOLATES = dict.fromkeys(map(ord, "\u2066\u2067\u2068\u2069"))  # around names: they set where right-to-left ends
 
 

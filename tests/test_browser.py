@@ -13,7 +13,7 @@ import clock
 import quiet
 from app import open_service
 from database import run
-from tests.browser import CHROMIUM, EMAIL, ENABLE, FLAGS, NO_SCRIPT, ON, PASSWORD, Phone, state, until
+from tests.browser import CHROMIUM, EMAIL, ENABLE, FLAGS, NO_SCRIPT, ON, PASSWORD, Phone, said, state, tab_to, until
 
 MOST_TAPS = 6
 IPHONE = (
@@ -135,17 +135,22 @@ def test_tapping_a_notification_opens_its_page(phone, site):
 
 def test_the_check_list_ticks_itself_and_goes_when_it_is_hidden(phone, site):
     done = phone.go("/app/").get_by_role("heading", name="Get started")
-    expect(done).to_contain_text("1 of 4")
+    expect(done).to_contain_text("1 of 5")
     enable_button(phone.page).click()
-    expect(done).to_contain_text("2 of 4")
+    expect(done).to_contain_text("2 of 5")
     phone.page.get_by_role("button", name="Send a test").click()
     phone.go("/app/")
-    expect(done).to_contain_text("3 of 4")
+    expect(done).to_contain_text("3 of 5")
     phone.page.get_by_role("link", name="Make a key").click()
     phone.page.get_by_label("Name of a new key").fill("backup")
     phone.page.get_by_role("button", name="Make a key").click()
     phone.page.get_by_role("link", name="Home").click()
-    expect(done).to_contain_text("4 of 4")
+    expect(done).to_contain_text("4 of 5")
+    phone.page.get_by_role("link", name="Add an alert").click()
+    phone.page.get_by_role("radio", name="Grafana").check()
+    phone.page.get_by_role("button", name="Create and show its address").click()
+    phone.page.get_by_role("link", name="Home").click()
+    expect(done).to_contain_text("5 of 5")
     phone.page.get_by_role("button", name="Hide this list").click()
     expect(phone.page.get_by_role("heading", name="Last 14 days")).to_be_visible()
     expect(done).to_have_count(0)
@@ -153,7 +158,7 @@ def test_the_check_list_ticks_itself_and_goes_when_it_is_hidden(phone, site):
 
 def test_a_script_sends_with_a_key_that_was_made_on_the_pages(phone, site):
     phone.enable()
-    phone.page.get_by_role("link", name="Settings").click()
+    phone.page.get_by_role("navigation").get_by_role("link", name="Settings").click()
     phone.page.get_by_role("link", name="API keys").click()
     phone.page.get_by_label("Name of a new key").fill("backup")
     phone.page.get_by_role("button", name="Make a key").click()
@@ -163,35 +168,6 @@ def test_a_script_sends_with_a_key_that_was_made_on_the_pages(phone, site):
     assert message["notification"]["navigate"] == f"{site.base}/app/notifications/{sent['id']}"
     (listed,) = site.request("/api/v1/notifications", key)["notifications"]
     assert (listed["id"], listed["status"]) == (sent["id"], "delivered")
-
-
-# What the focused element is called; null unless one sees that it has the focus, and the whole of it.
-FOCUSED = """
-() => {
-  const focused = document.activeElement;
-  const style = getComputedStyle(focused);
-  const hasOutline = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2;
-  const isMarked = focused.matches(":focus-visible") && hasOutline;
-  const { left, top, right, bottom } = focused.getBoundingClientRect();
-  const isThere = [[left + 3, top + 3], [right - 3, bottom - 3]].every((place) => {
-    const hit = document.elementFromPoint(...place);
-    return hit && (focused.contains(hit) || hit.contains(focused));
-  });
-  const label = focused.labels && focused.labels.length ? focused.labels[0].textContent : focused.textContent;
-  return [label.trim(), isMarked && isThere];
-}
-"""
-
-
-def tab_to(page, name, most=40):
-    """Press Tab until what is called so has the focus; on the way there one always sees where the focus is."""
-    for _ in range(most):
-        page.keyboard.press("Tab")
-        label, is_seen = page.evaluate(FOCUSED)
-        assert is_seen, f"{page.url}: the focus on “{label}” is not to be seen"
-        if label == name:
-            return
-    pytest.fail(f"{page.url}: no Tab leads to “{name}”")
 
 
 @pytest.mark.parametrize("width", [390, 1280])
@@ -577,7 +553,18 @@ def test_clicking_a_notification_without_data_opens_the_web_app(phone, site):
 # --- without a network --------------------------------------------------------------------------------------
 
 GROUND = "getComputedStyle(document.body).backgroundColor"
-OWN_PAGES = ("", "notifications", "notifications?search=Disk", "devices", "keys", "quiet", "settings")
+OWN_PAGES = (
+    "",
+    "notifications",
+    "notifications?search=Disk",
+    "alerts",
+    "alerts/new",
+    "metrics",
+    "devices",
+    "keys",
+    "quiet",
+    "settings",
+)
 
 
 def test_without_a_network_there_is_a_page_that_says_so_and_the_wanted_one_comes_back(phone):
@@ -609,7 +596,9 @@ def test_a_browser_keeps_nothing_that_belongs_to_an_account(phone, site):
     phone.enable()
     phone.worker()
     sent = site.send("Secret", "of an account")
-    for path in (*OWN_PAGES, f"notifications/{sent['id']}"):
+    alert = site.service.alert()
+    alert.post({"title": "Secret", "message": "of an alert"})
+    for path in (*OWN_PAGES, f"notifications/{sent['id']}", f"alerts/{alert.id}"):
         phone.go(f"/app/{path}")
     kept = phone.page.evaluate(KEPT)
     assert "/app/static/offline.html" in kept["cached"]
@@ -731,20 +720,6 @@ def test_the_first_way_in_breaks_no_policy_and_writes_no_error_to_the_console(si
     assert troubles == []
 
 
-@pytest.fixture
-def plain(site, open_context):
-    """A signed-in owner's page in a browser without JavaScript."""
-    context = open_context(java_script_enabled=False)
-    context.add_cookies([site.cookie()])
-    page = context.new_page()
-    page.goto(f"{site.base}/app/")
-    return page
-
-
-def said(page, sentence):
-    expect(page.get_by_role("status").filter(has_text=sentence)).to_be_visible()
-
-
 def sign_in(page, password):
     page.get_by_label("E-mail address").fill(EMAIL)
     page.get_by_label("Password").fill(password)
@@ -805,7 +780,8 @@ def test_the_check_list_is_hidden_without_javascript(plain):
 
 
 def test_devices_work_without_javascript(plain):
-    plain.get_by_role("link", name="Devices").click()
+    plain.get_by_role("link", name="Settings").click()
+    plain.get_by_role("link", name="Devices").first.click()
     expect(state(plain)).to_have_text(NO_SCRIPT)
     plain.get_by_text("Add a device of a native app by hand").click()
     plain.get_by_label("Token").fill("ab" * 32)

@@ -17,6 +17,7 @@ import pytest
 import database
 import history
 import holding
+import metrics
 import models
 
 ROOT = Path(database.__file__).parent
@@ -90,7 +91,7 @@ def tables():
     """Every model with a table of its own, found through its class."""
     classes = {
         value
-        for module in (models, history, holding)
+        for module in (models, history, holding, metrics)
         for value in vars(module).values()
         if isinstance(value, type) and issubclass(value, peewee.Model) and value not in (peewee.Model, models.Model)
     }
@@ -480,9 +481,11 @@ INSERT INTO idempotency_key VALUES (1, 'once', x'01', 1, 'delivered', 7);
 INSERT INTO metric VALUES (1, 1, 'p', 'm', 'M', 1.5, '%', 7, '{}');
 """
 OLD_ALERT = "1, 'alert', 1, 'AbCdEf1', 'Disk', 'bell', '#3B82F6', '{{ a }}', NULL, '1h', 1, 1, 2, 7, 6"
-ALERT_OF_SCHEMA = {  # where schemas differ in what a row must have
+ROWS_OF_SCHEMA = {  # where schemas differ in what a row must have
     1: f"INSERT INTO alert VALUES ({OLD_ALERT});",
     2: f"INSERT INTO alert VALUES ({OLD_ALERT}, 6);",
+    3: f"INSERT INTO alert VALUES ({OLD_ALERT}, 6, NULL); UPDATE account SET known_device_seq = 2 WHERE seq = 1;"
+    " UPDATE session SET last_seen_at = 11;",
 }
 
 
@@ -506,7 +509,7 @@ def old_version(request, file):
     file.parent.mkdir()
     connection, number = sqlite3.connect(file), int(request.param.stem)
     connection.executescript(
-        request.param.read_text() + ALERT_OF_SCHEMA[number] + OLD_ROWS + f"PRAGMA user_version = {number};"
+        request.param.read_text() + OLD_ROWS + ROWS_OF_SCHEMA[number] + f"PRAGMA user_version = {number};"
     )
     connection.close()
     return file
@@ -558,6 +561,15 @@ def test_an_account_of_an_earlier_version_looks_like_the_system_and_is_shown_the
 def test_an_alert_that_was_inactive_in_an_earlier_version_is_none_that_was_paused(old_version):
     database.open_database(old_version)
     assert look(old_version, "SELECT paused_at FROM alert") == [(None,)]
+
+
+def test_an_alert_of_an_earlier_version_keeps_what_comes_last_from_now_on(old_version):
+    database.open_database(old_version)
+    assert look(old_version, "SELECT keeps_payload, preset FROM alert") == [(1, None)]
+    assert look(old_version, "SELECT count(*) FROM alert_payload") == [(0,)]
+    models.AlertPayload.put(1, "{}", 9)
+    models.Alert.get_by_id(1).delete_instance()
+    assert look(old_version, "SELECT count(*) FROM alert_payload") == [(0,)]
 
 
 def test_the_seq_of_a_deleted_alert_is_never_given_again(old_version):

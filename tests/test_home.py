@@ -334,7 +334,7 @@ def steps(owner):
     page = owner.page("/app/")
     marked = [e for e in page.elements if e.tag == "li" and e.attributes.get("class") == "done"]
     (heading,) = [text for text in page.texts_of("h2") if text.startswith("Get started")]
-    assert f"{len(marked)} of 4" in heading
+    assert f"{len(marked)} of 5" in heading
     return len(marked)
 
 

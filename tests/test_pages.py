@@ -35,10 +35,15 @@ pytestmark = pytest.mark.usefixtures("few_time_zones")
 
 ROOT = Path(config.__file__).parent
 RESYNC = "/app/devices/resync"  # guarded by a device's token
+PREVIEW = "/app/alerts/<alert_id>/preview"  # JSON for the page's script, and the only one that changes nothing
+OF_ALERT_WITH_NAME = ("/app/alerts/new", "/app/alerts/<alert_id>/settings")
 POST_RULES = [r.rule for r in ROUTES if r.method == "POST" and r.rule.startswith("/app/") and r.rule != RESYNC]
 PAGES_OF_THE_OWNER = [
     "/app/",
     "/app/notifications",
+    "/app/alerts",
+    "/app/alerts/new",
+    "/app/metrics",
     "/app/devices",
     "/app/keys",
     "/app/quiet",
@@ -70,11 +75,12 @@ class Forms:
         owner.enable(push_service.browser())
         service.caller().post("/devices", {"kind": "fcm", "token": "t"})
         account_set(service, "--quiet-hours", "09:00-11:00")
-        assert service.alert().post({"message": "held"}).json["status"] == "held"
+        hook = service.alert()
+        assert hook.post({"message": "held"}).json["status"] == "held"
         (key_id, *_), *_ = listed(service, "key", "list", EMAIL)
         device_id = device_ids(service)[-1]
         link = service.flask("account", "create", "invited@example.org").output.strip().partition("/app/setup/")[2]
-        self.ids = {"<key_id>": key_id, "<device_id>": device_id, "<token>": link}
+        self.ids = {"<key_id>": key_id, "<device_id>": device_id, "<token>": link, "<alert_id>": hook.id}
         self.subscription = push_service.browser().subscription
         self.visitor = Visitor(service)
         self.visitor.get("/app/login")
@@ -82,10 +88,15 @@ class Forms:
     def content(self, rule):
         if rule == "/app/devices":
             return json.dumps({"subscription": self.subscription})
+        if rule in OF_ALERT_WITH_NAME:
+            return {"name": "x", "icon": "flame", "color": "#00ff00", "frequency": "1h", "preset": "grafana"}
+        if rule == PREVIEW:
+            return json.dumps({"title": "{{ message }}", "body": "{{ a }}", "payload": "{}"})
         return {
             "name": "x", "email": EMAIL, "password": PASSWORD, "time_zone": "Asia/Tokyo", "theme": "dark",
             "kind": "apns", "token": "ab" * 32, "begin": "01:00", "end": "02:00",
-            "current": PASSWORD, "new": "another password", "seen": "99",
+            "current": PASSWORD, "new": "another password", "seen": "99", "title": "{{ message }}",
+            "body": "b", "preset": "grafana", "on": "0",
         }  # fmt: skip
 
     def send(self, rule, **more):
@@ -104,7 +115,7 @@ def test_a_form_of_ours_is_taken_and_changes_something(forms, rule):
     before = everything()
     answer = forms.send(rule)
     assert answer.status_code in (200, 201, 303), answer.text
-    assert everything() != before
+    assert (everything() != before) == (rule != PREVIEW)
 
 
 @pytest.mark.parametrize("rule", POST_RULES)
@@ -158,7 +169,7 @@ def test_a_form_that_was_open_while_the_browser_signed_out_is_refused(service, o
 def test_looking_at_the_address_of_a_form_changes_nothing(forms, rule):
     before = everything()
     path = re.sub("<[a-z_]+>", lambda match: forms.ids[match[0]], rule)
-    forms.owner.get(path, query_string=forms.content(rule) if rule != "/app/devices" else None)
+    forms.owner.get(path, query_string=forms.content(rule) if rule not in ("/app/devices", PREVIEW) else None)
     assert everything() == before and forms.owner.is_signed_in
 
 
@@ -648,7 +659,7 @@ def test_a_fault_is_answered_with_a_page_that_tells_nothing_of_it(owner, monkeyp
 
 def test_the_page_of_an_error_lets_who_is_signed_in_go_on(owner):
     page = Page(owner.post("/app/keys/nothing/revoke").text)
-    assert {"/app/", "/app/notifications", "/app/devices", "/app/settings"} <= {
+    assert {"/app/", "/app/notifications", "/app/alerts", "/app/metrics", "/app/settings"} <= {
         link["href"] for link in page.all("a")
     }
 

@@ -1,0 +1,193 @@
+"""The page of one alert: its template, written with what came last, previewed by the code that delivers."""
+
+from typing import Any, NamedTuple
+
+from flask import flash, g, redirect, render_template, request
+
+import alerts
+import clock
+import delivery
+import placeholders
+import presets
+import recent
+from alerts import Template
+from body import read_object
+from dashboard import page
+from dashboard.page import Page
+from errors import Refused
+from fields import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, optional_text
+from history import Text
+from jsonbody import as_json, parse_event
+from models import Alert, AlertPayload, Owner
+
+FREQUENCIES = {
+    "instant": "each event at once",
+    "15m": "a digest every 15 minutes",
+    "1h": "a digest every hour",
+    "1d": "a digest once a day",
+}
+
+
+class Draft(NamedTuple):
+    """Templates as they are being written, and the payload to try them with (JSON; empty: what came last)."""
+
+    title: str
+    body: str
+    payload: str = ""
+
+
+class Preview(NamedTuple):
+    """What a draft makes: title and body as delivered, what was meant by each missing variable, what is wrong."""
+
+    title: str
+    body: str
+    meant: dict[str, str | None]
+    error: str = ""
+
+
+class Settings(NamedTuple):
+    """The form with the alert's settings, as it is shown again when something is wrong with it."""
+
+    values: Any
+    error: str = ""
+
+
+def template_page(alert: Alert, draft: Draft | None = None, error: str = "", settings: Settings | None = None) -> str:
+    """The page, with a draft in the place of the saved templates."""
+    draft = draft or Draft(alert.title_template or "", alert.body_template or "")
+    last = AlertPayload.find(alert.seq)
+    try:
+        payload = _payload(alert, draft)
+    except Refused as refused:
+        payload, error = None, error or refused.message
+    preset = presets.BY_ID.get(alert.preset or "", presets.OWN_JSON)
+    return render_template(
+        "alert.html",
+        alert=alert,
+        address=page.webhook_address(alert),
+        is_local=page.is_local(page.origin()),
+        draft=draft,
+        preview=_preview(alert, draft, payload),
+        error=error,
+        settings=settings or Settings(alert),
+        last=last,
+        paths=placeholders.paths(payload or {}),
+        proposed=_proposed(alert, preset),
+        preset=preset,
+        sample=as_json(preset.sample),
+        seen=recent.of_alert(alert.seq),
+        frequencies=FREQUENCIES,
+        icons=sorted(page.ICONS),
+        longest=(MAX_TITLE_CHARACTERS, MAX_BODY_CHARACTERS),
+    )
+
+
+def save_template(alert_id: str) -> Page:
+    """POST /app/alerts/{id}: saves the templates; with `preview` or `test` shows or sends what they make instead."""
+    alert = alerts.find_alert(g.account.seq, alert_id)
+    draft = _draft(alert)
+    try:
+        if "preview" in request.form:
+            _payload(alert, draft)  # what was pasted must be JSON
+            return template_page(alert, draft)
+        if "test" in request.form:
+            _send_test(alert, draft)
+            return template_page(alert, draft)
+        values = {"title_template": draft.title, "body_template": draft.body}
+        alerts.change_alert(g.account.seq, alert_id, values, clock.now_ms())
+    except Refused as refused:
+        if refused.status != 400:
+            raise
+        return template_page(alert, draft, refused.message), 422
+    flash("Saved. The next event is shown like this.")
+    return redirect(f"/app/alerts/{alert_id}", 303)
+
+
+def preview_template(alert_id: str) -> dict[str, Any]:
+    """POST /app/alerts/{id}/preview: what a draft makes, for the page's script."""
+    alert, sent = alerts.find_alert(g.account.seq, alert_id), read_object()
+    draft = Draft(*(optional_text(sent, name) or "" for name in Draft._fields))
+    try:
+        made = _preview(alert, draft, _payload(alert, draft))
+    except Refused as refused:
+        made = Preview("", "", {}, refused.message)
+    missing = [{"name": name, "meant": meant} for name, meant in made.meant.items()]
+    return {"ok": True, "title": made.title, "body": made.body, "missing": missing, "error": made.error}
+
+
+def replay_payload(alert_id: str) -> Page:
+    """POST /app/alerts/{id}/replay: the last payload, as if it came now."""
+    alert = alerts.find_alert(g.account.seq, alert_id)
+    payload = _kept(alert)
+    if payload is None:
+        return _refused(alert_id, "No request is kept to send again.")
+    template = Template(alert.name, alert.title_template, alert.body_template, g.account.time_zone)
+    notification = delivery.receive(alert.short_code, alerts.rendered(template, payload), None, is_replay=True)
+    if notification is None:
+        return _refused(alert_id, "The alert is off: switch it on first.")
+    return redirect(f"/app/notifications/{notification.id}", 303)
+
+
+def _refused(alert_id: str, why: str) -> Page:
+    flash(why, "error")
+    return redirect(f"/app/alerts/{alert_id}", 303)
+
+
+def use_preset(alert_id: str) -> Page:
+    """POST /app/alerts/{id}/preset: a preset's templates in the place of those there are."""
+    preset = presets.BY_ID.get(request.form.get("preset", ""))
+    if preset is None:
+        raise Refused(400, "There is no such preset.")
+    values = {"title_template": preset.title, "body_template": preset.body, "preset": preset.id}
+    alerts.change_alert(
+        g.account.seq, alert_id, {**values, "icon": preset.icon, "color": preset.color}, clock.now_ms()
+    )
+    flash(f"The templates are those for {preset.name}.")
+    return redirect(f"/app/alerts/{alert_id}", 303)
+
+
+def _draft(alert: Alert) -> Draft:
+    """What the form holds; a field that it lacks is as it was saved."""
+    saved = {"title": alert.title_template or "", "body": alert.body_template or "", "payload": ""}
+    return Draft(*(request.form.get(name, saved[name]).replace("\r\n", "\n") for name in Draft._fields))
+
+
+def _send_test(alert: Alert, draft: Draft) -> None:
+    """Send what the draft makes to all devices at once, like a notification of the owner's own."""
+    text, account = _rendered(alert, draft, _payload(alert, draft) or {}), g.account
+    owner = Owner(account.seq, account.time_zone, account.email)
+    sent = delivery.send(owner, text.title, text.body).notification
+    flash(f"Sent, and {sent.status}: it is in the history.")
+
+
+def _preview(alert: Alert, draft: Draft, payload: dict[str, Any] | None) -> Preview:
+    """Without a payload nothing is said to be missing."""
+    try:
+        text = _rendered(alert, draft, payload or {})
+    except Refused as refused:
+        return Preview("", "", {}, refused.message)
+    meant = {} if payload is None else placeholders.likely_paths(text.missing, placeholders.paths(payload))
+    return Preview(delivery.TITLE_PREFIX + text.title, text.body, meant)
+
+
+def _rendered(alert: Alert, draft: Draft, payload: dict[str, Any]) -> Text:
+    title, body = alerts.checked_templates(draft.title, draft.body)
+    return alerts.rendered(Template(alert.name, title, body, g.account.time_zone), payload)
+
+
+def _proposed(alert: Alert, preset: presets.Preset) -> presets.Preset | None:
+    """The preset for what came last, while the templates are still as they were made."""
+    kept = _kept(alert)
+    fits = presets.recognized(kept) if kept else None
+    is_untouched = (alert.title_template or "", alert.body_template or "") in (("", ""), (preset.title, preset.body))
+    return fits if fits and fits is not preset and is_untouched else None
+
+
+def _payload(alert: Alert, draft: Draft) -> dict[str, Any] | None:
+    """What to try a draft with: what was pasted or came last; `Refused` (400) if the first is no JSON object."""
+    return parse_event(draft.payload.encode()) if draft.payload.strip() else _kept(alert)
+
+
+def _kept(alert: Alert) -> dict[str, Any] | None:
+    last = AlertPayload.find(alert.seq)
+    return parse_event(last.payload.encode()) if last and last.payload else None

@@ -1,0 +1,124 @@
+"""Alerts: the list, new ones from presets, and all that is done to one but its template."""
+
+import json
+from typing import Any, NamedTuple
+
+from flask import Response, flash, g, redirect, render_template, request
+
+import alerts
+import clock
+import presets
+from dashboard import page
+from dashboard.alert_template import Settings, template_page
+from dashboard.page import Page
+from errors import Refused
+from history import Notification
+from models import Alert
+
+LOOKS = ("name", "icon", "color", "frequency")
+
+
+def show_alerts() -> Page:
+    """GET /app/alerts: what needs a look comes first."""
+    latest = Notification.latest_of_alerts(g.account.seq)
+    listed = [(_trouble(alert, latest.get(alert.seq)), alert) for alert in Alert.of_account(g.account.seq)]
+    listed.sort(key=lambda pair: (not pair[0].is_bad, not pair[0].words, not pair[1].is_active))
+    return render_template("alerts.html", alerts=listed)
+
+
+class Trouble(NamedTuple):
+    """What is to be said of an alert, if anything, and whether that is that it does not notify."""
+
+    words: str = ""
+    is_bad: bool = False
+
+
+def _trouble(alert: Alert, latest: tuple[str, str | None] | None) -> Trouble:
+    status, missing = latest or ("", None)
+    if alert.paused_at:
+        return Trouble(f"paused {page.near(alert.paused_at)}: too many requests", True)
+    if alert.is_active and status == "failed":
+        return Trouble("the last one failed", True)
+    return (
+        Trouble(f"{len(json.loads(missing))} missing in the last event") if alert.is_active and missing else Trouble()
+    )
+
+
+def show_new_alert() -> Page:
+    """GET /app/alerts/new."""
+    return render_template("new_alert.html", presets=presets.PRESETS, chosen=None, name="", error="")
+
+
+def create_alert() -> Page:
+    """POST /app/alerts/new: from a preset."""
+    preset = presets.BY_ID.get(request.form.get("preset", ""), presets.OWN_JSON)
+    name = request.form.get("name", "").strip() or preset.name
+    try:
+        alert = alerts.create_alert(g.account.seq, {"name": name, **preset.settings}, clock.now_ms())
+    except Refused as refused:
+        return _again(refused, preset, name), 422
+    return redirect(f"/app/alerts/{alert.id}", 303)
+
+
+def _again(refused: Refused, preset: presets.Preset, name: str) -> str:
+    return render_template(
+        "new_alert.html", presets=presets.PRESETS, chosen=preset.id, name=name, error=refused.message
+    )
+
+
+def show_alert(alert_id: str) -> Page:
+    """GET /app/alerts/{id}."""
+    return template_page(alerts.find_alert(g.account.seq, alert_id))
+
+
+def save_settings(alert_id: str) -> Page:
+    """POST /app/alerts/{id}/settings: name, icon, colour, when it may notify, whether payloads are kept."""
+    settings: dict[str, Any] = {name: request.form.get(name, "") for name in LOOKS}
+    settings["ignores_quiet_hours"] = "ignores_quiet_hours" in request.form
+    settings["keeps_payload"] = "keeps_payload" in request.form
+    try:
+        alerts.change_alert(g.account.seq, alert_id, settings, clock.now_ms())
+    except Refused as refused:
+        if refused.status != 400:
+            raise
+        typed = Settings(settings, refused.message)
+        return template_page(alerts.find_alert(g.account.seq, alert_id), settings=typed), 422
+    return _back(alert_id, "Saved.")
+
+
+def switch_alert(alert_id: str) -> Page:
+    """POST /app/alerts/{id}/switch: on or off."""
+    is_active = request.form.get("on") == "1"
+    alerts.change_alert(g.account.seq, alert_id, {"is_active": is_active}, clock.now_ms())
+    return _back(
+        alert_id, "It is on." if is_active else "It is off: what comes is answered and makes no notification."
+    )
+
+
+def rotate_alert(alert_id: str) -> Page:
+    """POST /app/alerts/{id}/rotate."""
+    alerts.rotate_code(g.account.seq, alert_id)
+    return _back(alert_id, "It has a new address. The old one leads nowhere any more.")
+
+
+def delete_alert(alert_id: str) -> Page:
+    """POST /app/alerts/{id}/delete."""
+    alert = alerts.delete_alert(g.account.seq, alert_id)
+    flash(f"The alert “{alert.name}” is deleted. Its notifications stay in the history.")
+    return redirect("/app/alerts", 303)
+
+
+def forget_payload(alert_id: str) -> Page:
+    """POST /app/alerts/{id}/forget."""
+    alerts.forget_payload(g.account.seq, alert_id)
+    return _back(alert_id, "The payload is forgotten.")
+
+
+def show_qr_code(alert_id: str) -> Response:
+    """GET /app/alerts/{id}/qr.svg: the address, for another device's camera."""
+    return page.qr_code(page.webhook_address(alerts.find_alert(g.account.seq, alert_id)))
+
+
+def _back(alert_id: str, said: str) -> Page:
+    flash(said)
+    return redirect(f"/app/alerts/{alert_id}", 303)

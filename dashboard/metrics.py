@@ -1,0 +1,130 @@
+"""Metrics: by project, one with its chart and table, its values as CSV."""
+
+import csv
+from io import StringIO
+from itertools import groupby
+from typing import NamedTuple
+
+from flask import Response, g, render_template, request
+
+import clock
+import quiet
+from clock import DAY_MS
+from dashboard import page
+from dashboard.page import Page
+from errors import Refused
+from metrics import MOST_SERIES, Metric, MetricValue
+
+MOST_VALUES = 100_000  # of one download: the newest
+SPARK_PARTS = 24
+CHART_WIDTH, CHART_HEIGHT = 600, 160  # as in macros.html
+FORMULA = tuple("=+-@＝＋－＠")
+
+Point = tuple[float, float]
+
+
+class Range(NamedTuple):
+    """A span of time up to now, and the parts its chart is drawn in; in ms."""
+
+    name: str
+    span: int
+    width: int
+
+
+RANGES = {
+    "24 h": Range("24 h", DAY_MS, DAY_MS // 48),
+    "7 d": Range("7 d", 7 * DAY_MS, DAY_MS // 8),
+    "30 d": Range("30 d", 30 * DAY_MS, DAY_MS // 2),
+}
+
+
+class Series(NamedTuple):
+    """A metric as it is listed: where it belongs, its latest value, its course."""
+
+    project_id: str
+    metric_id: str
+    latest: MetricValue
+    points: list[Point]
+
+
+def show_metrics() -> Page:
+    """GET /app/metrics?range."""
+    chosen, now = _range(), clock.now_ms()
+    found = Metric.series(g.account.seq)
+    series = [one for ids in found[:MOST_SERIES] if (one := _listed(ids, chosen, now))]
+    projects = [(project, list(part)) for project, part in groupby(series, key=lambda one: one.project_id)]
+    return render_template(
+        "metrics.html",
+        projects=projects,
+        most=MOST_SERIES if len(found) > MOST_SERIES else None,
+        ranges=RANGES,
+        chosen=chosen,
+        address=page.origin(),
+    )
+
+
+def _listed(ids: tuple[str, str], chosen: Range, now: int) -> Series | None:
+    latest, width = Metric.latest(g.account.seq, ids, now), chosen.span // SPARK_PARTS
+    if latest is None:
+        return None
+    samples = Metric.samples(g.account.seq, ids, now - chosen.span + 1, width, SPARK_PARTS)
+    return Series(*ids, latest, _points(samples, SPARK_PARTS))
+
+
+def show_metric() -> Page:
+    """GET /app/metrics/one?project&metric&range."""
+    ids, chosen, now = _asked(), _range(), clock.now_ms()
+    latest, since = Metric.latest(g.account.seq, ids, now), now - chosen.span
+    if latest is None:
+        raise Refused(404, "There is no such metric.")
+    buckets = Metric.buckets(g.account.seq, ids, since, now, chosen.width)
+    means = [(bucket.place, bucket.mean) for bucket in buckets]
+    return render_template(
+        "metric.html",
+        series=Series(*ids, latest, _points(means, chosen.span // chosen.width)),
+        buckets=[(since + bucket.place * chosen.width, bucket) for bucket in buckets],
+        least=min((bucket.least for bucket in buckets), default=0.0),
+        most=max((bucket.most for bucket in buckets), default=0.0),
+        ranges=RANGES,
+        chosen=chosen,
+        since=since,
+        most_values=MOST_VALUES,
+    )
+
+
+def download_metric() -> Response:
+    """GET /app/metrics/one.csv?project&metric&range."""
+    ids, chosen, now = _asked(), _range(), clock.now_ms()
+    if Metric.latest(g.account.seq, ids, now) is None:
+        raise Refused(404, "There is no such metric.")
+    text = StringIO()
+    rows = csv.writer(text)
+    rows.writerow(("time", "value", "unit"))
+    for at, value, unit in Metric.newest(g.account.seq, ids, now - chosen.span, now, MOST_VALUES):
+        rows.writerow((quiet.utc_time(at), value, _cell(unit or "")))
+    named = {"Content-Disposition": 'attachment; filename="metric.csv"'}
+    return Response(text.getvalue(), mimetype="text/csv", headers=named)
+
+
+def _cell(text: str) -> str:
+    """A text that a spreadsheet does not take for a formula."""
+    return f"'{text}" if text.strip().startswith(FORMULA) else text
+
+
+def _range() -> Range:
+    return RANGES.get(request.args.get("range", ""), RANGES["24 h"])
+
+
+def _asked() -> tuple[str, str]:
+    return request.args.get("project", ""), request.args.get("metric", "")
+
+
+def _points(values: list[tuple[int, float]], parts: int) -> list[Point]:
+    """Values by part as points of a chart, however large or small they are."""
+    halves = [value / 2 for _, value in values]  # the difference of two doubles may be none
+    low, high = min(halves, default=0.0), max(halves, default=0.0)
+    heights = [(half - low) / (high - low) if high > low else 0.5 for half in halves]
+    return [
+        (round(place * CHART_WIDTH / parts, 1), round(4 + (1 - height) * (CHART_HEIGHT - 8), 1))
+        for (place, _), height in zip(values, heights, strict=True)
+    ]

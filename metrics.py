@@ -1,0 +1,133 @@
+"""The table of metrics and its queries (SPEC 4.9). Callers pass the time; it may lie anywhere up to the year 9999."""
+
+import json
+import math
+from typing import NamedTuple
+
+import peewee
+
+from database import run, run_many, transaction
+from models import Account, Model
+
+AFTER_ALL = 2**63 - 1
+MOST_SERIES = 100  # that are listed
+
+
+class MetricValue(NamedTuple):
+    """One value of a metric; `timestamp` in ms, `metadata` a JSON object's text."""
+
+    metric_id: str
+    metric_name: str
+    value: float
+    unit: str | None
+    timestamp: int
+    metadata: str | None
+
+
+class Bucket(NamedTuple):
+    """A part of a range: its number, how many values it has, their mean, least and greatest."""
+
+    place: int
+    values: int
+    mean: float
+    least: float
+    most: float
+
+
+class Metric(Model):
+    """One value sent to the custom-metrics webhook."""
+
+    seq = peewee.AutoField()
+    account = peewee.ForeignKeyField(Account, column_name="account_seq")
+    project_id = peewee.TextField()
+    metric_id = peewee.TextField()
+    metric_name = peewee.TextField()
+    value = peewee.FloatField()
+    unit = peewee.TextField(null=True)
+    timestamp = peewee.IntegerField()
+    metadata = peewee.TextField(null=True)
+
+    INSERT = (
+        "INSERT INTO metric (account_seq, project_id, metric_id, metric_name, value, unit, timestamp, metadata)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+    )
+
+    @classmethod
+    def add_all(cls, account_seq: int, project_id: str, values: list[MetricValue]) -> None:
+        """Add all of them or none."""
+        with transaction():
+            run_many(cls.INSERT, [(account_seq, project_id, *value) for value in values])
+
+    SERIES = (  # from one to the next, however many values each has
+        "WITH RECURSIVE one (project, metric) AS ("
+        " SELECT * FROM (SELECT project_id, metric_id FROM metric WHERE account_seq = :account"
+        "  ORDER BY project_id, metric_id LIMIT 1)"
+        " UNION ALL SELECT next.project_id, next.metric_id FROM one JOIN metric next ON next.seq = coalesce("
+        "  (SELECT seq FROM metric WHERE account_seq = :account AND project_id = one.project"
+        "   AND metric_id > one.metric ORDER BY metric_id LIMIT 1),"
+        "  (SELECT seq FROM metric WHERE account_seq = :account AND project_id > one.project"
+        "   ORDER BY project_id, metric_id LIMIT 1))) SELECT project, metric FROM one LIMIT :limit"
+    )
+    OF_SERIES = "FROM metric WHERE account_seq = :account AND project_id = :project AND metric_id = :metric"
+    LATEST = (
+        f"SELECT metric_id, metric_name, value, unit, timestamp, metadata {OF_SERIES}"
+        " AND timestamp <= :until ORDER BY timestamp DESC, seq DESC LIMIT 1"
+    )
+    BUCKETS = (
+        "SELECT (timestamp - :since) / :width AS place, count(*), avg(value), avg(value / 1024) * 1024, min(value),"
+        f" max(value) {OF_SERIES}"
+        " AND timestamp BETWEEN :since AND :until GROUP BY place ORDER BY place"
+    )
+    SAMPLES = (  # the last value of each part: as many look-ups as parts, however many values there are
+        f"SELECT place.value, (SELECT value {OF_SERIES} AND timestamp >= :since + place.value * :width"  # noqa: S608
+        " AND timestamp < :since + (place.value + 1) * :width ORDER BY timestamp DESC LIMIT 1) AS last"
+        " FROM json_each(:places) place WHERE last IS NOT NULL"
+    )
+    NEWEST = (
+        f"SELECT timestamp, value, unit {OF_SERIES} AND timestamp BETWEEN :since AND :until"
+        " ORDER BY timestamp DESC, seq DESC LIMIT :limit"
+    )
+
+    @classmethod
+    def series(cls, account_seq: int) -> list[tuple[str, str]]:
+        """The project and metric ids of the account, in order; at most one more than `MOST_SERIES`."""
+        return list(run(cls.SERIES, {"account": account_seq, "limit": MOST_SERIES + 1}))
+
+    @classmethod
+    def latest(cls, account_seq: int, series: tuple[str, str], now: int) -> MetricValue | None:
+        """The value with the latest time up to now; if all are in the future, the last of these."""
+        row = run(cls.LATEST, _of(account_seq, series, until=now)).fetchone()
+        row = row or run(cls.LATEST, _of(account_seq, series, until=AFTER_ALL)).fetchone()
+        return MetricValue(*row) if row else None
+
+    @classmethod
+    def buckets(cls, account_seq: int, series: tuple[str, str], since: int, until: int, width: int) -> list[Bucket]:
+        """The values from `since` to `until` in parts of `width` ms; parts without any are left out."""
+        rows = run(cls.BUCKETS, _of(account_seq, series, since=since, until=until, width=width))
+        return [_bucket(*row) for row in rows]
+
+    @classmethod
+    def samples(
+        cls, account_seq: int, series: tuple[str, str], since: int, width: int, parts: int
+    ) -> list[tuple[int, float]]:
+        """The last value of each of so many parts of `width` ms that has any, with the part's number."""
+        places = json.dumps(list(range(parts)))
+        return list(run(cls.SAMPLES, _of(account_seq, series, since=since, width=width, places=places)))
+
+    @classmethod
+    def newest(
+        cls, account_seq: int, series: tuple[str, str], since: int, until: int, limit: int
+    ) -> list[tuple[int, float, str | None]]:
+        """Time, value and unit of the newest values from `since` to `until`, at most `limit`, oldest first."""
+        rows = run(cls.NEWEST, _of(account_seq, series, since=since, until=until, limit=limit)).fetchall()
+        return rows[::-1]
+
+
+def _of(account_seq: int, series: tuple[str, str], **more: int | str) -> dict[str, int | str]:
+    return {"account": account_seq, "project": series[0], "metric": series[1], **more}
+
+
+def _bucket(place: int, values: int, mean: float | None, small_mean: float, least: float, most: float) -> Bucket:
+    """With the mean of smaller values if the sum of the values themselves was beyond all numbers."""
+    is_number = mean is not None and math.isfinite(mean)
+    return Bucket(place, values, mean if mean is not None and is_number else small_mean, least, most)
