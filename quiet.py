@@ -94,12 +94,17 @@ def checked_zone(name: str) -> str:
 
 def local_day(now: int, zone: str) -> str:
     """The calendar day, YYYY-MM-DD, at `now` (ms) in `zone`."""
-    return _local(now, zone).strftime("%Y-%m-%d")
+    return laid_out(now, "%Y-%m-%d", zone)
 
 
 def local_time(at: int, zone: str) -> str:
     """`at` (ms) as people read it in `zone`."""
-    return _local(at, zone).strftime("%Y-%m-%d %H:%M")
+    return laid_out(at, "%Y-%m-%d %H:%M", zone)
+
+
+def laid_out(at: int, layout: str, zone: str) -> str:
+    """`at` (ms) in `zone`, laid out by strftime."""
+    return _local(at, zone).strftime(layout)
 
 
 def utc_time(at: int) -> str:

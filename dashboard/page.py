@@ -77,7 +77,7 @@ def moment(at: int) -> str:
 
 def formatted(at: int, layout: str) -> str:
     """A time (ms) laid out by strftime."""
-    return quiet.formatted(min(at, quiet.LAST_MS) / 1000, layout, g.account.time_zone)
+    return quiet.laid_out(at, layout, g.account.time_zone)
 
 
 def near(at: int) -> str:

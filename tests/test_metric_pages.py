@@ -286,3 +286,8 @@ def test_the_queries_of_a_metric_use_its_index(owner, statement):
     given["places"] = "[0]"
     plan = [row[3] for row in database.run(f"EXPLAIN QUERY PLAN {getattr(Metric, statement)}", given)]
     assert plan and not [step for step in plan if step.startswith(("SCAN metric", "SCAN next"))], plan
+
+
+def test_a_time_in_a_far_future_is_said_as_it_is(owner):
+    add((1.0, 221_845_392_000_000))  # 9000-01-01
+    assert [time["datetime"] for time in owner.page("/app/metrics").all("time")] == ["9000-01-01T00:00:00+0000"]
