@@ -15,10 +15,10 @@ import delivery
 import devices
 import quiet
 from body import read_object
-from database import answers
+from database import AFTER_ALL, answers
 from errors import Refused
 from fields import MAX_BODY_CHARACTERS, MAX_SEARCH_CHARACTERS, MAX_TITLE_CHARACTERS, checked_length, required_text
-from history import AFTER_ALL, Notification, NotificationRow, Wanted
+from history import Notification, NotificationRow, Wanted
 from jobs import worker
 from models import Alert, ApiKey, Device
 from quotas import LIST_DEFAULT, LIST_MAXIMUM, PLANS, history_begin

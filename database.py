@@ -18,6 +18,7 @@ from typing import cast
 import peewee
 
 SCHEMA_VERSION = 4
+AFTER_ALL = 2**63 - 1  # the greatest integer in a row: beyond every seq and every time
 HERE = Path(__file__).parent
 BUSY_TIMEOUT_MS = 2_000
 LOCK_TIMEOUT_S = 2.0

@@ -70,7 +70,9 @@ def sync_browser(account_seq: int, browser: Browser, only_known: bool, now: int)
         if device is None:
             device = _added(account_seq, "webpush", {"name": browser.name, **values}, now)
         else:
-            _move(device, values, now)
+            if other := _other(device, values):
+                drop_device(other.seq, "removed", now)
+            _move(device, values)
         token = None if has_token else secrets.token_urlsafe(32)
         if token:
             seen["resync_token_hash"] = digest(token)
@@ -86,17 +88,19 @@ def resync(device: Device, subscription: Any, now: int) -> None:
     with transaction():
         if Device.find(device.account_seq, device.id) is None:
             raise Refused(401, "The device was removed.")
-        other = Device.with_token(device.account_seq, "webpush", values["token"])
-        if other and other.seq != device.seq:
+        if _other(device, values):
             raise Refused(409, "Another device has this subscription.")
-        _move(device, values, now)
+        _move(device, values)
 
 
-def _move(device: Device, values: dict[str, Any], now: int) -> None:
-    """Let the device have this subscription, and no other device of the account; call inside `transaction()`."""
-    other = Device.with_token(device.account_seq, "webpush", values["token"])
-    if other and other.seq != device.seq:
-        drop_device(other.seq, "removed", now)
+def _other(device: Device, values: dict[str, Any]) -> Device | None:
+    """Another device of the account that has this subscription."""
+    holder = Device.with_token(device.account_seq, "webpush", values["token"])
+    return holder if holder and holder.seq != device.seq else None
+
+
+def _move(device: Device, values: dict[str, Any]) -> None:
+    """Let the device have this subscription; call inside `transaction()`."""
     if device.token != values["token"]:
         values = {**values, "last_error": None, "last_error_at": None}
     _changed(device, **values)

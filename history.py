@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 
 import peewee
 
-from database import run, transaction
+from database import AFTER_ALL, run, transaction
 from models import Account, ActiveDevice, Caller, Device, Model, Owner, Webhook, new_id
 
-AFTER_ALL = 2**63 - 1  # greater than every seq: the first page
 SEARCH_COST = 4_000_000  # of one page of a search: in characters that are folded, of ASCII
 ROW_COST = 800  # of a row whose text is searched, besides its characters
 PASSED_COST = 400  # of a row that the other conditions exclude
@@ -81,7 +80,8 @@ class Entry(NamedTuple):
     missing: str | None  # JSON array
     api_key: str | None  # the key's name
     alert_seq: int | None
-    alert: str | None  # the alert's name, icon and colour; None once it was deleted
+    alert_id: str | None  # the alert's id, name, icon and colour; None once it was deleted
+    alert: str | None
     icon: str | None
     color: str | None
     is_digest: int
@@ -143,11 +143,11 @@ class Notification(Model):
         " ORDER BY seq DESC LIMIT :rows)"
     )
     SEARCHED_OF_ACCOUNT = SEARCHED.format("account_seq = :account")
-    SEARCHED_OF_ALERT = SEARCHED.format("alert_seq = :alert AND +account_seq = :account")  # by the alert's index
+    SEARCHED_OF_ALERT = SEARCHED.format("alert_seq = :alert_seq AND +account_seq = :account")  # by the alert's index
     SEARCHED_OF_FEW = SEARCHED.format("account_seq = :account AND n.status IN ('failed', 'held')")  # by theirs
     ENTRY = (
         f"SELECT n.seq, n.id, n.title, n.body, {STATUS}, n.created_at, n.missing, k.name, n.alert_seq,"  # noqa: S608
-        " l.name, l.icon, l.color, n.is_digest, n.released_at, h.digest_seq,"
+        " l.id, l.name, l.icon, l.color, n.is_digest, n.released_at, h.digest_seq,"
         " coalesce(sum(d.status = 'delivered'), 0), count(d.status)"
         " FROM notification n LEFT JOIN api_key k ON k.seq = n.api_key_seq"
         " LEFT JOIN alert l ON l.seq = n.alert_seq LEFT JOIN held h ON h.notification_seq = n.seq"
@@ -201,7 +201,7 @@ class Notification(Model):
         """Like `page`, of rows that are `wanted`. Looks at a bounded number of rows: a page may be short."""
         needle, rows, looked_at, cost = fold(wanted.term), list[NotificationRow](), 0, 0
         values = {"account": account_seq, "before": before, "since": since, "rows": SEARCH_COST // PASSED_COST}
-        for row in run(cls._searched(wanted), {**values, **wanted._asdict(), "alert": wanted.alert_seq}):
+        for row in run(cls._searched(wanted), {**values, **wanted._asdict()}):
             cost += PASSED_COST if row[2] is None else ROW_COST + _folding_cost(row[2]) + _folding_cost(row[3])
             if row[2] is not None and (needle in fold(row[2]) or needle in fold(row[3])):
                 if len(rows) == limit:

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import peewee
 
-from database import run
-from history import AFTER_ALL, NotificationRow
+from database import AFTER_ALL, run
+from history import NotificationRow
 from models import Account, Model, Webhook
 
 

@@ -6,10 +6,9 @@ from typing import NamedTuple
 
 import peewee
 
-from database import run, run_many, transaction
+from database import AFTER_ALL, run, run_many, transaction
 from models import Account, Model
 
-AFTER_ALL = 2**63 - 1
 MOST_SERIES = 100  # that are listed
 
 

@@ -171,6 +171,11 @@ class Owner(NamedTuple):
     key_seq: None = None
     alert_seq: None = None
 
+    @classmethod
+    def of(cls, account: Account) -> "Owner":
+        """The owner of that account."""
+        return cls(account.seq, account.time_zone, account.email)
+
 
 class ApiKey(Model):
     """An API key, of which only the hash is kept."""

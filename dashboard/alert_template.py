@@ -20,6 +20,7 @@ from history import Text
 from jsonbody import as_json, parse_event
 from models import Alert, AlertPayload, Owner
 
+Payload = dict[str, Any]
 FREQUENCIES = {
     "instant": "each event at once",
     "15m": "a digest every 15 minutes",
@@ -56,23 +57,24 @@ def template_page(alert: Alert, draft: Draft | None = None, error: str = "", set
     """The page, with a draft in the place of the saved templates."""
     draft = draft or Draft(alert.title_template or "", alert.body_template or "")
     last = AlertPayload.find(alert.seq)
+    kept = _parsed(last)
     try:
-        payload = _payload(alert, draft)
+        payload = _tried(draft, kept)
     except Refused as refused:
         payload, error = None, error or refused.message
-    preset = presets.BY_ID.get(alert.preset or "", presets.OWN_JSON)
+    preset, paths = presets.BY_ID.get(alert.preset or "", presets.OWN_JSON), placeholders.paths(payload or {})
     return render_template(
         "alert.html",
         alert=alert,
         address=page.webhook_address(alert),
         is_local=page.is_local(page.origin()),
         draft=draft,
-        preview=_preview(alert, draft, payload),
+        preview=_preview(alert, draft, payload, paths),
         error=error,
         settings=settings or Settings(alert),
         last=last,
-        paths=placeholders.paths(payload or {}),
-        proposed=_proposed(alert, preset),
+        paths=paths,
+        proposed=_proposed(alert, preset, kept),
         preset=preset,
         sample=as_json(preset.sample),
         seen=recent.of_alert(alert.seq),
@@ -88,7 +90,7 @@ def save_template(alert_id: str) -> Page:
     draft = _draft(alert)
     try:
         if "preview" in request.form:
-            _payload(alert, draft)  # what was pasted must be JSON
+            _tried(draft, None)  # what was pasted must be JSON
             return template_page(alert, draft)
         if "test" in request.form:
             _send_test(alert, draft)
@@ -108,7 +110,8 @@ def preview_template(alert_id: str) -> dict[str, Any]:
     alert, sent = alerts.find_alert(g.account.seq, alert_id), read_object()
     draft = Draft(*(optional_text(sent, name) or "" for name in Draft._fields))
     try:
-        made = _preview(alert, draft, _payload(alert, draft))
+        payload = _tried(draft, _kept(alert))
+        made = _preview(alert, draft, payload, placeholders.paths(payload or {}))
     except Refused as refused:
         made = Preview("", "", {}, refused.message)
     missing = [{"name": name, "meant": meant} for name, meant in made.meant.items()]
@@ -138,10 +141,7 @@ def use_preset(alert_id: str) -> Page:
     preset = presets.BY_ID.get(request.form.get("preset", ""))
     if preset is None:
         raise Refused(400, "There is no such preset.")
-    values = {"title_template": preset.title, "body_template": preset.body, "preset": preset.id}
-    alerts.change_alert(
-        g.account.seq, alert_id, {**values, "icon": preset.icon, "color": preset.color}, clock.now_ms()
-    )
+    alerts.change_alert(g.account.seq, alert_id, preset.settings, clock.now_ms())
     flash(f"The templates are those for {preset.name}.")
     return redirect(f"/app/alerts/{alert_id}", 303)
 
@@ -154,40 +154,41 @@ def _draft(alert: Alert) -> Draft:
 
 def _send_test(alert: Alert, draft: Draft) -> None:
     """Send what the draft makes to all devices at once, like a notification of the owner's own."""
-    text, account = _rendered(alert, draft, _payload(alert, draft) or {}), g.account
-    owner = Owner(account.seq, account.time_zone, account.email)
-    sent = delivery.send(owner, text.title, text.body).notification
+    text = _rendered(alert, draft, _tried(draft, _kept(alert)) or {})
+    sent = delivery.send(Owner.of(g.account), text.title, text.body).notification
     flash(f"Sent, and {sent.status}: it is in the history.")
 
 
-def _preview(alert: Alert, draft: Draft, payload: dict[str, Any] | None) -> Preview:
-    """Without a payload nothing is said to be missing."""
+def _preview(alert: Alert, draft: Draft, payload: Payload | None, paths: list[str]) -> Preview:
+    """What a draft makes of a payload, whose `paths` these are. Without one nothing is said to be missing."""
     try:
         text = _rendered(alert, draft, payload or {})
     except Refused as refused:
         return Preview("", "", {}, refused.message)
-    meant = {} if payload is None else placeholders.likely_paths(text.missing, placeholders.paths(payload))
+    meant = {} if payload is None else placeholders.likely_paths(text.missing, paths)
     return Preview(delivery.TITLE_PREFIX + text.title, text.body, meant)
 
 
-def _rendered(alert: Alert, draft: Draft, payload: dict[str, Any]) -> Text:
+def _rendered(alert: Alert, draft: Draft, payload: Payload) -> Text:
     title, body = alerts.checked_templates(draft.title, draft.body)
     return alerts.rendered(Template(alert.name, title, body, g.account.time_zone), payload)
 
 
-def _proposed(alert: Alert, preset: presets.Preset) -> presets.Preset | None:
+def _proposed(alert: Alert, preset: presets.Preset, kept: Payload | None) -> presets.Preset | None:
     """The preset for what came last, while the templates are still as they were made."""
-    kept = _kept(alert)
     fits = presets.recognized(kept) if kept else None
     is_untouched = (alert.title_template or "", alert.body_template or "") in (("", ""), (preset.title, preset.body))
     return fits if fits and fits is not preset and is_untouched else None
 
 
-def _payload(alert: Alert, draft: Draft) -> dict[str, Any] | None:
+def _tried(draft: Draft, kept: Payload | None) -> Payload | None:
     """What to try a draft with: what was pasted or came last; `Refused` (400) if the first is no JSON object."""
-    return parse_event(draft.payload.encode()) if draft.payload.strip() else _kept(alert)
+    return parse_event(draft.payload.encode()) if draft.payload.strip() else kept
 
 
-def _kept(alert: Alert) -> dict[str, Any] | None:
-    last = AlertPayload.find(alert.seq)
+def _kept(alert: Alert) -> Payload | None:
+    return _parsed(AlertPayload.find(alert.seq))
+
+
+def _parsed(last: AlertPayload | None) -> Payload | None:
     return parse_event(last.payload.encode()) if last and last.payload else None

@@ -39,9 +39,9 @@ def _trouble(alert: Alert, latest: tuple[str, str | None] | None) -> Trouble:
         return Trouble(f"paused {page.near(alert.paused_at)}: too many requests", True)
     if alert.is_active and status == "failed":
         return Trouble("the last one failed", True)
-    return (
-        Trouble(f"{len(json.loads(missing))} missing in the last event") if alert.is_active and missing else Trouble()
-    )
+    if alert.is_active and missing:
+        return Trouble(f"{len(json.loads(missing))} missing in the last event")
+    return Trouble()
 
 
 def show_new_alert() -> Page:

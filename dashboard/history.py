@@ -9,9 +9,10 @@ import digests
 import quiet
 import quotas
 from dashboard.page import Page
+from database import AFTER_ALL
 from errors import Refused
 from fields import MAX_SEARCH_CHARACTERS
-from history import AFTER_ALL, Delivery, Entry, Notification, Wanted
+from history import Delivery, Entry, Notification, Wanted
 from history import Page as Found
 from holding import Held
 from models import Alert
@@ -87,7 +88,6 @@ def show_notification(notification_id: str) -> Page:
         entry=entry,
         deliveries=Delivery.of_notification(entry.digest_seq or entry.seq),
         contents=contents,
-        alert=next((one for one in Alert.of_account(account.seq) if one.seq == entry.alert_seq), None),
         releases=_releases(entry, now),
     )
 

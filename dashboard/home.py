@@ -13,7 +13,8 @@ import quiet
 import quotas
 from dashboard import page
 from dashboard.page import Page
-from history import AFTER_ALL, Notification
+from database import AFTER_ALL
+from history import Notification
 from models import Account, Alert, ApiKey, Device, NotificationDay, Owner
 
 LATEST = 5
@@ -50,9 +51,7 @@ def show_home() -> Page:
 
 def send_test() -> Page:
     """POST /app/test: a notification to all devices, like any other."""
-    account = g.account
-    owner = Owner(account.seq, account.time_zone, account.email)
-    sent = delivery.send(owner, "It works", "Sent from Pocketbell's own pages.").notification
+    sent = delivery.send(Owner.of(g.account), "It works", "Sent from Pocketbell's own pages.").notification
     return redirect(f"/app/notifications/{sent.id}", 303)
 
 
