@@ -17,7 +17,7 @@ from typing import cast
 
 import peewee
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 AFTER_ALL = 2**63 - 1  # the greatest integer in a row: beyond every seq and every time
 HERE = Path(__file__).parent
 BUSY_TIMEOUT_MS = 2_000

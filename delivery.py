@@ -183,34 +183,59 @@ def first_status(account_seq: int, devices: list[ActiveDevice]) -> str:
     return "failed" if Device.last_was_dead(account_seq) else "delivered"
 
 
-def receive(short_code: str, text: Text, payload: str | None, is_replay: bool = False) -> NotificationRow | None:
+def receive(short_code: str, text: Text, payload: str | None) -> NotificationRow | None:
     """Record the notification that an event made, prefix added, and hold it or push it (CONTRACT 4).
 
-    `payload` (None: it is too large) is kept as the alert's last if its owner wants that, unless it `is_replay`ed.
-
-    None if the alert is inactive by now, `Refused` (404) if the code leads nowhere any more: the event's body may
-    have come long after its address.
+    `payload` (None: it is too large) is kept as the alert's last if its owner wants that. None if the alert is
+    inactive by now, `Refused` (404) if the code leads nowhere any more: the event's body may have come long after its
+    address.
     """
-    text = text._replace(title=TITLE_PREFIX + text.title)
     with transaction():
-        now = clock.now_ms()
-        webhook = Alert.find_webhook(short_code)
-        if webhook is None:
-            raise Refused(404)
-        if not webhook.is_active:
-            return None
-        Alert.note_event(webhook.alert_seq, now)
-        if webhook.keeps_payload and not is_replay:
-            AlertPayload.put(webhook.alert_seq, payload, now)
-        held = quiet.is_held(webhook.frequency, now, webhook.quiet_hours, webhook.time_zone, now)
-        devices = [] if held else Device.active(webhook.account_seq)
-        status = "held" if held else first_status(webhook.account_seq, devices)
-        notification = _store(webhook, text, status, devices, now + LEASE_MS, now)
-        if held:
-            Held.add(notification, webhook)
-    if not devices:
-        return notification
-    return notification._replace(status=_attempt_now(webhook, notification, devices))
+        webhook, now = Alert.find_webhook(short_code), clock.now_ms()
+        taken = _take(webhook, text, now)
+        if taken and taken.webhook.keeps_payload:
+            AlertPayload.put(taken.webhook.alert_seq, payload, now)
+    return _pushed(taken)
+
+
+def replay(account_seq: int, alert_id: str, text: Text) -> NotificationRow | None:
+    """The same for what came before, whatever the alert's code is by now; nothing is kept of it again."""
+    with transaction():
+        alert = Alert.find(account_seq, alert_id)
+        taken = _take(Alert.find_webhook(alert.short_code) if alert else None, text, clock.now_ms())
+    return _pushed(taken)
+
+
+class _Taken(NamedTuple):
+    """An event's notification as it was stored, and the devices it is to be pushed to now."""
+
+    webhook: Webhook
+    notification: NotificationRow
+    devices: list[ActiveDevice]
+
+
+def _take(webhook: Webhook | None, text: Text, now: int) -> _Taken | None:
+    """Store the notification, or None if the alert is inactive; call inside `transaction()`."""
+    if webhook is None:
+        raise Refused(404)
+    if not webhook.is_active:
+        return None
+    Alert.note_event(webhook.alert_seq, now)
+    held = quiet.is_held(webhook.frequency, now, webhook.quiet_hours, webhook.time_zone, now)
+    devices = [] if held else Device.active(webhook.account_seq)
+    status = "held" if held else first_status(webhook.account_seq, devices)
+    prefixed = text._replace(title=TITLE_PREFIX + text.title)
+    notification = _store(webhook, prefixed, status, devices, now + LEASE_MS, now)
+    if held:
+        Held.add(notification, webhook)
+    return _Taken(webhook, notification, devices)
+
+
+def _pushed(taken: _Taken | None) -> NotificationRow | None:
+    if taken is None or not taken.devices:
+        return taken and taken.notification
+    status = _attempt_now(taken.webhook, taken.notification, taken.devices)
+    return taken.notification._replace(status=status)
 
 
 def pause_flooded(webhook: Webhook, requests: int) -> None:

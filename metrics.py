@@ -57,15 +57,16 @@ class Metric(Model):
         with transaction():
             run_many(cls.INSERT, [(account_seq, project_id, *value) for value in values])
 
+    NEXT = (
+        "coalesce((SELECT seq FROM metric WHERE account_seq = :account AND project_id = one.project"
+        " AND metric_id > one.metric ORDER BY metric_id LIMIT 1),"
+        " (SELECT seq FROM metric WHERE account_seq = :account AND project_id > one.project"
+        " ORDER BY project_id, metric_id LIMIT 1))"
+    )
     SERIES = (  # from one to the next, however many values each has
-        "WITH RECURSIVE one (project, metric) AS ("
-        " SELECT * FROM (SELECT project_id, metric_id FROM metric WHERE account_seq = :account"
-        "  ORDER BY project_id, metric_id LIMIT 1)"
-        " UNION ALL SELECT next.project_id, next.metric_id FROM one JOIN metric next ON next.seq = coalesce("
-        "  (SELECT seq FROM metric WHERE account_seq = :account AND project_id = one.project"
-        "   AND metric_id > one.metric ORDER BY metric_id LIMIT 1),"
-        "  (SELECT seq FROM metric WHERE account_seq = :account AND project_id > one.project"
-        "   ORDER BY project_id, metric_id LIMIT 1))) SELECT project, metric FROM one LIMIT :limit"
+        "WITH RECURSIVE one (project, metric) AS (VALUES (:project, :metric) UNION ALL"  # noqa: S608
+        f" SELECT next.project_id, next.metric_id FROM one JOIN metric next ON next.seq = {NEXT})"
+        " SELECT project, metric FROM one LIMIT :limit OFFSET 1"
     )
     OF_SERIES = "FROM metric WHERE account_seq = :account AND project_id = :project AND metric_id = :metric"
     LATEST = (
@@ -88,9 +89,9 @@ class Metric(Model):
     )
 
     @classmethod
-    def series(cls, account_seq: int) -> list[tuple[str, str]]:
-        """The project and metric ids of the account, in order; at most one more than `MOST_SERIES`."""
-        return list(run(cls.SERIES, {"account": account_seq, "limit": MOST_SERIES + 1}))
+    def series(cls, account_seq: int, after: tuple[str, str] = ("", "")) -> list[tuple[str, str]]:
+        """The project and metric ids of the account after these, in order; at most one more than `MOST_SERIES`."""
+        return list(run(cls.SERIES, _of(account_seq, after, limit=MOST_SERIES + 1)))
 
     @classmethod
     def latest(cls, account_seq: int, series: tuple[str, str], now: int) -> MetricValue | None:

@@ -27,7 +27,7 @@ LONGEST_DATE = 64
 MOST_DECIMALS = 20
 MOST_PATHS = 300  # that are offered of a payload
 LONGEST_PATH = 200
-MOST_GUESSES, MOST_CANDIDATES, LONGEST_GUESS = 10, 100, 40  # comparing two texts costs about their product
+GUESS_WORK = 200_000  # comparing two texts costs about the product of their lengths
 LONGEST_NUMBER = 400  # digits; a double has at most 309 before its point
 
 # Possessive throughout: what was passed is never tried again. A `{{` within begins anew, but for quotes after a bar,
@@ -45,7 +45,7 @@ FILTER = re.compile(
     (?P<surplus> (?: [^|"']++ | "[^"]*+" | '[^']*+' )*+ )""",
     re.VERBOSE,
 )
-WRITABLE = re.compile(r"(?!\s)[^{}|\n]+(?<!\s)")  # a path that a template can hold
+WRITABLE = re.compile(r"(?!\s)[^{}|\r\n]+(?<!\s)")  # a path that a template can hold
 POSITION = re.compile(r"0|[1-9][0-9]{0,8}")
 JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,9})?")
 UNIX_TIME = re.compile(r"(?![0-9]{8}\Z)[0-9]{1,14}(?:\.[0-9]{1,9})?")  # eight digits are a date in ISO 8601
@@ -116,13 +116,16 @@ def paths(payload: dict[str, Any]) -> list[str]:
 
 
 def likely_paths(missing: Iterable[str], known: list[str]) -> dict[str, str | None]:
-    """For the first few paths that a payload lacks, which of the `known` was meant perhaps, by their last keys."""
+    """For the paths that a payload lacks, which of the `known` was meant perhaps, by their last keys.
+
+    Where there is too much to compare, nothing is guessed for the later ones.
+    """
     last_keys = {path.rpartition(".")[2]: path for path in reversed(known)}
-    candidates = [key for key in last_keys if len(key) <= LONGEST_GUESS][:MOST_CANDIDATES]
-    meant = dict[str, str | None]()
-    for path in list(missing)[:MOST_GUESSES]:
+    meant, left, length = dict[str, str | None](), GUESS_WORK, sum(map(len, last_keys))
+    for path in missing:
         key = path.rpartition(".")[2]
-        near = difflib.get_close_matches(key, candidates, 1, 0.7) if len(key) <= LONGEST_GUESS else []
+        left -= len(key) * length
+        near = difflib.get_close_matches(key, last_keys, 1, 0.7) if left >= 0 else []
         meant[path] = last_keys[near[0]] if near else None
     return meant
 

@@ -245,6 +245,11 @@ PRESETS = (
 BY_ID = {preset.id: preset for preset in PRESETS}
 
 
+def of(preset_id: str | None) -> Preset:
+    """The preset that an alert was made from."""
+    return BY_ID.get(preset_id or "", OWN_JSON)
+
+
 def recognized(payload: dict[str, Any]) -> Preset | None:
     """Whose payload this is, as far as its fields tell."""
     fits = (preset for preset in PRESETS if any(all(_has(payload, path) for path in mark) for mark in preset.marks))

@@ -173,7 +173,7 @@ CREATE TABLE metric (
     timestamp INTEGER NOT NULL,
     metadata TEXT                          -- JSON
 ) STRICT;
-CREATE INDEX metric_series ON metric (account_seq, project_id, metric_id, timestamp);
+CREATE INDEX metric_series ON metric (account_seq, project_id, metric_id, timestamp, value);
 
 -- Keys of this service itself, such as the Web Push key pair: they travel with a backup.
 CREATE TABLE server_key (

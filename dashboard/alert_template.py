@@ -15,12 +15,13 @@ from body import read_object
 from dashboard import page
 from dashboard.page import Page
 from errors import Refused
-from fields import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, optional_text
+from fields import optional_text
 from history import Text
 from jsonbody import as_json, parse_event
 from models import Alert, AlertPayload, Owner
 
 Payload = dict[str, Any]
+SHORT = 60  # characters of a value in the list of them
 FREQUENCIES = {
     "instant": "each event at once",
     "15m": "a digest every 15 minutes",
@@ -62,7 +63,7 @@ def template_page(alert: Alert, draft: Draft | None = None, error: str = "", set
         payload = _tried(draft, kept)
     except Refused as refused:
         payload, error = None, error or refused.message
-    preset, paths = presets.BY_ID.get(alert.preset or "", presets.OWN_JSON), placeholders.paths(payload or {})
+    preset, paths = presets.of(alert.preset), placeholders.paths(payload or {})
     return render_template(
         "alert.html",
         alert=alert,
@@ -73,14 +74,14 @@ def template_page(alert: Alert, draft: Draft | None = None, error: str = "", set
         error=error,
         settings=settings or Settings(alert),
         last=last,
-        paths=paths,
-        proposed=_proposed(alert, preset, kept),
+        values=_values(paths, payload or {}),
+        proposed=_proposed(alert, kept),
         preset=preset,
         sample=as_json(preset.sample),
         seen=recent.of_alert(alert.seq),
         frequencies=FREQUENCIES,
         icons=sorted(page.ICONS),
-        longest=(MAX_TITLE_CHARACTERS, MAX_BODY_CHARACTERS),
+        longest_payload=alerts.MAX_KEPT_BYTES,
     )
 
 
@@ -111,11 +112,11 @@ def preview_template(alert_id: str) -> dict[str, Any]:
     draft = Draft(*(optional_text(sent, name) or "" for name in Draft._fields))
     try:
         payload = _tried(draft, _kept(alert))
-        made = _preview(alert, draft, payload, placeholders.paths(payload or {}))
     except Refused as refused:
-        made = Preview("", "", {}, refused.message)
-    missing = [{"name": name, "meant": meant} for name, meant in made.meant.items()]
-    return {"ok": True, "title": made.title, "body": made.body, "missing": missing, "error": made.error}
+        return {"ok": True, **Preview("", "", {}, refused.message)._asdict(), "values": {}}
+    paths = placeholders.paths(payload or {})
+    made = _preview(alert, draft, payload, paths)
+    return {"ok": True, **made._asdict(), "values": _values(paths, payload or {})}
 
 
 def replay_payload(alert_id: str) -> Page:
@@ -125,7 +126,7 @@ def replay_payload(alert_id: str) -> Page:
     if payload is None:
         return _refused(alert_id, "No request is kept to send again.")
     template = Template(alert.name, alert.title_template, alert.body_template, g.account.time_zone)
-    notification = delivery.receive(alert.short_code, alerts.rendered(template, payload), None, is_replay=True)
+    notification = delivery.replay(g.account.seq, alert_id, alerts.rendered(template, payload))
     if notification is None:
         return _refused(alert_id, "The alert is off: switch it on first.")
     return redirect(f"/app/notifications/{notification.id}", 303)
@@ -137,12 +138,15 @@ def _refused(alert_id: str, why: str) -> Page:
 
 
 def use_preset(alert_id: str) -> Page:
-    """POST /app/alerts/{id}/preset: a preset's templates in the place of those there are."""
-    preset = presets.BY_ID.get(request.form.get("preset", ""))
-    if preset is None:
-        raise Refused(400, "There is no such preset.")
-    alerts.change_alert(g.account.seq, alert_id, preset.settings, clock.now_ms())
-    flash(f"The templates are those for {preset.name}.")
+    """POST /app/alerts/{id}/preset: the proposed preset in the place of what nobody has changed yet."""
+    alert = alerts.find_alert(g.account.seq, alert_id)
+    now_used, proposed = presets.of(alert.preset), _proposed(alert, _kept(alert))
+    if proposed is None or proposed.id != request.form.get("preset"):
+        return _refused(alert_id, "The templates or the last request have changed meanwhile: nothing was done.")
+    is_own_look = (alert.icon, alert.color) != (now_used.icon, now_used.color)
+    look = {"icon": alert.icon, "color": alert.color} if is_own_look else {}
+    alerts.change_alert(g.account.seq, alert_id, proposed.settings | look, clock.now_ms())
+    flash(f"The templates are those for {proposed.name}.")
     return redirect(f"/app/alerts/{alert_id}", 303)
 
 
@@ -165,8 +169,15 @@ def _preview(alert: Alert, draft: Draft, payload: Payload | None, paths: list[st
         text = _rendered(alert, draft, payload or {})
     except Refused as refused:
         return Preview("", "", {}, refused.message)
-    meant = {} if payload is None else placeholders.likely_paths(text.missing, paths)
-    return Preview(delivery.TITLE_PREFIX + text.title, text.body, meant)
+    title = delivery.TITLE_PREFIX + text.title
+    if payload is None:
+        return Preview(title, text.body if draft.body.strip() else "", {})
+    return Preview(title, text.body, placeholders.likely_paths(text.missing, paths))
+
+
+def _values(paths: list[str], payload: Payload) -> dict[str, str]:
+    """What a template would show for each path, in short."""
+    return {path: placeholders.fill(f"{{{{ {path} }}}}", payload, SHORT).text for path in paths}
 
 
 def _rendered(alert: Alert, draft: Draft, payload: Payload) -> Text:
@@ -174,9 +185,9 @@ def _rendered(alert: Alert, draft: Draft, payload: Payload) -> Text:
     return alerts.rendered(Template(alert.name, title, body, g.account.time_zone), payload)
 
 
-def _proposed(alert: Alert, preset: presets.Preset, kept: Payload | None) -> presets.Preset | None:
+def _proposed(alert: Alert, kept: Payload | None) -> presets.Preset | None:
     """The preset for what came last, while the templates are still as they were made."""
-    fits = presets.recognized(kept) if kept else None
+    preset, fits = presets.of(alert.preset), presets.recognized(kept) if kept else None
     is_untouched = (alert.title_template or "", alert.body_template or "") in (("", ""), (preset.title, preset.body))
     return fits if fits and fits is not preset and is_untouched else None
 

@@ -51,7 +51,7 @@ def show_new_alert() -> Page:
 
 def create_alert() -> Page:
     """POST /app/alerts/new: from a preset."""
-    preset = presets.BY_ID.get(request.form.get("preset", ""), presets.OWN_JSON)
+    preset = presets.of(request.form.get("preset"))
     name = request.form.get("name", "").strip() or preset.name
     try:
         alert = alerts.create_alert(g.account.seq, {"name": name, **preset.settings}, clock.now_ms())
@@ -104,7 +104,7 @@ def rotate_alert(alert_id: str) -> Page:
 def delete_alert(alert_id: str) -> Page:
     """POST /app/alerts/{id}/delete."""
     alert = alerts.delete_alert(g.account.seq, alert_id)
-    flash(f"The alert “{alert.name}” is deleted. Its notifications stay in the history.")
+    flash(f"The alert “{page.isolated(alert.name)}” is deleted. Its notifications stay in the history.")
     return redirect("/app/alerts", 303)
 
 

@@ -48,15 +48,15 @@ class Series(NamedTuple):
 
 
 def show_metrics() -> Page:
-    """GET /app/metrics?range."""
+    """GET /app/metrics?range&project&metric: the last two say after which one the list goes on."""
     chosen, now = _range(), clock.now_ms()
-    found = Metric.series(g.account.seq)
+    found = Metric.series(g.account.seq, _asked())
     series = [one for ids in found[:MOST_SERIES] if (one := _listed(ids, chosen, now))]
     projects = [(project, list(part)) for project, part in groupby(series, key=lambda one: one.project_id)]
     return render_template(
         "metrics.html",
         projects=projects,
-        most=MOST_SERIES if len(found) > MOST_SERIES else None,
+        last=found[MOST_SERIES - 1] if len(found) > MOST_SERIES else None,
         ranges=RANGES,
         chosen=chosen,
         address=page.origin(),
@@ -98,7 +98,7 @@ def download_metric() -> Response:
     if Metric.latest(g.account.seq, ids, now) is None:
         raise Refused(404, "There is no such metric.")
     text = StringIO()
-    rows = csv.writer(text)
+    rows = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC)
     rows.writerow(("time", "value", "unit"))
     for at, value, unit in Metric.newest(g.account.seq, ids, now - chosen.span, now, MOST_VALUES):
         rows.writerow((quiet.utc_time(at), value, _cell(unit or "")))

@@ -135,10 +135,35 @@ function inserter(code) {
   code.replaceWith(button);
 }
 
-function missing({ name, meant }) {
+function offered([path, value]) {
+  const line = document.createElement("li"), code = document.createElement("code"), shown = document.createElement("span");
+  code.textContent = path;
+  shown.textContent = value;
+  shown.className = "help";
+  line.append(code, " ", shown);
+  inserter(code);
+  return line;
+}
+
+function offerAll(values) {
+  const list = document.getElementById("values"), known = JSON.stringify(values);
+  if (list.dataset.known === known) return; // one may just be tapped
+  list.dataset.known = known;
+  list.hidden = !values.length;
+  list.querySelector("ul").replaceChildren(...values.map(offered));
+}
+
+function named(text) { // it must not turn around what stands beside it
+  const name = document.createElement("bdi");
+  name.textContent = text;
+  return name;
+}
+
+function missing([name, meant]) {
   const line = document.createElement("li");
   line.className = "soon";
-  line.textContent = `${name} is not in what came.` + (meant ? ` Did you mean ${meant}?` : "");
+  line.append(named(name), " is not in what came.");
+  if (meant) line.append(" Did you mean ", named(meant), "?");
   return line;
 }
 
@@ -161,21 +186,24 @@ async function preview() {
   part("error").hidden = !made.error;
   part("title").textContent = made.title ?? "";
   part("body").textContent = made.body ?? "";
-  part("missing").replaceChildren(...(made.missing ?? []).map(missing));
+  part("missing").replaceChildren(...Object.entries(made.meant ?? {}).map(missing));
+  if (!made.error) offerAll(Object.entries(made.values ?? {}));
 }
 
-// The page waits for the first request: it is loaded again when that has come, unless something is being written.
+// The page waits for the first request: it is loaded again when one has come, unless something is being written.
 const isWritten = (field) =>
   (field.defaultValue !== undefined && field.value.toLowerCase() !== field.defaultValue.toLowerCase()) ||
   (field.defaultChecked !== undefined && field.checked !== field.defaultChecked) ||
   [...(field.options ?? [])].some((option) => option.selected !== option.defaultSelected && field.id);
 
+const waiting = document.querySelector("[data-waiting]");
+
 async function hasCome() {
   const answer = await fetch(location.href);
-  return answer.status < 500 && !(await answer.text()).includes("data-waiting");
+  return answer.status < 500 && !(await answer.text()).includes(`data-waiting="${waiting.dataset.waiting}"`);
 }
 
-if (document.querySelector("[data-waiting]")) {
+if (waiting) {
   setInterval(async () => {
     const fields = [...document.querySelectorAll("main :is(input:not([type=hidden]), textarea, select)")];
     if (document.hidden || fields.some(isWritten)) return;

@@ -1,5 +1,6 @@
 """Fixtures: a service in this process on a temporary database, its clock, and a stand-in push service."""
 
+import atexit
 import functools
 import json
 import os
@@ -25,6 +26,9 @@ from tests.fcm_service import FcmService
 from tests.push_service import PushService
 
 pytest_plugins = ["tests.browser"]
+
+SCRATCH = Path(os.environ["DATA_DIR"])
+atexit.register(shutil.rmtree, SCRATCH, ignore_errors=True)
 
 # Checking an RSA key takes 50 ms, several times a test, and it is always the same one.
 serialization.load_pem_private_key = functools.cache(serialization.load_pem_private_key)
@@ -158,7 +162,7 @@ class Hook:
 @functools.cache
 def empty_database():
     """A file with all tables: to copy it takes less time than to make them."""
-    path = Path(tempfile.mkdtemp(prefix="pocketbell-tests-")) / "empty.db"
+    path = SCRATCH / "empty.db"
     database.open_database(path)
     database.database.close()
     return path
@@ -175,6 +179,7 @@ class Service:
             shutil.copyfile(empty_database(), self.settings.database)
         self.app = app  # one for all tests: making the routes takes longer than all else
         open_service(app, self.settings)
+        database.database.execute_sql("PRAGMA synchronous = OFF")  # in this thread: no test loses power
         self.client = self.app.test_client()
 
     def flask(self, *args, stdin=None):

@@ -116,9 +116,9 @@ def test_the_preview_is_what_is_delivered(service, owner, name):
     title, body = EXPECTED[name]["title_template"], EXPECTED[name]["body_template"]
     expected = EXPECTED[name]["expected_title"].replace("{alert name}", "Backups"), EXPECTED[name]["expected_body"]
     alert, payload = AlertPage(service, owner), sample(name)
+    the_preview_without_templates_is_what_is_delivered(alert, payload)
     pasted = alert.preview(title, body, payload.decode("utf-8-sig")).json
     assert (pasted["title"], pasted["body"], pasted["error"]) == (*expected, "")
-    assert alert.post(data=payload).status_code == 200
     if len(payload) <= KEPT_BYTES:
         of_the_last = alert.preview(title, body).json
         assert (of_the_last["title"], of_the_last["body"]) == expected
@@ -129,15 +129,12 @@ def test_the_preview_is_what_is_delivered(service, owner, name):
     assert in_history(owner) == expected
 
 
-@pytest.mark.skipif(not EXPECTED, reason="no payloads")
-@pytest.mark.parametrize("name", EXPECTED)
-def test_the_preview_without_templates_is_what_is_delivered(service, owner, name):
-    alert, payload = AlertPage(service, owner), sample(name)
+def the_preview_without_templates_is_what_is_delivered(alert, payload):
     pasted = alert.preview(payload=payload.decode("utf-8-sig")).json
-    alert.post(data=payload)
-    assert (pasted["title"], pasted["body"]) == in_history(owner)
+    assert alert.post(data=payload).status_code == 200
+    assert (pasted["title"], pasted["body"]) == in_history(alert.owner)
     if len(payload) <= KEPT_BYTES:
-        assert shown(alert.page) == in_history(owner)
+        assert shown(alert.page) == in_history(alert.owner)
 
 
 def test_the_preview_uses_the_time_zone_of_the_account(service, alert):
@@ -251,15 +248,21 @@ PAYLOAD = {
 )
 def test_what_was_probably_meant_is_said(alert, written, meant):
     alert.post(PAYLOAD)
-    assert alert.preview(f"{{{{ {written} }}}}").json["missing"] == [{"name": written, "meant": meant}]
+    assert alert.preview(f"{{{{ {written} }}}}").json["meant"] == {written: meant}
     alert.owner.done(alert.path, {"title": f"{{{{ {written} }}}}"})
     said = [text for text in alert.page.texts_of("li") if "is not in what came" in text]
     assert said == [f"{written} is not in what came." + (f" Did you mean {meant}?" if meant else "")]
 
 
+def test_however_many_are_missing_each_is_said(alert):
+    alert.post({"alertname": "x"})
+    made = alert.preview("".join(f"{{{{ missing{n:02} }}}}" for n in range(30)), "{{ alertnam }}").json["meant"]
+    assert made == {f"missing{n:02}": None for n in range(30)} | {"alertnam": "alertname"}
+
+
 def test_what_is_there_is_not_said_to_be_missing(alert):
     alert.post(PAYLOAD)
-    assert alert.preview("{{ monitor.name }}", '{{ x | default: "" }}').json["missing"] == []
+    assert alert.preview("{{ monitor.name }}", '{{ x | default: "" }}').json["meant"] == {}
 
 
 def test_before_anything_came_nothing_is_said_to_be_missing(alert):
@@ -274,6 +277,11 @@ def test_a_draft_with_very_many_variables_or_long_ones_is_previewed_soon(alert, 
     began = time.monotonic()
     assert alert.preview("", body).status_code == 200
     assert time.monotonic() - began < 2
+
+
+def test_before_anything_came_a_text_without_template_is_empty(alert):
+    assert alert.preview("", "").json["body"] == ""
+    assert shown(alert.page)[1] == ""
 
 
 # --- paths of a payload -------------------------------------------------------------------------------------
@@ -306,9 +314,26 @@ def test_a_key_with_dots_hyphens_or_spaces_is_offered_as_it_is(key):
     assert placeholders.paths({key: {"x": 1}}) == [key, f"{key}.x"]
 
 
-@pytest.mark.parametrize("key", ["{", "}", "a|b", "a\nb"])
+@pytest.mark.parametrize("key", ["{", "}", "a|b", "a\nb", "a\rb"])
 def test_a_key_that_no_template_can_hold_is_left_out(key):
     assert placeholders.paths({key: {"x": 1}, "fine": 1}) == ["fine"]
+
+
+def test_each_path_is_offered_with_what_a_template_would_show_for_it(alert):
+    payload = {"z": 9.9, "a": {"b.c": "of a"}, "a.b": {"c": "of a.b"}, "long": "x" * 100, "none": None}
+    alert.post(data=json.dumps(payload).replace("9.9", "9.90"))
+    expected = {
+        "z": "9.90",
+        "a": '{"b.c":"of a"}',
+        "a.b": '{"c":"of a.b"}',
+        "long": "x" * 59 + "…",
+        "none": "",
+        "a.b.c": "of a.b",
+    }
+    assert list(alert.preview("").json["values"].items()) == list(expected.items())
+    assert alert.preview("", "", '{"pasted": 1}').json["values"] == {"pasted": "1"}
+    (listed,) = alert.page.texts_of("ul", **{"class": "plain paths"})
+    assert listed == " ".join(f"{path} {value}".strip() for path, value in expected.items())
 
 
 def test_of_a_list_the_first_two_are_offered():
@@ -467,6 +492,19 @@ def test_an_alert_that_is_off_sends_nothing_again(alert):
     alert.do("switch", on="0")
     page = alert.refused("replay")
     assert page.said("alert") == ["The alert is off: switch it on first."] and alert.row.notification_count == 1
+
+
+def test_the_last_payload_is_sent_again_even_if_the_address_changes_meanwhile(alert, monkeypatch):
+    alert.post({"title": "again"})
+    rendered = alerts.rendered
+
+    def rendered_while_rotated(*args):
+        alerts.rotate_code(1, alert.row.id)
+        return rendered(*args)
+
+    monkeypatch.setattr(alerts, "rendered", rendered_while_rotated)
+    alert.do("replay")
+    assert alert.row.notification_count == 2
 
 
 def test_what_is_not_kept_is_not_sent_again(alert):
@@ -678,6 +716,12 @@ def test_another_accounts_alert_is_as_good_as_unknown(alert, stranger):
     assert everything() == before and names(stranger) == []
 
 
+def test_a_name_turns_nothing_around_in_what_is_said_of_it(service, owner):
+    alert = AlertPage(service, owner, name="ci \u202etxt.exe")
+    said = owner.post(f"{alert.path}/delete")
+    assert "“\u2068ci \u202etxt.exe\u2069”" in owner.get(said.location).text
+
+
 # --- hostile texts ------------------------------------------------------------------------------------------
 
 
@@ -695,9 +739,9 @@ def hostile_pages(service, owner, text):
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_what_is_written_in_alerts_and_payloads_is_shown_as_it_is(service, owner, text):
-    shapes, found = hostile_pages(service, owner, text)
+    (shapes, found), (harmless, _) = (hostile_pages(service, owner, one) for one in (text, "harmless"))
     for tag in ("script", "iframe", "base", "h1", "style"):
-        plain = [sum(name == tag for name, _ in shape) for shape in hostile_pages(service, owner, "harmless")[0]]
+        plain = [sum(name == tag for name, _ in shape) for shape in harmless]
         assert [sum(name == tag for name, _ in shape) for shape in shapes] == plain, tag
     attributes = {name for shape in shapes for _, names_of in shape for name in names_of}
     assert not {name for name in attributes if name.startswith("on") or name in ("style", "autofocus")}

@@ -196,6 +196,16 @@ def test_a_waiting_page_asks_and_stays_until_the_first_request(owners_page, site
     assert owners_page.evaluate("window.isSame")
 
 
+def test_a_waiting_page_shows_a_first_request_that_was_refused(owners_page, site):
+    owners_page.clock.install()
+    waiting = AlertPage(owners_page, site)
+    with pytest.raises(urllib.error.HTTPError):
+        post(waiting.address, "no object")
+    owners_page.clock.run_for(POLL_MS + 100)
+    expect(owners_page.locator("table")).to_contain_text("400")
+    expect(owners_page.get_by_text("Waiting for the first request")).to_be_visible()
+
+
 def not_reloaded(page, payload_of=None):
     """Give the page three chances to load itself again; fails if it does."""
     page.evaluate("window.isSame = true")
@@ -385,6 +395,15 @@ def test_undo_takes_an_inserted_value_away(alert):
     expect(alert.title).to_have_value("on ")
 
 
+def test_the_values_of_pasted_json_are_offered_at_once(alert):
+    alert.page.get_by_text("Try with other JSON").click()
+    alert.page.get_by_label("JSON", exact=True).fill('{"pasted": {"value": "mine"}}')
+    tap(alert.page, "pasted.value")
+    expect(alert.body).to_have_value("{{ pasted.value }}")
+    alert.expect_shown(body="mine")
+    expect(alert.page.get_by_role("button", name="host.name", exact=True)).to_have_count(0)
+
+
 def test_what_is_wrong_with_a_draft_is_shown_and_goes(alert):
     expect(alert.error).to_be_hidden()
     alert.title.fill("{{ title | upper }}")
@@ -410,7 +429,7 @@ def test_pasted_json_is_used_for_the_preview(alert):
     alert.expect_shown("Push main", '{"title":"Push","ref":"main"}')
     expect(alert.missing).to_have_count(0)
     page.get_by_role("button", name="Preview").click()
-    expect(page.get_by_text("Values of what you pasted")).to_be_visible()
+    expect(page.get_by_text("Values to insert")).to_be_visible()
     open_values(page)
     expect(page.get_by_role("button", name="ref", exact=True)).to_be_visible()
     expect(pasted).to_have_value('{"title": "Push", "ref": "main"}')
@@ -556,7 +575,7 @@ def test_a_hostile_payload_never_becomes_markup(owners_page, site):
     owners_page.get_by_text("Try with other JSON").click()
     owners_page.get_by_label("JSON", exact=True).fill(json.dumps({"</textarea><script>alert(1)</script>": HOSTILE}))
     owners_page.get_by_role("button", name="Preview").click()
-    expect(owners_page.get_by_text("Values of what you pasted")).to_be_visible()
+    expect(owners_page.get_by_text("Values to insert")).to_be_visible()
     assert owners_page.evaluate(HACKED) == []
     owners_page.goto(f"{site.base}/app/notifications")
     assert owners_page.evaluate(HACKED) == []
@@ -773,8 +792,8 @@ def test_a_metric_is_shown_in_each_range_and_downloaded(site, open_context, has_
         with page.expect_download() as download:
             page.get_by_role("link", name="Download as CSV").click()
         lines = Path(download.value.path()).read_text().splitlines()
-        assert lines[0] == "time,value,unit"
-        assert [line.split(",")[1:] for line in lines[1:]] == [[f"{value}.0", "'=°C"] for value in reversed(seen)]
+        assert lines[0] == '"time","value","unit"'
+        assert [line.split(",")[1:] for line in lines[1:]] == [[f"{value}.0", '"\'=°C"'] for value in reversed(seen)]
         assert download.value.suggested_filename.endswith(".csv")
         expect(page.locator("svg.chart-line polyline, svg.chart-line circle")).to_have_count(1)
         expect(page.locator("main .hostile")).to_have_count(0)

@@ -486,6 +486,8 @@ ROWS_OF_SCHEMA = {  # where schemas differ in what a row must have
     2: f"INSERT INTO alert VALUES ({OLD_ALERT}, 6);",
     3: f"INSERT INTO alert VALUES ({OLD_ALERT}, 6, NULL); UPDATE account SET known_device_seq = 2 WHERE seq = 1;"
     " UPDATE session SET last_seen_at = 11;",
+    4: f"INSERT INTO alert VALUES ({OLD_ALERT}, 6, NULL, NULL, 1); UPDATE account SET known_device_seq = 2"
+    " WHERE seq = 1; UPDATE session SET last_seen_at = 11;",
 }
 
 

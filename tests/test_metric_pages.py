@@ -280,6 +280,29 @@ def test_many_series_with_many_values_are_shown_soon(owner):
     assert len(page.all("polyline")) == MOST_SERIES
 
 
+def test_every_metric_is_reached_page_by_page(owner):
+    sent = [(f"p{n // 90}", f"m{n:03}") for n in range(250)]
+    for project, metric in sent:
+        add((1.0, NOW), project=project, metric=metric)
+    listed, path = [], "/app/metrics?range=7+d"
+    while path:
+        page = owner.page(path)
+        links = [link["href"] for link in page.all("a") if "/metrics/one?" in link["href"]]
+        asked = [dict(parse_qsl(urlsplit(link).query)) for link in links]
+        listed += [(one["project"], one["metric"]) for one in asked]
+        path = next(
+            (link["href"] for link in page.all("a") if link["href"].startswith("/app/metrics?project=")), None
+        )
+    assert listed == sent
+
+
+@pytest.mark.parametrize("unit", ["a;=1+1", "a\t=1+1", 'a"b', "a,b"])
+def test_a_cell_is_one_cell_whatever_a_program_splits_at(service, owner, unit):
+    send(service, 1, metric="m", unit=unit)
+    written = owner.get("/app/metrics/one.csv?project=home&metric=m").text.splitlines()[1]
+    assert written.endswith(',"' + unit.replace('"', '""') + '"') and written.startswith('"')
+
+
 @pytest.mark.parametrize("statement", ["SERIES", "LATEST", "BUCKETS", "SAMPLES", "NEWEST"])
 def test_the_queries_of_a_metric_use_its_index(owner, statement):
     given = {"account": 1, "project": "p", "metric": "m", "since": 0, "until": 1, "width": 1, "limit": 1}

@@ -76,7 +76,8 @@ class Forms:
         service.caller().post("/devices", {"kind": "fcm", "token": "t"})
         account_set(service, "--quiet-hours", "09:00-11:00")
         hook = service.alert()
-        assert hook.post({"message": "held"}).json["status"] == "held"
+        of_grafana = {"alerts": [], "orgId": 1, "title": "held"}
+        assert hook.post(of_grafana).json["status"] == "held"
         (key_id, *_), *_ = listed(service, "key", "list", EMAIL)
         device_id = device_ids(service)[-1]
         link = service.flask("account", "create", "invited@example.org").output.strip().partition("/app/setup/")[2]

@@ -174,12 +174,30 @@ def test_a_name_that_is_too_long_is_refused_and_kept(owner):
     assert chosen == "grafana"
 
 
-def test_an_unknown_preset_is_refused(service, owner):
+def test_a_preset_that_is_not_proposed_is_refused(service, owner):
     alert = AlertPage(service, owner)
+    alert.post({"zen": "Keep it logically awesome.", "hook_id": 1})
     before = everything()
-    for form in ({"preset": "nothing"}, {}, {"preset": "<b>"}):
-        assert "There is no such preset" in owner.refused(f"{alert.path}/preset", form, 400).main
+    for form in ({"preset": "nothing"}, {}, {"preset": "<b>"}, {"preset": "grafana"}):
+        assert "nothing was done" in owner.done(f"{alert.path}/preset", form).said("alert")[0]
     assert everything() == before
+
+
+def test_a_proposed_preset_does_not_replace_templates_that_were_saved_meanwhile(service, owner):
+    alert = AlertPage(service, owner)
+    alert.post({"zen": "Keep it logically awesome.", "hook_id": 1})
+    assert proposed(alert.page) == ["Take the templates for GitHub"]
+    owner.done(alert.path, {"title": "My own", "body": ""})
+    assert "nothing was done" in owner.done(f"{alert.path}/preset", {"preset": "github"}).said("alert")[0]
+    assert (alert.row.title_template, alert.row.icon) == ("My own", "bell")
+
+
+def test_a_proposed_preset_leaves_an_icon_and_a_colour_that_were_chosen(service, owner):
+    alert = AlertPage(service, owner)
+    alert.post({"zen": "Keep it logically awesome.", "hook_id": 1})
+    alert.settings(icon="rocket", color="#ff0000")
+    owner.done(f"{alert.path}/preset", {"preset": "github"})
+    assert (alert.row.preset, alert.row.icon, alert.row.color) == ("github", "rocket", "#ff0000")
 
 
 def proposed(page):
