@@ -1,13 +1,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test lint
+.PHONY: run test lint torture
 
 run: .venv/installed
 	@$(BIN)/python config.py >/dev/null && PRINT_SETUP_LINK=1 exec $(BIN)/gunicorn --config gunicorn.conf.py --no-control-socket app:app
 
 test: .venv/installed-dev
 	$(BIN)/python -m pytest
+
+torture: .venv/installed-dev
+	$(BIN)/python -m torture $(ONLY)
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .

@@ -24,8 +24,8 @@ from jsonbody import parse_event
 from models import Alert, AlertPayload
 from tests import pages
 from tests.pages import EMAIL, PASSWORD, Page, Visitor, account_set, everything, make_account, signed_in
+from tests.server import serving
 from tests.test_pages import HOSTILE
-from tests.test_service_process import serving
 
 cheap_passwords, owner, stranger, browser = pages.cheap_passwords, pages.owner, pages.stranger, pages.browser
 
