@@ -219,7 +219,8 @@ def _add_routes(app: Flask) -> None:
 
     def guard() -> Any:
         rule = request.url_rule
-        request.environ["pocketbell.route"] = rule.rule if rule else "-"  # for the access log: no code, no key
+        request.environ["pocketbell.route"] = rule.rule if rule else "-"  # for the log: no code, no key
+        request.environ["pocketbell.request"] = secrets.token_hex(8)
         route = routes.get(rule.endpoint) if rule else None
         if route:
             return admit(route.guard, route.quota)
@@ -251,6 +252,7 @@ def _add_headers(response: Response) -> Response:
         response.headers.setdefault(name, value)
     if request.path.startswith("/app/"):
         response.headers.update(PAGE_HEADERS)
+    response.headers["X-Request-Id"] = request.environ.get("pocketbell.request", "-")
     window = g.get("window")
     if window:
         response.headers["X-RateLimit-Limit"] = str(window.limit)
@@ -268,7 +270,8 @@ def _render_error(error: Exception) -> tuple[Any, int, dict[str, str]]:
     elif isinstance(error, Refused):
         refused = error
     else:
-        log_fault(log, f"{request.method} {request.environ.get('pocketbell.route', '-')} failed", error)
+        where, request_id = (request.environ.get(f"pocketbell.{what}", "-") for what in ("route", "request"))
+        log_fault(log, f"{request.method} {where} failed", error, request_id=request_id)
         refused = Refused(500)
     g.told = refused.owner_message
     return _error_body(refused), refused.status, {**headers, **refused.headers}

@@ -7,7 +7,6 @@ unfair (docs/decisions.md). One connection a thread, kept. Must not know the tab
 import fcntl
 import logging
 import os
-import secrets
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,7 +19,7 @@ import peewee
 SCHEMA_VERSION = 5
 AFTER_ALL = 2**63 - 1  # the greatest integer in a row: beyond every seq and every time
 HERE = Path(__file__).parent
-BUSY_TIMEOUT_MS = 2_000
+BUSY_TIMEOUT_MS = 1_500  # for other processes, and before it for our own threads: a write fails within four seconds
 LOCK_TIMEOUT_S = 2.0
 FILE_HEADER = b"SQLite format 3\0"
 APPLICATION_ID = 0x506B626C  # says in the file's header that it is ours
@@ -28,6 +27,7 @@ APPLICATION_ID = 0x506B626C  # says in the file's header that it is ours
 logging.getLogger("peewee").setLevel(logging.INFO)  # at DEBUG it logs every statement with its values
 database = peewee.SqliteDatabase(None)
 _write_lock = threading.RLock()
+_writes_fail = threading.Event()  # the last transaction could not be made
 
 
 WriteFailed = peewee.OperationalError  # a write that cannot be made now: locked, disk full, read-only
@@ -153,16 +153,18 @@ def copy_database(target: Path, replace: bool = False, schema: int | None = None
     """
     if target.exists() and not replace:
         raise FileExistsError(f"{target} exists already")
-    unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-    try:
-        run("VACUUM INTO ?", (str(unfinished),))
-        unfinished.chmod(0o600)
-        with unfinished.open("rb") as copy:
-            os.fsync(copy.fileno())
-        if schema in (None, _schema_of(unfinished)):
-            unfinished.replace(target)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    unfinished = target.with_name(f".{target.name}.unfinished")
+    with _alone_in(target.parent):
+        unfinished.unlink(missing_ok=True)  # of a copy that was killed
+        try:
+            run("VACUUM INTO ?", (str(unfinished),))
+            unfinished.chmod(0o600)
+            with unfinished.open("rb") as copy:
+                os.fsync(copy.fileno())
+            if schema in (None, _schema_of(unfinished)):
+                unfinished.replace(target)
+        finally:
+            unfinished.unlink(missing_ok=True)
 
 
 def _schema_of(file: Path) -> int:
@@ -173,19 +175,31 @@ def _schema_of(file: Path) -> int:
 @contextmanager
 def transaction() -> Iterator[None]:
     """One IMMEDIATE transaction; the threads of this process queue on a lock, not in SQLite's busy handler."""
-    if not _write_lock.acquire(timeout=LOCK_TIMEOUT_S):
-        raise peewee.OperationalError("database is locked")
     try:
-        with database.atomic("IMMEDIATE"):
-            yield
-    finally:
-        _write_lock.release()
+        if not _write_lock.acquire(timeout=LOCK_TIMEOUT_S):
+            raise WriteFailed("database is locked")
+        try:
+            with database.atomic("IMMEDIATE"):
+                yield
+        finally:
+            _write_lock.release()
+    except WriteFailed:
+        _writes_fail.set()
+        raise
+    _writes_fail.clear()
+
+
+def try_writing() -> None:
+    """See whether writes succeed again, if the last one did not; raises `WriteFailed` if not."""
+    if _writes_fail.is_set():
+        with transaction():
+            run("UPDATE account SET seq = seq WHERE seq = (SELECT min(seq) FROM account)")
 
 
 def answers() -> bool:
-    """Whether the database can be read now."""
+    """Whether the database can be read now and the last write succeeded."""
     try:
         run("SELECT seq FROM account LIMIT 1").fetchall()
     except peewee.PeeweeException:
         return False
-    return True
+    return not _writes_fail.is_set()

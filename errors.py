@@ -70,14 +70,14 @@ def metrics_body(refused: Refused) -> dict[str, object]:
     return {"error": refused.message}
 
 
-def log_fault(log: logging.Logger, what: str, error: BaseException) -> None:
-    """Log a fault with where it happened.
+def log_fault(log: logging.Logger, what: str, error: BaseException, **fields: str) -> None:
+    """Log a fault with where it happened, and with `fields` of its own.
 
     The text of an exception may quote a request, so only the database's and the system's own are shown.
     """
     told = "".join(f": {cause}" for cause in _chain(error) if _may_be_shown(cause))
     frames = "".join(traceback.format_tb(error.__traceback__))
-    log.error("%s: %s%s\n%s", what, type(error).__name__, told, frames.rstrip())
+    log.error("%s: %s%s\n%s", what, type(error).__name__, told, frames.rstrip(), extra={"fields": fields})
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

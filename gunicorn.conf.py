@@ -1,37 +1,16 @@
 """How gunicorn runs the service: one process, many threads; settings and database checked before that starts."""
 
-import contextlib
-import json
 import logging
 import os
-import re
 import sys
-from urllib.parse import unquote
-
-from gunicorn.http.errors import ParseException
-from gunicorn.workers.gthread import ThreadWorker
 
 import accounts
 import clock
 import database
 import jobs
 from config import load as load_settings
-from errors import Refused, rest_body
-
-
-class ThreadedWorker(ThreadWorker):
-    """gunicorn's threads; a request that is not HTTP is refused in our shape and without quoting it."""
-
-    def handle_error(self, req, client, addr, exc):
-        """Answer what could not be read; a key or a code may be in it."""
-        if not isinstance(exc, ParseException):
-            super().handle_error(req, client, addr, exc)
-            return
-        body = json.dumps(rest_body(Refused(400, "The request is not valid HTTP."))).encode()
-        head = f"HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
-        with contextlib.suppress(OSError):
-            client.sendall(head.encode() + b"Connection: close\r\n\r\n" + body)
-
+from logs import JsonLines
+from worker import JsonLogger, ThreadedWorker
 
 settings = load_settings()
 
@@ -48,21 +27,7 @@ forwarded_allow_ips = ",".join(str(network) for network in settings.trusted_prox
 forwarder_headers = ""  # SCRIPT_NAME, say: no proxy of ours sends it, and others might pass it on
 loglevel = settings.log_level
 accesslog = "-"
-access_log_format = "%(h)s %(m)s %({pocketbell.route}e)s %(s)s %(B)s %(M)sms"
-
-SECRETS = re.compile(r"sk_[\w]*|/p/[^\s'\"]*|/app/setup/[^\s'\"]*")
-
-
-class WithoutSecrets(logging.Filter):
-    """gunicorn names addresses in its own log lines: a short code or a link may be in one."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Leave the record in, without them."""
-        message = record.getMessage()
-        if "%" in message:  # a path as it was sent; what is written otherwise means the same
-            message = "".join(c if c.isprintable() or c in "\n\t" else " " for c in unquote(message))
-        record.msg, record.args = SECRETS.sub("…", message), ()
-        return True
+logger_class = JsonLogger
 
 
 def on_starting(server):
@@ -72,8 +37,9 @@ def on_starting(server):
             "GUNICORN_CMD_ARGS asks for more than one worker: only 1 can count the quotas (use THREADS)."
         )
     os.umask(umask)
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=loglevel.upper(), stream=sys.stderr)
-    server.log.error_log.addFilter(WithoutSecrets())
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    logging.basicConfig(level=loglevel.upper(), handlers=[handler])
     database.open_database(settings.database)
 
 

@@ -3,6 +3,7 @@
 Each job is given the time. Must not know Flask or providers.
 """
 
+import contextlib
 import logging
 import threading
 from collections.abc import Callable, Iterable
@@ -11,7 +12,7 @@ from typing import NamedTuple
 import clock
 import delivery
 import digests
-from database import transaction
+from database import WriteFailed, transaction, try_writing
 from errors import log_fault
 from history import IdempotencyKey, Notification
 from models import Account, ApiKey
@@ -44,6 +45,12 @@ def prune_history(now: int) -> bool:
     return removed > 0
 
 
+def look_after_writes(now: int) -> None:
+    """Find out when writes that failed succeed again: /healthz tells of it."""
+    with contextlib.suppress(WriteFailed):  # it was logged when it began
+        try_writing()
+
+
 def prune_idempotency_keys(now: int) -> bool:
     """Remove Idempotency-Keys that are good no longer, some at a time."""
     with transaction():
@@ -52,6 +59,7 @@ def prune_idempotency_keys(now: int) -> bool:
 
 DELIVERIES = (Job("retry what is pending", delivery.retry_due),)
 RECORDS = (
+    Job("look after writes", look_after_writes),
     Job("release what is held no longer", digests.release_due),
     Job("write when keys were last used", lambda now: ApiKey.write_used()),
     Job("prune the history", prune_history, PRUNED_EVERY_S),

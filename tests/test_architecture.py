@@ -14,7 +14,7 @@ ROOT = Path(application.__file__).parent
 # Imports run downwards only, never sideways within a row. A module that is not there yet is simply absent.
 ROWS = (
     ("gunicorn.conf",),
-    ("app",),
+    ("app", "worker"),
     ("api", "webhooks", "dashboard", "cli"),
     ("jobs",),
     ("auth", "quotas", "body", "recent"),
@@ -25,7 +25,7 @@ ROWS = (
     ("models", "apns", "fcm", "webpush"),
     ("provider",),
     ("database", "transport", "jsonbody", "fields", "quiet", "presets"),
-    ("errors", "config", "clock"),
+    ("errors", "config", "clock", "logs"),
 )
 ROW_OF = {module: depth for depth, row in enumerate(ROWS) for module in row}
 
@@ -44,6 +44,7 @@ MAY_IMPORT = {
     "cryptography": {"webpush", "apns", "config"},
     "click": {"cli"},
     "segno": {"dashboard"},
+    "gunicorn": {"worker"},
     "time": {"clock", "transport"},
 }
 CLOCKS = {

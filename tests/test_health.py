@@ -52,6 +52,21 @@ def test_it_is_503_when_the_database_does_not_answer(service, worker):
     assert health(service) == (503, {"status": "unavailable"})
 
 
+def test_it_is_503_from_a_write_that_failed_until_one_succeeds(service, owner, worker, moved_clock):
+    worker.start()
+    worker.stop()
+    with sqlite3.connect(service.settings.database) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert owner.send("t", "b").status_code == 500
+        assert health(service) == (503, {"status": "unavailable"})
+        service.work()
+        assert health(service) == (503, {"status": "unavailable"})
+    other.close()
+    service.work()
+    assert health(service) == (200, {"status": "ok"})
+    assert owner.send("t", "b").status_code == 200
+
+
 def test_a_job_that_fails_does_not_keep_the_others_and_tells_no_payload(caplog):
     done = []
     title = "nobody may read this"

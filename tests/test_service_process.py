@@ -185,8 +185,8 @@ def test_a_disk_that_is_full_gives_a_5xx_and_nothing_acknowledged_is_lost(start)
 
 
 def access_lines(log):
-    """The lines of the access log: address, method, route …"""
-    return [line for line in log.splitlines() if re.match(r"127\.0\.0\.1 [A-Z]+ ", line)]
+    """The lines about requests."""
+    return [line for line in log.splitlines() if line.startswith("{") and json.loads(line)["message"] == "request"]
 
 
 LOGGED = [
@@ -217,14 +217,15 @@ def logged(tmp_path_factory):
 
 def test_the_access_log_has_one_line_for_each_request(logged):
     _, lines = logged
-    assert [line.split()[1] for line in lines] == [method for method, *_ in LOGGED]
+    assert [json.loads(line)["method"] for line in lines] == [method for method, *_ in LOGGED]
 
 
 @pytest.mark.parametrize("index", range(len(LOGGED)), ids=[path.split("?")[0] for _, path, *_ in LOGGED])
 def test_a_line_of_the_access_log_has_the_route_and_the_status(logged, index):
     _, _, route, status = LOGGED[index]
-    words = logged[1][index].split()
-    assert route in (None, words[2]) and status in (None, words[3])
+    line = json.loads(logged[1][index])
+    assert route in (None, line["route"]) and status in (None, str(line["status"]))
+    assert line["client"] == "127.0.0.1" and line["ms"] >= 0 and line["bytes"] > 0
 
 
 @pytest.mark.parametrize("index", range(len(LOGGED)), ids=[path.split("?")[0] for _, path, *_ in LOGGED])
@@ -294,6 +295,8 @@ def test_a_fault_is_logged_without_what_was_sent(start):
     answer = server.send(key, "t1tle5ecret", "b0dy5ecret")
     assert (answer.status, json.loads(answer.text)["code"]) == (500, "INTERNAL_ERROR")
     assert "notification_day" in server.log and "notification_day" not in answer.text
+    fault = next(json.loads(line) for line in server.log.splitlines() if "notification_day" in line)
+    assert fault["request_id"] == answer.headers["X-Request-Id"]
     assert "5ecr" not in server.log and key[16:] not in server.log
 
 

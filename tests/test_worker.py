@@ -1,0 +1,92 @@
+"""gunicorn's worker: what a slow or silent client can hold, and for how long (CONTRACT 7); the log's lines."""
+
+import json
+import logging
+import socket
+
+import pytest
+
+import logs
+import worker
+from tests.server import bearer, serving
+from worker import READ_S, Patience
+
+
+@pytest.fixture
+def ends():
+    """Two ends of a connection."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        yield ours, theirs
+
+
+def test_a_request_that_dribbles_in_is_at_its_end_after_10_seconds(ends, moved_clock):
+    ours, theirs = ends
+    patience = Patience(ours, 1000)
+    received = b""
+    for _ in range(20):
+        theirs.sendall(b"x")
+        received += patience.recv(100)
+        moved_clock.advance(1)
+    assert READ_S == 10 and received == b"x" * 10
+
+
+def test_a_connection_that_sends_no_more_is_at_its_end_when_the_time_is_over(ends, monkeypatch):
+    monkeypatch.setattr(worker, "READ_S", 0.05)
+    assert Patience(ends[0], 1000).recv(100) == b""
+
+
+def test_a_request_that_takes_more_bytes_on_the_wire_than_any_of_ours_is_at_its_end(ends, moved_clock):
+    ours, theirs = ends
+    patience = Patience(ours, 10)
+    theirs.sendall(b"x" * 30)
+    assert [patience.recv(8), patience.recv(8), patience.recv(8)] == [b"x" * 8, b"x" * 8, b""]
+
+
+def test_an_answer_that_is_not_taken_ends_too(ends, moved_clock):
+    ours, theirs = ends
+    theirs.sendall(b"GET")
+    Patience(ours, 1000).recv(100)
+    assert ours.gettimeout() == worker.WRITE_S
+
+
+def silent(server, number, text=b""):
+    """So many connections that have sent no more than this."""
+    connections = [socket.create_connection(("127.0.0.1", server.port), timeout=10) for _ in range(number)]
+    for connection in connections:
+        connection.sendall(text)
+    return connections
+
+
+def test_connections_that_say_nothing_hold_no_thread(tmp_path):
+    with serving(tmp_path / "data", THREADS="9") as server:
+        server.wait_until_ready()
+        connections = silent(server, 60)
+        for _ in range(5):
+            assert server.request("GET", "/healthz", timeout=2).status == 200
+        connections[30].sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert connections[30].recv(100).startswith(b"HTTP/1.1 200")
+        for connection in connections:
+            connection.close()
+
+
+def test_every_line_of_the_log_is_one_json_object_with_time_level_and_message(tmp_path):
+    with serving(tmp_path / "data", LOG_LEVEL="debug") as server:
+        key = server.wait_until_ready().owner_key()
+        server.send(key, "line\nbreak", "b")
+        server.raw(b"\x00\r\n\r\n")
+        server.raw(b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"x" * 9000 + b"\r\n\r\n")
+        answer = server.request("POST", "/api/v1/nothing", "{", bearer(key))
+        assert server.terminate() == 0
+    lines = [json.loads(line) for line in server.log.splitlines()]
+    assert all({"time", "level", "message"} <= line.keys() for line in lines)
+    assert [line["status"] for line in lines if line.get("client") and line["method"] == "-"] == [400, 400]
+    (failed,) = [line for line in lines if line.get("request_id") == answer.headers["X-Request-Id"]]
+    assert (failed["status"], failed["method"]) == (404, "POST")
+
+
+@pytest.mark.parametrize("text", ["a\nb", "a\r\nb", "\x1b[31m", "ü🔥\u2028", '"quoted"', "{}"])
+def test_no_text_adds_a_line_to_the_log(text):
+    record = logging.LogRecord("pocketbell", logging.INFO, "", 0, "%s", (text,), None)
+    line = logs.JsonLines().format(record)
+    assert len(line.splitlines()) == 1 and json.loads(line)["message"] == text

@@ -1,0 +1,102 @@
+"""gunicorn's worker and log, so that no connection holds a thread for long and each request is one JSON line."""
+
+import contextlib
+import json
+import socket
+from datetime import timedelta
+from functools import partial
+from selectors import EVENT_READ
+from typing import Any
+
+from gunicorn.glogging import Logger
+from gunicorn.http.errors import ParseException
+from gunicorn.workers.gthread import TConn, ThreadWorker
+
+import clock
+from errors import Refused, rest_body
+from logs import JsonLines, WithoutSecrets
+
+READ_S = 10.0  # for a connection's first byte, and then for all of a request
+WRITE_S = 10.0  # for an answer to be taken
+CHUNKED_RATE = 2  # bytes on the wire for one of a body: more is an attack with tiny chunks
+HEAD_BYTES = 65_536
+
+
+class Patience:
+    """A connection's socket for reading one request: after `READ_S` or `most` bytes there is no more."""
+
+    def __init__(self, connection: socket.socket, most: int) -> None:
+        self.connection, self.left, self.until_s = connection, most, clock.monotonic_s() + READ_S
+
+    def recv(self, size: int) -> bytes:
+        """What has come, or nothing when time or bytes are used up."""
+        seconds = self.until_s - clock.monotonic_s()
+        if seconds <= 0 or self.left <= 0:
+            return b""
+        self.connection.settimeout(seconds)
+        try:
+            data = self.connection.recv(size)
+        except TimeoutError:
+            return b""
+        finally:
+            self.connection.settimeout(WRITE_S)
+        self.left -= len(data)
+        return data
+
+
+class ThreadedWorker(ThreadWorker):
+    """gunicorn's threads: a new connection gets one when it has sent something, and keeps it for a bounded time."""
+
+    def enqueue_req(self, conn: TConn) -> None:
+        """Hand the connection to a thread, a new one as soon as there is something to read."""
+        if conn.initialized or conn.data_ready:
+            super().enqueue_req(conn)
+            return
+        conn.timeout = clock.monotonic_s() + READ_S
+        self.pending_conns.append(conn)
+        self.poller.register(conn.sock, EVENT_READ, partial(self.on_pending_socket_readable, conn))
+
+    def handle(self, conn: TConn) -> Any:
+        """Serve one request."""
+        conn.init()
+        most = self.wsgi.config["MAX_CONTENT_LENGTH"] * CHUNKED_RATE + HEAD_BYTES
+        conn.parser.unreader.sock = Patience(conn.sock, most)
+        return super().handle(conn)
+
+    def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: Exception) -> None:
+        """Refuse what is not HTTP in our shape and without quoting it: a key or a code may be in it."""
+        if not isinstance(exc, ParseException):
+            super().handle_error(req, client, addr, exc)
+            return
+        body = json.dumps(rest_body(Refused(400, "The request is not valid HTTP."))).encode()
+        head = f"HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+        self.log.request(client=addr[0], method="-", route="-", status=400, bytes=len(body), ms=0)
+        with contextlib.suppress(OSError):
+            client.sendall(head.encode() + b"Connection: close\r\n\r\n" + body)
+
+
+class JsonLogger(Logger):
+    """gunicorn's own lines and one for each request, without what is secret."""
+
+    def setup(self, cfg: Any) -> None:
+        """Set the handlers up."""
+        super().setup(cfg)
+        for handler in self.error_log.handlers + self.access_log.handlers:
+            handler.setFormatter(JsonLines())
+        self.error_log.addFilter(WithoutSecrets())
+
+    def access(self, resp: Any, req: Any, environ: dict[str, Any], request_time: timedelta) -> None:
+        """The line of a request that was answered."""
+        self.request(
+            request_id=environ.get("pocketbell.request", "-"),
+            client=environ.get("REMOTE_ADDR", "-"),
+            method=environ.get("REQUEST_METHOD", "-"),
+            route=environ.get("pocketbell.route", "-"),
+            status=resp.status_code,
+            bytes=resp.sent,
+            ms=round(request_time / timedelta(milliseconds=1)),
+        )
+
+    def request(self, **fields: object) -> None:
+        """One line about a request."""
+        self.access_log.info("request", extra={"fields": fields})
