@@ -10,7 +10,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any, NamedTuple
 
 import quiet
@@ -384,16 +384,12 @@ def _round(value: Any, argument: Argument, work: _Work) -> Any:
         raise _CannotApply
     if not JSON_NUMBER.fullmatch(literal):
         raise _CannotApply
-    try:
-        number = Decimal(literal)
-        exponent = number.as_tuple().exponent
-        if isinstance(exponent, int) and -exponent <= decimals:
-            return value
-        step = Decimal(1).scaleb(-decimals)
-        rounded = number.quantize(step, ROUND_HALF_UP, Context(prec=LONGEST_NUMBER))
-        return f"{rounded or rounded.copy_abs():f}"
-    except InvalidOperation:
-        raise _CannotApply from None
+    number = Decimal(literal)
+    exponent = number.as_tuple().exponent
+    if isinstance(exponent, int) and -exponent <= decimals:
+        return value
+    rounded = number.quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP, Context(prec=LONGEST_NUMBER))
+    return f"{rounded or rounded.copy_abs():f}"
 
 
 def _number(value: Any) -> str:

@@ -66,6 +66,22 @@ def test_a_fault_of_ours_in_pushing_counts_as_an_attempt_and_ends_after_a_day(
     assert owner.listed()[0]["status"] == "failed"
 
 
+def test_retries_whose_outcome_cannot_be_recorded_are_due_again_when_their_leases_end(
+    owner, service, apns, moved_clock, monkeypatch
+):
+    phone = apns.phone().then(503)
+    device(owner, "apns", phone)
+    assert owner.send().json["notification"]["status"] == "pending"
+    with monkeypatch.context() as patched:
+        patched.setattr(delivery, "_record", lambda *_: 1 / 0)
+        moved_clock.advance(31)
+        service.work()
+    assert owner.listed()[0]["status"] == "pending"
+    moved_clock.advance(delivery.LEASE_MS / 1000 + 1)
+    service.work()
+    assert owner.listed()[0]["status"] == "delivered"
+
+
 def test_what_was_only_put_off_is_given_up_after_a_day(owner, service, apns, moved_clock, monkeypatch):
     device(owner, "apns", apns.phone())
     left_alone = push.Answer(Outcome.TRANSIENT, "Left alone.", 30, was_tried=False)

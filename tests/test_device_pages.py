@@ -3,6 +3,7 @@
 import hashlib
 import json
 import threading
+from contextlib import ExitStack
 from io import BytesIO
 from unittest.mock import ANY
 
@@ -10,6 +11,7 @@ import pytest
 import segno
 
 import database
+import delivery
 import push
 from models import Device
 from tests import pages
@@ -251,6 +253,21 @@ def test_a_test_that_gets_no_answer_says_so(service, owner, browser):
     browser.then(0)
     (said,) = owner.done(f"/app/devices/{only_id(service)}/test").said("alert")
     assert "could not be reached" in said
+
+
+def test_a_test_waits_for_no_thread(service, owner, browser):
+    with ExitStack() as pushing:
+        assert all(pushing.enter_context(delivery._slots.one(1)) for _ in range(8))
+        page = owner.refused(f"/app/devices/{only_id(service)}/test", {}, 429)
+    assert "try again in a few seconds" in page.main and browser.pushes == []
+
+
+def test_a_test_of_a_provider_that_is_left_alone_changes_nothing_of_the_device(service, owner, browser, monkeypatch):
+    left_alone = push.Answer(push.Outcome.TRANSIENT, "It is left alone for 30 s.", 30, was_tried=False)
+    monkeypatch.setattr(push, "send", lambda pushes, _: [left_alone] * len(pushes))
+    before = everything()["device"]
+    (said,) = owner.done(f"/app/devices/{only_id(service)}/test").said("alert")
+    assert "left alone" in said and everything()["device"] == before
 
 
 def test_a_test_that_finds_a_dead_device_removes_it_and_says_so(service, owner, browser):

@@ -1257,3 +1257,7 @@ def test_what_is_missing_is_kept_of_a_held_event_too(service, owner):
 def test_what_is_missing_is_not_told_to_the_sender(service, owner):
     answer = service.alert("--title", "{{ a }}").post({})
     assert set(answer.json) == {"ok", "status", "notificationId"}
+
+
+def test_senders_whose_address_the_server_does_not_know_are_one_sender(service):
+    assert guess(service, 61, address="") == [404] * 60 + [429]
