@@ -59,9 +59,18 @@ class ThreadedWorker(ThreadWorker):
     def handle(self, conn: TConn) -> Any:
         """Serve one request."""
         conn.init()
-        most = self.wsgi.config["MAX_CONTENT_LENGTH"] * CHUNKED_RATE + HEAD_BYTES
-        conn.parser.unreader.sock = Patience(conn.sock, most)
+        conn.parser.unreader.sock = Patience(conn.sock, self._most())
         return super().handle(conn)
+
+    def _keepalive_after(self, conn: TConn, keepalive: bool) -> bool:
+        """Whether the connection goes on: when what is left of a refused body was read, as long as patience lasts.
+
+        gunicorn reads 64 KB of it: a proxy that is still sending takes the end of the connection for a fault.
+        """
+        return bool(keepalive and conn.parser.finish_body(max_bytes=self._most()))
+
+    def _most(self) -> int:
+        return int(self.wsgi.config["MAX_CONTENT_LENGTH"]) * CHUNKED_RATE + HEAD_BYTES
 
     def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: Exception) -> None:
         """Refuse what is not HTTP in our shape and without quoting it: a key or a code may be in it."""
