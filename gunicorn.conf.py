@@ -60,6 +60,10 @@ def when_ready(server):
     database.database.close()  # a connection must not be carried into the worker
 
 
+def pre_request(worker, req):
+    """Log nothing: gunicorn's own hook logs the path at debug, and a secret may be in it."""
+
+
 def post_worker_init(worker):
     """Start the background jobs in the process that serves."""
     jobs.worker.start()

@@ -277,6 +277,7 @@ def test_no_key_no_link_and_no_payload_is_in_the_log_even_at_its_most_talkative(
     server.get(f"/p/{KEY_IN_IT}")
     server.get("/p/c0d5ecr")
     server.request("POST", "/p%2Fc0d5ecr", "{}")
+    server.get("/c0d5ecr")
     server.request("POST", "/%70/c0d5ecr", "{}")
     server.get("/app/setup/l1nk5ecret")
     for request_text in MALFORMED:

@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-PARTS = ()
+PARTS = ("races", "access", "bodies", "origins", "providers", "sockets", "marks", "fuzz")
 
 
 def main(wanted: list[str]) -> int:

@@ -1,0 +1,211 @@
+"""Bodies at, below and beyond MAX_BODY_BYTES, with wrong lengths, in tiny chunks: if a cut body is ever taken."""
+
+import gzip
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote
+
+from tests.server import Server
+from torture.client import Browser, account, alerts_of, asked, cpu_s, head, ms, raw, send, started, tell, worker_pid
+from torture.figure import Figure
+
+LIMIT = 65_536
+MEBIBYTE = 1_048_576
+MOST_CPU_S = 10.0
+
+
+class Case(NamedTuple):
+    """Header lines and a body; what may be answered, and whether the message may be stored."""
+
+    name: str
+    fields: list[str]
+    body: bytes
+    statuses: tuple[int, ...]
+    is_stored: bool
+
+
+class Door(NamedTuple):
+    """A place that takes a body: its path and credential, and the message that bears a mark there."""
+
+    name: str
+    path: str
+    fields: list[str]
+    message: str
+
+
+def figures(scratch: Path) -> Iterator[Figure]:
+    """Every case at every door, then a megabyte in chunks of one byte."""
+    with started(scratch, "bodies", MAX_BODY_BYTES=str(LIMIT), INGEST_PER_MINUTE="1000000") as server:
+        key = account(server, "owner@example.org")
+        browser = Browser(server.port).sign_in("owner@example.org")
+        codes = [code for _, code in alerts_of(browser, 1)]
+        wrong, fives, cut, number = list[str](), 0, 0, 0
+        for door in doors(key, codes[0]):
+            for case in cases(door):
+                answer = raw(server.port, head("POST", door.path, pairs(door.fields + case.fields), case.body))
+                status = answer.status if answer else 0
+                stored = is_stored(server, browser, key, door, case.name)
+                number, fives, cut = number + 1, fives + (status >= 500), cut + (stored and not case.is_stored)
+                if status not in case.statuses or stored != (status in (200, 201, 303) and case.is_stored):
+                    wrong.append(f"{door.name}, {case.name}: {status}, stored: {stored}")
+        for line in wrong:
+            tell("wrong", line)
+        what = f"{number} bodies around a limit of {LIMIT} bytes, at {len(doors(key, codes[0]))} addresses"
+        yield Figure(what, "each the documented status", f"{len(wrong)} others", not wrong)
+        yield Figure("a body that was cut or lacks its end is stored", "0", str(cut), cut == 0)
+        yield Figure("answers of 5xx to them", "0", str(fives), fives == 0)
+        last = send(server, key).status
+        yield Figure("a notification after them", "200", str(last), last == 200)
+    yield from slow_chunks(scratch)
+
+
+def pairs(lines: list[str]) -> list[tuple[str, str]]:
+    """Header lines as names and values."""
+    return [(name, value) for name, _, value in (line.partition(": ") for line in lines)]
+
+
+def doors(key: str, code: str) -> list[Door]:
+    """Where bodies are taken. The mark is the case's name."""
+    bearer = [f"Authorization: Bearer {key}"]
+    metric = '{"metricId": "MARK", "metricName": "m", "value": 1}'
+    return [
+        Door("send", "/api/v1/notifications/send", bearer, '{"title": "MARK", "body": "b"}'),
+        Door("event", f"/p/{code}", [], '{"title": "MARK", "body": "b"}'),
+        Door("metrics", "/api/webhooks/custom", bearer, '{"projectId": "p", "metrics": [' + metric + "]}"),
+    ]
+
+
+def is_stored(server: Server, browser: Browser, key: str, door: Door, mark: str) -> bool:
+    """Whether the message with the mark is there."""
+    if door.name == "metrics":
+        return browser.get(f"/app/metrics/one?project=p&metric={quote(marked(door, mark))}").status == 200
+    path = f"/api/v1/notifications?search={quote(marked(door, mark))}"
+    return len(asked(server.port, "GET", path, key=key).json["notifications"]) > 0
+
+
+def marked(door: Door, name: str) -> str:
+    """The mark of a case at a door: no mark is part of another."""
+    return f"<{door.name} {name}>"
+
+
+def cases(door: Door) -> Iterator[Case]:
+    """All cases, each with its own mark."""
+    for make in (lengths, chunks, lies, codings):
+        yield from make(lambda name: json.dumps(marked(door, name))[1:-1], door)
+
+
+def padded(door: Door, mark: str, size: int) -> bytes:
+    """A good message of exactly so many bytes: it grows by a field that is ignored."""
+    text = door.message.replace("MARK", mark)[:-1] + ', "padding": ""}'
+    return (text[:-2] + "x" * (size - len(text)) + text[-2:]).encode()
+
+
+def spaced(door: Door, mark: str, size: int) -> bytes:
+    """A good message with spaces behind it."""
+    return door.message.replace("MARK", mark).encode().ljust(size)
+
+
+def lengths(mark: Callable[[str], str], door: Door) -> Iterator[Case]:
+    """With Content-Length, around the limit."""
+    for size, statuses, stored in ((LIMIT - 1, (200,), True), (LIMIT, (200,), True), (LIMIT + 1, (413,), False)):
+        for name, make in (("padded", padded), ("spaced", spaced)):
+            title = f"{name} {size}"
+            yield Case(title, [f"Content-Length: {size}"], make(door, mark(title), size), statuses, stored)
+    title = "spaces far beyond"
+    yield Case(title, [f"Content-Length: {LIMIT * 20}"], spaced(door, mark(title), LIMIT * 20), (413,), False)
+
+
+def chunks(mark: Callable[[str], str], door: Door) -> Iterator[Case]:
+    """In chunks, around the limit, and broken ones."""
+    coded = ["Transfer-Encoding: chunked"]
+    for size, statuses, stored in ((LIMIT, (200,), True), (LIMIT + 1, (413,), False), (LIMIT * 20, (413,), False)):
+        for chunk in (100, 4096, LIMIT, LIMIT * 20):
+            title = f"chunks of {chunk} bytes, {size}"
+            yield Case(title, coded, chunked(spaced(door, mark(title), size), chunk), statuses, stored)
+    for title, end in (("no last chunk", b""), ("a broken last chunk", b"zz\r\n"), ("half a chunk", b"50\r\n   ")):
+        body = chunked(spaced(door, mark(title), 500), 100).removesuffix(b"0\r\n\r\n")
+        yield Case(title, coded, body + end, (400,), False)
+
+
+def lies(mark: Callable[[str], str], door: Door) -> Iterator[Case]:
+    """Content-Length that is not what comes. A message that is whole within its announced length is one."""
+    size = 400
+    table: tuple[tuple[str, list[str], tuple[int, ...], bool], ...] = (
+        ("one byte too large", [f"Content-Length: {size + 1}"], (400,), False),
+        ("far too large", [f"Content-Length: {size * 50}"], (400,), False),
+        ("within the message", ["Content-Length: 20"], (400,), False),
+        ("negative", [f"Content-Length: -{size}"], (400,), False),
+        ("with a plus", [f"Content-Length: +{size}"], (400,), False),
+        ("with a blank", [f"Content-Length: {size} 0"], (400,), False),
+        ("hexadecimal", [f"Content-Length: {size:#x}"], (400,), False),
+        ("twice the same", [f"Content-Length: {size}"] * 2, (200, 400), True),
+        ("two that differ", [f"Content-Length: {size}", "Content-Length: 20"], (400,), False),
+        ("two that differ, turned", ["Content-Length: 20", f"Content-Length: {size}"], (400,), False),
+        ("a list", [f"Content-Length: {size}, {size}"], (400,), False),
+        ("none", [], (400,), False),
+        ("beyond 64 bits", ["Content-Length: " + "9" * 30], (400, 413), False),
+        ("beside chunks", [f"Content-Length: {size}", "Transfer-Encoding: chunked"], (400,), False),
+    )
+    for title, fields, statuses, stored in table:
+        yield Case(title, fields, spaced(door, mark(title), size), statuses, stored)
+    title = "chunked beside a length"
+    fields = ["Transfer-Encoding: chunked", "Content-Length: 20"]
+    yield Case(title, fields, chunked(spaced(door, mark(title), size), 50), (400,), False)
+
+
+def codings(mark: Callable[[str], str], door: Door) -> Iterator[Case]:
+    """Content-Encoding and Transfer-Encoding other than what is understood."""
+    title = "gzip"
+    body = gzip.compress(spaced(door, mark(title), 400))
+    yield Case(title, ["Content-Encoding: gzip", f"Content-Length: {len(body)}"], body, (400,), False)
+    title = "a gzip bomb"
+    body = gzip.compress(spaced(door, mark(title), 50 * MEBIBYTE))
+    yield Case(title, ["Content-Encoding: gzip", f"Content-Length: {len(body)}"], body, (400,), False)
+    title = "plain, called gzip"
+    body = spaced(door, mark(title), 400)
+    yield Case(title, ["Content-Encoding: gzip", "Content-Length: 400"], body, (200, 400), True)
+    for title in ("gzip, chunked", "identity", "chunked, chunked", "nonsense"):
+        body = chunked(spaced(door, mark(title), 400), 400)
+        taken = title in ("gzip, chunked", "identity")  # its chunks are read as they are: all of it or nothing
+        yield Case(title, [f"Transfer-Encoding: {title}"], body, (200, 400, 501) if taken else (400, 501), taken)
+
+
+def chunked(body: bytes, size: int) -> bytes:
+    """The body in chunks."""
+    parts = [body[at : at + size] for at in range(0, len(body), size)]
+    return b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
+
+
+def slow_chunks(scratch: Path) -> Iterator[Figure]:
+    """A megabyte in one-byte chunks: the processor time it costs, and whether others are answered meanwhile."""
+    with started(scratch, "chunks") as server:
+        key, pid = account(server, "owner@example.org"), worker_pid(server)
+        send(server, key)
+        done, waits = threading.Event(), list[float]()
+
+        def look() -> None:
+            while not done.wait(0.1):
+                began = time.perf_counter()
+                asked(server.port, "GET", "/healthz")
+                waits.append(time.perf_counter() - began)
+
+        watcher = threading.Thread(target=look)
+        watcher.start()
+        before, began = cpu_s(pid), time.perf_counter()
+        message = b'{"title": "slow", "body": "b"}'.ljust(MEBIBYTE)
+        fields = {"Authorization": f"Bearer {key}", "Transfer-Encoding": "chunked"}
+        answer = raw(
+            server.port, head("POST", "/api/v1/notifications/send", fields, chunked(message, 1)), timeout=120
+        )
+        used_s, took_s = cpu_s(pid) - before, time.perf_counter() - began
+        done.set()
+        watcher.join()
+        status, worst = answer.status if answer else 0, max(waits, default=0.0)
+        seen = f"{status}; {used_s:.1f} s of processor time in {took_s:.1f} s; /healthz meanwhile at most {ms(worst)}"
+        must = "taken or refused; at most 10 s of processor time; /healthz below 1 s"
+        holds = status in (200, 400, 413) and used_s <= MOST_CPU_S and worst < 1
+        yield Figure("1 MB in chunks of one byte", must, seen, holds)
