@@ -10,7 +10,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import cast
 
@@ -59,7 +59,7 @@ def open_database(path: Path, migrations: Path = HERE / "migrations", newest: in
             ("busy_timeout", BUSY_TIMEOUT_MS),
             ("synchronous", "FULL"),
             ("foreign_keys", "ON"),
-            ("cache_size", -2000),
+            ("cache_size", -500),
             ("temp_store", "MEMORY"),
             ("journal_size_limit", 16_000_000),
         ),
@@ -179,7 +179,12 @@ def transaction() -> Iterator[None]:
         if not _write_lock.acquire(timeout=LOCK_TIMEOUT_S):
             raise WriteFailed("database is locked")
         try:
-            with database.atomic("IMMEDIATE"):
+            with ExitStack() as begun:
+                begun.enter_context(database.atomic("IMMEDIATE"))
+                if database.transaction_depth() == 1 and not _can_write():
+                    begun.close()
+                    database.close()
+                    begun.enter_context(database.atomic("IMMEDIATE"))
                 yield
         finally:
             _write_lock.release()
@@ -187,6 +192,15 @@ def transaction() -> Iterator[None]:
         _writes_fail.set()
         raise
     _writes_fail.clear()
+
+
+def _can_write() -> bool:
+    """Whether this connection is for writing: one that was opened while the file was read-only never is."""
+    try:
+        run("DELETE FROM sqlite_sequence WHERE 0")
+    except WriteFailed:
+        return False
+    return True
 
 
 def try_writing() -> None:

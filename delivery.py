@@ -30,6 +30,7 @@ from webpush import new_vapid_key
 TITLE_PREFIX = "MCP - "  # SPEC 1
 TEST_BODY = "This device gets your notifications."
 PUSH_DEADLINE_S = 4.5  # with what comes before and after, a request is never held longer than 5 s
+CLOCK_STEP_MS = 2_000  # that the wall clock was set back by; less is its usual correcting
 LEASE_MS = 30_000  # a claimed attempt is nobody else's for so long; longer than the deadline
 FIRST_RETRY_S = 30
 LONGEST_RETRY_S = 3600
@@ -85,14 +86,15 @@ _slots = Slots(32)
 _retry_threads = ThreadPoolExecutor(RETRYING_ACCOUNTS, thread_name_prefix="retry")
 _retrying: set[int] = set()  # accounts that have a batch under way
 _batches: list[Future[None]] = []
+_wall_clock_ms: int | None = None  # before the monotonic one, at the last look
 _running_keys: set[tuple[int, str]] = set()
 _running_keys_lock = threading.Lock()
 
 
 def configure(threads: int) -> None:
     """Share out this process's request threads, and begin with new ones for retries."""
-    global _slots, _retry_threads
-    _slots = Slots(threads)
+    global _slots, _retry_threads, _wall_clock_ms
+    _slots, _wall_clock_ms = Slots(threads), None
     _retry_threads.shutdown()  # their connections are to what was open before
     _retry_threads = ThreadPoolExecutor(RETRYING_ACCOUNTS, thread_name_prefix="retry")
 
@@ -336,6 +338,15 @@ def retry_due(now: int) -> None:
     for account_seq, batch in groupby(attempts, key=lambda attempt: attempt.account_seq):
         _retrying.add(account_seq)
         _batches.append(_retry_threads.submit(_retry, account_seq, list(batch)))
+
+
+def keep_with_clock(now: int) -> None:
+    """When the wall clock was set back, bring forward by as much what would be tried again only then."""
+    global _wall_clock_ms
+    before, _wall_clock_ms = _wall_clock_ms, now - int(clock.monotonic_s() * 1000)
+    if before is not None and before - _wall_clock_ms > CLOCK_STEP_MS:
+        with transaction():
+            Delivery.bring_forward(before - _wall_clock_ms)
 
 
 def finish_retries() -> None:

@@ -339,6 +339,7 @@ class Delivery(Model):
         " d.seq, d.id, d.kind, d.token, d.p256dh, d.auth, d.origin, coalesce(n.released_at, n.created_at)"
         " FROM notification n JOIN account a ON a.seq = n.account_seq, device d WHERE n.seq = ? AND d.seq = ?"
     )
+    BRING_FORWARD = "UPDATE delivery SET next_attempt_at = next_attempt_at - ? WHERE status = 'pending'"
     MAKE_DUE = "UPDATE delivery SET next_attempt_at = ? WHERE notification_seq = ? AND status = 'pending'"
     PENDING_ON = "SELECT notification_seq FROM delivery WHERE device_seq = ? AND status = 'pending'"
     ANSWER = (
@@ -403,6 +404,11 @@ class Delivery(Model):
         sql = "UPDATE delivery SET next_attempt_at = ? WHERE status = 'pending' AND device_seq = ?"
         run(f"{sql} AND notification_seq = ?", (next_attempt_at, device_seq, notification_seq))
         run(f"{sql} AND next_attempt_at <= ?", (next_attempt_at, device_seq, now))
+
+    @classmethod
+    def bring_forward(cls, by_ms: int) -> None:
+        """Let all that is pending be due earlier."""
+        run(cls.BRING_FORWARD, (by_ms,))
 
     @classmethod
     def make_due(cls, notification_seq: int, now: int) -> None:

@@ -57,7 +57,10 @@ def prune_idempotency_keys(now: int) -> bool:
         return IdempotencyKey.prune(now - delivery.IDEMPOTENCY_LIFE_MS, PRUNED_AT_ONCE) > 0
 
 
-DELIVERIES = (Job("retry what is pending", delivery.retry_due),)
+DELIVERIES = (
+    Job("keep with the clock", delivery.keep_with_clock),
+    Job("retry what is pending", delivery.retry_due),
+)
 RECORDS = (
     Job("look after writes", look_after_writes),
     Job("release what is held no longer", digests.release_due),

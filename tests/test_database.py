@@ -231,6 +231,17 @@ def test_a_reference_to_nothing_is_refused_in_every_thread(opened):
     assert [type(fault) for fault in faults] == [peewee.IntegrityError] * 3
 
 
+def test_a_connection_from_when_the_file_was_read_only_writes_when_it_is_so_no_more(opened, file):
+    assert database.database.close()
+    database.database.init(f"file:{file}?mode=ro", uri=True)
+    assert database.run("SELECT count(*) FROM account").fetchone() == (0,)
+    database.database.connect_params.clear()
+    database.database.database = str(file)
+    with database.transaction():
+        database.run(ADD_ACCOUNT, ("new@example.org",))
+    assert look(file, "SELECT email FROM account") == [("new@example.org",)]
+
+
 def test_a_transaction_is_immediate(opened):
     with database.transaction():
         other = sqlite3.connect(opened, timeout=0)

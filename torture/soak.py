@@ -1,0 +1,194 @@
+"""Mixed requests at a steady rate for minutes: memory, open files, the WAL, errors and times.
+
+`SOAK_S=600` makes it the full figure; the load is open, so that a slow answer does not slow the next request.
+"""
+
+import itertools
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+from tests.server import Server
+from torture.figure import Figure
+from torture.load import (
+    PASSWORD,
+    Seeded,
+    SignedIn,
+    Timed,
+    counted,
+    fill,
+    happen,
+    measure,
+    percentile,
+    seed,
+    send,
+    timed,
+    worker_pid,
+)
+
+RATE, THREADS, BURST = 100, 24, 128
+WARMING = 1 / 5  # of the time: caches fill
+ACCOUNTS, KEYS, HOOKS = 4, 4, 12  # so many that no limit per key, alert or account is reached
+FIRST_ROWS = 3_000  # of each account
+MEMORY_MB_MIN, MORE_FILES, WAL_BYTES = 1.0, 5, 16_000_000
+PAGES = ("/app/", "/app/notifications", "/app/alerts", "/app/metrics", "/app/devices", "/app/keys")
+SEARCHES = tuple(map(quote, ("disk", "50%", "ß", "nothing like that")))
+
+Work = Callable[[int], Timed]
+
+
+class Load:
+    """The mixture: of 20 requests 6 sends, 5 events, 2 lists, 1 search, 2 statistics, 2 metrics, 2 pages."""
+
+    def __init__(self, server: Server, accounts: list[Seeded], owner: SignedIn) -> None:
+        self.server, self.accounts, self.owner = server, accounts, owner
+        kinds: list[tuple[str, int, Work]] = [
+            ("send", 6, lambda n: send(server, self._key(n), "Disk 50% full", "b" * (n % 900 + 1))),
+            ("event", 5, lambda n: happen(server, self._code(n), f"disk {n}")),
+            ("list", 2, lambda n: self._get(n, "/api/v1/notifications")),
+            (
+                "search",
+                1,
+                lambda n: self._get(n, f"/api/v1/notifications?search={quote(SEARCHES[n % len(SEARCHES)])}"),
+            ),
+            ("stats", 2, lambda n: self._get(n, "/api/v1/stats")),
+            ("metrics", 2, lambda n: measure(server, self._key(n), f"p{n % 5}")),
+            ("page", 2, self._page),
+        ]
+        self.turns = {name: itertools.count() for name, *_ in kinds}
+        self.mixture = [(name, work) for name, share, work in kinds for _ in range(share)]
+        self.mixture = [self.mixture[place * 7 % len(self.mixture)] for place in range(len(self.mixture))]
+
+    def __call__(self, number: int) -> tuple[str, Timed]:
+        """The request of that number; each kind goes round all keys, codes or pages in turn."""
+        name, work = self.mixture[number % len(self.mixture)]
+        return name, work(next(self.turns[name]))
+
+    def _account(self, number: int) -> Seeded:
+        return self.accounts[number % ACCOUNTS]
+
+    def _key(self, number: int) -> str:
+        return self._account(number).keys[number // ACCOUNTS % KEYS]
+
+    def _code(self, number: int) -> str:
+        return self._account(number).codes[number // ACCOUNTS % HOOKS]
+
+    def _get(self, number: int, path: str) -> Timed:
+        return timed(self.server, "GET", path, key=self._key(number))
+
+    def _page(self, number: int) -> Timed:
+        headers = {"Cookie": self.owner.cookie}
+        return timed(self.server, "GET", PAGES[number % len(PAGES)], headers=headers)
+
+
+class Watch(threading.Thread):
+    """What the worker has each second: memory in MB, open files, and the size of the WAL."""
+
+    def __init__(self, server: Server) -> None:
+        super().__init__(daemon=True)
+        self.pid, self.wal = worker_pid(server), server.data_dir / "pocketbell.db-wal"
+        self.began, self.ending = time.monotonic(), threading.Event()
+        self.memory, self.files, self.wal_sizes = list[tuple[float, float]](), list[int](), list[int]()
+
+    def run(self) -> None:
+        """Look until told to end."""
+        while not self.ending.wait(1.0):
+            resident = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+            self.memory.append((time.monotonic() - self.began, resident / 1e6))
+            self.files.append(len(list(Path(f"/proc/{self.pid}/fd").iterdir())))
+            self.wal_sizes.append(self.wal.stat().st_size)
+
+
+def slope(points: list[tuple[float, float]]) -> float:
+    """The slope of the line of least squares, per minute."""
+    mean_x, mean_y = (sum(values) / len(points) for values in zip(*points, strict=True))
+    above = sum((x - mean_x) * (y - mean_y) for x, y in points)
+    return 60 * above / sum((x - mean_x) ** 2 for x, _ in points)
+
+
+def figures(scratch: Path) -> Iterator[Figure]:
+    """100 requests a second for SOAK_S seconds."""
+    lasting = int(os.environ.get("SOAK_S", "120"))
+    data_dir = scratch / "data"
+    emails = [f"owner-{number}@example.org" for number in range(ACCOUNTS)]
+    accounts = seed(data_dir, emails, KEYS, HOOKS, password=PASSWORD)
+    for account in accounts:
+        fill(data_dir / "pocketbell.db", account.seq, FIRST_ROWS)
+    server = Server(data_dir)
+    try:
+        load = Load(server.wait_until_ready(), accounts, SignedIn(server, emails[0]))
+        _burst(server, accounts[0])
+        watch = Watch(server)
+        watch.start()
+        answers, late = _open_loop(load, lasting)
+        watch.ending.set()
+        watch.join()
+        yield from _told(f"{RATE} mixed requests/s for {lasting} s", watch, answers, late)
+    finally:
+        server.kill()
+
+
+def _burst(server: Server, account: Seeded) -> None:
+    """Many searches of the whole history at once, so that gunicorn has all its threads, and they their caches."""
+    path = f"/api/v1/notifications?search={SEARCHES[-1]}"
+    works = [lambda n=n: timed(server, "GET", path, key=account.keys[n % KEYS], timeout=60) for n in range(BURST)]
+    threads = [threading.Thread(target=work) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def _open_loop(load: Load, lasting: int) -> tuple[list[tuple[str, float, Timed]], float]:
+    """Each answer with its kind and its time since it was due; and how late the latest began."""
+    due, answers = queue.SimpleQueue[tuple[int, float] | None](), list[tuple[str, float, Timed]]()
+
+    def work() -> None:
+        while (one := due.get()) is not None:
+            name, answer = load(one[0])
+            answers.append((name, time.monotonic() - one[1], answer))
+
+    threads = [threading.Thread(target=work) for _ in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    began, late = time.monotonic(), 0.0
+    for number in range(lasting * RATE):
+        at = began + number / RATE
+        time.sleep(max(0.0, at - time.monotonic()))
+        late = max(late, time.monotonic() - at)
+        due.put((number, at))
+    for _ in threads:
+        due.put(None)
+    for thread in threads:
+        thread.join()
+    return answers, late
+
+
+def _told(what: str, watch: Watch, answers: list[tuple[str, float, Timed]], late: float) -> Iterator[Figure]:
+    wrong = [f"{name} {one.status}" for name, _, one in answers if one.status != 200]
+    yield Figure(what, "0 errors", f"{len(answers)} answers, {len(wrong)} errors: {counted(wrong)}", not wrong)
+    times = [seconds * 1000 for _, seconds, _ in answers]
+    by_kind = ", ".join(
+        f"{kind} {percentile([s * 1000 for name, s, _ in answers if name == kind], 0.99):.0f}"
+        for kind in sorted({name for name, *_ in answers})
+    )
+    seen = (
+        f"p50 {percentile(times, 0.5):.0f}, p99 {percentile(times, 0.99):.0f}, worst {max(times):.0f} ms;"
+        f" p99 by kind: {by_kind}; the latest began {late * 1000:.0f} ms late"
+    )
+    yield Figure(what, "p99 < 250 ms", seen, percentile(times, 0.99) < 250)
+    warm = [point for point in watch.memory if point[0] > WARM_S]
+    grown = slope(warm)
+    course = ", ".join(f"{memory:.1f}" for _, memory in [*warm[::60], warm[-1]])
+    later = slope(warm[len(warm) // 2 :])
+    seen = f"{grown:+.2f} MB/min after {WARM_S} s, {later:+.2f} in the second half; MB each minute and last: {course}"
+    yield Figure(what, f"memory grows < {MEMORY_MB_MIN:.0f} MB/min", seen, grown < MEMORY_MB_MIN)
+    first, last = (percentile(part, 0.5) for part in (watch.files[WARM_S : 2 * WARM_S], watch.files[-WARM_S:]))
+    seen = f"median {first} then, {last} at the end, most {max(watch.files)}"
+    yield Figure(what, f"open files at most +{MORE_FILES}", seen, last - first <= MORE_FILES)
+    seen = f"largest {max(watch.wal_sizes) / 1e6:.1f} MB in {len(watch.wal_sizes)} looks"
+    yield Figure(what, "WAL < 16 MB at every second", seen, max(watch.wal_sizes) < WAL_BYTES)

@@ -1,0 +1,307 @@
+"""The end of a window under kills, two services at once and a clock that is set: every digest once, nothing missing.
+
+What is held is made by events of alerts with `--frequency 15m`; its times are then moved back in the file, so that
+the window ends within seconds. Devices are stand-ins that keep every push.
+"""
+
+import random
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tests.push_service import Browser, PushService
+from tests.server import Server, wait_until
+from torture.figure import Figure
+from torture.load import counted, happen, push_stand_in, rows, seed, send, timed, write
+
+ACCOUNTS, EVENTS, KILLS = 20, 10, 10
+DUE, STARTS = 300, 4
+WINDOW_MS = 900_000
+SPREAD_S = 12.0  # the windows end one after the other within this time
+SLOW_S = 0.3
+LEASE_S = 30
+EVENT = re.compile(r"event-\d{4}")
+STEPS = {"+1 h": 3_600.0, "-1 h": -3_600.0, "+40 days": 40 * 86_400.0}
+WATCHED_S = 75.0
+STARTER_LIMIT = 100
+SHIFTED = """
+import os, time
+_time, _time_ns, _file = time.time, time.time_ns, os.environ["CLOCK_FILE"]
+
+
+def _shift():
+    with open(_file) as file:
+        return float(file.read() or 0)
+
+
+time.time = lambda: _time() + _shift()
+time.time_ns = lambda: _time_ns() + int(_shift() * 1_000_000_000)
+"""
+
+
+def figures(scratch: Path) -> Iterator[Figure]:
+    """Kills, two services, clock steps."""
+    for part in (_killed, _two_services, _clock_steps):
+        with push_stand_in() as push_service:
+            yield from part(scratch / part.__name__, push_service)
+
+
+class Held:
+    """Accounts with one device each, and what is held for them."""
+
+    def __init__(self, data_dir: Path, push_service: PushService) -> None:
+        data_dir.parent.mkdir(exist_ok=True)
+        self.data_dir, self.file, self.origin = data_dir, data_dir / "pocketbell.db", push_service.origin
+        self.browsers = [push_service.browser() for _ in range(ACCOUNTS)]
+        self.accounts = seed(
+            data_dir,
+            [f"owner-{number}@example.org" for number in range(ACCOUNTS)],
+            frequency="15m",
+            subscriptions=[browser.subscription for browser in self.browsers],
+            webpush_hosts=push_service.origin,
+        )
+        self.events: dict[str, str] = {}  # what an event said, and its id
+
+    def server(self) -> Server:
+        """A service on these accounts."""
+        return Server(self.data_dir, WEBPUSH_HOSTS=self.origin, LOG_LEVEL="warning")
+
+    def happen(self, server: Server) -> None:
+        """10 events for each of the 20 accounts."""
+        for number in range(len(self.events), len(self.events) + ACCOUNTS * EVENTS):
+            message = f"event-{number:04}"
+            answer = happen(server, self.accounts[number % ACCOUNTS].codes[0], message)
+            if answer.status != 200 or answer.json["status"] != "held":
+                raise RuntimeError(f"it was not held: {answer}")
+            self.events[message] = answer.json["notificationId"]
+
+    def end_windows(self, in_s: float, spread_s: float) -> None:
+        """Move what is held back in time: each account's window ends a little after the one before."""
+        first = time.time_ns() // 1_000_000 + int(in_s * 1000) - WINDOW_MS
+        step = int(spread_s * 1000 / ACCOUNTS)
+        statement = "UPDATE held SET created_at = {} WHERE account_seq = {} AND digest_seq IS NULL"
+        write(
+            self.file,
+            *[statement.format(first + number * step, account.seq) for number, account in enumerate(self.accounts)],
+        )
+
+    def is_settled(self) -> bool:
+        """Whether nothing is held nor due any more."""
+        open_rows = "SELECT (SELECT count(*) FROM held WHERE digest_seq IS NULL)"
+        return rows(self.file, f"{open_rows} + (SELECT count(*) FROM delivery WHERE status = 'pending')") == [(0,)]
+
+
+def shown(browsers: list[Browser]) -> list[dict]:
+    """What is on the screens: the last message of each tag."""
+    return [
+        message
+        for browser in browsers
+        for message in {one["notification"]["tag"]: one["notification"] for one in browser.messages}.values()
+    ]
+
+
+def _each_once(what: str, held: Held, most_repeats: int) -> Iterator[Figure]:
+    """Every event in exactly one message that is on a screen, and hardly a message sent twice."""
+    seen = [event for message in shown(held.browsers) for event in EVENT.findall(message["body"])]
+    missing, twice = set(held.events) - set(seen), len(seen) - len(set(seen))
+    told = f"{len(missing)} of {len(held.events)} missing, {twice} twice, {len(shown(held.browsers))} digests"
+    yield Figure(what, "each event in exactly one digest", told, not missing and not twice and bool(seen))
+    raw = sum(len(browser.messages) for browser in held.browsers)
+    repeats = raw - len(shown(held.browsers))
+    told = f"{repeats} of {raw} pushes repeated one"
+    yield Figure(what, f"at most {most_repeats} pushes repeated", told, repeats <= most_repeats)
+
+
+def _killed(directory: Path, push_service: PushService) -> Iterator[Figure]:
+    """SIGKILL ten times while the windows of 20 accounts end; pushes are slow, so that it strikes during them."""
+    what, chance = f"SIGKILL {KILLS} times around the end of {ACCOUNTS} windows", random.Random(10)
+    held = Held(directory / "data", push_service)
+    server = held.server().wait_until_ready()
+    try:
+        held.happen(server)
+        for browser in held.browsers:
+            browser.then(201, after_s=SLOW_S).then(201, after_s=SLOW_S)
+        held.end_windows(1.0, SPREAD_S)
+        during = 0
+        for _ in range(KILLS):
+            time.sleep(chance.uniform(0.2, 1.2))
+            server.kill()
+            during += not held.is_settled()
+            server = held.server().wait_until_ready()
+        wait_until(held.is_settled, LEASE_S + SPREAD_S + 20)
+    finally:
+        server.kill()
+    yield Figure(what, "the kills struck before all was done", f"{during} of {KILLS} did", during == KILLS)
+    yield from _each_once(what, held, KILLS)
+    told = _digest_statuses(held)
+    yield Figure(what, "every digest delivered", told, told == f"delivered: {ACCOUNTS}")
+
+
+def _digest_statuses(held: Held) -> str:
+    return counted(row[0] for row in rows(held.file, "SELECT status FROM notification WHERE is_digest"))
+
+
+def _two_services(directory: Path, push_service: PushService) -> Iterator[Figure]:
+    """Two services that start at the same moment on one file: 200 events to release, and 300 rows that are due."""
+    held = Held(directory / "data", push_service)
+    for _ in range(STARTS):
+        server = held.server().wait_until_ready()
+        held.happen(server)
+        server.kill()
+        held.end_windows(-1.0, 0.0)
+        _both(held)
+    what = f"two services that start at once, {STARTS} times {ACCOUNTS * EVENTS} held events"
+    yield from _each_once(what, held, 0)
+    for browser in held.browsers:
+        browser.messages.clear()
+    _both(held, _make_due)
+    tags = [message["notification"]["tag"] for browser in held.browsers for message in browser.messages]
+    told = f"{len(tags)} pushes of {len(set(tags))} notifications"
+    what = f"two services, {DUE} due rows"
+    yield Figure(what, "each pushed once", told, len(tags) == len(set(tags)) == DUE)
+
+
+def _both(held: Held, then: Callable[[Held], None] | None = None) -> None:
+    """Two services, and what is to happen once they run, until nothing is held nor due."""
+    servers = [held.server(), held.server()]
+    try:
+        for server in servers:
+            server.wait_until_ready()
+        if then:
+            then(held)
+        wait_until(held.is_settled, 60)
+    finally:
+        for server in servers:
+            server.kill()
+
+
+def _make_due(held: Held) -> None:
+    """Rows that are pending and due in a moment."""
+    now = time.time_ns() // 1_000_000
+    statements = []
+    for number in range(DUE):
+        account = held.accounts[number % ACCOUNTS].seq
+        name = f"{now:012x}{number:020x}"
+        statements += [
+            "INSERT INTO notification (id, account_seq, title, body, status, created_at)"
+            f" VALUES ('{name}', {account}, 'MCP - due', 'b', 'pending', {now})",
+            "INSERT INTO delivery (notification_seq, device_seq, status, attempts, next_attempt_at)"
+            f" SELECT n.seq, d.seq, 'pending', 0, {now + 1_500} FROM notification n JOIN device d"
+            f" ON d.account_seq = n.account_seq WHERE n.id = '{name}'",
+        ]
+    write(held.file, *statements)
+
+
+class Stepped:
+    """A service whose wall clock is set while its monotonic clock goes on; one account of plan starter."""
+
+    def __init__(self, directory: Path, push_service: PushService) -> None:
+        self.directory, self.clock_file = directory, directory / "clock"
+        (directory / "lib").mkdir(parents=True)
+        (directory / "lib" / "sitecustomize.py").write_text(SHIFTED)
+        self.browser = push_service.browser()
+        (self.account,) = seed(
+            directory / "data",
+            ["owner@example.org"],
+            keys=2,
+            frequency="15m",
+            subscriptions=[self.browser.subscription],
+            webpush_hosts=push_service.origin,
+        )
+        self.file = directory / "data" / "pocketbell.db"
+        write(self.file, "UPDATE account SET plan = 'starter'")
+        self.set(0)
+        environ = {"PYTHONPATH": str(directory / "lib"), "CLOCK_FILE": str(self.clock_file)}
+        self.server = Server(directory / "data", WEBPUSH_HOSTS=push_service.origin, **environ).wait_until_ready()
+
+    def set(self, offset_s: float) -> None:
+        """Set the service's clock to so much beside the real one, at once."""
+        unfinished = self.clock_file.with_suffix(".new")
+        unfinished.write_text(str(offset_s))
+        unfinished.replace(self.clock_file)
+
+    def hold(self, *events: str) -> None:
+        """Events that wait for the end of a quarter of an hour."""
+        for event in events:
+            happen(self.server, self.account.codes[0], event)
+
+    @property
+    def titles(self) -> list[str]:
+        """Of all that reached the device."""
+        return [one["notification"]["title"] for one in self.browser.messages]
+
+
+class After(threading.Thread):
+    """Waits for something to happen and keeps how long that took; None if it does not within the time."""
+
+    def __init__(self, happens: object, since: float) -> None:
+        super().__init__(daemon=True)
+        self.happens, self.since, self.seconds = happens, since, None
+        self.start()
+
+    def run(self) -> None:
+        """Look twice a second."""
+        while time.monotonic() < self.since + WATCHED_S:
+            if self.happens():
+                self.seconds = time.monotonic() - self.since
+                return
+            time.sleep(0.5)
+
+    @property
+    def told(self) -> str:
+        """In words."""
+        return f"not within {WATCHED_S:.0f} s" if self.seconds is None else f"after {self.seconds:.1f} s"
+
+
+def _clock_steps(directory: Path, push_service: PushService) -> Iterator[Figure]:
+    """Each step on a service of its own, all at the same time."""
+    directory.mkdir()
+    with ThreadPoolExecutor(len(STEPS)) as threads:
+        jobs = [
+            threads.submit(_step, name, seconds, directory / str(number), push_service)
+            for number, (name, seconds) in enumerate(STEPS.items())
+        ]
+        for job in jobs:
+            yield from job.result()
+
+
+def _step(name: str, seconds: float, directory: Path, push_service: PushService) -> list[Figure]:
+    """A digest before the step, one open across it, a retry and a used-up key; then the clock is set, and back."""
+    stepped = Stepped(directory, push_service)
+    try:
+        stepped.hold("event-0000", "event-0001", "event-0002")
+        write(stepped.file, f"UPDATE held SET created_at = created_at - {WINDOW_MS}")
+        wait_until(lambda: len(stepped.browser.messages) == 1, 30)
+        stepped.hold("event-0003", "event-0004")
+        stepped.browser.then(503)
+        pending = send(stepped.server, stepped.account.keys[0], "again").json["notification"]["status"]
+        key, first = stepped.account.keys[1], time.monotonic()
+        used = [timed(stepped.server, "GET", "/api/v1/stats", key=key).status for _ in range(STARTER_LIMIT + 1)]
+        if pending != "pending" or used[-1] != 429:
+            raise RuntimeError(f"it is not as it should be before the step: {pending}, {counted(used)}")
+        stepped.set(seconds)
+        unlocked = After(lambda: timed(stepped.server, "GET", "/api/v1/stats", key=key).status == 200, first)
+        retried = After(lambda: "MCP - again" in stepped.titles, time.monotonic())
+        for one in (unlocked, retried):
+            one.join()
+        stepped.set(0)
+        time.sleep(5)
+        return list(_stepped(f"clock set by {name} and back", stepped, unlocked, retried))
+    finally:
+        stepped.server.kill()
+
+
+def _stepped(what: str, stepped: Stepped, unlocked: After, retried: After) -> Iterator[Figure]:
+    what = f"{what} (time.time of the service's process)"
+    seen = [event for one in shown([stepped.browser]) for event in EVENT.findall(one["body"])]
+    repeats = len(stepped.browser.messages) - len(shown([stepped.browser]))
+    told = f"events shown {counted(seen)}; {repeats} pushes repeated"
+    closed = {f"event-000{number}" for number in range(3)} <= set(seen)
+    yield Figure(what, "no second digest", told, closed and len(seen) == len(set(seen)) and not repeats)
+    within = unlocked.seconds is not None and unlocked.seconds <= 61.0
+    yield Figure(what, "a used-up key works again within 60 s", unlocked.told, within)
+    within = retried.seconds is not None
+    yield Figure(what, "a retry due in 30 s resumes", f"{retried.told} of the step", within)
