@@ -181,13 +181,16 @@ def _told(what: str, watch: Watch, answers: list[tuple[str, float, Timed]], late
         f" p99 by kind: {by_kind}; the latest began {late * 1000:.0f} ms late"
     )
     yield Figure(what, "p99 < 250 ms", seen, percentile(times, 0.99) < 250)
-    warm = [point for point in watch.memory if point[0] > WARM_S]
+    warming = int(watch.memory[-1][0] * WARMING)
+    warm = [point for point in watch.memory if point[0] > warming]
     grown = slope(warm)
     course = ", ".join(f"{memory:.1f}" for _, memory in [*warm[::60], warm[-1]])
     later = slope(warm[len(warm) // 2 :])
-    seen = f"{grown:+.2f} MB/min after {WARM_S} s, {later:+.2f} in the second half; MB each minute and last: {course}"
+    seen = (
+        f"{grown:+.2f} MB/min after {warming} s, {later:+.2f} in the second half; MB each minute and last: {course}"
+    )
     yield Figure(what, f"memory grows < {MEMORY_MB_MIN:.0f} MB/min", seen, grown < MEMORY_MB_MIN)
-    first, last = (percentile(part, 0.5) for part in (watch.files[WARM_S : 2 * WARM_S], watch.files[-WARM_S:]))
+    first, last = (percentile(part, 0.5) for part in (watch.files[warming : 2 * warming], watch.files[-warming:]))
     seen = f"median {first} then, {last} at the end, most {max(watch.files)}"
     yield Figure(what, f"open files at most +{MORE_FILES}", seen, last - first <= MORE_FILES)
     seen = f"largest {max(watch.wal_sizes) / 1e6:.1f} MB in {len(watch.wal_sizes)} looks"
