@@ -28,7 +28,7 @@ def settle() -> None:
     if request.environ.pop("HTTP_TRANSFER_ENCODING", None):
         body = _read(largest + 1)
         request.environ.update({"wsgi.input": BytesIO(body), "CONTENT_LENGTH": str(len(body))})
-    if (request.content_length or 0) > largest:
+    if "CONTENT_LENGTH" in request.environ and (request.content_length or 0) > largest:
         raise Refused(413, f"The request body is larger than {largest} bytes.")
 
 

@@ -193,7 +193,7 @@ class Notification(Model):
     def page(cls, account_seq: int, before: int, since: int, limit: int) -> Page:
         """Up to `limit` rows older than seq `before` and not older than time `since`."""
         found = run(cls.PAGE, (account_seq, before, since, limit + 1)).fetchall()
-        rows = [NotificationRow(*row) for row in found[:limit]]
+        rows = list(map(NotificationRow._make, found[:limit]))
         return Page(rows, rows[-1].seq if rows else before, len(found) <= limit)
 
     @classmethod
