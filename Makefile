@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test lint coverage audit torture
+.PHONY: run test lint coverage audit torture bench
 
 run: .venv/installed
 	@$(BIN)/python config.py >/dev/null && PRINT_SETUP_LINK=1 exec $(BIN)/gunicorn --config gunicorn.conf.py --no-control-socket app:app
@@ -24,6 +24,9 @@ audit: .venv/installed
 
 torture: .venv/installed-dev
 	$(BIN)/python -m torture $(ONLY)
+
+bench: .venv/installed-dev
+	$(BIN)/python -m bench $(ONLY)
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .

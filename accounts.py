@@ -23,7 +23,6 @@ from models import Account, ApiKey, Device, NotificationDay, OneTimeLink, Sessio
 
 PASSWORD_METHOD = "scrypt:131072:8:1"  # noqa: S105 - N = 2^17: 128 MB and about 0.3 s a try
 PASSWORD_CHARACTERS = range(12, 1025)
-HASH_WAIT_S = 2.0
 NOBODYS_PASSWORD = f"{PASSWORD_METHOD}$pocketbell$" + "0" * 128
 LINK_LIFE_MS = DAY_MS
 SESSION_LIFE_MS = 90 * DAY_MS
@@ -31,6 +30,7 @@ VISIT_NOTED_EVERY_MS = 3_600_000
 THEMES = ("system", "light", "dark")
 MONTH_DAYS = 32  # reaches back before the first of any month
 MAX_LIVE_KEYS = 1_000
+LONGEST_EMAIL = 254
 KEY_PREFIX = "sk_test_"
 EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f\ud800-\udfff]+@[^@\s\x00-\x1f\x7f\ud800-\udfff]+")
 
@@ -65,7 +65,7 @@ def normalized(email: str) -> str:
 def checked_email(email: str) -> str:
     """The address trimmed and in lower case."""
     address = normalized(email)
-    if not EMAIL.fullmatch(address) or len(address) > 254:
+    if not EMAIL.fullmatch(address) or len(address) > LONGEST_EMAIL:
         raise Refused(400, "The e-mail address must look like name@example.org.")
     return address
 
@@ -81,7 +81,7 @@ def password_hash(password: str) -> str:
 @contextmanager
 def hashing() -> Iterator[None]:
     """A place to compute a hash, one at a time; `Refused` (429) when too many wait already."""
-    if not _hash_places.acquire(timeout=HASH_WAIT_S):
+    if not _hash_places.acquire(blocking=False):
         raise Refused(429, "Too many passwords are being checked at the moment: try again in a few seconds.")
     try:
         with _one_hash_at_a_time:
@@ -96,12 +96,14 @@ def set_password(account: Account, hashed: str) -> None:
         Account.change(account.seq, password_hash=hashed)
         sign_out_everywhere(account.seq)
         OneTimeLink.delete().where(OneTimeLink.account == account.seq).execute()
+    account.password_hash = hashed
 
 
 def password_mark(email: str) -> str:
     """What stands for an account's password, or for an address that has none; nothing can be told from it."""
-    account = Account.find(normalized(email))
-    return digest((account and account.password_hash) or normalized(email)).hex()
+    email = normalized(email)[:LONGEST_EMAIL]
+    account = Account.find(email)
+    return digest((account and account.password_hash) or email).hex()
 
 
 def with_password(email: str, password: str) -> Account | None:
@@ -214,9 +216,14 @@ def use_link(token: str, form: dict[str, str], now: int) -> Account:
 
 
 def start_session(account: Account, name: str, now: int) -> str:
-    """The token of a new session of a browser called `name`, which ends 90 days after its last visit."""
+    """The token of a new session of a browser called `name`, which ends 90 days after its last visit.
+
+    `Refused` (409) if the account has another password by now than the one that opened it: to check it takes long.
+    """
     token = secrets.token_urlsafe(32)
     with transaction():
+        if Account.get_by_id(account.seq).password_hash != account.password_hash:
+            raise Refused(409, "The password was changed meanwhile: sign in with the new one.")
         Session.delete().where(Session.expires_at <= now).execute()
         Session.create(
             token_hash=digest(token),

@@ -88,6 +88,7 @@ ROUTES = (
     Route("POST", METRICS, webhooks.store_metrics, auth.api_key, quotas.metrics),
     Route("GET", "/healthz", api.healthz),
     Route("GET", "/", dashboard.home.enter),
+    Route("GET", "/app", dashboard.home.enter),
     Route("GET", "/app/sw.js", dashboard.devices.service_worker),
     Route("GET", "/app/setup/<token>", dashboard.signin.show_setup, auth.visitor),
     Route("POST", "/app/setup/<token>", dashboard.signin.finish_setup, auth.visitor),

@@ -7,7 +7,9 @@ unfair (docs/decisions.md). One connection a thread, kept. Must not know the tab
 import fcntl
 import logging
 import os
+import shutil
 import sqlite3
+import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -116,7 +118,11 @@ def _upgrade(path: Path, migrations: Path, newest: int) -> None:
     """Bring an older file up step by step, after copying it."""
     version = _version()
     if version < newest:
-        copy_database(path.with_name(f"{path.name}.schema-{version}"), replace=True, schema=version)
+        copy = path.with_name(f"{path.name}.schema-{version}")
+        with _alone_in(path.parent):
+            for leftover in path.parent.glob(f".{copy.name}.*"):  # of one that was killed
+                shutil.rmtree(leftover, ignore_errors=True)
+            copy_database(copy, replace=True, schema=version)
     for step in range(version + 1, newest + 1):
         _run_step(next(migrations.glob(f"{step:04}_*.sql")), step - 1, step)
 
@@ -153,18 +159,14 @@ def copy_database(target: Path, replace: bool = False, schema: int | None = None
     """
     if target.exists() and not replace:
         raise FileExistsError(f"{target} exists already")
-    unfinished = target.with_name(f".{target.name}.unfinished")
-    with _alone_in(target.parent):
-        unfinished.unlink(missing_ok=True)  # of a copy that was killed
-        try:
-            run("VACUUM INTO ?", (str(unfinished),))
-            unfinished.chmod(0o600)
-            with unfinished.open("rb") as copy:
-                os.fsync(copy.fileno())
-            if schema in (None, _schema_of(unfinished)):
-                unfinished.replace(target)
-        finally:
-            unfinished.unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as ours:  # for us alone
+        unfinished = Path(ours) / "copy"
+        run("VACUUM INTO ?", (str(unfinished),))
+        unfinished.chmod(0o600)
+        with unfinished.open("rb") as copy:
+            os.fsync(copy.fileno())
+        if schema in (None, _schema_of(unfinished)):
+            unfinished.replace(target)
 
 
 def _schema_of(file: Path) -> int:

@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import logging
 import os
+import resource
 import sys
 
 import accounts
@@ -16,6 +17,16 @@ from worker import JsonLogger, ThreadedWorker
 
 settings = load_settings()
 
+
+def open_files(wanted):
+    """How many files may be open: as many as are wanted, if the system allows it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < allowed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+    return max(allowed, 240 + 5 * settings.threads)
+
+
 bind = f"[{settings.host}]:{settings.port}" if ":" in settings.host else f"{settings.host}:{settings.port}"
 workers = 1  # the quotas are counted in the process
 worker_class = ThreadedWorker
@@ -23,6 +34,7 @@ threads = settings.threads
 timeout = 30
 graceful_timeout = 30
 keepalive = 20
+worker_connections = min(1000, open_files(2048) - 200 - 4 * threads)  # beside them databases, providers, log
 umask = 0o077
 control_socket_disable = True  # it could add workers
 forwarded_allow_ips = ",".join(str(network) for network in settings.trusted_proxies)

@@ -25,6 +25,9 @@ def digest(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
 
 
+MOST_REVOKED = 1_000  # keys that are listed
+
+
 class Model(peewee.Model):
     """Base of all tables. `schema.sql` makes them, never Peewee; a test holds the two equal."""
 
@@ -235,8 +238,10 @@ class ApiKey(Model):
 
     @classmethod
     def of_account(cls, account_seq: int) -> list["ApiKey"]:
-        """Newest first, with uses that are not written yet."""
-        keys = list(cls.select().where(cls.account == account_seq).order_by(cls.seq.desc()))
+        """Newest first, with uses that are not written yet; of the revoked ones the newest 1,000."""
+        mine = cls.select().where(cls.account == account_seq).order_by(cls.seq.desc())
+        live, revoked = mine.where(cls.revoked_at.is_null()), mine.where(cls.revoked_at.is_null(False))
+        keys = sorted([*live, *revoked.limit(MOST_REVOKED)], key=lambda key: -key.seq)
         for key in keys:
             key.last_used_at = cls._used.get(key.seq, key.last_used_at)
         return keys

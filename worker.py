@@ -1,8 +1,10 @@
 """gunicorn's worker and log, so that no connection holds a thread for long and each request is one JSON line."""
 
 import contextlib
+import errno
 import json
 import socket
+from collections import deque
 from datetime import timedelta
 from functools import partial
 from selectors import EVENT_READ
@@ -20,6 +22,9 @@ READ_S = 10.0  # for a connection's first byte, and then for all of a request
 WRITE_S = 10.0  # for an answer to be taken
 CHUNKED_RATE = 2  # bytes on the wire for one of a body: more is an attack with tiny chunks
 HEAD_BYTES = 65_536
+LINGER_S = 2.0  # for what a client was still sending when its connection was closed
+MOST_LINGERING = 100
+NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 class Patience:
@@ -47,14 +52,70 @@ class Patience:
 class ThreadedWorker(ThreadWorker):
     """gunicorn's threads: a new connection gets one when it has sent something, and keeps it for a bounded time."""
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.lingering = deque[tuple[float, socket.socket]]()  # in the order of their ends
+
+    def accept(self, listener: socket.socket) -> None:
+        """Take a connection; where there is no room, in the place of the one that has said nothing for longest."""
+        while self.nr_conns >= self.worker_connections - 1 and self.pending_conns:
+            self._drop_silent()
+        try:
+            super().accept(listener)
+        except OSError as error:
+            if error.errno not in NO_ROOM:
+                raise
+            if self.pending_conns:
+                self._drop_silent()
+
     def enqueue_req(self, conn: TConn) -> None:
         """Hand the connection to a thread, a new one as soon as there is something to read."""
+        conn.close = partial(self._close, conn.sock)
         if conn.initialized or conn.data_ready:
             super().enqueue_req(conn)
             return
         conn.timeout = clock.monotonic_s() + READ_S
         self.pending_conns.append(conn)
         self.poller.register(conn.sock, EVENT_READ, partial(self.on_pending_socket_readable, conn))
+
+    def murder_pending(self) -> None:
+        """Close what has waited for long enough."""
+        super().murder_pending()
+        while self.lingering and self.lingering[0][0] <= clock.monotonic_s():
+            self._end(self.lingering.popleft()[1])
+
+    def _drop_silent(self) -> None:
+        self.nr_conns -= 1
+        self._end(self.pending_conns.popleft().sock)
+
+    def _close(self, connection: socket.socket, graceful: bool = False) -> None:
+        """Close; what a client is still sending is read meanwhile, so that it gets its answer.
+
+        gunicorn would wait for that here, two seconds for each connection, while nobody else is served.
+        """
+        try:
+            if not graceful or len(self.lingering) >= MOST_LINGERING:
+                raise OSError
+            connection.shutdown(socket.SHUT_WR)
+            connection.setblocking(False)
+            self.poller.register(connection, EVENT_READ, self._drain)
+        except (OSError, ValueError, KeyError):
+            connection.close()
+            return
+        self.lingering.append((clock.monotonic_s() + LINGER_S, connection))
+
+    def _drain(self, connection: socket.socket) -> None:
+        try:
+            is_over = not connection.recv(HEAD_BYTES)
+        except OSError as error:
+            is_over = not isinstance(error, BlockingIOError)
+        if is_over:
+            self._end(connection)
+
+    def _end(self, connection: socket.socket) -> None:
+        with contextlib.suppress(OSError, KeyError, ValueError):
+            self.poller.unregister(connection)
+        connection.close()
 
     def handle(self, conn: TConn) -> Any:
         """Serve one request."""

@@ -1,6 +1,7 @@
 """Metrics: by project, one with its chart and table, its values as CSV."""
 
 import csv
+import threading
 from io import StringIO
 from itertools import groupby
 from typing import NamedTuple
@@ -21,6 +22,7 @@ CHART_WIDTH, CHART_HEIGHT = 600, 160  # as in macros.html
 FORMULA = tuple("=+-@＝＋－＠")
 
 Point = tuple[float, float]
+_download = threading.Lock()
 
 
 class Range(NamedTuple):
@@ -93,7 +95,16 @@ def show_metric() -> Page:
 
 
 def download_metric() -> Response:
-    """GET /app/metrics/one.csv?project&metric&range."""
+    """GET /app/metrics/one.csv?project&metric&range: one at a time, since each takes 30 MB."""
+    if not _download.acquire(blocking=False):
+        raise Refused(429, "Another download is being made at the moment: try again in a few seconds.")
+    try:
+        return _csv()
+    finally:
+        _download.release()
+
+
+def _csv() -> Response:
     ids, chosen, now = _asked(), _range(), clock.now_ms()
     if Metric.latest(g.account.seq, ids, now) is None:
         raise Refused(404, "There is no such metric.")

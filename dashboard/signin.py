@@ -61,7 +61,7 @@ def sign_in() -> Page:
 
 def with_password(email: str, password: str) -> Account | None:
     """The account, if address and password belong together; `Refused` (429) after too many wrong ones."""
-    mark = accounts.password_mark(email[:254])
+    mark = accounts.password_mark(email)
     visitor = quotas.Visitor(mark, auth.sender(), auth.known_browser(mark))
     quotas.check_sign_in(visitor)
     with accounts.hashing():

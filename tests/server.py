@@ -42,8 +42,8 @@ def free_port():
 class Server:
     """One gunicorn on a data directory."""
 
-    def __init__(self, data_dir, limit_file_size=None, under=(), **environ):
-        """`under` is a command that runs it, like strace; `environ` its settings."""
+    def __init__(self, data_dir, before=None, under=(), **environ):
+        """`before` is run in its process, `under` a command that runs it, like strace; `environ` its settings."""
         self.data_dir, self.port, self.answered = data_dir, free_port(), 0
         self.environ = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(data_dir), "PORT": str(self.port)}
         self.environ |= environ
@@ -58,7 +58,7 @@ class Server:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                preexec_fn=limit_file_size,
+                preexec_fn=before,
             )
 
     @property

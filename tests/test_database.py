@@ -444,14 +444,15 @@ def test_processes_that_start_at_the_same_time_make_one_new_database(file, steps
 def test_the_copy_holds_the_older_schema_even_if_another_process_upgrades_at_the_same_moment(
     older, steps, monkeypatch
 ):
-    copy_database = database.copy_database
+    alone_in, entered = database._alone_in, []
 
-    def copy_late(*args, **options):
-        process = open_elsewhere(older, steps)
-        assert process.communicate(timeout=60) == (b"", b"")
-        copy_database(*args, **options)
+    def alone_late(directory):
+        entered.append(directory)
+        if len(entered) == 2:  # the version was read
+            assert open_elsewhere(older, steps).communicate(timeout=60) == (b"", b"")
+        return alone_in(directory)
 
-    monkeypatch.setattr(database, "copy_database", copy_late)
+    monkeypatch.setattr(database, "_alone_in", alone_late)
     database.open_database(older, migrations=steps, newest=3)
     assert [version(copy) for copy in copies(older)] == [1]
 
@@ -471,10 +472,11 @@ def test_another_process_that_upgrades_it_while_it_is_copied_waits_for_the_copy(
 
 
 def test_a_copy_that_was_killed_is_gone_after_the_next(older, steps):
-    (older.parent / f".{older.name}.schema-1.unfinished").write_bytes(b"a part")
+    leftover = older.parent / f".{older.name}.schema-1.k1lled"
+    leftover.mkdir()
+    (leftover / "copy").write_bytes(b"a part")
     database.open_database(older, migrations=steps, newest=3)
     assert [version(copy) for copy in copies(older)] == [1]
-    assert [path.name for path in older.parent.iterdir() if "unfinished" in path.name] == []
 
 
 SCHEMAS = sorted((Path(__file__).parent / "schemas").glob("*.sql"))

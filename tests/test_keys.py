@@ -6,6 +6,8 @@ from unittest.mock import ANY
 
 import pytest
 
+import database
+
 MINUTE_S = 61
 
 
@@ -341,3 +343,13 @@ def test_only_a_keys_sha_256_is_on_the_disk(owner, service):
         assert key.encode() not in stored and key[16:].encode() not in stored
         assert bytes.fromhex(key[8:]) not in stored
         assert hashlib.sha256(key.encode()).digest() in stored
+
+
+def test_of_very_many_revoked_keys_the_newest_1000_are_listed_and_every_live_one(owner):
+    (mine,) = owner.get("/api-keys").json["apiKeys"]
+    columns = "id, account_seq, name, preview, key_hash, created_at, revoked_at"
+    add = f"INSERT INTO api_key ({columns}) VALUES (?, 1, ?, ?, ?, 1, 2)"
+    with database.transaction():
+        database.run_many(add, [(f"id{n}", f"name {n}", "sk_test_", n.to_bytes(32)) for n in range(1_100)])
+    listed = [key["name"] for key in owner.get("/api-keys").json["apiKeys"]]
+    assert listed == [f"name {n}" for n in range(1_099, 99, -1)] + [mine["name"]]

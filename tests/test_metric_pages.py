@@ -9,10 +9,11 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 
+import dashboard.metrics
 import database
 from metrics import MOST_SERIES, Metric, MetricValue
 from tests import pages
-from tests.pages import account_set
+from tests.pages import Page, account_set
 from tests.test_pages import HOSTILE
 
 cheap_passwords, owner, stranger = pages.cheap_passwords, pages.owner, pages.stranger
@@ -266,6 +267,14 @@ def test_a_unit_is_one_cell_of_a_download(service, owner, unit):
 def test_a_metric_without_a_unit_has_an_empty_cell(service, owner):
     send(service, -1, metric="m", unit=None)
     assert rows(owner)[1][1:] == ["-1.0", ""]
+
+
+def test_one_download_is_made_at_a_time(owner):
+    add((1.0, NOW))
+    with dashboard.metrics._download:
+        answer = owner.get("/app/metrics/one.csv?project=home&metric=m")
+    assert answer.status_code == 429 and "try again" in Page(answer.text).main
+    assert owner.get("/app/metrics/one.csv?project=home&metric=m").status_code == 200
 
 
 # --- many ---------------------------------------------------------------------------------------------------

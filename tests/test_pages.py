@@ -758,3 +758,9 @@ def test_an_odd_header_breaks_no_page(owner, name):
         gets = [owner.client.get(path, **odd) for path in ("/app/login", "/app/devices", "/app/static/app.css")]
         posts = [owner.client.post(path, data=form, **odd) for path in ("/app/keys", "/app/login")]
         assert [answer.status_code for answer in gets + posts if answer.status_code >= 500] == [], value
+
+
+@pytest.mark.parametrize("path", ["/", "/app"])
+def test_the_way_in_leads_to_no_host_that_a_request_names(service, path):
+    answer = service.client.get(path, headers={"Host": "evil.example"})
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/app/")

@@ -169,7 +169,7 @@ def test_a_disk_that_is_full_gives_a_5xx_and_nothing_acknowledged_is_lost(start)
     key = first.owner_key()
     assert first.terminate() == 0
 
-    full = start(limit_file_size=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000)))
+    full = start(before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000)))
     full.wait_until_ready()
     answers = [full.send(key, body="b" * 9_000) for _ in range(60)]
     acknowledged = {json.loads(a.text)["notification"]["id"] for a in answers if a.status == 200}

@@ -466,10 +466,31 @@ def test_a_try_that_found_no_place_to_be_checked_does_not_count(service, visitor
     make_account(service)
     with monkeypatch.context() as patched:
         patched.setattr(accounts, "_hash_places", threading.BoundedSemaphore(1))
-        patched.setattr(accounts, "HASH_WAIT_S", 0)
         with accounts._hash_places:
             assert [visitor.sign_in(EMAIL, "not the password").status_code for _ in range(11)] == [429] * 11
     assert visitor.sign_in().status_code == 303
+
+
+def test_blanks_around_an_address_are_no_way_around_its_limit(service):
+    make_account(service)
+    for number in range(10):
+        Visitor(service).sign_in(EMAIL, f"not the password {number}")
+    for blanks in (1, 254 - len(EMAIL), 253, 254, 255, 1_000):
+        assert Visitor(service).sign_in(" " * blanks + EMAIL).status_code == 429, blanks
+
+
+def test_a_password_that_is_changed_while_the_old_one_is_checked_opens_nothing(service, visitor, monkeypatch):
+    make_account(service)
+    with_password = accounts.with_password
+
+    def checked_late(*args):
+        account = with_password(*args)
+        accounts.set_password(accounts.find_account(EMAIL), "scrypt:128:8:1$another$hash")
+        return account
+
+    monkeypatch.setattr(accounts, "with_password", checked_late)
+    assert visitor.sign_in().status_code == 409
+    assert Session.select().count() == 0
 
 
 def test_an_address_that_is_only_asked_for_is_not_kept(service):
@@ -678,7 +699,6 @@ ELSEWHERE = [
     "evil.example",
     "app/devices",
     "/",
-    "/app",
     "/apps/devices",
     "/app.evil.example",
     "/api/v1/stats",

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import resource
 import socket
 
 import pytest
@@ -68,6 +69,29 @@ def test_connections_that_say_nothing_hold_no_thread(tmp_path):
         assert connections[30].recv(100).startswith(b"HTTP/1.1 200")
         for connection in connections:
             connection.close()
+
+
+def test_clients_that_do_not_close_what_is_closed_delay_nobody(tmp_path):
+    with serving(tmp_path / "data") as server:
+        server.wait_until_ready()
+        silent(server, 30, b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        for _ in range(5):
+            assert server.request("GET", "/healthz", timeout=1).status == 200
+
+
+def few_files():
+    resource.setrlimit(resource.RLIMIT_NOFILE, (300, 300))
+
+
+def test_more_connections_than_there_may_be_files_stop_nothing(tmp_path):
+    with serving(tmp_path / "data", before=few_files, THREADS="9") as server:
+        server.wait_until_ready()
+        connections = silent(server, 400)
+        for _ in range(5):
+            assert server.request("GET", "/healthz", timeout=2).status == 200
+        for connection in connections:
+            connection.close()
+        assert server.log.count("Booting worker") == 1 and "Errno" not in server.log
 
 
 def test_every_line_of_the_log_is_one_json_object_with_time_level_and_message(tmp_path):

@@ -165,7 +165,7 @@ def _file_limit(directory: Path) -> Iterator[Figure]:
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_LIMIT, hard))
 
-    with _serving(f"file size limit ({FILE_LIMIT} bytes)", directory / "data", limit_file_size=limit) as trouble:
+    with _serving(f"file size limit ({FILE_LIMIT} bytes)", directory / "data", before=limit) as trouble:
         trouble.until_errors()
         yield from trouble.told()
         resource.prlimit(worker_pid(trouble.server), resource.RLIMIT_FSIZE, (hard, hard))

@@ -1,0 +1,81 @@
+"""Sends on a slow disk: each fsync takes 2 ms longer, as on a cheap cloud volume (`slowdisk.c`, needs a C compiler).
+
+Three services are up at once: the product, the product that skips the write (all else is done: key, quota, JSON,
+reading the devices), and the product with one commit for each request, one after the other (`variant.py`).
+"""
+
+import shutil
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench import measure
+from bench.measure import Client, Load, Request, Row, ratio
+from tests.server import Server
+
+CLIENTS = 32
+ROUNDS = 4
+SECONDS = 2
+DELAY_US = "2000"
+UNSTORED = "(5) durable send / without the write, 32 clients, +2 ms"
+ONE_COMMIT = "(5) durable send / one commit a request, 32 clients, +2 ms"
+
+
+def rows(scratch: Path) -> Iterator[Row]:
+    """Requests a second of the product against both others."""
+    shim = compiled(scratch)
+    if shim is None:
+        yield measure.not_tried(UNSTORED, "≥ 0.7", "0.9", "no C compiler")
+        yield measure.not_tried(ONE_COMMIT, "≥ 4", "6", "no C compiler")
+        return
+    seen = loads(scratch, {"LD_PRELOAD": str(shim), "SLOW_DISK_US": DELAY_US})
+    rate = {name: statistics.median(one.per_s for one in loads) for name, loads in seen.items()}
+    tail = {name: statistics.median(one.p99_ms for one in loads) for name, loads in seen.items()}
+    pairs = {name: [(a.per_s, b.per_s) for a, b in zip(seen["product"], seen[name], strict=True)] for name in seen}
+    more = f"{rate['product']:,.0f}/s, p99 {tail['product']:.0f} ms; "
+    unstored = f"{more}without {rate['unstored']:,.0f}/s, p99 {tail['unstored']:.0f} ms"
+    one_commit = f"{more}one commit each {rate['one-commit']:,.0f}/s, p99 {tail['one-commit']:.0f} ms"
+    yield measure.at_least(UNSTORED, ratio(pairs["unstored"]), 0.7, 0.9, more=unstored)
+    yield measure.at_least(ONE_COMMIT, ratio(pairs["one-commit"]), 4, 6, more=one_commit)
+
+
+def compiled(scratch: Path) -> Path | None:
+    """The shim, if there is a compiler."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        return None
+    target = scratch / "slowdisk.so"
+    source = Path(__file__).with_name("slowdisk.c")
+    subprocess.run([compiler, "-shared", "-fPIC", "-O2", "-o", target, source, "-ldl"], check=True)
+    return target
+
+
+def loads(scratch: Path, slow: dict[str, str]) -> dict[str, list[Load]]:
+    """Slices of each, interleaved forward and backward."""
+    servers = {"product": Server(scratch / "product", **slow)}
+    for name in ("unstored", "one-commit"):
+        servers[name] = Server(scratch / name, under=(sys.executable, "-m", "bench.variant", name), **slow)
+    with measure.running(*servers.values()):
+        clients = {name: Client(scratch, server.port, sends(server)) for name, server in servers.items()}
+        seen: dict[str, list[Load]] = {name: [] for name in clients}
+        for client in clients.values():
+            client.run(CLIENTS, 1)
+        for number in range(ROUNDS):
+            for name, client in list(clients.items())[:: 1 if number % 2 else -1]:
+                seen[name].append(client.run(CLIENTS, SECONDS))
+    return seen
+
+
+def sends(server: Server) -> list[Request]:
+    """Over a hundred keys, so that no quota refuses one."""
+    import database
+
+    database.open_database(server.data_dir / "pocketbell.db")
+    keys = [key for person in measure.people(20, 5) for key in person.keys]
+    return [Request("POST", "/api/v1/notifications/send", key, measure.MESSAGE) for key in keys]
+
+
+if __name__ == "__main__":
+    sys.exit(measure.main("disk", rows))

@@ -1,0 +1,97 @@
+"""A large history, as the product would have made it, written directly with executemany."""
+
+import random
+import secrets
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from bench.measure import WORDS, Person, sentence
+
+DAY_MS = 86_400_000
+OLD_DAYS, RECENT_DAYS = (400, 370), (360, 0)  # a plan of 365 days prunes the old ones
+AT_ONCE = 20_000
+RARE = {"zebraquux": 3, "quetzalcoatl": 2_000}  # of a million rows, so many have the word
+COMMON = WORDS[0]
+
+
+class Share(NamedTuple):
+    """An account's part of the history."""
+
+    person: Person
+    rows: int
+    old: int  # of them so many are older than a year
+    alerts: list[int]  # every second row is one of these alerts'
+
+
+def fill(shares: list[Share]) -> float:
+    """Write the notifications of all accounts, mixed in time; answers with how many seconds that took."""
+    from database import database, run, run_many, transaction
+
+    began = time.monotonic()
+    run("PRAGMA synchronous = OFF")
+    for batch in _batches(_in_time(shares)):
+        with transaction():
+            run_many(
+                "INSERT INTO notification (id, account_seq, api_key_seq, alert_seq, title, body, status, created_at)"
+                " VALUES (?, ?, ?, ?, ?, ?, 'delivered', ?)",
+                batch,
+            )
+    with transaction():
+        for share in shares:
+            _count(share.person.seq)
+    run("PRAGMA wal_checkpoint(TRUNCATE)")
+    database.close()  # the next connection is as durable as the product's
+    return time.monotonic() - began
+
+
+def _in_time(shares: list[Share]) -> Iterator[tuple[object, ...]]:
+    """The rows of all accounts in the order of their times."""
+    now, chance = time.time_ns() // 1_000_000, random.Random(1)
+    texts = [(f"MCP - {sentence(chance, 4)}", sentence(chance, 26)) for _ in range(5_000)]
+    for is_old, days in ((True, OLD_DAYS), (False, RECENT_DAYS)):
+        owners = [share for share in shares for _ in range(share.old if is_old else share.rows - share.old)]
+        chance.shuffle(owners)
+        begin, end = (now - one * DAY_MS for one in days)
+        for place, share in enumerate(owners):
+            at = begin + (end - begin) * place // len(owners)
+            title, body = texts[chance.randrange(len(texts))]
+            alert = chance.choice(share.alerts) if place % 2 and share.alerts else None
+            id_ = f"{at:012x}{secrets.token_hex(10)}"
+            yield (id_, share.person.seq, None if alert else 1, alert, title, _marked(body, place), at)
+
+
+def _marked(body: str, place: int) -> str:
+    """The body with a number of its own, and now and then a rare word."""
+    for word, of_a_million in RARE.items():
+        if place % (1_000_000 // of_a_million) == 777 % (1_000_000 // of_a_million):
+            return f"{body} {word} {place}."
+    return f"{body} {place}."
+
+
+def _batches(rows: Iterator[tuple[object, ...]]) -> Iterator[list[tuple[object, ...]]]:
+    batch = []
+    for row in rows:
+        batch.append(row)
+        if len(batch) == AT_ONCE:
+            yield batch
+            batch = []
+    yield batch
+
+
+def _count(account_seq: int) -> None:
+    """The counters that the product keeps."""
+    from database import run, run_many
+
+    run(
+        "UPDATE account SET notification_count = (SELECT count(*) FROM notification WHERE account_seq = seq_.seq)"
+        " FROM (SELECT ? AS seq) seq_ WHERE account.seq = seq_.seq",
+        (account_seq,),
+    )
+    counts: dict[str, int] = {}
+    sql = "SELECT created_at / 86400000, count(*) FROM notification WHERE account_seq = ? GROUP BY 1"
+    for day, number in run(sql, (account_seq,)).fetchall():
+        counts[datetime.fromtimestamp(day * 86_400, UTC).strftime("%Y-%m-%d")] = number
+    rows = [(account_seq, day, number) for day, number in counts.items()]
+    run_many("INSERT INTO notification_day VALUES (?, ?, ?)", rows)

@@ -1,0 +1,118 @@
+"""CPU of each kind of request in one process without HTTP, as a ratio to a bare Flask hello.
+
+`--quick` is the gate against regressions: it takes seconds and does not depend on disk, network or other work on the
+machine, since CPU of this process alone is counted, with the database in memory where there is /dev/shm.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from bench import measure
+from bench.hello import app as bare
+from bench.measure import Person, Row, in_turn, low_cpu_us, wsgi
+
+HEAD_ROOM = 1.3
+USUAL = {  # CPU of each in bare hellos as it was when this was last changed, and what would be good
+    "send": (6.2, 5.0),
+    "webhook": (9.5, 6.5),
+    "list of 50": (7.8, 4.5),
+    "stats": (3.7, 2.9),
+    "search": (15.5, 10.0),
+    "metrics batch of 100": (34.0, 18.0),
+}
+LIVE_KEYS = 20_000
+
+
+def requests(app: Any) -> dict[str, Callable[[], bytes]]:
+    """Each kind of request, over so many keys and alerts that no quota, which is counted, refuses one."""
+    persons = measure.people(10, 20)
+    reader = persons[0]
+    measure.record(reader, 500)
+    codes = [code for person in persons for code in measure.alert_codes(person.seq, 40)]
+    keys = [key for person in persons[1:] for key in person.keys]
+
+    def of_reader(path: str) -> Callable[[], bytes]:
+        return in_turn([wsgi(app, "GET", path, key) for key in reader.keys])
+
+    message, event, batch = measure.MESSAGE.encode(), measure.EVENT.encode(), measure.METRICS.encode()
+    return {
+        "hello": wsgi(bare, "GET", "/"),
+        "send": in_turn([wsgi(app, "POST", "/api/v1/notifications/send", key, message) for key in keys]),
+        "webhook": in_turn([wsgi(app, "POST", f"/p/{code}", body=event) for code in codes]),
+        "list of 50": of_reader("/api/v1/notifications"),
+        "stats": of_reader("/api/v1/stats"),
+        "search": of_reader("/api/v1/notifications?search=certificate"),
+        "metrics batch of 100": in_turn([wsgi(app, "POST", "/api/webhooks/custom", key, batch) for key in keys]),
+    }
+
+
+def rows(scratch: Path, quick: bool = False) -> Iterator[Row]:
+    """A row for each kind of request, and one for the limiter."""
+    app = measure.application(scratch)
+    calls = requests(app)
+    _check_answers(calls)
+    cpu = low_cpu_us(calls, 30 if quick else 80, 40)
+    for name, (usual, aimed) in USUAL.items():
+        seen = f"{cpu[name]:.0f} µs, hello {cpu['hello']:.0f}"
+        value = cpu[name] / cpu["hello"]
+        yield measure.at_most(f"{name}: CPU / bare hello", value, usual * HEAD_ROOM, aimed, more=seen)
+    yield limiter_row(app, measure.people(1, 0, name="counted")[0])
+
+
+def _check_answers(calls: dict[str, Callable[[], bytes]]) -> None:
+    """What is measured does what it should."""
+    assert len(json.loads(calls["list of 50"]())["notifications"]) == 50
+    assert len(json.loads(calls["search"]())["notifications"]) == 50
+    assert json.loads(calls["metrics batch of 100"]())["metricsStored"] == 100
+    assert json.loads(calls["send"]())["notification"]["status"] == "delivered"
+    assert json.loads(calls["webhook"]())["status"] == "delivered"
+
+
+def limiter_row(app: Any, person: Person) -> Row:
+    """What counting one request costs with 20,000 keys that were used within the minute, and with 20."""
+    import quotas
+
+    storage = quotas.limiter.limiter.storage
+    stores = {}
+    for keys in (20, LIVE_KEYS):
+        storage.reset()
+        for key in range(keys):
+            for _ in range(5):
+                quotas.limiter.limiter.hit(quotas.PLANS["scale"].rest, "key", str(key))
+        stores[keys] = dict(storage.hits)
+    with app.app_context():
+        works = {str(keys): partial(_count, storage, stores[keys], _callers(person, keys)) for keys in stores}
+        cpu = low_cpu_us(works, 80, 200)
+    storage.reset()
+    few, many = cpu["20"], cpu[str(LIVE_KEYS)]
+    return measure.at_most(
+        "(11) counting at 20,000 live keys / at 20", many / few, 1.2, 1.05, more=f"{many:.1f} µs, {few:.1f} µs"
+    )
+
+
+def _callers(person: Person, keys: int) -> Iterator[Any]:
+    """For ever one key after the other, in steps that do not follow the order of memory."""
+    caller = SimpleNamespace(key_seq=0, account_seq=person.seq, plan="scale")
+    while True:
+        caller.key_seq = (caller.key_seq + 7919) % keys
+        yield caller
+
+
+def _count(storage: Any, hits: dict[int, Any], callers: Iterator[Any]) -> None:
+    """What the product does for each REST request, with these keys in the storage."""
+    from flask import g
+
+    import quotas
+
+    storage.hits.update(hits)
+    g.caller = next(callers)
+    quotas.rest()
+
+
+if __name__ == "__main__":
+    sys.exit(measure.main("layers", partial(rows, quick="--quick" in sys.argv[1:]), memory=True))

@@ -1,0 +1,422 @@
+"""What the benchmarks share: rows and their table, people and texts, load over HTTP, CPU and memory of a process."""
+
+import json
+import os
+import platform
+import random
+import shutil
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.metadata import version
+from io import BytesIO
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).parents[1]
+TICKS = os.sysconf("SC_CLK_TCK")
+PACKAGES = ("Flask", "Werkzeug", "Flask-Limiter", "limits", "peewee", "gunicorn")
+WORDS = (  # noqa: SIM905
+    "backup finished disk volume nightly server deploy build branch main failed recovered latency checkout queue"
+    " worker restart memory usage above threshold certificate expires days invoice payment customer order shipped"
+    " temperature kitchen door opened garage camera motion detected snapshot replica lag seconds cluster node pool"
+).split()
+
+
+# --- rows ---------------------------------------------------------------------------------------------------
+
+
+class Row(NamedTuple):
+    """One row of the table; `ok` is None when it could not be tried or when nothing must be."""
+
+    what: str
+    must: str
+    moonshot: str
+    seen: str
+    ok: bool | None
+    reached: bool = False  # the moonshot
+
+
+def at_most(what: str, value: float, must: float, moonshot: float, unit: str = "", more: str = "") -> Row:
+    """A figure that must not be greater."""
+    seen = f"{_shown(value)}{unit}{'; ' + more if more else ''}"
+    goals = (f"≤ {_shown(must)}{unit}", f"{_shown(moonshot)}{unit}")
+    return Row(what, *goals, seen, value <= must, value <= moonshot)
+
+
+def at_least(what: str, value: float, must: float, moonshot: float, unit: str = "", more: str = "") -> Row:
+    """A figure that must not be smaller."""
+    seen = f"{_shown(value)}{unit}{'; ' + more if more else ''}"
+    goals = (f"≥ {_shown(must)}{unit}", f"{_shown(moonshot)}{unit}")
+    return Row(what, *goals, seen, value >= must, value >= moonshot)
+
+
+def not_tried(what: str, must: str, moonshot: str, why: str) -> Row:
+    """A figure that cannot be measured here."""
+    return Row(what, must, moonshot, f"not tried: {why}", None)
+
+
+def _shown(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _mark(row: Row) -> str:
+    if row.ok is None:
+        return "-"
+    return "moonshot" if row.reached else "yes" if row.ok else "NO"
+
+
+def print_table(rows: Iterable[Row]) -> None:
+    """One table: what | must | moonshot | seen | ok."""
+    lines = [("what", "must", "moonshot", "seen", "ok"), *((*row[:4], _mark(row)) for row in rows)]
+    widths = [max(len(line[place]) for line in lines) for place in range(3)]
+    widths += [max(3, min(100, max(len(line[3]) for line in lines)))]
+    for line in lines:
+        print(" | ".join([*(f"{cell:{width}}" for cell, width in zip(line, widths, strict=False)), line[4]]))
+    sys.stdout.flush()
+
+
+def machine() -> str:
+    """What was measured on."""
+    processor = next(
+        (one.split(":")[1].strip() for one in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in one),
+        platform.machine(),
+    )
+    packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    return (
+        f"{processor}, {os.cpu_count()} cores, {platform.platform()}\n"
+        f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, {packages}"
+    )
+
+
+def load_average() -> str:
+    """How busy the machine is with all that runs on it."""
+    return " ".join(f"{one:.1f}" for one in os.getloadavg())
+
+
+def main(name: str, rows: Callable[[Path], Iterator[Row]], memory: bool = False) -> int:
+    """Measure one part in a directory that is removed, print its table; 1 if a must is not met."""
+    for variable in ("DATA_DIR", "DATABASE_URL", "PORT"):
+        os.environ.pop(variable, None)
+    print(f"--- {name} ---\n{machine()}", flush=True)
+    before, began = load_average(), time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="pocketbell-bench-", dir=_memory() if memory else None) as scratch:
+        measured = list(rows(Path(scratch)))
+    print(f"load {before} before, {load_average()} after; took {time.monotonic() - began:.0f} s\n")
+    print_table(measured)
+    print(flush=True)
+    return int(any(row.ok is False for row in measured))
+
+
+def _memory() -> str | None:
+    """A file system in memory, if there is one: where the disk is not to be measured."""
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+
+
+# --- figures ------------------------------------------------------------------------------------------------
+
+
+def percentile(values: Sequence[float], part: float) -> float:
+    """The value that `part` (0 to 1) of them do not exceed."""
+    return sorted(values)[min(len(values) - 1, int(part * len(values)))]
+
+
+def low_cpu_us(works: dict[str, Callable[[], Any]], batches: int, calls: int) -> dict[str, float]:
+    """Of each work, this process's CPU per call in µs: the 10th percentile of interleaved batches."""
+    seen: dict[str, list[float]] = {name: [] for name in works}
+    for work in works.values():
+        for _ in range(max(3, calls // 4)):
+            work()
+    for number in range(batches):
+        order = list(works.items())
+        for name, work in order if number % 2 else order[::-1]:
+            began = time.process_time_ns()
+            for _ in range(calls):
+                work()
+            seen[name].append((time.process_time_ns() - began) / calls / 1000)
+    return {name: percentile(values, 0.1) for name, values in seen.items()}
+
+
+def ratio(rounds: Sequence[tuple[float, float]]) -> float:
+    """The median of the ratios within each round."""
+    return statistics.median(a / b for a, b in rounds)
+
+
+# --- processes ----------------------------------------------------------------------------------------------
+
+
+def worker_of(master: int) -> int:
+    """gunicorn's one worker."""
+    (worker,) = Path(f"/proc/{master}/task/{master}/children").read_text().split()
+    return int(worker)
+
+
+def cpu_s(pid: int) -> float:
+    """The CPU time of a process, all its threads, user and system."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def resident_mb(pid: int) -> float:
+    """The memory that a process has."""
+    line = next(one for one in Path(f"/proc/{pid}/status").read_text().splitlines() if one.startswith("VmRSS"))
+    return int(line.split()[1]) / 1024
+
+
+def keep_on(pid: int, core: int) -> None:
+    """Let a process and the threads that it has run on one core alone; what it starts later does so, too."""
+    cores = sorted(os.sched_getaffinity(0))
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        os.sched_setaffinity(int(task.name), {cores[core % len(cores)]})
+
+
+# --- the service in this process ----------------------------------------------------------------------------
+
+
+def application(scratch: Path) -> Any:
+    """The WSGI application on a new database below `scratch`."""
+    os.environ["DATA_DIR"] = str(scratch / "data")
+    import app
+
+    return app.app
+
+
+def wsgi(app: Any, method: str, path: str, key: str = "", body: bytes = b"", cookie: str = "") -> Callable[[], bytes]:
+    """A call of the application with one request; it raises when the answer is not 200."""
+    from werkzeug.test import EnvironBuilder
+
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    headers |= {"Cookie": cookie} if cookie else {}
+    environ = EnvironBuilder(path=path, method=method, headers=headers, data=body).get_environ()
+    environ["REMOTE_ADDR"] = "127.0.0.1"
+
+    def call() -> bytes:
+        answered: list[str] = []
+        answer = app({**environ, "wsgi.input": BytesIO(body)}, lambda status, headers, *_: answered.append(status))
+        content = b"".join(answer)
+        answer.close()
+        if not answered[0].startswith("200"):
+            raise AssertionError(f"{method} {path}: {answered[0]} {content[:200]!r}")
+        return content
+
+    return call
+
+
+def in_turn(calls: Sequence[Callable[[], bytes]]) -> Callable[[], bytes]:
+    """A call of the next one each time."""
+    place = iter(range(1_000_000_000))
+    return lambda: calls[next(place) % len(calls)]()
+
+
+# --- people and texts ---------------------------------------------------------------------------------------
+
+
+class Person(NamedTuple):
+    """An account with its keys."""
+
+    seq: int
+    email: str
+    keys: list[str]
+
+
+def people(number: int, keys_each: int, plan: str = "scale", name: str = "person") -> list[Person]:
+    """So many accounts in the database that is open."""
+    import accounts
+    import clock
+    from database import transaction
+
+    made = []
+    for place in range(number):
+        with transaction():
+            account = accounts.create_account(f"{name}{place}@example.org", plan, "UTC", clock.now_ms())
+            keys = [accounts.create_key(account.seq, "bench", clock.now_ms())[1] for _ in range(keys_each)]
+        made.append(Person(account.seq, account.email, keys))
+    return made
+
+
+TITLE_TEMPLATE = '{{ title }} on {{ host.name | default: "unknown" }}'
+BODY_TEMPLATE = "{{ alerts.0.labels.severity | upcase }}: {{ message | truncate: 120 }} ({{ value | round: 1 }})"
+EVENT = json.dumps(
+    {
+        "title": "Disk nearly full",
+        "message": "The volume /srv is at 91 percent, and grows by 2 percent a day",
+        "host": {"name": "db-3.example.org", "zone": "eu-1"},
+        "value": 91.2345,
+        "alerts": [{"labels": {"alertname": "DiskFull", "severity": "warning"}, "startsAt": "2026-11-21T10:00:00Z"}],
+    }
+)
+METRICS = json.dumps(
+    {
+        "projectId": "shop",
+        "metrics": [
+            {
+                "metricId": f"requests-{place % 10}",
+                "metricName": f"Requests {place % 10}",
+                "value": place * 1.25,
+                "unit": "1/s",
+                "timestamp": 1_790_000_000_000 + place * 1000,
+            }
+            for place in range(100)
+        ],
+    }
+)
+MESSAGE = json.dumps({"title": "Backup finished", "body": "The nightly backup of db-3 took 12 minutes. " * 4})
+
+
+def alert_codes(account_seq: int, number: int) -> list[str]:
+    """The short codes of new alerts with templates."""
+    import alerts
+    import clock
+    from database import transaction
+
+    settings = {"name": "Disk", "title_template": TITLE_TEMPLATE, "body_template": BODY_TEMPLATE}
+    with transaction():
+        return [alerts.create_alert(account_seq, settings, clock.now_ms()).short_code for _ in range(number)]
+
+
+def record(person: Person, number: int) -> None:
+    """Notifications of an account, made by the product's own function."""
+    import clock
+    from database import transaction
+    from history import Notification, Text
+    from models import Owner
+
+    owner, chance = Owner(person.seq, "UTC", person.email), random.Random(person.seq)
+    with transaction():
+        for _ in range(number):
+            text = Text(f"MCP - {sentence(chance, 4)}", sentence(chance, 26))
+            Notification.record(owner, text, "delivered", "2026-11-21", clock.now_ms())
+
+
+def sentence(chance: random.Random, words: int) -> str:
+    """Text that is like what is sent."""
+    return " ".join(chance.choices(WORDS, k=words)).capitalize()
+
+
+# --- load over HTTP -----------------------------------------------------------------------------------------
+
+
+class Request(NamedTuple):
+    """One request; those of a list are sent in turn."""
+
+    method: str
+    path: str
+    key: str = ""
+    body: str = ""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """With the key."""
+        return {"Authorization": f"Bearer {self.key}"} if self.key else {}
+
+
+class Load(NamedTuple):
+    """What came of sending requests for some seconds."""
+
+    answered: int
+    bad: int
+    seconds: float
+    p50_ms: float
+    p99_ms: float
+    pending: int = 0  # answers that say so
+
+    @property
+    def per_s(self) -> float:
+        """Requests a second."""
+        return self.answered / self.seconds
+
+
+SCRIPT = """
+local number, requests = 0, {}
+pending = 0
+local threads = {}
+function setup(thread) table.insert(threads, thread) end
+function init(args)
+%s
+end
+function request()
+  number = number %% #requests + 1
+  return requests[number]
+end
+%s
+function done(summary, latency)
+  local e, pending = summary.errors, 0
+  for _, thread in ipairs(threads) do pending = pending + (thread:get("pending") or 0) end
+  io.write(string.format('\\nLOAD [%%d,%%d,%%f,%%f,%%f,%%d]\\n', summary.requests,
+    e.connect + e.read + e.write + e.status + e.timeout, summary.duration / 1e6,
+    latency:percentile(50) / 1e3, latency:percentile(99) / 1e3, pending))
+end
+"""
+COUNT_PENDING = """
+function response(status, headers, body)
+  if body:find('"pending"', 1, true) then pending = pending + 1 end
+end
+"""
+
+
+class Client:
+    """Sends a list of requests in turn over kept connections, from a process of its own: wrk, or `bench.client`."""
+
+    core: int | None = None  # the one it runs on, if it is kept on one
+
+    def __init__(self, scratch: Path, port: int, requests: Sequence[Request], count_pending: bool = False) -> None:
+        self.port = port
+        handle, name = tempfile.mkstemp(dir=scratch)
+        os.close(handle)
+        self.file = Path(name)
+        self.wrk = shutil.which("wrk")
+        if self.wrk:
+            lines = [f"  requests[{place}] = {_lua(one)}" for place, one in enumerate(requests, 1)]
+            self.file.write_text(SCRIPT % ("\n".join(lines), COUNT_PENDING if count_pending else ""))
+        else:
+            self.file.write_text(json.dumps(requests))
+
+    def run(self, connections: int, seconds: int) -> Load:
+        """Send for so long; raises when an answer is not 2xx."""
+        load = self.start(connections, seconds)
+        return load()
+
+    def start(self, connections: int, seconds: int) -> Callable[[], Load]:
+        """Begin to send; the function that is answered waits for the end."""
+        own = [sys.executable, "-m", "bench.client", str(self.port), str(connections), str(seconds), str(self.file)]
+        flags = ["-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "10s", "-s", str(self.file)]
+        command = [self.wrk, *flags, f"http://127.0.0.1:{self.port}"] if self.wrk else own
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if self.core is not None:
+            keep_on(process.pid, self.core)
+
+        def wait() -> Load:
+            out, error = process.communicate(timeout=seconds + 60)
+            line = next((one for one in out.splitlines() if one.startswith("LOAD ")), None)
+            if line is None:
+                raise AssertionError(f"The client failed: {out} {error}")
+            load = Load(*json.loads(line.removeprefix("LOAD ")))
+            if load.bad or not load.answered:
+                raise AssertionError(f"{load.bad} of {load.answered} answers are not 2xx: the figures mean nothing.")
+            return load
+
+        return wait
+
+
+def _lua(request: Request) -> str:
+    headers = ", ".join(f"[{json.dumps(name)}] = {json.dumps(value)}" for name, value in request.headers.items())
+    body = json.dumps(request.body) if request.body else "nil"
+    return f"wrk.format({json.dumps(request.method)}, {json.dumps(request.path)}, {{{headers}}}, {body})"
+
+
+@contextmanager
+def running(*servers: Any) -> Iterator[None]:
+    """End these servers, whatever happens."""
+    try:
+        for server in servers:
+            server.wait_until_ready()
+        yield
+    finally:
+        for server in servers:
+            if server.process.poll() is None:
+                server.kill()

@@ -1,0 +1,130 @@
+"""Sends that are pushed within the request, to a provider that takes 50 ms; and what others wait for meanwhile.
+
+The provider is a process of its own (`provider.py`). Of 32 threads the service lets 24 push at once and an account
+8 at most (CONTRACT 3), so 24 clients send for eight accounts: every answer must say delivered.
+"""
+
+import contextlib
+import http.client
+import json
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bench import measure
+from bench.measure import Client, Load, Person, Request, Row, cpu_s, percentile, worker_of
+from tests.server import Server, bearer
+
+DELAY_MS = 50
+ACCOUNTS = 8
+THREADS = 32
+AT_ONCE = 24
+SECONDS = 10
+READS_PER_S = 40
+
+
+@contextlib.contextmanager
+def provider(delay_ms: int, subscriptions: int) -> Iterator[dict[str, Any]]:
+    """A running one: its origin and subscriptions."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bench.provider", str(delay_ms), str(subscriptions)],
+        cwd=measure.ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    try:
+        assert process.stdin and process.stdout
+        yield {**json.loads(process.stdout.readline()), "pid": process.pid}
+        process.stdin.close()
+        process.wait(10)
+    finally:
+        if process.poll() is None:
+            process.kill()
+
+
+def received(service: dict[str, Any]) -> int:
+    """How many pushes came; raises if one of them was wrong."""
+    with urllib.request.urlopen(f"{service['origin']}/") as answer:
+        told = json.loads(answer.read())
+    assert not told["wrong"], told
+    return int(told["pushes"])
+
+
+def with_devices(server: Server, service: dict[str, Any], keys_each: int) -> list[Person]:
+    """An account for each subscription, with that device."""
+    import database
+
+    database.open_database(server.data_dir / "pocketbell.db")
+    persons = measure.people(len(service["subscriptions"]), keys_each, name="pushed")
+    for person, subscription in zip(persons, service["subscriptions"], strict=True):
+        device = json.dumps({"kind": "webpush", "subscription": subscription})
+        added = server.request("POST", "/api/v1/devices", device, bearer(person.keys[0]))
+        assert added.status == 201, added.text
+    return persons
+
+
+def sending(persons: list[Person]) -> list[Request]:
+    """One account after the other, so that none has more than its share of the threads."""
+    keys = [person.keys[place] for place in range(len(persons[0].keys)) for person in persons]
+    return [Request("POST", "/api/v1/notifications/send", key, measure.MESSAGE) for key in keys]
+
+
+def rows(scratch: Path) -> Iterator[Row]:
+    """Pushes a second against the ideal, and how long reads take beside them."""
+    with provider(DELAY_MS, ACCOUNTS) as service:
+        server = Server(scratch / "data", WEBPUSH_HOSTS=service["origin"], THREADS=str(THREADS))
+        with measure.running(server):
+            persons = with_devices(server, service, 5)
+            reader = measure.people(1, 10, name="reader")[0]
+            measure.record(reader, 60)
+            client = Client(scratch, server.port, sending(persons), count_pending=True)
+            client.run(AT_ONCE, 2)
+            before, pids = received(service), (worker_of(server.process.pid), service["pid"])
+            cpu = [cpu_s(pid) for pid in pids]
+            wait = client.start(AT_ONCE, SECONDS)
+            reads = read_times(server.port, reader, SECONDS - 1)
+            load = wait()
+            cpu = [cpu_s(pid) - spent for pid, spent in zip(pids, cpu, strict=True)]
+            came = received(service) - before
+        yield pushes_row(load, came, cpu)
+        p95, p50 = percentile(reads, 0.95), percentile(reads, 0.5)
+        more = f"p50 {p50:.1f}, {len(reads)} reads"
+        yield measure.at_most("(12) reads' p95 during inline pushes", p95, 30, 15, " ms", more)
+
+
+def pushes_row(load: Load, came: int, cpu: list[float]) -> Row:
+    """Delivered sends a second against what so many threads could do if only the provider took time."""
+    delivered = load.per_s * (load.answered - load.pending) / load.answered
+    ideal = AT_ONCE * 1000 / DELAY_MS
+    more = (
+        f"{delivered:.0f}/s, which is {delivered / (THREADS * 1000 / DELAY_MS):.2f} of {THREADS} threads ÷ latency;"
+        f" p50 {load.p50_ms:.0f}, p99 {load.p99_ms:.0f} ms; {load.pending} of {load.answered} pending, {came} came;"
+        f" CPU a push {cpu[0] / came * 1e3:.2f} ms, the provider's {cpu[1] / came * 1e3:.2f}"
+    )
+    what = f"(12) inline push, {DELAY_MS} ms provider: of {AT_ONCE} at once ÷ latency"
+    return measure.at_least(what, delivered / ideal, 0.75, 0.9, more=more)
+
+
+def read_times(port: int, reader: Person, seconds: float) -> list[float]:
+    """How long reads took in ms, so many a second on one kept connection."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    times: list[float] = []
+    ends_s = time.monotonic() + seconds
+    while (began := time.monotonic()) < ends_s:
+        path = ("/api/v1/stats", "/api/v1/notifications")[len(times) % 2]
+        connection.request("GET", path, headers=bearer(reader.keys[len(times) % len(reader.keys)]))
+        answer = connection.getresponse()
+        answer.read()
+        assert answer.status == 200
+        times.append((time.monotonic() - began) * 1000)
+        time.sleep(max(0.0, 1 / READS_PER_S - (time.monotonic() - began)))
+    connection.close()
+    return times
+
+
+if __name__ == "__main__":
+    sys.exit(measure.main("push", rows))

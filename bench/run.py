@@ -1,0 +1,143 @@
+"""What a request costs under gunicorn, against a bare Flask hello beside it; latency, memory and start.
+
+Both servers are up at once, with the same settings; slices of a second go forward and backward through what is
+measured, each beside one of hello, and a figure is the median of the ratios of such pairs. Both are kept on one core
+and the client on another: threads that wander between cores cost more than what is measured, now and then. The quotas
+are those of the product and count: requests are spread over so many keys and alerts that none is refused.
+"""
+
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench import measure
+from bench.measure import Client, Load, Request, Row, cpu_s, ratio, resident_mb, worker_of
+from tests.server import Server
+
+ROUNDS = 5
+CONNECTIONS = 16
+CLIENTS = 32
+ACCOUNTS = 40
+INGEST = "1000000"
+GOALS = {"send": ("1", 2.5, 2.0), "webhook": ("2", 3.0, 2.3), "stats": ("3", 2.0, 1.6), "list of 50": ("3", 3.0, 2.5)}
+
+
+def clients(scratch: Path, port: int) -> dict[str, Client]:
+    """Each kind of request, for a server whose database is open here too."""
+    persons = measure.people(ACCOUNTS, 5)
+    for person in persons:
+        measure.record(person, 60)
+    codes = [code for person in persons for code in measure.alert_codes(person.seq, 50)]
+    keys = [key for place in range(5) for key in (person.keys[place] for person in persons)]
+    requests = {
+        "send": [Request("POST", "/api/v1/notifications/send", key, measure.MESSAGE) for key in keys],
+        "webhook": [Request("POST", f"/p/{code}", "", measure.EVENT) for code in codes],
+        "stats": [Request("GET", "/api/v1/stats", key) for key in keys],
+        "list of 50": [Request("GET", "/api/v1/notifications", key) for key in keys],
+        "metrics": [Request("POST", "/api/webhooks/custom", key, measure.METRICS) for key in keys],
+    }
+    return {name: Client(scratch, port, wanted) for name, wanted in requests.items()}
+
+
+def sliced(client: Client, worker: int, connections: int, seconds: int = 1) -> tuple[Load, float]:
+    """A slice, and the server's CPU per request in µs."""
+    before = cpu_s(worker)
+    load = client.run(connections, seconds)
+    return load, (cpu_s(worker) - before) / load.answered * 1e6
+
+
+def rows(scratch: Path) -> Iterator[Row]:
+    """All of them."""
+    yield from start_rows(scratch)
+    service = Server(scratch / "data", INGEST_PER_MINUTE=INGEST)
+    hello = Server(scratch / "hello", under=(sys.executable, "-m", "bench.hello"))
+    with measure.running(service, hello):
+        workers = {"hello": worker_of(hello.process.pid)}
+        idle_mb = resident_mb(worker_of(service.process.pid))
+        import database
+
+        database.open_database(scratch / "data" / "pocketbell.db")
+        load = clients(scratch, service.port)
+        workers |= dict.fromkeys(load, worker_of(service.process.pid))
+        load["hello"] = Client(scratch, hello.port, [Request("GET", "/")])
+        for worker in {*workers.values()}:
+            measure.keep_on(worker, 0)
+        for name, client in load.items():
+            client.core = 1
+            sliced(client, workers[name], CONNECTIONS)
+        seen = [pairs(load, workers, number) for number in range(ROUNDS)]
+        yield from cost_rows(seen)
+        yield latency_row(load)
+        loaded_mb = resident_mb(workers["send"])
+    yield measure.at_most(
+        "(13) memory of the worker, idle before a push", idle_mb, 50, 40, " MB", f"{loaded_mb:.0f} MB after this load"
+    )
+
+
+Pair = tuple[tuple[Load, float], tuple[Load, float]]  # of one kind and of hello beside it
+
+
+def pairs(load: dict[str, Client], workers: dict[str, int], number: int) -> dict[str, Pair]:
+    """One round: a slice of each kind and one of hello, in the other order every second time."""
+    seen, kinds = {}, [name for name in load if name != "hello"]
+    for name in kinds[:: 1 if number % 2 else -1]:
+        order = ("hello", name)[:: 1 if number % 2 else -1]
+        both = {one: sliced(load[one], workers[one], CONNECTIONS) for one in order}
+        seen[name] = (both[name], both["hello"])
+    return seen
+
+
+def cost_rows(rounds: list[dict[str, Pair]]) -> Iterator[Row]:
+    """CPU per request in hellos, and metrics stored a second."""
+    hello = statistics.median(hello[1] for one in rounds for _, hello in one.values())
+    for name, (number, must, moonshot) in GOALS.items():
+        mine = [one[name] for one in rounds]
+        cpu, per_s = (
+            statistics.median(values) for values in zip(*[(a[1], a[0].per_s) for a, _ in mine], strict=True)
+        )
+        ratios = [a[1] / b[1] for a, b in mine]
+        rate = ratio([(a[0].per_s, b[0].per_s) for a, b in mine])
+        more = (
+            f"{min(ratios):.1f} to {max(ratios):.1f}; {cpu:.0f} µs, hello {hello:.0f};"
+            f" {per_s:,.0f} requests/s, {rate:.2f} of hello's"
+        )
+        what = f"({number}) {name}: CPU per request / hello"
+        yield measure.at_most(what, statistics.median(ratios), must, moonshot, more=more)
+    stored = [one["metrics"][0][0].per_s * 100 for one in rounds]
+    cpu = statistics.median(one["metrics"][0][1] for one in rounds)
+    more = f"best second {max(stored):,.0f}; {cpu:.0f} µs CPU a batch of 100, which is {1e8 / cpu:,.0f} a CPU second"
+    yield measure.at_least("(4) metrics stored per second", statistics.median(stored), 50_000, 80_000, more=more)
+
+
+def latency_row(load: dict[str, Client]) -> Row:
+    """How much slower the slowest of a hundred sends is than the middle one."""
+    seen: dict[str, list[Load]] = {"send": [], "hello": []}
+    for _ in range(4):
+        for name, loads in seen.items():
+            loads.append(load[name].run(CLIENTS, 2))
+    tails = {name: statistics.median(one.p99_ms / one.p50_ms for one in loads) for name, loads in seen.items()}
+    p50, p99 = (statistics.median(getattr(one, field) for one in seen["send"]) for field in ("p50_ms", "p99_ms"))
+    more = f"{p99:.0f} ms / {p50:.0f} ms; hello's own {tails['hello']:.2g}"
+    return measure.at_most("(6) send p99 / p50 at 32 clients", tails["send"], 3, 2, more=more)
+
+
+def start_rows(scratch: Path) -> Iterator[Row]:
+    """From the exec of gunicorn to the first 200 of /healthz."""
+    times = []
+    for _ in range(6):
+        began = time.monotonic()
+        server = Server(scratch / "started")
+        while not server.is_ready():
+            time.sleep(0.002)
+        times.append((time.monotonic() - began) * 1000)
+        server.terminate()
+    first, later = times[0], times[1:]
+    more = f"{min(later):.0f} to {max(later):.0f}; {first:.0f} when it makes the database"
+    median = statistics.median(later)
+    yield measure.at_most("(14) start to the first answer, median of 5", median, 400, 250, " ms", more)
+
+
+if __name__ == "__main__":
+    sys.exit(measure.main("run", rows))

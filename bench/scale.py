@@ -1,0 +1,277 @@
+"""A history of a million rows (`--rows 1000000`): pages, search, counters, the web app, pruning, memory.
+
+One account has that many, another 10,000 beside it in the same database: figures are of the first against those of
+the second. Requests are calls of the application in this process, and times are its CPU, but for pruning (wall time)
+and memory (the service under gunicorn).
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from bench import measure
+from bench.fill import COMMON, RARE, Share, fill
+from bench.measure import Client, Person, Row, in_turn, low_cpu_us, percentile, resident_mb, worker_of, wsgi
+
+SMALL = 10_000
+PRUNED = 100_000
+PUSHES = 10_000
+PAGE = 50
+SEARCH_PAGES = 6
+ABSENT = "xylophonist"
+
+
+class World:
+    """The filled database: the large account, the small one beside it, one with 100,000 rows, one with 100."""
+
+    def __init__(self, app: Any, rows: int) -> None:
+        self.app, self.rows, self.pruned = app, rows, min(PRUNED, rows // 5)
+        self.large, self.small, self.owner, self.newcomer = measure.people(4, 40)
+        self.alerts = {one.seq: _alerts(one, 10) for one in (self.large, self.small, self.owner, self.newcomer)}
+        every, first = ({one: [*ids.values()][:most] for one, ids in self.alerts.items()} for most in (10, 1))
+        self.took_s = fill(
+            [
+                Share(self.large, rows, self.pruned, every[self.large.seq]),
+                Share(self.small, SMALL, 0, every[self.small.seq]),
+                Share(self.owner, min(100_000, rows), 0, every[self.owner.seq]),
+                Share(self.newcomer, 100, 0, first[self.newcomer.seq]),  # enough to fill a page of the alert, too
+            ]
+        )
+
+    def get(self, person: Person, path: str) -> Callable[[], bytes]:
+        """A call of the API with the account's keys in turn: none meets its quota."""
+        return in_turn([wsgi(self.app, "GET", path, key) for key in person.keys])
+
+    def page(self, person: Person, before: int) -> Callable[[], bytes]:
+        """A page of the history that begins before a seq."""
+        import api
+
+        with self.app.app_context():
+            cursor = api._cursors().dumps([person.seq, before])
+        return self.get(person, f"/api/v1/notifications?limit={PAGE}&cursor={cursor}")
+
+
+def _alerts(person: Person, number: int) -> dict[str, int]:
+    """By id, the seq of new alerts."""
+    from models import Alert
+
+    measure.alert_codes(person.seq, number)
+    return {alert.id: alert.seq for alert in Alert.of_account(person.seq)}
+
+
+def rows(scratch: Path, number: int) -> Iterator[Row]:
+    """All of them, one after the other on the same database."""
+    import_app = measure.application(scratch)
+    world = World(import_app, number)
+    size_mb = (scratch / "data" / "pocketbell.db").stat().st_size / 1e6
+    yield Row("(filled)", "", "", f"{number:,} rows in {world.took_s:.0f} s, {size_mb:,.0f} MB", None)
+    yield from page_rows(world)
+    yield search_row(world)
+    yield stats_row(world)
+    yield web_row(world)
+    yield prune_row(world)
+    yield memory_row(scratch, world)
+
+
+# --- reading ------------------------------------------------------------------------------------------------
+
+
+def page_rows(world: World) -> Iterator[Row]:
+    """A page far back against the first, and the first of the large account against the small one's."""
+    from database import run
+
+    deep = min(10_000, world.rows // PAGE - 10)
+    sql = "SELECT seq FROM notification WHERE account_seq = ? ORDER BY seq DESC LIMIT 1 OFFSET ?"
+    begins = {page: run(sql, (world.large.seq, (page - 1) * PAGE - 1)).fetchone()[0] for page in (2, deep)}
+    path = f"/api/v1/notifications?limit={PAGE}"
+    works = {"large": world.get(world.large, path), "small": world.get(world.small, path)}
+    works |= {str(page): world.page(world.large, before) for page, before in begins.items()}
+    for work in works.values():
+        assert len(json.loads(work())["notifications"]) == PAGE
+    cpu = low_cpu_us(works, 60, 20)
+    more = f"{cpu[str(deep)]:.0f} µs, {cpu['large']:.0f} µs; page 2, with a cursor too, {cpu['2']:.0f} µs"
+    yield measure.at_most(f"(7) page {deep:,} / page 1", cpu[str(deep)] / cpu["large"], 1.2, 1.0, more=more)
+    more = f"{cpu['large']:.0f} µs, {cpu['small']:.0f} µs"
+    what = f"(7) page 1 at {world.rows:,} / at {SMALL:,}"
+    yield measure.at_most(what, cpu["large"] / cpu["small"], 1.5, 1.1, more=more)
+
+
+def search_row(world: World) -> Row:
+    """The first pages of searches for what is common, middling, rare, absent or short, in both accounts."""
+    terms = {"common": COMMON, "rare": "zebraquux", "middling": "quetzalcoatl", "absent": ABSENT}
+    terms |= {"1 character": "x", "2 characters": "zq"}
+    seen = {
+        f"{kind} {RARE.get(term, '')}".strip(): _search_ms(world, world.large, term) for kind, term in terms.items()
+    }
+    seen |= {
+        f"{kind} in the small account": _search_ms(world, world.small, terms[kind]) for kind in ("common", "absent")
+    }
+    median = {name: statistics.median(times) for name, times in seen.items()}
+    more = ", ".join(f"{name} {ms:.1f}" for name, ms in median.items())
+    return measure.at_most("(8) search, CPU of a page: the worst", max(median.values()), 15, 5, " ms", more)
+
+
+def _search_ms(world: World, person: Person, term: str) -> list[float]:
+    """The CPU of each of the first pages, the least of three tries."""
+    times, cursor = [], ""
+    for page in range(SEARCH_PAGES):
+        key, tries = person.keys[page % len(person.keys)], []
+        call = wsgi(world.app, "GET", f"/api/v1/notifications?search={term}&cursor={cursor}", key)
+        for _ in range(3):
+            began = time.process_time_ns()
+            answer = call()
+            tries.append((time.process_time_ns() - began) / 1e6)
+        times.append(min(tries))
+        pagination = json.loads(answer)["pagination"]
+        cursor = pagination["nextCursor"]
+        if pagination["isDone"]:
+            break
+    return times
+
+
+def stats_row(world: World) -> Row:
+    """The counters of the large account against the small one's."""
+    works = {name: world.get(one, "/api/v1/stats") for name, one in (("N", world.large), ("small", world.small))}
+    cpu = low_cpu_us(works, 60, 40)
+    more = f"{cpu['N']:.0f} µs, {cpu['small']:.0f} µs"
+    return measure.at_most(
+        f"(10) stats at {world.rows:,} / at {SMALL:,}", cpu["N"] / cpu["small"], 1.1, 1.0, more=more
+    )
+
+
+def web_row(world: World) -> Row:
+    """The web app's pages of an account with 100,000 notifications against those of one with 100."""
+    kinds = {
+        "home": "/app/",
+        "history": "/app/notifications",
+        "history of an alert": "/app/notifications?alert={}",
+        "alerts": "/app/alerts",
+        "an alert": "/app/alerts/{}",
+    }
+    ratios = {}
+    for kind, path in kinds.items():
+        works = {}
+        for name, person in (("many", world.owner), ("few", world.newcomer)):
+            alert_id = next(iter(world.alerts[person.seq]))
+            works[name] = wsgi(world.app, "GET", path.format(alert_id), cookie=_cookie(world.app, person))
+        cpu = low_cpu_us(works, 20, 3)
+        ratios[kind] = (cpu["many"] / cpu["few"], cpu["many"] / 1000, cpu["few"] / 1000)
+    more = ", ".join(f"{kind} {a:.2f} ({b:.1f} ms, {c:.1f})" for kind, (a, b, c) in ratios.items())
+    worst = max(one[0] for one in ratios.values())
+    return measure.at_most("(16) pages at 100,000 notifications / at 100: the worst", worst, 2, 1.2, more=more)
+
+
+def _cookie(app: Any, person: Person) -> str:
+    """A signed-in browser's."""
+    import accounts
+    import clock
+    from models import Account
+
+    with app.test_request_context("/app/"):
+        token = accounts.start_session(Account.find(person.email), "bench", clock.now_ms())
+        signed = app.session_interface.get_signing_serializer(app).dumps({"token": token, "csrf": "x" * 22})
+        return f"{app.session_interface.get_cookie_name(app)}={signed}"
+
+
+# --- pruning and memory -------------------------------------------------------------------------------------
+
+
+def prune_row(world: World) -> Row:
+    """Wall time of sends, four senders each 5 ms after its last, alone and while old rows are removed.
+
+    The worker removes 500 rows of each account a second; here the next ones go 5 ms after the last.
+    """
+    import clock
+    import jobs
+    from database import run, transaction
+    from models import Account
+
+    alone = _send_ms(world, lambda: time.sleep(3))
+    with transaction():
+        Account.change(world.large.seq, plan="pro")
+    rounds = []
+
+    def prune() -> None:
+        began = time.monotonic()
+        while jobs.prune_history(clock.now_ms()):
+            rounds.append((time.monotonic() - began) * 1000)
+            time.sleep(0.005)
+            began = time.monotonic()
+
+    before = run("SELECT count(*) FROM notification").fetchone()[0]
+    times = _send_ms(world, prune)
+    left = run("SELECT count(*) FROM notification").fetchone()[0] - len(times)
+    assert before - left == world.pruned, (before, left)
+    more = (
+        f"p50 {percentile(times, 0.5):.1f}, {len(times)} sends; alone p99 {percentile(alone, 0.99):.1f},"
+        f" p50 {percentile(alone, 0.5):.1f}; {len(rounds)} rounds of {statistics.median(rounds):.0f} ms"
+    )
+    p99 = percentile(times, 0.99)
+    return measure.at_most(f"(15) sends' p99 while {world.pruned:,} rows are pruned", p99, 50, 25, " ms", more)
+
+
+def _send_ms(world: World, until_done: Callable[[], None]) -> list[float]:
+    """How long sends took while something else was done; over so many accounts that no quota refuses one."""
+    persons = measure.people(4, 20, name=f"sender{time.monotonic_ns()}-")
+    times: list[float] = []
+    ends = threading.Event()
+
+    def send(person: Person) -> None:
+        call = in_turn(
+            [
+                wsgi(world.app, "POST", "/api/v1/notifications/send", key, measure.MESSAGE.encode())
+                for key in person.keys
+            ]
+        )
+        while not ends.is_set():
+            began = time.monotonic()
+            call()
+            times.append((time.monotonic() - began) * 1000)
+            time.sleep(0.005)
+
+    threads = [threading.Thread(target=send, args=(person,)) for person in persons]
+    for thread in threads:
+        thread.start()
+    until_done()
+    ends.set()
+    for thread in threads:
+        thread.join()
+    return times
+
+
+def memory_row(scratch: Path, world: World) -> Row:
+    """The worker's memory after reading the large account, searching it, and 10,000 Web Pushes."""
+    from bench import push
+    from tests.server import Server
+
+    requests = [
+        measure.Request("GET", f"/api/v1/notifications?limit=100{more}", key)
+        for key in world.large.keys
+        for more in ("", f"&search={ABSENT}")
+    ]
+    with push.provider(0, 8) as service:
+        server = Server(scratch / "data", WEBPUSH_HOSTS=service["origin"])
+        with measure.running(server):
+            worker = worker_of(server.process.pid)
+            idle = resident_mb(worker)
+            Client(scratch, server.port, requests).run(32, 5)
+            read = resident_mb(worker)
+            client = Client(scratch, server.port, push.sending(push.with_devices(server, service, 40)))
+            while push.received(service) < min(PUSHES, world.rows // 10):
+                client.run(push.AT_ONCE, 5)
+            came, after = push.received(service), resident_mb(worker)
+    more = f"{came:,} pushes; idle {idle:.0f}, after reads by 32 clients {read:.0f}"
+    return measure.at_most(f"(13) memory after {world.rows:,} rows and pushes", after, 80, 60, " MB", more)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m bench.scale")
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    sys.exit(measure.main("scale", partial(rows, number=parser.parse_args().rows)))

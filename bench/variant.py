@@ -1,0 +1,44 @@
+"""The service with another way to store what is sent: `python -m bench.variant NAME gunicorn ...`.
+
+`unstored` does all but the write; `one-commit` writes with a commit of its own for each request, one after the other.
+"""
+
+import sys
+import threading
+from collections.abc import Callable
+
+import clock
+import database
+import delivery
+import quiet
+from history import Notification, NotificationRow, Text
+from models import Caller, Device, new_id
+
+_lock = threading.Lock()
+
+
+def unstored(caller: Caller, title: str, body: str, idempotency_key: str | None = None) -> delivery.Sent:
+    """Everything is read, nothing written."""
+    status = delivery.first_status(caller.account_seq, Device.active(caller.account_seq))
+    now = clock.now_ms()
+    return delivery.Sent(NotificationRow(0, new_id(now), delivery.TITLE_PREFIX + title, body, status, now))
+
+
+def one_commit(caller: Caller, title: str, body: str, idempotency_key: str | None = None) -> delivery.Sent:
+    """A transaction for each request, one after the other."""
+    with _lock, database.database.atomic("IMMEDIATE"):
+        now = clock.now_ms()
+        status = delivery.first_status(caller.account_seq, Device.active(caller.account_seq))
+        text, day = Text(delivery.TITLE_PREFIX + title, body), quiet.local_day(now, caller.time_zone)
+        return delivery.Sent(Notification.record(caller, text, status, day, now))
+
+
+VARIANTS: dict[str, Callable[..., delivery.Sent]] = {"unstored": unstored, "one-commit": one_commit}
+
+
+if __name__ == "__main__":
+    from gunicorn.app.wsgiapp import run
+
+    delivery.send = VARIANTS[sys.argv[1]]
+    del sys.argv[:2]
+    sys.exit(run())
