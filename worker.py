@@ -4,7 +4,6 @@ import contextlib
 import errno
 import json
 import socket
-from collections import deque
 from datetime import timedelta
 from functools import partial
 from selectors import EVENT_READ
@@ -54,7 +53,7 @@ class ThreadedWorker(ThreadWorker):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.lingering = deque[tuple[float, socket.socket]]()  # in the order of their ends
+        self.lingering = dict[socket.socket, float]()  # until when
 
     def accept(self, listener: socket.socket) -> None:
         """Take a connection; where there is no room, in the place of the one that has said nothing for longest."""
@@ -81,8 +80,9 @@ class ThreadedWorker(ThreadWorker):
     def murder_pending(self) -> None:
         """Close what has waited for long enough."""
         super().murder_pending()
-        while self.lingering and self.lingering[0][0] <= clock.monotonic_s():
-            self._end(self.lingering.popleft()[1])
+        now_s = clock.monotonic_s()
+        for connection in [connection for connection, until_s in self.lingering.items() if until_s <= now_s]:
+            self._end(connection)
 
     def _drop_silent(self) -> None:
         self.nr_conns -= 1
@@ -102,7 +102,7 @@ class ThreadedWorker(ThreadWorker):
         except (OSError, ValueError, KeyError):
             connection.close()
             return
-        self.lingering.append((clock.monotonic_s() + LINGER_S, connection))
+        self.lingering[connection] = clock.monotonic_s() + LINGER_S
 
     def _drain(self, connection: socket.socket) -> None:
         try:
@@ -113,6 +113,7 @@ class ThreadedWorker(ThreadWorker):
             self._end(connection)
 
     def _end(self, connection: socket.socket) -> None:
+        self.lingering.pop(connection, None)
         with contextlib.suppress(OSError, KeyError, ValueError):
             self.poller.unregister(connection)
         connection.close()

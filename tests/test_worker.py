@@ -79,6 +79,17 @@ def test_clients_that_do_not_close_what_is_closed_delay_nobody(tmp_path):
             assert server.request("GET", "/healthz", timeout=1).status == 200
 
 
+def test_a_client_that_sends_on_after_it_was_refused_gets_its_answer(tmp_path):
+    with serving(tmp_path / "data") as server:
+        server.wait_until_ready()
+        for _ in range(30):
+            with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
+                connection.sendall(
+                    b"POST /p/0000000 HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000\r\n\r\n" + b"x" * 9000
+                )
+                assert connection.recv(100).startswith(b"HTTP/1.1 4")
+
+
 def few_files():
     resource.setrlimit(resource.RLIMIT_NOFILE, (300, 300))
 
