@@ -70,79 +70,82 @@ def receive_event(short_code: str) -> Payload:
 def store_metrics() -> Payload:
     """POST /api/webhooks/custom (SPEC 4.9)."""
     payload, now = read_object(), clock.now_ms()
-    project_id = _required_text(payload, "projectId", "projectId", MAX_ID)
+    project_id = _required_text(payload, "projectId", MAX_ID)
     metrics = payload.get("metrics")
     if metrics is None:
         _refuse("metrics", "is required")
     if not isinstance(metrics, list) or not 1 <= len(metrics) <= quotas.METRICS_MAXIMUM:
         _refuse("metrics", f"must be an array of 1 to {quotas.METRICS_MAXIMUM} metrics")
-    values = [_metric(metric, f"metrics[{position}]", now) for position, metric in enumerate(metrics)]
+    values = [_metric(metric, position, now) for position, metric in enumerate(metrics)]
     Metric.add_all(g.caller.account_seq, project_id, values)
     return {"success": True, "metricsStored": len(values)}
 
 
-def _metric(metric: Any, place: str, now: int) -> MetricValue:
+def _metric(metric: Any, position: int, now: int) -> MetricValue:
     if not isinstance(metric, dict):
-        _refuse(place, "must be an object")
-    return MetricValue(
-        _required_text(metric, "metricId", f"{place}.metricId", MAX_ID),
-        _required_text(metric, "metricName", f"{place}.metricName", MAX_METRIC_NAME),
-        float(_number(metric, "value", f"{place}.value")),
-        _unit(metric, f"{place}.unit"),
-        _timestamp(metric, f"{place}.timestamp", now),
-        _metadata(metric, f"{place}.metadata"),
-    )
+        _refuse(f"metrics[{position}]", "must be an object")
+    try:
+        return MetricValue(
+            _required_text(metric, "metricId", MAX_ID),
+            _required_text(metric, "metricName", MAX_METRIC_NAME),
+            float(_number(metric, "value")),
+            _unit(metric),
+            _timestamp(metric, now),
+            _metadata(metric),
+        )
+    except Refused as refused:
+        raise Refused(400, f"metrics[{position}].{refused.message}") from None
 
 
-def _refuse(place: str, what: str) -> NoReturn:
-    raise Refused(400, f"{place} {what}")
+def _refuse(field: str, what: str) -> NoReturn:
+    raise Refused(400, f"{field} {what}")
 
 
-def _required_text(payload: Payload, field: str, place: str, longest: int) -> str:
+def _required_text(payload: Payload, field: str, longest: int) -> str:
     value = payload.get(field)
     if value is None:
-        _refuse(place, "is required")
+        _refuse(field, "is required")
     if not isinstance(value, str):
-        _refuse(place, "must be a string")
+        _refuse(field, "must be a string")
     if not 1 <= len(value.strip()) <= longest:
-        _refuse(place, f"must have 1 to {longest} characters")
+        _refuse(field, f"must have 1 to {longest} characters")
     return str(value.strip())
 
 
-def _number(payload: Payload, field: str, place: str) -> int | float:
+def _number(payload: Payload, field: str) -> int | float:
     value = payload.get(field)
     if value is None:
-        _refuse(place, "is required")
+        _refuse(field, "is required")
     if not isinstance(value, int | float) or isinstance(value, bool):
-        _refuse(place, "must be a number")
+        _refuse(field, "must be a number")
     return value
 
 
-def _unit(metric: Payload, place: str) -> str | None:
+def _unit(metric: Payload) -> str | None:
     unit = metric.get("unit")
     if unit is not None and not isinstance(unit, str):
-        _refuse(place, "must be a string")
+        _refuse("unit", "must be a string")
     if unit is not None and len(unit) > MAX_UNIT:
-        _refuse(place, f"must have at most {MAX_UNIT} characters")
+        _refuse("unit", f"must have at most {MAX_UNIT} characters")
     return unit
 
 
-def _timestamp(metric: Payload, place: str, now: int) -> int:
+def _timestamp(metric: Payload, now: int) -> int:
     if metric.get("timestamp") is None:
         return now
-    timestamp = int(_number(metric, "timestamp", place))
+    timestamp = int(_number(metric, "timestamp"))
     if not 0 <= timestamp <= LAST_TIMESTAMP:
-        _refuse(place, "must be a Unix time in milliseconds, from 0 to the end of the year 9999")
+        _refuse("timestamp", "must be a Unix time in milliseconds, from 0 to the end of the year 9999")
     return timestamp
 
 
-def _metadata(metric: Payload, place: str) -> str | None:
+def _metadata(metric: Payload) -> str | None:
     metadata = metric.get("metadata")
     if metadata is None:
         return None
     if not isinstance(metadata, dict):
-        _refuse(place, "must be an object")
+        _refuse("metadata", "must be an object")
     text = as_json(metadata)
     if len(text.encode()) > MAX_METADATA_BYTES:
-        _refuse(place, f"must have at most {MAX_METADATA_BYTES} bytes as JSON")
+        _refuse("metadata", f"must have at most {MAX_METADATA_BYTES} bytes as JSON")
     return text
