@@ -56,7 +56,7 @@ class Settings(NamedTuple):
 
 def template_page(alert: Alert, draft: Draft | None = None, error: str = "", settings: Settings | None = None) -> str:
     """The page, with a draft in the place of the saved templates."""
-    draft = draft or Draft(alert.title_template or "", alert.body_template or "")
+    draft = draft or _saved(alert)
     last = AlertPayload.find(alert.seq)
     kept = _parsed(last)
     try:
@@ -85,6 +85,12 @@ def template_page(alert: Alert, draft: Draft | None = None, error: str = "", set
     )
 
 
+def back_to(alert_id: str, said: str, kind: str = "message") -> Page:
+    """The alert's page, which says this; `error` is the other kind."""
+    flash(said, kind)
+    return redirect(f"/app/alerts/{alert_id}", 303)
+
+
 def save_template(alert_id: str) -> Page:
     """POST /app/alerts/{id}: saves the templates; with `preview` or `test` shows or sends what they make instead."""
     alert = alerts.find_alert(g.account.seq, alert_id)
@@ -102,8 +108,7 @@ def save_template(alert_id: str) -> Page:
         if refused.status != 400:
             raise
         return template_page(alert, draft, refused.message), 422
-    flash("Saved. The next event is shown like this.")
-    return redirect(f"/app/alerts/{alert_id}", 303)
+    return back_to(alert_id, "Saved. The next event is shown like this.")
 
 
 def preview_template(alert_id: str) -> dict[str, Any]:
@@ -124,17 +129,12 @@ def replay_payload(alert_id: str) -> Page:
     alert = alerts.find_alert(g.account.seq, alert_id)
     payload = _kept(alert)
     if payload is None:
-        return _refused(alert_id, "No request is kept to send again.")
+        return back_to(alert_id, "No request is kept to send again.", "error")
     template = Template(alert.name, alert.title_template, alert.body_template, g.account.time_zone)
     notification = delivery.replay(g.account.seq, alert_id, alerts.rendered(template, payload))
     if notification is None:
-        return _refused(alert_id, "The alert is off: switch it on first.")
+        return back_to(alert_id, "The alert is off: switch it on first.", "error")
     return redirect(f"/app/notifications/{notification.id}", 303)
-
-
-def _refused(alert_id: str, why: str) -> Page:
-    flash(why, "error")
-    return redirect(f"/app/alerts/{alert_id}", 303)
 
 
 def use_preset(alert_id: str) -> Page:
@@ -142,18 +142,22 @@ def use_preset(alert_id: str) -> Page:
     alert = alerts.find_alert(g.account.seq, alert_id)
     now_used, proposed = presets.of(alert.preset), _proposed(alert, _kept(alert))
     if proposed is None or proposed.id != request.form.get("preset"):
-        return _refused(alert_id, "The templates or the last request have changed meanwhile: nothing was done.")
+        why = "The templates or the last request have changed meanwhile: nothing was done."
+        return back_to(alert_id, why, "error")
     is_own_look = (alert.icon, alert.color) != (now_used.icon, now_used.color)
     look = {"icon": alert.icon, "color": alert.color} if is_own_look else {}
     alerts.change_alert(g.account.seq, alert_id, proposed.settings | look, clock.now_ms())
-    flash(f"The templates are those for {proposed.name}.")
-    return redirect(f"/app/alerts/{alert_id}", 303)
+    return back_to(alert_id, f"The templates are those for {proposed.name}.")
 
 
 def _draft(alert: Alert) -> Draft:
     """What the form holds; a field that it lacks is as it was saved."""
-    saved = {"title": alert.title_template or "", "body": alert.body_template or "", "payload": ""}
-    return Draft(*(request.form.get(name, saved[name]).replace("\r\n", "\n") for name in Draft._fields))
+    saved = _saved(alert)._asdict().items()
+    return Draft(*(request.form.get(name, text).replace("\r\n", "\n") for name, text in saved))
+
+
+def _saved(alert: Alert) -> Draft:
+    return Draft(alert.title_template or "", alert.body_template or "")
 
 
 def _send_test(alert: Alert, draft: Draft) -> None:
@@ -188,7 +192,7 @@ def _rendered(alert: Alert, draft: Draft, payload: Payload) -> Text:
 def _proposed(alert: Alert, kept: Payload | None) -> presets.Preset | None:
     """The preset for what came last, while the templates are still as they were made."""
     preset, fits = presets.of(alert.preset), presets.recognized(kept) if kept else None
-    is_untouched = (alert.title_template or "", alert.body_template or "") in (("", ""), (preset.title, preset.body))
+    is_untouched = _saved(alert) in (Draft("", ""), Draft(preset.title, preset.body))
     return fits if fits and fits is not preset and is_untouched else None
 
 

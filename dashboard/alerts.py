@@ -9,7 +9,7 @@ import alerts
 import clock
 import presets
 from dashboard import page
-from dashboard.alert_template import Settings, template_page
+from dashboard.alert_template import Settings, back_to, template_page
 from dashboard.page import Page
 from errors import Refused
 from history import Notification
@@ -83,14 +83,14 @@ def save_settings(alert_id: str) -> Page:
             raise
         typed = Settings(settings, refused.message)
         return template_page(alerts.find_alert(g.account.seq, alert_id), settings=typed), 422
-    return _back(alert_id, "Saved.")
+    return back_to(alert_id, "Saved.")
 
 
 def switch_alert(alert_id: str) -> Page:
     """POST /app/alerts/{id}/switch: on or off."""
     is_active = request.form.get("on") == "1"
     alerts.change_alert(g.account.seq, alert_id, {"is_active": is_active}, clock.now_ms())
-    return _back(
+    return back_to(
         alert_id, "It is on." if is_active else "It is off: what comes is answered and makes no notification."
     )
 
@@ -98,7 +98,7 @@ def switch_alert(alert_id: str) -> Page:
 def rotate_alert(alert_id: str) -> Page:
     """POST /app/alerts/{id}/rotate."""
     alerts.rotate_code(g.account.seq, alert_id)
-    return _back(alert_id, "It has a new address. The old one leads nowhere any more.")
+    return back_to(alert_id, "It has a new address. The old one leads nowhere any more.")
 
 
 def delete_alert(alert_id: str) -> Page:
@@ -111,14 +111,9 @@ def delete_alert(alert_id: str) -> Page:
 def forget_payload(alert_id: str) -> Page:
     """POST /app/alerts/{id}/forget."""
     alerts.forget_payload(g.account.seq, alert_id)
-    return _back(alert_id, "The payload is forgotten.")
+    return back_to(alert_id, "The payload is forgotten.")
 
 
 def show_qr_code(alert_id: str) -> Response:
     """GET /app/alerts/{id}/qr.svg: the address, for another device's camera."""
     return page.qr_code(page.webhook_address(alerts.find_alert(g.account.seq, alert_id)))
-
-
-def _back(alert_id: str, said: str) -> Page:
-    flash(said)
-    return redirect(f"/app/alerts/{alert_id}", 303)

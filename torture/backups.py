@@ -10,21 +10,9 @@ from pathlib import Path
 
 from tests.push_service import Browser, PushService
 from tests.server import OWNER, Server, wait_until
+from torture.client import percentile
 from torture.figure import Figure
-from torture.load import (
-    Crowd,
-    Seeded,
-    Timed,
-    fill,
-    happen,
-    integrity,
-    percentile,
-    push_stand_in,
-    rows,
-    seed,
-    send,
-    stored_id,
-)
+from torture.load import Crowd, Seeded, Timed, fill, happen, integrity, push_stand_in, rows, seed, send, stored_id
 
 BACKUPS, WRITERS, KEYS, HOOKS = 5, 4, 12, 30
 CALM_S = 4.0

@@ -12,20 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.server import OWNER, Server
+from torture.client import counted, worker_pid
 from torture.figure import Figure
-from torture.load import (
-    HealthWatch,
-    Seeded,
-    Timed,
-    counted,
-    happen,
-    integrity,
-    rows,
-    seed,
-    send,
-    stored_id,
-    worker_pid,
-)
+from torture.load import HealthWatch, Seeded, Timed, happen, integrity, rows, seed, send, stored_id
 
 ERRORS, AFTERWARDS = 40, 20
 MOST_SENDS = 2_000

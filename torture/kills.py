@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tests.server import OWNER, Server
+from torture.client import counted
 from torture.figure import Figure
 from torture.load import (
     BATCH,
     PASSWORD,
     Seeded,
     SignedIn,
-    counted,
     happen,
     integrity,
     measure,

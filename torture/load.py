@@ -18,6 +18,7 @@ from urllib.parse import urlencode
 
 from tests.push_service import PushService
 from tests.server import ROOT, Server, bearer
+from torture.client import counted
 
 SEND = "/api/v1/notifications/send"
 METRICS = "/api/webhooks/custom"
@@ -272,21 +273,3 @@ class HealthWatch:
     def worst_s(self) -> float:
         """The longest it took."""
         return max(one.seconds for one in self.seen)
-
-
-def counted(values: Iterable[Any]) -> str:
-    """How often there is each value: `200: 98, 500: 102`."""
-    values = list(values)
-    return ", ".join(f"{value}: {values.count(value)}" for value in sorted(set(values))) or "none"
-
-
-def percentile(values: Iterable[float], share: float) -> float:
-    """The value that so large a share of all is at most."""
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
-
-
-def worker_pid(server: Server) -> int:
-    """The process of gunicorn that answers requests."""
-    children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
-    return int(children[0])

@@ -13,22 +13,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 from tests.server import Server
+from torture.client import counted, percentile, worker_pid
 from torture.figure import Figure
-from torture.load import (
-    PASSWORD,
-    Seeded,
-    SignedIn,
-    Timed,
-    counted,
-    fill,
-    happen,
-    measure,
-    percentile,
-    seed,
-    send,
-    timed,
-    worker_pid,
-)
+from torture.load import PASSWORD, Seeded, SignedIn, Timed, fill, happen, measure, seed, send, timed
 
 RATE, THREADS, BURST = 100, 24, 128
 WARMING = 1 / 5  # of the time: caches fill

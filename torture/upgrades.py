@@ -14,8 +14,9 @@ from typing import Any
 from database import SCHEMA_VERSION
 from tests.server import ROOT, serving
 from tests.test_database import OLD_ROWS, ROWS_OF_SCHEMA, SCHEMAS
+from torture.client import counted
 from torture.figure import Figure
-from torture.load import counted, integrity, rows
+from torture.load import integrity, rows
 
 KILLS, MANY = 10, 5_000
 OPEN = """

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from tests.push_service import Browser, PushService
 from tests.server import Server, wait_until
+from torture.client import counted
 from torture.figure import Figure
-from torture.load import counted, happen, push_stand_in, rows, seed, send, timed, write
+from torture.load import happen, push_stand_in, rows, seed, send, timed, write
 
 ACCOUNTS, EVENTS, KILLS = 20, 10, 10
 DUE, STARTS = 300, 4
