@@ -1,7 +1,7 @@
 """The database file: opening, migrating, copying it, and the one way to write to it.
 
-`transaction()` is IMMEDIATE and queues this process's threads on a lock: SQLite's own busy handler sleeps and is
-unfair (docs/decisions.md). One connection a thread, kept. Must not know the tables, a setting or the clock.
+Each thread keeps a connection for reading; one more, which the threads take in turns, writes (docs/decisions.md).
+Must not know the tables, a setting or the clock.
 """
 
 import fcntl
@@ -12,7 +12,8 @@ import sqlite3
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from concurrent.futures import Future
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import cast
 
@@ -27,8 +28,27 @@ FILE_HEADER = b"SQLite format 3\0"
 APPLICATION_ID = 0x506B626C  # says in the file's header that it is ours
 
 logging.getLogger("peewee").setLevel(logging.INFO)  # at DEBUG it logs every statement with its values
-database = peewee.SqliteDatabase(None)
-_write_lock = threading.RLock()
+
+
+class _Thread(threading.local):
+    writing: sqlite3.Connection | None = None  # the connection, while this thread is in a transaction
+
+
+class Database(peewee.SqliteDatabase):
+    """One connection for each thread; for the thread that is in a transaction, the one that writes."""
+
+    def connection(self) -> sqlite3.Connection:
+        """Where this thread's statements go."""
+        return _thread.writing or cast(sqlite3.Connection, super().connection())  # type: ignore[no-untyped-call]
+
+    def cursor(self, named_cursor: None = None) -> sqlite3.Cursor:
+        """A new one of that connection."""
+        return self.connection().cursor()
+
+
+database = Database(None)
+_writing = peewee.SqliteDatabase(None, thread_safe=False)  # one connection for all threads
+_thread = _Thread()
 _writes_fail = threading.Event()  # the last transaction could not be made
 
 
@@ -41,7 +61,11 @@ class DatabaseRefused(SystemExit):
 
 def run(statement: str, values: Sequence[object] | Mapping[str, object] = ()) -> sqlite3.Cursor:
     """Run one statement on this thread's connection."""
-    return cast(sqlite3.Cursor, database.execute_sql(statement, values))
+    try:
+        return database.connection().execute(statement, values)
+    except sqlite3.Error:
+        with peewee.__exception_wrapper__:  # type: ignore[attr-defined]
+            raise
 
 
 def run_many(statement: str, values: Iterable[Sequence[object]]) -> None:
@@ -53,26 +77,35 @@ def run_many(statement: str, values: Iterable[Sequence[object]]) -> None:
 def open_database(path: Path, migrations: Path = HERE / "migrations", newest: int = SCHEMA_VERSION) -> None:
     """Make, or upgrade after copying it beside itself, the file at `path`; all threads use it from now on."""
     _check_place(path)
-    if not database.is_closed():
-        database.close()
-    database.init(
-        str(path),
-        pragmas=(
-            ("busy_timeout", BUSY_TIMEOUT_MS),
-            ("synchronous", "FULL"),
-            ("foreign_keys", "ON"),
-            ("cache_size", -500),
-            ("temp_store", "MEMORY"),
-            ("journal_size_limit", 16_000_000),
-        ),
-    )
+    close()
+    for one, cache_kb, reads in ((database, 500, "ON"), (_writing, 2_000, "OFF")):
+        one.init(
+            str(path),
+            pragmas=(
+                ("busy_timeout", BUSY_TIMEOUT_MS),
+                ("synchronous", "FULL"),
+                ("foreign_keys", "ON"),
+                ("cache_size", -cache_kb),
+                ("temp_store", "MEMORY"),
+                ("journal_size_limit", 16_000_000),
+                ("query_only", reads),
+            ),
+            check_same_thread=one is database,
+        )
     try:
         with _alone_in(path.parent):  # two processes that turn a new file to WAL at once: one finds it locked
-            run("PRAGMA journal_mode = WAL")
+            _writing.execute_sql("PRAGMA journal_mode = WAL")
             _make(path, newest)
         _upgrade(path, migrations, newest)
     except (peewee.PeeweeException, OSError) as error:
         raise DatabaseRefused(f"The database {path} cannot be used: {error}.") from None
+
+
+def close() -> None:
+    """Close this thread's connection and the one that writes."""
+    for one in (database, _writing):
+        if not one.is_closed():
+            one.close()
 
 
 def _check_place(path: Path) -> None:
@@ -161,7 +194,11 @@ def copy_database(target: Path, replace: bool = False, schema: int | None = None
         raise FileExistsError(f"{target} exists already")
     with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as ours:  # for us alone
         unfinished = Path(ours) / "copy"
-        run("VACUUM INTO ?", (str(unfinished),))
+        run("PRAGMA query_only = OFF")  # it takes the copy for a change
+        try:
+            run("VACUUM INTO ?", (str(unfinished),))
+        finally:
+            run("PRAGMA query_only = ON")
         unfinished.chmod(0o600)
         with unfinished.open("rb") as copy:
             os.fsync(copy.fileno())
@@ -174,35 +211,117 @@ def _schema_of(file: Path) -> int:
         return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
+# --- writing ------------------------------------------------------------------------------------------------
+
+
+class _Writer:
+    """Lets the threads write in turns, and commits at once what those wrote that were waiting for each other.
+
+    After a failure the connection is opened anew: one that was opened while the file was read-only stays so.
+    """
+
+    def __init__(self) -> None:
+        self.turn = threading.Lock()
+        self.counting = threading.Lock()
+        self.waiting = 0  # threads that want the turn
+        self.outcome: Future[None] | None = None  # of the commit, while something is written and not committed
+
+    def take_turn(self) -> Future[None]:
+        """Let this thread write; answers with what becomes of the commit. `WriteFailed` if nothing can be written."""
+        with self.counting:
+            self.waiting += 1
+        has_turn = self.turn.acquire(timeout=LOCK_TIMEOUT_S)
+        with self.counting:
+            self.waiting -= 1
+        if not has_turn:
+            self.commit_if_due()  # it may have been left to this thread
+            raise WriteFailed("database is locked")
+        if self.outcome is None:
+            try:
+                _writing.execute_sql("BEGIN IMMEDIATE")
+            except BaseException:
+                _writing.close()
+                self.turn.release()
+                raise
+            self.outcome = Future()
+        return self.outcome
+
+    def commit_if_due(self) -> None:
+        """Leave it to a thread that waits for its turn; without one, commit."""
+        while self.outcome and not self.waiting and self.turn.acquire(blocking=False):
+            try:
+                if self.outcome:
+                    self.end(self.outcome)
+            finally:
+                self.turn.release()
+
+    def end(self, outcome: Future[None], failure: WriteFailed | None = None) -> None:
+        """Commit, or after a failure give up what all threads wrote; in this thread's turn."""
+        self.outcome = None
+        try:
+            if failure is None:
+                failure = WriteFailed("the commit was interrupted")
+                _writing.execute_sql("COMMIT")
+                failure = None
+        except peewee.PeeweeException as error:
+            failure = WriteFailed(str(error))
+        finally:
+            if failure:
+                _writing.close()
+                outcome.set_exception(failure)
+            else:
+                outcome.set_result(None)
+
+
+_writer = _Writer()
+
+
 @contextmanager
 def transaction() -> Iterator[None]:
-    """One IMMEDIATE transaction; the threads of this process queue on a lock, not in SQLite's busy handler."""
+    """One transaction, on the disk when the block has ended; raises `WriteFailed` when it cannot be made.
+
+    The threads of this process queue here, not in SQLite's busy handler. Within another transaction it is a part of
+    that, undone for itself.
+    """
+    if _thread.writing:
+        with _part():
+            yield
+        return
     try:
-        if not _write_lock.acquire(timeout=LOCK_TIMEOUT_S):
-            raise WriteFailed("database is locked")
+        outcome = _writer.take_turn()
+        _thread.writing = _writing.connection()
         try:
-            with ExitStack() as begun:
-                begun.enter_context(database.atomic("IMMEDIATE"))
-                if database.transaction_depth() == 1 and not _can_write():
-                    begun.close()
-                    database.close()
-                    begun.enter_context(database.atomic("IMMEDIATE"))
+            with _part():
                 yield
+        except WriteFailed as failure:
+            _writer.end(outcome, failure)
+            raise
         finally:
-            _write_lock.release()
+            _thread.writing = None
+            _writer.turn.release()
+            _writer.commit_if_due()
+        fault = outcome.exception()
+        if fault:
+            raise WriteFailed(str(fault)) from fault
     except WriteFailed:
         _writes_fail.set()
         raise
     _writes_fail.clear()
 
 
-def _can_write() -> bool:
-    """Whether this connection is for writing: one that was opened while the file was read-only never is."""
+@contextmanager
+def _part() -> Iterator[None]:
+    """What one thread writes in a transaction, undone for itself."""
+    run("SAVEPOINT part")
     try:
-        run("DELETE FROM sqlite_sequence WHERE 0")
-    except WriteFailed:
-        return False
-    return True
+        yield
+        run("RELEASE part")
+    except BaseException as error:
+        if not database.connection().in_transaction:
+            raise WriteFailed("the transaction was rolled back") from error
+        run("ROLLBACK TO part")
+        run("RELEASE part")
+        raise
 
 
 def try_writing() -> None:

@@ -74,7 +74,7 @@ def when_ready(server):
         )
     elif not accounts.any_account():
         server.log.info("There is no account yet: `flask account create` makes one.")
-    database.database.close()  # a connection must not be carried into the worker
+    database.close()  # a connection must not be carried into the worker
 
 
 def pre_request(worker, req):

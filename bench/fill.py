@@ -27,10 +27,11 @@ class Share(NamedTuple):
 
 def fill(shares: list[Share]) -> float:
     """Write the notifications of all accounts, mixed in time; answers with how many seconds that took."""
-    from database import database, run, run_many, transaction
+    import database
+    from database import run, run_many, transaction
 
     began = time.monotonic()
-    run("PRAGMA synchronous = OFF")
+    database._writing.execute_sql("PRAGMA synchronous = OFF")
     for batch in _batches(_in_time(shares)):
         with transaction():
             run_many(

@@ -26,7 +26,7 @@ def unstored(caller: Caller, title: str, body: str, idempotency_key: str | None 
 
 def one_commit(caller: Caller, title: str, body: str, idempotency_key: str | None = None) -> delivery.Sent:
     """A transaction for each request, one after the other."""
-    with _lock, database.database.atomic("IMMEDIATE"):
+    with _lock, database.transaction():
         now = clock.now_ms()
         status = delivery.first_status(caller.account_seq, Device.active(caller.account_seq))
         text, day = Text(delivery.TITLE_PREFIX + title, body), quiet.local_day(now, caller.time_zone)

@@ -164,7 +164,7 @@ def empty_database():
     """A file with all tables: to copy it takes less time than to make them."""
     path = SCRATCH / "empty.db"
     database.open_database(path)
-    database.database.close()
+    database.close()
     return path
 
 
@@ -179,7 +179,7 @@ class Service:
             shutil.copyfile(empty_database(), self.settings.database)
         self.app = app  # one for all tests: making the routes takes longer than all else
         open_service(app, self.settings)
-        database.database.execute_sql("PRAGMA synchronous = OFF")  # in this thread: no test loses power
+        database._writing.execute_sql("PRAGMA synchronous = OFF")  # no test loses power
         self.client = self.app.test_client()
 
     def flask(self, *args, stdin=None):

@@ -19,6 +19,7 @@ import segno
 
 import alerts
 import placeholders
+from database import transaction
 from history import Delivery
 from jsonbody import parse_event
 from models import Alert, AlertPayload
@@ -590,10 +591,11 @@ def test_alerts_that_need_a_look_come_first_and_those_that_are_off_last(service,
     for name in ("A off", "B fine", "C failing", "D paused", "E misses", "F fine"):
         AlertPage(service, owner, name=name)
     ids = {one.name: one for one in Alert.select()}
-    Alert.update(is_active=0).where(Alert.name == "A off").execute()
-    Alert.update(is_active=0, paused_at=1_795_255_200_000).where(Alert.name == "D paused").execute()
-    ids["E misses"].title_template = "{{ nothing }}"
-    ids["E misses"].save()
+    with transaction():
+        Alert.update(is_active=0).where(Alert.name == "A off").execute()
+        Alert.update(is_active=0, paused_at=1_795_255_200_000).where(Alert.name == "D paused").execute()
+        ids["E misses"].title_template = "{{ nothing }}"
+        ids["E misses"].save()
     send = {one.name: one.short_code for one in Alert.select()}
     service.client.post(f"/p/{send['E misses']}", json={"a": 1})
     browser.then(410)
@@ -609,7 +611,8 @@ def test_alerts_that_need_a_look_come_first_and_those_that_are_off_last(service,
 
 def test_an_alert_that_works_again_is_no_trouble(service, alert):
     alert.post({"a": 1})
-    Delivery.update(status="failed").execute()
+    with transaction():
+        Delivery.update(status="failed").execute()
     alert.post({"a": 1})
     assert "failed" not in alert.owner.page("/app/alerts").main
 
@@ -623,7 +626,8 @@ def test_an_alert_is_switched_off_and_on(alert):
 
 
 def test_a_paused_alert_is_switched_on_again(alert):
-    Alert.update(is_active=0, paused_at=1).execute()
+    with transaction():
+        Alert.update(is_active=0, paused_at=1).execute()
     assert "paused: too many requests" in alert.page.text
     assert "paused" not in alert.do("switch", on="1").main and alert.row.paused_at is None
 
@@ -727,7 +731,8 @@ def test_a_name_turns_nothing_around_in_what_is_said_of_it(service, owner):
 
 def hostile_pages(service, owner, text):
     alert = AlertPage(service, owner)
-    Alert.update(name=text, icon=text, title_template=text, body_template=f"{text} b").execute()
+    with transaction():
+        Alert.update(name=text, icon=text, title_template=text, body_template=f"{text} b").execute()
     alert.post({"key " + text.replace("\n", " "): {"x": text}, "title": text})
     found = [alert.page, owner.page("/app/alerts")]
     found.append(Page(owner.post(alert.path, {"title": text, "body": text, "payload": "{" + text}).text))

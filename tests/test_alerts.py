@@ -3,32 +3,34 @@
 import pytest
 
 import models
+from database import transaction
 
 CREATED_AT = 1_795_255_200_000
 
 
 def create(number, account=1, **columns):
     """Store an alert; accounts are numbered in the order of their making."""
-    models.Alert.create(
-        **{
-            "id": f"alert-{number}",
-            "account": account,
-            "short_code": f"code{number:03}",
-            "name": f"Alert {number}",
-            "icon": "bell",
-            "color": "#3B82F6",
-            "title_template": "secret {{ title }}",
-            "body_template": None,
-            "frequency": "instant",
-            "ignores_quiet_hours": 0,
-            "is_active": 1,
-            "notification_count": 0,
-            "last_triggered_at": None,
-            "created_at": CREATED_AT + number,
-            "switched_on_at": CREATED_AT + number,
-        }
-        | columns
-    )
+    with transaction():
+        models.Alert.create(
+            **{
+                "id": f"alert-{number}",
+                "account": account,
+                "short_code": f"code{number:03}",
+                "name": f"Alert {number}",
+                "icon": "bell",
+                "color": "#3B82F6",
+                "title_template": "secret {{ title }}",
+                "body_template": None,
+                "frequency": "instant",
+                "ignores_quiet_hours": 0,
+                "is_active": 1,
+                "notification_count": 0,
+                "last_triggered_at": None,
+                "created_at": CREATED_AT + number,
+                "switched_on_at": CREATED_AT + number,
+            }
+            | columns
+        )
 
 
 def alerts(caller):

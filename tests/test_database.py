@@ -36,7 +36,7 @@ TYPES = {
 def file(tmp_path):
     """Where a test's database is to be; the service's own is opened again by whatever test comes next."""
     yield tmp_path / "data" / "bell.db"
-    database.database.close()
+    database.close()
 
 
 @pytest.fixture
@@ -227,16 +227,22 @@ def test_every_threads_connection_is_durable_and_holds_references(opened, name, 
 
 def test_a_reference_to_nothing_is_refused_in_every_thread(opened):
     statement = "INSERT INTO session (token_hash, account_seq, created_at, expires_at) VALUES (?, 999, 0, 0)"
-    faults = in_threads(3, lambda n: database.run(statement, (bytes([n]),)))
+
+    def refer(n):
+        with database.transaction():
+            database.run(statement, (bytes([n]),))
+
+    faults = in_threads(3, refer)
     assert [type(fault) for fault in faults] == [peewee.IntegrityError] * 3
 
 
-def test_a_connection_from_when_the_file_was_read_only_writes_when_it_is_so_no_more(opened, file):
-    assert database.database.close()
-    database.database.init(f"file:{file}?mode=ro", uri=True)
-    assert database.run("SELECT count(*) FROM account").fetchone() == (0,)
-    database.database.connect_params.clear()
-    database.database.database = str(file)
+def test_when_the_file_is_read_only_no_more_the_next_transaction_is_stored(opened, file):
+    database.close()
+    database._writing.init(f"file:{file}?mode=ro", uri=True)
+    with pytest.raises(database.WriteFailed), database.transaction():
+        database.run(ADD_ACCOUNT, ("lost@example.org",))
+    database._writing.connect_params.clear()
+    database._writing.database = str(file)
     with database.transaction():
         database.run(ADD_ACCOUNT, ("new@example.org",))
     assert look(file, "SELECT email FROM account") == [("new@example.org",)]
@@ -279,8 +285,9 @@ def test_a_failed_transaction_lets_the_next_thread_write(opened):
 
 
 def test_16_threads_that_read_and_then_write_one_counter_lose_nothing_and_are_never_locked_out(opened):
-    database.run("CREATE TABLE counter (n INTEGER NOT NULL) STRICT")
-    database.run("INSERT INTO counter VALUES (0)")
+    with database.transaction():
+        database.run("CREATE TABLE counter (n INTEGER NOT NULL) STRICT")
+        database.run("INSERT INTO counter VALUES (0)")
 
     def count(n):
         for _ in range(20):
@@ -296,6 +303,109 @@ def test_what_was_committed_is_there_for_another_program_at_once(opened):
     with database.transaction():
         database.run("INSERT INTO server_key VALUES ('a', 'b')")
     assert look(opened, "SELECT name, value FROM server_key") == [("a", "b")]
+
+
+def test_nothing_is_written_outside_a_transaction(opened):
+    with pytest.raises(database.WriteFailed):
+        database.run("INSERT INTO server_key VALUES ('a', 'b')")
+
+
+def in_one_group(number, work):
+    """Run `work(n)` in so many transactions that all wait for the first; their faults, and how many commits."""
+    commits = []
+
+    def write(n):
+        with database.transaction():
+            if n == 0:
+                while database._writer.waiting < number - 1:
+                    time.sleep(0)
+            work(n)
+
+    def one(n):
+        while n and not database._writer.turn.locked():
+            time.sleep(0)
+        write(n)
+
+    with database.transaction():
+        database._writing.connection().set_trace_callback(lambda sql: commits.append(sql == "COMMIT"))
+    commits.clear()
+    faults = in_threads(number, one)
+    return faults, sum(commits)
+
+
+def put(n):
+    database.run("INSERT INTO server_key VALUES (?, '')", (str(n),))
+
+
+def test_transactions_that_wait_for_one_another_are_committed_at_once(opened):
+    assert in_one_group(8, put) == ([], 1)
+    assert look(opened, "SELECT count(*) FROM server_key") == [(8,)]
+
+
+def test_one_of_them_that_fails_takes_nothing_of_the_others_with_it(opened):
+    def work(n):
+        put(n)
+        if n in (0, 3):
+            raise ZeroDivisionError
+
+    faults, commits = in_one_group(5, work)
+    assert ([type(fault) for fault in faults], commits) == ([ZeroDivisionError] * 2, 1)
+    assert look(opened, "SELECT name FROM server_key ORDER BY name") == [("1",), ("2",), ("4",)]
+
+
+def test_when_the_commit_fails_all_of_them_are_told_and_the_next_one_succeeds(opened):
+    def work(n):
+        put(n)
+        if n == 2:
+            database.run("PRAGMA defer_foreign_keys = ON")  # what is wrong is found by the commit
+            session = (
+                "INSERT INTO session (token_hash, account_seq, created_at, expires_at) VALUES (x'00', 999, 0, 0)"
+            )
+            database.run(session)
+
+    faults, _ = in_one_group(4, work)
+    assert [type(fault) for fault in faults] == [database.WriteFailed] * 4
+    assert not database.answers()
+    with database.transaction():
+        put(9)
+    assert look(opened, "SELECT name FROM server_key") == [("9",)] and database.answers()
+
+
+def test_when_one_cannot_write_all_of_them_are_told(opened):
+    """The disk is full, say: SQLite has undone what the others wrote, too."""
+
+    def work(n):
+        put(n)
+        if n == 1:
+            database.run("ROLLBACK")
+            raise MemoryError
+
+    faults, _ = in_one_group(3, work)
+    kinds = {type(fault) for fault in faults}
+    assert kinds == {database.WriteFailed} and len(faults) >= 2  # the one after it may begin anew
+    assert len(faults) + look(opened, "SELECT count(*) FROM server_key")[0][0] == 3
+
+
+def test_one_that_waits_too_long_is_refused_and_the_others_are_stored(opened, monkeypatch):
+    monkeypatch.setattr(database, "LOCK_TIMEOUT_S", 0.01)
+    holds, refused = threading.Event(), threading.Event()
+
+    def work(n):
+        if n == 0:
+            with database.transaction():
+                holds.set()
+                refused.wait(10)
+                put(n)
+        else:
+            holds.wait(10)
+            try:
+                with database.transaction():
+                    put(n)
+            finally:
+                refused.set()
+
+    assert [type(fault) for fault in in_threads(2, work)] == [database.WriteFailed]
+    assert look(opened, "SELECT name FROM server_key") == [("0",)]
 
 
 # --- migrations ---------------------------------------------------------------------------------------------
@@ -332,8 +442,9 @@ def steps(tmp_path):
 def older(file):
     """A database of schema 1 with one account, closed."""
     database.open_database(file, newest=1)
-    database.run(ADD_ACCOUNT, ("old@example.org",))
-    database.database.close()
+    with database.transaction():
+        database.run(ADD_ACCOUNT, ("old@example.org",))
+    database.close()
     return file
 
 
@@ -357,7 +468,8 @@ def test_an_older_database_is_brought_to_the_newest_schema_step_by_step(older, s
 def test_a_step_may_make_a_trigger(older, steps):
     database.open_database(older, migrations=steps, newest=3)
     columns = "email, plan, time_zone, notification_count, created_at"
-    database.run(f"INSERT INTO account ({columns}) VALUES ('new@example.org', 'pro', 'UTC', 0, 0)")
+    with database.transaction():
+        database.run(f"INSERT INTO account ({columns}) VALUES ('new@example.org', 'pro', 'UTC', 0, 0)")
     assert look(older, "SELECT n FROM shelf") == [(1,), (2,)]
 
 
@@ -404,7 +516,8 @@ def test_after_a_failed_first_step_the_older_version_works_on(older, steps):
     with pytest.raises(database.DatabaseRefused):
         database.open_database(older, migrations=steps, newest=3)
     database.open_database(older, newest=1)
-    database.run(ADD_ACCOUNT, ("new@example.org",))
+    with database.transaction():
+        database.run(ADD_ACCOUNT, ("new@example.org",))
     assert look(older, "SELECT email FROM account ORDER BY seq") == [("old@example.org",), ("new@example.org",)]
 
 
@@ -585,19 +698,21 @@ def test_an_alert_of_an_earlier_version_keeps_what_comes_last_from_now_on(old_ve
     database.open_database(old_version)
     assert look(old_version, "SELECT keeps_payload, preset FROM alert") == [(1, None)]
     assert look(old_version, "SELECT count(*) FROM alert_payload") == [(0,)]
-    models.AlertPayload.put(1, "{}", 9)
-    models.Alert.get_by_id(1).delete_instance()
+    with database.transaction():
+        models.AlertPayload.put(1, "{}", 9)
+        models.Alert.get_by_id(1).delete_instance()
     assert look(old_version, "SELECT count(*) FROM alert_payload") == [(0,)]
 
 
 def test_the_seq_of_a_deleted_alert_is_never_given_again(old_version):
     """Else its notifications would become another alert's."""
     database.open_database(old_version)
-    models.Alert.get_by_id(1).delete_instance()
-    made = models.Alert.create(
-        id="new", account=1, short_code="1234567", name="New", icon="bell", color="#3B82F6", frequency="instant",
-        ignores_quiet_hours=0, is_active=1, notification_count=0, created_at=9, switched_on_at=9,
-    )  # fmt: skip
+    with database.transaction():
+        models.Alert.get_by_id(1).delete_instance()
+        made = models.Alert.create(
+            id="new", account=1, short_code="1234567", name="New", icon="bell", color="#3B82F6", frequency="instant",
+            ignores_quiet_hours=0, is_active=1, notification_count=0, created_at=9, switched_on_at=9,
+        )  # fmt: skip
     assert made.seq == 2
 
 
@@ -765,8 +880,8 @@ def test_a_service_started_on_a_backup_takes_the_same_keys_and_shows_the_same_hi
 
 
 def test_a_copy_in_the_making_is_never_seen_under_its_name(opened, tmp_path):
-    database.run("CREATE TABLE big (text TEXT)")
     with database.transaction():
+        database.run("CREATE TABLE big (text TEXT)")
         for _ in range(200):
             database.run("INSERT INTO big VALUES (?)", ("x" * 20_000,))
     target, seen, done = tmp_path / "copy.db", set(), threading.Event()

@@ -9,7 +9,7 @@ import pytest
 
 import api
 import jobs
-from database import database
+from database import database, transaction
 from errors import log_fault
 
 
@@ -48,7 +48,8 @@ def test_it_is_503_when_no_round_of_the_worker_has_ended_for_30_seconds(service,
 def test_it_is_503_when_the_database_does_not_answer(service, worker):
     worker.start()
     worker.stop()
-    database.execute_sql("ALTER TABLE account RENAME TO gone")
+    with transaction():
+        database.execute_sql("ALTER TABLE account RENAME TO gone")
     assert health(service) == (503, {"status": "unavailable"})
 
 

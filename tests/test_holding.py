@@ -1150,7 +1150,8 @@ def test_what_cannot_be_released_for_one_account_does_not_hold_up_the_others(
     service.flask("account", "set", "other@example.org", "--quiet-hours", "22:00-07:00")
     held(service.alert(email="other@example.org"), "x")
     held(service.alert(), "a")
-    models.Account.update(time_zone="Atlantis/Lost").where(models.Account.email == "other@example.org").execute()
+    with database.transaction():
+        models.Account.update(time_zone="Atlantis/Lost").where(models.Account.email == "other@example.org").execute()
     until(MORNING)
     works()
     assert statuses(owner) == {"a": "delivered"}

@@ -11,6 +11,7 @@ import pytest
 import accounts
 import config
 from app import ROUTES
+from database import transaction
 from history import Delivery, Notification
 from models import Alert, ApiKey, Device, Session
 from tests import pages
@@ -334,12 +335,13 @@ def test_there_are_thirty_hostile_texts():
 
 def pages_with(text, owner, notification_id):
     """All pages with `text` wherever a stranger, a sender or a provider can put it."""
-    ApiKey.update(name=text).execute()
-    Alert.update(name=text, icon=text, paused_at=1).execute()
-    Device.update(name=text, last_error=text, last_error_at=1).execute()
-    Notification.update(title=text, body=text, missing=json.dumps([text])).execute()
-    Delivery.update(status="failed", answered_at=1, next_attempt_at=None, error=text).execute()
-    Session.update(name=text).execute()
+    with transaction():
+        ApiKey.update(name=text).execute()
+        Alert.update(name=text, icon=text, paused_at=1).execute()
+        Device.update(name=text, last_error=text, last_error_at=1).execute()
+        Notification.update(title=text, body=text, missing=json.dumps([text])).execute()
+        Delivery.update(status="failed", answered_at=1, next_attempt_at=None, error=text).execute()
+        Session.update(name=text).execute()
     return [owner.page(path) for path in (*PAGES_OF_THE_OWNER, f"/app/notifications/{notification_id}")]
 
 

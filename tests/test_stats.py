@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 import models
+from database import transaction
 
 DAY_S = 86_400
 EMAIL = "owner@example.org"
@@ -258,8 +259,9 @@ def test_a_change_of_the_time_zone_keeps_what_the_history_has_lost(service, owne
 
 
 def test_alerts_are_counted_active_or_not_and_per_account(service, owner, pro):
-    models.Alert.create(**alert(1), is_active=1)
-    models.Alert.create(**alert(2), is_active=0)
+    with transaction():
+        models.Alert.create(**alert(1), is_active=1)
+        models.Alert.create(**alert(2), is_active=0)
     assert (stats(owner)["alertsCount"], stats(pro)["alertsCount"]) == (2, 0)
 
 

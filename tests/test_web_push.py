@@ -7,7 +7,7 @@ import pytest
 
 import delivery
 import push
-from database import WriteFailed
+from database import WriteFailed, transaction
 from models import Device
 
 
@@ -342,7 +342,8 @@ def test_a_key_does_not_change_a_device_that_it_did_not_add(owner, browser, serv
 def test_a_push_that_cannot_be_built_does_not_take_the_others_with_it(owner, browser, push_service):
     other = push_service.browser()
     owner.post("/devices", {"kind": "webpush", "subscription": other.subscription})
-    Device.update(p256dh="damaged").where(Device.token == browser.endpoint).execute()
+    with transaction():
+        Device.update(p256dh="damaged").where(Device.token == browser.endpoint).execute()
     assert owner.send().json["notification"]["status"] == "delivered"
     assert len(other.messages) == 1
     (error,) = (one["lastError"] for one in owner.get("/devices").json["devices"] if one["lastError"])
