@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import gc
 import logging
 import os
 import resource
@@ -85,6 +86,7 @@ def post_worker_init(worker):
     """Start the background jobs in the process that serves."""
     with contextlib.suppress(OSError, AttributeError):  # only glibc has it
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 2)
+    gc.freeze()  # what is there now stays: the collector need not look at it again and again
     jobs.worker.start()
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import peewee
 
-from database import AFTER_ALL, run, run_many, transaction
+from database import AFTER_ALL, run, transaction
 from models import Account, Model
 
 MOST_SERIES = 100  # that are listed
@@ -48,14 +48,16 @@ class Metric(Model):
 
     INSERT = (
         "INSERT INTO metric (account_seq, project_id, metric_id, metric_name, value, unit, timestamp, metadata)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+        " VALUES "
     )
+    ROW = "(?, ?, ?, ?, ?, ?, ?, ?)"
 
     @classmethod
     def add_all(cls, account_seq: int, project_id: str, values: list[MetricValue]) -> None:
-        """Add all of them or none."""
+        """Add all of them or none, in one statement: between two, other threads take their turn with the interpreter."""
+        columns = [column for value in values for column in (account_seq, project_id, *value)]
         with transaction():
-            run_many(cls.INSERT, [(account_seq, project_id, *value) for value in values])
+            run(cls.INSERT + ", ".join([cls.ROW] * len(values)), columns)
 
     NEXT = (
         "coalesce((SELECT seq FROM metric WHERE account_seq = :account AND project_id = one.project"

@@ -259,7 +259,6 @@ METRICS = json.dumps(
                 "metricName": f"Requests {place % 10}",
                 "value": place * 1.25,
                 "unit": "1/s",
-                "timestamp": 1_790_000_000_000 + place * 1000,
             }
             for place in range(100)
         ],
