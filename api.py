@@ -33,14 +33,14 @@ Payload = dict[str, Any]
 # --- notifications ------------------------------------------------------------------------------------------
 
 
-def send_notification() -> tuple[Payload, int, dict[str, str]]:
+def send_notification() -> Payload | tuple[Payload, dict[str, str]]:
     """POST /api/v1/notifications/send (SPEC 4.1)."""
     payload = read_object()
     title = checked_length(required_text(payload, "title"), "title", MAX_TITLE_CHARACTERS)
     body = checked_length(required_text(payload, "body"), "body", MAX_BODY_CHARACTERS)
     sent = delivery.send(g.caller, title, body, _idempotency_key())
-    headers = {"Idempotent-Replayed": "true"} if sent.replayed else {}
-    return {"ok": True, "notification": _notification(sent.notification)}, 200, headers
+    answer = {"ok": True, "notification": _notification(sent.notification)}
+    return (answer, {"Idempotent-Replayed": "true"}) if sent.replayed else answer
 
 
 def list_notifications() -> Payload:

@@ -139,7 +139,6 @@ ROUTES = (
     owners("POST", "/logout", dashboard.signin.sign_out),
 )
 
-HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 PAGE_HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
@@ -227,9 +226,9 @@ def _add_routes(app: Flask) -> None:
         app.add_url_rule(route.rule, endpoint, route.handler, methods=methods, provide_automatic_options=False)
 
     def guard() -> Any:
-        rule = request.url_rule
-        request.environ["pocketbell.route"] = rule.rule if rule else "-"  # for the log: no code, no key
-        request.environ["pocketbell.request"] = secrets.token_hex(8)
+        rule, environ = request.url_rule, request.environ
+        environ["pocketbell.route"] = rule.rule if rule else "-"  # for the log: no code, no key
+        environ["pocketbell.request"] = secrets.token_hex(8)
         route = routes.get(rule.endpoint) if rule else None
         if route:
             return admit(route.guard, route.quota)
@@ -255,19 +254,21 @@ def _note_event(response: Response) -> Response:
 
 
 def _add_headers(response: Response) -> Response:
-    if request.path.startswith("/app/static/") and "v" in request.args and response.status_code == 200:
-        response.headers["Cache-Control"] = "public, max-age=31536000, immutable"  # another content, another address
-    for name, value in HEADERS.items():
-        response.headers.setdefault(name, value)
-    if request.path.startswith("/app/"):
-        response.headers.update(PAGE_HEADERS)
+    path, headers = request.path, response.headers
+    if path.startswith("/app/static/") and "v" in request.args and response.status_code == 200:
+        headers["Cache-Control"] = "public, max-age=31536000, immutable"  # another content, another address
+    if "Cache-Control" not in headers:
+        headers.add("Cache-Control", "no-store")
+    headers.add("X-Content-Type-Options", "nosniff")
+    if path.startswith("/app/"):
+        headers.extend(PAGE_HEADERS)
     if response.status_code >= 500:  # other answers are alike, byte for byte, where nothing may be learnt from them
-        response.headers["X-Request-Id"] = request.environ.get("pocketbell.request", "-")
+        headers.add("X-Request-Id", request.environ.get("pocketbell.request", "-"))
     window = g.get("window")
     if window:
-        response.headers["X-RateLimit-Limit"] = str(window.limit)
-        response.headers["X-RateLimit-Remaining"] = str(window.remaining)
-        response.headers["X-RateLimit-Reset"] = str(window.reset_s)
+        headers.add("X-RateLimit-Limit", window.limit)
+        headers.add("X-RateLimit-Remaining", window.remaining)
+        headers.add("X-RateLimit-Reset", window.reset_s)
     return response
 
 

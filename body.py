@@ -24,11 +24,14 @@ def settle() -> None:
 
     A chunked body is read here, and is one with a length from now on: Flask would cut it at the limit.
     """
+    environ = request.environ
+    if "HTTP_TRANSFER_ENCODING" not in environ and "CONTENT_LENGTH" not in environ:
+        return
     largest = int(current_app.config["SETTINGS"].max_body_bytes)
-    if request.environ.pop("HTTP_TRANSFER_ENCODING", None):
+    if environ.pop("HTTP_TRANSFER_ENCODING", None):
         body = _read(largest + 1)
-        request.environ.update({"wsgi.input": BytesIO(body), "CONTENT_LENGTH": str(len(body))})
-    if "CONTENT_LENGTH" in request.environ and (request.content_length or 0) > largest:
+        environ.update({"wsgi.input": BytesIO(body), "CONTENT_LENGTH": str(len(body))})
+    if (request.content_length or 0) > largest:
         raise Refused(413, f"The request body is larger than {largest} bytes.")
 
 

@@ -94,7 +94,7 @@ def _event(text: str) -> dict[str, Any]:
 
 
 def _has_great_number(text: str) -> bool:
-    """Whether there may be one that is too long or too great, in a tenth of the time that regular expressions take."""
+    """Whether there may be one that is too long or too great, in a tenth of a regular expression's time."""
     zeros = text.encode().translate(ALL_ZERO, b"+")
     return LONG_INTEGER in zeros or GREAT_EXPONENT in zeros
 

@@ -54,7 +54,7 @@ class Metric(Model):
 
     @classmethod
     def add_all(cls, account_seq: int, project_id: str, values: list[MetricValue]) -> None:
-        """Add all of them or none, in one statement: between two, other threads take their turn with the interpreter."""
+        """Add all of them or none, in one statement: at the end of each, another thread may run."""
         columns = [column for value in values for column in (account_seq, project_id, *value)]
         with transaction():
             run(cls.INSERT + ", ".join([cls.ROW] * len(values)), columns)

@@ -94,7 +94,7 @@ def checked_zone(name: str) -> str:
 
 def local_day(now: int, zone: str) -> str:
     """The calendar day, YYYY-MM-DD, at `now` (ms) in `zone`."""
-    return laid_out(now, "%Y-%m-%d", zone)
+    return _local(now, zone).date().isoformat()
 
 
 def local_time(at: int, zone: str) -> str:

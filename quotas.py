@@ -170,7 +170,8 @@ def reset(ingest_per_minute: int) -> None:
 
 def rest() -> None:
     """Count a request of `g.caller` against its key's limit over all REST endpoints; `Refused` (429) beyond it."""
-    if not _count(PLANS[g.caller.plan].rest, "key", g.caller.key_seq):
+    caller = g.caller
+    if not _count(PLANS[caller.plan].rest, "key", caller.key_seq):
         raise Refused(429)
 
 
@@ -184,10 +185,11 @@ def metrics() -> None:
         )
 
 
-def _count(item: Quota, *key: str | int) -> bool:
+def _count(item: Quota, kind: str, seq: int) -> bool:
     """Count a request that has a caller, and keep what its answer says of the quota; whether it is within it."""
-    allowed = limiter.limiter.hit(item, *map(str, key))
-    reset_at, remaining = limiter.limiter.get_window_stats(item, *map(str, key))
+    key = (kind, str(seq))
+    allowed = limiter.limiter.hit(item, *key)
+    reset_at, remaining = limiter.limiter.get_window_stats(item, *key)
     g.window = Window(item.amount, max(0, remaining), math.ceil(reset_at))
     return allowed
 
@@ -215,8 +217,7 @@ def seldom_used_code(sender: str) -> None:
 def reaches_flood(alert_seq: int, switched_on_at: int) -> bool:
     """Count any request to an active alert; whether those since it was switched on are a flood."""
     key = ("flood", str(alert_seq), str(switched_on_at))
-    limiter.limiter.hit(FLOOD, *key)
-    return limiter.limiter.get_window_stats(FLOOD, *key).remaining == 0
+    return not limiter.limiter.hit(Quota(FLOOD.amount - 1), *key)  # the last one of a flood
 
 
 def event(alert_seq: int) -> None:

@@ -82,8 +82,12 @@ def rows(scratch: Path) -> Iterator[Row]:
             reader = measure.people(1, 10, name="reader")[0]
             measure.record(reader, 60)
             client = Client(scratch, server.port, sending(persons), count_pending=True)
+            client.core = 1
+            pids = worker_of(server.process.pid), service["pid"]
+            for core, pid in enumerate(pids):
+                measure.keep_on(pid, core)
             client.run(AT_ONCE, 2)
-            before, pids = received(service), (worker_of(server.process.pid), service["pid"])
+            before = received(service)
             cpu = [cpu_s(pid) for pid in pids]
             wait = client.start(AT_ONCE, SECONDS)
             reads = read_times(server.port, reader, SECONDS - 1)
