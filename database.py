@@ -78,7 +78,7 @@ def open_database(path: Path, migrations: Path = HERE / "migrations", newest: in
     """Make, or upgrade after copying it beside itself, the file at `path`; all threads use it from now on."""
     _check_place(path)
     close()
-    for one, cache_kb, reads in ((database, 500, "ON"), (_writing, 2_000, "OFF")):
+    for one, cache_kb, reads in ((database, 256, "ON"), (_writing, 2_000, "OFF")):
         one.init(
             str(path),
             pragmas=(

@@ -13,7 +13,7 @@ import peewee
 from database import AFTER_ALL, run, transaction
 from models import Account, ActiveDevice, Caller, Device, Model, Owner, Webhook, new_id
 
-SEARCH_COST = 4_000_000  # of one page of a search: in characters that are folded, of ASCII
+SEARCH_COST = 2_500_000  # of one page of a search: in characters that are folded, of ASCII
 ROW_COST = 800  # of a row whose text is searched, besides its characters
 PASSED_COST = 400  # of a row that the other conditions exclude
 STATUS = (  # of the notification n: one that was released in a digest has the digest's

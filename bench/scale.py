@@ -53,8 +53,7 @@ class World:
         """A page of the history that begins before a seq."""
         import api
 
-        with self.app.app_context():
-            cursor = api._cursors().dumps([person.seq, before])
+        cursor = api._cursors(self.app.secret_key).sign(f"{person.seq}.{before}").decode()
         return self.get(person, f"/api/v1/notifications?limit={PAGE}&cursor={cursor}")
 
 
