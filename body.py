@@ -3,7 +3,8 @@
 from io import BytesIO
 from typing import Any
 
-from flask import current_app, request
+from flask import Request, current_app
+from flask.globals import request_ctx
 
 from errors import Refused
 from jsonbody import parse_event, parse_json
@@ -24,27 +25,29 @@ def settle() -> None:
 
     A chunked body is read here, and is one with a length from now on: Flask would cut it at the limit.
     """
-    environ = request.environ
+    sent = request_ctx.request
+    environ = sent.environ
     if "HTTP_TRANSFER_ENCODING" not in environ and "CONTENT_LENGTH" not in environ:
         return
     largest = int(current_app.config["SETTINGS"].max_body_bytes)
     if environ.pop("HTTP_TRANSFER_ENCODING", None):
-        body = _read(largest + 1)
+        body = _read(sent, largest + 1)
         environ.update({"wsgi.input": BytesIO(body), "CONTENT_LENGTH": str(len(body))})
-    if (request.content_length or 0) > largest:
+    if (sent.content_length or 0) > largest:
         raise Refused(413, f"The request body is larger than {largest} bytes.")
 
 
 def _read_all() -> bytes:
-    size = request.content_length or 0
-    body = _read(size)
+    sent = request_ctx.request
+    size = sent.content_length or 0
+    body = _read(sent, size)
     if len(body) < size:
         raise Refused(400, "The request body ended before its announced length.")
     return body
 
 
-def _read(size: int) -> bytes:
-    stream, body = request.environ["wsgi.input"], b""
+def _read(sent: Request, size: int) -> bytes:
+    stream, body = sent.environ["wsgi.input"], b""
     try:
         while len(body) < size and (part := stream.read(size - len(body))):
             body += part

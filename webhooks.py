@@ -107,9 +107,10 @@ def _required_text(payload: Payload, field: str, longest: int) -> str:
         _refuse(field, "is required")
     if not isinstance(value, str):
         _refuse(field, "must be a string")
-    if not 1 <= len(value.strip()) <= longest:
+    text = value.strip()
+    if not 1 <= len(text) <= longest:
         _refuse(field, f"must have 1 to {longest} characters")
-    return str(value.strip())
+    return text
 
 
 def _number(payload: Payload, field: str) -> int | float:
@@ -123,9 +124,11 @@ def _number(payload: Payload, field: str) -> int | float:
 
 def _unit(metric: Payload) -> str | None:
     unit = metric.get("unit")
-    if unit is not None and not isinstance(unit, str):
+    if unit is None:
+        return None
+    if not isinstance(unit, str):
         _refuse("unit", "must be a string")
-    if unit is not None and len(unit) > MAX_UNIT:
+    if len(unit) > MAX_UNIT:
         _refuse("unit", f"must have at most {MAX_UNIT} characters")
     return unit
 
