@@ -9,6 +9,7 @@ import pytest
 import app
 import config
 import placeholders
+from bench.__main__ import PARTS
 from jsonbody import parse_event
 
 ROOT = Path(__file__).parent.parent
@@ -90,3 +91,12 @@ def test_the_files_that_the_readme_places_are_there():
     table = README.split("## Where things are")[1]
     paths = re.findall(r"`([\w/.]+(?:\.(?:py|sql|md)|/))`", table)
     assert paths and all((ROOT / path).exists() for path in paths)
+
+
+def test_every_part_of_the_measurements_that_the_readme_names_is_there():
+    named = {part for parts in re.findall(r"make bench ONLY=\"?([a-z ]+)", README) for part in parts.split()}
+    assert named and named <= set(PARTS)
+
+
+def test_the_readme_can_be_read_in_one_go():
+    assert len(README.splitlines()) < 200
