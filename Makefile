@@ -38,7 +38,7 @@ lint: .venv/installed-dev
 	$(PYTHON) -m venv .venv
 
 .venv/installed: requirements.txt | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt || { echo "A package could not be installed. For 32-bit ARM, and for musl (Alpine), there is no ready-made pycurl: it needs libcurl's headers and a C compiler."; exit 1; }
 	@touch $@
 
 .venv/installed-dev: requirements.txt requirements-dev.txt | .venv/installed

@@ -22,10 +22,12 @@ import body
 import cli
 import clock
 import config
+import counters
 import dashboard
 import database
 import delivery
 import models
+import monitoring
 import push
 import quotas
 import recent
@@ -88,6 +90,7 @@ ROUTES = (
     Route("POST", "/p/<path:short_code>", webhooks.receive_event, auth.short_code, webhooks.admit_event),
     Route("POST", METRICS, webhooks.store_metrics, auth.api_key, quotas.metrics),
     Route("GET", "/healthz", api.healthz),
+    Route("GET", "/metrics", monitoring.show_metrics, auth.metrics_token),
     Route("GET", "/", dashboard.home.enter),
     Route("GET", "/app", dashboard.home.enter),
     Route("GET", "/app/sw.js", dashboard.devices.service_worker),
@@ -196,6 +199,7 @@ def open_service(app: Flask, settings: config.Settings) -> None:
     delivery.configure(settings.threads)
     quotas.reset(settings.ingest_per_minute)
     recent.reset()
+    counters.reset()
 
 
 def _kept_secret(settings: config.Settings) -> str:
@@ -243,9 +247,18 @@ def _add_routes(app: Flask) -> None:
         return None
 
     app.before_request(guard)
+    app.after_request(_count)
     app.after_request(_note_event)
     app.after_request(_add_headers)
     app.register_error_handler(Exception, _render_error)
+
+
+def _count(response: Response) -> Response:
+    sent = request_ctx.request
+    route = sent.environ.get("pocketbell.route", "-")
+    method = sent.method if route != "-" else "-"  # a stranger may call it anything
+    counters.count("responses", method, route, str(response.status_code))
+    return response
 
 
 def _note_event(response: Response) -> Response:

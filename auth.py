@@ -58,6 +58,16 @@ def device_token() -> None:
     g.device = device
 
 
+def metrics_token() -> None:
+    """`Authorization: Bearer` with `METRICS_TOKEN`; without that setting it is as if the address were not there."""
+    token = current_app.config["SETTINGS"].metrics_token
+    if token is None:
+        raise Refused(404)
+    scheme, _, sent = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not secrets.compare_digest(sent.strip().encode(), token.encode()):
+        raise Refused(401, "This address takes Authorization: Bearer with the setting METRICS_TOKEN.")
+
+
 def short_code() -> None:
     """The code in the path makes `g.webhook`, None when it leads nowhere; a malformed one is not looked up."""
     code = (request.view_args or {}).get("short_code", "")

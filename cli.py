@@ -16,13 +16,14 @@ from typing import Any
 import click
 import peewee
 from flask import Flask, current_app
-from flask.cli import AppGroup
+from flask.cli import AppGroup, with_appcontext
 
 import accounts
 import alerts
 import clock
 import delivery
 import devices
+import doctor
 import push
 from database import copy_database, transaction
 from errors import Refused
@@ -84,6 +85,7 @@ def add_commands(app: Flask) -> None:
     for group in (account, key, alert, device):
         app.cli.add_command(group)
     app.cli.add_command(backup)
+    app.cli.add_command(examine)
 
 
 # --- account ------------------------------------------------------------------------------------------------
@@ -329,6 +331,20 @@ def backup(file: Path) -> None:
         raise Refused(400, f"There is no directory {file.parent}.")
     copy_database(file)
     click.echo(_line(f"Wrote {file} ({file.stat().st_size} bytes)."))
+
+
+# --- doctor -------------------------------------------------------------------------------------------------
+
+
+@click.command("doctor", cls=Command)
+@with_appcontext
+def examine() -> None:
+    """Look for what is wrong with this installation; exit status 1 if anything is."""
+    findings = list(doctor.examine(current_app.config["SETTINGS"]))
+    for check, level, words in findings:
+        click.echo(f"{level:<5}{check:<16}{_line(words)}")
+    if any(one.level == "bad" for one in findings):
+        raise SystemExit(1)
 
 
 # --- printing -----------------------------------------------------------------------------------------------

@@ -68,9 +68,11 @@ class Settings:
     fcm: FcmSettings | None
     ca_file: str | None
     ingest_per_minute: int
+    metrics_token: str | None = field(repr=False)
     max_body_bytes: int
     log_level: str
     print_setup_link: bool
+    wipes_disk: bool  # the platform does, at each restart
 
     @property
     def public_url(self) -> str:
@@ -228,6 +230,7 @@ VARIABLES = (
     Variable("FCM_URL", "https://fcm.googleapis.com", _origin, "an origin, such as https://fcm.googleapis.com"),
     Variable("SSL_CERT_FILE", None, _existing_file, "the path of a file with CA certificates"),
     Variable("INGEST_PER_MINUTE", "6000", _between(1, 10**6), "a whole number from 1 to 1000000"),
+    Variable("METRICS_TOKEN", None, _like(r"[!-~]{16,}"), "at least 16 visible ASCII characters", secret=True),
     Variable("MAX_BODY_BYTES", "1048576", _between(1024, 2**30), "a whole number from 1024 to 1073741824"),
     Variable("LOG_LEVEL", "info", _log_level, "debug, info, warning, error or critical"),
     Variable("PRINT_SETUP_LINK", "0", _flag, "0 or 1"),
@@ -252,9 +255,11 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         fcm=_fcm(values),
         ca_file=values["SSL_CERT_FILE"],
         ingest_per_minute=values["INGEST_PER_MINUTE"],
+        metrics_token=values["METRICS_TOKEN"],
         max_body_bytes=values["MAX_BODY_BYTES"],
         log_level=values["LOG_LEVEL"],
         print_setup_link=values["PRINT_SETUP_LINK"],
+        wipes_disk="DYNO" in environ,
     )
 
 

@@ -24,6 +24,7 @@ AFTER_ALL = 2**63 - 1  # the greatest integer in a row: beyond every seq and eve
 HERE = Path(__file__).parent
 BUSY_TIMEOUT_MS = 1_500  # for other processes, and before it for our own threads: a write fails within four seconds
 LOCK_TIMEOUT_S = 2.0
+OLDEST_SQLITE = (3, 37)  # with STRICT tables
 FILE_HEADER = b"SQLite format 3\0"
 APPLICATION_ID = 0x506B626C  # says in the file's header that it is ours
 
@@ -76,6 +77,8 @@ def run_many(statement: str, values: Iterable[Sequence[object]]) -> None:
 
 def open_database(path: Path, migrations: Path = HERE / "migrations", newest: int = SCHEMA_VERSION) -> None:
     """Make, or upgrade after copying it beside itself, the file at `path`; all threads use it from now on."""
+    if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+        raise DatabaseRefused(f"This Python has SQLite {sqlite3.sqlite_version}: Pocketbell needs 3.37 or later.")
     _check_place(path)
     close()
     for one, cache_kb, reads in ((database, 256, "ON"), (_writing, 2_000, "OFF")):
@@ -329,6 +332,12 @@ def try_writing() -> None:
     if _writes_fail.is_set():
         with transaction():
             run("UPDATE account SET seq = seq WHERE seq = (SELECT min(seq) FROM account)")
+
+
+def fault() -> str | None:
+    """What SQLite's quick check finds wrong first, if anything."""
+    found = str(run("PRAGMA quick_check(1)").fetchone()[0])
+    return None if found == "ok" else found
 
 
 def answers() -> bool:

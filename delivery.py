@@ -18,6 +18,7 @@ import clock
 import push
 import quiet
 from clock import DAY_MS
+from counters import count
 from database import WriteFailed, transaction
 from devices import drop_device
 from errors import Refused, log_fault
@@ -153,9 +154,10 @@ def _send(caller: Caller | Owner, text: Text, request: IdempotentRequest | None)
         if request:
             answered = None if devices else notification.status
             IdempotencyKey.put(caller.account_seq, request.key, request.request_hash, notification, answered)
-    if not devices:
-        return Sent(notification)
-    return Sent(notification._replace(status=_attempt_now(caller, notification, devices)))
+    if devices:
+        notification = notification._replace(status=_attempt_now(caller, notification, devices))
+    count("notifications", "send", notification.status)
+    return Sent(notification)
 
 
 def _earlier(account_seq: int, request: IdempotentRequest, now: int) -> NotificationRow | None:
@@ -234,10 +236,13 @@ def _take(webhook: Webhook | None, text: Text, now: int) -> _Taken | None:
 
 
 def _pushed(taken: _Taken | None) -> NotificationRow | None:
-    if taken is None or not taken.devices:
-        return taken and taken.notification
-    status = _attempt_now(taken.webhook, taken.notification, taken.devices)
-    return taken.notification._replace(status=status)
+    if taken is None:
+        return None
+    webhook, notification, devices = taken
+    if devices:
+        notification = notification._replace(status=_attempt_now(webhook, notification, devices))
+    count("notifications", "alert", notification.status)
+    return notification
 
 
 def pause_flooded(webhook: Webhook, requests: int) -> None:

@@ -63,6 +63,11 @@ def on_starting(server):
 
 def when_ready(server):
     """Show the way in while there is no account."""
+    if settings.wipes_disk:
+        server.log.critical(
+            "This platform (DYNO is set) wipes the disk at each restart, and the database with it:"
+            " every account, key and notification will be lost. Use a machine whose disk stays (docs/deployment.md)."
+        )
     shown = settings.print_setup_link or sys.stdout.isatty()
     try:
         path = accounts.make_setup_link(clock.now_ms(), wanted=shown)

@@ -241,6 +241,12 @@ class Notification(Model):
         return {seq: (status, missing) for seq, status, missing in run(cls.LATEST_OF_ALERTS, (account_seq,))}
 
     @classmethod
+    def newest_at(cls) -> int | None:
+        """When the newest of all notifications was made."""
+        row = run("SELECT created_at FROM notification ORDER BY seq DESC LIMIT 1").fetchone()
+        return row and int(row[0])
+
+    @classmethod
     def newest_between(cls, since: int, until: int) -> int:
         """The greatest seq of all notifications made from `since` until before `until`; 0 if there are none."""
         sql = "SELECT max(seq) FROM notification WHERE id >= ? AND id < ?"
@@ -404,6 +410,17 @@ class Delivery(Model):
         sql = "UPDATE delivery SET next_attempt_at = ? WHERE status = 'pending' AND device_seq = ?"
         run(f"{sql} AND notification_seq = ?", (next_attempt_at, device_seq, notification_seq))
         run(f"{sql} AND next_attempt_at <= ?", (next_attempt_at, device_seq, now))
+
+    @classmethod
+    def count_pending(cls) -> int:
+        """How many are to be tried again."""
+        return int(run("SELECT count(*) FROM delivery WHERE status = 'pending'").fetchone()[0])
+
+    @classmethod
+    def next_due_at(cls) -> int | None:
+        """When the first of them is due."""
+        row = run("SELECT min(next_attempt_at) FROM delivery WHERE status = 'pending'").fetchone()
+        return None if row[0] is None else int(row[0])
 
     @classmethod
     def bring_forward(cls, by_ms: int) -> None:

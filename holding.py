@@ -61,6 +61,11 @@ class Held(Model):
         return [HeldOfAlert(*row) for row in run(cls.BY_ALERT, (0, AFTER_ALL))]
 
     @classmethod
+    def count(cls) -> int:
+        """How many notifications are held."""
+        return int(run("SELECT count(*) FROM held WHERE digest_seq IS NULL").fetchone()[0])
+
+    @classmethod
     def of_account(cls, account_seq: int) -> list[HeldOfAlert]:
         """Every alert of the account that has notifications held."""
         return [HeldOfAlert(*row) for row in run(cls.BY_ALERT, (account_seq, account_seq))]

@@ -143,6 +143,11 @@ class Worker:
         delivery.finish_retries()
         ApiKey.write_used()
 
+    def lag_s(self) -> float:
+        """How long ago the slowest lane ended a round; 0 before the first."""
+        beats = [lane.last_beat_s for lane in self.lanes if lane.last_beat_s is not None]
+        return clock.monotonic_s() - min(beats) if beats else 0.0
+
     def is_alive(self) -> bool:
         """Whether every lane is."""
         return all(lane.is_alive() for lane in self.lanes)

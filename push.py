@@ -17,6 +17,7 @@ import clock
 import fcm
 from apns import Apns
 from config import Settings
+from counters import count
 from errors import Refused, log_fault
 from fcm import Fcm
 from provider import Answer, Outcome, Push, Said, Unavailable, retry_after_s
@@ -201,6 +202,9 @@ def send(pushes: list[Push], timeout_s: float) -> list[Answer]:
         for place, answer in zip(again, _send([pushes[place] for place in again], deadline_s, least_s), strict=True):
             expired = answer.outcome is Outcome.EXPIRED
             answers[place] = Answer(Outcome.CONFIGURATION, answer.error) if expired else answer
+    for push, answer in zip(pushes, answers, strict=True):
+        if answer.was_tried:
+            count("pushes", push.kind, answer.outcome.value)
     return answers
 
 

@@ -719,6 +719,13 @@ def test_the_seq_of_a_deleted_alert_is_never_given_again(old_version):
 # --- files that are refused ---------------------------------------------------------------------------------
 
 
+def test_an_sqlite_that_is_too_old_is_named(file, monkeypatch):
+    monkeypatch.setattr(database.sqlite3, "sqlite_version_info", (3, 36, 9))
+    with pytest.raises(database.DatabaseRefused, match=r"has SQLite [\d.]+: Pocketbell needs 3\.37 or later"):
+        database.open_database(file)
+    assert not file.exists()
+
+
 def refusal(path):
     """The one sentence with which the file is refused."""
     with pytest.raises(database.DatabaseRefused) as refused:

@@ -21,8 +21,8 @@ def commands():
     for name, group in app.app.cli.commands.items():
         if isinstance(group, click.Group):
             yield from (f"flask {name} {command}" for command in group.commands)
-        elif name == "backup":
-            yield "flask backup"
+        elif name in ("backup", "doctor"):
+            yield f"flask {name}"
 
 
 @pytest.mark.parametrize("name", [variable.name for variable in config.VARIABLES])
@@ -49,7 +49,7 @@ def test_the_readme_names_every_command(command):
 
 
 def test_the_readme_names_no_command_that_is_not_there():
-    named = set(re.findall(r"flask (?:account|key|device|alert) [a-z]+|flask backup", README))
+    named = set(re.findall(r"flask (?:account|key|device|alert) [a-z]+|flask backup|flask doctor", README))
     assert named <= set(commands())
 
 

@@ -65,6 +65,12 @@ def test_a_start_without_a_terminal_names_the_command_and_prints_no_link(start):
     assert "/app/setup/" not in quiet.log
 
 
+def test_a_platform_that_wipes_the_disk_is_warned_of(start):
+    warned = start(DYNO="web.1").wait_until_ready()
+    assert [line for line in warned.log.splitlines() if '"critical"' in line and "wipes the disk" in line]
+    assert warned.terminate() == 0 and "wipes" not in start().wait_until_ready().log
+
+
 def test_a_start_with_an_account_prints_no_link_and_voids_the_earlier_one(start):
     first = start(PRINT_SETUP_LINK="1").wait_until_ready()
     link = LINK.search(first.log)[1]
