@@ -13,7 +13,7 @@ import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import cast
 
@@ -106,9 +106,12 @@ def open_database(path: Path, migrations: Path = HERE / "migrations", newest: in
 
 def close() -> None:
     """Close this thread's connection and the one that writes."""
-    for one in (database, _writing):
-        if not one.is_closed():
-            one.close()
+    with _writer.turn:
+        if _writer.outcome:
+            _writer.end(_writer.outcome)
+        for one in (database, _writing):
+            if not one.is_closed():
+                one.close()
 
 
 def _check_place(path: Path) -> None:
@@ -233,20 +236,23 @@ class _Writer:
         """Let this thread write; answers with what becomes of the commit. `WriteFailed` if nothing can be written."""
         with self.counting:
             self.waiting += 1
-        has_turn = self.turn.acquire(timeout=LOCK_TIMEOUT_S)
-        with self.counting:
-            self.waiting -= 1
+        try:
+            has_turn = self.turn.acquire(timeout=LOCK_TIMEOUT_S)
+        finally:
+            with self.counting:
+                self.waiting -= 1
         if not has_turn:
             self.commit_if_due()  # it may have been left to this thread
             raise WriteFailed("database is locked")
-        if self.outcome is None:
-            try:
+        try:
+            if self.outcome is None:
+                outcome = Future[None]()
                 _writing.execute_sql("BEGIN IMMEDIATE")
-            except BaseException:
-                _writing.close()
-                self.turn.release()
-                raise
-            self.outcome = Future()
+                self.outcome = outcome
+        except BaseException:
+            _writing.close()
+            self.turn.release()
+            raise
         return self.outcome
 
     def commit_if_due(self) -> None:
@@ -270,6 +276,8 @@ class _Writer:
             failure = WriteFailed(str(error))
         finally:
             if failure:
+                with suppress(peewee.PeeweeException):
+                    _writing.rollback()  # to close is not enough while somebody holds a cursor
                 _writing.close()
                 outcome.set_exception(failure)
             else:
@@ -292,8 +300,8 @@ def transaction() -> Iterator[None]:
         return
     try:
         outcome = _writer.take_turn()
-        _thread.writing = _writing.connection()
         try:
+            _thread.writing = _writing.connection()
             with _part():
                 yield
         except WriteFailed as failure:
@@ -303,9 +311,9 @@ def transaction() -> Iterator[None]:
             _thread.writing = None
             _writer.turn.release()
             _writer.commit_if_due()
-        fault = outcome.exception()
-        if fault:
-            raise WriteFailed(str(fault)) from fault
+            fault = outcome.exception()  # after a refusal too: it may rest on what another thread wrote
+            if fault:
+                raise WriteFailed(str(fault)) from fault
     except WriteFailed:
         _writes_fail.set()
         raise
@@ -320,10 +328,11 @@ def _part() -> Iterator[None]:
         yield
         run("RELEASE part")
     except BaseException as error:
-        if not database.connection().in_transaction:
+        try:
+            run("ROLLBACK TO part")
+            run("RELEASE part")
+        except BaseException:  # SQLite itself has rolled back everything
             raise WriteFailed("the transaction was rolled back") from error
-        run("ROLLBACK TO part")
-        run("RELEASE part")
         raise
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import peewee
@@ -384,6 +385,98 @@ def test_when_one_cannot_write_all_of_them_are_told(opened):
     kinds = {type(fault) for fault in faults}
     assert kinds == {database.WriteFailed} and len(faults) >= 2  # the one after it may begin anew
     assert len(faults) + look(opened, "SELECT count(*) FROM server_key")[0][0] == 3
+
+
+def test_what_is_refused_again_and_again_does_not_put_off_the_commit_of_others(opened):
+    """A refused one waits, too: else there would always be somebody to leave the commit to."""
+    stored, began = threading.Event(), time.monotonic()
+
+    def work(n):
+        if n:
+            while not stored.is_set() and time.monotonic() < began + 20:
+                with suppress(ZeroDivisionError), database.transaction():
+                    raise ZeroDivisionError
+        else:
+            try:
+                for name in range(20):
+                    with database.transaction():
+                        put(name)
+            finally:
+                stored.set()
+
+    assert in_threads(8, work) == []
+    assert time.monotonic() - began < 20, "a second would be much"
+
+
+def test_a_refusal_that_rests_on_what_is_not_stored_is_no_refusal(opened):
+    def work(n):
+        if n == 0:
+            put(n)
+            database.run("PRAGMA defer_foreign_keys = ON")
+            database.run(
+                "INSERT INTO session (token_hash, account_seq, created_at, expires_at) VALUES (x'00', 9, 0, 0)"
+            )
+        elif database.run("SELECT name FROM server_key").fetchone():
+            raise ZeroDivisionError
+
+    faults, _ = in_one_group(3, work)
+    assert [type(fault) for fault in faults] == [database.WriteFailed] * 3
+
+
+def test_one_that_failed_and_could_not_be_undone_is_not_stored(opened, monkeypatch):
+    run = database.run
+
+    def no_memory(statement, *values):
+        if statement == "ROLLBACK TO part":
+            raise MemoryError
+        return run(statement, *values)
+
+    monkeypatch.setattr(database, "run", no_memory)
+    with pytest.raises(database.WriteFailed), database.transaction():
+        put(1)
+        raise ZeroDivisionError
+    monkeypatch.undo()
+    with database.transaction():
+        put(2)
+    assert look(opened, "SELECT name FROM server_key") == [("2",)]
+
+
+def test_a_cursor_that_somebody_holds_does_not_keep_the_lock_after_a_failure(opened):
+    with database.transaction():
+        for name in range(3):
+            put(name)
+    with pytest.raises(database.WriteFailed), database.transaction():
+        rows = database.run("SELECT name FROM server_key")
+        rows.fetchone()
+        put(9)
+        raise database.WriteFailed
+    other = sqlite3.connect(opened, timeout=0)
+    other.execute("BEGIN IMMEDIATE")
+    other.close()
+    del rows
+
+
+@pytest.mark.parametrize("where", ["Future", "turn"])
+def test_a_fault_at_the_beginning_leaves_the_next_one_its_turn(opened, monkeypatch, where):
+    class Fails:
+        def __class_getitem__(cls, _):
+            return cls
+
+        def __init__(self):
+            raise MemoryError
+
+        @staticmethod
+        def acquire(timeout):
+            raise MemoryError
+
+    place = database if where == "Future" else database._writer
+    monkeypatch.setattr(place, where, Fails)
+    with pytest.raises(MemoryError), database.transaction():
+        put(1)
+    monkeypatch.undo()
+    with database.transaction():
+        put(2)
+    assert (database._writer.waiting, look(opened, "SELECT name FROM server_key")) == (0, [("2",)])
 
 
 def test_one_that_waits_too_long_is_refused_and_the_others_are_stored(opened, monkeypatch):
