@@ -348,6 +348,33 @@ def test_every_starter_checks_the_settings_and_runs_the_same_command():
     assert unit("ExecStartPre") == ["/opt/pocketbell/.venv/bin/python config.py"]
 
 
+def test_the_container_runs_what_make_run_runs_and_lacks_no_file(tmp_path):
+    said = dict(line.split(" ", 1) for line in (ROOT / "Dockerfile").read_text().splitlines() if line[:1].isupper())
+    assert (said["CMD"], said["RUN"]) == ('["make", "run"]', "make .venv/installed")
+    left_out = (ROOT / ".dockerignore").read_text().split()
+    (tmp_path / "app").mkdir()
+    for path in ROOT.iterdir():
+        if not any(path.match(one) for one in (*left_out, ".*", "__pycache__")):
+            (shutil.copytree if path.is_dir() else shutil.copy2)(path, tmp_path / "app" / path.name)
+    (tmp_path / "app/.venv").symlink_to(BIN.parent)
+    port = str(free_port())
+    told = dict(part.split("=") for part in said["ENV"].split())
+    environ = {"PATH": os.environ["PATH"], **told, "DATA_DIR": str(tmp_path / "data"), "PORT": port}
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(["make", "run"], cwd=tmp_path / "app", env=environ, stdout=log, stderr=log)
+    try:
+        wait_until(lambda: "Booting worker" in (tmp_path / "log").read_text())
+        for path in ("/healthz", "/app/login", "/app/static/manifest.webmanifest"):
+            connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=10)
+            connection.request("GET", path)
+            assert connection.getresponse().status == 200, path
+            connection.close()
+    finally:
+        process.terminate()
+        assert process.wait(20) in (0, -15, 2)
+    assert "/app/setup/" in (tmp_path / "log").read_text()
+
+
 def test_systemd_waits_longer_than_gunicorn_does():
     graceful = re.search(r"^graceful_timeout = (\d+)$", (ROOT / "gunicorn.conf.py").read_text(), re.M)[1]
     assert int(unit("TimeoutStopSec")[0]) > int(graceful)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import re
 import subprocess
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -180,6 +181,11 @@ def test_a_check_that_fails_itself_does_not_stop_the_others(service, monkeypatch
     monkeypatch.setitem(doctor.CHECKS, "disk", fails)
     assert seen(service, "disk") == ("bad", "could not be looked at: ZeroDivisionError")
     assert seen(service, "database")[0] == "ok"
+
+
+def test_the_page_on_deployment_shows_the_checks_there_are():
+    page = (ROOT / "docs/deployment.md").read_text()
+    assert [check.strip() for check in re.findall(r"^(?:ok  |look|bad ) (.{16})", page, re.M)] == list(doctor.CHECKS)
 
 
 def test_nothing_that_is_secret_is_printed(every_provider, apns):

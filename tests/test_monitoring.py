@@ -1,11 +1,14 @@
 """GET /metrics: figures for Prometheus, for those who have the setting METRICS_TOKEN."""
 
+import re
+
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 import jobs
 import monitoring
 from tests.pages import EMAIL
+from tests.server import ROOT
 
 TOKEN = "a-token-of-24-characters"
 
@@ -94,6 +97,15 @@ def test_what_is_held_is_told(watched):
     watched.flask("account", "set", EMAIL, "--quiet-hours", "00:00-23:59")
     watched.alert(email=EMAIL).post({"message": "x"})
     assert figures(watched)["pocketbell_notifications_held"] == {(): 1}
+
+
+def test_the_page_on_deployment_names_every_figure_and_no_other(watched):
+    watched.caller(EMAIL).send()
+    page = (ROOT / "docs/deployment.md").read_text()
+    ours = {name.removesuffix("_total") for name in figures(watched) if name.startswith("pocketbell_")} | {
+        "pocketbell_pushes"
+    }
+    assert {name.removesuffix("_total") for name in re.findall(r"`(pocketbell_\w+)`", page)} == ours
 
 
 def test_how_long_the_worker_has_not_finished_a_round_is_told(watched, moved_clock, monkeypatch):
