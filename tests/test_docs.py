@@ -14,6 +14,7 @@ from jsonbody import parse_event
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
+COMMANDS = (ROOT / "docs/command-line.md").read_text()
 API = (ROOT / "docs/api.md").read_text()
 
 
@@ -44,12 +45,13 @@ def test_the_readme_states_the_default_of_a_variable(variable):
 
 
 @pytest.mark.parametrize("command", sorted(commands()))
-def test_the_readme_names_every_command(command):
-    assert command in README
+def test_the_page_on_the_command_line_names_every_command(command):
+    assert f"`{command}" in COMMANDS
 
 
-def test_the_readme_names_no_command_that_is_not_there():
-    named = set(re.findall(r"flask (?:account|key|device|alert) [a-z]+|flask backup|flask doctor", README))
+def test_no_command_is_named_that_is_not_there():
+    pages = README + COMMANDS + (ROOT / "docs/deployment.md").read_text()
+    named = set(re.findall(r"flask (?:account|key|device|alert) [a-z]+|flask backup|flask doctor", pages))
     assert named <= set(commands())
 
 
