@@ -97,6 +97,34 @@ GITLAB = Preset(
     },
     marks=(("object_kind",),),
 )
+GITEA = Preset(
+    id="gitea",
+    name="Gitea",
+    icon="git-pull-request",
+    color="#609926",
+    title='{{ repository.full_name | default: "Gitea" }}',
+    body='{{ sender.login | default: "Gitea" }} {{ action | default: "" }} '
+    + _some("ref", "pull_request.title", "release.tag_name", "forkee.full_name", "page")
+    + _some("workflow_run.display_title", "workflow_job.name")
+    + " "
+    + _some("workflow_run.conclusion", "workflow_job.conclusion", "issue.title")
+    + "\n"
+    + _some("comment.body", "review.content", "commits.0.message")
+    + "\n"
+    + _some("issue.html_url", "pull_request.html_url", "release.html_url", "compare_url", "forkee.html_url"),
+    steps=(
+        "In the repository: Settings, Webhooks, Add webhook, Gitea. Forgejo and Gogs have the same under their names.",
+        "Target URL: the address. Method: POST, application/json. No secret: the address is it.",
+        "Choose the events, then Add webhook; on its page, Test delivery.",
+    ),
+    sample={
+        "ref": "refs/heads/main",
+        "repository": {"full_name": "octo/hello", "stars_count": 0},
+        "sender": {"login": "ana", "username": "ana"},
+        "commits": [{"message": "It works"}],
+    },
+    marks=(("repository.stars_count", "sender.username"),),
+)
 GRAFANA = Preset(
     id="grafana",
     name="Grafana",
@@ -216,6 +244,90 @@ HEALTHCHECKS = Preset(
     marks=(("check", "status", "last_ping_body"),),
     snippet='{"check": $NAME_JSON, "status": "$STATUS", "tags": "$TAGS", "last_ping_body": $BODY_JSON}',
 )
+NETDATA = Preset(
+    id="netdata",
+    name="Netdata",
+    icon="gauge",
+    color="#00AB44",
+    title="{{ host }} {{ status }}: {{ name }}",
+    body='{{ alarm }}\n{{ info | default: "" }}\n{{ chart }}, it was {{ old_status }}',
+    steps=(
+        "On the machine: cd /etc/netdata, sudo ./edit-config health_alarm_notify.conf, and write the lines below at its end.",
+        "Test, as the user netdata: /usr/libexec/netdata/plugins.d/alarm-notify.sh test",
+    ),
+    sample={
+        "host": "nas",
+        "status": "WARNING",
+        "old_status": "CLEAR",
+        "name": "disk_space_usage",
+        "chart": "disk_space._srv",
+        "alarm": "disk space usage = 91%",
+        "info": "It works",
+    },
+    marks=(("host", "status", "old_status", "alarm", "chart"),),
+    snippet="""\
+SEND_CUSTOM="YES"
+DEFAULT_RECIPIENT_CUSTOM="pocketbell"
+custom_sender() {
+  local field text json=""
+  for field in host status old_status name chart alarm info; do
+    text="${!field//\\/\\\\}"
+    text="${text//\"/\\\"}"
+    json+=",\"${field}\":\"${text//[[:cntrl:]]/ }\""
+  done
+  [ "$(docurl -X POST -d "{${json:1}}" ADDRESS)" = 200 ]
+}""",
+)
+PROXMOX_VE = Preset(
+    id="proxmox-ve",
+    name="Proxmox VE",
+    icon="server",
+    color="#E57000",
+    title="{{ title }}",
+    body="{{ message }}",
+    steps=(
+        "Proxmox VE 8.3 or later. Datacenter, Notifications, Add, Webhook.",
+        "Method: POST. URL: the address. Header: Content-Type, application/json. Body: as below.",
+        "Test. Then name it as a target in a notification matcher: default-matcher takes everything.",
+    ),
+    sample={
+        "title": "vzdump backup status (pve1): backup successful",
+        "message": "It works",
+        "severity": "info",
+        "timestamp": 1795255200,
+        "fields": {"hostname": "pve1", "type": "vzdump"},
+    },
+    marks=(("title", "message", "severity", "timestamp", "fields"),),
+    snippet='{"title": "{{ escape title }}", "message": "{{ escape message }}", "severity": "{{ severity }}", '
+    '"timestamp": {{ timestamp }}, "fields": {{ json fields }}}',
+)
+SONARR_RADARR = Preset(
+    id="sonarr-radarr",
+    name="Sonarr, Radarr",
+    icon="tv",
+    color="#35C5F4",
+    title='{{ instanceName | default: "Sonarr, Radarr" }}: {{ eventType }}',
+    body=_some("series.title", "movie.title")
+    + ' {{ movie.year | default: "" }}{{ episodes | map: "title" | join: ", " | default: "" }}\n'
+    + _some("message", "release.releaseTitle", "downloadStatus")
+    + "\n"
+    + _some("episodeFile.relativePath", "movieFile.relativePath")
+    + "\n"
+    + _some("series.path", "movie.folderPath"),
+    steps=(
+        "Settings, Connect, add, Webhook.",
+        "Choose the triggers. Webhook URL: the address. Method: POST. No user name, no password.",
+        "Test, then save.",
+    ),
+    sample={
+        "eventType": "Download",
+        "instanceName": "Sonarr",
+        "series": {"title": "It works", "path": "/tv/It works"},
+        "episodes": [{"seasonNumber": 1, "episodeNumber": 1, "title": "Pilot"}],
+        "episodeFile": {"relativePath": "Season 1/It works - S01E01.mkv"},
+    },
+    marks=(("eventType", "series"), ("eventType", "movie"), ("eventType", "instanceName")),
+)
 OWN_JSON = Preset(
     id="json",
     name="Own JSON",
@@ -233,6 +345,7 @@ OWN_JSON = Preset(
 PRESETS = (
     GITHUB,
     GITLAB,
+    GITEA,
     GRAFANA,
     ALERTMANAGER,
     UPTIME_KUMA,
@@ -240,6 +353,9 @@ PRESETS = (
     STRIPE,
     HOME_ASSISTANT,
     HEALTHCHECKS,
+    NETDATA,
+    PROXMOX_VE,
+    SONARR_RADARR,
     OWN_JSON,
 )
 BY_ID = {preset.id: preset for preset in PRESETS}
