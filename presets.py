@@ -113,7 +113,7 @@ GITEA = Preset(
     + "\n"
     + _some("issue.html_url", "pull_request.html_url", "release.html_url", "compare_url", "forkee.html_url"),
     steps=(
-        "In the repository: Settings, Webhooks, Add webhook, Gitea. Forgejo and Gogs have the same under their names.",
+        "In the repository: Settings, Webhooks, Add webhook, Gitea (Forgejo and Gogs: under their own name).",
         "Target URL: the address. Method: POST, application/json. No secret: the address is it.",
         "Choose the events, then Add webhook; on its page, Test delivery.",
     ),
@@ -252,7 +252,7 @@ NETDATA = Preset(
     title="{{ host }} {{ status }}: {{ name }}",
     body='{{ alarm }}\n{{ info | default: "" }}\n{{ chart }}, it was {{ old_status }}',
     steps=(
-        "On the machine: cd /etc/netdata, sudo ./edit-config health_alarm_notify.conf, and write the lines below at its end.",
+        "In /etc/netdata: sudo ./edit-config health_alarm_notify.conf. At its end, write the lines below.",
         "Test, as the user netdata: /usr/libexec/netdata/plugins.d/alarm-notify.sh test",
     ),
     sample={
@@ -265,8 +265,7 @@ NETDATA = Preset(
         "info": "It works",
     },
     marks=(("host", "status", "old_status", "alarm", "chart"),),
-    snippet="""\
-SEND_CUSTOM="YES"
+    snippet=r"""SEND_CUSTOM="YES"
 DEFAULT_RECIPIENT_CUSTOM="pocketbell"
 custom_sender() {
   local field text json=""
