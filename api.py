@@ -1,9 +1,11 @@
-"""The REST handlers (SPEC 4.1–4.7) and devices (CONTRACT 3): the only place where wire names in camelCase exist.
+"""The REST handlers (SPEC 4.1–4.7) and devices (CONTRACT 3), and the shapes of what they answer with.
 
-Each takes what its fields say, calls one function below, and answers with plain data. Must not know SQL or push.
+Each takes what its fields say, calls one function below, and answers with plain data. What takes `fields` serves
+assistants, too. Must not know SQL or push.
 """
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from secrets import compare_digest
 from typing import Any
@@ -19,7 +21,14 @@ import quiet
 from body import read_object
 from database import AFTER_ALL, answers
 from errors import Refused
-from fields import MAX_BODY_CHARACTERS, MAX_SEARCH_CHARACTERS, MAX_TITLE_CHARACTERS, checked_length, required_text
+from fields import (
+    MAX_BODY_CHARACTERS,
+    MAX_SEARCH_CHARACTERS,
+    MAX_TITLE_CHARACTERS,
+    checked_length,
+    optional_text,
+    required_text,
+)
 from history import Notification, NotificationRow, Wanted
 from jobs import worker
 from models import Alert, ApiKey, Device
@@ -36,17 +45,28 @@ Payload = dict[str, Any]
 
 def send_notification() -> Payload | tuple[Payload, dict[str, str]]:
     """POST /api/v1/notifications/send (SPEC 4.1)."""
-    payload = read_object()
-    title = checked_length(required_text(payload, "title"), "title", MAX_TITLE_CHARACTERS)
-    body = checked_length(required_text(payload, "body"), "body", MAX_BODY_CHARACTERS)
-    sent = delivery.send(g.caller, title, body, _idempotency_key())
-    answer = {"ok": True, "notification": _notification(sent.notification)}
-    return (answer, {"Idempotent-Replayed": "true"}) if sent.replayed else answer
+    answer, replayed = send(read_object(), request.headers.get("Idempotency-Key"))
+    return (answer, {"Idempotent-Replayed": "true"}) if replayed else answer
+
+
+def send(fields: Payload, idempotency_key: str | None) -> tuple[Payload, bool]:
+    """Send `title` and `body` to the caller's devices; the answer, and whether an earlier request had it already."""
+    title = checked_length(required_text(fields, "title"), "title", MAX_TITLE_CHARACTERS)
+    body = checked_length(required_text(fields, "body"), "body", MAX_BODY_CHARACTERS)
+    if idempotency_key is not None and not IDEMPOTENCY_KEY.fullmatch(idempotency_key):
+        raise Refused(400, "Idempotency-Key must be 1 to 255 visible ASCII characters.")
+    sent = delivery.send(g.caller, title, body, idempotency_key)
+    return {"ok": True, "notification": _notification(sent.notification)}, sent.replayed
 
 
 def list_notifications() -> Payload:
     """GET /api/v1/notifications (SPEC 4.2)."""
-    limit, before, search = _limit(), _before(), request.args.get("search", "")
+    return find_notifications(request.args)
+
+
+def find_notifications(fields: Mapping[str, Any]) -> Payload:
+    """A page of the caller's history, as `limit`, `cursor` and `search` say; all of them may be absent."""
+    limit, before, search = _limit(fields), _before(fields), optional_text(fields, "search") or ""
     if len(search) > MAX_SEARCH_CHARACTERS:
         raise Refused(400, f"search is longer than {MAX_SEARCH_CHARACTERS} characters.")
     account_seq = g.caller.account_seq
@@ -90,9 +110,13 @@ def list_alerts() -> Payload:
 
 def generate_key() -> tuple[Payload, int]:
     """POST /api/v1/api-keys/generate (SPEC 4.5)."""
-    name = required_text(read_object(), "name")
-    key, full_key = accounts.create_key(g.caller.account_seq, name, clock.now_ms())
-    return {"ok": True, "apiKey": {**_key(key), "fullKey": full_key}}, 201
+    return make_key(read_object()), 201
+
+
+def make_key(fields: Payload) -> Payload:
+    """A new key of the caller's account with that `name`, shown whole this once."""
+    key, full_key = accounts.create_key(g.caller.account_seq, required_text(fields, "name"), clock.now_ms())
+    return {"ok": True, "apiKey": {**_key(key), "fullKey": full_key}}
 
 
 def list_keys() -> Payload:
@@ -139,24 +163,17 @@ def healthz() -> tuple[Payload, int]:
 # --- reading requests ---------------------------------------------------------------------------------------
 
 
-def _idempotency_key() -> str | None:
-    key = request.headers.get("Idempotency-Key")
-    if key is not None and not IDEMPOTENCY_KEY.fullmatch(key):
-        raise Refused(400, "Idempotency-Key must be 1 to 255 visible ASCII characters.")
-    return key
-
-
-def _limit() -> int:
-    value = request.args.get("limit", "") or str(LIST_DEFAULT)
-    match = WHOLE_NUMBER.fullmatch(value)
+def _limit(fields: Mapping[str, Any]) -> int:
+    value = fields.get("limit")
+    match = WHOLE_NUMBER.fullmatch(str(LIST_DEFAULT if value in (None, "") else value))
     if match is None:
         raise Refused(400, "limit must be a whole number of at least 1.")
     return min(int(match[1][:9]), LIST_MAXIMUM)  # nine digits are far beyond it
 
 
-def _before() -> int:
+def _before(fields: Mapping[str, Any]) -> int:
     """The seq before which the page begins, out of a cursor that was issued to this account."""
-    cursor = request.args.get("cursor", "")
+    cursor = optional_text(fields, "cursor")
     if not cursor:
         return AFTER_ALL
     seq = f"{cursor}.".split(".")[1]

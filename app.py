@@ -17,6 +17,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 import accounts
 import api
+import assistants
 import auth
 import body
 import cli
@@ -76,6 +77,7 @@ def owners(method: str, rule: str, handler: Callable[..., Any]) -> Route:
 
 
 METRICS = "/api/webhooks/custom"
+ASSISTANTS = "/mcp"
 ROUTES = (
     rest("POST", "/notifications/send", api.send_notification),
     rest("GET", "/notifications", api.list_notifications),
@@ -89,6 +91,7 @@ ROUTES = (
     rest("DELETE", "/devices/<device_id>", api.remove_device),
     Route("POST", "/p/<path:short_code>", webhooks.receive_event, auth.short_code, webhooks.admit_event),
     Route("POST", METRICS, webhooks.store_metrics, auth.api_key, quotas.metrics),
+    Route("POST", ASSISTANTS, assistants.answer_message, auth.api_key, quotas.rest),
     Route("GET", "/healthz", api.healthz),
     Route("GET", "/metrics", monitoring.show_metrics, auth.metrics_token),
     Route("GET", "/", dashboard.home.enter),
@@ -238,7 +241,7 @@ def _add_routes(app: Flask) -> None:
         route = routes.get(rule.endpoint) if rule else None
         if route:
             return admit(route.guard, route.quota)
-        if sent.path.startswith("/api/v1/"):
+        if sent.path.startswith("/api/v1/") or sent.path == ASSISTANTS:
             return admit(auth.api_key, quotas.rest)  # what no REST route takes is guarded and counted like the rest
         if sent.path == METRICS:
             return admit(auth.api_key, quotas.metrics)
@@ -306,6 +309,8 @@ def _render_error(error: Exception) -> tuple[Any, int, dict[str, str]]:
 def _error_body(refused: Refused) -> Any:
     if request.path.startswith("/app/") and not request.is_json:
         return dashboard.page.error_page(refused)
+    if request.path == ASSISTANTS and refused.status == 500:
+        return assistants.fault()
     return metrics_body(refused) if request.path == METRICS else rest_body(refused)
 
 

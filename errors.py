@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 CODES: Mapping[int, str] = {
     400: "VALIDATION_ERROR",
     401: "UNAUTHORIZED",
+    403: "VALIDATION_ERROR",
     404: "NOT_FOUND",
     405: "VALIDATION_ERROR",
     409: "VALIDATION_ERROR",
@@ -22,6 +23,7 @@ CODES: Mapping[int, str] = {
 SENTENCES: Mapping[int, str] = {
     400: "The request is not valid.",
     401: "The API key is missing, malformed, unknown or revoked: send Authorization: Bearer sk_test_…",
+    403: "Pages of other sites may not call this address: the request's Origin is not this service's own.",
     404: "There is nothing here with that address or id.",
     405: "This address does not take that method.",
     409: "A request with this Idempotency-Key is still running: repeat it in a moment.",

@@ -55,6 +55,10 @@ class Number(float):
         return number
 
 
+class NotAnObject(Refused):
+    """What came is JSON, and something else than an object."""
+
+
 class _Unusable(Exception):
     """The decoder met a value that is JSON to Python but not to us."""
 
@@ -137,7 +141,7 @@ def _object(text: str, decoder: json.JSONDecoder) -> dict[str, Any]:
     if text.count("[") + text.count("{") > MAX_DEPTH and _is_too_deep(text):
         raise Refused(400, _first_fault(text))
     if not isinstance(value, dict):
-        raise Refused(400, f"The body must be a JSON object, not {_kind(value)}.")
+        raise NotAnObject(400, f"The body must be a JSON object, not {_kind(value)}.")
     return value
 
 

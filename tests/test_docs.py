@@ -1,12 +1,15 @@
 """The README and docs/ name what there is: every variable, command and route, and nothing that is not there."""
 
+import json
 import re
+import tomllib
 from pathlib import Path
 
 import click
 import pytest
 
 import app
+import assistants
 import config
 import placeholders
 from bench.__main__ import PARTS
@@ -102,3 +105,58 @@ def test_every_part_of_the_measurements_that_the_readme_names_is_there():
 
 def test_the_readme_can_be_read_in_one_go():
     assert len(README.splitlines()) < 200
+
+
+ASSISTANTS = (ROOT / "docs/assistants.md").read_text()
+CONFIGURATIONS = {
+    heading: json.loads(block) if language == "json" else tomllib.loads(block)
+    for heading, text in re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", ASSISTANTS, re.M | re.S)
+    for language, block in re.findall(r"```(json|toml)\n(.*?)```", text, re.S)
+    if heading != "curl"
+}
+
+
+def server_of(configuration):
+    [servers] = [configuration[name] for name in ("mcpServers", "servers", "mcp_servers") if name in configuration]
+    return servers["pocketbell"]
+
+
+def test_the_page_on_assistants_configures_the_common_ones():
+    named = ["Claude Code", "Claude Desktop", "Cursor", "VS Code", "Codex CLI", "Gemini CLI"]
+    assert list(CONFIGURATIONS) == named
+
+
+@pytest.mark.parametrize("assistant", CONFIGURATIONS)
+def test_a_configuration_names_our_address_and_the_key_as_bearer(assistant):
+    server = server_of(CONFIGURATIONS[assistant])
+    if "command" in server:
+        address, header = server["args"][2], server["args"][-1]
+        assert header == "Authorization:${AUTHORIZATION}"
+        authorization = server["env"]["AUTHORIZATION"]
+    else:
+        [address] = [server[name] for name in ("url", "httpUrl") if name in server]
+        authorization = server.get("headers", {}).get("Authorization")
+    assert address == f"http://127.0.0.1:8000{app.ASSISTANTS}"
+    assert authorization in ("Bearer sk_test_...", "Bearer ${input:pocketbell-key}") or (
+        server["bearer_token_env_var"] == "POCKETBELL_KEY" and "export POCKETBELL_KEY=sk_test_..." in ASSISTANTS
+    )
+
+
+def test_the_page_on_assistants_names_every_tool():
+    assert re.findall(r"^\| `(\w+)` \|", ASSISTANTS, re.M) == list(assistants.TOOLS)
+
+
+def test_the_curl_example_of_the_page_on_assistants_gives_what_it_says(owner):
+    text = ASSISTANTS.split("## curl")[1]
+    sent, answer = re.search(r"-d '(.*?)'", text, re.S)[1], json.loads(re.search(r"```json\n(.*?)```", text, re.S)[1])
+    given = owner.request("POST", "/mcp", data=sent).json
+    for each in (given, answer):
+        written_out = json.loads(each["result"]["content"][0].pop("text"))
+        assert written_out == each["result"]["structuredContent"]
+        for name in ("id", "createdAt"):
+            each["result"]["structuredContent"]["notification"].pop(name)
+    assert given == answer
+
+
+def test_the_page_on_assistants_names_every_version():
+    assert all(f"`{version}`" in ASSISTANTS for version in assistants.VERSIONS)

@@ -590,7 +590,8 @@ def test_each_browser_that_was_signed_in_before_has_tries_of_its_own(service, ow
 
 
 def test_a_browser_whose_session_ended_is_still_known(service, owner):
-    Session.delete().execute()
+    with transaction():
+        Session.delete().execute()
     use_up_tries(Visitor(service))
     assert not owner.is_signed_in and owner.sign_in().status_code == 303
 

@@ -1,0 +1,559 @@
+"""POST /mcp, the Model Context Protocol: messages, versions, tools, and what it refuses."""
+
+import base64
+import json
+import logging
+from unittest.mock import ANY
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import accounts
+import assistants
+
+META = "io.modelcontextprotocol/"
+VERSIONS = ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"]
+TOOLS = [
+    "send_notification",
+    "list_notifications",
+    "list_alerts",
+    "get_stats",
+    "create_api_key",
+    "list_api_keys",
+    "revoke_api_key",
+]
+SENDING = {"name": "send_notification", "arguments": {"title": "t", "body": "b"}}
+SERVER = {"name": "pocketbell", "title": "Pocketbell", "version": "1"}
+FAULT = "Something went wrong on the server. It has been logged; try again later."
+
+
+def post(caller, message=None, headers=None, **more):
+    return caller.request("POST", "/mcp", json=message, headers=headers, **more)
+
+
+def ask(caller, method, params=None, headers=None, message_id=1):
+    message = {"jsonrpc": "2.0", "id": message_id, "method": method}
+    return post(caller, message if params is None else {**message, "params": params}, headers)
+
+
+def ask_modern(caller, method, params=None, meta=None, **headers):
+    """As the revision of 2026-07-28 has it; `headers` with _ for -, None leaves one out."""
+    meta = {"protocolVersion": VERSIONS[0], "clientCapabilities": {}} if meta is None else meta
+    sent = {"MCP-Protocol-Version": VERSIONS[0], "Mcp-Method": method}
+    if method == "tools/call":
+        sent["Mcp-Name"] = params["name"]
+    sent |= {name.replace("_", "-"): value for name, value in headers.items()}
+    params = {**(params or {}), "_meta": {f"{META}{key}": value for key, value in meta.items()}}
+    return ask(caller, method, params, {name: value for name, value in sent.items() if value is not None})
+
+
+def call(caller, name, arguments=None):
+    """The result of a tool."""
+    answer = ask(caller, "tools/call", {"name": name, "arguments": arguments or {}})
+    assert (answer.status_code, set(answer.json)) == (200, {"jsonrpc", "id", "result"})
+    return answer.json["result"]
+
+
+def error_of(answer):
+    """HTTP status, JSON-RPC code and id of an error."""
+    assert set(answer.json) == {"jsonrpc", "id", "error"} and answer.json["jsonrpc"] == "2.0"
+    assert isinstance(answer.json["error"]["message"], str) and answer.content_type == "application/json"
+    return answer.status_code, answer.json["error"]["code"], answer.json["id"]
+
+
+# Versions
+
+
+@pytest.mark.parametrize("version", VERSIONS[1:])
+def test_initialize_agrees_to_the_version_of_the_client(owner, version):
+    answer = ask(owner, "initialize", {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "x"}})
+    assert (answer.status_code, answer.content_type, answer.json) == (
+        200,
+        "application/json",
+        {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "result": {
+                "protocolVersion": version,
+                "capabilities": {"tools": {}},
+                "serverInfo": SERVER,
+                "instructions": ANY,
+            },
+        },
+    )
+    assert "Mcp-Session-Id" not in answer.headers
+
+
+@pytest.mark.parametrize("version", ["2024-11-05", "2026-07-28", "2099-01-01", ""])
+def test_initialize_offers_the_newest_that_it_can_agree_to_otherwise(owner, version):
+    answer = ask(owner, "initialize", {"protocolVersion": version})
+    assert answer.json["result"]["protocolVersion"] == "2025-11-25"
+
+
+@pytest.mark.parametrize("params", [{}, {"protocolVersion": None}, {"protocolVersion": 1}])
+def test_initialize_needs_a_version(owner, params):
+    assert error_of(ask(owner, "initialize", params)) == (200, -32602, 1)
+
+
+@pytest.mark.parametrize("version", VERSIONS[1:])
+def test_the_header_names_a_version_that_is_spoken(owner, version):
+    assert ask(owner, "tools/list", headers={"MCP-Protocol-Version": version}).status_code == 200
+
+
+@pytest.mark.parametrize("version", ["2024-11-05", "2099-01-01", "x", "2025-11-25, 2025-11-25"])
+def test_another_version_in_the_header_is_refused_with_those_that_are_spoken(owner, version):
+    answer = ask(owner, "tools/list", headers={"MCP-Protocol-Version": version})
+    assert error_of(answer) == (400, -32022, 1)
+    assert answer.json["error"]["data"] == {"supported": VERSIONS, "requested": version}
+
+
+def test_discover_tells_what_there_is(owner):
+    answer = ask_modern(owner, "server/discover")
+    assert (answer.status_code, answer.json["result"]) == (
+        200,
+        {
+            "supportedVersions": VERSIONS,
+            "capabilities": {"tools": {}},
+            "instructions": ANY,
+            "ttlMs": 3_600_000,
+            "cacheScope": "private",
+            "resultType": "complete",
+            "_meta": {f"{META}serverInfo": SERVER},
+        },
+    )
+
+
+def test_a_request_of_the_newest_revision_is_complete_in_itself(owner):
+    answer = ask_modern(owner, "tools/call", {"name": "list_alerts"})
+    assert (answer.status_code, answer.json["result"]["resultType"]) == (200, "complete")
+    assert answer.json["result"]["structuredContent"] == {"ok": True, "alerts": []}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"MCP_Protocol_Version": None},
+        {"MCP_Protocol_Version": "2025-11-25"},
+        {"Mcp_Method": None},
+        {"Mcp_Method": "tools/list"},
+        {"Mcp_Name": None},
+        {"Mcp_Name": "get_stats"},
+        {"Mcp_Name": "=?base64?!?="},
+        {"Mcp_Name": "=?base64?/w==?="},
+    ],
+)
+def test_headers_that_contradict_the_body_are_refused(owner, changed):
+    assert error_of(ask_modern(owner, "tools/call", SENDING, **changed)) == (400, -32020, 1)
+    assert owner.listed() == []
+
+
+def test_a_name_may_come_encoded(owner):
+    name = f"=?base64?{base64.b64encode(b'get_stats').decode()}?="
+    assert ask_modern(owner, "tools/call", {"name": "get_stats"}, Mcp_Name=name).status_code == 200
+
+
+@pytest.mark.parametrize("meta", [{}, {"protocolVersion": VERSIONS[0]}, {"clientCapabilities": {}}])
+def test_a_request_of_the_newest_revision_describes_itself(owner, meta):
+    assert error_of(ask_modern(owner, "tools/list", meta=meta)) == (400, -32602, 1)
+
+
+def test_an_unknown_version_in_the_body_is_refused(owner):
+    meta = {"protocolVersion": "2099-01-01", "clientCapabilities": {}}
+    assert error_of(ask_modern(owner, "tools/list", meta=meta, MCP_Protocol_Version="2099-01-01"))[:2] == (
+        400,
+        -32022,
+    )
+
+
+@pytest.mark.parametrize("method", ["initialize", "ping"])
+def test_the_newest_revision_has_no_handshake(owner, method):
+    assert error_of(ask_modern(owner, method)) == (404, -32601, 1)
+
+
+# Messages
+
+
+@pytest.mark.parametrize("message_id", [0, 1, -5, 10**99, "", "a", "é" * 1_000])
+def test_the_answer_has_the_id_of_the_request(owner, message_id):
+    answer = ask(owner, "ping", message_id=message_id)
+    assert (answer.status_code, answer.json) == (200, {"jsonrpc": "2.0", "id": message_id, "result": {}})
+
+
+@pytest.mark.parametrize("message_id", [None, True, 1.5, [], {}, [1], {"a": 1}])
+def test_another_id_is_refused(owner, message_id):
+    assert error_of(ask(owner, "ping", message_id=message_id)) == (400, -32600, None)
+
+
+@pytest.mark.parametrize("method", ["notifications/initialized", "notifications/cancelled", "notifications/x"])
+def test_a_notification_is_taken_without_an_answer(owner, method):
+    answer = post(owner, {"jsonrpc": "2.0", "method": method})
+    assert (answer.status_code, answer.data) == (202, b"")
+
+
+def test_a_notification_of_the_newest_revision_is_taken_too(owner):
+    message = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
+    assert post(owner, message, {"MCP-Protocol-Version": VERSIONS[0]}).status_code == 202
+
+
+@pytest.mark.parametrize(
+    "method", ["", "tools", "tools/lists", "Ping", "resources/list", "prompts/list", "logging/setLevel", "__class__"]
+)
+def test_an_unknown_method_is_refused(owner, method):
+    assert error_of(ask(owner, method)) == (200, -32601, 1)
+
+
+@pytest.mark.parametrize(
+    "message, message_id",
+    [
+        ({}, None),
+        ({"id": 1}, 1),
+        ({"id": 1, "method": "ping"}, 1),
+        ({"id": 1, "method": "ping", "jsonrpc": "1.0"}, 1),
+        ({"id": 1, "method": "ping", "jsonrpc": 2.0}, 1),
+        ({"id": 1, "jsonrpc": "2.0"}, 1),
+        ({"id": 1, "jsonrpc": "2.0", "method": 1}, 1),
+        ({"id": 1, "jsonrpc": "2.0", "method": ["ping"]}, 1),
+        ({"id": 1, "jsonrpc": "2.0", "result": {}}, 1),
+        ({"jsonrpc": "2.0", "method": "ping"}, None),
+        ({"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "get_stats"}}, None),
+    ],
+)
+def test_what_is_no_request_is_refused(owner, message, message_id):
+    assert error_of(post(owner, message)) == (400, -32600, message_id)
+
+
+@pytest.mark.parametrize("text", ["", "{", "nonsense", '{"id": NaN}', "[" * 65, '{"id": "\\ud800"}', b"\xff"])
+def test_what_is_no_json_is_refused(owner, text):
+    assert error_of(post(owner, data=text)) == (400, -32700, None)
+
+
+@pytest.mark.parametrize("text", ["[]", '[{"jsonrpc":"2.0","id":1,"method":"ping"}]', "1", "null", '"ping"'])
+def test_a_batch_is_refused_as_is_all_that_is_no_object(owner, text):
+    answer = post(owner, data=text)
+    assert error_of(answer) == (400, -32600, None)
+    assert answer.json["error"]["message"].startswith("The body must be a JSON object, not ")
+
+
+@pytest.mark.parametrize("params", [[], "x", 1, True, [{}]])
+@pytest.mark.parametrize("method", ["initialize", "ping", "tools/list", "tools/call"])
+def test_params_are_an_object(owner, method, params):
+    assert error_of(ask(owner, method, params)) == (200, -32602, 1)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"name": None},
+        {"name": 1},
+        {"name": ["get_stats"]},
+        {"name": {}},
+        {"name": "unknown"},
+        {"name": "Get_stats"},
+        {"name": "get_stats", "arguments": []},
+        {"name": "get_stats", "arguments": "x"},
+        {"name": "get_stats", "_meta": []},
+    ],
+)
+def test_a_call_names_a_tool_and_an_object_of_arguments(owner, params):
+    assert error_of(ask(owner, "tools/call", params)) == (200, -32602, 1)
+
+
+# Who may call
+
+
+def test_without_a_key_there_is_the_usual_401(owner):
+    for headers in ({"Authorization": ""}, {"Authorization": "Bearer sk_test_" + "0" * 48}):
+        answer = post(owner, data="nonsense", headers=headers)
+        assert (answer.status_code, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
+        assert answer.json == {"ok": False, "error": ANY, "code": "UNAUTHORIZED", "statusCode": 401}
+
+
+def test_a_revoked_key_is_refused(owner):
+    key_id = owner.get("/api-keys").json["apiKeys"][0]["id"]
+    assert call(owner, "revoke_api_key", {"keyId": key_id})["structuredContent"] == {"ok": True}
+    assert ask(owner, "ping").status_code == 401
+
+
+def test_messages_count_like_requests_of_the_rest_api(owner):
+    assert ask(owner, "ping").headers["X-RateLimit-Remaining"] == "99"
+    for _ in range(99):
+        owner.get("/stats")
+    answer = post(owner, data="nonsense")
+    assert (answer.status_code, answer.headers["Retry-After"]) == (429, "60")
+    assert answer.json == {"ok": False, "error": ANY, "code": "RATE_LIMIT_EXCEEDED", "statusCode": 429}
+
+
+def test_a_body_that_is_too_large_is_refused(make_service, moved_clock):
+    service = make_service(MAX_BODY_BYTES="1024")
+    service.account()
+    answer = post(service.caller(), data=" " * 1_025)
+    assert (answer.status_code, answer.json["code"]) == (413, "VALIDATION_ERROR")
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "OPTIONS"])
+def test_another_method_is_refused(owner, method):
+    answer = owner.request(method, "/mcp")
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
+    assert answer.json == {"ok": False, "error": ANY, "code": "VALIDATION_ERROR", "statusCode": 405}
+    assert owner.request(method, "/mcp", headers={"Authorization": ""}).status_code == 401
+
+
+@pytest.mark.parametrize("origin", ["https://elsewhere.example", "http://localhost", "null", ""])
+def test_a_page_of_another_site_is_refused(owner, origin):
+    for headers in ({"Origin": origin}, {"Origin": origin, "Host": origin.rpartition("/")[2] or "x"}):
+        answer = ask(owner, "tools/call", SENDING, headers)
+        assert answer.status_code == 403
+        assert answer.json == {"ok": False, "error": ANY, "code": "VALIDATION_ERROR", "statusCode": 403}
+    assert owner.listed() == []
+
+
+@pytest.mark.parametrize("settings", [{}, {"BASE_URL": "https://bell.example.org"}])
+def test_our_own_origin_is_not_refused(make_service, moved_clock, settings):
+    service = make_service(**settings)
+    service.account()
+    origin = settings.get("BASE_URL", "http://127.0.0.1:8000")
+    assert ask(service.caller(), "ping", headers={"Origin": origin}).status_code == 200
+
+
+# Tools
+
+
+def described(caller):
+    return {tool["name"]: tool for tool in ask(caller, "tools/list").json["result"]["tools"]}
+
+
+def test_the_tools_are_listed(owner):
+    assert list(described(owner)) == TOOLS
+
+
+def test_a_tool_is_described(owner):
+    assert described(owner)["send_notification"] == {
+        "name": "send_notification",
+        "title": "Send a notification",
+        "description": ANY,
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "title": {"type": "string", "description": ANY, "minLength": 1, "maxLength": 1_000},
+                "body": {"type": "string", "description": ANY, "minLength": 1, "maxLength": 10_000},
+                "idempotencyKey": {"type": "string", "description": ANY, "pattern": "^[!-~]{1,255}$"},
+            },
+            "required": ["title", "body"],
+            "additionalProperties": False,
+        },
+        "outputSchema": {
+            "type": "object",
+            "properties": {"ok": {"type": "boolean"}, "notification": ANY},
+            "required": ["ok", "notification"],
+        },
+        "annotations": {
+            "title": "Send a notification",
+            "readOnlyHint": False,
+            "destructiveHint": False,
+            "idempotentHint": False,
+            "openWorldHint": True,
+        },
+    }
+
+
+def test_what_only_reads_and_what_destroys_says_so(owner):
+    tools = described(owner)
+    reading = {name for name, tool in tools.items() if tool["annotations"]["readOnlyHint"]}
+    assert reading == {"list_notifications", "list_alerts", "get_stats", "list_api_keys"}
+    assert {name for name, tool in tools.items() if tool["annotations"]["destructiveHint"]} == {"revoke_api_key"}
+
+
+def test_the_schema_of_a_page_has_its_limits(owner):
+    properties = described(owner)["list_notifications"]["inputSchema"]["properties"]
+    assert properties["limit"] == {"type": "integer", "minimum": 1, "maximum": 100, "default": 50}
+    assert properties["search"]["maxLength"] == 200
+
+
+def test_a_notification_is_sent_with_its_prefix(owner, moved_clock):
+    result = call(owner, "send_notification", {"title": "Backup", "body": "finished in 42 s"})
+    sent = {
+        "id": ANY,
+        "title": "MCP - Backup",
+        "body": "finished in 42 s",
+        "status": "delivered",
+        "createdAt": moved_clock.ms,
+    }
+    assert result == {
+        "content": [{"type": "text", "text": ANY}],
+        "structuredContent": {"ok": True, "notification": sent},
+        "isError": False,
+    }
+    assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
+    assert owner.listed() == [result["structuredContent"]["notification"]]
+
+
+def test_the_same_idempotency_key_sends_once(owner):
+    arguments = {"title": "t", "body": "b", "idempotencyKey": "k"}
+    first, second = (call(owner, "send_notification", arguments) for _ in range(2))
+    assert first == second and len(owner.listed()) == 1
+    assert owner.send("t", "b", headers={"Idempotency-Key": "k"}).headers["Idempotent-Replayed"] == "true"
+
+
+@pytest.mark.parametrize(
+    "tool, path",
+    [
+        ("list_notifications", "/notifications"),
+        ("list_alerts", "/alerts"),
+        ("get_stats", "/stats"),
+        ("list_api_keys", "/api-keys"),
+    ],
+)
+def test_a_tool_that_reads_answers_like_the_rest_api(owner, service, tool, path):
+    owner.send()
+    service.alert()
+    assert call(owner, tool)["structuredContent"] == owner.get(path).json
+
+
+def test_a_page_leads_to_the_next(owner):
+    for title in "abc":
+        owner.send(title)
+    first = call(owner, "list_notifications", {"limit": 2})["structuredContent"]
+    assert [one["title"] for one in first["notifications"]] == ["MCP - c", "MCP - b"]
+    cursor = first["pagination"]["nextCursor"]
+    second = call(owner, "list_notifications", {"limit": 2, "cursor": cursor})["structuredContent"]
+    assert [one["title"] for one in second["notifications"]] == ["MCP - a"] and second["pagination"]["isDone"]
+
+
+def test_a_search_finds(owner):
+    owner.send("Disk")
+    owner.send("Backup")
+    found = call(owner, "list_notifications", {"search": "disk"})["structuredContent"]["notifications"]
+    assert [one["title"] for one in found] == ["MCP - Disk"]
+
+
+def test_null_counts_as_absent(owner):
+    result = call(owner, "list_notifications", {"search": None, "cursor": None, "limit": None})
+    assert result["structuredContent"]["notifications"] == []
+
+
+def test_a_key_that_is_made_is_shown_once_and_works(owner, service):
+    made = call(owner, "create_api_key", {"name": "nas"})["structuredContent"]["apiKey"]
+    assert made == {"id": ANY, "name": "nas", "keyPreview": made["fullKey"][:16], "createdAt": ANY, "fullKey": ANY}
+    assert made["fullKey"] not in json.dumps(call(owner, "list_api_keys"))
+    owner.key = made["fullKey"]
+    assert ask(owner, "ping").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "tool, arguments, sentence",
+    [
+        ("send_notification", {}, "title is required."),
+        ("send_notification", {"title": "t"}, "body is required."),
+        ("send_notification", {"title": 1, "body": "b"}, "title must be a string."),
+        ("send_notification", {"title": " ", "body": "b"}, "title must not be empty or white space alone."),
+        (
+            "send_notification",
+            {"title": "t" * 1_001, "body": "b"},
+            "title is 1001 characters long: at most 1000 are allowed.",
+        ),
+        (
+            "send_notification",
+            {"title": "t", "body": "b", "idempotencyKey": "ä"},
+            "Idempotency-Key must be 1 to 255 visible ASCII characters.",
+        ),
+        ("send_notification", {"title": "t", "body": "b", "idempotencyKey": 1}, "idempotencyKey must be a string."),
+        (
+            "send_notification",
+            {"title": "t", "body": "b", "prio": 1},
+            "There is an argument that this tool does not take: it takes title, body, idempotencyKey.",
+        ),
+        ("get_stats", {"x": 1}, "There is an argument that this tool does not take: it takes no arguments."),
+        ("list_notifications", {"limit": 0}, "limit must be a whole number of at least 1."),
+        ("list_notifications", {"limit": True}, "limit must be a whole number of at least 1."),
+        ("list_notifications", {"limit": [1]}, "limit must be a whole number of at least 1."),
+        ("list_notifications", {"cursor": 1}, "cursor must be a string."),
+        ("list_notifications", {"cursor": "x"}, "cursor is not one that this service gave to this account."),
+        ("list_notifications", {"search": "s" * 201}, "search is longer than 200 characters."),
+        ("list_notifications", {"search": ["s"]}, "search must be a string."),
+        ("create_api_key", {}, "name is required."),
+        ("revoke_api_key", {"keyId": 1}, "keyId must be a string."),
+        ("revoke_api_key", {"keyId": "unknown"}, "There is nothing here with that address or id."),
+    ],
+)
+def test_a_refusal_is_a_result_for_the_assistant_to_read(owner, tool, arguments, sentence):
+    refused = {"content": [{"type": "text", "text": sentence}], "isError": True}
+    assert call(owner, tool, arguments) == refused
+
+
+def test_another_accounts_key_is_unknown(owner, pro):
+    key_id = pro.get("/api-keys").json["apiKeys"][0]["id"]
+    assert call(owner, "revoke_api_key", {"keyId": key_id})["isError"]
+    assert ask(pro, "ping").status_code == 200
+
+
+# Faults
+
+
+OUT_OF_THE_REQUEST = "words of a payload"
+
+
+def broken(*_):
+    raise RuntimeError(OUT_OF_THE_REQUEST)
+
+
+def test_a_fault_is_logged_and_told_without_detail(owner, monkeypatch, caplog):
+    monkeypatch.setattr(accounts, "create_key", broken)
+    answer = ask(owner, "tools/call", {"name": "create_api_key", "arguments": {"name": "n"}}, message_id="a")
+    assert (answer.status_code, answer.json) == (
+        500,
+        {"jsonrpc": "2.0", "id": "a", "error": {"code": -32603, "message": FAULT}},
+    )
+    assert answer.headers["X-Request-Id"]
+    [record] = [record for record in caplog.records if record.levelno == logging.ERROR]
+    assert record.getMessage().startswith("POST /mcp failed: RuntimeError\n")
+    assert OUT_OF_THE_REQUEST not in record.getMessage()
+
+
+def test_a_fault_before_the_message_is_read_has_no_id(owner, monkeypatch):
+    monkeypatch.setattr(assistants, "read_object", broken)
+    assert error_of(ask(owner, "ping")) == (500, -32603, None)
+
+
+# Whatever comes
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+NAMES = sorted({name for tool in assistants.TOOLS.values() for name in tool.arguments})
+PARAMS = st.fixed_dictionaries(
+    {},
+    optional={
+        "name": st.sampled_from(TOOLS) | JSON,
+        "arguments": st.dictionaries(st.sampled_from(NAMES) | st.text(), JSON, max_size=4) | JSON,
+        "protocolVersion": st.sampled_from(VERSIONS) | JSON,
+        "_meta": st.dictionaries(st.sampled_from([f"{META}protocolVersion"]), st.sampled_from(VERSIONS) | JSON)
+        | JSON,
+    },
+)
+METHODS = ["initialize", "ping", "tools/list", "tools/call", "server/discover", "notifications/x"]
+MESSAGES = st.fixed_dictionaries(
+    {},
+    optional={
+        "jsonrpc": st.sampled_from(["2.0", "2.0", "1.0"]) | JSON,
+        "id": JSON,
+        "method": st.sampled_from(METHODS) | JSON,
+        "params": PARAMS | JSON,
+    },
+)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(message=MESSAGES | JSON, version=st.none() | st.sampled_from([*VERSIONS, "x"]))
+def test_no_message_breaks_anything(pro, moved_clock, message, version):
+    moved_clock.advance(1)
+    headers = {} if version is None else {"MCP-Protocol-Version": version}
+    answer = post(pro, data=json.dumps(message), headers=headers)
+    assert answer.status_code in (200, 202, 400, 404)
+    if answer.status_code == 202:
+        assert answer.data == b""
+    else:
+        assert answer.json["jsonrpc"] == "2.0" and len({"result", "error"} & set(answer.json)) == 1
