@@ -61,7 +61,7 @@ class Wrong(Exception):
 # --- messages -----------------------------------------------------------------------------------------------
 
 
-def answer_message() -> Payload | tuple[Payload | str, int] | tuple[str, int, dict[str, str]]:
+def answer_message() -> Any:
     """POST /mcp."""
     _check_origin()
     g.is_modern = request.headers.get("MCP-Protocol-Version") == MODERN
