@@ -12,7 +12,7 @@ import auth
 import clock
 import quotas
 from app import ROUTES
-from database import WriteFailed
+from database import WriteFailed, transaction
 from models import Session
 from tests import pages
 from tests.pages import (
