@@ -32,6 +32,7 @@ import monitoring
 import push
 import quotas
 import recent
+import reference
 import webhooks
 from errors import CODES, Refused, log_fault, metrics_body, rest_body
 from jsonbody import as_json
@@ -94,6 +95,8 @@ ROUTES = (
     Route("POST", ASSISTANTS, assistants.answer_message, auth.api_key, quotas.rest),
     Route("GET", "/healthz", api.healthz),
     Route("GET", "/metrics", monitoring.show_metrics, auth.metrics_token),
+    Route("GET", "/openapi.json", reference.show_json),
+    Route("GET", "/docs", reference.show_page),
     Route("GET", "/", dashboard.home.enter),
     Route("GET", "/app", dashboard.home.enter),
     Route("GET", "/app/sw.js", dashboard.devices.service_worker),
@@ -278,7 +281,7 @@ def _add_headers(response: Response) -> Response:
     if "Cache-Control" not in headers:
         headers.add("Cache-Control", "no-store")
     headers.add("X-Content-Type-Options", "nosniff")
-    if path.startswith("/app/"):
+    if path.startswith("/app/") or path == "/docs":
         headers.extend(PAGE_HEADERS)
     if response.status_code >= 500:  # other answers are alike, byte for byte, where nothing may be learnt from them
         headers.add("X-Request-Id", request.environ.get("pocketbell.request", "-"))

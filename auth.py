@@ -97,6 +97,11 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     return (address.version == 6 and address.ipv4_mapped) or address
 
 
+def origin() -> str:
+    """Where the service is, as who asks sees it."""
+    return current_app.config["SETTINGS"].base_url or request.host_url.rstrip("/")
+
+
 def visitor() -> None:
     """Anybody with a browser; a form must have come from a page of ours."""
     if "csrf" not in session:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 from flask import flash, g, redirect, render_template, request
 
 import alerts
+import auth
 import clock
 import delivery
 import placeholders
@@ -68,7 +69,7 @@ def template_page(alert: Alert, draft: Draft | None = None, error: str = "", set
         "alert.html",
         alert=alert,
         address=page.webhook_address(alert),
-        is_local=page.is_local(page.origin()),
+        is_local=page.is_local(auth.origin()),
         draft=draft,
         preview=_preview(alert, draft, payload, paths),
         error=error,

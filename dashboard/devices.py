@@ -29,7 +29,7 @@ def show_devices() -> Page:
 
 
 def _devices_page(error: str = "", **typed: str) -> str:
-    account, now, origin = g.account, clock.now_ms(), page.origin()
+    account, now, origin = g.account, clock.now_ms(), auth.origin()
     listed = Device.of_account(account.seq)
     return render_template(
         "devices.html",
@@ -66,7 +66,7 @@ def sync_device() -> tuple[dict[str, Any], int]:
         subscription=sent.get("subscription"),
         token=optional_text(sent, "token"),
         name=auth.browser_name(),
-        origin=page.origin(),
+        origin=auth.origin(),
     )
     only_known = sent.get("only_known") is True
     device, token = devices.sync_browser(g.account.seq, browser, only_known, clock.now_ms())
@@ -127,7 +127,7 @@ def remove_device(device_id: str) -> Page:
 
 def show_qr_code() -> Response:
     """GET /app/devices/qr.svg: the address of the Devices page, for a phone's camera."""
-    return page.qr_code(f"{page.origin()}/app/devices")
+    return page.qr_code(f"{auth.origin()}/app/devices")
 
 
 def service_worker() -> Response:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from flask import flash, g, redirect, render_template, request
 
 import accounts
+import auth
 import clock
 import delivery
 import push
@@ -71,7 +72,7 @@ def note_devices() -> Page:
 
 def _warnings(account: Account, devices: list[Device]) -> Iterator[tuple[str, str]]:
     """What is wrong, a sentence each, with the page where it is mended."""
-    origin, contact = page.origin(), push.contact_warning(account.email)
+    origin, contact = auth.origin(), push.contact_warning(account.email)
     if not origin.startswith("https://") and not page.is_local(origin):
         yield "This address is not https: browsers on other machines cannot be enabled for notifications.", ""
     if contact and any(device.kind == "webpush" for device in devices):

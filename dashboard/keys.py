@@ -5,8 +5,8 @@ from collections import defaultdict
 from flask import flash, g, redirect, render_template, request
 
 import accounts
+import auth
 import clock
-from dashboard import page
 from dashboard.page import Page
 from errors import Refused
 from models import ApiKey, Device
@@ -43,6 +43,6 @@ def _keys_page(**more: str) -> str:
         keys=[key for key in keys if key.revoked_at is None],
         revoked=[key for key in keys if key.revoked_at is not None],
         added=added,
-        address=page.origin(),
+        address=auth.origin(),
         **more,
     )

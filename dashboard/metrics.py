@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from flask import Response, g, render_template, request
 
+import auth
 import clock
 import quiet
 from clock import DAY_MS
-from dashboard import page
 from dashboard.page import Page
 from errors import Refused
 from metrics import MOST_SERIES, Metric, MetricValue
@@ -61,7 +61,7 @@ def show_metrics() -> Page:
         last=found[MOST_SERIES - 1] if len(found) > MOST_SERIES else None,
         ranges=RANGES,
         chosen=chosen,
-        address=page.origin(),
+        address=auth.origin(),
     )
 
 

@@ -9,9 +9,10 @@ from io import BytesIO
 from itertools import groupby
 from pathlib import Path
 
-from flask import Flask, Response, current_app, g, render_template, request
+from flask import Flask, Response, g, render_template
 from werkzeug.wrappers import Response as BaseResponse
 
+import auth
 import clock
 import quiet
 from errors import Refused
@@ -41,14 +42,9 @@ def error_page(refused: Refused) -> str:
     return render_template("error.html", message=refused.message, status=refused.status)
 
 
-def origin() -> str:
-    """Where this web app is, as its owner's browser sees it."""
-    return current_app.config["SETTINGS"].base_url or request.host_url.rstrip("/")
-
-
 def webhook_address(alert: Alert) -> str:
     """Where events for the alert are sent to."""
-    return f"{origin()}/p/{alert.short_code}"
+    return f"{auth.origin()}/p/{alert.short_code}"
 
 
 def qr_code(text: str) -> Response:

@@ -16,7 +16,7 @@ ROWS = (
     ("gunicorn.conf",),
     ("app", "worker"),
     ("assistants",),
-    ("api", "webhooks", "dashboard", "cli", "monitoring"),
+    ("api", "webhooks", "dashboard", "reference", "cli", "monitoring"),
     ("jobs", "doctor"),
     ("auth", "quotas", "body", "recent"),
     ("digests",),
@@ -31,7 +31,7 @@ ROWS = (
 ROW_OF = {module: depth for depth, row in enumerate(ROWS) for module in row}
 
 MAY_IMPORT = {
-    "flask": {"app", "assistants", "api", "webhooks", "dashboard", "cli", "auth", "quotas", "body"},
+    "flask": {"app", "assistants", "api", "webhooks", "dashboard", "reference", "cli", "auth", "quotas", "body"},
     "werkzeug": {"app", "api", "webhooks", "dashboard", "cli", "auth", "quotas", "body", "accounts"},
     "flask_limiter": {"quotas"},
     "peewee": {"database", "models", "history", "holding", "metrics", "accounts", "cli"},
@@ -45,6 +45,7 @@ MAY_IMPORT = {
     "cryptography": {"webpush", "apns", "config"},
     "click": {"cli"},
     "segno": {"dashboard"},
+    "yaml": {"reference"},
     "gunicorn": {"worker"},
     "prometheus_client": {"monitoring"},
     "time": {"clock", "transport"},
@@ -125,7 +126,7 @@ def test_the_product_imports_nothing_that_requirements_do_not_name(path):
     known = set(sys.stdlib_module_names) | set(ROW_OF)
     known |= {"flask", "click", "werkzeug", "itsdangerous", "jinja2"}  # Flask and what it stands on
     known |= {"flask_limiter", "limits", "peewee", "gunicorn", "pycurl", "jwt", "cryptography", "http_ece"}
-    known |= {"py_vapid", "pyfcm", "certifi", "segno", "google", "prometheus_client"}
+    known |= {"py_vapid", "pyfcm", "certifi", "segno", "google", "prometheus_client", "yaml"}
     assert {name for name, _ in imported(path)} - known == set()
 
 
@@ -220,7 +221,7 @@ def test_every_function_says_the_types_it_takes_and_returns(path):
     assert untyped == [] or module_of(path) == "gunicorn.conf"  # gunicorn's hooks, outside mypy
 
 
-@pytest.mark.parametrize("module", ["pycurl", "cryptography", "pyfcm", "http_ece", "py_vapid", "segno"])
+@pytest.mark.parametrize("module", ["pycurl", "cryptography", "pyfcm", "http_ece", "py_vapid", "segno", "yaml"])
 def test_what_weighs_much_is_not_imported_before_it_is_needed(module):
     at_start = {
         f"{path.relative_to(ROOT)}:{node.lineno}"
