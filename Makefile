@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test lint coverage audit torture bench
+.PHONY: run test lint coverage audit conformance torture bench
 
 run: .venv/installed
 	@$(BIN)/python config.py >/dev/null && PRINT_SETUP_LINK=1 exec $(BIN)/gunicorn --config gunicorn.conf.py --no-control-socket app:app
@@ -21,6 +21,12 @@ audit: .venv/installed
 	  $(PYTHON) -m venv .venv-audit && .venv-audit/bin/python -m pip install --quiet pip-audit==2.10.1 && \
 	  .venv-audit/bin/pip-audit --strict --requirement requirements.txt; \
 	else echo "pip-audit: PyPI's list of vulnerabilities does not answer here, nothing was checked"; fi
+
+# The service's answers against its own description; schemathesis brings much, and so gets a place of its own.
+conformance: .venv/installed-dev
+	$(PYTHON) -m venv .venv-conformance
+	.venv-conformance/bin/python -m pip install --quiet --disable-pip-version-check schemathesis==4.32.5
+	$(BIN)/python -m tests.conformance .venv-conformance/bin/schemathesis
 
 torture: .venv/installed-dev
 	$(BIN)/python -m torture $(ONLY)

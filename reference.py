@@ -152,12 +152,16 @@ def _headers(place: Schema) -> Iterator[Field]:
 
 
 def _bodies(place: Schema) -> list[Body]:
+    """One for each kind of content and each form that it may have; the first of these has the examples."""
     found = []
     for kind, media in place.get("content", {}).items():
         named = [example["value"] for example in media.get("examples", {}).values()]
         examples = [media["example"]] if "example" in media else named
-        texts = [json.dumps(example, indent=2, ensure_ascii=False) for example in examples]
-        found.append(Body(kind, place.get("description", ""), list(_fields(media["schema"])), "\n".join(texts)))
+        text = "\n".join(json.dumps(example, indent=2, ensure_ascii=False) for example in examples)
+        for form in media["schema"].get("oneOf", [media["schema"]]):
+            told = form.get("description") or place.get("description", "")
+            found.append(Body(kind, told, list(_fields(form)), text))
+            text = ""
     return found
 
 

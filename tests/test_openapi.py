@@ -14,11 +14,13 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 import accounts
 import api
+import apns
 import app
 import config
 import delivery
 import devices
 import errors
+import fcm
 import fields
 import models
 import push
@@ -180,7 +182,7 @@ def test_its_limits_are_those_of_the_code():
             ("NewNotification", "title", fields.MAX_TITLE_CHARACTERS),
             ("NewNotification", "body", fields.MAX_BODY_CHARACTERS),
             ("NewApiKey", "name", fields.MAX_NAME_CHARACTERS),
-            ("NewDevice", "name", fields.MAX_NAME_CHARACTERS),
+            ("AppleDevice", "name", fields.MAX_NAME_CHARACTERS),
             ("Metrics", "projectId", webhooks.MAX_ID),
             ("Metric", "metricId", webhooks.MAX_ID),
             ("Metric", "metricName", webhooks.MAX_METRIC_NAME),
@@ -193,7 +195,12 @@ def test_its_limits_are_those_of_the_code():
     assert limits(SCHEMAS["Metrics"]["properties"]["metrics"], "minItems", "maxItems") == (1, quotas.METRICS_MAXIMUM)
     assert limits(of_metric["timestamp"], "minimum", "maximum") == (0, webhooks.LAST_TIMESTAMP)
     assert f"{webhooks.MAX_METADATA_BYTES:,} bytes" in of_metric["metadata"]["description"]
-    assert set(SCHEMAS["NewDevice"]["properties"]["kind"]["enum"]) == set(push.KINDS)
+    kinds = [one["properties"]["kind"]["const"] for one in resolved(SCHEMAS["NewDevice"])["oneOf"]]
+    assert sorted(kinds) == sorted(push.KINDS) == sorted(SCHEMAS["Device"]["properties"]["kind"]["enum"])
+    for schema, pattern in (("AppleDevice", apns.TOKEN), ("AndroidDevice", fcm.TOKEN)):
+        least, most = limits(SCHEMAS[schema]["properties"]["token"], "minLength", "maxLength")
+        taken = [bool(pattern.fullmatch("0" * length)) for length in (least - 1, least, most, most + 1)]
+        assert taken == [False, True, True, False]
 
 
 def test_its_limits_of_parameters_and_lists_are_those_of_the_code():
