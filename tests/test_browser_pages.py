@@ -502,6 +502,8 @@ def test_the_pages_of_a_visitor_are_sound(site, open_context, theme):
     see("error", refused=True)
     page.goto(site.base + OFFLINE)
     see("offline")
+    page.goto(f"{site.base}/docs")
+    see("API reference")
     must_be_sound(found)
 
 
