@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from urllib.parse import urlencode
 
 import pytest
+import yaml
 
 import accounts
 import alerts
@@ -373,6 +374,16 @@ def test_the_container_runs_what_make_run_runs_and_lacks_no_file(tmp_path):
         process.terminate()
         assert process.wait(20) in (0, -15, 2)
     assert "/app/setup/" in (tmp_path / "log").read_text()
+
+
+def test_compose_opens_the_container_to_this_machine_alone_and_keeps_its_data():
+    composed = yaml.safe_load((ROOT / "compose.yaml").read_text())
+    (bell,) = composed["services"].values()
+    data = re.search(r"DATA_DIR=(\S+)", (ROOT / "Dockerfile").read_text())[1]
+    assert (bell["build"], bell["ports"], bell["volumes"]) == (".", ["127.0.0.1:8000:8000"], [f"data:{data}"])
+    assert set(composed["volumes"]) == {"data"} and bell["read_only"] and bell["cap_drop"] == ["ALL"]
+    known = {variable.name for variable in config.VARIABLES}
+    assert set(bell["environment"]) <= known
 
 
 def test_systemd_waits_longer_than_gunicorn_does():
