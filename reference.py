@@ -16,6 +16,7 @@ from flask import render_template
 import auth
 
 FILE = Path(__file__).parent / "docs/openapi.yaml"
+VARIABLES = {"apiKey": "KEY", "metricsToken": "METRICS_TOKEN"}  # where commands have a credential from
 COUNTED = {"Length": "character", "Items": "item"}
 
 Schema = dict[str, Any]
@@ -49,7 +50,7 @@ class Answer(NamedTuple):
 
 
 class Operation(NamedTuple):
-    """One method at one address."""
+    """One method at one address; `scheme` is the security scheme of its credential."""
 
     id: str
     tag: str
@@ -57,7 +58,7 @@ class Operation(NamedTuple):
     description: str
     method: str
     path: str
-    takes_key: bool
+    scheme: str | None
     parameters: list[Field]
     bodies: list[Body]
     good: list[Answer]
@@ -86,7 +87,7 @@ def show_page() -> str:
         info=document["info"],
         groups=groups,
         origin=auth.origin(),
-        key=everywhere["securitySchemes"]["apiKey"]["description"],
+        schemes=everywhere["securitySchemes"],
         wrong_method=_answer("405", everywhere["responses"]["WrongMethod"]),
         headers=list(_headers(everywhere)),
     )
@@ -133,13 +134,18 @@ def _operation(method: str, path: str, found: Schema) -> Operation:
         found.get("description", ""),
         method.upper(),
         path,
-        "security" not in found,
+        _scheme(found),
         [_field(one["name"], one["schema"], one, f"{one['in']}, ") for one in found.get("parameters", ())],
         _bodies(found.get("requestBody", {})),
         [answer for answer in answers if answer.status < "300"],
         [answer for answer in answers if answer.status >= "300"],
         *_sample(path, found),
     )
+
+
+def _scheme(found: Schema) -> str | None:
+    security = found.get("security", _document()["security"])
+    return next(iter(security[0])) if security else None
 
 
 def _answer(status: str, answer: Schema) -> Answer:
@@ -157,12 +163,16 @@ def _bodies(place: Schema) -> list[Body]:
     for kind, media in place.get("content", {}).items():
         named = [example["value"] for example in media.get("examples", {}).values()]
         examples = [media["example"]] if "example" in media else named
-        text = "\n".join(json.dumps(example, indent=2, ensure_ascii=False) for example in examples)
+        text = "\n".join(map(_shown, examples))
         for form in media["schema"].get("oneOf", [media["schema"]]):
             told = form.get("description") or place.get("description", "")
             found.append(Body(kind, told, list(_fields(form)), text))
             text = ""
     return found
+
+
+def _shown(example: Any) -> str:
+    return example if isinstance(example, str) else json.dumps(example, indent=2, ensure_ascii=False)
 
 
 def _fields(schema: Schema, before: str = "") -> Iterator[Field]:
@@ -215,7 +225,8 @@ def _sample(path: str, found: Schema) -> tuple[str, list[str]]:
     for one in parameters:
         path = path.replace(f"{{{one['name']}}}", str(one["example"]))
     query = urlencode({one["name"]: one["example"] for one in parameters if one["in"] == "query"})
-    options = [] if "security" in found else ['-H "Authorization: Bearer $KEY"']
+    scheme = _scheme(found)
+    options = [f'-H "Authorization: Bearer ${VARIABLES[scheme]}"'] if scheme else []
     if "requestBody" in found:
         example = found["requestBody"]["content"]["application/json"]["example"]
         options.append(f"-d {quote(json.dumps(example, ensure_ascii=False))}")

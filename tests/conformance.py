@@ -10,7 +10,8 @@ from tests.server import OWNER, ROOT, serving
 
 def main(schemathesis):
     """Ends with the status of schemathesis."""
-    with tempfile.TemporaryDirectory() as directory, serving(Path(directory) / "data") as server:
+    token = {"METRICS_TOKEN": "a-token-of-24-characters"}
+    with tempfile.TemporaryDirectory() as directory, serving(Path(directory) / "data", **token) as server:
         key = server.wait_until_ready().owner_key()
         code = server.flask("alert", "create", OWNER, "Conformance").strip().rpartition("/")[2]
         command = [schemathesis, "--config-file", ROOT / "tests/schemathesis.toml"]

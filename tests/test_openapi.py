@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from dataclasses import replace
 from io import BytesIO
 from itertools import pairwise
 from urllib.parse import urlsplit
@@ -16,6 +17,7 @@ import accounts
 import api
 import apns
 import app
+import assistants
 import config
 import delivery
 import devices
@@ -33,6 +35,7 @@ from tests.test_pages import POLICY
 DOCUMENT = yaml.safe_load(reference.FILE.read_text())
 SCHEMAS = DOCUMENT["components"]["schemas"]
 RATE_LIMIT = {"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
+TOKEN = "a-token-of-24-characters"
 TOLD = RATE_LIMIT | {"Retry-After", "WWW-Authenticate", "Idempotent-Replayed", "X-Request-Id", "Allow"}
 
 
@@ -56,7 +59,9 @@ class Described:
 
     def __init__(self, method, path, operation):
         self.method, self.path, self.operation = method.upper(), path, resolved(operation)
-        self.id, self.takes_key = operation["operationId"], "security" not in operation
+        self.id = operation["operationId"]
+        security = operation.get("security", DOCUMENT["security"])
+        self.scheme = next(iter(security[0])) if security else None
         self.answers = {int(status): answer for status, answer in self.operation["responses"].items()}
         self.parameters = self.operation.get("parameters", [])
 
@@ -102,8 +107,11 @@ def must_be_as_described(answer, described):
             value = answer.headers[name]
             is_number = header["schema"]["type"] == "integer"
             Draft202012Validator(header["schema"]).validate(int(value) if is_number else value)
+    if "content" not in described:
+        assert answer.data == b""
+        return
     media = described["content"][answer.mimetype]
-    Draft202012Validator(media["schema"]).validate(answer.text if answer.mimetype == "text/html" else answer.json)
+    Draft202012Validator(media["schema"]).validate(answer.json if answer.is_json else answer.text)
 
 
 # --- the document -------------------------------------------------------------------------------------------
@@ -128,10 +136,19 @@ def test_it_describes_every_address_that_is_no_page_and_none_that_is_not_there()
     assert {one.rule for one in OPERATIONS.values()} == public
 
 
-def test_it_says_which_addresses_take_a_key():
+def test_it_says_which_credential_an_address_takes():
+    schemes = {app.auth.api_key: "apiKey", app.auth.metrics_token: "metricsToken"}
     guards = {f"{one.method} {one.rule}": one.guard for one in app.ROUTES}
-    with_key = {one.id for one in OPERATIONS.values() if guards[endpoint(one)] is app.auth.api_key}
-    assert {one.id for one in OPERATIONS.values() if one.takes_key} == with_key
+    expected = {one.id: schemes.get(guards[endpoint(one)]) for one in OPERATIONS.values()}
+    assert {one.id: one.scheme for one in OPERATIONS.values()} == expected
+    assert set(schemes.values()) == set(DOCUMENT["components"]["securitySchemes"])
+
+
+def test_it_names_every_method_and_error_of_the_model_context_protocol():
+    methods = SCHEMAS["Message"]["properties"]["method"]["description"]
+    assert set(re.findall(r"`(.+?)`", methods)) == {name for named in assistants.METHODS.values() for name in named}
+    codes = {value for value in vars(assistants).values() if isinstance(value, int) and value <= -32000}
+    assert set(SCHEMAS["Reply"]["properties"]["error"]["properties"]["code"]["enum"]) == codes
 
 
 def test_it_describes_every_status_and_code_of_an_error():
@@ -243,6 +260,7 @@ class World:
         self.service, self.monkeypatch = service, monkeypatch
         service.account()
         self.caller, self.hook = service.caller(), service.alert()
+        self.credentials = {"apiKey": self.caller.key, "metricsToken": TOKEN}
         monkeypatch.setattr(api.worker, "is_alive", lambda: True)
 
     def made(self, operation):
@@ -253,18 +271,38 @@ class World:
             return self.caller.post("/devices", OPERATIONS["addDevice"].body).json["device"]["id"]
         return self.hook.code
 
-    def call(self, operation, id_=None, key=True, **sent):
+    def call(self, operation, id_=None, key=True, headers=None, **sent):
         """Send the example, or what is in `sent` instead."""
         path = operation.path_with(id_ or self.made(operation)) if "{" in operation.path else operation.path
         if not sent and operation.body:
             sent = {"json": operation.body}
-        headers = {"Authorization": f"Bearer {self.caller.key}"} if key and operation.takes_key else {}
+        headers = dict(headers or {})
+        if key and operation.scheme:
+            headers["Authorization"] = f"Bearer {self.credentials[operation.scheme]}"
         return self.service.client.open(path, method=operation.method, headers=headers, **sent)
+
+
+@pytest.fixture
+def service(make_service, push_service, moved_clock):
+    return make_service(METRICS_TOKEN=TOKEN, WEBPUSH_HOSTS=push_service.origin)
 
 
 @pytest.fixture
 def world(service, monkeypatch):
     return World(service, monkeypatch)
+
+
+MODERN_HEADERS = {"MCP-Protocol-Version": assistants.MODERN, "Mcp-Method": "no/such"}
+MODERN_META = {"protocolVersion": assistants.MODERN, "clientCapabilities": {}}
+MODERN_PARAMS = {"_meta": {f"{assistants.META}{name}": value for name, value in MODERN_META.items()}}
+
+
+def with_message(world, headers=None, **message):
+    return world.call(OPERATIONS["sendMessage"], headers=headers, json={"jsonrpc": "2.0", "id": 1, **message})
+
+
+def without_id(world, operation):
+    return world.call(operation, json={"jsonrpc": "2.0", "method": "notifications/initialized"})
 
 
 class Broken(BytesIO):
@@ -280,7 +318,16 @@ def without_key(world, operation):
     return world.call(operation, key=False)
 
 
+def from_another_site(world, operation):
+    return world.call(operation, headers={"Origin": "https://elsewhere.example"})
+
+
 def without_resource(world, operation):
+    if operation.scheme == "metricsToken":
+        settings = replace(world.service.settings, metrics_token=None)
+        world.monkeypatch.setitem(app.app.config, "SETTINGS", settings)
+    if operation.id == "sendMessage":
+        return with_message(world, method="no/such", params=MODERN_PARAMS, headers=MODERN_HEADERS)
     return world.call(operation, id_="0000000")
 
 
@@ -319,8 +366,10 @@ def while_it_is_ill(world, operation):
 HOW = {
     200: World.call,
     201: World.call,
+    202: without_id,
     400: not_readable,
     401: without_key,
+    403: from_another_site,
     404: without_resource,
     409: while_it_runs,
     413: too_large,
@@ -336,7 +385,7 @@ def test_a_described_answer_is_given_as_it_is_described(world, operation, status
     answer = HOW[status](world, operation)
     assert answer.status_code == status
     must_be_as_described(answer, operation.answers[status])
-    has_caller = operation.takes_key and status != 401
+    has_caller = operation.scheme == "apiKey" and status != 401
     assert set(answer.headers.keys()) >= RATE_LIMIT if has_caller else not RATE_LIMIT & set(answer.headers.keys())
 
 
@@ -371,6 +420,24 @@ def test_a_wrong_body_is_answered_as_described(world, operation, data):
     answer = world.call(operation, data=data)
     assert answer.status_code == (200 if operation.id == "receiveEvent" and "metrics" in str(data) else 400)
     must_be_as_described(answer, operation.answers[answer.status_code])
+
+
+@pytest.mark.parametrize(
+    "message, status, outcome",
+    [
+        ({"method": "tools/list", "id": "a"}, 200, "result"),
+        ({"method": "initialize", "params": {"protocolVersion": assistants.HANDSHAKES[0]}}, 200, "result"),
+        ({"method": "tools/call", "params": {"name": "send_notification"}}, 200, "result"),
+        ({"method": "tools/call", "params": {"name": "unknown"}}, 200, "error"),
+        ({"method": "no/such"}, 200, "error"),
+        ({"method": "ping", "params": {"_meta": {f"{assistants.META}protocolVersion": "x"}}}, 400, "error"),
+        ({"method": "ping", "params": MODERN_PARAMS}, 400, "error"),
+    ],
+)
+def test_what_a_message_is_answered_is_as_described(world, message, status, outcome):
+    answer = with_message(world, **message)
+    assert (answer.status_code, outcome in answer.json) == (status, True)
+    must_be_as_described(answer, OPERATIONS["sendMessage"].answers[status])
 
 
 def test_lists_with_everything_in_them_are_as_described(world, every_provider):
@@ -438,6 +505,8 @@ def test_the_page_says_what_there_is_to_say_of_an_operation(page, operation):
     assert f"{operation.method} {operation.path}" in said
     assert all(parameter["name"] in said for parameter in operation.parameters)
     assert f"Errors of “{operation.operation['summary']}”" in said
+    assert ("Takes no API key." in said) == (operation.scheme is None)
+    assert ("with the setting METRICS_TOKEN, and no API key." in said) == (operation.scheme == "metricsToken")
     for status, answer in operation.answers.items():
         assert str(status) in said and answer["description"].replace("`", "") in said
 
@@ -459,9 +528,10 @@ def test_a_command_of_the_page_works(world, page, operation):
     assert (curl, method) == ("curl", operation.method)
     path = urlsplit(next(argument for argument in arguments if argument.startswith("http://localhost/")))
     sent = {"data": arguments[arguments.index("-d") + 1]} if "-d" in arguments else {}
-    if operation.takes_key:
+    if operation.scheme:
         name, value = arguments[arguments.index("-H") + 1].split(": ")
-        sent["headers"] = {name: value.replace("$KEY", world.caller.key)}
+        variable = f"${reference.VARIABLES[operation.scheme]}"
+        sent["headers"] = {name: value.replace(variable, world.credentials[operation.scheme])}
     answer = world.service.client.open(f"{path.path}?{path.query}", method=method, **sent)
     assert answer.status_code in ((404,) if "{" in operation.path else (200, 201))
 
