@@ -329,7 +329,12 @@ def backup(file: Path) -> None:
     delivery.vapid_key()  # so that every backup holds the key that later subscriptions depend on
     if not file.parent.is_dir():
         raise Refused(400, f"There is no directory {file.parent}.")
-    copy_database(file)
+    try:
+        copy_database(file)
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT):  # it names a file of its own
+            raise Refused(400, f"{file.parent.resolve()} cannot be written: {error.strerror}.") from None
+        raise
     click.echo(_line(f"Wrote {file} ({file.stat().st_size} bytes)."))
 
 

@@ -22,7 +22,7 @@ import delivery
 import push
 from config import Settings
 from history import Notification
-from models import Account
+from models import Account, Device
 from provider import Message, Outcome, Push
 
 ANSWERS_WITHIN_S = 5
@@ -111,7 +111,7 @@ def _clock(settings: Settings) -> tuple[str, str]:
 def _service(settings: Settings) -> tuple[str, str]:
     host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(settings.host, settings.host)  # noqa: S104
     url = f"http://{host}:{settings.port}/healthz"
-    return _health(settings, url, "start it: make run, or systemctl start pocketbell")
+    return _health(settings, url, "start it, or set PORT as it has it")
 
 
 def _address(settings: Settings) -> tuple[str, str]:
@@ -145,6 +145,12 @@ def _web_push(settings: Settings) -> tuple[str, str]:
 def _tokens(kind: str) -> Callable[[Settings], tuple[str, str]]:
     def check(settings: Settings) -> tuple[str, str]:
         if kind not in push.configured():
+            waiting = Device.count_of_kind(kind)
+            if waiting:
+                return (
+                    "bad",
+                    f"not configured, and {waiting} of the devices need it: what is sent to them stays pending.",
+                )
             return "ok", "not configured: only native apps need it."
         message = Message("doctor", "Doctor", "Nobody gets this.", "/app/")
         (answer,) = push.send([Push(kind, NOBODY[kind], message, "")], ANSWERS_WITHIN_S)

@@ -6,6 +6,7 @@ import gc
 import logging
 import os
 import resource
+import socket
 import sys
 
 import accounts
@@ -48,6 +49,19 @@ logger_class = JsonLogger
 M_ARENA_MAX = -8  # of mallopt: each thread's own heap keeps what was freed in it
 
 
+def check_address():
+    """Stop with one line where nobody can listen; gunicorn would try for five seconds and not name the settings."""
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except OSError as error:
+        raise SystemExit(
+            f'HOST is "{settings.host}" and PORT "{settings.port}": nobody can listen there: {error.strerror}.'
+        ) from None
+
+
 def on_starting(server):
     """Make or upgrade the database before a worker needs it."""
     if server.cfg.workers != 1:
@@ -55,6 +69,7 @@ def on_starting(server):
             "GUNICORN_CMD_ARGS asks for more than one worker: only 1 can count the quotas (use THREADS)."
         )
     os.umask(umask)
+    check_address()
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=loglevel.upper(), handlers=[handler])

@@ -440,6 +440,11 @@ class Device(Model):
         return cls.select().where(cls.account == account_seq, cls.removed_at.is_null()).count()
 
     @classmethod
+    def count_of_kind(cls, kind: str) -> int:
+        """How many devices of all accounts are of that kind."""
+        return cls.select().where(cls.kind == kind, cls.removed_at.is_null()).count()
+
+    @classmethod
     def last_was_dead(cls, account_seq: int) -> bool:
         """Of an account without devices: whether the last one was removed because its provider called it dead."""
         row = run(

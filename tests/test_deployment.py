@@ -350,9 +350,11 @@ def test_every_starter_checks_the_settings_and_runs_the_same_command():
 
 
 def test_the_container_runs_what_make_run_runs_and_lacks_no_file(tmp_path):
-    said = dict(line.split(" ", 1) for line in (ROOT / "Dockerfile").read_text().splitlines() if line[:1].isupper())
+    said = dict(
+        line.split(" ", 1) for line in (ROOT / "deploy/Dockerfile").read_text().splitlines() if line[:1].isupper()
+    )
     assert (said["CMD"], said["RUN"]) == ('["make", "run"]', "make .venv/installed")
-    left_out = (ROOT / ".dockerignore").read_text().split()
+    left_out = (ROOT / "deploy/Dockerfile.dockerignore").read_text().split()
     (tmp_path / "app").mkdir()
     for path in ROOT.iterdir():
         if not any(path.match(one) for one in (*left_out, ".*", "__pycache__")):
@@ -377,10 +379,11 @@ def test_the_container_runs_what_make_run_runs_and_lacks_no_file(tmp_path):
 
 
 def test_compose_opens_the_container_to_this_machine_alone_and_keeps_its_data():
-    composed = yaml.safe_load((ROOT / "compose.yaml").read_text())
+    composed = yaml.safe_load((ROOT / "deploy/compose.yaml").read_text())
     (bell,) = composed["services"].values()
-    data = re.search(r"DATA_DIR=(\S+)", (ROOT / "Dockerfile").read_text())[1]
-    assert (bell["build"], bell["ports"], bell["volumes"]) == (".", ["127.0.0.1:8000:8000"], [f"data:{data}"])
+    data = re.search(r"DATA_DIR=(\S+)", (ROOT / "deploy/Dockerfile").read_text())[1]
+    assert (ROOT / "deploy" / bell["build"]["context"] / bell["build"]["dockerfile"]).is_file()
+    assert (bell["ports"], bell["volumes"]) == (["127.0.0.1:8000:8000"], [f"data:{data}"])
     assert set(composed["volumes"]) == {"data"} and bell["read_only"] and bell["cap_drop"] == ["ALL"]
     known = {variable.name for variable in config.VARIABLES}
     assert set(bell["environment"]) <= known

@@ -161,6 +161,12 @@ def test_without_credentials_for_native_apps_there_is_nothing_to_check(service):
     assert (seen(service, "APNs")[0], seen(service, "FCM")[0]) == ("ok", "ok")
 
 
+def test_a_device_whose_provider_is_not_configured_is_bad(service, owner):
+    service.flask("device", "add", "owner@example.org", "fcm", "token")
+    level, words = seen(service, "FCM")
+    assert level == "bad" and "1 of the devices need it" in words
+
+
 def test_credentials_that_the_providers_take_are_well(every_provider):
     assert seen(every_provider, "APNs") == ("ok", "Apple's push service takes the credentials.")
     assert seen(every_provider, "FCM") == ("ok", "Google's push service takes the credentials.")

@@ -94,6 +94,15 @@ def test_a_wrong_setting_stops_it_before_any_worker_with_one_line(start, name, v
     assert name in line and "u:pw" not in line
 
 
+def test_an_address_where_nobody_can_listen_stops_it_at_once_and_names_the_settings(start):
+    first = start().wait_until_ready()
+    taken = start(PORT=str(first.port))
+    assert taken.process.wait(5) == 1
+    said = f'HOST is "127.0.0.1" and PORT "{first.port}": nobody can listen there: Address already in use.'
+    assert taken.log.splitlines()[-1] == said
+    assert start(HOST="nosuch.invalid").process.wait(20) == 1
+
+
 def test_a_database_that_cannot_be_used_stops_it_before_any_worker_without_a_traceback(start, tmp_path):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "pocketbell.db").write_bytes(b"This is no database. " * 100)
