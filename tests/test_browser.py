@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 import clock
 import quiet
 from app import open_service
-from database import run
+from database import run, transaction
 from tests.browser import CHROMIUM, EMAIL, ENABLE, FLAGS, NO_SCRIPT, ON, PASSWORD, Phone, said, state, tab_to, until
 
 MOST_TAPS = 6
@@ -94,7 +94,8 @@ def enable_button(page):
 
 def change_vapid_key(site):
     """The server has another key pair from now on, as after a move without its database."""
-    run("DELETE FROM server_key")
+    with transaction():
+        run("DELETE FROM server_key")
     open_service(site.service.app, site.service.settings)
 
 
@@ -299,7 +300,8 @@ def test_a_visit_on_any_page_tells_the_server_once_in_a_tab(phone, site):
     phone.enable()
     before = site.count("POST", "/app/devices")
     for tab in (1, 2):
-        run("UPDATE device SET last_seen_at = 0")
+        with transaction():
+            run("UPDATE device SET last_seen_at = 0")
         page = phone.context.new_page()
         page.goto(f"{site.base}/app/notifications")
         until(lambda: run("SELECT last_seen_at FROM device").fetchone()[0] > 0, page)
@@ -400,7 +402,8 @@ def change_subscription(phone, worker, is_given):
 def test_the_worker_tells_the_server_of_another_subscription(phone, site, is_signed_in, is_given):
     phone.enable()
     if not is_signed_in:
-        run("DELETE FROM session")
+        with transaction():
+            run("DELETE FROM session")
     subscribed = change_subscription(phone, phone.worker(), is_given)
     public_key = phone.page.evaluate("[...keyBytes(document.getElementById('push').dataset.publicKey)]")
     assert subscribed == ([] if is_given else [{"userVisibleOnly": True, "key": public_key}])
@@ -421,7 +424,8 @@ def test_the_worker_asks_nothing_without_a_token(phone, site):
 def test_a_token_that_the_server_refuses_is_forgotten_and_the_next_visit_gets_another(phone, site):
     phone.enable()
     worker = phone.worker()
-    run("UPDATE device SET resync_token_hash = NULL")
+    with transaction():
+        run("UPDATE device SET resync_token_hash = NULL")
     assert change_subscription(phone, worker, is_given=True) == []
     until(lambda: worker.evaluate("recall('token').then((token) => token === undefined)"), phone.page)
     assert site.subscribed() == [phone.subscription.endpoint]

@@ -671,7 +671,7 @@ def test_the_whole_way_of_an_alert_goes_by_keyboard_alone(phone, site):
     keyboard.press("Enter")
     expect(page).to_have_url(f"{site.base}/app/alerts/new")
     tab_to(page, "Own JSON")
-    for _ in range(3):  # round to the first, and on to the third
+    for _ in range(4):  # round to the first, and on to the fourth
         keyboard.press("ArrowDown")
     expect(page.get_by_role("radio", name="Grafana")).to_be_checked()
     tab_to(page, "Create and show its address")

@@ -197,7 +197,7 @@ class Full:
             self._add_sessions()
             self._add_notifications()
             self._add_metrics()
-        self._add_payloads()
+            self._add_payloads()
 
     def _insert(self, table, rows):
         names = list(rows[0])
@@ -521,7 +521,8 @@ def test_the_pages_of_a_new_account_are_sound(site, open_context, theme):
     page.goto(f"{site.base}/app/notifications/unknown")
     found["error"] = measure(page, troubles, refused=True)
     site.service.flask("device", "add", "owner@example.org", "apns", "ab" * 32)
-    run("UPDATE device SET removed_at = 1, removed_as = 'dead', token = ''")
+    with transaction():
+        run("UPDATE device SET removed_at = 1, removed_as = 'dead', token = ''")
     for name in ("home", "devices"):
         page.goto(site.base + PLAIN[name])
         found[f"{name}, last device gone"] = measure(page, troubles)

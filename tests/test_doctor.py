@@ -60,6 +60,7 @@ def test_it_has_a_line_for_each_part_and_ends_with_1_if_anything_is_bad(service)
 
 def test_of_a_running_service_it_says_that_it_answers(tmp_path):
     with serving(tmp_path / "data") as server:
+        server.wait_until_ready()
         environ = {"PATH": os.environ["PATH"], "DATA_DIR": str(server.data_dir), "PORT": str(server.port)}
         command = [Path(sys.executable).with_name("flask"), "doctor"]
         result = subprocess.run(command, env=environ, cwd=ROOT, capture_output=True, text=True, timeout=60)
