@@ -61,7 +61,7 @@ def rows(scratch: Path, quick: bool = False) -> Iterator[Row]:
         seen = f"{cpu[name]:.0f} µs, hello {cpu['hello']:.0f}"
         value = cpu[name] / cpu["hello"]
         yield measure.at_most(f"{name}: CPU / bare hello", value, usual * HEAD_ROOM, aimed, more=seen)
-    yield limiter_row(app, measure.people(1, 0, name="counted")[0])
+    yield limiter_row(app, measure.people(1, 0, name="counted")[0], 1.2 * HEAD_ROOM if quick else 1.2)
 
 
 def _check_answers(calls: dict[str, Callable[[], bytes]]) -> None:
@@ -73,7 +73,7 @@ def _check_answers(calls: dict[str, Callable[[], bytes]]) -> None:
     assert json.loads(calls["webhook"]())["status"] == "delivered"
 
 
-def limiter_row(app: Any, person: Person) -> Row:
+def limiter_row(app: Any, person: Person, must: float) -> Row:
     """What counting one request costs with 20,000 keys that were used within the minute, and with 20."""
     import quotas
 
@@ -91,7 +91,7 @@ def limiter_row(app: Any, person: Person) -> Row:
     storage.reset()
     few, many = cpu["20"], cpu[str(LIVE_KEYS)]
     return measure.at_most(
-        "(11) counting at 20,000 live keys / at 20", many / few, 1.2, 1.05, more=f"{many:.1f} µs, {few:.1f} µs"
+        "(11) counting at 20,000 live keys / at 20", many / few, must, 1.05, more=f"{many:.1f} µs, {few:.1f} µs"
     )
 
 
