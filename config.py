@@ -77,8 +77,11 @@ class Settings:
     @property
     def public_url(self) -> str:
         """`BASE_URL`, or else the address the service listens on, as a link for people."""
-        if self.base_url:
-            return self.base_url
+        return self.base_url or self.local_url
+
+    @property
+    def local_url(self) -> str:
+        """The address the service listens on, as a link on this machine."""
         host = "localhost" if self.host in ("0.0.0.0", "::") else self.host  # noqa: S104
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 

@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import certifi
 
-import accounts
 import clock
 import database
 import delivery
@@ -28,6 +27,7 @@ from provider import Message, Outcome, Push
 ANSWERS_WITHIN_S = 5
 CLOCK_TOLERANCE_S = 60
 LEAST_FREE_BYTES = 200_000_000
+Check = Callable[[Settings], tuple[str, str]]  # answers with the level and the words of its finding
 NOBODY = {"apns": "00" * 32, "fcm": "nobody"}  # tokens that no device has
 
 
@@ -80,12 +80,13 @@ def _database(settings: Settings) -> tuple[str, str]:
 
 
 def _account(settings: Settings) -> tuple[str, str]:
-    if not accounts.any_account():
+    owners = Account.all()
+    if not owners:
         return "look", "there is none: flask account create you@example.org"
-    without = [one.email for one in Account.all() if not one.password_hash]
+    without = [one.email for one in owners if not one.password_hash]
     if without:
         return "look", f"{without[0]} has no password: flask account set {without[0]} --password-link"
-    return "ok", f"{len(Account.all())} with a password."
+    return "ok", f"{len(owners)} with a password."
 
 
 def _clock(settings: Settings) -> tuple[str, str]:
@@ -109,9 +110,7 @@ def _clock(settings: Settings) -> tuple[str, str]:
 
 
 def _service(settings: Settings) -> tuple[str, str]:
-    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(settings.host, settings.host)  # noqa: S104
-    url = f"http://{host}:{settings.port}/healthz"
-    return _health(settings, url, "start it, or set PORT as it has it")
+    return _health(settings, f"{settings.local_url}/healthz", "start it, or set PORT as it has it")
 
 
 def _address(settings: Settings) -> tuple[str, str]:
@@ -142,7 +141,7 @@ def _web_push(settings: Settings) -> tuple[str, str]:
     return ("look", warnings[0]) if warnings else ("ok", "its key is there.")
 
 
-def _tokens(kind: str) -> Callable[[Settings], tuple[str, str]]:
+def _tokens(kind: str) -> Check:
     def check(settings: Settings) -> tuple[str, str]:
         if kind not in push.configured():
             waiting = Device.count_of_kind(kind)
@@ -161,7 +160,7 @@ def _tokens(kind: str) -> Callable[[Settings], tuple[str, str]]:
     return check
 
 
-CHECKS: dict[str, Callable[[Settings], tuple[str, str]]] = {
+CHECKS: dict[str, Check] = {
     "settings": _settings,
     "disk": _disk,
     "database": _database,

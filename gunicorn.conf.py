@@ -51,14 +51,15 @@ M_ARENA_MAX = -8  # of mallopt: each thread's own heap keeps what was freed in i
 
 def check_address():
     """Stop with one line where nobody can listen; gunicorn would try for five seconds and not name the settings."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET  # as gunicorn takes it
     try:
-        family, kind, _, _, address = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family, kind) as probe:
+        with socket.socket(family) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(address)
-    except OSError as error:
+            probe.bind((settings.host, settings.port))
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or "there is no such name"
         raise SystemExit(
-            f'HOST is "{settings.host}" and PORT "{settings.port}": nobody can listen there: {error.strerror}.'
+            f'HOST is "{settings.host}" and PORT "{settings.port}": nobody can listen there: {why}.'
         ) from None
 
 

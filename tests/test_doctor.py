@@ -146,6 +146,11 @@ def test_the_service_is_asked_whether_it_is_well(service, neighbour, status, bod
     assert found[0] == level and words in found[1]
 
 
+@pytest.mark.parametrize("host, url", [("::1", "http://[::1]:"), ("0.0.0.0", "http://localhost:")])
+def test_the_service_is_asked_where_it_listens(service, host, url):
+    assert seen(service, "service", HOST=host)[1].startswith(url)
+
+
 def test_a_public_address_must_be_https_and_answer(service):
     assert seen(service, "public address")[0] == "look"
     assert seen(service, "public address", BASE_URL="http://bell.example.org")[0] == "bad"

@@ -100,7 +100,10 @@ def test_an_address_where_nobody_can_listen_stops_it_at_once_and_names_the_setti
     assert taken.process.wait(5) == 1
     said = f'HOST is "127.0.0.1" and PORT "{first.port}": nobody can listen there: Address already in use.'
     assert taken.log.splitlines()[-1] == said
-    assert start(HOST="nosuch.invalid").process.wait(20) == 1
+    for name in ("nosuch.invalid", "a" * 70):
+        unknown = start(HOST=name)
+        assert unknown.process.wait(20) == 1 and "Traceback" not in unknown.log
+        assert unknown.log.splitlines()[-1].startswith(f'HOST is "{name}" and PORT "{unknown.port}": nobody can')
 
 
 def test_a_database_that_cannot_be_used_stops_it_before_any_worker_without_a_traceback(start, tmp_path):
