@@ -271,6 +271,7 @@ STATS = {
 KEY = {"id": TEXT, "name": TEXT, "keyPreview": TEXT, "createdAt": TIME}
 LISTED_KEY = _record({**KEY, "revokedAt": TIME_OR_NULL})
 LISTED_KEY["properties"]["lastUsedAt"] = TIME  # absent until the first use
+READS = ("readOnlyHint", "idempotentHint")
 
 TOOLS = {
     "send_notification": Tool(
@@ -305,7 +306,7 @@ TOOLS = {
             "cursor": _text("nextCursor of the page before"),
             "limit": {"type": "integer", "minimum": 1, "maximum": LIST_MAXIMUM, "default": LIST_DEFAULT},
         },
-        hints=("readOnlyHint", "idempotentHint"),
+        hints=READS,
     ),
     "list_alerts": Tool(
         "List alerts",
@@ -313,7 +314,7 @@ TOOLS = {
         " name, whether it is active, how many notifications it made and when the last one.",
         lambda _: api.list_alerts(),
         {"alerts": _list_of(_record(ALERT))},
-        hints=("readOnlyHint", "idempotentHint"),
+        hints=READS,
     ),
     "get_stats": Tool(
         "Get statistics",
@@ -321,7 +322,7 @@ TOOLS = {
         " and for how many days it keeps the history.",
         lambda _: api.get_stats(),
         {"stats": _record(STATS)},
-        hints=("readOnlyHint", "idempotentHint"),
+        hints=READS,
     ),
     "create_api_key": Tool(
         "Create an API key",
@@ -337,7 +338,7 @@ TOOLS = {
         "Returns id, name, first characters, creation, last use and revocation of each key, never the whole key.",
         lambda _: api.list_keys(),
         {"apiKeys": _list_of(LISTED_KEY)},
-        hints=("readOnlyHint", "idempotentHint"),
+        hints=READS,
     ),
     "revoke_api_key": Tool(
         "Revoke an API key",

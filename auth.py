@@ -36,13 +36,20 @@ SYSTEMS = (
     ("Linux", "Linux"),
 )
 DEVICE_TOKEN = re.compile(r"bearer +([A-Za-z0-9_-]{43})", re.IGNORECASE | re.ASCII)
-BEARER = re.compile(r"bearer +(sk_test_[0-9a-f]{48})", re.IGNORECASE | re.ASCII)
+METRICS_TOKEN = re.compile(r"bearer +([!-~]+)", re.IGNORECASE | re.ASCII)
+API_KEY = re.compile(r"bearer +(sk_test_[0-9a-f]{48})", re.IGNORECASE | re.ASCII)
+
+
+def _credential(form: re.Pattern[str]) -> str | None:
+    """What `Authorization: Bearer` carries, if it is of that form."""
+    match = form.fullmatch(request.headers.get("Authorization", ""))
+    return match[1] if match else None
 
 
 def api_key() -> None:
     """`Authorization: Bearer <API_KEY>` makes `g.caller`. Looked up each time, so that revoking works at once."""
-    match = BEARER.fullmatch(request.headers.get("Authorization", ""))
-    caller = ApiKey.find_caller(digest(match[1])) if match else None
+    key = _credential(API_KEY)
+    caller = ApiKey.find_caller(digest(key)) if key else None
     if caller is None:
         raise Refused(401)
     ApiKey.mark_used(caller.key_seq, clock.now_ms())
@@ -51,8 +58,8 @@ def api_key() -> None:
 
 def device_token() -> None:
     """`Authorization: Bearer` with the token that a browser's service worker has makes `g.device`."""
-    match = DEVICE_TOKEN.fullmatch(request.headers.get("Authorization", ""))
-    device = Device.with_resync_token(digest(match[1])) if match else None
+    token = _credential(DEVICE_TOKEN)
+    device = Device.with_resync_token(digest(token)) if token else None
     if device is None:
         raise Refused(401, "No device has this token: open Pocketbell there and sign in.")
     g.device = device
@@ -63,8 +70,7 @@ def metrics_token() -> None:
     token = current_app.config["SETTINGS"].metrics_token
     if token is None:
         raise Refused(404)
-    scheme, _, sent = request.headers.get("Authorization", "").partition(" ")
-    if scheme.lower() != "bearer" or not secrets.compare_digest(sent.strip().encode(), token.encode()):
+    if not secrets.compare_digest(_credential(METRICS_TOKEN) or "", token):
         raise Refused(401, "This address takes Authorization: Bearer with the setting METRICS_TOKEN.")
 
 

@@ -11,7 +11,7 @@ import shutil
 import sqlite3
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -69,12 +69,6 @@ def run(statement: str, values: Sequence[object] | Mapping[str, object] = ()) ->
             raise
 
 
-def run_many(statement: str, values: Iterable[Sequence[object]]) -> None:
-    """Run one statement with each of the rows; call inside `transaction()`."""
-    with peewee.__exception_wrapper__:  # type: ignore[attr-defined]
-        database.connection().executemany(statement, values)
-
-
 def open_database(path: Path, migrations: Path = HERE / "migrations", newest: int = SCHEMA_VERSION) -> None:
     """Make, or upgrade after copying it beside itself, the file at `path`; all threads use it from now on."""
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
@@ -107,8 +101,7 @@ def open_database(path: Path, migrations: Path = HERE / "migrations", newest: in
 def close() -> None:
     """Close this thread's connection and the one that writes."""
     with _writer.turn:
-        if _writer.outcome:
-            _writer.end(_writer.outcome)
+        _writer.end()
         for one in (database, _writing):
             if not one.is_closed():
                 one.close()
@@ -259,14 +252,15 @@ class _Writer:
         """Leave it to a thread that waits for its turn; without one, commit."""
         while self.outcome and not self.waiting and self.turn.acquire(blocking=False):
             try:
-                if self.outcome:
-                    self.end(self.outcome)
+                self.end()
             finally:
                 self.turn.release()
 
-    def end(self, outcome: Future[None], failure: WriteFailed | None = None) -> None:
-        """Commit, or after a failure give up what all threads wrote; in this thread's turn."""
-        self.outcome = None
+    def end(self, failure: WriteFailed | None = None) -> None:
+        """Commit what is written, if anything is, or after a failure give it up; in this thread's turn."""
+        outcome, self.outcome = self.outcome, None
+        if outcome is None:
+            return
         try:
             if failure is None:
                 failure = WriteFailed("the commit was interrupted")
@@ -305,7 +299,7 @@ def transaction() -> Iterator[None]:
             with _part():
                 yield
         except WriteFailed as failure:
-            _writer.end(outcome, failure)
+            _writer.end(failure)
             raise
         finally:
             _thread.writing = None

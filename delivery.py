@@ -154,10 +154,7 @@ def _send(caller: Caller | Owner, text: Text, request: IdempotentRequest | None)
         if request:
             answered = None if devices else notification.status
             IdempotencyKey.put(caller.account_seq, request.key, request.request_hash, notification, answered)
-    if devices:
-        notification = notification._replace(status=_attempt_now(caller, notification, devices))
-    count("notifications", "send", notification.status)
-    return Sent(notification)
+    return Sent(_pushed("send", caller, notification, devices))
 
 
 def _earlier(account_seq: int, request: IdempotentRequest, now: int) -> NotificationRow | None:
@@ -199,7 +196,7 @@ def receive(short_code: str, text: Text, payload: str | None) -> NotificationRow
         taken = _take(webhook, text, now)
         if taken and taken.webhook.keeps_payload:
             AlertPayload.put(taken.webhook.alert_seq, payload, now)
-    return _pushed(taken)
+    return _pushed("alert", *taken) if taken else None
 
 
 def replay(account_seq: int, alert_id: str, text: Text) -> NotificationRow | None:
@@ -207,7 +204,7 @@ def replay(account_seq: int, alert_id: str, text: Text) -> NotificationRow | Non
     with transaction():
         alert = Alert.find(account_seq, alert_id)
         taken = _take(Alert.find_webhook(alert.short_code) if alert else None, text, clock.now_ms())
-    return _pushed(taken)
+    return _pushed("alert", *taken) if taken else None
 
 
 class _Taken(NamedTuple):
@@ -235,13 +232,13 @@ def _take(webhook: Webhook | None, text: Text, now: int) -> _Taken | None:
     return _Taken(webhook, notification, devices)
 
 
-def _pushed(taken: _Taken | None) -> NotificationRow | None:
-    if taken is None:
-        return None
-    webhook, notification, devices = taken
+def _pushed(
+    source: str, sender: Caller | Owner | Webhook, notification: NotificationRow, devices: list[ActiveDevice]
+) -> NotificationRow:
+    """The notification as it is when all devices to be asked now were asked, if there are any."""
     if devices:
-        notification = notification._replace(status=_attempt_now(webhook, notification, devices))
-    count("notifications", "alert", notification.status)
+        notification = notification._replace(status=_attempt_now(sender, notification, devices))
+    count("notifications", source, notification.status)
     return notification
 
 

@@ -81,7 +81,7 @@ def show_page() -> str:
     """GET /docs."""
     document, operations = _document(), _operations()
     groups = [(tag, [one for one in operations if one.tag == tag["name"]]) for tag in document["tags"]]
-    everywhere = _resolved(document["components"])
+    everywhere = _components()
     return render_template(
         "docs.html",
         info=document["info"],
@@ -117,6 +117,12 @@ def _resolved(node: Any) -> Any:
     for name in node["$ref"].removeprefix("#/").split("/"):
         found = found[name]
     return _resolved(found)
+
+
+@cache
+def _components() -> Schema:
+    components: Schema = _resolved(_document()["components"])
+    return components
 
 
 @cache

@@ -28,13 +28,13 @@ class Share(NamedTuple):
 def fill(shares: list[Share]) -> float:
     """Write the notifications of all accounts, mixed in time; answers with how many seconds that took."""
     import database
-    from database import run, run_many, transaction
+    from database import run, transaction
 
     began = time.monotonic()
     database._writing.execute_sql("PRAGMA synchronous = OFF")
     for batch in _batches(_in_time(shares)):
         with transaction():
-            run_many(
+            database.database.connection().executemany(
                 "INSERT INTO notification (id, account_seq, api_key_seq, alert_seq, title, body, status, created_at)"
                 " VALUES (?, ?, ?, ?, ?, ?, 'delivered', ?)",
                 batch,
@@ -83,7 +83,7 @@ def _batches(rows: Iterator[tuple[object, ...]]) -> Iterator[list[tuple[object, 
 
 def _count(account_seq: int) -> None:
     """The counters that the product keeps."""
-    from database import run, run_many
+    from database import database, run
 
     run(
         "UPDATE account SET notification_count = (SELECT count(*) FROM notification WHERE account_seq = seq_.seq)"
@@ -95,4 +95,4 @@ def _count(account_seq: int) -> None:
     for day, number in run(sql, (account_seq,)).fetchall():
         counts[datetime.fromtimestamp(day * 86_400, UTC).strftime("%Y-%m-%d")] = number
     rows = [(account_seq, day, number) for day, number in counts.items()]
-    run_many("INSERT INTO notification_day VALUES (?, ?, ?)", rows)
+    database.connection().executemany("INSERT INTO notification_day VALUES (?, ?, ?)", rows)

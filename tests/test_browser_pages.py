@@ -17,7 +17,7 @@ import clock
 import quiet
 import recent
 from clock import DAY_MS
-from database import run, run_many, transaction
+from database import database, run, transaction
 from models import Account, new_id
 from tests.browser import NO_SCRIPT, PASSWORD, Phone, state, until
 
@@ -202,7 +202,8 @@ class Full:
     def _insert(self, table, rows):
         names = list(rows[0])
         values = [[row[name] for name in names] for row in rows]
-        run_many(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})", values)
+        insert = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
+        database.connection().executemany(insert, values)
 
     def _set_account(self):
         zone, hour = "America/Argentina/ComodRivadavia", 60 * MINUTE_MS
