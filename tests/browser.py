@@ -283,6 +283,17 @@ def tab_to(page, name, most=40):
     pytest.fail(f"{page.url}: no Tab leads to “{name}”")
 
 
+def listen(page):
+    """The list of what the browser complains of from now on: console, policy, dialogs, failed requests."""
+    troubles = []
+    page.on("console", lambda message: troubles.append(f"console: {message.text}"))
+    page.on("pageerror", lambda error: troubles.append(f"error: {error}"))
+    page.on("dialog", lambda dialog: (troubles.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+    left = "net::ERR_ABORTED"  # the page was left while its icon was on the way
+    page.on("requestfailed", lambda it: it.failure == left or troubles.append(f"failed: {it.url} {it.failure}"))
+    return troubles
+
+
 def state(page):
     """What the page says of this browser."""
     return page.locator("#push-state")

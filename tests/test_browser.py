@@ -13,7 +13,21 @@ import clock
 import quiet
 from app import open_service
 from database import run, transaction
-from tests.browser import CHROMIUM, EMAIL, ENABLE, FLAGS, NO_SCRIPT, ON, PASSWORD, Phone, said, state, tab_to, until
+from tests.browser import (
+    CHROMIUM,
+    EMAIL,
+    ENABLE,
+    FLAGS,
+    NO_SCRIPT,
+    ON,
+    PASSWORD,
+    Phone,
+    listen,
+    said,
+    state,
+    tab_to,
+    until,
+)
 
 MOST_TAPS = 6
 IPHONE = (
@@ -702,12 +716,7 @@ def test_the_theme_that_was_chosen_goes_before_the_systems(site, open_context, s
 
 def test_the_first_way_in_breaks_no_policy_and_writes_no_error_to_the_console(site, open_context, push_service):
     phone = Phone(site, open_context(), push_service, is_signed_in=False)
-    troubles = []
-    page = phone.page
-    page.on("console", lambda message: troubles.append(f"{page.url}: {message.text}"))
-    page.on("pageerror", lambda error: troubles.append(f"{page.url}: {error}"))
-    aborted = "net::ERR_ABORTED"  # by leaving the page
-    page.on("requestfailed", lambda it: it.failure == aborted or troubles.append(f"{it.url}: {it.failure}"))
+    page, troubles = phone.page, listen(phone.page)
     page.on("response", lambda answer: troubles.append(answer.url) if answer.status >= 400 else None)
     page.goto(site.setup_link())
     phone.context.add_cookies([site.cookie()])

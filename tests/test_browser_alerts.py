@@ -18,7 +18,7 @@ from playwright.sync_api import Error, expect
 import clock
 from clock import DAY_MS
 from database import run
-from tests.browser import EMAIL, said, tab_to, until
+from tests.browser import EMAIL, listen, said, tab_to, until
 
 GRAFANA = Path("/work/shared/payloads/json/grafana-unified-test.json")
 MOST_TAPS = 6
@@ -52,15 +52,6 @@ def post(address, payload):
     data = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
     with urllib.request.urlopen(urllib.request.Request(address, data), timeout=10) as answer:
         return json.load(answer)
-
-
-def listen(page):
-    """What the browser complains of from now on."""
-    troubles = []
-    page.on("console", lambda message: troubles.append(message.text))
-    page.on("pageerror", lambda error: troubles.append(f"error: {error}"))
-    page.on("dialog", lambda dialog: (troubles.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-    return troubles
 
 
 PREFIX = "MCP - "

@@ -19,7 +19,7 @@ import recent
 from clock import DAY_MS
 from database import database, run, transaction
 from models import Account, new_id
-from tests.browser import NO_SCRIPT, PASSWORD, Phone, state, until
+from tests.browser import NO_SCRIPT, PASSWORD, Phone, listen, state, until
 
 WIDTHS = (320, 390, 1280)
 AXE_WIDTHS = (320, 1280)  # between them nothing changes that a rule looks at, and it takes longer than all else
@@ -122,15 +122,6 @@ async ({ least, withRules }) => {
   return found;
 }
 """
-
-
-def listen(page):
-    """The list of what the browser complains of from now on: console, policy, failed requests."""
-    troubles = []
-    page.on("console", lambda message: troubles.append(f"console: {message.text}"))
-    page.on("pageerror", lambda error: troubles.append(f"error: {error}"))
-    page.on("requestfailed", lambda it: troubles.append(f"failed: {it.url} {it.failure}"))
-    return troubles
 
 
 def measure(page, troubles, refused=False):
