@@ -104,7 +104,7 @@ def _has_great_number(text: str) -> bool:
 
 
 def _is_storable(text: str) -> bool:
-    return "\\u" not in text or BEFORE_UNSTORABLE.fullmatch(text) is not None
+    return "\\" not in text or "\\u" not in text or BEFORE_UNSTORABLE.fullmatch(text) is not None
 
 
 def _made_storable(text: str) -> str:

@@ -2,14 +2,19 @@
 
 import json
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import peewee
 
 from database import AFTER_ALL, run, transaction
+from jsonbody import as_json
 from models import Account, Model
 
 MOST_SERIES = 100  # that are listed
+
+
+MetricColumns = tuple[str, str, float, str | None, int, str | None]  # a `MetricValue` that costs less to make
 
 
 class MetricValue(NamedTuple):
@@ -33,46 +38,69 @@ class Bucket(NamedTuple):
     most: float
 
 
-class Metric(Model):
-    """One value sent to the custom-metrics webhook."""
+class MetricSeries(Model):
+    """A metric of a project, under whose number its values are."""
 
     seq = peewee.AutoField()
     account = peewee.ForeignKeyField(Account, column_name="account_seq")
     project_id = peewee.TextField()
     metric_id = peewee.TextField()
+
+    AMONG = "metric_series WHERE account_seq = ? AND project_id = ? AND metric_id IN (SELECT value FROM json_each(?))"
+    SEQS = f"SELECT metric_id, seq FROM {AMONG}"  # noqa: S608
+    ADD = "INSERT INTO metric_series (account_seq, project_id, metric_id) SELECT ?, ?, value FROM json_each(?)"
+    AFTER = (
+        "SELECT project_id, metric_id FROM metric_series"
+        " WHERE account_seq = ? AND (project_id, metric_id) > (?, ?) ORDER BY project_id, metric_id LIMIT ?"
+    )
+
+    @classmethod
+    def seqs(cls, account_seq: int, project_id: str, metric_ids: set[str]) -> dict[str, int]:
+        """The seq of each of these metrics, which are added if they are new; call inside `transaction()`."""
+        found = dict(run(cls.SEQS, (account_seq, project_id, as_json(list(metric_ids)))))
+        if len(found) == len(metric_ids):
+            return found
+        run(cls.ADD, (account_seq, project_id, as_json([id_ for id_ in metric_ids if id_ not in found])))
+        return cls.seqs(account_seq, project_id, metric_ids)
+
+    @classmethod
+    def page(cls, account_seq: int, after: tuple[str, str] = ("", "")) -> list[tuple[str, str]]:
+        """The project and metric ids of the account after these, in order; at most one more than `MOST_SERIES`."""
+        return list(run(cls.AFTER, (account_seq, *after, MOST_SERIES + 1)))
+
+
+class Metric(Model):
+    """One value sent to the custom-metrics webhook."""
+
+    seq = peewee.AutoField()
+    series = peewee.ForeignKeyField(MetricSeries, column_name="series_seq")
     metric_name = peewee.TextField()
     value = peewee.FloatField()
     unit = peewee.TextField(null=True)
     timestamp = peewee.IntegerField()
     metadata = peewee.TextField(null=True)
 
-    INSERT = (
-        "INSERT INTO metric (account_seq, project_id, metric_id, metric_name, value, unit, timestamp, metadata)"
-        " VALUES "
-    )
-    ROW = "(?, ?, ?, ?, ?, ?, ?, ?)"
+    INSERT = "INSERT INTO metric (series_seq, metric_name, value, unit, timestamp, metadata) VALUES "
+    ROW = "(?, ?, ?, ?, ?, ?)"
 
     @classmethod
-    def add_all(cls, account_seq: int, project_id: str, values: list[MetricValue]) -> None:
+    def add_all(cls, account_seq: int, project_id: str, values: Sequence[MetricColumns]) -> None:
         """Add all of them or none, in one statement: at the end of each, another thread may run."""
-        columns = [column for value in values for column in (account_seq, project_id, *value)]
         with transaction():
+            seqs = MetricSeries.seqs(account_seq, project_id, {value[0] for value in values})
+            columns = [
+                column
+                for metric_id, name, value, unit, timestamp, metadata in values
+                for column in (seqs[metric_id], name, value, unit, timestamp, metadata)
+            ]
             run(cls.INSERT + ", ".join([cls.ROW] * len(values)), columns)
 
-    NEXT = (
-        "coalesce((SELECT seq FROM metric WHERE account_seq = :account AND project_id = one.project"
-        " AND metric_id > one.metric ORDER BY metric_id LIMIT 1),"
-        " (SELECT seq FROM metric WHERE account_seq = :account AND project_id > one.project"
-        " ORDER BY project_id, metric_id LIMIT 1))"
+    OF_SERIES = (
+        "FROM metric WHERE series_seq = (SELECT seq FROM metric_series"
+        " WHERE account_seq = :account AND project_id = :project AND metric_id = :metric)"
     )
-    SERIES = (  # from one to the next, however many values each has
-        "WITH RECURSIVE one (project, metric) AS (VALUES (:project, :metric) UNION ALL"  # noqa: S608
-        f" SELECT next.project_id, next.metric_id FROM one JOIN metric next ON next.seq = {NEXT})"
-        " SELECT project, metric FROM one LIMIT :limit OFFSET 1"
-    )
-    OF_SERIES = "FROM metric WHERE account_seq = :account AND project_id = :project AND metric_id = :metric"
     LATEST = (
-        f"SELECT metric_id, metric_name, value, unit, timestamp, metadata {OF_SERIES}"
+        f"SELECT :metric, metric_name, value, unit, timestamp, metadata {OF_SERIES}"
         " AND timestamp <= :until ORDER BY timestamp DESC, seq DESC LIMIT 1"
     )
     BUCKETS = (
@@ -89,11 +117,6 @@ class Metric(Model):
         f"SELECT timestamp, value, unit {OF_SERIES} AND timestamp BETWEEN :since AND :until"
         " ORDER BY timestamp DESC, seq DESC LIMIT :limit"
     )
-
-    @classmethod
-    def series(cls, account_seq: int, after: tuple[str, str] = ("", "")) -> list[tuple[str, str]]:
-        """The project and metric ids of the account after these, in order; at most one more than `MOST_SERIES`."""
-        return list(run(cls.SERIES, _of(account_seq, after, limit=MOST_SERIES + 1)))
 
     @classmethod
     def latest(cls, account_seq: int, series: tuple[str, str], now: int) -> MetricValue | None:

@@ -162,18 +162,25 @@ CREATE TABLE idempotency_key (
 CREATE INDEX idempotency_key_of_notification ON idempotency_key (notification_seq);
 CREATE INDEX idempotency_key_by_age ON idempotency_key (created_at);
 
-CREATE TABLE metric (
+-- A metric of a project: its values carry this number alone, so that their index stays narrow.
+CREATE TABLE metric_series (
     seq INTEGER PRIMARY KEY,
     account_seq INTEGER NOT NULL REFERENCES account,
     project_id TEXT NOT NULL,
-    metric_id TEXT NOT NULL,
+    metric_id TEXT NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX metric_series_ids ON metric_series (account_seq, project_id, metric_id);
+
+CREATE TABLE metric (
+    seq INTEGER PRIMARY KEY,
+    series_seq INTEGER NOT NULL REFERENCES metric_series,
     metric_name TEXT NOT NULL,
     value REAL NOT NULL,
     unit TEXT,
     timestamp INTEGER NOT NULL,
     metadata TEXT                          -- JSON
 ) STRICT;
-CREATE INDEX metric_series ON metric (account_seq, project_id, metric_id, timestamp, value);
+CREATE INDEX metric_of_series ON metric (series_seq, timestamp, value);
 
 -- Keys of this service itself, such as the Web Push key pair: they travel with a backup.
 CREATE TABLE server_key (

@@ -16,7 +16,7 @@ from body import read_event, read_object
 from clock import DAY_MS
 from errors import Refused
 from jsonbody import as_json
-from metrics import Metric, MetricValue
+from metrics import Metric, MetricColumns
 from models import Webhook
 
 MAX_ID = 100  # characters
@@ -81,17 +81,18 @@ def store_metrics() -> Payload:
     return {"success": True, "metricsStored": len(values)}
 
 
-def _metric(metric: Any, position: int, now: int) -> MetricValue:
+def _metric(metric: Any, position: int, now: int) -> MetricColumns:
     if not isinstance(metric, dict):
         _refuse(f"metrics[{position}]", "must be an object")
+    unit, timestamp, metadata = metric.get("unit"), metric.get("timestamp"), metric.get("metadata")
     try:
-        return MetricValue(
+        return (
             _required_text(metric, "metricId", MAX_ID),
             _required_text(metric, "metricName", MAX_METRIC_NAME),
-            float(_number(metric, "value")),
-            _unit(metric),
-            _timestamp(metric, now),
-            _metadata(metric),
+            float(_number(metric.get("value"), "value")),
+            None if unit is None else _unit(unit),
+            now if timestamp is None else _timestamp(timestamp),
+            None if metadata is None else _metadata(metadata),
         )
     except Refused as refused:
         raise Refused(400, f"metrics[{position}].{refused.message}") from None
@@ -103,29 +104,21 @@ def _refuse(field: str, what: str) -> NoReturn:
 
 def _required_text(payload: Payload, field: str, longest: int) -> str:
     value = payload.get(field)
-    if value is None:
-        _refuse(field, "is required")
     if not isinstance(value, str):
-        _refuse(field, "must be a string")
+        _refuse(field, "is required" if value is None else "must be a string")
     text = value.strip()
     if not 1 <= len(text) <= longest:
         _refuse(field, f"must have 1 to {longest} characters")
     return text
 
 
-def _number(payload: Payload, field: str) -> int | float:
-    value = payload.get(field)
-    if value is None:
-        _refuse(field, "is required")
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        _refuse(field, "must be a number")
+def _number(value: Any, field: str) -> int | float:
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        _refuse(field, "is required" if value is None else "must be a number")
     return value
 
 
-def _unit(metric: Payload) -> str | None:
-    unit = metric.get("unit")
-    if unit is None:
-        return None
+def _unit(unit: Any) -> str:
     if not isinstance(unit, str):
         _refuse("unit", "must be a string")
     if len(unit) > MAX_UNIT:
@@ -133,19 +126,14 @@ def _unit(metric: Payload) -> str | None:
     return unit
 
 
-def _timestamp(metric: Payload, now: int) -> int:
-    if metric.get("timestamp") is None:
-        return now
-    timestamp = int(_number(metric, "timestamp"))
+def _timestamp(value: Any) -> int:
+    timestamp = int(_number(value, "timestamp"))
     if not 0 <= timestamp <= LAST_TIMESTAMP:
         _refuse("timestamp", "must be a Unix time in milliseconds, from 0 to the end of the year 9999")
     return timestamp
 
 
-def _metadata(metric: Payload) -> str | None:
-    metadata = metric.get("metadata")
-    if metadata is None:
-        return None
+def _metadata(metadata: Any) -> str:
     if not isinstance(metadata, dict):
         _refuse("metadata", "must be an object")
     text = as_json(metadata)

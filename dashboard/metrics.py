@@ -14,7 +14,7 @@ import quiet
 from clock import DAY_MS
 from dashboard.page import Page
 from errors import Refused
-from metrics import MOST_SERIES, Metric, MetricValue
+from metrics import MOST_SERIES, Metric, MetricSeries, MetricValue
 
 MOST_VALUES = 100_000  # of one download: the newest
 SPARK_PARTS = 24
@@ -52,7 +52,7 @@ class Series(NamedTuple):
 def show_metrics() -> Page:
     """GET /app/metrics?range&project&metric: the last two say after which one the list goes on."""
     chosen, now = _range(), clock.now_ms()
-    found = Metric.series(g.account.seq, _asked())
+    found = MetricSeries.page(g.account.seq, _asked())
     series = [one for ids in found[:MOST_SERIES] if (one := _listed(ids, chosen, now))]
     projects = [(project, list(part)) for project, part in groupby(series, key=lambda one: one.project_id)]
     return render_template(

@@ -11,7 +11,7 @@ import pytest
 
 import dashboard.metrics
 import database
-from metrics import MOST_SERIES, Metric, MetricValue
+from metrics import MOST_SERIES, Metric, MetricSeries, MetricValue
 from tests import pages
 from tests.pages import Page, account_set
 from tests.test_pages import HOSTILE
@@ -312,12 +312,20 @@ def test_a_cell_is_one_cell_whatever_a_program_splits_at(service, owner, unit):
     assert written.endswith(',"' + unit.replace('"', '""') + '"') and written.startswith('"')
 
 
-@pytest.mark.parametrize("statement", ["SERIES", "LATEST", "BUCKETS", "SAMPLES", "NEWEST"])
-def test_the_queries_of_a_metric_use_its_index(owner, statement):
-    given = {"account": 1, "project": "p", "metric": "m", "since": 0, "until": 1, "width": 1, "limit": 1}
-    given["places"] = "[0]"
-    plan = [row[3] for row in database.run(f"EXPLAIN QUERY PLAN {getattr(Metric, statement)}", given)]
-    assert plan and not [step for step in plan if step.startswith(("SCAN metric", "SCAN next"))], plan
+GIVEN = {"account": 1, "project": "p", "metric": "m", "since": 0, "until": 1, "width": 1, "limit": 1, "places": "[0]"}
+
+
+@pytest.mark.parametrize(
+    "statement, given",
+    [
+        *((statement, GIVEN) for statement in (Metric.LATEST, Metric.BUCKETS, Metric.SAMPLES, Metric.NEWEST)),
+        (MetricSeries.SEQS, (1, "p", '["m"]')),
+        (MetricSeries.AFTER, (1, "p", "m", 1)),
+    ],
+)
+def test_the_queries_of_a_metric_use_its_index(owner, statement, given):
+    plan = [row[3] for row in database.run(f"EXPLAIN QUERY PLAN {statement}", given)]
+    assert plan and not [step for step in plan if step.startswith(("SCAN metric", "SCAN series"))], plan
 
 
 def test_a_time_in_a_far_future_is_said_as_it_is(owner):

@@ -37,7 +37,8 @@ def stored(service):
     """Every stored metric, oldest first."""
     columns = "account_seq, project_id, metric_id, metric_name, value, unit, timestamp, metadata"
     with closing(sqlite3.connect(service.settings.database)) as database:
-        return database.execute(f"SELECT {columns} FROM metric ORDER BY seq").fetchall()
+        of_series = "FROM metric JOIN metric_series series ON series.seq = series_seq ORDER BY metric.seq"
+        return database.execute(f"SELECT {columns} {of_series}").fetchall()
 
 
 def run(service, statement):
