@@ -1,4 +1,5 @@
 -- The index of the values holds a number in the place of account, project and metric.
+CREATE TEMP TABLE ids AS SELECT DISTINCT account_seq, project_id, metric_id FROM metric; -- by the index, which is in order
 DROP INDEX metric_series;
 CREATE TABLE metric_series (
     seq INTEGER PRIMARY KEY,
@@ -6,9 +7,9 @@ CREATE TABLE metric_series (
     project_id TEXT NOT NULL,
     metric_id TEXT NOT NULL
 ) STRICT;
-INSERT INTO metric_series (account_seq, project_id, metric_id)
-    SELECT DISTINCT account_seq, project_id, metric_id FROM metric ORDER BY 1, 2, 3;
 CREATE UNIQUE INDEX metric_series_ids ON metric_series (account_seq, project_id, metric_id);
+INSERT INTO metric_series (account_seq, project_id, metric_id) SELECT account_seq, project_id, metric_id FROM temp.ids;
+DROP TABLE temp.ids;
 
 ALTER TABLE metric RENAME TO metric_of_schema_5;
 CREATE TABLE metric (
@@ -20,8 +21,8 @@ CREATE TABLE metric (
     timestamp INTEGER NOT NULL,
     metadata TEXT
 ) STRICT;
+CREATE INDEX metric_of_series ON metric (series_seq, timestamp, value); -- now: to sort millions takes their memory
 INSERT INTO metric (seq, series_seq, metric_name, value, unit, timestamp, metadata)
     SELECT old.seq, series.seq, metric_name, value, unit, timestamp, metadata
-    FROM metric_of_schema_5 old JOIN metric_series series USING (account_seq, project_id, metric_id) ORDER BY old.seq;
+    FROM metric_of_schema_5 old CROSS JOIN metric_series series USING (account_seq, project_id, metric_id);
 DROP TABLE metric_of_schema_5;
-CREATE INDEX metric_of_series ON metric (series_seq, timestamp, value);
