@@ -424,6 +424,6 @@ def test_the_page_on_security_states_the_numbers_that_hold():
 
 def test_no_table_holds_what_the_page_on_security_does_not_name():
     """A new table needs a word there: then its name belongs here, too."""
-    told = "account alert alert_payload api_key delivery device held idempotency_key metric metric_series notification"
+    told = "account alert alert_payload api_key delivery device held idempotency_key metric metric_series"
     tables = re.findall(r"^CREATE TABLE (\w+)", (ROOT / "schema.sql").read_text(), re.M)
-    assert sorted(tables) == sorted([*told.split(), "notification_day", "one_time_link", "server_key", "session"])
+    assert {*tables} == {*told.split(), "notification", "notification_day", "one_time_link", "server_key", "session"}
