@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from flask import Flask, Response, g, request
+from flask import Flask, Request, Response, g, request
 from flask.globals import request_ctx
 from flask.json.provider import DefaultJSONProvider
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
@@ -166,6 +166,10 @@ class CompactJson(DefaultJSONProvider):
         """One encoder for every answer."""
         return as_json(obj)
 
+    def response(self, *args: Any, **kwargs: Any) -> Response:
+        """An answer of JSON, without Flask's looking for its type."""
+        return Response(self.dumps(*args, **kwargs) + "\n", content_type=self.mimetype)
+
 
 class Application(Flask):
     """Flask, without asking four times a request whether a function is a coroutine: none is."""
@@ -253,30 +257,25 @@ def _add_routes(app: Flask) -> None:
         return None
 
     app.before_request(guard)
-    app.after_request(_count)
-    app.after_request(_note_event)
-    app.after_request(_add_headers)
+    app.after_request(_finish)
     app.register_error_handler(Exception, _render_error)
 
 
-def _count(response: Response) -> Response:
-    sent = request_ctx.request
+def _finish(response: Response) -> Response:
+    """Count the answer, note it for the alert's owner, and give it its headers."""
+    sent, context = request_ctx.request, g._get_current_object()
     route = sent.environ.get("pocketbell.route", "-")
     method = sent.method if route != "-" else "-"  # a stranger may call it anything
     counters.count("responses", method, route, str(response.status_code))
+    if webhook := context.get("webhook"):
+        recent.note(webhook.alert_seq, response.status_code, context.get("told", ""), clock.now_ms())
+    _add_headers(response, sent, context.get("window"))
     return response
 
 
-def _note_event(response: Response) -> Response:
-    """Let the owner of an alert see what requests to it were answered."""
-    if webhook := g.get("webhook"):
-        recent.note(webhook.alert_seq, response.status_code, g.get("told", ""), clock.now_ms())
-    return response
-
-
-def _add_headers(response: Response) -> Response:
-    path, headers = request.path, response.headers
-    if path.startswith("/app/static/") and "v" in request.args and response.status_code == 200:
+def _add_headers(response: Response, sent: Request, window: quotas.Window | None) -> None:
+    path, headers = sent.path, response.headers
+    if path.startswith("/app/static/") and "v" in sent.args and response.status_code == 200:
         headers["Cache-Control"] = "public, max-age=31536000, immutable"  # another content, another address
     if "Cache-Control" not in headers:
         headers.add("Cache-Control", "no-store")
@@ -284,13 +283,11 @@ def _add_headers(response: Response) -> Response:
     if path.startswith("/app/") or path == "/docs":
         headers.extend(PAGE_HEADERS)
     if response.status_code >= 500:  # other answers are alike, byte for byte, where nothing may be learnt from them
-        headers.add("X-Request-Id", request.environ.get("pocketbell.request", "-"))
-    window = g.get("window")
+        headers.add("X-Request-Id", sent.environ.get("pocketbell.request", "-"))
     if window:
         headers.add("X-RateLimit-Limit", window.limit)
         headers.add("X-RateLimit-Remaining", window.remaining)
         headers.add("X-RateLimit-Reset", window.reset_s)
-    return response
 
 
 def _render_error(error: Exception) -> tuple[Any, int, dict[str, str]]:

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from flask import Flask, Request, current_app, g, redirect, request, session
+from flask.globals import request_ctx
 from flask.sessions import SecureCookieSession, SecureCookieSessionInterface
 from itsdangerous import URLSafeSerializer
 from werkzeug.wrappers import Response
@@ -42,7 +43,7 @@ API_KEY = re.compile(r"bearer +(sk_test_[0-9a-f]{48})", re.IGNORECASE | re.ASCII
 
 def _credential(form: re.Pattern[str]) -> str | None:
     """What `Authorization: Bearer` carries, if it is of that form."""
-    match = form.fullmatch(request.headers.get("Authorization", ""))
+    match = form.fullmatch(request_ctx.request.environ.get("HTTP_AUTHORIZATION", ""))
     return match[1] if match else None
 
 

@@ -33,17 +33,22 @@ def settle() -> None:
     if environ.pop("HTTP_TRANSFER_ENCODING", None):
         body = _read(sent, largest + 1)
         environ.update({"wsgi.input": BytesIO(body), "CONTENT_LENGTH": str(len(body))})
-    if (sent.content_length or 0) > largest:
+    if _announced(sent) > largest:
         raise Refused(413, f"The request body is larger than {largest} bytes.")
 
 
 def _read_all() -> bytes:
     sent = request_ctx.request
-    size = sent.content_length or 0
+    size = _announced(sent)
     body = _read(sent, size)
     if len(body) < size:
         raise Refused(400, "The request body ended before its announced length.")
     return body
+
+
+def _announced(sent: Request) -> int:
+    length = sent.environ.get("CONTENT_LENGTH", "")
+    return int(length) if length.isdecimal() else 0
 
 
 def _read(sent: Request, size: int) -> bytes:

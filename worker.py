@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import json
+import logging
 import socket
 from datetime import timedelta
 from functools import partial
@@ -152,6 +153,8 @@ class JsonLogger(Logger):
     def setup(self, cfg: Any) -> None:
         """Set the handlers up."""
         super().setup(cfg)
+        logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # nobody reads them
+        logging._srcfile = None  # nor where a line was logged
         for handler in self.error_log.handlers + self.access_log.handlers:
             handler.setFormatter(JsonLines())
         self.error_log.addFilter(WithoutSecrets())
