@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench import measure
-from bench.measure import Client, Load, Request, Row, ratio, worker_of
+from bench.measure import Client, Load, Request, Row, ratio
 from tests.server import Server
 
 CLIENTS = 32
@@ -60,9 +60,7 @@ def loads(scratch: Path, slow: dict[str, str]) -> dict[str, list[Load]]:
     with measure.running(*servers.values()):
         clients = {name: Client(scratch, server.port, sends(server)) for name, server in servers.items()}
         seen: dict[str, list[Load]] = {name: [] for name in clients}
-        for name, client in clients.items():
-            measure.keep_on(worker_of(servers[name].process.pid), 0)
-            client.core = 1
+        for client in clients.values():
             client.run(CLIENTS, 1)
         for number in range(ROUNDS):
             for name, client in list(clients.items())[:: 1 if number % 2 else -1]:

@@ -20,6 +20,8 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[1]
 TICKS = os.sysconf("SC_CLK_TCK")
+SERVICES_CORE = max(os.sched_getaffinity(0))  # as in gunicorn.conf.py
+CLIENTS_CORE = min(os.sched_getaffinity(0))
 PACKAGES = ("Flask", "Werkzeug", "Flask-Limiter", "limits", "peewee", "gunicorn")
 WORDS = (  # noqa: SIM905
     "backup finished disk volume nightly server deploy build branch main failed recovered latency checkout queue"
@@ -170,9 +172,8 @@ def resident_mb(pid: int) -> float:
 
 def keep_on(pid: int, core: int) -> None:
     """Let a process and the threads that it has run on one core alone; what it starts later does so, too."""
-    cores = sorted(os.sched_getaffinity(0))
     for task in Path(f"/proc/{pid}/task").iterdir():
-        os.sched_setaffinity(int(task.name), {cores[core % len(cores)]})
+        os.sched_setaffinity(int(task.name), {core})
 
 
 # --- the service in this process ----------------------------------------------------------------------------
@@ -359,9 +360,10 @@ end
 
 
 class Client:
-    """Sends a list of requests in turn over kept connections, from a process of its own: wrk, or `bench.client`."""
+    """Sends a list of requests in turn over kept connections, from a process of its own: wrk, or `bench.client`.
 
-    core: int | None = None  # the one it runs on, if it is kept on one
+    That is not on the core that the service keeps itself to.
+    """
 
     def __init__(self, scratch: Path, port: int, requests: Sequence[Request], count_pending: bool = False) -> None:
         self.port = port
@@ -386,8 +388,7 @@ class Client:
         flags = ["-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "10s", "-s", str(self.file)]
         command = [self.wrk, *flags, f"http://127.0.0.1:{self.port}"] if self.wrk else own
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        if self.core is not None:
-            keep_on(process.pid, self.core)
+        keep_on(process.pid, CLIENTS_CORE)
 
         def wait() -> Load:
             out, error = process.communicate(timeout=seconds + 60)

@@ -82,10 +82,8 @@ def rows(scratch: Path) -> Iterator[Row]:
             reader = measure.people(1, 10, name="reader")[0]
             measure.record(reader, 60)
             client = Client(scratch, server.port, sending(persons), count_pending=True)
-            client.core = 1
             pids = worker_of(server.process.pid), service["pid"]
-            for core, pid in enumerate(pids):
-                measure.keep_on(pid, core)
+            measure.keep_on(service["pid"], measure.CLIENTS_CORE)
             client.run(AT_ONCE, 2)
             before = received(service)
             cpu = [cpu_s(pid) for pid in pids]

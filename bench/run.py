@@ -62,10 +62,8 @@ def rows(scratch: Path) -> Iterator[Row]:
         load = clients(scratch, service.port)
         workers |= dict.fromkeys(load, worker_of(service.process.pid))
         load["hello"] = Client(scratch, hello.port, [Request("GET", "/")])
-        for worker in {*workers.values()}:
-            measure.keep_on(worker, 0)
+        measure.keep_on(workers["hello"], measure.SERVICES_CORE)
         for name, client in load.items():
-            client.core = 1
             sliced(client, workers[name], CONNECTIONS)
         seen = [pairs(load, workers, number) for number in range(ROUNDS)]
         yield from cost_rows(seen)

@@ -9,6 +9,7 @@ import socket
 import sqlite3
 import subprocess
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -179,6 +180,15 @@ def test_a_killed_worker_is_replaced_and_nothing_is_lost(start):
     wait_until(lambda: server.log.count("Booting worker") == 2)
     server.wait_until_ready()
     assert server.listed_ids(key) == [sent]
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="only Linux says on which cores a process runs")
+def test_all_threads_of_the_service_run_on_one_core(server):
+    join(in_threads(8, lambda n: server.send(server.key)))
+    worker = re.findall(r"Booting worker with pid: (\d+)", server.log)[-1]
+    tasks = [int(task.name) for task in Path(f"/proc/{worker}/task").iterdir()]
+    assert len(tasks) > 3
+    assert {frozenset(os.sched_getaffinity(task)) for task in tasks} == {frozenset([max(os.sched_getaffinity(0))])}
 
 
 def test_a_disk_that_is_full_gives_a_5xx_and_nothing_acknowledged_is_lost(start):
