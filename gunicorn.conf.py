@@ -2,12 +2,14 @@
 
 import contextlib
 import ctypes
+import errno
 import gc
 import logging
 import os
 import resource
 import socket
 import sys
+import threading
 
 import accounts
 import clock
@@ -46,21 +48,30 @@ accesslog = "-"
 logger_class = JsonLogger
 
 
+IN_USE_S = 3.0  # a service that was killed: its worker sees within a second that it is alone, and ends
 M_ARENA_MAX = -8  # of mallopt: each thread's own heap keeps what was freed in it
 
 
 def check_address():
-    """Stop with one line where nobody can listen; gunicorn would try for five seconds and not name the settings."""
+    """Stop with one line where nobody can listen; gunicorn's own does not name the settings."""
+    until_s = clock.monotonic_s() + IN_USE_S
+    while error := refused_address():
+        if error.args[0] != errno.EADDRINUSE or clock.monotonic_s() > until_s:
+            why = getattr(error, "strerror", None) or "there is no such name"
+            raise SystemExit(f'HOST is "{settings.host}" and PORT "{settings.port}": nobody can listen there: {why}.')
+        threading.Event().wait(0.1)
+
+
+def refused_address():
+    """Why the system does not let us listen, if it does not."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET  # as gunicorn takes it
     try:
         with socket.socket(family) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((settings.host, settings.port))
     except (OSError, UnicodeError) as error:
-        why = getattr(error, "strerror", None) or "there is no such name"
-        raise SystemExit(
-            f'HOST is "{settings.host}" and PORT "{settings.port}": nobody can listen there: {why}.'
-        ) from None
+        return error
+    return None
 
 
 def on_starting(server):

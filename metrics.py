@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 import peewee
@@ -80,9 +81,6 @@ class Metric(Model):
     timestamp = peewee.IntegerField()
     metadata = peewee.TextField(null=True)
 
-    INSERT = "INSERT INTO metric (series_seq, metric_name, value, unit, timestamp, metadata) VALUES "
-    ROW = "(?, ?, ?, ?, ?, ?)"
-
     @classmethod
     def add_all(cls, account_seq: int, project_id: str, values: Sequence[MetricColumns]) -> None:
         """Add all of them or none, in one statement: at the end of each, another thread may run."""
@@ -93,7 +91,7 @@ class Metric(Model):
                 for metric_id, name, value, unit, timestamp, metadata in values
                 for column in (seqs[metric_id], name, value, unit, timestamp, metadata)
             ]
-            run(cls.INSERT + ", ".join([cls.ROW] * len(values)), columns)
+            run(_insert(len(values)), columns)
 
     OF_SERIES = (
         "FROM metric WHERE series_seq = (SELECT seq FROM metric_series"
@@ -146,6 +144,13 @@ class Metric(Model):
         """Time, value and unit of the newest values from `since` to `until`, at most `limit`, oldest first."""
         rows = run(cls.NEWEST, _of(account_seq, series, since=since, until=until, limit=limit)).fetchall()
         return rows[::-1]
+
+
+@cache
+def _insert(number: int) -> str:
+    """The statement that adds so many."""
+    rows = ", ".join(["(?, ?, ?, ?, ?, ?)"] * number)
+    return f"INSERT INTO metric (series_seq, metric_name, value, unit, timestamp, metadata) VALUES {rows}"  # noqa: S608
 
 
 def _of(account_seq: int, series: tuple[str, str], **more: int | str) -> dict[str, int | str]:
