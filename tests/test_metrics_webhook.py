@@ -282,9 +282,9 @@ def test_one_wrong_metric_refuses_the_whole_batch(service, owner, place):
 
 
 def test_a_write_that_cannot_be_made_is_500_and_nothing_of_the_batch_is_stored(service, owner):
-    full = "BEFORE INSERT ON metric WHEN NEW.metric_id = 'last' BEGIN SELECT RAISE(ABORT, 'disk full'); END"
+    full = "BEFORE INSERT ON metric WHEN NEW.metric_name = 'last' BEGIN SELECT RAISE(ABORT, 'disk full'); END"
     run(service, f"CREATE TRIGGER full {full}")
-    body = batch(metric(), metric(), metric(metricId="last"))
+    body = batch(metric(), metric(), metric(metricName="last"))
     refusal(post(owner, body), 500)
     assert stored(service) == []
     run(service, "DROP TRIGGER full")
