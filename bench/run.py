@@ -105,8 +105,10 @@ def cost_rows(rounds: list[dict[str, Pair]]) -> Iterator[Row]:
         yield measure.at_most(what, statistics.median(ratios), must, moonshot, more=more)
     stored = [one["metrics"][0][0].per_s * 100 for one in rounds]
     cpu = statistics.median(one["metrics"][0][1] for one in rounds)
-    more = f"best second {max(stored):,.0f}; {cpu:.0f} µs CPU a batch of 100, which is {1e8 / cpu:,.0f} a CPU second"
-    yield measure.at_least("(4) metrics stored per second", statistics.median(stored), 50_000, 80_000, more=more)
+    more = f"best second {max(stored):,.0f}; {cpu:.0f} µs CPU a batch of 100, {cpu / hello:.1f} hellos"
+    yield measure.at_least(
+        "(4) metrics stored per second, over HTTP", statistics.median(stored), 50_000, 80_000, more=more
+    )
 
 
 def latency_row(load: dict[str, Client]) -> Row:

@@ -9,6 +9,7 @@ import pytest
 
 import api
 import jobs
+from app import open_service
 from database import database, transaction
 from errors import log_fault
 
@@ -53,7 +54,9 @@ def test_it_is_503_when_the_database_does_not_answer(service, worker):
     assert health(service) == (503, {"status": "unavailable"})
 
 
-def test_it_is_503_from_a_write_that_failed_until_one_succeeds(service, owner, worker, moved_clock):
+def test_it_is_503_from_a_write_that_failed_until_one_succeeds(service, owner, worker, moved_clock, monkeypatch):
+    monkeypatch.setattr("database.BUSY_TIMEOUT_MS", 20)
+    open_service(service.app, service.settings)
     worker.start()
     worker.stop()
     with sqlite3.connect(service.settings.database) as other:
