@@ -227,6 +227,7 @@ class _Writer:
 
     def take_turn(self) -> Future[None]:
         """Let this thread write; answers with what becomes of the commit. `WriteFailed` if nothing can be written."""
+        has_turn = False
         with self.counting:
             self.waiting += 1
         try:
@@ -234,8 +235,9 @@ class _Writer:
         finally:
             with self.counting:
                 self.waiting -= 1
+            if not has_turn:
+                self.commit_if_due()  # it may have been left to this thread
         if not has_turn:
-            self.commit_if_due()  # it may have been left to this thread
             raise WriteFailed("database is locked")
         try:
             if self.outcome is None:

@@ -48,12 +48,12 @@ accesslog = "-"
 logger_class = JsonLogger
 
 
-IN_USE_S = 3.0  # a service that was killed: its worker sees within a second that it is alone, and ends
+IN_USE_S = 3.0  # where a service was killed: its worker sees within a second that it is alone, and leaves the address
 M_ARENA_MAX = -8  # of mallopt: each thread's own heap keeps what was freed in it
 
 
 def check_address():
-    """Stop with one line where nobody can listen; gunicorn's own does not name the settings."""
+    """Wait for an address in use, and stop with one line where nobody can listen; gunicorn's names no settings."""
     until_s = clock.monotonic_s() + IN_USE_S
     while error := refused_address():
         if error.args[0] != errno.EADDRINUSE or clock.monotonic_s() > until_s:

@@ -1,6 +1,5 @@
 """The table of metrics and its queries (SPEC 4.9). Callers pass the time; it may lie anywhere up to the year 9999."""
 
-import json
 import math
 from collections.abc import Sequence
 from functools import cache
@@ -47,8 +46,10 @@ class MetricSeries(Model):
     project_id = peewee.TextField()
     metric_id = peewee.TextField()
 
-    AMONG = "metric_series WHERE account_seq = ? AND project_id = ? AND metric_id IN (SELECT value FROM json_each(?))"
-    SEQS = f"SELECT metric_id, seq FROM {AMONG}"  # noqa: S608
+    SEQS = (
+        "SELECT metric_id, seq FROM metric_series"
+        " WHERE account_seq = ? AND project_id = ? AND metric_id IN (SELECT value FROM json_each(?))"
+    )
     ADD = "INSERT INTO metric_series (account_seq, project_id, metric_id) SELECT ?, ?, value FROM json_each(?)"
     AFTER = (
         "SELECT project_id, metric_id FROM metric_series"
@@ -83,7 +84,7 @@ class Metric(Model):
 
     @classmethod
     def add_all(cls, account_seq: int, project_id: str, values: Sequence[MetricColumns]) -> None:
-        """Add all of them or none, in one statement: at the end of each, another thread may run."""
+        """Add all of them or none; the values in one statement: at the end of each, another thread may run."""
         with transaction():
             seqs = MetricSeries.seqs(account_seq, project_id, {value[0] for value in values})
             columns = [
@@ -134,7 +135,7 @@ class Metric(Model):
         cls, account_seq: int, series: tuple[str, str], since: int, width: int, parts: int
     ) -> list[tuple[int, float]]:
         """The last value of each of so many parts of `width` ms that has any, with the part's number."""
-        places = json.dumps(list(range(parts)))
+        places = as_json(list(range(parts)))
         return list(run(cls.SAMPLES, _of(account_seq, series, since=since, width=width, places=places)))
 
     @classmethod

@@ -78,6 +78,14 @@ class ThreadedWorker(ThreadWorker):
         self.pending_conns.append(conn)
         self.poller.register(conn.sock, EVENT_READ, partial(self.on_pending_socket_readable, conn))
 
+    def is_parent_alive(self) -> bool:
+        """Whether the master lives. Without it the worker ends; the next service may have the address at once."""
+        is_alive = bool(super().is_parent_alive())
+        if not is_alive:
+            for listener in self.sockets:
+                listener.close()
+        return is_alive
+
     def murder_pending(self) -> None:
         """Close what has waited for long enough."""
         super().murder_pending()

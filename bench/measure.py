@@ -20,8 +20,6 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[1]
 TICKS = os.sysconf("SC_CLK_TCK")
-SERVICES_CORE = max(os.sched_getaffinity(0))  # as in gunicorn.conf.py
-CLIENTS_CORE = min(os.sched_getaffinity(0))
 PACKAGES = ("Flask", "Werkzeug", "Flask-Limiter", "limits", "peewee", "gunicorn")
 WORDS = (  # noqa: SIM905
     "backup finished disk volume nightly server deploy build branch main failed recovered latency checkout queue"
@@ -170,8 +168,17 @@ def resident_mb(pid: int) -> float:
     return int(line.split()[1]) / 1024
 
 
-def keep_on(pid: int, core: int) -> None:
-    """Let a process and the threads that it has run on one core alone; what it starts later does so, too."""
+def keep_with_service(pid: int) -> None:
+    """Let a process, the threads that it has and what it starts run on the core that the service keeps itself to."""
+    _keep_on(pid, max(os.sched_getaffinity(0)))
+
+
+def keep_off_service(pid: int) -> None:
+    """Let it run on another core, where there is one."""
+    _keep_on(pid, min(os.sched_getaffinity(0)))
+
+
+def _keep_on(pid: int, core: int) -> None:
     for task in Path(f"/proc/{pid}/task").iterdir():
         os.sched_setaffinity(int(task.name), {core})
 
@@ -362,7 +369,7 @@ end
 class Client:
     """Sends a list of requests in turn over kept connections, from a process of its own: wrk, or `bench.client`.
 
-    That is not on the core that the service keeps itself to.
+    That is not on the core that the service keeps itself to, where there are two.
     """
 
     def __init__(self, scratch: Path, port: int, requests: Sequence[Request], count_pending: bool = False) -> None:
@@ -388,7 +395,7 @@ class Client:
         flags = ["-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "10s", "-s", str(self.file)]
         command = [self.wrk, *flags, f"http://127.0.0.1:{self.port}"] if self.wrk else own
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        keep_on(process.pid, CLIENTS_CORE)
+        keep_off_service(process.pid)
 
         def wait() -> Load:
             out, error = process.communicate(timeout=seconds + 60)

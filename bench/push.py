@@ -83,7 +83,7 @@ def rows(scratch: Path) -> Iterator[Row]:
             measure.record(reader, 60)
             client = Client(scratch, server.port, sending(persons), count_pending=True)
             pids = worker_of(server.process.pid), service["pid"]
-            measure.keep_on(service["pid"], measure.CLIENTS_CORE)
+            measure.keep_off_service(service["pid"])
             client.run(AT_ONCE, 2)
             before = received(service)
             cpu = [cpu_s(pid) for pid in pids]

@@ -1,9 +1,9 @@
 """What a request costs under gunicorn, against a bare Flask hello beside it; latency, memory and start.
 
 Both servers are up at once, with the same settings; slices of a second go forward and backward through what is
-measured, each beside one of hello, and a figure is the median of the ratios of such pairs. Both are kept on one core
-and the client on another: threads that wander between cores cost more than what is measured, now and then. The quotas
-are those of the product and count: requests are spread over so many keys and alerts that none is refused.
+measured, each beside one of hello, and a figure is the median of the ratios of such pairs. Both are kept on one core,
+as the service does by itself, and the client on another where there is one. The quotas are those of the product and
+count: requests are spread over so many keys and alerts that none is refused.
 """
 
 import statistics
@@ -62,7 +62,7 @@ def rows(scratch: Path) -> Iterator[Row]:
         load = clients(scratch, service.port)
         workers |= dict.fromkeys(load, worker_of(service.process.pid))
         load["hello"] = Client(scratch, hello.port, [Request("GET", "/")])
-        measure.keep_on(workers["hello"], measure.SERVICES_CORE)
+        measure.keep_with_service(workers["hello"])
         for name, client in load.items():
             sliced(client, workers[name], CONNECTIONS)
         seen = [pairs(load, workers, number) for number in range(ROUNDS)]

@@ -289,7 +289,7 @@ def listen(page):
     page.on("console", lambda message: troubles.append(f"console: {message.text}"))
     page.on("pageerror", lambda error: troubles.append(f"error: {error}"))
     page.on("dialog", lambda dialog: (troubles.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-    left = "net::ERR_ABORTED"  # the page was left while its icon was on the way
+    left = "net::ERR_ABORTED"  # the page was left while this was on the way; what a policy stops fails otherwise
     page.on("requestfailed", lambda it: it.failure == left or troubles.append(f"failed: {it.url} {it.failure}"))
     return troubles
 

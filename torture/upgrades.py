@@ -13,7 +13,7 @@ from typing import Any
 
 from database import SCHEMA_VERSION
 from tests.server import ROOT, serving
-from tests.test_database import METRICS_NOW, OLD_ROWS, ROWS_OF_SCHEMA, SCHEMAS
+from tests.test_database import OLD_ROWS, ROWS_OF_SCHEMA, SCHEMAS, as_of_now
 from torture.client import counted
 from torture.figure import Figure
 from torture.load import integrity, rows
@@ -77,10 +77,6 @@ def _rows(file: Path) -> Rows:
     return {statement: rows(file, statement) for statement in statements}
 
 
-def _as_of_now(statement: str) -> str:
-    return statement.replace("FROM metric ", f"{METRICS_NOW} ")
-
-
 def _opening(file: Path) -> subprocess.Popen:
     """A process that has imported what it needs and begins to open, and so to upgrade, the file."""
     process = subprocess.Popen(
@@ -105,7 +101,7 @@ def _killed(scratch: Path, schema: Path, chance: random.Random) -> Iterator[Figu
         found.append(rows(file, "PRAGMA user_version")[0][0])
         status = _opening(file).wait(60)
         version = rows(file, "PRAGMA user_version")[0][0]
-        lost += any(rows(file, _as_of_now(statement)) != were for statement, were in before.items())
+        lost += any(rows(file, as_of_now(statement)) != were for statement, were in before.items())
         said = integrity(file)
         wrong += [f"{status}/{version}/{said}"] * ((status, version, said) != (0, SCHEMA_VERSION, "ok"))
         unfinished, bad = _beside(file)
