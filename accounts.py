@@ -13,6 +13,7 @@ from typing import Any
 
 from werkzeug.security import check_password_hash, generate_password_hash
 
+import cores
 import quiet
 from clock import DAY_MS
 from database import WriteFailed, transaction
@@ -84,7 +85,7 @@ def hashing() -> Iterator[None]:
     if not _hash_places.acquire(blocking=False):
         raise Refused(429, "Too many passwords are being checked at the moment: try again in a few seconds.")
     try:
-        with _one_hash_at_a_time:
+        with _one_hash_at_a_time, cores.any_of_them():
             yield
     finally:
         _hash_places.release()

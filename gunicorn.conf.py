@@ -13,6 +13,7 @@ import threading
 
 import accounts
 import clock
+import cores
 import database
 import jobs
 from config import load as load_settings
@@ -114,18 +115,9 @@ def pre_request(worker, req):
     """Log nothing: gunicorn's own hook logs the path at debug, and a secret may be in it."""
 
 
-def stay_on_one_core():
-    """Run this thread, and those it starts, on one core: Python runs one at a time.
-
-    On several they wake each other at every statement, and mostly in vain: a request costs twice as much.
-    """
-    with contextlib.suppress(OSError, AttributeError):  # only Linux has it
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-
-
 def post_worker_init(worker):
     """Start the background jobs in the process that serves."""
-    stay_on_one_core()
+    cores.keep_to_one()
     with contextlib.suppress(OSError, AttributeError):  # only glibc has it
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 2)
     gc.freeze()  # what is there now stays: the collector need not look at it again and again

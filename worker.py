@@ -82,6 +82,7 @@ class ThreadedWorker(ThreadWorker):
         """Whether the master lives. Without it the worker ends; the next service may have the address at once."""
         is_alive = bool(super().is_parent_alive())
         if not is_alive:
+            self.alive = False  # so that the answers to come close their connections
             for listener in self.sockets:
                 listener.close()
         return is_alive

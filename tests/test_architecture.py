@@ -26,7 +26,7 @@ ROWS = (
     ("models", "apns", "fcm", "webpush"),
     ("provider",),
     ("database", "transport", "jsonbody", "fields", "quiet", "presets"),
-    ("errors", "config", "clock", "logs", "counters"),
+    ("errors", "config", "clock", "logs", "counters", "cores"),
 )
 ROW_OF = {module: depth for depth, row in enumerate(ROWS) for module in row}
 
