@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from app import METRICS, ROUTES
+from app import ASSISTANTS, METRICS, ROUTES
 from tests.push_service import Browser as Phone
 from tests.server import Server
 from tests.test_access import MALFORMED
@@ -34,7 +34,9 @@ from torture.figure import Figure
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW")
 NOT_HTTP = ("a NUL at the end", "a form feed at the end", "very long")  # no header at all: 400 before any route
 OPEN = {"POST /p/<path:short_code>", "GET /healthz", "GET /", "GET /app/sw.js", "GET /app/login", "POST /app/login"}
-OPEN |= {"GET /app/setup/<token>", "POST /app/setup/<token>"}
+OPEN |= {"GET /app/setup/<token>", "POST /app/setup/<token>", "GET /app", "GET /docs", "GET /openapi.json"}
+OPEN |= {"GET /metrics"}  # with a token of its own
+WITH_A_KEY = ("/api/", ASSISTANTS)
 CURSORS = 2_000
 FORM = {
     "name": "taken",
@@ -71,7 +73,7 @@ def figures(scratch: Path) -> Iterator[Figure]:
 
 def guarded_paths() -> list[str]:
     """Each address that needs a key, and two that do not exist."""
-    paths = {re.sub("<[^>]*>", "some-id", route.rule) for route in ROUTES if route.rule.startswith("/api/")}
+    paths = {re.sub("<[^>]*>", "some-id", route.rule) for route in ROUTES if route.rule.startswith(WITH_A_KEY)}
     return sorted(paths | {"/api/v1/unknown", "/api/v1/"})
 
 
@@ -122,7 +124,7 @@ def pages_without_session(server: Server) -> Figure:
     """Every other route of the table without a session, with a forged cookie, with a wrong token."""
     seen, wrong = list[int](), list[str]()
     for route in ROUTES:
-        if route.rule.startswith("/api/") or f"{route.method} {route.rule}" in OPEN:
+        if route.rule.startswith(WITH_A_KEY) or f"{route.method} {route.rule}" in OPEN:
             continue
         path = re.sub("<[^>]*>", "some-id", route.rule)
         for cookie in (

@@ -174,7 +174,8 @@ def _compared(server: Server, account: Seeded, promises: Promises, seen: Seen) -
 
 
 def _batches(what: str, file: Path, promises: Promises) -> Iterator[Figure]:
-    counts = dict(rows(file, "SELECT project_id, count(*) FROM metric GROUP BY project_id"))
+    of_series = "FROM metric JOIN metric_series series ON series.seq = series_seq"
+    counts = dict(rows(file, f"SELECT project_id, count(*) {of_series} GROUP BY project_id"))
     missing = [project for project in promises.batches if counts.get(project) != BATCH]
     halves = [project for project, count in counts.items() if count != BATCH]
     told = f"{len(missing)} of {len(promises.batches)} not whole"
