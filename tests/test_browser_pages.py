@@ -128,7 +128,7 @@ async ({ least, withRules }) => {
 def measure(page, troubles, refused=False):
     """What is wrong with the page that is open, on all widths. `refused`: it is the answer to something wrong.
 
-    In the dark on the narrowest alone: a theme changes colours, and no other thing.
+    In the dark on those alone that axe looks at: a theme changes colours, and no other thing.
     """
     page.wait_for_load_state()
     if state(page).count():
@@ -139,7 +139,7 @@ def measure(page, troubles, refused=False):
         ]
     page.evaluate(AXE)
     closed = page.evaluate("document.querySelectorAll('details:not([open])').length")
-    widths = WIDTHS[:1] if page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches") else WIDTHS
+    widths = AXE_WIDTHS if page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches") else WIDTHS
     found = [("any", trouble) for trouble in troubles]
     for width in widths:
         page.set_viewport_size({"width": width, "height": HEIGHT})

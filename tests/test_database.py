@@ -750,7 +750,7 @@ ROWS_OF_SCHEMA[5] = ROWS_OF_SCHEMA[4]
 
 
 def as_of_now(statement):
-    """A statement that reads all columns of a table of an earlier schema, for the newest."""
+    """A statement that reads a table as schema 5 had it, for the newest."""
     of_series = "metric.*, account_seq, project_id, metric_id FROM metric JOIN metric_series s ON s.seq = series_seq"
     return re.sub(r"FROM metric\b", f"FROM (SELECT {of_series})", statement)
 

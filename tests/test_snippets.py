@@ -11,10 +11,7 @@ import pytest
 from tests.server import BIN, OWNER, ROOT, serving
 
 PAGES = ("README.md", "docs/api.md", "docs/alerts.md")
-NOT_RUN = (
-    "git clone ADDRESS",
-    "BELL=http",
-)  # a clone is what the gate begins with; the tests have values of their own
+NOT_RUN = ("git clone ADDRESS", "BELL=http")  # the gate begins with a clone; the tests have values of their own
 
 
 def blocks(page):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tests.server import OWNER, Server
+from tests.test_database import as_of_now
 from torture.client import counted
 from torture.figure import Figure
 from torture.load import (
@@ -174,8 +175,7 @@ def _compared(server: Server, account: Seeded, promises: Promises, seen: Seen) -
 
 
 def _batches(what: str, file: Path, promises: Promises) -> Iterator[Figure]:
-    of_series = "FROM metric JOIN metric_series series ON series.seq = series_seq"
-    counts = dict(rows(file, f"SELECT project_id, count(*) {of_series} GROUP BY project_id"))
+    counts = dict(rows(file, as_of_now("SELECT project_id, count(*) FROM metric GROUP BY project_id")))
     missing = [project for project in promises.batches if counts.get(project) != BATCH]
     halves = [project for project, count in counts.items() if count != BATCH]
     told = f"{len(missing)} of {len(promises.batches)} not whole"
