@@ -19,7 +19,7 @@ from typing import cast
 
 import peewee
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 AFTER_ALL = 2**63 - 1  # the greatest integer in a row: beyond every seq and every time
 HERE = Path(__file__).parent
 BUSY_TIMEOUT_MS = 1_500  # for other processes, and before it for our own threads: a write fails within four seconds

@@ -312,7 +312,7 @@ class Delivery(Model):
     """What became of one notification on one device."""
 
     notification = peewee.ForeignKeyField(Notification, column_name="notification_seq", on_delete="CASCADE")
-    device = peewee.ForeignKeyField(Device, column_name="device_seq")
+    device_seq = peewee.IntegerField()
     status = peewee.TextField()
     attempts = peewee.IntegerField()
     next_attempt_at = peewee.IntegerField(null=True)
@@ -320,7 +320,7 @@ class Delivery(Model):
     error = peewee.TextField(null=True)
 
     class Meta:
-        primary_key = peewee.CompositeKey("notification", "device")
+        primary_key = peewee.CompositeKey("notification", "device_seq")
 
     INSERT = (
         "INSERT INTO delivery (notification_seq, device_seq, status, attempts, next_attempt_at)"
@@ -356,7 +356,8 @@ class Delivery(Model):
     @classmethod
     def of_notification(cls, notification_seq: int) -> list["Delivery"]:
         """What became of it on each device, with the devices, in the order in which they were added."""
-        rows = cls.select(cls, Device).join(Device).where(cls.notification == notification_seq)
+        joined = cls.select(cls, Device).join(Device, on=cls.device_seq == Device.seq, attr="device")
+        rows = joined.where(cls.notification == notification_seq)
         return list(rows.order_by(Device.seq))
 
     @classmethod
@@ -435,7 +436,7 @@ class Delivery(Model):
     @classmethod
     def end_pending(cls, device_seq: int, keep: bool, now: int) -> list[int]:
         """End what is pending on a device that went: as failed (`keep`), or as if it had never been asked."""
-        pending = (cls.device == device_seq) & (cls.status == "pending")
+        pending = (cls.device_seq == device_seq) & (cls.status == "pending")
         seqs = [row[0] for row in run(cls.PENDING_ON, (device_seq,))]
         if keep:
             gone = "The device was removed before it could be reached."

@@ -488,3 +488,22 @@ class ServerKey(Model):
         with transaction():
             cls.insert(name=name, value=value).on_conflict_ignore().execute()
             return str(cls.get(cls.name == name).value)
+
+
+class ServerNote(Model):
+    """What the service remembers of itself between two starts, by name."""
+
+    name = peewee.TextField(primary_key=True)
+    value = peewee.TextField()
+
+    @classmethod
+    def find(cls, name: str) -> str | None:
+        """The value that was put last."""
+        note = cls.get_or_none(cls.name == name)
+        return str(note.value) if note else None
+
+    @classmethod
+    def put(cls, name: str, value: str) -> None:
+        """Keep `value` in the place of an earlier one."""
+        with transaction():
+            cls.replace(name=name, value=value).execute()

@@ -53,7 +53,8 @@ CREATE TABLE api_key (
     last_used_at INTEGER,
     revoked_at INTEGER
 ) STRICT;
-CREATE INDEX api_key_of_account ON api_key (account_seq);
+CREATE INDEX api_key_live ON api_key (account_seq) WHERE revoked_at IS NULL;
+CREATE INDEX api_key_revoked ON api_key (account_seq) WHERE revoked_at IS NOT NULL;
 
 CREATE TABLE alert (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, -- never given again: the notifications of a deleted alert stay
@@ -101,6 +102,7 @@ CREATE TABLE notification (
 ) STRICT;
 CREATE INDEX notification_of_account ON notification (account_seq);
 CREATE INDEX notification_failed_or_held ON notification (account_seq) WHERE status IN ('failed', 'held');
+CREATE INDEX notification_pending ON notification (account_seq) WHERE status = 'pending';
 CREATE INDEX notification_of_alert ON notification (alert_seq) WHERE alert_seq IS NOT NULL;
 
 -- Of each notification whose status is 'held': whether it is held still. Narrow, so that many are released at once.
@@ -136,11 +138,12 @@ CREATE TABLE device (
 CREATE UNIQUE INDEX device_token ON device (account_seq, kind, token) WHERE removed_at IS NULL;
 CREATE UNIQUE INDEX device_resync_token ON device (resync_token_hash) WHERE resync_token_hash IS NOT NULL;
 CREATE INDEX device_of_account ON device (account_seq, removed_at);
+CREATE INDEX device_of_key ON device (api_key_seq);
 
 -- What became of one notification on one device.
 CREATE TABLE delivery (
     notification_seq INTEGER NOT NULL REFERENCES notification ON DELETE CASCADE,
-    device_seq INTEGER NOT NULL REFERENCES device,
+    device_seq INTEGER NOT NULL,           -- no foreign key: SQLite would scan the table when a device is purged
     status TEXT NOT NULL CHECK (status IN ('delivered', 'pending', 'failed')),
     attempts INTEGER NOT NULL,
     next_attempt_at INTEGER,               -- while pending: when it is due; a claim moves it forward
@@ -148,7 +151,7 @@ CREATE TABLE delivery (
     error TEXT,
     PRIMARY KEY (notification_seq, device_seq)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX delivery_due ON delivery (next_attempt_at) WHERE status = 'pending';
+CREATE INDEX delivery_pending ON delivery (device_seq, next_attempt_at) WHERE status = 'pending';
 
 CREATE TABLE idempotency_key (
     account_seq INTEGER NOT NULL REFERENCES account,
@@ -184,6 +187,12 @@ CREATE INDEX metric_of_series ON metric (series_seq, timestamp, value);
 
 -- Keys of this service itself, such as the Web Push key pair: they travel with a backup.
 CREATE TABLE server_key (
+    name TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- What the service remembers of itself between two starts.
+CREATE TABLE server_note (
     name TEXT PRIMARY KEY,
     value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;

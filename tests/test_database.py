@@ -735,8 +735,8 @@ INSERT INTO device (seq, id, account_seq, kind, token, name, api_key_seq, create
  VALUES (1, 'device', 1, 'fcm', 'token', 'Phone', 1, 6), (2, 'newer', 1, 'fcm', 'other', 'Tablet', 1, 10);
 INSERT INTO delivery VALUES (2, 1, 'pending', 3, 9, 8, 'Not now.');
 INSERT INTO idempotency_key VALUES (1, 'once', x'01', 1, 'delivered', 7);
-INSERT INTO metric VALUES (1, 1, 'p', 'm', 'M', 1.5, '%', 7, '{}');
 """
+OLD_METRIC = "INSERT INTO metric VALUES (1, 1, 'p', 'm', 'M', 1.5, '%', 7, '{}');"
 OLD_ALERT = "1, 'alert', 1, 'AbCdEf1', 'Disk', 'bell', '#3B82F6', '{{ a }}', NULL, '1h', 1, 1, 2, 7, 6"
 ROWS_OF_SCHEMA = {  # where schemas differ in what a row must have
     1: f"INSERT INTO alert VALUES ({OLD_ALERT});",
@@ -746,7 +746,12 @@ ROWS_OF_SCHEMA = {  # where schemas differ in what a row must have
     4: f"INSERT INTO alert VALUES ({OLD_ALERT}, 6, NULL, NULL, 1); UPDATE account SET known_device_seq = 2"
     " WHERE seq = 1; UPDATE session SET last_seen_at = 11;",
 }
-ROWS_OF_SCHEMA[5] = ROWS_OF_SCHEMA[4]
+ROWS_OF_SCHEMA[5] = ROWS_OF_SCHEMA[6] = ROWS_OF_SCHEMA[4]
+ROWS_OF_SCHEMA = {number: rows + OLD_METRIC for number, rows in ROWS_OF_SCHEMA.items()}
+ROWS_OF_SCHEMA[6] = (
+    f"{ROWS_OF_SCHEMA[6].removesuffix(OLD_METRIC)} INSERT INTO metric_series VALUES (1, 1, 'p', 'm');"
+    " INSERT INTO metric VALUES (1, 1, 'M', 1.5, '%', 7, '{}');"
+)
 
 
 def as_of_now(statement):
