@@ -22,8 +22,10 @@ import peewee
 SCHEMA_VERSION = 7
 AFTER_ALL = 2**63 - 1  # the greatest integer in a row: beyond every seq and every time
 HERE = Path(__file__).parent
-BUSY_TIMEOUT_MS = 1_500  # for other processes, and before it for our own threads: a write fails within four seconds
-LOCK_TIMEOUT_S = 2.0
+BUSY_TIMEOUT_MS = 1_500  # how long to wait for another process's lock; with TURN_WAIT_S a write fails within 4 s
+TURN_WAIT_S = 2.0  # after which a thread looks whether the one before it is kept waiting by another process
+MAX_TURN_WAITS = 15
+STUCK_S = 0.1
 OLDEST_SQLITE = (3, 37)  # with STRICT tables
 FILE_HEADER = b"SQLite format 3\0"
 APPLICATION_ID = 0x506B626C  # says in the file's header that it is ours
@@ -214,7 +216,7 @@ def _schema_of(file: Path) -> int:
 
 
 class _Writer:
-    """Lets the threads write in turns, and commits at once what those wrote that were waiting for each other.
+    """Serialises writers; queued writers share one commit (group commit).
 
     After a failure the connection is opened anew: one that was opened while the file was read-only stays so.
     """
@@ -223,7 +225,10 @@ class _Writer:
         self.turn = threading.Lock()
         self.counting = threading.Lock()
         self.waiting = 0  # threads that want the turn
+        self.begins = 0  # BEGINs so far
+        self.is_beginning = False  # during a BEGIN, which waits while another process holds the file
         self.outcome: Future[None] | None = None  # of the commit, while something is written and not committed
+        self.has_changes = False  # whether that commit will write anything
 
     def take_turn(self) -> Future[None]:
         """Let this thread write; answers with what becomes of the commit. `WriteFailed` if nothing can be written."""
@@ -231,7 +236,7 @@ class _Writer:
         with self.counting:
             self.waiting += 1
         try:
-            has_turn = self.turn.acquire(timeout=LOCK_TIMEOUT_S)
+            has_turn = self._wait_for_turn()
         finally:
             with self.counting:
                 self.waiting -= 1
@@ -242,13 +247,32 @@ class _Writer:
         try:
             if self.outcome is None:
                 outcome = Future[None]()
-                _writing.execute_sql("BEGIN IMMEDIATE")
+                self._begin()
                 self.outcome = outcome
         except BaseException:
             _writing.close()
             self.turn.release()
             raise
         return self.outcome
+
+    def _wait_for_turn(self) -> bool:
+        """Whether this thread got its turn. It waits for our own threads, but not for ever for another process."""
+        for _ in range(MAX_TURN_WAITS):
+            if self.turn.acquire(timeout=TURN_WAIT_S):
+                return True
+            begins, is_beginning = self.begins, self.is_beginning
+            if self.turn.acquire(timeout=STUCK_S):
+                return True
+            if is_beginning and self.is_beginning and self.begins == begins:
+                return False
+        return False
+
+    def _begin(self) -> None:
+        self.begins, self.is_beginning, self.has_changes = self.begins + 1, True, False
+        try:
+            _writing.execute_sql("BEGIN IMMEDIATE")
+        finally:
+            self.is_beginning = False
 
     def commit_if_due(self) -> None:
         """Leave it to a thread that waits for its turn; without one, commit."""
@@ -277,6 +301,8 @@ class _Writer:
                 _writing.close()
                 outcome.set_exception(failure)
             else:
+                if self.has_changes:  # an empty commit writes nothing: it succeeds on a full disk
+                    _writes_fail.clear()
                 outcome.set_result(None)
 
 
@@ -298,8 +324,10 @@ def transaction() -> Iterator[None]:
         outcome = _writer.take_turn()
         try:
             _thread.writing = _writing.connection()
+            changes = _thread.writing.total_changes
             with _part():
                 yield
+            _writer.has_changes |= _thread.writing.total_changes > changes
         except WriteFailed as failure:
             _writer.end(failure)
             raise
@@ -307,13 +335,12 @@ def transaction() -> Iterator[None]:
             _thread.writing = None
             _writer.turn.release()
             _writer.commit_if_due()
-            fault = outcome.exception()  # after a refusal too: it may rest on what another thread wrote
+            fault = outcome.exception()  # also after an exception: this thread may have read uncommitted rows
             if fault:
                 raise WriteFailed(str(fault)) from fault
     except WriteFailed:
         _writes_fail.set()
         raise
-    _writes_fail.clear()
 
 
 @contextmanager
@@ -333,10 +360,14 @@ def _part() -> Iterator[None]:
 
 
 def try_writing() -> None:
-    """See whether writes succeed again, if the last one did not; raises `WriteFailed` if not."""
-    if _writes_fail.is_set():
-        with transaction():
-            run("UPDATE account SET seq = seq WHERE seq = (SELECT min(seq) FROM account)")
+    """Write a page to the disk; raises `WriteFailed` if that does not succeed."""
+    with transaction():
+        run("REPLACE INTO server_note (name, value) VALUES ('written', '')")
+
+
+def writes_fail() -> bool:
+    """Whether the last transaction could not be made, and none has reached the disk since."""
+    return _writes_fail.is_set()
 
 
 def fault() -> str | None:
@@ -351,4 +382,4 @@ def answers() -> bool:
         run("SELECT seq FROM account LIMIT 1").fetchall()
     except peewee.PeeweeException:
         return False
-    return not _writes_fail.is_set()
+    return not writes_fail()

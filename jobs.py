@@ -12,7 +12,7 @@ from typing import NamedTuple
 import clock
 import delivery
 import digests
-from database import WriteFailed, transaction, try_writing
+from database import WriteFailed, transaction, try_writing, writes_fail
 from errors import log_fault
 from history import IdempotencyKey, Notification
 from models import Account, ApiKey
@@ -47,8 +47,9 @@ def prune_history(now: int) -> bool:
 
 def look_after_writes(now: int) -> None:
     """Find out when writes that failed succeed again: /healthz tells of it."""
-    with contextlib.suppress(WriteFailed):  # it was logged when it began
-        try_writing()
+    if writes_fail():
+        with contextlib.suppress(WriteFailed):  # it was logged when it began
+            try_writing()
 
 
 def prune_idempotency_keys(now: int) -> bool:

@@ -8,6 +8,7 @@ import logging
 import math
 import re
 import threading
+from collections import defaultdict
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
@@ -38,7 +39,9 @@ PAUSE_S = 30.0
 LEAST_SHARE = 0.2  # of the time must be left to ask anybody
 PROBE_S = 5.0  # no probe takes longer: whoever makes it has a deadline
 PROBED_AGAIN_S = 1.0  # others look again after so long whether it has ended
+YIELDS_FOR_S = 15.0  # a device that was not answered for leaves the probe to others for so long
 KEPT_ORIGINS = 1_000
+MAX_KEPT_TOKENS = 1_000
 
 
 class Meaning(NamedTuple):
@@ -102,34 +105,45 @@ class Provider(Protocol):
 
 
 class Silence:
-    """How often in a row an origin did not answer, until when it is left alone, until when somebody probes it."""
+    """An origin that does not answer: for how long it is left alone, and who has asked it or would like to."""
 
     def __init__(self) -> None:
-        self.failures, self.pause_ends_s, self.probe_ends_s = 0, 0.0, 0.0
+        self.failures = 0  # batches in a row without any answer
+        self.pause_ends_s = 0.0
+        self.probe_ends_s = 0.0  # until then one push finds out whether it answers again
+        self.unanswered = set[str]()  # tokens of devices that it did not answer for
+        self.turned_away = set[str]()  # tokens of devices that it was not asked for during this pause
 
 
 class Pauses:
-    """Which origins do not answer and are left alone: after three failures in a row, for 30 s at a time."""
+    """Which origins do not answer and are left alone: after three failures in a row, for 30 s at a time.
+
+    After a pause one push asks. It is not that of a device that went unanswered before if another device waits: one
+    device that never answers must not keep its origin from the others.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.silent: dict[str, Silence] = {}
 
-    def wait_s(self, origin: str) -> float:
+    def wait_s(self, origin: str, token: str) -> float:
         """For how long the origin is to be left alone; 0 lets the caller ask, after a pause as the only one."""
         with self.lock:
             silence, now_s = self.silent.get(origin), clock.monotonic_s()
             if silence is None or silence.failures < FAILURES_BEFORE_PAUSE:
                 return 0.0
-            if now_s < silence.pause_ends_s:
-                return silence.pause_ends_s - now_s
-            if now_s < silence.probe_ends_s:
+            if now_s < max(silence.pause_ends_s, silence.probe_ends_s):
+                if len(silence.turned_away) < MAX_KEPT_TOKENS:
+                    silence.turned_away.add(token)
+                return silence.pause_ends_s - now_s if now_s < silence.pause_ends_s else PROBED_AGAIN_S
+            yields = token in silence.unanswered and silence.turned_away - silence.unanswered
+            if yields and now_s < silence.pause_ends_s + YIELDS_FOR_S:
                 return PROBED_AGAIN_S
             silence.probe_ends_s = now_s + PROBE_S
             return 0.0
 
-    def note(self, origin: str, has_answered: bool) -> None:
-        """What came of asking."""
+    def note(self, origin: str, tokens: set[str], has_answered: bool) -> None:
+        """What came of asking it for these devices at once."""
         with self.lock:
             if has_answered:
                 self.silent.pop(origin, None)
@@ -139,6 +153,9 @@ class Pauses:
             silence = self.silent.setdefault(origin, Silence())
             silence.failures += 1
             silence.pause_ends_s, silence.probe_ends_s = clock.monotonic_s() + PAUSE_S, 0.0
+            silence.turned_away.clear()
+            if len(silence.unanswered) < MAX_KEPT_TOKENS:
+                silence.unanswered |= tokens
 
 
 class _State:
@@ -216,10 +233,24 @@ def _send(pushes: list[Push], deadline_s: float, least_s: float) -> list[Answer]
         return [late if isinstance(one, Request) else one for one in prepared]
     requests = [request for request in prepared if isinstance(request, Request)]
     replies = iter(send_all(requests, left_s) if requests else [])
-    return [
-        _read(push, one, next(replies)) if isinstance(one, Request) else one
+    asked = [
+        (push, one, next(replies)) if isinstance(one, Request) else one
         for push, one in zip(pushes, prepared, strict=True)
     ]
+    _note_silence([(push, reply) for push, _, reply in (one for one in asked if not isinstance(one, Answer))])
+    return [one if isinstance(one, Answer) else _read(*one) for one in asked]
+
+
+def _note_silence(replies: list[tuple[Push, Reply]]) -> None:
+    """Count this batch once for each origin: as answered if any of its pushes was."""
+    tokens, answered = defaultdict[str, set[str]](set), set[str]()
+    for push, reply in replies:
+        origin = _provider(push).origin(push)
+        tokens[origin].add(push.token)
+        if not reply.failure:
+            answered.add(origin)
+    for origin, its_tokens in tokens.items():
+        _State.pauses.note(origin, its_tokens, has_answered=origin in answered)
 
 
 def _prepared(pushes: list[Push], deadline_s: float) -> list[Request | Answer]:
@@ -244,18 +275,22 @@ def _request(push: Push, deadline_s: float) -> Request:
     if provider is None:
         what = f"{KINDS[push.kind]} is not configured on this server."
         raise Unavailable(Answer(Outcome.CONFIGURATION, what))
-    wait_s = _State.pauses.wait_s(provider.origin(push))
+    wait_s = _State.pauses.wait_s(provider.origin(push), push.token)
     if wait_s:
         what = f"{SERVICES[push.kind]} has not answered lately and is left alone for a moment."
         raise Unavailable(Answer(Outcome.TRANSIENT, what, math.ceil(wait_s), was_tried=False))
     return provider.request(push, deadline_s - clock.monotonic_s())
 
 
-def _read(push: Push, request: Request, reply: Reply) -> Answer:
+def _provider(push: Push) -> Provider:
+    """The provider that made the push's request."""
     provider = _State.providers[push.kind]
-    assert provider is not None  # noqa: S101 - it made the request
-    _State.pauses.note(provider.origin(push), has_answered=not reply.failure)
-    name = SERVICES[push.kind]
+    assert provider is not None  # noqa: S101
+    return provider
+
+
+def _read(push: Push, request: Request, reply: Reply) -> Answer:
+    provider, name = _provider(push), SERVICES[push.kind]
     if reply.failure:
         return Answer(Outcome.TRANSIENT, f"{name} could not be reached: {reply.failure}.")
     said = provider.said(reply)

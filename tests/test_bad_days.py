@@ -173,5 +173,5 @@ def test_a_connection_that_does_not_answer_in_time_is_not_used_again(owner, apns
 def test_few_origins_are_remembered_however_many_do_not_answer(service):
     pauses = push.Pauses()
     for number in range(3 * push.KEPT_ORIGINS):
-        pauses.note(f"https://{number}.example.com", has_answered=False)
+        pauses.note(f"https://{number}.example.com", {"token"}, has_answered=False)
     assert len(pauses.silent) == push.KEPT_ORIGINS

@@ -480,8 +480,49 @@ def test_a_fault_at_the_beginning_leaves_the_next_one_its_turn(opened, monkeypat
     assert (database._writer.waiting, look(opened, "SELECT name FROM server_key")) == (0, [("2",)])
 
 
-def test_one_that_waits_too_long_is_refused_and_the_others_are_stored(opened, monkeypatch):
-    monkeypatch.setattr(database, "LOCK_TIMEOUT_S", 0.01)
+@pytest.fixture
+def impatient(monkeypatch):
+    """No thread waits for long before it asks why it has no turn."""
+    monkeypatch.setattr(database, "TURN_WAIT_S", 0.01)
+    monkeypatch.setattr(database, "STUCK_S", 0.01)
+
+
+def test_a_thread_waits_for_another_of_this_process_however_long_that_takes(opened, impatient):
+    """Nothing is called locked while no other process holds the file."""
+    holds, asked = threading.Event(), []
+
+    def work(n):
+        if n == 0:
+            with database.transaction():
+                holds.set()
+                wait_until(lambda: len(asked) > 3)
+                put(n)
+        else:
+            holds.wait(10)
+            with database.transaction():
+                put(n)
+
+    acquire = database._writer.turn.acquire
+
+    class Counted:
+        release = database._writer.turn.release
+
+        def acquire(self, blocking=True, timeout=-1):
+            has_turn = acquire(blocking, timeout)
+            if not has_turn:
+                asked.append(timeout)
+            return has_turn
+
+    database._writer.turn, kept = Counted(), database._writer.turn
+    try:
+        assert in_threads(2, work) == []
+    finally:
+        database._writer.turn = kept
+    assert look(opened, "SELECT name FROM server_key ORDER BY name") == [("0",), ("1",)]
+
+
+def test_no_thread_waits_for_ever_for_its_turn(opened, impatient, monkeypatch):
+    monkeypatch.setattr(database, "MAX_TURN_WAITS", 2)
     holds, refused = threading.Event(), threading.Event()
 
     def work(n):
@@ -500,6 +541,35 @@ def test_one_that_waits_too_long_is_refused_and_the_others_are_stored(opened, mo
 
     assert [type(fault) for fault in in_threads(2, work)] == [database.WriteFailed]
     assert look(opened, "SELECT name FROM server_key") == [("0",)]
+
+
+def test_threads_that_queue_behind_one_that_another_process_keeps_waiting_are_refused_too(file, impatient, monkeypatch):
+    monkeypatch.setattr(database, "BUSY_TIMEOUT_MS", 300)
+    monkeypatch.setattr(database, "MAX_TURN_WAITS", 10_000)
+    database.open_database(file)
+
+    def work(n):
+        with database.transaction():
+            put(n)
+
+    with sqlite3.connect(file) as other:
+        other.execute("BEGIN IMMEDIATE")
+        faults = in_threads(4, work)
+    other.close()
+    assert [type(fault) for fault in faults] == [database.WriteFailed] * 4
+
+
+def test_a_commit_that_writes_nothing_does_not_say_that_writes_succeed_again(opened):
+    with pytest.raises(database.WriteFailed), database.transaction():
+        raise database.WriteFailed("disk full")
+    with database.transaction():
+        database.run("DELETE FROM account WHERE 0")
+    with pytest.raises(ValueError), database.transaction():
+        put(1)
+        raise ValueError
+    assert database.writes_fail() and not database.answers()
+    database.try_writing()
+    assert not database.writes_fail() and database.answers()
 
 
 def test_one_that_is_interrupted_while_it_waits_leaves_no_commit_undone(opened, monkeypatch):

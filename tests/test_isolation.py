@@ -263,6 +263,24 @@ def test_two_without_an_answer_are_not_enough(ann, device):
     assert sent(ann) == "delivered"
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_pushes_of_one_request_count_as_one(ann, device, kind):
+    phones = [device(ann, kind) for _ in range(3)]
+    for _ in range(2):
+        for phone in phones:
+            phone.then(0)
+        assert sent(ann) == "pending"
+    assert sent(ann) == "delivered"
+
+
+def test_one_of_them_that_is_answered_begins_the_count_again(ann, device):
+    silent, answered = device(ann), device(ann)
+    silent.answers = Always(silent.then(0).answers)
+    for number in range(1, 6):
+        assert sent(ann) == "delivered"
+        assert len(answered.messages) == number
+
+
 @pytest.mark.parametrize("status", [201, 401, 403, 413, 429, 500, 503])
 def test_any_answer_begins_the_count_again(ann, device, status):
     phone = device(ann)
@@ -543,6 +561,27 @@ def test_what_a_provider_that_was_down_for_a_minute_missed_arrives_once_within_t
         later(service, moved_clock, 1)
     assert listed(ann) == ["delivered"] * 20
     assert len(phone.messages) == 20
+
+
+@pytest.mark.parametrize("bad_devices", [1, 3])
+def test_a_device_that_never_answers_delays_others_of_its_origin_by_less_than_a_minute(
+    ann, bob, device, service, moved_clock, bad_devices
+):
+    silent = [device(ann) for _ in range(bad_devices)]
+    for phone in silent:
+        phone.answers = Always(phone.then(0).answers)
+    phone = device(bob)
+    for minute in range(1, 11):
+        for second in range(60):
+            if second % 2 == 0:
+                sent(ann)  # each may be the probe
+            if second == 20:
+                sent(bob)
+            later(service, moved_clock, 1)
+        assert len(phone.messages) >= minute - 1
+    for _ in range(60):
+        later(service, moved_clock, 1)
+    assert listed(bob) == ["delivered"] * 10
 
 
 # The worker
