@@ -9,14 +9,14 @@ import secrets
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from werkzeug.security import check_password_hash, generate_password_hash
 
 import cores
 import quiet
 from clock import DAY_MS
-from database import WriteFailed, transaction
+from database import AFTER_ALL, WriteFailed, transaction
 from errors import Refused
 from fields import checked_name
 from history import Notification
@@ -150,17 +150,36 @@ def note_devices(account: Account, device_seq: int) -> None:
         Account.change(account.seq, known_device_seq=max(account.known_device_seq, device_seq))
 
 
-def set_time_zone(account: Account, time_zone: str, history_days: int, now: int) -> None:
-    """Change the zone and count this month again by its calendar.
+class ZoneChange(NamedTuple):
+    """Another time zone, and what was counted by its calendar: quarters of an hour up to a notification's seq."""
+
+    zone: str
+    since: int
+    newest: int
+    counts: list[tuple[int, int]]
+
+
+def zone_change(account: Account, time_zone: str, history_days: int, now: int) -> ZoneChange:
+    """Count this month again by another zone's calendar; not in a transaction, since a long history takes a while.
 
     Days that the history of `history_days` no longer holds whole keep their count.
     """
     zone = quiet.checked_zone(time_zone)
     since = quiet.day_start(now - min(history_days - 1, MONTH_DAYS) * DAY_MS, zone)
+    with cores.any_of_them():
+        newest = Notification.newest_seq(account.seq)
+        counts = Notification.count_by_quarter_hour(account.seq, since, 0, newest)
+    return ZoneChange(zone, since, newest, counts)
+
+
+def set_time_zone(account: Account, change: ZoneChange) -> None:
+    """Change the zone, with what came since its month was counted."""
+    zone, since, newest, counts = change
     with transaction():
         Account.change(account.seq, time_zone=zone)
-        counts = quiet.count_by_day(Notification.count_by_quarter_hour(account.seq, since), zone)
-        NotificationDay.replace_since(account.seq, quiet.local_day(since, zone), counts)
+        newer = Notification.count_by_quarter_hour(account.seq, since, newest, AFTER_ALL)
+        days = quiet.count_by_day(counts + newer, zone)
+        NotificationDay.replace_since(account.seq, quiet.local_day(since, zone), days)
 
 
 # --- one-time links -----------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from itsdangerous import Signer
 
 import accounts
 import clock
+import deletion
 import delivery
 import devices
 import quiet
@@ -81,6 +82,12 @@ def find_notifications(fields: Mapping[str, Any]) -> Payload:
         "notifications": [_notification(row) for row in rows],
         "pagination": {"nextCursor": next_cursor, "isDone": is_done},
     }
+
+
+def delete_notification(notification_id: str) -> Payload:
+    """DELETE /api/v1/notifications/{id} (CONTRACT 8)."""
+    deletion.delete_notification(g.caller.account_seq, notification_id)
+    return {"ok": True}
 
 
 def get_stats() -> Payload:

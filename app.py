@@ -14,7 +14,7 @@ from flask import Flask, Request, Response, g, request
 from flask.globals import request_ctx
 from flask.json.provider import DefaultJSONProvider
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
-from werkzeug.routing import Rule
+from werkzeug.routing import BaseConverter, Rule
 
 import accounts
 import api
@@ -30,6 +30,7 @@ import database
 import delivery
 import models
 import monitoring
+import pruning
 import push
 import quotas
 import recent
@@ -83,6 +84,7 @@ ASSISTANTS = "/mcp"
 ROUTES = (
     rest("POST", "/notifications/send", api.send_notification),
     rest("GET", "/notifications", api.list_notifications),
+    rest("DELETE", "/notifications/<id:notification_id>", api.delete_notification),
     rest("GET", "/alerts", api.list_alerts),
     rest("GET", "/stats", api.get_stats),
     rest("POST", "/api-keys/generate", api.generate_key),
@@ -172,6 +174,12 @@ class CompactJson(DefaultJSONProvider):
         return Response(self.dumps(*args, **kwargs) + "\n", content_type=self.mimetype)
 
 
+class IdConverter(BaseConverter):
+    """An id in a path. `send` is none: the address of that name takes POST alone."""
+
+    regex = r"(?!send(?:/|$))[^/]+"
+
+
 class MatchedRule(Rule):
     """A rule that does not build addresses: nobody asks for any, and to compile what does is a tenth of the start."""
 
@@ -200,6 +208,7 @@ def create_app(settings: config.Settings | None = None) -> Flask:
     dashboard.page.install(app)
     app.session_interface = auth.PageSessions()
     app.url_map.merge_slashes = False
+    app.url_map.converters["id"] = IdConverter
     quotas.configure(app)
     _add_routes(app)
     cli.add_commands(app)
@@ -222,6 +231,7 @@ def open_service(app: Flask, settings: config.Settings) -> None:
     delivery.configure(settings.threads)
     quotas.reset(settings.ingest_per_minute)
     recent.reset()
+    pruning.forget_clock()
     counters.reset()
 
 

@@ -21,6 +21,7 @@ from flask.cli import AppGroup, with_appcontext
 import accounts
 import alerts
 import clock
+import deletion
 import delivery
 import devices
 import doctor
@@ -76,13 +77,15 @@ account = Group("account", help="The owners of this service.")
 key = Group("key", help="API keys.")
 alert = Group("alert", help="Alerts: what their webhook addresses show, and when.")
 device = Group("device", help="Devices that notifications are pushed to.")
+history = Group("history", help="Notifications that were received.")
+metric = Group("metric", help="Metrics that were sent.")
 with_plan = click.option("--plan", type=click.Choice(tuple(PLANS)), help="The plan: its limits and history.")
 with_password = click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
 
 
 def add_commands(app: Flask) -> None:
     """Make the commands known to `flask`."""
-    for group in (account, key, alert, device):
+    for group in (account, key, alert, device, history, metric):
         app.cli.add_command(group)
     app.cli.add_command(backup)
     app.cli.add_command(examine)
@@ -133,11 +136,13 @@ def set_account(
     """Change an account's plan, time zone, quiet hours or password."""
     changed = accounts.find_account(email)
     hashed = accounts.password_hash(_piped_password()) if password_stdin else None
+    days = PLANS[plan or changed.plan].history_days
+    change = None if timezone is None else accounts.zone_change(changed, timezone, days, clock.now_ms())
     with transaction():
         if plan:
             accounts.set_plan(changed, plan)
-        if timezone is not None:
-            accounts.set_time_zone(changed, timezone, PLANS[plan or changed.plan].history_days, clock.now_ms())
+        if change:
+            accounts.set_time_zone(changed, change)
         if quiet_hours is not None:
             accounts.set_quiet_hours(changed, None if quiet_hours == "off" else quiet_hours)
         if hashed:
@@ -148,6 +153,18 @@ def set_account(
     now = accounts.find_account(email)
     held = f"quiet hours {now.quiet_hours}" if now.quiet_hours else "no quiet hours"
     click.echo(f"{_line(now.email)}: plan {now.plan}, time zone {now.time_zone}, {held}.")
+
+
+@account.command("delete")
+@click.argument("email")
+@click.option("--yes", is_flag=True, help="Really delete it: nothing can bring it back.")
+def delete_account(email: str, yes: bool) -> None:
+    """Delete an account with its history, alerts, keys, devices and metrics."""
+    deleted = accounts.find_account(email)
+    if not yes:
+        raise click.UsageError(f"Nothing was deleted. To delete {deleted.email} and all it has, add --yes.")
+    deletion.delete_account(deleted)
+    click.echo(f"Deleted the account {_line(deleted.email)}.")
 
 
 def _new_password_hash(password_stdin: bool) -> str | None:
@@ -317,6 +334,32 @@ def _subscription(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         raise Refused(400, "The subscription is not JSON: give what PushSubscription.toJSON() gives.") from None
+
+
+# --- history and metrics ------------------------------------------------------------------------------------
+
+
+@history.command("delete")
+@click.argument("email")
+@click.option("--before", required=True, metavar="YYYY-MM-DD", help="Delete what came before this day.")
+def delete_history(email: str, before: str) -> None:
+    """Delete the notifications that came before a day; those still waiting are not sent any more."""
+    deleted = deletion.delete_history(accounts.find_account(email), before)
+    click.echo(f"Deleted {_counted(deleted, 'notification')} from before {before}.")
+
+
+@metric.command("delete")
+@click.argument("email")
+@click.argument("project")
+@click.argument("metric_id", metavar="[METRIC]", required=False)
+def delete_metric(email: str, project: str, metric_id: str | None) -> None:
+    """Delete a metric with all its values, or a whole project."""
+    deleted = deletion.delete_metrics(accounts.find_account(email), project, metric_id)
+    click.echo(_line(f"Deleted {_counted(deleted, 'value')} of {project if metric_id is None else metric_id}."))
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 # --- backup -------------------------------------------------------------------------------------------------

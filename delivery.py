@@ -8,9 +8,11 @@ import hashlib
 import json
 import logging
 import threading
+from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import groupby
 from typing import NamedTuple
 
@@ -21,10 +23,11 @@ from clock import DAY_MS
 from counters import count
 from database import WriteFailed, transaction
 from devices import drop_device
-from errors import Refused, log_fault
-from history import Delivery, DueDelivery, IdempotencyKey, Notification, NotificationRow, Text
+from errors import TOO_MANY_EVENTS, Refused, log_fault
+from history import Delivery, DueDelivery, DueDevice, IdempotencyKey, Notification, NotificationRow, Text
 from holding import Held
 from models import Account, ActiveDevice, Alert, AlertPayload, Caller, Device, Owner, ServerKey, Webhook, new_id
+from pieces import ROWS, in_pieces
 from provider import Answer, Message, Outcome, Push
 from webpush import new_vapid_key
 
@@ -39,6 +42,10 @@ GIVEN_UP_AFTER_MS = DAY_MS
 IDEMPOTENCY_LIFE_MS = DAY_MS
 RETRIES_OF_AN_ACCOUNT = 10  # in one batch
 RETRYING_ACCOUNTS = 8  # at the same time
+BACKLOG_REST_S = 10.0
+MAX_PENDING = 100_000  # notifications of an account
+FULL_BELIEVED_S = 1.0
+MANY_A_DAY = 100_000  # notifications of an account: its owner is told
 THREADS_LEFT_FREE = 8
 
 log = logging.getLogger("pocketbell")
@@ -87,7 +94,10 @@ _slots = Slots(32)
 _retry_threads = ThreadPoolExecutor(RETRYING_ACCOUNTS, thread_name_prefix="retry")
 _retrying: set[int] = set()  # accounts that have a batch under way
 _batches: list[Future[None]] = []
+_rest_ends_s: dict[int, float] = {}  # by device, until when the worker takes up nothing of its backlog
 _wall_clock_ms: int | None = None  # before the monotonic one, at the last look
+_full_until_s: dict[int, float] = {}  # by account with a full backlog, until when that is believed
+_unwritten_pauses: dict[int, tuple[Webhook, int]] = {}  # by alert: floods whose pause could not be written
 _running_keys: set[tuple[int, str]] = set()
 _running_keys_lock = threading.Lock()
 
@@ -96,6 +106,8 @@ def configure(threads: int) -> None:
     """Share out this process's request threads, and begin with new ones for retries."""
     global _slots, _retry_threads, _wall_clock_ms
     _slots, _wall_clock_ms = Slots(threads), None
+    for memory in (_rest_ends_s, _full_until_s, _unwritten_pauses):
+        memory.clear()
     _retry_threads.shutdown()  # their connections are to what was open before
     _retry_threads = ThreadPoolExecutor(RETRYING_ACCOUNTS, thread_name_prefix="retry")
 
@@ -149,6 +161,8 @@ def _send(caller: Caller | Owner, text: Text, request: IdempotentRequest | None)
         if earlier:
             return Sent(earlier, replayed=True)
         devices = Device.active(caller.account_seq)
+        if devices and _has_full_backlog(caller.account_seq):
+            raise Refused(429, f"There are {MAX_PENDING:,} pending notifications already: no device gets them.")
         status = first_status(caller.account_seq, devices)
         notification = _store(caller, text, status, devices, now + LEASE_MS, now)
         if request:
@@ -167,14 +181,44 @@ def _earlier(account_seq: int, request: IdempotentRequest, now: int) -> Notifica
     return notification._replace(status=earlier.answered_status or notification.status)
 
 
+def _has_full_backlog(account_seq: int) -> bool:
+    """Whether the account has as many pending notifications as it may have; call inside `transaction()`.
+
+    To count so many takes a while: once they are too many, that is believed for a second.
+    """
+    full_until_s = _full_until_s.get(account_seq, 0.0)
+    if clock.monotonic_s() < full_until_s:
+        return True
+    is_full = Notification.has_pending(account_seq, MAX_PENDING)
+    if is_full:
+        _full_until_s[account_seq] = clock.monotonic_s() + FULL_BELIEVED_S
+    else:
+        _full_until_s.pop(account_seq, None)
+    return is_full
+
+
 def _store(
     sender: Caller | Owner | Webhook, text: Text, status: str, devices: list[ActiveDevice], due_at: int, now: int
 ) -> NotificationRow:
     """A new notification that is to go to these devices, by the worker at `due_at` unless somebody is faster."""
-    day = quiet.local_day(now, sender.time_zone)
-    notification = Notification.record(sender, text, status, day, now)
+    recorded = Notification.record(sender, text, status, quiet.local_day(now, sender.time_zone), now)
+    if recorded is None:
+        raise Refused(401)  # the account was deleted since the request began
+    notification, of_day = recorded
     Delivery.add(notification.seq, devices, due_at)
+    if of_day == MANY_A_DAY:
+        _tell_owner_of_many(sender, now)
     return notification
+
+
+def _tell_owner_of_many(sender: Caller | Owner | Webhook, now: int) -> None:
+    """Tell the owner, once a day, that the history grows faster than anybody can read."""
+    title = f"{TITLE_PREFIX}{MANY_A_DAY:,} notifications today"
+    body = "Look in the history for the key or the alert that sends so many, and revoke it or switch it off."
+    devices = Device.active(sender.account_seq)
+    owner = Owner(sender.account_seq, sender.time_zone, sender.email)
+    _store(owner, Text(title, body), first_status(sender.account_seq, devices), devices, now, now)
+    due.set()
 
 
 def first_status(account_seq: int, devices: list[ActiveDevice]) -> str:
@@ -224,6 +268,8 @@ def _take(webhook: Webhook | None, text: Text, now: int) -> _Taken | None:
     Alert.note_event(webhook.alert_seq, now)
     held = quiet.is_held(webhook.frequency, now, webhook.quiet_hours, webhook.time_zone, now)
     devices = [] if held else Device.active(webhook.account_seq)
+    if devices and _has_full_backlog(webhook.account_seq):
+        raise Refused(429, TOO_MANY_EVENTS, owner_message=f"{MAX_PENDING:,} notifications are pending already")
     status = "held" if held else first_status(webhook.account_seq, devices)
     prefixed = text._replace(title=TITLE_PREFIX + text.title)
     notification = _store(webhook, prefixed, status, devices, now + LEASE_MS, now)
@@ -243,7 +289,28 @@ def _pushed(
 
 
 def pause_flooded(webhook: Webhook, requests: int) -> None:
-    """Make the alert inactive, and tell its owner once, quiet hours or not (SPEC 3, flood)."""
+    """Make the alert inactive, and tell its owner once, quiet hours or not (SPEC 3, flood).
+
+    If that cannot be written, the worker does it as soon as it can.
+    """
+    if webhook.alert_seq in _unwritten_pauses:
+        return
+    try:
+        _pause(webhook, requests)
+    except WriteFailed as error:
+        log_fault(log, "The pause of a flooded alert could not be written", error)
+        _unwritten_pauses[webhook.alert_seq] = (webhook, requests)
+
+
+def write_pauses(now: int) -> None:
+    """Write the pauses that could not be written when the floods came."""
+    for alert_seq, (webhook, requests) in list(_unwritten_pauses.items()):
+        with suppress(WriteFailed):
+            _pause(webhook, requests)
+            del _unwritten_pauses[alert_seq]
+
+
+def _pause(webhook: Webhook, requests: int) -> None:
     with transaction():
         now = clock.now_ms()
         if not Alert.pause(webhook.alert_seq, webhook.switched_on_at, now):
@@ -270,7 +337,7 @@ def _attempt_now(sender: Caller | Owner | Webhook, notification: NotificationRow
                 _record(attempts, answers, clock.now_ms())
             else:
                 Delivery.make_due(notification.seq, clock.now_ms())
-            status = Notification.settle(notification.seq)
+            status = Notification.settle(notification.seq) or notification.status
             IdempotencyKey.note_answer(notification.seq, status)
     except WriteFailed as error:  # stored it is: when its lease ends, the worker finds out
         log_fault(log, "The outcome of a push could not be written", error)
@@ -334,12 +401,60 @@ def retry_due(now: int) -> None:
     """
     _batches[:] = [batch for batch in _batches if not batch.done()]
     room = RETRYING_ACCOUNTS - len(_retrying)
-    if room <= 0:
+    due_now = _due(now, room) if room > 0 else []
+    if not due_now:
         return
-    attempts = Delivery.claim_due(now, now + LEASE_MS, room, RETRIES_OF_AN_ACCOUNT, list(_retrying))
+    attempts = Delivery.claim(due_now, now, now + LEASE_MS)
     for account_seq, batch in groupby(attempts, key=lambda attempt: attempt.account_seq):
         _retrying.add(account_seq)
         _batches.append(_retry_threads.submit(_retry, account_seq, list(batch)))
+
+
+def _due(now: int, accounts: int) -> list[tuple[int, int]]:
+    """The next attempts (notification, device) of at most so many accounts: of each account's devices in turn."""
+    device_seqs, kinds = defaultdict[int, list[int]](list), push.configured()
+    for device in Delivery.due_devices(now):
+        if device.kind in kinds and device.account_seq not in _retrying and not _rests(device.seq):
+            device_seqs[device.account_seq].append(device.seq)
+    chosen = list[tuple[int, int]]()
+    for seqs in list(device_seqs.values())[:accounts]:
+        oldest = [
+            (place, notification_seq, device_seq)
+            for device_seq in seqs
+            for place, notification_seq in enumerate(Delivery.oldest_due(device_seq, now, RETRIES_OF_AN_ACCOUNT))
+        ]
+        chosen += [(notification, device) for _, notification, device in sorted(oldest)[:RETRIES_OF_AN_ACCOUNT]]
+    return chosen
+
+
+def _rests(device_seq: int) -> bool:
+    """Whether the device is left alone at the moment."""
+    ends_s = _rest_ends_s.get(device_seq)
+    if ends_s is not None and ends_s <= clock.monotonic_s():
+        _rest_ends_s.pop(device_seq, None)
+        return False
+    return ends_s is not None
+
+
+def _let_rest(device_seq: int, seconds: float) -> None:
+    """Take up nothing more of the device's backlog for so long; what is due on it may be much."""
+    _rest_ends_s[device_seq] = clock.monotonic_s() + seconds
+
+
+def give_up_unconfigured(now: int) -> bool:
+    """Fail what waited for a day for a provider that is not configured; answers with whether more is left."""
+    kinds, due_by = push.configured(), now - GIVEN_UP_AFTER_MS
+    due_devices = [device for device in Delivery.due_devices(due_by) if device.kind not in kinds]
+    left = [in_pieces(partial(_give_up_some, device, due_by, now)) for device in due_devices]
+    return any(left)
+
+
+def _give_up_some(device: DueDevice, due_by: int, now: int) -> bool:
+    with transaction():
+        seqs = Delivery.oldest_due(device.seq, due_by, ROWS)
+        Delivery.fail(device.seq, seqs, push.not_configured(device.kind), now)
+        Notification.settle_all(seqs)
+    return len(seqs) == ROWS
 
 
 def keep_with_clock(now: int) -> None:
@@ -347,8 +462,7 @@ def keep_with_clock(now: int) -> None:
     global _wall_clock_ms
     before, _wall_clock_ms = _wall_clock_ms, now - int(clock.monotonic_s() * 1000)
     if before is not None and before - _wall_clock_ms > CLOCK_STEP_MS:
-        with transaction():
-            Delivery.bring_forward(before - _wall_clock_ms)
+        Delivery.bring_forward(before - _wall_clock_ms)
 
 
 def finish_retries() -> None:
@@ -361,8 +475,9 @@ def _retry(account_seq: int, attempts: list[DueDelivery]) -> None:
         answers = _answers([_push(attempt) for attempt in attempts])
         with transaction():
             _record(attempts, answers, clock.now_ms())
-            for seq in {attempt.notification.seq for attempt in attempts}:
-                Notification.settle(seq)
+            Notification.settle_all({attempt.notification.seq for attempt in attempts})
+        if len(attempts) == RETRIES_OF_AN_ACCOUNT:
+            _rest_after(attempts, answers)
     except Exception as error:  # when their leases end, they are due again
         log_fault(log, "A batch of retries failed", error)
     finally:
@@ -372,11 +487,24 @@ def _retry(account_seq: int, attempts: list[DueDelivery]) -> None:
             due.set()  # there may be more
 
 
+def _rest_after(attempts: list[DueDelivery], answers: list[Answer]) -> None:
+    """Let those devices of a full batch rest that got nothing of it: their backlog would get nothing either."""
+    settled = (Outcome.DELIVERED, Outcome.REFUSED, Outcome.DEAD)
+    seqs = {attempt.device.seq for attempt in attempts}
+    for attempt, answer in zip(attempts, answers, strict=True):
+        if answer.outcome in settled:
+            seqs.discard(attempt.device.seq)
+    for seq in seqs:
+        _let_rest(seq, BACKLOG_REST_S)
+
+
 def _record(attempts: list[DueDelivery], answers: list[Answer], now: int) -> None:
     for attempt, answer in zip(attempts, answers, strict=True):
         notification_seq, device_seq = attempt.notification.seq, attempt.device.seq
         if not answer.was_tried and now <= attempt.since + GIVEN_UP_AFTER_MS:
-            Delivery.put_off(notification_seq, device_seq, now + (answer.retry_after_s or 1) * 1000, now)
+            wait_s = answer.retry_after_s or 1
+            Delivery.put_off(notification_seq, device_seq, now + wait_s * 1000)
+            _let_rest(device_seq, wait_s)
             continue
         status, next_attempt_at = _verdict(attempt, answer, now)
         is_same = Device.note_outcome(attempt.device, answer.error, now)

@@ -1,14 +1,16 @@
 """Adding and removing the devices of an account, by whatever door (CONTRACT 3, 6). Must not know requests."""
 
 import secrets
+from functools import partial
 from typing import Any, NamedTuple
 
 import push
-from database import transaction
+from database import AFTER_ALL, transaction
 from errors import Refused
 from fields import checked_name, optional_text, required_text
 from history import Delivery, Notification
 from models import Device, digest, new_id
+from pieces import ROWS, in_pieces
 
 MAX_DEVICES = 20
 
@@ -140,7 +142,31 @@ def remove_device(account_seq: int, device_id: str, now: int, key_seq: int | Non
 
 
 def drop_device(seq: int, removed_as: str, now: int) -> None:
-    """Take a device out, `dead` or `removed`, and settle what was pending on it; call inside `transaction()`."""
+    """Take a device out, `dead` or `removed`, and settle what was pending on it; call inside `transaction()`.
+
+    If that is much, the rest is left to `settle_left_behind`.
+    """
     Device.remove(seq, removed_as, now)
-    for notification_seq in Delivery.end_pending(seq, keep=removed_as == "dead", now=now):
-        Notification.settle(notification_seq)
+    _settle_some(seq, removed_as, now)
+
+
+def settle_left_behind(now: int) -> bool:
+    """Settle what is pending still on removed devices, in pieces; answers with whether something is left."""
+    left = [in_pieces(partial(_settle_piece, seq, removed_as, now)) for seq, removed_as in Delivery.left_behind()]
+    return any(left)
+
+
+def _settle_piece(seq: int, removed_as: str, now: int) -> bool:
+    with transaction():
+        return _settle_some(seq, removed_as, now)
+
+
+def _settle_some(seq: int, removed_as: str, now: int) -> bool:
+    """Settle some notifications that are pending on a removed device; whether there may be more."""
+    pending = Delivery.oldest_due(seq, AFTER_ALL, ROWS)
+    if removed_as == "dead":
+        Delivery.fail(seq, pending, "The device was removed before it could be reached.", now)
+    else:
+        Delivery.forget(seq, pending)
+    Notification.settle_all(pending)
+    return len(pending) == ROWS

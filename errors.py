@@ -32,6 +32,8 @@ SENTENCES: Mapping[int, str] = {
     500: "Something went wrong on the server. It has been logged; try again later.",
 }
 
+TOO_MANY_EVENTS = "Rate limit exceeded"  # SPEC 4.8
+
 
 class Refused(Exception):
     """A request, command or setting that is turned down.

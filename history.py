@@ -130,14 +130,15 @@ class Notification(Model):
     COUNT = "UPDATE account SET notification_count = notification_count + 1 WHERE seq = ?"
     COUNT_DAY = (
         "INSERT INTO notification_day (account_seq, day, notification_count) VALUES (?, ?, 1)"
-        " ON CONFLICT DO UPDATE SET notification_count = notification_count + 1"
+        " ON CONFLICT DO UPDATE SET notification_count = notification_count + 1 RETURNING notification_count"
     )
+    PENDING_FROM = "SELECT 1 FROM notification WHERE account_seq = ? AND status = 'pending' LIMIT 1 OFFSET ?"
     PAGE = (
-        f"SELECT seq, id, title, body, {STATUS}, created_at FROM notification n"  # noqa: S608
+        f"SELECT seq, id, title, body, {STATUS}, created_at FROM notification n"
         " WHERE account_seq = ? AND seq < ? AND created_at >= ? AND NOT is_digest ORDER BY seq DESC LIMIT ?"
     )
     SEARCHED = (  # the texts of those that are not wanted are left out
-        "SELECT seq, id, iif(wanted, title, NULL), body, status, created_at FROM (SELECT seq, id, title, body,"  # noqa: S608
+        "SELECT seq, id, iif(wanted, title, NULL), body, status, created_at FROM (SELECT seq, id, title, body,"
         f" {STATUS} AS status, created_at, coalesce({STATUS} = :status, 1) AS wanted FROM notification n"
         " WHERE {} AND seq < :before AND created_at >= :since AND created_at < :until AND NOT is_digest"
         " ORDER BY seq DESC LIMIT :rows)"
@@ -146,14 +147,14 @@ class Notification(Model):
     SEARCHED_OF_ALERT = SEARCHED.format("alert_seq = :alert_seq AND +account_seq = :account")  # by the alert's index
     SEARCHED_OF_FEW = SEARCHED.format("account_seq = :account AND n.status IN ('failed', 'held')")  # by theirs
     ENTRY = (
-        f"SELECT n.seq, n.id, n.title, n.body, {STATUS}, n.created_at, n.missing, k.name, n.alert_seq,"  # noqa: S608
+        f"SELECT n.seq, n.id, n.title, n.body, {STATUS}, n.created_at, n.missing, k.name, n.alert_seq,"
         " l.id, l.name, l.icon, l.color, n.is_digest, n.released_at, h.digest_seq,"
         " coalesce(sum(d.status = 'delivered'), 0), count(d.status)"
         " FROM notification n LEFT JOIN api_key k ON k.seq = n.api_key_seq"
         " LEFT JOIN alert l ON l.seq = n.alert_seq LEFT JOIN held h ON h.notification_seq = n.seq"
         " LEFT JOIN delivery d ON d.notification_seq = coalesce(h.digest_seq, n.seq)"
     )
-    ENTRIES = f"{ENTRY} WHERE n.seq IN (SELECT value FROM json_each(?)) GROUP BY n.seq ORDER BY n.seq DESC"  # noqa: S608
+    ENTRIES = f"{ENTRY} WHERE n.seq IN (SELECT value FROM json_each(?)) GROUP BY n.seq ORDER BY n.seq DESC"
     BY_ID = f"{ENTRY} WHERE n.account_seq = ? AND n.id = ? AND n.created_at >= ? GROUP BY n.seq"
     ONE = "SELECT seq, id, title, body, status, created_at FROM notification WHERE seq = ?"
     STATS = (
@@ -165,24 +166,37 @@ class Notification(Model):
         " (SELECT count(*) FROM alert WHERE account_seq = a.seq)"
         " FROM account a WHERE seq = :account"
     )
-    SETTLE = (
+    SETTLED = (
         "UPDATE notification SET status = CASE"
-        " WHEN 'delivered' IN (SELECT status FROM delivery WHERE notification_seq = :seq) THEN 'delivered'"
-        " WHEN 'pending' IN (SELECT status FROM delivery WHERE notification_seq = :seq) THEN 'pending'"
-        " WHEN 'failed' IN (SELECT status FROM delivery WHERE notification_seq = :seq) THEN 'failed'"
-        " ELSE 'delivered' END WHERE seq = :seq RETURNING status"
+        " WHEN 'delivered' IN (SELECT status FROM delivery WHERE notification_seq = seq) THEN 'delivered'"
+        " WHEN 'pending' IN (SELECT status FROM delivery WHERE notification_seq = seq) THEN 'pending'"
+        " WHEN 'failed' IN (SELECT status FROM delivery WHERE notification_seq = seq) THEN 'failed'"
+        " ELSE 'delivered' END"
     )
+    SETTLE = f"{SETTLED} WHERE seq = ? RETURNING status"
+    SETTLE_ALL = f"{SETTLED} WHERE seq IN (SELECT value FROM json_each(?))"
 
     @classmethod
-    def record(cls, sender: Caller | Owner | Webhook, text: Text, status: str, day: str, now: int) -> NotificationRow:
-        """Insert a notification and count it, under `day` (YYYY-MM-DD) too; call inside `transaction()`."""
+    def record(
+        cls, sender: Caller | Owner | Webhook, text: Text, status: str, day: str, now: int
+    ) -> tuple[NotificationRow, int] | None:
+        """Insert a notification and count it; call inside `transaction()`.
+
+        Answers with how many the account has got on `day` (YYYY-MM-DD) with it, too. None if the account is gone.
+        """
+        if not run(cls.COUNT, (sender.account_seq,)).rowcount:
+            return None
         id_, (title, body, missing) = new_id(now), text
         lacked = json.dumps(missing) if missing else None
         values = (id_, sender.account_seq, sender.key_seq, sender.alert_seq, title, body, status, now, 0, lacked)
         seq = run(cls.INSERT, values).lastrowid or 0
-        run(cls.COUNT, (sender.account_seq,))
-        run(cls.COUNT_DAY, (sender.account_seq, day))
-        return NotificationRow(seq, id_, title, body, status, now)
+        (of_day,) = run(cls.COUNT_DAY, (sender.account_seq, day)).fetchone()
+        return NotificationRow(seq, id_, title, body, status, now), of_day
+
+    @classmethod
+    def has_pending(cls, account_seq: int, number: int) -> bool:
+        """Whether the account has so many pending notifications, or more."""
+        return run(cls.PENDING_FROM, (account_seq, number - 1)).fetchone() is not None
 
     @classmethod
     def one(cls, seq: int) -> NotificationRow:
@@ -231,7 +245,7 @@ class Notification(Model):
         return Entry(*row) if row else None
 
     LATEST_OF_ALERTS = (
-        f"SELECT l.seq, {STATUS}, n.missing FROM alert l JOIN notification n"  # noqa: S608
+        f"SELECT l.seq, {STATUS}, n.missing FROM alert l JOIN notification n"
         " ON n.seq = (SELECT max(seq) FROM notification WHERE alert_seq = l.seq) WHERE l.account_seq = ?"
     )
 
@@ -258,19 +272,30 @@ class Notification(Model):
         return Stats(*run(cls.STATS, {"account": account_seq, "month": day[:7], "day": day}).fetchone())
 
     @classmethod
-    def count_by_quarter_hour(cls, account_seq: int, since: int) -> list[tuple[int, int]]:
-        """(start in ms, how many) of each quarter of an hour since `since` that has any."""
+    def newest_seq(cls, account_seq: int) -> int:
+        """The seq of the account's newest notification; 0 if there is none."""
+        return run("SELECT max(seq) FROM notification WHERE account_seq = ?", (account_seq,)).fetchone()[0] or 0
+
+    @classmethod
+    def count_by_quarter_hour(cls, account_seq: int, since: int, after: int, until: int) -> list[tuple[int, int]]:
+        """(start in ms, how many) of each quarter of an hour since `since`, of rows after one seq, until another."""
         counts = run(
-            "SELECT created_at / 900000 * 900000 AS start, count(*) FROM notification"
-            " WHERE account_seq = ? AND created_at >= ? AND NOT is_digest GROUP BY start",
-            (account_seq, since),
+            "SELECT created_at / 900000 * 900000 AS start, count(*) FROM notification WHERE account_seq = ?"
+            " AND seq > ? AND seq <= ? AND created_at >= ? AND NOT is_digest GROUP BY start",
+            (account_seq, after, until, since),
         )
         return list(counts.fetchall())
 
     @classmethod
-    def settle(cls, seq: int) -> str:
-        """Derive the status from what became of the notification on each device, and answer with it."""
-        return str(run(cls.SETTLE, {"seq": seq}).fetchone()[0])
+    def settle(cls, seq: int) -> str | None:
+        """Derive the status from what became of the notification on each device; None if it was deleted."""
+        row = run(cls.SETTLE, (seq,)).fetchone()
+        return row and str(row[0])
+
+    @classmethod
+    def settle_all(cls, seqs: Iterable[int]) -> None:
+        """The same for many at once; call inside `transaction()`."""
+        run(cls.SETTLE_ALL, (json.dumps(list(seqs)),))
 
     @classmethod
     def add_digest(cls, account_seq: int, title: str, body: str, status: str, now: int) -> int:
@@ -286,7 +311,7 @@ class Notification(Model):
     # --- pruning ---
 
     PRUNE = (
-        "DELETE FROM notification WHERE seq IN (SELECT seq FROM (SELECT seq, created_at,"  # noqa: S608
+        "DELETE FROM notification WHERE seq IN (SELECT seq FROM (SELECT seq, created_at,"
         f" {STATUS} AS status FROM notification n WHERE account_seq = ? ORDER BY seq LIMIT ?)"
         " WHERE created_at < ? AND status NOT IN ('held', 'pending'))"
     )
@@ -295,6 +320,27 @@ class Notification(Model):
     def prune(cls, account_seq: int, before: int, limit: int) -> int:
         """Remove those that are done and older than `before`, of the `limit` oldest; answers with how many."""
         return run(cls.PRUNE, (account_seq, limit, before)).rowcount
+
+    # --- deleting ---
+
+    DELETE = "DELETE FROM notification WHERE account_seq = ? AND id = ? AND NOT is_digest"
+    BEFORE = "SELECT seq FROM notification WHERE account_seq = ? AND seq > ? AND created_at < ? ORDER BY seq LIMIT ?"
+    DELETE_ALL = "DELETE FROM notification WHERE seq IN (SELECT value FROM json_each(?))"
+
+    @classmethod
+    def delete_one(cls, account_seq: int, id_: str) -> bool:
+        """Delete a notification and all that belongs to it; False when the account has none with that id."""
+        return run(cls.DELETE, (account_seq, id_)).rowcount > 0
+
+    @classmethod
+    def before(cls, account_seq: int, after: int, created_before: int, limit: int) -> list[int]:
+        """The seqs of the account's notifications after that one made before a time, in order, at most `limit`."""
+        return [row[0] for row in run(cls.BEFORE, (account_seq, after, created_before, limit))]
+
+    @classmethod
+    def delete_all(cls, seqs: list[int]) -> None:
+        """Delete these notifications and all that belongs to them; call inside `transaction()`."""
+        run(cls.DELETE_ALL, (json.dumps(seqs),))
 
 
 class DueDelivery(NamedTuple):
@@ -306,6 +352,15 @@ class DueDelivery(NamedTuple):
     device: ActiveDevice
     since: int
     attempts: int
+
+
+class DueDevice(NamedTuple):
+    """A device for which something is due, and since when."""
+
+    seq: int
+    account_seq: int
+    kind: str
+    due_at: int
 
 
 class Delivery(Model):
@@ -326,15 +381,24 @@ class Delivery(Model):
         "INSERT INTO delivery (notification_seq, device_seq, status, attempts, next_attempt_at)"
         " VALUES (?, ?, 'pending', 0, ?)"
     )
-    DUE = (
-        "WITH due AS (SELECT n.account_seq, notification_seq, device_seq, next_attempt_at,"
-        "  row_number() OVER (PARTITION BY n.account_seq ORDER BY next_attempt_at) AS place"
-        " FROM delivery JOIN notification n ON n.seq = notification_seq"
-        " WHERE delivery.status = 'pending' AND next_attempt_at <= ?"
-        "  AND n.account_seq NOT IN (SELECT value FROM json_each(?)))"
-        " SELECT notification_seq, device_seq FROM due WHERE place <= ? AND account_seq IN"
-        "  (SELECT account_seq FROM due WHERE place = 1 ORDER BY next_attempt_at LIMIT ?)"
-        " ORDER BY account_seq, place"
+    WAITING = (  # the devices that have anything pending: one look into the index for each, however much that is
+        "WITH RECURSIVE waiting (seq) AS (SELECT min(device_seq) FROM delivery WHERE status = 'pending' UNION ALL"
+        " SELECT (SELECT min(device_seq) FROM delivery WHERE status = 'pending' AND device_seq > waiting.seq)"
+        " FROM waiting WHERE seq IS NOT NULL)"
+    )
+    NEXT_DUE = "(SELECT min(next_attempt_at) FROM delivery WHERE status = 'pending' AND device_seq = waiting.seq)"
+    DUE_DEVICES = (
+        f"{WAITING} SELECT d.seq, d.account_seq, d.kind, {NEXT_DUE} AS due_at"
+        " FROM waiting JOIN device d ON d.seq = waiting.seq"
+        " WHERE d.removed_at IS NULL AND due_at <= ? ORDER BY due_at"
+    )
+    OLDEST_DUE = (
+        "SELECT notification_seq FROM delivery WHERE status = 'pending' AND device_seq = ? AND next_attempt_at <= ?"
+        " ORDER BY next_attempt_at LIMIT ?"
+    )
+    LEFT_BEHIND = (
+        f"{WAITING} SELECT d.seq, d.removed_as FROM waiting JOIN device d ON d.seq = waiting.seq"
+        " WHERE d.removed_at IS NOT NULL"
     )
     CLAIM = (
         "UPDATE delivery SET next_attempt_at = ? WHERE notification_seq = ? AND device_seq = ?"
@@ -345,9 +409,15 @@ class Delivery(Model):
         " d.seq, d.id, d.kind, d.token, d.p256dh, d.auth, d.origin, coalesce(n.released_at, n.created_at)"
         " FROM notification n JOIN account a ON a.seq = n.account_seq, device d WHERE n.seq = ? AND d.seq = ?"
     )
-    BRING_FORWARD = "UPDATE delivery SET next_attempt_at = next_attempt_at - ? WHERE status = 'pending'"
+    BRING_FORWARD = (
+        "UPDATE delivery SET next_attempt_at = next_attempt_at - ? WHERE status = 'pending' AND device_seq = ?"
+    )
     MAKE_DUE = "UPDATE delivery SET next_attempt_at = ? WHERE notification_seq = ? AND status = 'pending'"
-    PENDING_ON = "SELECT notification_seq FROM delivery WHERE device_seq = ? AND status = 'pending'"
+    FAIL = (
+        "UPDATE delivery SET status = 'failed', next_attempt_at = NULL, answered_at = ?, error = ?"
+        " WHERE device_seq = ? AND notification_seq IN (SELECT value FROM json_each(?))"
+    )
+    FORGET = "DELETE FROM delivery WHERE device_seq = ? AND notification_seq IN (SELECT value FROM json_each(?))"
     ANSWER = (
         "UPDATE delivery SET status = ?, attempts = attempts + 1, next_attempt_at = ?, answered_at = ?, error = ?"
         " WHERE notification_seq = ? AND device_seq = ? AND status = 'pending'"
@@ -367,17 +437,18 @@ class Delivery(Model):
             run(cls.INSERT, (notification_seq, device.seq, next_attempt_at))
 
     @classmethod
-    def claim_due(
-        cls, now: int, lease_until: int, accounts: int, per_account: int, without: list[int]
-    ) -> list[DueDelivery]:
-        """Take due attempts, so that nobody else does before `lease_until`; account by account.
+    def due_devices(cls, now: int) -> list[DueDevice]:
+        """The devices for which an attempt is due, the one that has waited longest first."""
+        return [DueDevice(*row) for row in run(cls.DUE_DEVICES, (now,))]
 
-        At most `per_account` of at most so many `accounts`, and none of the accounts `without`.
-        """
-        # may take a while: outside the transaction
-        due = run(cls.DUE, (now, json.dumps(without), per_account, accounts)).fetchall()
-        if not due:
-            return []
+    @classmethod
+    def oldest_due(cls, device_seq: int, due_by: int, limit: int) -> list[int]:
+        """The notifications that were to be pushed to the device by `due_by`, oldest first, at most `limit`."""
+        return [row[0] for row in run(cls.OLDEST_DUE, (device_seq, due_by, limit))]
+
+    @classmethod
+    def claim(cls, due: Iterable[tuple[int, int]], now: int, lease_until: int) -> list[DueDelivery]:
+        """Take these attempts (notification, device), so that nobody else does before `lease_until`."""
         with transaction():
             claims = [cls._claim(notification, device, now, lease_until) for notification, device in due]
         return [claimed for claimed in claims if claimed]
@@ -406,11 +477,13 @@ class Delivery(Model):
         run(cls.ANSWER, values)
 
     @classmethod
-    def put_off(cls, notification_seq: int, device_seq: int, next_attempt_at: int, now: int) -> None:
-        """Let an attempt that was not made be due later, and with it all that is due on the same device."""
-        sql = "UPDATE delivery SET next_attempt_at = ? WHERE status = 'pending' AND device_seq = ?"
-        run(f"{sql} AND notification_seq = ?", (next_attempt_at, device_seq, notification_seq))
-        run(f"{sql} AND next_attempt_at <= ?", (next_attempt_at, device_seq, now))
+    def put_off(cls, notification_seq: int, device_seq: int, next_attempt_at: int) -> None:
+        """Let an attempt that was not made be due later."""
+        run(
+            "UPDATE delivery SET next_attempt_at = ?"
+            " WHERE notification_seq = ? AND device_seq = ? AND status = 'pending'",
+            (next_attempt_at, notification_seq, device_seq),
+        )
 
     @classmethod
     def count_pending(cls) -> int:
@@ -420,13 +493,15 @@ class Delivery(Model):
     @classmethod
     def next_due_at(cls) -> int | None:
         """When the first of them is due."""
-        row = run("SELECT min(next_attempt_at) FROM delivery WHERE status = 'pending'").fetchone()
+        row = run(f"{cls.WAITING} SELECT min({cls.NEXT_DUE}) FROM waiting").fetchone()
         return None if row[0] is None else int(row[0])
 
     @classmethod
     def bring_forward(cls, by_ms: int) -> None:
-        """Let all that is pending be due earlier."""
-        run(cls.BRING_FORWARD, (by_ms,))
+        """Let all that is pending be due earlier, one device after the other."""
+        for (device_seq,) in run(f"{cls.WAITING} SELECT seq FROM waiting WHERE seq IS NOT NULL").fetchall():
+            with transaction():
+                run(cls.BRING_FORWARD, (by_ms, device_seq))
 
     @classmethod
     def make_due(cls, notification_seq: int, now: int) -> None:
@@ -434,16 +509,19 @@ class Delivery(Model):
         run(cls.MAKE_DUE, (now, notification_seq))
 
     @classmethod
-    def end_pending(cls, device_seq: int, keep: bool, now: int) -> list[int]:
-        """End what is pending on a device that went: as failed (`keep`), or as if it had never been asked."""
-        pending = (cls.device_seq == device_seq) & (cls.status == "pending")
-        seqs = [row[0] for row in run(cls.PENDING_ON, (device_seq,))]
-        if keep:
-            gone = "The device was removed before it could be reached."
-            cls.update(status="failed", next_attempt_at=None, answered_at=now, error=gone).where(pending).execute()
-        else:
-            cls.delete().where(pending).execute()
-        return seqs
+    def left_behind(cls) -> list[tuple[int, str]]:
+        """The removed devices on which something is pending still, and what each was removed as."""
+        return run(cls.LEFT_BEHIND).fetchall()
+
+    @classmethod
+    def fail(cls, device_seq: int, notification_seqs: list[int], error: str, now: int) -> None:
+        """End these attempts as failed; call inside `transaction()`."""
+        run(cls.FAIL, (now, error, device_seq, json.dumps(notification_seqs)))
+
+    @classmethod
+    def forget(cls, device_seq: int, notification_seqs: list[int]) -> None:
+        """End these attempts as if the device had never been asked; call inside `transaction()`."""
+        run(cls.FORGET, (device_seq, json.dumps(notification_seqs)))
 
 
 class Earlier(NamedTuple):

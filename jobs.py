@@ -1,4 +1,4 @@
-"""The background jobs and the threads that run them: one for what waits for providers, one for all else.
+"""The background jobs and their threads: one for what waits for providers, one for removals, one for all else.
 
 Each job is given the time. Must not know Flask or providers.
 """
@@ -11,18 +11,18 @@ from typing import NamedTuple
 
 import clock
 import delivery
+import devices
 import digests
-from database import WriteFailed, transaction, try_writing, writes_fail
+import pruning
+from database import WriteFailed, try_writing, writes_fail
 from errors import log_fault
-from history import IdempotencyKey, Notification
-from models import Account, ApiKey
-from quotas import history_begin
+from models import ApiKey
 
 ROUND_S = 1.0
 HEARTBEAT_LIFE_S = 30.0
+LONGEST_REMOVAL_S = 3600.0  # of a round that looks through all that very large accounts have
 STOPPED_WITHIN_S = 10.0
 PRUNED_EVERY_S = 3600.0
-PRUNED_AT_ONCE = 500  # rows: more would keep writers waiting
 
 log = logging.getLogger("pocketbell")
 
@@ -35,27 +35,11 @@ class Job(NamedTuple):
     every_s: float = 0.0
 
 
-def prune_history(now: int) -> bool:
-    """Remove notifications older than their account's plan keeps, some at a time (CONTRACT 3, history)."""
-    removed = 0
-    for account in Account.all():
-        with transaction():
-            before = history_begin(account.plan, now)
-            removed += Notification.prune(account.seq, before, PRUNED_AT_ONCE)
-    return removed > 0
-
-
 def look_after_writes(now: int) -> None:
     """Find out when writes that failed succeed again: /healthz tells of it."""
     if writes_fail():
         with contextlib.suppress(WriteFailed):  # it was logged when it began
             try_writing()
-
-
-def prune_idempotency_keys(now: int) -> bool:
-    """Remove Idempotency-Keys that are good no longer, some at a time."""
-    with transaction():
-        return IdempotencyKey.prune(now - delivery.IDEMPOTENCY_LIFE_MS, PRUNED_AT_ONCE) > 0
 
 
 DELIVERIES = (
@@ -64,14 +48,18 @@ DELIVERIES = (
 )
 RECORDS = (
     Job("look after writes", look_after_writes),
+    Job("write the pauses of flooded alerts", delivery.write_pauses),
     Job("release what is held no longer", digests.release_due),
+    Job("settle what removed devices left behind", devices.settle_left_behind),
     Job("write when keys were last used", lambda now: ApiKey.write_used()),
-    Job("prune the history", prune_history, PRUNED_EVERY_S),
-    Job("prune the idempotency keys", prune_idempotency_keys, PRUNED_EVERY_S),
+)
+REMOVALS = (
+    Job("give up what no provider takes", delivery.give_up_unconfigured, PRUNED_EVERY_S),
+    Job("remove what is too old or too much", pruning.prune, PRUNED_EVERY_S),
 )
 
 
-def run_due(now: int, jobs: Iterable[Job] = RECORDS + DELIVERIES) -> list[Job]:
+def run_due(now: int, jobs: Iterable[Job] = RECORDS + DELIVERIES + REMOVALS) -> list[Job]:
     """Run every job once, and answer with those that have more to do.
 
     A job that fails is logged and does not keep the others from running.
@@ -89,7 +77,8 @@ def run_due(now: int, jobs: Iterable[Job] = RECORDS + DELIVERIES) -> list[Job]:
 class Lane:
     """One background thread with its jobs and its heartbeat; `wake` begins a round at once."""
 
-    def __init__(self, jobs: tuple[Job, ...], wake: threading.Event) -> None:
+    def __init__(self, jobs: tuple[Job, ...], wake: threading.Event, beat_life_s: float = HEARTBEAT_LIFE_S) -> None:
+        self.beat_life_s = beat_life_s
         self.next_run_s = dict.fromkeys(jobs, 0.0)
         self.wake = wake
         self.last_beat_s: float | None = None
@@ -109,8 +98,8 @@ class Lane:
             self.thread.join(timeout=STOPPED_WITHIN_S)
 
     def is_alive(self) -> bool:
-        """Whether a round ended within the last 30 seconds."""
-        return self.last_beat_s is not None and clock.monotonic_s() - self.last_beat_s < HEARTBEAT_LIFE_S
+        """Whether a round ended lately."""
+        return self.last_beat_s is not None and clock.monotonic_s() - self.last_beat_s < self.beat_life_s
 
     def _run(self) -> None:
         while not self.stopping:
@@ -130,7 +119,11 @@ class Worker:
     """The background worker of a service process: its lanes."""
 
     def __init__(self) -> None:
-        self.lanes = (Lane(DELIVERIES, delivery.due), Lane(RECORDS, threading.Event()))
+        self.lanes = (
+            Lane(DELIVERIES, delivery.due),
+            Lane(RECORDS, threading.Event()),
+            Lane(REMOVALS, threading.Event(), LONGEST_REMOVAL_S),
+        )
 
     def start(self) -> None:
         """Begin. A worker is started once."""

@@ -1,4 +1,7 @@
-"""The table of metrics and its queries (SPEC 4.9). Callers pass the time; it may lie anywhere up to the year 9999."""
+"""The tables of metrics and their queries (SPEC 4.9; CONTRACT 5, kept). Callers pass the time.
+
+A value's time is what its sender says: it may lie anywhere up to the year 9999.
+"""
 
 import math
 from collections.abc import Sequence
@@ -71,6 +74,15 @@ class MetricSeries(Model):
         return list(run(cls.AFTER, (account_seq, *after, MOST_SERIES + 1)))
 
 
+class Place(NamedTuple):
+    """Where a value is: the metric it belongs to, and its seq."""
+
+    project_id: str
+    metric_id: str
+    series_seq: int
+    seq: int
+
+
 class Metric(Model):
     """One value sent to the custom-metrics webhook."""
 
@@ -100,7 +112,7 @@ class Metric(Model):
     )
     LATEST = (
         f"SELECT :metric, metric_name, value, unit, timestamp, metadata {OF_SERIES}"
-        " AND timestamp <= :until ORDER BY timestamp DESC, seq DESC LIMIT 1"
+        " AND timestamp BETWEEN :since AND :until ORDER BY timestamp DESC, seq DESC LIMIT 1"
     )
     BUCKETS = (
         "SELECT (timestamp - :since) / :width AS place, count(*), avg(value), avg(value / 1024) * 1024, min(value),"
@@ -108,7 +120,7 @@ class Metric(Model):
         " AND timestamp BETWEEN :since AND :until GROUP BY place ORDER BY place"
     )
     SAMPLES = (  # the last value of each part: as many look-ups as parts, however many values there are
-        f"SELECT place.value, (SELECT value {OF_SERIES} AND timestamp >= :since + place.value * :width"  # noqa: S608
+        f"SELECT place.value, (SELECT value {OF_SERIES} AND timestamp >= :since + place.value * :width"
         " AND timestamp < :since + (place.value + 1) * :width ORDER BY timestamp DESC LIMIT 1) AS last"
         " FROM json_each(:places) place WHERE last IS NOT NULL"
     )
@@ -117,11 +129,34 @@ class Metric(Model):
         " ORDER BY timestamp DESC, seq DESC LIMIT :limit"
     )
 
+    OF_ACCOUNT = "FROM metric_series s CROSS JOIN metric m ON m.series_seq = s.seq WHERE s.account_seq = :account"
+    COUNT = f"SELECT count(*) {OF_ACCOUNT} AND m.timestamp >= :since"
+    OLDEST = (
+        f"SELECT m.timestamp, m.seq {OF_ACCOUNT} AND m.timestamp >= :since"
+        " ORDER BY m.timestamp, m.seq LIMIT 1 OFFSET :place"
+    )
+    OLDER = (
+        f"SELECT s.project_id, s.metric_id, s.seq, m.seq {OF_ACCOUNT}"
+        " AND (s.project_id, s.metric_id) >= (:project, :metric)"
+        " AND m.timestamp <= :before AND (m.timestamp < :before OR m.seq < :seq)"
+        " ORDER BY s.project_id, s.metric_id LIMIT :limit"
+    )
+    OF_PROJECT = (
+        f"SELECT s.project_id, s.metric_id, s.seq, m.seq {OF_ACCOUNT}"
+        " AND s.project_id = coalesce(:project, s.project_id) AND s.metric_id = coalesce(:metric, s.metric_id)"
+        " LIMIT :limit"
+    )
+    REMOVE = "DELETE FROM metric WHERE seq IN (SELECT value FROM json_each(?))"
+    REMOVE_EMPTY = (
+        "DELETE FROM metric_series WHERE seq IN (SELECT value FROM json_each(?))"
+        " AND NOT EXISTS (SELECT 1 FROM metric WHERE series_seq = metric_series.seq)"
+    )
+
     @classmethod
-    def latest(cls, account_seq: int, series: tuple[str, str], now: int) -> MetricValue | None:
-        """The value with the latest time up to now; if all are in the future, the last of these."""
-        row = run(cls.LATEST, _of(account_seq, series, until=now)).fetchone()
-        row = row or run(cls.LATEST, _of(account_seq, series, until=AFTER_ALL)).fetchone()
+    def latest(cls, account_seq: int, series: tuple[str, str], since: int, now: int) -> MetricValue | None:
+        """The value with the latest time from `since` up to now; if all are in the future, the last of these."""
+        row = run(cls.LATEST, _of(account_seq, series, since=since, until=now)).fetchone()
+        row = row or run(cls.LATEST, _of(account_seq, series, since=now, until=AFTER_ALL)).fetchone()
         return MetricValue(*row) if row else None
 
     @classmethod
@@ -146,12 +181,43 @@ class Metric(Model):
         rows = run(cls.NEWEST, _of(account_seq, series, since=since, until=until, limit=limit)).fetchall()
         return rows[::-1]
 
+    # --- removing ---
+
+    @classmethod
+    def count(cls, account_seq: int, since: int) -> int:
+        """How many values the account has with a time from `since` on."""
+        return int(run(cls.COUNT, {"account": account_seq, "since": since}).fetchone()[0])
+
+    @classmethod
+    def oldest(cls, account_seq: int, since: int, place: int) -> tuple[int, int]:
+        """Time and seq of the value at that place (0 is the first) among the account's since `since`, by age."""
+        row = run(cls.OLDEST, {"account": account_seq, "since": since, "place": place}).fetchone()
+        return row[0], row[1]
+
+    @classmethod
+    def older(cls, account_seq: int, before: tuple[int, int], begin: tuple[str, str], limit: int) -> list[Place]:
+        """The account's values older than `before` (time, seq), metric by metric, from the metric `begin` on."""
+        values = _of(account_seq, begin, before=before[0], seq=before[1], limit=limit)
+        return [Place(*row) for row in run(cls.OLDER, values)]
+
+    @classmethod
+    def of_project(cls, account_seq: int, project_id: str | None, metric_id: str | None, limit: int) -> list[Place]:
+        """Some values of a metric, of a whole project (no `metric_id`), or of the account (nor `project_id`)."""
+        values = {"account": account_seq, "project": project_id, "metric": metric_id, "limit": limit}
+        return [Place(*row) for row in run(cls.OF_PROJECT, values)]
+
+    @classmethod
+    def remove(cls, places: Sequence[Place]) -> None:
+        """Remove these values, and the metrics that have no value left; call inside `transaction()`."""
+        run(cls.REMOVE, (as_json([place.seq for place in places]),))
+        run(cls.REMOVE_EMPTY, (as_json(list({place.series_seq for place in places})),))
+
 
 @cache
 def _insert(number: int) -> str:
     """The statement that adds so many."""
     rows = ", ".join(["(?, ?, ?, ?, ?, ?)"] * number)
-    return f"INSERT INTO metric (series_seq, metric_name, value, unit, timestamp, metadata) VALUES {rows}"  # noqa: S608
+    return f"INSERT INTO metric (series_seq, metric_name, value, unit, timestamp, metadata) VALUES {rows}"
 
 
 def _of(account_seq: int, series: tuple[str, str], **more: int | str) -> dict[str, int | str]:
@@ -161,4 +227,5 @@ def _of(account_seq: int, series: tuple[str, str], **more: int | str) -> dict[st
 def _bucket(place: int, values: int, mean: float | None, small_mean: float, least: float, most: float) -> Bucket:
     """With the mean of smaller values if the sum of the values themselves was beyond all numbers."""
     is_number = mean is not None and math.isfinite(mean)
-    return Bucket(place, values, mean if mean is not None and is_number else small_mean, least, most)
+    near = mean if mean is not None and is_number else small_mean
+    return Bucket(place, values, min(max(near, least), most), least, most)  # that sum may be beyond them, too

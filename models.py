@@ -6,6 +6,7 @@ setting or a request, and no wire name appears here.
 """
 
 import hashlib
+import json
 import secrets
 import threading
 from typing import NamedTuple
@@ -70,6 +71,25 @@ class Account(Model):
     def all(cls) -> list["Account"]:
         """Every account, newest first."""
         return list(cls.select().order_by(cls.seq.desc()))
+
+    @classmethod
+    def end_access(cls, seq: int) -> None:
+        """Let nobody sign in to the account, send to it or get anything from it; call inside `transaction()`."""
+        cls.change(seq, password_hash=None)
+        for table in (Session, OneTimeLink):
+            table.delete().where(table.account == seq).execute()
+        run("DELETE FROM alert WHERE account_seq = ?", (seq,))
+        run("UPDATE api_key SET revoked_at = created_at WHERE account_seq = ? AND revoked_at IS NULL", (seq,))
+        run(
+            "UPDATE device SET removed_at = created_at, removed_as = 'removed', token = '' WHERE account_seq = ?",
+            (seq,),
+        )
+
+    @classmethod
+    def delete_rest(cls, seq: int) -> None:
+        """Delete an account that nothing else refers to but its counters; call inside `transaction()`."""
+        run("DELETE FROM notification_day WHERE account_seq = ?", (seq,))
+        run("DELETE FROM account WHERE seq = ?", (seq,))
 
     @classmethod
     def exists(cls) -> bool:
@@ -252,6 +272,27 @@ class ApiKey(Model):
         mine = (cls.account == account_seq) & (cls.id == key_id)
         cls.update(revoked_at=now).where(mine, cls.revoked_at.is_null()).execute()
         return bool(cls.select().where(mine).exists())
+
+    PURGEABLE = (
+        "SELECT seq FROM api_key k WHERE account_seq = ? AND revoked_at IS NOT NULL AND revoked_at < ?"
+        " AND coalesce(last_used_at, 0) < ? AND NOT EXISTS (SELECT 1 FROM device WHERE api_key_seq = k.seq) LIMIT ?"
+    )
+
+    @classmethod
+    def purgeable(cls, account_seq: int, revoked_before: int, used_before: int, limit: int) -> list[int]:
+        """The seqs of keys revoked and last used before these times that added no device, at most `limit`."""
+        return [row[0] for row in run(cls.PURGEABLE, (account_seq, revoked_before, used_before, limit))]
+
+    @classmethod
+    def purge(cls, seqs: list[int]) -> None:
+        """Forget these keys; call inside `transaction()`."""
+        run("DELETE FROM api_key WHERE seq IN (SELECT value FROM json_each(?))", (json.dumps(seqs),))
+
+    @classmethod
+    def delete_some(cls, account_seq: int, limit: int) -> int:
+        """Delete some revoked keys of an account that is to go; answers with how many."""
+        some = "SELECT seq FROM api_key WHERE account_seq = ? AND revoked_at IS NOT NULL LIMIT ?"
+        return run(f"DELETE FROM api_key WHERE seq IN ({some})", (account_seq, limit)).rowcount
 
 
 class Webhook(NamedTuple):
@@ -469,6 +510,30 @@ class Device(Model):
         delivered_at, error_at = (now, None) if error is None else (None, now)
         return run(cls.NOTE_OUTCOME, (error, error_at, delivered_at, device.seq, device.token)).rowcount > 0
 
+    PURGEABLE = (
+        "SELECT seq FROM device WHERE account_seq = :account AND removed_at < :before"
+        " AND removed_at < coalesce((SELECT created_at FROM notification WHERE account_seq = :account ORDER BY seq"
+        " LIMIT 1), :before) AND seq <> (SELECT seq FROM device WHERE account_seq = :account AND removed_at NOT NULL"
+        " ORDER BY removed_at DESC, seq DESC LIMIT 1) LIMIT :limit"
+    )
+
+    @classmethod
+    def purgeable(cls, account_seq: int, before: int, limit: int) -> list[int]:
+        """The seqs of devices removed before that time and before the oldest notification, but for the last one."""
+        values = {"account": account_seq, "before": before, "limit": limit}
+        return [row[0] for row in run(cls.PURGEABLE, values)]
+
+    @classmethod
+    def purge(cls, seqs: list[int]) -> None:
+        """Forget these devices; call inside `transaction()`."""
+        run("DELETE FROM device WHERE seq IN (SELECT value FROM json_each(?))", (json.dumps(seqs),))
+
+    @classmethod
+    def delete_some(cls, account_seq: int, limit: int) -> int:
+        """Delete some devices of an account that is to go; answers with how many."""
+        some = "SELECT seq FROM device WHERE account_seq = ? LIMIT ?"
+        return run(f"DELETE FROM device WHERE seq IN ({some})", (account_seq, limit)).rowcount
+
 
 class ServerKey(Model):
     """A key of this service itself."""
@@ -506,4 +571,4 @@ class ServerNote(Model):
     def put(cls, name: str, value: str) -> None:
         """Keep `value` in the place of an earlier one."""
         with transaction():
-            cls.replace(name=name, value=value).execute()
+            run("REPLACE INTO server_note (name, value) VALUES (?, ?)", (name, value))

@@ -202,6 +202,11 @@ def configured() -> set[str]:
     return {kind for kind, provider in _State.providers.items() if provider}
 
 
+def not_configured(kind: str) -> str:
+    """The sentence for a device that cannot be pushed to with these settings."""
+    return f"{KINDS[kind]} is not configured on this server."
+
+
 def contact_warning(email: str) -> str | None:
     """A sentence when the contact that goes with this owner's pushes is one that Apple refuses."""
     return _State.webpush.contact_warning(email)
@@ -273,8 +278,7 @@ def _prepared(pushes: list[Push], deadline_s: float) -> list[Request | Answer]:
 def _request(push: Push, deadline_s: float) -> Request:
     provider = _State.providers[push.kind]
     if provider is None:
-        what = f"{KINDS[push.kind]} is not configured on this server."
-        raise Unavailable(Answer(Outcome.CONFIGURATION, what))
+        raise Unavailable(Answer(Outcome.CONFIGURATION, not_configured(push.kind)))
     wait_s = _State.pauses.wait_s(provider.origin(push), push.token)
     if wait_s:
         what = f"{SERVICES[push.kind]} has not answered lately and is left alone for a moment."

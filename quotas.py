@@ -16,7 +16,7 @@ from limits.storage import MovingWindowSupport, Storage
 
 import clock
 from clock import DAY_MS
-from errors import Refused
+from errors import TOO_MANY_EVENTS, Refused
 
 
 class Quota(RateLimitItemPerMinute):
@@ -33,12 +33,13 @@ class Plan(NamedTuple):
     rest: Quota  # of a key
     metrics: Quota  # of the account
     history_days: int
+    metric_values: int  # that the account keeps (CONTRACT 5)
 
 
 PLANS = {
-    "starter": Plan(Quota(100), Quota(100, 60), 30),
-    "pro": Plan(Quota(1000), Quota(1000, 60), 365),
-    "scale": Plan(Quota(1000), Quota(10_000, 60), 1095),
+    "starter": Plan(Quota(100), Quota(100, 60), 30, 1_000_000),
+    "pro": Plan(Quota(1000), Quota(1000, 60), 365, 10_000_000),
+    "scale": Plan(Quota(1000), Quota(10_000, 60), 1095, 50_000_000),
 }
 
 
@@ -47,7 +48,6 @@ def history_begin(plan: str, now: int) -> int:
     return now - PLANS[plan].history_days * DAY_MS
 
 
-TOO_MANY_EVENTS = "Rate limit exceeded"  # SPEC 4.8
 LIST_DEFAULT = 50
 LIST_MAXIMUM = 100
 METRICS_MAXIMUM = 100  # of one request

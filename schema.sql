@@ -43,7 +43,7 @@ CREATE TABLE session (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE api_key (
-    seq INTEGER PRIMARY KEY,
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, -- never given again: the notifications of a purged key stay
     id TEXT NOT NULL UNIQUE,
     account_seq INTEGER NOT NULL REFERENCES account,
     name TEXT NOT NULL,
@@ -116,10 +116,10 @@ CREATE TABLE held (
 CREATE INDEX held_still ON held (account_seq, alert_seq, created_at) WHERE digest_seq IS NULL;
 
 CREATE TABLE device (
-    seq INTEGER PRIMARY KEY,
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, -- never given again: account.known_device_seq may be a purged one
     id TEXT NOT NULL UNIQUE,
     account_seq INTEGER NOT NULL REFERENCES account,
-    kind TEXT NOT NULL CHECK (kind IN ('apns', 'fcm', 'webpush')),
+    kind TEXT NOT NULL,                    -- one of the push providers
     token TEXT NOT NULL,                   -- a Web Push subscription's endpoint; '' once removed
     p256dh TEXT,                           -- Web Push: the subscription's public key and secret
     auth TEXT,

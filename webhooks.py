@@ -23,6 +23,8 @@ MAX_ID = 100  # characters
 MAX_METRIC_NAME = 200
 MAX_UNIT = 32
 MAX_METADATA_BYTES = 4_096
+STEPS_BELOW = 10_000_000  # a smaller timestamp is a counter of steps, or a test's
+SECONDS_BELOW = 1_000_000_000_000  # 2001-09-09 in milliseconds; as seconds, the year 33658
 LAST_TIMESTAMP = 253_402_300_799_999  # the end of the year 9999
 
 Payload = dict[str, Any]
@@ -130,6 +132,8 @@ def _timestamp(value: Any) -> int:
     timestamp = int(_number(value, "timestamp"))
     if not 0 <= timestamp <= LAST_TIMESTAMP:
         _refuse("timestamp", "must be a Unix time in milliseconds, from 0 to the end of the year 9999")
+    if STEPS_BELOW <= timestamp < SECONDS_BELOW:
+        _refuse("timestamp", "looks like seconds: it takes milliseconds")
     return timestamp
 
 

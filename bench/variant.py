@@ -30,7 +30,8 @@ def one_commit(caller: Caller, title: str, body: str, idempotency_key: str | Non
         now = clock.now_ms()
         status = delivery.first_status(caller.account_seq, Device.active(caller.account_seq))
         text, day = Text(delivery.TITLE_PREFIX + title, body), quiet.local_day(now, caller.time_zone)
-        return delivery.Sent(Notification.record(caller, text, status, day, now))
+        notification, _ = Notification.record(caller, text, status, day, now)
+        return delivery.Sent(notification)
 
 
 VARIANTS: dict[str, Callable[..., delivery.Sent]] = {"unstored": unstored, "one-commit": one_commit}

@@ -15,6 +15,7 @@ from clock import DAY_MS
 from dashboard.page import Page
 from errors import Refused
 from metrics import MOST_SERIES, Metric, MetricSeries, MetricValue
+from quotas import history_begin
 
 MOST_VALUES = 100_000  # of one download: the newest
 SPARK_PARTS = 24
@@ -66,17 +67,22 @@ def show_metrics() -> Page:
 
 
 def _listed(ids: tuple[str, str], chosen: Range, now: int) -> Series | None:
-    latest, width = Metric.latest(g.account.seq, ids, now), chosen.span // SPARK_PARTS
+    latest, width = _latest(ids, now), chosen.span // SPARK_PARTS
     if latest is None:
         return None
     samples = Metric.samples(g.account.seq, ids, now - chosen.span + 1, width, SPARK_PARTS)
     return Series(*ids, latest, _points(samples, SPARK_PARTS))
 
 
+def _latest(ids: tuple[str, str], now: int) -> MetricValue | None:
+    """The newest value that the plan still shows."""
+    return Metric.latest(g.account.seq, ids, history_begin(g.account.plan, now), now)
+
+
 def show_metric() -> Page:
     """GET /app/metrics/one?project&metric&range."""
     ids, chosen, now = _asked(), _range(), clock.now_ms()
-    latest, since = Metric.latest(g.account.seq, ids, now), now - chosen.span
+    latest, since = _latest(ids, now), now - chosen.span
     if latest is None:
         raise Refused(404, "There is no such metric.")
     buckets = Metric.buckets(g.account.seq, ids, since, now, chosen.width)
@@ -106,7 +112,7 @@ def download_metric() -> Response:
 
 def _csv() -> Response:
     ids, chosen, now = _asked(), _range(), clock.now_ms()
-    if Metric.latest(g.account.seq, ids, now) is None:
+    if _latest(ids, now) is None:
         raise Refused(404, "There is no such metric.")
     text = StringIO()
     rows = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC)

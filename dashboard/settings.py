@@ -51,7 +51,7 @@ def save_time_zone() -> Page:
     """POST /app/settings/time-zone."""
     zone, days = request.form.get("time_zone", ""), quotas.PLANS[g.account.plan].history_days
     try:
-        accounts.set_time_zone(g.account, zone, days, clock.now_ms())
+        accounts.set_time_zone(g.account, accounts.zone_change(g.account, zone, days, clock.now_ms()))
     except Refused as refused:
         return _settings_page(refused.message, "time_zone"), 422
     flash(f"The time zone is {zone}.")

@@ -19,6 +19,7 @@ import config
 import database
 import delivery
 import jobs
+import pruning
 from app import app, open_service
 from tests import certificates
 from tests.apns_service import ApnsService
@@ -180,6 +181,7 @@ class Service:
         self.app = app  # one for all tests: making the routes takes longer than all else
         open_service(app, self.settings)
         database._writing.execute_sql("PRAGMA synchronous = OFF")  # no test loses power
+        pruning.prune(clock.now_ms())  # the first round of the worker: it looks at the clock
         self.client = self.app.test_client()
 
     def flask(self, *args, stdin=None):

@@ -18,6 +18,7 @@ ROWS = (
     ("assistants",),
     ("api", "webhooks", "dashboard", "reference", "cli", "monitoring"),
     ("jobs", "doctor"),
+    ("pruning", "deletion"),
     ("auth", "quotas", "body", "recent"),
     ("digests",),
     ("delivery",),
@@ -25,7 +26,7 @@ ROWS = (
     ("history", "metrics", "push", "placeholders"),
     ("models", "apns", "fcm", "webpush"),
     ("provider",),
-    ("database", "transport", "jsonbody", "fields", "quiet", "presets"),
+    ("database", "transport", "jsonbody", "fields", "quiet", "presets", "pieces"),
     ("errors", "config", "clock", "logs", "counters", "cores"),
 )
 ROW_OF = {module: depth for depth, row in enumerate(ROWS) for module in row}

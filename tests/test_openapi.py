@@ -88,7 +88,7 @@ WRONG_METHOD = resolved(DOCUMENT["components"]["responses"]["WrongMethod"])
 
 
 def camel_cased(route):
-    names = re.sub(r"<(?:path:)?(\w+)>", r"{\1}", route.rule)
+    names = re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", route.rule)
     return f"{route.method} {re.sub(r'_([a-z])', lambda match: match[1].upper(), names)}"
 
 
@@ -267,6 +267,8 @@ class World:
         """The id that stands in the operation's path."""
         if operation.id == "revokeApiKey":
             return self.caller.post("/api-keys/generate", {"name": "nas"}).json["apiKey"]["id"]
+        if operation.id == "deleteNotification":
+            return self.caller.send().json["notification"]["id"]
         if operation.id == "removeDevice":
             return self.caller.post("/devices", OPERATIONS["addDevice"].body).json["device"]["id"]
         return self.hook.code

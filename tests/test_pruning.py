@@ -253,6 +253,7 @@ def test_a_cursor_never_leads_to_newer_rows_even_when_all_older_ones_were_remove
 def removed_first_day(service, owner, moved_clock):
     """It is January 31st; of three notifications of this month the one of the 1st has been removed."""
     moved_clock.set_wall(NEW_YEAR)
+    service.work()
     sent(owner)
     moved_clock.advance(10 * DAY_S)
     rest = [sent(owner), sent(owner)]
