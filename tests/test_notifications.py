@@ -382,6 +382,9 @@ def test_search_is_a_case_insensitive_substring_of_title_or_body(owner, search, 
         ("  ", "two  spaces", "one space"),
         ("+", "1+1", "1 1"),
         ("&limit=1", "a&limit=1", "a"),
+        ("a regular (e.*)xpression?", "A regular (e.*)xpression?", "a regular expression"),
+        ("[^a] | {2} $ ^ \\d+ \\", "[^a] | {2} $ ^ \\d+ \\", "a | a $ ^ 12 x"),
+        ("over two\nlines, and more", "over two\nlines, and more", "over two lines, and more"),
     ],
 )
 def test_patterns_quotes_and_operators_mean_themselves_in_a_search(owner, search, title, other):
