@@ -23,7 +23,7 @@ ALPHABET = string.digits + string.ascii_letters
 ICON = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,49}")
 COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
 TITLE_FIELDS = ("title", "subject", "name")  # of a payload, without a template
-BODY_FIELDS = ("message", "body", "text", "msg")
+BODY_FIELDS = ("message", "body", "text", "msg", "content")
 MAX_KEPT_BYTES = 65_536
 NEW = {
     "icon": "bell",

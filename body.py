@@ -7,7 +7,12 @@ from flask import Request, current_app
 from flask.globals import request_ctx
 
 from errors import Refused
-from jsonbody import parse_event, parse_json
+from jsonbody import parse_event, parse_json, replaced_text
+
+COMPRESSIONS = {"gzip", "x-gzip", "deflate", "compress", "br", "zstd"}
+COMPRESSED_STARTS = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # of gzip and zstd
+FORM = "application/x-www-form-urlencoded"
+WHAT_IS_TAKEN = "an alert takes a JSON object, a form whose only field payload holds one, or text as text/plain"
 
 
 def read_object() -> dict[str, Any]:
@@ -16,8 +21,28 @@ def read_object() -> dict[str, Any]:
 
 
 def read_event() -> dict[str, Any]:
-    """The object that came to an alert webhook, as JSON or in a form."""
-    return parse_event(_read_all())
+    """What came to an alert webhook, as an object: JSON, a form that holds some, or plain text."""
+    raw = _read_all()
+    try:
+        return parse_event(raw)
+    except Refused as refused:
+        return _text_event(request_ctx.request, raw, refused)
+
+
+def _text_event(sent: Request, raw: bytes, refused: Refused) -> dict[str, Any]:
+    """A body that is no JSON object, as an event if it was sent as text; else why it was `refused`."""
+    codings = {coding.strip().lower() for coding in sent.headers.get("Content-Encoding", "").split(",")}
+    if codings & COMPRESSIONS or raw.startswith(COMPRESSED_STARTS):
+        raise Refused(400, "The body is compressed: send it uncompressed.")
+    if sent.mimetype.startswith("multipart/"):
+        raise Refused(400, f"The body is a multipart form: {WHAT_IS_TAKEN}.")
+    if sent.mimetype == FORM and not raw.lstrip().startswith(b"{"):  # curl calls JSON a form, too
+        raise Refused(400, f"{refused.message} It was sent as a form: {WHAT_IS_TAKEN}.")
+    if sent.mimetype != "text/plain":
+        raise refused
+    title = sent.headers.get("Title") or sent.headers.get("X-Title")
+    titled = {"title": replaced_text(title.encode("latin-1"))} if title else {}  # WSGI decodes headers so
+    return {**titled, "message": replaced_text(raw)}
 
 
 def settle() -> None:

@@ -8,6 +8,7 @@ Must not know Flask or what the fields mean.
 import json
 import math
 import re
+from codecs import BOM_UTF8
 from itertools import accumulate
 from typing import Any
 from urllib.parse import parse_qsl
@@ -78,9 +79,10 @@ def parse_json(raw: bytes) -> dict[str, Any]:
 def parse_event(raw: bytes) -> dict[str, Any]:
     """The object that a webhook's body is: JSON, or a form whose one field `payload` holds JSON.
 
-    Numbers keep their digits: what is no whole number is a `Number`. A NUL or a lone surrogate in a string becomes
-    U+FFFD. Raises `Refused` (400) like `parse_json`.
+    A byte order mark in front is passed over. Numbers keep their digits: what is no whole number is a `Number`. A NUL
+    or a lone surrogate in a string becomes U+FFFD. Raises `Refused` (400) like `parse_json`.
     """
+    raw = raw.removeprefix(BOM_UTF8)
     try:
         return _event(_decode(raw))
     except Refused:
@@ -88,6 +90,11 @@ def parse_event(raw: bytes) -> dict[str, Any]:
         if form is None:
             raise
         return _event(form)
+
+
+def replaced_text(raw: bytes) -> str:
+    """Plain text as an event may hold it: U+FFFD stands for a NUL and for what is not UTF-8."""
+    return raw.removeprefix(BOM_UTF8).decode("utf-8", "replace").replace("\0", "\ufffd")
 
 
 def _event(text: str) -> dict[str, Any]:
@@ -157,6 +164,8 @@ def _decode(raw: bytes) -> str:
 
 def _syntax_sentence(error: json.JSONDecodeError) -> str:
     what = error.msg.split(" (")[0].removesuffix(" at").removesuffix(":")
+    if error.doc.startswith("\ufeff"):
+        what = "a byte order mark"
     return f"The body is not valid JSON: {what} at line {error.lineno}, column {error.colno}."
 
 

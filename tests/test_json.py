@@ -170,8 +170,9 @@ def test_bytes_that_are_not_utf_8_are_refused_with_line_and_column(owner, data):
 
 
 @pytest.mark.parametrize("data", [b'\xef\xbb\xbf{"title": "t", "body": "b"}', b"\xef\xbb\xbf"])
-def test_a_byte_order_mark_is_not_json(owner, data):
-    assert place(send(owner, data)) == (1, 1)
+def test_a_byte_order_mark_is_not_json_and_is_called_by_its_name(owner, data):
+    answer = send(owner, data)
+    assert place(answer) == (1, 1) and "byte order mark" in answer.json["error"]
 
 
 @pytest.mark.parametrize("path", [SEND, "/api/v1/api-keys/generate", "/api/v1/devices"])

@@ -1010,10 +1010,11 @@ def test_any_other_form_is_refused(owner, hook):
 @pytest.mark.parametrize(
     "payload, title, body",
     [
-        (dict(zip(["name", "subject", "title", "msg", "text", "body", "message"], "nstgxbm", strict=True)), "t", "m"),
+        (dict(zip(["name", "subject", "title", "content", "msg", "text", "body", "message"], "nstcgxbm", strict=True)), "t", "m"),
         ({"name": "n", "subject": "s", "msg": "g", "text": "x", "body": "b"}, "s", "b"),
         ({"name": "n", "msg": "g", "text": "x"}, "n", "x"),
-        ({"msg": "g"}, "Backups", "g"),
+        ({"msg": "g", "content": "c"}, "Backups", "g"),
+        ({"content": "c"}, "Backups", "c"),
         (
             {"title": 1, "subject": None, "name": "n", "message": {"a": 1}, "body": ["b"], "text": True, "msg": "g"},
             "n",
@@ -1026,7 +1027,7 @@ def test_any_other_form_is_refused(owner, hook):
         ({"title": "", "message": "m"}, "Backups", "m"),
         ({"title": "{{ message }}", "message": "{{ title }}"}, "{{ message }}", "{{ title }}"),
     ],
-    ids=range(11),
+    ids=range(12),
 )
 def test_without_templates_the_payloads_usual_fields_are_taken(owner, hook, payload, title, body):
     assert hook.post(payload).status_code == 200
