@@ -39,9 +39,11 @@ PLACEHOLDER = re.compile(
     \}\}""",
     re.VERBOSE,
 )
+WRITTEN_ARGUMENT = r""" (?: "[^"]*+" | '[^']*+' | [0-9]{1,18}+ ) """
+ARGUMENT = re.compile(WRITTEN_ARGUMENT, re.VERBOSE)
 FILTER = re.compile(
-    r"""\| \s*+ (?P<name> [^\s|:"']*+ ) \s*+
-    (?: : \s*+ (?: "(?P<double>[^"]*+)" | '(?P<single>[^']*+)' | (?P<number>[0-9]{1,18}+) ) \s*+ (?=\||\Z) )?+
+    rf"""\| \s*+ (?P<name> [^\s|:"']*+ ) \s*+
+    (?: : \s*+ (?P<arguments> {WRITTEN_ARGUMENT} (?: \s*+ , \s*+ {WRITTEN_ARGUMENT} )?+ ) \s*+ (?=\||\Z) )?+
     (?P<surplus> (?: [^|"']++ | "[^"]*+" | '[^']*+' )*+ )""",
     re.VERBOSE,
 )
@@ -51,7 +53,7 @@ JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,9
 UNIX_TIME = re.compile(r"(?![0-9]{8}\Z)[0-9]{1,14}(?:\.[0-9]{1,9})?")  # eight digits are a date in ISO 8601
 
 WORDS = {True: "true", False: "false", None: "null"}
-Argument = str | int | None
+Argument = str | int | tuple[str | int, ...] | None  # a tuple for two
 
 
 class Filled(NamedTuple):
@@ -287,13 +289,15 @@ def _apply(one: re.Match[str], value: Any, work: _Work) -> Any:
     known = FILTERS.get(one["name"])
     if known is None or one["surplus"]:
         raise _CannotApply
-    argument: Argument = one["double"] if one["double"] is not None else one["single"]
-    if one["number"]:
-        argument = int(one["number"])
+    arguments = [_argument(written) for written in ARGUMENT.findall(one["arguments"] or "")]
     work.spend(ITEM_WORK)
     if value is MISSING and known is not _default:
         return MISSING
-    return known(value, argument, work)
+    return known(value, tuple(arguments) if len(arguments) > 1 else next(iter(arguments), None), work)
+
+
+def _argument(written: str) -> str | int:
+    return int(written) if written.isdecimal() else written[1:-1]
 
 
 def _no(argument: Argument) -> None:
@@ -314,7 +318,7 @@ def _array(value: object) -> list[Any]:
 
 
 def _default(value: Any, argument: Argument, work: _Work) -> Any:
-    if argument is None:
+    if argument is None or isinstance(argument, tuple):
         raise _CannotApply
     is_empty = value is MISSING or value is None or value is False or value in ("", [], {})
     return argument if is_empty else value
@@ -358,6 +362,21 @@ def _map(value: Any, argument: Argument, work: _Work) -> Any:
     if found and all(item is MISSING for item in found):
         return MISSING
     return [None if item is MISSING else item for item in found]
+
+
+def _where(value: Any, argument: Argument, work: _Work) -> list[Any]:
+    """The objects whose path shows as the second argument; null and what is missing show as nothing."""
+    path, wanted = argument if isinstance(argument, tuple) else (None, None)
+    if not isinstance(path, str):
+        raise _CannotApply
+    objects = [item for item in work.items(value) if isinstance(item, dict)]
+    return [item for item in objects if _shows(_resolve(item, path, work), str(wanted))]
+
+
+def _shows(value: object, text: str) -> bool:
+    if isinstance(value, dict | list):
+        return False
+    return text == ("" if value is MISSING else rendered(value, len(text) + 1))
 
 
 def _size(value: Any, argument: Argument, work: _Work) -> int:
@@ -426,4 +445,5 @@ FILTERS: dict[str, Callable[[Any, Argument, _Work], Any]] = {
     "last": _last,
     "round": _round,
     "date": _date,
+    "where": _where,
 }

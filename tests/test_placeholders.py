@@ -20,7 +20,7 @@ import placeholders
 NOON = 1_795_262_400  # 2026-11-21 12:00 UTC
 FILTERS = [
     *["default", "upcase", "downcase", "capitalize", "truncate", "join", "map", "size", "first", "last"],
-    *["round", "date"],
+    *["round", "date", "where"],
 ]
 
 
@@ -406,7 +406,8 @@ WRONG_ARGUMENTS = [
     *["truncate", "truncate:", "truncate: 0", 'truncate: "x"', "truncate: -3", "truncate: 3.5", "truncate: 3, 4"],
     *["truncate: abc", "truncate 3", "truncate: 3 4", "default", "default: x", 'default: "a", "b"'],
     *['default: "a" "b"', "map", "map: a", 'map: "a", "b"', "date", "date: %H", 'date: "%H", "%M"'],
-    *["join: ,", 'join: ",", ","'],
+    *["join: ,", 'join: ",", ","', "where", 'where: "a"', 'where: "a",', 'where: a, "1"', 'where: "a", 1, 2'],
+    *['where: 1, "a"', 'where: "a" "1"', 'where: "a", b', 'where: , "1"', 'where: "a", -1', 'where "a", "1"'],
     *["round: 21", "round: -1", "round: 1.5", 'round: "x"', "round: x", "round: 1, 2", "round: 99999999999"],
 ]
 
@@ -427,6 +428,7 @@ CANNOT_TAKE = {
     "join": ['"text"', "1", "true", "null", "{}", '{"a": 1}', '""'],
     'join: ","': ['"text"', "1", "true", "null", "{}", '""'],
     'map: "a"': ['"text"', "1", "true", "null", "{}", '{"a": 1}', '""'],
+    'where: "a", 1': ['"text"', "1", "true", "null", "{}", '{"a": 1}', '""'],
     "first": ['"text"', "1", "true", "null", "{}", '{"a": 1}', '""'],
     "last": ['"text"', "1", "true", "null", "{}", '{"a": 1}', '""'],
     "size": ["1", "0", "1.5", "true", "false", "null"],
@@ -600,6 +602,42 @@ def test_map_of_a_path_that_every_element_lacks_is_like_a_missing_variable(value
     template = '{{ v | map: "n" | join }}'
     assert filled(template, f'{{"v": {value}}}') == (template, ("v",))
     assert applied('map: "n" | join | default: "none"', value) == "none"
+
+
+@pytest.mark.parametrize(
+    "value, arguments, text",
+    [
+        ('[{"s": "on", "n": 1}, {"s": "off"}, {"s": "on"}]', '"s", "on"', '[{"s":"on","n":1},{"s":"on"}]'),
+        ('[{"s": "firing"}]', "'s' ,'firing'", '[{"s":"firing"}]'),
+        ('[{"s": "Firing"}, {"s": "firing "}, {"s": "fir"}, {"s": ["firing"]}]', '"s", "firing"', "[]"),
+        ("[]", '"s", "firing"', "[]"),
+        ('[{"a": {"b": "x"}}, {"a": {"b": "y"}}, {"a": "x"}]', '"a.b", "x"', '[{"a":{"b":"x"}}]'),
+        ('[{"a.b": "x", "a": {"b": "y"}}]', '"a.b", "x"', '[{"a.b":"x","a":{"b":"y"}}]'),
+        ('[{"a": [{"b": 7}]}, {"a": []}]', '"a.0.b", 7', '[{"a":[{"b":7}]}]'),
+        ('[{"n": 500}, {"n": "500"}, {"n": 500.0}, {"n": 5e2}]', '"n", 500', '[{"n":500},{"n":"500"}]'),
+        ('[{"n": 9.90}, {"n": 9.9}, {"n": "9.90"}]', '"n", "9.90"', '[{"n":9.90},{"n":"9.90"}]'),
+        ('[{"b": true}, {"b": "true"}, {"b": 1}, {"b": false}]', '"b", "true"', '[{"b":true},{"b":"true"}]'),
+        ('[{"b": false}, {"b": null}, {"b": 0}]', '"b", "false"', '[{"b":false}]'),
+        ('[{"s": ""}, {"s": null}, {}, {"s": " "}, {"s": []}, {"s": {}}]', '"s", ""', '[{"s":""},{"s":null},{}]'),
+        ('["s", 1, null, true, [{"s": "x"}], ["x"], {"s": "x"}]', '"s", "x"', '[{"s":"x"}]'),
+        ('[["x"]]', '"0", "x"', "[]"),
+        ('[{"o": {"a": 1}}, {"o": "{\\"a\\":1}"}]', '"o", \'{"a":1}\'', '[{"o":"{\\"a\\":1}"}]'),
+        ('[{"a b-c": "é😀"}]', '"a b-c", "é😀"', '[{"a b-c":"é😀"}]'),
+        ('[{"s": "a, b"}]', '"s", "a, b"', '[{"s":"a, b"}]'),
+    ],
+)  # fmt: skip
+def test_where_takes_the_objects_of_an_array_whose_path_shows_that_value(value, arguments, text):
+    assert applied(f"where: {arguments}", value) == text
+
+
+def test_where_goes_on_with_other_filters():
+    alerts = '[{"s": "firing", "n": {"x": "a"}}, {"s": "ok", "n": {"x": "b"}}, {"s": "firing", "n": {"x": "c"}}]'
+    assert applied('where: "s", "firing" | map: "n.x" | join: ", "', alerts) == "a, c"
+    assert applied('where: "s", "firing" | where: "n.x", "c" | size', alerts) == "1"
+    assert applied('where: "s", "none" | size', alerts) == "0"
+    assert applied('where: "s", "none" | map: "n.x" | join: ", " | default: "none"', alerts) == "none"
+    assert applied('where: "s", "none" | first | default: "none"', alerts) == "none"
+    assert rendered('{{ nope | where: "s", "x" | default: "none" }}', {}) == "none"
 
 
 @pytest.mark.parametrize(
@@ -982,6 +1020,7 @@ def huge():
         ("{{ list | last }}", "0000000000"),
         ("{{ list.49999.n }}", "4999949999"),
         ('{{ list | map: "x" }}', "{{ list | "),
+        ('{{ list | where: "n", 7 }}', "{{ list | "),
         ("{{ list | upcase }}", '[{"N":0},{'),
         ("{{ object }}", '{"k0":0,"k'),
         ("{{ object | size }}", "1000001000"),
@@ -1012,6 +1051,7 @@ def test_a_filter_that_would_look_at_too_much_may_leave_the_placeholder_visible(
     [
         *['{{ list | map: "n" | size }}', '{{ list | map: "x" }}', '{{ list | join: "" | size }}'],
         *["{{ list | upcase | size }}", "{{ object | upcase | size }}", "{{ digits | round: 1 | size }}"],
+        *['{{ list | where: "n", 1 | size }}', '{{ list | where: "x", "" | where: "x", "" | size }}'],
     ],
 )
 def test_a_costly_placeholder_does_not_touch_its_neighbours(huge, costly):
@@ -1097,6 +1137,13 @@ def mapped(value, path):
     return MISSING if all(one is MISSING for one in inner) else [None if one is MISSING else one for one in inner]
 
 
+def where(value, path, wanted):
+    fit(isinstance(value, list))
+    inner = [(one, found(one, path)) for one in value if isinstance(one, dict)]
+    texts = [(one, "" if value is MISSING else value) for one, value in inner if not isinstance(value, (dict, list))]
+    return [one for one, value in texts if shown(value) == wanted]
+
+
 def size(value):
     fit(isinstance(value, (str, list, dict)) and not isinstance(value, Digits))
     return Digits(len(value))
@@ -1110,6 +1157,7 @@ ORACLE = {
     "first": element(0),
     "last": element(-1),
     "map": mapped,
+    "where": where,
     "size": size,
     "default": lambda value, other: other if value in (MISSING, None, "", [], {}) or value is False else value,
 }
@@ -1175,11 +1223,21 @@ ARGUMENTS = st.text("ab|}:, é%'", max_size=5).map(lambda text: (f'"{text}"', te
     'ab|}:, é%"', max_size=5
 ).map(lambda text: (f"'{text}'", text))
 MAP_PATHS = st.sampled_from(["a", "b", "a.b", "0", "b.0", "a..b"]).map(lambda path: (f'"{path}"', path))
+WANTED = ARGUMENTS | st.sampled_from([('"true"', "true"), ("1", "1"), ('""', ""), ("'0'", "0")])
+
+
+def both(arguments):
+    """Two arguments as one: as they are written, then for the oracle."""
+    (first, path), (second, wanted) = arguments
+    return f"{first} , {second}", path, wanted
+
+
 STEPS = (
     st.sampled_from([(name, ()) for name in ("upcase", "downcase", "join", "first", "last", "size")])
     | st.tuples(st.just("truncate"), st.integers(1, 12).map(lambda length: (f"{length}", length)))
     | st.tuples(st.sampled_from(["join", "default"]), ARGUMENTS)
     | st.tuples(st.just("map"), MAP_PATHS)
+    | st.tuples(st.just("where"), st.tuples(MAP_PATHS, WANTED).map(both))
 )
 BEFORE = st.text("ab|}\"'\n", max_size=5)
 SPACES = st.sampled_from(["", " ", "  ", "\t"])

@@ -1010,7 +1010,7 @@ def test_any_other_form_is_refused(owner, hook):
 @pytest.mark.parametrize(
     "payload, title, body",
     [
-        (dict(zip(["name", "subject", "title", "content", "msg", "text", "body", "message"], "nstcgxbm", strict=True)), "t", "m"),
+        (dict(zip(["name", "subject", "title", "msg", "text", "body", "message"], "nstgxbm", strict=True)), "t", "m"),
         ({"name": "n", "subject": "s", "msg": "g", "text": "x", "body": "b"}, "s", "b"),
         ({"name": "n", "msg": "g", "text": "x"}, "n", "x"),
         ({"msg": "g", "content": "c"}, "Backups", "g"),
