@@ -43,7 +43,8 @@ WRITTEN_ARGUMENT = r""" (?: "[^"]*+" | '[^']*+' | [0-9]{1,18}+ ) """
 ARGUMENT = re.compile(WRITTEN_ARGUMENT, re.VERBOSE)
 FILTER = re.compile(
     rf"""\| \s*+ (?P<name> [^\s|:"']*+ ) \s*+
-    (?: : \s*+ (?P<arguments> {WRITTEN_ARGUMENT} (?: \s*+ , \s*+ {WRITTEN_ARGUMENT} )?+ ) \s*+ (?=\||\Z) )?+
+    (?: : \s*+ (?P<arguments> {WRITTEN_ARGUMENT} (?: \s*+ , \s*+ {WRITTEN_ARGUMENT} )?+ ) \s*+ (?=\||\Z)
+      | : \s*+ (?P<other> [^|:,"'{{}}]++ ) (?=\||\Z) )?+
     (?P<surplus> (?: [^|"']++ | "[^"]*+" | '[^']*+' )*+ )""",
     re.VERBOSE,
 )
@@ -242,9 +243,13 @@ def _value(placeholder: re.Match[str], payload: dict[str, Any], work: _Work) -> 
         value = _resolve(payload, path, work)
     except _CannotApply:
         return MISSING  # as far as can be told
+    filters = list(FILTER.finditer(placeholder["filters"]))
+    defaults = [one for one in filters if one["name"] == "default"]
+    if defaults and defaults[-1]["other"]:
+        return _CannotApply  # a text comes last, so that a misspelt path does not go unnoticed
     try:
-        for one in FILTER.finditer(placeholder["filters"]):
-            value = _apply(one, value, work)
+        for one in filters:
+            value = _other(one, value, payload, work) if one["other"] else _apply(one, value, work)
     except _CannotApply:
         return _CannotApply
     return value
@@ -296,6 +301,14 @@ def _apply(one: re.Match[str], value: Any, work: _Work) -> Any:
     return known(value, tuple(arguments) if len(arguments) > 1 else next(iter(arguments), None), work)
 
 
+def _other(one: re.Match[str], value: Any, payload: dict[str, Any], work: _Work) -> Any:
+    """`default: path`: what is there in the place of an empty value."""
+    if one["name"] != "default" or one["surplus"]:
+        raise _CannotApply
+    work.spend(ITEM_WORK)
+    return _resolve(payload, one["other"].strip(), work) if _is_empty(value) else value
+
+
 def _argument(written: str) -> str | int:
     return int(written) if written.isdecimal() else written[1:-1]
 
@@ -320,8 +333,11 @@ def _array(value: object) -> list[Any]:
 def _default(value: Any, argument: Argument, work: _Work) -> Any:
     if argument is None or isinstance(argument, tuple):
         raise _CannotApply
-    is_empty = value is MISSING or value is None or value is False or value in ("", [], {})
-    return argument if is_empty else value
+    return argument if _is_empty(value) else value
+
+
+def _is_empty(value: Any) -> bool:
+    return value is MISSING or value is None or value is False or value in ("", [], {})
 
 
 def _upcase(value: Any, argument: Argument, work: _Work) -> str:

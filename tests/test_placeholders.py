@@ -491,6 +491,56 @@ def test_a_missing_variable_goes_through_filters_untouched_until_a_default_takes
 
 
 @pytest.mark.parametrize(
+    "filters, text",
+    [
+        ('default: b | default: "n/a"', "B"),
+        ('default: nope | default: b | default: "n/a"', "B"),
+        ('default: nope | default: "n/a"', "n/a"),
+        ('default: nil | default: empty | default: "" ', ""),
+        ("default:b|default:'n/a'|upcase", "B"),
+        ('default: list.1.n | default: "n/a"', "9.90"),
+        ('default: key with-dash.x | default: "n/a"', "found"),
+        ('default: list | default: "n/a" | size', "2"),
+        ('default: off | default: "n/a"', "n/a"),
+        ('first | default: b | upcase | default: "n/a" | downcase', "b"),
+    ],
+)
+def test_default_takes_another_path_and_at_last_a_text(filters, text):
+    payload = {"b": "B", "nil": None, "empty": "", "off": False, "list": [0, {"n": "9.90"}]}
+    payload |= {"key with-dash": {"x": "found"}, "text": "{{ b }}"}
+    for path in ("lacking", "nil.x", "list.7"):
+        assert filled("{{ " + path + " | " + filters + " }}", payload) == (text, ())
+
+
+@pytest.mark.parametrize("path, text", [("b", "B"), ("zero", "0"), ("list", "[0]"), ("quoted", "{{ b }}")])
+def test_another_path_is_not_asked_for_what_is_there(path, text):
+    payload = {"b": "B", "zero": 0, "list": [0], "quoted": "{{ b }}"}
+    assert filled("{{ " + path + ' | default: other | default: "n/a" }}', payload) == (text, ())
+
+
+@pytest.mark.parametrize("filters", ["default: b", 'default: "x" | default: b', "default: b | upcase", "default: v"])
+@pytest.mark.parametrize("value", ['"text"', '""', "null"])
+def test_a_default_that_ends_with_a_path_leaves_the_placeholder_visible(filters, value):
+    assert stays_visible(filters, value)
+
+
+@pytest.mark.parametrize(
+    "filters", ["upcase: v", "join: v", "truncate: v", "map: v", "default: a, b", "default: a:b", "where: v, v"]
+)
+def test_only_default_takes_a_path(filters):
+    assert stays_visible(f'{filters} | default: "x"', '["a"]')
+
+
+def test_a_default_of_many_paths_is_bounded():
+    payload = {f"k{number}": None for number in range(300)} | {"end": "found"}
+    chain = "".join(f" | default: k{number}" for number in range(300))
+    assert rendered("{{ nope" + chain + ' | default: end | default: "n/a" }}', payload) == "found"
+    long = "x." * 400
+    template = "{{ nope" + f" | default: {long}y" * 10 + ' | default: "" }}'
+    assert rendered(template, {"x": {"y": 1}}) in ("", template)
+
+
+@pytest.mark.parametrize(
     "value, upper, lower",
     [
         ('"hELLO wORLD"', "HELLO WORLD", "hello world"),
