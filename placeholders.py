@@ -22,6 +22,7 @@ WORK = 1_000_000  # characters, roughly, that one template's paths and filters m
 ITEM_WORK = 100  # an item of an array costs as much as so many characters
 KEY_WORK = 25  # and so does trying one key
 JSON_WORK = 40  # and a character of JSON
+LOOK_WORK = 3  # an item that is only looked at
 DATE_WORK = 1_000
 LONGEST_DATE = 64
 MOST_DECIMALS = 20
@@ -385,11 +386,13 @@ def _where(value: Any, argument: Argument, work: _Work) -> list[Any]:
     path, wanted = argument if isinstance(argument, tuple) else (None, None)
     if not isinstance(path, str):
         raise _CannotApply
-    objects = [item for item in work.items(value) if isinstance(item, dict)]
-    return [item for item in objects if _shows(_resolve(item, path, work), str(wanted))]
+    work.spend(LOOK_WORK * len(_array(value)))
+    objects = [item for item in value if isinstance(item, dict)]
+    return [item for item in objects if _shows(_resolve(item, path, work), str(wanted), work)]
 
 
-def _shows(value: object, text: str) -> bool:
+def _shows(value: object, text: str, work: _Work) -> bool:
+    work.spend(KEY_WORK)
     if isinstance(value, dict | list):
         return False
     return text == ("" if value is MISSING else rendered(value, len(text) + 1))

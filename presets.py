@@ -4,6 +4,7 @@ Pure. One template serves the events of a sender: what an event lacks is nothing
 """
 
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 
@@ -33,9 +34,25 @@ class Preset:
         return {**look, "title_template": self.title, "body_template": self.body}
 
 
-def _some(*paths: str) -> str:
-    """Those of these variables that an event has, one after the other."""
-    return "".join(f'{{{{ {path} | default: "" }}}}' for path in paths)
+def _first(*paths: str, otherwise: str = "") -> str:
+    """The first of these variables that an event has."""
+    path, *others = paths
+    chain = "".join(f" | default: {other}" for other in others)
+    return f'{{{{ {path}{chain} | default: "{otherwise}" }}}}'
+
+
+def _alerts(status: str) -> str:
+    """How many alerts of a group have the status, and what each says: its summary, else its description or labels."""
+    those = f'alerts | where: "status", "{status}"'
+    without_summary = f'{those} | where: "annotations.summary", ""'
+    without_both = f'{without_summary} | where: "annotations.description", ""'
+    listed = (
+        (those, "annotations.summary"),
+        (without_summary, "annotations.description"),
+        (without_both, "labels"),
+    )
+    texts = (f'{{{{ {some} | map: "{path}" | join: "\n" | default: "" }}}}' for some, path in listed)
+    return f"{{{{ {those} | size }}}} {status}: {' '.join(texts)}"
 
 
 GITHUB = Preset(
@@ -43,18 +60,31 @@ GITHUB = Preset(
     name="GitHub",
     icon="git-branch",
     color="#24292F",
-    title='{{ repository.full_name | default: "GitHub" }}',
-    body='{{ sender.login | default: "GitHub" }} {{ action | default: "" }} '
-    + _some("ref", "pull_request.title", "issue.title", "discussion.title", "release.tag_name", "forkee.full_name")
-    + _some("workflow_run.name", "workflow_job.name", "deployment.environment", "pages.0.title", "member.login")
+    title=_first("repository.full_name", "organization.login", otherwise="GitHub"),
+    body=_first("sender.login", "pusher.name", otherwise="GitHub")
     + " "
-    + _some("workflow_run.conclusion", "workflow_job.conclusion", "deployment_status.state", "review.state", "zen")
+    + _first("action", otherwise="→")
+    + " "
+    + _first(
+        *("pull_request.title", "issue.title", "discussion.title", "release.tag_name", "deployment.environment"),
+        *("workflow_run.name", "workflow_job.name", "check_run.name", "forkee.full_name", "pages.0.title"),
+        *("member.login", "alert.rule.description", "alert.security_advisory.summary", "security_advisory.summary"),
+        *("ref", "zen", "starred_at"),
+    )
+    + " "
+    + _first(
+        *("deployment_status.state", "workflow_run.conclusion", "workflow_job.conclusion", "check_run.conclusion"),
+        *("review.state", "ref_type"),
+    )
     + "\n"
-    + _some("comment.body", "review.body", "head_commit.message", "alert.rule.description")
-    + _some("alert.security_advisory.summary", "security_advisory.summary")
+    + _first(
+        *("comment.html_url", "review.html_url", "pull_request.html_url", "issue.html_url", "discussion.html_url"),
+        *("release.html_url", "workflow_run.html_url", "workflow_job.html_url", "check_run.html_url"),
+        *("forkee.html_url", "pages.0.html_url", "alert.html_url", "security_advisory.references.0.url", "compare"),
+        *("repository.html_url",),
+    )
     + "\n"
-    + _some("pull_request.html_url", "issue.html_url", "discussion.html_url", "release.html_url", "compare")
-    + _some("workflow_run.html_url", "workflow_job.html_url", "forkee.html_url", "pages.0.html_url", "starred_at"),
+    + _first("comment.body", "review.body", "head_commit.message"),
     steps=(
         "In the repository: Settings, Webhooks, Add webhook.",
         "Payload URL: the address. Content type: application/json. No secret: the address is it.",
@@ -73,16 +103,19 @@ GITLAB = Preset(
     name="GitLab",
     icon="git-merge",
     color="#E24329",
-    title="{{ object_kind | capitalize }} " + _some("project.path_with_namespace", "project_name"),
-    body=_some("user_name", "user.name")
-    + ": "
-    + _some("build_name", "object_attributes.title")
+    title=_first("project.path_with_namespace", "project_name", "group.full_path", otherwise="GitLab"),
+    body=_first("user_name", "user.name", otherwise="GitLab")
+    + ": {{ object_kind }} "
+    + _first(
+        *("build_name", "object_attributes.title", "object_attributes.ref", "issue.title", "merge_request.title"),
+        *("snippet.title", "tag", "environment", "ref"),
+    )
     + " "
-    + _some("ref", "object_attributes.ref")
-    + " "
-    + _some("object_attributes.action", "object_attributes.status", "build_status")
+    + _first("object_attributes.action", "object_attributes.status", "build_status", "status", "action")
     + "\n"
-    + _some("commits.0.title"),
+    + _first("object_attributes.url", "deployable_url", "url", "project.web_url", "repository.homepage")
+    + "\n"
+    + _first("object_attributes.note", "commits.0.title", "commit.message"),
     steps=(
         "In the project: Settings, Webhooks, Add new webhook.",
         "URL: the address. Choose the triggers, then Add webhook.",
@@ -102,16 +135,26 @@ GITEA = Preset(
     name="Gitea",
     icon="git-pull-request",
     color="#609926",
-    title='{{ repository.full_name | default: "Gitea" }}',
-    body='{{ sender.login | default: "Gitea" }} {{ action | default: "" }} '
-    + _some("ref", "pull_request.title", "release.tag_name", "forkee.full_name", "page")
-    + _some("workflow_run.display_title", "workflow_job.name")
+    title=_first("repository.full_name", otherwise="Gitea"),
+    body=_first("sender.login", "pusher.login", otherwise="Gitea")
     + " "
-    + _some("workflow_run.conclusion", "workflow_job.conclusion", "issue.title")
+    + _first("action", otherwise="→")
+    + " "
+    + _first(
+        *("pull_request.title", "issue.title", "release.tag_name", "workflow_run.display_title"),
+        *("workflow_job.name", "forkee.full_name", "page", "package.name", "ref"),
+    )
+    + " "
+    + _first("workflow_run.conclusion", "workflow_job.conclusion", "ref_type")
     + "\n"
-    + _some("comment.body", "review.content", "commits.0.message")
+    + _first(
+        *("comment.html_url", "pull_request.html_url", "issue.html_url", "release.html_url", "compare_url"),
+        *("workflow_run.html_url", "workflow_job.html_url", "forkee.html_url", "package.html_url", "page"),
+        *("action", "sha"),
+        otherwise="deleted",  # a created branch or tag has its sha, a deleted one nothing of all this
+    )
     + "\n"
-    + _some("issue.html_url", "pull_request.html_url", "release.html_url", "compare_url", "forkee.html_url"),
+    + _first("comment.body", "review.content", "head_commit.message", "commits.0.message"),
     steps=(
         "In the repository: Settings, Webhooks, Add webhook, Gitea (Forgejo and Gogs: under their own name).",
         "Target URL: the address. Method: POST, application/json. No secret: the address is it.",
@@ -130,30 +173,41 @@ GRAFANA = Preset(
     name="Grafana",
     icon="chart-line",
     color="#F46800",
-    title="{{ title }}",
-    body='{{ message }}\n{{ commonAnnotations.summary | default: "" }}',
+    title=_first("title", otherwise="Grafana"),
+    body=f"{_alerts('firing')}\n{_alerts('resolved')}",
     steps=(
         "Alerting, Contact points, create a contact point.",
         "Integration: Webhook. URL: the address.",
         "Test, then save, and choose it in a notification policy.",
     ),
-    sample={"title": "[FIRING:1] It works", "message": "from a shell", "orgId": 1, "alerts": [], "state": "alerting"},
-    marks=(("alerts", "orgId", "title"), ("ruleName", "evalMatches")),
+    sample={
+        "receiver": "pocketbell",
+        "status": "firing",
+        "orgId": 1,
+        "alerts": [{"status": "firing", "labels": {}, "annotations": {"summary": "from a shell"}}],
+        "groupKey": "1",
+        "title": "[FIRING:1] It works",
+        "message": "**Firing**",
+    },
+    marks=(("alerts", "groupKey", "orgId", "title"),),
 )
 ALERTMANAGER = Preset(
     id="alertmanager",
     name="Alertmanager",
     icon="flame",
     color="#E6522C",
-    title='[{{ status | upcase }}] {{ groupLabels.alertname | default: "Alertmanager" }} x{{ alerts | size }}',
-    body='{{ alerts | map: "annotations.summary" | join: "\n" | default: "" }}',
+    title="[{{ status | upcase }}] " + _first("commonLabels.alertname", "groupLabels.alertname", otherwise="Alerts"),
+    body=f"{_alerts('firing')}\n{_alerts('resolved')}",
     steps=("In alertmanager.yml, name a receiver like this one in a route:", "Reload Alertmanager."),
     sample={
         "receiver": "pocketbell",
         "groupKey": "1",
         "status": "firing",
         "groupLabels": {"alertname": "ItWorks"},
-        "alerts": [{"annotations": {"summary": "from a shell"}}],
+        "commonLabels": {"alertname": "ItWorks"},
+        "alerts": [
+            {"status": "firing", "labels": {"alertname": "ItWorks"}, "annotations": {"summary": "from a shell"}}
+        ],
     },
     marks=(("alerts", "groupKey", "receiver"),),
     snippet="receivers:\n  - name: pocketbell\n    webhook_configs:\n      - url: ADDRESS",
@@ -178,12 +232,26 @@ SENTRY = Preset(
     name="Sentry",
     icon="bug",
     color="#6C5FC7",
-    title=_some("data.event.title", "data.issue.title", "data.metric_alert.title", "message"),
-    body=_some("project_name", "data.event.environment", "data.issue.project.name", "data.description_text")
+    title=_first(
+        *("data.event.title", "data.error.title", "data.issue.title", "data.description_title"),
+        *("data.metric_alert.title", "message"),
+        otherwise="Sentry",
+    ),
+    body=_first(
+        *("project_name", "data.issue.project.name", "data.project_slug", "data.event.environment"),
+        *("data.triggered_rule",),
+        otherwise="Sentry",
+    )
     + " "
-    + _some("culprit", "data.event.culprit", "data.issue.culprit")
+    + _first("action", otherwise="alert")
+    + ": "
+    + _first(
+        *("culprit", "data.event.culprit", "data.error.culprit", "data.issue.culprit", "data.description_text"),
+        *("data.comment",),
+        otherwise="no details",
+    )
     + "\n"
-    + _some("url", "data.event.web_url", "data.issue.web_url", "data.web_url"),
+    + _first("url", "data.event.web_url", "data.error.web_url", "data.issue.web_url", "data.web_url"),
     steps=(
         "Settings, Developer Settings, make an internal integration.",
         "Webhook URL: the address. Switch Alert Rule Action on, and choose issue events if you want them.",
@@ -198,13 +266,18 @@ STRIPE = Preset(
     icon="credit-card",
     color="#635BFF",
     title="Stripe: {{ type }}",
-    body=_some("data.object.amount", "data.object.amount_total", "data.object.amount_due")
-    + ' {{ data.object.currency | default: "" | upcase }} {{ data.object.status | default: "" }}\n'
-    + _some("data.object.description", "data.object.customer_email", "data.object.email", "data.object.id"),
+    body=_first(
+        *("data.object.description", "data.object.customer_email", "data.object.customer_details.email"),
+        *("data.object.email", "data.object.id", "id"),
+    )
+    + "\nAmount (smallest unit, such as cents): "
+    + _first("data.object.amount", "data.object.amount_total", "data.object.amount_due", otherwise="none")
+    + ' {{ data.object.currency | default: "" | upcase }} '
+    + _first("data.object.status"),
     steps=(
         "Developers, Webhooks, add a destination.",
         "Choose the events, then Webhook endpoint, with the address as its URL.",
-        "Amounts come in the smallest unit of their currency, such as cents.",
+        "Stripe sends amounts in the smallest unit of the currency: 4900 is 49.00 EUR, but 4900 JPY.",
     ),
     sample={
         "object": "event",
@@ -234,15 +307,22 @@ HEALTHCHECKS = Preset(
     name="Healthchecks",
     icon="activity",
     color="#22BC66",
-    title="{{ check }} is {{ status | upcase }}",
-    body='{{ tags | default: "" }} {{ last_ping_body | default: "" | truncate: 200 }}',
+    title=_first("check", "details.slug", otherwise="A check without a name") + " is {{ status | upcase }}",
+    body="Tags: "
+    + _first("details.tags", "tags", otherwise="none")
+    + '\n{{ last_ping_body | default: details.desc | default: "" | truncate: 200 }}',
     steps=(
         "Integrations, Webhook, Add.",
         "For both events: Method POST, URL: the address, header Content-Type: application/json, the body below.",
     ),
-    sample={"check": "nightly backup", "status": "up", "tags": "prod", "last_ping_body": "it works"},
+    sample={
+        "check": "nightly backup",
+        "status": "up",
+        "details": {"name": "nightly backup", "tags": "prod"},
+        "last_ping_body": "it works",
+    },
     marks=(("check", "status", "last_ping_body"),),
-    snippet='{"check": $NAME_JSON, "status": "$STATUS", "tags": "$TAGS", "last_ping_body": $BODY_JSON}',
+    snippet='{"check": $NAME_JSON, "status": "$STATUS", "details": $JSON, "last_ping_body": $BODY_JSON}',
 )
 NETDATA = Preset(
     id="netdata",
@@ -250,7 +330,7 @@ NETDATA = Preset(
     icon="gauge",
     color="#00AB44",
     title="{{ host }} {{ status }}: {{ name }}",
-    body='{{ alarm }}\n{{ info | default: "" }}\n{{ chart }}, it was {{ old_status }}',
+    body='{{ alarm }}\n{{ chart }}, it was {{ old_status }}\n{{ info | default: "" }}',
     steps=(
         "In /etc/netdata: sudo ./edit-config health_alarm_notify.conf. At its end, write the lines below.",
         "Test, as the user netdata: /usr/libexec/netdata/plugins.d/alarm-notify.sh test",
@@ -305,14 +385,13 @@ SONARR_RADARR = Preset(
     name="Sonarr, Radarr",
     icon="tv",
     color="#35C5F4",
-    title='{{ instanceName | default: "Sonarr, Radarr" }}: {{ eventType }}',
-    body=_some("series.title", "movie.title")
-    + ' {{ movie.year | default: "" }}{{ episodes | map: "title" | join: ", " | default: "" }}\n'
-    + _some("message", "release.releaseTitle", "downloadStatus")
-    + "\n"
-    + _some("episodeFile.relativePath", "movieFile.relativePath")
-    + "\n"
-    + _some("series.path", "movie.folderPath"),
+    title=_first("instanceName", otherwise="Sonarr, Radarr") + ": {{ eventType }}",
+    body=_first(
+        *("series.title", "movie.title", "message", "release.releaseTitle", "series.path", "movie.folderPath"),
+        otherwise="no details",
+    )
+    + ' {{ episodes | map: "title" | join: ", " | default: movie.year | default: "" }}\n'
+    + _first("episodeFile.relativePath", "movieFile.relativePath", "release.releaseTitle", "downloadStatus"),
     steps=(
         "Settings, Connect, add, Webhook.",
         "Choose the triggers. Webhook URL: the address. Method: POST. No user name, no password.",
@@ -336,7 +415,8 @@ OWN_JSON = Preset(
     body="",
     steps=(
         "POST any JSON object to the address.",
-        "Without templates the title is its title, subject or name, the text its message, body, text or msg.",
+        "Without templates the title is its title, subject or name; the text is its message, body, text, msg or "
+        "content.",
         "Send one, then write the templates with what came.",
     ),
     sample={"title": "Backup", "message": "finished in 42 s"},
@@ -366,9 +446,14 @@ def of(preset_id: str | None) -> Preset:
 
 
 def recognized(payload: dict[str, Any]) -> Preset | None:
-    """Whose payload this is, as far as its fields tell."""
-    fits = (preset for preset in PRESETS if any(all(_has(payload, path) for path in mark) for mark in preset.marks))
-    return next(fits, None)
+    """Whose payload this is, as far as its fields tell: of the marks that it has, the longest decide."""
+    fits = [
+        (len(mark), preset)
+        for preset in PRESETS
+        for mark in preset.marks
+        if all(_has(payload, path) for path in mark)
+    ]
+    return max(fits, key=itemgetter(0), default=(0, None))[1]
 
 
 def _has(payload: Any, path: str) -> bool:
