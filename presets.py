@@ -1,6 +1,7 @@
 """Presets: for each well-known sender the look and the templates of an alert, its payloads' marks, the set-up there.
 
-Pure. One template serves the events of a sender: what an event lacks is nothing, by `default: ""`.
+Pure. One template serves all events of a sender: `default` goes on to what another event has. What may be empty
+comes last in its line, and a line that may be empty comes last of all: so no event leaves a gap.
 """
 
 from dataclasses import dataclass
@@ -94,7 +95,7 @@ GITHUB = Preset(
         "action": "opened",
         "repository": {"full_name": "octo/hello", "node_id": "R_1"},
         "sender": {"login": "octocat"},
-        "issue": {"title": "It works"},
+        "issue": {"title": "It works", "html_url": "https://github.com/octo/hello/issues/1"},
     },
     marks=(("repository.node_id", "sender.login"), ("zen", "hook_id"), ("security_advisory.ghsa_id",)),
 )
@@ -125,7 +126,7 @@ GITLAB = Preset(
         "object_kind": "push",
         "user_name": "Ana",
         "ref": "refs/heads/main",
-        "project": {"path_with_namespace": "octo/hello"},
+        "project": {"path_with_namespace": "octo/hello", "web_url": "http://127.0.0.1/octo/hello"},
         "commits": [{"title": "It works"}],
     },
     marks=(("object_kind",),),
@@ -162,6 +163,7 @@ GITEA = Preset(
     ),
     sample={
         "ref": "refs/heads/main",
+        "compare_url": "http://127.0.0.1:3000/octo/hello/compare/1...2",
         "repository": {"full_name": "octo/hello", "stars_count": 0},
         "sender": {"login": "ana", "username": "ana"},
         "commits": [{"message": "It works"}],
@@ -283,7 +285,15 @@ STRIPE = Preset(
         "object": "event",
         "type": "charge.succeeded",
         "api_version": "2020-08-27",
-        "data": {"object": {"object": "charge", "amount": 2000, "currency": "eur", "description": "It works"}},
+        "data": {
+            "object": {
+                "object": "charge",
+                "amount": 4900,
+                "currency": "eur",
+                "description": "It works",
+                "status": "succeeded",
+            }
+        },
     },
     marks=(("data.object.object", "type", "api_version"),),
 )
@@ -415,8 +425,8 @@ OWN_JSON = Preset(
     body="",
     steps=(
         "POST any JSON object to the address.",
-        "Without templates the title is its title, subject or name; the text is its message, body, text, msg or "
-        "content.",
+        "Without templates the title is its title, subject or name; "
+        "the text is its message, body, text, msg or content.",
         "Send one, then write the templates with what came.",
     ),
     sample={"title": "Backup", "message": "finished in 42 s"},

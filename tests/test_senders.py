@@ -21,8 +21,9 @@ from tests.test_presets import made
 SENDERS = (ROOT / "docs/senders.md").read_text()
 COMING_FROM = (ROOT / "docs/coming-from.md").read_text()
 HEADINGS = re.findall(r"^## (.+)$", SENDERS, re.M)
-SCRIPTS = ["curl", "A shell function", "cron", "systemd", "Python", "Apprise"]
+SCRIPTS = ["curl", "A shell function", "cron", "systemd", "Monit", "Python", "Apprise"]
 PROGRAMS = [preset for preset in presets.PRESETS if preset is not presets.OWN_JSON]
+OTHERS = ["Gatus", "changedetection.io", "Diun", "Watchtower", "borgmatic"]  # with Own JSON
 SECTION = {preset.name: preset for preset in PROGRAMS} | {"Anything else": presets.OWN_JSON}
 SHELLS = [name for name in ("sh", "bash", "dash", "zsh", "ksh", "busybox") if shutil.which(name)]
 TEXTS = {  # as given, and as it arrives
@@ -34,6 +35,7 @@ TEXTS = {  # as given, and as it arrives
     "shell": ("$HOME `id` $(id) %s %d ! & * ~", "$HOME `id` $(id) %s %d ! & * ~"),
     "option": ("-n --help", "-n --help"),
     "control": ("a\tb\x01c\x1bd", "a b c d"),
+    "latin-1": ("caf\udce9 \udcff\udcfe \udcc3", "caf  "),
     "empty": ("", os.uname().nodename),
     "long": ("ü" * 10_000, "ü" * 10_000),
 }
@@ -66,7 +68,7 @@ def slug(heading):
 
 
 def test_every_sender_has_a_section_and_every_section_is_a_senders():
-    assert [*SCRIPTS, *(preset.name for preset in PROGRAMS), "Anything else"] == HEADINGS
+    assert [*SCRIPTS, *(preset.name for preset in PROGRAMS), *OTHERS, "Anything else"] == HEADINGS
 
 
 def test_the_contents_name_every_section_in_its_order():
@@ -183,15 +185,16 @@ def succeeded(done):
     return True
 
 
-def test_curl_sends_with_the_file(place):
-    assert succeeded(place.run(snippets("curl")[1]))
+def test_curl_sends_with_the_file_and_prints_the_answer(place):
+    done = place.run(snippets("curl")[1])
+    assert (done.returncode, json.loads(done.stdout)["notification"]["status"]) == (0, "delivered")
     assert list(place.listed[0]) == arrives("curl")
 
 
-def test_curl_tells_that_a_key_is_refused(place):
+def test_curl_tells_that_a_key_is_refused_and_why(place):
     place.with_another_key()
     done = place.run(snippets("curl")[1])
-    assert (done.returncode, done.stdout) == (22, "")
+    assert (done.returncode, json.loads(done.stdout)["code"]) == (22, "UNAUTHORIZED")
     assert re.search(r"refused \(`(.*)`\)", section("curl"))[1] == done.stderr.strip()
 
 
@@ -211,14 +214,39 @@ def test_the_shell_function_sends_any_text(place, shell, given, arrived):
 
 @pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize(
-    "arguments",
-    [("",), ("t" * 1001, "x"), ("t", "x" * 10_001), ("t", "  ")],
+    "arguments, reason",
+    [
+        (("",), "title must not be empty"),
+        (("t" * 1001, "x"), "title is 1001 characters long"),
+        (("t", "x" * 10_001), "body is 10001 characters long"),
+        (("t", "  "), "body must not be empty"),
+    ],
     ids=["no title", "long title", "long text", "blank text"],
 )
-def test_the_shell_function_ends_like_curl_when_it_is_refused(place, shell, arguments):
+def test_the_shell_function_says_why_it_was_refused_and_ends_like_curl(place, shell, arguments, reason):
     before = place.count
-    done = place.run('. /usr/local/lib/bell.sh; bell "$@"', *arguments, shell=shell)
-    assert (done.returncode, done.stdout, place.count) == (22, "", before) and done.stderr
+    done = place.run('set -eu; . /usr/local/lib/bell.sh; bell "$@"', *arguments, shell=shell)
+    assert (done.returncode, done.stdout, place.count) == (22, "", before) and reason in done.stderr
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_shell_function_says_that_nobody_answers(place, shell):
+    place.write("/etc/pocketbell", snippets("curl")[0].replace(":8000", f":{free_port()}"))
+    done = place.run(". /usr/local/lib/bell.sh; bell t x", shell=shell)
+    assert done.returncode == 7 and done.stdout == "" and "curl: (7)" in done.stderr
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_shell_function_prints_nothing_and_leaves_no_variables_behind(place, shell):
+    script = ". /usr/local/lib/bell.sh; bell t x; echo ${answer-none} ${code-none}"
+    done = place.run(script, shell=shell)
+    assert (done.stdout, done.stderr) == ("none none\n", "")
+
+
+def test_the_shell_function_does_without_iconv(place):
+    place.write("/bin/iconv", "#!/bin/sh\nexit 127").chmod(0o755)
+    place.run('. /usr/local/lib/bell.sh; bell "größer" "text"').check_returncode()
+    assert place.listed[0] == ("MCP - größer", "text")
 
 
 def test_the_example_of_the_shell_function_runs(place):
@@ -270,6 +298,17 @@ def test_the_script_of_systemd_sends_the_unit_and_the_end_of_its_log(place, unit
     assert body.endswith('7\n"no" space \\ left ü') and len(body) <= 2000
 
 
+def test_the_script_of_monit_sends_what_monit_says(place):
+    script, rule = snippets("Monit")
+    (path,) = set(re.findall(r'exec "(.+?)"', rule))
+    place.write(path, script).chmod(0o755)
+    (title, body) = arrives("Monit")
+    host, service, event = re.fullmatch("MCP - (\\w+) (\\w+): (.+)", title).groups()
+    told = {"MONIT_HOST": host, "MONIT_SERVICE": service, "MONIT_EVENT": event, "MONIT_DESCRIPTION": body}
+    assert succeeded(place.run(path, **told))
+    assert place.listed[0] == (title, body)
+
+
 def test_the_function_of_python_sends(place):
     (source,) = snippets("Python")
     names = {}
@@ -311,6 +350,7 @@ ALERTMANAGER = shutil.which("prometheus-alertmanager") or shutil.which("alertman
 @pytest.mark.skipif(not ALERTMANAGER, reason="no Alertmanager")
 def test_alertmanager_sends(place):
     sample, port = presets.ALERTMANAGER.sample, free_port()
+    title, *lines = arrives("Alertmanager")
     receiver = place.filled(presets.ALERTMANAGER.snippet, address=place.alert(presets.ALERTMANAGER))
     config = place.write(
         "/alertmanager.yml", f"{receiver}\nroute: {{receiver: pocketbell, group_wait: 0s, group_by: [alertname]}}"
@@ -322,7 +362,7 @@ def test_alertmanager_sends(place):
         process = subprocess.Popen(command, stdout=log, stderr=log)
     try:
         wait_until(lambda: posted(f"http://127.0.0.1:{port}/api/v2/alerts", fired))
-        wait_until(lambda: tuple(arrives("Alertmanager")) in place.listed)
+        wait_until(lambda: [title, *lines] in [[title, *tidy(body)] for title, body in place.listed])
     finally:
         process.kill()
         process.wait()
@@ -356,8 +396,8 @@ def test_netdatas_function_sends_what_alarm_notify_gives_it(place):
     address = place.alert(presets.NETDATA)
     script = f"{around}{presets.NETDATA.snippet}\ncustom_sender $DEFAULT_RECIPIENT_CUSTOM"
     assert succeeded(place.run(script, shell="bash", address=address, **sample))
-    assert place.listed[0] == ("MCP - nas WARNING: disk_space_usage", 'C:\\new "disk" = 91% ü\none two &\n'
-                               "disk_space._srv, it was CLEAR")  # fmt: skip
+    text = 'C:\\new "disk" = 91% ü\ndisk_space._srv, it was CLEAR\none two &'
+    assert place.listed[0] == ("MCP - nas WARNING: disk_space_usage", text)
     assert place.run(script, shell="bash", address=f"{address[:-7]}0000000", **sample).returncode == 1
 
 
@@ -378,16 +418,61 @@ def test_the_body_of_proxmox_ve_is_json_whatever_the_message_is():
     assert made(presets.PROXMOX_VE, payload)[:2] == (values["title"], values["message"])
 
 
-def test_the_body_of_healthchecks_is_json_whatever_the_check_is_called():
-    values = {"$NAME_JSON": '"the \\"nightly\\" one"', "$STATUS": "down", "$TAGS": "a b", "$BODY_JSON": '"x\\ny"'}
-    payload = json.loads(re.sub(r"\$[A-Z_]+", lambda match: values[match[0]], presets.HEALTHCHECKS.snippet))
-    assert presets.recognized(payload) is presets.HEALTHCHECKS
-    assert made(presets.HEALTHCHECKS, payload)[:2] == ('the "nightly" one is DOWN', "a b x\ny")
-
-
 def test_curl_sends_to_an_address(place):
     place.run(snippets("Anything else")[0], address=place.alert()).check_returncode()
     assert list(place.listed[0]) == arrives("Anything else")
+
+
+def test_curl_sends_text_to_an_address(place):
+    place.run(snippets("Anything else")[1], address=place.alert()).check_returncode()
+    title, body = place.listed[0]
+    assert title == "MCP - Disk" and "Mounted on" in body
+
+
+@pytest.mark.parametrize(
+    "payload, title, body",
+    [
+        ({"topic": "pocketbell", "title": "Gatus", "message": "shop is down", "tags": ["x"], "priority": 3},
+         "Gatus", "shop is down"),
+        ({"channel": "#alerts", "username": "x", "text": "disk full", "attachments": []}, "Own JSON", "disk full"),
+        ({"username": "x", "avatar_url": "", "content": "disk full"}, "Own JSON", "disk full"),
+        ({"version": "1.0", "title": "t", "message": "m", "attachments": [], "type": "info"}, "t", "m"),
+    ],
+    ids=["ntfy", "Slack", "Discord", "Apprise"],
+)  # fmt: skip
+def test_an_address_takes_what_is_meant_for_other_services(place, payload, title, body):
+    """Without templates, as the last table of the page says."""
+    assert posted(place.alert(), payload)
+    assert place.listed[0] == (f"MCP - {title}", body)
+
+
+@pytest.mark.skipif(not APPRISE, reason="no apprise")
+def test_apprise_sends_to_an_address(place):
+    address = place.alert().replace("http://", "json://")
+    place.run(f"{APPRISE} -t Title -b Body {address}", HOME=str(place.folder)).check_returncode()
+    assert place.listed[0] == ("MCP - Title", "Body")
+
+
+@pytest.mark.skipif(not shutil.which("shoutrrr"), reason="no shoutrrr")
+def test_shoutrrr_sends_as_watchtower_does(place):
+    (line,) = snippets("Watchtower")
+    code = place.alert().rpartition("/")[2]
+    url = line.partition("=")[2].replace("CODE", code)
+    place.run(
+        f"shoutrrr send --url '{url}' --title Updates --message done", HOME=str(place.folder)
+    ).check_returncode()
+    assert place.listed[0] == ("MCP - Updates", "done")
+
+
+@pytest.mark.parametrize("program, path", [("Gatus", "alerting.ntfy.url"), ("Diun", "notif.ntfy.endpoint"),
+                                           ("borgmatic", "ntfy.server")])  # fmt: skip
+def test_the_configuration_of_a_program_for_ntfy_has_the_address_as_the_server(program, path):
+    yaml = pytest.importorskip("yaml", reason="no PyYAML")
+    found = yaml.safe_load(snippets(program)[0])
+    for name in path.split("."):
+        topic = found.get("topic")
+        found = found[name]
+    assert (found, topic) == ("ADDRESS", "pocketbell")
 
 
 # --- coming from elsewhere ----------------------------------------------------------------------------------
