@@ -204,7 +204,7 @@ def _rule(schema: Schema) -> str:
         return f"always {json.dumps(schema['const'])}"
     if "enum" in schema:
         return f"one of {', '.join(map(str, schema['enum']))}"
-    types = schema["type"]
+    types = schema["type"] if "type" in schema else [one["type"] for one in schema["anyOf"]]
     words = [types if isinstance(types, str) else " or ".join(types)]
     for what, unit in COUNTED.items():
         words += _between(schema.get(f"min{what}"), schema.get(f"max{what}"), f" {unit}")
