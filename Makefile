@@ -22,11 +22,12 @@ audit: .venv/installed
 	  .venv-audit/bin/pip-audit --strict --requirement requirements.txt; \
 	else echo "pip-audit: PyPI's list of vulnerabilities does not answer here, nothing was checked"; fi
 
-# The service's answers against its own description; schemathesis brings much, and so gets a place of its own.
+# The service against its own description: a generated client that sends, and schemathesis. They bring much, and so get a
+# place of their own.
 conformance: .venv/installed-dev
 	$(PYTHON) -m venv .venv-conformance
-	.venv-conformance/bin/python -m pip install --quiet --disable-pip-version-check schemathesis==4.32.5
-	$(BIN)/python -m tests.conformance .venv-conformance/bin/schemathesis
+	.venv-conformance/bin/python -m pip install --quiet --disable-pip-version-check schemathesis==4.32.5 openapi-python-client==0.29.1
+	$(BIN)/python -m tests.conformance .venv-conformance/bin
 
 torture: .venv/installed-dev
 	$(BIN)/python -m torture $(ONLY)

@@ -206,9 +206,11 @@ def test_an_object_names_its_fields_or_says_that_it_takes_any():
     assert objects and [one for one in objects if not {"properties", "additionalProperties"} & set(one)] == []
 
 
-def test_an_integer_says_how_large_it_may_be():
+def test_an_integer_of_an_answer_says_how_large_it_may_be():
     """Times in milliseconds do not fit into 32 bits, which is what some generators take for an integer."""
+    asked = [parameter["schema"] for one in OPERATIONS.values() for parameter in one.parameters]
     integers = [one for one in mappings(DOCUMENT) if one.get("type") in ("integer", ["integer", "null"])]
+    integers = [one for one in integers if one not in asked]
     assert integers and [one for one in integers if not {"enum", "maximum", "format"} & set(one)] == []
     assert {SCHEMAS[name]["format"] for name in ("Time", "TimeOrNull", "Count")} == {"int64"}
 
