@@ -175,7 +175,7 @@ GRAFANA = Preset(
     name="Grafana",
     icon="chart-line",
     color="#F46800",
-    title=_first("title", otherwise="Grafana"),
+    title="{{ title }}",
     body=f"{_alerts('firing')}\n{_alerts('resolved')}",
     steps=(
         "Alerting, Contact points, create a contact point.",

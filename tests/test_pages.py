@@ -77,7 +77,7 @@ class Forms:
         service.caller().post("/devices", {"kind": "fcm", "token": "t"})
         account_set(service, "--quiet-hours", "09:00-11:00")
         hook = service.alert()
-        of_grafana = {"alerts": [], "orgId": 1, "title": "held"}
+        of_grafana = {"alerts": [], "groupKey": "1", "orgId": 1, "title": "held"}
         assert hook.post(of_grafana).json["status"] == "held"
         (key_id, *_), *_ = listed(service, "key", "list", EMAIL)
         device_id = device_ids(service)[-1]
