@@ -83,18 +83,19 @@ class Lane:
         self.wake = wake
         self.last_beat_s: float | None = None
         self.stopping = False
-        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread: threading.Thread | None = None  # made in `start`: a fork before it would leave a broken one
 
     def start(self) -> None:
         """Begin; once only."""
         self.last_beat_s = clock.monotonic_s()
+        self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
 
     def stop(self) -> None:
         """End after the round that is running."""
         self.stopping = True
         self.wake.set()
-        if self.thread.is_alive():
+        if self.thread:
             self.thread.join(timeout=STOPPED_WITHIN_S)
 
     def is_alive(self) -> bool:

@@ -2,6 +2,8 @@
 
 import logging
 import sqlite3
+import subprocess
+import sys
 import threading
 
 import peewee
@@ -12,6 +14,7 @@ import jobs
 from app import open_service
 from database import database, transaction
 from errors import log_fault
+from tests.server import ROOT
 
 
 @pytest.fixture
@@ -35,6 +38,24 @@ def test_it_is_503_while_there_is_no_worker(service, worker):
 def test_it_is_200_while_the_worker_works(service, worker):
     worker.start()
     assert health(service) == (200, {"status": "ok"})
+
+
+STARTED_IN_A_CHILD = """
+import os, threading
+import jobs
+lane = jobs.Lane((), threading.Event())
+if os.fork() == 0:
+    lane.start()
+    lane.stop()
+    os._exit(0)
+raise SystemExit(os.waitstatus_to_exitcode(os.wait()[1]))
+"""
+
+
+def test_a_lane_of_the_worker_that_was_made_before_a_fork_starts_in_the_child():
+    """gunicorn's master reads the configuration, which imports `jobs`; the worker is a fork of it."""
+    done = subprocess.run([sys.executable, "-c", STARTED_IN_A_CHILD], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_it_is_503_when_no_round_of_the_worker_has_ended_for_30_seconds(service, worker, moved_clock):

@@ -340,6 +340,7 @@ def steps(call):
         count += event == "opcode"
         return trace
 
+    sys._getframe().f_trace_opcodes = True  # Python 3.12 only counts instructions if a frame asked before settrace
     sys.settrace(trace)
     try:
         call()
