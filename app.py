@@ -57,10 +57,8 @@ class Route(NamedTuple):
 def admit(guard: Check, quota: Check) -> Any:
     """Credential, quota, size, in the order of CONTRACT 3; an answer of either takes the handler's place.
 
-    A page's size comes first: its guard reads the form.
+    A page's guard looks at the size itself: how much may be sent depends on who is signed in.
     """
-    if not quota:
-        body.settle()
     answer = guard() if guard else None
     if quota and answer is None:
         answer = quota()

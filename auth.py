@@ -14,6 +14,7 @@ from werkzeug.wrappers import Response
 
 import accounts
 import alerts
+import body
 import clock
 from errors import Refused
 from models import Account, Alert, ApiKey, Device, digest
@@ -63,6 +64,7 @@ def device_token() -> None:
     device = Device.with_resync_token(digest(token)) if token else None
     if device is None:
         raise Refused(401, "No device has this token: open Pocketbell there and sign in.")
+    body.settle(body.MAX_VISITOR_FORM_BYTES)
     g.device = device
 
 
@@ -110,20 +112,19 @@ def origin() -> str:
 
 
 def visitor() -> None:
-    """Anybody with a browser; a form must have come from a page of ours."""
-    if "csrf" not in session:
-        session["csrf"] = secrets.token_urlsafe(16)
-    if request.method == "POST":
-        _check_form_origin()
+    """Anybody with a browser; a form must be small and have come from a page of ours."""
+    body.settle_form(body.MAX_VISITOR_FORM_BYTES)
+    _check_form()
 
 
 def signed_in() -> Response | None:
     """A signed-in owner; the account is `g.account`. Others are sent to the sign-in page, and back again after it."""
     account = accounts.session_account(session.get("token", ""), clock.now_ms())
+    body.settle_form(body.MAX_OWNER_FORM_BYTES if account else body.MAX_VISITOR_FORM_BYTES)
     if account is None:
         back = request.full_path.rstrip("?") if request.method == "GET" else ""
         return redirect("/app/login" + (f"?{urlencode({'next': back})}" if back not in ("", HOME) else ""), 303)
-    visitor()
+    _check_form()
     g.account = account
     return None
 
@@ -165,12 +166,19 @@ def browser_name() -> str:
     return f"{browser} on {system}" if system else browser
 
 
-def _check_form_origin() -> None:
-    sent = request.headers.get("X-CSRF-Token") or request.form.get("csrf", "")
-    origin = request.headers.get("Origin")
-    ours = (f"https://{request.host}", f"http://{request.host}", current_app.config["SETTINGS"].base_url)
-    from_elsewhere = origin is not None and origin not in ours
-    if from_elsewhere or not secrets.compare_digest(sent.encode(), session["csrf"].encode()):
+def _check_form() -> None:
+    """Refuse a form of another site, or of a browser that has opened no page of ours, before it is parsed."""
+    expected = session.get("csrf", "")
+    if request.method != "POST":
+        if not expected:
+            session["csrf"] = secrets.token_urlsafe(16)
+        return
+    origins = (None, f"https://{request.host}", f"http://{request.host}", current_app.config["SETTINGS"].base_url)
+    is_ours = bool(expected) and request.headers.get("Origin") in origins
+    if is_ours:
+        sent = request.headers.get("X-CSRF-Token") or request.form.get("csrf", "")
+        is_ours = secrets.compare_digest(sent.encode(), expected.encode())
+    if not is_ours:
         raise Refused(400, "This form is too old or came from another site: open the page again.")
 
 

@@ -14,6 +14,11 @@ COMPRESSED_STARTS = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # of gzip and zstd
 FORM = "application/x-www-form-urlencoded"
 WHAT_IS_TAKEN = "an alert takes a JSON object, a form whose only field payload holds one, or text as text/plain"
 
+MAX_VISITOR_FORM_BYTES = 16_384  # without a session
+MAX_OWNER_FORM_BYTES = 524_288
+MAX_FORM_FIELDS = 200
+URLENCODED = "application/x-www-form-urlencoded"
+
 
 def read_object() -> dict[str, Any]:
     """The request's JSON object, whatever its content type is called."""
@@ -45,8 +50,8 @@ def _text_event(sent: Request, raw: bytes, refused: Refused) -> dict[str, Any]:
     return {**titled, "message": replaced_text(raw)}
 
 
-def settle() -> None:
-    """Before anything else looks at the body: `Refused` (413) beyond `MAX_BODY_BYTES`, sent in chunks or not.
+def settle(largest: int | None = None) -> None:
+    """Before anything else looks at the body: `Refused` (413) beyond `MAX_BODY_BYTES` or `largest`, chunked or not.
 
     A chunked body is read here, and is one with a length from now on: Flask would cut it at the limit.
     """
@@ -54,12 +59,28 @@ def settle() -> None:
     environ = sent.environ
     if "HTTP_TRANSFER_ENCODING" not in environ and "CONTENT_LENGTH" not in environ:
         return
-    largest = int(current_app.config["SETTINGS"].max_body_bytes)
+    allowed = int(current_app.config["SETTINGS"].max_body_bytes)
+    largest = allowed if largest is None else min(largest, allowed)
     if environ.pop("HTTP_TRANSFER_ENCODING", None):
-        body = _read(sent, largest + 1)
-        environ.update({"wsgi.input": BytesIO(body), "CONTENT_LENGTH": str(len(body))})
+        _replace(sent, _read(sent, largest + 1))
     if _announced(sent) > largest:
         raise Refused(413, f"The request body is larger than {largest} bytes.")
+
+
+def settle_form(largest: int) -> None:
+    """`settle` for a page; `Refused` (400) for a form of too many fields, since Werkzeug parses however many come."""
+    settle(largest)
+    sent = request_ctx.request
+    if _announced(sent) and sent.mimetype == URLENCODED:
+        form = _read_all()
+        if form.count(b"&") >= MAX_FORM_FIELDS:
+            raise Refused(400, f"The form has more than {MAX_FORM_FIELDS} fields.")
+        _replace(sent, form)
+
+
+def _replace(sent: Request, body: bytes) -> None:
+    """Let the next reader find a body that was read."""
+    sent.environ.update({"wsgi.input": BytesIO(body), "CONTENT_LENGTH": str(len(body))})
 
 
 def _read_all() -> bytes:

@@ -255,6 +255,23 @@ def test_a_body_far_too_large_is_refused_in_the_shape_of_its_address(proxy, path
     assert json.loads(refused.text)["error"] and ("code" in json.loads(refused.text)) == path.startswith("/p/")
 
 
+@pytest.mark.parametrize("path", ["/app/login", "/app/setup/x"])
+@pytest.mark.parametrize("is_chunked", [False, True])
+def test_a_form_of_a_stranger_that_is_too_large_is_refused_with_a_page(proxy, path, is_chunked):
+    kind = {"Content-Type": "application/x-www-form-urlencoded"}
+    for size in (17_001, 90_000, 2_000_000):
+        form = b"email=" + b"x" * (size - 6)
+        refused = proxy.request("POST", path, iter([form]) if is_chunked else form, kind)
+        assert refused.status == 413 and refused.headers["Content-Type"] == "text/html; charset=utf-8"
+        assert refused.headers["Strict-Transport-Security"] and "<title>" in refused.text
+
+
+def test_a_form_of_16_kb_passes(proxy):
+    form = b"email=" + b"x" * (16_384 - 6)
+    refused = proxy.request("POST", "/app/login", form, {"Content-Type": "application/x-www-form-urlencoded"})
+    assert refused.status == 400 and "open the page again" in refused.text
+
+
 def test_the_largest_body_that_pocketbell_takes_passes(proxy, server):
     body = b'{"a":"' + b"b" * (LARGEST - 8) + b'"}'
     assert len(body) == LARGEST and proxy.request("POST", server.hook, body).status == 200
