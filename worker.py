@@ -5,12 +5,14 @@ import errno
 import json
 import logging
 import socket
+import threading
 from datetime import timedelta
 from functools import partial
 from selectors import EVENT_READ
 from typing import Any
 
 from gunicorn.glogging import Logger
+from gunicorn.http.body import Body
 from gunicorn.http.errors import ParseException
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
@@ -22,6 +24,8 @@ READ_S = 10.0  # for a connection's first byte, and then for all of a request
 WRITE_S = 10.0  # for an answer to be taken
 CHUNKED_RATE = 2  # bytes on the wire for one of a body: more is an attack with tiny chunks
 HEAD_BYTES = 65_536
+DRAINED_AT_ONCE = 65_536
+MAX_DRAINING = 2  # threads: more of them would only wait for each other
 LINGER_S = 2.0  # for what a client was still sending when its connection was closed
 MOST_LINGERING = 100
 NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
@@ -33,12 +37,16 @@ class Patience:
     def __init__(self, connection: socket.socket, most: int) -> None:
         self.connection, self.left, self.until_s = connection, most, clock.monotonic_s() + READ_S
 
+    @property
+    def is_over(self) -> bool:
+        """Whether time or bytes are used up."""
+        return self.left <= 0 or self.until_s <= clock.monotonic_s()
+
     def recv(self, size: int) -> bytes:
         """What has come, or nothing when time or bytes are used up."""
-        seconds = self.until_s - clock.monotonic_s()
-        if seconds <= 0 or self.left <= 0:
+        if self.is_over:
             return b""
-        self.connection.settimeout(seconds)
+        self.connection.settimeout(self.until_s - clock.monotonic_s())
         try:
             data = self.connection.recv(size)
         except TimeoutError:
@@ -55,6 +63,7 @@ class ThreadedWorker(ThreadWorker):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.lingering = dict[socket.socket, float]()  # until when
+        self.draining = threading.BoundedSemaphore(MAX_DRAINING)
 
     def accept(self, listener: socket.socket) -> None:
         """Take a connection; where there is no room, in the place of the one that has said nothing for longest."""
@@ -137,9 +146,26 @@ class ThreadedWorker(ThreadWorker):
     def _keepalive_after(self, conn: TConn, keepalive: bool) -> bool:
         """Whether the connection goes on: when what is left of a refused body was read, as long as patience lasts.
 
-        gunicorn reads 64 KB of it: a proxy that is still sending takes the end of the connection for a fault.
+        A proxy that is still sending takes the end of the connection for a fault. gunicorn would read 1 KB at a time
+        and copy everything it has buffered each time.
         """
-        return bool(keepalive and conn.parser.finish_body(max_bytes=self._most()))
+        if not keepalive or not self._drained(conn.parser.mesg.body):
+            return False
+        return bool(conn.parser.finish_body(max_bytes=1)) and not conn.parser.unreader.sock.is_over
+
+    def _drained(self, body: Body) -> bool:
+        """Read the rest of a body; False for a long one while others are being read."""
+        with contextlib.suppress(Exception):  # a broken chunk: the body itself knows that it failed
+            if len(body.read(DRAINED_AT_ONCE)) < DRAINED_AT_ONCE:
+                return True
+            if not self.draining.acquire(blocking=False):
+                return False
+            try:
+                while body.read(DRAINED_AT_ONCE):
+                    pass
+            finally:
+                self.draining.release()
+        return True
 
     def _most(self) -> int:
         return int(self.wsgi.config["MAX_CONTENT_LENGTH"]) * CHUNKED_RATE + HEAD_BYTES

@@ -4,13 +4,17 @@ import json
 import logging
 import resource
 import socket
+import threading
+from types import SimpleNamespace
 
 import pytest
+from gunicorn.config import Config
+from gunicorn.http.parser import RequestParser
 
 import logs
 import worker
 from tests.server import bearer, serving
-from worker import READ_S, Patience
+from worker import READ_S, Patience, ThreadedWorker
 
 
 @pytest.fixture
@@ -49,6 +53,48 @@ def test_an_answer_that_is_not_taken_ends_too(ends, moved_clock):
     theirs.sendall(b"GET")
     Patience(ours, 1000).recv(100)
     assert ours.gettimeout() == worker.WRITE_S
+
+
+@pytest.mark.parametrize(
+    "sent, most, may_wait, goes_on",
+    [
+        (b"x" * 500, 1_000, True, True),
+        (b"x" * 499, 1_000, True, False),  # and then nothing within ten seconds
+        (b"x" * 500, 300, True, False),
+        (b"x" * 500, 1_000, False, True),  # short bodies are read whatever others do
+    ],
+)
+def test_a_connection_goes_on_after_a_refused_body_only_if_that_came_whole(
+    ends, moved_clock, sent, most, may_wait, goes_on
+):
+    ours, theirs = ends
+    theirs.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 500\r\n\r\n" + sent)
+    theirs.shutdown(socket.SHUT_WR)
+    parser = RequestParser(Config(), ours, ("127.0.0.1", 1))
+    parser.unreader.sock = Patience(ours, most)
+    next(parser)
+    if len(sent) < 500:
+        moved_clock.advance(READ_S)
+    assert kept(parser, may_wait) == goes_on
+
+
+def test_a_connection_with_a_long_refused_body_ends_while_others_are_being_read(ends):
+    ours, theirs = ends
+    head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 200000\r\n\r\n"
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 400_000)
+    theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 400_000)
+    theirs.sendall(head + b"x" * 200_000)
+    parser = RequestParser(Config(), ours, ("127.0.0.1", 1))
+    next(parser)
+    parser.unreader.sock = Patience(ours, 1_000_000)
+    assert not kept(parser, may_read_long=False)
+
+
+def kept(parser, may_read_long):
+    """Whether the worker keeps the connection that this parser reads, once its request is answered."""
+    one = ThreadedWorker.__new__(ThreadedWorker)
+    one.draining = threading.Semaphore(may_read_long)
+    return one._keepalive_after(SimpleNamespace(parser=parser), True)
 
 
 def silent(server, number, text=b""):

@@ -28,6 +28,7 @@ PARTS = (
     "races",
     "access",
     "bodies",
+    "forms",
     "origins",
     "providers",
     "sockets",
