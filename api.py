@@ -19,7 +19,7 @@ import deletion
 import delivery
 import devices
 import quiet
-from body import read_object
+from body import read_fields
 from database import AFTER_ALL, answers
 from errors import Refused
 from fields import (
@@ -46,7 +46,7 @@ Payload = dict[str, Any]
 
 def send_notification() -> Payload | tuple[Payload, dict[str, str]]:
     """POST /api/v1/notifications/send (SPEC 4.1)."""
-    answer, replayed = send(read_object(), request.headers.get("Idempotency-Key"))
+    answer, replayed = send(read_fields("title", "body"), request.headers.get("Idempotency-Key"))
     return (answer, {"Idempotent-Replayed": "true"}) if replayed else answer
 
 
@@ -117,7 +117,7 @@ def list_alerts() -> Payload:
 
 def generate_key() -> tuple[Payload, int]:
     """POST /api/v1/api-keys/generate (SPEC 4.5)."""
-    return make_key(read_object()), 201
+    return make_key(read_fields("name")), 201
 
 
 def make_key(fields: Payload) -> Payload:
@@ -143,7 +143,8 @@ def revoke_key(key_id: str) -> Payload:
 def add_device() -> tuple[Payload, int]:
     """POST /api/v1/devices (CONTRACT 3)."""
     caller = g.caller
-    device = devices.add_device(caller.account_seq, read_object(), clock.now_ms(), key_seq=caller.key_seq)
+    registration = read_fields("kind", "token", "subscription", "name")
+    device = devices.add_device(caller.account_seq, registration, clock.now_ms(), key_seq=caller.key_seq)
     return {"ok": True, "device": _device(device)}, 201
 
 

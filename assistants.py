@@ -35,6 +35,8 @@ INSTRUCTIONS = (
 )
 CACHING = {"ttlMs": 3_600_000, "cacheScope": "private"}
 META = "io.modelcontextprotocol/"
+METAS = (f"{META}protocolVersion", f"{META}clientCapabilities")
+PARAMS = ("name", "arguments", "protocolVersion", "_meta")
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -105,10 +107,12 @@ def _check_origin() -> None:
 
 def _read_message() -> Payload:
     try:
-        message = read_object()
+        message = read_object(_known)
     except NotAnObject as refused:
         raise Wrong(INVALID_REQUEST, refused.message) from None
     except Refused as refused:
+        if refused.status != 400:
+            raise
         raise Wrong(PARSE_ERROR, refused.message) from None
     message_id = message.get("id", 0)
     if not isinstance(message_id, str | int) or isinstance(message_id, bool):
@@ -120,6 +124,16 @@ def _read_message() -> Payload:
         raise Wrong(INVALID_REQUEST, "method must be a string.")
     if "id" not in message and not message["method"].startswith("notifications/"):
         raise Wrong(INVALID_REQUEST, "id is required.")
+    return message
+
+
+def _known(message: Payload) -> Payload:
+    """The message without what nobody looks at: it may be large, and a tool's call may take long."""
+    message = {name: message[name] for name in ("jsonrpc", "id", "method", "params") if name in message}
+    if isinstance(message.get("params"), dict):
+        params = message["params"] = {name: message["params"][name] for name in PARAMS if name in message["params"]}
+        if isinstance(params.get("_meta"), dict):
+            params["_meta"] = {name: params["_meta"][name] for name in METAS if name in params["_meta"]}
     return message
 
 

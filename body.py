@@ -1,33 +1,68 @@
-"""Reading a request's body: all of it or a refusal, however it was sent. Must not know what it means."""
+"""Reading a request's body: all of it or a refusal, however it was sent; one large one at a time.
 
+Must not know what it means.
+"""
+
+from collections.abc import Callable
 from io import BytesIO
-from typing import Any
+from typing import Any, TypeVar
 
 from flask import Request, current_app
 from flask.globals import request_ctx
 
 from errors import Refused
 from jsonbody import parse_event, parse_json, replaced_text
+from turns import Turns
 
 COMPRESSIONS = {"gzip", "x-gzip", "deflate", "compress", "br", "zstd"}
 COMPRESSED_STARTS = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # of gzip and zstd
 FORM = "application/x-www-form-urlencoded"
 WHAT_IS_TAKEN = "an alert takes a JSON object, a form whose only field payload holds one, or text as text/plain"
-
+LARGE_BYTES = 65_536  # a larger body waits until no other is parsed: it may take thirty times its size
+MAX_LARGE_WAITING = 32
+LARGE_WAITS_S = 10.0
 MAX_VISITOR_FORM_BYTES = 16_384  # without a session
 MAX_OWNER_FORM_BYTES = 524_288
 MAX_FORM_FIELDS = 200
-URLENCODED = "application/x-www-form-urlencoded"
 
 
-def read_object() -> dict[str, Any]:
-    """The request's JSON object, whatever its content type is called."""
-    return parse_json(_read_all())
+Made = TypeVar("Made")
+large_bodies = Turns(
+    1,  # two would share one processor and take twice the memory
+    {"all": MAX_LARGE_WAITING},
+    LARGE_WAITS_S,
+    lambda: Refused(429, "Rate limit exceeded", owner_message="too many large requests at once"),
+)
 
 
-def read_event() -> dict[str, Any]:
-    """What came to an alert webhook, as an object: JSON, a form that holds some, or plain text."""
+def read_fields(*known: str) -> dict[str, Any]:
+    """These fields of the request's JSON object, as far as it has them, whatever its content type is called."""
+    return read_object(lambda sent: {name: sent[name] for name in known if name in sent})
+
+
+def read_object(make: Callable[[dict[str, Any]], Made]) -> Made:
+    """What `make` takes from the request's JSON object, none of which is kept longer."""
+    return _made(parse_json, make)
+
+
+def read_event(make: Callable[[dict[str, Any]], Made]) -> Made:
+    """What `make` takes from what came to an alert webhook, as an object: JSON, a form that holds some, or text."""
+    return _made(_parsed_event, make)
+
+
+def _made(parse: Callable[[bytes], dict[str, Any]], make: Callable[[dict[str, Any]], Made]) -> Made:
     raw = _read_all()
+    if len(raw) <= LARGE_BYTES:
+        return make(parse(raw))
+    with large_bodies.turn("all"):
+        try:
+            return make(parse(raw))
+        except Refused as refused:
+            refused.__traceback__ = refused.__context__ = None  # they would hold what was parsed
+            raise refused from None
+
+
+def _parsed_event(raw: bytes) -> dict[str, Any]:
     try:
         return parse_event(raw)
     except Refused as refused:
@@ -71,7 +106,7 @@ def settle_form(largest: int) -> None:
     """`settle` for a page; `Refused` (400) for a form of too many fields, since Werkzeug parses however many come."""
     settle(largest)
     sent = request_ctx.request
-    if _announced(sent) and sent.mimetype == URLENCODED:
+    if _announced(sent) and sent.mimetype == FORM:
         form = _read_all()
         if form.count(b"&") >= MAX_FORM_FIELDS:
             raise Refused(400, f"The form has more than {MAX_FORM_FIELDS} fields.")

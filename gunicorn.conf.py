@@ -12,6 +12,7 @@ import sys
 import threading
 
 import accounts
+import body
 import clock
 import cores
 import database
@@ -35,7 +36,7 @@ def open_files(wanted):
 bind = f"[{settings.host}]:{settings.port}" if ":" in settings.host else f"{settings.host}:{settings.port}"
 workers = 1  # the quotas are counted in the process
 worker_class = ThreadedWorker
-threads = settings.threads
+threads = settings.threads + body.large_bodies.most_waiting  # who waits there holds none of THREADS
 timeout = 30
 graceful_timeout = 30
 keepalive = 20
@@ -51,6 +52,7 @@ logger_class = JsonLogger
 
 IN_USE_S = 3.0  # where a service was killed: its worker sees within a second that it is alone, and leaves the address
 M_ARENA_MAX = -8  # of mallopt: each thread's own heap keeps what was freed in it
+M_MMAP_THRESHOLD = -3  # and once set it stays: large bodies go back to the system when they are freed
 
 
 def check_address():
@@ -120,6 +122,7 @@ def post_worker_init(worker):
     cores.keep_to_one()
     with contextlib.suppress(OSError, AttributeError):  # only glibc has it
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 2)
+        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 131_072)
     gc.freeze()  # what is there now stays: the collector need not look at it again and again
     jobs.worker.start()
 

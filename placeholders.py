@@ -160,7 +160,7 @@ def rendered(value: object, limit: int) -> str:
 def _scalar(value: object) -> str:
     """A number, a boolean or null as in the JSON."""
     if isinstance(value, Number):
-        return value.literal
+        return value.decode()
     return WORDS[value] if value is None or isinstance(value, bool) else str(value)
 
 
@@ -431,7 +431,7 @@ def _round(value: Any, argument: Argument, work: _Work) -> Any:
 
 
 def _number(value: Any) -> str:
-    if not isinstance(value, int | float) or isinstance(value, bool):
+    if not isinstance(value, int | Number) or isinstance(value, bool):
         raise _CannotApply
     return _scalar(value)
 
@@ -439,9 +439,9 @@ def _number(value: Any) -> str:
 def _date(value: Any, argument: Argument, work: _Work) -> str:
     work.spend(DATE_WORK)
     layout = _text_argument(argument)
-    if not isinstance(value, str | int | float) or isinstance(value, bool):
+    if not isinstance(value, str | int | Number) or isinstance(value, bool):
         raise _CannotApply
-    if isinstance(value, str) and UNIX_TIME.fullmatch(value):
+    if isinstance(value, Number) or (isinstance(value, str) and UNIX_TIME.fullmatch(value)):
         value = float(value)
     if isinstance(value, str) and len(value) > LONGEST_DATE:
         raise _CannotApply

@@ -57,9 +57,8 @@ def _inactive() -> Payload:
 def receive_event(short_code: str) -> Payload:
     """POST /p/{short_code} (SPEC 4.8)."""
     webhook: Webhook = g.webhook
-    payload = read_event()
-    text = alerts.rendered(webhook, payload)
-    notification = delivery.receive(short_code, text, alerts.kept_payload(payload))
+    text, kept = read_event(lambda payload: (alerts.rendered(webhook, payload), alerts.kept_payload(payload)))
+    notification = delivery.receive(short_code, text, kept)
     if notification is None:
         return _inactive()
     g.told = notification.status
@@ -71,16 +70,21 @@ def receive_event(short_code: str) -> Payload:
 
 def store_metrics() -> Payload:
     """POST /api/webhooks/custom (SPEC 4.9)."""
-    payload, now = read_object(), clock.now_ms()
+    project_id, values = read_object(_batch)
+    Metric.add_all(g.caller.account_seq, project_id, values)
+    return {"success": True, "metricsStored": len(values)}
+
+
+def _batch(payload: Payload) -> tuple[str, list[MetricColumns]]:
+    """The project and its new values; `Refused` (400) names what is wrong."""
+    now = clock.now_ms()
     project_id = _required_text(payload, "projectId", MAX_ID)
     metrics = payload.get("metrics")
     if metrics is None:
         _refuse("metrics", "is required")
     if not isinstance(metrics, list) or not 1 <= len(metrics) <= quotas.METRICS_MAXIMUM:
         _refuse("metrics", f"must be an array of 1 to {quotas.METRICS_MAXIMUM} metrics")
-    values = [_metric(metric, position, now) for position, metric in enumerate(metrics)]
-    Metric.add_all(g.caller.account_seq, project_id, values)
-    return {"success": True, "metricsStored": len(values)}
+    return project_id, [_metric(metric, position, now) for position, metric in enumerate(metrics)]
 
 
 def _metric(metric: Any, position: int, now: int) -> MetricColumns:

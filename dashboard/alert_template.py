@@ -12,7 +12,7 @@ import placeholders
 import presets
 import recent
 from alerts import Template
-from body import read_object
+from body import read_fields
 from dashboard import page
 from dashboard.page import Page
 from errors import Refused
@@ -114,7 +114,7 @@ def save_template(alert_id: str) -> Page:
 
 def preview_template(alert_id: str) -> dict[str, Any]:
     """POST /app/alerts/{id}/preview: what a draft makes, for the page's script."""
-    alert, sent = alerts.find_alert(g.account.seq, alert_id), read_object()
+    alert, sent = alerts.find_alert(g.account.seq, alert_id), read_fields(*Draft._fields)
     draft = Draft(*(optional_text(sent, name) or "" for name in Draft._fields))
     try:
         payload = _tried(draft, _kept(alert))

@@ -9,7 +9,7 @@ import clock
 import delivery
 import devices
 import push
-from body import read_object
+from body import read_fields
 from clock import DAY_MS
 from dashboard import page
 from dashboard.home import LAST_IS_GONE
@@ -61,7 +61,7 @@ def sync_device() -> tuple[dict[str, Any], int]:
     With `only_known`, at a visit, a device that was removed stays so (404). The answer has a token for the service
     worker if the browser's own `token` is none, and the key that a subscription must be made with.
     """
-    sent = read_object()
+    sent = read_fields("subscription", "token", "only_known")
     browser = devices.Browser(
         subscription=sent.get("subscription"),
         token=optional_text(sent, "token"),
@@ -75,7 +75,7 @@ def sync_device() -> tuple[dict[str, Any], int]:
 
 def resync_device() -> dict[str, Any]:
     """POST /app/devices/resync: a browser's new subscription, from its service worker, whoever is signed in."""
-    devices.resync(g.device, read_object().get("subscription"), clock.now_ms())
+    devices.resync(g.device, read_fields("subscription").get("subscription"), clock.now_ms())
     return {"ok": True, "id": g.device.id}
 
 

@@ -10,12 +10,32 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from tests.server import Server
-from torture.client import Browser, account, alerts_of, asked, cpu_s, head, ms, raw, send, started, tell, worker_pid
+from torture.client import (
+    Browser,
+    account,
+    alerts_of,
+    asked,
+    counted,
+    cpu_s,
+    head,
+    ms,
+    raw,
+    send,
+    started,
+    tell,
+    worker_pid,
+)
 from torture.figure import Figure
+from torture.flood import Flood, Others, alone
+from torture.load import rows
 
 LIMIT = 65_536
 MEBIBYTE = 1_048_576
 MOST_CPU_S = 10.0
+AT_ONCE = 32
+MAX_P99_S = 0.5
+MAX_GROWTH_MB = 150.0
+SHAPES = {"floats": "0.1", "nested objects": "[{}]", "integers and a -0": "1", "great exponents": "1e-300"}
 
 
 class Case(NamedTuple):
@@ -61,6 +81,7 @@ def figures(scratch: Path) -> Iterator[Figure]:
         last = send(server, key).status
         yield Figure("a notification after them", "200", str(last), last == 200)
     yield from slow_chunks(scratch)
+    yield from large_at_once(scratch)
 
 
 def pairs(lines: list[str]) -> list[tuple[str, str]]:
@@ -209,3 +230,26 @@ def slow_chunks(scratch: Path) -> Iterator[Figure]:
         must = "taken or refused; at most 10 s of processor time; /healthz below 1 s"
         holds = status in (200, 400, 413) and used_s <= MOST_CPU_S and worst < 1
         yield Figure("1 MB in chunks of one byte", must, seen, holds)
+
+
+def large_at_once(scratch: Path) -> Iterator[Figure]:
+    """32 events of 1 MB at the same moment to one address, in shapes that cost much; others send meanwhile."""
+    with started(scratch, "large") as server:
+        key = account(server, "owner@example.org")
+        browser = Browser(server.port).sign_in("owner@example.org")
+        for (shape, item), (_, code) in zip(SHAPES.items(), alerts_of(browser, len(SHAPES)), strict=True):
+            first = "-0" if "-0" in shape else item
+            event = f'{{"title": "{shape}", "x": [{",".join([first] + [item] * (1_040_000 // (len(item) + 1)))}]}}'
+            before = alone(server, key)
+            flood = Flood(server.port, AT_ONCE, [(f"/p/{code}", {}, event)], times=1)
+            with Others(server, key) as others:
+                answers = flood.run()
+            statement = "SELECT count(*) FROM notification WHERE title = ?"
+            ((stored,),) = rows(server.data_dir / "pocketbell.db", statement, [f"MCP - {shape}"])
+            what = f"{AT_ONCE} events of 1 MB at once: {shape}"
+            told = f"{counted(answers.elements())}; {stored} stored; sends {counted(others.statuses.elements())}"
+            yield Figure(what, "all 200 and stored", told, stored == answers[200] == AT_ONCE and others.all_stored)
+            told = f"{others.told}; {before}"
+            yield Figure(what, f"others' sends below {ms(MAX_P99_S)} at p99", told, others.p99_s < MAX_P99_S)
+            told = f"+ {others.grown_mb:.0f} MB on {others.before_mb:.0f}"
+            yield Figure(what, f"less than {MAX_GROWTH_MB:.0f} MB of memory", told, others.grown_mb < MAX_GROWTH_MB)

@@ -61,13 +61,9 @@ def _flooded(how: str, server: Server, port: int, is_tls: bool) -> Iterator[Figu
         time.sleep(LASTING_S)
     what = f"{CONNECTIONS} connections with forms of 1 MB to /app/login and /app/setup/x, {how}"
     fives = sum(count for status, count in answers.items() if status >= 500)
-    told = f"forms: {_told(answers)}; sends: {_told(others.statuses)}"
+    told = f"forms: {counted(answers.elements())}; sends: {counted(others.statuses.elements())}"
     yield Figure(what, "no 5xx, and every send stored", told, not fives and others.all_stored)
     told = f"{others.told}; {before}"
     yield Figure(what, f"others' sends below {ms(MAX_P99_S)} at p99", told, others.p99_s < MAX_P99_S)
     told = f"+ {others.grown_mb:.0f} MB on {others.before_mb:.0f}"
     yield Figure(what, f"less than {MAX_GROWTH_MB:.0f} MB of memory", told, others.grown_mb < MAX_GROWTH_MB)
-
-
-def _told(answers: dict[int, int]) -> str:
-    return counted(status for status, count in answers.items() for _ in range(count))

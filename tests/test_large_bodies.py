@@ -1,0 +1,147 @@
+"""Large bodies: few are parsed at a time, the others wait a bounded time, and nothing parsed outlives its parsing."""
+
+import gc
+import json
+import sys
+
+import pytest
+
+import body
+import delivery
+import jsonbody
+import recent
+from errors import Refused
+from models import Alert
+from turns import Turns
+
+LARGE = {"padding": [{"marker": []}] * 6_000}  # over 64 KB; in none of the fields that anybody knows
+METRICS = "/api/webhooks/custom"
+METRIC = {"metricId": "m", "metricName": "M", "value": 1}
+CALL = {"name": "send_notification", "arguments": {"title": "t", "body": "b"}}
+DOORS = {
+    "event": lambda owner, hook, more: hook.post({"title": "t", **more}),
+    "send": lambda owner, hook, more: owner.post("/notifications/send", {"title": "t", "body": "b", **more}),
+    "key": lambda owner, hook, more: owner.post("/api-keys/generate", {"name": "n", **more}),
+    "metrics": lambda owner, hook, more: owner.request(
+        "POST", METRICS, {"projectId": "p", "metrics": [{**METRIC, **more}], **more}
+    ),
+    "assistant": lambda owner, hook, more: owner.request(
+        "POST",
+        "/mcp",
+        {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {**CALL, "_meta": more, **more}, **more},
+        headers={"Accept": "application/json, text/event-stream"},
+    ),
+}
+
+
+@pytest.fixture
+def hook(service, owner):
+    return service.alert()
+
+
+@pytest.fixture
+def turns(monkeypatch):
+    """The turns at parsing a large body; one, for which nobody may wait."""
+    turns = Turns(1, {"all": 0}, 0, body.large_bodies.refuse)
+    monkeypatch.setattr(body, "large_bodies", turns)
+    return turns
+
+
+def parsed_objects():
+    """How many of the objects within LARGE there are."""
+    gc.collect()
+    return sum(isinstance(one, dict) and one.keys() == {"marker"} for one in gc.get_objects())
+
+
+every_door = pytest.mark.parametrize("door", DOORS)
+
+
+@every_door
+def test_a_large_body_that_finds_no_place_is_429(owner, hook, turns, door):
+    assert len(json.dumps(LARGE)) > body.LARGE_BYTES
+    with turns.turn("all"):
+        answer = DOORS[door](owner, hook, LARGE)
+    assert (answer.status_code, answer.headers["Retry-After"]) == (429, "60")
+    assert answer.json["error"] == "Rate limit exceeded"
+
+
+@every_door
+def test_a_small_body_waits_for_no_large_one(owner, hook, turns, door):
+    with turns.turn("all"):
+        assert DOORS[door](owner, hook, {}).status_code in (200, 201)
+
+
+@every_door
+def test_a_large_body_is_taken_and_gives_its_place_back(owner, hook, turns, door):
+    for _ in range(2):
+        assert DOORS[door](owner, hook, LARGE).status_code in (200, 201)
+
+
+@every_door
+def test_a_large_body_that_is_refused_gives_its_place_back(owner, hook, turns, door):
+    for _ in range(2):
+        broken = owner.service.client.post(
+            f"/p/{hook.code}", data=json.dumps(LARGE)[:-1], headers={"Content-Type": "application/json"}
+        )
+        assert broken.status_code == 400
+    assert DOORS[door](owner, hook, LARGE).status_code in (200, 201)
+
+
+@pytest.mark.parametrize("door, verb", [("event", "receive"), ("send", "send"), ("assistant", "send")])
+def test_nothing_parsed_is_left_and_no_place_is_held_while_a_notification_is_delivered(
+    owner, hook, turns, monkeypatch, door, verb
+):
+    seen, deliver = [], getattr(delivery, verb)
+
+    def watched(*args, **more):
+        seen.append((turns.free, parsed_objects()))
+        return deliver(*args, **more)
+
+    monkeypatch.setattr(delivery, verb, watched)
+    before = parsed_objects()
+    assert DOORS[door](owner, hook, LARGE).status_code == 200
+    assert seen == [(1, before)]
+
+
+def test_a_refusal_holds_nothing_that_was_parsed(turns, service):
+    before = parsed_objects()
+    with service.app.test_request_context(data=json.dumps(LARGE)), pytest.raises(Refused) as caught:
+        body.read_object(refuse)
+    assert caught.value.message == "wrong" and parsed_objects() == before
+
+
+def refuse(sent):
+    try:
+        raise Refused(400, "inner")
+    except Refused:
+        raise Refused(400, "wrong") from None
+
+
+def test_the_owner_is_told_why_an_event_was_refused(owner, hook, turns, service):
+    with turns.turn("all"):
+        hook.post(LARGE)
+    (seen,) = recent.of_alert(Alert.get().seq)
+    assert (seen.status, seen.words) == (429, "too many large requests at once")
+
+
+@pytest.mark.parametrize(
+    "number", ["0.1", "1", "1e5", "-0.0", "12345678901234567890"], ids=["float", "int", "exponent", "zero", "long"]
+)
+@pytest.mark.parametrize("first", ["0", "-0"])
+def test_to_parse_many_numbers_of_an_event_calls_no_function_of_ours_for_each(number, first):
+    def calls(count):
+        counted = 0
+
+        def count_call(frame, event, _):
+            nonlocal counted
+            counted += event == "call"
+
+        raw = f'{{"x": [{",".join([first, *[number] * count])}]}}'.encode()
+        sys.setprofile(count_call)
+        try:
+            jsonbody.parse_event(raw)
+        finally:
+            sys.setprofile(None)
+        return counted
+
+    assert calls(10_000) == calls(10)
