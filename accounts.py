@@ -6,7 +6,6 @@ command line. Must not know requests or commands; raises `Refused` with a senten
 
 import re
 import secrets
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
@@ -21,6 +20,7 @@ from errors import Refused
 from fields import checked_name
 from history import Notification
 from models import Account, ApiKey, Device, NotificationDay, OneTimeLink, Session, digest, new_id
+from turns import Turns
 
 PASSWORD_METHOD = "scrypt:131072:8:1"  # noqa: S105 - N = 2^17: 128 MB and about 0.3 s a try
 PASSWORD_CHARACTERS = range(12, 1025)
@@ -35,8 +35,18 @@ LONGEST_EMAIL = 254
 KEY_PREFIX = "sk_test_"
 EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f\ud800-\udfff]+@[^@\s\x00-\x1f\x7f\ud800-\udfff]+")
 
-_one_hash_at_a_time = threading.Lock()  # each takes 128 MB
-_hash_places = threading.BoundedSemaphore(4)  # the one at work and those next in line
+HASH_WAITS_S = 8.0
+MAX_WAITING_OF_ONE = 2
+WITH_LINK, KNOWN_BROWSER, NEW_BROWSER = "a link", "a known browser", "a new browser"
+MAX_SESSIONS = 100
+
+hash_turns = Turns(
+    1,  # each takes 128 MB
+    {WITH_LINK: 4, KNOWN_BROWSER: 4, NEW_BROWSER: 8},
+    HASH_WAITS_S,
+    lambda: Refused(429, "Too many passwords are being checked at the moment: try again in a few seconds."),
+    MAX_WAITING_OF_ONE,
+)
 
 
 # --- accounts and passwords ---------------------------------------------------------------------------------
@@ -71,24 +81,23 @@ def checked_email(email: str) -> str:
     return address
 
 
-def password_hash(password: str) -> str:
+def password_hash(password: str, queue: str = WITH_LINK, who: str = "") -> str:
     """The hash that is stored; `Refused` (400) for a password that is too short. Takes about 0.3 s."""
     if len(password) not in PASSWORD_CHARACTERS:
         raise Refused(400, "The password must have 12 characters or more (at most 1,024).")
-    with hashing():
+    with hashing(queue, who):
         return generate_password_hash(password, PASSWORD_METHOD)
 
 
 @contextmanager
-def hashing() -> Iterator[None]:
-    """A place to compute a hash, one at a time; `Refused` (429) when too many wait already."""
-    if not _hash_places.acquire(blocking=False):
-        raise Refused(429, "Too many passwords are being checked at the moment: try again in a few seconds.")
-    try:
-        with _one_hash_at_a_time, cores.any_of_them():
-            yield
-    finally:
-        _hash_places.release()
+def hashing(queue: str, who: str) -> Iterator[None]:
+    """The turn to compute a hash; `Refused` (429) when too many wait already, or too long.
+
+    Who has a link or a known browser waits in a `queue` of their own: strangers cannot crowd them out. Nor can `who`
+    crowd out the others of the same queue.
+    """
+    with hash_turns.turn(queue, who), cores.any_of_them():
+        yield
 
 
 def set_password(account: Account, hashed: str) -> None:
@@ -221,7 +230,7 @@ def is_unused(account: Account) -> bool:
 def use_link(token: str, form: dict[str, str], now: int) -> Account:
     """Make the owner's account, or set the password, as the link allows; the link is spent."""
     find_link(token, now)
-    hashed = password_hash(form["password"])  # slow, so before the transaction
+    hashed = password_hash(form["password"], WITH_LINK, token)  # slow, so before the transaction
     with transaction():
         link = find_link(token, now)
         account = link.account or create_account(form["email"], "starter", form["time_zone"], now)
@@ -238,6 +247,7 @@ def use_link(token: str, form: dict[str, str], now: int) -> Account:
 def start_session(account: Account, name: str, now: int) -> str:
     """The token of a new session of a browser called `name`, which ends 90 days after its last visit.
 
+    Of 100 others the one that was seen longest ago ends.
     `Refused` (409) if the account has another password by now than the one that opened it: to check it takes long.
     """
     token = secrets.token_urlsafe(32)
@@ -245,6 +255,7 @@ def start_session(account: Account, name: str, now: int) -> str:
         if Account.get_by_id(account.seq).password_hash != account.password_hash:
             raise Refused(409, "The password was changed meanwhile: sign in with the new one.")
         Session.delete().where(Session.expires_at <= now).execute()
+        Session.end_oldest(account.seq, MAX_SESSIONS - 1)
         Session.create(
             token_hash=digest(token),
             account=account.seq,

@@ -30,13 +30,14 @@ def open_files(wanted):
     allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     if soft != resource.RLIM_INFINITY and soft < allowed:
         resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
-    return max(allowed, 240 + 5 * settings.threads)
+    return max(allowed, 240 + 5 * threads)
 
 
 bind = f"[{settings.host}]:{settings.port}" if ":" in settings.host else f"{settings.host}:{settings.port}"
 workers = 1  # the quotas are counted in the process
 worker_class = ThreadedWorker
-threads = settings.threads + body.large_bodies.most_waiting  # who waits there holds none of THREADS
+waiting = body.large_bodies.most_waiting + accounts.hash_turns.most_waiting
+threads = settings.threads + waiting  # who waits there holds none of THREADS
 timeout = 30
 graceful_timeout = 30
 keepalive = 20

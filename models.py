@@ -169,6 +169,13 @@ class Session(Model):
         cls.update(last_seen_at=now, expires_at=later).where(cls.token_hash == token_hash).execute()
 
     @classmethod
+    def end_oldest(cls, account_seq: int, kept: int) -> None:
+        """Leave the account so many, those that were seen last; call inside `transaction()`."""
+        mine = cls.select(cls.token_hash).where(cls.account == account_seq)
+        oldest = mine.order_by(cls.last_seen_at.desc(), cls.created_at.desc()).limit(-1).offset(kept)
+        cls.delete().where(cls.token_hash.in_(oldest)).execute()
+
+    @classmethod
     def end_all(cls, account_seq: int) -> None:
         """Sign the account out everywhere; call inside `transaction()`."""
         cls.delete().where(cls.account == account_seq).execute()

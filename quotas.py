@@ -57,6 +57,7 @@ UNKNOWN_CODES = Quota(60)  # asked for by one sender
 SIGN_IN_TRIES = Quota(10, 15)  # wrong passwords for an account from one sender, or from a known browser
 TRIES_OF_SENDER = Quota(30, 15)  # from one sender, whatever the address
 TRIES_OF_STRANGERS = Quota(100, 15)  # for an account, from all senders
+SIGN_INS = Quota(30, 15)  # with the right password, from one sender or from an account's known browsers
 
 
 class MovingWindows(Storage, MovingWindowSupport):
@@ -256,12 +257,25 @@ class Visitor(NamedTuple):
             (TRIES_OF_STRANGERS, "sign-in-password", self.password),
         ]
 
+    @property
+    def sign_ins(self) -> tuple[Quota, str, str]:
+        """The quota that right passwords count against, with its key."""
+        if self.known_browser:
+            return SIGN_INS, "sign-ins-known", self.password
+        return SIGN_INS, "sign-ins", self.sender
+
 
 def check_sign_in(visitor: Visitor) -> None:
-    """`Refused` (429) after too many wrong passwords."""
-    for item, *key in visitor.quotas:
+    """`Refused` (429) after too many wrong passwords, or more right ones than a person needs."""
+    for item, *key in (*visitor.quotas, visitor.sign_ins):
         if not limiter.limiter.test(item, *key):
             raise Refused(429, "Too many tries: wait a quarter of an hour, then try again.", _wait_s(item, *key))
+
+
+def count_sign_in(visitor: Visitor) -> None:
+    """A right password: each takes the time of a hash from the others."""
+    item, *key = visitor.sign_ins
+    limiter.limiter.hit(item, *key)
 
 
 def count_wrong_password(visitor: Visitor) -> None:

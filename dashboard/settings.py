@@ -64,7 +64,7 @@ def save_password() -> Page:
     if signin.with_password(account.email, request.form.get("current", "")) is None:
         return _settings_page("That is not the current password.", "current"), 422
     try:
-        hashed = accounts.password_hash(new)
+        hashed = accounts.password_hash(new, accounts.KNOWN_BROWSER, account.email)
     except Refused as refused:
         if refused.status != 400:
             raise

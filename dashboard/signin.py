@@ -60,15 +60,18 @@ def sign_in() -> Page:
 
 
 def with_password(email: str, password: str) -> Account | None:
-    """The account, if address and password belong together; `Refused` (429) after too many wrong ones."""
+    """The account, if address and password belong together; `Refused` (429) after too many tries."""
     mark = accounts.password_mark(email)
     visitor = quotas.Visitor(mark, auth.sender(), auth.known_browser(mark))
     quotas.check_sign_in(visitor)
-    with accounts.hashing():
+    queue = accounts.KNOWN_BROWSER if visitor.known_browser else accounts.NEW_BROWSER
+    with accounts.hashing(queue, mark if visitor.known_browser else visitor.sender):
         quotas.check_sign_in(visitor)  # again: others may have tried while this one waited for its turn
         account = accounts.with_password(email, password)
         if account is None:
             quotas.count_wrong_password(visitor)
+        else:
+            quotas.count_sign_in(visitor)
     return account
 
 

@@ -30,6 +30,7 @@ from tests.pages import (
     setup_link,
     use_up_tries,
 )
+from turns import Turns
 
 cheap_passwords, owner, stranger, visitor = pages.cheap_passwords, pages.owner, pages.stranger, pages.visitor
 
@@ -467,8 +468,9 @@ def test_a_right_password_does_not_count_as_a_try(service, visitor):
 def test_a_try_that_found_no_place_to_be_checked_does_not_count(service, visitor, monkeypatch):
     make_account(service)
     with monkeypatch.context() as patched:
-        patched.setattr(accounts, "_hash_places", threading.BoundedSemaphore(1))
-        with accounts._hash_places:
+        full = Turns(1, {accounts.NEW_BROWSER: 0}, 0, accounts.hash_turns.refuse)
+        patched.setattr(accounts, "hash_turns", full)
+        with full.turn(accounts.NEW_BROWSER):
             assert [visitor.sign_in(EMAIL, "not the password").status_code for _ in range(11)] == [429] * 11
     assert visitor.sign_in().status_code == 303
 
@@ -904,7 +906,7 @@ def test_a_password_is_checked_on_any_core_and_all_else_is_done_on_one(monkeypat
         seen.append(os.sched_getaffinity(0))
         cores.keep_to_one()
         seen.append(os.sched_getaffinity(0))
-        with pytest.raises(ValueError, match="wrong"), accounts.hashing():
+        with pytest.raises(ValueError, match="wrong"), accounts.hashing(accounts.WITH_LINK, ""):
             seen.append(os.sched_getaffinity(0))
             raise ValueError("wrong")
         seen.append(os.sched_getaffinity(0))
@@ -922,5 +924,5 @@ def test_where_the_cores_cannot_be_chosen_all_goes_on_as_before(monkeypatch):
 
     monkeypatch.setattr(os, "sched_setaffinity", refused, raising=False)
     cores.keep_to_one()
-    with accounts.hashing(), cores.any_of_them():
+    with accounts.hashing(accounts.WITH_LINK, ""), cores.any_of_them():
         assert not cores._allowed

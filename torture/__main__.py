@@ -29,6 +29,7 @@ PARTS = (
     "access",
     "bodies",
     "forms",
+    "crowding",
     "origins",
     "providers",
     "sockets",
