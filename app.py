@@ -30,6 +30,7 @@ import database
 import delivery
 import models
 import monitoring
+import proxies
 import pruning
 import push
 import quotas
@@ -228,6 +229,7 @@ def open_service(app: Flask, settings: config.Settings) -> None:
     push.configure(settings, delivery.vapid_key)
     delivery.configure(settings.threads)
     quotas.reset(settings.ingest_per_minute)
+    proxies.configure(settings.trusted_proxies)
     recent.reset()
     pruning.forget_clock()
     counters.reset()
@@ -266,6 +268,8 @@ def _add_routes(app: Flask) -> None:
         rule, environ = sent.url_rule, sent.environ
         environ["pocketbell.route"] = rule.rule if rule else "-"  # for the log: no code, no key
         environ["pocketbell.request"] = secrets.token_hex(8)
+        if "HTTP_X_FORWARDED_FOR" in environ:
+            proxies.note_peer(sent.remote_addr or "")
         route = routes.get(rule.endpoint) if rule else None
         if route:
             return admit(route.guard, route.quota)

@@ -1,6 +1,5 @@
 """The guards, named by credential (SPEC 5): each finds who is asking, or refuses. Must not know handlers."""
 
-import ipaddress
 import re
 import secrets
 from typing import Any
@@ -16,6 +15,7 @@ import accounts
 import alerts
 import body
 import clock
+import proxies
 from errors import Refused
 from models import Account, Alert, ApiKey, Device, digest
 
@@ -85,25 +85,10 @@ def short_code() -> None:
 
 def sender() -> str:
     """Whom to count: the client's address, of IPv6 its /64 (CONTRACT 1, FORWARDED_ALLOW_IPS)."""
-    trusted = current_app.config["SETTINGS"].trusted_proxies
-    address = _address(request.remote_addr or "")
-    forwarded = request.headers.get("X-Forwarded-For", "").split(",")
-    while forwarded and address and any(address in network for network in trusted):
-        before = _address(forwarded.pop())
-        if before is None:
-            break
-        address = before
+    address = proxies.client(request.remote_addr or "", request.headers.get("X-Forwarded-For", ""))
     if address is None:
         return "unknown"
     return str(address) if address.version == 4 else f"{int(address) >> 64:x}/64"
-
-
-def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    try:
-        address = ipaddress.ip_address(text.strip())
-    except ValueError:
-        return None
-    return (address.version == 6 and address.ipv4_mapped) or address
 
 
 def origin() -> str:

@@ -18,6 +18,7 @@ import certifi
 import clock
 import database
 import delivery
+import proxies
 import push
 from config import Settings
 from history import Notification
@@ -134,6 +135,13 @@ def _health(settings: Settings, url: str, advice: str) -> tuple[str, str]:
     return ("ok", f"{url} answers.") if status == 200 else ("bad", f"{url} says it is not well: see the log.")
 
 
+def _proxies(settings: Settings) -> tuple[str, str]:
+    warning = proxies.warning(clock.now_ms())
+    if warning:
+        return "look", warning
+    return "ok", "no request came through a proxy that FORWARDED_ALLOW_IPS does not list."
+
+
 def _web_push(settings: Settings) -> tuple[str, str]:
     delivery.vapid_key()
     warnings = [warning for one in Account.all() if (warning := push.contact_warning(one.email))]
@@ -167,6 +175,7 @@ CHECKS: dict[str, Check] = {
     "clock": _clock,
     "service": _service,
     "public address": _address,
+    "proxies": _proxies,
     "Web Push": _web_push,
     "APNs": _tokens("apns"),
     "FCM": _tokens("fcm"),

@@ -17,6 +17,7 @@ import clock
 import cores
 import database
 import jobs
+import proxies
 from config import load as load_settings
 from logs import JsonLines
 from worker import JsonLogger, ThreadedWorker
@@ -44,7 +45,7 @@ keepalive = 20
 worker_connections = min(1000, open_files(2048) - 200 - 4 * threads)  # beside them databases, providers, log
 umask = 0o077
 control_socket_disable = True  # it could add workers
-forwarded_allow_ips = ",".join(str(network) for network in settings.trusted_proxies)
+forwarded_allow_ips = ",".join(proxies.with_mapped(settings.trusted_proxies))
 forwarder_headers = ""  # SCRIPT_NAME, say: no proxy of ours sends it, and others might pass it on
 loglevel = settings.log_level
 accesslog = "-"

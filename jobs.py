@@ -13,6 +13,7 @@ import clock
 import delivery
 import devices
 import digests
+import proxies
 import pruning
 from database import WriteFailed, try_writing, writes_fail
 from errors import log_fault
@@ -52,6 +53,7 @@ RECORDS = (
     Job("release what is held no longer", digests.release_due),
     Job("settle what removed devices left behind", devices.settle_left_behind),
     Job("write when keys were last used", lambda now: ApiKey.write_used()),
+    Job("note who speaks like a proxy", proxies.write_note, 60.0),
 )
 REMOVALS = (
     Job("give up what no provider takes", delivery.give_up_unconfigured, PRUNED_EVERY_S),

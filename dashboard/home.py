@@ -9,6 +9,7 @@ import accounts
 import auth
 import clock
 import delivery
+import proxies
 import push
 import quiet
 import quotas
@@ -75,6 +76,8 @@ def _warnings(account: Account, devices: list[Device]) -> Iterator[tuple[str, st
     origin, contact = auth.origin(), push.contact_warning(account.email)
     if not origin.startswith("https://") and not page.is_local(origin):
         yield "This address is not https: browsers on other machines cannot be enabled for notifications.", ""
+    if proxy := proxies.warning(clock.now_ms()):
+        yield proxy, ""
     if contact and any(device.kind == "webpush" for device in devices):
         yield contact, ""
     if not devices and Device.last_was_dead(account.seq):

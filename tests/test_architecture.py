@@ -22,7 +22,7 @@ ROWS = (
     ("auth", "quotas", "recent"),
     ("digests", "body"),
     ("delivery",),
-    ("accounts", "alerts", "devices", "holding"),
+    ("accounts", "alerts", "devices", "holding", "proxies"),
     ("history", "metrics", "push", "placeholders"),
     ("models", "apns", "fcm", "webpush"),
     ("provider",),
