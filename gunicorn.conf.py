@@ -18,6 +18,7 @@ import cores
 import database
 import jobs
 import proxies
+import service_lock
 from config import load as load_settings
 from logs import JsonLines
 from worker import JsonLogger, ThreadedWorker
@@ -79,6 +80,14 @@ def refused_address():
     return None
 
 
+def take_lock(server):
+    """Wait for another service on this database to end."""
+    try:
+        service_lock.take(settings.database, settings.local_url, server.log.warning)
+    except OSError as error:
+        raise SystemExit(f"The database {settings.database} cannot be used: {error.strerror}.") from None
+
+
 def on_starting(server):
     """Make or upgrade the database before a worker needs it."""
     if server.cfg.workers != 1:
@@ -86,6 +95,7 @@ def on_starting(server):
             "GUNICORN_CMD_ARGS asks for more than one worker: only 1 can count the quotas (use THREADS)."
         )
     os.umask(umask)
+    take_lock(server)
     check_address()
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())

@@ -26,7 +26,7 @@ ROWS = (
     ("history", "metrics", "push", "placeholders"),
     ("models", "apns", "fcm", "webpush"),
     ("provider",),
-    ("database", "transport", "jsonbody", "fields", "quiet", "presets", "pieces", "turns"),
+    ("database", "transport", "jsonbody", "fields", "quiet", "presets", "pieces", "turns", "service_lock"),
     ("errors", "config", "clock", "logs", "counters", "cores"),
 )
 ROW_OF = {module: depth for depth, row in enumerate(ROWS) for module in row}

@@ -9,6 +9,7 @@ import socket
 import sqlite3
 import subprocess
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -95,8 +96,9 @@ def test_a_wrong_setting_stops_it_before_any_worker_with_one_line(start, name, v
     assert name in line and "u:pw" not in line
 
 
-def test_an_address_where_nobody_can_listen_stops_it_and_names_the_settings(start):
+def test_an_address_where_nobody_can_listen_stops_it_and_names_the_settings(start, tmp_path):
     first = start().wait_until_ready()
+    start = partial(start, DATA_DIR=str(tmp_path / "another"))
     taken = start(PORT=str(first.port))
     assert taken.process.wait(20) == 1
     said = f'HOST is "127.0.0.1" and PORT "{first.port}": nobody can listen there: Address already in use.'

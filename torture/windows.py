@@ -1,19 +1,23 @@
-"""The end of a window under kills, two services at once and a clock that is set: every digest once, nothing missing.
+"""The end of a window under kills, jobs of two processes at once, a clock that is set: every digest once, none missing.
 
 What is held is made by events of alerts with `--frequency 15m`; its times are then moved back in the file, so that
 the window ends within seconds. Devices are stand-ins that keep every push.
 """
 
+import os
 import random
 import re
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 from tests.push_service import Browser, PushService
-from tests.server import Server, wait_until
+from tests.server import ROOT, Server, wait_until
 from torture.client import counted
 from torture.figure import Figure
 from torture.load import happen, push_stand_in, rows, seed, send, timed, write
@@ -28,6 +32,15 @@ EVENT = re.compile(r"event-\d{4}")
 STEPS = {"+1 h": 3_600.0, "-1 h": -3_600.0, "+40 days": 40 * 86_400.0}
 WATCHED_S = 75.0
 STARTER_LIMIT = 100
+JOBS = """
+import sys, time
+import app, clock, jobs
+print("ready", flush=True)
+sys.stdin.readline()
+while True:
+    jobs.run_due(clock.now_ms())
+    time.sleep(0.01)
+"""
 SHIFTED = """
 import os, time
 _time, _time_ns, _file = time.time, time.time_ns, os.environ["CLOCK_FILE"]
@@ -44,8 +57,8 @@ time.time_ns = lambda: _time_ns() + int(_shift() * 1_000_000_000)
 
 
 def figures(scratch: Path) -> Iterator[Figure]:
-    """Kills, two services, clock steps."""
-    for part in (_killed, _two_services, _clock_steps):
+    """Kills, two processes, clock steps."""
+    for part in (_killed, _two_processes, _clock_steps):
         with push_stand_in() as push_service:
             yield from part(scratch / part.__name__, push_service)
 
@@ -145,8 +158,8 @@ def _digest_statuses(held: Held) -> str:
     return counted(row[0] for row in rows(held.file, "SELECT status FROM notification WHERE is_digest"))
 
 
-def _two_services(directory: Path, push_service: PushService) -> Iterator[Figure]:
-    """Two services that start at the same moment on one file: 200 events to release, and 300 rows that are due."""
+def _two_processes(directory: Path, push_service: PushService) -> Iterator[Figure]:
+    """The jobs of two processes at the same moment on one file: 200 events to release, and 300 rows that are due."""
     held = Held(directory / "data", push_service)
     for _ in range(STARTS):
         server = held.server().wait_until_ready()
@@ -154,29 +167,41 @@ def _two_services(directory: Path, push_service: PushService) -> Iterator[Figure
         server.kill()
         held.end_windows(-1.0, 0.0)
         _both(held)
-    what = f"two services that start at once, {STARTS} times {ACCOUNTS * EVENTS} held events"
+    what = f"the jobs of two processes at once, {STARTS} times {ACCOUNTS * EVENTS} held events"
     yield from _each_once(what, held, 0)
     for browser in held.browsers:
         browser.messages.clear()
     _both(held, _make_due)
     tags = [message["notification"]["tag"] for browser in held.browsers for message in browser.messages]
     told = f"{len(tags)} pushes of {len(set(tags))} notifications"
-    what = f"two services, {DUE} due rows"
+    what = f"the jobs of two processes at once, {DUE} due rows"
     yield Figure(what, "each pushed once", told, len(tags) == len(set(tags)) == DUE)
 
 
 def _both(held: Held, then: Callable[[Held], None] | None = None) -> None:
-    """Two services, and what is to happen once they run, until nothing is held nor due."""
-    servers = [held.server(), held.server()]
-    try:
-        for server in servers:
-            server.wait_until_ready()
+    """Two processes that run the jobs, and what is to happen once they do, until nothing is held nor due.
+
+    Two services would not do: the second waits for the first.
+    """
+    environ = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(held.data_dir), "WEBPUSH_HOSTS": held.origin}
+    command = [sys.executable, "-c", JOBS]
+    with ExitStack() as running:
+        processes = [
+            running.enter_context(
+                subprocess.Popen(command, cwd=ROOT, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            )
+            for _ in range(2)
+        ]
+        for process in processes:
+            process.stdout.readline()
+        for process in processes:
+            process.stdin.write(b"go\n")
+            process.stdin.flush()
         if then:
             then(held)
         wait_until(held.is_settled, 60)
-    finally:
-        for server in servers:
-            server.kill()
+        for process in processes:
+            process.kill()
 
 
 def _make_due(held: Held) -> None:
