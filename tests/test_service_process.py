@@ -203,7 +203,8 @@ def test_all_threads_of_the_service_run_on_one_core(server):
     worker = re.findall(r"Booting worker with pid: (\d+)", server.log)[-1]
     tasks = [int(task.name) for task in Path(f"/proc/{worker}/task").iterdir()]
     assert len(tasks) > 3
-    assert {frozenset(os.sched_getaffinity(task)) for task in tasks} == {frozenset([max(os.sched_getaffinity(0))])}
+    (used,) = {frozenset(os.sched_getaffinity(task)) for task in tasks}
+    assert len(used) == 1 and used <= os.sched_getaffinity(0)
 
 
 def test_a_disk_that_is_full_gives_a_5xx_and_nothing_acknowledged_is_lost(start):

@@ -1,6 +1,5 @@
 """The ways into the web app as a browser meets them: links, signing in and out, tries, sessions."""
 
-import os
 import re
 import sqlite3
 import threading
@@ -11,7 +10,6 @@ import pytest
 import accounts
 import auth
 import clock
-import cores
 import quotas
 from app import ROUTES
 from database import WriteFailed, transaction
@@ -892,37 +890,3 @@ def test_a_link_of_the_command_line_lets_the_owner_in_whatever_strangers_do(serv
     phone.get(link)
     assert phone.post(link, {"password": "another password"}).status_code == 303
     assert phone.is_signed_in
-
-
-# --- cores --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="only Linux says on which cores a thread runs")
-def test_a_password_is_checked_on_any_core_and_all_else_is_done_on_one(monkeypatch):
-    monkeypatch.setattr(cores, "_allowed", cores._allowed)
-    seen = []
-
-    def work():
-        seen.append(os.sched_getaffinity(0))
-        cores.keep_to_one()
-        seen.append(os.sched_getaffinity(0))
-        with pytest.raises(ValueError, match="wrong"), accounts.hashing(accounts.WITH_LINK, ""):
-            seen.append(os.sched_getaffinity(0))
-            raise ValueError("wrong")
-        seen.append(os.sched_getaffinity(0))
-
-    thread = threading.Thread(target=work)  # a thread's cores are its own
-    thread.start()
-    thread.join()
-    allowed, one = seen[0], {max(seen[0])}
-    assert seen == [allowed, one, allowed, one]
-
-
-def test_where_the_cores_cannot_be_chosen_all_goes_on_as_before(monkeypatch):
-    def refused(*_):
-        raise PermissionError
-
-    monkeypatch.setattr(os, "sched_setaffinity", refused, raising=False)
-    cores.keep_to_one()
-    with accounts.hashing(accounts.WITH_LINK, ""), cores.any_of_them():
-        assert not cores._allowed

@@ -1,4 +1,4 @@
-"""The end of a window under kills, jobs of two processes at once, a clock that is set: every digest once, none missing.
+"""The end of a window under kills, with two processes and a clock that is set: every digest once, none missing.
 
 What is held is made by events of alerts with `--frequency 15m`; its times are then moved back in the file, so that
 the window ends within seconds. Devices are stand-ins that keep every push.
