@@ -46,9 +46,7 @@ def start():
         yield start_one
 
 
-linux = pytest.mark.skipif(
-    not hasattr(os, "sched_getaffinity"), reason="only Linux says on which cores a thread runs"
-)
+linux = pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="only Linux says where a thread runs")
 
 
 @linux

@@ -333,6 +333,15 @@ def test_caddy_finds_its_file_valid_and_well_formatted(tmp_path):
     assert run(caddy, "fmt", file, env=environ) == file.read_text()
 
 
+def test_caddy_finds_the_file_of_the_readme_valid(tmp_path):
+    caddy, file = installed("caddy"), tmp_path / "Caddyfile"
+    (shown,) = re.findall(r"^```\n(bell\.example\.org \{.*?)^```$", (ROOT / "README.md").read_text(), re.M | re.S)
+    file.write_text(shown)
+    environ = {"PATH": PATH, "HOME": str(tmp_path)}
+    assert "Valid configuration" in run(caddy, "validate", "--config", file, "--adapter", "caddyfile", env=environ)
+    assert run(caddy, "fmt", file, env=environ) == shown
+
+
 def test_nginx_finds_its_file_valid(tmp_path):
     nginx, made = installed("nginx"), certificates.make(tmp_path)
     site = tmp_path / "pocketbell.conf"
@@ -405,6 +414,10 @@ def test_compose_opens_the_container_to_this_machine_alone_and_keeps_its_data():
     assert set(composed["volumes"]) == {"data"} and bell["read_only"] and bell["cap_drop"] == ["ALL"]
     known = {variable.name for variable in config.VARIABLES}
     assert set(bell["environment"]) <= known
+
+
+def test_the_unit_starts_when_the_clock_is_set():
+    assert "time-sync.target" in unit("After")[0].split() and "time-sync.target" in unit("Wants")[0].split()
 
 
 def test_systemd_waits_longer_than_gunicorn_does():
