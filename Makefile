@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test lint coverage audit conformance torture bench
+.PHONY: run test lint coverage audit lock conformance torture bench
 
 run: .venv/installed
 	@$(BIN)/python config.py >/dev/null && PRINT_SETUP_LINK=1 exec $(BIN)/gunicorn --config gunicorn.conf.py --no-control-socket app:app
@@ -21,6 +21,13 @@ audit: .venv/installed
 	  $(PYTHON) -m venv .venv-audit && .venv-audit/bin/python -m pip install --quiet pip-audit==2.10.1 && \
 	  .venv-audit/bin/pip-audit --strict --requirement requirements.txt; \
 	else echo "pip-audit: PyPI's list of vulnerabilities does not answer here, nothing was checked"; fi
+
+# requirements.txt from requirements.in: what that needs, exactly, with the hashes of all files on PyPI, so for every platform.
+lock:
+	$(PYTHON) -m venv .venv-lock
+	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check uv==0.13.9
+	.venv-lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
+	  --custom-compile-command "make lock" --output-file requirements.txt requirements.in
 
 # The service against its own description: a generated client that sends, and schemathesis. They bring much, and so get a
 # place of their own.
@@ -45,7 +52,7 @@ lint: .venv/installed-dev
 	$(PYTHON) -m venv .venv
 
 .venv/installed: requirements.txt | .venv/bin/python
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt || { echo "A package could not be installed. For 32-bit ARM, and for musl (Alpine), there is no ready-made pycurl: it needs libcurl's headers and a C compiler."; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt || { echo "A package could not be installed. For 32-bit ARM, and for musl (Alpine), there is no ready-made pycurl: it needs libcurl's headers and a C compiler."; exit 1; }
 	@touch $@
 
 .venv/installed-dev: requirements.txt requirements-dev.txt | .venv/installed
