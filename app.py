@@ -58,9 +58,12 @@ class Route(NamedTuple):
 def admit(guard: Check, quota: Check) -> Any:
     """Credential, quota, size, in the order of CONTRACT 3; an answer of either takes the handler's place.
 
-    A page's guard looks at the size itself: how much may be sent depends on who is signed in.
+    Where nothing is counted the guard looks at the size itself: on a page it depends on who is signed in.
     """
-    answer = guard() if guard else None
+    if not guard:
+        body.settle()
+        return None
+    answer = guard()
     if quota and answer is None:
         answer = quota()
         if answer is None:

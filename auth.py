@@ -70,6 +70,7 @@ def device_token() -> None:
 
 def metrics_token() -> None:
     """`Authorization: Bearer` with `METRICS_TOKEN`; without that setting it is as if the address were not there."""
+    body.settle()
     token = current_app.config["SETTINGS"].metrics_token
     if token is None:
         raise Refused(404)
