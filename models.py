@@ -481,6 +481,11 @@ class Device(Model):
         return cls.select().where(cls.account == account_seq, cls.removed_at.is_null()).count()
 
     @classmethod
+    def any_delivered(cls, account_seq: int) -> bool:
+        """Whether a provider ever accepted a push to a device of the account, be it removed since."""
+        return bool(cls.select().where(cls.account == account_seq, cls.last_delivered_at.is_null(False)).exists())
+
+    @classmethod
     def count_of_kind(cls, kind: str) -> int:
         """How many devices of all accounts are of that kind."""
         return cls.select().where(cls.kind == kind, cls.removed_at.is_null()).count()

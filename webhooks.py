@@ -59,10 +59,10 @@ def receive_event(short_code: str) -> Payload:
     webhook: Webhook = g.webhook
     payload = read_event()
     text = alerts.rendered(webhook, payload)
-    notification = delivery.receive(short_code, text, alerts.kept_payload(payload))
-    if notification is None:
+    sent = delivery.receive(short_code, text, alerts.kept_payload(payload))
+    if sent is None:
         return _inactive()
-    g.told = notification.status
+    g.told, notification = sent.shown_status, sent.notification
     return {"ok": True, "status": notification.status, "notificationId": notification.id}
 
 

@@ -132,10 +132,10 @@ def replay_payload(alert_id: str) -> Page:
     if payload is None:
         return back_to(alert_id, "No request is kept to send again.", "error")
     template = Template(alert.name, alert.title_template, alert.body_template, g.account.time_zone)
-    notification = delivery.replay(g.account.seq, alert_id, alerts.rendered(template, payload))
-    if notification is None:
+    sent = delivery.replay(g.account.seq, alert_id, alerts.rendered(template, payload))
+    if sent is None:
         return back_to(alert_id, "The alert is off: switch it on first.", "error")
-    return redirect(f"/app/notifications/{notification.id}", 303)
+    return redirect(f"/app/notifications/{sent.notification.id}", 303)
 
 
 def use_preset(alert_id: str) -> Page:
@@ -164,8 +164,11 @@ def _saved(alert: Alert) -> Draft:
 def _send_test(alert: Alert, draft: Draft) -> None:
     """Send what the draft makes to all devices at once, like a notification of the owner's own."""
     text = _rendered(alert, draft, _tried(draft, _kept(alert)) or {})
-    sent = delivery.send(Owner.of(g.account), text.title, text.body).notification
-    flash(f"Sent, and {sent.status}: it is in the history.")
+    sent = delivery.send(Owner.of(g.account), text.title, text.body)
+    if sent.devices:
+        flash(f"Sent, and {sent.notification.status}: it is in the history.")
+    else:
+        flash("There is no device to send it to: it is in the history alone.")
 
 
 def _preview(alert: Alert, draft: Draft, payload: Payload | None, paths: list[str]) -> Preview:

@@ -222,6 +222,11 @@ def test_a_test_sends_the_draft_to_all_devices_and_saves_nothing(service, alert,
     assert (alert.row.title_template, alert.kept, alert.row.notification_count) == (None, None, 0)
 
 
+def test_a_test_without_a_device_says_that_it_is_stored(alert):
+    page = Page(alert.owner.post(alert.path, {"title": "a", "body": "b", "test": "1"}).text)
+    assert page.said("status")[0] == "There is no device to send it to: it is in the history alone."
+
+
 # --- what is missing ----------------------------------------------------------------------------------------
 
 PAYLOAD = {
@@ -522,6 +527,8 @@ def test_recent_requests_are_shown_with_their_answers_newest_first(make_service,
     alert = AlertPage(service, signed_in(service))
     assert "None since" in alert.page.section("Recent requests")
     alert.post({"a": 1})
+    alert.owner.enable(push_service.browser())
+    alert.post({"a": 1})
     account_set(service, "--quiet-hours", "09:00-11:00")
     alert.post({"a": 1})
     alert.do("switch", on="0")
@@ -529,7 +536,8 @@ def test_recent_requests_are_shown_with_their_answers_newest_first(make_service,
     alert.do("switch", on="1")
     sentence = alert.post(data="[1]").json["error"]
     assert alert.post({"a": "x" * 2000}).status_code == 413
-    assert alert.seen == [ANY, f"400 {sentence}", "200 inactive", "200 held", "200 delivered"]
+    taken = ["200 inactive", "200 held", "200 delivered", "200 stored, no device"]
+    assert alert.seen == [ANY, f"400 {sentence}", *taken]
     assert alert.seen[0].startswith("413 ") and alert.seen[0].endswith(".")
 
 
@@ -538,7 +546,7 @@ def test_a_request_beyond_60_a_minute_is_shown_with_the_reason_and_equal_ones_as
         assert alert.post({"a": 1}).status_code == 200
     for _ in range(7):
         assert alert.post({"a": 1}).status_code == 429
-    assert alert.seen == ["429 more than 60 a minute (7 times)", *["200 delivered"] * 29]
+    assert alert.seen == ["429 more than 60 a minute (7 times)", *["200 stored, no device"] * 29]
 
 
 def test_a_request_beyond_the_limit_of_all_alerts_is_shown_with_the_reason(make_service, moved_clock):
@@ -546,7 +554,7 @@ def test_a_request_beyond_the_limit_of_all_alerts_is_shown_with_the_reason(make_
     alert = AlertPage(service, signed_in(service))
     for _ in range(3):
         alert.post({"a": 1})
-    assert alert.seen == ["429 too many for all alerts together", "200 delivered", "200 delivered"]
+    assert alert.seen == ["429 too many for all alerts together", *["200 stored, no device"] * 2]
 
 
 def test_the_sender_is_not_told_the_reason(alert):
@@ -806,7 +814,7 @@ def test_every_snippet_works_as_it_is_shown(tmp_path):
         said = run(["sh", "-c", metric.replace("curl ", "curl -s -w '\\n%{http_code}' ", 1)])
         assert said.splitlines()[-1] == "200", said
         assert "Temperature" in remote.open("/app/metrics").text
-        assert "200 delivered" in remote.open(path).text
+        assert "200 stored, no device" in remote.open(path).text
         listed = json.loads(server.get("/api/v1/notifications", key).text)["notifications"]
         assert [one["title"] for one in listed] == ["MCP - Backup"] * 2
 

@@ -348,6 +348,22 @@ def test_the_first_steps_tick_themselves(service, owner, push_service):
     assert steps(owner) == 4
 
 
+def test_a_notification_that_no_device_got_does_not_tick_the_first_step(service, owner, push_service):
+    owner.done("/app/test")
+    assert steps(owner) == 1 and owner.page("/app/").forms("/app/test") == ["/app/test"]
+    owner.enable(push_service.browser())
+    assert steps(owner) == 2
+    owner.done("/app/test")
+    assert steps(owner) == 3
+
+
+def test_a_notification_that_a_device_got_ticks_the_first_step_for_good(service, owner, browser, push_service):
+    owner.done("/app/test")
+    browser.then(410)
+    owner.done("/app/test")
+    assert device_ids(service) == [] and steps(owner) == 2
+
+
 def test_a_revoked_key_is_no_key_and_a_removed_device_no_device(service, owner, browser):
     service.caller()
     (revoke,) = owner.page("/app/keys").forms("/revoke")
@@ -393,7 +409,9 @@ def test_a_test_counts_like_any_notification(service, owner):
 
 
 def test_a_test_without_a_device_goes_to_the_history_alone(owner):
-    assert "There was no device" in owner.done("/app/test").text
+    page = owner.done("/app/test")
+    assert "There was no device" in page.text
+    assert page.texts_of("span", **{"class": "stored"}) == ["stored, no device"] and "delivered" not in page.text
 
 
 def test_a_test_that_fails_says_why_on_its_page(owner, browser):
