@@ -37,6 +37,8 @@ def save_quiet_hours() -> Page:
     begin, end = request.form.get("begin", ""), request.form.get("end", "")
     window = None if request.form.get("off") else f"{begin}-{end}"
     try:
+        if window and not (begin.strip() and end.strip()):
+            raise Refused(400, "Enter when quiet hours begin and end.")
         accounts.set_quiet_hours(g.account, window)
     except Refused as refused:
         return _quiet_page(begin, end, refused.message), 422

@@ -452,7 +452,7 @@ def test_a_device_that_took_it_at_a_later_try_says_at_which(service, owner, call
     moved_clock.advance(60)
     service.work()
     text = shown(owner, sent["id"]).section("Chrome on Linux")
-    assert "accepted 2026-11-21 10:01" in text and "2. try" in text
+    assert "accepted 2026-11-21 10:01:00, on attempt 2" in text
 
 
 def test_a_pending_one_says_what_was_answered_and_when_it_is_tried_next(owner, caller, browser):

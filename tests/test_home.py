@@ -348,6 +348,13 @@ def test_the_first_steps_tick_themselves(service, owner, push_service):
     assert steps(owner) == 4
 
 
+@pytest.mark.parametrize("path", ["/app/", "/app/devices"])
+def test_only_a_browser_without_javascript_is_told_to_switch_it_on(owner, path):
+    page = owner.page(path)
+    assert page.texts_of("noscript") == ["To get notifications in this browser, JavaScript must be on."]
+    assert page.texts_of("div", id="push-state") == [""]
+
+
 def test_a_notification_that_no_device_got_does_not_tick_the_first_step(service, owner, push_service):
     owner.done("/app/test")
     assert steps(owner) == 1 and owner.page("/app/").forms("/app/test") == ["/app/test"]

@@ -303,6 +303,11 @@ def test_bad_quiet_hours_are_refused_with_a_sentence_and_keep_what_was_typed(own
     assert (page.value("begin"), page.value("end")) == (begin, end)
 
 
+@pytest.mark.parametrize("form", [{}, {"begin": "22:00"}, {"begin": "", "end": "07:00"}, {"begin": " ", "end": " "}])
+def test_quiet_hours_without_begin_or_end_are_asked_for_in_words(owner, form):
+    assert owner.refused(QUIET, form).said("alert") == ["Enter when quiet hours begin and end."]
+
+
 def test_quiet_hours_are_the_accounts_own(owner, stranger):
     owner.post(QUIET, {"begin": "22:00", "end": "07:00"})
     assert "Off" in stranger.page(QUIET).text
