@@ -298,6 +298,13 @@ def test_a_bad_name_is_refused_with_a_sentence_and_changes_nothing(service, owne
     assert said.endswith(".") and everything() == before
 
 
+def test_a_device_is_removed_only_after_a_second_question(owner, browser):
+    page = owner.page("/app/devices")
+    (action,) = page.forms("/remove")
+    asked = page.confirmation(action)
+    assert asked.startswith("Remove…") and "Nothing is sent to it any more" in asked
+
+
 def test_a_device_is_removed_by_its_button(service, owner, browser):
     (action,) = owner.page("/app/devices").forms("/remove")
     page = owner.done(action, leads_to="/app/devices")

@@ -235,6 +235,14 @@ def test_a_key_without_a_good_name_is_refused_with_a_sentence(service, owner, na
     assert listed(service, "key", "list", EMAIL) == []
 
 
+def test_a_key_is_revoked_only_after_a_second_question(owner):
+    make_key(owner)
+    page = owner.page("/app/keys")
+    (action,) = page.forms("/revoke")
+    asked = page.confirmation(action)
+    assert asked.startswith("Revoke…") and "cannot be undone" in asked
+
+
 def test_a_key_is_revoked_by_its_button(service, owner):
     caller = Caller(service, make_key(owner))
     (action,) = [form["action"] for form in owner.page("/app/keys").all("form") if "revoke" in form["action"]]
