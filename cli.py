@@ -222,7 +222,7 @@ def with_alert_settings(command: Callable[..., None]) -> Callable[..., None]:
     options = (
         click.option("--title", "title_template", help="The title, with {{ placeholders }}; empty for none."),
         click.option("--body", "body_template", help="The body, likewise."),
-        click.option("--icon", help="An icon's name."),
+        click.option("--icon", help="An icon's name, such as bell or server; docs/alerts.md has all."),
         click.option("--color", metavar="#RRGGBB"),
         click.option(
             "--frequency", type=click.Choice(tuple(COLLECTED_MS)), help="At once, or one digest in that time."

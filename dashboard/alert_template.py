@@ -18,6 +18,7 @@ from dashboard.page import Page
 from errors import Refused
 from fields import optional_text
 from history import Text
+from icons import ICONS
 from jsonbody import as_json, parse_event
 from models import Alert, AlertPayload, Owner
 
@@ -81,7 +82,7 @@ def template_page(alert: Alert, draft: Draft | None = None, error: str = "", set
         sample=as_json(preset.sample),
         seen=recent.of_alert(alert.seq),
         frequencies=FREQUENCIES,
-        icons=sorted(page.ICONS),
+        icons=sorted(ICONS),
         longest_payload=alerts.MAX_KEPT_BYTES,
     )
 

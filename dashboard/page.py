@@ -17,12 +17,12 @@ import clock
 import quiet
 from errors import Refused
 from history import Entry, fold
+from icons import ICONS
 from models import Alert
 
 Page = str | BaseResponse | tuple[str, int]
 
 STATIC = Path(__file__).parent.parent / "static"
-ICONS = frozenset(re.findall(r'<symbol id="([a-z0-9-]+)"', (STATIC / "icons.svg").read_text()))
 EXCERPT = 300  # characters of a body that a list shows
 BEFORE_HIT = 80  # of them before what was searched for
 MINUTE_MS, HOUR_MS = 60_000, 3_600_000

@@ -10,6 +10,8 @@ from unittest.mock import ANY
 import pytest
 
 import app as application
+from database import transaction
+from models import Alert
 
 OWNER = "owner@example.org"
 OTHER = "pro@example.org"
@@ -214,7 +216,7 @@ def test_alert_set_prints_one_line(service, owner):
     ],
 )
 def test_alert_set_changes_only_what_is_named(service, owner, options, changed):
-    hook = service.alert("--icon", "disk", "--color", "#123456")
+    hook = service.alert("--icon", "hard-drive", "--color", "#123456")
     hook.post({"message": "a"})
     (before,) = alerts(owner)
     hook.set(*options)
@@ -385,6 +387,7 @@ WRONG_OPTIONS = [
     ("--body", "b" * 10_001),
     *((option, text) for option in ("--title", "--body", "--icon") for text in ("a\x00b", "a\ud800b", NOT_UTF_8)),
     *((option, "{{ name | shout }}") for option in ("--title", "--body")),
+    *(("--icon", icon) for icon in ("no-such-icon", "Bell", "hdd", "", " bell")),
 ]
 
 
@@ -411,6 +414,21 @@ def test_a_name_that_cannot_be_stored_is_an_error_in_one_line(service, owner, na
 def test_an_unknown_filter_is_named(service, owner, template):
     for option in ("--title", "--body"):
         assert "shout" in said(service.flask("alert", "create", OWNER, "Backups", option, template))
+
+
+def test_an_unknown_icon_is_refused_with_names_that_there_are(service, owner):
+    for icon, named in (("bel", "bell"), ("harddrive", "hard-drive"), ("qqqq", "bell"), ("x" * 100_000, "bell")):
+        sentence = said(service.flask("alert", "create", OWNER, "Backups", "--icon", icon))
+        assert re.search(rf"\b{named}\b", sentence) and "docs/alerts.md" in sentence and len(sentence) < 300
+
+
+def test_an_alert_keeps_the_icon_that_it_has_though_there_is_none_of_that_name(service, owner):
+    hook = service.alert()
+    with transaction():
+        Alert.update(icon="no-such-icon").execute()
+    hook.set("--icon", "no-such-icon", "--color", "#123456")
+    assert [(one["icon"], one["color"]) for one in alerts(owner)] == [("no-such-icon", "#123456")]
+    said(service.flask("alert", "set", OWNER, hook.id, "--icon", "another-one"))
 
 
 WRONG_USAGE = [

@@ -698,6 +698,19 @@ def test_settings_that_are_wrong_are_refused_with_a_sentence(alert, wrong):
     assert answer.status_code == 422 and said.endswith(".") and everything() == before
 
 
+def test_an_unknown_icon_is_refused_with_names_that_there_are(alert):
+    (said,) = Page(alert.settings(icon="harddrive").text).said("alert")
+    assert "harddrive" in said and "hard-drive" in said
+
+
+def test_an_alert_with_an_icon_of_former_times_can_be_changed(alert):
+    with transaction():
+        Alert.update(icon="no-such-icon").execute()
+    assert alert.settings(icon="no-such-icon", name="New").status_code == 303
+    assert (alert.row.name, alert.row.icon) == ("New", "no-such-icon")
+    assert alert.post({"a": 1}).status_code == 200 and "#bell" in alert.owner.get(alert.path).text
+
+
 def test_settings_that_are_refused_keep_what_was_typed(alert):
     page = Page(alert.settings(name="A new name", frequency="1d", icon="no such icon").text)
     assert (page.value("name"), page.value("icon"), page.chosen("frequency")) == ("A new name", "no such icon", "1d")

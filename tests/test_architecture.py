@@ -27,7 +27,7 @@ ROWS = (
     ("models", "apns", "fcm", "webpush"),
     ("provider",),
     ("database", "transport", "jsonbody", "fields", "quiet", "presets", "pieces"),
-    ("errors", "config", "clock", "logs", "counters", "cores"),
+    ("errors", "config", "clock", "logs", "counters", "cores", "icons"),
 )
 ROW_OF = {module: depth for depth, row in enumerate(ROWS) for module in row}
 
