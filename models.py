@@ -573,6 +573,11 @@ class ServerNote(Model):
         return str(note.value) if note else None
 
     @classmethod
+    def forget(cls, first: str, last: str) -> None:
+        """Drop those with names from `first` to `last`."""
+        cls.delete().where(cls.name.between(first, last)).execute()
+
+    @classmethod
     def put(cls, name: str, value: str) -> None:
         """Keep `value` in the place of an earlier one."""
         with transaction():
