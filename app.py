@@ -305,6 +305,8 @@ def _add_headers(response: Response, sent: Request, window: quotas.Window | None
     headers.add("X-Content-Type-Options", "nosniff")
     if path.startswith("/app/") or path == "/docs":
         headers.extend(PAGE_HEADERS)
+    elif response.status_code == 405 and response.mimetype == "text/html":  # of an alert's address, a secret
+        headers.extend({**PAGE_HEADERS, "Referrer-Policy": "no-referrer"})
     if response.status_code >= 500:  # other answers are alike, byte for byte, where nothing may be learnt from them
         headers.add("X-Request-Id", sent.environ.get("pocketbell.request", "-"))
     if window:
@@ -332,6 +334,8 @@ def _render_error(error: Exception) -> tuple[Any, int, dict[str, str]]:
 def _error_body(refused: Refused) -> Any:
     if request.path.startswith("/app/") and not request.is_json:
         return dashboard.page.error_page(refused)
+    if request.path.startswith("/p/") and refused.status == 405 and dashboard.page.is_wanted():
+        return dashboard.page.address_page()
     if request.path == ASSISTANTS and refused.status == 500:
         return assistants.fault()
     return metrics_body(refused) if request.path == METRICS else rest_body(refused)

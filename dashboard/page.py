@@ -9,7 +9,7 @@ from io import BytesIO
 from itertools import groupby
 from pathlib import Path
 
-from flask import Flask, Response, g, render_template
+from flask import Flask, Response, g, render_template, request
 from werkzeug.wrappers import Response as BaseResponse
 
 import auth
@@ -40,6 +40,17 @@ def install(app: Flask) -> None:
 def error_page(refused: Refused) -> str:
     """A refusal as a page."""
     return render_template("error.html", message=refused.message, status=refused.status)
+
+
+def is_wanted() -> bool:
+    """Whether who asks is a person with a browser, who would rather read a page than JSON."""
+    kinds = ("application/json", "text/html")  # the first is for who does not say
+    return request.method in ("GET", "HEAD") and request.accept_mimetypes.best_match(kinds) == "text/html"
+
+
+def address_page() -> str:
+    """What the address of an alert is for: the same for every code, so that nothing can be learned from it."""
+    return render_template("address.html")
 
 
 def webhook_address(alert: Alert) -> str:

@@ -493,6 +493,9 @@ def test_the_pages_of_a_visitor_are_sound(site, open_context, theme):
     see("offline")
     page.goto(f"{site.base}/docs")
     see("API reference")
+    page.goto(f"{site.base}/p/0000000")
+    expect(page.get_by_role("heading", level=1)).to_have_text("This address takes POST requests")
+    see("webhook address", refused=True)
     must_be_sound(found)
 
 
