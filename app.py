@@ -7,6 +7,7 @@ import contextlib
 import logging
 import os
 import secrets
+import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -190,18 +191,37 @@ class MatchedRule(Rule):
         return build
 
 
+_opening = threading.Lock()
+
+
 class Application(Flask):
-    """Flask, without asking four times a request whether a function is a coroutine: none is."""
+    """Flask on a database that is opened when it is needed: to import this module makes none.
+
+    Without asking four times a request whether a function is a coroutine: none is.
+    """
 
     url_rule_class = MatchedRule
+    is_open = False
+
+    def open(self) -> None:
+        """Open the database that the settings name, unless one is open; make it where there is none."""
+        with _opening:
+            if not self.is_open:
+                open_service(self, self.config["SETTINGS"])
+
+    def wsgi_app(self, environ: Any, start_response: Any) -> Any:
+        """Answer a request; gunicorn has opened the database before the first, other servers have not."""
+        if not self.is_open:
+            self.open()
+        return super().wsgi_app(environ, start_response)
 
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
         """The function itself."""
         return func
 
 
-def create_app(settings: config.Settings | None = None) -> Flask:
-    """The application on the database that `settings` (the environment's, by default) name."""
+def create_app(settings: config.Settings | None = None) -> Application:
+    """The application for the database that `settings` (the environment's, by default) name, not opened yet."""
     os.umask(0o077)
     app = Application(__name__, static_url_path="/app/static")
     app.json = CompactJson(app)
@@ -211,12 +231,12 @@ def create_app(settings: config.Settings | None = None) -> Flask:
     app.url_map.converters["id"] = IdConverter
     quotas.configure(app)
     _add_routes(app)
-    cli.add_commands(app)
-    open_service(app, settings or config.load())
+    app.config["SETTINGS"] = settings or config.load()
+    cli.add_commands(app, app.open)
     return app
 
 
-def open_service(app: Flask, settings: config.Settings) -> None:
+def open_service(app: Application, settings: config.Settings) -> None:
     """Let the application serve what `settings` name, with nothing left of what it served before."""
     app.config.update(
         SETTINGS=settings,
@@ -233,6 +253,7 @@ def open_service(app: Flask, settings: config.Settings) -> None:
     recent.reset()
     pruning.forget_clock()
     counters.reset()
+    app.is_open = True
 
 
 def _kept_secret(settings: config.Settings) -> str:

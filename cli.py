@@ -16,7 +16,7 @@ from typing import Any
 import click
 import peewee
 from flask import Flask, current_app
-from flask.cli import AppGroup, with_appcontext
+from flask.cli import AppGroup, ScriptInfo, with_appcontext
 
 import accounts
 import alerts
@@ -26,11 +26,14 @@ import delivery
 import devices
 import doctor
 import push
-from database import copy_database, transaction
+from config import Settings
+from database import copy_database, has_data, transaction
 from errors import Refused
 from models import Account, Alert, ApiKey, Device
 from quiet import COLLECTED_MS
 from quotas import PLANS
+
+OPEN_DATA = "open_data"  # among the application's extensions: what opens its database
 
 
 class OneLineErrors:
@@ -52,12 +55,37 @@ class OneLineErrors:
         return result
 
 
+class Command(OneLineErrors, click.Command):
+    """A command on the data that there is."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run it, if there is any."""
+        app = ctx.ensure_object(ScriptInfo).load_app()
+        self.check(app.config["SETTINGS"])
+        app.extensions[OPEN_DATA]()
+        return super().invoke(ctx)
+
+    def check(self, settings: Settings) -> None:
+        """Refuse to make a database where somebody looks for one."""
+        if not has_data(settings.database):
+            place = _line(str(settings.database.parent.resolve()))
+            raise click.ClickException(
+                f"There is no Pocketbell data in {place}: set DATA_DIR or DATABASE_URL as the service has it,"
+                " or begin there with: flask account create."
+            )
+
+
+class FirstCommand(Command):
+    """A command that may be the first of all, and then makes the database."""
+
+    def check(self, settings: Settings) -> None:
+        """Nothing needs to be there."""
+
+
 class Group(OneLineErrors, AppGroup):
     """A group of such commands."""
 
-
-class Command(OneLineErrors, click.Command):
-    """Such a command without a group."""
+    command_class = Command
 
 
 def _cause(error: BaseException) -> BaseException:
@@ -83,8 +111,9 @@ with_plan = click.option("--plan", type=click.Choice(tuple(PLANS)), help="The pl
 with_password = click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
 
 
-def add_commands(app: Flask) -> None:
-    """Make the commands known to `flask`."""
+def add_commands(app: Flask, open_data: Callable[[], None]) -> None:
+    """Make the commands known to `flask`; each calls `open_data` before it begins."""
+    app.extensions[OPEN_DATA] = open_data
     for group in (account, key, alert, device, history, metric):
         app.cli.add_command(group)
     app.cli.add_command(backup)
@@ -94,7 +123,7 @@ def add_commands(app: Flask) -> None:
 # --- account ------------------------------------------------------------------------------------------------
 
 
-@account.command("create")
+@account.command("create", cls=FirstCommand)
 @click.argument("email")
 @with_plan
 @with_password

@@ -118,6 +118,7 @@ def pre_request(worker, req):
 def post_worker_init(worker):
     """Start the background jobs in the process that serves."""
     cores.keep_to_one()
+    worker.wsgi.open()
     with contextlib.suppress(OSError, AttributeError):  # only glibc has it
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 2)
     gc.freeze()  # what is there now stays: the collector need not look at it again and again

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-os.environ["DATA_DIR"] = tempfile.mkdtemp(prefix="pocketbell-tests-")  # `import app` makes an application there
+os.environ["DATA_DIR"] = tempfile.mkdtemp(prefix="pocketbell-tests-")  # for what is opened before a test says where
 
 import clock
 import config

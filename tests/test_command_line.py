@@ -563,6 +563,47 @@ def test_the_first_command_of_all_makes_the_database(tmp_path):
     assert (tmp_path / "new" / "pocketbell.db").is_file()
 
 
+WITHOUT_DATA = [
+    *(("account", *arguments) for arguments in (("list",), ("set", OWNER, "--plan", "pro"))),
+    *(("key", *arguments) for arguments in (("create", OWNER, "x"), ("list", OWNER), ("revoke", OWNER, "1"))),
+    *(("alert", *arguments) for arguments in (("create", OWNER, "x"), ("list", OWNER), ("delete", OWNER, "1"))),
+    *(("device", *arguments) for arguments in (("add", OWNER, "apns", "ab" * 32), ("list", OWNER))),
+    ("backup", "/dev/null"),
+    ("doctor",),
+]
+
+
+@pytest.mark.parametrize("command", WITHOUT_DATA, ids=lambda command: " ".join(command[:2]))
+def test_a_command_where_there_is_no_data_says_so_and_makes_none(tmp_path, command):
+    said = told(run_flask(tmp_path / "typo", *command))
+    assert f"There is no Pocketbell data in {tmp_path / 'typo'}" in said and "DATA_DIR" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_command_beside_an_empty_file_leaves_it_empty(tmp_path):
+    (tmp_path / "bell.db").touch()
+    elsewhere = {"DATABASE_URL": f"sqlite:///{tmp_path}/bell.db"}
+    said = told(run_flask(tmp_path / "data", "account", "list", **elsewhere))
+    assert f"There is no Pocketbell data in {tmp_path}" in said and "DATABASE_URL" in said
+    assert [(file.name, file.stat().st_size) for file in tmp_path.iterdir()] == [("bell.db", 0)]
+
+
+@pytest.mark.parametrize(
+    "command", ["--help", "account --help", "account create --help", "key list --help", "routes"]
+)
+def test_what_needs_no_data_makes_none(tmp_path, command):
+    done = run_flask(tmp_path / "typo", *command.split())
+    assert (done.returncode, done.stderr) == (0, b"") and list(tmp_path.iterdir()) == []
+
+
+def test_the_application_makes_its_database_with_the_first_request_under_any_server(tmp_path):
+    script = "import app, os; print(os.listdir('.')); print(app.app.test_client().get('/app/login').status_code)"
+    environ = {"DATA_DIR": "data", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=environ, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[]\n200\n", "")
+    assert (tmp_path / "data" / "pocketbell.db").is_file()
+
+
 def test_bytes_that_are_not_utf_8_cause_no_traceback_as_argument_or_input(tmp_path):
     told(run_flask(tmp_path, b"account", b"create", b"own\xffer@example.org"))
     told(run_flask(tmp_path, b"account", b"set", b"own\xffer@example.org", b"--plan", b"pro"))
