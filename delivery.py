@@ -24,7 +24,16 @@ from counters import count
 from database import WriteFailed, transaction
 from devices import drop_device
 from errors import TOO_MANY_EVENTS, Refused, log_fault
-from history import Delivery, DueDelivery, DueDevice, IdempotencyKey, Notification, NotificationRow, Text, shown_status
+from history import (
+    Delivery,
+    DueDelivery,
+    DueDevice,
+    IdempotencyKey,
+    Notification,
+    NotificationRow,
+    Text,
+    shown_status,
+)
 from holding import Held
 from models import Account, ActiveDevice, Alert, AlertPayload, Caller, Device, Owner, ServerKey, Webhook, new_id
 from pieces import ROWS, in_pieces

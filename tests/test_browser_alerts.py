@@ -649,7 +649,7 @@ def test_what_was_refused_is_told_with_its_reason(alert):
     alert.page.reload()
     seen = alert.page.get_by_role("region", name="Recent requests").get_by_role("row")
     expect(seen.filter(has_text="400").first).to_contain_text("JSON")
-    expect(seen.filter(has_text="200")).to_contain_text("delivered")
+    expect(seen.filter(has_text="200")).to_contain_text("stored, no device")
 
 
 def test_the_whole_way_of_an_alert_goes_by_keyboard_alone(phone, site):
