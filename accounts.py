@@ -49,7 +49,7 @@ def create_account(email: str, plan: str, time_zone: str, now: int) -> Account:
     """A new account without a password; call inside `transaction()`."""
     address = checked_email(email)
     if Account.find(address):
-        raise Refused(400, f"There is an account {address} already.")
+        raise Refused(400, f"There is an account {address} already.", field="email")
     return Account.add(address, plan, quiet.checked_zone(time_zone), now)
 
 
@@ -70,14 +70,14 @@ def checked_email(email: str) -> str:
     """The address trimmed and in lower case."""
     address = normalized(email)
     if not EMAIL.fullmatch(address) or len(address) > LONGEST_EMAIL:
-        raise Refused(400, "The e-mail address must look like name@example.org.")
+        raise Refused(400, "The e-mail address must look like name@example.org.", field="email")
     return address
 
 
 def password_hash(password: str) -> str:
     """The hash that is stored; `Refused` (400) for a password that is too short. Takes about 0.3 s."""
     if len(password) not in PASSWORD_CHARACTERS:
-        raise Refused(400, "The password must have 12 characters or more (at most 1,024).")
+        raise Refused(400, "The password must have 12 characters or more (at most 1,024).", field="password")
     with hashing():
         return generate_password_hash(password, PASSWORD_METHOD)
 
@@ -136,7 +136,7 @@ def set_quiet_hours(account: Account, window: str | None) -> None:
 def set_theme(account: Account, theme: str) -> None:
     """How the pages look: like the system, light or dark."""
     if theme not in THEMES:
-        raise Refused(400, f"The theme must be one of {', '.join(THEMES)}.")
+        raise Refused(400, f"The theme must be one of {', '.join(THEMES)}.", field="theme")
     with transaction():
         Account.change(account.seq, theme=theme)
 

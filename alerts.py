@@ -100,7 +100,15 @@ def _new_code() -> str:
 
 
 def _checked(settings: dict[str, Any]) -> dict[str, Any]:
-    return {column: CHECKS[column](value) if column in CHECKS else value for column, value in settings.items()}
+    return {column: _checked_value(column, value) for column, value in settings.items()}
+
+
+def _checked_value(column: str, value: Any) -> Any:
+    try:
+        return CHECKS[column](value) if column in CHECKS else value
+    except Refused as refused:
+        refused.field = column
+        raise
 
 
 def _checked_icon(icon: str) -> str:

@@ -14,7 +14,7 @@ import recent
 from alerts import Template
 from body import read_object
 from dashboard import page
-from dashboard.page import Page
+from dashboard.page import Page, Problem
 from errors import Refused
 from fields import optional_text
 from history import Text
@@ -23,6 +23,7 @@ from jsonbody import as_json, parse_event
 from models import Alert, AlertPayload, Owner
 
 Payload = dict[str, Any]
+FIELDS = {"title_template": "title", "body_template": "body"}  # of the form, by what they are saved as
 SHORT = 60  # characters of a value in the list of them
 FREQUENCIES = {
     "instant": "each event at once",
@@ -49,22 +50,17 @@ class Preview(NamedTuple):
     error: str = ""
 
 
-class Settings(NamedTuple):
-    """The form with the alert's settings, as it is shown again when something is wrong with it."""
-
-    values: Any
-    error: str = ""
-
-
-def template_page(alert: Alert, draft: Draft | None = None, error: str = "", settings: Settings | None = None) -> str:
-    """The page, with a draft in the place of the saved templates."""
+def template_page(
+    alert: Alert, draft: Draft | None = None, problem: Problem | None = None, settings: dict[str, Any] | None = None
+) -> str:
+    """The page, with a draft in the place of the saved templates, and `settings` in that of the saved ones."""
     draft = draft or _saved(alert)
     last = AlertPayload.find(alert.seq)
     kept = _parsed(last)
     try:
-        payload = _tried(draft, kept)
+        payload, wrong = _tried(draft, kept), ""
     except Refused as refused:
-        payload, error = None, error or refused.message
+        payload, wrong = None, refused.message
     preset, paths = presets.of(alert.preset), placeholders.paths(payload or {})
     return render_template(
         "alert.html",
@@ -72,9 +68,9 @@ def template_page(alert: Alert, draft: Draft | None = None, error: str = "", set
         address=page.webhook_address(alert),
         is_local=page.is_local(auth.origin()),
         draft=draft,
-        preview=_preview(alert, draft, payload, paths),
-        error=error,
-        settings=settings or Settings(alert),
+        preview=Preview("", "", {}, wrong) if wrong else _preview(alert, draft, payload, paths),
+        problem=problem,
+        settings=settings or alert,
         last=last,
         values=_values(paths, payload or {}),
         proposed=_proposed(alert, kept),
@@ -107,9 +103,8 @@ def save_template(alert_id: str) -> Page:
         values = {"title_template": draft.title, "body_template": draft.body}
         alerts.change_alert(g.account.seq, alert_id, values, clock.now_ms())
     except Refused as refused:
-        if refused.status != 400:
-            raise
-        return template_page(alert, draft, refused.message), 422
+        problem = Problem.of(refused)
+        return template_page(alert, draft, problem._replace(field=FIELDS.get(problem.field, "payload"))), 422
     return back_to(alert_id, "Saved. The next event is shown like this.")
 
 

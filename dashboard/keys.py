@@ -1,13 +1,14 @@
 """API keys: made, shown once, revoked."""
 
 from collections import defaultdict
+from typing import Any
 
 from flask import flash, g, redirect, render_template, request
 
 import accounts
 import auth
 import clock
-from dashboard.page import Page
+from dashboard.page import Page, Problem
 from errors import Refused
 from models import ApiKey, Device
 
@@ -23,7 +24,7 @@ def create_key() -> Page:
     try:
         key = accounts.create_key_to_show(g.account.seq, name, auth.session_token(), clock.now_ms())
     except Refused as refused:
-        return _keys_page(error=refused.message, name=name), 422
+        return _keys_page(problem=Problem.of(refused), name=name), 422
     return redirect(f"/app/keys?made={key.id}", 303)
 
 
@@ -34,7 +35,7 @@ def revoke_key(key_id: str) -> Page:
     return redirect("/app/keys", 303)
 
 
-def _keys_page(made_id: str = "", **more: str) -> str:
+def _keys_page(made_id: str = "", **more: Any) -> str:
     keys, added = ApiKey.of_account(g.account.seq), defaultdict[int, list[str]](list)
     made = next((key for key in keys if key.id == made_id and key.revoked_at is None), None)
     for device in Device.of_account(g.account.seq):

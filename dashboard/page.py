@@ -8,6 +8,7 @@ from functools import cache
 from io import BytesIO
 from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 from flask import Flask, Response, g, render_template, request
 from werkzeug.wrappers import Response as BaseResponse
@@ -22,6 +23,24 @@ from models import Alert
 
 Page = str | BaseResponse | tuple[str, int]
 
+
+class Problem(NamedTuple):
+    """What is wrong with a form that was sent, and the id of the field to mend, if it is one.
+
+    A page that gets it as `problem` says so on top, where the browser puts its focus, and beside that field.
+    """
+
+    message: str
+    field: str = ""
+
+    @classmethod
+    def of(cls, refused: Refused) -> "Problem":
+        """What was refused; `Refused` itself, unless what was sent is wrong: that is no matter of a form."""
+        if refused.status != 400:
+            raise refused
+        return cls(refused.message, refused.field)
+
+
 STATIC = Path(__file__).parent.parent / "static"
 EXCERPT = 300  # characters of a body that a list shows
 BEFORE_HIT = 80  # of them before what was searched for
@@ -34,7 +53,7 @@ def install(app: Flask) -> None:
     times = {"moment": moment, "formatted": formatted, "ago": ago, "near": near}
     texts = {"number": number, "value": value, "excerpt": excerpt, "hits": hits, "icon": icon, "ink": ink}
     app.jinja_env.filters.update({**times, **texts})
-    app.jinja_env.globals.update(asset=asset, by_day=by_day)
+    app.jinja_env.globals.update(asset=asset, by_day=by_day, problem=None)
 
 
 def error_page(refused: Refused) -> str:
