@@ -32,6 +32,7 @@ from errors import Refused
 from models import Account, Alert, ApiKey, Device
 from quiet import COLLECTED_MS
 from quotas import PLANS
+from template_lint import unfilled
 
 OPEN_DATA = "open_data"  # among the application's extensions: what opens its database
 
@@ -271,6 +272,7 @@ def create_alert(email: str, **settings: Any) -> None:
     """Make an alert and print its webhook address, which is a secret."""
     owner = accounts.find_account(email)
     click.echo(_address(alerts.create_alert(owner.seq, _given(settings), clock.now_ms())))
+    _warn_of_templates(settings)
 
 
 @alert.command("list")
@@ -297,6 +299,7 @@ def set_alert(email: str, alert_id: str, **settings: Any) -> None:
     changed = alerts.change_alert(owner.seq, alert_id, _given(settings), clock.now_ms())
     state = "active" if changed.is_active else "inactive"
     click.echo(_line(f"{changed.name}: {state}, frequency {changed.frequency}."))
+    _warn_of_templates(settings)
 
 
 @alert.command("rotate")
@@ -314,6 +317,13 @@ def delete_alert(email: str, alert_id: str) -> None:
     """Delete an alert; its notifications stay."""
     deleted = alerts.delete_alert(accounts.find_account(email).seq, alert_id)
     click.echo(_line(f"The alert {deleted.name} is deleted."))
+
+
+def _warn_of_templates(settings: dict[str, Any]) -> None:
+    """Say on stderr what the templates among these settings never fill, a line each."""
+    for column, field in (("title_template", "title"), ("body_template", "body")):
+        for text, why in unfilled(settings.get(column) or ""):
+            click.echo(_line(f"Warning: in the {field}, “{text}” is shown as it is written: {why}"), err=True)
 
 
 def _address(one: Alert) -> str:

@@ -1,5 +1,7 @@
 """The page of one alert: its template, written with what came last, previewed by the code that delivers."""
 
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from flask import flash, g, redirect, render_template, request
@@ -21,6 +23,7 @@ from history import Text
 from icons import ICONS
 from jsonbody import as_json, parse_event
 from models import Alert, AlertPayload, Owner
+from template_lint import Unfilled, unfilled
 
 Payload = dict[str, Any]
 FIELDS = {"title_template": "title", "body_template": "body"}  # of the form, by what they are saved as
@@ -42,11 +45,15 @@ class Draft(NamedTuple):
 
 
 class Preview(NamedTuple):
-    """What a draft makes: title and body as delivered, what was meant by each missing variable, what is wrong."""
+    """What a draft makes: title and body as delivered, what was meant by each missing variable, what stays unfilled.
 
-    title: str
-    body: str
-    meant: dict[str, str | None]
+    Or what is wrong, so that it makes nothing.
+    """
+
+    title: str = ""
+    body: str = ""
+    meant: Mapping[str, str | None] = {}
+    unfilled: Sequence[Unfilled] = ()
     error: str = ""
 
 
@@ -68,7 +75,7 @@ def template_page(
         address=page.webhook_address(alert),
         is_local=page.is_local(auth.origin()),
         draft=draft,
-        preview=Preview("", "", {}, wrong) if wrong else _preview(alert, draft, payload, paths),
+        preview=Preview(error=wrong) if wrong else _preview(alert, draft, payload, paths),
         problem=problem,
         settings=settings or alert,
         last=last,
@@ -84,7 +91,7 @@ def template_page(
 
 
 def back_to(alert_id: str, said: str, kind: str = "message") -> Page:
-    """The alert's page, which says this; `error` is the other kind."""
+    """The alert's page, which says this; `warning` and `error` are the other kinds."""
     flash(said, kind)
     return redirect(f"/app/alerts/{alert_id}", 303)
 
@@ -105,7 +112,12 @@ def save_template(alert_id: str) -> Page:
     except Refused as refused:
         problem = Problem.of(refused)
         return template_page(alert, draft, problem._replace(field=FIELDS.get(problem.field, "payload"))), 422
-    return back_to(alert_id, "Saved. The next event is shown like this.")
+    never_filled = _unfilled(draft, None, g.account.time_zone)
+    if not never_filled:
+        return back_to(alert_id, "Saved. The next event is shown like this.")
+    text, why = never_filled[0]
+    more = f" The preview names {len(never_filled) - 1} more." if len(never_filled) > 1 else ""
+    return back_to(alert_id, f"Saved, but “{page.isolated(text)}” is shown as it is written: {why}{more}", "warning")
 
 
 def preview_template(alert_id: str) -> dict[str, Any]:
@@ -115,7 +127,7 @@ def preview_template(alert_id: str) -> dict[str, Any]:
     try:
         payload = _tried(draft, _kept(alert))
     except Refused as refused:
-        return {"ok": True, **Preview("", "", {}, refused.message)._asdict(), "values": {}}
+        return {"ok": True, **Preview(error=refused.message)._asdict(), "values": {}}
     paths = placeholders.paths(payload or {})
     made = _preview(alert, draft, payload, paths)
     return {"ok": True, **made._asdict(), "values": _values(paths, payload or {})}
@@ -172,11 +184,18 @@ def _preview(alert: Alert, draft: Draft, payload: Payload | None, paths: list[st
     try:
         text = _rendered(alert, draft, payload or {})
     except Refused as refused:
-        return Preview("", "", {}, refused.message)
+        return Preview(error=refused.message)
     title = delivery.TITLE_PREFIX + text.title
+    stays = _unfilled(draft, payload, g.account.time_zone)
     if payload is None:
-        return Preview(title, text.body if draft.body.strip() else "", {})
-    return Preview(title, text.body, placeholders.likely_paths(text.missing, paths))
+        return Preview(title, text.body if draft.body.strip() else "", unfilled=stays)
+    return Preview(title, text.body, placeholders.likely_paths(text.missing, paths), stays)
+
+
+def _unfilled(draft: Draft, payload: Payload | None, zone: str) -> list[Unfilled]:
+    """What stays as it is written in title and body, each once."""
+    found = (unfilled(template, payload, zone) for template in (draft.title, draft.body))
+    return list(dict.fromkeys(chain.from_iterable(found)))
 
 
 def _values(paths: list[str], payload: Payload) -> dict[str, str]:

@@ -167,6 +167,13 @@ function missing([name, meant]) {
   return line;
 }
 
+function unfilled([text, why]) {
+  const line = document.createElement("li");
+  line.className = "soon";
+  line.append(named(text), ` is shown as it is written: ${why}`);
+  return line;
+}
+
 let asking = new AbortController();
 
 async function preview() {
@@ -187,6 +194,7 @@ async function preview() {
   part("title").textContent = made.title ?? "";
   part("body").textContent = made.body ?? "";
   part("missing").replaceChildren(...Object.entries(made.meant ?? {}).map(missing));
+  part("unfilled").replaceChildren(...(made.unfilled ?? []).map(unfilled));
   if (!made.error) offerAll(Object.entries(made.values ?? {}));
 }
 

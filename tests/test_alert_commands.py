@@ -156,6 +156,41 @@ def test_text_that_is_no_placeholder_is_taken_as_it_is(service, owner):
         assert rendered(owner, hook, {"a": 1})[1] == text
 
 
+UNFILLED = {
+    "{{ title": "it has no }}.",
+    "{{ title | truncate }}": "truncate takes a number of characters, as in truncate: 30.",
+    "{{ title | default: nobody }}": 'default takes what to show instead, at last a text, as in default: "n/a".',
+    "{% if title %}": "there are no tags, only variables with filters.",
+    "{{ }}": "it names no variable.",
+}
+
+
+@pytest.mark.parametrize("option, field", [("--title", "title"), ("--body", "body")])
+@pytest.mark.parametrize("text", UNFILLED)
+def test_what_a_template_never_fills_is_warned_of_and_saved(service, owner, option, field, text):
+    hook = service.alert()
+    made = service.flask("alert", "create", OWNER, "Backups", option, f"a {text}")
+    changed = service.flask("alert", "set", OWNER, hook.id, option, f"a {text}")
+    for result in (made, changed):
+        (warning,) = result.stderr.splitlines()
+        assert (result.exit_code, len(result.stdout.splitlines())) == (0, 1)
+        assert warning == f"Warning: in the {field}, “{text}” is shown as it is written: {UNFILLED[text]}"
+    assert f"a {text}" in " ".join(rendered(owner, hook, {"title": 1}))
+
+
+def test_what_a_template_never_fills_is_warned_of_in_a_line_each(service, owner):
+    result = service.flask("alert", "create", OWNER, "Backups", "--title", "{{ a\n{{ b", "--body", "{% x %}")
+    assert [line.split("”")[0] for line in result.stderr.splitlines()] == [
+        "Warning: in the title, “{{ a", "Warning: in the title, “{{ b", "Warning: in the body, “{% x %}",
+    ]  # fmt: skip
+
+
+def test_a_template_that_was_there_before_is_not_warned_of_again(service, owner):
+    hook = service.alert()
+    assert service.flask("alert", "set", OWNER, hook.id, "--title", "{{ a").stderr
+    assert service.flask("alert", "set", OWNER, hook.id, "--frequency", "1d").stderr == ""
+
+
 # --- alert list ---------------------------------------------------------------------------------------------
 
 

@@ -187,6 +187,56 @@ def test_an_unknown_filter_is_refused_by_its_name(alert, field):
     assert everything() == before
 
 
+WARNED = [
+    ("{{ title", "{{ title is shown as it is written: it has no }}."),
+    ("{{ a | truncate }}", "{{ a | truncate }} is shown as it is written: truncate takes a number of characters"),
+    ("{% if a %}", "{% if a %} is shown as it is written: there are no tags"),
+]
+
+
+@pytest.mark.parametrize("field", ["title", "body"])
+@pytest.mark.parametrize("text, warning", WARNED)
+def test_what_a_template_never_fills_is_saved_with_a_warning(alert, field, text, warning):
+    page = alert.owner.done(alert.path, {"title": "t", "body": "b", field: f"a {text}"})
+    said = page.said("status")
+    assert said[0].startswith("Saved, but “") and warning.partition(" is shown")[0] in said[0]
+    assert warning.partition(": ")[2] in said[0] and said[0].endswith(".")
+    assert getattr(alert.row, f"{field}_template") == f"a {text}"
+    assert any(line.startswith(warning) for line in alert.page.texts_of("li"))  # at later visits, too
+
+
+def test_several_of_them_are_counted_where_it_says_saved(alert):
+    page = alert.owner.done(alert.path, {"title": "{{ a", "body": "{{ }} {% x %}"})
+    assert page.said("status")[0].endswith("it has no }}. The preview names 2 more.")
+
+
+def test_a_template_in_order_is_saved_without_a_warning(alert):
+    page = alert.owner.done(alert.path, {"title": "{{ a }}", "body": "{ b } 50 %"})
+    assert page.said("status")[0] == "Saved. The next event is shown like this."
+
+
+def test_the_preview_says_why_a_filter_cannot_apply(alert):
+    alert.post({"name": "disk", "load": "high", "many": ["a"]})
+    draft = {
+        "title": "{{ name | round }} {{ many | join }}",
+        "body": '{{ load | date: "%H" }} {{ load | default: nobody }}',
+    }
+    told = alert.preview(**draft).json["unfilled"]
+    assert told == [
+        ["{{ name | round }}", "round needs a number."],
+        ['{{ load | date: "%H" }}', "date needs a time: Unix seconds, milliseconds or ISO 8601."],
+        ["{{ load | default: nobody }}", 'default takes what to show instead, at last a text, as in default: "n/a".'],
+    ]
+    page = Page(alert.owner.post(alert.path, {**draft, "preview": "1"}).text)
+    assert [f"{text} is shown as it is written: {why}" for text, why in told] == [
+        line for line in page.texts_of("li") if "as it is written" in line
+    ]
+
+
+def test_without_a_request_the_preview_says_only_what_no_request_can_fill(alert):
+    assert alert.preview("{{ a | round }} {{ }}").json["unfilled"] == [["{{ }}", "it names no variable."]]
+
+
 @pytest.mark.parametrize("field, longest", [("title", 1000), ("body", 10_000)])
 def test_a_template_that_is_too_long_is_refused(alert, field, longest):
     draft = {"title": "t", "body": "b", field: "x" * (longest + 1)}

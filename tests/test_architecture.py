@@ -23,6 +23,7 @@ ROWS = (
     ("digests",),
     ("delivery",),
     ("accounts", "alerts", "devices", "holding"),
+    ("template_lint",),
     ("history", "metrics", "push", "placeholders"),
     ("models", "apns", "fcm", "webpush"),
     ("provider",),

@@ -332,6 +332,21 @@ def test_did_you_mean_comes_and_goes_as_one_types(alert):
     alert.expect_shown("Disk web-1")
 
 
+def test_why_a_placeholder_stays_as_it_is_written_comes_and_goes_as_one_types(alert):
+    said = alert.page.locator("#preview [data-unfilled] li")
+    alert.title.fill("{{ title | round }} {{ title | truncate: abc }} {{ ti")
+    expect(said).to_have_text(
+        [
+            "{{ title | round }} is shown as it is written: round needs a number.",
+            "{{ title | truncate: abc }} is shown as it is written:"
+            " truncate takes a number of characters, as in truncate: 30.",
+            "{{ ti is shown as it is written: it has no }}.",
+        ]
+    )
+    alert.title.fill("{{ title | truncate: 30 }}")
+    expect(said).to_have_count(0)
+
+
 def test_nothing_is_said_to_be_missing_before_anything_came(owners_page, site):
     waiting = AlertPage(owners_page, site)
     expect(waiting.missing).to_have_count(0)
