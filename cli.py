@@ -348,6 +348,9 @@ def add_device(email: str, kind: str, token: str, name: str | None) -> None:
     owner = accounts.find_account(email)
     added = devices.add_device(owner.seq, {"kind": kind, "name": name, **address}, clock.now_ms())
     click.echo(added.id)
+    if kind not in push.configured():
+        why = push.not_configured(kind).removesuffix(".")
+        click.echo(f"Warning: {why}: nothing reaches this device until it is.", err=True)
 
 
 @device.command("list")

@@ -85,6 +85,8 @@ def add_token() -> Page:
     try:
         if typed["kind"] not in TOKEN_KINDS:
             raise Refused(400, "Choose APNs or FCM.", field="kind")
+        if typed["kind"] not in push.configured():
+            raise Refused(400, f"{push.not_configured(typed['kind'])} {push.CHECK[typed['kind']]}", field="kind")
         registration = {**typed, "name": typed["name"] or None}
         devices.add_device(g.account.seq, registration, clock.now_ms())
     except Refused as refused:

@@ -576,7 +576,7 @@ def test_the_pages_that_answer_a_form_are_sound(full, open_context, theme):
     page.get_by_text("Add a device of a native app by hand").click()
     page.get_by_label("Token").fill("short")
     page.get_by_role("button", name="Add", exact=True).click()
-    expect(page.get_by_role("alert").filter(has_text="token must be")).to_be_visible()
+    expect(page.get_by_role("alert").filter(has_text="APNs is not configured")).to_be_visible()
     found["devices, wrong"] = measure(page, troubles, refused=True)
     must_be_sound(found)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 from playwright.sync_api import expect
 
+import push
 from tests.browser import EMAIL, PASSWORD, until
 
 PHONE = {"width": 390, "height": 844}
@@ -116,8 +117,9 @@ def test_what_is_wrong_with_a_visitors_form_is_in_sight_with_the_focus_and_besid
 
 @with_and_without_scripts
 def test_what_is_wrong_with_an_owners_form_is_in_sight_with_the_focus_and_beside_its_field(
-    site, open_context, scripts
+    site, open_context, monkeypatch, scripts
 ):
+    monkeypatch.setattr(push, "configured", lambda: set(push.KINDS))
     context = open_context(viewport=PHONE, java_script_enabled=scripts)
     context.add_cookies([site.cookie()])
     device = site.service.flask("device", "add", EMAIL, "apns", "cd" * 32).output.strip()

@@ -16,6 +16,7 @@ import pytest
 
 import accounts
 import app as application
+import push
 
 ROOT = Path(application.__file__).parent
 FLASK = Path(sys.executable).with_name("flask")
@@ -389,13 +390,30 @@ def test_device_remove_prints_one_line_and_nothing_is_pushed_any_more(service, o
     assert (browser.pushes, owned("device", "list", OWNER).stdout) == ([], "")
 
 
+@pytest.mark.parametrize("kind, name", [("apns", "APNs"), ("fcm", "FCM")])
+def test_a_device_of_a_kind_that_is_not_configured_is_added_with_a_warning(owned, kind, name):
+    added = owned("device", "add", OWNER, kind, "0a" * 32)
+    assert (added.exit_code, added.stdout.splitlines()) == (
+        0,
+        [printed(owned("device", "list", OWNER)).split("\t")[0]],
+    )
+    warning = f"Warning: {name} is not configured on this server: nothing reaches this device until it is."
+    assert added.stderr.splitlines() == [warning]
+
+
+@pytest.fixture
+def every_kind(monkeypatch):
+    """As if APNs and FCM were configured."""
+    monkeypatch.setattr(push, "configured", lambda: set(push.KINDS))
+
+
 @pytest.mark.parametrize("kind, token", [("apns", "0a" * 32), ("apns", "AF" * 100), ("fcm", "dQw4:APA91bF-x_y")])
-def test_a_device_of_each_kind_can_be_added_with_a_name(owned, kind, token):
+def test_a_device_of_each_kind_can_be_added_with_a_name(owned, every_kind, kind, token):
     device_id = printed(owned("device", "add", OWNER, kind, token, "--name", "Phone"))
     assert printed(owned("device", "list", OWNER)).split("\t")[:3] == [device_id, kind, "Phone"]
 
 
-def test_adding_the_same_token_again_prints_the_same_id(owned):
+def test_adding_the_same_token_again_prints_the_same_id(owned, every_kind):
     first = printed(owned("device", "add", OWNER, "fcm", "token:1"))
     assert printed(owned("device", "add", OWNER, "fcm", "token:1")) == first
 
@@ -417,7 +435,7 @@ def test_what_is_no_address_of_that_kind_is_refused_in_one_line(owned, kind, tok
 
 
 @pytest.mark.parametrize("name", UNRULY[:3])
-def test_a_device_name_with_control_characters_cannot_break_a_line(owned, name):
+def test_a_device_name_with_control_characters_cannot_break_a_line(owned, every_kind, name):
     printed(owned("device", "add", OWNER, "fcm", "token:1", "--name", name))
     line = printed(owned("device", "list", OWNER))
     assert line.split("\t")[2].isprintable()

@@ -227,7 +227,7 @@ def test_an_alert_that_its_owner_switched_off_is_not_warned_of(service, owner, b
 
 def test_a_contact_that_apple_refuses_is_warned_of_once_a_browser_is_enabled(service, push_service):
     owner = signed_in(service, "root@nas.local")
-    owner.post("/app/devices/token", {"kind": "fcm", "token": "t"})
+    service.flask("device", "add", "root@nas.local", "fcm", "t")
     assert warnings(owner) == []
     owner.enable(push_service.browser())
     (said,) = warnings(owner)
@@ -300,7 +300,6 @@ def test_a_device_added_by_a_key_that_was_removed_is_not_warned_of(service, owne
 
 
 def test_a_device_that_the_owner_added_is_never_warned_of(service, owner, browser):
-    owner.post("/app/devices/token", {"kind": "fcm", "token": "t"})
     service.flask("device", "add", EMAIL, "fcm", "u")
     assert warnings(owner) == []
 

@@ -10,6 +10,7 @@ import pytest
 
 import accounts
 import config
+import push
 from app import ROUTES
 from database import transaction
 from history import Delivery, Notification
@@ -108,7 +109,8 @@ class Forms:
 
 
 @pytest.fixture
-def forms(service, owner, push_service):
+def forms(service, owner, push_service, monkeypatch):
+    monkeypatch.setattr(push, "configured", lambda: set(push.KINDS))
     return Forms(service, owner, push_service)
 
 
