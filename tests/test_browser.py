@@ -332,7 +332,7 @@ def test_a_page_whose_session_ended_says_that_one_must_sign_in(phone):
     expect(enable_button(phone.page)).to_be_visible()
     phone.context.clear_cookies()
     enable_button(phone.page).click()
-    expect(state(phone.page)).to_contain_text("you are signed out: sign in again")
+    expect(state(phone.page)).to_contain_text("You are signed out: sign in again.")
     expect(enable_button(phone.page)).to_be_visible()
 
 
@@ -395,6 +395,41 @@ def test_a_push_service_that_does_not_answer_is_given_up_after_20_seconds(site, 
     phone.page.clock.run_for(10_100)
     expect(state(phone.page)).to_contain_text("This browser cannot reach its push service.")
     expect(enable_button(phone.page)).to_be_visible()
+
+
+FAULTS = {
+    "NotAllowedError": "The browser was not allowed to.",
+    "AbortError": "This browser cannot reach its push service.",
+    "InvalidStateError": "The browser reported a fault of its own (InvalidStateError).",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_of_the_browser_is_told_in_words_of_ours(phone, fault):
+    phone.context.add_init_script(
+        f"PushManager.prototype.subscribe = () => Promise.reject(new DOMException('Registration failed', '{fault}'))"
+    )
+    enable_button(phone.go()).click()
+    expect(state(phone.page)).to_contain_text(FAULTS[fault])
+    expect(state(phone.page)).not_to_contain_text("Registration failed")
+    expect(enable_button(phone.page)).to_be_visible()
+
+
+def test_a_service_worker_that_cannot_start_is_told_in_words_of_ours(phone):
+    phone.context.add_init_script(
+        "ServiceWorkerContainer.prototype.register = () => Promise.reject(new TypeError('Failed to register'))"
+    )
+    expect(state(phone.go())).to_contain_text("did not start Pocketbell's service worker")
+    expect(state(phone.page)).not_to_contain_text("Failed to register")
+    expect(enable_button(phone.page)).to_be_hidden()
+
+
+def test_a_server_that_does_not_answer_is_told_in_words_of_ours(phone):
+    phone.go()
+    phone.page.route("**/app/devices", lambda route: route.abort())
+    enable_button(phone.page).click()
+    expect(state(phone.page)).to_contain_text("Pocketbell did not answer.")
+    expect(state(phone.page)).not_to_contain_text("Failed to fetch")
 
 
 def test_what_the_server_refuses_is_told(phone, site):
