@@ -30,7 +30,7 @@ def optional_text(payload: Mapping[str, Any], field: str) -> str | None:
 def checked_length(value: str, field: str, longest: int) -> str:
     """`value`, which is neither blank nor longer than `longest` characters."""
     if not value.strip():
-        raise Refused(400, f"{field} must not be empty or white space alone.", field=field)
+        raise Refused(400, f"{field} must not be blank.", field=field)
     if len(value) > longest:
         raise Refused(400, f"{field} is {len(value)} characters long: at most {longest} are allowed.", field=field)
     return value

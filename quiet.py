@@ -26,7 +26,7 @@ def checked_quiet_hours(window: str) -> str:
     """`window` if it is HH:MM-HH:MM; raises `Refused` (400) otherwise."""
     match = QUIET_HOURS.fullmatch(window)
     if not match:
-        raise Refused(400, f'"{window[:100]}" are no quiet hours: write them like 22:00-07:00.')
+        raise Refused(400, f'Write quiet hours like 22:00-07:00, not like "{window[:100]}".')
     if match[1] == match[2]:
         raise Refused(400, "Quiet hours must not end when they begin.")
     return window

@@ -38,7 +38,7 @@ class Problem(NamedTuple):
         """What was refused; `Refused` itself, unless what was sent is wrong: that is no matter of a form."""
         if refused.status != 400:
             raise refused
-        return cls(refused.message, refused.field)
+        return cls(refused.message[:1].upper() + refused.message[1:], refused.field)  # many begin with a field's name
 
 
 STATIC = Path(__file__).parent.parent / "static"

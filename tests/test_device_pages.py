@@ -367,7 +367,7 @@ def test_a_device_of_a_kind_that_is_not_configured_says_so_before_anything_is_se
         ({"kind": "fcm", "token": "two words"}, "visible ASCII"),
         ({"kind": "fcm", "token": "x" * 4097}, "visible ASCII"),
         ({"kind": "fcm", "token": "t", "name": "x" * 101}, "100"),
-        ({"kind": "fcm", "token": "t", "name": "\0"}, "name"),
+        ({"kind": "fcm", "token": "t", "name": "\0"}, "Name"),
         ({"kind": "webpush", "token": "t"}, "APNs or FCM"),
         ({"kind": "", "token": "t"}, "APNs or FCM"),
         ({}, "APNs or FCM"),

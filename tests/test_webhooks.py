@@ -309,7 +309,7 @@ def test_a_deleted_alerts_code_is_404_at_once(service, owner, hook, event_before
 @pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE"])
 def test_another_method_is_405_and_told_the_right_one(service, owner, hook, method):
     answer = ask(service, hook.code, method=method)
-    refusal(answer, 405)
+    assert refusal(answer, 405) == "This address takes only POST."
     assert {"POST"} <= {each.strip() for each in answer.headers["Allow"].split(",")} <= {"POST", "OPTIONS"}
     assert owner.listed() == []
 
