@@ -4,6 +4,7 @@ The rules (what a good password is, how many keys there may be) stand here once 
 command line. Must not know requests or commands; raises `Refused` with a sentence.
 """
 
+import hmac
 import re
 import secrets
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from database import AFTER_ALL, WriteFailed, transaction
 from errors import Refused
 from fields import checked_name
 from history import Notification
-from models import Account, ApiKey, Device, NotificationDay, OneTimeLink, Session, digest, new_id
+from models import Account, ApiKey, Device, NotificationDay, OneTimeLink, ServerNote, Session, digest, new_id
 from turns import Turns
 
 PASSWORD_METHOD = "scrypt:131072:8:1"  # noqa: S105 - N = 2^17: 128 MB and about 0.3 s a try
@@ -33,6 +34,8 @@ MONTH_DAYS = 32  # reaches back before the first of any month
 MAX_LIVE_KEYS = 1_000
 LONGEST_EMAIL = 254
 KEY_PREFIX = "sk_test_"
+UNSEEN_KEY = "unseen key "  # before its id: the name of the note that holds it
+UNSEEN_KEY_LIFE_MS = 600_000
 EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f\ud800-\udfff]+@[^@\s\x00-\x1f\x7f\ud800-\udfff]+")
 
 HASH_WAITS_S = 8.0
@@ -56,7 +59,7 @@ def create_account(email: str, plan: str, time_zone: str, now: int) -> Account:
     """A new account without a password; call inside `transaction()`."""
     address = checked_email(email)
     if Account.find(address):
-        raise Refused(400, f"There is an account {address} already.")
+        raise Refused(400, f"There is an account {address} already.", field="email")
     return Account.add(address, plan, quiet.checked_zone(time_zone), now)
 
 
@@ -77,14 +80,14 @@ def checked_email(email: str) -> str:
     """The address trimmed and in lower case."""
     address = normalized(email)
     if not EMAIL.fullmatch(address) or len(address) > LONGEST_EMAIL:
-        raise Refused(400, "The e-mail address must look like name@example.org.")
+        raise Refused(400, "The e-mail address must look like name@example.org.", field="email")
     return address
 
 
 def password_hash(password: str, queue: str = WITH_LINK, who: str = "") -> str:
     """The hash that is stored; `Refused` (400) for a password that is too short. Takes about 0.3 s."""
     if len(password) not in PASSWORD_CHARACTERS:
-        raise Refused(400, "The password must have 12 characters or more (at most 1,024).")
+        raise Refused(400, "The password must have 12 characters or more (at most 1,024).", field="password")
     with hashing(queue, who):
         return generate_password_hash(password, PASSWORD_METHOD)
 
@@ -142,7 +145,7 @@ def set_quiet_hours(account: Account, window: str | None) -> None:
 def set_theme(account: Account, theme: str) -> None:
     """How the pages look: like the system, light or dark."""
     if theme not in THEMES:
-        raise Refused(400, f"The theme must be one of {', '.join(THEMES)}.")
+        raise Refused(400, f"The theme must be one of {', '.join(THEMES)}.", field="theme")
     with transaction():
         Account.change(account.seq, theme=theme)
 
@@ -310,6 +313,36 @@ def create_key(account_seq: int, name: str, now: int) -> tuple[ApiKey, str]:
         if ApiKey.count_live(account_seq) >= MAX_LIVE_KEYS:
             raise Refused(400, f"There are {MAX_LIVE_KEYS} live API keys already: revoke one first.")
         return ApiKey.create(**values), full_key
+
+
+def create_key_to_show(account_seq: int, name: str, session_token: str, now: int) -> ApiKey:
+    """A new key whose full text `take_full_key` gives once to the browser that has this session.
+
+    It is kept masked with what only that browser's cookie can tell: the database alone says nothing of it.
+    """
+    with transaction():
+        key, full_key = create_key(account_seq, name, now)
+        ServerNote.forget(UNSEEN_KEY, f"{UNSEEN_KEY}{now - UNSEEN_KEY_LIFE_MS:012x}")
+        ServerNote.put(UNSEEN_KEY + key.id, _masked(full_key.removeprefix(KEY_PREFIX), session_token, key.id))
+    return key
+
+
+def take_full_key(key: ApiKey, session_token: str) -> str | None:
+    """The full text of a key that nobody has seen yet, if this session made it; nobody else gets it afterwards."""
+    note = UNSEEN_KEY + key.id
+    with transaction():
+        kept = ServerNote.find(note)
+        full_key = KEY_PREFIX + _masked(kept, session_token, key.id) if kept else ""
+        if digest(full_key) != key.key_hash:
+            return None
+        ServerNote.forget(note, note)
+    return full_key
+
+
+def _masked(secret: str, session_token: str, key_id: str) -> str:
+    """The 24 bytes of a key (hexadecimal) with those of a pad that is used for this one key, and back again."""
+    pad = hmac.digest(session_token.encode(), key_id.encode(), "sha256")
+    return bytes(a ^ b for a, b in zip(bytes.fromhex(secret), pad, strict=False)).hex()
 
 
 def revoke_key(account_seq: int, key_id: str, now: int) -> None:

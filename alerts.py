@@ -9,6 +9,7 @@ import string
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import icons
 import placeholders
 from database import transaction
 from errors import Refused
@@ -20,7 +21,6 @@ from quiet import COLLECTED_MS
 
 SHORT_CODE = re.compile(r"[0-9A-Za-z]{7}", re.ASCII)
 ALPHABET = string.digits + string.ascii_letters
-ICON = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,49}")
 COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
 TITLE_FIELDS = ("title", "subject", "name")  # of a payload, without a template
 BODY_FIELDS = ("message", "body", "text", "msg", "content")
@@ -48,14 +48,15 @@ def change_alert(account_seq: int, alert_id: str, settings: dict[str, Any], now:
     """Change what `settings` name, and answer with the alert.
 
     They are name, icon, color, title_template, body_template (None or empty: none), frequency, ignores_quiet_hours,
-    keeps_payload and is_active. `Refused` (400) says what is wrong, (404) that there is no such alert.
+    keeps_payload and is_active. `Refused` (404) says that there is no such alert, (400) what is wrong. A value that
+    stays as it is is not checked: an old alert may have an icon that there is no more.
     """
-    values = _checked(settings)
     with transaction():
         alert = find_alert(account_seq, alert_id)
+        values = _checked({name: value for name, value in settings.items() if value != getattr(alert, name)})
         if values.get("is_active") and not alert.is_active:
             values["switched_on_at"] = now
-        if "is_active" in values:
+        if "is_active" in settings:
             values["paused_at"] = None
         for column, value in values.items():
             setattr(alert, column, value)
@@ -99,12 +100,23 @@ def _new_code() -> str:
 
 
 def _checked(settings: dict[str, Any]) -> dict[str, Any]:
-    return {column: CHECKS[column](value) if column in CHECKS else value for column, value in settings.items()}
+    return {column: _checked_value(column, value) for column, value in settings.items()}
+
+
+def _checked_value(column: str, value: Any) -> Any:
+    try:
+        return CHECKS[column](value) if column in CHECKS else value
+    except Refused as refused:
+        refused.field = column
+        raise
 
 
 def _checked_icon(icon: str) -> str:
-    if not ICON.fullmatch(icon):
-        raise Refused(400, "icon must be an icon's name: letters, digits, - and _, at most 50.")
+    if icon not in icons.ICONS:
+        near = ", ".join(icons.like(icon))
+        raise Refused(
+            400, f'There is no icon "{icon[: icons.MAX_NAME]}": take one such as {near} (docs/alerts.md has all).'
+        )
     return icon
 
 

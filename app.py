@@ -7,6 +7,7 @@ import contextlib
 import logging
 import os
 import secrets
+import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -192,18 +193,37 @@ class MatchedRule(Rule):
         return build
 
 
+_opening = threading.Lock()
+
+
 class Application(Flask):
-    """Flask, without asking four times a request whether a function is a coroutine: none is."""
+    """Flask on a database that is opened when it is needed: to import this module makes none.
+
+    Without asking four times a request whether a function is a coroutine: none is.
+    """
 
     url_rule_class = MatchedRule
+    is_open = False
+
+    def open(self) -> None:
+        """Open the database that the settings name, unless one is open; make it where there is none."""
+        with _opening:
+            if not self.is_open:
+                open_service(self, self.config["SETTINGS"])
+
+    def wsgi_app(self, environ: Any, start_response: Any) -> Any:
+        """Answer a request; gunicorn has opened the database before the first, other servers have not."""
+        if not self.is_open:
+            self.open()
+        return super().wsgi_app(environ, start_response)
 
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
         """The function itself."""
         return func
 
 
-def create_app(settings: config.Settings | None = None) -> Flask:
-    """The application on the database that `settings` (the environment's, by default) name."""
+def create_app(settings: config.Settings | None = None) -> Application:
+    """The application for the database that `settings` (the environment's, by default) name, not opened yet."""
     os.umask(0o077)
     app = Application(__name__, static_url_path="/app/static")
     app.json = CompactJson(app)
@@ -213,12 +233,12 @@ def create_app(settings: config.Settings | None = None) -> Flask:
     app.url_map.converters["id"] = IdConverter
     quotas.configure(app)
     _add_routes(app)
-    cli.add_commands(app)
-    open_service(app, settings or config.load())
+    app.config["SETTINGS"] = settings or config.load()
+    cli.add_commands(app, app.open)
     return app
 
 
-def open_service(app: Flask, settings: config.Settings) -> None:
+def open_service(app: Application, settings: config.Settings) -> None:
     """Let the application serve what `settings` name, with nothing left of what it served before."""
     app.config.update(
         SETTINGS=settings,
@@ -236,6 +256,7 @@ def open_service(app: Flask, settings: config.Settings) -> None:
     recent.reset()
     pruning.forget_clock()
     counters.reset()
+    app.is_open = True
 
 
 def _kept_secret(settings: config.Settings) -> str:
@@ -310,6 +331,8 @@ def _add_headers(response: Response, sent: Request, window: quotas.Window | None
     headers.add("X-Content-Type-Options", "nosniff")
     if path.startswith("/app/") or path == "/docs":
         headers.extend(PAGE_HEADERS)
+    elif response.status_code == 405 and response.mimetype == "text/html":  # of an alert's address, a secret
+        headers.extend({**PAGE_HEADERS, "Referrer-Policy": "no-referrer"})
     if response.status_code >= 500:  # other answers are alike, byte for byte, where nothing may be learnt from them
         headers.add("X-Request-Id", sent.environ.get("pocketbell.request", "-"))
     if window:
@@ -323,7 +346,8 @@ def _render_error(error: Exception) -> tuple[Any, int, dict[str, str]]:
     headers = dict[str, str]()
     if isinstance(error, HTTPException):
         headers = {name: value for name, value in error.get_headers() if name == "Allow"}
-        refused = Refused(error.code if error.code and error.code in CODES else 400)
+        only = f"This address takes only {headers['Allow'].replace(', ', ' and ')}." if headers else None
+        refused = Refused(error.code if error.code and error.code in CODES else 400, only)
     elif isinstance(error, Refused):
         refused = error
     else:
@@ -337,6 +361,8 @@ def _render_error(error: Exception) -> tuple[Any, int, dict[str, str]]:
 def _error_body(refused: Refused) -> Any:
     if request.path.startswith("/app/") and not request.is_json:
         return dashboard.page.error_page(refused)
+    if request.path.startswith("/p/") and refused.status == 405 and dashboard.page.is_wanted():
+        return dashboard.page.address_page()
     if request.path == ASSISTANTS and refused.status == 500:
         return assistants.fault()
     return metrics_body(refused) if request.path == METRICS else rest_body(refused)

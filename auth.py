@@ -139,9 +139,14 @@ def known_browser(password_mark: str) -> str | None:
     return known["browser"] if known and known["password"] == password_mark else None
 
 
+def session_token() -> str:
+    """The secret of the browser's session, which its cookie alone holds."""
+    return str(session.get("token", ""))
+
+
 def session_hash() -> bytes:
     """What the browser's own session is kept under."""
-    return digest(session.get("token", ""))
+    return digest(session_token())
 
 
 def browser_name() -> str:

@@ -16,7 +16,7 @@ from typing import Any
 import click
 import peewee
 from flask import Flask, current_app
-from flask.cli import AppGroup, with_appcontext
+from flask.cli import AppGroup, ScriptInfo, with_appcontext
 
 import accounts
 import alerts
@@ -26,11 +26,15 @@ import delivery
 import devices
 import doctor
 import push
-from database import copy_database, transaction
+from config import Settings
+from database import copy_database, has_data, transaction
 from errors import Refused
 from models import Account, Alert, ApiKey, Device
 from quiet import COLLECTED_MS
 from quotas import PLANS
+from template_lint import unfilled
+
+OPEN_DATA = "open_data"  # among the application's extensions: what opens its database
 
 
 class OneLineErrors:
@@ -52,12 +56,37 @@ class OneLineErrors:
         return result
 
 
+class Command(OneLineErrors, click.Command):
+    """A command on the data that there is."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run it, if there is any."""
+        app = ctx.ensure_object(ScriptInfo).load_app()
+        self.check(app.config["SETTINGS"])
+        app.extensions[OPEN_DATA]()
+        return super().invoke(ctx)
+
+    def check(self, settings: Settings) -> None:
+        """Refuse to make a database where somebody looks for one."""
+        if not has_data(settings.database):
+            place = _line(str(settings.database.parent.resolve()))
+            raise click.ClickException(
+                f"There is no Pocketbell data in {place}: set DATA_DIR or DATABASE_URL as the service has it,"
+                " or begin there with: flask account create."
+            )
+
+
+class FirstCommand(Command):
+    """A command that may be the first of all, and then makes the database."""
+
+    def check(self, settings: Settings) -> None:
+        """Nothing needs to be there."""
+
+
 class Group(OneLineErrors, AppGroup):
     """A group of such commands."""
 
-
-class Command(OneLineErrors, click.Command):
-    """Such a command without a group."""
+    command_class = Command
 
 
 def _cause(error: BaseException) -> BaseException:
@@ -83,8 +112,9 @@ with_plan = click.option("--plan", type=click.Choice(tuple(PLANS)), help="The pl
 with_password = click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
 
 
-def add_commands(app: Flask) -> None:
-    """Make the commands known to `flask`."""
+def add_commands(app: Flask, open_data: Callable[[], None]) -> None:
+    """Make the commands known to `flask`; each calls `open_data` before it begins."""
+    app.extensions[OPEN_DATA] = open_data
     for group in (account, key, alert, device, history, metric):
         app.cli.add_command(group)
     app.cli.add_command(backup)
@@ -94,7 +124,7 @@ def add_commands(app: Flask) -> None:
 # --- account ------------------------------------------------------------------------------------------------
 
 
-@account.command("create")
+@account.command("create", cls=FirstCommand)
 @click.argument("email")
 @with_plan
 @with_password
@@ -222,7 +252,7 @@ def with_alert_settings(command: Callable[..., None]) -> Callable[..., None]:
     options = (
         click.option("--title", "title_template", help="The title, with {{ placeholders }}; empty for none."),
         click.option("--body", "body_template", help="The body, likewise."),
-        click.option("--icon", help="An icon's name."),
+        click.option("--icon", help="An icon's name, such as bell or server; docs/alerts.md has all."),
         click.option("--color", metavar="#RRGGBB"),
         click.option(
             "--frequency", type=click.Choice(tuple(COLLECTED_MS)), help="At once, or one digest in that time."
@@ -242,6 +272,7 @@ def create_alert(email: str, **settings: Any) -> None:
     """Make an alert and print its webhook address, which is a secret."""
     owner = accounts.find_account(email)
     click.echo(_address(alerts.create_alert(owner.seq, _given(settings), clock.now_ms())))
+    _warn_of_templates(settings)
 
 
 @alert.command("list")
@@ -268,6 +299,7 @@ def set_alert(email: str, alert_id: str, **settings: Any) -> None:
     changed = alerts.change_alert(owner.seq, alert_id, _given(settings), clock.now_ms())
     state = "active" if changed.is_active else "inactive"
     click.echo(_line(f"{changed.name}: {state}, frequency {changed.frequency}."))
+    _warn_of_templates(settings)
 
 
 @alert.command("rotate")
@@ -285,6 +317,13 @@ def delete_alert(email: str, alert_id: str) -> None:
     """Delete an alert; its notifications stay."""
     deleted = alerts.delete_alert(accounts.find_account(email).seq, alert_id)
     click.echo(_line(f"The alert {deleted.name} is deleted."))
+
+
+def _warn_of_templates(settings: dict[str, Any]) -> None:
+    """Say on stderr what the templates among these settings never fill, a line each."""
+    for column, field in (("title_template", "title"), ("body_template", "body")):
+        for text, why in unfilled(settings.get(column) or ""):
+            click.echo(_line(f"Warning: in the {field}, “{text}” is shown as it is written: {why}"), err=True)
 
 
 def _address(one: Alert) -> str:
@@ -309,6 +348,9 @@ def add_device(email: str, kind: str, token: str, name: str | None) -> None:
     owner = accounts.find_account(email)
     added = devices.add_device(owner.seq, {"kind": kind, "name": name, **address}, clock.now_ms())
     click.echo(added.id)
+    if kind not in push.configured():
+        why = push.not_configured(kind).removesuffix(".")
+        click.echo(f"Warning: {why}: nothing reaches this device until it is.", err=True)
 
 
 @device.command("list")

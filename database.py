@@ -100,6 +100,11 @@ def open_database(path: Path, migrations: Path = HERE / "migrations", newest: in
         raise DatabaseRefused(f"The database {path} cannot be used: {error}.") from None
 
 
+def has_data(path: Path) -> bool:
+    """Whether there is a file at `path` with anything in it."""
+    return path.exists() and path.stat().st_size > 0
+
+
 def close() -> None:
     """Close this thread's connection and the one that writes."""
     with _writer.turn:

@@ -24,7 +24,16 @@ from counters import count
 from database import WriteFailed, transaction
 from devices import drop_device
 from errors import TOO_MANY_EVENTS, Refused, log_fault
-from history import Delivery, DueDelivery, DueDevice, IdempotencyKey, Notification, NotificationRow, Text
+from history import (
+    Delivery,
+    DueDelivery,
+    DueDevice,
+    IdempotencyKey,
+    Notification,
+    NotificationRow,
+    Text,
+    shown_status,
+)
 from holding import Held
 from models import Account, ActiveDevice, Alert, AlertPayload, Caller, Device, Owner, ServerKey, Webhook, new_id
 from pieces import ROWS, in_pieces
@@ -53,10 +62,19 @@ due = threading.Event()  # set when there is something for the worker that must 
 
 
 class Sent(NamedTuple):
-    """A notification as its sender is told of it; `replayed` when an earlier request with the same key made it."""
+    """A notification as its sender is told of it, and how many devices it was to go to at once.
+
+    `replayed` when an earlier request with the same key made it.
+    """
 
     notification: NotificationRow
+    devices: int = 0
     replayed: bool = False
+
+    @property
+    def shown_status(self) -> str:
+        """The status as the owner reads it."""
+        return shown_status(self.notification.status, self.devices)
 
 
 class Slots:
@@ -168,7 +186,7 @@ def _send(caller: Caller | Owner, text: Text, request: IdempotentRequest | None)
         if request:
             answered = None if devices else notification.status
             IdempotencyKey.put(caller.account_seq, request.key, request.request_hash, notification, answered)
-    return Sent(_pushed("send", caller, notification, devices))
+    return _pushed("send", caller, notification, devices)
 
 
 def _earlier(account_seq: int, request: IdempotentRequest, now: int) -> NotificationRow | None:
@@ -228,7 +246,7 @@ def first_status(account_seq: int, devices: list[ActiveDevice]) -> str:
     return "failed" if Device.last_was_dead(account_seq) else "delivered"
 
 
-def receive(short_code: str, text: Text, payload: str | None) -> NotificationRow | None:
+def receive(short_code: str, text: Text, payload: str | None) -> Sent | None:
     """Record the notification that an event made, prefix added, and hold it or push it (CONTRACT 4).
 
     `payload` (None: it is too large) is kept as the alert's last if its owner wants that. None if the alert is
@@ -243,7 +261,7 @@ def receive(short_code: str, text: Text, payload: str | None) -> NotificationRow
     return _pushed("alert", *taken) if taken else None
 
 
-def replay(account_seq: int, alert_id: str, text: Text) -> NotificationRow | None:
+def replay(account_seq: int, alert_id: str, text: Text) -> Sent | None:
     """The same for what came before, whatever the alert's code is by now; nothing is kept of it again."""
     with transaction():
         alert = Alert.find(account_seq, alert_id)
@@ -280,12 +298,12 @@ def _take(webhook: Webhook | None, text: Text, now: int) -> _Taken | None:
 
 def _pushed(
     source: str, sender: Caller | Owner | Webhook, notification: NotificationRow, devices: list[ActiveDevice]
-) -> NotificationRow:
+) -> Sent:
     """The notification as it is when all devices to be asked now were asked, if there are any."""
     if devices:
         notification = notification._replace(status=_attempt_now(sender, notification, devices))
     count("notifications", source, notification.status)
-    return notification
+    return Sent(notification, len(devices))
 
 
 def pause_flooded(webhook: Webhook, requests: int) -> None:

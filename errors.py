@@ -39,13 +39,20 @@ class Refused(Exception):
     """A request, command or setting that is turned down.
 
     `status` is an HTTP status of `CODES`; `message` one sentence for a person, without any secret. A 429 asks to come
-    back after `retry_after_s`, otherwise after a minute. `owner_message` tells the owner more.
+    back after `retry_after_s`, otherwise after a minute. `owner_message` tells the owner more. `field` is what the
+    sentence is about, where that is one field of a form.
     """
 
     def __init__(
-        self, status: int, message: str | None = None, retry_after_s: int = 60, owner_message: str = ""
+        self,
+        status: int,
+        message: str | None = None,
+        retry_after_s: int = 60,
+        owner_message: str = "",
+        field: str = "",
     ) -> None:
         self.status = status
+        self.field = field
         self.message = message or SENTENCES[status]
         self.owner_message = owner_message or self.message
         self.retry_after_s = retry_after_s

@@ -30,9 +30,9 @@ def optional_text(payload: Mapping[str, Any], field: str) -> str | None:
 def checked_length(value: str, field: str, longest: int) -> str:
     """`value`, which is neither blank nor longer than `longest` characters."""
     if not value.strip():
-        raise Refused(400, f"{field} must not be empty or white space alone.")
+        raise Refused(400, f"{field} must not be blank.", field=field)
     if len(value) > longest:
-        raise Refused(400, f"{field} is {len(value)} characters long: at most {longest} are allowed.")
+        raise Refused(400, f"{field} is {len(value)} characters long: at most {longest} are allowed.", field=field)
     return value
 
 
@@ -45,5 +45,5 @@ def checked_text(value: str, field: str, longest: int) -> str:
     """`value`: 1 to `longest` characters, not blank, that can be stored."""
     text = checked_length(value, field, longest)
     if any("\ud800" <= c <= "\udfff" or c == "\0" for c in text):
-        raise Refused(400, f"{field} is not valid text.")
+        raise Refused(400, f"{field} is not valid text.", field=field)
     return text

@@ -132,6 +132,7 @@ def pre_request(worker, req):
 def post_worker_init(worker):
     """Start the background jobs in the process that serves."""
     cores.keep_to_one()
+    worker.wsgi.open()
     with contextlib.suppress(OSError, AttributeError):  # only glibc has it
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 2)
         ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 131_072)

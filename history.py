@@ -44,6 +44,11 @@ class Text(NamedTuple):
     missing: tuple[str, ...] = ()
 
 
+def shown_status(status: str, devices: int) -> str:
+    """The status as the owner reads it: what no device was asked for is stored and was delivered to nobody."""
+    return "stored, no device" if status == "delivered" and not devices else status
+
+
 class Stats(NamedTuple):
     """An account's counters."""
 
@@ -91,6 +96,11 @@ class Entry(NamedTuple):
     digest_seq: int | None  # the digest that it was released in
     accepted: int  # how many devices' providers took it
     devices: int  # how many were asked
+
+    @property
+    def shown_status(self) -> str:
+        """The status as the owner reads it."""
+        return shown_status(self.status, self.devices)
 
     @property
     def missing_variables(self) -> list[str]:

@@ -488,6 +488,11 @@ class Device(Model):
         return cls.select().where(cls.account == account_seq, cls.removed_at.is_null()).count()
 
     @classmethod
+    def any_delivered(cls, account_seq: int) -> bool:
+        """Whether a provider ever accepted a push to a device of the account, be it removed since."""
+        return bool(cls.select().where(cls.account == account_seq, cls.last_delivered_at.is_null(False)).exists())
+
+    @classmethod
     def count_of_kind(cls, kind: str) -> int:
         """How many devices of all accounts are of that kind."""
         return cls.select().where(cls.kind == kind, cls.removed_at.is_null()).count()
@@ -573,6 +578,11 @@ class ServerNote(Model):
         """The value that was put last."""
         note = cls.get_or_none(cls.name == name)
         return str(note.value) if note else None
+
+    @classmethod
+    def forget(cls, first: str, last: str) -> None:
+        """Drop those with names from `first` to `last`."""
+        cls.delete().where(cls.name.between(first, last)).execute()
 
     @classmethod
     def put(cls, name: str, value: str) -> None:

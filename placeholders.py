@@ -65,8 +65,26 @@ class Filled(NamedTuple):
     missing: tuple[str, ...]
 
 
+class Stuck(NamedTuple):
+    """The value of a placeholder that stays as it is written: the filter that cannot apply (none: there is no path).
+
+    `is_costly` when no work is left for it.
+    """
+
+    filter: str = ""
+    is_costly: bool = False
+
+
 class _CannotApply(Exception):
-    """A filter that does not fit its value or argument, or no work is left."""
+    """A filter that does not fit its value."""
+
+
+class _WrongArgument(_CannotApply):
+    """A filter that does not take what follows its name."""
+
+
+class _OutOfWork(_CannotApply):
+    """No work is left."""
 
 
 class _Full(Exception):
@@ -85,14 +103,13 @@ def fill(template: str, payload: dict[str, Any], limit: int, zone: str = "UTC") 
 
     Dates are shown in `zone`.
     """
-    work, missing = _Work(zone, template.count("{{") or 1), dict[str, None]()
+    missing = dict[str, None]()
     parts, length, end = [], 0, 0
-    for placeholder in PLACEHOLDER.finditer(template):
+    for placeholder, value in values(template, payload, zone):
         parts.append(template[end : placeholder.start()])
-        value = _value(placeholder, payload, work.begin())
         if value is MISSING:
             missing[placeholder["path"].strip()] = None
-        shown = placeholder[0] if value is MISSING or value is _CannotApply else rendered(value, limit + 1)
+        shown = placeholder[0] if value is MISSING or isinstance(value, Stuck) else rendered(value, limit + 1)
         parts.append(shown)
         length += len(parts[-2]) + len(shown)
         end = placeholder.end()
@@ -100,6 +117,31 @@ def fill(template: str, payload: dict[str, Any], limit: int, zone: str = "UTC") 
             break
     parts.append(template[end:])
     return Filled(cut("".join(parts), limit), tuple(missing))
+
+
+def values(template: str, payload: dict[str, Any], zone: str) -> Iterator[tuple[re.Match[str], Any]]:
+    """Each placeholder with its value, which may be `MISSING` or `Stuck`."""
+    work = _Work(zone, template.count("{{") or 1)
+    for placeholder in PLACEHOLDER.finditer(template):
+        yield placeholder, _value(placeholder, payload, work.begin())
+
+
+def misused(placeholder: re.Match[str]) -> str | None:
+    """The first filter that does not take what follows its name, be the value whatever it is; None if all do."""
+    filters = list(FILTER.finditer(placeholder["filters"]))
+    wrong = (one["name"] for one in filters if not _takes(one))
+    return next(wrong, "default" if _ends_in_path(filters) else None)
+
+
+def _takes(one: re.Match[str]) -> bool:
+    work = _Work("UTC", 1).begin()
+    try:
+        _other(one, None, {}, work) if one["other"] else _apply(one, None, work)
+    except _WrongArgument:
+        return False
+    except _CannotApply:
+        return True
+    return True
 
 
 def paths(payload: dict[str, Any]) -> list[str]:
@@ -218,7 +260,7 @@ class _Work:
         self.left = max(0, self.left - amount)
         if beyond > self.common:
             self.common = 0
-            raise _CannotApply
+            raise _OutOfWork
         self.common -= beyond
 
     def text(self, value: object, limit: int = LONGEST_TEXT) -> str:
@@ -236,24 +278,29 @@ class _Work:
 
 
 def _value(placeholder: re.Match[str], payload: dict[str, Any], work: _Work) -> Any:
-    """What to show for the placeholder: a value, MISSING, or _CannotApply."""
+    """What to show for the placeholder: a value, `MISSING` or `Stuck`."""
     path = placeholder["path"].strip()
     if not path:
-        return _CannotApply
+        return Stuck()
     try:
         value = _resolve(payload, path, work)
     except _CannotApply:
         return MISSING  # as far as can be told
     filters = list(FILTER.finditer(placeholder["filters"]))
-    defaults = [one for one in filters if one["name"] == "default"]
-    if defaults and defaults[-1]["other"]:
-        return _CannotApply  # a text comes last, so that a misspelt path does not go unnoticed
+    if _ends_in_path(filters):
+        return Stuck("default")
     try:
         for one in filters:
             value = _other(one, value, payload, work) if one["other"] else _apply(one, value, work)
-    except _CannotApply:
-        return _CannotApply
+    except _CannotApply as fault:
+        return Stuck(one["name"], isinstance(fault, _OutOfWork))
     return value
+
+
+def _ends_in_path(filters: list[re.Match[str]]) -> bool:
+    """Whether the last default names a path: it must be a text, so that a misspelt path does not go unnoticed."""
+    defaults = [one for one in filters if one["name"] == "default"]
+    return bool(defaults and defaults[-1]["other"])
 
 
 def _resolve(value: Any, path: str, work: _Work) -> Any:
@@ -294,7 +341,7 @@ def _longest_key(value: dict[str, Any], path: str, work: _Work) -> int:
 def _apply(one: re.Match[str], value: Any, work: _Work) -> Any:
     known = FILTERS.get(one["name"])
     if known is None or one["surplus"]:
-        raise _CannotApply
+        raise _WrongArgument
     arguments = [_argument(written) for written in ARGUMENT.findall(one["arguments"] or "")]
     work.spend(ITEM_WORK)
     if value is MISSING and known is not _default:
@@ -305,7 +352,7 @@ def _apply(one: re.Match[str], value: Any, work: _Work) -> Any:
 def _other(one: re.Match[str], value: Any, payload: dict[str, Any], work: _Work) -> Any:
     """`default: path`: what is there in the place of an empty value."""
     if one["name"] != "default" or one["surplus"]:
-        raise _CannotApply
+        raise _WrongArgument
     work.spend(ITEM_WORK)
     return _resolve(payload, one["other"].strip(), work) if _is_empty(value) else value
 
@@ -316,12 +363,12 @@ def _argument(written: str) -> str | int:
 
 def _no(argument: Argument) -> None:
     if argument is not None:
-        raise _CannotApply
+        raise _WrongArgument
 
 
 def _text_argument(argument: Argument) -> str:
     if not isinstance(argument, str):
-        raise _CannotApply
+        raise _WrongArgument
     return argument
 
 
@@ -333,7 +380,7 @@ def _array(value: object) -> list[Any]:
 
 def _default(value: Any, argument: Argument, work: _Work) -> Any:
     if argument is None or isinstance(argument, tuple):
-        raise _CannotApply
+        raise _WrongArgument
     return argument if _is_empty(value) else value
 
 
@@ -358,7 +405,7 @@ def _capitalize(value: Any, argument: Argument, work: _Work) -> str:
 
 def _truncate(value: Any, argument: Argument, work: _Work) -> str:
     if not isinstance(argument, int) or argument < 1:
-        raise _CannotApply
+        raise _WrongArgument
     return cut(work.text(value, argument + 1), argument)
 
 
@@ -385,7 +432,7 @@ def _where(value: Any, argument: Argument, work: _Work) -> list[Any]:
     """The objects whose path shows as the second argument; null and what is missing show as nothing."""
     path, wanted = argument if isinstance(argument, tuple) else (None, None)
     if not isinstance(path, str):
-        raise _CannotApply
+        raise _WrongArgument
     work.spend(LOOK_WORK * len(_array(value)))
     objects = [item for item in value if isinstance(item, dict)]
     return [item for item in objects if _shows(_resolve(item, path, work), str(wanted), work)]
@@ -417,10 +464,10 @@ def _last(value: Any, argument: Argument, work: _Work) -> Any:
 
 def _round(value: Any, argument: Argument, work: _Work) -> Any:
     decimals = 0 if argument is None else argument
+    if not isinstance(decimals, int) or decimals > MOST_DECIMALS:
+        raise _WrongArgument
     literal = value if isinstance(value, str) else _number(value)
-    if not isinstance(decimals, int) or decimals > MOST_DECIMALS or len(literal) > LONGEST_NUMBER:
-        raise _CannotApply
-    if not JSON_NUMBER.fullmatch(literal):
+    if len(literal) > LONGEST_NUMBER or not JSON_NUMBER.fullmatch(literal):
         raise _CannotApply
     number = Decimal(literal)
     exponent = number.as_tuple().exponent

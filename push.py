@@ -181,9 +181,9 @@ def configure(settings: Settings, vapid_key: Callable[[], str]) -> None:
 def checked_token(kind: str, token: str) -> str:
     """An APNs or FCM device token, one text for each; raises `Refused` (400) when it cannot be one."""
     if kind == "apns" and not apns.TOKEN.fullmatch(token):
-        raise Refused(400, "token must be 64 to 200 hexadecimal digits for APNs.")
+        raise Refused(400, "token must be 64 to 200 hexadecimal digits for APNs.", field="token")
     if kind == "fcm" and not fcm.TOKEN.fullmatch(token):
-        raise Refused(400, "token must be 1 to 4,096 visible ASCII characters for FCM.")
+        raise Refused(400, "token must be 1 to 4,096 visible ASCII characters for FCM.", field="token")
     return token.lower() if kind == "apns" else token
 
 

@@ -26,7 +26,7 @@ def checked_quiet_hours(window: str) -> str:
     """`window` if it is HH:MM-HH:MM; raises `Refused` (400) otherwise."""
     match = QUIET_HOURS.fullmatch(window)
     if not match:
-        raise Refused(400, f'"{window[:100]}" are no quiet hours: write them like 22:00-07:00.')
+        raise Refused(400, f'Write quiet hours like 22:00-07:00, not like "{window[:100]}".')
     if match[1] == match[2]:
         raise Refused(400, "Quiet hours must not end when they begin.")
     return window
@@ -88,7 +88,8 @@ def time_zone_names() -> list[str]:
 def checked_zone(name: str) -> str:
     """`name` if it is a time zone; raises `Refused` (400) otherwise."""
     if name not in time_zones():
-        raise Refused(400, f'"{name[:100]}" is not a time zone: take a name such as Europe/Berlin or UTC.')
+        sentence = f'"{name[:100]}" is not a time zone: take a name such as Europe/Berlin or UTC.'
+        raise Refused(400, sentence, field="time_zone")
     return name
 
 
@@ -135,7 +136,7 @@ def day_bounds(day: str, zone: str) -> tuple[int, int]:
     try:
         date = datetime.strptime(day if DAY.fullmatch(day) else "", "%Y-%m-%d").date()
     except ValueError:
-        raise Refused(400, "The day must be written like 2026-11-21.") from None
+        raise Refused(400, "The day must be written like 2026-11-21.", field="day") from None
     noons = (datetime.combine(date + timedelta(days=later), time(12), ZoneInfo(zone)) for later in (0, 1))
     begin, end = (day_start(int(noon.timestamp() * 1000), zone) for noon in noons)
     return begin, end

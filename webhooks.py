@@ -58,10 +58,10 @@ def receive_event(short_code: str) -> Payload:
     """POST /p/{short_code} (SPEC 4.8)."""
     webhook: Webhook = g.webhook
     text, kept = read_event(lambda payload: (alerts.rendered(webhook, payload), alerts.kept_payload(payload)))
-    notification = delivery.receive(short_code, text, kept)
-    if notification is None:
+    sent = delivery.receive(short_code, text, kept)
+    if sent is None:
         return _inactive()
-    g.told = notification.status
+    g.told, notification = sent.shown_status, sent.notification
     return {"ok": True, "status": notification.status, "notificationId": notification.id}
 
 

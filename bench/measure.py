@@ -191,6 +191,7 @@ def application(scratch: Path) -> Any:
     os.environ["DATA_DIR"] = str(scratch / "data")
     import app
 
+    app.app.open()
     return app.app
 
 

@@ -1,5 +1,7 @@
 """The page of one alert: its template, written with what came last, previewed by the code that delivers."""
 
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from flask import flash, g, redirect, render_template, request
@@ -14,14 +16,17 @@ import recent
 from alerts import Template
 from body import read_fields
 from dashboard import page
-from dashboard.page import Page
+from dashboard.page import Page, Problem
 from errors import Refused
 from fields import optional_text
 from history import Text
+from icons import ICONS
 from jsonbody import as_json, parse_event
 from models import Alert, AlertPayload, Owner
+from template_lint import Unfilled, unfilled
 
 Payload = dict[str, Any]
+FIELDS = {"title_template": "title", "body_template": "body"}  # of the form, by what they are saved as
 SHORT = 60  # characters of a value in the list of them
 FREQUENCIES = {
     "instant": "each event at once",
@@ -40,30 +45,29 @@ class Draft(NamedTuple):
 
 
 class Preview(NamedTuple):
-    """What a draft makes: title and body as delivered, what was meant by each missing variable, what is wrong."""
+    """What a draft makes: title and body as delivered, what was meant by each missing variable, what stays unfilled.
 
-    title: str
-    body: str
-    meant: dict[str, str | None]
+    Or what is wrong, so that it makes nothing.
+    """
+
+    title: str = ""
+    body: str = ""
+    meant: Mapping[str, str | None] = {}
+    unfilled: Sequence[Unfilled] = ()
     error: str = ""
 
 
-class Settings(NamedTuple):
-    """The form with the alert's settings, as it is shown again when something is wrong with it."""
-
-    values: Any
-    error: str = ""
-
-
-def template_page(alert: Alert, draft: Draft | None = None, error: str = "", settings: Settings | None = None) -> str:
-    """The page, with a draft in the place of the saved templates."""
+def template_page(
+    alert: Alert, draft: Draft | None = None, problem: Problem | None = None, settings: dict[str, Any] | None = None
+) -> str:
+    """The page, with a draft in the place of the saved templates, and `settings` in that of the saved ones."""
     draft = draft or _saved(alert)
     last = AlertPayload.find(alert.seq)
     kept = _parsed(last)
     try:
-        payload = _tried(draft, kept)
+        payload, wrong = _tried(draft, kept), ""
     except Refused as refused:
-        payload, error = None, error or refused.message
+        payload, wrong = None, refused.message
     preset, paths = presets.of(alert.preset), placeholders.paths(payload or {})
     return render_template(
         "alert.html",
@@ -71,9 +75,9 @@ def template_page(alert: Alert, draft: Draft | None = None, error: str = "", set
         address=page.webhook_address(alert),
         is_local=page.is_local(auth.origin()),
         draft=draft,
-        preview=_preview(alert, draft, payload, paths),
-        error=error,
-        settings=settings or Settings(alert),
+        preview=Preview(error=wrong) if wrong else _preview(alert, draft, payload, paths),
+        problem=problem,
+        settings=settings or alert,
         last=last,
         values=_values(paths, payload or {}),
         proposed=_proposed(alert, kept),
@@ -81,13 +85,13 @@ def template_page(alert: Alert, draft: Draft | None = None, error: str = "", set
         sample=as_json(preset.sample),
         seen=recent.of_alert(alert.seq),
         frequencies=FREQUENCIES,
-        icons=sorted(page.ICONS),
+        icons=sorted(ICONS),
         longest_payload=alerts.MAX_KEPT_BYTES,
     )
 
 
 def back_to(alert_id: str, said: str, kind: str = "message") -> Page:
-    """The alert's page, which says this; `error` is the other kind."""
+    """The alert's page, which says this; `warning` and `error` are the other kinds."""
     flash(said, kind)
     return redirect(f"/app/alerts/{alert_id}", 303)
 
@@ -106,10 +110,14 @@ def save_template(alert_id: str) -> Page:
         values = {"title_template": draft.title, "body_template": draft.body}
         alerts.change_alert(g.account.seq, alert_id, values, clock.now_ms())
     except Refused as refused:
-        if refused.status != 400:
-            raise
-        return template_page(alert, draft, refused.message), 422
-    return back_to(alert_id, "Saved. The next event is shown like this.")
+        problem = Problem.of(refused)
+        return template_page(alert, draft, problem._replace(field=FIELDS.get(problem.field, "payload"))), 422
+    never_filled = _unfilled(draft, None, g.account.time_zone)
+    if not never_filled:
+        return back_to(alert_id, "Saved. The next event is shown like this.")
+    text, why = never_filled[0]
+    more = f" The preview names {len(never_filled) - 1} more." if len(never_filled) > 1 else ""
+    return back_to(alert_id, f"Saved, but “{page.isolated(text)}” is shown as it is written: {why}{more}", "warning")
 
 
 def preview_template(alert_id: str) -> dict[str, Any]:
@@ -119,7 +127,7 @@ def preview_template(alert_id: str) -> dict[str, Any]:
     try:
         payload = _tried(draft, _kept(alert))
     except Refused as refused:
-        return {"ok": True, **Preview("", "", {}, refused.message)._asdict(), "values": {}}
+        return {"ok": True, **Preview(error=refused.message)._asdict(), "values": {}}
     paths = placeholders.paths(payload or {})
     made = _preview(alert, draft, payload, paths)
     return {"ok": True, **made._asdict(), "values": _values(paths, payload or {})}
@@ -132,10 +140,10 @@ def replay_payload(alert_id: str) -> Page:
     if payload is None:
         return back_to(alert_id, "No request is kept to send again.", "error")
     template = Template(alert.name, alert.title_template, alert.body_template, g.account.time_zone)
-    notification = delivery.replay(g.account.seq, alert_id, alerts.rendered(template, payload))
-    if notification is None:
+    sent = delivery.replay(g.account.seq, alert_id, alerts.rendered(template, payload))
+    if sent is None:
         return back_to(alert_id, "The alert is off: switch it on first.", "error")
-    return redirect(f"/app/notifications/{notification.id}", 303)
+    return redirect(f"/app/notifications/{sent.notification.id}", 303)
 
 
 def use_preset(alert_id: str) -> Page:
@@ -164,8 +172,11 @@ def _saved(alert: Alert) -> Draft:
 def _send_test(alert: Alert, draft: Draft) -> None:
     """Send what the draft makes to all devices at once, like a notification of the owner's own."""
     text = _rendered(alert, draft, _tried(draft, _kept(alert)) or {})
-    sent = delivery.send(Owner.of(g.account), text.title, text.body).notification
-    flash(f"Sent, and {sent.status}: it is in the history.")
+    sent = delivery.send(Owner.of(g.account), text.title, text.body)
+    if sent.devices:
+        flash(f"Sent, and {sent.notification.status}: it is in the history.")
+    else:
+        flash("There is no device to send it to: it is in the history alone.")
 
 
 def _preview(alert: Alert, draft: Draft, payload: Payload | None, paths: list[str]) -> Preview:
@@ -173,11 +184,18 @@ def _preview(alert: Alert, draft: Draft, payload: Payload | None, paths: list[st
     try:
         text = _rendered(alert, draft, payload or {})
     except Refused as refused:
-        return Preview("", "", {}, refused.message)
+        return Preview(error=refused.message)
     title = delivery.TITLE_PREFIX + text.title
+    stays = _unfilled(draft, payload, g.account.time_zone)
     if payload is None:
-        return Preview(title, text.body if draft.body.strip() else "", {})
-    return Preview(title, text.body, placeholders.likely_paths(text.missing, paths))
+        return Preview(title, text.body if draft.body.strip() else "", unfilled=stays)
+    return Preview(title, text.body, placeholders.likely_paths(text.missing, paths), stays)
+
+
+def _unfilled(draft: Draft, payload: Payload | None, zone: str) -> list[Unfilled]:
+    """What stays as it is written in title and body, each once."""
+    found = (unfilled(template, payload, zone) for template in (draft.title, draft.body))
+    return list(dict.fromkeys(chain.from_iterable(found)))
 
 
 def _values(paths: list[str], payload: Payload) -> dict[str, str]:

@@ -9,8 +9,8 @@ import alerts
 import clock
 import presets
 from dashboard import page
-from dashboard.alert_template import Settings, back_to, template_page
-from dashboard.page import Page
+from dashboard.alert_template import back_to, template_page
+from dashboard.page import Page, Problem
 from errors import Refused
 from history import Notification
 from models import Alert
@@ -46,7 +46,7 @@ def _trouble(alert: Alert, latest: tuple[str, str | None] | None) -> Trouble:
 
 def show_new_alert() -> Page:
     """GET /app/alerts/new."""
-    return render_template("new_alert.html", presets=presets.PRESETS, chosen=None, name="", error="")
+    return render_template("new_alert.html", presets=presets.PRESETS, chosen=None, name="")
 
 
 def create_alert() -> Page:
@@ -56,14 +56,10 @@ def create_alert() -> Page:
     try:
         alert = alerts.create_alert(g.account.seq, {"name": name, **preset.settings}, clock.now_ms())
     except Refused as refused:
-        return _again(refused, preset, name), 422
+        return render_template(
+            "new_alert.html", presets=presets.PRESETS, chosen=preset.id, name=name, problem=Problem.of(refused)
+        ), 422
     return redirect(f"/app/alerts/{alert.id}", 303)
-
-
-def _again(refused: Refused, preset: presets.Preset, name: str) -> str:
-    return render_template(
-        "new_alert.html", presets=presets.PRESETS, chosen=preset.id, name=name, error=refused.message
-    )
 
 
 def show_alert(alert_id: str) -> Page:
@@ -79,10 +75,8 @@ def save_settings(alert_id: str) -> Page:
     try:
         alerts.change_alert(g.account.seq, alert_id, settings, clock.now_ms())
     except Refused as refused:
-        if refused.status != 400:
-            raise
-        typed = Settings(settings, refused.message)
-        return template_page(alerts.find_alert(g.account.seq, alert_id), settings=typed), 422
+        problem = Problem.of(refused)
+        return template_page(alerts.find_alert(g.account.seq, alert_id), problem=problem, settings=settings), 422
     return back_to(alert_id, "Saved.")
 
 

@@ -13,7 +13,7 @@ from body import read_fields
 from clock import DAY_MS
 from dashboard import page
 from dashboard.home import LAST_IS_GONE
-from dashboard.page import Page
+from dashboard.page import Page, Problem
 from errors import Refused
 from fields import optional_text
 from models import Device
@@ -28,7 +28,7 @@ def show_devices() -> Page:
     return _devices_page()
 
 
-def _devices_page(error: str = "", **typed: str) -> str:
+def _devices_page(problem: Problem | None = None, **typed: str) -> str:
     account, now, origin = g.account, clock.now_ms(), auth.origin()
     listed = Device.of_account(account.seq)
     return render_template(
@@ -44,7 +44,7 @@ def _devices_page(error: str = "", **typed: str) -> str:
         kinds={kind: push.KINDS[kind] for kind in TOKEN_KINDS},
         configured=push.configured(),
         origin=origin if origin.startswith("https://") else None,
-        error=error,
+        problem=problem,
         typed=typed,
     )
 
@@ -84,11 +84,16 @@ def add_token() -> Page:
     typed = {name: request.form.get(name, "").strip() for name in ("kind", "token", "name")}
     try:
         if typed["kind"] not in TOKEN_KINDS:
-            raise Refused(400, "Choose APNs or FCM.")
+            raise Refused(400, "Choose APNs or FCM.", field="kind")
+        if typed["kind"] not in push.configured():
+            raise Refused(400, f"{push.not_configured(typed['kind'])} {push.CHECK[typed['kind']]}", field="kind")
         registration = {**typed, "name": typed["name"] or None}
         devices.add_device(g.account.seq, registration, clock.now_ms())
     except Refused as refused:
-        return _devices_page(refused.message, **typed), 422
+        problem = Problem.of(refused)
+        if problem.field == "name":  # each device has a field of that name
+            problem = problem._replace(field="token-name")
+        return _devices_page(problem, **typed), 422
     flash("The device is added: send it a test.")
     return redirect("/app/devices", 303)
 
@@ -108,12 +113,12 @@ def test_device(device_id: str) -> Page:
 
 def rename_device(device_id: str) -> Page:
     """POST /app/devices/{id}/rename."""
+    name = request.form.get("name", "")
     try:
-        devices.rename_device(g.account.seq, device_id, request.form.get("name", ""))
+        devices.rename_device(g.account.seq, device_id, name)
     except Refused as refused:
-        if refused.status != 400:
-            raise
-        return _devices_page(refused.message), 422
+        problem = Problem.of(refused)._replace(field=f"name-{device_id}")
+        return _devices_page(problem, new_name=name), 422
     flash("The device has its new name.")
     return redirect("/app/devices", 303)
 

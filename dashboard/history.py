@@ -8,7 +8,7 @@ import clock
 import digests
 import quiet
 import quotas
-from dashboard.page import Page
+from dashboard.page import Page, Problem
 from database import AFTER_ALL
 from errors import Refused
 from fields import MAX_SEARCH_CHARACTERS
@@ -28,15 +28,16 @@ def show_history() -> Page:
     try:
         return _history_page(asked, _found(asked))
     except Refused as refused:
-        return _history_page(asked, Found([], AFTER_ALL, True), refused.message), refused.status
+        problem = Problem(refused.message, refused.field)
+        return _history_page(asked, Found([], AFTER_ALL, True), problem), refused.status
 
 
-def _history_page(asked: dict[str, str], found: Found, error: str = "") -> str:
+def _history_page(asked: dict[str, str], found: Found, problem: Problem | None = None) -> str:
     account = g.account
     return render_template(
         "history.html",
         asked=asked,
-        error=error,
+        problem=problem,
         is_filtered=any(asked.values()),
         entries=Notification.entries([row.seq for row in found.rows]),
         older=None if found.is_done else {**{k: v for k, v in asked.items() if v}, "before": found.before},
@@ -60,12 +61,12 @@ def _found(asked: dict[str, str]) -> Found:
 
 def _wanted(asked: dict[str, str]) -> Wanted:
     if len(asked["search"]) > MAX_SEARCH_CHARACTERS:
-        raise Refused(400, f"The search is longer than {MAX_SEARCH_CHARACTERS} characters.")
+        raise Refused(400, f"The search is longer than {MAX_SEARCH_CHARACTERS} characters.", field="search")
     if asked["status"] and asked["status"] not in STATUSES:
-        raise Refused(400, f"The status must be one of {', '.join(STATUSES)}.")
+        raise Refused(400, f"The status must be one of {', '.join(STATUSES)}.", field="status")
     alert = Alert.find(g.account.seq, asked["alert"]) if asked["alert"] else None
     if asked["alert"] and alert is None:
-        raise Refused(404, "There is no such alert any more.")
+        raise Refused(404, "There is no such alert any more.", field="alert")
     return Wanted(asked["search"], asked["status"] or None, alert.seq if alert else None)
 
 

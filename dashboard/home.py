@@ -37,10 +37,11 @@ def show_home() -> Page:
     days = quiet.last_days(CHART_DAYS, account.time_zone, now)
     counts = NotificationDay.since(account.seq, days[0])
     latest = Notification.page(account.seq, AFTER_ALL, quotas.history_begin(account.plan, now), LATEST)
-    devices = Device.of_account(account.seq)
+    devices, stats = Device.of_account(account.seq), Notification.stats(account.seq, days[-1])
     return render_template(
         "home.html",
-        stats=Notification.stats(account.seq, days[-1]),
+        stats=stats,
+        has_sent=stats.all_time > 0 and Device.any_delivered(account.seq),
         days=[(day, counts.get(day, 0)) for day in days],
         latest=Notification.entries([row.seq for row in latest.rows]),
         devices=devices,

@@ -1,29 +1,31 @@
 """API keys: made, shown once, revoked."""
 
 from collections import defaultdict
+from typing import Any
 
 from flask import flash, g, redirect, render_template, request
 
 import accounts
 import auth
 import clock
-from dashboard.page import Page
+from dashboard.page import Page, Problem
 from errors import Refused
 from models import ApiKey, Device
 
 
 def show_keys() -> Page:
-    """GET /app/keys."""
-    return _keys_page()
+    """GET /app/keys?made: in full the key that this browser has just made."""
+    return _keys_page(made_id=request.args.get("made", ""))
 
 
 def create_key() -> Page:
-    """POST /app/keys: the one answer that shows the key, so it is a page and no redirect."""
+    """POST /app/keys: and on to the page that shows the key once."""
+    name = request.form.get("name", "")
     try:
-        _, full_key = accounts.create_key(g.account.seq, request.form.get("name", ""), clock.now_ms())
+        key = accounts.create_key_to_show(g.account.seq, name, auth.session_token(), clock.now_ms())
     except Refused as refused:
-        return _keys_page(error=refused.message, name=request.form.get("name", "")), 422
-    return _keys_page(full_key=full_key)
+        return _keys_page(problem=Problem.of(refused), name=name), 422
+    return redirect(f"/app/keys?made={key.id}", 303)
 
 
 def revoke_key(key_id: str) -> Page:
@@ -33,8 +35,9 @@ def revoke_key(key_id: str) -> Page:
     return redirect("/app/keys", 303)
 
 
-def _keys_page(**more: str) -> str:
+def _keys_page(made_id: str = "", **more: Any) -> str:
     keys, added = ApiKey.of_account(g.account.seq), defaultdict[int, list[str]](list)
+    made = next((key for key in keys if key.id == made_id and key.revoked_at is None), None)
     for device in Device.of_account(g.account.seq):
         if device.api_key_seq:
             added[device.api_key_seq].append(device.name)
@@ -43,6 +46,8 @@ def _keys_page(**more: str) -> str:
         keys=[key for key in keys if key.revoked_at is None],
         revoked=[key for key in keys if key.revoked_at is not None],
         added=added,
+        made=made,
+        full_key=made and accounts.take_full_key(made, auth.session_token()),
         address=auth.origin(),
         **more,
     )

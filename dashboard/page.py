@@ -8,8 +8,9 @@ from functools import cache
 from io import BytesIO
 from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
-from flask import Flask, Response, g, render_template
+from flask import Flask, Response, g, render_template, request
 from werkzeug.wrappers import Response as BaseResponse
 
 import auth
@@ -17,12 +18,30 @@ import clock
 import quiet
 from errors import Refused
 from history import Entry, fold
+from icons import ICONS
 from models import Alert
 
 Page = str | BaseResponse | tuple[str, int]
 
+
+class Problem(NamedTuple):
+    """What is wrong with a form that was sent, and the id of the field to mend, if it is one.
+
+    A page that gets it as `problem` says so on top, where the browser puts its focus, and beside that field.
+    """
+
+    message: str
+    field: str = ""
+
+    @classmethod
+    def of(cls, refused: Refused) -> "Problem":
+        """What was refused; `Refused` itself, unless what was sent is wrong: that is no matter of a form."""
+        if refused.status != 400:
+            raise refused
+        return cls(refused.message[:1].upper() + refused.message[1:], refused.field)  # many begin with a field's name
+
+
 STATIC = Path(__file__).parent.parent / "static"
-ICONS = frozenset(re.findall(r'<symbol id="([a-z0-9-]+)"', (STATIC / "icons.svg").read_text()))
 EXCERPT = 300  # characters of a body that a list shows
 BEFORE_HIT = 80  # of them before what was searched for
 MINUTE_MS, HOUR_MS = 60_000, 3_600_000
@@ -34,12 +53,23 @@ def install(app: Flask) -> None:
     times = {"moment": moment, "formatted": formatted, "ago": ago, "near": near}
     texts = {"number": number, "value": value, "excerpt": excerpt, "hits": hits, "icon": icon, "ink": ink}
     app.jinja_env.filters.update({**times, **texts})
-    app.jinja_env.globals.update(asset=asset, by_day=by_day)
+    app.jinja_env.globals.update(asset=asset, by_day=by_day, problem=None)
 
 
 def error_page(refused: Refused) -> str:
     """A refusal as a page."""
     return render_template("error.html", message=refused.message, status=refused.status)
+
+
+def is_wanted() -> bool:
+    """Whether who asks is a person with a browser, who would rather read a page than JSON."""
+    kinds = ("application/json", "text/html")  # the first is for who does not say
+    return request.method in ("GET", "HEAD") and request.accept_mimetypes.best_match(kinds) == "text/html"
+
+
+def address_page() -> str:
+    """What the address of an alert is for: the same for every code, so that nothing can be learned from it."""
+    return render_template("address.html")
 
 
 def webhook_address(alert: Alert) -> str:

@@ -6,7 +6,7 @@ import accounts
 import clock
 import digests
 import quiet
-from dashboard.page import Page
+from dashboard.page import Page, Problem
 from errors import Refused
 from holding import Held
 
@@ -17,14 +17,14 @@ def show_quiet_hours() -> Page:
     return _quiet_page(begin, end)
 
 
-def _quiet_page(begin: str, end: str, error: str = "") -> str:
+def _quiet_page(begin: str, end: str, problem: Problem | None = None) -> str:
     account, now = g.account, clock.now_ms()
     held = Held.of_account(account.seq)
     return render_template(
         "quiet.html",
         begin=begin,
         end=end,
-        error=error,
+        problem=problem,
         is_quiet=quiet.is_quiet(account.quiet_hours, account.time_zone, now),
         window=quiet.next_window(account.quiet_hours, account.time_zone, now) if account.quiet_hours else None,
         held_count=sum(alert.held_count for alert in held),
@@ -37,9 +37,12 @@ def save_quiet_hours() -> Page:
     begin, end = request.form.get("begin", ""), request.form.get("end", "")
     window = None if request.form.get("off") else f"{begin}-{end}"
     try:
+        if window and not (begin.strip() and end.strip()):
+            raise Refused(400, "Enter when quiet hours begin and end.")
         accounts.set_quiet_hours(g.account, window)
     except Refused as refused:
-        return _quiet_page(begin, end, refused.message), 422
+        problem = Problem.of(refused)
+        return _quiet_page(begin, end, problem._replace(field="end" if begin.strip() else "begin")), 422
     flash(f"Quiet hours are {window}." if window else "Quiet hours are off.")
     return redirect("/app/quiet", 303)
 

@@ -9,7 +9,7 @@ import devices
 import quiet
 import quotas
 from dashboard import signin
-from dashboard.page import Page
+from dashboard.page import Page, Problem
 from errors import Refused
 from models import ApiKey, Device, Session
 
@@ -19,14 +19,12 @@ def show_settings() -> Page:
     return _settings_page()
 
 
-def _settings_page(error: str = "", wrong: str = "") -> str:
-    """The page, with what is wrong beside the field `wrong`."""
+def _settings_page(problem: Problem | None = None) -> str:
     account, now = g.account, clock.now_ms()
     keys = [key for key in ApiKey.of_account(account.seq) if key.revoked_at is None]
     return render_template(
         "settings.html",
-        error=error,
-        wrong=wrong,
+        problem=problem,
         zones=quiet.time_zone_names(),
         themes=accounts.THEMES,
         sessions=Session.of_account(account.seq, now),
@@ -43,7 +41,10 @@ def _settings_page(error: str = "", wrong: str = "") -> str:
 
 def save_theme() -> Page:
     """POST /app/settings/theme."""
-    accounts.set_theme(g.account, request.form.get("theme", ""))
+    try:
+        accounts.set_theme(g.account, request.form.get("theme", ""))
+    except Refused as refused:
+        return _settings_page(Problem.of(refused)), 422
     return redirect("/app/settings", 303)
 
 
@@ -53,7 +54,7 @@ def save_time_zone() -> Page:
     try:
         accounts.set_time_zone(g.account, accounts.zone_change(g.account, zone, days, clock.now_ms()))
     except Refused as refused:
-        return _settings_page(refused.message, "time_zone"), 422
+        return _settings_page(Problem.of(refused)), 422
     flash(f"The time zone is {zone}.")
     return redirect("/app/settings", 303)
 
@@ -62,13 +63,11 @@ def save_password() -> Page:
     """POST /app/settings/password: signs out everywhere else."""
     account, new = g.account, request.form.get("new", "")
     if signin.with_password(account.email, request.form.get("current", "")) is None:
-        return _settings_page("That is not the current password.", "current"), 422
+        return _settings_page(Problem("That is not the current password.", "current")), 422
     try:
         hashed = accounts.password_hash(new, accounts.KNOWN_BROWSER, account.email)
     except Refused as refused:
-        if refused.status != 400:
-            raise
-        return _settings_page(refused.message, "new"), 422
+        return _settings_page(Problem.of(refused)._replace(field="new")), 422
     accounts.set_password(account, hashed)
     auth.begin_session(account)
     flash("The password is changed. Every other browser is signed out.")

@@ -10,7 +10,7 @@ import auth
 import clock
 import quiet
 import quotas
-from dashboard.page import Page
+from dashboard.page import Page, Problem
 from errors import Refused
 from models import Account
 
@@ -30,22 +30,22 @@ def finish_setup(token: str) -> Page:
     try:
         account = accounts.use_link(token, form, clock.now_ms())
     except Refused as refused:
-        if refused.status != 400:
-            raise
-        return _setup_page(link.account, form, refused.message), 422
+        return _setup_page(link.account, form, Problem.of(refused)), 422
     auth.begin_session(account)
     return redirect(auth.HOME, 303)
 
 
-def _setup_page(account: Account | None, form: dict[str, str], error: str = "") -> str:
+def _setup_page(account: Account | None, form: dict[str, str], problem: Problem | None = None) -> str:
     asks_zone = account is None or accounts.is_unused(account)
     zones = quiet.time_zone_names()
-    return render_template("setup.html", account=account, form=form, asks_zone=asks_zone, zones=zones, error=error)
+    return render_template(
+        "setup.html", account=account, form=form, asks_zone=asks_zone, zones=zones, problem=problem
+    )
 
 
 def show_sign_in() -> Page:
     """GET /app/login."""
-    return render_template("login.html", email="", error="")
+    return render_template("login.html", email="")
 
 
 def sign_in() -> Page:
@@ -53,8 +53,8 @@ def sign_in() -> Page:
     email, password = request.form.get("email", ""), request.form.get("password", "")
     account = with_password(email, password)
     if account is None:
-        error = "That e-mail address and password do not belong together."
-        return render_template("login.html", email=email, error=error), 422
+        problem = Problem("That e-mail address and password do not belong together.", "password")
+        return render_template("login.html", email=email, problem=problem), 422
     auth.begin_session(account)
     return redirect(_wanted_page(), 303)
 

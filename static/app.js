@@ -24,6 +24,21 @@ for (const copier of document.querySelectorAll("button[data-copy]")) {
 }
 
 const SUBSCRIBE_LIMIT_MS = 20000;
+
+// A fault with a sentence for people. What a browser says of its own faults is for programmers.
+class Told extends Error {}
+
+const NO_WORKER = "The browser did not start Pocketbell's service worker. A private window, blocked cookies or a certificate that it does not trust may be why.";
+const NO_ANSWER = "Pocketbell did not answer. Check the network, then try again.";
+const NOT_ALLOWED = "The browser was not allowed to. Try again, and allow notifications when it asks.";
+
+function reason(fault) {
+  if (fault instanceof Told) return fault.message;
+  if (fault.name === "NotAllowedError") return NOT_ALLOWED;
+  return `The browser reported a fault of its own (${fault.name}). Reload this page and try again, or use another browser.`;
+}
+
+const instead = (sentence) => () => { throw new Told(sentence); };
 const card = document.getElementById("push");
 const button = document.getElementById("enable");
 
@@ -48,11 +63,11 @@ async function keep(subscription, only_known) {
     method: "POST",
     headers: { "Content-Type": "application/json", "X-CSRF-Token": document.querySelector("meta[name=csrf]").content },
     body: JSON.stringify({ subscription: subscription.toJSON(), token, only_known }),
-  });
-  if (answer.redirected) throw new Error("you are signed out: sign in again.");
-  const kept = await answer.json();
+  }).catch(instead(NO_ANSWER));
+  if (answer.redirected) throw new Told("You are signed out: sign in again.");
+  const kept = await answer.json().catch(instead(NO_ANSWER));
   if (answer.status === 404) return null;
-  if (answer.status !== 201) throw new Error(kept.error);
+  if (answer.status !== 201) throw new Told(kept.error);
   await remember("publicKey", kept.publicKey).catch(() => {}); // a private window keeps nothing
   if (kept.token) await remember("token", kept.token).catch(() => {});
   return kept;
@@ -71,8 +86,8 @@ async function enable(registration) {
     location.reload();
   } catch (fault) {
     if (Notification.permission === "denied") show("denied");
-    else if (fault.message === "late") show("late", true);
-    else show("failed", true, fault.message);
+    else if (fault.message === "late" || fault.name === "AbortError") show("late", true);
+    else show("failed", true, reason(fault));
   }
 }
 
@@ -82,7 +97,8 @@ const isAppleTouch = () => /iPhone|iPad/.test(navigator.userAgent) || (/Mac/.tes
 async function offer() {
   if (!isSecureContext) return show("insecure");
   if (!hasWebPush()) return show(isAppleTouch() ? "install" : "unsupported");
-  const registration = await navigator.serviceWorker.register("/app/sw.js", { scope: "/app/" });
+  const registration = await navigator.serviceWorker.register("/app/sw.js", { scope: "/app/" }).catch(() => null);
+  if (!registration) return show("failed", false, NO_WORKER);
   await navigator.serviceWorker.ready;
   const subscription = await registration.pushManager.getSubscription();
   button.addEventListener("click", () => enable(registration));
@@ -109,7 +125,7 @@ async function visit() {
   sessionStorage.setItem("visited", "yes");
 }
 
-if (card) offer().catch((fault) => show("failed", true, fault.message));
+if (card) offer().catch((fault) => show("failed", true, reason(fault)));
 else if (document.body.classList.contains("app")) visit().catch(() => {}); // at the next page
 
 // The alert page: a draft is shown as the server would make it, and a tap on a value puts it into the text.
@@ -167,6 +183,13 @@ function missing([name, meant]) {
   return line;
 }
 
+function unfilled([text, why]) {
+  const line = document.createElement("li");
+  line.className = "soon";
+  line.append(named(text), ` is shown as it is written: ${why}`);
+  return line;
+}
+
 let asking = new AbortController();
 
 async function preview() {
@@ -187,6 +210,7 @@ async function preview() {
   part("title").textContent = made.title ?? "";
   part("body").textContent = made.body ?? "";
   part("missing").replaceChildren(...Object.entries(made.meant ?? {}).map(missing));
+  part("unfilled").replaceChildren(...(made.unfilled ?? []).map(unfilled));
   if (!made.error) offerAll(Object.entries(made.values ?? {}));
 }
 

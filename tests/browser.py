@@ -233,7 +233,7 @@ class Phone:
     def start_worker(self):
         """Open the page that registers the service worker; answers with it."""
         self.go()
-        expect(state(self.page)).not_to_have_text(NO_SCRIPT)
+        expect(state(self.page)).not_to_be_empty()
         return self.worker()
 
     def leave(self, worker):
@@ -297,6 +297,11 @@ def listen(page):
 def state(page):
     """What the page says of this browser."""
     return page.locator("#push-state")
+
+
+def no_script(page):
+    """What the page says of this browser when its scripts do not run."""
+    return page.locator("noscript p", has_text=NO_SCRIPT)
 
 
 @pytest.fixture

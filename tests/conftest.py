@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-os.environ["DATA_DIR"] = tempfile.mkdtemp(prefix="pocketbell-tests-")  # `import app` makes an application there
+os.environ["DATA_DIR"] = tempfile.mkdtemp(prefix="pocketbell-tests-")  # for what is opened before a test says where
 
 import clock
 import config
@@ -202,7 +202,7 @@ class Service:
         """A new alert of the account, made with the options of `flask alert create`."""
         result = self.flask("alert", "create", email, name, *options)
         assert result.exit_code == 0, result.output
-        return Hook(self, email, result.output.strip())
+        return Hook(self, email, result.stdout.strip())  # stderr may warn of a template
 
     def work(self):
         """One round of the background worker."""

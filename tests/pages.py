@@ -46,6 +46,7 @@ class Element:
 
     def __init__(self, tag, attributes):
         self.tag, self.attributes, self.texts = tag, attributes, []
+        self.within = []  # the elements that it stands in, the outermost first
 
     @property
     def text(self):
@@ -65,6 +66,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         element = Element(tag, dict(attrs))
+        element.within = list(self.open)
         self.elements.append(element)
         if tag not in VOID:
             self.open.append(element)
@@ -128,6 +130,13 @@ class Page(HTMLParser):
     def forms(self, ending):
         """The addresses of the forms that end like this."""
         return [form["action"] for form in self.all("form") if form.get("action", "").endswith(ending)]
+
+    def confirmation(self, action):
+        """What is asked before the form with that address can be sent: the text of the closed part it stands in."""
+        form = next(e for e in self.elements if e.tag == "form" and e.attributes.get("action") == action)
+        closed = [e for e in form.within if e.tag == "details" and "open" not in e.attributes]
+        assert closed, f"{action} can be sent at once"
+        return closed[-1].text
 
     def hidden(self, action):
         """What the form with that address sends besides what is typed."""

@@ -10,6 +10,8 @@ from unittest.mock import ANY
 import pytest
 
 import app as application
+from database import transaction
+from models import Alert
 
 OWNER = "owner@example.org"
 OTHER = "pro@example.org"
@@ -154,6 +156,41 @@ def test_text_that_is_no_placeholder_is_taken_as_it_is(service, owner):
         assert rendered(owner, hook, {"a": 1})[1] == text
 
 
+UNFILLED = {
+    "{{ title": "it has no }}.",
+    "{{ title | truncate }}": "truncate takes a number of characters, as in truncate: 30.",
+    "{{ title | default: nobody }}": 'default takes what to show instead, at last a text, as in default: "n/a".',
+    "{% if title %}": "there are no tags, only variables with filters.",
+    "{{ }}": "it names no variable.",
+}
+
+
+@pytest.mark.parametrize("option, field", [("--title", "title"), ("--body", "body")])
+@pytest.mark.parametrize("text", UNFILLED)
+def test_what_a_template_never_fills_is_warned_of_and_saved(service, owner, option, field, text):
+    hook = service.alert()
+    made = service.flask("alert", "create", OWNER, "Backups", option, f"a {text}")
+    changed = service.flask("alert", "set", OWNER, hook.id, option, f"a {text}")
+    for result in (made, changed):
+        (warning,) = result.stderr.splitlines()
+        assert (result.exit_code, len(result.stdout.splitlines())) == (0, 1)
+        assert warning == f"Warning: in the {field}, “{text}” is shown as it is written: {UNFILLED[text]}"
+    assert f"a {text}" in " ".join(rendered(owner, hook, {"title": 1}))
+
+
+def test_what_a_template_never_fills_is_warned_of_in_a_line_each(service, owner):
+    result = service.flask("alert", "create", OWNER, "Backups", "--title", "{{ a\n{{ b", "--body", "{% x %}")
+    assert [line.split("”")[0] for line in result.stderr.splitlines()] == [
+        "Warning: in the title, “{{ a", "Warning: in the title, “{{ b", "Warning: in the body, “{% x %}",
+    ]  # fmt: skip
+
+
+def test_a_template_that_was_there_before_is_not_warned_of_again(service, owner):
+    hook = service.alert()
+    assert service.flask("alert", "set", OWNER, hook.id, "--title", "{{ a").stderr
+    assert service.flask("alert", "set", OWNER, hook.id, "--frequency", "1d").stderr == ""
+
+
 # --- alert list ---------------------------------------------------------------------------------------------
 
 
@@ -214,7 +251,7 @@ def test_alert_set_prints_one_line(service, owner):
     ],
 )
 def test_alert_set_changes_only_what_is_named(service, owner, options, changed):
-    hook = service.alert("--icon", "disk", "--color", "#123456")
+    hook = service.alert("--icon", "hard-drive", "--color", "#123456")
     hook.post({"message": "a"})
     (before,) = alerts(owner)
     hook.set(*options)
@@ -385,6 +422,7 @@ WRONG_OPTIONS = [
     ("--body", "b" * 10_001),
     *((option, text) for option in ("--title", "--body", "--icon") for text in ("a\x00b", "a\ud800b", NOT_UTF_8)),
     *((option, "{{ name | shout }}") for option in ("--title", "--body")),
+    *(("--icon", icon) for icon in ("no-such-icon", "Bell", "hdd", "", " bell")),
 ]
 
 
@@ -411,6 +449,21 @@ def test_a_name_that_cannot_be_stored_is_an_error_in_one_line(service, owner, na
 def test_an_unknown_filter_is_named(service, owner, template):
     for option in ("--title", "--body"):
         assert "shout" in said(service.flask("alert", "create", OWNER, "Backups", option, template))
+
+
+def test_an_unknown_icon_is_refused_with_names_that_there_are(service, owner):
+    for icon, named in (("bel", "bell"), ("harddrive", "hard-drive"), ("qqqq", "bell"), ("x" * 100_000, "bell")):
+        sentence = said(service.flask("alert", "create", OWNER, "Backups", "--icon", icon))
+        assert re.search(rf"\b{named}\b", sentence) and "docs/alerts.md" in sentence and len(sentence) < 300
+
+
+def test_an_alert_keeps_the_icon_that_it_has_though_there_is_none_of_that_name(service, owner):
+    hook = service.alert()
+    with transaction():
+        Alert.update(icon="no-such-icon").execute()
+    hook.set("--icon", "no-such-icon", "--color", "#123456")
+    assert [(one["icon"], one["color"]) for one in alerts(owner)] == [("no-such-icon", "#123456")]
+    said(service.flask("alert", "set", OWNER, hook.id, "--icon", "another-one"))
 
 
 WRONG_USAGE = [

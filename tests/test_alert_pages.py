@@ -187,6 +187,56 @@ def test_an_unknown_filter_is_refused_by_its_name(alert, field):
     assert everything() == before
 
 
+WARNED = [
+    ("{{ title", "{{ title is shown as it is written: it has no }}."),
+    ("{{ a | truncate }}", "{{ a | truncate }} is shown as it is written: truncate takes a number of characters"),
+    ("{% if a %}", "{% if a %} is shown as it is written: there are no tags"),
+]
+
+
+@pytest.mark.parametrize("field", ["title", "body"])
+@pytest.mark.parametrize("text, warning", WARNED)
+def test_what_a_template_never_fills_is_saved_with_a_warning(alert, field, text, warning):
+    page = alert.owner.done(alert.path, {"title": "t", "body": "b", field: f"a {text}"})
+    said = page.said("status")
+    assert said[0].startswith("Saved, but “") and warning.partition(" is shown")[0] in said[0]
+    assert warning.partition(": ")[2] in said[0] and said[0].endswith(".")
+    assert getattr(alert.row, f"{field}_template") == f"a {text}"
+    assert any(line.startswith(warning) for line in alert.page.texts_of("li"))  # at later visits, too
+
+
+def test_several_of_them_are_counted_where_it_says_saved(alert):
+    page = alert.owner.done(alert.path, {"title": "{{ a", "body": "{{ }} {% x %}"})
+    assert page.said("status")[0].endswith("it has no }}. The preview names 2 more.")
+
+
+def test_a_template_in_order_is_saved_without_a_warning(alert):
+    page = alert.owner.done(alert.path, {"title": "{{ a }}", "body": "{ b } 50 %"})
+    assert page.said("status")[0] == "Saved. The next event is shown like this."
+
+
+def test_the_preview_says_why_a_filter_cannot_apply(alert):
+    alert.post({"name": "disk", "load": "high", "many": ["a"]})
+    draft = {
+        "title": "{{ name | round }} {{ many | join }}",
+        "body": '{{ load | date: "%H" }} {{ load | default: nobody }}',
+    }
+    told = alert.preview(**draft).json["unfilled"]
+    assert told == [
+        ["{{ name | round }}", "round needs a number."],
+        ['{{ load | date: "%H" }}', "date needs a time: Unix seconds, milliseconds or ISO 8601."],
+        ["{{ load | default: nobody }}", 'default takes what to show instead, at last a text, as in default: "n/a".'],
+    ]
+    page = Page(alert.owner.post(alert.path, {**draft, "preview": "1"}).text)
+    assert [f"{text} is shown as it is written: {why}" for text, why in told] == [
+        line for line in page.texts_of("li") if "as it is written" in line
+    ]
+
+
+def test_without_a_request_the_preview_says_only_what_no_request_can_fill(alert):
+    assert alert.preview("{{ a | round }} {{ }}").json["unfilled"] == [["{{ }}", "it names no variable."]]
+
+
 @pytest.mark.parametrize("field, longest", [("title", 1000), ("body", 10_000)])
 def test_a_template_that_is_too_long_is_refused(alert, field, longest):
     draft = {"title": "t", "body": "b", field: "x" * (longest + 1)}
@@ -220,6 +270,11 @@ def test_a_test_sends_the_draft_to_all_devices_and_saves_nothing(service, alert,
     assert page.texts_of("textarea", id="title") == ["{{ a }}"]
     assert [len(one.messages) for one in (browser, second)] == [1, 1]
     assert (alert.row.title_template, alert.kept, alert.row.notification_count) == (None, None, 0)
+
+
+def test_a_test_without_a_device_says_that_it_is_stored(alert):
+    page = Page(alert.owner.post(alert.path, {"title": "a", "body": "b", "test": "1"}).text)
+    assert page.said("status")[0] == "There is no device to send it to: it is in the history alone."
 
 
 # --- what is missing ----------------------------------------------------------------------------------------
@@ -522,6 +577,8 @@ def test_recent_requests_are_shown_with_their_answers_newest_first(make_service,
     alert = AlertPage(service, signed_in(service))
     assert "None since" in alert.page.section("Recent requests")
     alert.post({"a": 1})
+    alert.owner.enable(push_service.browser())
+    alert.post({"a": 1})
     account_set(service, "--quiet-hours", "09:00-11:00")
     alert.post({"a": 1})
     alert.do("switch", on="0")
@@ -529,7 +586,8 @@ def test_recent_requests_are_shown_with_their_answers_newest_first(make_service,
     alert.do("switch", on="1")
     sentence = alert.post(data="[1]").json["error"]
     assert alert.post({"a": "x" * 2000}).status_code == 413
-    assert alert.seen == [ANY, f"400 {sentence}", "200 inactive", "200 held", "200 delivered"]
+    taken = ["200 inactive", "200 held", "200 delivered", "200 stored, no device"]
+    assert alert.seen == [ANY, f"400 {sentence}", *taken]
     assert alert.seen[0].startswith("413 ") and alert.seen[0].endswith(".")
 
 
@@ -538,7 +596,7 @@ def test_a_request_beyond_60_a_minute_is_shown_with_the_reason_and_equal_ones_as
         assert alert.post({"a": 1}).status_code == 200
     for _ in range(7):
         assert alert.post({"a": 1}).status_code == 429
-    assert alert.seen == ["429 more than 60 a minute (7 times)", *["200 delivered"] * 29]
+    assert alert.seen == ["429 more than 60 a minute (7 times)", *["200 stored, no device"] * 29]
 
 
 def test_a_request_beyond_the_limit_of_all_alerts_is_shown_with_the_reason(make_service, moved_clock):
@@ -546,7 +604,7 @@ def test_a_request_beyond_the_limit_of_all_alerts_is_shown_with_the_reason(make_
     alert = AlertPage(service, signed_in(service))
     for _ in range(3):
         alert.post({"a": 1})
-    assert alert.seen == ["429 too many for all alerts together", "200 delivered", "200 delivered"]
+    assert alert.seen == ["429 too many for all alerts together", *["200 stored, no device"] * 2]
 
 
 def test_the_sender_is_not_told_the_reason(alert):
@@ -690,6 +748,19 @@ def test_settings_that_are_wrong_are_refused_with_a_sentence(alert, wrong):
     assert answer.status_code == 422 and said.endswith(".") and everything() == before
 
 
+def test_an_unknown_icon_is_refused_with_names_that_there_are(alert):
+    (said,) = Page(alert.settings(icon="harddrive").text).said("alert")
+    assert "harddrive" in said and "hard-drive" in said
+
+
+def test_an_alert_with_an_icon_of_former_times_can_be_changed(alert):
+    with transaction():
+        Alert.update(icon="no-such-icon").execute()
+    assert alert.settings(icon="no-such-icon", name="New").status_code == 303
+    assert (alert.row.name, alert.row.icon) == ("New", "no-such-icon")
+    assert alert.post({"a": 1}).status_code == 200 and "#bell" in alert.owner.get(alert.path).text
+
+
 def test_settings_that_are_refused_keep_what_was_typed(alert):
     page = Page(alert.settings(name="A new name", frequency="1d", icon="no such icon").text)
     assert (page.value("name"), page.value("icon"), page.chosen("frequency")) == ("A new name", "no such icon", "1d")
@@ -748,8 +819,10 @@ def test_what_is_written_in_alerts_and_payloads_is_shown_as_it_is(service, owner
     for tag in ("script", "iframe", "base", "h1", "style"):
         plain = [sum(name == tag for name, _ in shape) for shape in harmless]
         assert [sum(name == tag for name, _ in shape) for shape in shapes] == plain, tag
-    attributes = {name for shape in shapes for _, names_of in shape for name in names_of}
-    assert not {name for name in attributes if name.startswith("on") or name in ("style", "autofocus")}
+    elements = [names_of for shape in shapes for _, names_of in shape]
+    assert not [names_of for names_of in elements for name in names_of if name.startswith("on") or name == "style"]
+    focused = [names_of for names_of in elements if "autofocus" in names_of]
+    assert all(names_of == ["autofocus", "class", "role", "tabindex"] for names_of in focused)
     assert found[0].texts_of("h1") == [" ".join(text.split())]
     assert "".join(found[0].texts).count(text) >= 3
 
@@ -806,7 +879,7 @@ def test_every_snippet_works_as_it_is_shown(tmp_path):
         said = run(["sh", "-c", metric.replace("curl ", "curl -s -w '\\n%{http_code}' ", 1)])
         assert said.splitlines()[-1] == "200", said
         assert "Temperature" in remote.open("/app/metrics").text
-        assert "200 delivered" in remote.open(path).text
+        assert "200 stored, no device" in remote.open(path).text
         listed = json.loads(server.get("/api/v1/notifications", key).text)["notifications"]
         assert [one["title"] for one in listed] == ["MCP - Backup"] * 2
 

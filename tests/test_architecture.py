@@ -23,11 +23,12 @@ ROWS = (
     ("digests", "body"),
     ("delivery",),
     ("accounts", "alerts", "devices", "holding", "proxies"),
+    ("template_lint",),
     ("history", "metrics", "push", "placeholders"),
     ("models", "apns", "fcm", "webpush"),
     ("provider",),
     ("database", "transport", "jsonbody", "fields", "quiet", "presets", "pieces", "turns", "service_lock"),
-    ("errors", "config", "clock", "logs", "counters", "cores"),
+    ("errors", "config", "clock", "logs", "counters", "cores", "icons"),
 )
 ROW_OF = {module: depth for depth, row in enumerate(ROWS) for module in row}
 

@@ -447,7 +447,7 @@ def test_a_key_that_is_made_is_shown_once_and_works(owner, service):
         ("send_notification", {}, "title is required."),
         ("send_notification", {"title": "t"}, "body is required."),
         ("send_notification", {"title": 1, "body": "b"}, "title must be a string."),
-        ("send_notification", {"title": " ", "body": "b"}, "title must not be empty or white space alone."),
+        ("send_notification", {"title": " ", "body": "b"}, "title must not be blank."),
         (
             "send_notification",
             {"title": "t" * 1_001, "body": "b"},

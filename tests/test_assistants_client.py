@@ -92,7 +92,7 @@ def test_a_key_that_it_made_and_revoked_is_useless(server, connected):
 
 def test_it_hears_why_a_call_was_refused(connected):
     refused = called(connected, "send_notification", title="t", body=" ")
-    assert refused.is_error and refused.content[0].text == "body must not be empty or white space alone."
+    assert refused.is_error and refused.content[0].text == "body must not be blank."
 
 
 def test_an_unknown_tool_is_an_error_of_the_protocol(connected):

@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 import clock
+import push
 import quiet
 from app import open_service
 from database import run, transaction
@@ -18,11 +19,11 @@ from tests.browser import (
     EMAIL,
     ENABLE,
     FLAGS,
-    NO_SCRIPT,
     ON,
     PASSWORD,
     Phone,
     listen,
+    no_script,
     said,
     state,
     tab_to,
@@ -248,17 +249,18 @@ def test_a_browser_that_is_on_stays_on_after_a_reload(phone):
     phone.page.reload()
     expect(state(phone.page)).to_have_text(ON)
     expect(enable_button(phone.page)).to_be_hidden()
-    expect(phone.page.get_by_role("button", name="Remove")).to_have_count(1)
+    expect(phone.page.locator("summary", has_text="Remove…")).to_have_count(1)
 
 
 def test_a_device_that_the_owner_removed_in_its_own_browser_stays_removed(phone):
     phone.enable()
+    phone.page.locator("summary", has_text="Remove…").click()
     with phone.page.expect_navigation():
         phone.page.get_by_role("button", name="Remove").click()
     expect(phone.page.get_by_text("The device is removed")).to_be_visible()
-    expect(state(phone.page)).not_to_have_text(NO_SCRIPT)
+    expect(state(phone.page)).not_to_be_empty()
     phone.page.reload()
-    expect(phone.page.get_by_role("button", name="Remove")).to_have_count(0)
+    expect(phone.page.locator("summary", has_text="Remove…")).to_have_count(0)
     expect(enable_button(phone.page)).to_be_visible()
 
 
@@ -330,7 +332,7 @@ def test_a_page_whose_session_ended_says_that_one_must_sign_in(phone):
     expect(enable_button(phone.page)).to_be_visible()
     phone.context.clear_cookies()
     enable_button(phone.page).click()
-    expect(state(phone.page)).to_contain_text("you are signed out: sign in again")
+    expect(state(phone.page)).to_contain_text("You are signed out: sign in again.")
     expect(enable_button(phone.page)).to_be_visible()
 
 
@@ -393,6 +395,41 @@ def test_a_push_service_that_does_not_answer_is_given_up_after_20_seconds(site, 
     phone.page.clock.run_for(10_100)
     expect(state(phone.page)).to_contain_text("This browser cannot reach its push service.")
     expect(enable_button(phone.page)).to_be_visible()
+
+
+FAULTS = {
+    "NotAllowedError": "The browser was not allowed to.",
+    "AbortError": "This browser cannot reach its push service.",
+    "InvalidStateError": "The browser reported a fault of its own (InvalidStateError).",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_of_the_browser_is_told_in_words_of_ours(phone, fault):
+    phone.context.add_init_script(
+        f"PushManager.prototype.subscribe = () => Promise.reject(new DOMException('Registration failed', '{fault}'))"
+    )
+    enable_button(phone.go()).click()
+    expect(state(phone.page)).to_contain_text(FAULTS[fault])
+    expect(state(phone.page)).not_to_contain_text("Registration failed")
+    expect(enable_button(phone.page)).to_be_visible()
+
+
+def test_a_service_worker_that_cannot_start_is_told_in_words_of_ours(phone):
+    phone.context.add_init_script(
+        "ServiceWorkerContainer.prototype.register = () => Promise.reject(new TypeError('Failed to register'))"
+    )
+    expect(state(phone.go())).to_contain_text("did not start Pocketbell's service worker")
+    expect(state(phone.page)).not_to_contain_text("Failed to register")
+    expect(enable_button(phone.page)).to_be_hidden()
+
+
+def test_a_server_that_does_not_answer_is_told_in_words_of_ours(phone):
+    phone.go()
+    phone.page.route("**/app/devices", lambda route: route.abort())
+    enable_button(phone.page).click()
+    expect(state(phone.page)).to_contain_text("Pocketbell did not answer.")
+    expect(state(phone.page)).not_to_contain_text("Failed to fetch")
 
 
 def test_what_the_server_refuses_is_told(phone, site):
@@ -747,7 +784,7 @@ def test_the_ways_in_and_out_work_without_javascript(site, open_context):
     page.get_by_label("Time zone").select_option("Asia/Tokyo")
     page.get_by_role("button", name="Start").click()
     expect(page).to_have_url(f"{site.base}/app/")
-    expect(state(page)).to_have_text(NO_SCRIPT)
+    expect(no_script(page)).to_be_visible()
     expect(enable_button(page)).to_be_hidden()
     page.get_by_role("link", name="Settings").click()
     page.get_by_role("button", name="Sign out", exact=True).click()
@@ -792,10 +829,11 @@ def test_the_check_list_is_hidden_without_javascript(plain):
     expect(plain.get_by_role("heading", name="Get started")).to_have_count(0)
 
 
-def test_devices_work_without_javascript(plain):
+def test_devices_work_without_javascript(plain, monkeypatch):
+    monkeypatch.setattr(push, "configured", lambda: set(push.KINDS))  # the form takes its tokens
     plain.get_by_role("link", name="Settings").click()
     plain.get_by_role("link", name="Devices").first.click()
-    expect(state(plain)).to_have_text(NO_SCRIPT)
+    expect(no_script(plain)).to_be_visible()
     plain.get_by_text("Add a device of a native app by hand").click()
     plain.get_by_label("Token").fill("ab" * 32)
     plain.get_by_label("Name", exact=True).fill("iPhone")
@@ -807,6 +845,8 @@ def test_devices_work_without_javascript(plain):
     said(plain, "The device has its new name")
     plain.get_by_role("button", name="Test Pixel").click()
     expect(plain.get_by_role("alert")).to_contain_text("The test did not go out")
+    expect(plain.get_by_role("button", name="Remove Pixel")).to_be_hidden()
+    plain.locator("summary", has_text="Remove…").click()
     plain.get_by_role("button", name="Remove Pixel").click()
     said(plain, "The device is removed")
 
@@ -818,6 +858,8 @@ def test_keys_work_without_javascript(plain):
     plain.get_by_role("button", name="Make a key").click()
     expect(plain.locator("#full-key")).to_contain_text("sk_test_")
     expect(plain.get_by_role("button", name="Copy")).to_have_count(0)
+    expect(plain.get_by_role("button", name="Revoke backup")).to_be_hidden()
+    plain.locator("summary", has_text="Revoke…").click()
     plain.get_by_role("button", name="Revoke backup").click()
     said(plain, "The key is revoked")
 

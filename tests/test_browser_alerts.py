@@ -332,6 +332,21 @@ def test_did_you_mean_comes_and_goes_as_one_types(alert):
     alert.expect_shown("Disk web-1")
 
 
+def test_why_a_placeholder_stays_as_it_is_written_comes_and_goes_as_one_types(alert):
+    said = alert.page.locator("#preview [data-unfilled] li")
+    alert.title.fill("{{ title | round }} {{ title | truncate: abc }} {{ ti")
+    expect(said).to_have_text(
+        [
+            "{{ title | round }} is shown as it is written: round needs a number.",
+            "{{ title | truncate: abc }} is shown as it is written:"
+            " truncate takes a number of characters, as in truncate: 30.",
+            "{{ ti is shown as it is written: it has no }}.",
+        ]
+    )
+    alert.title.fill("{{ title | truncate: 30 }}")
+    expect(said).to_have_count(0)
+
+
 def test_nothing_is_said_to_be_missing_before_anything_came(owners_page, site):
     waiting = AlertPage(owners_page, site)
     expect(waiting.missing).to_have_count(0)
@@ -649,7 +664,7 @@ def test_what_was_refused_is_told_with_its_reason(alert):
     alert.page.reload()
     seen = alert.page.get_by_role("region", name="Recent requests").get_by_role("row")
     expect(seen.filter(has_text="400").first).to_contain_text("JSON")
-    expect(seen.filter(has_text="200")).to_contain_text("delivered")
+    expect(seen.filter(has_text="200")).to_contain_text("stored, no device")
 
 
 def test_the_whole_way_of_an_alert_goes_by_keyboard_alone(phone, site):
@@ -727,7 +742,7 @@ def test_the_whole_way_of_an_alert_goes_without_javascript(plain, site):
     alert.expect_shown("PUSH")
     plain.get_by_label("JSON", exact=True).fill("")
     plain.get_by_role("button", name="Send a test").click()
-    said(plain, "Sent, and delivered")
+    said(plain, "There is no device to send it to")
     plain.goto(site.base + alert.path)
     alert.title.fill("{{ title | upcase }}")
     alert.save()

@@ -16,6 +16,7 @@ import pytest
 
 import accounts
 import app as application
+import push
 
 ROOT = Path(application.__file__).parent
 FLASK = Path(sys.executable).with_name("flask")
@@ -389,13 +390,30 @@ def test_device_remove_prints_one_line_and_nothing_is_pushed_any_more(service, o
     assert (browser.pushes, owned("device", "list", OWNER).stdout) == ([], "")
 
 
+@pytest.mark.parametrize("kind, name", [("apns", "APNs"), ("fcm", "FCM")])
+def test_a_device_of_a_kind_that_is_not_configured_is_added_with_a_warning(owned, kind, name):
+    added = owned("device", "add", OWNER, kind, "0a" * 32)
+    assert (added.exit_code, added.stdout.splitlines()) == (
+        0,
+        [printed(owned("device", "list", OWNER)).split("\t")[0]],
+    )
+    warning = f"Warning: {name} is not configured on this server: nothing reaches this device until it is."
+    assert added.stderr.splitlines() == [warning]
+
+
+@pytest.fixture
+def every_kind(monkeypatch):
+    """As if APNs and FCM were configured."""
+    monkeypatch.setattr(push, "configured", lambda: set(push.KINDS))
+
+
 @pytest.mark.parametrize("kind, token", [("apns", "0a" * 32), ("apns", "AF" * 100), ("fcm", "dQw4:APA91bF-x_y")])
-def test_a_device_of_each_kind_can_be_added_with_a_name(owned, kind, token):
+def test_a_device_of_each_kind_can_be_added_with_a_name(owned, every_kind, kind, token):
     device_id = printed(owned("device", "add", OWNER, kind, token, "--name", "Phone"))
     assert printed(owned("device", "list", OWNER)).split("\t")[:3] == [device_id, kind, "Phone"]
 
 
-def test_adding_the_same_token_again_prints_the_same_id(owned):
+def test_adding_the_same_token_again_prints_the_same_id(owned, every_kind):
     first = printed(owned("device", "add", OWNER, "fcm", "token:1"))
     assert printed(owned("device", "add", OWNER, "fcm", "token:1")) == first
 
@@ -417,7 +435,7 @@ def test_what_is_no_address_of_that_kind_is_refused_in_one_line(owned, kind, tok
 
 
 @pytest.mark.parametrize("name", UNRULY[:3])
-def test_a_device_name_with_control_characters_cannot_break_a_line(owned, name):
+def test_a_device_name_with_control_characters_cannot_break_a_line(owned, every_kind, name):
     printed(owned("device", "add", OWNER, "fcm", "token:1", "--name", name))
     line = printed(owned("device", "list", OWNER))
     assert line.split("\t")[2].isprintable()
@@ -561,6 +579,47 @@ def test_the_first_command_of_all_makes_the_database(tmp_path):
     assert (made.returncode, made.stderr) == (0, b"")
     assert made.stdout.startswith(b"http://127.0.0.1:8000/app/setup/")
     assert (tmp_path / "new" / "pocketbell.db").is_file()
+
+
+WITHOUT_DATA = [
+    *(("account", *arguments) for arguments in (("list",), ("set", OWNER, "--plan", "pro"))),
+    *(("key", *arguments) for arguments in (("create", OWNER, "x"), ("list", OWNER), ("revoke", OWNER, "1"))),
+    *(("alert", *arguments) for arguments in (("create", OWNER, "x"), ("list", OWNER), ("delete", OWNER, "1"))),
+    *(("device", *arguments) for arguments in (("add", OWNER, "apns", "ab" * 32), ("list", OWNER))),
+    ("backup", "/dev/null"),
+    ("doctor",),
+]
+
+
+@pytest.mark.parametrize("command", WITHOUT_DATA, ids=lambda command: " ".join(command[:2]))
+def test_a_command_where_there_is_no_data_says_so_and_makes_none(tmp_path, command):
+    said = told(run_flask(tmp_path / "typo", *command))
+    assert f"There is no Pocketbell data in {tmp_path / 'typo'}" in said and "DATA_DIR" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_command_beside_an_empty_file_leaves_it_empty(tmp_path):
+    (tmp_path / "bell.db").touch()
+    elsewhere = {"DATABASE_URL": f"sqlite:///{tmp_path}/bell.db"}
+    said = told(run_flask(tmp_path / "data", "account", "list", **elsewhere))
+    assert f"There is no Pocketbell data in {tmp_path}" in said and "DATABASE_URL" in said
+    assert [(file.name, file.stat().st_size) for file in tmp_path.iterdir()] == [("bell.db", 0)]
+
+
+@pytest.mark.parametrize(
+    "command", ["--help", "account --help", "account create --help", "key list --help", "routes"]
+)
+def test_what_needs_no_data_makes_none(tmp_path, command):
+    done = run_flask(tmp_path / "typo", *command.split())
+    assert (done.returncode, done.stderr) == (0, b"") and list(tmp_path.iterdir()) == []
+
+
+def test_the_application_makes_its_database_with_the_first_request_under_any_server(tmp_path):
+    script = "import app, os; print(os.listdir('.')); print(app.app.test_client().get('/app/login').status_code)"
+    environ = {"DATA_DIR": "data", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=environ, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[]\n200\n", "")
+    assert (tmp_path / "data" / "pocketbell.db").is_file()
 
 
 def test_bytes_that_are_not_utf_8_cause_no_traceback_as_argument_or_input(tmp_path):

@@ -278,7 +278,7 @@ def test_a_test_that_finds_a_dead_device_removes_it_and_says_so(service, owner, 
 
 
 def test_a_test_of_a_kind_that_is_not_configured_says_so(service, owner):
-    owner.post("/app/devices/token", {"kind": "apns", "token": APNS})
+    service.flask("device", "add", EMAIL, "apns", APNS)
     (said,) = owner.done(f"/app/devices/{only_id(service)}/test").said("alert")
     assert "APNs is not configured on this server." in said
 
@@ -296,6 +296,13 @@ def test_a_bad_name_is_refused_with_a_sentence_and_changes_nothing(service, owne
     device_id, before = only_id(service), everything()
     (said,) = owner.refused(f"/app/devices/{device_id}/rename", {"name": name}).said("alert")
     assert said.endswith(".") and everything() == before
+
+
+def test_a_device_is_removed_only_after_a_second_question(owner, browser):
+    page = owner.page("/app/devices")
+    (action,) = page.forms("/remove")
+    asked = page.confirmation(action)
+    assert asked.startswith("Remove…") and "Nothing is sent to it any more" in asked
 
 
 def test_a_device_is_removed_by_its_button(service, owner, browser):
@@ -332,12 +339,24 @@ def test_a_token_that_was_typed_is_a_device(every_provider, apns, fcm, kind, tok
     assert "not configured" not in page.text
 
 
-def test_a_token_without_a_name_is_called_by_its_service(owner):
+def test_a_token_without_a_name_is_called_by_its_service(every_provider):
+    owner = signed_in(every_provider)
     assert owner.done("/app/devices/token", {"kind": "apns", "token": APNS, "name": ""}).section("APNs")
 
 
 def test_the_form_for_tokens_says_what_is_not_configured(owner):
     assert owner.page("/app/devices").text.count("not configured on this server") == 2
+
+
+@pytest.mark.parametrize("kind, name", [("apns", "APNs"), ("fcm", "FCM")])
+def test_a_token_of_a_kind_that_is_not_configured_is_refused_with_a_sentence(service, owner, kind, name):
+    (said,) = owner.refused("/app/devices/token", {"kind": kind, "token": APNS}).said("alert")
+    assert said.startswith(f"{name} is not configured on this server") and device_ids(service) == []
+
+
+def test_a_device_of_a_kind_that_is_not_configured_says_so_before_anything_is_sent(service, owner):
+    service.caller().post("/devices", {"kind": "fcm", "token": "t", "name": "Old phone"})
+    assert "not configured" in owner.page("/app/devices").section("Old phone")
 
 
 @pytest.mark.parametrize(
@@ -348,28 +367,30 @@ def test_the_form_for_tokens_says_what_is_not_configured(owner):
         ({"kind": "fcm", "token": "two words"}, "visible ASCII"),
         ({"kind": "fcm", "token": "x" * 4097}, "visible ASCII"),
         ({"kind": "fcm", "token": "t", "name": "x" * 101}, "100"),
-        ({"kind": "fcm", "token": "t", "name": "\0"}, "name"),
+        ({"kind": "fcm", "token": "t", "name": "\0"}, "Name"),
         ({"kind": "webpush", "token": "t"}, "APNs or FCM"),
         ({"kind": "", "token": "t"}, "APNs or FCM"),
         ({}, "APNs or FCM"),
     ],
 )
-def test_a_token_that_cannot_be_one_is_refused_with_a_sentence(service, owner, form, named):
-    (said,) = owner.refused("/app/devices/token", form).said("alert")
-    assert named in said and said.endswith(".") and device_ids(service) == []
+def test_a_token_that_cannot_be_one_is_refused_with_a_sentence(every_provider, form, named):
+    (said,) = signed_in(every_provider).refused("/app/devices/token", form).said("alert")
+    assert named in said and said.endswith(".") and device_ids(every_provider) == []
 
 
-def test_a_refused_token_keeps_the_name_and_the_kind_and_not_the_token(owner):
+def test_a_refused_token_keeps_the_name_and_the_kind_and_not_the_token(every_provider):
+    owner = signed_in(every_provider)
     page = owner.refused("/app/devices/token", {"kind": "fcm", "token": "two words", "name": "Old phone"})
     assert page.chosen("kind") == "fcm" and "Old phone" in page.values()
     assert "two words" not in page.values() and "two words" not in page.text
 
 
-def test_the_21st_device_is_refused_with_a_sentence(service, owner):
+def test_the_21st_device_is_refused_with_a_sentence(every_provider):
+    owner = signed_in(every_provider)
     for number in range(20):
         assert owner.post("/app/devices/token", {"kind": "fcm", "token": f"t{number}"}).status_code == 303
     (said,) = owner.refused("/app/devices/token", {"kind": "fcm", "token": "more"}).said("alert")
-    assert "20 devices" in said and len(device_ids(service)) == 20
+    assert "20 devices" in said and len(device_ids(every_provider)) == 20
 
 
 # --- each account's own -------------------------------------------------------------------------------------
@@ -650,9 +671,9 @@ def test_the_token_is_in_no_log_and_no_error(service, owner, push_service, caplo
     assert token not in caplog.text and not any(token in answer.text for answer in answers)
 
 
-def test_the_page_never_shows_a_devices_token(owner, push_service):
+def test_the_page_never_shows_a_devices_token(service, owner, push_service):
     token = given_token(owner, push_service.browser())
-    owner.post("/app/devices/token", {"kind": "apns", "token": APNS})
+    service.flask("device", "add", EMAIL, "apns", APNS)
     text = owner.get("/app/devices").text
     assert token not in text and APNS not in text and push_service.origin not in text
 

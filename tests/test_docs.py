@@ -11,6 +11,7 @@ import pytest
 import app
 import assistants
 import config
+import icons
 import placeholders
 from bench.__main__ import PARTS
 from jsonbody import parse_event
@@ -45,6 +46,11 @@ def test_the_readme_states_the_default_of_a_variable(variable):
     row = next(line for line in README.splitlines() if line.startswith("|") and f"`{variable.name}`" in line)
     shown_otherwise = variable.name == "WEBPUSH_HOSTS" or variable.default is None
     assert shown_otherwise or f"`{variable.default}`" in row
+
+
+def test_the_page_on_alerts_names_every_icon_and_no_other():
+    table = (ROOT / "docs/alerts.md").read_text().split("## Icons")[1].split("## ")[0]
+    assert set(re.findall(r"`([^`]+)`", table)) == icons.ICONS
 
 
 @pytest.mark.parametrize("command", sorted(commands()))

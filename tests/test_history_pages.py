@@ -452,7 +452,7 @@ def test_a_device_that_took_it_at_a_later_try_says_at_which(service, owner, call
     moved_clock.advance(60)
     service.work()
     text = shown(owner, sent["id"]).section("Chrome on Linux")
-    assert "accepted 2026-11-21 10:01" in text and "2. try" in text
+    assert "accepted 2026-11-21 10:01:00, on attempt 2" in text
 
 
 def test_a_pending_one_says_what_was_answered_and_when_it_is_tried_next(owner, caller, browser):
@@ -498,10 +498,31 @@ def test_a_device_that_was_removed_since_is_still_told_of(service, owner, caller
     assert "removed since" in text and "accepted" in text
 
 
-def test_without_a_device_it_is_in_the_history_alone(owner, caller):
+def test_without_a_device_it_is_stored_and_no_page_calls_that_delivered(owner, caller):
     sent = caller.send().json["notification"]
+    assert sent["status"] == "delivered"  # what the API calls it
     page = shown(owner, sent["id"])
-    assert "delivered" in page.text and "There was no device" in page.text
+    assert "stored, no device" in page.text and "There was no device" in page.text
+    for path in (f"{HISTORY}/{sent['id']}", HISTORY, "/app/"):
+        page = owner.page(path)
+        assert page.texts_of("span", **{"class": "stored"}) == ["stored, no device"], path
+        assert page.texts_of("span", **{"class": "good"}) == [], path
+
+
+def test_a_digest_that_no_device_got_is_stored_like_what_it_holds(service, owner, moved_clock):
+    account_set(service, "--quiet-hours", "09:00-12:00")
+    hook = service.alert()
+    first, _ = [event(hook, title=title) for title in ("a", "b")]
+    owner.done("/app/quiet/deliver")
+    assert owner.page(HISTORY).texts_of("span", **{"class": "stored"}) == ["stored, no device"] * 2
+    assert "stored, no device" in shown(owner, first).text
+
+
+def test_a_notification_whose_only_device_was_removed_before_it_answered_is_stored(service, owner, caller, browser):
+    browser.then(503)
+    sent = caller.send().json["notification"]
+    owner.post(f"/app/devices/{device_ids(service)[0]}/remove")
+    assert "stored, no device" in shown(owner, sent["id"]).text
 
 
 def test_after_the_last_device_died_it_says_that_there_was_none(owner, caller, browser):

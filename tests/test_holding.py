@@ -1103,7 +1103,7 @@ import clock
 clock.now_ms = lambda: int(sys.argv[1])
 import config, delivery, jobs
 from app import create_app
-create_app(config.load(os.environ))
+create_app(config.load(os.environ)).open()
 print("ready", flush=True)
 sys.stdin.readline()
 for _ in range(3):

@@ -227,7 +227,7 @@ def test_an_alert_that_its_owner_switched_off_is_not_warned_of(service, owner, b
 
 def test_a_contact_that_apple_refuses_is_warned_of_once_a_browser_is_enabled(service, push_service):
     owner = signed_in(service, "root@nas.local")
-    owner.post("/app/devices/token", {"kind": "fcm", "token": "t"})
+    service.flask("device", "add", "root@nas.local", "fcm", "t")
     assert warnings(owner) == []
     owner.enable(push_service.browser())
     (said,) = warnings(owner)
@@ -300,7 +300,6 @@ def test_a_device_added_by_a_key_that_was_removed_is_not_warned_of(service, owne
 
 
 def test_a_device_that_the_owner_added_is_never_warned_of(service, owner, browser):
-    owner.post("/app/devices/token", {"kind": "fcm", "token": "t"})
     service.flask("device", "add", EMAIL, "fcm", "u")
     assert warnings(owner) == []
 
@@ -344,8 +343,31 @@ def test_the_first_steps_tick_themselves(service, owner, push_service):
     assert steps(owner) == 2
     owner.done("/app/test")
     assert steps(owner) == 3
-    assert owner.post("/app/keys", {"name": "x"}).status_code == 200
+    owner.done("/app/keys", {"name": "x"})
     assert steps(owner) == 4
+
+
+@pytest.mark.parametrize("path", ["/app/", "/app/devices"])
+def test_only_a_browser_without_javascript_is_told_to_switch_it_on(owner, path):
+    page = owner.page(path)
+    assert page.texts_of("noscript") == ["To get notifications in this browser, JavaScript must be on."]
+    assert page.texts_of("div", id="push-state") == [""]
+
+
+def test_a_notification_that_no_device_got_does_not_tick_the_first_step(service, owner, push_service):
+    owner.done("/app/test")
+    assert steps(owner) == 1 and owner.page("/app/").forms("/app/test") == ["/app/test"]
+    owner.enable(push_service.browser())
+    assert steps(owner) == 2
+    owner.done("/app/test")
+    assert steps(owner) == 3
+
+
+def test_a_notification_that_a_device_got_ticks_the_first_step_for_good(service, owner, browser, push_service):
+    owner.done("/app/test")
+    browser.then(410)
+    owner.done("/app/test")
+    assert device_ids(service) == [] and steps(owner) == 2
 
 
 def test_a_revoked_key_is_no_key_and_a_removed_device_no_device(service, owner, browser):
@@ -393,7 +415,9 @@ def test_a_test_counts_like_any_notification(service, owner):
 
 
 def test_a_test_without_a_device_goes_to_the_history_alone(owner):
-    assert "There was no device" in owner.done("/app/test").text
+    page = owner.done("/app/test")
+    assert "There was no device" in page.text
+    assert page.texts_of("span", **{"class": "stored"}) == ["stored, no device"] and "delivered" not in page.text
 
 
 def test_a_test_that_fails_says_why_on_its_page(owner, browser):

@@ -10,6 +10,7 @@ import pytest
 
 import accounts
 import config
+import push
 from app import ROUTES
 from database import transaction
 from history import Delivery, Notification
@@ -108,7 +109,8 @@ class Forms:
 
 
 @pytest.fixture
-def forms(service, owner, push_service):
+def forms(service, owner, push_service, monkeypatch):
+    monkeypatch.setattr(push, "configured", lambda: set(push.KINDS))
     return Forms(service, owner, push_service)
 
 
@@ -151,12 +153,12 @@ def test_a_token_that_was_made_up_is_refused(owner, token):
 
 
 def test_a_form_of_a_browser_that_sends_no_origin_is_taken(owner):
-    assert owner.post("/app/keys", {"name": "x"}, headers={"Origin": None}).status_code == 200
+    assert owner.post("/app/keys", {"name": "x"}, headers={"Origin": None}).status_code == 303
 
 
 def test_a_form_sends_its_token_in_a_field(owner):
     sent = {"name": "x", "csrf": owner.page("/app/keys").value("csrf")}
-    assert owner.post("/app/keys", sent, headers={"X-CSRF-Token": None}).status_code == 200
+    assert owner.post("/app/keys", sent, headers={"X-CSRF-Token": None}).status_code == 303
 
 
 def test_a_form_that_was_open_while_the_browser_signed_out_is_refused(service, owner):
@@ -189,9 +191,13 @@ def test_every_form_of_a_page_holds_the_token_of_its_session(forms):
 def make_key(owner, name="backup"):
     """Make a key with the page's form; answers with its full text."""
     owner.get("/app/keys")
-    answer = owner.post("/app/keys", {"name": name})
-    assert answer.status_code == 200, answer.text
-    return re.search('<code id="full-key">(sk_test_[0-9a-f]{48})</code>', answer.text)[1]
+    return full_key_at(owner, owner.post("/app/keys", {"name": name}).location)
+
+
+def full_key_at(owner, path):
+    """The key that the page shows in full, if it does."""
+    shown = re.search('<code id="full-key">(sk_test_[0-9a-f]{48})</code>', owner.get(path).text)
+    return shown and shown[1]
 
 
 def test_the_key_that_the_page_shows_sends_notifications(service, owner):
@@ -205,13 +211,66 @@ def test_a_key_is_shown_once_and_only_its_beginning_afterwards(owner):
     assert full_key[:17] not in later
 
 
-def test_a_key_is_kept_by_no_cookie(owner):
-    full_key = make_key(owner)
-    assert full_key not in owner.cookie and full_key not in str(owner.get("/app/keys").headers)
+def test_a_page_with_a_key_that_is_loaded_again_makes_no_second_one_and_shows_none(service, owner):
+    answer = owner.post("/app/keys", {"name": "backup"})
+    assert answer.status_code == 303 and full_key_at(owner, answer.location)
+    assert full_key_at(owner, answer.location) is None and "was shown once" in owner.page(answer.location).text
+    assert len(listed(service, "key", "list", EMAIL)) == 1
+
+
+def test_two_tabs_are_shown_each_its_own_key(service, owner):
+    paths = [owner.post("/app/keys", {"name": name}).location for name in ("first", "second")]
+    keys = [full_key_at(owner, path) for path in paths]
+    assert len({*keys}) == 2 and [Caller(service, key).send().status_code for key in keys] == [200, 200]
+
+
+def test_a_new_key_is_shown_in_the_session_alone_that_made_it(service, owner, stranger):
+    path = owner.post("/app/keys", {"name": "backup"}).location
+    other_browser = Visitor(service)
+    other_browser.sign_in()
+    for visitor in (other_browser, stranger):
+        assert visitor.get(path).status_code == 200 and full_key_at(visitor, path) is None
+    assert full_key_at(owner, path)
+
+
+@pytest.mark.parametrize("made", ["", "0" * 32, "é", "' OR 1", "%00"])
+def test_an_address_with_a_made_up_key_shows_none(owner, made):
+    owner.post("/app/keys", {"name": "backup"})
+    assert full_key_at(owner, f"/app/keys?made={made}") is None
+
+
+def test_a_key_is_in_no_cookie_no_header_and_no_address(owner):
+    answer = owner.post("/app/keys", {"name": "backup"})
+    signer = owner.service.app.session_interface.get_signing_serializer(owner.service.app)
+    told = [answer.headers, answer.location, owner.cookie, signer.loads(owner.cookie)]
+    full_key = full_key_at(owner, answer.location)
+    told += [owner.cookie, signer.loads(owner.cookie), owner.get("/app/keys").headers]
+    for part in (full_key, full_key[8:], full_key[16:]):
+        assert part not in str(told)
+
+
+def test_a_key_that_waits_to_be_shown_is_not_on_the_disk(service, owner):
+    path = owner.post("/app/keys", {"name": "backup"}).location
+
+    def stored():
+        return b"".join(file.read_bytes() for file in service.data_dir.rglob("*") if file.is_file())
+
+    while_waiting = stored()
+    full_key = full_key_at(owner, path)
+    for kept in (while_waiting, stored()):
+        for part in (full_key, full_key[8:], full_key[16:]):
+            assert part.encode() not in kept
+        assert bytes.fromhex(full_key[8:]) not in kept
+
+
+def test_a_key_that_nobody_looked_at_is_kept_for_no_later_one(owner, moved_clock):
+    forgotten = owner.post("/app/keys", {"name": "forgotten"}).location
+    moved_clock.advance(11 * 60)
+    assert make_key(owner, "later") and full_key_at(owner, forgotten) is None
 
 
 def test_the_example_command_holds_the_key_and_the_address_of_the_page(owner):
-    page = Page(owner.post("/app/keys", {"name": "x"}).text)
+    page = owner.done("/app/keys", {"name": "x"})
     full_key = re.search("sk_test_[0-9a-f]{48}", page.text)[0]
     command = f"curl http://localhost/api/v1/notifications/send \\ -H 'Authorization: Bearer {full_key}' \\ -d '{{"
     assert command in page.text
@@ -223,8 +282,8 @@ def test_the_example_command_holds_the_public_address(make_service, push_service
     owner = Visitor(service)
     owner.sign_in()
     owner.get("/app/keys")
-    answer = owner.post("/app/keys", {"name": "x"})
-    assert "curl https://bell.example.org/api/v1/notifications/send" in Page(answer.text).text
+    page = owner.done("/app/keys", {"name": "x"})
+    assert "curl https://bell.example.org/api/v1/notifications/send" in page.text
 
 
 @pytest.mark.parametrize("name", ["", "   ", "x" * 101, "\0"])
@@ -233,6 +292,14 @@ def test_a_key_without_a_good_name_is_refused_with_a_sentence(service, owner, na
     (sentence,) = Page(answer.text).said("alert")
     assert answer.status_code == 422 and sentence.endswith(".")
     assert listed(service, "key", "list", EMAIL) == []
+
+
+def test_a_key_is_revoked_only_after_a_second_question(owner):
+    make_key(owner)
+    page = owner.page("/app/keys")
+    (action,) = page.forms("/revoke")
+    asked = page.confirmation(action)
+    assert asked.startswith("Revoke…") and "cannot be undone" in asked
 
 
 def test_a_key_is_revoked_by_its_button(service, owner):
@@ -611,7 +678,9 @@ def check_error_page(answer, status):
     styles = [link["href"].partition("?")[0] for link in page.all("link") if link["rel"] == "stylesheet"]
     assert "/app/static/app.css" in styles
     assert "/app/" in [link.get("href") for link in page.all("a")]
-    sentence = re.search(r"<h1>That did not work</h1>\s*<p>([^<]+)</p>", answer.text)[1]
+    sentence = re.search(
+        r'<h1>That did not work</h1>\s*<p role="alert" tabindex="-1" autofocus>([^<]+)</p>', answer.text
+    )[1]
     assert sentence[0].isupper() and sentence.endswith(".") and "API key" not in sentence
 
 

@@ -64,8 +64,8 @@ def test_a_theme_is_the_accounts_own(owner, stranger):
 @pytest.mark.parametrize("theme", ["", "blue", "DARK", "dark ", "\0", "'"])
 def test_an_unknown_theme_is_refused_with_a_sentence(owner, theme):
     before = everything()
-    page = owner.refused(f"{SETTINGS}/theme", {"theme": theme}, status=400)
-    assert "system, light, dark" in page.text and everything() == before
+    page = owner.refused(f"{SETTINGS}/theme", {"theme": theme})
+    assert "system, light, dark" in page.said("alert")[0] and everything() == before
 
 
 # --- time zone ----------------------------------------------------------------------------------------------
@@ -301,6 +301,11 @@ def test_bad_quiet_hours_are_refused_with_a_sentence_and_keep_what_was_typed(own
     (said,) = page.said("alert")
     assert said.endswith(".") and quiet_hours() == "21:00-06:00"
     assert (page.value("begin"), page.value("end")) == (begin, end)
+
+
+@pytest.mark.parametrize("form", [{}, {"begin": "22:00"}, {"begin": "", "end": "07:00"}, {"begin": " ", "end": " "}])
+def test_quiet_hours_without_begin_or_end_are_asked_for_in_words(owner, form):
+    assert owner.refused(QUIET, form).said("alert") == ["Enter when quiet hours begin and end."]
 
 
 def test_quiet_hours_are_the_accounts_own(owner, stranger):

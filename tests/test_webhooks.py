@@ -309,9 +309,42 @@ def test_a_deleted_alerts_code_is_404_at_once(service, owner, hook, event_before
 @pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE"])
 def test_another_method_is_405_and_told_the_right_one(service, owner, hook, method):
     answer = ask(service, hook.code, method=method)
-    refusal(answer, 405)
+    assert refusal(answer, 405) == "This address takes only POST."
     assert {"POST"} <= {each.strip() for each in answer.headers["Allow"].split(",")} <= {"POST", "OPTIONS"}
     assert owner.listed() == []
+
+
+BROWSERS = (
+    "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8",
+    "text/html",
+    "text/html, application/json;q=0.9",
+)
+PROGRAMS = (None, "*/*", "application/json", "application/json, text/html;q=0.5", "text/*;q=0.1, */*", "nonsense")
+
+
+@pytest.mark.parametrize("accept", BROWSERS)
+def test_a_browser_is_told_what_the_address_is_and_nothing_of_whether_there_is_such_a_code(service, hook, accept):
+    codes = (hook.code, UNKNOWN, "abc", "a/b", f"{hook.code}/", "%3Cb%3E")
+    answers = [ask(service, code, method="GET", data=None, headers={"Accept": accept}) for code in codes]
+    page = answers[0]
+    assert (page.status_code, page.mimetype, page.headers["Allow"]) == (405, "text/html", "POST")
+    assert "takes POST requests" in page.text and "curl" in page.text and hook.code not in page.text
+    assert all(whole(answer) == whole(page) for answer in answers)
+    assert page.headers["Content-Security-Policy"] and page.headers["Cache-Control"] == "no-store"
+    assert page.headers["Referrer-Policy"] == "no-referrer"  # the address is a secret
+    head = ask(service, hook.code, method="HEAD", data=None, headers={"Accept": accept})
+    assert (head.status_code, head.data) == (405, b"")
+
+
+@pytest.mark.parametrize("accept", PROGRAMS)
+def test_a_program_that_gets_an_address_is_refused_in_json(service, hook, accept):
+    headers = {"Accept": accept} if accept else None
+    refusal(ask(service, hook.code, method="GET", data=None, headers=headers), 405)
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
+def test_only_looking_at_an_address_is_answered_with_a_page(service, hook, method):
+    refusal(ask(service, hook.code, method=method, headers={"Accept": "text/html"}), 405)
 
 
 # Order of checks: malformed; look-up and sender; 60 a minute; global cap; inactive; 413 and 400

@@ -71,7 +71,7 @@ def seed(data_dir: Path, emails: Iterable[str], keys: int = 1, hooks: int = 1, *
     script = SEED
     if hosts := asked.pop("webpush_hosts", None):
         environ["WEBPUSH_HOSTS"] = hosts
-        script = f"import app\n{SEED}"  # it tells push which hosts may be asked
+        script = f"import app\napp.app.open()\n{SEED}"  # it tells push which hosts may be asked
     data_dir.mkdir(mode=0o700, exist_ok=True)
     done = subprocess.run(
         [sys.executable, "-c", script], input=json.dumps(asked), env=environ, cwd=ROOT, capture_output=True, text=True

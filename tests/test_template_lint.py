@@ -1,0 +1,173 @@
+"""What of a template is shown as it is written, and why: as far as the template alone tells it, and for a payload."""
+
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import jsonbody
+import placeholders
+import presets
+from template_lint import MAX_UNFILLED, NEEDS, TAKES, unfilled
+
+NO_END = "it has no }}."
+NO_QUOTE = "a quotation mark in it has no partner."
+NO_NAME = "it names no variable."
+NO_TAGS = "there are no tags, only variables with filters."
+
+
+def told(template, payload=None, zone="UTC"):
+    """The parts as pairs; the payload is JSON."""
+    parsed = None if payload is None else jsonbody.parse_event(payload.encode())
+    return [tuple(part) for part in unfilled(template, parsed, zone)]
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "", "plain", "{{ title }}", "{{title}}{{ a.0.b }}", "{{ a | default: 5 }}", "{{ a b-c.d }}", "{{{ a }}}",
+        '{{ a | default: "n/a" | upcase }}', '{{ a | default: b.c | default: "x" }}', "{{ a | truncate: 30 }}",
+        "{ lone }", "a } b", "}}", "{}", "50 % off", "{ % x % }", "{{ it's }}", "{{ a | round }}{{ a | round: 20 }}",
+        '{{ a | join }}{{ a | join: "" }}', '{{ a | map: "b.c" | first | last | size }}',
+        '{{ a | where: "s", "f" | size }}', '{{ a | date: "%H:%M" }}', '{{ a | default: "}} {{ {% x %}" }}',
+    ],
+)  # fmt: skip
+def test_nothing_is_said_of_a_template_that_can_be_filled(template):
+    assert told(template) == []
+
+
+@pytest.mark.parametrize(
+    "template, shown, why",
+    [
+        ("{{ title", "{{ title", NO_END),
+        ("a {{ title }\nb", "{{ title } b", NO_END),
+        ("{{ a {{ b }}", "{{ a", NO_END),
+        ("{{", "{{", NO_END),
+        ("}} {{", "{{", NO_END),
+        ("{{" + "x" * 100, "{{" + "x" * 57 + "…", NO_END),
+        ('{{ a | default: "n/a }}', '{{ a | default: "n/a }}', NO_QUOTE),
+        ("{{ a | default: it's }} b", "{{ a | default: it's }}", NO_QUOTE),
+        ("{{ }}", "{{ }}", NO_NAME),
+        ("{{}}", "{{}}", NO_NAME),
+        ("{{ | upcase }}", "{{ | upcase }}", NO_NAME),
+        ("{% if title %}", "{% if title %}", NO_TAGS),
+        ("a {% endif", "{% endif", NO_TAGS),
+        ("{%- x -%} {{ a }}", "{%- x -%}", NO_TAGS),
+    ],
+)
+def test_what_is_no_variable_is_told_with_the_reason(template, shown, why):
+    assert told(template) == [(shown, why)]
+
+
+@pytest.mark.parametrize(
+    "filters, name",
+    [
+        ("truncate", "truncate"), ("truncate: abc", "truncate"), ("truncate: 0", "truncate"),
+        ("truncate: -1", "truncate"), ('truncate: "5"', "truncate"), ("truncate 5", "truncate"),
+        ("default", "default"), ("default: nobody", "default"), ("default:", "default"),
+        ("default: b | default: c.d", "default"), ("default: 1, 2", "default"),
+        ('upcase: "a", "b"', "upcase"), ("where", "where"), ('where: "a"', "where"), ('where: 1, "b"', "where"),
+        ("where: a, b", "where"),
+        ("upcase: 1", "upcase"), ('first: "x"', "first"), ("size: 2", "size"), ("last: 1", "last"),
+        ("join: 3", "join"), ("join: ,", "join"), ("map", "map"), ("map: a", "map"), ("round: 21", "round"),
+        ('round: "1"', "round"), ("round: 1.5", "round"), ("date", "date"), ("date: %H", "date"),
+        ("upcase | truncate: x | default", "truncate"), ("downcase: 1", "downcase"), ("capitalize: 1", "capitalize"),
+    ],
+)  # fmt: skip
+def test_a_filter_that_does_not_take_what_follows_it_is_told_whatever_comes(filters, name):
+    placeholder = "{{ a | " + filters + " }}"
+    expected = [(placeholder, f"{name} takes {TAKES.get(name, 'nothing after its name')}.")]
+    assert told(f"x {placeholder} y") == expected
+    for value in ('"text"', "1.5", "[]", "null", '{"b": 1}'):
+        assert told(f"x {placeholder} y", f'{{"a": {value}}}') == expected
+    assert told(f"x {placeholder} y", "{}") == expected
+
+
+@pytest.mark.parametrize(
+    "filters, value, name",
+    [
+        ("round", '"disk"', "round"), ("round: 2", "true", "round"), ("round", "[]", "round"),
+        ('date: "%H"', '"soon"', "date"), ('date: "%H"', "null", "date"), ('date: "%H"', "1e300", "date"),
+        ("join", '"a"', "join"), ('where: "b", "c"', '"a"', "where"),
+        ('map: "b"', "1", "map"), ("first", "{}", "first"), ("last", '"abc"', "last"),
+        ("size", "5", "size"), ("upcase | round", '"a"', "round"),
+    ],
+)  # fmt: skip
+def test_a_filter_that_does_not_fit_its_value_is_told_for_the_payload_that_has_it(filters, value, name):
+    placeholder = "{{ a | " + filters + " }}"
+    payload = f'{{"a": {value}}}'
+    assert told(placeholder, payload) == [(placeholder, f"{name} needs {NEEDS[name]}.")]
+    assert told(placeholder) == told(placeholder, "{}") == []
+
+
+def test_what_the_payload_lacks_is_not_told_here():
+    assert told("{{ titel }} {{ titel | upcase }}", '{"title": 1}') == []
+
+
+def test_a_placeholder_that_takes_too_much_work_says_so():
+    payload = json.dumps({"a": [{"b": 1}] * 60_000})
+    ((shown, why),) = told('{{ a | map: "b" | join }}', payload)
+    assert shown == '{{ a | map: "b" | join }}' and why == "the payload is too large for that."
+
+
+def test_parts_that_are_alike_are_told_once_and_at_most_twenty():
+    assert told("{{ }} {{ }} {{ a | truncate }} {{ }}") == [
+        ("{{ }}", NO_NAME), ("{{ a | truncate }}", f"truncate takes {TAKES['truncate']}."),
+    ]  # fmt: skip
+    many = "".join(f"{{{{ a{number} | truncate }}}}" for number in range(100))
+    assert MAX_UNFILLED == 20 and told(many) == told(many)[:20] and len(told(many)) == 20
+
+
+def test_they_are_told_in_the_order_of_the_template():
+    template = "{{ }} {% if %} {{ a | truncate }} {{ b"
+    assert [shown for shown, _ in told(template)] == ["{{ }}", "{% if %}", "{{ a | truncate }}", "{{ b"]
+
+
+def test_every_filter_says_what_it_takes_and_what_it_needs():
+    for name in placeholders.FILTERS:
+        takes = TAKES.get(name)
+        example = re.search("as in (.+)", takes)[1] if takes else name
+        assert example.split(":")[0] == name and told("{{ a | " + example + " }}") == [], name
+        if takes is None:
+            assert told("{{ a | " + name + ': "x" }}') and told("{{ a | " + name + ": 1 }}"), name
+        for value in ('"x"', "1", "null", "[]", "{}", "true"):
+            for _, why in told("{{ a | " + example + " }}", f'{{"a": {value}}}'):
+                assert why == f"{name} needs {NEEDS[name]}.", (name, value)
+
+
+@pytest.mark.parametrize("preset", presets.PRESETS, ids=lambda preset: preset.id)
+def test_of_a_preset_and_its_sample_nothing_is_told(preset):
+    for template in filter(None, (preset.title, preset.body)):
+        assert told(template) == told(template, json.dumps(preset.sample)) == []
+
+
+PARTS = st.sampled_from(
+    ["{{", "}}", "{%", "%}", " a ", "|", ":", '"', "'", "truncate", "default", "round", "5", "{", "}"]
+)
+
+
+@given(st.lists(PARTS, max_size=14).map("".join))
+def test_nothing_is_told_exactly_where_everything_is_filled(template):
+    payload = {"a": "text", "5": "text", "truncate": "text", "default": "text", "round": "text"}
+    parsed = jsonbody.parse_event(json.dumps(payload).encode())
+    filled = placeholders.fill(template, parsed, 100_000)
+    stays = [text for text, _ in unfilled(template, parsed)]
+    if not stays and not filled.missing:
+        assert "{{" not in filled.text and "{%" not in filled.text
+    for text in stays:
+        assert text.rstrip("…").split()[0] in " ".join(filled.text.split())
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{" * 5_000, "{{ " * 3_000, "{{ a | truncate }}" * 550, "{%" * 5_000, "{{ }}" * 2_000,
+        "{{ a |" + "|" * 9_000 + "}}", '{{ a | "' * 1_200,
+    ],
+    ids=range(7),
+)  # fmt: skip
+def test_of_the_longest_templates_a_few_short_parts_are_told(template):
+    found = unfilled(template, {"a": "text"})
+    assert 1 <= len(found) <= MAX_UNFILLED and all(len(text) <= 60 for text, _ in found)
