@@ -204,7 +204,7 @@ def foreign(request, service, owner, pro, push_service):
     if request.param == "by another key":
         return device_of(register(second))["id"], second
     if request.param == "by command":
-        return service.flask("device", "add", EMAIL, "apns", APNS).output.strip(), second
+        return service.flask("device", "add", EMAIL, "apns", APNS).stdout.strip(), second
     return device_of(register(pro))["id"], pro
 
 

@@ -216,10 +216,10 @@ def test_the_shell_function_sends_any_text(place, shell, given, arrived):
 @pytest.mark.parametrize(
     "arguments, reason",
     [
-        (("",), "title must not be empty"),
+        (("",), "title must not be blank"),
         (("t" * 1001, "x"), "title is 1001 characters long"),
         (("t", "x" * 10_001), "body is 10001 characters long"),
-        (("t", "  "), "body must not be empty"),
+        (("t", "  "), "body must not be blank"),
     ],
     ids=["no title", "long title", "long text", "blank text"],
 )
