@@ -234,7 +234,7 @@ def test_after_three_pushes_without_an_answer_the_next_is_pending_and_the_provid
 
 def test_three_that_were_not_answered_in_time_count(ann, device, monkeypatch):
     phone, send = device(ann, "apns"), push.send
-    monkeypatch.setattr(push, "send", lambda pushes, timeout_s: send(pushes, 0.15))
+    monkeypatch.setattr(push, "send", lambda pushes, timeout_s: send(pushes, 0.5))
     for _ in range(3):
         phone.then("hang")
         assert sent(ann) == "pending"
