@@ -17,29 +17,17 @@ from flask.json.provider import DefaultJSONProvider
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 from werkzeug.routing import BaseConverter, Rule
 
-import accounts
-import api
-import assistants
-import auth
-import body
 import cli
-import clock
 import config
-import counters
 import dashboard
-import database
-import delivery
 import models
-import monitoring
-import proxies
-import pruning
 import push
-import quotas
-import recent
-import reference
-import webhooks
-from errors import CODES, Refused, log_fault, metrics_body, rest_body
-from jsonbody import as_json
+from core import accounts, delivery, proxies, pruning
+from process import clock, counters, recent_requests
+from store import database
+from web import api_docs, guards, mcp, prometheus, rate_limits, request_body, rest, webhooks
+from wire.errors import CODES, Refused, log_fault, metrics_body, rest_body
+from wire.json_text import as_json
 
 log = logging.getLogger("pocketbell")
 
@@ -62,55 +50,55 @@ def admit(guard: Check, quota: Check) -> Any:
     Where nothing is counted the guard looks at the size itself: on a page it depends on who is signed in.
     """
     if not guard:
-        body.settle()
+        request_body.settle()
         return None
     answer = guard()
     if quota and answer is None:
         answer = quota()
         if answer is None:
-            body.settle()
+            request_body.settle()
     return answer
 
 
-def rest(method: str, rule: str, handler: Callable[..., Any]) -> Route:
+def rest_route(method: str, rule: str, handler: Callable[..., Any]) -> Route:
     """A REST route: every one takes an API key and counts."""
-    return Route(method, f"/api/v1{rule}", handler, auth.api_key, quotas.rest)
+    return Route(method, f"/api/v1{rule}", handler, guards.api_key, rate_limits.rest)
 
 
 def owners(method: str, rule: str, handler: Callable[..., Any]) -> Route:
     """A page or form of the web app that is for a signed-in owner."""
-    return Route(method, f"/app{rule}", handler, auth.signed_in)
+    return Route(method, f"/app{rule}", handler, guards.signed_in)
 
 
 METRICS = "/api/webhooks/custom"
 ASSISTANTS = "/mcp"
 ROUTES = (
-    rest("POST", "/notifications/send", api.send_notification),
-    rest("GET", "/notifications", api.list_notifications),
-    rest("DELETE", "/notifications/<id:notification_id>", api.delete_notification),
-    rest("GET", "/alerts", api.list_alerts),
-    rest("GET", "/stats", api.get_stats),
-    rest("POST", "/api-keys/generate", api.generate_key),
-    rest("GET", "/api-keys", api.list_keys),
-    rest("DELETE", "/api-keys/<key_id>", api.revoke_key),
-    rest("POST", "/devices", api.add_device),
-    rest("GET", "/devices", api.list_devices),
-    rest("DELETE", "/devices/<device_id>", api.remove_device),
-    Route("POST", "/p/<path:short_code>", webhooks.receive_event, auth.short_code, webhooks.admit_event),
-    Route("POST", METRICS, webhooks.store_metrics, auth.api_key, quotas.metrics),
-    Route("POST", ASSISTANTS, assistants.answer_message, auth.api_key, quotas.rest),
-    Route("GET", "/healthz", api.healthz),
-    Route("GET", "/metrics", monitoring.show_metrics, auth.metrics_token),
-    Route("GET", "/openapi.json", reference.show_json),
-    Route("GET", "/docs", reference.show_page),
+    rest_route("POST", "/notifications/send", rest.send_notification),
+    rest_route("GET", "/notifications", rest.list_notifications),
+    rest_route("DELETE", "/notifications/<id:notification_id>", rest.delete_notification),
+    rest_route("GET", "/alerts", rest.list_alerts),
+    rest_route("GET", "/stats", rest.get_stats),
+    rest_route("POST", "/api-keys/generate", rest.generate_key),
+    rest_route("GET", "/api-keys", rest.list_keys),
+    rest_route("DELETE", "/api-keys/<key_id>", rest.revoke_key),
+    rest_route("POST", "/devices", rest.add_device),
+    rest_route("GET", "/devices", rest.list_devices),
+    rest_route("DELETE", "/devices/<device_id>", rest.remove_device),
+    Route("POST", "/p/<path:short_code>", webhooks.receive_event, guards.short_code, webhooks.admit_event),
+    Route("POST", METRICS, webhooks.store_metrics, guards.api_key, rate_limits.metrics),
+    Route("POST", ASSISTANTS, mcp.answer_message, guards.api_key, rate_limits.rest),
+    Route("GET", "/healthz", rest.healthz),
+    Route("GET", "/metrics", prometheus.show_metrics, guards.metrics_token),
+    Route("GET", "/openapi.json", api_docs.show_json),
+    Route("GET", "/docs", api_docs.show_page),
     Route("GET", "/", dashboard.home.enter),
     Route("GET", "/app", dashboard.home.enter),
     Route("GET", "/app/sw.js", dashboard.devices.service_worker),
-    Route("GET", "/app/setup/<token>", dashboard.signin.show_setup, auth.visitor),
-    Route("POST", "/app/setup/<token>", dashboard.signin.finish_setup, auth.visitor),
-    Route("GET", "/app/login", dashboard.signin.show_sign_in, auth.visitor),
-    Route("POST", "/app/login", dashboard.signin.sign_in, auth.visitor),
-    Route("POST", "/app/devices/resync", dashboard.devices.resync_device, auth.device_token),
+    Route("GET", "/app/setup/<token>", dashboard.signin.show_setup, guards.visitor),
+    Route("POST", "/app/setup/<token>", dashboard.signin.finish_setup, guards.visitor),
+    Route("GET", "/app/login", dashboard.signin.show_sign_in, guards.visitor),
+    Route("POST", "/app/login", dashboard.signin.sign_in, guards.visitor),
+    Route("POST", "/app/devices/resync", dashboard.devices.resync_device, guards.device_token),
     owners("GET", "/", dashboard.home.show_home),
     owners("POST", "/test", dashboard.home.send_test),
     owners("POST", "/first-steps/hide", dashboard.home.hide_first_steps),
@@ -228,10 +216,10 @@ def create_app(settings: config.Settings | None = None) -> Application:
     app = Application(__name__, static_url_path="/app/static")
     app.json = CompactJson(app)
     dashboard.page.install(app)
-    app.session_interface = auth.PageSessions()
+    app.session_interface = guards.PageSessions()
     app.url_map.merge_slashes = False
     app.url_map.converters["id"] = IdConverter
-    quotas.configure(app)
+    rate_limits.configure(app)
     _add_routes(app)
     app.config["SETTINGS"] = settings or config.load()
     cli.add_commands(app, app.open)
@@ -251,9 +239,9 @@ def open_service(app: Application, settings: config.Settings) -> None:
     models.ApiKey.forget_used()
     push.configure(settings, delivery.vapid_key)
     delivery.configure(settings.threads)
-    quotas.reset(settings.ingest_per_minute)
+    rate_limits.reset(settings.ingest_per_minute)
     proxies.configure(settings.trusted_proxies)
-    recent.reset()
+    recent_requests.reset()
     pruning.forget_clock()
     counters.reset()
     app.is_open = True
@@ -298,11 +286,11 @@ def _add_routes(app: Flask) -> None:
         if route:
             return admit(route.guard, route.quota)
         if sent.path.startswith("/api/v1/") or sent.path == ASSISTANTS:
-            return admit(auth.api_key, quotas.rest)  # what no REST route takes is guarded and counted like the rest
+            return admit(guards.api_key, rate_limits.rest)  # also what no REST route takes
         if sent.path == METRICS:
-            return admit(auth.api_key, quotas.metrics)
+            return admit(guards.api_key, rate_limits.metrics)
         if f"{sent.path}/".startswith("/p/") and not isinstance(sent.routing_exception, MethodNotAllowed):
-            return admit(auth.short_code, webhooks.admit_event)  # a malformed code, too
+            return admit(guards.short_code, webhooks.admit_event)  # a malformed code, too
         return None
 
     app.before_request(guard)
@@ -317,12 +305,12 @@ def _finish(response: Response) -> Response:
     method = sent.method if route != "-" else "-"  # a stranger may call it anything
     counters.count("responses", method, route, str(response.status_code))
     if webhook := context.get("webhook"):
-        recent.note(webhook.alert_seq, response.status_code, context.get("told", ""), clock.now_ms())
+        recent_requests.note(webhook.alert_seq, response.status_code, context.get("told", ""), clock.now_ms())
     _add_headers(response, sent, context.get("window"))
     return response
 
 
-def _add_headers(response: Response, sent: Request, window: quotas.Window | None) -> None:
+def _add_headers(response: Response, sent: Request, window: rate_limits.Window | None) -> None:
     path, headers = sent.path, response.headers
     if path.startswith("/app/static/") and "v" in sent.args and response.status_code == 200:
         headers["Cache-Control"] = "public, max-age=31536000, immutable"  # another content, another address
@@ -364,7 +352,7 @@ def _error_body(refused: Refused) -> Any:
     if request.path.startswith("/p/") and refused.status == 405 and dashboard.page.is_wanted():
         return dashboard.page.address_page()
     if request.path == ASSISTANTS and refused.status == 500:
-        return assistants.fault()
+        return mcp.fault()
     return metrics_body(refused) if request.path == METRICS else rest_body(refused)
 
 

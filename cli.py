@@ -18,21 +18,16 @@ import peewee
 from flask import Flask, current_app
 from flask.cli import AppGroup, ScriptInfo, with_appcontext
 
-import accounts
-import alerts
-import clock
-import deletion
-import delivery
-import devices
-import doctor
 import push
 from config import Settings
-from database import copy_database, has_data, transaction
-from errors import Refused
+from core import accounts, alerts, deletion, delivery, devices, doctor
+from core.local_time import COLLECTED_MS
+from core.plans import PLANS
+from core.template_lint import unfilled
 from models import Account, Alert, ApiKey, Device
-from quiet import COLLECTED_MS
-from quotas import PLANS
-from template_lint import unfilled
+from process import clock
+from store.database import copy_database, has_data, transaction
+from wire.errors import Refused
 
 OPEN_DATA = "open_data"  # among the application's extensions: what opens its database
 

@@ -11,17 +11,13 @@ import socket
 import sys
 import threading
 
-import accounts
-import body
-import clock
-import cores
-import database
-import jobs
-import proxies
-import service_lock
 from config import load as load_settings
-from logs import JsonLines
-from worker import JsonLogger, ThreadedWorker
+from core import accounts, jobs, proxies
+from process import clock, cpu_affinity, service_lock
+from process.gunicorn_worker import JsonLogger, ThreadedWorker
+from process.logs import JsonLines
+from store import database
+from web import request_body
 
 settings = load_settings()
 
@@ -38,7 +34,7 @@ def open_files(wanted):
 bind = f"[{settings.host}]:{settings.port}" if ":" in settings.host else f"{settings.host}:{settings.port}"
 workers = 1  # the quotas are counted in the process
 worker_class = ThreadedWorker
-waiting = body.large_bodies.most_waiting + accounts.hash_turns.most_waiting
+waiting = request_body.large_bodies.most_waiting + accounts.hash_turns.most_waiting
 threads = settings.threads + waiting  # who waits there holds none of THREADS
 timeout = 30
 graceful_timeout = 30
@@ -131,7 +127,7 @@ def pre_request(worker, req):
 
 def post_worker_init(worker):
     """Start the background jobs in the process that serves."""
-    cores.keep_to_one()
+    cpu_affinity.keep_to_one()
     worker.wsgi.open()
     with contextlib.suppress(OSError, AttributeError):  # only glibc has it
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 2)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import peewee
 
-from database import database, run, transaction
+from store.database import database, run, transaction
 
 
 def new_id(now: int) -> str:

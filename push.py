@@ -13,17 +13,16 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
-import apns
-import clock
-import fcm
-from apns import Apns
 from config import Settings
-from counters import count
-from errors import Refused, log_fault
-from fcm import Fcm
-from provider import Answer, Outcome, Push, Said, Unavailable, retry_after_s
-from transport import Reply, Request, send_all, trust
-from webpush import Subscription, WebPush
+from process import clock
+from process.counters import count
+from providers import apns, fcm
+from providers.apns import Apns
+from providers.base import Answer, Outcome, Push, Said, Unavailable, retry_after_s
+from providers.fcm import Fcm
+from providers.transport import Reply, Request, send_all, trust
+from providers.webpush import Subscription, WebPush
+from wire.errors import Refused, log_fault
 
 log = logging.getLogger("pocketbell")
 

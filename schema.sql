@@ -1,4 +1,4 @@
--- The complete newest schema; PRAGMA user_version says which one a file has (database.py, SCHEMA_VERSION).
+-- The complete newest schema; PRAGMA user_version says which one a file has (store/database.py, SCHEMA_VERSION).
 -- An older file is brought here by the numbered steps in migrations/.
 -- Times are integer milliseconds, UTC. `id` is what the outside sees; `seq` orders and joins.
 
@@ -74,7 +74,7 @@ CREATE TABLE alert (
     created_at INTEGER NOT NULL,
     switched_on_at INTEGER NOT NULL,       -- by its owner, last: a flood is counted from then on
     paused_at INTEGER,                     -- by a flood; NULL once its owner switched it on or off
-    preset TEXT,                           -- the sender it was made for (presets.py)
+    preset TEXT,                           -- the sender it was made for (core/presets.py)
     keeps_payload INTEGER NOT NULL DEFAULT 1 CHECK (keeps_payload IN (0, 1))
 ) STRICT;
 CREATE INDEX alert_of_account ON alert (account_seq);

@@ -70,7 +70,7 @@ def loads(scratch: Path, slow: dict[str, str]) -> dict[str, list[Load]]:
 
 def sends(server: Server) -> list[Request]:
     """Over a hundred keys, so that no quota refuses one."""
-    import database
+    from store import database
 
     database.open_database(server.data_dir / "pocketbell.db")
     keys = [key for person in measure.people(20, 5) for key in person.keys]

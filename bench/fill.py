@@ -27,8 +27,8 @@ class Share(NamedTuple):
 
 def fill(shares: list[Share]) -> float:
     """Write the notifications of all accounts, mixed in time; answers with how many seconds that took."""
-    import database
-    from database import run, transaction
+    from store import database
+    from store.database import run, transaction
 
     began = time.monotonic()
     database._writing.execute_sql("PRAGMA synchronous = OFF")
@@ -83,7 +83,7 @@ def _batches(rows: Iterator[tuple[object, ...]]) -> Iterator[list[tuple[object, 
 
 def _count(account_seq: int) -> None:
     """The counters that the product keeps."""
-    from database import database, run
+    from store.database import database, run
 
     run(
         "UPDATE account SET notification_count = (SELECT count(*) FROM notification WHERE account_seq = seq_.seq)"

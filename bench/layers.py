@@ -78,15 +78,15 @@ def _check_answers(calls: dict[str, Callable[[], bytes]]) -> None:
 
 def limiter_row(app: Any, person: Person, must: float) -> Row:
     """What counting one request costs with 20,000 keys that were used within the minute, and with 20."""
-    import quotas
+    from web import rate_limits
 
-    storage = quotas.limiter.limiter.storage
+    storage = rate_limits.limiter.limiter.storage
     stores = {}
     for keys in (20, LIVE_KEYS):
         storage.reset()
         for key in range(keys):
             for _ in range(5):
-                quotas.limiter.limiter.hit(quotas.PLANS["scale"].rest, "key", str(key))
+                rate_limits.limiter.limiter.hit(rate_limits.REST["scale"], "key", str(key))
         stores[keys] = dict(storage.hits)
     with app.app_context():
         works = {str(keys): partial(_count, storage, stores[keys], _callers(person, keys)) for keys in stores}
@@ -110,11 +110,11 @@ def _count(storage: Any, hits: dict[int, Any], callers: Iterator[Any]) -> None:
     """What the product does for each REST request, with these keys in the storage."""
     from flask import g
 
-    import quotas
+    from web import rate_limits
 
     storage.hits.update(hits)
     g.caller = next(callers)
-    quotas.rest()
+    rate_limits.rest()
 
 
 if __name__ == "__main__":

@@ -235,9 +235,9 @@ class Person(NamedTuple):
 
 def people(number: int, keys_each: int, plan: str = "scale", name: str = "person") -> list[Person]:
     """So many accounts in the database that is open."""
-    import accounts
-    import clock
-    from database import transaction
+    from core import accounts
+    from process import clock
+    from store.database import transaction
 
     made = []
     for place in range(number):
@@ -278,9 +278,9 @@ MESSAGE = json.dumps({"title": "Backup finished", "body": "The nightly backup of
 
 def alert_codes(account_seq: int, number: int) -> list[str]:
     """The short codes of new alerts with templates."""
-    import alerts
-    import clock
-    from database import transaction
+    from core import alerts
+    from process import clock
+    from store.database import transaction
 
     settings = {"name": "Disk", "title_template": TITLE_TEMPLATE, "body_template": BODY_TEMPLATE}
     with transaction():
@@ -289,10 +289,10 @@ def alert_codes(account_seq: int, number: int) -> list[str]:
 
 def record(person: Person, number: int) -> None:
     """Notifications of an account, made by the product's own function."""
-    import clock
-    from database import transaction
-    from history import Notification, Text
     from models import Owner
+    from process import clock
+    from store.database import transaction
+    from store.notifications import Notification, Text
 
     owner, chance = Owner(person.seq, "UTC", person.email), random.Random(person.seq)
     with transaction():

@@ -56,7 +56,7 @@ def received(service: dict[str, Any]) -> int:
 
 def with_devices(server: Server, service: dict[str, Any], keys_each: int) -> list[Person]:
     """An account for each subscription, with that device."""
-    import database
+    from store import database
 
     database.open_database(server.data_dir / "pocketbell.db")
     persons = measure.people(len(service["subscriptions"]), keys_each, name="pushed")

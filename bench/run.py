@@ -56,7 +56,7 @@ def rows(scratch: Path) -> Iterator[Row]:
     with measure.running(service, hello):
         workers = {"hello": worker_of(hello.process.pid)}
         idle_mb = resident_mb(worker_of(service.process.pid))
-        import database
+        from store import database
 
         database.open_database(scratch / "data" / "pocketbell.db")
         load = clients(scratch, service.port)

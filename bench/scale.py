@@ -51,9 +51,9 @@ class World:
 
     def page(self, person: Person, before: int) -> Callable[[], bytes]:
         """A page of the history that begins before a seq."""
-        import api
+        from web import rest
 
-        cursor = api._cursors(self.app.secret_key).sign(f"{person.seq}.{before}").decode()
+        cursor = rest._cursors(self.app.secret_key).sign(f"{person.seq}.{before}").decode()
         return self.get(person, f"/api/v1/notifications?limit={PAGE}&cursor={cursor}")
 
 
@@ -84,7 +84,7 @@ def rows(scratch: Path, number: int) -> Iterator[Row]:
 
 def page_rows(world: World) -> Iterator[Row]:
     """A page far back against the first, and the first of the large account against the small one's."""
-    from database import run
+    from store.database import run
 
     deep = min(10_000, world.rows // PAGE - 10)
     sql = "SELECT seq FROM notification WHERE account_seq = ? ORDER BY seq DESC LIMIT 1 OFFSET ?"
@@ -169,9 +169,9 @@ def web_row(world: World) -> Row:
 
 def _cookie(app: Any, person: Person) -> str:
     """A signed-in browser's."""
-    import accounts
-    import clock
+    from core import accounts
     from models import Account
+    from process import clock
 
     with app.test_request_context("/app/"):
         token = accounts.start_session(Account.find(person.email), "bench", clock.now_ms())
@@ -187,10 +187,10 @@ def prune_row(world: World) -> Row:
 
     The worker removes 500 rows of each account a second; here the next ones go 5 ms after the last.
     """
-    import clock
-    import jobs
-    from database import run, transaction
+    from core import jobs
     from models import Account
+    from process import clock
+    from store.database import run, transaction
 
     alone = _send_ms(world, lambda: time.sleep(3))
     with transaction():

@@ -7,12 +7,11 @@ import sys
 import threading
 from collections.abc import Callable
 
-import clock
-import database
-import delivery
-import quiet
-from history import Notification, NotificationRow, Text
+from core import delivery, local_time
 from models import Caller, Device, new_id
+from process import clock
+from store import database
+from store.notifications import Notification, NotificationRow, Text
 
 _lock = threading.Lock()
 
@@ -29,7 +28,7 @@ def one_commit(caller: Caller, title: str, body: str, idempotency_key: str | Non
     with _lock, database.transaction():
         now = clock.now_ms()
         status = delivery.first_status(caller.account_seq, Device.active(caller.account_seq))
-        text, day = Text(delivery.TITLE_PREFIX + title, body), quiet.local_day(now, caller.time_zone)
+        text, day = Text(delivery.TITLE_PREFIX + title, body), local_time.local_day(now, caller.time_zone)
         notification, _ = Notification.record(caller, text, status, day, now)
         return delivery.Sent(notification)
 

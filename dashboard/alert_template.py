@@ -6,24 +6,21 @@ from typing import Any, NamedTuple
 
 from flask import flash, g, redirect, render_template, request
 
-import alerts
-import auth
-import clock
-import delivery
-import placeholders
-import presets
-import recent
-from alerts import Template
-from body import read_fields
+from core import alerts, delivery, message_templates, presets
+from core.alerts import Template
+from core.icons import ICONS
+from core.template_lint import Unfilled, unfilled
 from dashboard import page
 from dashboard.page import Page, Problem
-from errors import Refused
-from fields import optional_text
-from history import Text
-from icons import ICONS
-from jsonbody import as_json, parse_event
 from models import Alert, AlertPayload, Owner
-from template_lint import Unfilled, unfilled
+from process import clock, recent_requests
+from store.notifications import Text
+from web import guards
+from web.request_body import read_fields
+from wire.errors import Refused
+from wire.json_text import as_json
+from wire.strict_json import parse_event
+from wire.validation import optional_text
 
 Payload = dict[str, Any]
 FIELDS = {"title_template": "title", "body_template": "body"}  # of the form, by what they are saved as
@@ -68,12 +65,12 @@ def template_page(
         payload, wrong = _tried(draft, kept), ""
     except Refused as refused:
         payload, wrong = None, refused.message
-    preset, paths = presets.of(alert.preset), placeholders.paths(payload or {})
+    preset, paths = presets.of(alert.preset), message_templates.paths(payload or {})
     return render_template(
         "alert.html",
         alert=alert,
         address=page.webhook_address(alert),
-        is_local=page.is_local(auth.origin()),
+        is_local=page.is_local(guards.origin()),
         draft=draft,
         preview=Preview(error=wrong) if wrong else _preview(alert, draft, payload, paths),
         problem=problem,
@@ -83,7 +80,7 @@ def template_page(
         proposed=_proposed(alert, kept),
         preset=preset,
         sample=as_json(preset.sample),
-        seen=recent.of_alert(alert.seq),
+        seen=recent_requests.of_alert(alert.seq),
         frequencies=FREQUENCIES,
         icons=sorted(ICONS),
         longest_payload=alerts.MAX_KEPT_BYTES,
@@ -128,7 +125,7 @@ def preview_template(alert_id: str) -> dict[str, Any]:
         payload = _tried(draft, _kept(alert))
     except Refused as refused:
         return {"ok": True, **Preview(error=refused.message)._asdict(), "values": {}}
-    paths = placeholders.paths(payload or {})
+    paths = message_templates.paths(payload or {})
     made = _preview(alert, draft, payload, paths)
     return {"ok": True, **made._asdict(), "values": _values(paths, payload or {})}
 
@@ -189,7 +186,7 @@ def _preview(alert: Alert, draft: Draft, payload: Payload | None, paths: list[st
     stays = _unfilled(draft, payload, g.account.time_zone)
     if payload is None:
         return Preview(title, text.body if draft.body.strip() else "", unfilled=stays)
-    return Preview(title, text.body, placeholders.likely_paths(text.missing, paths), stays)
+    return Preview(title, text.body, message_templates.likely_paths(text.missing, paths), stays)
 
 
 def _unfilled(draft: Draft, payload: Payload | None, zone: str) -> list[Unfilled]:
@@ -200,7 +197,7 @@ def _unfilled(draft: Draft, payload: Payload | None, zone: str) -> list[Unfilled
 
 def _values(paths: list[str], payload: Payload) -> dict[str, str]:
     """What a template would show for each path, in short."""
-    return {path: placeholders.fill(f"{{{{ {path} }}}}", payload, SHORT).text for path in paths}
+    return {path: message_templates.fill(f"{{{{ {path} }}}}", payload, SHORT).text for path in paths}
 
 
 def _rendered(alert: Alert, draft: Draft, payload: Payload) -> Text:

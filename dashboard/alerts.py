@@ -5,15 +5,14 @@ from typing import Any, NamedTuple
 
 from flask import Response, flash, g, redirect, render_template, request
 
-import alerts
-import clock
-import presets
+from core import alerts, presets
 from dashboard import page
 from dashboard.alert_template import back_to, template_page
 from dashboard.page import Page, Problem
-from errors import Refused
-from history import Notification
 from models import Alert
+from process import clock
+from store.notifications import Notification
+from wire.errors import Refused
 
 LOOKS = ("name", "icon", "color", "frequency")
 

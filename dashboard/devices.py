@@ -4,20 +4,19 @@ from typing import Any
 
 from flask import Response, current_app, flash, g, redirect, render_template, request
 
-import auth
-import clock
-import delivery
-import devices
 import push
-from body import read_fields
-from clock import DAY_MS
+from core import delivery, devices
 from dashboard import page
 from dashboard.home import LAST_IS_GONE
 from dashboard.page import Page, Problem
-from errors import Refused
-from fields import optional_text
 from models import Device
-from provider import Outcome
+from process import clock
+from process.clock import DAY_MS
+from providers.base import Outcome
+from web import guards
+from web.request_body import read_fields
+from wire.errors import Refused
+from wire.validation import optional_text
 
 SILENT_AFTER_MS = 30 * DAY_MS
 TOKEN_KINDS = ("apns", "fcm")
@@ -29,7 +28,7 @@ def show_devices() -> Page:
 
 
 def _devices_page(problem: Problem | None = None, **typed: str) -> str:
-    account, now, origin = g.account, clock.now_ms(), auth.origin()
+    account, now, origin = g.account, clock.now_ms(), guards.origin()
     listed = Device.of_account(account.seq)
     return render_template(
         "devices.html",
@@ -65,8 +64,8 @@ def sync_device() -> tuple[dict[str, Any], int]:
     browser = devices.Browser(
         subscription=sent.get("subscription"),
         token=optional_text(sent, "token"),
-        name=auth.browser_name(),
-        origin=auth.origin(),
+        name=guards.browser_name(),
+        origin=guards.origin(),
     )
     only_known = sent.get("only_known") is True
     device, token = devices.sync_browser(g.account.seq, browser, only_known, clock.now_ms())
@@ -132,7 +131,7 @@ def remove_device(device_id: str) -> Page:
 
 def show_qr_code() -> Response:
     """GET /app/devices/qr.svg: the address of the Devices page, for a phone's camera."""
-    return page.qr_code(f"{auth.origin()}/app/devices")
+    return page.qr_code(f"{guards.origin()}/app/devices")
 
 
 def service_worker() -> Response:

@@ -4,18 +4,16 @@ import re
 
 from flask import g, render_template, request
 
-import clock
-import digests
-import quiet
-import quotas
+from core import digests, local_time, plans
 from dashboard.page import Page, Problem
-from database import AFTER_ALL
-from errors import Refused
-from fields import MAX_SEARCH_CHARACTERS
-from history import Delivery, Entry, Notification, Wanted
-from history import Page as Found
-from holding import Held
 from models import Alert
+from process import clock
+from store.database import AFTER_ALL
+from store.held import Held
+from store.notifications import Delivery, Entry, Notification, Wanted
+from store.notifications import Page as Found
+from wire.errors import Refused
+from wire.validation import MAX_SEARCH_CHARACTERS
 
 PAGE_ROWS = 50
 STATUSES = ("delivered", "pending", "held", "failed")
@@ -43,17 +41,17 @@ def _history_page(asked: dict[str, str], found: Found, problem: Problem | None =
         older=None if found.is_done else {**{k: v for k, v in asked.items() if v}, "before": found.before},
         alerts=Alert.of_account(account.seq),
         statuses=STATUSES,
-        days_kept=quotas.PLANS[account.plan].history_days,
-        today=quiet.local_day(clock.now_ms(), account.time_zone),
+        days_kept=plans.PLANS[account.plan].history_days,
+        today=local_time.local_day(clock.now_ms(), account.time_zone),
     )
 
 
 def _found(asked: dict[str, str]) -> Found:
     """A page of what is asked for; `Refused` says what is wrong with it."""
     account, wanted, before = g.account, _wanted(asked), _before()
-    since = quotas.history_begin(account.plan, clock.now_ms())
+    since = plans.history_begin(account.plan, clock.now_ms())
     if asked["day"]:
-        begin, end = quiet.day_bounds(asked["day"], account.time_zone)
+        begin, end = local_time.day_bounds(asked["day"], account.time_zone)
         since, before = max(since, begin), min(before, Notification.newest_between(begin, end) + 1)
         wanted = wanted._replace(until=end)
     return Notification.search(account.seq, before, since, PAGE_ROWS, wanted)
@@ -80,7 +78,7 @@ def _before() -> int:
 def show_notification(notification_id: str) -> Page:
     """GET /app/notifications/{id}: also of a digest, which is in no list."""
     account, now = g.account, clock.now_ms()
-    entry = Notification.find(account.seq, notification_id, quotas.history_begin(account.plan, now))
+    entry = Notification.find(account.seq, notification_id, plans.history_begin(account.plan, now))
     if entry is None:
         raise Refused(404, "There is no such notification: it may be older than the history goes back.")
     contents = Notification.entries(Held.in_digest(entry.seq, MOST_OF_A_DIGEST)) if entry.is_digest else []

@@ -5,19 +5,15 @@ from collections.abc import Iterator
 
 from flask import flash, g, redirect, render_template, request
 
-import accounts
-import auth
-import clock
-import delivery
-import proxies
 import push
-import quiet
-import quotas
+from core import accounts, delivery, local_time, plans, proxies
 from dashboard import page
 from dashboard.page import Page
-from database import AFTER_ALL
-from history import Notification
 from models import Account, Alert, ApiKey, Device, NotificationDay, Owner
+from process import clock
+from store.database import AFTER_ALL
+from store.notifications import Notification
+from web import guards
 
 LATEST = 5
 CHART_DAYS = 14
@@ -34,9 +30,9 @@ def enter() -> Page:
 def show_home() -> Page:
     """GET /app/."""
     account, now = g.account, clock.now_ms()
-    days = quiet.last_days(CHART_DAYS, account.time_zone, now)
+    days = local_time.last_days(CHART_DAYS, account.time_zone, now)
     counts = NotificationDay.since(account.seq, days[0])
-    latest = Notification.page(account.seq, AFTER_ALL, quotas.history_begin(account.plan, now), LATEST)
+    latest = Notification.page(account.seq, AFTER_ALL, plans.history_begin(account.plan, now), LATEST)
     devices, stats = Device.of_account(account.seq), Notification.stats(account.seq, days[-1])
     return render_template(
         "home.html",
@@ -74,7 +70,7 @@ def note_devices() -> Page:
 
 def _warnings(account: Account, devices: list[Device]) -> Iterator[tuple[str, str]]:
     """What is wrong, a sentence each, with the page where it is mended."""
-    origin, contact = auth.origin(), push.contact_warning(account.email)
+    origin, contact = guards.origin(), push.contact_warning(account.email)
     if not origin.startswith("https://") and not page.is_local(origin):
         yield "This address is not https: browsers on other machines cannot be enabled for notifications.", ""
     if proxy := proxies.warning(clock.now_ms()):

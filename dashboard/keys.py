@@ -5,12 +5,12 @@ from typing import Any
 
 from flask import flash, g, redirect, render_template, request
 
-import accounts
-import auth
-import clock
+from core import accounts
 from dashboard.page import Page, Problem
-from errors import Refused
 from models import ApiKey, Device
+from process import clock
+from web import guards
+from wire.errors import Refused
 
 
 def show_keys() -> Page:
@@ -22,7 +22,7 @@ def create_key() -> Page:
     """POST /app/keys: and on to the page that shows the key once."""
     name = request.form.get("name", "")
     try:
-        key = accounts.create_key_to_show(g.account.seq, name, auth.session_token(), clock.now_ms())
+        key = accounts.create_key_to_show(g.account.seq, name, guards.session_token(), clock.now_ms())
     except Refused as refused:
         return _keys_page(problem=Problem.of(refused), name=name), 422
     return redirect(f"/app/keys?made={key.id}", 303)
@@ -47,7 +47,7 @@ def _keys_page(made_id: str = "", **more: Any) -> str:
         revoked=[key for key in keys if key.revoked_at is not None],
         added=added,
         made=made,
-        full_key=made and accounts.take_full_key(made, auth.session_token()),
-        address=auth.origin(),
+        full_key=made and accounts.take_full_key(made, guards.session_token()),
+        address=guards.origin(),
         **more,
     )

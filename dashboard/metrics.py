@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 from flask import Response, g, render_template, request
 
-import auth
-import clock
-import quiet
-from clock import DAY_MS
+from core import local_time
+from core.plans import history_begin
 from dashboard.page import Page
-from errors import Refused
-from metrics import MOST_SERIES, Metric, MetricSeries, MetricValue
-from quotas import history_begin
+from process import clock
+from process.clock import DAY_MS
+from store.custom_metrics import MOST_SERIES, Metric, MetricSeries, MetricValue
+from web import guards
+from wire.errors import Refused
 
 MOST_VALUES = 100_000  # of one download: the newest
 SPARK_PARTS = 24
@@ -62,7 +62,7 @@ def show_metrics() -> Page:
         last=found[MOST_SERIES - 1] if len(found) > MOST_SERIES else None,
         ranges=RANGES,
         chosen=chosen,
-        address=auth.origin(),
+        address=guards.origin(),
     )
 
 
@@ -118,7 +118,7 @@ def _csv() -> Response:
     rows = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC)
     rows.writerow(("time", "value", "unit"))
     for at, value, unit in Metric.newest(g.account.seq, ids, now - chosen.span, now, MOST_VALUES):
-        rows.writerow((quiet.utc_time(at), value, _cell(unit or "")))
+        rows.writerow((local_time.utc_time(at), value, _cell(unit or "")))
     named = {"Content-Disposition": 'attachment; filename="metric.csv"'}
     return Response(text.getvalue(), mimetype="text/csv", headers=named)
 

@@ -13,13 +13,13 @@ from typing import NamedTuple
 from flask import Flask, Response, g, render_template, request
 from werkzeug.wrappers import Response as BaseResponse
 
-import auth
-import clock
-import quiet
-from errors import Refused
-from history import Entry, fold
-from icons import ICONS
+from core import local_time
+from core.icons import ICONS
 from models import Alert
+from process import clock
+from store.notifications import Entry, fold
+from web import guards
+from wire.errors import Refused
 
 Page = str | BaseResponse | tuple[str, int]
 
@@ -74,7 +74,7 @@ def address_page() -> str:
 
 def webhook_address(alert: Alert) -> str:
     """Where events for the alert are sent to."""
-    return f"{auth.origin()}/p/{alert.short_code}"
+    return f"{guards.origin()}/p/{alert.short_code}"
 
 
 def qr_code(text: str) -> Response:
@@ -98,22 +98,22 @@ def is_local(address: str) -> bool:
 
 def moment(at: int) -> str:
     """A time (ms) as the signed-in owner reads it."""
-    return quiet.local_time(at, g.account.time_zone)
+    return local_time.local_time(at, g.account.time_zone)
 
 
 def formatted(at: int, layout: str) -> str:
     """A time (ms) laid out by strftime."""
-    return quiet.laid_out(at, layout, g.account.time_zone)
+    return local_time.laid_out(at, layout, g.account.time_zone)
 
 
 def near(at: int) -> str:
     """A time (ms) as "today 22:00", "tomorrow 07:00" or "Mon 23 Nov 07:00"."""
-    return quiet.near_time(at, g.account.time_zone, clock.now_ms())
+    return local_time.near_time(at, g.account.time_zone, clock.now_ms())
 
 
 def day(at: int) -> str:
     """The day of a time (ms), as "today" or "Mon 23 Nov"."""
-    return quiet.near_day(at, g.account.time_zone, clock.now_ms())
+    return local_time.near_day(at, g.account.time_zone, clock.now_ms())
 
 
 def ago(at: int) -> str:

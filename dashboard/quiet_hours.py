@@ -2,13 +2,11 @@
 
 from flask import flash, g, redirect, render_template, request
 
-import accounts
-import clock
-import digests
-import quiet
+from core import accounts, digests, local_time
 from dashboard.page import Page, Problem
-from errors import Refused
-from holding import Held
+from process import clock
+from store.held import Held
+from wire.errors import Refused
 
 
 def show_quiet_hours() -> Page:
@@ -25,8 +23,8 @@ def _quiet_page(begin: str, end: str, problem: Problem | None = None) -> str:
         begin=begin,
         end=end,
         problem=problem,
-        is_quiet=quiet.is_quiet(account.quiet_hours, account.time_zone, now),
-        window=quiet.next_window(account.quiet_hours, account.time_zone, now) if account.quiet_hours else None,
+        is_quiet=local_time.is_quiet(account.quiet_hours, account.time_zone, now),
+        window=local_time.next_window(account.quiet_hours, account.time_zone, now) if account.quiet_hours else None,
         held_count=sum(alert.held_count for alert in held),
         releases=digests.releases(held, now),
     )

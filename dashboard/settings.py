@@ -2,16 +2,13 @@
 
 from flask import flash, g, redirect, render_template, request
 
-import accounts
-import auth
-import clock
-import devices
-import quiet
-import quotas
+from core import accounts, devices, local_time, plans
 from dashboard import signin
 from dashboard.page import Page, Problem
-from errors import Refused
 from models import ApiKey, Device, Session
+from process import clock
+from web import guards, rate_limits
+from wire.errors import Refused
 
 
 def show_settings() -> Page:
@@ -25,13 +22,13 @@ def _settings_page(problem: Problem | None = None) -> str:
     return render_template(
         "settings.html",
         problem=problem,
-        zones=quiet.time_zone_names(),
+        zones=local_time.time_zone_names(),
         themes=accounts.THEMES,
         sessions=Session.of_account(account.seq, now),
-        this_session=auth.session_hash(),
-        plan=quotas.PLANS[account.plan],
-        rest_used=max((quotas.rest_used(account.plan, key.seq) for key in keys), default=0),
-        metrics_used=quotas.metrics_used(account.plan, account.seq),
+        this_session=guards.session_hash(),
+        plan=plans.PLANS[account.plan],
+        rest_used=max((rate_limits.rest_used(account.plan, key.seq) for key in keys), default=0),
+        metrics_used=rate_limits.metrics_used(account.plan, account.seq),
         keys=len(keys),
         most_keys=accounts.MAX_LIVE_KEYS,
         devices=Device.count(account.seq),
@@ -50,7 +47,7 @@ def save_theme() -> Page:
 
 def save_time_zone() -> Page:
     """POST /app/settings/time-zone."""
-    zone, days = request.form.get("time_zone", ""), quotas.PLANS[g.account.plan].history_days
+    zone, days = request.form.get("time_zone", ""), plans.PLANS[g.account.plan].history_days
     try:
         accounts.set_time_zone(g.account, accounts.zone_change(g.account, zone, days, clock.now_ms()))
     except Refused as refused:
@@ -69,7 +66,7 @@ def save_password() -> Page:
     except Refused as refused:
         return _settings_page(Problem.of(refused)._replace(field="new")), 422
     accounts.set_password(account, hashed)
-    auth.begin_session(account)
+    guards.begin_session(account)
     flash("The password is changed. Every other browser is signed out.")
     return redirect("/app/settings", 303)
 
@@ -77,5 +74,5 @@ def save_password() -> Page:
 def sign_out_everywhere() -> Page:
     """POST /app/settings/sign-out-everywhere: this browser, too."""
     accounts.sign_out_everywhere(g.account.seq)
-    auth.end_session()
+    guards.end_session()
     return redirect("/app/login", 303)

@@ -5,14 +5,12 @@ import re
 from flask import current_app, redirect, render_template, request
 from werkzeug.exceptions import HTTPException
 
-import accounts
-import auth
-import clock
-import quiet
-import quotas
+from core import accounts, local_time
 from dashboard.page import Page, Problem
-from errors import Refused
 from models import Account
+from process import clock
+from web import guards, rate_limits
+from wire.errors import Refused
 
 OUR_PAGE = re.compile(r"(?P<path>/app(?:/[A-Za-z0-9_-]+)*/?)(?:\?[A-Za-z0-9_./=&%+-]*)?", re.ASCII)
 
@@ -31,13 +29,13 @@ def finish_setup(token: str) -> Page:
         account = accounts.use_link(token, form, clock.now_ms())
     except Refused as refused:
         return _setup_page(link.account, form, Problem.of(refused)), 422
-    auth.begin_session(account)
-    return redirect(auth.HOME, 303)
+    guards.begin_session(account)
+    return redirect(guards.HOME, 303)
 
 
 def _setup_page(account: Account | None, form: dict[str, str], problem: Problem | None = None) -> str:
     asks_zone = account is None or accounts.is_unused(account)
-    zones = quiet.time_zone_names()
+    zones = local_time.time_zone_names()
     return render_template(
         "setup.html", account=account, form=form, asks_zone=asks_zone, zones=zones, problem=problem
     )
@@ -55,23 +53,23 @@ def sign_in() -> Page:
     if account is None:
         problem = Problem("That e-mail address and password do not belong together.", "password")
         return render_template("login.html", email=email, problem=problem), 422
-    auth.begin_session(account)
+    guards.begin_session(account)
     return redirect(_wanted_page(), 303)
 
 
 def with_password(email: str, password: str) -> Account | None:
     """The account, if address and password belong together; `Refused` (429) after too many tries."""
     mark = accounts.password_mark(email)
-    visitor = quotas.Visitor(mark, auth.sender(), auth.known_browser(mark))
-    quotas.check_sign_in(visitor)
+    visitor = rate_limits.Visitor(mark, guards.sender(), guards.known_browser(mark))
+    rate_limits.check_sign_in(visitor)
     queue = accounts.KNOWN_BROWSER if visitor.known_browser else accounts.NEW_BROWSER
     with accounts.hashing(queue, mark if visitor.known_browser else visitor.sender):
-        quotas.check_sign_in(visitor)  # again: others may have tried while this one waited for its turn
+        rate_limits.check_sign_in(visitor)  # again: others may have tried while this one waited for its turn
         account = accounts.with_password(email, password)
         if account is None:
-            quotas.count_wrong_password(visitor)
+            rate_limits.count_wrong_password(visitor)
         else:
-            quotas.count_sign_in(visitor)
+            rate_limits.count_sign_in(visitor)
     return account
 
 
@@ -79,15 +77,15 @@ def _wanted_page() -> str:
     """The page of ours that led to the sign-in; never another site's."""
     wanted = OUR_PAGE.fullmatch(request.args.get("next", ""))
     if wanted is None or "//" in wanted[0]:
-        return auth.HOME
+        return guards.HOME
     try:
         current_app.url_map.bind("").match(wanted["path"], "GET")
     except HTTPException:
-        return auth.HOME
+        return guards.HOME
     return wanted[0]
 
 
 def sign_out() -> Page:
     """POST /app/logout."""
-    auth.end_session()
+    guards.end_session()
     return redirect("/app/login", 303)

@@ -240,5 +240,7 @@ if (template) {
   const use = ({ target, key }) => { if (["title", "body"].includes(target.name) && !["Tab", "Shift"].includes(key)) insert.last = target; };
   for (const what of ["input", "pointerdown", "keydown"]) template.addEventListener(what, use);
   template.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(() => preview().catch(() => {}), 300); });
+  const shown = [...template.querySelectorAll("#values li")].map((line) => [...line.children].map((one) => one.textContent));
+  document.getElementById("values").dataset.known = JSON.stringify(shown);
   for (const code of template.querySelectorAll("[data-insert]")) inserter(code);
 }

@@ -16,9 +16,9 @@ import pytest
 from playwright.sync_api import expect, sync_playwright
 from werkzeug.serving import WSGIRequestHandler, make_server
 
-import accounts
-import clock
-from database import run
+from core import accounts
+from process import clock
+from store.database import run
 from tests.conftest import Service
 
 EMAIL, PASSWORD = "owner@example.org", "correct horse battery"

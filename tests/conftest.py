@@ -14,13 +14,11 @@ from cryptography.hazmat.primitives import serialization
 
 os.environ["DATA_DIR"] = tempfile.mkdtemp(prefix="pocketbell-tests-")  # for what is opened before a test says where
 
-import clock
 import config
-import database
-import delivery
-import jobs
-import pruning
 from app import app, open_service
+from core import delivery, jobs, pruning
+from process import clock
+from store import database
 from tests import certificates
 from tests.apns_service import ApnsService
 from tests.fcm_service import FcmService

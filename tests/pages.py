@@ -9,10 +9,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-import accounts
-import clock
-import database
-import quiet
+from core import accounts, local_time
+from process import clock
+from store import database
 
 EMAIL, PASSWORD = "owner@example.org", "correct horse battery"
 OTHER = "other@example.org"
@@ -38,7 +37,7 @@ def cheap_passwords(monkeypatch):
 @pytest.fixture
 def few_time_zones(monkeypatch):
     """Six hundred on every second page make tests of everything else slow."""
-    monkeypatch.setattr(quiet, "time_zone_names", lambda: ["Asia/Tokyo", "Europe/Berlin", "UTC"])
+    monkeypatch.setattr(local_time, "time_zone_names", lambda: ["Asia/Tokyo", "Europe/Berlin", "UTC"])
 
 
 class Element:

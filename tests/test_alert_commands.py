@@ -10,8 +10,8 @@ from unittest.mock import ANY
 import pytest
 
 import app as application
-from database import transaction
 from models import Alert
+from store.database import transaction
 
 OWNER = "owner@example.org"
 OTHER = "pro@example.org"

@@ -17,16 +17,15 @@ from urllib.parse import urlencode
 import pytest
 import segno
 
-import alerts
-import placeholders
-from database import transaction
-from history import Delivery
-from jsonbody import parse_event
+from core import alerts, message_templates
 from models import Alert, AlertPayload
+from store.database import transaction
+from store.notifications import Delivery
 from tests import pages
 from tests.pages import EMAIL, PASSWORD, Page, Visitor, account_set, everything, make_account, signed_in
 from tests.server import serving
 from tests.test_pages import HOSTILE
+from wire.strict_json import parse_event
 
 cheap_passwords, owner, stranger, browser = pages.cheap_passwords, pages.owner, pages.stranger, pages.browser
 
@@ -348,7 +347,9 @@ HARD_KEYS = ["{", "}", "a|b", "a\nb", " a", "a ", "", "{{ x }}", "a\rb", "\u2028
 
 def misses(payload):
     return [
-        path for path in placeholders.paths(payload) if placeholders.fill(f"{{{{ {path} }}}}", payload, 10).missing
+        path
+        for path in message_templates.paths(payload)
+        if message_templates.fill(f"{{{{ {path} }}}}", payload, 10).missing
     ]
 
 
@@ -362,17 +363,17 @@ def test_every_path_that_is_offered_works(key):
 @pytest.mark.parametrize("name", EXPECTED)
 def test_every_path_that_is_offered_of_a_senders_payload_works(name):
     payload = parse_event(sample(name))
-    assert misses(payload) == [] and 0 < len(placeholders.paths(payload)) <= 300
+    assert misses(payload) == [] and 0 < len(message_templates.paths(payload)) <= 300
 
 
 @pytest.mark.parametrize("key", ODD_KEYS)
 def test_a_key_with_dots_hyphens_or_spaces_is_offered_as_it_is(key):
-    assert placeholders.paths({key: {"x": 1}}) == [key, f"{key}.x"]
+    assert message_templates.paths({key: {"x": 1}}) == [key, f"{key}.x"]
 
 
 @pytest.mark.parametrize("key", ["{", "}", "a|b", "a\nb", "a\rb"])
 def test_a_key_that_no_template_can_hold_is_left_out(key):
-    assert placeholders.paths({key: {"x": 1}, "fine": 1}) == ["fine"]
+    assert message_templates.paths({key: {"x": 1}, "fine": 1}) == ["fine"]
 
 
 def test_each_path_is_offered_with_what_a_template_would_show_for_it(alert):
@@ -393,7 +394,7 @@ def test_each_path_is_offered_with_what_a_template_would_show_for_it(alert):
 
 
 def test_of_a_list_the_first_two_are_offered():
-    assert placeholders.paths({"a": [{"b": 1}, 2, 3]}) == ["a", "a.0", "a.1", "a.0.b"]
+    assert message_templates.paths({"a": [{"b": 1}, 2, 3]}) == ["a", "a.0", "a.1", "a.0.b"]
 
 
 def nested(depth):
@@ -416,7 +417,7 @@ def nested(depth):
 )
 def test_the_paths_of_a_hostile_payload_are_few_and_found_fast(payload):
     began = time.monotonic()
-    found = placeholders.paths(payload)
+    found = message_templates.paths(payload)
     assert time.monotonic() - began < 1
     assert len(found) <= 300 and all(len(path) <= 200 for path in found)
 
@@ -864,7 +865,7 @@ def test_every_snippet_works_as_it_is_shown(tmp_path):
         server.wait_until_ready()
         subprocess.run(
             [Path(sys.executable).parent / "flask", "account", "create", EMAIL, "--password-stdin"],
-            input=PASSWORD, text=True, env=server.environ, check=True, cwd=Path(alerts.__file__).parent,
+            input=PASSWORD, text=True, env=server.environ, check=True, cwd=Path(__file__).parents[1],
         )  # fmt: skip
         key = server.flask("key", "create", EMAIL, "test").strip()
         server.flask("alert", "create", EMAIL, "Backups", "--title", "{{ title }}")

@@ -3,7 +3,7 @@
 import pytest
 
 import models
-from database import transaction
+from store.database import transaction
 
 CREATED_AT = 1_795_255_200_000
 

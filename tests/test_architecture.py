@@ -3,6 +3,7 @@
 import ast
 import sys
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -11,63 +12,83 @@ import app as application
 
 ROOT = Path(application.__file__).parent
 
-# Imports run downwards only, never sideways within a row. A module that is not there yet is simply absent.
-ROWS = (
+# The rooms, from top to bottom. Imports run downwards only: into a lower room, or within a room without a circle.
+FLOORS = (
     ("gunicorn.conf",),
-    ("app", "worker"),
-    ("assistants",),
-    ("api", "webhooks", "dashboard", "reference", "cli", "monitoring"),
-    ("jobs", "doctor"),
-    ("pruning", "deletion"),
-    ("auth", "quotas", "recent"),
-    ("digests", "body"),
-    ("delivery",),
-    ("accounts", "alerts", "devices", "holding", "proxies"),
-    ("template_lint",),
-    ("history", "metrics", "push", "placeholders"),
-    ("models", "apns", "fcm", "webpush"),
-    ("provider",),
-    ("database", "transport", "jsonbody", "fields", "quiet", "presets", "pieces", "turns", "service_lock"),
-    ("errors", "config", "clock", "logs", "counters", "cores", "icons"),
+    ("app",),
+    ("cli", "dashboard"),
+    ("web",),
+    ("core",),
+    ("push", "store"),
+    ("providers", "models"),
+    ("store.database",),
+    ("process",),
+    ("wire", "config"),
 )
-ROW_OF = {module: depth for depth, row in enumerate(ROWS) for module in row}
+FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
-MAY_IMPORT = {
-    "flask": {"app", "assistants", "api", "webhooks", "dashboard", "reference", "cli", "auth", "quotas", "body"},
-    "werkzeug": {"app", "api", "webhooks", "dashboard", "cli", "auth", "quotas", "body", "accounts"},
-    "flask_limiter": {"quotas"},
-    "peewee": {"database", "models", "history", "holding", "metrics", "accounts", "cli"},
-    "sqlite3": {"database"},
-    "pycurl": {"transport"},
-    "http_ece": {"webpush"},
-    "py_vapid": {"webpush"},
-    "jwt": {"apns"},
-    "pyfcm": {"fcm"},
-    "google": {"fcm"},
-    "cryptography": {"webpush", "apns", "config"},
+MUST_NOT_IMPORT = {  # what a room must not know, though it is further down
+    "web": ("push", "providers", "store.database"),
+    "dashboard": ("store.database",),
+    "store": ("config", "process", "push", "providers"),
+    "models": ("config", "process"),
+    "providers": ("models", "store"),
+    "push": ("models", "store"),
+    "wire": ("config",),
+}
+MAY_IMPORT_ALL_THE_SAME = {
+    ("web.rest", "store.database"),  # AFTER_ALL, and whether the database answers
+    ("dashboard.history", "store.database"),  # AFTER_ALL
+    ("dashboard.home", "store.database"),
+}
+
+MAY_IMPORT = {  # modules, or whole rooms
+    "flask": {"app", "cli", "web", "dashboard"},
+    "werkzeug": {"app", "cli", "web", "dashboard", "core.accounts"},
+    "flask_limiter": {"web.rate_limits"},
+    "peewee": {"models", "store", "core.accounts", "cli"},
+    "sqlite3": {"store.database"},
+    "pycurl": {"providers.transport"},
+    "http_ece": {"providers.webpush"},
+    "py_vapid": {"providers.webpush"},
+    "jwt": {"providers.apns"},
+    "pyfcm": {"providers.fcm"},
+    "google": {"providers.fcm"},
+    "cryptography": {"providers", "config"},
     "click": {"cli"},
     "segno": {"dashboard"},
-    "yaml": {"reference"},
-    "gunicorn": {"worker"},
-    "prometheus_client": {"monitoring"},
-    "time": {"clock", "transport"},
+    "yaml": {"web.api_docs"},
+    "gunicorn": {"process.gunicorn_worker"},
+    "prometheus_client": {"web.prometheus"},
+    "time": {"process.clock", "providers.transport"},
 }
 CLOCKS = {
     "time": {"time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "localtime", "gmtime", "sleep"},
     "datetime": {"now", "utcnow", "today"},
     "date": {"today"},
 }
-MAY_READ_A_CLOCK = {("clock", "time.time_ns"), ("clock", "time.monotonic"), ("transport", "time.monotonic")}
+MAY_READ_A_CLOCK = {
+    ("process.clock", "time.time_ns"),
+    ("process.clock", "time.monotonic"),
+    ("providers.transport", "time.monotonic"),
+}
 LONGEST_FUNCTION = 40
 
-SOURCES = {path.stem: path for path in sorted(ROOT.glob("*.py"))}
-PACKAGES = {path.parent.name: path for path in sorted(ROOT.glob("*/__init__.py")) if path.parent.name in ROW_OF}
-FILES = [*SOURCES.values(), *(file for path in PACKAGES.values() for file in sorted(path.parent.glob("*.py")))]
+ROOMS = ("core", "dashboard", "process", "providers", "store", "web", "wire")
+FILES = sorted([*ROOT.glob("*.py"), *(path for room in ROOMS for path in (ROOT / room).glob("*.py"))])
 
 
 def module_of(path):
-    """The row's name of a file: the package's for a file within one."""
-    return path.stem if path.parent == ROOT else path.parent.name
+    """A file's dotted name; a room's own, for its __init__.py."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def room_of(module):
+    """The room of a module of ours, or the module itself where it has a floor of its own; None for others."""
+    return next((name for name in (module, module.partition(".")[0]) if name in FLOOR_OF), None)
+
+
+MODULES = {module_of(path): path for path in FILES}
 
 
 @cache
@@ -76,60 +97,86 @@ def tree_of(path):
 
 
 def imported(path):
-    """(top-level name, line) of every import in the file, those within functions too."""
+    """(dotted name, line) of every module that the file imports, within functions too."""
     for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
-            yield from ((alias.name.split(".")[0], node.lineno) for alias in node.names)
+            yield from ((alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            yield node.module.split(".")[0], node.lineno
+            inner = [f"{node.module}.{alias.name}" for alias in node.names]
+            modules = {name if name in MODULES else node.module for name in inner}
+            yield from ((module, node.lineno) for module in modules)
+
+
+def packages(path):
+    return {(name.partition(".")[0], line) for name, line in imported(path)}
 
 
 def functions(path):
     return [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
 
 
-def named(path, node):
-    return f"{path.relative_to(ROOT)}:{node.lineno}"
+def named(path, place):
+    """Where it is: `place` is a line or a node."""
+    return f"{path.relative_to(ROOT)}:{getattr(place, 'lineno', place)}"
 
 
 every_file = pytest.mark.parametrize("path", FILES, ids=[str(path.relative_to(ROOT)) for path in FILES])
 
 
 @every_file
-def test_every_module_has_its_place_in_the_table_of_rows(path):
-    assert module_of(path) in ROW_OF
+def test_every_module_is_in_a_room(path):
+    assert room_of(module_of(path)) is not None
 
 
 @every_file
-def test_imports_run_downwards_only_and_never_sideways(path):
-    module = module_of(path)
-    depth = ROW_OF.get(module, -1)
+def test_imports_run_downwards_only(path):
+    room = room_of(module_of(path))
     wrong = {
-        f"{path.relative_to(ROOT)}:{line} imports {other}"
+        f"{named(path, line)} imports {other}"
         for other, line in imported(path)
-        if other in ROW_OF and other != module and ROW_OF[other] <= depth
+        if (into := room_of(other)) and into != room and FLOOR_OF[into] <= FLOOR_OF[room]
     }
     assert wrong == set()
+
+
+@every_file
+def test_a_room_imports_nothing_that_it_must_not_know(path):
+    module = module_of(path)
+    forbidden = MUST_NOT_IMPORT.get(room_of(module), ())
+    wrong = {
+        f"{named(path, line)} imports {other}"
+        for other, line in imported(path)
+        if {other, other.partition(".")[0]} & {*forbidden} and (module, other) not in MAY_IMPORT_ALL_THE_SAME
+    }
+    assert wrong == set()
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    TopologicalSorter({m: {n for n, _ in imported(path) if n in MODULES} for m, path in MODULES.items()}).prepare()
+
+
+def may(module, allowed):
+    return module in allowed or module.partition(".")[0] in allowed
 
 
 @pytest.mark.parametrize("package, modules", MAY_IMPORT.items(), ids=list(MAY_IMPORT))
 def test_a_package_is_imported_only_where_it_belongs(package, modules):
     wrong = {
-        f"{path.relative_to(ROOT)}:{line}"
+        named(path, line)
         for path in FILES
-        for name, line in imported(path)
-        if name == package and module_of(path) not in modules
+        for name, line in packages(path)
+        if name == package and not may(module_of(path), modules)
     }
     assert wrong == set()
 
 
 @every_file
 def test_the_product_imports_nothing_that_requirements_do_not_name(path):
-    known = set(sys.stdlib_module_names) | set(ROW_OF)
+    known = set(sys.stdlib_module_names) | {module.partition(".")[0] for module in MODULES}
     known |= {"flask", "click", "werkzeug", "itsdangerous", "jinja2"}  # Flask and what it stands on
     known |= {"flask_limiter", "limits", "peewee", "gunicorn", "pycurl", "jwt", "cryptography", "http_ece"}
     known |= {"py_vapid", "pyfcm", "certifi", "segno", "google", "prometheus_client", "yaml"}
-    assert {name for name, _ in imported(path)} - known == set()
+    assert {name for name, _ in packages(path)} - known == set()
 
 
 @every_file
@@ -239,4 +286,4 @@ def test_what_weighs_much_is_not_imported_before_it_is_needed(module):
 def test_camel_case_names_of_the_wire_stand_in_the_handlers_alone(path):
     wire = {"createdAt", "lastUsedAt", "revokedAt", "keyPreview", "fullKey", "nextCursor", "isDone", "statusCode"}
     held = {node.value for node in ast.walk(tree_of(path)) if isinstance(node, ast.Constant)} & wire
-    assert held == set() or module_of(path) in ("api", "assistants", "webhooks", "errors")
+    assert held == set() or module_of(path) in ("web.rest", "web.mcp", "web.webhooks", "wire.errors")

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import accounts
-import assistants
+from core import accounts
+from web import mcp
 
 META = "io.modelcontextprotocol/"
 VERSIONS = ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"]
@@ -512,7 +512,7 @@ def test_a_fault_is_logged_and_told_without_detail(owner, monkeypatch, caplog):
 
 
 def test_a_fault_before_the_message_is_read_has_no_id(owner, monkeypatch):
-    monkeypatch.setattr(assistants, "read_object", broken)
+    monkeypatch.setattr(mcp, "read_object", broken)
     assert error_of(ask(owner, "ping")) == (500, -32603, None)
 
 
@@ -523,7 +523,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=8,
 )
-NAMES = sorted({name for tool in assistants.TOOLS.values() for name in tool.arguments})
+NAMES = sorted({name for tool in mcp.TOOLS.values() for name in tool.arguments})
 PARAMS = st.fixed_dictionaries(
     {},
     optional={

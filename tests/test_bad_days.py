@@ -2,12 +2,12 @@
 
 import pytest
 
-import clock
-import delivery
-import fcm as fcm_module
-import provider
 import push
-from provider import Message, Outcome, Push
+from core import delivery
+from process import clock
+from providers import base
+from providers import fcm as fcm_module
+from providers.base import Message, Outcome, Push
 
 MESSAGE = Message("0" * 32, "title", "body", "/app/")
 
@@ -36,7 +36,7 @@ def test_oauth_that_fails_is_asked_once_for_all_devices_and_apple_gets_its_push(
 def test_a_strange_life_of_an_oauth_token_does_no_harm(owner, fcm, monkeypatch, expires_in):
     phone = device(owner, "fcm", fcm.phone())
     told = {"expires_in": expires_in}
-    monkeypatch.setattr(fcm_module, "parsed", lambda reply: provider.parsed(reply) | told)
+    monkeypatch.setattr(fcm_module, "parsed", lambda reply: base.parsed(reply) | told)
     assert [owner.send().json["notification"]["status"] for _ in range(2)] == ["delivered"] * 2
     assert (len(phone.messages), fcm.oauth_calls) == (2, 1)
 

@@ -4,17 +4,15 @@ import json
 
 import pytest
 
-import clock
-import database
-import delivery
 import models
-import pruning
-import quotas
 from app import open_service
-from database import WriteFailed, run, transaction
-from history import Notification
-from metrics import Metric, MetricValue
-from quotas import PLANS
+from core import delivery, plans, pruning
+from core.plans import PLANS
+from process import clock
+from store import database
+from store.custom_metrics import Metric, MetricValue
+from store.database import WriteFailed, run, transaction
+from store.notifications import Notification
 from tests.test_pruning import account_set, query
 
 DAY_S, DAY_MS = 86_400, 86_400_000
@@ -408,7 +406,7 @@ def test_a_value_with_an_old_time_is_stored_not_shown_and_removed(service, owner
     sent = {"projectId": "p", "metrics": [{"metricId": "m", "metricName": "M", "value": 1, "timestamp": old}]}
     answer = owner.request("POST", "/api/webhooks/custom", sent)
     assert answer.json == {"success": True, "metricsStored": 1}
-    assert Metric.latest(1, ("p", "m"), quotas.history_begin("starter", moved_clock.ms), moved_clock.ms) is None
+    assert Metric.latest(1, ("p", "m"), plans.history_begin("starter", moved_clock.ms), moved_clock.ms) is None
     moved_clock.advance(3_600)
     service.work()
     assert kept(service) == []

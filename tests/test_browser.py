@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import expect
 
-import clock
 import push
-import quiet
 from app import open_service
-from database import run, transaction
+from core import local_time
+from process import clock
+from store.database import run, transaction
 from tests.browser import (
     CHROMIUM,
     EMAIL,
@@ -811,7 +811,7 @@ def test_home_and_history_work_without_javascript(plain, site):
     plain.get_by_role("link", name="See all").click()
     notifications = plain.get_by_role("main").get_by_role("listitem")
     expect(notifications).to_have_count(2)
-    look_for(plain, search="ROOT", status="delivered", day=quiet.local_day(clock.now_ms(), "UTC"))
+    look_for(plain, search="ROOT", status="delivered", day=local_time.local_day(clock.now_ms(), "UTC"))
     expect(notifications).to_have_count(1)
     expect(plain.locator("mark")).to_have_text("root")
     plain.get_by_role("link", name="Disk").click()

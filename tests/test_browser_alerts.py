@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Error, expect
 
-import clock
-from clock import DAY_MS
-from database import run
+from process import clock
+from process.clock import DAY_MS
+from store.database import run
 from tests.browser import EMAIL, listen, said, tab_to, until
 
 GRAFANA = Path("/work/shared/payloads/json/grafana-unified-test.json")
@@ -306,8 +306,9 @@ def test_the_live_preview_is_what_is_then_delivered(phone, site, title, body):
 
 
 def test_the_preview_waits_until_one_stops_typing_for_300_ms(alert):
-    alert.page.clock.install()
+    alert.page.clock.install(time=0)
     alert.page.reload()
+    alert.page.clock.pause_at(3600)  # from now on time goes on only when it is told to
     alert.title.focus()
     for letter in "Disk full":
         alert.page.keyboard.type(letter)
@@ -705,6 +706,15 @@ def test_the_whole_way_of_an_alert_goes_by_keyboard_alone(phone, site):
     keyboard.press("Space")
     said(page, "Sent, and delivered")
     assert pushed(phone)[-1] == ("on web-1", "in eu")
+
+
+def test_a_value_that_one_is_about_to_take_stays_where_it_is_when_a_preview_comes(alert):
+    open_values(alert.page)
+    value = alert.page.get_by_role("button", name="host.name").element_handle()
+    before = alert.previews()
+    alert.title.fill("another title")
+    alert.expect_shown("another title")
+    assert alert.previews() > before and value.evaluate("it => it.isConnected")
 
 
 def test_a_value_goes_into_the_title_by_keyboard_alone(alert):

@@ -12,14 +12,12 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import expect
 
-import alerts
-import clock
-import quiet
-import recent
-from clock import DAY_MS
-from database import database, run, transaction
-from metrics import Metric, MetricValue
+from core import alerts, local_time
 from models import Account, new_id
+from process import clock, recent_requests
+from process.clock import DAY_MS
+from store.custom_metrics import Metric, MetricValue
+from store.database import database, run, transaction
 from tests.browser import PASSWORD, Phone, listen, state, until
 
 WIDTHS = (320, 390, 1280)
@@ -203,7 +201,7 @@ class Full:
 
     def _set_account(self):
         zone, hour = "America/Argentina/ComodRivadavia", 60 * MINUTE_MS
-        begin, end = (quiet.local_time(self.now + shift, zone)[-5:] for shift in (-hour, hour))
+        begin, end = (local_time.local_time(self.now + shift, zone)[-5:] for shift in (-hour, hour))
         run(
             "UPDATE account SET plan = 'scale', time_zone = ?, quiet_hours = ?, notification_count = 1234567",
             (zone, f"{begin}-{end}"),
@@ -269,7 +267,9 @@ class Full:
         for number in range(30):
             status = (200, 400, 429, 413)[number % 4]
             for _ in range(2_000 if status == 429 else 1):
-                recent.note(seq, status, f"{number} " + ("delivered", "W" * 200, TEXTS[2], "…")[number % 4], self.now)
+                recent_requests.note(
+                    seq, status, f"{number} " + ("delivered", "W" * 200, TEXTS[2], "…")[number % 4], self.now
+                )
 
     def _put(self, name, payload):
         values = {"alert_seq": 1 + self.alerts.index(self.alert_ids[name]), "payload": payload}
@@ -381,7 +381,7 @@ class Full:
         self._insert("notification", rows)
         self._insert("held", held)
         self._insert("delivery", deliveries + self._deliveries(ROWS + 1, "pending", DEVICES))
-        days = quiet.last_days(30, "UTC", self.now)
+        days = local_time.last_days(30, "UTC", self.now)
         counts = [{"account_seq": self.account, "day": day, "notification_count": 36} for day in days]
         self._insert("notification_day", counts)
 
@@ -430,7 +430,7 @@ SEARCHES = {
 
 def full_pages(full):
     """Addresses of a full site by what is there."""
-    day = quiet.local_day(full.now - 5 * DAY_MS, "UTC")
+    day = local_time.local_day(full.now - 5 * DAY_MS, "UTC")
     searches = {name: path.format(day=day) for name, path in SEARCHES.items()}
     kinds = {f"notification: {kind}": f"/app/notifications/{id_}" for kind, id_ in full.ids.items()}
     of_alerts = {f"alert: {kind}": f"/app/alerts/{id_}" for kind, id_ in full.alert_ids.items()}

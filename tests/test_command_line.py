@@ -14,9 +14,9 @@ from pathlib import Path
 import peewee
 import pytest
 
-import accounts
 import app as application
 import push
+from core import accounts
 
 ROOT = Path(application.__file__).parent
 FLASK = Path(sys.executable).with_name("flask")

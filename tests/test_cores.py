@@ -10,15 +10,15 @@ from contextlib import ExitStack
 
 import pytest
 
-import accounts
-import cores
+from core import accounts
+from process import cpu_affinity
 from tests.server import ROOT
 
 CLAIM = """
 import os, sys
-import cores
-cores.NAME = sys.argv[1]
-cores.keep_to_one()
+from process import cpu_affinity
+cpu_affinity.NAME = sys.argv[1]
+cpu_affinity.keep_to_one()
 print(*os.sched_getaffinity(0), flush=True)
 sys.stdin.read()
 """
@@ -68,19 +68,19 @@ def test_the_core_of_a_service_that_was_killed_is_free_at_once(start):
 
 @linux
 def test_where_all_names_are_taken_the_last_core_is_shared(start, monkeypatch):
-    monkeypatch.setattr(cores, "MAX_ON_ONE_CORE", 0)
-    assert cores._free_core([3, 2, 1]) == (3, None)
+    monkeypatch.setattr(cpu_affinity, "MAX_ON_ONE_CORE", 0)
+    assert cpu_affinity._free_core([3, 2, 1]) == (3, None)
 
 
 @linux
 def test_a_password_is_checked_on_any_core_and_all_else_is_done_on_one(monkeypatch):
     for name in ("_allowed", "_own", "_claim"):
-        monkeypatch.setattr(cores, name, getattr(cores, name))
+        monkeypatch.setattr(cpu_affinity, name, getattr(cpu_affinity, name))
     seen = []
 
     def work():
         seen.append(os.sched_getaffinity(0))
-        cores.keep_to_one()
+        cpu_affinity.keep_to_one()
         seen.append(os.sched_getaffinity(0))
         with pytest.raises(ValueError, match="wrong"), accounts.hashing(accounts.WITH_LINK, ""):
             seen.append(os.sched_getaffinity(0))
@@ -99,6 +99,6 @@ def test_where_the_cores_cannot_be_chosen_all_goes_on_as_before(monkeypatch):
         raise PermissionError
 
     monkeypatch.setattr(os, "sched_setaffinity", refused, raising=False)
-    cores.keep_to_one()
-    with accounts.hashing(accounts.WITH_LINK, ""), cores.any_of_them():
-        assert not cores._allowed
+    cpu_affinity.keep_to_one()
+    with accounts.hashing(accounts.WITH_LINK, ""), cpu_affinity.any_of_them():
+        assert not cpu_affinity._allowed

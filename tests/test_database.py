@@ -15,14 +15,11 @@ from pathlib import Path
 import peewee
 import pytest
 
-import database
-import history
-import holding
-import metrics
 import models
+from store import custom_metrics, database, held, notifications
 from tests.server import wait_until
 
-ROOT = Path(database.__file__).parent
+ROOT = Path(__file__).parents[1]
 OWNER = "owner@example.org"
 
 TYPES = {
@@ -93,7 +90,7 @@ def tables():
     """Every model with a table of its own, found through its class."""
     classes = {
         value
-        for module in (models, history, holding, metrics)
+        for module in (models, notifications, held, custom_metrics)
         for value in vars(module).values()
         if isinstance(value, type) and issubclass(value, peewee.Model) and value not in (peewee.Model, models.Model)
     }
@@ -731,7 +728,11 @@ def test_a_statement_without_its_semicolon_is_run_or_refused_and_never_passed_ov
         assert look(older, "SELECT name FROM sqlite_schema WHERE name = 'shelf'") == [("shelf",)]
 
 
-OPEN = "import sys, pathlib, database; database.open_database(*map(pathlib.Path, sys.argv[1:3]), newest=3)"
+OPEN = """
+import pathlib, sys
+from store import database
+database.open_database(*map(pathlib.Path, sys.argv[1:3]), newest=3)
+"""
 
 
 def open_elsewhere(path, steps):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from metrics import Metric, MetricValue
+from store.custom_metrics import Metric, MetricValue
 from tests.test_pruning import account_set, query
 
 OWNER = "owner@example.org"
@@ -74,7 +74,7 @@ def test_a_held_one_is_not_sent_any_more(service, owner, browser, moved_clock):
 
 
 def test_one_that_is_deleted_while_it_is_pushed_is_gone(service, owner, browser, monkeypatch):
-    import delivery
+    from core import delivery
 
     push = delivery.push.send
 
@@ -222,7 +222,7 @@ def test_without_yes_nothing_is_deleted(service, owner):
 def test_an_account_whose_deletion_was_interrupted_is_closed_at_once_and_deleted_by_the_next(
     service, owner, browser, monkeypatch
 ):
-    import deletion
+    from core import deletion
 
     owner.send()
     with monkeypatch.context() as patched:
@@ -235,7 +235,7 @@ def test_an_account_whose_deletion_was_interrupted_is_closed_at_once_and_deleted
 
 
 def test_a_request_that_began_before_its_account_was_deleted_is_refused(service, owner, monkeypatch):
-    import delivery
+    from core import delivery
 
     send = delivery.send
 

@@ -16,15 +16,13 @@ from urllib.parse import urlencode
 import pytest
 import yaml
 
-import accounts
-import alerts
 import config
-import delivery
-import quotas
-import recent
-from clock import DAY_MS
+from core import accounts, alerts, delivery, plans
+from process import recent_requests
+from process.clock import DAY_MS
 from tests import certificates
 from tests.server import BIN, OWNER, ROOT, bearer, free_port, serving, wait_until
+from web import rate_limits
 
 NAME = "push.example.org"
 ORIGIN = f"https://{NAME}"
@@ -436,18 +434,18 @@ def test_the_proxies_close_kept_connections_before_gunicorn_does():
 
 def test_the_page_on_security_states_the_numbers_that_hold():
     page = (ROOT / "SECURITY.md").read_text()
-    days = sorted(plan.history_days for plan in quotas.PLANS.values())
+    days = sorted(plan.history_days for plan in plans.PLANS.values())
     for stated in (
         f"at most {alerts.MAX_KEPT_BYTES // 1024} KB",
         "{}, {} or {:,} days".format(*days),
         f"| {accounts.SESSION_LIFE_MS // DAY_MS} days after the last visit",
         f"good for {accounts.LINK_LIFE_MS // 3_600_000} hours",
         f"as SHA-256 | {delivery.IDEMPOTENCY_LIFE_MS // 3_600_000} hours |",
-        f"{recent.KEPT} for each".replace("30", "thirty"),
-        f"may ask for {quotas.UNKNOWN_CODES.amount} unknown",
-        f"{quotas.ALERT_EVENTS.amount} a minute; {quotas.FLOOD.amount} a minute pause",
-        f"{quotas.SIGN_IN_TRIES.amount} for an account and {quotas.TRIES_OF_SENDER.amount} in all",
-        f"{quotas.TRIES_OF_STRANGERS.amount} for an account from everywhere",
+        f"{recent_requests.KEPT} for each".replace("30", "thirty"),
+        f"may ask for {rate_limits.UNKNOWN_CODES.amount} unknown",
+        f"{rate_limits.ALERT_EVENTS.amount} a minute; {rate_limits.FLOOD.amount} a minute pause",
+        f"{rate_limits.SIGN_IN_TRIES.amount} for an account and {rate_limits.TRIES_OF_SENDER.amount} in all",
+        f"{rate_limits.TRIES_OF_STRANGERS.amount} for an account from everywhere",
         "N = 2^17" if accounts.PASSWORD_METHOD.startswith("scrypt:131072:") else "another hash",
     ):
         assert stated in re.sub(r"\s+", " ", page)

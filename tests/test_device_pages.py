@@ -10,10 +10,10 @@ from unittest.mock import ANY
 import pytest
 import segno
 
-import database
-import delivery
 import push
+from core import delivery
 from models import Device
+from store import database
 from tests import pages
 from tests.pages import (
     DAY_S,

@@ -9,12 +9,11 @@ import click
 import pytest
 
 import app
-import assistants
 import config
-import icons
-import placeholders
 from bench.__main__ import PARTS
-from jsonbody import parse_event
+from core import icons, message_templates
+from web import mcp
+from wire.strict_json import parse_event
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -87,11 +86,11 @@ EXAMPLES = re.findall(r"^\|.*\| `(\{\{.*\}\})` \| `(.*)` \|$", ALERTS, re.M)
 @pytest.mark.parametrize("template, text", EXAMPLES, ids=[template for template, _ in EXAMPLES])
 def test_a_filter_gives_what_the_page_on_alerts_says(template, text):
     payload = parse_event(re.search(r"on `(\{.*\})` \| gives", ALERTS)[1].encode())
-    assert placeholders.fill(template.replace("\\|", "|"), payload, 100) == (text, ())
+    assert message_templates.fill(template.replace("\\|", "|"), payload, 100) == (text, ())
 
 
 def test_the_page_on_alerts_shows_every_filter():
-    assert {name for name in placeholders.FILTERS if f"`{name}" in ALERTS} == set(placeholders.FILTERS)
+    assert {name for name in message_templates.FILTERS if f"`{name}" in ALERTS} == set(message_templates.FILTERS)
 
 
 @pytest.mark.parametrize("page", ["README.md", *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))])
@@ -151,7 +150,7 @@ def test_a_configuration_names_our_address_and_the_key_as_bearer(assistant):
 
 
 def test_the_page_on_assistants_names_every_tool():
-    assert re.findall(r"^\| `(\w+)` \|", ASSISTANTS, re.M) == list(assistants.TOOLS)
+    assert re.findall(r"^\| `(\w+)` \|", ASSISTANTS, re.M) == list(mcp.TOOLS)
 
 
 def test_the_curl_example_of_the_page_on_assistants_gives_what_it_says(owner):
@@ -167,4 +166,4 @@ def test_the_curl_example_of_the_page_on_assistants_gives_what_it_says(owner):
 
 
 def test_the_page_on_assistants_names_every_version():
-    assert all(f"`{version}`" in ASSISTANTS for version in assistants.VERSIONS)
+    assert all(f"`{version}`" in ASSISTANTS for version in mcp.VERSIONS)

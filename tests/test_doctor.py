@@ -12,9 +12,9 @@ from threading import Thread
 import pytest
 
 import config
-import database
-import doctor
 from app import open_service
+from core import doctor
+from store import database
 from tests.pages import make_account
 from tests.server import ROOT, free_port, serving
 

@@ -6,10 +6,10 @@ import re
 import pytest
 from werkzeug.formparser import FormDataParser
 
-import body
 from app import ROUTES
 from tests import pages
 from tests.pages import PASSWORD, Page, Visitor, make_account, setup_form, setup_link
+from web import request_body
 
 cheap_passwords, owner, visitor = pages.cheap_passwords, pages.owner, pages.visitor
 
@@ -109,7 +109,7 @@ def test_the_longest_templates_and_the_largest_payload_that_a_page_lets_be_typed
 
 
 def test_a_form_with_more_than_200_fields_is_refused_unparsed(owner, unparsed):
-    assert body.MAX_FORM_FIELDS == 200
+    assert request_body.MAX_FORM_FIELDS == 200
     answer = post(owner, "/app/keys", b"&".join([b"a=1"] * 201))
     assert answer.status_code == 400 and "200 fields" in answer.text
 

@@ -9,19 +9,19 @@ import threading
 import peewee
 import pytest
 
-import api
-import jobs
 from app import open_service
-from database import database, transaction
-from errors import log_fault
+from core import jobs
+from store.database import database, transaction
 from tests.server import ROOT
+from web import rest
+from wire.errors import log_fault
 
 
 @pytest.fixture
 def worker(service, monkeypatch):
     """A background worker of this test's own, not yet begun."""
     worker = jobs.Worker()
-    monkeypatch.setattr(api, "worker", worker)
+    monkeypatch.setattr(rest, "worker", worker)
     yield worker
     worker.stop()
 
@@ -42,7 +42,7 @@ def test_it_is_200_while_the_worker_works(service, worker):
 
 STARTED_IN_A_CHILD = """
 import os, threading
-import jobs
+from core import jobs
 lane = jobs.Lane((), threading.Event())
 if os.fork() == 0:
     lane.start()
@@ -76,7 +76,7 @@ def test_it_is_503_when_the_database_does_not_answer(service, worker):
 
 
 def test_it_is_503_from_a_write_that_failed_until_one_succeeds(service, owner, worker, moved_clock, monkeypatch):
-    monkeypatch.setattr("database.BUSY_TIMEOUT_MS", 20)
+    monkeypatch.setattr("store.database.BUSY_TIMEOUT_MS", 20)
     open_service(service.app, service.settings)
     worker.start()
     worker.stop()

@@ -9,10 +9,10 @@ from zoneinfo import ZoneInfo
 import pytest
 
 import dashboard
-import history
-import quotas
+from store import notifications
 from tests import pages
 from tests.pages import DAY_S, EMAIL, Page, account_set, device_ids
+from web import rate_limits
 
 cheap_passwords, owner, stranger, browser = pages.cheap_passwords, pages.owner, pages.stranger, pages.browser
 
@@ -372,7 +372,7 @@ def test_a_page_that_is_full_and_the_last_has_no_link(owner, caller):
 
 def test_a_search_that_looked_at_enough_goes_on_by_the_link(owner, caller, monkeypatch):
     ids = [caller.send("needle" if number == 0 else "hay").json["notification"]["id"] for number in range(60)]
-    monkeypatch.setattr(history, "SEARCH_COST", 20 * history.ROW_COST)
+    monkeypatch.setattr(notifications, "SEARCH_COST", 20 * notifications.ROW_COST)
     page = owner.page(address(search="needle"))
     assert page.rows() == [] and "No match among the newest" in page.text
     assert all_pages(owner, address(search="needle")) == ids[:1]
@@ -464,7 +464,7 @@ def test_a_pending_one_says_what_was_answered_and_when_it_is_tried_next(owner, c
 
 
 def test_one_that_waits_for_its_first_try_says_so(service, owner, caller, browser, monkeypatch):
-    monkeypatch.setattr(quotas, "FLOOD", quotas.Quota(5))
+    monkeypatch.setattr(rate_limits, "FLOOD", rate_limits.Quota(5))
     hook = service.alert()
     for _ in range(5):
         hook.post(data=b"not JSON")

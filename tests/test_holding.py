@@ -13,13 +13,12 @@ from unittest.mock import ANY
 import pytest
 
 import app as application
-import clock
-import database
-import delivery
-import jobs
 import models
 import push
-from holding import Held
+from core import delivery, jobs
+from process import clock
+from store import database
+from store.held import Held
 
 OWNER = "owner@example.org"
 OTHER = "pro@example.org"
@@ -1099,9 +1098,11 @@ def test_workers_in_several_threads_release_each_event_once(service, owner, pro,
 
 WORKER = """
 import os, sys
-import clock
+from process import clock
 clock.now_ms = lambda: int(sys.argv[1])
-import config, delivery, jobs
+import config
+from core import delivery
+from core import jobs
 from app import create_app
 create_app(config.load(os.environ)).open()
 print("ready", flush=True)

@@ -5,9 +5,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-import quotas
 from tests import pages
 from tests.pages import EMAIL, Visitor, account_set, device_ids, signed_in
+from web import rate_limits
 
 cheap_passwords, owner, stranger, browser = pages.cheap_passwords, pages.owner, pages.stranger, pages.browser
 
@@ -195,7 +195,7 @@ def test_a_device_that_fails_is_warned_of_with_the_reason_until_a_push_arrives(s
 
 @pytest.fixture
 def flood_of_five(monkeypatch):
-    monkeypatch.setattr(quotas, "FLOOD", quotas.Quota(5))
+    monkeypatch.setattr(rate_limits, "FLOOD", rate_limits.Quota(5))
 
 
 def test_an_alert_that_a_flood_paused_is_warned_of_until_its_owner_switches_it_on(

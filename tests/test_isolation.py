@@ -7,10 +7,10 @@ from unittest.mock import ANY
 
 import pytest
 
-import clock
-import delivery
 import push
 from app import open_service
+from core import delivery
+from process import clock
 from tests.apns_service import ApnsService
 from tests.push_service import Browser
 

@@ -6,7 +6,7 @@ from unittest.mock import ANY
 
 import pytest
 
-import database
+from store import database
 
 MINUTE_S = 61
 

@@ -6,13 +6,13 @@ import sys
 
 import pytest
 
-import body
-import delivery
-import jsonbody
-import recent
-from errors import Refused
+from core import delivery
 from models import Alert
-from turns import Turns
+from process import recent_requests
+from process.turns import Turns
+from web import request_body
+from wire import strict_json
+from wire.errors import Refused
 
 LARGE = {"padding": [{"marker": []}] * 6_000}  # over 64 KB; in none of the fields that anybody knows
 METRICS = "/api/webhooks/custom"
@@ -42,8 +42,8 @@ def hook(service, owner):
 @pytest.fixture
 def turns(monkeypatch):
     """The turns at parsing a large body; one, for which nobody may wait."""
-    turns = Turns(1, {"all": 0}, 0, body.large_bodies.refuse)
-    monkeypatch.setattr(body, "large_bodies", turns)
+    turns = Turns(1, {"all": 0}, 0, request_body.large_bodies.refuse)
+    monkeypatch.setattr(request_body, "large_bodies", turns)
     return turns
 
 
@@ -58,7 +58,7 @@ every_door = pytest.mark.parametrize("door", DOORS)
 
 @every_door
 def test_a_large_body_that_finds_no_place_is_429(owner, hook, turns, door):
-    assert len(json.dumps(LARGE)) > body.LARGE_BYTES
+    assert len(json.dumps(LARGE)) > request_body.LARGE_BYTES
     with turns.turn("all"):
         answer = DOORS[door](owner, hook, LARGE)
     assert (answer.status_code, answer.headers["Retry-After"]) == (429, "60")
@@ -106,7 +106,7 @@ def test_nothing_parsed_is_left_and_no_place_is_held_while_a_notification_is_del
 def test_a_refusal_holds_nothing_that_was_parsed(turns, service):
     before = parsed_objects()
     with service.app.test_request_context(data=json.dumps(LARGE)), pytest.raises(Refused) as caught:
-        body.read_object(refuse)
+        request_body.read_object(refuse)
     assert caught.value.message == "wrong" and parsed_objects() == before
 
 
@@ -120,7 +120,7 @@ def refuse(sent):
 def test_the_owner_is_told_why_an_event_was_refused(owner, hook, turns, service):
     with turns.turn("all"):
         hook.post(LARGE)
-    (seen,) = recent.of_alert(Alert.get().seq)
+    (seen,) = recent_requests.of_alert(Alert.get().seq)
     assert (seen.status, seen.words) == (429, "too many large requests at once")
 
 
@@ -139,7 +139,7 @@ def test_to_parse_many_numbers_of_an_event_calls_no_function_of_ours_for_each(nu
         raw = f'{{"x": [{",".join([first, *[number] * count])}]}}'.encode()
         sys.setprofile(count_call)
         try:
-            jsonbody.parse_event(raw)
+            strict_json.parse_event(raw)
         finally:
             sys.setprofile(None)
         return counted

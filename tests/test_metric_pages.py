@@ -10,8 +10,8 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import pytest
 
 import dashboard.metrics
-import database
-from metrics import MOST_SERIES, Metric, MetricSeries, MetricValue
+from store import database
+from store.custom_metrics import MOST_SERIES, Metric, MetricSeries, MetricValue
 from tests import pages
 from tests.pages import Page, account_set
 from tests.test_pages import HOSTILE

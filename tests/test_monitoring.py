@@ -5,10 +5,10 @@ import re
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-import jobs
-import monitoring
+from core import jobs
 from tests.pages import EMAIL
 from tests.server import ROOT
+from web import prometheus
 
 TOKEN = "a-token-of-24-characters"
 
@@ -110,7 +110,7 @@ def test_the_page_on_deployment_names_every_figure_and_no_other(watched):
 
 def test_how_long_the_worker_has_not_finished_a_round_is_told(watched, moved_clock, monkeypatch):
     worker = jobs.Worker()
-    monkeypatch.setattr(monitoring, "worker", worker)
+    monkeypatch.setattr(prometheus, "worker", worker)
     assert figures(watched)["pocketbell_worker_lag_seconds"] == {(): 0}
     for lane in worker.lanes:
         lane.last_beat_s = moved_clock.monotonic

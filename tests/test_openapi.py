@@ -12,26 +12,18 @@ import yaml
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-import accounts
-import api
-import apns
 import app
-import assistants
 import config
-import delivery
-import devices
-import errors
-import fcm
-import fields
 import models
 import push
-import quotas
-import reference
-import webhooks
+from core import accounts, delivery, devices, plans
+from providers import apns, fcm
 from tests.pages import Page
 from tests.test_pages import POLICY
+from web import api_docs, mcp, rate_limits, rest, webhooks
+from wire import errors, validation
 
-DOCUMENT = yaml.safe_load(reference.FILE.read_text())
+DOCUMENT = yaml.safe_load(api_docs.FILE.read_text())
 SCHEMAS = DOCUMENT["components"]["schemas"]
 RATE_LIMIT = {"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
 TOKEN = "a-token-of-24-characters"
@@ -138,7 +130,7 @@ def test_it_describes_every_address_that_is_no_page_and_none_that_is_not_there()
 
 
 def test_it_says_which_credential_an_address_takes():
-    schemes = {app.auth.api_key: "apiKey", app.auth.metrics_token: "metricsToken"}
+    schemes = {app.guards.api_key: "apiKey", app.guards.metrics_token: "metricsToken"}
     guards = {f"{one.method} {one.rule}": one.guard for one in app.ROUTES}
     expected = {one.id: schemes.get(guards[endpoint(one)]) for one in OPERATIONS.values()}
     assert {one.id: one.scheme for one in OPERATIONS.values()} == expected
@@ -147,8 +139,8 @@ def test_it_says_which_credential_an_address_takes():
 
 def test_it_names_every_method_and_error_of_the_model_context_protocol():
     methods = SCHEMAS["Message"]["properties"]["method"]["description"]
-    assert set(re.findall(r"`(.+?)`", methods)) == {name for named in assistants.METHODS.values() for name in named}
-    codes = {value for value in vars(assistants).values() if isinstance(value, int) and value <= -32000}
+    assert set(re.findall(r"`(.+?)`", methods)) == {name for named in mcp.METHODS.values() for name in named}
+    codes = {value for value in vars(mcp).values() if isinstance(value, int) and value <= -32000}
     assert set(SCHEMAS["Reply"]["properties"]["error"]["properties"]["code"]["enum"]) == codes
 
 
@@ -246,10 +238,10 @@ def test_its_limits_are_those_of_the_code():
     lengths = {
         (schema, field): (1, most)
         for schema, field, most in (
-            ("NotificationInput", "title", fields.MAX_TITLE_CHARACTERS),
-            ("NotificationInput", "body", fields.MAX_BODY_CHARACTERS),
-            ("ApiKeyInput", "name", fields.MAX_NAME_CHARACTERS),
-            ("AppleDevice", "name", fields.MAX_NAME_CHARACTERS),
+            ("NotificationInput", "title", validation.MAX_TITLE_CHARACTERS),
+            ("NotificationInput", "body", validation.MAX_BODY_CHARACTERS),
+            ("ApiKeyInput", "name", validation.MAX_NAME_CHARACTERS),
+            ("AppleDevice", "name", validation.MAX_NAME_CHARACTERS),
             ("Metrics", "projectId", webhooks.MAX_ID),
             ("Metric", "metricId", webhooks.MAX_ID),
             ("Metric", "metricName", webhooks.MAX_METRIC_NAME),
@@ -259,7 +251,10 @@ def test_its_limits_are_those_of_the_code():
     for (schema, field), expected in lengths.items():
         assert limits(SCHEMAS[schema]["properties"][field], "minLength", "maxLength") == expected, (schema, field)
     of_metric = SCHEMAS["Metric"]["properties"]
-    assert limits(SCHEMAS["Metrics"]["properties"]["metrics"], "minItems", "maxItems") == (1, quotas.METRICS_MAXIMUM)
+    assert limits(SCHEMAS["Metrics"]["properties"]["metrics"], "minItems", "maxItems") == (
+        1,
+        rate_limits.METRICS_MAXIMUM,
+    )
     assert limits(of_metric["timestamp"], "minimum", "maximum") == (0, webhooks.LAST_TIMESTAMP)
     assert f"{webhooks.MAX_METADATA_BYTES:,} bytes" in of_metric["metadata"]["description"]
     kinds = [one["properties"]["kind"]["const"] for one in resolved(SCHEMAS["DeviceInput"])["oneOf"]]
@@ -273,13 +268,13 @@ def test_its_limits_are_those_of_the_code():
 def test_its_limits_of_parameters_and_lists_are_those_of_the_code():
     listed = OPERATIONS["listNotifications"]
     limit, _, search = (parameter["schema"] for parameter in listed.parameters)
-    assert (limit["minimum"], limit["default"]) == (1, quotas.LIST_DEFAULT)
-    assert f"more than {quotas.LIST_MAXIMUM} counts" in listed.parameters[0]["description"]
+    assert (limit["minimum"], limit["default"]) == (1, rate_limits.LIST_DEFAULT)
+    assert f"more than {rate_limits.LIST_MAXIMUM} counts" in listed.parameters[0]["description"]
     page = listed.answers[200]["content"]["application/json"]["schema"]["properties"]
-    assert page["notifications"]["maxItems"] == quotas.LIST_MAXIMUM
-    assert search["maxLength"] == fields.MAX_SEARCH_CHARACTERS
+    assert page["notifications"]["maxItems"] == rate_limits.LIST_MAXIMUM
+    assert search["maxLength"] == validation.MAX_SEARCH_CHARACTERS
     assert OPERATIONS["sendNotification"].parameters[0]["schema"]["maxLength"] == 255
-    assert api.IDEMPOTENCY_KEY.fullmatch("!" * 255) and not api.IDEMPOTENCY_KEY.fullmatch("!" * 256)
+    assert rest.IDEMPOTENCY_KEY.fullmatch("!" * 255) and not rest.IDEMPOTENCY_KEY.fullmatch("!" * 256)
 
 
 def test_its_numbers_in_sentences_are_those_of_the_code():
@@ -287,17 +282,17 @@ def test_its_numbers_in_sentences_are_those_of_the_code():
     assert f"at most {accounts.MAX_LIVE_KEYS:,} keys" in said["generateApiKey"]
     assert f"the newest {models.MOST_REVOKED:,}" in said["listApiKeys"]
     assert f"at most {devices.MAX_DEVICES} devices" in said["addDevice"]
-    assert f"{quotas.ALERT_EVENTS.amount} requests a minute" in said["receiveEvent"]
-    assert f"{quotas.FLOOD.amount} within a minute" in said["receiveEvent"]
-    for name, plan in quotas.PLANS.items():
-        assert re.search(rf"{plan.metrics.amount:,} on (the plan )?`{name}`", said["storeMetrics"])
+    assert f"{rate_limits.ALERT_EVENTS.amount} requests a minute" in said["receiveEvent"]
+    assert f"{rate_limits.FLOOD.amount} within a minute" in said["receiveEvent"]
+    for name, plan in plans.PLANS.items():
+        assert re.search(rf"{plan.metrics_per_hour:,} on (the plan )?`{name}`", said["storeMetrics"])
     too_many = DOCUMENT["components"]["responses"]["TooManyRequests"]["description"]
-    assert f"{quotas.PLANS['starter'].rest.amount} on the plan `starter`" in too_many
-    assert f"{quotas.PLANS['pro'].rest.amount:,} on `pro` and `scale`" in too_many
-    assert quotas.PLANS["pro"].rest.amount == quotas.PLANS["scale"].rest.amount
+    assert f"{plans.PLANS['starter'].rest_per_minute} on the plan `starter`" in too_many
+    assert f"{plans.PLANS['pro'].rest_per_minute:,} on `pro` and `scale`" in too_many
+    assert plans.PLANS["pro"].rest_per_minute == plans.PLANS["scale"].rest_per_minute
     stats = SCHEMAS["Stats"]["properties"]
-    assert stats["historyLimitDays"]["enum"] == [plan.history_days for plan in quotas.PLANS.values()]
-    assert stats["plan"]["enum"] == list(quotas.PLANS)
+    assert stats["historyLimitDays"]["enum"] == [plan.history_days for plan in plans.PLANS.values()]
+    assert stats["plan"]["enum"] == list(plans.PLANS)
 
 
 # --- real answers -------------------------------------------------------------------------------------------
@@ -311,7 +306,7 @@ class World:
         service.account()
         self.caller, self.hook = service.caller(), service.alert()
         self.credentials = {"apiKey": self.caller.key, "metricsToken": TOKEN}
-        monkeypatch.setattr(api.worker, "is_alive", lambda: True)
+        monkeypatch.setattr(rest.worker, "is_alive", lambda: True)
 
     def made(self, operation):
         """The id that stands in the operation's path."""
@@ -344,9 +339,9 @@ def world(service, monkeypatch):
     return World(service, monkeypatch)
 
 
-MODERN_HEADERS = {"MCP-Protocol-Version": assistants.MODERN, "Mcp-Method": "no/such"}
-MODERN_META = {"protocolVersion": assistants.MODERN, "clientCapabilities": {}}
-MODERN_PARAMS = {"_meta": {f"{assistants.META}{name}": value for name, value in MODERN_META.items()}}
+MODERN_HEADERS = {"MCP-Protocol-Version": mcp.MODERN, "Mcp-Method": "no/such"}
+MODERN_META = {"protocolVersion": mcp.MODERN, "clientCapabilities": {}}
+MODERN_PARAMS = {"_meta": {f"{mcp.META}{name}": value for name, value in MODERN_META.items()}}
 
 
 def with_message(world, headers=None, **message):
@@ -411,7 +406,7 @@ def with_a_fault(world, operation):
 
 
 def while_it_is_ill(world, operation):
-    world.monkeypatch.setattr(api.worker, "is_alive", lambda: False)
+    world.monkeypatch.setattr(rest.worker, "is_alive", lambda: False)
     return world.call(operation)
 
 
@@ -478,11 +473,11 @@ def test_a_wrong_body_is_answered_as_described(world, operation, data):
     "message, status, outcome",
     [
         ({"method": "tools/list", "id": "a"}, 200, "result"),
-        ({"method": "initialize", "params": {"protocolVersion": assistants.HANDSHAKES[0]}}, 200, "result"),
+        ({"method": "initialize", "params": {"protocolVersion": mcp.HANDSHAKES[0]}}, 200, "result"),
         ({"method": "tools/call", "params": {"name": "send_notification"}}, 200, "result"),
         ({"method": "tools/call", "params": {"name": "unknown"}}, 200, "error"),
         ({"method": "no/such"}, 200, "error"),
-        ({"method": "ping", "params": {"_meta": {f"{assistants.META}protocolVersion": "x"}}}, 400, "error"),
+        ({"method": "ping", "params": {"_meta": {f"{mcp.META}protocolVersion": "x"}}}, 400, "error"),
         ({"method": "ping", "params": MODERN_PARAMS}, 400, "error"),
     ],
 )
@@ -575,7 +570,7 @@ def test_a_command_of_the_page_works(world, page, operation):
     sent = {"data": arguments[arguments.index("-d") + 1]} if "-d" in arguments else {}
     if operation.scheme:
         name, value = arguments[arguments.index("-H") + 1].split(": ")
-        variable = f"${reference.VARIABLES[operation.scheme]}"
+        variable = f"${api_docs.VARIABLES[operation.scheme]}"
         sent["headers"] = {name: value.replace(variable, world.credentials[operation.scheme])}
     answer = world.service.client.open(f"{path.path}?{path.query}", method=method, **sent)
     assert answer.status_code in ((404,) if "{" in operation.path else (200, 201))

@@ -8,13 +8,13 @@ from urllib.parse import urlencode
 
 import pytest
 
-import accounts
 import config
 import push
 from app import ROUTES
-from database import transaction
-from history import Delivery, Notification
+from core import accounts
 from models import Alert, ApiKey, Device, Session
+from store.database import transaction
+from store.notifications import Delivery, Notification
 from tests import pages
 from tests.conftest import Caller
 from tests.pages import (

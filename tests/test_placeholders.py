@@ -13,9 +13,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-import errors
-import jsonbody
-import placeholders
+from core import message_templates
+from wire import errors, strict_json
 
 NOON = 1_795_262_400  # 2026-11-21 12:00 UTC
 FILTERS = [
@@ -27,7 +26,7 @@ FILTERS = [
 def filled(template, payload, limit=10_000, zone="UTC"):
     """What `fill` makes of a webhook's body; a payload that is text is the JSON as it was sent."""
     raw = payload if isinstance(payload, str) else json.dumps(payload)
-    return placeholders.fill(template, jsonbody.parse_event(raw.encode()), limit, zone)
+    return message_templates.fill(template, strict_json.parse_event(raw.encode()), limit, zone)
 
 
 def rendered(template, payload, **more):
@@ -48,7 +47,7 @@ def stays_visible(filters, value):
 def refusal(template):
     """The sentence with which a template is refused."""
     with pytest.raises(errors.Refused) as refused:
-        placeholders.check_template(template)
+        message_templates.check_template(template)
     assert refused.value.status == 400
     return refused.value.message
 
@@ -852,8 +851,8 @@ def test_date_shows_the_accounts_local_time_and_honours_an_offset(value, zone, t
 
 
 def test_a_date_is_in_utc_unless_told_otherwise():
-    payload = jsonbody.parse_event(b'{"v": 1795262400}')
-    assert placeholders.fill('{{ v | date: "%H %Z" }}', payload, 100).text == "12 UTC"
+    payload = strict_json.parse_event(b'{"v": 1795262400}')
+    assert message_templates.fill('{{ v | date: "%H %Z" }}', payload, 100).text == "12 UTC"
 
 
 @pytest.mark.parametrize(
@@ -925,7 +924,7 @@ def test_only_the_filters_of_the_set_are_known(name):
     ],
 )
 def test_any_other_template_is_taken(template):
-    assert placeholders.check_template(template) is None
+    assert message_templates.check_template(template) is None
 
 
 # CONTRACT 4, JSON: the payload
@@ -950,7 +949,7 @@ def test_any_other_template_is_taken(template):
 )
 def test_a_nul_or_a_lone_surrogate_becomes_a_replacement_character(string, text):
     raw = f'{{"v": "{string}", "k{string}": 1, "list": ["{string}"]}}'
-    assert jsonbody.parse_event(raw.encode()) == {"v": text, f"k{text}": 1, "list": [text]}
+    assert strict_json.parse_event(raw.encode()) == {"v": text, f"k{text}": 1, "list": [text]}
 
 
 @pytest.mark.parametrize(
@@ -970,7 +969,7 @@ def test_a_nul_or_a_lone_surrogate_becomes_a_replacement_character(string, text)
 )
 def test_what_is_not_json_is_refused_with_its_place(raw, line):
     with pytest.raises(errors.Refused) as refused:
-        jsonbody.parse_event(raw.encode())
+        strict_json.parse_event(raw.encode())
     found = re.search(r"\bline (\d+),? column \d+", refused.value.message)
     assert (refused.value.status, int(found[1])) == (400, line)
 
@@ -978,14 +977,14 @@ def test_what_is_not_json_is_refused_with_its_place(raw, line):
 @pytest.mark.parametrize("raw", ["[]", "null", "1", '"text"', '[{"a": 1}]', "payload=[]", "payload=1", "payload="])
 def test_only_an_object_is_a_payload(raw):
     with pytest.raises(errors.Refused) as refused:
-        jsonbody.parse_event(raw.encode())
+        strict_json.parse_event(raw.encode())
     assert refused.value.status == 400
 
 
 @pytest.mark.parametrize("form", ["payload=%7B%22a%22%3A+9.90%7D", 'payload={"a":9.90}'])
 def test_a_form_with_one_field_payload_is_the_object_that_it_holds(form):
-    payload = jsonbody.parse_event(form.encode())
-    assert placeholders.fill("{{ a }} {{ payload }}", payload, 100) == ("9.90 {{ payload }}", ("payload",))
+    payload = strict_json.parse_event(form.encode())
+    assert message_templates.fill("{{ a }} {{ payload }}", payload, 100) == ("9.90 {{ payload }}", ("payload",))
 
 
 def test_the_last_of_duplicate_keys_wins():
@@ -1050,7 +1049,7 @@ HUGE = {
 @pytest.fixture(scope="module")
 def huge():
     raw = json.dumps(HUGE)[:-1] + ', "number": 0.' + "1" * 1_000_000 + "}"
-    return jsonbody.parse_event(raw.encode())
+    return strict_json.parse_event(raw.encode())
 
 
 @pytest.mark.parametrize(
@@ -1080,7 +1079,7 @@ def huge():
     ],
 )
 def test_a_thousand_placeholders_over_a_huge_payload_are_cut_to_the_limit(huge, placeholder, begins):
-    text = placeholders.fill(placeholder * 1_000, huge, 900).text
+    text = message_templates.fill(placeholder * 1_000, huge, 900).text
     assert (text[:10], len(text), text[-1]) == (begins, 900, "…")
 
 
@@ -1093,7 +1092,7 @@ def test_a_thousand_placeholders_over_a_huge_payload_are_cut_to_the_limit(huge, 
     ],
 )
 def test_a_filter_that_would_look_at_too_much_may_leave_the_placeholder_visible(huge, placeholder, text):
-    assert placeholders.fill(placeholder, huge, 20).text in (text, cut(placeholder, 20))
+    assert message_templates.fill(placeholder, huge, 20).text in (text, cut(placeholder, 20))
 
 
 @pytest.mark.parametrize(
@@ -1105,7 +1104,7 @@ def test_a_filter_that_would_look_at_too_much_may_leave_the_placeholder_visible(
     ],
 )
 def test_a_costly_placeholder_does_not_touch_its_neighbours(huge, costly):
-    text, missing = placeholders.fill(costly + "|{{ name }}{{ name | upcase }}{{ nope }}", huge, 1_000)
+    text, missing = message_templates.fill(costly + "|{{ name }}{{ name | upcase }}{{ nope }}", huge, 1_000)
     assert (text.rpartition("|")[2], missing[-1:]) == ("xX{{ nope }}", ("nope",))
 
 
@@ -1310,7 +1309,7 @@ def test_any_chain_of_filters_gives_what_naive_filters_give(value, path, chain, 
     filters, steps = chain
     placeholder = "{{ " + path + filters + "}}"
     text = expected(value if path == "v" else MISSING, steps, placeholder)
-    assert placeholders.check_template(placeholder) is None
+    assert message_templates.check_template(placeholder) is None
     assert rendered(before + placeholder + "!", written({"v": value}), limit=50_000) == f"{before}{text}!"
 
 
@@ -1370,7 +1369,7 @@ def test_an_empty_payload_leaves_any_template_without_a_default_as_it_is(templat
 @given(SOUP | st.text())
 def test_a_template_is_taken_or_refused_with_400(template):
     try:
-        assert placeholders.check_template(template) is None
+        assert message_templates.check_template(template) is None
     except errors.Refused as refused:
         assert refused.status == 400 and "|" in template
 

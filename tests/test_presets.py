@@ -5,14 +5,12 @@ from pathlib import Path
 
 import pytest
 
-import alerts
-import placeholders
-import presets
-from jsonbody import parse_event
+from core import alerts, message_templates, presets
 from models import Alert
 from tests import pages
 from tests.pages import everything
 from tests.test_alert_pages import AlertPage
+from wire.strict_json import parse_event
 
 cheap_passwords, owner, stranger = pages.cheap_passwords, pages.owner, pages.stranger
 
@@ -99,8 +97,8 @@ def made(preset, payload):
 
 @pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS)
 def test_the_templates_of_a_preset_can_be_saved(preset):
-    placeholders.check_template(preset.title)
-    placeholders.check_template(preset.body)
+    message_templates.check_template(preset.title)
+    message_templates.check_template(preset.body)
     assert alerts.checked_templates(preset.title, preset.body) == (preset.title or None, preset.body or None)
 
 

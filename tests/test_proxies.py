@@ -5,8 +5,7 @@ from ipaddress import ip_address, ip_network
 
 import pytest
 
-import jobs
-import proxies
+from core import jobs, proxies
 from models import ServerNote
 from tests import pages
 from tests.test_doctor import seen

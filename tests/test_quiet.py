@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import digests
-import quiet
-from errors import Refused
-from holding import HeldOfAlert
+from core import digests, local_time
+from store.held import HeldOfAlert
+from wire.errors import Refused
 
 MINUTE_MS = 60_000
 MINUTES_A_DAY = 1_440
@@ -86,7 +85,7 @@ def disagreements(zone, start, end, minutes_of_year):
     return [
         (zone, window, minute)
         for minute in minutes_of_year
-        if quiet.is_quiet(window, zone, moment(minute)) != (clock[minute] in passed)
+        if local_time.is_quiet(window, zone, moment(minute)) != (clock[minute] in passed)
     ]
 
 
@@ -97,18 +96,18 @@ def disagreements(zone, start, end, minutes_of_year):
 @quick
 def test_any_two_different_times_of_the_day_are_quiet_hours(start, end):
     if start != end:
-        assert quiet.checked_quiet_hours(f"{start}-{end}") == f"{start}-{end}"
+        assert local_time.checked_quiet_hours(f"{start}-{end}") == f"{start}-{end}"
 
 
 @pytest.mark.parametrize("window", ["00:00-23:59", "23:59-00:00", "22:00-07:00", "00:00-00:01", "12:34-12:33"])
 def test_quiet_hours_are_given_back_as_they_were_written(window):
-    assert quiet.checked_quiet_hours(window) == window
+    assert local_time.checked_quiet_hours(window) == window
 
 
 @pytest.mark.parametrize("time", ["00:00", "12:00", "22:00", "23:59"])
 def test_quiet_hours_that_end_when_they_begin_are_refused(time):
     with pytest.raises(Refused) as refused:
-        quiet.checked_quiet_hours(f"{time}-{time}")
+        local_time.checked_quiet_hours(f"{time}-{time}")
     assert refused.value.status == 400
 
 
@@ -163,7 +162,7 @@ def test_quiet_hours_that_end_when_they_begin_are_refused(time):
 )
 def test_anything_else_is_refused(text):
     with pytest.raises(Refused) as refused:
-        quiet.checked_quiet_hours(text)
+        local_time.checked_quiet_hours(text)
     assert refused.value.status == 400
 
 
@@ -174,7 +173,7 @@ def test_one_changed_character_is_judged_by_the_form_alone(start, end, place, ch
     text = text[:place] + character + text[place + 1 :]
     fine = text[:5] in TIMES and text[5] == "-" and text[6:] in TIMES and text[:5] != text[6:]
     try:
-        assert quiet.checked_quiet_hours(text) == text and fine
+        assert local_time.checked_quiet_hours(text) == text and fine
     except Refused as refused:
         assert refused.status == 400 and not fine
 
@@ -185,7 +184,7 @@ def test_one_changed_character_is_judged_by_the_form_alone(start, end, place, ch
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "Pacific/Kiritimati"])
 @pytest.mark.parametrize("now", [0, utc("2026-03-29T01:00"), utc("2026-11-21T22:00")])
 def test_without_quiet_hours_it_is_never_quiet(zone, now):
-    assert quiet.is_quiet(None, zone, now) is False
+    assert local_time.is_quiet(None, zone, now) is False
 
 
 @pytest.mark.parametrize(
@@ -214,7 +213,7 @@ def test_without_quiet_hours_it_is_never_quiet(zone, now):
     ],
 )
 def test_the_start_belongs_to_quiet_hours_and_the_end_does_not(window, time, is_quiet):
-    assert quiet.is_quiet(window, "UTC", utc(f"2026-06-01T{time}")) is is_quiet
+    assert local_time.is_quiet(window, "UTC", utc(f"2026-06-01T{time}")) is is_quiet
 
 
 @pytest.mark.parametrize(
@@ -258,12 +257,12 @@ def test_the_start_belongs_to_quiet_hours_and_the_end_does_not(window, time, is_
     ],
 )
 def test_quiet_hours_end_when_the_local_clock_says_so(zone, window, now, is_quiet):
-    assert quiet.is_quiet(window, zone, utc(now)) is is_quiet
+    assert local_time.is_quiet(window, zone, utc(now)) is is_quiet
 
 
 def test_quiet_hours_within_the_hour_that_is_left_out_never_begin_on_that_day():
     day = range(minute_of_year("2026-03-28T23:00"), minute_of_year("2026-03-29T22:00"))
-    assert not any(quiet.is_quiet("02:15-02:45", "Europe/Berlin", moment(minute)) for minute in day)
+    assert not any(local_time.is_quiet("02:15-02:45", "Europe/Berlin", moment(minute)) for minute in day)
 
 
 @pytest.mark.parametrize("zone, edge", EDGES)
@@ -298,7 +297,7 @@ def test_at_any_minute_of_the_year_the_clock_on_the_wall_decides(zone, window, m
 @quick
 def test_a_minute_is_quiet_as_a_whole_or_not_at_all(window, zone, minute, ms):
     text = written(*window)
-    assert quiet.is_quiet(text, zone, moment(minute) + ms) is quiet.is_quiet(text, zone, moment(minute))
+    assert local_time.is_quiet(text, zone, moment(minute) + ms) is local_time.is_quiet(text, zone, moment(minute))
 
 
 @given(windows, st.sampled_from(list(ZONES)), st.integers(0, YEAR_MINUTES - 1))
@@ -306,7 +305,9 @@ def test_a_minute_is_quiet_as_a_whole_or_not_at_all(window, zone, minute, ms):
 def test_at_each_moment_it_is_quiet_in_a_window_or_in_the_one_from_its_end_to_its_start(window, zone, minute):
     start, end = window
     now = moment(minute)
-    assert quiet.is_quiet(written(start, end), zone, now) is not quiet.is_quiet(written(end, start), zone, now)
+    assert local_time.is_quiet(written(start, end), zone, now) is not local_time.is_quiet(
+        written(end, start), zone, now
+    )
 
 
 # Whether a digest is open
@@ -317,14 +318,16 @@ FREQUENCIES = {"15m": timedelta(minutes=15), "1h": timedelta(hours=1), "1d": tim
 @pytest.mark.parametrize("frequency, seconds", [("15m", 900), ("1h", 3_600), ("1d", 86_400)])
 def test_a_digest_is_open_until_its_time_has_passed_since_the_first_event(frequency, seconds):
     first = utc("2026-11-21T10:00")
-    open_at = [quiet.is_collecting(frequency, first, first + ms) for ms in (0, 1, seconds * 1000 - 1, seconds * 1000)]
+    open_at = [
+        local_time.is_collecting(frequency, first, first + ms) for ms in (0, 1, seconds * 1000 - 1, seconds * 1000)
+    ]
     assert open_at == [True, True, True, False]
 
 
 @given(st.sampled_from(list(FREQUENCIES)), st.integers(0, 4_000_000_000_000), st.integers(0, 2 * 86_400_000))
 @settings(max_examples=100, deadline=None)
 def test_a_digest_counts_elapsed_time_whatever_the_clocks_say(frequency, first, passed):
-    assert quiet.is_collecting(frequency, first, first + passed) is (
+    assert local_time.is_collecting(frequency, first, first + passed) is (
         timedelta(milliseconds=passed) < FREQUENCIES[frequency]
     )
 
@@ -332,7 +335,7 @@ def test_a_digest_counts_elapsed_time_whatever_the_clocks_say(frequency, first, 
 @given(st.integers(0, 4_000_000_000_000), st.integers(-100_000_000, 100_000_000))
 @quick
 def test_an_alert_that_notifies_instantly_never_collects(first, passed):
-    assert quiet.is_collecting("instant", first, max(0, first + passed)) is False
+    assert local_time.is_collecting("instant", first, max(0, first + passed)) is False
 
 
 # What will happen: against a clock that is followed minute by minute
@@ -342,7 +345,7 @@ near_edges = st.sampled_from(EDGES).flatmap(
 )
 any_time = st.tuples(st.sampled_from(list(ZONES)), st.integers(10_000, YEAR_MINUTES - 10_000))
 moments = st.one_of(near_edges, any_time)  # (zone, minute of the year)
-frequencies = st.sampled_from(sorted(quiet.COLLECTED_MS))
+frequencies = st.sampled_from(sorted(local_time.COLLECTED_MS))
 thorough = settings(max_examples=60, deadline=None)
 
 
@@ -358,7 +361,7 @@ def change_after(zone, start, end, minute):
 def test_the_next_change_is_when_the_clock_on_the_wall_enters_or_leaves_the_window(where, window, ms):
     zone, minute = where
     expected = moment(change_after(zone, *window, minute))
-    assert quiet.next_change(written(*window), zone, moment(minute) + ms) == expected
+    assert local_time.next_change(written(*window), zone, moment(minute) + ms) == expected
 
 
 @given(moments, windows, st.integers(0, MINUTE_MS - 1))
@@ -370,7 +373,7 @@ def test_the_next_window_is_under_way_or_begins_with_the_next_change(where, wind
         expected = now, moment(first)
     else:
         expected = moment(first), moment(change_after(zone, *window, first))
-    assert quiet.next_window(written(*window), zone, now) == expected
+    assert local_time.next_window(written(*window), zone, now) == expected
 
 
 held_alerts = st.lists(st.tuples(st.booleans(), frequencies, st.integers(0, 3_000)), min_size=1, max_size=4)
@@ -388,7 +391,7 @@ def test_releases_are_told_when_nothing_will_hold_an_alert_any_more(where, windo
     expected = set()
     for one in held:
         holds = (one.frequency, one.first_held_at, one.quiet_hours, zone)
-        until = next(at for at in range(minute, YEAR_MINUTES) if not quiet.is_held(*holds, moment(at)))
+        until = next(at for at in range(minute, YEAR_MINUTES) if not local_time.is_held(*holds, moment(at)))
         expected.add(moment(until))
     assert digests.releases(held, moment(minute)) == sorted(expected)
 
@@ -397,19 +400,19 @@ def test_releases_are_told_when_nothing_will_hold_an_alert_any_more(where, windo
 @thorough
 def test_a_day_is_exactly_the_minutes_that_the_calendar_on_the_wall_gives_it(where):
     zone, minute = where
-    day = quiet.local_day(moment(minute), zone)
-    begin, end = quiet.day_bounds(day, zone)
+    day = local_time.local_day(moment(minute), zone)
+    begin, end = local_time.day_bounds(day, zone)
     assert begin <= moment(minute) < end
     around = range(begin - 3 * 60 * MINUTE_MS, end + 3 * 60 * MINUTE_MS, MINUTE_MS)
-    assert [at for at in around if quiet.local_day(at, zone) == day] == list(range(begin, end, MINUTE_MS))
+    assert [at for at in around if local_time.local_day(at, zone) == day] == list(range(begin, end, MINUTE_MS))
 
 
 @given(moments)
 @thorough
 def test_a_day_ends_when_the_next_begins(where):
     zone, minute = where
-    yesterday, today = quiet.last_days(2, zone, moment(minute))
-    assert quiet.day_bounds(yesterday, zone)[1] == quiet.day_bounds(today, zone)[0]
+    yesterday, today = local_time.last_days(2, zone, moment(minute))
+    assert local_time.day_bounds(yesterday, zone)[1] == local_time.day_bounds(today, zone)[0]
 
 
 @given(moments, st.integers(1, 40))
@@ -417,21 +420,21 @@ def test_a_day_ends_when_the_next_begins(where):
 def test_the_last_days_are_those_that_the_calendar_on_the_wall_had(where, count):
     zone, minute = where
     seen = dict.fromkeys(
-        quiet.local_day(moment(minute - back), zone) for back in range(0, (count + 1) * MINUTES_A_DAY, 60)
+        local_time.local_day(moment(minute - back), zone) for back in range(0, (count + 1) * MINUTES_A_DAY, 60)
     )
-    assert quiet.last_days(count, zone, moment(minute)) == sorted(seen)[-count:]
+    assert local_time.last_days(count, zone, moment(minute)) == sorted(seen)[-count:]
 
 
 @given(moments, st.integers(-3 * MINUTES_A_DAY, 3 * MINUTES_A_DAY))
 @thorough
 def test_a_time_is_told_by_its_day_and_the_clock_on_the_wall(where, by):
     zone, minute = where
-    told = quiet.near_time(moment(minute + by), zone, moment(minute))
+    told = local_time.near_time(moment(minute + by), zone, moment(minute))
     *day, time = told.split(" ")
     assert time == TIMES[wall_clock(zone)[minute + by]]
-    days = quiet.last_days(5, zone, moment(minute + by))
+    days = local_time.last_days(5, zone, moment(minute + by))
     near = {"today": 0, "tomorrow": 1, "yesterday": -1}
-    today = datetime.fromisoformat(quiet.local_day(moment(minute), zone))
+    today = datetime.fromisoformat(local_time.local_day(moment(minute), zone))
     ahead = (datetime.fromisoformat(days[-1]) - today).days
     assert near.get(" ".join(day), ahead) == ahead and (len(day) == 1) == (abs(ahead) <= 1)
 
@@ -448,13 +451,13 @@ def test_a_time_is_told_by_its_day_and_the_clock_on_the_wall(where, by):
     ],
 )
 def test_a_time_is_told_in_the_fewest_words(at, now, told):
-    assert quiet.near_time(utc(at), "UTC", utc(now)) == told
+    assert local_time.near_time(utc(at), "UTC", utc(now)) == told
 
 
 @pytest.mark.parametrize("day", ["", "x", "2026-02-30", "2026-13-01", "21.11.2026", "2026-11-21T00:00", "9999-12-31"])
 def test_what_is_no_day_is_refused(day):
     with pytest.raises(Refused) as refused:
-        quiet.day_bounds(day, "UTC")
+        local_time.day_bounds(day, "UTC")
     assert refused.value.status == 400
 
 
@@ -462,7 +465,7 @@ def test_what_is_no_day_is_refused(day):
 @pytest.mark.parametrize("day", ["0001-01-01", "0001-01-02", "9999-12-30", "9999-12-31"])
 def test_the_first_and_the_last_days_of_all_are_refused_or_have_bounds(zone, day):
     try:
-        begin, end = quiet.day_bounds(day, zone)
+        begin, end = local_time.day_bounds(day, zone)
     except Refused as refused:
         assert refused.status == 400
     else:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import quotas
+from web import rate_limits
 
 REFUSED = {"ok": False, "error": ANY, "code": "RATE_LIMIT_EXCEEDED", "statusCode": 429}
 
@@ -325,7 +325,7 @@ def test_16_threads_with_two_keys_get_each_keys_limit(service, owner):
 
 @pytest.fixture
 def storage(moved_clock):
-    return quotas.MovingWindows()
+    return rate_limits.MovingWindows()
 
 
 def steps(call):
@@ -334,7 +334,7 @@ def steps(call):
 
     def trace(frame, event, _):
         nonlocal count
-        if frame.f_code.co_filename != quotas.__file__:
+        if frame.f_code.co_filename != rate_limits.__file__:
             return None
         frame.f_trace_opcodes = True
         count += event == "opcode"
@@ -352,7 +352,7 @@ def steps(call):
 @pytest.mark.parametrize("key", ["key 5", "another"])
 @pytest.mark.parametrize("keys", [100, 10_000])
 def test_counting_a_request_costs_the_same_however_many_keys_there_are(storage, keys, key):
-    few = quotas.MovingWindows()
+    few = rate_limits.MovingWindows()
     for number in range(10):
         few.acquire_entry(f"key {number}", 100, 60)
     for number in range(keys):

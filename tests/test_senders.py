@@ -14,7 +14,7 @@ import urllib.request
 import pytest
 
 import app
-import presets
+from core import presets
 from tests.server import BIN, OWNER, ROOT, free_port, serving, wait_until
 from tests.test_presets import made
 

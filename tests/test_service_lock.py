@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-import service_lock
+from process import service_lock
 from tests.server import BIN, ROOT, Server, wait_until
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="gunicorn runs on POSIX alone")
@@ -106,7 +106,7 @@ def test_a_second_service_that_waits_ends_with_sigterm(start):
 HOLDER = """
 import sys
 from pathlib import Path
-import service_lock
+from process import service_lock
 service_lock.take(Path(sys.argv[1]), "http://127.0.0.1:8000", print)
 print("has it", flush=True)
 sys.stdin.read()

@@ -7,13 +7,12 @@ from urllib.parse import urlencode
 
 import pytest
 
-import accounts
-import auth
-import clock
-import quotas
 from app import ROUTES
-from database import WriteFailed, transaction
+from core import accounts
 from models import Session
+from process import clock
+from process.turns import Turns
+from store.database import WriteFailed, transaction
 from tests import pages
 from tests.pages import (
     DAY_S,
@@ -28,12 +27,12 @@ from tests.pages import (
     setup_link,
     use_up_tries,
 )
-from turns import Turns
+from web import guards, rate_limits
 
 cheap_passwords, owner, stranger, visitor = pages.cheap_passwords, pages.owner, pages.stranger, pages.visitor
 
 REAL_PASSWORD_METHOD = accounts.PASSWORD_METHOD
-SIGNED_IN_RULES = [(route.method, route.rule) for route in ROUTES if route.guard is auth.signed_in]
+SIGNED_IN_RULES = [(route.method, route.rule) for route in ROUTES if route.guard is guards.signed_in]
 
 
 # --- the link that makes the owner's account ----------------------------------------------------------------
@@ -496,9 +495,9 @@ def test_a_password_that_is_changed_while_the_old_one_is_checked_opens_nothing(s
 
 
 def test_an_address_that_is_only_asked_for_is_not_kept(service):
-    kept = quotas.limiter.limiter.storage.hits[15 * 60]
+    kept = rate_limits.limiter.limiter.storage.hits[15 * 60]
     for number in range(100):
-        quotas.check_sign_in(quotas.Visitor(f"{number}@example.org", "203.0.113.7", None))
+        rate_limits.check_sign_in(rate_limits.Visitor(f"{number}@example.org", "203.0.113.7", None))
     assert len(kept) == 0
 
 

@@ -4,9 +4,9 @@ import threading
 
 import pytest
 
-import accounts
-import clock
+from core import accounts
 from models import Session
+from process import clock
 from tests import pages
 from tests.pages import EMAIL, OTHER, PASSWORD, Visitor, make_account
 from tests.server import wait_until

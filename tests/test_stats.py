@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 import models
-from database import transaction
+from store.database import transaction
 
 DAY_S = 86_400
 EMAIL = "owner@example.org"

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import jsonbody
-import placeholders
-import presets
-from template_lint import MAX_UNFILLED, NEEDS, TAKES, unfilled
+from core import message_templates, presets
+from core.template_lint import MAX_UNFILLED, NEEDS, TAKES, unfilled
+from wire import strict_json
 
 NO_END = "it has no }}."
 NO_QUOTE = "a quotation mark in it has no partner."
@@ -20,7 +19,7 @@ NO_TAGS = "there are no tags, only variables with filters."
 
 def told(template, payload=None, zone="UTC"):
     """The parts as pairs; the payload is JSON."""
-    parsed = None if payload is None else jsonbody.parse_event(payload.encode())
+    parsed = None if payload is None else strict_json.parse_event(payload.encode())
     return [tuple(part) for part in unfilled(template, parsed, zone)]
 
 
@@ -126,7 +125,7 @@ def test_they_are_told_in_the_order_of_the_template():
 
 
 def test_every_filter_says_what_it_takes_and_what_it_needs():
-    for name in placeholders.FILTERS:
+    for name in message_templates.FILTERS:
         takes = TAKES.get(name)
         example = re.search("as in (.+)", takes)[1] if takes else name
         assert example.split(":")[0] == name and told("{{ a | " + example + " }}") == [], name
@@ -151,8 +150,8 @@ PARTS = st.sampled_from(
 @given(st.lists(PARTS, max_size=14).map("".join))
 def test_nothing_is_told_exactly_where_everything_is_filled(template):
     payload = {"a": "text", "5": "text", "truncate": "text", "default": "text", "round": "text"}
-    parsed = jsonbody.parse_event(json.dumps(payload).encode())
-    filled = placeholders.fill(template, parsed, 100_000)
+    parsed = strict_json.parse_event(json.dumps(payload).encode())
+    filled = message_templates.fill(template, parsed, 100_000)
     stays = [text for text, _ in unfilled(template, parsed)]
     if not stays and not filled.missing:
         assert "{{" not in filled.text and "{%" not in filled.text

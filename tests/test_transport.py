@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 import config
-import transport
-from transport import Request, is_public, send_all
+from providers import transport
+from providers.transport import Request, is_public, send_all
 
 
 class Listener:

@@ -10,11 +10,11 @@ import time
 
 import pytest
 
-import transport
+from providers import transport
+from providers.transport import Request, send_all
 from tests.apns_service import ApnsService
 from tests.test_stand_ins import apns_headers
 from tests.test_transport import answer, ignore, listening, post, read_request
-from transport import Request, send_all
 
 LATE_S = 2.0  # on a machine that has much else to do
 END_OF_A_SENTENCE = re.compile(r"[a-z][^0-9]*[^0-9.!?\s]")

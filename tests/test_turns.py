@@ -4,9 +4,9 @@ import threading
 
 import pytest
 
-from errors import Refused
+from process.turns import Turns
 from tests.server import wait_until
-from turns import Turns
+from wire.errors import Refused
 
 
 def refuse():

@@ -5,10 +5,10 @@ from contextlib import ExitStack
 
 import pytest
 
-import delivery
 import push
-from database import WriteFailed, transaction
+from core import delivery
 from models import Device
+from store.database import WriteFailed, transaction
 
 
 @pytest.fixture

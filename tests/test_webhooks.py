@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import delivery
 import models
-from history import Notification
+from core import delivery
+from store.notifications import Notification
 
 DAY_S = 86_400
 SENDER, OTHER, PROXY = "203.0.113.7", "203.0.113.8", "127.0.0.1"

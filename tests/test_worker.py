@@ -11,10 +11,9 @@ import pytest
 from gunicorn.config import Config
 from gunicorn.http.parser import RequestParser
 
-import logs
-import worker
+from process import gunicorn_worker, logs
+from process.gunicorn_worker import READ_S, Patience, ThreadedWorker
 from tests.server import bearer, serving
-from worker import READ_S, Patience, ThreadedWorker
 
 
 @pytest.fixture
@@ -37,7 +36,7 @@ def test_a_request_that_dribbles_in_is_at_its_end_after_10_seconds(ends, moved_c
 
 
 def test_a_connection_that_sends_no_more_is_at_its_end_when_the_time_is_over(ends, monkeypatch):
-    monkeypatch.setattr(worker, "READ_S", 0.05)
+    monkeypatch.setattr(gunicorn_worker, "READ_S", 0.05)
     assert Patience(ends[0], 1000).recv(100) == b""
 
 
@@ -52,7 +51,7 @@ def test_an_answer_that_is_not_taken_ends_too(ends, moved_clock):
     ours, theirs = ends
     theirs.sendall(b"GET")
     Patience(ours, 1000).recv(100)
-    assert ours.gettimeout() == worker.WRITE_S
+    assert ours.gettimeout() == gunicorn_worker.WRITE_S
 
 
 @pytest.mark.parametrize(

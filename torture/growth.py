@@ -19,17 +19,24 @@ FACTORS = {"starter": 100, "pro": 1_000, "scale": 10_000}
 REVOKED, MADE = 500_000, 50
 YEAR = """
 import os, sys
-import accounts, clock, config, database, jobs, pruning, quotas
-from database import run, transaction
-from metrics import MetricSeries
+from core import accounts
+from process import clock
+import config
+from store import database
+from core import jobs
+from core import pruning
+from core import plans
+from web import rate_limits
+from store.database import run, transaction
+from store.custom_metrics import MetricSeries
 plan, factor = sys.argv[1], int(sys.argv[2])
 database.open_database(config.load(os.environ).database)
 now = [1_795_255_200_000]
 clock.now_ms = lambda: now[0]
 clock.monotonic_s = lambda: now[0] / 1000
-limits = quotas.PLANS[plan]
-quotas.PLANS[plan] = limits._replace(metric_values=limits.metric_values // factor)
-hourly = limits.metrics.amount * quotas.METRICS_MAXIMUM // factor
+limits = plans.PLANS[plan]
+plans.PLANS[plan] = limits._replace(metric_values=limits.metric_values // factor)
+hourly = limits.metrics_per_hour * rate_limits.METRICS_MAXIMUM // factor
 with transaction():
     account = accounts.create_account("owner@example.org", plan, "UTC", clock.now_ms())
 most = 0
@@ -47,7 +54,7 @@ for hour in range(365 * 24):
     if hour % 24 == 0:
         most = max(most, run("SELECT count(*) FROM metric").fetchone()[0])
 series = run("SELECT count(*) FROM metric_series").fetchone()[0]
-print(most, quotas.PLANS[plan].metric_values, hourly, series)
+print(most, plans.PLANS[plan].metric_values, hourly, series)
 """
 
 

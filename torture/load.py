@@ -28,7 +28,12 @@ TOKEN = re.compile(r'name="csrf" value="([^"]+)"')
 BATCH = 20  # metrics of one request
 SEED = """
 import json, os, sys
-import accounts, alerts, clock, config, database, devices
+from core import accounts
+from core import alerts
+from process import clock
+import config
+from store import database
+from core import devices
 asked = json.load(sys.stdin)
 database.open_database(config.load(os.environ).database)
 made = []

@@ -10,7 +10,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-import transport
+from providers import transport
 from tests.push_service import Browser as Phone
 from tests.push_service import PushService
 from tests.server import Server

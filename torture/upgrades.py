@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from database import SCHEMA_VERSION
+from store.database import SCHEMA_VERSION
 from tests.server import ROOT, serving
 from tests.test_database import OLD_ROWS, ROWS_OF_SCHEMA, SCHEMAS, as_of_now
 from torture.client import counted
@@ -20,7 +20,10 @@ from torture.load import integrity, rows
 
 KILLS, MANY = 10, 5_000
 OPEN = """
-import pathlib, sys, time, database
+import pathlib
+import sys
+import time
+from store import database
 print("imported", flush=True)
 begun = time.monotonic()
 database.open_database(pathlib.Path(sys.argv[1]))

@@ -34,7 +34,9 @@ WATCHED_S = 75.0
 STARTER_LIMIT = 100
 JOBS = """
 import sys, time
-import app, clock, jobs
+import app
+from process import clock
+from core import jobs
 print("ready", flush=True)
 sys.stdin.readline()
 while True:

@@ -1,0 +1,1 @@
+"""The rules of the service: what an account, an alert, a device and a notification may do."""

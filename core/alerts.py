@@ -1,0 +1,205 @@
+"""Alerts of an account, by whatever door: made, changed, rotated, deleted (SPEC 2, 3; CONTRACT 1, 4).
+
+Must not know requests.
+"""
+
+import re
+import secrets
+import string
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from core import icons, message_templates
+from core.local_time import COLLECTED_MS
+from core.message_templates import Filled, cut, fill
+from models import Alert, AlertPayload, Webhook, new_id
+from store.database import transaction
+from store.notifications import Text
+from wire.errors import Refused
+from wire.validation import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, checked_name, checked_text
+
+SHORT_CODE = re.compile(r"[0-9A-Za-z]{7}", re.ASCII)
+ALPHABET = string.digits + string.ascii_letters
+COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
+TITLE_FIELDS = ("title", "subject", "name")  # of a payload, without a template
+BODY_FIELDS = ("message", "body", "text", "msg", "content")
+MAX_KEPT_BYTES = 65_536
+NEW = {
+    "icon": "bell",
+    "color": "#3B82F6",
+    "frequency": "instant",
+    "ignores_quiet_hours": False,
+    "is_active": True,
+    "notification_count": 0,
+}
+
+
+def create_alert(account_seq: int, settings: dict[str, Any], now: int) -> Alert:
+    """A new alert with the `settings` given, as for `change_alert`; a name is among them."""
+    values = {**NEW, **_checked(settings)}
+    with transaction():
+        return Alert.create(
+            id=new_id(now), account=account_seq, short_code=_new_code(), created_at=now, switched_on_at=now, **values
+        )
+
+
+def change_alert(account_seq: int, alert_id: str, settings: dict[str, Any], now: int) -> Alert:
+    """Change what `settings` name, and answer with the alert.
+
+    They are name, icon, color, title_template, body_template (None or empty: none), frequency, ignores_quiet_hours,
+    keeps_payload and is_active. `Refused` (404) says that there is no such alert, (400) what is wrong. A value that
+    stays as it is is not checked: an old alert may have an icon that there is no more.
+    """
+    with transaction():
+        alert = find_alert(account_seq, alert_id)
+        values = _checked({name: value for name, value in settings.items() if value != getattr(alert, name)})
+        if values.get("is_active") and not alert.is_active:
+            values["switched_on_at"] = now
+        if "is_active" in settings:
+            values["paused_at"] = None
+        for column, value in values.items():
+            setattr(alert, column, value)
+        alert.save()
+        if not alert.keeps_payload:
+            AlertPayload.forget(alert.seq)
+    return alert
+
+
+def find_alert(account_seq: int, alert_id: str) -> Alert:
+    """The account's alert; `Refused` (404) when there is none such."""
+    alert = Alert.find(account_seq, alert_id)
+    if alert is None:
+        raise Refused(404)
+    return alert
+
+
+def rotate_code(account_seq: int, alert_id: str) -> Alert:
+    """Give the alert a new short code; the old one leads nowhere from now on."""
+    with transaction():
+        alert = find_alert(account_seq, alert_id)
+        alert.short_code = _new_code()
+        alert.save()
+    return alert
+
+
+def delete_alert(account_seq: int, alert_id: str) -> Alert:
+    """Delete the alert; its notifications stay, and what is held of it is released like the rest."""
+    with transaction():
+        alert = find_alert(account_seq, alert_id)
+        alert.delete_instance()
+    return alert
+
+
+def _new_code() -> str:
+    """A short code that no alert has; call inside `transaction()`."""
+    while True:
+        code = "".join(secrets.choice(ALPHABET) for _ in range(7))
+        if Alert.find_webhook(code) is None:
+            return code
+
+
+def _checked(settings: dict[str, Any]) -> dict[str, Any]:
+    return {column: _checked_value(column, value) for column, value in settings.items()}
+
+
+def _checked_value(column: str, value: Any) -> Any:
+    try:
+        return CHECKS[column](value) if column in CHECKS else value
+    except Refused as refused:
+        refused.field = column
+        raise
+
+
+def _checked_icon(icon: str) -> str:
+    if icon not in icons.ICONS:
+        near = ", ".join(icons.like(icon))
+        raise Refused(
+            400, f'There is no icon "{icon[: icons.MAX_NAME]}": take one such as {near} (docs/alerts.md has all).'
+        )
+    return icon
+
+
+def _checked_color(color: str) -> str:
+    if not COLOR.fullmatch(color):
+        raise Refused(400, "color must be written like #3B82F6.")
+    return color
+
+
+def _checked_frequency(frequency: str) -> str:
+    if frequency not in COLLECTED_MS:
+        raise Refused(400, f"frequency must be one of {', '.join(COLLECTED_MS)}.")
+    return frequency
+
+
+def _checked_template(template: str | None, field: str, longest: int) -> str | None:
+    if not template or not template.strip():
+        return None
+    checked = checked_text(template, field, longest)
+    message_templates.check_template(checked)
+    return checked
+
+
+CHECKS: dict[str, Callable[[Any], Any]] = {
+    "name": checked_name,
+    "icon": _checked_icon,
+    "color": _checked_color,
+    "frequency": _checked_frequency,
+    "title_template": lambda template: _checked_template(template, "The title template", MAX_TITLE_CHARACTERS),
+    "body_template": lambda template: _checked_template(template, "The body template", MAX_BODY_CHARACTERS),
+}
+
+
+# --- what an event makes (CONTRACT 4) ------------------------------------------------------------------------
+
+
+class Template(NamedTuple):
+    """What decides how an event is shown; a `Webhook` has these too."""
+
+    name: str
+    title_template: str | None
+    body_template: str | None
+    time_zone: str
+
+
+def rendered(template: Template | Webhook, payload: dict[str, Any]) -> Text:
+    """What an event with this payload says, without the prefix."""
+    title, body = _title(template, payload), _body(template, payload)
+    is_blank = not any(c.isprintable() and c != " " for c in title.text)
+    missing = dict.fromkeys(title.missing + body.missing)
+    return Text(template.name if is_blank else title.text, body.text, tuple(missing))
+
+
+def _title(template: Template | Webhook, payload: dict[str, Any]) -> Filled:
+    if template.title_template is not None:
+        return fill(template.title_template, payload, MAX_TITLE_CHARACTERS, template.time_zone)
+    return Filled(cut(_first_string(payload, TITLE_FIELDS) or "", MAX_TITLE_CHARACTERS), ())
+
+
+def _body(template: Template | Webhook, payload: dict[str, Any]) -> Filled:
+    if template.body_template is not None:
+        return fill(template.body_template, payload, MAX_BODY_CHARACTERS, template.time_zone)
+    text = _first_string(payload, BODY_FIELDS)
+    shown = message_templates.rendered(payload if text is None else text, MAX_BODY_CHARACTERS + 1)
+    return Filled(cut(shown, MAX_BODY_CHARACTERS), ())
+
+
+def _first_string(payload: dict[str, Any], fields: tuple[str, ...]) -> str | None:
+    return next((payload[field] for field in fields if isinstance(payload.get(field), str)), None)
+
+
+def kept_payload(payload: dict[str, Any]) -> str | None:
+    """The payload as it is kept, as JSON digit for digit; None if that has more than 64 KB."""
+    text = message_templates.rendered(payload, MAX_KEPT_BYTES + 1)
+    return text if len(text.encode()) <= MAX_KEPT_BYTES else None
+
+
+def checked_templates(title: str, body: str) -> tuple[str | None, str | None]:
+    """The templates as they would be saved; `Refused` (400) says what is wrong with one."""
+    checked = _checked({"title_template": title, "body_template": body})
+    return checked["title_template"], checked["body_template"]
+
+
+def forget_payload(account_seq: int, alert_id: str) -> None:
+    """Keep nothing of what came last."""
+    with transaction():
+        AlertPayload.forget(find_alert(account_seq, alert_id).seq)

@@ -1,0 +1,102 @@
+"""What its owner deletes: a notification, a part of the history, metrics, the account (CONTRACT 3, deleting).
+
+Much is deleted in pieces, so that nobody's requests wait for it. What was deleted is not pushed any more. Must not
+know requests or commands; raises `Refused` with a sentence.
+"""
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+from core.local_time import day_bounds
+from core.pieces import ROWS, in_pieces
+from models import Account, ApiKey, Device
+from store.custom_metrics import Metric
+from store.database import AFTER_ALL, transaction
+from store.notifications import Notification
+from wire.errors import Refused
+
+
+def delete_notification(account_seq: int, notification_id: str) -> None:
+    """Delete one; `Refused` (404) when the account has none with that id."""
+    with transaction():
+        if not Notification.delete_one(account_seq, notification_id):
+            raise Refused(404)
+
+
+def delete_history(account: Account, day: str) -> int:
+    """Delete what came before a calendar day (YYYY-MM-DD) of the account's time zone; answers with how many."""
+    begin, _ = day_bounds(day, account.time_zone)
+    return _delete_notifications(account.seq, begin)
+
+
+def delete_metrics(account: Account, project_id: str, metric_id: str | None) -> int:
+    """Delete a metric, or with no `metric_id` a whole project; answers with how many values it had.
+
+    `Refused` (404) when the account has no such metric.
+    """
+    deleted = _delete_values(account.seq, project_id, metric_id)
+    if not deleted:
+        what = f'metric "{metric_id}" in the project' if metric_id is not None else "project"
+        raise Refused(404, f'There is no {what} "{project_id}".')
+    return deleted
+
+
+def delete_account(account: Account) -> None:
+    """Delete an account and all it has. Keys, addresses, sessions and devices end at once.
+
+    If this is interrupted, the next call goes on.
+    """
+    with transaction():
+        Account.end_access(account.seq)
+    _delete_notifications(account.seq, AFTER_ALL)
+    _delete_values(account.seq, None, None)
+    for delete_some in (Device.delete_some, ApiKey.delete_some):
+        _repeated(partial(_in_transaction, delete_some, account.seq))
+    with transaction():
+        Account.delete_rest(account.seq)
+
+
+def _in_transaction(delete_some: Callable[[int, int], int], account_seq: int) -> int:
+    with transaction():
+        return delete_some(account_seq, ROWS)
+
+
+def _delete_notifications(account_seq: int, before: int) -> int:
+    """Delete the account's notifications made before that time; answers with how many."""
+    last = 0
+
+    def piece() -> int:
+        nonlocal last
+        seqs = Notification.before(account_seq, last, before, ROWS)
+        if seqs:
+            last = seqs[-1]
+            with transaction():
+                Notification.delete_all(seqs)
+        return len(seqs)
+
+    return _repeated(piece)
+
+
+def _delete_values(account_seq: int, project_id: str | None, metric_id: str | None) -> int:
+    def piece() -> int:
+        places = Metric.of_project(account_seq, project_id, metric_id, ROWS)
+        with transaction():
+            Metric.remove(places)
+        return len(places)
+
+    return _repeated(piece)
+
+
+def _repeated(piece: Callable[[], int]) -> int:
+    """The sum of what a piece of work answers with, until that is less than a whole piece."""
+    done = 0
+
+    def is_more() -> bool:
+        nonlocal done
+        rows = piece()
+        done += rows
+        return rows == ROWS
+
+    in_pieces(is_more, math.inf)
+    return done

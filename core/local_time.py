@@ -1,0 +1,174 @@
+"""Wall-clock time in an account's time zone: quiet hours, digests, calendar days. Pure; no other module knows zones.
+
+Whether something is held is asked at each moment, never computed ahead: so changes of settings, of the clock and of
+daylight saving time need no care.
+"""
+
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime, time, timedelta
+from functools import cache
+from zoneinfo import ZoneInfo, available_timezones
+
+from process.clock import DAY_MS
+from wire.errors import Refused
+
+TIME_OF_DAY = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]"
+QUIET_HOURS = re.compile(rf"({TIME_OF_DAY})-({TIME_OF_DAY})")
+MINUTE_MS = 60_000
+LAST_MS = 253_402_128_000_000  # 9999-12-30: a day before the end, since zones are up to 14 hours ahead
+COLLECTED_MS = {"instant": 0, "15m": 900_000, "1h": 3_600_000, "1d": DAY_MS}  # by frequency
+DAY = re.compile(r"[12][0-9]{3}-[0-9]{2}-[0-9]{2}")
+SECONDS_BELOW = 100_000_000_000  # a greater number is milliseconds
+
+
+def checked_quiet_hours(window: str) -> str:
+    """`window` if it is HH:MM-HH:MM; raises `Refused` (400) otherwise."""
+    match = QUIET_HOURS.fullmatch(window)
+    if not match:
+        raise Refused(400, f'Write quiet hours like 22:00-07:00, not like "{window[:100]}".')
+    if match[1] == match[2]:
+        raise Refused(400, "Quiet hours must not end when they begin.")
+    return window
+
+
+def _local(at: int, zone: str) -> datetime:
+    return datetime.fromtimestamp(min(at, LAST_MS) / 1000, ZoneInfo(zone))
+
+
+def is_quiet(window: str | None, zone: str, now: int) -> bool:
+    """Whether the clock in `zone` is within the daily `window` (HH:MM-HH:MM, over midnight too) at `now` (ms)."""
+    if window is None:
+        return False
+    start, end = window.split("-")
+    clock = _local(now, zone).strftime("%H:%M")
+    return start <= clock < end if start < end else clock >= start or clock < end
+
+
+def is_collecting(frequency: str, first_held_at: int, now: int) -> bool:
+    """Whether a digest that began with an event at `first_held_at` (ms) is still open at `now`."""
+    return abs(now - first_held_at) < COLLECTED_MS[frequency]  # the clock may have been set back
+
+
+def is_held(frequency: str, first_held_at: int, window: str | None, zone: str, now: int) -> bool:
+    """Whether a digest or the quiet hours hold a notification at `now`; an alert that ignores these has no window."""
+    return is_collecting(frequency, first_held_at, now) or is_quiet(window, zone, now)
+
+
+def next_change(window: str, zone: str, now: int) -> int:
+    """When the quiet hours begin next or, during them, end; in ms. Found minute by minute, as the clock will go."""
+    before, minute = is_quiet(window, zone, now), now // MINUTE_MS
+    later = ((minute + step) * MINUTE_MS for step in range(1, 3 * DAY_MS // MINUTE_MS))
+    return next(at for at in later if is_quiet(window, zone, at) != before)
+
+
+def next_window(window: str, zone: str, now: int) -> tuple[int, int]:
+    """When the quiet hours begin and end that are under way or, otherwise, come next; the past begin is `now`."""
+    begin = now if is_quiet(window, zone, now) else next_change(window, zone, now)
+    return begin, next_change(window, zone, begin)
+
+
+def collected_at(frequency: str, first_held_at: int, now: int) -> int:
+    """When a digest that began at `first_held_at` is closed, at the earliest `now`; in ms."""
+    return first_held_at + COLLECTED_MS[frequency] if is_collecting(frequency, first_held_at, now) else now
+
+
+@cache
+def time_zones() -> frozenset[str]:
+    """The names of all time zones an account can have."""
+    return frozenset(available_timezones() - {"localtime", "Factory"})
+
+
+@cache
+def time_zone_names() -> list[str]:
+    """All of them in order."""
+    return sorted(time_zones())
+
+
+def checked_zone(name: str) -> str:
+    """`name` if it is a time zone; raises `Refused` (400) otherwise."""
+    if name not in time_zones():
+        sentence = f'"{name[:100]}" is not a time zone: take a name such as Europe/Berlin or UTC.'
+        raise Refused(400, sentence, field="time_zone")
+    return name
+
+
+def local_day(now: int, zone: str) -> str:
+    """The calendar day, YYYY-MM-DD, at `now` (ms) in `zone`."""
+    return _local(now, zone).date().isoformat()
+
+
+def local_time(at: int, zone: str) -> str:
+    """`at` (ms) as people read it in `zone`."""
+    return laid_out(at, "%Y-%m-%d %H:%M", zone)
+
+
+def laid_out(at: int, layout: str, zone: str) -> str:
+    """`at` (ms) in `zone`, laid out by strftime."""
+    return _local(at, zone).strftime(layout)
+
+
+def utc_time(at: int) -> str:
+    """`at` (ms) in ISO 8601, UTC."""
+    return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def near_time(at: int, zone: str, now: int) -> str:
+    """`at` (ms) in the fewest words that tell it at `now`: "today 22:00", "tomorrow 07:00", "Mon 23 Nov 07:00"."""
+    return f"{near_day(at, zone, now)} {_local(at, zone):%H:%M}"
+
+
+def near_day(at: int, zone: str, now: int) -> str:
+    """The day of `at` (ms) in the fewest words that tell it at `now`: "today", "Mon 23 Nov", "23 Nov 2025"."""
+    day, today = _local(at, zone).date(), _local(now, zone).date()
+    near = {0: "today", 1: "tomorrow", -1: "yesterday"}
+    return near.get((day - today).days) or day.strftime("%a %d %b" if day.year == today.year else "%d %b %Y")
+
+
+def last_days(count: int, zone: str, now: int) -> list[str]:
+    """The last `count` calendar days (YYYY-MM-DD) in `zone`, the one of `now` at the end."""
+    today = _local(now, zone).date()
+    return [(today - timedelta(days=back)).isoformat() for back in reversed(range(count))]
+
+
+def day_bounds(day: str, zone: str) -> tuple[int, int]:
+    """When a calendar day (YYYY-MM-DD) begins and ends in `zone`, in ms; `Refused` (400) if there is none such."""
+    try:
+        date = datetime.strptime(day if DAY.fullmatch(day) else "", "%Y-%m-%d").date()
+    except ValueError:
+        raise Refused(400, "The day must be written like 2026-11-21.", field="day") from None
+    noons = (datetime.combine(date + timedelta(days=later), time(12), ZoneInfo(zone)) for later in (0, 1))
+    begin, end = (day_start(int(noon.timestamp() * 1000), zone) for noon in noons)
+    return begin, end
+
+
+def formatted(moment: float | str, layout: str, zone: str) -> str:
+    """`moment` (Unix seconds or milliseconds, or ISO 8601) in `zone`, laid out by strftime.
+
+    An ISO 8601 time without an offset is taken as local. `ValueError` if it is no time.
+    """
+    try:
+        if isinstance(moment, str):
+            local = datetime.fromisoformat(moment)
+            local = local.astimezone(ZoneInfo(zone)) if local.tzinfo else local.replace(tzinfo=ZoneInfo(zone))
+        else:
+            seconds = moment if abs(moment) < SECONDS_BELOW else moment / 1000
+            local = datetime.fromtimestamp(seconds, ZoneInfo(zone))
+        return local.strftime(layout)
+    except (OverflowError, OSError) as error:
+        raise ValueError from error
+
+
+def day_start(now: int, zone: str) -> int:
+    """When the calendar day of `now` (ms) began in `zone`, in ms."""
+    midnight = _local(now, zone).replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
+    return int(midnight.astimezone(UTC).timestamp() * 1000)
+
+
+def count_by_day(counts: Iterable[tuple[int, int]], zone: str) -> dict[str, int]:
+    """Sum (start in ms, count) of quarters of an hour by calendar day: every zone's offset is a multiple of them."""
+    days: dict[str, int] = {}
+    for start, count in counts:
+        day = local_day(start, zone)
+        days[day] = days.get(day, 0) + count
+    return days

@@ -1,0 +1,28 @@
+"""Long work on the database in short pieces, so that other writers get their turn in between.
+
+Must not know what the work is.
+"""
+
+import threading
+from collections.abc import Callable
+
+from process import clock
+
+ROWS = 500  # of one piece: writers wait about 10 ms for it
+PAUSE_S = 0.01  # between two pieces
+BUDGET_S = 1.0  # of one round of the background worker
+
+_never = threading.Event()
+
+
+def in_pieces(piece: Callable[[], bool], budget_s: float = BUDGET_S) -> bool:
+    """Call `piece`, each time one short transaction, until it answers that nothing is left, or the time is up.
+
+    Answers with whether something is left.
+    """
+    ends_s = clock.monotonic_s() + budget_s
+    while piece():
+        if clock.monotonic_s() >= ends_s:
+            return True
+        _never.wait(PAUSE_S)
+    return False

@@ -1,0 +1,121 @@
+"""Who a request comes from, through which proxies, and who speaks like a proxy without being a listed one.
+
+`FORWARDED_ALLOW_IPS` lists the proxies that are believed (CONTRACT 1). Must not know requests or the environment.
+"""
+
+import json
+from collections import Counter
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+
+from models import ServerNote
+from process.clock import DAY_MS
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+
+MAX_HOPS = 20  # entries of X-Forwarded-For that are looked at, from its end
+MAX_ADDRESS_CHARACTERS = 64
+MAX_UNLISTED = 100  # peers that are counted between two notes
+NOTE_LIFE_MS = DAY_MS
+NOTED_AGAIN_AFTER_MS = DAY_MS // 24
+NOTE = "unlisted proxy"
+
+_listed: tuple[Network, ...] = ()
+_unlisted = Counter[str]()
+
+
+def configure(listed: tuple[Network, ...]) -> None:
+    """Believe these proxies from now on."""
+    global _listed
+    _listed = listed
+    _unlisted.clear()
+    _is_listed_peer.cache_clear()
+
+
+def with_mapped(listed: tuple[Network, ...]) -> list[str]:
+    """These networks, and those of IPv4 also in the form that an address has on a socket of IPv6."""
+    mapped = [f"::ffff:{one.network_address}/{96 + one.prefixlen}" for one in listed if one.version == 4]
+    return [*map(str, listed), *mapped]
+
+
+def believes_everyone() -> bool:
+    """Whether every peer is believed, whoever it is: then what it says itself counts, and nothing before that."""
+    return any(network.prefixlen == 0 for network in _listed)
+
+
+def client(peer: str, forwarded_for: str) -> Address | None:
+    """The last entry of `X-Forwarded-For` that is no listed proxy, or `peer` if that is none itself.
+
+    An entry that is no address ends the search: the proxy before it counts. None if `peer` is no address.
+    """
+    address = _address(peer)
+    if address is None or not _is_listed(address):
+        return address
+    for entry in reversed(forwarded_for.rsplit(",", MAX_HOPS)[-MAX_HOPS:]):
+        before = _address(entry)
+        if before is None:
+            break
+        address = before
+        if believes_everyone() or not _is_listed(address):
+            break
+    return address
+
+
+def note_peer(peer: str) -> None:
+    """Remember a peer that sent `X-Forwarded-For`, if it is not listed; a job writes it down."""
+    if not _is_listed_peer(peer) and (peer in _unlisted or len(_unlisted) < MAX_UNLISTED):
+        _unlisted[peer] += 1
+
+
+def write_note(now: int) -> None:
+    """Write down which peer that is not listed sent the header most often since the last time."""
+    if not _unlisted:
+        return
+    ((peer, _),) = _unlisted.most_common(1)
+    _unlisted.clear()
+    noted_peer, noted_at = _note()
+    if peer != noted_peer or not 0 <= now - noted_at < NOTED_AGAIN_AFTER_MS:
+        ServerNote.put(NOTE, json.dumps([peer, now]))
+
+
+def warning(now: int) -> str | None:
+    """What the owner should know about the proxies that are listed or are not, if anything."""
+    if believes_everyone():
+        return (
+            "FORWARDED_ALLOW_IPS is *, so anyone who can reach Pocketbell's own port can pretend to be any sender."
+            " List the addresses of your proxies instead."
+        )
+    peer, at = _note()
+    if not peer or _is_listed_peer(peer) or not 0 <= now - at < NOTE_LIFE_MS:
+        return None
+    listed = ",".join(str(one.network_address if one.num_addresses == 1 else one) for one in _listed)
+    return (
+        f"Requests with X-Forwarded-For come from {peer}, which FORWARDED_ALLOW_IPS does not list. If {peer} is your"
+        f" proxy, all its clients share the limits of one sender: set FORWARDED_ALLOW_IPS={listed},{peer}."
+        " If it is not, somebody made the header up; it is ignored, and nothing is wrong."
+    )
+
+
+def _note() -> tuple[str, int]:
+    noted = ServerNote.find(NOTE)
+    peer, at = json.loads(noted) if noted else ("", 0)
+    return peer, at
+
+
+def _address(text: str) -> Address | None:
+    try:
+        address = ip_address(text.strip()) if len(text) <= MAX_ADDRESS_CHARACTERS else None
+    except ValueError:
+        return None
+    return (isinstance(address, IPv6Address) and address.ipv4_mapped) or address
+
+
+def _is_listed(address: Address) -> bool:
+    return any(address in network for network in _listed)
+
+
+@lru_cache(maxsize=1_000)
+def _is_listed_peer(peer: str) -> bool:
+    address = _address(peer)
+    return address is None or _is_listed(address)

@@ -1,0 +1,160 @@
+"""What the background worker removes because of its age or number (CONTRACT 3, history and bounds; 5, kept).
+
+All of it in pieces, and only while the clock can be believed. Must not know requests.
+"""
+
+import json
+import logging
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import NamedTuple
+
+from core import delivery
+from core.pieces import ROWS, in_pieces
+from core.plans import PLANS, history_begin
+from models import Account, ApiKey, Device, ServerNote
+from process import clock
+from process.clock import DAY_MS
+from store.custom_metrics import Metric
+from store.database import transaction
+from store.notifications import IdempotencyKey, Notification
+
+KEPT_AFTER_END_MS = 90 * DAY_MS  # revoked keys and removed devices
+MAX_EXCESS = (
+    100_000  # values beyond an account's number that are looked for at once: their times are sorted in memory
+)
+JUMP_MS = DAY_MS  # of the clock, which is not believed at once
+NOTE = "clock"
+
+log = logging.getLogger("pocketbell")
+
+
+def prune(now: int) -> bool:
+    """Remove what is too old or too much, for a while; answers with whether more is left."""
+    if not _guard.believes(now):
+        return False
+    left = [in_pieces(partial(_prune_idempotency_keys, now))]
+    for account in Account.all():
+        left += [job(account, now) for job in (_prune_history, _prune_metrics, _purge_keys, _purge_devices)]
+    return any(left)
+
+
+def forget_clock() -> None:
+    """Begin anew (another database was opened)."""
+    _guard.looked = None
+
+
+# --- the clock ----------------------------------------------------------------------------------------------
+
+
+class _Seen(NamedTuple):
+    """What is remembered of the clock: the last time that was believed, and one after it that is doubted."""
+
+    believed: int
+    doubted: int | None = None
+
+
+class _ClockGuard:
+    """Whether the clock can be believed: one that is a year ahead at one start must not erase a year of history.
+
+    A step forward of more than a day, between two starts too, is believed a day later.
+    """
+
+    def __init__(self) -> None:
+        self.looked: tuple[int, float] | None = None  # the last time that was believed, and the monotonic one then
+
+    def believes(self, now: int) -> bool:
+        """Whether what is too old at `now` may be removed."""
+        seen, now_s = self._recall(now), clock.monotonic_s()
+        then, then_s = self.looked or (seen.believed, now_s)
+        is_near = now <= then + (now_s - then_s) * 1000 + JUMP_MS
+        if is_near or (seen.doubted is not None and now >= seen.doubted + DAY_MS):
+            self._remember(_Seen(now))
+            self.looked = now, now_s
+            return True
+        if seen.doubted is None or now < seen.doubted:
+            days = (now - seen.believed) // DAY_MS
+            log.warning("The clock is %d days ahead of where it was: nothing is removed for its age for a day.", days)
+            self._remember(_Seen(seen.believed, now))
+        return False
+
+    def _recall(self, now: int) -> _Seen:
+        note = ServerNote.find(NOTE)
+        newest = Notification.newest_at()
+        return _Seen(*json.loads(note)) if note else _Seen(now if newest is None else newest)
+
+    def _remember(self, seen: _Seen) -> None:
+        ServerNote.put(NOTE, json.dumps(seen))
+
+
+_guard = _ClockGuard()
+
+
+# --- the pieces ---------------------------------------------------------------------------------------------
+
+
+def _prune_history(account: Account, now: int) -> bool:
+    """Notifications that are older than the plan keeps them; a held or pending one when it is done."""
+    before = history_begin(account.plan, now)
+
+    def piece() -> bool:
+        with transaction():
+            return Notification.prune(account.seq, before, ROWS) > 0
+
+    return in_pieces(piece)
+
+
+def _prune_idempotency_keys(now: int) -> bool:
+    """Idempotency-Keys that are good no longer."""
+    with transaction():
+        return IdempotencyKey.prune(now - delivery.IDEMPOTENCY_LIFE_MS, ROWS) > 0
+
+
+def _prune_metrics(account: Account, now: int) -> bool:
+    """Values that are older than the plan keeps them, and the oldest of too many."""
+    begin, kept = history_begin(account.plan, now), PLANS[account.plan].metric_values
+    excess = Metric.count(account.seq, begin) - kept
+    before = Metric.oldest(account.seq, begin, min(excess, MAX_EXCESS)) if excess > 0 else (begin, 0)
+    places = _older(account.seq, before)
+    return in_pieces(lambda: next(places, False)) or excess > MAX_EXCESS
+
+
+def _older(account_seq: int, before: tuple[int, int]) -> Iterator[bool]:
+    """Remove some values older than `before` at each step; yields whether there may be more.
+
+    They are looked for outside the transaction, from where the last step ended: there may be a million metrics.
+    """
+    begin, is_more = ("", ""), True
+    while is_more:
+        found = Metric.older(account_seq, before, begin, ROWS)
+        with transaction():
+            Metric.remove(found)
+        is_more = len(found) == ROWS
+        begin = found[-1][:2] if found else begin
+        yield is_more
+
+
+def _purge_keys(account: Account, now: int) -> bool:
+    """Keys revoked long ago that sent nothing which is kept still."""
+    used_before = history_begin(account.plan, now)
+    return in_pieces(
+        _removal(partial(ApiKey.purgeable, account.seq, now - KEPT_AFTER_END_MS, used_before), ApiKey.purge)
+    )
+
+
+def _purge_devices(account: Account, now: int) -> bool:
+    """Devices removed long ago that the history does not name; but not the last one, whose end decides a status."""
+    return in_pieces(_removal(partial(Device.purgeable, account.seq, now - KEPT_AFTER_END_MS), Device.purge))
+
+
+def _removal(find: Callable[[int], list[int]], remove: Callable[[list[int]], None]) -> Callable[[], bool]:
+    """A piece of work: find some rows, which may take long, and remove them."""
+
+    def piece() -> bool:
+        seqs = find(ROWS)
+        if seqs:
+            with transaction():
+                remove(seqs)
+        return len(seqs) == ROWS
+
+    return piece

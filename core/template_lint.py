@@ -1,0 +1,84 @@
+"""`unfilled`: what of a template stays visible as it is written, and why. Pure, and as bounded as filling is.
+
+A template may say anything, so nothing of this is refused: it is told to whoever writes one (CONTRACT 4).
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from core.message_templates import Stuck, cut, misused, values
+
+MAX_UNFILLED = 20  # parts that are told of
+MAX_SHOWN = 60  # characters of one
+TAKES = {  # what follows a filter's name; nothing behind the others
+    "default": 'what to show instead, at last a text, as in default: "n/a"',
+    "truncate": "a number of characters, as in truncate: 30",
+    "join": 'what to put between, as in join: ", "',
+    "map": 'a path, as in map: "name"',
+    "where": 'a path and a value, as in where: "status", "firing"',
+    "round": "a number of decimals up to 20, as in round: 1",
+    "date": 'a layout, as in date: "%H:%M"',
+}
+NEEDS = {  # the values of the others fit whatever they are
+    "join": "an array",
+    "map": "an array",
+    "where": "an array",
+    "first": "an array",
+    "last": "an array",
+    "size": "an array, an object or a text",
+    "round": "a number",
+    "date": "a time: Unix seconds, milliseconds or ISO 8601",
+}
+OPENING = re.compile(r"\{\{|\{%")
+
+
+class Unfilled(NamedTuple):
+    """A part of a template as it is shown, shortened, and the reason."""
+
+    text: str
+    why: str
+
+
+def unfilled(template: str, payload: dict[str, Any] | None = None, zone: str = "UTC") -> list[Unfilled]:
+    """The parts that no payload fills and, given a payload, those that its values do not fit. Each once, in order."""
+    found, end = dict[Unfilled, None](), 0
+    for placeholder, value in values(template, payload or {}, zone):
+        found |= dict.fromkeys(_between(template[end : placeholder.start()]))
+        if why := _reason(placeholder, value):
+            found[_part(placeholder[0], why)] = None
+        end = placeholder.end()
+        if len(found) >= MAX_UNFILLED:
+            break
+    else:
+        found |= dict.fromkeys(_between(template[end:]))
+    return list(found)[:MAX_UNFILLED]
+
+
+def _part(text: str, why: str) -> Unfilled:
+    return Unfilled(cut(" ".join(text.split()), MAX_SHOWN), why)
+
+
+def _between(text: str) -> Iterator[Unfilled]:
+    """Of the text between two placeholders, what was meant to be one."""
+    openings = [opening.start() for opening in OPENING.finditer(text)][:MAX_UNFILLED]
+    for start, after in pairwise([*openings, len(text)]):
+        is_tag = text.startswith("{%", start)
+        closing = text.find("%}" if is_tag else "}}", start, after)
+        end = after if closing < 0 else closing + 2
+        if is_tag:
+            yield _part(text[start:end], "there are no tags, only variables with filters.")
+        else:
+            yield _part(text[start:end], "it has no }}." if closing < 0 else "a quotation mark in it has no partner.")
+
+
+def _reason(placeholder: re.Match[str], value: object) -> str:
+    """Why a placeholder stays visible, unless it is only that the payload lacks its variable."""
+    if not placeholder["path"].strip():
+        return "it names no variable."
+    if (name := misused(placeholder)) is not None:
+        return f"{name} takes {TAKES.get(name, 'nothing after its name')}."
+    if not isinstance(value, Stuck):
+        return ""
+    return "the payload is too large for that." if value.is_costly else f"{value.filter} needs {NEEDS[value.filter]}."

@@ -1,0 +1,1 @@
+"""The process that runs the service: clock, log, counters, gunicorn's worker."""

@@ -1,0 +1,59 @@
+"""One service at a time on a database file: a lock beside it, held as long as a process of the service lives.
+
+The system frees it however the service ends. The worker, a fork, holds it too: it may outlive its master. The command
+line takes no lock. Must not know the database or a setting.
+"""
+
+import fcntl
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from process import clock
+
+MAX_WAIT_S = 60.0
+LOOKS_EVERY_S = 0.2
+MAX_HOLDER_BYTES = 300
+
+_kept_open = list[int]()  # the lock's file, which closing would free
+
+
+class InUse(SystemExit):
+    """Another service has the database. Uncaught, it ends the process with its one line and status 1."""
+
+
+def _pause() -> None:
+    threading.Event().wait(LOOKS_EVERY_S)
+
+
+def take(database: Path, address: str, tell: Callable[[str], object], pause: Callable[[], object] = _pause) -> None:
+    """Take the lock for this process and its forks; wait for a service that has it, of which `tell` hears at once.
+
+    `address` is what this service tells others of itself. Raises `InUse` after a minute and `OSError`.
+    """
+    database.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path, told, until_s = database.resolve().with_name(f"{database.name}.lock"), "", clock.monotonic_s() + MAX_WAIT_S
+    while holder := _holder(path, f"process {os.getpid()}, {address}"):
+        if clock.monotonic_s() >= until_s:
+            raise InUse(f"Another Pocketbell ({holder}) is using the database {database}: stop it first.")
+        if holder != told:
+            tell(f"Another Pocketbell ({holder}) is using the database {database}: waiting for it to stop.")
+            told = holder
+        pause()
+
+
+def _holder(path: Path, own: str) -> str | None:
+    """Who has the lock; None when it is ours now."""
+    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        try:
+            return os.pread(file, MAX_HOLDER_BYTES, 0).decode(errors="replace") or "just starting"
+        finally:
+            os.close(file)
+    os.ftruncate(file, 0)
+    os.pwrite(file, own.encode(), 0)
+    _kept_open.append(file)
+    return None

@@ -1,0 +1,74 @@
+"""Turns at something that only few threads may do at once: the others wait in order, so many and for so long.
+
+Each queue has a name, and a free turn goes to the queues one after the other, so that a crowd in one does not keep
+the others waiting. Must not know what the turns are for.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from wire.errors import Refused
+
+
+class _Waiting:
+    """A thread that waits, and for whom."""
+
+    def __init__(self, who: str) -> None:
+        self.who, self.has_turn = who, threading.Event()
+
+
+class Turns:
+    """`at_once` turns for `queues`, each with a name and how many may wait in it: of one `who` at most `of_one`.
+
+    `refuse` makes what is raised when too many wait, or when a turn does not come in time.
+    """
+
+    def __init__(
+        self, at_once: int, queues: Mapping[str, int], waits_s: float, refuse: Callable[[], Refused], of_one: int = 0
+    ) -> None:
+        self.free, self.lengths, self.waits_s, self.refuse = at_once, queues, waits_s, refuse
+        self.of_one = of_one or self.most_waiting
+        self.queues = {name: deque[_Waiting]() for name in queues}
+        self.lock = threading.Lock()
+
+    @contextmanager
+    def turn(self, queue: str, who: str = "") -> Iterator[None]:
+        """Wait for a turn and have it meanwhile, or be refused."""
+        self._wait(queue, who)
+        try:
+            yield
+        finally:
+            self._pass_on()
+
+    @property
+    def most_waiting(self) -> int:
+        """How many threads can wait at most."""
+        return sum(self.lengths.values())
+
+    def _wait(self, name: str, who: str) -> None:
+        queue, waiting = self.queues[name], _Waiting(who)
+        with self.lock:
+            if self.free:  # then nobody waits
+                self.free -= 1
+                return
+            if len(queue) >= self.lengths[name] or sum(one.who == who for one in queue) >= self.of_one:
+                raise self.refuse()
+            queue.append(waiting)
+        if waiting.has_turn.wait(self.waits_s):
+            return
+        with self.lock:
+            if waiting.has_turn.is_set():  # it came at the last moment
+                return
+            queue.remove(waiting)
+        raise self.refuse()
+
+    def _pass_on(self) -> None:
+        with self.lock:
+            for name, queue in self.queues.items():
+                if queue:
+                    queue.popleft().has_turn.set()
+                    self.queues[name] = self.queues.pop(name)  # the last in line for the next turn
+                    return
+            self.free += 1

@@ -1,0 +1,1 @@
+"""The push services: each declares itself in its module."""

@@ -1,0 +1,1 @@
+"""The database: every query, and the one way to write."""

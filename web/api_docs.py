@@ -1,0 +1,239 @@
+"""The API reference: `docs/openapi.yaml`, as JSON for programs and as a page for people.
+
+Shows what the file says; must not know the operations themselves.
+"""
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from shlex import quote
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+from flask import render_template
+
+from web import guards
+
+FILE = Path(__file__).parents[1] / "docs/openapi.yaml"
+VARIABLES = {"apiKey": "KEY", "metricsToken": "METRICS_TOKEN"}  # where commands have a credential from
+COUNTED = {"Length": "character", "Items": "item"}
+
+Schema = dict[str, Any]
+
+
+class Field(NamedTuple):
+    """A field of a body, a parameter or a header. `rule` is its type with its limits, in words."""
+
+    name: str
+    rule: str
+    description: str
+    is_required: bool
+
+
+class Body(NamedTuple):
+    """What is sent or answered: its fields, and an example as text."""
+
+    kind: str
+    description: str
+    fields: list[Field]
+    example: str
+
+
+class Answer(NamedTuple):
+    """One status with what comes with it."""
+
+    status: str
+    description: str
+    headers: list[Field]
+    bodies: list[Body]
+
+
+class Operation(NamedTuple):
+    """One method at one address; `scheme` is the security scheme of its credential."""
+
+    id: str
+    tag: str
+    summary: str
+    description: str
+    method: str
+    path: str
+    scheme: str | None
+    parameters: list[Field]
+    bodies: list[Body]
+    good: list[Answer]
+    errors: list[Answer]
+    sample: str
+    options: list[str]
+
+    def curl(self, origin: str) -> str:
+        """A command to copy."""
+        options = ["-X DELETE", *self.options] if self.method == "DELETE" else self.options
+        return " \\\n  ".join([f"curl {quote(origin + self.sample)}", *options])
+
+
+def show_json() -> Schema:
+    """GET /openapi.json."""
+    return {**_document(), "servers": [{"url": guards.origin()}]}
+
+
+def show_page() -> str:
+    """GET /docs."""
+    document, operations = _document(), _operations()
+    groups = [(tag, [one for one in operations if one.tag == tag["name"]]) for tag in document["tags"]]
+    everywhere = _components()
+    return render_template(
+        "docs.html",
+        info=document["info"],
+        groups=groups,
+        origin=guards.origin(),
+        schemes=everywhere["securitySchemes"],
+        wrong_method=_answer("405", everywhere["responses"]["WrongMethod"]),
+        headers=list(_headers(everywhere)),
+    )
+
+
+# --- reading the file ---------------------------------------------------------------------------------------
+
+
+@cache
+def _document() -> Schema:
+    """The file, read when it is first asked for: parsing takes a tenth of a second."""
+    import yaml
+
+    document: Schema = yaml.safe_load(FILE.read_text())
+    return document
+
+
+def _resolved(node: Any) -> Any:
+    """The node with what its references lead to in their places."""
+    if isinstance(node, list):
+        return [_resolved(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" not in node:
+        return {name: _resolved(value) for name, value in node.items()}
+    found: Any = _document()
+    for name in node["$ref"].removeprefix("#/").split("/"):
+        found = found[name]
+    return _resolved(found)
+
+
+@cache
+def _components() -> Schema:
+    components: Schema = _resolved(_document()["components"])
+    return components
+
+
+@cache
+def _operations() -> list[Operation]:
+    paths = _resolved(_document()["paths"])
+    return [_operation(method, path, found) for path, methods in paths.items() for method, found in methods.items()]
+
+
+def _operation(method: str, path: str, found: Schema) -> Operation:
+    answers = [_answer(status, answer) for status, answer in found["responses"].items()]
+    return Operation(
+        found["operationId"],
+        found["tags"][0],
+        found["summary"],
+        found.get("description", ""),
+        method.upper(),
+        path,
+        _scheme(found),
+        [_field(one["name"], one["schema"], one, f"{one['in']}, ") for one in found.get("parameters", ())],
+        _bodies(found.get("requestBody", {})),
+        [answer for answer in answers if answer.status < "300"],
+        [answer for answer in answers if answer.status >= "300"],
+        *_sample(path, found),
+    )
+
+
+def _scheme(found: Schema) -> str | None:
+    security = found.get("security", _document()["security"])
+    return next(iter(security[0])) if security else None
+
+
+def _answer(status: str, answer: Schema) -> Answer:
+    return Answer(status, answer["description"], list(_headers(answer)), _bodies(answer))
+
+
+def _headers(place: Schema) -> Iterator[Field]:
+    for name, header in place.get("headers", {}).items():
+        yield _field(name, header["schema"], header)
+
+
+def _bodies(place: Schema) -> list[Body]:
+    """One for each kind of content and each form that it may have; the first of these has the examples."""
+    found = []
+    for kind, media in place.get("content", {}).items():
+        named = [example["value"] for example in media.get("examples", {}).values()]
+        examples = [media["example"]] if "example" in media else named
+        text = "\n".join(map(_shown, examples))
+        for form in media["schema"].get("oneOf", [media["schema"]]):
+            told = form.get("description") or place.get("description", "")
+            found.append(Body(kind, told, list(_fields(form)), text))
+            text = ""
+    return found
+
+
+def _shown(example: Any) -> str:
+    return example if isinstance(example, str) else json.dumps(example, indent=2, ensure_ascii=False)
+
+
+def _fields(schema: Schema, before: str = "") -> Iterator[Field]:
+    """The fields of an object and of all that is in it, each with the names that lead to it."""
+    required = schema.get("required", ())
+    for name, inner in schema.get("properties", {}).items():
+        yield _field(before + name, inner, {"required": name in required, **_said(inner)})
+        yield from _fields(inner, f"{before}{name}.")
+        yield from _fields(inner.get("items", {}), f"{before}{name}[].")
+
+
+def _said(schema: Schema) -> Schema:
+    return {"description": schema["description"]} if "description" in schema else {}
+
+
+def _field(name: str, schema: Schema, told: Schema, before: str = "") -> Field:
+    return Field(name, before + _rule(schema), told.get("description", ""), told.get("required", False))
+
+
+def _rule(schema: Schema) -> str:
+    """The schema of one value, in words."""
+    if "const" in schema:
+        return f"always {json.dumps(schema['const'])}"
+    if "enum" in schema:
+        return f"one of {', '.join(map(str, schema['enum']))}"
+    types = schema["type"] if "type" in schema else [one["type"] for one in schema["anyOf"]]
+    words = [types if isinstance(types, str) else " or ".join(types)]
+    for what, unit in COUNTED.items():
+        words += _between(schema.get(f"min{what}"), schema.get(f"max{what}"), f" {unit}")
+    words += _between(schema.get("minimum"), schema.get("maximum"), "")
+    if "default" in schema:
+        words.append(f"{schema['default']} without it")
+    return ", ".join(words)
+
+
+def _between(least: int | None, most: int | None, unit: str) -> list[str]:
+    if least is None and most is None:
+        return []
+    units = f"{unit}s" if unit and (most or least) != 1 else unit
+    if most is None:
+        return [f"at least {least:,}{units}"]
+    if least is None:
+        return [f"at most {most:,}{units}"]
+    return [f"{most:,}{units}" if least == most else f"{least:,} to {most:,}{units}"]
+
+
+def _sample(path: str, found: Schema) -> tuple[str, list[str]]:
+    """What curl needs to send the examples: the path with its query, and the options."""
+    parameters = [one for one in found.get("parameters", ()) if "example" in one]
+    for one in parameters:
+        path = path.replace(f"{{{one['name']}}}", str(one["example"]))
+    query = urlencode({one["name"]: one["example"] for one in parameters if one["in"] == "query"})
+    scheme = _scheme(found)
+    options = [f'-H "Authorization: Bearer ${VARIABLES[scheme]}"'] if scheme else []
+    if "requestBody" in found:
+        example = found["requestBody"]["content"]["application/json"]["example"]
+        options.append(f"-d {quote(json.dumps(example, ensure_ascii=False))}")
+    return f"{path}?{query}" if query else path, options

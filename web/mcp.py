@@ -1,0 +1,367 @@
+"""POST /mcp: the Model Context Protocol, by which assistants use what the REST API does.
+
+One JSON-RPC message comes with each request and is answered with JSON: no session, no stream. Requests of the
+revision 2026-07-28 name their version themselves; earlier ones begin with `initialize`. Must not know SQL or push.
+"""
+
+import re
+from base64 import b64decode
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from flask import current_app, g, request
+
+from web import rest
+from web.rate_limits import LIST_DEFAULT, LIST_MAXIMUM
+from web.request_body import read_object
+from wire.errors import SENTENCES, Refused
+from wire.json_text import as_json
+from wire.strict_json import NotAnObject
+from wire.validation import (
+    MAX_BODY_CHARACTERS,
+    MAX_NAME_CHARACTERS,
+    MAX_SEARCH_CHARACTERS,
+    MAX_TITLE_CHARACTERS,
+    optional_text,
+    required_text,
+)
+
+MODERN = "2026-07-28"
+HANDSHAKES = ("2025-11-25", "2025-06-18", "2025-03-26")
+VERSIONS = (MODERN, *HANDSHAKES)
+SERVER = {"name": "pocketbell", "title": "Pocketbell", "version": "1"}
+INSTRUCTIONS = (
+    "Pocketbell sends push notifications to the phones and browsers of its owner. Use send_notification when the"
+    " owner asked to be told, or when long work ends. Times are Unix milliseconds."
+)
+CACHING = {"ttlMs": 3_600_000, "cacheScope": "private"}
+META = "io.modelcontextprotocol/"
+METAS = (f"{META}protocolVersion", f"{META}clientCapabilities")
+PARAMS = ("name", "arguments", "protocolVersion", "_meta")
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+HEADER_MISMATCH = -32020
+UNSUPPORTED_VERSION = -32022
+ANSWERED_WITH_200 = (METHOD_NOT_FOUND, INVALID_PARAMS)  # up to 2025-11-25: for their clients a 4xx is no answer
+ENCODED_HEADER = re.compile(r"=\?base64\?(.*)\?=")
+
+Payload = dict[str, Any]
+
+
+class Wrong(Exception):
+    """A message that is turned down as a JSON-RPC error; `message` is one sentence."""
+
+    def __init__(self, code: int, message: str, **data: Any) -> None:
+        self.code = code
+        self.body: Payload = {"code": code, "message": message, **({"data": data} if data else {})}
+        super().__init__(message)
+
+
+# --- messages -----------------------------------------------------------------------------------------------
+
+
+def answer_message() -> Any:
+    """POST /mcp."""
+    _check_origin()
+    g.is_modern = request.headers.get("MCP-Protocol-Version") == MODERN
+    try:
+        message = _read_message()
+        params = _object(message, "params")
+        _check_version(message["method"], params)
+        if "id" not in message:
+            return "", 202, {"Content-Type": "application/json"}
+        method = METHODS[g.is_modern].get(message["method"])
+        if method is None:
+            raise Wrong(METHOD_NOT_FOUND, "There is no such method.")
+        result = method(params)
+    except Wrong as wrong:
+        return _reply(error=wrong.body), _status(wrong.code)
+    if g.is_modern:
+        result |= {"resultType": "complete", "_meta": {f"{META}serverInfo": SERVER}}
+    return _reply(result=result)
+
+
+def fault() -> Payload:
+    """The answer to a message in whose course something broke."""
+    return _reply(error={"code": INTERNAL_ERROR, "message": SENTENCES[500]})
+
+
+def _reply(**outcome: Payload) -> Payload:
+    return {"jsonrpc": "2.0", "id": g.get("message_id"), **outcome}
+
+
+def _status(code: int) -> int:
+    if code in ANSWERED_WITH_200 and not g.is_modern:
+        return 200
+    return 404 if code == METHOD_NOT_FOUND else 400
+
+
+def _check_origin() -> None:
+    """Only browsers send one, and no page has business here, whatever name led it to this address."""
+    if request.headers.get("Origin") not in (None, current_app.config["SETTINGS"].public_url):
+        raise Refused(403)
+
+
+def _read_message() -> Payload:
+    try:
+        message = read_object(_known)
+    except NotAnObject as refused:
+        raise Wrong(INVALID_REQUEST, refused.message) from None
+    except Refused as refused:
+        if refused.status != 400:
+            raise
+        raise Wrong(PARSE_ERROR, refused.message) from None
+    message_id = message.get("id", 0)
+    if not isinstance(message_id, str | int) or isinstance(message_id, bool):
+        raise Wrong(INVALID_REQUEST, "id must be a string or a whole number.")
+    g.message_id = message.get("id")
+    if message.get("jsonrpc") != "2.0":
+        raise Wrong(INVALID_REQUEST, 'jsonrpc must be "2.0".')
+    if not isinstance(message.get("method"), str):
+        raise Wrong(INVALID_REQUEST, "method must be a string.")
+    if "id" not in message and not message["method"].startswith("notifications/"):
+        raise Wrong(INVALID_REQUEST, "id is required.")
+    return message
+
+
+def _known(message: Payload) -> Payload:
+    """The message without what nobody looks at: it may be large, and a tool's call may take long."""
+    message = {name: message[name] for name in ("jsonrpc", "id", "method", "params") if name in message}
+    if isinstance(message.get("params"), dict):
+        params = message["params"] = {name: message["params"][name] for name in PARAMS if name in message["params"]}
+        if isinstance(params.get("_meta"), dict):
+            params["_meta"] = {name: params["_meta"][name] for name in METAS if name in params["_meta"]}
+    return message
+
+
+def _object(fields: Payload, name: str) -> Payload:
+    value = fields.get(name)
+    if value is not None and not isinstance(value, dict):
+        raise Wrong(INVALID_PARAMS, f"{name} must be an object.")
+    return value or {}
+
+
+def _check_version(method: str, params: Payload) -> None:
+    """Make `g.is_modern`; the headers of a modern request say what its body says."""
+    meta = _object(params, "_meta")
+    header, version = request.headers.get("MCP-Protocol-Version"), meta.get(f"{META}protocolVersion")
+    for named in (header, version):
+        if named is not None and named not in VERSIONS:
+            sentence = f"This protocol version is not spoken here: {', '.join(VERSIONS)} are."
+            raise Wrong(UNSUPPORTED_VERSION, sentence, supported=VERSIONS, requested=str(named)[:100])
+    g.is_modern = MODERN in (header, version)
+    if not g.is_modern or method.startswith("notifications/"):
+        return
+    for key in (f"{META}protocolVersion", f"{META}clientCapabilities"):
+        if key not in meta:
+            raise Wrong(INVALID_PARAMS, f"_meta lacks {key}.")
+    said = {"MCP-Protocol-Version": version, "Mcp-Method": method}
+    if method == "tools/call":
+        said["Mcp-Name"] = params.get("name")
+    for name, value in said.items():
+        if _decoded(request.headers.get(name, "")) != value:
+            raise Wrong(HEADER_MISMATCH, f"The header {name} does not say what the body says.")
+
+
+def _decoded(header: str) -> str | None:
+    """What is not plain ASCII comes as =?base64?...?=."""
+    encoded = ENCODED_HEADER.fullmatch(header)
+    try:
+        return b64decode(encoded[1], validate=True).decode() if encoded else header
+    except ValueError:
+        return None
+
+
+# --- methods ------------------------------------------------------------------------------------------------
+
+
+def _initialize(params: Payload) -> Payload:
+    wanted = params.get("protocolVersion")
+    if not isinstance(wanted, str):
+        raise Wrong(INVALID_PARAMS, "protocolVersion must be a string.")
+    version = wanted if wanted in HANDSHAKES else HANDSHAKES[0]
+    return {"protocolVersion": version, **_description(), "serverInfo": SERVER}
+
+
+def _discover(_: Payload) -> Payload:
+    return {"supportedVersions": VERSIONS, **_description(), **CACHING}
+
+
+def _description() -> Payload:
+    return {"capabilities": {"tools": {}}, "instructions": INSTRUCTIONS}
+
+
+def _list_tools(_: Payload) -> Payload:
+    return {"tools": [tool.described(name) for name, tool in TOOLS.items()], **CACHING}
+
+
+def _call_tool(params: Payload) -> Payload:
+    name, arguments = params.get("name"), _object(params, "arguments")
+    tool = TOOLS.get(name) if isinstance(name, str) else None
+    if tool is None:
+        raise Wrong(INVALID_PARAMS, "There is no such tool: tools/list names those that there are.")
+    try:
+        tool.check_names(arguments)
+        answer = tool.call(arguments)
+    except Refused as refused:  # for the assistant to read, and to do better
+        return {"content": [{"type": "text", "text": refused.message}], "isError": True}
+    text = {"type": "text", "text": as_json(answer)}
+    return {"content": [text], "structuredContent": answer, "isError": False}
+
+
+SHARED = {"tools/list": _list_tools, "tools/call": _call_tool}
+METHODS: dict[bool, dict[str, Callable[[Payload], Payload]]] = {  # by `g.is_modern`
+    False: {"initialize": _initialize, "ping": lambda _: {}, **SHARED},
+    True: {"server/discover": _discover, **SHARED},
+}
+
+
+# --- tools --------------------------------------------------------------------------------------------------
+
+
+class Tool(NamedTuple):
+    """What an assistant may call: `call` takes the arguments and answers as the REST API does."""
+
+    title: str
+    description: str
+    call: Callable[[Payload], Payload]
+    answer: Payload  # the schemas of what comes with `ok`
+    arguments: Payload = {}
+    required: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()  # those that are true
+
+    def described(self, name: str) -> Payload:
+        """The tool as `tools/list` shows it."""
+        hints = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+        return {
+            "name": name,
+            "title": self.title,
+            "description": self.description,
+            "inputSchema": {
+                "type": "object",
+                "properties": self.arguments,
+                "required": self.required,
+                "additionalProperties": False,
+            },
+            "outputSchema": _record({"ok": YES_OR_NO, **self.answer}),
+            "annotations": {"title": self.title, **{hint: hint in self.hints for hint in hints}},
+        }
+
+    def check_names(self, arguments: Payload) -> None:
+        """`Refused` (400) if there is an argument that the tool does not take."""
+        if arguments.keys() - self.arguments.keys():
+            taken = ", ".join(self.arguments) or "no arguments"
+            raise Refused(400, f"There is an argument that this tool does not take: it takes {taken}.")
+
+
+def _text(description: str, **more: Any) -> Payload:
+    return {"type": "string", "description": description, **more}
+
+
+def _record(properties: Payload) -> Payload:
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def _list_of(record: Payload) -> Payload:
+    return {"type": "array", "items": record}
+
+
+TEXT, WHOLE, YES_OR_NO = {"type": "string"}, {"type": "integer"}, {"type": "boolean"}
+TIME = {"type": "integer", "description": "Unix milliseconds"}
+TIME_OR_NULL = {**TIME, "type": ["integer", "null"]}
+STATUS = {"type": "string", "enum": ["delivered", "pending", "held", "failed"]}
+NOTIFICATION = {"id": TEXT, "title": TEXT, "body": TEXT, "status": STATUS, "createdAt": TIME}
+ALERT = {
+    **{"id": TEXT, "name": TEXT, "icon": TEXT, "color": TEXT, "isActive": YES_OR_NO},
+    **{"notificationCount": WHOLE, "lastTriggeredAt": TIME_OR_NULL, "createdAt": TIME},
+}
+STATS = {
+    **{"plan": TEXT, "totalNotificationsAllTime": WHOLE, "notificationsThisMonth": WHOLE},
+    **{"notificationsThisDay": WHOLE, "alertsCount": WHOLE, "historyLimitDays": WHOLE},
+}
+KEY = {"id": TEXT, "name": TEXT, "keyPreview": TEXT, "createdAt": TIME}
+LISTED_KEY = _record({**KEY, "revokedAt": TIME_OR_NULL})
+LISTED_KEY["properties"]["lastUsedAt"] = TIME  # absent until the first use
+READS = ("readOnlyHint", "idempotentHint")
+
+TOOLS = {
+    "send_notification": Tool(
+        "Send a notification",
+        "Push a message to the owner's phones and browsers. Returns the notification; status delivered: a device has"
+        " it, or it is in the history of an owner without devices; pending: being tried; held: comes after quiet"
+        " hours; failed: no device took it.",
+        lambda arguments: rest.send(arguments, optional_text(arguments, "idempotencyKey"))[0],
+        {"notification": _record(NOTIFICATION)},
+        {
+            "title": _text('one line; "MCP - " is put in front', minLength=1, maxLength=MAX_TITLE_CHARACTERS),
+            "body": _text("plain text", minLength=1, maxLength=MAX_BODY_CHARACTERS),
+            "idempotencyKey": _text(
+                "the same again within 24 hours sends nothing and returns the first notification",
+                pattern="^[!-~]{1,255}$",
+            ),
+        },
+        ("title", "body"),
+        ("openWorldHint",),
+    ),
+    "list_notifications": Tool(
+        "List or search notifications",
+        "The history, newest first. Returns a page of notifications and pagination; go on with nextCursor until"
+        " isDone. With search a page may be short or empty before that.",
+        rest.find_notifications,
+        {
+            "notifications": _list_of(_record(NOTIFICATION)),
+            "pagination": _record({"nextCursor": TEXT, "isDone": YES_OR_NO}),
+        },
+        {
+            "search": _text("text in title or body, in any case", maxLength=MAX_SEARCH_CHARACTERS),
+            "cursor": _text("nextCursor of the page before"),
+            "limit": {"type": "integer", "minimum": 1, "maximum": LIST_MAXIMUM, "default": LIST_DEFAULT},
+        },
+        hints=READS,
+    ),
+    "list_alerts": Tool(
+        "List alerts",
+        "The alerts whose webhook addresses turn events of other programs into notifications. Returns for each its"
+        " name, whether it is active, how many notifications it made and when the last one.",
+        lambda _: rest.list_alerts(),
+        {"alerts": _list_of(_record(ALERT))},
+        hints=READS,
+    ),
+    "get_stats": Tool(
+        "Get statistics",
+        "Returns how many notifications there were today, this month and ever, how many alerts there are, the plan"
+        " and for how many days it keeps the history.",
+        lambda _: rest.get_stats(),
+        {"stats": _record(STATS)},
+        hints=READS,
+    ),
+    "create_api_key": Tool(
+        "Create an API key",
+        "Make another key with the same rights as yours. Returns it with fullKey, which is shown this once: give it"
+        " to the owner at once, and store it nowhere else.",
+        rest.make_key,
+        {"apiKey": _record({**KEY, "fullKey": TEXT})},
+        {"name": _text("what it is for", minLength=1, maxLength=MAX_NAME_CHARACTERS)},
+        ("name",),
+    ),
+    "list_api_keys": Tool(
+        "List API keys",
+        "Returns id, name, first characters, creation, last use and revocation of each key, never the whole key.",
+        lambda _: rest.list_keys(),
+        {"apiKeys": _list_of(LISTED_KEY)},
+        hints=READS,
+    ),
+    "revoke_api_key": Tool(
+        "Revoke an API key",
+        "Make a key useless at once and for good; it may be the one you use. Returns ok.",
+        lambda arguments: rest.revoke_key(required_text(arguments, "keyId")),
+        {},
+        {"keyId": _text("id of list_api_keys")},
+        ("keyId",),
+        ("destructiveHint", "idempotentHint"),
+    ),
+}

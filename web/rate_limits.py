@@ -1,0 +1,282 @@
+"""Every number of SPEC 8, and the counting: exact moving windows in this process's memory.
+
+Flask-Limiter counts, on a storage of our own: the one that comes with it walks every key each 10 ms. Counting
+costs the same however many keys there are, and uses a clock that is never set back. Must not know handlers or SQL.
+"""
+
+import math
+import threading
+from collections import OrderedDict, defaultdict, deque
+from typing import NamedTuple
+
+from flask import Flask, g
+from flask_limiter import Limiter
+from limits import RateLimitItemPerMinute
+from limits.storage import MovingWindowSupport, Storage
+
+from core.plans import PLANS
+from process import clock
+from wire.errors import TOO_MANY_EVENTS, Refused
+
+
+class Quota(RateLimitItemPerMinute):
+    """So many in any so many minutes; counted on when the number changes with the plan."""
+
+    def key_for(self, *identifiers: bytes | str | int | float) -> str:
+        """What is counted, whatever the number."""
+        return "/".join(map(str, identifiers))
+
+
+REST = {name: Quota(plan.rest_per_minute) for name, plan in PLANS.items()}  # of a key
+METRICS = {name: Quota(plan.metrics_per_hour, 60) for name, plan in PLANS.items()}  # of an account
+LIST_DEFAULT = 50
+LIST_MAXIMUM = 100
+METRICS_MAXIMUM = 100  # of one request
+ALERT_EVENTS = Quota(60)
+FLOOD = Quota(500)
+UNKNOWN_CODES = Quota(60)  # asked for by one sender
+SIGN_IN_TRIES = Quota(10, 15)  # wrong passwords for an account from one sender, or from a known browser
+TRIES_OF_SENDER = Quota(30, 15)  # from one sender, whatever the address
+TRIES_OF_STRANGERS = Quota(100, 15)  # for an account, from all senders
+SIGN_INS = Quota(30, 15)  # with the right password, from one sender or from an account's known browsers
+
+
+class MovingWindows(Storage, MovingWindowSupport):
+    """By the length of the window: the times of each key's latest hits, oldest first.
+
+    Keys are in order of use, so that idle ones are in front.
+    """
+
+    STORAGE_SCHEME = ["moving-windows"]
+
+    def __init__(self, uri: str | None = None, wrap_exceptions: bool = False, **options: float | str | bool) -> None:
+        super().__init__(uri, wrap_exceptions, **options)
+        self.hits: defaultdict[int, OrderedDict[str, deque[float]]] = defaultdict(OrderedDict)
+        self.lock = threading.Lock()
+
+    def acquire_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:
+        """Count `amount` hits unless that makes more than `limit` within `expiry` seconds."""
+        now = clock.monotonic_s()
+        with self.lock:
+            hits = self._current(key, expiry, now)
+            if len(hits) + amount > limit:
+                return False
+            hits.extend([now] * amount)
+            return True
+
+    def get_moving_window(self, key: str, limit: int, expiry: int) -> tuple[float, int]:
+        """The wall time of the hit that must go first for another (now, if there is none), and how many there are."""
+        now = clock.monotonic_s()
+        with self.lock:
+            hits = self._current(key, expiry, now) if key in self.hits[expiry] else ()
+            age = now - hits[max(0, len(hits) - limit)] if hits else 0.0
+            return clock.now_ms() / 1000 - age, len(hits)
+
+    def _current(self, key: str, expiry: int, now: float) -> deque[float]:
+        """The key's hits within the window; drops at most two idle keys on the way."""
+        keys = self.hits[expiry]
+        hits = keys.setdefault(key, deque())
+        keys.move_to_end(key)
+        while hits and hits[0] <= now - expiry:
+            hits.popleft()
+        for _ in range(2):
+            oldest, its_hits = next(iter(keys.items()))
+            if oldest != key and (not its_hits or its_hits[-1] <= now - expiry):
+                del keys[oldest]
+        return hits
+
+    @property
+    def base_exceptions(self) -> type[Exception]:
+        """Nothing here fails in a way of its own."""
+        return MemoryError
+
+    def get(self, key: str) -> int:
+        """How many hits are kept."""
+        return sum(len(keys.get(key, ())) for keys in self.hits.values())
+
+    def incr(self, key: str, expiry: int, amount: int = 1) -> int:
+        """Fixed windows are not offered."""
+        raise NotImplementedError
+
+    def get_expiry(self, key: str) -> float:
+        """Fixed windows are not offered."""
+        raise NotImplementedError
+
+    def check(self) -> bool:
+        """Memory is always there."""
+        return True
+
+    def reset(self) -> int:
+        """Forget everything; answers with how many keys that were."""
+        with self.lock:
+            forgotten = sum(map(len, self.hits.values()))
+            self.hits.clear()
+        return forgotten
+
+    def clear(self, key: str) -> None:
+        """Forget one key."""
+        with self.lock:
+            for keys in self.hits.values():
+                keys.pop(key, None)
+
+
+class Window(NamedTuple):
+    """What an authenticated answer says of the quota (CONTRACT 3, X-RateLimit-*)."""
+
+    limit: int
+    remaining: int
+    reset_s: int
+
+
+_ingest_lock = threading.Lock()
+_all_events: Quota  # set by `reset`
+limiter = Limiter(key_func=lambda: str(g.caller.key_seq), storage_uri="moving-windows://", strategy="moving-window")
+
+
+def configure(app: Flask) -> None:
+    """Make the limiter known to the application.
+
+    Of Flask-Limiter's own request hooks none is registered: they count by endpoint, miss 404 and 405, and cost more
+    than all other work of a small request; `rest` is called for every request of the surface instead.
+    """
+    app.extensions["limiter"] = {limiter}
+    limiter.init_app(app)
+
+
+def reset(ingest_per_minute: int) -> None:
+    """Start with empty counters, and with so many events a minute for all alerts together."""
+    global _all_events
+    _all_events = Quota(ingest_per_minute)
+    limiter.limiter.storage.reset()
+
+
+def rest() -> None:
+    """Count a request of `g.caller` against its key's limit over all REST endpoints; `Refused` (429) beyond it."""
+    caller = g.caller
+    if not _count(REST[caller.plan], "key", caller.key_seq):
+        raise Refused(429)
+
+
+def metrics() -> None:
+    """Count a request of `g.caller` against its account's metrics requests per hour; `Refused` (429) beyond it."""
+    item = METRICS[g.caller.plan]
+    if not _count(item, "metrics", g.caller.account_seq):
+        wait_s = _wait_s(item, "metrics", str(g.caller.account_seq))
+        raise Refused(
+            429, f"Too many requests: {item.amount} metrics requests an hour are this plan's limit.", wait_s
+        )
+
+
+def _count(item: Quota, kind: str, seq: int) -> bool:
+    """Count a request that has a caller, and keep what its answer says of the quota; whether it is within it."""
+    key = (kind, str(seq))
+    allowed = limiter.limiter.hit(item, *key)
+    reset_at, remaining = limiter.limiter.get_window_stats(item, *key)
+    g.window = Window(item.amount, max(0, remaining), math.ceil(reset_at))
+    return allowed
+
+
+def _wait_s(item: Quota, *key: str) -> int:
+    next_try, _ = limiter.limiter.get_window_stats(item, *key)
+    return max(1, math.ceil(next_try - clock.now_ms() / 1000))
+
+
+# --- alert webhooks (SPEC 8, CONTRACT 4) --------------------------------------------------------------------
+
+
+def unknown_code(sender: str) -> None:
+    """Count a code that leads nowhere against its sender; `Refused` (429) beyond the budget."""
+    if not limiter.limiter.hit(UNKNOWN_CODES, "unknown-codes", sender):
+        raise Refused(429, TOO_MANY_EVENTS)
+
+
+def seldom_used_code(sender: str) -> None:
+    """`Refused` (429) for a sender that asked for too many codes that lead nowhere: a guess must not be told."""
+    if not limiter.limiter.test(UNKNOWN_CODES, "unknown-codes", sender):
+        raise Refused(429, TOO_MANY_EVENTS, owner_message="its sender asked for many unknown addresses")
+
+
+def reaches_flood(alert_seq: int, switched_on_at: int) -> bool:
+    """Count any request to an active alert; whether those since it was switched on are a flood."""
+    key = ("flood", str(alert_seq), str(switched_on_at))
+    return not limiter.limiter.hit(Quota(FLOOD.amount - 1), *key)  # the last one of a flood
+
+
+def event(alert_seq: int) -> None:
+    """Count an event against its alert and against all alerts together; a refused one (429) counts nowhere."""
+    with _ingest_lock:
+        within = limiter.limiter.test(ALERT_EVENTS, "alert", str(alert_seq))
+        if not within:
+            raise Refused(429, TOO_MANY_EVENTS, owner_message=f"more than {ALERT_EVENTS.amount} a minute")
+        if not limiter.limiter.hit(_all_events, "events"):
+            raise Refused(429, TOO_MANY_EVENTS, owner_message="too many for all alerts together")
+        limiter.limiter.hit(ALERT_EVENTS, "alert", str(alert_seq))
+
+
+# --- signing in ---------------------------------------------------------------------------------------------
+
+
+class Visitor(NamedTuple):
+    """Who tries to sign in: against which password, from where, and which browser if that opened it before.
+
+    A known browser has tries of its own, so that strangers cannot use up its owner's; and with a new password all
+    tries begin anew.
+    """
+
+    password: str  # what stands for it
+    sender: str
+    known_browser: str | None
+
+    @property
+    def quotas(self) -> list[tuple[Quota, str, str]]:
+        """Each quota that the visitor's wrong passwords count against, with its key."""
+        if self.known_browser:
+            return [(SIGN_IN_TRIES, "sign-in-browser", self.known_browser)]
+        return [
+            (SIGN_IN_TRIES, "sign-in", f"{self.sender} {self.password}"),
+            (TRIES_OF_SENDER, "sign-in-sender", self.sender),
+            (TRIES_OF_STRANGERS, "sign-in-password", self.password),
+        ]
+
+    @property
+    def sign_ins(self) -> tuple[Quota, str, str]:
+        """The quota that right passwords count against, with its key."""
+        if self.known_browser:
+            return SIGN_INS, "sign-ins-known", self.password
+        return SIGN_INS, "sign-ins", self.sender
+
+
+def check_sign_in(visitor: Visitor) -> None:
+    """`Refused` (429) after too many wrong passwords, or more right ones than a person needs."""
+    for item, *key in (*visitor.quotas, visitor.sign_ins):
+        if not limiter.limiter.test(item, *key):
+            raise Refused(429, "Too many tries: wait a quarter of an hour, then try again.", _wait_s(item, *key))
+
+
+def count_sign_in(visitor: Visitor) -> None:
+    """A right password: each takes the time of a hash from the others."""
+    item, *key = visitor.sign_ins
+    limiter.limiter.hit(item, *key)
+
+
+def count_wrong_password(visitor: Visitor) -> None:
+    """Wrong ones alone count, and only once a hash was computed: that bounds how many addresses are kept."""
+    for item, *key in visitor.quotas:
+        limiter.limiter.hit(item, *key)
+
+
+# --- what is used of the limits -----------------------------------------------------------------------------
+
+
+def rest_used(plan: str, key_seq: int) -> int:
+    """How many requests the key made within the last minute."""
+    return _used(REST[plan], "key", str(key_seq))
+
+
+def metrics_used(plan: str, account_seq: int) -> int:
+    """How many metrics requests the account made within the last hour."""
+    return _used(METRICS[plan], "metrics", str(account_seq))
+
+
+def _used(item: Quota, *key: str) -> int:
+    return item.amount - max(0, limiter.limiter.get_window_stats(item, *key).remaining)

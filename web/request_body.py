@@ -1,0 +1,142 @@
+"""Reading a request's body: all of it or a refusal, however it was sent; one large one at a time.
+
+Must not know what it means.
+"""
+
+from collections.abc import Callable
+from io import BytesIO
+from typing import Any, TypeVar
+
+from flask import Request, current_app
+from flask.globals import request_ctx
+
+from process.turns import Turns
+from wire.errors import Refused
+from wire.strict_json import parse_event, parse_json, replaced_text
+
+COMPRESSIONS = {"gzip", "x-gzip", "deflate", "compress", "br", "zstd"}
+COMPRESSED_STARTS = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # of gzip and zstd
+FORM = "application/x-www-form-urlencoded"
+WHAT_IS_TAKEN = "an alert takes a JSON object, a form whose only field payload holds one, or text as text/plain"
+LARGE_BYTES = 65_536  # a larger body waits until no other is parsed: it may take thirty times its size
+MAX_LARGE_WAITING = 32
+LARGE_WAITS_S = 10.0
+MAX_VISITOR_FORM_BYTES = 16_384  # without a session
+MAX_OWNER_FORM_BYTES = 524_288
+MAX_FORM_FIELDS = 200
+
+
+Made = TypeVar("Made")
+large_bodies = Turns(
+    1,  # two would share one processor and take twice the memory
+    {"all": MAX_LARGE_WAITING},
+    LARGE_WAITS_S,
+    lambda: Refused(429, "Rate limit exceeded", owner_message="too many large requests at once"),
+)
+
+
+def read_fields(*known: str) -> dict[str, Any]:
+    """These fields of the request's JSON object, as far as it has them, whatever its content type is called."""
+    return read_object(lambda sent: {name: sent[name] for name in known if name in sent})
+
+
+def read_object(make: Callable[[dict[str, Any]], Made]) -> Made:
+    """What `make` takes from the request's JSON object, none of which is kept longer."""
+    return _made(parse_json, make)
+
+
+def read_event(make: Callable[[dict[str, Any]], Made]) -> Made:
+    """What `make` takes from what came to an alert webhook, as an object: JSON, a form that holds some, or text."""
+    return _made(_parsed_event, make)
+
+
+def _made(parse: Callable[[bytes], dict[str, Any]], make: Callable[[dict[str, Any]], Made]) -> Made:
+    raw = _read_all()
+    if len(raw) <= LARGE_BYTES:
+        return make(parse(raw))
+    with large_bodies.turn("all"):
+        try:
+            return make(parse(raw))
+        except Refused as refused:
+            refused.__traceback__ = refused.__context__ = None  # they would hold what was parsed
+            raise refused from None
+
+
+def _parsed_event(raw: bytes) -> dict[str, Any]:
+    try:
+        return parse_event(raw)
+    except Refused as refused:
+        return _text_event(request_ctx.request, raw, refused)
+
+
+def _text_event(sent: Request, raw: bytes, refused: Refused) -> dict[str, Any]:
+    """A body that is no JSON object, as an event if it was sent as text; else why it was `refused`."""
+    codings = {coding.strip().lower() for coding in sent.headers.get("Content-Encoding", "").split(",")}
+    if codings & COMPRESSIONS or raw.startswith(COMPRESSED_STARTS):
+        raise Refused(400, "The body is compressed: send it uncompressed.")
+    if sent.mimetype.startswith("multipart/"):
+        raise Refused(400, f"The body is a multipart form: {WHAT_IS_TAKEN}.")
+    if sent.mimetype == FORM and not raw.lstrip().startswith(b"{"):  # curl calls JSON a form, too
+        raise Refused(400, f"{refused.message} It was sent as a form: {WHAT_IS_TAKEN}.")
+    if sent.mimetype != "text/plain":
+        raise refused
+    title = sent.headers.get("Title") or sent.headers.get("X-Title")
+    titled = {"title": replaced_text(title.encode("latin-1"))} if title else {}  # WSGI decodes headers so
+    return {**titled, "message": replaced_text(raw)}
+
+
+def settle(largest: int | None = None) -> None:
+    """Before anything else looks at the body: `Refused` (413) beyond `MAX_BODY_BYTES` or `largest`, chunked or not.
+
+    A chunked body is read here, and is one with a length from now on: Flask would cut it at the limit.
+    """
+    sent = request_ctx.request
+    environ = sent.environ
+    if "HTTP_TRANSFER_ENCODING" not in environ and "CONTENT_LENGTH" not in environ:
+        return
+    allowed = int(current_app.config["SETTINGS"].max_body_bytes)
+    largest = allowed if largest is None else min(largest, allowed)
+    if environ.pop("HTTP_TRANSFER_ENCODING", None):
+        _replace(sent, _read(sent, largest + 1))
+    if _announced(sent) > largest:
+        raise Refused(413, f"The request body is larger than {largest} bytes.")
+
+
+def settle_form(largest: int) -> None:
+    """`settle` for a page; `Refused` (400) for a form of too many fields, since Werkzeug parses however many come."""
+    settle(largest)
+    sent = request_ctx.request
+    if _announced(sent) and sent.mimetype == FORM:
+        form = _read_all()
+        if form.count(b"&") >= MAX_FORM_FIELDS:
+            raise Refused(400, f"The form has more than {MAX_FORM_FIELDS} fields.")
+        _replace(sent, form)
+
+
+def _replace(sent: Request, body: bytes) -> None:
+    """Let the next reader find a body that was read."""
+    sent.environ.update({"wsgi.input": BytesIO(body), "CONTENT_LENGTH": str(len(body))})
+
+
+def _read_all() -> bytes:
+    sent = request_ctx.request
+    size = _announced(sent)
+    body = _read(sent, size)
+    if len(body) < size:
+        raise Refused(400, "The request body ended before its announced length.")
+    return body
+
+
+def _announced(sent: Request) -> int:
+    length = sent.environ.get("CONTENT_LENGTH", "")
+    return int(length) if length.isdecimal() else 0
+
+
+def _read(sent: Request, size: int) -> bytes:
+    stream, body = sent.environ["wsgi.input"], b""
+    try:
+        while len(body) < size and (part := stream.read(size - len(body))):
+            body += part
+    except Exception:  # the server's own words for broken chunks and lost connections
+        raise Refused(400, "The request body could not be read to its end.") from None
+    return body

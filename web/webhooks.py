@@ -1,0 +1,148 @@
+"""The two webhooks: events for alerts (SPEC 4.8) and custom metrics (SPEC 4.9): parse, validate, hand over.
+
+Must not know providers or the arithmetic of quiet hours.
+"""
+
+from typing import Any, NoReturn
+
+from flask import g
+
+from core import alerts, delivery
+from models import Webhook
+from process import clock
+from process.clock import DAY_MS
+from store.custom_metrics import Metric, MetricColumns
+from web import guards, rate_limits
+from web.request_body import read_event, read_object
+from wire.errors import Refused
+from wire.json_text import as_json
+
+MAX_ID = 100  # characters
+MAX_METRIC_NAME = 200
+MAX_UNIT = 32
+MAX_METADATA_BYTES = 4_096
+STEPS_BELOW = 10_000_000  # a smaller timestamp is a counter of steps, or a test's
+SECONDS_BELOW = 1_000_000_000_000  # 2001-09-09 in milliseconds; as seconds, the year 33658
+LAST_TIMESTAMP = 253_402_300_799_999  # the end of the year 9999
+
+Payload = dict[str, Any]
+
+
+# --- alert webhook ------------------------------------------------------------------------------------------
+
+
+def admit_event() -> Payload | None:
+    """The limits, in the order of CONTRACT 4; the whole answer for an alert that is not active."""
+    webhook: Webhook | None = g.webhook
+    if webhook is None:
+        rate_limits.unknown_code(guards.sender())
+        raise Refused(404)
+    if (webhook.last_triggered_at or 0) <= clock.now_ms() - DAY_MS:
+        rate_limits.seldom_used_code(guards.sender())
+    is_active = bool(webhook.is_active)
+    if is_active and rate_limits.reaches_flood(webhook.alert_seq, webhook.switched_on_at):
+        delivery.pause_flooded(webhook, rate_limits.FLOOD.amount)
+        is_active = False
+    rate_limits.event(webhook.alert_seq)
+    return None if is_active else _inactive()
+
+
+def _inactive() -> Payload:
+    g.told = "inactive"
+    return {"ok": True, "status": "inactive"}
+
+
+def receive_event(short_code: str) -> Payload:
+    """POST /p/{short_code} (SPEC 4.8)."""
+    webhook: Webhook = g.webhook
+    text, kept = read_event(lambda payload: (alerts.rendered(webhook, payload), alerts.kept_payload(payload)))
+    sent = delivery.receive(short_code, text, kept)
+    if sent is None:
+        return _inactive()
+    g.told, notification = sent.shown_status, sent.notification
+    return {"ok": True, "status": notification.status, "notificationId": notification.id}
+
+
+# --- metrics webhook ----------------------------------------------------------------------------------------
+
+
+def store_metrics() -> Payload:
+    """POST /api/webhooks/custom (SPEC 4.9)."""
+    project_id, values = read_object(_batch)
+    Metric.add_all(g.caller.account_seq, project_id, values)
+    return {"success": True, "metricsStored": len(values)}
+
+
+def _batch(payload: Payload) -> tuple[str, list[MetricColumns]]:
+    """The project and its new values; `Refused` (400) names what is wrong."""
+    now = clock.now_ms()
+    project_id = _required_text(payload, "projectId", MAX_ID)
+    metrics = payload.get("metrics")
+    if metrics is None:
+        _refuse("metrics", "is required")
+    if not isinstance(metrics, list) or not 1 <= len(metrics) <= rate_limits.METRICS_MAXIMUM:
+        _refuse("metrics", f"must be an array of 1 to {rate_limits.METRICS_MAXIMUM} metrics")
+    return project_id, [_metric(metric, position, now) for position, metric in enumerate(metrics)]
+
+
+def _metric(metric: Any, position: int, now: int) -> MetricColumns:
+    if not isinstance(metric, dict):
+        _refuse(f"metrics[{position}]", "must be an object")
+    unit, timestamp, metadata = metric.get("unit"), metric.get("timestamp"), metric.get("metadata")
+    try:
+        return (
+            _required_text(metric, "metricId", MAX_ID),
+            _required_text(metric, "metricName", MAX_METRIC_NAME),
+            float(_number(metric.get("value"), "value")),
+            None if unit is None else _unit(unit),
+            now if timestamp is None else _timestamp(timestamp),
+            None if metadata is None else _metadata(metadata),
+        )
+    except Refused as refused:
+        raise Refused(400, f"metrics[{position}].{refused.message}") from None
+
+
+def _refuse(field: str, what: str) -> NoReturn:
+    raise Refused(400, f"{field} {what}")
+
+
+def _required_text(payload: Payload, field: str, longest: int) -> str:
+    value = payload.get(field)
+    if not isinstance(value, str):
+        _refuse(field, "is required" if value is None else "must be a string")
+    text = value.strip()
+    if not 1 <= len(text) <= longest:
+        _refuse(field, f"must have 1 to {longest} characters")
+    return text
+
+
+def _number(value: Any, field: str) -> int | float:
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        _refuse(field, "is required" if value is None else "must be a number")
+    return value
+
+
+def _unit(unit: Any) -> str:
+    if not isinstance(unit, str):
+        _refuse("unit", "must be a string")
+    if len(unit) > MAX_UNIT:
+        _refuse("unit", f"must have at most {MAX_UNIT} characters")
+    return unit
+
+
+def _timestamp(value: Any) -> int:
+    timestamp = int(_number(value, "timestamp"))
+    if not 0 <= timestamp <= LAST_TIMESTAMP:
+        _refuse("timestamp", "must be a Unix time in milliseconds, from 0 to the end of the year 9999")
+    if STEPS_BELOW <= timestamp < SECONDS_BELOW:
+        _refuse("timestamp", "looks like seconds: it takes milliseconds")
+    return timestamp
+
+
+def _metadata(metadata: Any) -> str:
+    if not isinstance(metadata, dict):
+        _refuse("metadata", "must be an object")
+    text = as_json(metadata)
+    if len(text.encode()) > MAX_METADATA_BYTES:
+        _refuse("metadata", f"must have at most {MAX_METADATA_BYTES} bytes as JSON")
+    return text

@@ -1,0 +1,1 @@
+"""The shapes that are sent and answered, and their checks."""

@@ -1,0 +1,49 @@
+"""What a field of a request, a form or a command must look like; `Refused` (400) names the field otherwise."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from wire.errors import Refused
+
+MAX_NAME_CHARACTERS = 100
+MAX_TITLE_CHARACTERS = 1_000  # of a title without the prefix, and of a title template
+MAX_BODY_CHARACTERS = 10_000
+MAX_SEARCH_CHARACTERS = 200
+
+
+def required_text(payload: Mapping[str, Any], field: str) -> str:
+    """The field as the string that it must be; null counts as missing."""
+    value = optional_text(payload, field)
+    if value is None:
+        raise Refused(400, f"{field} is required.")
+    return value
+
+
+def optional_text(payload: Mapping[str, Any], field: str) -> str | None:
+    """The field as a string, or None when it is missing or null."""
+    value = payload.get(field)
+    if value is not None and not isinstance(value, str):
+        raise Refused(400, f"{field} must be a string.")
+    return value
+
+
+def checked_length(value: str, field: str, longest: int) -> str:
+    """`value`, which is neither blank nor longer than `longest` characters."""
+    if not value.strip():
+        raise Refused(400, f"{field} must not be blank.", field=field)
+    if len(value) > longest:
+        raise Refused(400, f"{field} is {len(value)} characters long: at most {longest} are allowed.", field=field)
+    return value
+
+
+def checked_name(value: str, field: str = "name") -> str:
+    """`value` trimmed: 1 to 100 characters that can be stored."""
+    return checked_text(value.strip(), field, MAX_NAME_CHARACTERS)
+
+
+def checked_text(value: str, field: str, longest: int) -> str:
+    """`value`: 1 to `longest` characters, not blank, that can be stored."""
+    text = checked_length(value, field, longest)
+    if any("\ud800" <= c <= "\udfff" or c == "\0" for c in text):
+        raise Refused(400, f"{field} is not valid text.", field=field)
+    return text
