@@ -16,7 +16,7 @@ os.environ["DATA_DIR"] = tempfile.mkdtemp(prefix="pocketbell-tests-")  # for wha
 
 import config
 from app import app, open_service
-from core import delivery, jobs, pruning
+from core import accounts, delivery, jobs, pruning
 from process import clock
 from store import database
 from tests import certificates
@@ -176,6 +176,7 @@ class Service:
         if not self.settings.database.exists():
             data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
             shutil.copyfile(empty_database(), self.settings.database)
+            (data_dir / "secret_key").write_text("0" * 64)  # to make one waits for the disk
         self.app = app  # one for all tests: making the routes takes longer than all else
         open_service(app, self.settings)
         database._writing.execute_sql("PRAGMA synchronous = OFF")  # no test loses power
@@ -187,14 +188,14 @@ class Service:
         return self.app.test_cli_runner().invoke(args=[str(arg) for arg in args], input=stdin)
 
     def account(self, email="owner@example.org", plan="starter"):
-        result = self.flask("account", "create", email, "--plan", plan)
-        assert result.exit_code == 0, result.output
+        """A new account, made like the command line makes it, in a tenth of the time."""
+        with database.transaction():
+            accounts.make_link(accounts.create_account(email, plan, "UTC", clock.now_ms()), clock.now_ms())
         return email
 
     def caller(self, email="owner@example.org", name="test"):
-        result = self.flask("key", "create", email, name)
-        assert result.exit_code == 0, result.output
-        return Caller(self, result.output.strip())
+        _, full_key = accounts.create_key(accounts.find_account(email).seq, name, clock.now_ms())
+        return Caller(self, full_key)
 
     def alert(self, *options, email="owner@example.org", name="Backups"):
         """A new alert of the account, made with the options of `flask alert create`."""

@@ -34,6 +34,15 @@ DOORS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def few_objects_to_look_at():
+    """What is there before a test is not looked at."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 @pytest.fixture
 def hook(service, owner):
     return service.alert()

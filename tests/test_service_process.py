@@ -176,14 +176,12 @@ def test_after_kill_9_what_was_pending_is_pushed_by_the_next_start(start, push_s
 def test_a_start_right_after_a_kill_9_that_left_the_worker_waits_for_its_end(start):
     first = start()
     key = first.wait_until_ready().owner_key()
-    with socket.create_connection(("127.0.0.1", first.port)):  # which it serves for ten seconds more
-        first.get("/healthz")
-        os.kill(first.process.pid, signal.SIGKILL)
-        first.process.wait()
-        second = start(PORT=str(first.port))
-        second.port = first.port
-        wait_until(lambda: "Booting worker" in second.log or second.process.poll() is not None)
-        assert second.wait_until_ready().send(key).status == 200, second.log
+    os.kill(first.process.pid, signal.SIGKILL)
+    first.process.wait()
+    second = start(PORT=str(first.port))
+    second.port = first.port
+    wait_until(lambda: "Booting worker" in second.log or second.process.poll() is not None)
+    assert second.wait_until_ready().send(key).status == 200, second.log
 
 
 def test_a_killed_worker_is_replaced_and_nothing_is_lost(start):
