@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bench import measure
 from bench.measure import Client, Load, Request, Row, ratio
-from tests.server import Server
+from tests.support.server import Server
 
 CLIENTS = 32
 ROUNDS = 4

@@ -1,7 +1,7 @@
 """A bare Flask application, what the service is compared with; `python -m bench.hello` runs it under gunicorn.
 
 It gets the service's own gunicorn settings, worker class and log (`hello_conf.py`). Arguments are not looked at, so
-that it can stand in front of the service's own command (`under` in tests/server.py).
+that it can stand in front of the service's own command (`under` in tests/support/server.py).
 """
 
 import os

@@ -1,8 +1,8 @@
 """A stand-in push service that keeps up with the service: `python -m bench.provider DELAY_MS SUBSCRIPTIONS`.
 
 It prints its origin and subscriptions to it as one line of JSON, answers each push 201 after the delay, and ends when
-its standard input does. Every hundredth push is verified and decrypted (tests/push_service.py); one that is wrong is
-answered 400. GET tells how many came.
+its standard input does. Every hundredth push is verified and decrypted (tests/support/push_service.py); one that is
+wrong is answered 400. GET tells how many came.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ import sys
 from asyncio import Transport
 from collections import deque
 
-from tests.push_service import Browser, PushService
+from tests.support.push_service import Browser, PushService
 
 VERIFIED_EVERY = 100
 

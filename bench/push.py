@@ -17,7 +17,7 @@ from typing import Any
 
 from bench import measure
 from bench.measure import Client, Load, Person, Request, Row, cpu_s, percentile, worker_of
-from tests.server import Server, bearer
+from tests.support.server import Server, bearer
 
 DELAY_MS = 50
 ACCOUNTS = 8

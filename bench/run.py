@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bench import measure
 from bench.measure import Client, Load, Request, Row, cpu_s, ratio, resident_mb, worker_of
-from tests.server import Server
+from tests.support.server import Server
 
 ROUNDS = 5
 CONNECTIONS = 16

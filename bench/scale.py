@@ -248,7 +248,7 @@ def _send_ms(world: World, until_done: Callable[[], None]) -> list[float]:
 def memory_row(scratch: Path, world: World) -> Row:
     """The worker's memory after reading the large account, searching it, and 10,000 Web Pushes."""
     from bench import push
-    from tests.server import Server
+    from tests.support.server import Server
 
     requests = [
         measure.Request("GET", f"/api/v1/notifications?limit=100{more}", key)

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.server import OWNER, ROOT, serving
+from tests.support.server import OWNER, ROOT, serving
 
 CLIENT = """
 import sys

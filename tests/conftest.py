@@ -19,12 +19,12 @@ from app import app, open_service
 from core import accounts, delivery, jobs, pruning
 from process import clock
 from store import database
-from tests import certificates
-from tests.apns_service import ApnsService
-from tests.fcm_service import FcmService
-from tests.push_service import PushService
+from tests.support import certificates
+from tests.support.apns_service import ApnsService
+from tests.support.fcm_service import FcmService
+from tests.support.push_service import PushService
 
-pytest_plugins = ["tests.browser"]
+pytest_plugins = ["tests.support.browser"]
 
 SCRATCH = Path(os.environ["DATA_DIR"])
 atexit.register(shutil.rmtree, SCRATCH, ignore_errors=True)

@@ -10,9 +10,9 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from app import ASSISTANTS, METRICS, ROUTES
-from tests.push_service import Browser as Phone
-from tests.server import Server
-from tests.test_access import MALFORMED
+from tests.support.push_service import Browser as Phone
+from tests.support.server import Server
+from tests.web.test_access import MALFORMED
 from torture.client import (
     Answer,
     Browser,

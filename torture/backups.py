@@ -8,8 +8,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.push_service import Browser, PushService
-from tests.server import OWNER, Server, wait_until
+from tests.support.push_service import Browser, PushService
+from tests.support.server import OWNER, Server, wait_until
 from torture.client import percentile
 from torture.figure import Figure
 from torture.load import Crowd, Seeded, Timed, fill, happen, integrity, push_stand_in, rows, seed, send, stored_id

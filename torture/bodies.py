@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
-from tests.server import Server
+from tests.support.server import Server
 from torture.client import (
     Browser,
     account,

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from tests.server import BIN, ROOT, Server, bearer, wait_until
+from tests.support.server import BIN, ROOT, Server, bearer, wait_until
 from torture.figure import Figure
 
 LOGGED_FAULT = re.compile(

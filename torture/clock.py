@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.server import Server
+from tests.support.server import Server
 from torture.figure import Figure
 from torture.load import fill, rows, seed
 from torture.windows import SHIFTED

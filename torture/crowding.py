@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlencode
 
-from tests.server import Server
+from tests.support.server import Server
 from torture.client import PASSWORD, Answer, Browser, account, command, counted, ms, started
 from torture.figure import Figure
 from torture.flood import Flood, Others, alone

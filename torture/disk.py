@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.server import OWNER, Server
+from tests.support.server import OWNER, Server
 from torture.client import counted, worker_pid
 from torture.figure import Figure
 from torture.load import HealthWatch, Seeded, Timed, happen, integrity, rows, seed, send, stored_id

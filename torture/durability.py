@@ -14,7 +14,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.server import OWNER, Server, wait_until
+from tests.support.server import OWNER, Server, wait_until
 from torture.figure import Figure
 from torture.load import seed, send
 

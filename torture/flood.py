@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
-from tests.server import ROOT, Server, bearer
+from tests.support.server import ROOT, Server, bearer
 from torture.client import forget_peak, memory_mb, ms, percentile, worker_pid
 
 STOPPED_WITHIN_S = 60.0

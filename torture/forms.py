@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.server import Server, wait_until
-from tests.test_deployment import PATH, Proxy
+from tests.deploy.test_deployment import PATH, Proxy
+from tests.support.server import Server, wait_until
 from torture.client import account, asked, counted, ms, started
 from torture.figure import Figure
 from torture.flood import Flood, Others, alone

@@ -13,7 +13,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.server import Server
+from tests.support.server import Server
 from torture.client import (
     Answer,
     Browser,

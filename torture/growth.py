@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.server import ROOT
+from tests.support.server import ROOT
 from torture.client import asked, cpu_s, ms, percentile, started, worker_pid
 from torture.figure import Figure
 from torture.load import write

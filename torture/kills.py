@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.server import OWNER, Server
-from tests.test_database import as_of_now
+from tests.store.test_database import as_of_now
+from tests.support.server import OWNER, Server
 from torture.client import counted
 from torture.figure import Figure
 from torture.load import (

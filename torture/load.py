@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from tests.push_service import PushService
-from tests.server import ROOT, Server, bearer
+from tests.support.push_service import PushService
+from tests.support.server import ROOT, Server, bearer
 from torture.client import counted
 
 SEND = "/api/v1/notifications/send"

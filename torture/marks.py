@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
-from tests.apns_service import ApnsService
-from tests.certificates import make
-from tests.fcm_service import FcmService
-from tests.push_service import PushService
-from tests.server import Server, wait_until
+from tests.support.apns_service import ApnsService
+from tests.support.certificates import make
+from tests.support.fcm_service import FcmService
+from tests.support.push_service import PushService
+from tests.support.server import Server, wait_until
 from torture import client
 from torture.client import (
     PASSWORD,

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from providers import transport
-from tests.push_service import Browser as Phone
-from tests.push_service import PushService
-from tests.server import Server
+from tests.support.push_service import Browser as Phone
+from tests.support.push_service import PushService
+from tests.support.server import Server
 from torture.client import account, asked, counted, send, started, tell
 from torture.figure import Figure
 

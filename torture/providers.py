@@ -10,12 +10,12 @@ from html import unescape
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.apns_service import ApnsService
-from tests.certificates import Certificates, make
-from tests.fcm_service import FcmService
-from tests.push_service import Browser as Phone
-from tests.push_service import PushService
-from tests.server import Server, wait_until
+from tests.support.apns_service import ApnsService
+from tests.support.certificates import Certificates, make
+from tests.support.fcm_service import FcmService
+from tests.support.push_service import Browser as Phone
+from tests.support.push_service import PushService
+from tests.support.server import Server, wait_until
 from torture.client import (
     Browser,
     account,

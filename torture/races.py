@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.server import Server
+from tests.support.server import Server
 from torture.client import Browser, Connection, account, alerts_of, asked, command, head, logged_faults, started, tell
 from torture.figure import Figure
 

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.push_service import Browser
-from tests.server import Server, wait_until
+from tests.support.push_service import Browser
+from tests.support.server import Server, wait_until
 from torture.client import asked, cpu_s, ms, percentile, worker_pid
 from torture.figure import Figure
 from torture.load import Crowd, Seeded, push_stand_in, rows, seed, send, write

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-from tests.server import Server
+from tests.support.server import Server
 from torture.client import counted, percentile, worker_pid
 from torture.figure import Figure
 from torture.load import PASSWORD, Seeded, SignedIn, Timed, fill, happen, measure, seed, send, timed

@@ -17,8 +17,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.certificates import Certificates, make
-from tests.server import ROOT, Server, free_port, wait_until
+from tests.support.certificates import Certificates, make
+from tests.support.server import ROOT, Server, free_port, wait_until
 from torture.client import account, asked, ms, started
 from torture.figure import Figure
 

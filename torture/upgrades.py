@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from store.database import SCHEMA_VERSION
-from tests.server import ROOT, serving
-from tests.test_database import OLD_ROWS, ROWS_OF_SCHEMA, SCHEMAS, as_of_now
+from tests.store.test_database import OLD_ROWS, ROWS_OF_SCHEMA, SCHEMAS, as_of_now
+from tests.support.server import ROOT, serving
 from torture.client import counted
 from torture.figure import Figure
 from torture.load import integrity, rows

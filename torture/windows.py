@@ -16,8 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
-from tests.push_service import Browser, PushService
-from tests.server import ROOT, Server, wait_until
+from tests.support.push_service import Browser, PushService
+from tests.support.server import ROOT, Server, wait_until
 from torture.client import counted
 from torture.figure import Figure
 from torture.load import happen, push_stand_in, rows, seed, send, timed, write

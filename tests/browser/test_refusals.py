@@ -1,0 +1,203 @@
+"""What is wrong with a form is seen at once on a phone: on top, with the focus, and beside its field."""
+
+import re
+from dataclasses import dataclass, field
+
+import pytest
+from playwright.sync_api import expect
+
+import push
+from tests.support.browser import EMAIL, PASSWORD, until
+
+PHONE = {"width": 390, "height": 844}
+BESIDE_PX = 80
+LABEL_PX = 24  # stands above its field
+LONG = "x" * 101
+FOCUSED = """
+() => {
+  const it = document.activeElement;
+  const { left, top, right, bottom } = it.getBoundingClientRect();
+  const bar = document.querySelector("nav");
+  const end = bar ? Math.min(innerHeight, bar.getBoundingClientRect().top) : innerHeight;
+  const over = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
+  const isSeen = top >= 0 && left >= 0 && bottom <= end && right <= innerWidth && it.contains(over);
+  return { id: it.id, role: it.getAttribute("role"), text: it.textContent.trim(), isSeen };
+}
+"""
+GAP_PX = """
+([field, words]) => {
+  const [one, other] = [field, words].map((id) => document.getElementById(id).getBoundingClientRect());
+  return Math.max(0, other.top - one.bottom, one.top - other.bottom);
+}
+"""
+IN_VIEW = """
+([id, labels]) => {
+  const { top, bottom } = document.getElementById(id).getBoundingClientRect();
+  return top >= labels && bottom <= innerHeight;
+}
+"""
+TAMPER = """
+(field, value) => {
+  if (field.tagName === "SELECT") field.options[field.selectedIndex].value = value;
+  if (field.tagName === "FIELDSET") Object.assign(field.querySelector("input"), { checked: true, value });
+}
+"""
+
+
+@dataclass
+class Form:
+    """A form that is sent with something wrong in it, past the checks of the browser; `wrong` is that field's id."""
+
+    wrong: str
+    path: str
+    button: str
+    values: dict = field(default_factory=dict)
+    inside: str = ""  # the closed part that it stands in
+
+    def send(self, page, base, ids):
+        page.goto(base + self.path.format(**ids))
+        form = page.locator("form", has=page.locator(f"#{self.wrong.format(**ids)}"))
+        form.evaluate("form => { form.noValidate = true; }")
+        if self.inside:
+            page.locator("summary", has_text=self.inside).click()
+        for name, value in self.values.items():
+            self._fill(form.locator(f"#{name.format(**ids)}"), value)
+        form.get_by_role("button", name=self.button, exact=True).click()
+
+    def _fill(self, one, value):
+        if one.evaluate("field => ['INPUT', 'TEXTAREA'].includes(field.tagName)"):
+            one.evaluate("field => { field.removeAttribute('maxlength'); }")
+            one.fill(value)
+        else:
+            one.evaluate(TAMPER, value)
+
+
+SETUP = {"email": "a@example.org", "password": PASSWORD}
+ADD, ALERT, SETTINGS = "Add a device of", "/app/alerts/{alert}", "/app/settings"
+OF_VISITORS = {
+    "sign-in": Form("password", "/app/login", "Sign in", {"email": EMAIL, "password": "wrong"}),
+    "set-up: e-mail": Form("email", "{setup}", "Start", {**SETUP, "email": "nobody"}),
+    "set-up: password": Form("password", "{setup}", "Start", {**SETUP, "password": "short"}),
+    "set-up: zone": Form("time_zone", "{setup}", "Start", {**SETUP, "time_zone": "Moon"}),
+}
+OF_OWNERS = {
+    "key": Form("name", "/app/keys", "Make a key", {"name": " "}),
+    "device: token": Form("token", "/app/devices", "Add", {"token": "short"}, ADD),
+    "device: kind": Form("kind", "/app/devices", "Add", {"kind": "pager", "token": "x"}, ADD),
+    "device: name": Form("token-name", "/app/devices", "Add", {"token": "ab" * 32, "token-name": LONG}, ADD),
+    "device: new name": Form("name-{device}", "/app/devices", "Save", {"name-{device}": LONG}, "Rename"),
+    "quiet hours: neither": Form("begin", "/app/quiet", "Save"),
+    "quiet hours: no end": Form("end", "/app/quiet", "Save", {"begin": "22:00"}),
+    "quiet hours: equal": Form("end", "/app/quiet", "Save", {"begin": "22:00", "end": "22:00"}),
+    "time zone": Form("time_zone", SETTINGS, "Save", {"time_zone": "Moon"}),
+    "theme": Form("theme", SETTINGS, "Save", {"theme": "pink"}),
+    "password: current": Form("current", SETTINGS, "Change the password", {"current": "wrong", "new": PASSWORD}),
+    "password: new": Form("new", SETTINGS, "Change the password", {"current": PASSWORD, "new": "short"}),
+    "new alert": Form("name", "/app/alerts/new", "Create and show its address", {"name": LONG}),
+    "template: title": Form("title", ALERT, "Save", {"title": "{{ a | shout }}"}),
+    "template: text": Form("body", ALERT, "Save", {"body": "{{ a | shout }}"}),
+    "template: a test": Form("payload", ALERT, "Send a test", {"payload": "{"}, "Try with other JSON"),
+    "alert: name": Form("name", ALERT, "Save the settings", {"name": " "}),
+    "alert: icon": Form("icon", ALERT, "Save the settings", {"icon": "no icon"}),
+    "alert: frequency": Form("frequency", ALERT, "Save the settings", {"frequency": "2h"}),
+    "history: search": Form("search", "/app/notifications", "Show", {"search": "x" * 201}),
+    "history: status": Form("status", "/app/notifications", "Show", {"status": "lost"}, "Filter by"),
+    "history: alert": Form("alert", "/app/notifications", "Show", {"alert": "0"}, "Filter by"),
+}
+with_and_without_scripts = pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without"])
+
+
+@with_and_without_scripts
+def test_what_is_wrong_with_a_visitors_form_is_in_sight_with_the_focus_and_beside_its_field(
+    site, open_context, scripts
+):
+    page = open_context(viewport=PHONE, java_script_enabled=scripts).new_page()
+    all_are_seen(OF_VISITORS, page, site.base, {"setup": site.setup_link().removeprefix(site.base)})
+
+
+@with_and_without_scripts
+def test_what_is_wrong_with_an_owners_form_is_in_sight_with_the_focus_and_beside_its_field(
+    site, open_context, monkeypatch, scripts
+):
+    monkeypatch.setattr(push, "configured", lambda: set(push.KINDS))
+    context = open_context(viewport=PHONE, java_script_enabled=scripts)
+    context.add_cookies([site.cookie()])
+    device = site.service.flask("device", "add", EMAIL, "apns", "cd" * 32).output.strip()
+    all_are_seen(OF_OWNERS, context.new_page(), site.base, {"device": device, "alert": site.service.alert().id})
+
+
+def all_are_seen(forms, page, base, ids):
+    """Send each of the forms, and fail with what is not as it should be."""
+    wrong = {}
+    for name, form in forms.items():
+        form.send(page, base, ids)
+        wrong[name] = faults(page, form.wrong.format(**ids))
+    assert {name: found for name, found in wrong.items() if found} == {}
+
+
+def faults(page, wrong):
+    """What is not as it should be on a page that says what is wrong with a field."""
+    expect(page).to_have_title(re.compile("^Error: "))
+    focused, found = page.evaluate(FOCUSED), []
+    if focused["role"] != "alert" or not focused["text"] or not focused["isSeen"]:
+        found.append(f"not in sight with the focus: {focused}")
+    field, words = page.locator(f"#{wrong}"), page.locator(f"#{wrong}-problem")
+    if field.get_attribute("aria-invalid") != "true" or f"{wrong}-problem" not in field.get_attribute(
+        "aria-describedby"
+    ):
+        found.append("the field is not marked")
+    if words.inner_text().strip() != focused["text"]:
+        found.append(f"beside the field stands {words.inner_text()!r}")
+    elif page.evaluate(GAP_PX, [wrong, f"{wrong}-problem"]) > BESIDE_PX:
+        found.append("the words are far from their field")
+    page.get_by_role("alert").get_by_role("link").click()
+    until(lambda: page.evaluate(IN_VIEW, [wrong, LABEL_PX]), page)
+    return found
+
+
+def owners_page(site, open_context, path, scripts=False):
+    context = open_context(viewport=PHONE, java_script_enabled=scripts)
+    context.add_cookies([site.cookie()])
+    page = context.new_page()
+    page.goto(site.base + path)
+    return page
+
+
+def test_what_a_button_could_not_do_is_in_sight_with_the_focus(site, open_context):
+    site.cookie()
+    site.service.flask("device", "add", EMAIL, "apns", "cd" * 32)
+    page = owners_page(site, open_context, "/app/devices")
+    page.get_by_role("button", name="Test APNs").click()
+    expect(page.get_by_role("alert")).to_contain_text("did not go out")
+    focused = page.evaluate(FOCUSED)
+    assert focused["role"] == "alert" and focused["isSeen"]
+
+
+def test_a_page_that_is_nothing_but_an_error_has_the_focus_on_it(site, open_context):
+    page = owners_page(site, open_context, "/app/notifications/unknown")
+    focused = page.evaluate(FOCUSED)
+    assert focused["role"] == "alert" and "no such notification" in focused["text"] and focused["isSeen"]
+
+
+@pytest.mark.parametrize(
+    "title, payload, words",
+    [
+        ("{{ a | shout }}", "", 'There is no filter "shout"'),
+        ("{{ a }}", "{", "JSON"),
+        ("{{ a }}", '{"a": "as it is shown"}', "as it is shown"),
+    ],
+)
+@with_and_without_scripts
+def test_a_preview_that_was_asked_for_is_in_sight_with_what_is_wrong_in_it(
+    site, open_context, scripts, title, payload, words
+):
+    site.cookie()
+    page = owners_page(site, open_context, f"/app/alerts/{site.service.alert().id}", scripts)
+    page.locator("#title").fill(title)
+    page.locator("summary", has_text="Try with other JSON").click()
+    page.locator("#payload").fill(payload)
+    page.get_by_role("button", name="Preview").click()
+    expect(page).to_have_url(re.compile("#preview$"))
+    expect(page.locator("#preview")).to_contain_text(words)
+    focused = until(lambda: (now := page.evaluate(FOCUSED))["id"] == "preview" and now, page)
+    assert focused["isSeen"]

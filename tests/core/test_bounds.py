@@ -1,0 +1,563 @@
+"""Nothing that a key or a code can do grows without end: backlogs, keys, devices, metrics (CONTRACT 3, 5)."""
+
+import json
+
+import pytest
+
+import models
+from app import open_service
+from core import delivery, plans, pruning
+from core.plans import PLANS
+from process import clock
+from store import database
+from store.custom_metrics import Metric, MetricValue
+from store.database import WriteFailed, run, transaction
+from store.notifications import Notification
+from tests.core.test_pruning import account_set, query
+
+DAY_S, DAY_MS = 86_400, 86_400_000
+OWNER = "owner@example.org"
+
+
+@pytest.fixture
+def unreachable(owner):
+    """The id of a device whose provider is not configured: what is sent to it stays pending."""
+    return owner.post("/devices", {"kind": "fcm", "token": "token"}).json["device"]["id"]
+
+
+def statuses(service):
+    return dict(query(service, "SELECT status, count(*) FROM notification GROUP BY status"))
+
+
+def add_pending(number):
+    """So many notifications of the first account that are pending on its newest device, and due."""
+    with transaction():
+        (last,) = run("SELECT coalesce(max(seq), 0) FROM notification").fetchone()
+        run(
+            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)"
+            " INSERT INTO notification (id, account_seq, title, body, status, created_at)"
+            " SELECT printf('%032x', ? + i), 1, 'MCP - t', 'b', 'pending', ? FROM n",
+            (number, last, clock.now_ms()),
+        )
+        run(
+            "INSERT INTO delivery SELECT seq, (SELECT max(seq) FROM device), 'pending', 0, created_at, NULL, NULL"
+            " FROM notification WHERE seq > ?",
+            (last,),
+        )
+
+
+# --- backlogs -----------------------------------------------------------------------------------------------
+
+
+def test_an_account_has_at_most_100000_pending_notifications():
+    assert delivery.MAX_PENDING == 100_000
+
+
+def test_a_send_beyond_what_may_be_pending_is_refused_with_429_and_stored_nowhere(
+    service, owner, unreachable, monkeypatch, moved_clock
+):
+    monkeypatch.setattr(delivery, "MAX_PENDING", 3)
+    assert [owner.send().status_code for _ in range(4)] == [200, 200, 200, 429]
+    refused = owner.send()
+    assert (refused.status_code, refused.headers["Retry-After"]) == (429, "60")
+    assert refused.json["code"] == "RATE_LIMIT_EXCEEDED" and "pending" in refused.json["error"]
+    assert statuses(service) == {"pending": 3}
+    owner.delete(f"/notifications/{owner.listed()[0]['id']}")
+    moved_clock.advance(2)
+    assert owner.send().status_code == 200
+
+
+def test_an_event_beyond_what_may_be_pending_is_refused_with_429(service, owner, unreachable, monkeypatch):
+    monkeypatch.setattr(delivery, "MAX_PENDING", 1)
+    hook = service.alert()
+    assert hook.post({"message": "a"}).status_code == 200
+    refused = hook.post({"message": "b"})
+    assert (refused.status_code, refused.headers["Retry-After"]) == (429, "60")
+    assert refused.json["error"] == "Rate limit exceeded"
+    assert query(service, "SELECT notification_count FROM alert") == [(1,)]
+
+
+def test_another_accounts_backlog_refuses_nothing(service, owner, unreachable, monkeypatch):
+    monkeypatch.setattr(delivery, "MAX_PENDING", 1)
+    owner.send()
+    other = service.caller(service.account("other@example.org"))
+    other.post("/devices", {"kind": "fcm", "token": "token"})
+    assert (owner.send().status_code, other.send().status_code) == (429, 200)
+
+
+def test_a_repeated_request_is_answered_as_before_whatever_is_pending(service, owner, unreachable, monkeypatch):
+    monkeypatch.setattr(delivery, "MAX_PENDING", 1)
+    first = owner.send(headers={"Idempotency-Key": "once"})
+    again = owner.send(headers={"Idempotency-Key": "once"})
+    assert (again.status_code, again.json) == (200, first.json)
+
+
+@pytest.mark.parametrize("pending", [499, 500, 501, 1_700])
+def test_removing_a_device_settles_whatever_is_pending_on_it(service, owner, unreachable, pending):
+    add_pending(pending)
+    assert owner.delete(f"/devices/{unreachable}").status_code == 200
+    service.work()
+    assert (statuses(service), query(service, "SELECT * FROM delivery")) == ({"delivered": pending}, [])
+
+
+def test_removing_a_device_settles_only_a_piece_at_once(service, owner, unreachable):
+    add_pending(1_700)
+    owner.delete(f"/devices/{unreachable}")
+    assert statuses(service) == {"delivered": 500, "pending": 1_200}
+
+
+def test_what_a_removed_device_left_is_settled_after_a_restart(service, owner, unreachable):
+    add_pending(1_700)
+    owner.delete(f"/devices/{unreachable}")
+    open_service(service.app, service.settings)
+    service.work()
+    assert statuses(service) == {"delivered": 1_700}
+
+
+def test_what_is_pending_on_a_dead_device_fails_in_pieces(service, owner, push_service):
+    browser = push_service.browser()
+    owner.post("/devices", {"kind": "webpush", "subscription": browser.subscription})
+    add_pending(1_700)
+    browser.then(410)
+    assert owner.send().json["notification"]["status"] == "failed"
+    service.work()
+    assert statuses(service) == {"failed": 1_701}
+    errors = query(service, "SELECT error, count(*) FROM delivery GROUP BY error")
+    assert ("The device was removed before it could be reached.", 1_700) in errors
+
+
+def test_nothing_is_pushed_any_more_to_a_removed_device(service, owner, push_service, moved_clock, monkeypatch):
+    browser = push_service.browser()
+    device = owner.post("/devices", {"kind": "webpush", "subscription": browser.subscription}).json["device"]
+    add_pending(600)
+    owner.delete(f"/devices/{device['id']}")
+    delivery.retry_due(clock.now_ms())
+    delivery.finish_retries()
+    assert browser.pushes == []
+
+
+def test_what_waits_for_a_provider_that_is_not_configured_is_not_tried_and_fails_after_a_day(
+    service, owner, unreachable, moved_clock
+):
+    owner.send()
+    add_pending(600)
+    moved_clock.advance(DAY_S - 60)
+    service.work()
+    assert statuses(service) == {"pending": 601}
+    assert query(service, "SELECT max(attempts) FROM delivery") == [(1,)]
+    moved_clock.advance(3_600)
+    service.work()
+    assert statuses(service) == {"failed": 601}
+    assert query(service, "SELECT DISTINCT error FROM delivery") == [("FCM is not configured on this server.",)]
+
+
+def test_an_accounts_devices_are_tried_in_turn_however_much_is_due_on_one(service, owner, push_service, moved_clock):
+    phones = [push_service.browser() for _ in range(2)]
+    owner.post("/devices", {"kind": "webpush", "subscription": phones[0].subscription})
+    add_pending(100)
+    moved_clock.advance(1)
+    owner.post("/devices", {"kind": "webpush", "subscription": phones[1].subscription})
+    add_pending(3)
+    delivery.retry_due(clock.now_ms())
+    delivery.finish_retries()
+    assert [len(phone.messages) for phone in phones] == [7, 3]
+
+
+def test_a_device_that_takes_nothing_of_its_backlog_is_left_alone_for_some_seconds(
+    service, owner, push_service, moved_clock
+):
+    phone = push_service.browser()
+    owner.post("/devices", {"kind": "webpush", "subscription": phone.subscription})
+    add_pending(100)
+    for _ in range(20):
+        phone.then(503)
+    for _ in range(3):
+        service.work()
+    assert len(phone.pushes) == 10
+    moved_clock.advance(11)
+    service.work()
+    assert len(phone.pushes) == 20
+
+
+def test_the_metrics_of_the_worker_tell_the_backlog(make_service, push_service, moved_clock):
+    service = make_service(METRICS_TOKEN="a-token-of-16-characters")
+    owner = service.caller(service.account())
+    owner.post("/devices", {"kind": "fcm", "token": "token"})
+    add_pending(7)
+    moved_clock.advance(90)
+    told = service.client.get("/metrics", headers={"Authorization": "Bearer a-token-of-16-characters"}).text
+    assert "pocketbell_pushes_pending 7.0" in told and "pocketbell_push_overdue_seconds 90.0" in told
+
+
+# --- a flood of notifications -------------------------------------------------------------------------------
+
+
+def test_the_owner_is_told_once_a_day_when_the_history_grows_by_more_than_100000_rows(
+    service, pro, moved_clock, monkeypatch
+):
+    assert delivery.MANY_A_DAY == 100_000
+    monkeypatch.setattr(delivery, "MANY_A_DAY", 5)
+    for _ in range(2):
+        for _ in range(12):
+            pro.send("t", "b")
+        moved_clock.advance(DAY_S)
+    titles = [row["title"] for row in pro.listed("?limit=100")]
+    assert titles.count("MCP - 5 notifications today") == 2 and len(titles) == 26
+
+
+def test_that_notice_is_pushed_quiet_hours_or_not(service, owner, push_service, moved_clock, monkeypatch):
+    monkeypatch.setattr(delivery, "MANY_A_DAY", 2)
+    browser = push_service.browser()
+    owner.post("/devices", {"kind": "webpush", "subscription": browser.subscription})
+    account_set(service, "--quiet-hours", "09:00-11:00")
+    hook = service.alert()
+    assert [hook.post({"message": "a"}).json["status"] for _ in range(2)] == ["held", "held"]
+    service.work()
+    assert [one["notification"]["title"] for one in browser.messages] == ["MCP - 2 notifications today"]
+
+
+def test_a_flood_on_a_database_that_cannot_be_written_gets_429_and_pauses_the_alert_later(
+    service, owner, monkeypatch
+):
+    hook, tries = service.alert(), []
+    for _ in range(499):
+        hook.post({"message": "a"})
+
+    def fail(*values):
+        tries.append(values)
+        raise WriteFailed("database is locked")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(delivery, "transaction", fail)
+        assert {hook.post({"message": "a"}).status_code for _ in range(50)} == {429}
+        assert len(tries) == 1
+        service.work()
+    assert query(service, "SELECT is_active FROM alert") == [(1,)]
+    service.work()
+    assert query(service, "SELECT is_active FROM alert") == [(0,)]
+    assert owner.listed("?limit=1")[0]["title"] == "MCP - Alert paused: Backups"
+    assert hook.post({"message": "a"}).status_code == 429
+
+
+# --- keys and devices ---------------------------------------------------------------------------------------
+
+
+def ids(service, table):
+    return [row[0] for row in query(service, f"SELECT id FROM {table} ORDER BY seq")]
+
+
+def test_a_revoked_key_that_never_sent_anything_is_purged_after_90_days(service, owner, moved_clock):
+    made = owner.post("/api-keys/generate", {"name": "n"}).json["apiKey"]["id"]
+    owner.delete(f"/api-keys/{made}")
+    moved_clock.advance(89 * DAY_S)
+    service.work()
+    assert made in ids(service, "api_key")
+    moved_clock.advance(DAY_S + 3_600)
+    service.work()
+    assert made not in ids(service, "api_key") and len(ids(service, "api_key")) == 1
+    assert owner.delete(f"/api-keys/{made}").status_code == 404
+
+
+def test_a_live_key_is_never_purged(service, owner, moved_clock):
+    moved_clock.advance(2_000 * DAY_S)
+    service.work()
+    assert owner.get("/stats").status_code == 200
+
+
+def test_a_revoked_key_stays_while_the_history_names_it(service, pro, moved_clock):
+    other = service.caller("pro@example.org", "other")
+    other.send()
+    service.work()
+    (key_id,) = (one["id"] for one in pro.get("/api-keys").json["apiKeys"] if one["name"] == "other")
+    pro.delete(f"/api-keys/{key_id}")
+    moved_clock.advance(300 * DAY_S)
+    service.work()
+    assert key_id in ids(service, "api_key")
+    moved_clock.advance(66 * DAY_S)
+    service.work()
+    assert key_id not in ids(service, "api_key")
+
+
+def test_a_revoked_key_stays_while_it_has_a_device(service, owner, moved_clock):
+    other = service.caller(name="other")
+    other.post("/devices", {"kind": "fcm", "token": "token"})
+    (key_id,) = (one["id"] for one in owner.get("/api-keys").json["apiKeys"] if one["name"] == "other")
+    owner.delete(f"/api-keys/{key_id}")
+    moved_clock.advance(200 * DAY_S)
+    service.work()
+    assert key_id in ids(service, "api_key")
+
+
+def add_device(caller, token):
+    return caller.post("/devices", {"kind": "fcm", "token": token}).json["device"]["id"]
+
+
+def test_a_removed_device_without_history_is_purged_after_90_days_but_for_the_last_one(service, owner, moved_clock):
+    first, second, third = (add_device(owner, token) for token in "abc")
+    for device in (third, first, second):
+        owner.delete(f"/devices/{device}")
+        moved_clock.advance(1)
+    moved_clock.advance(89 * DAY_S)
+    service.work()
+    assert ids(service, "device") == [first, second, third]
+    moved_clock.advance(2 * DAY_S)
+    service.work()
+    assert ids(service, "device") == [second]
+
+
+def test_a_removed_device_stays_while_the_history_names_it(service, pro, moved_clock):
+    first, last = (add_device(pro, token) for token in "ab")
+    pro.send()
+    for device in (first, last):
+        pro.delete(f"/devices/{device}")
+        moved_clock.advance(1)
+    moved_clock.advance(364 * DAY_S)
+    service.work()
+    assert ids(service, "device") == [first, last]
+    moved_clock.advance(2 * DAY_S)
+    service.work()
+    service.work()
+    assert ids(service, "device") == [last]
+
+
+def test_the_end_of_the_last_device_decides_a_status_even_years_later(service, owner, push_service, moved_clock):
+    browser = push_service.browser()
+    owner.post("/devices", {"kind": "webpush", "subscription": browser.subscription})
+    browser.then(410)
+    owner.send()
+    moved_clock.advance(1_000 * DAY_S)
+    service.work()
+    assert owner.send().json["notification"]["status"] == "failed"
+
+
+# --- metrics ------------------------------------------------------------------------------------------------
+
+
+def put(account_seq, times, metric="m", project="p"):
+    """Values with these times, in this order, each its place."""
+    values = [MetricValue(metric, "M", float(place), None, at, None) for place, at in enumerate(times)]
+    Metric.add_all(account_seq, project, values)
+
+
+def kept(service):
+    return [row[0] for row in query(service, "SELECT value FROM metric ORDER BY timestamp, seq")]
+
+
+@pytest.mark.parametrize("plan, values", [("starter", 1_000_000), ("pro", 10_000_000), ("scale", 50_000_000)])
+def test_a_plan_keeps_so_many_values(plan, values):
+    assert PLANS[plan].metric_values == values
+
+
+@pytest.fixture
+def keeps_three(monkeypatch):
+    monkeypatch.setitem(PLANS, "starter", PLANS["starter"]._replace(metric_values=3))
+
+
+def test_of_too_many_values_the_oldest_go_first_whenever_they_were_sent(service, owner, keeps_three, moved_clock):
+    now = moved_clock.ms
+    put(1, [now - 5, now - 1, now - 3, now - 2, now - 4])
+    moved_clock.advance(3_600)
+    service.work()
+    assert kept(service) == [2.0, 3.0, 1.0]
+
+
+def test_of_values_of_one_time_those_sent_first_go_first(service, owner, keeps_three, moved_clock):
+    put(1, [moved_clock.ms] * 5)
+    moved_clock.advance(3_600)
+    service.work()
+    assert kept(service) == [2.0, 3.0, 4.0]
+
+
+def test_the_number_counts_over_all_metrics_of_an_account_and_of_it_alone(service, owner, keeps_three, moved_clock):
+    service.account("other@example.org")
+    for metric in "abcd":
+        put(1, [moved_clock.ms], metric)
+        moved_clock.advance(1)
+    put(2, [moved_clock.ms] * 3)
+    moved_clock.advance(3_600)
+    service.work()
+    assert query(service, "SELECT metric_id FROM metric_series ORDER BY seq") == [("b",), ("c",), ("d",), ("m",)]
+
+
+def test_a_great_excess_goes_over_several_rounds(service, owner, keeps_three, moved_clock, monkeypatch):
+    monkeypatch.setattr(pruning, "MAX_EXCESS", 10)
+    put(1, range(moved_clock.ms, moved_clock.ms + 40))
+    moved_clock.advance(3_600)
+    for _ in range(4):
+        service.work()
+    assert kept(service) == [37.0, 38.0, 39.0]
+
+
+@pytest.mark.parametrize("metrics", [1, 3, 700])
+def test_values_older_than_the_plans_history_are_removed_and_metrics_without_values_too(
+    service, owner, moved_clock, metrics
+):
+    for number in range(metrics):
+        put(1, [moved_clock.ms, moved_clock.ms], f"m{number}")
+    put(1, [moved_clock.ms + DAY_MS], "newer")
+    moved_clock.advance(30 * DAY_S + 60)
+    service.work()
+    assert query(service, "SELECT metric_id FROM metric_series") == [("newer",)]
+    assert kept(service) == [0.0]
+
+
+def test_a_value_with_an_old_time_is_stored_not_shown_and_removed(service, owner, moved_clock):
+    old = moved_clock.ms - 31 * DAY_MS
+    sent = {"projectId": "p", "metrics": [{"metricId": "m", "metricName": "M", "value": 1, "timestamp": old}]}
+    answer = owner.request("POST", "/api/webhooks/custom", sent)
+    assert answer.json == {"success": True, "metricsStored": 1}
+    assert Metric.latest(1, ("p", "m"), plans.history_begin("starter", moved_clock.ms), moved_clock.ms) is None
+    moved_clock.advance(3_600)
+    service.work()
+    assert kept(service) == []
+
+
+# --- the clock ----------------------------------------------------------------------------------------------
+
+
+def restart(service):
+    open_service(service.app, service.settings)
+
+
+def test_a_clock_that_is_a_year_ahead_at_one_start_erases_nothing(service, owner, moved_clock):
+    owner.send(headers={"Idempotency-Key": "once"})
+    put(1, [moved_clock.ms])
+    right = moved_clock.ms
+    moved_clock.set_wall(right + 366 * DAY_MS)
+    restart(service)
+    for _ in range(23):
+        service.work()
+        owner.send()
+        moved_clock.advance(3_600)
+    moved_clock.set_wall(right + DAY_MS)
+    restart(service)
+    service.work()
+    assert (len(owner.listed("?limit=100")), kept(service)) == (24, [0.0])
+
+
+def test_nor_does_a_clock_that_is_set_ahead_while_the_service_runs(service, owner, moved_clock):
+    owner.send()
+    moved_clock.set_wall(moved_clock.ms + 366 * DAY_MS)
+    service.work()
+    moved_clock.set_wall(moved_clock.ms - 366 * DAY_MS)
+    service.work()
+    assert len(owner.listed()) == 1
+
+
+def test_a_service_that_was_off_for_long_removes_what_is_too_old_a_day_later(service, owner, moved_clock):
+    owner.send()
+    moved_clock.advance(40 * DAY_S)
+    restart(service)
+    service.work()
+    assert len(query(service, "SELECT 1 FROM notification")) == 1
+    moved_clock.advance(DAY_S)
+    restart(service)
+    service.work()
+    assert query(service, "SELECT 1 FROM notification") == []
+
+
+def test_a_doubted_clock_is_told_in_the_log_once(service, owner, moved_clock, caplog):
+    owner.send()
+    moved_clock.set_wall(moved_clock.ms + 366 * DAY_MS)
+    for _ in range(3):
+        service.work()
+    assert caplog.text.count("366 days ahead") == 1
+
+
+def test_a_database_of_before_is_believed_as_far_as_its_newest_notification(service, owner, moved_clock):
+    owner.send()
+    with transaction():
+        run("DELETE FROM server_note")
+    moved_clock.set_wall(moved_clock.ms + 366 * DAY_MS)
+    restart(service)
+    service.work()
+    assert len(query(service, "SELECT 1 FROM notification")) == 1
+
+
+# --- while it is busy ---------------------------------------------------------------------------------------
+
+
+def test_a_change_of_time_zone_counts_only_what_came_meanwhile_in_its_transaction(service, owner, monkeypatch):
+    """To count a long history takes a while, and others want to write."""
+    owner.send()
+    counted, count = [], Notification.count_by_quarter_hour
+
+    def note(account_seq, since, after, until):
+        counted.append((database._thread.writing is not None, after))
+        if not counted[-1][0]:
+            owner.send()  # comes while the history is counted
+        return count(account_seq, since, after, until)
+
+    monkeypatch.setattr(Notification, "count_by_quarter_hour", note)
+    account_set(service, "--timezone", "Asia/Tokyo")
+    assert counted == [(False, 0), (True, 1)]
+    assert owner.get("/stats").json["stats"]["notificationsThisDay"] == 2
+
+
+def test_a_use_of_a_key_that_comes_while_uses_are_written_is_written_the_next_time(service, owner, monkeypatch):
+    (key,) = models.ApiKey.select()
+    models.ApiKey.mark_used(key.seq, 1_000)
+    update = models.ApiKey.update
+
+    def use_again(**values):
+        models.ApiKey.mark_used(key.seq, 2_000)
+        return update(**values)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(models.ApiKey, "update", use_again)
+        models.ApiKey.write_used()
+    assert query(service, "SELECT last_used_at FROM api_key") == [(1_000,)]
+    models.ApiKey.write_used()
+    assert query(service, "SELECT last_used_at FROM api_key") == [(2_000,)]
+
+
+@pytest.mark.parametrize("source", ["send", "event"])
+def test_the_worker_leaves_a_push_alone_for_as_long_as_it_may_take(
+    service, owner, push_service, moved_clock, source, monkeypatch
+):
+    """A lease that is shorter than a push would send it twice."""
+    browser = push_service.browser()
+    owner.post("/devices", {"kind": "webpush", "subscription": browser.subscription})
+    hook, send = service.alert(), delivery.push.send
+
+    def slowly(pushes, timeout_s):
+        moved_clock.advance(timeout_s)
+        delivery.retry_due(clock.now_ms())
+        return send(pushes, 5)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(delivery.push, "send", slowly)
+        answer = owner.send().json["notification"] if source == "send" else hook.post({"message": "a"}).json
+    delivery.finish_retries()
+    assert (answer["status"], len(browser.pushes)) == ("delivered", 1)
+
+
+def test_a_retry_is_nobody_elses_for_as_long_as_it_may_take(service, owner, push_service, moved_clock, monkeypatch):
+    browser = push_service.browser().then(503)
+    owner.post("/devices", {"kind": "webpush", "subscription": browser.subscription})
+    owner.send()
+    moved_clock.advance(30)
+    due = delivery._due(clock.now_ms(), 8)
+    (claimed,) = delivery.Delivery.claim(due, clock.now_ms(), clock.now_ms() + delivery.LEASE_MS)
+    moved_clock.advance(2 * delivery.PUSH_DEADLINE_S)
+    assert claimed.attempts == 1 and delivery._due(clock.now_ms(), 8) == []
+
+
+def test_the_time_of_a_metric_in_seconds_is_refused(owner):
+    def answer(timestamp):
+        metric = {"metricId": "m", "metricName": "M", "value": 1, "timestamp": timestamp}
+        return owner.request("POST", "/api/webhooks/custom", {"projectId": "p", "metrics": [metric]})
+
+    for seconds in (10_000_000, 1_795_255_200, 999_999_999_999):
+        assert (answer(seconds).status_code, answer(seconds).json) == (
+            400,
+            {"error": "metrics[0].timestamp looks like seconds: it takes milliseconds"},
+        )
+    assert [answer(at).status_code for at in (0, 9_999_999, 1_000_000_000_000)] == [200] * 3
+
+
+def test_a_mean_lies_between_the_least_and_the_greatest_value(service, owner, moved_clock):
+    Metric.add_all(1, "p", [MetricValue("m", "M", 1.797e308, None, moved_clock.ms, None)] * 1_025)
+    (bucket,) = Metric.buckets(1, ("p", "m"), moved_clock.ms - 1_000, moved_clock.ms, 10_000)
+    assert bucket.least <= bucket.mean <= bucket.most
+    assert json.loads(json.dumps(bucket.mean)) == 1.797e308

@@ -1,0 +1,247 @@
+"""What an owner deletes: notifications, history, metrics, accounts (CONTRACT 3, deleting)."""
+
+import pytest
+
+from store.custom_metrics import Metric, MetricValue
+from tests.core.test_pruning import account_set, query
+
+OWNER = "owner@example.org"
+DAY_S, DAY_MS = 86_400, 86_400_000
+
+
+def delete(caller, notification_id):
+    return caller.delete(f"/notifications/{notification_id}")
+
+
+@pytest.fixture
+def browser(owner, push_service):
+    browser = push_service.browser()
+    owner.post("/devices", {"kind": "webpush", "subscription": browser.subscription})
+    return browser
+
+
+# --- one notification ---------------------------------------------------------------------------------------
+
+
+def test_a_deleted_notification_is_gone_from_the_history_and_counters_keep_it(owner):
+    first, second = (owner.send().json["notification"]["id"] for _ in range(2))
+    answer = delete(owner, first)
+    assert (answer.status_code, answer.json) == (200, {"ok": True})
+    assert [row["id"] for row in owner.listed()] == [second]
+    stats = owner.get("/stats").json["stats"]
+    assert (stats["totalNotificationsAllTime"], stats["notificationsThisDay"]) == (2, 2)
+
+
+def test_it_cannot_be_deleted_a_second_time(owner):
+    notification_id = owner.send().json["notification"]["id"]
+    delete(owner, notification_id)
+    answer = delete(owner, notification_id)
+    assert (answer.status_code, answer.json["code"]) == (404, "NOT_FOUND")
+
+
+@pytest.mark.parametrize("notification_id", ["0" * 32, "x", "unknown", "0" * 33])
+def test_an_id_that_there_is_not_is_404(owner, notification_id):
+    assert delete(owner, notification_id).status_code == 404
+
+
+def test_send_is_no_id(owner):
+    assert delete(owner, "send").status_code == 405
+
+
+def test_another_accounts_notification_is_404_and_stays(service, owner, pro):
+    notification_id = pro.send().json["notification"]["id"]
+    assert delete(owner, notification_id).status_code == 404
+    assert [row["id"] for row in pro.listed()] == [notification_id]
+
+
+def test_a_pending_one_is_not_sent_any_more(service, owner, browser, moved_clock):
+    browser.then(503)
+    notification_id = owner.send().json["notification"]["id"]
+    delete(owner, notification_id)
+    moved_clock.advance(60)
+    service.work()
+    assert (len(browser.pushes), query(service, "SELECT * FROM delivery")) == (1, [])
+
+
+def test_a_held_one_is_not_sent_any_more(service, owner, browser, moved_clock):
+    hook = service.alert("--frequency", "15m")
+    first, _ = (hook.post({"message": message}).json["notificationId"] for message in "ab")
+    assert delete(owner, first).status_code == 200
+    moved_clock.advance(900)
+    service.work()
+    service.work()
+    assert [one["notification"]["body"] for one in browser.messages] == ["b"]
+
+
+def test_one_that_is_deleted_while_it_is_pushed_is_gone(service, owner, browser, monkeypatch):
+    from core import delivery
+
+    push = delivery.push.send
+
+    def delete_meanwhile(pushes, timeout_s):
+        (row,) = owner.listed()
+        delete(owner, row["id"])
+        return push(pushes, timeout_s)
+
+    monkeypatch.setattr(delivery.push, "send", delete_meanwhile)
+    assert owner.send().status_code == 200
+    assert owner.listed() == []
+
+
+def test_a_digest_is_none_of_the_lists_and_cannot_be_deleted_by_its_id(service, owner, browser, moved_clock):
+    hook = service.alert("--frequency", "15m")
+    for message in "ab":
+        hook.post({"message": message})
+    moved_clock.advance(900)
+    service.work()
+    ((digest_id,),) = query(service, "SELECT id FROM notification WHERE is_digest")
+    assert delete(owner, digest_id).status_code == 404
+
+
+def test_an_idempotency_key_of_a_deleted_notification_is_free_again(owner):
+    first = owner.send(headers={"Idempotency-Key": "once"}).json["notification"]["id"]
+    delete(owner, first)
+    answer = owner.send(headers={"Idempotency-Key": "once"})
+    assert answer.status_code == 200 and answer.json["notification"]["id"] != first
+
+
+# --- commands -----------------------------------------------------------------------------------------------
+
+
+def lines(service, *args):
+    result = service.flask(*args)
+    assert result.exit_code == 0, result.output
+    return result.output.splitlines()
+
+
+def refusal(service, *args):
+    result = service.flask(*args)
+    assert result.exit_code == 1 and result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    return line
+
+
+def test_history_before_a_day_of_the_accounts_zone_is_deleted(service, pro, moved_clock):
+    account_set(service, "--timezone", "Asia/Tokyo", email="pro@example.org")
+    moved_clock.set_wall(1_795_273_199_000)  # 2026-11-21 23:59:59 in Tokyo
+    pro.send("old")
+    moved_clock.advance(1)
+    pro.send("new")
+    assert lines(service, "history", "delete", "pro@example.org", "--before", "2026-11-22") == [
+        "Deleted 1 notification from before 2026-11-22."
+    ]
+    assert [row["title"] for row in pro.listed()] == ["MCP - new"]
+
+
+def test_other_accounts_history_stays(service, owner, pro, moved_clock):
+    owner.send()
+    pro.send()
+    moved_clock.advance(2 * DAY_S)
+    lines(service, "history", "delete", OWNER, "--before", "2026-11-23")
+    assert (len(owner.listed()), len(pro.listed())) == (0, 1)
+
+
+def test_much_history_is_deleted_in_pieces(service, pro, moved_clock):
+    from tests.core.test_pruning import copy_first_row
+
+    pro.send()
+    copy_first_row(service, 1_299, every_ms=1)
+    moved_clock.advance(2 * DAY_S)
+    assert lines(service, "history", "delete", "pro@example.org", "--before", "2026-11-23") == [
+        "Deleted 1,300 notifications from before 2026-11-23."
+    ]
+
+
+@pytest.mark.parametrize("day", ["", "yesterday", "2026-11-31", "2026-1-1", "22.11.2026"])
+def test_a_day_that_is_none_deletes_nothing(service, owner, day):
+    owner.send()
+    assert "2026-11-21" in refusal(service, "history", "delete", OWNER, "--before", day)
+    assert len(owner.listed()) == 1
+
+
+def put(account_seq, project, metric, values=1):
+    value = MetricValue(metric, "M", 1.0, None, 1_795_255_200_000, None)
+    for _ in range(0, values, 100):
+        Metric.add_all(account_seq, project, [value] * min(100, values))
+
+
+def series(service):
+    return query(service, "SELECT account_seq, project_id, metric_id FROM metric_series ORDER BY seq")
+
+
+def test_a_metric_is_deleted_with_its_values(service, owner):
+    service.account("other@example.org")
+    for account_seq in (1, 2):
+        put(account_seq, "p", "a", 1_300)
+        put(account_seq, "p", "b")
+    assert lines(service, "metric", "delete", OWNER, "p", "a") == ["Deleted 1,300 values of a."]
+    assert series(service) == [(1, "p", "b"), (2, "p", "a"), (2, "p", "b")]
+
+
+def test_a_whole_project_is_deleted(service, owner):
+    for project, metric in (("p", "a"), ("p", "b"), ("q", "a")):
+        put(1, project, metric)
+    assert lines(service, "metric", "delete", OWNER, "p") == ["Deleted 2 values of p."]
+    assert series(service) == [(1, "q", "a")]
+
+
+@pytest.mark.parametrize("args, words", [(("p", "x"), 'metric "x" in the project "p"'), (("x",), 'project "x"')])
+def test_a_metric_that_there_is_not_is_named(service, owner, args, words):
+    put(1, "p", "a")
+    assert words in refusal(service, "metric", "delete", OWNER, *args)
+
+
+def test_an_account_is_deleted_with_all_it_has(service, owner, browser, moved_clock):
+    service.account("other@example.org")
+    other = service.caller("other@example.org")
+    other.send()
+    hook = service.alert("--frequency", "15m")
+    for message in "abc":
+        hook.post({"message": message})
+    for _ in range(3):
+        owner.send(headers={"Idempotency-Key": str(moved_clock.ms)})
+        moved_clock.advance(1)
+    put(1, "p", "m", 600)
+    owner.delete(f"/api-keys/{owner.post('/api-keys/generate', {'name': 'n'}).json['apiKey']['id']}")
+    assert lines(service, "account", "delete", OWNER, "--yes") == [f"Deleted the account {OWNER}."]
+    tables = query(service, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'")
+    rows = {table: query(service, f"SELECT count(*) FROM {table}")[0][0] for (table,) in tables}
+    kept = {"account": 1, "api_key": 1, "notification": 1, "notification_day": 1, "one_time_link": 1}
+    assert {table: count for table, count in rows.items() if count and not table.startswith("server_")} == kept
+    assert (owner.get("/stats").status_code, hook.post({}).status_code) == (401, 404)
+    assert (len(other.listed()), query(service, "PRAGMA foreign_key_check")) == (1, [])
+    assert refusal(service, "account", "delete", OWNER, "--yes")
+
+
+def test_without_yes_nothing_is_deleted(service, owner):
+    result = service.flask("account", "delete", OWNER)
+    assert (result.exit_code, result.stdout) == (2, "") and "add --yes" in result.stderr
+    assert owner.get("/stats").status_code == 200
+
+
+def test_an_account_whose_deletion_was_interrupted_is_closed_at_once_and_deleted_by_the_next(
+    service, owner, browser, monkeypatch
+):
+    from core import deletion
+
+    owner.send()
+    with monkeypatch.context() as patched:
+        patched.setattr(deletion, "_delete_notifications", lambda *_: (_ for _ in ()).throw(OSError("killed")))
+        assert service.flask("account", "delete", OWNER, "--yes").exit_code == 1
+    assert owner.get("/stats").status_code == 401
+    service.work()
+    lines(service, "account", "delete", OWNER, "--yes")
+    assert query(service, "SELECT count(*) FROM account") == [(0,)]
+
+
+def test_a_request_that_began_before_its_account_was_deleted_is_refused(service, owner, monkeypatch):
+    from core import delivery
+
+    send = delivery.send
+
+    def late(*args):
+        service.flask("account", "delete", OWNER, "--yes")
+        return send(*args)
+
+    monkeypatch.setattr(delivery, "send", late)
+    assert owner.send().status_code == 401

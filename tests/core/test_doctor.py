@@ -1,0 +1,206 @@
+"""`flask doctor` says of each part whether it is well and, if not, what to do."""
+
+import dataclasses
+import os
+import re
+import subprocess
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+import config
+from app import open_service
+from core import doctor
+from store import database
+from tests.support.pages import make_account
+from tests.support.server import ROOT, free_port, serving
+
+
+class Neighbour(BaseHTTPRequestHandler):
+    """Somebody else's server, whose clock is that of `date`."""
+
+    date, body, status = "Sat, 21 Nov 2026 10:00:00 GMT", b"welcome", 200
+
+    def do_GET(self):
+        self.send_response_only(self.status)
+        self.send_header("Date", self.date)
+        self.send_header("Content-Length", str(len(self.body)))
+        self.end_headers()
+        self.wfile.write(self.body)
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def neighbour():
+    handler = type("Handler", (Neighbour,), {})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    handler.origin = f"http://127.0.0.1:{server.server_port}"
+    yield handler
+    server.shutdown()
+    server.server_close()
+
+
+def seen(service, check, **environ):
+    """What doctor says of one part: its level and words."""
+    settings = config.load({"DATA_DIR": str(service.data_dir), **environ}) if environ else service.settings
+    return next((level, words) for name, level, words in doctor.examine(settings) if name == check)
+
+
+def test_it_has_a_line_for_each_part_and_ends_with_1_if_anything_is_bad(service):
+    result = service.flask("doctor")
+    assert [line[5:21].strip() for line in result.output.splitlines()] == list(doctor.CHECKS)
+    assert result.exit_code == 1 and "bad  service" in result.output
+
+
+def test_of_a_running_service_it_says_that_it_answers(tmp_path):
+    with serving(tmp_path / "data") as server:
+        server.wait_until_ready()
+        environ = {"PATH": os.environ["PATH"], "DATA_DIR": str(server.data_dir), "PORT": str(server.port)}
+        command = [Path(sys.executable).with_name("flask"), "doctor"]
+        result = subprocess.run(command, env=environ, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert f"ok   service         http://127.0.0.1:{server.port}/healthz answers." in result.stdout
+    assert result.stderr == "" and "bad" not in result.stdout
+
+
+def test_a_platform_that_wipes_the_disk_is_bad(service):
+    assert seen(service, "settings", DYNO="web.1")[0] == "bad"
+
+
+def test_listening_on_every_address_is_something_to_look_at(service):
+    level, words = seen(service, "settings", HOST="0.0.0.0")
+    assert level == "look" and "proxy" in words
+
+
+def test_a_directory_that_others_may_look_into_is_bad(service):
+    service.data_dir.chmod(0o755)
+    assert seen(service, "disk") == (
+        "bad",
+        f"others may look into {service.data_dir} (mode 0755): chmod 700 {service.data_dir}",
+    )
+
+
+def test_a_disk_that_is_nearly_full_is_bad(service, monkeypatch):
+    monkeypatch.setattr(doctor, "LEAST_FREE_BYTES", 10**18)
+    level, words = seen(service, "disk")
+    assert level == "bad" and "MB are free" in words
+
+
+def test_a_damaged_database_is_bad(service):
+    database.run("PRAGMA wal_checkpoint(TRUNCATE)")
+    database.close()
+    with service.settings.database.open("r+b") as file:
+        file.seek(3 * 4096)
+        file.write(b"\xff" * 4096)
+    level, words = seen(service, "database")
+    assert level == "bad" and "restore a backup" in words
+
+
+def test_no_account_and_one_without_a_password_are_something_to_look_at(service, owner):
+    assert seen(service, "accounts")[1].startswith("owner@example.org has no password: flask account set")
+
+
+def test_an_account_with_a_password_is_well(service):
+    make_account(service)
+    assert seen(service, "accounts")[0] == "ok"
+
+
+def test_a_clock_that_is_behind_the_history_is_bad(service, owner, moved_clock):
+    owner.send()
+    moved_clock.advance(-3600)
+    level, words = seen(service, "clock")
+    assert level == "bad" and "behind the newest notification" in words
+
+
+@pytest.mark.parametrize(
+    "advance_s, level, words", [(0, "ok", "right"), (90, "bad", "90 s ahead"), (-90, "bad", "90 s b")]
+)
+def test_the_clock_is_compared_with_a_push_service(service, neighbour, moved_clock, advance_s, level, words):
+    neighbour.date = "Sat, 21 Nov 2026 10:00:00 GMT"
+    moved_clock.ms = 1_795_255_200_000 + advance_s * 1000
+    found = seen(service, "clock", WEBPUSH_HOSTS=f"*.push.example.com,{neighbour.origin}")
+    assert found[0] == level and words in found[1]
+
+
+def test_nobody_to_tell_the_time_is_something_to_look_at(service):
+    assert seen(service, "clock", WEBPUSH_HOSTS=f"http://127.0.0.1:{free_port()}")[0] == "look"
+
+
+@pytest.mark.parametrize(
+    "status, body, level, words",
+    [
+        (200, b'{"status":"ok"}', "ok", "answers."),
+        (200, b"welcome", "bad", "something else (status 200)"),
+        (200, b"[1]", "bad", "something else"),
+        (404, b"", "bad", "something else (status 404)"),
+    ],
+)
+def test_the_service_is_asked_whether_it_is_well(service, neighbour, status, body, level, words):
+    neighbour.status, neighbour.body = status, body
+    found = seen(service, "service", PORT=neighbour.origin.rsplit(":", 1)[1])
+    assert found[0] == level and words in found[1]
+
+
+@pytest.mark.parametrize("host, url", [("::1", "http://[::1]:"), ("0.0.0.0", "http://localhost:")])
+def test_the_service_is_asked_where_it_listens(service, host, url):
+    assert seen(service, "service", HOST=host)[1].startswith(url)
+
+
+def test_a_public_address_must_be_https_and_answer(service):
+    assert seen(service, "public address")[0] == "look"
+    assert seen(service, "public address", BASE_URL="http://bell.example.org")[0] == "bad"
+    level, words = seen(service, "public address", BASE_URL=f"https://127.0.0.1:{free_port()}")
+    assert level == "bad" and "does not answer" in words
+
+
+def test_a_contact_that_apple_refuses_is_something_to_look_at(service):
+    service.account("owner@localhost")
+    assert seen(service, "Web Push")[0] == "look"
+
+
+def test_without_credentials_for_native_apps_there_is_nothing_to_check(service):
+    assert (seen(service, "APNs")[0], seen(service, "FCM")[0]) == ("ok", "ok")
+
+
+def test_a_device_whose_provider_is_not_configured_is_bad(service, owner):
+    service.flask("device", "add", "owner@example.org", "fcm", "token")
+    level, words = seen(service, "FCM")
+    assert level == "bad" and "1 of the devices need it" in words
+
+
+def test_credentials_that_the_providers_take_are_well(every_provider):
+    assert seen(every_provider, "APNs") == ("ok", "Apple's push service takes the credentials.")
+    assert seen(every_provider, "FCM") == ("ok", "Google's push service takes the credentials.")
+
+
+def test_credentials_that_a_provider_refuses_are_bad(every_provider):
+    """Apple's team has another id."""
+    settings = dataclasses.replace(every_provider.settings.apns, team_id="ZZZZZZZZZZ")
+    open_service(every_provider.app, dataclasses.replace(every_provider.settings, apns=settings))
+    level, words = seen(every_provider, "APNs")
+    assert level == "bad" and "APNS_ settings" in words
+
+
+def test_a_check_that_fails_itself_does_not_stop_the_others(service, monkeypatch):
+    def fails(settings):
+        raise ZeroDivisionError("sk_test_secret")
+
+    monkeypatch.setitem(doctor.CHECKS, "disk", fails)
+    assert seen(service, "disk") == ("bad", "could not be looked at: ZeroDivisionError")
+    assert seen(service, "database")[0] == "ok"
+
+
+def test_the_page_on_deployment_shows_the_checks_there_are():
+    page = (ROOT / "docs/deployment.md").read_text()
+    assert [check.strip() for check in re.findall(r"^(?:ok  |look|bad ) (.{16})", page, re.M)] == list(doctor.CHECKS)
+
+
+def test_nothing_that_is_secret_is_printed(every_provider, apns):
+    words = " ".join(finding.words for finding in doctor.examine(every_provider.settings))
+    assert apns.key_pem.splitlines()[1] not in words
+    assert every_provider.settings.fcm.service_account["private_key"].splitlines()[1] not in words

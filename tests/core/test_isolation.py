@@ -1,0 +1,778 @@
+"""No provider and no account slows another: pauses, shares, the worker's batches (CONTRACT 3, Status; 6)."""
+
+import socket
+import threading
+from collections import Counter
+from unittest.mock import ANY
+
+import pytest
+
+import push
+from app import open_service
+from core import delivery
+from process import clock
+from tests.support.apns_service import ApnsService
+from tests.support.push_service import Browser
+
+KINDS = ("webpush", "apns", "fcm")
+PAUSE_S = 30
+ROUND_S = 5
+
+
+@pytest.fixture
+def apns(authority, moved_clock):
+    """One for each test: no connection is kept from another."""
+    server = ApnsService(authority, clock=lambda: clock.now_ms() / 1000)
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def service(every_provider):
+    """Configured for all three, in place of the one for Web Push alone: `owner` and `pro` are its."""
+    delivery.due.clear()
+    return every_provider
+
+
+@pytest.fixture
+def device(push_service, apns, fcm):
+    """Adds a device of a kind to a caller's account; answers with its stand-in."""
+    push_service.server.socket.listen(128)  # a batch comes over as many connections at once
+
+    def add(caller, kind="webpush"):
+        phone = {"webpush": push_service.browser, "apns": apns.phone, "fcm": fcm.phone}[kind]()
+        named = {"subscription": phone.subscription} if kind == "webpush" else {"token": phone.token}
+        assert caller.post("/devices", {"kind": kind, **named}).status_code == 201
+        return phone
+
+    return add
+
+
+class Gate:
+    """In front of `push.send`: counts the batches of each account, and holds those of accounts it is closed to."""
+
+    def __init__(self, send):
+        self.send = send
+        self.begun = []  # an account's email and the number of rows, for each batch
+        self.ended = 0
+        self.under_way, self.most = Counter(), Counter()
+        self.most_accounts = 0
+        self.closed_to = set()
+        self.changed = threading.Condition()
+
+    def __call__(self, pushes, timeout_s):
+        emails = {one.email for one in pushes}
+        with self.changed:
+            self.begun += [(email, len(pushes)) for email in emails]
+            self.under_way.update(emails)
+            self.most |= self.under_way
+            self.most_accounts = max(self.most_accounts, len(+self.under_way))
+            self.changed.notify_all()
+            self.changed.wait_for(lambda: not emails & self.closed_to, timeout=5)
+        try:
+            return self.send(pushes, timeout_s)
+        finally:
+            with self.changed:
+                self.under_way.subtract(emails)
+                self.ended += 1
+                self.changed.notify_all()
+
+    def close(self, *callers):
+        self.closed_to |= {email_of(caller) for caller in callers}
+
+    def open(self, *callers):
+        """To these accounts, or to all."""
+        with self.changed:
+            self.closed_to -= {email_of(caller) for caller in callers} or set(self.closed_to)
+            self.changed.notify_all()
+
+    def until(self, condition, timeout=4):
+        with self.changed:
+            return self.changed.wait_for(condition, timeout)
+
+    def holds(self, batches):
+        return self.until(lambda: self.under_way.total() == batches)
+
+
+@pytest.fixture
+def gate(monkeypatch):
+    gate = Gate(push.send)
+    monkeypatch.setattr(push, "send", gate)
+    yield gate
+    gate.open()
+    delivery.finish_retries()
+
+
+class Unanswered(list):
+    """A stand-in's list of pushes; it answers none of them until it is told to."""
+
+    def __init__(self, pushes=()):
+        super().__init__(pushes)
+        self.came, self.answer = threading.Event(), threading.Event()
+
+    def append(self, each):
+        super().append(each)
+        self.came.set()
+        self.answer.wait(4)
+
+
+class Always(list):
+    """A stand-in's script that does not end."""
+
+    def pop(self, index=-1):
+        return self[index]
+
+
+def email_of(caller):
+    return f"{caller.name}@example.org"
+
+
+def account(service, name, plan="pro"):
+    """A caller of a new account."""
+    caller = service.caller(service.account(f"{name}@example.org", plan))
+    caller.name = name
+    return caller
+
+
+@pytest.fixture
+def ann(service):
+    return account(service, "ann")
+
+
+@pytest.fixture
+def bob(service):
+    return account(service, "bob")
+
+
+def sent(caller):
+    """The status that a new notification is answered with."""
+    answer = caller.send()
+    assert answer.status_code == 200
+    return answer.json["notification"]["status"]
+
+
+def listed(caller):
+    return [one["status"] for one in caller.listed("?limit=100")]
+
+
+def unanswered(caller, phone, times=3):
+    """So many pushes in a row that get no answer."""
+    for _ in range(times):
+        phone.then(0)
+        assert sent(caller) == "pending"
+
+
+def leave(caller):
+    """Remove all devices, and so what is pending on them."""
+    for one in caller.get("/devices").json["devices"]:
+        assert caller.delete(f"/devices/{one['id']}").status_code == 200
+
+
+def pending(caller, phone, count=1):
+    """So many notifications that are due in 30 seconds."""
+    for _ in range(count):
+        phone.then(503)
+        assert sent(caller) == "pending"
+
+
+def work(service):
+    """All that the worker does without time going on."""
+    service.work()
+    for _ in range(20):
+        if not delivery.due.is_set():
+            return
+        delivery.due.clear()
+        service.work()
+
+
+def later(service, moved_clock, seconds):
+    """The worker, at the end of so many seconds."""
+    moved_clock.advance(seconds)
+    work(service)
+
+
+def in_thread(caller):
+    """Send in a thread of its own; answers with a function that waits for the status."""
+    statuses = []
+
+    def ask():
+        client = caller.service.app.test_client()
+        headers = {"Authorization": f"Bearer {caller.key}"}
+        answer = client.post("/api/v1/notifications/send", json={"title": "t", "body": "b"}, headers=headers)
+        statuses.append(answer.json["notification"]["status"])
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    return lambda: (thread.join(), statuses[0])[1]
+
+
+# A provider that does not answer is left alone
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_after_three_pushes_without_an_answer_the_next_is_pending_and_the_provider_not_asked(
+    ann, device, moved_clock, kind
+):
+    phone = device(ann, kind)
+    unanswered(ann, phone)
+    answer = ann.send("Disk", "full")
+    assert (answer.status_code, answer.json) == (
+        200,
+        {
+            "ok": True,
+            "notification": {
+                "id": ANY,
+                "title": "MCP - Disk",
+                "body": "full",
+                "status": "pending",
+                "createdAt": moved_clock.ms,
+            },
+        },
+    )
+    assert (len(phone.pushes), phone.messages) == (3, [])
+
+
+def test_three_that_were_not_answered_in_time_count(ann, device, monkeypatch):
+    phone, send = device(ann, "apns"), push.send
+    monkeypatch.setattr(push, "send", lambda pushes, timeout_s: send(pushes, 0.5))
+    for _ in range(3):
+        phone.then("hang")
+        assert sent(ann) == "pending"
+    assert sent(ann) == "pending"
+    assert len(phone.pushes) == 3
+
+
+def test_three_refused_connections_count(make_service, moved_clock):
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        origin = f"http://127.0.0.1:{closed.getsockname()[1]}"
+        ann = account(make_service(WEBPUSH_HOSTS=origin), "ann")
+        added = ann.post("/devices", {"kind": "webpush", "subscription": Browser(f"{origin}/push").subscription})
+        assert added.status_code == 201
+        assert [sent(ann) for _ in range(3)] == ["pending"] * 3
+        closed.listen()
+        closed.setblocking(False)
+        assert sent(ann) == "pending"
+        with pytest.raises(BlockingIOError):
+            closed.accept()
+
+
+def test_two_without_an_answer_are_not_enough(ann, device):
+    phone = device(ann)
+    unanswered(ann, phone, 2)
+    assert sent(ann) == "delivered"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_pushes_of_one_request_count_as_one(ann, device, kind):
+    phones = [device(ann, kind) for _ in range(3)]
+    for _ in range(2):
+        for phone in phones:
+            phone.then(0)
+        assert sent(ann) == "pending"
+    assert sent(ann) == "delivered"
+
+
+def test_one_of_them_that_is_answered_begins_the_count_again(ann, device):
+    silent, answered = device(ann), device(ann)
+    silent.answers = Always(silent.then(0).answers)
+    for number in range(1, 6):
+        assert sent(ann) == "delivered"
+        assert len(answered.messages) == number
+
+
+@pytest.mark.parametrize("status", [201, 401, 403, 413, 429, 500, 503])
+def test_any_answer_begins_the_count_again(ann, device, status):
+    phone = device(ann)
+    unanswered(ann, phone, 2)
+    phone.then(status)
+    sent(ann)
+    unanswered(ann, phone, 2)
+    assert sent(ann) == "delivered"
+    assert len(phone.pushes) == 6
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_provider_that_answers_with_errors_is_asked_every_time(ann, device, kind):
+    phone = device(ann, kind)
+    pending(ann, phone, 6)
+    assert len(phone.pushes) == 6
+
+
+def test_retries_without_an_answer_count_too(ann, device, service, moved_clock):
+    phone = device(ann)
+    unanswered(ann, phone, 1)
+    for wait_s in (30, 60):
+        phone.then(0)
+        later(service, moved_clock, wait_s)
+    assert len(phone.pushes) == 3
+    assert sent(ann) == "pending"
+    assert len(phone.pushes) == 3
+
+
+def test_an_event_at_an_alert_webhook_does_not_reach_it_either(ann, device, service):
+    phone = device(ann)
+    unanswered(ann, phone)
+    answer = service.alert(email="ann@example.org").post({"title": "Disk"})
+    assert (answer.status_code, answer.json) == (200, {"ok": True, "status": "pending", "notificationId": ANY})
+    assert len(phone.pushes) == 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_is_left_alone_for_30_seconds_and_no_longer(ann, device, moved_clock, kind):
+    phone = device(ann, kind)
+    unanswered(ann, phone)
+    moved_clock.advance(PAUSE_S - 1)
+    assert (sent(ann), len(phone.pushes)) == ("pending", 3)
+    moved_clock.advance(2)
+    assert (sent(ann), len(phone.pushes)) == ("delivered", 4)
+
+
+def test_what_comes_meanwhile_does_not_prolong_the_30_seconds(ann, device, moved_clock):
+    phone = device(ann)
+    unanswered(ann, phone)
+    for _ in range(PAUSE_S - 1):
+        moved_clock.advance(1)
+        assert sent(ann) == "pending"
+    assert len(phone.pushes) == 3
+    moved_clock.advance(2)
+    assert sent(ann) == "delivered"
+
+
+def test_the_worker_leaves_it_alone_too(ann, device, service, moved_clock):
+    phone = device(ann)
+    unanswered(ann, phone, 1)
+    moved_clock.advance(20)
+    unanswered(ann, phone, 2)
+    for _ in range(PAUSE_S - 1):  # the first one's retry falls into it
+        later(service, moved_clock, 1)
+    assert (len(phone.pushes), listed(ann)) == (3, ["pending"] * 3)
+
+
+def test_what_was_pending_is_due_when_the_30_seconds_end(ann, device, service, moved_clock):
+    phone = device(ann)
+    unanswered(ann, phone)
+    moved_clock.advance(10)
+    assert sent(ann) == "pending"
+    later(service, moved_clock, PAUSE_S - 10 + 1)
+    later(service, moved_clock, ROUND_S)
+    assert (listed(ann), len(phone.messages)) == (["delivered"] * 4, 4)
+
+
+def test_a_push_that_was_not_made_is_no_attempt(ann, bob, device, service, moved_clock):
+    unanswered(ann, device(ann))
+    leave(ann)
+    phone = device(bob)
+    assert (sent(bob), phone.pushes) == ("pending", [])
+    phone.then(503)
+    later(service, moved_clock, PAUSE_S + 1)
+    assert len(phone.pushes) == 1
+    later(service, moved_clock, 29)
+    assert len(phone.pushes) == 1
+    later(service, moved_clock, 1)
+    assert (len(phone.pushes), listed(bob)) == (2, ["delivered"])
+
+
+def test_the_next_attempt_keeps_its_place_in_the_backoff(ann, bob, device, service, moved_clock):
+    phone = device(bob)
+    pending(bob, phone)
+    moved_clock.advance(29)
+    unanswered(ann, device(ann))
+    leave(ann)
+    later(service, moved_clock, 1)
+    later(service, moved_clock, 28)
+    assert len(phone.pushes) == 1
+    phone.then(503)
+    later(service, moved_clock, 2)
+    assert len(phone.pushes) == 2
+    later(service, moved_clock, 59)
+    assert len(phone.pushes) == 2
+    later(service, moved_clock, 1)
+    assert (len(phone.pushes), listed(bob)) == (3, ["delivered"])
+
+
+def test_a_provider_that_never_answers_again_ends_in_failed_after_24_hours(ann, device, service, moved_clock):
+    phone = device(ann)
+    unanswered(ann, phone)
+    phone.answers = Always(phone.then(0).answers)
+    for _ in range(4 * 23):
+        later(service, moved_clock, 900)
+    assert listed(ann) == ["pending"] * 3
+    for _ in range(4 * 3):
+        later(service, moved_clock, 900)
+    assert listed(ann) == ["failed"] * 3
+
+
+def test_it_is_forgotten_on_restart(ann, device, service):
+    unanswered(ann, device(ann))
+    open_service(service.app, service.settings)
+    assert sent(ann) == "delivered"
+
+
+# Other origins
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_other_origins_are_not_touched(ann, device, kind):
+    phones = {each: device(ann, each) for each in KINDS}
+    for _ in range(3):  # the others' answers do not begin its count again either
+        phones[kind].then(0)
+        assert sent(ann) == "delivered"
+    assert sent(ann) == "delivered"
+    assert {each: len(phone.messages) for each, phone in phones.items()} == dict.fromkeys(KINDS, 4) | {kind: 0}
+    assert len(phones[kind].pushes) == 3
+
+
+def test_what_another_device_has_goes_to_the_one_left_alone_when_that_has_ended(ann, device, service, moved_clock):
+    quiet, other = device(ann, "apns"), device(ann)
+    for _ in range(3):
+        quiet.then(0)
+        sent(ann)
+    sent(ann)
+    later(service, moved_clock, PAUSE_S + 1)
+    later(service, moved_clock, ROUND_S)
+    assert (len(quiet.messages), len(other.messages), len(other.pushes)) == (4, 4, 4)
+
+
+def test_the_worker_goes_on_with_other_origins(ann, device, service, moved_clock):
+    quiet, other = device(ann, "apns"), device(ann)
+    quiet.then(0)
+    pending(ann, other)
+    moved_clock.advance(20)
+    for _ in range(2):
+        quiet.then(0)
+        assert sent(ann) == "delivered"
+    later(service, moved_clock, 10)
+    assert (len(other.messages), len(quiet.pushes)) == (3, 3)
+
+
+def test_it_is_the_provider_and_not_the_account_that_is_left_alone(ann, bob, device):
+    mine, theirs = device(ann), device(bob)
+    unanswered(ann, mine, 2)
+    unanswered(bob, theirs, 1)
+    assert (sent(ann), sent(bob)) == ("pending", "pending")
+    assert (len(mine.pushes), len(theirs.pushes)) == (2, 1)
+
+
+# The probe
+
+
+def test_while_a_request_probes_another_is_pending_at_once(ann, bob, device, service, moved_clock):
+    probing, waiting = device(ann), device(bob)
+    unanswered(ann, probing)
+    moved_clock.advance(PAUSE_S + 1)
+    probing.pushes = Unanswered(probing.pushes)
+    status = in_thread(ann)
+    try:
+        assert probing.pushes.came.wait(4)
+        assert (sent(bob), waiting.pushes) == ("pending", [])
+    finally:
+        probing.pushes.answer.set()
+    assert status() == "delivered"
+    later(service, moved_clock, ROUND_S)
+    assert (listed(bob), len(waiting.pushes)) == (["delivered"], 1)
+
+
+def test_the_worker_probes_with_one_push_of_all_accounts(ann, bob, device, gate, moved_clock):
+    phones = [device(ann), device(bob)]
+    unanswered(ann, phones[0])
+    assert sent(bob) == "pending"
+    moved_clock.advance(PAUSE_S + 1)
+    began = gate.ended
+    pushes = phones[0].pushes = phones[1].pushes = Unanswered()
+    delivery.retry_due(moved_clock.ms)
+    try:
+        assert gate.until(lambda: gate.ended == began + 1)  # that of the one who does not probe
+        assert pushes.came.wait(4)
+        assert len(pushes) == 1
+    finally:
+        pushes.answer.set()
+    delivery.finish_retries()
+
+
+def test_of_one_requests_pushes_one_probes_and_the_other_follows(ann, bob, device, service, moved_clock):
+    unanswered(bob, device(bob))
+    leave(bob)
+    phones = [device(ann), device(ann)]
+    moved_clock.advance(PAUSE_S + 1)
+    assert sent(ann) == "delivered"
+    assert sorted(len(phone.pushes) for phone in phones) == [0, 1]
+    later(service, moved_clock, ROUND_S)
+    assert [len(phone.messages) for phone in phones] == [1, 1]
+
+
+def test_a_probe_without_an_answer_starts_it_again(ann, device, service, moved_clock):
+    phone = device(ann)
+    unanswered(ann, phone)
+    assert [sent(ann), sent(ann)] == ["pending"] * 2
+    phone.answers = Always(phone.then(0).answers)
+    later(service, moved_clock, PAUSE_S + 1)
+    assert len(phone.pushes) == 4
+    later(service, moved_clock, PAUSE_S - 1)
+    assert (sent(ann), len(phone.pushes)) == ("pending", 4)
+    phone.answers = []
+    later(service, moved_clock, 2)
+    later(service, moved_clock, ROUND_S)
+    assert sent(ann) == "delivered"
+
+
+@pytest.mark.parametrize("status", [201, 403, 429, 503])
+def test_a_probe_with_any_answer_ends_it(ann, device, moved_clock, status):
+    phone = device(ann)
+    unanswered(ann, phone)
+    moved_clock.advance(PAUSE_S + 1)
+    phone.then(status)
+    sent(ann)
+    assert sent(ann) == "delivered"
+    assert len(phone.pushes) == 5
+
+
+def test_after_it_has_ended_it_takes_three_again(ann, device, moved_clock):
+    phone = device(ann)
+    unanswered(ann, phone)
+    moved_clock.advance(PAUSE_S + 1)
+    assert sent(ann) == "delivered"
+    unanswered(ann, phone, 2)
+    assert sent(ann) == "delivered"
+
+
+def test_what_waited_for_the_probe_is_delivered_once(ann, device, service, moved_clock):
+    phone = device(ann)
+    unanswered(ann, phone)
+    assert [sent(ann) for _ in range(20)] == ["pending"] * 20
+    later(service, moved_clock, PAUSE_S + 1)
+    later(service, moved_clock, ROUND_S)
+    assert listed(ann) == ["delivered"] * 23
+    assert (len(phone.messages), len(phone.pushes)) == (23, 26)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_provider_that_was_down_for_a_minute_missed_arrives_once_within_two_steps(
+    ann, device, service, moved_clock, kind
+):
+    phone = device(ann, kind)
+    phone.answers = Always(phone.then(0).answers)
+    for _ in range(20):
+        assert sent(ann) == "pending"
+        for _ in range(3):
+            later(service, moved_clock, 1)
+    phone.answers = []
+    for _ in range(30 + 60):
+        later(service, moved_clock, 1)
+    assert listed(ann) == ["delivered"] * 20
+    assert len(phone.messages) == 20
+
+
+@pytest.mark.parametrize("bad_devices", [1, 3])
+def test_a_device_that_never_answers_delays_others_of_its_origin_by_less_than_a_minute(
+    ann, bob, device, service, moved_clock, bad_devices
+):
+    silent = [device(ann) for _ in range(bad_devices)]
+    for phone in silent:
+        phone.answers = Always(phone.then(0).answers)
+    phone = device(bob)
+    for minute in range(1, 11):
+        for second in range(60):
+            if second % 2 == 0:
+                sent(ann)  # each may be the probe
+            if second == 20:
+                sent(bob)
+            later(service, moved_clock, 1)
+        assert len(phone.messages) >= minute - 1
+    for _ in range(60):
+        later(service, moved_clock, 1)
+    assert listed(bob) == ["delivered"] * 10
+
+
+# The worker
+
+
+def test_different_accounts_are_retried_at_the_same_time(ann, bob, device, gate, moved_clock):
+    for caller in (ann, bob):
+        pending(caller, device(caller))
+    moved_clock.advance(30)
+    gate.close(ann, bob)
+    delivery.retry_due(moved_clock.ms)
+    assert gate.holds(2)
+    gate.open()
+    delivery.finish_retries()
+    assert (listed(ann), listed(bob)) == (["delivered"], ["delivered"])
+
+
+def test_an_account_whose_provider_hangs_does_not_delay_what_is_due_later_for_another(
+    ann, bob, device, gate, moved_clock
+):
+    pending(ann, device(ann))
+    moved_clock.advance(30)
+    gate.close(ann)
+    delivery.retry_due(moved_clock.ms)
+    assert gate.holds(1)
+    phone = device(bob)
+    pending(bob, phone)
+    moved_clock.advance(30)
+    delivery.retry_due(moved_clock.ms)
+    assert gate.until(lambda: phone.messages)
+    assert gate.holds(1)
+    gate.open()
+    delivery.finish_retries()
+    assert (listed(ann), listed(bob)) == (["delivered"], ["delivered"])
+
+
+def test_an_account_has_one_batch_of_at_most_ten_under_way(ann, device, gate, service, moved_clock):
+    phone = device(ann)
+    pending(ann, phone, 25)
+    moved_clock.advance(30)
+    gate.begun.clear()
+    gate.close(ann)
+    for _ in range(3):
+        delivery.retry_due(moved_clock.ms)
+    assert gate.holds(1)
+    gate.open()
+    delivery.finish_retries()
+    work(service)
+    assert gate.most["ann@example.org"] == 1
+    assert max(rows for _, rows in gate.begun) <= 10
+    assert (listed(ann), len(phone.messages), len(phone.pushes)) == (["delivered"] * 25, 25, 50)
+
+
+def test_what_became_due_while_an_accounts_batch_was_under_way_is_taken_up_when_that_has_ended(
+    ann, device, gate, service, moved_clock
+):
+    phone = device(ann)
+    pending(ann, phone)
+    moved_clock.advance(5)
+    pending(ann, phone)
+    moved_clock.advance(25)
+    gate.close(ann)
+    delivery.retry_due(moved_clock.ms)
+    assert gate.holds(1)
+    moved_clock.advance(5)
+    delivery.due.clear()
+    delivery.retry_due(moved_clock.ms)
+    gate.open()
+    delivery.finish_retries()
+    work(service)
+    assert listed(ann) == ["delivered"] * 2
+    assert gate.most["ann@example.org"] == 1
+
+
+def test_at_most_eight_accounts_are_retried_at_a_time_and_the_next_as_soon_as_there_is_room(
+    service, device, gate, moved_clock
+):
+    callers = [account(service, f"n{number}") for number in range(10)]
+    for caller in callers:
+        pending(caller, device(caller))
+    moved_clock.advance(30)
+    gate.begun.clear()
+    gate.close(*callers)
+    delivery.due.clear()
+    for _ in range(3):
+        delivery.retry_due(moved_clock.ms)
+    assert gate.holds(8)
+    assert not gate.until(lambda: len(gate.begun) > 8, timeout=0.3)
+    first = gate.begun[0][0].partition("@")[0]
+    gate.open(*(caller for caller in callers if caller.name == first))
+    assert delivery.due.wait(4) or len(gate.begun) > 8
+    delivery.retry_due(moved_clock.ms)
+    assert gate.until(lambda: len(gate.begun) == 9)
+    gate.open()
+    delivery.finish_retries()
+    work(service)
+    assert [listed(caller) for caller in callers] == [["delivered"]] * 10
+    assert gate.most_accounts == 8
+
+
+def test_a_batch_that_breaks_harms_no_other_and_is_tried_again(ann, bob, device, service, moved_clock, monkeypatch):
+    for caller in (ann, bob):
+        pending(caller, device(caller))
+    moved_clock.advance(30)
+    send = push.send
+
+    def break_for_ann(pushes, timeout_s):
+        if pushes and pushes[0].email == "ann@example.org":
+            raise RuntimeError
+        return send(pushes, timeout_s)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(push, "send", break_for_ann)
+        work(service)
+    assert (listed(ann), listed(bob)) == (["pending"], ["delivered"])
+    later(service, moved_clock, 60)
+    assert listed(ann) == ["delivered"]
+
+
+def test_a_round_waits_until_its_retries_ended(ann, bob, device, gate, service, moved_clock):
+    for caller in (ann, bob):
+        pending(caller, device(caller))
+    moved_clock.advance(30)
+    service.work()
+    assert gate.under_way.total() == 0
+    assert (listed(ann), listed(bob)) == (["delivered"], ["delivered"])
+
+
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize("kind", ["apns", "fcm"])
+def test_retry_after_is_waited_for_by_the_worker_and_nobody_sleeps(ann, device, service, moved_clock, kind, status):
+    phone = device(ann, kind).then(status, Retry_After="100")
+    assert sent(ann) == "pending"
+    later(service, moved_clock, 99)
+    assert len(phone.pushes) == 1
+    later(service, moved_clock, 1)
+    assert (len(phone.pushes), listed(ann)) == (2, ["delivered"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_retry_after_of_a_retry_is_honoured_in_place_of_the_backoff(ann, device, service, moved_clock, kind):
+    phone = device(ann, kind)
+    pending(ann, phone)
+    phone.then(503, Retry_After="300")
+    later(service, moved_clock, 30)
+    later(service, moved_clock, 299)
+    assert len(phone.pushes) == 2
+    later(service, moved_clock, 1)
+    assert (len(phone.pushes), listed(ann)) == (3, ["delivered"])
+
+
+def test_retry_after_of_one_push_does_not_hold_up_the_next(ann, device):
+    phone = device(ann).then(503, Retry_After="100")
+    assert sent(ann) == "pending"
+    assert (sent(ann), len(phone.pushes)) == ("delivered", 2)
+
+
+# Shares of the threads
+
+
+@pytest.fixture
+def sixteen_threads(make_service, push_service, moved_clock):
+    delivery.due.clear()
+    return make_service(WEBPUSH_HOSTS=push_service.origin, THREADS="16")
+
+
+def test_a_request_over_its_accounts_quarter_is_pending_at_once_and_others_are_not(sixteen_threads, device, gate):
+    ann, bob = (account(sixteen_threads, name) for name in ("ann", "bob"))
+    phone, _ = device(ann), device(bob)
+    gate.close(ann)
+    running = [in_thread(ann) for _ in range(4)]
+    assert gate.holds(4)
+    assert (sent(ann), delivery.due.is_set()) == ("pending", True)
+    assert sent(bob) == "delivered"
+    gate.open()
+    assert [status() for status in running] == ["delivered"] * 4
+    work(sixteen_threads)
+    assert (listed(ann), len(phone.messages), len(phone.pushes)) == (["delivered"] * 5, 5, 5)
+
+
+def test_when_eight_threads_are_left_a_request_is_pending_at_once(sixteen_threads, device, gate):
+    ann, bob, eve = callers = [account(sixteen_threads, name) for name in ("ann", "bob", "eve")]
+    for caller in callers:
+        device(caller)
+    gate.close(ann, bob)
+    running = [in_thread(caller) for caller in (ann, bob) for _ in range(4)]
+    assert gate.holds(8)
+    assert (sent(eve), delivery.due.is_set()) == ("pending", True)
+    delivery.due.clear()
+    work(sixteen_threads)  # while all the others still wait
+    assert listed(eve) == ["delivered"]
+    gate.open()
+    assert [status() for status in running] == ["delivered"] * 8
+    assert sent(eve) == "delivered"

@@ -1,0 +1,379 @@
+"""Presets: whose payload is whose, and what a notification says without anyone writing a template."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from core import alerts, message_templates, presets
+from models import Alert
+from tests.dashboard.test_alerts import AlertPage
+from tests.support import pages
+from tests.support.pages import everything
+from wire.strict_json import parse_event
+
+cheap_passwords, owner, stranger = pages.cheap_passwords, pages.owner, pages.stranger
+
+FOLDER = Path(__file__).parents[3] / "shared" / "payloads" / "json"
+PRESETS = {preset.id: preset for preset in presets.PRESETS}
+SENDERS = {  # of a payload, by the beginning of its file's name
+    "github-": "github",
+    "gitlab-": "gitlab",
+    "grafana-": "grafana",
+    "alertmanager-": "alertmanager",
+    "prometheus-targetdown": "alertmanager",
+    "alerta-doc-prometheus": "alertmanager",
+    "uptimekuma-": "uptime-kuma",
+    "sentry-": "sentry",
+    "stripe-": "stripe",
+    "healthchecks-": "healthchecks",
+    "gitea-": "gitea",
+    "gogs-": "gitea",
+    "netdata-custom": "netdata",
+    "sonarr-": "sonarr-radarr",
+    "radarr-download": "sonarr-radarr",
+}
+OTHER_FORMATS = {  # for somebody else's service, as a user wrote them, or Grafana's before version 9
+    "alertmanager-opsgenie", "alertmanager-slack", "grafana-legacy-alerting", "grafana-legacy-battery",
+    "healthchecks-discord", "healthchecks-googlechat", "healthchecks-msteams",
+    "uptimekuma-custom", "uptimekuma-custom-no-ct", "uptimekuma-feishu", "uptimekuma-grafana-oncall",
+    "uptimekuma-slack-plain", "uptimekuma-squadcast",
+}  # fmt: skip
+NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
+with_payloads = pytest.mark.skipif(not NAMES, reason="no payloads")
+HOLDS = {  # what a person needs to read, in title or body
+    "github-issues-opened": ["Codertocat/Hello-World", "Spelling error in the README file", "opened", "issue"],
+    "github-pull_request-opened": ["Codertocat/Hello-World", "Update the README with new information.", "pull"],
+    "github-push": ["Codertocat/Hello-World", "Codertocat → refs/tags/simple-tag"],
+    "github-create-tag": ["Codertocat/Hello-World", "→ simple-tag tag"],
+    "github-deployment_status": ["created production success"],
+    "github-ping": ["Octocoders/Hello-World", "Anything added dilutes everything else."],
+    "github-release-published": ["Codertocat/Hello-World", "0.0.1", "published"],
+    "github-workflow_job-failure": ["linters", "failure"],
+    "github-star-created": ["Codertocat/Hello-World", "Codertocat created"],
+    "github-dependabot_alert-created": ["wolfy1339/pika-pack", "semver"],
+    "gitlab-issue": ["gitlabhq/gitlab-test", "New API: create/update/delete file", "open"],
+    "gitlab-pipeline": ["gitlab-org/gitlab-test", "master", "success"],
+    "gitlab-job": ["release-tools-fake", "auto_deploy:start", "success"],
+    "gitlab-push": ["mike/diaspora", "refs/heads/master", "Merge branch"],
+    "gitlab-tag_push": ["jsmith/example", "John Smith: tag_push refs/tags/v1.0.0"],
+    "grafana-unified-test": ["TestAlert", "0 firing", "1 resolved: Notification test"],
+    "alertmanager-firing": ["FIRING", "InstanceDown", "1 firing: Instance web-1:9100 down"],
+    "alertmanager-disk-group": ["RESOLVED", "DiskFull", "0 firing", "4 resolved: Disk 92% full on db-2\nDisk 93%"],
+    "uptimekuma-down": ["Shop", "Down"],
+    "sentry-event_alert": ["This is a test error!", "production triggered: SentryCustomError"],
+    "sentry-legacy-plugin": ["This is an example Python exception", "alerta5 alert: raven.scripts.runner in main"],
+    "stripe-charge.succeeded": [
+        "charge.succeeded",
+        "(created by Stripe CLI)\n",
+        "such as cents): 2000 USD succeeded",
+    ],
+    "stripe-checkout.session.completed": ["stripe@example.com\n", "such as cents): 3000 USD complete"],
+    "stripe-account.updated": ["account.updated", "acct_1Fg9jUA3kq9o1aTc\n", "none"],
+    "healthchecks-up": ["Nightly", "UP", "prod backup"],
+    "gitea-issue_comment": ["gogits/hello-world", "unknwon created", "Problem", "Got it"],
+    "gitea-pull_request": ["example/example", "opened update", "/pulls/2"],
+    "gitea-release": ["example/example", "published example", "/releases/tag/example"],
+    "gogs-push": ["unknwon/webhooks", "refs/heads/develop", "Add new feature", "/compare/"],
+    "netdata-custom": ["vm WARNING: test_alarm", "a test alarm = new value", "it was CLEAR"],
+    "sonarr-download": ["Download", "Westworld.S01E01.mkv"],
+    "radarr-download": ["Download", "Interstellar.2014"],
+}
+
+
+def sender_of(name):
+    return (
+        None if name in OTHER_FORMATS else next((p for start, p in SENDERS.items() if name.startswith(start)), None)
+    )
+
+
+def payload_of(name):
+    return parse_event((FOLDER / f"{name}.json").read_bytes())
+
+
+def made(preset, payload):
+    return alerts.rendered(alerts.Template("Name", preset.title or None, preset.body or None, "UTC"), payload)
+
+
+@pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS)
+def test_the_templates_of_a_preset_can_be_saved(preset):
+    message_templates.check_template(preset.title)
+    message_templates.check_template(preset.body)
+    assert alerts.checked_templates(preset.title, preset.body) == (preset.title or None, preset.body or None)
+
+
+@with_payloads
+@pytest.mark.parametrize("name", NAMES)
+def test_a_payload_is_recognized_as_its_senders_and_as_nobody_elses(name):
+    recognized = presets.recognized(payload_of(name))
+    assert (recognized and recognized.id) == sender_of(name)
+
+
+@with_payloads
+@pytest.mark.parametrize("name", [name for name in NAMES if sender_of(name)])
+def test_a_preset_makes_a_whole_notification_of_its_senders_payload(name):
+    text = made(PRESETS[sender_of(name)], payload_of(name))
+    assert text.missing == () and text.title.strip() and text.body.strip()
+    assert "{{" not in text.title + text.body
+
+
+@with_payloads
+@pytest.mark.parametrize("name", [name for name in HOLDS if name in NAMES])
+def test_a_preset_tells_what_a_person_needs(name):
+    text = made(PRESETS[sender_of(name)], payload_of(name))
+    told = f"{text.title}\n{text.body}".lower()
+    assert [words for words in HOLDS[name] if words.lower() not in told] == []
+
+
+@with_payloads
+@pytest.mark.parametrize("name", [name for name in NAMES if sender_of(name)])
+def test_the_text_of_a_preset_has_no_gaps(name):
+    """No blank line within it, no space before a line, no two spaces for a word that is not there."""
+    text = made(PRESETS[sender_of(name)], payload_of(name))
+    lines = text.body.rstrip().split("\n")
+    assert text.title == text.title.strip()
+    assert [line for line in lines if not line.strip() or line[0] == " " or "  " in line.strip()] == []
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {},
+        {"message": "x"},
+        {"title": "t", "message": "m"},
+        {"check": {"name": "disk"}, "client": {"name": "web-1"}, "status": 2},
+        {"alerts": [], "title": "x"},
+        {"repository": {"full_name": "a/b"}, "sender": {"login": "x"}},
+        {"data": {}, "type": "x"},
+        {"repository": None, "sender": "x", "object_kin": 1},
+        {"monitor": None, "msg": "x"},
+    ],
+    ids=str,
+)
+def test_a_payload_of_nobody_in_particular_is_not_recognized(payload):
+    assert presets.recognized(payload) is None
+
+
+@with_payloads
+@pytest.mark.parametrize("name", [name for name in NAMES if sender_of(name)])
+def test_the_order_of_the_presets_does_not_decide_whose_a_payload_is(monkeypatch, name):
+    """Grafana sends all that Alertmanager sends: where two fit, the longer mark decides."""
+    monkeypatch.setattr(presets, "PRESETS", presets.PRESETS[::-1])
+    assert presets.recognized(payload_of(name)).id == sender_of(name)
+
+
+def group(*alerts, **more):
+    return {
+        "receiver": "hook",
+        "groupKey": "1",
+        "status": "firing",
+        "groupLabels": {},
+        "alerts": list(alerts),
+        **more,
+    }
+
+
+def one_alert(status, labels=(), **annotations):
+    return {"status": status, "labels": dict(labels), "annotations": annotations}
+
+
+@pytest.mark.parametrize("preset", ["alertmanager", "grafana"])
+@pytest.mark.parametrize(
+    "alerts, body",
+    [
+        ([one_alert("firing", summary="a"), one_alert("resolved", summary="b")], "1 firing: a\n1 resolved: b"),
+        ([one_alert("firing", summary="a", description="no"), one_alert("firing", summary="b")],
+         "2 firing: a\nb\n0 resolved:"),
+        ([one_alert("firing", description="a"), one_alert("resolved", description="b")],
+         "1 firing: a\n1 resolved: b"),
+        ([one_alert("firing", summary="", description="a")], "1 firing: a\n0 resolved:"),
+        ([one_alert("resolved", [("job", "node")])], '0 firing:\n1 resolved: {"job":"node"}'),
+        ([], "0 firing:\n0 resolved:"),
+    ],
+)  # fmt: skip
+def test_firing_and_resolved_alerts_are_told_apart_by_summary_description_or_labels(preset, alerts, body):
+    text = made(PRESETS[preset], group(*alerts, title="t"))
+    assert "\n".join(" ".join(line.split()) for line in text.body.split("\n")) == body and text.missing == ()
+
+
+@pytest.mark.parametrize(
+    "labels, title",
+    [
+        ({"commonLabels": {"alertname": "Disk"}, "groupLabels": {"job": "node"}}, "[FIRING] Disk"),
+        ({"commonLabels": {"job": "node"}, "groupLabels": {"job": "node"}}, "[FIRING] Alerts"),
+        ({"groupLabels": {"alertname": "Disk"}}, "[FIRING] Disk"),
+    ],
+)
+def test_a_group_of_alertmanager_has_the_name_that_its_alerts_share(labels, title):
+    assert made(PRESETS["alertmanager"], group(one_alert("firing", summary="a"), **labels)).title == title
+
+
+@pytest.mark.parametrize("share", [0, 0.5, 1])
+def test_a_group_of_a_thousand_alerts_is_shown(share):
+    firing = int(share * 1_000)
+    alerts = [
+        one_alert("firing" if n < firing else "resolved", summary=f"Pod worker-{n} restarts") for n in range(1_000)
+    ]
+    text = made(PRESETS["alertmanager"], group(*alerts))
+    assert text.body.startswith(f"{firing} firing: ") and "{{" not in text.body and len(text.body) == 10_000
+
+
+CREATED = {"ref": "feature", "ref_type": "branch", "sha": "5f3c1a2b", "repository": {"full_name": "a/b"}}
+DELETED = {"ref": "feature", "ref_type": "branch", "pusher_type": "user", "repository": {"full_name": "a/b"}}
+
+
+def test_a_branch_that_gitea_created_and_one_that_it_deleted_read_differently():
+    """https://docs.gitea.com/usage/webhooks: an event's kind is in a header alone."""
+    created, deleted = (made(PRESETS["gitea"], {**one, "sender": {"login": "ana"}}) for one in (CREATED, DELETED))
+    assert created.body.rstrip() == "ana → feature branch\n5f3c1a2b"
+    assert deleted.body.rstrip() == "ana → feature branch\ndeleted"
+
+
+def test_a_comment_on_a_pull_request_of_gitea_names_it_once():
+    """It comes with the issue and with the pull request."""
+    of_both = {"title": "Fix", "html_url": "http://git/pulls/2"}
+    comment = {"body": "Got it", "html_url": "http://git/pulls/2#issuecomment-1"}
+    payload = {"action": "created", "issue": of_both, "pull_request": of_both, "comment": comment, "is_pull": True}
+    text = made(PRESETS["gitea"], {**payload, "sender": {"login": "ana"}, "repository": {"full_name": "a/b"}})
+    assert text.body.split() == ["ana", "created", "Fix", "http://git/pulls/2#issuecomment-1", "Got", "it"]
+
+
+def test_a_deployment_of_github_actions_is_told_without_its_workflow():
+    payload = {
+        "action": "created",
+        "sender": {"login": "ana"},
+        "repository": {"full_name": "a/b"},
+        "deployment": {"environment": "production"},
+        "deployment_status": {"state": "success"},
+        "workflow_run": {"name": "CI", "html_url": "http://git/runs/1", "conclusion": None},
+    }
+    assert made(PRESETS["github"], payload).body.rstrip() == "ana created production success\nhttp://git/runs/1"
+
+
+def test_a_health_warning_of_sonarr_is_told_once():
+    payload = {"eventType": "Health", "instanceName": "Sonarr", "level": "warning", "message": "No indexers"}
+    assert made(PRESETS["sonarr-radarr"], payload)[:2] == ("Sonarr: Health", "No indexers \n")
+
+
+def test_a_resolved_issue_of_sentry_says_so():
+    issue = {"title": "KeyError", "culprit": "shop.views", "web_url": "https://s/1", "project": {"name": "shop"}}
+    text = made(PRESETS["sentry"], {"action": "resolved", "data": {"issue": issue}})
+    assert text[:2] == ("KeyError", "shop resolved: shop.views\nhttps://s/1")
+
+
+def test_what_home_assistant_sends_by_its_rest_notifier_is_shown():
+    """`notify.pocketbell` with and without a title: https://www.home-assistant.io/integrations/notify.rest"""
+    preset = PRESETS["home-assistant"]
+    assert made(preset, {"message": "m", "title": "t"})[:2] == ("t", "m")
+    assert made(preset, {"message": "m"})[:2] == ("Home Assistant", "m")
+
+
+HEALTHCHECKS = {  # a check as Healthchecks fills in $JSON, without what no template shows
+    "name": 'the "nas"', "slug": "the-nas", "tags": 'prod "a\\b"', "desc": "runs at 02:00", "status": "down"
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "check, body, title, lines",
+    [
+        (HEALTHCHECKS, "said\nmore", 'the "nas" is DOWN', ['Tags: prod "a\\b"', "said", "more"]),
+        (HEALTHCHECKS, "", 'the "nas" is DOWN', ['Tags: prod "a\\b"', "runs at 02:00"]),
+        ({"name": "", "slug": "", "tags": "", "desc": ""}, "", "A check without a name is DOWN", ["Tags: none", ""]),
+    ],
+    ids=["with all", "without output", "without a name"],
+)
+def test_the_set_up_of_healthchecks_makes_json_that_its_preset_shows(check, body, title, lines):
+    """Healthchecks escapes what $NAME_JSON, $JSON and $BODY_JSON stand for, and nothing else."""
+    sent = PRESETS["healthchecks"].snippet
+    for name, value in {"$NAME_JSON": check["name"], "$JSON": check, "$BODY_JSON": body}.items():
+        sent = sent.replace(name, json.dumps(value))
+    payload = json.loads(sent.replace("$STATUS", "down"))
+    assert presets.recognized(payload) is PRESETS["healthchecks"]
+    text = made(PRESETS["healthchecks"], payload)
+    assert (text.title, text.body.split("\n"), text.missing) == (title, lines, ())
+
+
+# --- on the pages -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS)
+def test_an_alert_is_made_from_a_preset(owner, preset):
+    page = owner.page("/app/alerts/new")
+    assert preset.id in [radio["value"] for radio in page.all("input") if radio.get("type") == "radio"]
+    page = owner.done("/app/alerts/new", {"preset": preset.id, "name": ""})
+    row = Alert.get()
+    assert page.texts_of("h1") == [preset.name] == [row.name]
+    assert (row.icon, row.color, row.preset) == (preset.icon, preset.color, preset.id)
+    assert (row.title_template or "", row.body_template or "") == (preset.title, preset.body)
+    assert f"#{preset.icon}" in "".join(use["href"] for use in page.all("use"))
+    assert [step for step in preset.steps if pages.joined([step]) not in page.texts_of("li")] == []
+
+
+def test_an_alert_is_called_as_its_owner_wants(owner):
+    assert owner.done("/app/alerts/new", {"preset": "grafana", "name": " Home "}).texts_of("h1") == ["Home"]
+
+
+def test_a_name_that_is_too_long_is_refused_and_kept(owner):
+    page = owner.refused("/app/alerts/new", {"preset": "grafana", "name": "x" * 101})
+    assert page.value("name") == "x" * 101 and Alert.select().count() == 0
+    (chosen,) = [radio["value"] for radio in page.all("input") if "checked" in radio]
+    assert chosen == "grafana"
+
+
+def test_a_preset_that_is_not_proposed_is_refused(service, owner):
+    alert = AlertPage(service, owner)
+    alert.post({"zen": "Keep it logically awesome.", "hook_id": 1})
+    before = everything()
+    for form in ({"preset": "nothing"}, {}, {"preset": "<b>"}, {"preset": "grafana"}):
+        assert "nothing was done" in owner.done(f"{alert.path}/preset", form).said("alert")[0]
+    assert everything() == before
+
+
+def test_a_proposed_preset_does_not_replace_templates_that_were_saved_meanwhile(service, owner):
+    alert = AlertPage(service, owner)
+    alert.post({"zen": "Keep it logically awesome.", "hook_id": 1})
+    assert proposed(alert.page) == ["Take the templates for GitHub"]
+    owner.done(alert.path, {"title": "My own", "body": ""})
+    assert "nothing was done" in owner.done(f"{alert.path}/preset", {"preset": "github"}).said("alert")[0]
+    assert (alert.row.title_template, alert.row.icon) == ("My own", "bell")
+
+
+def test_a_proposed_preset_leaves_an_icon_and_a_colour_that_were_chosen(service, owner):
+    alert = AlertPage(service, owner)
+    alert.post({"zen": "Keep it logically awesome.", "hook_id": 1})
+    alert.settings(icon="rocket", color="#ff0000")
+    owner.done(f"{alert.path}/preset", {"preset": "github"})
+    assert (alert.row.preset, alert.row.icon, alert.row.color) == ("github", "rocket", "#ff0000")
+
+
+def proposed(page):
+    return [text for text in page.texts_of("button") if text.startswith("Take the templates for")]
+
+
+@with_payloads
+@pytest.mark.parametrize("name", ["github-push", "gitlab-push", "grafana-unified-test", "uptimekuma-down"])
+def test_a_preset_is_proposed_from_the_last_payload_and_taken_by_one_form(service, owner, name):
+    preset, alert = PRESETS[sender_of(name)], AlertPage(service, owner)
+    assert proposed(alert.page) == []
+    alert.post(data=(FOLDER / f"{name}.json").read_bytes())
+    page = alert.page
+    assert proposed(page) == [f"Take the templates for {preset.name}"]
+    (action,) = page.forms("/preset")
+    page = owner.done(action, page.hidden(action))
+    assert proposed(page) == [] and alert.row.title_template == preset.title and alert.row.preset == preset.id
+    assert alert.row.name == "Backups"
+
+
+@with_payloads
+def test_who_changed_a_presets_title_is_not_asked_to_take_the_preset_again(service, owner):
+    alert = AlertPage(service, owner)
+    alert.post(data=(FOLDER / "github-push.json").read_bytes())
+    alert.do("preset", preset="github")
+    owner.done(alert.path, {"title": "My own {{ repository.name }}", "body": "{{ ref }}"})
+    assert proposed(alert.page) == []
+
+
+def test_of_an_unknown_senders_payload_no_preset_is_proposed(service, owner):
+    alert = AlertPage(service, owner)
+    alert.post({"a": 1})
+    assert proposed(alert.page) == []

@@ -1,0 +1,167 @@
+"""FORWARDED_ALLOW_IPS: whose word on the sender counts, and what the owner is told of proxies that are not listed."""
+
+import json
+from ipaddress import ip_address, ip_network
+
+import pytest
+
+from core import jobs, proxies
+from models import ServerNote
+from tests.core.test_doctor import seen
+from tests.support import pages
+
+cheap_passwords = pages.cheap_passwords
+LISTED, STRANGER, PROXY = "127.0.0.1", "203.0.113.9", "10.0.0.2"
+DAY_S = 86_400
+
+
+def request_from(service, peer, forwarded="198.51.100.1", **headers):
+    sent = {"X-Forwarded-For": forwarded} if forwarded else {}
+    service.client.get("/healthz", headers={**sent, **headers}, environ_overrides={"REMOTE_ADDR": peer})
+
+
+def note(now):
+    proxies.write_note(now)
+    return proxies.warning(now)
+
+
+# --- * ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", ["*", "0.0.0.0/0,::/0"])
+@pytest.mark.parametrize("peer", [LISTED, STRANGER, "2001:db8::1"])
+def test_with_a_star_the_last_entry_is_the_sender_whoever_else_is_named(make_service, value, peer):
+    make_service(FORWARDED_ALLOW_IPS=value)
+    for forwarded in ("198.51.100.7", "1.1.1.1, 198.51.100.7", "127.0.0.1,10.0.0.1,198.51.100.7"):
+        assert str(proxies.client(peer, forwarded)) == "198.51.100.7"
+    assert str(proxies.client(peer, "")) == peer
+
+
+def test_with_a_star_guesses_count_though_the_sender_names_another_client_each_time(make_service, moved_clock):
+    service = make_service(FORWARDED_ALLOW_IPS="*")
+    statuses = [
+        service.client.post(
+            "/p/0000000",
+            headers={"X-Forwarded-For": f"10.0.0.{n}, {STRANGER}"},
+            environ_overrides={"REMOTE_ADDR": PROXY},
+        ).status_code
+        for n in range(61)
+    ]
+    assert statuses == [404] * 60 + [429]
+
+
+def test_a_star_is_warned_about(make_service):
+    service = make_service(FORWARDED_ALLOW_IPS="*")
+    level, words = seen(service, "proxies")
+    assert level == "look" and "FORWARDED_ALLOW_IPS is *" in words
+    assert "FORWARDED_ALLOW_IPS is *" in pages.signed_in(service).page("/app/").text
+
+
+@pytest.mark.parametrize("address", ["10.1.2.3", "::ffff:10.1.2.3", "fd00::1"])
+def test_gunicorn_believes_a_listed_proxy_on_a_socket_of_ipv6_too(make_service, address):
+    listed = make_service(FORWARDED_ALLOW_IPS="10.0.0.0/8, fd00::1").settings.trusted_proxies
+    networks = [ip_network(one) for one in proxies.with_mapped(listed)]
+    assert any(ip_address(address) in one for one in networks)
+    assert not any(ip_address("::ffff:11.0.0.1") in one for one in networks)
+
+
+# --- bounds -------------------------------------------------------------------------------------------------
+
+
+def test_of_very_many_entries_only_the_last_20_are_looked_at(make_service, monkeypatch):
+    make_service(FORWARDED_ALLOW_IPS="127.0.0.0/8")
+    looked, address = [], proxies._address
+    monkeypatch.setattr(proxies, "_address", lambda text: looked.append(text) or address(text))
+    assert str(proxies.client(LISTED, ",".join(["198.51.100.1", *["127.0.0.2"] * 90_000]))) == "127.0.0.2"
+    assert len(looked) == 1 + proxies.MAX_HOPS == 21
+
+
+def test_an_entry_that_is_too_long_for_an_address_is_none(make_service):
+    make_service()
+    assert str(proxies.client(LISTED, " " * 700_000 + "198.51.100.1")) == LISTED
+
+
+# --- proxies that are not listed ----------------------------------------------------------------------------
+
+
+def test_a_peer_that_is_not_listed_and_sends_the_header_is_named_with_the_setting(service, moved_clock):
+    owner = pages.signed_in(service)
+    request_from(service, PROXY)
+    service.work()
+    level, words = seen(service, "proxies")
+    assert level == "look" and PROXY in words and f"FORWARDED_ALLOW_IPS=127.0.0.1,{PROXY}" in words
+    assert f"FORWARDED_ALLOW_IPS=127.0.0.1,{PROXY}" in owner.page("/app/").text
+
+
+def test_the_warning_is_true_when_somebody_made_the_header_up(service, moved_clock):
+    request_from(service, STRANGER)
+    assert "If it is not, somebody made the header up" in note(moved_clock.ms)
+
+
+@pytest.mark.parametrize("peer, forwarded", [(LISTED, "198.51.100.1"), (PROXY, ""), ("::ffff:127.0.0.1", "1.1.1.1")])
+def test_listed_proxies_and_peers_without_the_header_are_no_matter(service, moved_clock, peer, forwarded):
+    request_from(service, peer, forwarded)
+    assert note(moved_clock.ms) is None
+    assert seen(service, "proxies") == (
+        "ok",
+        "no request came through a proxy that FORWARDED_ALLOW_IPS does not list.",
+    )
+
+
+def test_other_headers_of_proxies_are_no_matter(service, moved_clock):
+    request_from(
+        service, PROXY, "", **{"X-Real-IP": "1.1.1.1", "Forwarded": "for=1.1.1.1", "X-Forwarded-Proto": "https"}
+    )
+    assert note(moved_clock.ms) is None
+
+
+def test_the_peer_that_sends_it_most_is_named(service, moved_clock):
+    for peer in (STRANGER, PROXY, PROXY, "203.0.113.10"):
+        request_from(service, peer)
+    assert f"come from {PROXY}," in note(moved_clock.ms)
+
+
+def test_the_warning_ends_after_a_day_and_goes_on_while_the_header_comes(service, moved_clock):
+    request_from(service, PROXY)
+    assert note(moved_clock.ms)
+    moved_clock.advance(DAY_S - 1)
+    assert proxies.warning(moved_clock.ms)
+    moved_clock.advance(1)
+    assert proxies.warning(moved_clock.ms) is None
+    request_from(service, PROXY)
+    assert note(moved_clock.ms)
+
+
+def test_the_warning_ends_when_the_proxy_is_listed(service, make_service, moved_clock):
+    request_from(service, PROXY)
+    assert note(moved_clock.ms)
+    make_service(FORWARDED_ALLOW_IPS=f"127.0.0.1,{PROXY}")
+    assert proxies.warning(moved_clock.ms) is None
+
+
+def test_a_network_stays_one_in_the_setting_that_is_proposed(make_service, moved_clock):
+    service = make_service(FORWARDED_ALLOW_IPS="172.16.0.0/12, fd00::1")
+    request_from(service, PROXY)
+    assert f"FORWARDED_ALLOW_IPS=172.16.0.0/12,fd00::1,{PROXY}." in note(moved_clock.ms)
+
+
+def test_a_request_writes_nothing_and_a_busy_proxy_is_written_once_an_hour(service, moved_clock, monkeypatch):
+    written, put = [], ServerNote.put
+    monkeypatch.setattr(ServerNote, "put", lambda name, value: written.append(json.loads(value)) or put(name, value))
+    request_from(service, PROXY)
+    assert written == []
+    for _ in range(120):
+        request_from(service, PROXY)
+        proxies.write_note(moved_clock.ms)
+        moved_clock.advance(60)
+    assert [at - written[0][1] for _, at in written] == [0, 3_600_000]
+
+
+def test_very_many_peers_take_no_more_memory_than_a_hundred(service):
+    for number in range(300):
+        proxies.note_peer(f"203.0.113.{number % 256}" if number < 256 else f"198.51.100.{number % 256}")
+    assert len(proxies._unlisted) == proxies.MAX_UNLISTED == 100
+
+
+def test_the_background_worker_writes_the_note():
+    assert proxies.write_note in {job.run for job in jobs.RECORDS}

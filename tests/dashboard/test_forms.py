@@ -1,0 +1,118 @@
+"""What the body of a form may be, with a session and without one: nothing large is ever parsed for a stranger."""
+
+import io
+import re
+
+import pytest
+from werkzeug.formparser import FormDataParser
+
+from app import ROUTES
+from tests.support import pages
+from tests.support.pages import PASSWORD, Page, Visitor, make_account, setup_form, setup_link
+from web import request_body
+
+cheap_passwords, owner, visitor = pages.cheap_passwords, pages.owner, pages.visitor
+
+RULES = [route.rule for route in ROUTES if route.method == "POST" and route.rule.startswith("/app/")]
+PATHS = [re.sub("<[a-z_]+>", "x", rule) for rule in RULES]
+FORM = "application/x-www-form-urlencoded"
+STRANGERS, OWNERS = 16_384, 524_288  # bytes
+
+
+def form_of(size, **fields):
+    """A form of exactly so many bytes with these fields."""
+    text = "&".join(f"{name}={value}" for name, value in fields.items()) + "&padding="
+    return (text + "x" * (size - len(text))).encode()
+
+
+def post(browser, path, data, is_chunked=False, **headers):
+    """Send a body as a browser, or as somebody who does not say how long it is."""
+    if not is_chunked:
+        return browser.post(path, data, content_type=FORM, headers=headers)
+    chunked = {"input_stream": io.BytesIO(data), "environ_overrides": {"wsgi.input_terminated": True}}
+    sent = {"X-CSRF-Token": browser.token, "Transfer-Encoding": "chunked", "Content-Type": FORM, **headers}
+    return browser.client.post(path, headers={k: v for k, v in sent.items() if v is not None}, **chunked)
+
+
+@pytest.fixture
+def unparsed(monkeypatch):
+    """Fails the test when a form is parsed."""
+    monkeypatch.setattr(FormDataParser, "parse", lambda *_, **__: pytest.fail("the form was parsed"))
+
+
+@pytest.mark.parametrize("is_chunked", [False, True])
+@pytest.mark.parametrize("path", PATHS)
+def test_without_a_session_more_than_16_kb_is_413_before_anything_is_parsed(visitor, unparsed, path, is_chunked):
+    visitor.get("/app/login")
+    for size in (STRANGERS + 1, 1_000_000):
+        answer = post(visitor, path, form_of(size, csrf=visitor.token), is_chunked, **{"X-CSRF-Token": None})
+        if path == "/app/devices/resync":
+            assert answer.status_code == 401  # who sends there has a token, and it is asked for first
+        else:
+            assert answer.status_code == 413 and Page(answer.text).texts_of("h1") == ["That did not work"]
+
+
+@pytest.mark.parametrize("is_chunked", [False, True])
+def test_a_stranger_who_was_signed_in_once_is_a_stranger(visitor, owner, unparsed, is_chunked):
+    visitor.client.set_cookie("pocketbell", owner.cookie, domain="localhost")
+    visitor.token = owner.token
+    owner.post("/app/logout", token=owner.token)
+    assert post(visitor, "/app/keys", form_of(STRANGERS + 1), is_chunked).status_code == 413
+
+
+@pytest.mark.parametrize("is_chunked", [False, True])
+def test_without_a_session_exactly_16_kb_are_read(service, visitor, is_chunked):
+    make_account(service)
+    visitor.get("/app/login")
+    form = form_of(STRANGERS, email=pages.EMAIL, password=PASSWORD.replace(" ", "+"), csrf=visitor.token)
+    assert post(visitor, "/app/login", form, is_chunked).status_code == 303
+
+
+def test_the_set_up_form_takes_16_kb_and_no_more(visitor):
+    link = setup_link()
+    visitor.get(link)
+    fields = {name: value.replace(" ", "+") for name, value in setup_form(csrf=visitor.token).items()}
+    assert post(visitor, link, form_of(STRANGERS + 1, **fields)).status_code == 413
+    assert post(visitor, link, form_of(STRANGERS, **fields)).status_code == 303
+
+
+@pytest.mark.parametrize("path", [path for path in PATHS if path != "/app/devices/resync"])
+def test_a_form_of_a_browser_that_has_opened_no_page_is_refused_unparsed(service, unparsed, path):
+    fresh = Visitor(service)
+    answer = fresh.post(path, b"csrf=x&email=x", content_type=FORM, headers={"X-CSRF-Token": None})
+    assert answer.status_code in (303, 400)  # 303 leads who is not signed in to the sign-in
+
+
+@pytest.mark.parametrize("path", ["/app/login", "/app/setup/x"])
+def test_a_form_from_another_site_is_refused_unparsed(visitor, unparsed, path):
+    visitor.get("/app/login")
+    headers = {"X-CSRF-Token": None, "Origin": "https://evil.example"}
+    assert visitor.post(path, b"csrf=x&email=x", content_type=FORM, headers=headers).status_code == 400
+
+
+@pytest.mark.parametrize("is_chunked", [False, True])
+def test_a_form_of_a_signed_in_owner_has_512_kb_at_most(owner, is_chunked):
+    form = form_of(OWNERS, name="large", csrf=owner.token)
+    assert post(owner, "/app/keys", form, is_chunked).status_code == 303
+    assert post(owner, "/app/keys", form + b"x", is_chunked).status_code == 413
+
+
+def test_the_setting_bounds_the_forms_of_owners_too(make_service):
+    owner = pages.signed_in(make_service(MAX_BODY_BYTES="2048"))
+    assert post(owner, "/app/keys", form_of(2_049, name="x")).status_code == 413
+
+
+def test_the_longest_templates_and_the_largest_payload_that_a_page_lets_be_typed_fit(owner, service):
+    address = service.alert(email=pages.EMAIL)
+    fields = {"title": "é" * 1_000, "body": "警" * 10_000, "payload": '{"a": "' + "é" * 65_000 + '"}', "preview": "1"}
+    assert owner.post(f"/app/alerts/{address.id}", fields).status_code == 200
+
+
+def test_a_form_with_more_than_200_fields_is_refused_unparsed(owner, unparsed):
+    assert request_body.MAX_FORM_FIELDS == 200
+    answer = post(owner, "/app/keys", b"&".join([b"a=1"] * 201))
+    assert answer.status_code == 400 and "200 fields" in answer.text
+
+
+def test_a_form_with_200_fields_is_read(owner):
+    assert post(owner, "/app/keys", b"name=many&" + b"&".join([b"a=1"] * 199)).status_code == 303

@@ -1,0 +1,426 @@
+"""The Home page: counts, the last 14 days, the latest, warnings that hold, first steps that tick themselves."""
+
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from tests.support import pages
+from tests.support.pages import EMAIL, Visitor, account_set, device_ids, signed_in
+from web import rate_limits
+
+cheap_passwords, owner, stranger, browser = pages.cheap_passwords, pages.owner, pages.stranger, pages.browser
+
+HOUR_S = 3600
+
+
+def warnings(visitor):
+    """What the Home page warns of."""
+    page = visitor.page("/app/")
+    return [element.text for element in page.elements if element.tag == "li" and "Warnings" in parents(page, element)]
+
+
+def parents(page, wanted):
+    """The labels of the parts that an element is in: found by their texts."""
+    return [
+        element.attributes["aria-label"]
+        for element in page.elements
+        if "aria-label" in element.attributes and element.tag == "section" and wanted.text in element.text
+    ]
+
+
+def chart(visitor):
+    """The chart's numbers by day, oldest first."""
+    cells = visitor.page("/app/").texts_of("td")
+    return dict(reversed(list(zip(cells[::2], map(int, cells[1::2]), strict=True))))
+
+
+def counts(visitor):
+    return visitor.page("/app/").section("Last 14 days").removeprefix("Last 14 days").split("of all time")[0]
+
+
+def at(moved_clock, text, zone="UTC"):
+    moved_clock.set_wall(round(datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone)).timestamp() * 1000))
+
+
+# --- numbers ------------------------------------------------------------------------------------------------
+
+
+def test_a_new_account_has_counts_of_nought_and_14_days_without_any(owner):
+    assert counts(owner).split() == ["0", "today", "0", "this", "month", "0"]
+    assert list(chart(owner).values()) == [0] * 14
+
+
+def test_the_counts_are_of_today_this_month_and_all_time(service, owner, moved_clock):
+    caller = service.caller()
+    for moment, many in (("2026-10-31T12:00", 1), ("2026-11-20T12:00", 2), ("2026-11-21T12:00", 4)):
+        at(moved_clock, moment)
+        for _ in range(many):
+            caller.send()
+    assert counts(owner).split() == ["4", "today", "6", "this", "month", "7"]
+
+
+def test_the_chart_has_the_last_14_days_with_those_without_any(service, owner, moved_clock):
+    caller = service.caller()
+    for moment, many in (("2026-11-07T23:59", 9), ("2026-11-08T00:00", 1), ("2026-11-15T12:00", 3)):
+        at(moved_clock, moment)
+        for _ in range(many):
+            caller.send()
+    at(moved_clock, "2026-11-21T10:00")
+    expected = {f"2026-11-{day:02}": 0 for day in range(8, 22)} | {"2026-11-08": 1, "2026-11-15": 3}
+    assert list(chart(owner).items()) == list(expected.items())
+
+
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/Los_Angeles", "Australia/Lord_Howe", "UTC"])
+def test_the_days_of_the_chart_are_those_of_the_accounts_zone(service, owner, moved_clock, zone):
+    account_set(service, "--timezone", zone)
+    caller, expected = service.caller(), dict[str, int]()
+    at(moved_clock, "2026-10-20T00:00")
+    for _ in range(40):
+        caller.send()
+        day = datetime.fromtimestamp(moved_clock.ms / 1000, ZoneInfo(zone)).date().isoformat()
+        expected[day] = expected.get(day, 0) + 1
+        moved_clock.advance(11 * HOUR_S)
+    moved_clock.advance(-11 * HOUR_S)
+    assert chart(owner) == dict(list(expected.items())[-14:])
+
+
+def test_the_chart_and_the_counts_are_the_accounts_own(service, owner, stranger):
+    service.caller().send()
+    assert sum(chart(stranger).values()) == 0 and counts(stranger).split()[0] == "0"
+
+
+def test_a_picture_shows_the_same_numbers_as_the_table(service, owner, moved_clock):
+    caller = service.caller()
+    for _ in range(3):
+        caller.send()
+    bars = [e.attributes for e in owner.page("/app/").elements if e.tag == "rect" and "fill" not in e.attributes]
+    heights = [float(bar["height"]) for bar in bars]
+    assert len(heights) == 14 and heights[-1] > 20 * max(heights[:-1])
+
+
+# --- the latest ---------------------------------------------------------------------------------------------
+
+
+def test_the_latest_five_are_listed_newest_first(service, owner):
+    caller = service.caller()
+    ids = [caller.send(f"n{number}").json["notification"]["id"] for number in range(7)]
+    page = owner.page("/app/")
+    assert page.rows() == ids[:1:-1]
+    assert page.titles() == [f"MCP - n{number}" for number in (6, 5, 4, 3, 2)]
+
+
+def test_the_latest_lead_to_their_pages(service, owner):
+    service.caller().send("Disk")
+    (notification_id,) = owner.page("/app/").rows()
+    assert owner.page(f"/app/notifications/{notification_id}").texts_of("h1") == ["MCP - Disk"]
+
+
+def test_another_accounts_latest_are_not_listed(service, owner, stranger):
+    service.caller().send()
+    assert stranger.page("/app/").rows() == []
+
+
+# --- warnings -----------------------------------------------------------------------------------------------
+
+
+def test_when_nothing_is_wrong_nothing_is_warned_of(service, owner, browser):
+    service.caller().send()
+    service.alert().post({"message": "x"})
+    page = owner.page("/app/")
+    assert warnings(owner) == [] and "Warnings" not in page.values()
+
+
+@pytest.mark.parametrize(
+    "address", ["http://192.168.1.20:8000", "http://bell.local", "http://10.0.0.1", "http://a.b"]
+)
+def test_an_address_on_the_network_without_https_is_warned_of(service, address):
+    (said,) = warnings(signed_in(service, base_url=address))
+    assert "not https" in said
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["http://localhost:8000", "http://127.0.0.1:8000", "http://[::1]:8000", "http://bell.localhost", "https://a.b"],
+)
+def test_localhost_and_https_are_not_warned_of(service, address):
+    assert warnings(signed_in(service, base_url=address)) == []
+
+
+@pytest.mark.parametrize("base_url, expected", [("https://bell.example.org", 0), ("http://bell.example.org", 1)])
+def test_behind_a_proxy_the_public_address_decides(make_service, moved_clock, base_url, expected):
+    owner = signed_in(make_service(BASE_URL=base_url), base_url=base_url)
+    assert len(warnings(owner)) == expected
+
+
+def test_that_there_is_no_device_is_warned_of_once_the_list_is_hidden(owner, push_service):
+    assert warnings(owner) == []
+    owner.done("/app/first-steps/hide", leads_to="/app/")
+    (said,) = warnings(owner)
+    assert "No device gets your notifications" in said
+    owner.enable(push_service.browser())
+    assert warnings(owner) == []
+
+
+def test_that_the_last_device_died_is_warned_of_until_there_is_another(service, owner, browser, push_service):
+    browser.then(410)
+    service.caller().send()
+    (said,) = warnings(owner)
+    assert "The last device is gone" in said
+    owner.enable(push_service.browser())
+    assert warnings(owner) == []
+
+
+def test_that_one_of_two_devices_died_is_not_warned_of(service, owner, browser, push_service):
+    owner.enable(push_service.browser())
+    browser.then(410)
+    service.caller().send()
+    assert warnings(owner) == []
+
+
+def test_that_the_owner_removed_the_last_device_is_no_loss(service, owner, browser):
+    owner.post(f"/app/devices/{device_ids(service)[0]}/remove")
+    assert warnings(owner) == []
+
+
+def test_a_device_that_fails_is_warned_of_with_the_reason_until_a_push_arrives(service, owner, browser):
+    caller = service.caller()
+    browser.then(403, b'{"reason": "BadJwtToken"}')
+    caller.send()
+    (said,) = warnings(owner)
+    assert "Chrome on Linux" in said and "The push service answered 403 (BadJwtToken)." in said
+    caller.send()
+    assert warnings(owner) == []
+
+
+@pytest.fixture
+def flood_of_five(monkeypatch):
+    monkeypatch.setattr(rate_limits, "FLOOD", rate_limits.Quota(5))
+
+
+def test_an_alert_that_a_flood_paused_is_warned_of_until_its_owner_switches_it_on(
+    service, owner, browser, flood_of_five
+):
+    hook = service.alert(name="Doorbell")
+    for _ in range(5):
+        hook.post(data=b"not JSON")
+    (said,) = warnings(owner)
+    assert "“Doorbell”" in said and "today 10:00" in said
+    hook.set("--active")
+    assert warnings(owner) == []
+
+
+def test_an_alert_that_a_flood_paused_and_its_owner_switched_off_is_not_warned_of(
+    service, owner, browser, flood_of_five
+):
+    hook = service.alert()
+    for _ in range(5):
+        hook.post(data=b"not JSON")
+    hook.set("--inactive")
+    assert warnings(owner) == []
+
+
+def test_an_alert_that_its_owner_switched_off_is_not_warned_of(service, owner, browser):
+    service.alert().set("--inactive")
+    assert warnings(owner) == []
+
+
+def test_a_contact_that_apple_refuses_is_warned_of_once_a_browser_is_enabled(service, push_service):
+    owner = signed_in(service, "root@nas.local")
+    service.flask("device", "add", "root@nas.local", "fcm", "t")
+    assert warnings(owner) == []
+    owner.enable(push_service.browser())
+    (said,) = warnings(owner)
+    assert "Apple refuses" in said and "BASE_URL" in said
+
+
+def add_by_key(service, name, token, key="phone app"):
+    caller = service.caller(name=key)
+    assert caller.post("/devices", {"kind": "fcm", "token": token, "name": name}).status_code == 201
+
+
+def knows_them(owner, page=None):
+    """The owner tells that the devices of the page (the one that there is now) are known."""
+    shown = page or owner.page("/app/")
+    return owner.done("/app/devices/seen", shown.hidden("/app/devices/seen"), leads_to="/app/")
+
+
+def test_a_device_that_a_key_added_is_warned_of_until_the_owner_knows_it(service, owner):
+    add_by_key(service, "Pixel", "t")
+    (said,) = warnings(owner)
+    assert "“phone app”" in said and "Pixel" in said
+    assert knows_them(owner).said("status")
+    assert warnings(owner) == []
+
+
+def test_another_device_that_a_key_adds_later_is_warned_of_again(service, owner):
+    add_by_key(service, "Pixel", "t")
+    knows_them(owner)
+    add_by_key(service, "Tablet", "u", key="other")
+    (said,) = warnings(owner)
+    assert "Tablet" in said and "“other”" in said and "Pixel" not in said
+
+
+def test_a_device_that_a_key_added_while_the_page_was_open_is_not_known_with_it(service, owner):
+    add_by_key(service, "Pixel", "t")
+    page = owner.page("/app/")
+    add_by_key(service, "Tablet", "u", key="other")
+    knows_them(owner, page)
+    (said,) = warnings(owner)
+    assert "Tablet" in said and "Pixel" not in said
+
+
+def test_a_made_up_form_makes_no_later_device_known(service, owner):
+    add_by_key(service, "Pixel", "t")
+    owner.done("/app/devices/seen", {"seen": "9" * 18}, leads_to="/app/")
+    add_by_key(service, "Tablet", "u", key="other")
+    assert "Tablet" in str(warnings(owner))
+
+
+@pytest.mark.parametrize("seen", ["", "x", "-1", "1.5", "9" * 40, "\u0663", "0"])
+def test_a_made_up_form_makes_no_device_known_and_breaks_nothing(service, owner, seen):
+    add_by_key(service, "Pixel", "t")
+    owner.done("/app/devices/seen", {"seen": seen})
+    assert "Pixel" in str(warnings(owner))
+
+
+def test_an_old_page_does_not_make_known_devices_unknown(service, owner):
+    add_by_key(service, "Pixel", "t")
+    old = owner.page("/app/")
+    add_by_key(service, "Tablet", "u", key="other")
+    knows_them(owner)
+    knows_them(owner, old)
+    assert warnings(owner) == []
+
+
+def test_a_device_added_by_a_key_that_was_removed_is_not_warned_of(service, owner):
+    add_by_key(service, "Pixel", "t")
+    owner.post(f"/app/devices/{device_ids(service)[0]}/remove")
+    assert warnings(owner) == []
+
+
+def test_a_device_that_the_owner_added_is_never_warned_of(service, owner, browser):
+    service.flask("device", "add", EMAIL, "fcm", "u")
+    assert warnings(owner) == []
+
+
+def test_without_a_new_device_there_is_none_to_know(owner, browser):
+    assert owner.page("/app/").forms("/devices/seen") == []
+
+
+def test_what_is_wrong_with_another_account_is_not_warned_of(service, owner, browser, stranger):
+    browser.then(403)
+    service.caller().send()
+    add_by_key(service, "Pixel", "t")
+    assert warnings(stranger) == []
+
+
+def test_several_things_that_are_wrong_are_each_warned_of(service, push_service):
+    owner = signed_in(service, base_url="http://192.168.1.20")
+    browser = push_service.browser()
+    owner.enable(browser)
+    browser.then(403)
+    service.caller().send()
+    add_by_key(service, "Pixel", "t")
+    assert len(warnings(owner)) == 3
+
+
+# --- first steps --------------------------------------------------------------------------------------------
+
+
+def steps(owner):
+    """How many of the first steps are done, as the list says it and as it is marked."""
+    page = owner.page("/app/")
+    marked = [e for e in page.elements if e.tag == "li" and e.attributes.get("class") == "done"]
+    (heading,) = [text for text in page.texts_of("h2") if text.startswith("Get started")]
+    assert f"{len(marked)} of 5" in heading
+    return len(marked)
+
+
+def test_the_first_steps_tick_themselves(service, owner, push_service):
+    assert steps(owner) == 1
+    owner.enable(push_service.browser())
+    assert steps(owner) == 2
+    owner.done("/app/test")
+    assert steps(owner) == 3
+    owner.done("/app/keys", {"name": "x"})
+    assert steps(owner) == 4
+
+
+@pytest.mark.parametrize("path", ["/app/", "/app/devices"])
+def test_only_a_browser_without_javascript_is_told_to_switch_it_on(owner, path):
+    page = owner.page(path)
+    assert page.texts_of("noscript") == ["To get notifications in this browser, JavaScript must be on."]
+    assert page.texts_of("div", id="push-state") == [""]
+
+
+def test_a_notification_that_no_device_got_does_not_tick_the_first_step(service, owner, push_service):
+    owner.done("/app/test")
+    assert steps(owner) == 1 and owner.page("/app/").forms("/app/test") == ["/app/test"]
+    owner.enable(push_service.browser())
+    assert steps(owner) == 2
+    owner.done("/app/test")
+    assert steps(owner) == 3
+
+
+def test_a_notification_that_a_device_got_ticks_the_first_step_for_good(service, owner, browser, push_service):
+    owner.done("/app/test")
+    browser.then(410)
+    owner.done("/app/test")
+    assert device_ids(service) == [] and steps(owner) == 2
+
+
+def test_a_revoked_key_is_no_key_and_a_removed_device_no_device(service, owner, browser):
+    service.caller()
+    (revoke,) = owner.page("/app/keys").forms("/revoke")
+    assert steps(owner) == 3
+    owner.done(revoke)
+    owner.done(f"/app/devices/{device_ids(service)[0]}/remove")
+    assert steps(owner) == 1
+
+
+def test_the_first_steps_are_hidden_for_good_and_for_this_account_alone(service, owner, stranger):
+    owner.done("/app/first-steps/hide", leads_to="/app/")
+    again = Visitor(service)
+    again.sign_in()
+    for visitor in (owner, again):
+        assert "Get started" not in visitor.page("/app/").text
+    assert "Get started" in stranger.page("/app/").text
+
+
+def test_a_step_that_is_done_has_no_button(owner, browser):
+    assert owner.page("/app/").forms("/app/test") == ["/app/test"]
+    owner.done("/app/test")
+    assert owner.page("/app/").forms("/app/test") == []
+
+
+# --- a test of everything -----------------------------------------------------------------------------------
+
+
+def test_a_test_is_a_real_notification_and_leads_to_its_page(service, owner, browser):
+    answer = owner.post("/app/test")
+    (listed,) = service.caller().listed()
+    assert (answer.status_code, answer.location) == (303, f"/app/notifications/{listed['id']}")
+    assert listed["status"] == "delivered"
+    (message,) = browser.messages
+    assert message["notification"]["tag"] == listed["id"]
+    page = owner.page(answer.location)
+    assert "these pages" in page.text and "accepted" in page.section("Chrome on Linux")
+
+
+def test_a_test_counts_like_any_notification(service, owner):
+    owner.done("/app/test")
+    assert service.caller().get("/stats").json["stats"]["totalNotificationsAllTime"] == 1
+    assert counts(owner).split()[0] == "1"
+
+
+def test_a_test_without_a_device_goes_to_the_history_alone(owner):
+    page = owner.done("/app/test")
+    assert "There was no device" in page.text
+    assert page.texts_of("span", **{"class": "stored"}) == ["stored, no device"] and "delivered" not in page.text
+
+
+def test_a_test_that_fails_says_why_on_its_page(owner, browser):
+    browser.then(410)
+    page = owner.done("/app/test")
+    assert "failed" in page.text and "The push service answered 410." in page.text

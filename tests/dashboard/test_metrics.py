@@ -1,0 +1,333 @@
+"""The pages of metrics: by project, one with its chart and table, its values as CSV (SPEC 4.9; CONTRACT 5)."""
+
+import csv
+import io
+import random
+import time
+from statistics import fmean
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import pytest
+
+import dashboard.metrics
+from store import database
+from store.custom_metrics import MOST_SERIES, Metric, MetricSeries, MetricValue
+from tests.dashboard.test_pages import HOSTILE
+from tests.support import pages
+from tests.support.pages import Page, account_set
+
+cheap_passwords, owner, stranger = pages.cheap_passwords, pages.owner, pages.stranger
+
+NOW = 1_795_255_200_000  # of the clock that stands still
+HOUR_MS, DAY_MS = 3_600_000, 86_400_000
+RANGES = {"24 h": (DAY_MS, DAY_MS // 48), "7 d": (7 * DAY_MS, DAY_MS // 8), "30 d": (30 * DAY_MS, DAY_MS // 2)}
+LAST = 253_402_300_799_999
+
+
+def send(service, value, at=NOW, project="home", metric="temperature", name="Temperature", unit="°C"):
+    """Send values through the webhook, each `(value, ms)` or a value at `at`."""
+    pairs = value if isinstance(value, list) else [(value, at)]
+    if not hasattr(service, "sender"):
+        service.sender = service.caller()
+    for start in range(0, len(pairs), 50):
+        part = [
+            {"metricId": metric, "metricName": name, "value": one, "unit": unit, "timestamp": at}
+            for one, at in pairs[start : start + 50]
+        ]
+        answer = service.sender.request("POST", "/api/webhooks/custom", json={"projectId": project, "metrics": part})
+        assert answer.status_code == 200, answer.text
+
+
+def add(*rows, project="home", metric="m"):
+    """Put values `(value, ms)` into the database."""
+    with database.transaction():
+        account = database.run("SELECT min(seq) FROM account").fetchone()[0]
+        Metric.add_all(account, project, [MetricValue(metric, "M", value, None, at, None) for value, at in rows])
+
+
+def one(owner, project="home", metric="m", chosen="24 h"):
+    return owner.page(f"/app/metrics/one?{urlencode({'project': project, 'metric': metric, 'range': chosen})}")
+
+
+def table(page):
+    """The rows of the table, the oldest first: values, mean, least, most."""
+    cells = page.texts_of("td")
+    return [tuple(cells[n + 1 : n + 5]) for n in range(0, len(cells), 5)][::-1]
+
+
+def points(page, class_="chart-line"):
+    place = next(n for n, e in enumerate(page.elements) if e.tag == "svg" and e.attributes.get("class") == class_)
+    drawn = page.elements[place + 1]
+    if drawn.tag == "circle":
+        return [(float(drawn.attributes["cx"]), float(drawn.attributes["cy"]))]
+    pairs = drawn.attributes["points"].split()
+    return [(float(x), float(y)) for x, y in (pair.split(",") for pair in pairs)]
+
+
+def rows(owner, **query):
+    answer = owner.get(f"/app/metrics/one.csv?{urlencode({'project': 'home', 'metric': 'm', **query})}")
+    assert answer.status_code == 200 and answer.headers["Content-Type"] == "text/csv; charset=utf-8"
+    assert "attachment" in answer.headers["Content-Disposition"]
+    return list(csv.reader(io.StringIO(answer.text, newline="")))
+
+
+# --- the list -----------------------------------------------------------------------------------------------
+
+
+def test_metrics_are_listed_by_project_in_order_with_their_latest_values(service, owner):
+    send(service, 1, project="b", metric="z", name="Z")
+    send(service, 2, project="b", metric="a", name="A", unit="kWh")
+    send(service, [(9, NOW - 1000), (1234.5, NOW), (8, NOW - 2000)], project="a", metric="m", name="Of a")
+    page = owner.page("/app/metrics")
+    assert page.texts_of("h2") == ["a", "b"] and page.texts_of("strong") == ["Of a", "A", "Z"]
+    assert page.texts_of("span", **{"class": "value"}) == ["1,234.50 °C", "2 kWh", "1 °C"]
+
+
+def test_of_two_values_at_one_time_the_later_sent_is_the_latest(service, owner):
+    send(service, 1)
+    send(service, 2)
+    assert owner.page("/app/metrics").texts_of("span", **{"class": "value"}) == ["2 °C"]
+
+
+def test_without_metrics_the_page_says_how_to_send_one(owner):
+    assert "/api/webhooks/custom" in owner.page("/app/metrics").texts_of("code", id="metric-curl")[0]
+
+
+def test_another_accounts_metrics_are_not_there(service, owner, stranger):
+    add((1, NOW))
+    assert stranger.page("/app/metrics").texts_of("strong") == []
+    for page in ("one", "one.csv"):
+        path = f"/app/metrics/{page}?"
+        foreign = stranger.get(path + urlencode({"project": "home", "metric": "m"}))
+        unknown = stranger.get(path + urlencode({"project": "home", "metric": "n"}))
+        assert (foreign.status_code, foreign.text) == (404, unknown.text)
+
+
+@pytest.mark.parametrize("query", ["", "project=home", "metric=m", "project=m&metric=home", "project=home&metric=M"])
+@pytest.mark.parametrize("page", ["one", "one.csv"])
+def test_an_unknown_metric_is_404(owner, query, page):
+    add((1, NOW))
+    assert owner.get(f"/app/metrics/{page}?{query}").status_code == 404
+
+
+@pytest.mark.parametrize("chosen", ["", "1 y", "24h", "<b>", "7 d "])
+def test_an_unknown_range_is_a_day(owner, chosen):
+    add((1, NOW - 2 * DAY_MS))
+    assert "No values in this time" in one(owner, chosen=chosen).text
+
+
+# --- the chart and its table --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chosen", RANGES)
+def test_the_table_has_counts_means_least_and_most_of_each_part(owner, chosen):
+    span, width = RANGES[chosen]
+    dice = random.Random(chosen)
+    values = [(dice.randrange(-1000, 1000), NOW - dice.randrange(1, span)) for _ in range(300)]
+    values += [(5, NOW - span), (7, NOW - span - 1), (9, NOW + 1)]  # the last two are outside
+    add(*values)
+    parts = dict[int, list[float]]()
+    for value, at in values:
+        if NOW - span <= at <= NOW:
+            parts.setdefault((at - NOW + span) // width, []).append(value)
+    shown = [[float(cell.replace(",", "")) for cell in row] for row in table(one(owner, chosen=chosen))]
+    for row, (_, part) in zip(shown, sorted(parts.items()), strict=True):
+        assert row == [len(part), pytest.approx(fmean(part), rel=1e-3, abs=0.01), min(part), max(part)]
+
+
+def test_a_time_without_values_is_a_gap_and_no_nought(owner):
+    add((1, NOW - 20 * HOUR_MS), (2, NOW - HOUR_MS))
+    page = one(owner)
+    assert table(page) == [("1", "1", "1", "1"), ("1", "2", "2", "2")] and len(points(page)) == 2
+
+
+def test_a_value_of_this_very_moment_is_in_the_chart_and_no_part_is_beyond_it(owner):
+    add(*((n, NOW - n * DAY_MS // 48) for n in range(49)))
+    page = one(owner)
+    assert sum(int(row[0]) for row in table(page)) == 49
+    assert all(0 <= x <= 600 and 0 <= y <= 160 for x, y in points(page))
+
+
+def test_one_value_is_a_point(owner):
+    add((42, NOW - 1))
+    assert len(points(one(owner))) == 1 and one(owner).all("circle")
+    assert owner.page("/app/metrics").all("circle")
+
+
+def test_equal_values_are_a_level_line(owner):
+    add(*((42, NOW - n * HOUR_MS) for n in range(1, 9)))
+    assert {y for _, y in points(one(owner))} == {80}
+
+
+def test_a_greater_value_is_higher(owner):
+    add((1, NOW - 9 * HOUR_MS), (2, NOW - 5 * HOUR_MS), (3, NOW - HOUR_MS))
+    (_, first), (_, second), (_, third) = points(one(owner))
+    assert 160 > first > second > third > 0 and second == pytest.approx(80, abs=0.2)
+
+
+EXTREMES = [
+    [1e308, -1e308],
+    [1e308, 1e308, 1e308],
+    [1.7976931348623157e308, -1.7976931348623157e308, 0],
+    [5e-324, 0, -5e-324],
+    [1e-310, 2e-310],
+    [1e-307, -1e-307],
+    [1e308, 1e-308],
+    [1, 1 + 2**-52],
+    [2**53, 2**53 + 2],
+    [-0.0, 0.0],
+]
+
+
+@pytest.mark.parametrize("values", EXTREMES, ids=str)
+@pytest.mark.parametrize("apart", [HOUR_MS, 1], ids=["apart", "together"])
+def test_extreme_values_are_drawn_within_the_picture(owner, values, apart):
+    add(*((value, NOW - 1 - n * apart) for n, value in enumerate(values)))
+    page = one(owner)
+    assert all(0 <= x <= 600 and 0 <= y <= 160 for x, y in points(page))
+    assert all(0 <= y <= 160 for _, y in points(owner.page("/app/metrics"), "spark"))
+    assert "nan" not in page.main.lower() and "inf" not in page.main.lower()
+
+
+def test_a_mean_of_values_whose_sum_is_beyond_all_numbers_is_right(owner):
+    add(*((value, NOW - 1) for value in (1e308, 1e308, 1e308, 1e308, -1e308, -1e308, -1e308, -1e308)))
+    ((count, mean, least, most),) = table(one(owner))
+    assert (count, float(mean), float(least), float(most)) == ("8", 0, -1e308, 1e308)
+
+
+@pytest.mark.parametrize("values, mean", [([1e308] * 3 + [0], 7.5e307), ([1e308] * 4, 1e308)], ids=str)
+def test_a_mean_of_very_large_values_is_near_the_mean(owner, values, mean):
+    add(*((value, NOW - 1) for value in values))
+    ((_, shown, *_),) = table(one(owner))
+    assert float(shown) == pytest.approx(mean, rel=1e-3)
+
+
+@pytest.mark.parametrize("at", [NOW - 29 * DAY_MS, NOW + 1, NOW + DAY_MS, LAST - DAY_MS, LAST])
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo", "America/Los_Angeles", "Pacific/Kiritimati"])
+def test_a_value_of_any_time_breaks_no_page(service, owner, at, zone):
+    account_set(service, "--timezone", zone)
+    send(service, 21.5, at, metric="m")
+    assert owner.page("/app/metrics").texts_of("span", **{"class": "value"}) == ["21.5 °C"]
+    page = one(owner)
+    assert "21.5" in page.main and "No values in this time" in page.main
+    assert rows(owner) == [["time", "value", "unit"]]
+
+
+# --- links and hostile texts --------------------------------------------------------------------------------
+
+ODD_IDS = ["a/b", "a?b", "a&b=c", "#", "%2F", "100%", "🔥", "ü x", "+", "a;b", "\\", '"', "..", "x" * 100, "\u202e"]
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, *ODD_IDS])
+def test_whatever_a_metric_is_called_its_links_lead_to_it(service, owner, text):
+    unit = text[:32].strip()
+    send(service, 1, project="plain", metric="plain", name="plain", unit="u")
+    send(service, [(2, NOW - HOUR_MS), (3, NOW)], project=text, metric=text, name=text, unit=unit)
+    listed = owner.page("/app/metrics")
+    links = {dict(parse_qsl(urlsplit(a["href"]).query))["project"]: a["href"] for a in listed.all("a")
+             if a.get("class") == "row metric"}  # fmt: skip
+    assert set(links) == {"plain", text.strip()}
+    page, plain = owner.page(links[text.strip()]), owner.page(links["plain"])
+    assert page.texts_of("h1") == [pages.joined([text])] and unit.split()[-1] in page.main
+    assert {tag for tag, _ in page.shape} - {"polyline"} == {tag for tag, _ in plain.shape} - {"circle"}
+    for link in [a["href"] for a in page.all("a") if "project=" in a["href"] and "csv" not in a["href"]]:
+        assert owner.page(link).texts_of("h1") == page.texts_of("h1")
+    (download,) = [a["href"] for a in page.all("a") if "csv" in a["href"]]
+    got = list(csv.reader(io.StringIO(owner.get(download).text, newline="")))
+    assert [row[1] for row in got[1:]] == ["2.0", "3.0"]
+    assert all(row[2] in (unit, f"'{unit}") for row in got[1:])
+
+
+# --- CSV ----------------------------------------------------------------------------------------------------
+
+
+def test_a_download_has_the_values_of_the_range_oldest_first(service, owner):
+    send(service, [(3, NOW), (1.25, NOW - HOUR_MS), (0.1, NOW - 3 * DAY_MS), (9, NOW + 1)], metric="m")
+    day = [
+        ["time", "value", "unit"],
+        ["2026-11-21T09:00:00.000Z", "1.25", "°C"],
+        ["2026-11-21T10:00:00.000Z", "3.0", "°C"],
+    ]
+    assert rows(owner) == day
+    assert rows(owner, range="7 d") == [day[0], ["2026-11-18T10:00:00.000Z", "0.1", "°C"], *day[1:]]
+
+
+@pytest.mark.parametrize("unit", ["=1+1", "+1", "-1", "@SUM(A1)", "=cmd|'/c calc'!A0"])
+def test_a_download_holds_no_formula(service, owner, unit):
+    send(service, 1, metric="m", unit=unit)
+    assert rows(owner)[1][2] == f"'{unit}"
+
+
+@pytest.mark.parametrize("unit", ["a,b", 'a"b', "a\nb", "a\r\nb", "a;b", "'", '"', ",,,"])
+def test_a_unit_is_one_cell_of_a_download(service, owner, unit):
+    send(service, 1, metric="m", unit=unit)
+    assert rows(owner)[1][2] == unit
+
+
+def test_a_metric_without_a_unit_has_an_empty_cell(service, owner):
+    send(service, -1, metric="m", unit=None)
+    assert rows(owner)[1][1:] == ["-1.0", ""]
+
+
+def test_one_download_is_made_at_a_time(owner):
+    add((1.0, NOW))
+    with dashboard.metrics._download:
+        answer = owner.get("/app/metrics/one.csv?project=home&metric=m")
+    assert answer.status_code == 429 and "try again" in Page(answer.text).main
+    assert owner.get("/app/metrics/one.csv?project=home&metric=m").status_code == 200
+
+
+# --- many ---------------------------------------------------------------------------------------------------
+
+
+def test_many_series_with_many_values_are_shown_soon(owner):
+    for series in range(220):
+        add(*((n, NOW - n * 60_000) for n in range(500)), project=f"p{series // 50}", metric=f"m{series:03}")
+    began = time.monotonic()
+    page = owner.page("/app/metrics")
+    assert time.monotonic() - began < 3
+    assert len(page.all("polyline")) == MOST_SERIES
+
+
+def test_every_metric_is_reached_page_by_page(owner):
+    sent = [(f"p{n // 90}", f"m{n:03}") for n in range(250)]
+    for project, metric in sent:
+        add((1.0, NOW), project=project, metric=metric)
+    listed, path = [], "/app/metrics?range=7+d"
+    while path:
+        page = owner.page(path)
+        links = [link["href"] for link in page.all("a") if "/metrics/one?" in link["href"]]
+        asked = [dict(parse_qsl(urlsplit(link).query)) for link in links]
+        listed += [(one["project"], one["metric"]) for one in asked]
+        path = next(
+            (link["href"] for link in page.all("a") if link["href"].startswith("/app/metrics?project=")), None
+        )
+    assert listed == sent
+
+
+@pytest.mark.parametrize("unit", ["a;=1+1", "a\t=1+1", 'a"b', "a,b"])
+def test_a_cell_is_one_cell_whatever_a_program_splits_at(service, owner, unit):
+    send(service, 1, metric="m", unit=unit)
+    written = owner.get("/app/metrics/one.csv?project=home&metric=m").text.splitlines()[1]
+    assert written.endswith(',"' + unit.replace('"', '""') + '"') and written.startswith('"')
+
+
+GIVEN = {"account": 1, "project": "p", "metric": "m", "since": 0, "until": 1, "width": 1, "limit": 1, "places": "[0]"}
+
+
+@pytest.mark.parametrize(
+    "statement, given",
+    [
+        *((statement, GIVEN) for statement in (Metric.LATEST, Metric.BUCKETS, Metric.SAMPLES, Metric.NEWEST)),
+        (MetricSeries.SEQS, (1, "p", '["m"]')),
+        (MetricSeries.AFTER, (1, "p", "m", 1)),
+    ],
+)
+def test_the_queries_of_a_metric_use_its_index(owner, statement, given):
+    plan = [row[3] for row in database.run(f"EXPLAIN QUERY PLAN {statement}", given)]
+    assert plan and not [step for step in plan if step.startswith("SCAN metric")], plan
+
+
+def test_a_time_in_a_far_future_is_said_as_it_is(owner):
+    add((1.0, 221_845_392_000_000))  # 9000-01-01
+    assert [time["datetime"] for time in owner.page("/app/metrics").all("time")] == ["9000-01-01T00:00:00+0000"]

@@ -1,0 +1,448 @@
+"""Settings and Quiet hours: theme, time zone, password, sessions, plan; the next window, what is held."""
+
+import re
+
+import pytest
+
+from models import Account, Session
+from tests.dashboard.test_history import at
+from tests.support import pages
+from tests.support.pages import (
+    DAY_S,
+    EMAIL,
+    OTHER,
+    PASSWORD,
+    Page,
+    Visitor,
+    account_set,
+    everything,
+    use_up_tries,
+)
+
+cheap_passwords, owner, stranger, browser = pages.cheap_passwords, pages.owner, pages.stranger, pages.browser
+
+SETTINGS, QUIET = "/app/settings", "/app/quiet"
+NEW = "another password"
+
+
+# --- theme --------------------------------------------------------------------------------------------------
+
+
+def look(page):
+    """What tells a browser the theme: the colour schemes, and for whom the dark stylesheet is."""
+    (schemes,) = [meta["content"] for meta in page.all("meta") if meta.get("name") == "color-scheme"]
+    styles = [link for link in page.all("link") if link["rel"] == "stylesheet"]
+    return schemes, [link.get("media", "all") for link in styles if "dark" in link["href"]]
+
+
+LOOKS = {
+    "system": ("light dark", ["(prefers-color-scheme: dark)"]),
+    "light": ("light", []),
+    "dark": ("dark", ["all"]),
+}
+
+
+@pytest.mark.parametrize("theme, expected", LOOKS.items())
+def test_every_page_has_the_theme_that_was_chosen(owner, theme, expected):
+    owner.post(f"{SETTINGS}/theme", {"theme": "dark"})
+    page = owner.done(f"{SETTINGS}/theme", {"theme": theme}, leads_to=SETTINGS)
+    assert [field["value"] for field in page.all("input") if "checked" in field] == [theme]
+    for path in ("/app/", SETTINGS, "/app/devices", "/app/notifications"):
+        assert look(owner.page(path)) == expected
+    assert look(Page(owner.get("/app/notifications/unknown").text)) == expected
+
+
+def test_a_new_account_looks_like_the_system_and_so_does_the_sign_in_page(service, owner):
+    assert look(owner.page("/app/")) == look(Visitor(service).page("/app/login")) == LOOKS["system"]
+
+
+def test_a_theme_is_the_accounts_own(owner, stranger):
+    owner.post(f"{SETTINGS}/theme", {"theme": "dark"})
+    assert look(stranger.page("/app/")) == LOOKS["system"]
+
+
+@pytest.mark.parametrize("theme", ["", "blue", "DARK", "dark ", "\0", "'"])
+def test_an_unknown_theme_is_refused_with_a_sentence(owner, theme):
+    before = everything()
+    page = owner.refused(f"{SETTINGS}/theme", {"theme": theme})
+    assert "system, light, dark" in page.said("alert")[0] and everything() == before
+
+
+# --- time zone ----------------------------------------------------------------------------------------------
+
+
+def test_the_time_zone_is_changed_and_times_are_told_in_it(service, owner, moved_clock):
+    service.caller()
+    page = owner.done(f"{SETTINGS}/time-zone", {"time_zone": "Asia/Tokyo"}, leads_to=SETTINGS)
+    assert page.chosen("time_zone") == "Asia/Tokyo" and "Asia/Tokyo" in page.said("status")[0]
+    assert "2026-11-21 19:00" in owner.page("/app/keys").text
+
+
+def test_another_time_zone_counts_the_days_again(service, owner, moved_clock):
+    at(moved_clock, "2026-11-20T20:00")
+    service.caller().send()
+    at(moved_clock, "2026-11-21T10:00")
+    assert re.search(r"\b0 today", owner.page("/app/").text)
+    owner.post(f"{SETTINGS}/time-zone", {"time_zone": "Asia/Tokyo"})
+    assert re.search(r"\b1 today", owner.page("/app/").text)
+
+
+@pytest.mark.parametrize(
+    "zone", ["", "Mars/Olympus", "../../etc/passwd", "europe/berlin", "UTC\n", "localtime", "\0"]
+)
+def test_what_is_no_time_zone_is_refused_with_a_sentence(owner, zone):
+    before = everything()
+    (said,) = owner.refused(f"{SETTINGS}/time-zone", {"time_zone": zone}).said("alert")
+    assert "not a time zone" in said and everything() == before
+
+
+def test_every_time_zone_that_is_offered_is_taken(owner):
+    zones = owner.page(SETTINGS).texts_of("option")
+    assert len(zones) > 400 and {"UTC", "Europe/Berlin", "Asia/Kathmandu"} <= set(zones)
+    for zone in zones[::60]:
+        assert owner.post(f"{SETTINGS}/time-zone", {"time_zone": zone}).status_code == 303
+
+
+# --- password -----------------------------------------------------------------------------------------------
+
+
+def change(visitor, current=PASSWORD, new=NEW):
+    return visitor.post(f"{SETTINGS}/password", {"current": current, "new": new})
+
+
+def test_the_new_password_signs_in_and_the_old_one_does_not(service, owner):
+    assert change(owner).location == SETTINGS
+    assert Visitor(service).sign_in().status_code == 422
+    assert Visitor(service).sign_in(password=NEW).status_code == 303
+
+
+def test_a_new_password_ends_all_other_sessions_and_this_one_goes_on(service, owner, stranger):
+    other, stolen = Visitor(service), owner.cookie
+    other.sign_in()
+    assert change(owner).status_code == 303
+    assert owner.is_signed_in and stranger.is_signed_in
+    assert not other.is_signed_in and not owner.with_cookie(stolen).is_signed_in
+
+
+def test_a_new_password_changes_the_token_of_the_forms(owner):
+    before = owner.token
+    change(owner)
+    owner.get("/app/keys")
+    assert owner.token != before and owner.post("/app/keys", {"name": "x"}, token=before).status_code == 400
+
+
+def test_a_wrong_current_password_is_refused_and_changes_nothing(owner):
+    before = everything()
+    answer = change(owner, current="not the password")
+    (said,) = Page(answer.text).said("alert")
+    assert answer.status_code == 422 and "not the current password" in said
+    assert everything() == before and owner.is_signed_in
+
+
+@pytest.mark.parametrize("new", ["", "elevenchars", "x" * 1025])
+def test_a_new_password_of_a_bad_length_is_refused_and_changes_nothing(owner, new):
+    before = everything()
+    answer = change(owner, new=new)
+    (said,) = Page(answer.text).said("alert")
+    assert answer.status_code == 422 and "12 characters" in said
+    assert everything() == before and owner.is_signed_in
+
+
+def test_no_password_that_was_typed_is_sent_back(owner):
+    for current, new in (("a-wrong-one", NEW), (PASSWORD, "short-one")):
+        text = change(owner, current, new).text
+        assert not any(typed in text for typed in (PASSWORD, NEW, "a-wrong-one", "short-one"))
+
+
+def test_a_wrong_current_password_counts_as_a_try(owner, moved_clock):
+    assert [change(owner, current="not the password").status_code for _ in range(10)] == [422] * 10
+    refused = change(owner)
+    assert refused.status_code == 429 and "wait" in Page(refused.text).text and owner.is_signed_in
+    moved_clock.advance(15 * 60)
+    assert change(owner).status_code == 303
+
+
+def test_wrong_current_passwords_and_wrong_sign_ins_of_a_browser_are_counted_together(owner):
+    for _ in range(10):
+        change(owner, current="not the password")
+    owner.post("/app/logout")
+    assert owner.sign_in().status_code == 429
+
+
+def test_the_tries_of_strangers_do_not_keep_the_owner_from_changing_the_password(service, owner):
+    use_up_tries(Visitor(service))
+    assert change(owner).status_code == 303
+
+
+# --- sessions -----------------------------------------------------------------------------------------------
+
+
+def sessions(visitor):
+    return visitor.page(SETTINGS).section("Signed in")
+
+
+def test_sessions_are_listed_with_name_begin_and_last_visit(service, owner, moved_clock):
+    phone = Visitor(service, agent="Mozilla/5.0 (iPhone) AppleWebKit/605 Version/18 Mobile Safari/604.1")
+    phone.sign_in()
+    moved_clock.advance(3 * DAY_S)
+    page = owner.page(SETTINGS)
+    text = page.section("Signed in")
+    assert "Chrome on Linux" in text and "Safari on iPhone" in text and text.count("2026-11-21 10:00") == 2
+    times = [element.attributes["title"] for element in page.elements if element.tag == "time"]
+    assert any(title.startswith("2026-11-24 10:00") for title in times)
+    assert any(title.startswith("2026-11-21 10:00") for title in times)
+
+
+def test_this_session_is_marked_and_no_other(service, owner):
+    Visitor(service, agent="Firefox/144.0 (Windows)").sign_in()
+    items = [e.text for e in owner.page(SETTINGS).elements if e.tag == "li" and "last here" in e.text]
+    assert ["this one" in item for item in items if "Chrome" in item] == [True]
+    assert ["this one" in item for item in items if "Firefox" in item] == [False]
+
+
+def test_sessions_that_ended_and_other_accounts_are_not_listed(service, owner, stranger, moved_clock):
+    assert sessions(owner).count("since") == 1
+    Visitor(service).sign_in()
+    for _ in range(2):
+        moved_clock.advance(50 * DAY_S)
+        owner.get("/app/")
+    assert sessions(owner).count("since") == 1
+
+
+def test_signing_out_everywhere_ends_all_sessions_of_this_account(service, owner, stranger):
+    other = Visitor(service)
+    other.sign_in()
+    owner.done(f"{SETTINGS}/sign-out-everywhere", leads_to="/app/login")
+    assert not owner.is_signed_in and not other.is_signed_in and stranger.is_signed_in
+    assert {session.account.email for session in Session.select()} == {OTHER}
+    assert owner.sign_in().status_code == 303
+
+
+# --- plan ---------------------------------------------------------------------------------------------------
+
+
+def used(owner):
+    """What the table of the plan says: used and limit, by row."""
+    cells = owner.page(SETTINGS).texts_of("td")
+    return {cells[n]: (cells[n + 1], cells[n + 2]) for n in range(0, len(cells), 3)}
+
+
+def row(table, word):
+    return next(value for name, value in table.items() if word in name)
+
+
+def test_what_is_used_of_the_plan_is_told(service, owner, browser):
+    busy, idle = service.caller(), service.caller()
+    for _ in range(7):
+        busy.get("/stats")
+    idle.get("/stats")
+    metrics = {"projectId": "p", "metrics": [{"metricId": "m", "metricName": "M", "value": 1}]}
+    for _ in range(3):
+        assert busy.request("POST", "/api/webhooks/custom", json=metrics).status_code == 200
+    table = used(owner)
+    assert (row(table, "API requests"), row(table, "Metrics")) == (("7", "100"), ("3", "100"))
+    assert (row(table, "API keys"), row(table, "Devices")) == (("2", "1,000"), ("1", "20"))
+
+
+def test_looking_at_what_is_used_uses_nothing(service, owner):
+    service.caller().get("/stats")
+    assert used(owner) == used(owner)
+
+
+def test_what_is_used_ends_with_its_window(service, owner, moved_clock):
+    service.caller().get("/stats")
+    moved_clock.advance(60)
+    assert row(used(owner), "API requests") == ("0", "100")
+
+
+def test_a_revoked_key_is_not_in_use(service, owner):
+    service.caller().get("/stats")
+    owner.done(owner.page("/app/keys").forms("/revoke")[0])
+    assert (row(used(owner), "API keys"), row(used(owner), "API requests")[0]) == (("0", "1,000"), "0")
+
+
+@pytest.mark.parametrize(
+    "plan, rest, metrics, days", [("starter", "100", "100", "30"), ("pro", "1,000", "1,000", "365"),
+                                  ("scale", "1,000", "10,000", "1,095")]
+)  # fmt: skip
+def test_each_plan_has_its_limits(service, owner, plan, rest, metrics, days):
+    account_set(service, "--plan", plan)
+    table, page = used(owner), owner.page(SETTINGS)
+    assert (row(table, "API requests")[1], row(table, "Metrics")[1]) == (rest, metrics)
+    assert plan in page.text and f"{days} days" in page.text
+
+
+# --- quiet hours: setting them ------------------------------------------------------------------------------
+
+
+def quiet_hours():
+    return Account.get(Account.email == EMAIL).quiet_hours
+
+
+def test_quiet_hours_are_saved_and_shown(owner):
+    page = owner.done(QUIET, {"begin": "22:00", "end": "07:00"}, leads_to=QUIET)
+    assert (page.value("begin"), page.value("end"), quiet_hours()) == ("22:00", "07:00", "22:00-07:00")
+    assert page.said("status") and "22:00-07:00" in owner.page(SETTINGS).text
+
+
+def test_quiet_hours_are_switched_off_whatever_else_the_form_holds(owner):
+    owner.post(QUIET, {"begin": "22:00", "end": "07:00"})
+    page = owner.done(QUIET, {"begin": "23:00", "end": "07:00", "off": "1"})
+    assert quiet_hours() is None and "Off" in page.text
+
+
+@pytest.mark.parametrize(
+    "begin, end", [("", ""), ("22:00", ""), ("", "07:00"), ("22:00", "22:00"), ("24:00", "07:00"), ("9:00", "7:00"),
+                   ("22:00:00", "07:00"), ("ten", "seven"), ("22:00", "07:00\n"), ("\0", "07:00")]
+)  # fmt: skip
+def test_bad_quiet_hours_are_refused_with_a_sentence_and_keep_what_was_typed(owner, begin, end):
+    owner.post(QUIET, {"begin": "21:00", "end": "06:00"})
+    page = owner.refused(QUIET, {"begin": begin, "end": end})
+    (said,) = page.said("alert")
+    assert said.endswith(".") and quiet_hours() == "21:00-06:00"
+    assert (page.value("begin"), page.value("end")) == (begin, end)
+
+
+@pytest.mark.parametrize("form", [{}, {"begin": "22:00"}, {"begin": "", "end": "07:00"}, {"begin": " ", "end": " "}])
+def test_quiet_hours_without_begin_or_end_are_asked_for_in_words(owner, form):
+    assert owner.refused(QUIET, form).said("alert") == ["Enter when quiet hours begin and end."]
+
+
+def test_quiet_hours_are_the_accounts_own(owner, stranger):
+    owner.post(QUIET, {"begin": "22:00", "end": "07:00"})
+    assert "Off" in stranger.page(QUIET).text
+
+
+WINDOWS = [  # zone, window, now, what the page says
+    ("UTC", "22:00-07:00", "2026-11-21T10:00", ("today 22:00", "tomorrow 07:00")),
+    ("UTC", "22:00-07:00", "2026-11-21T23:30", ("Quiet now", "tomorrow 07:00")),
+    ("UTC", "22:00-07:00", "2026-11-22T06:59", ("Quiet now", "today 07:00")),
+    ("UTC", "22:00-07:00", "2026-11-22T07:00", ("today 22:00", "tomorrow 07:00")),
+    ("UTC", "09:00-10:00", "2026-11-21T12:00", ("tomorrow 09:00", "tomorrow 10:00")),
+    ("UTC", "00:00-23:59", "2026-11-21T10:00", ("Quiet now", "today 23:59")),
+    ("Asia/Tokyo", "22:00-07:00", "2026-11-21T10:00", ("today 22:00", "tomorrow 07:00")),
+    ("Europe/Berlin", "22:00-07:00", "2026-10-24T23:00", ("Quiet now", "tomorrow 07:00")),
+    ("Europe/Berlin", "22:00-02:30", "2026-03-28T20:00", ("today 22:00", "tomorrow 03:00")),  # 02:30 is left out
+    ("Europe/Berlin", "02:10-02:50", "2026-03-28T12:00", ("Mon 30 Mar 02:10", "Mon 30 Mar 02:50")),  # not on the 29th
+    ("America/St_Johns", "23:00-00:30", "2026-11-21T10:00", ("today 23:00", "tomorrow 00:30")),
+]
+
+
+@pytest.mark.parametrize("zone, window, now, said", WINDOWS)
+def test_the_next_window_is_told_in_words(service, owner, moved_clock, zone, window, now, said):
+    at(moved_clock, now, zone)
+    owner.sign_in()
+    account_set(service, "--timezone", zone, "--quiet-hours", window)
+    strong = owner.page(QUIET).texts_of("strong")[0]
+    assert all(words in strong for words in said), strong
+    assert ("Quiet now" in strong) == (said[0] == "Quiet now")
+
+
+# --- quiet hours: what is held ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def hold(service, owner, browser):
+    """Makes events that are held until 12:00."""
+    account_set(service, "--quiet-hours", "09:00-12:00")
+    hook = service.alert()
+
+    def happen(*titles):
+        return [hook.post({"title": title, "message": "m"}).json["notificationId"] for title in titles]
+
+    return happen
+
+
+def held(visitor):
+    return visitor.page(QUIET).section("Held now")
+
+
+def test_nothing_held_is_told_and_not_to_be_delivered(owner):
+    page = owner.page(QUIET)
+    assert "Nothing is held" in page.text and page.forms("/deliver") == []
+
+
+def test_how_many_are_held_and_until_when_is_told(owner, hold):
+    hold("a")
+    assert "One" in held(owner) or "1 notification" in held(owner)
+    hold("b", "c")
+    assert "3 notifications" in held(owner) and "today 12:00" in held(owner)
+
+
+def test_a_digest_that_is_over_within_quiet_hours_is_told_to_end_with_them(service, owner, hold):
+    service.alert("--frequency", "1h").post({"title": "x"})
+    assert "today 12:00" in held(owner) and "11:00" not in held(owner)
+
+
+def test_what_a_frequency_holds_is_told_with_its_end(service, owner, browser):
+    service.alert("--frequency", "1h").post({"title": "x"})
+    assert "today 11:00" in held(owner)
+
+
+def test_several_with_different_ends_are_told_with_the_first_and_the_last(service, owner, browser, moved_clock):
+    service.alert("--frequency", "1h", name="a").post({"title": "x"})
+    moved_clock.advance(1800)
+    service.alert("--frequency", "1d", name="b").post({"title": "x"})
+    text = held(owner)
+    assert "2 notifications" in text and text.index("today 11:00") < text.index("tomorrow 10:30")
+
+
+def test_one_that_is_held_is_delivered_as_itself(service, owner, browser, hold):
+    (notification_id,) = hold("a")
+    page = owner.done(f"{QUIET}/deliver", leads_to=QUIET)
+    assert page.said("status") and "Nothing is held" in page.text
+    service.work()
+    (message,) = browser.messages
+    assert (message["notification"]["title"], message["notification"]["tag"]) == ("MCP - a", notification_id)
+    assert service.caller().listed()[0]["status"] == "delivered"
+
+
+def test_many_that_are_held_are_delivered_as_one(service, owner, browser, hold):
+    hold("a", "b", "c")
+    page = owner.done(f"{QUIET}/deliver")
+    assert "3 notifications" in page.said("status")[0]
+    service.work()
+    (message,) = browser.messages
+    assert message["notification"]["title"] == "MCP - 3 notifications"
+    assert message["notification"]["body"] == "a: m\nb: m\nc: m"
+    assert {row["status"] for row in service.caller().listed()} == {"delivered"}
+
+
+def test_what_was_delivered_is_not_delivered_again_when_quiet_hours_end(service, owner, browser, hold, moved_clock):
+    hold("a", "b")
+    for _ in range(2):
+        owner.done(f"{QUIET}/deliver")
+    service.work()
+    moved_clock.advance(3 * 3600)
+    service.work()
+    service.work()
+    assert len(browser.messages) == 1
+
+
+def test_what_comes_after_it_is_held_again(service, owner, browser, hold):
+    hold("a")
+    owner.done(f"{QUIET}/deliver")
+    hold("b")
+    service.work()
+    assert len(browser.messages) == 1 and "Nothing is held" not in held(owner)
+
+
+def test_delivering_nothing_says_so_and_sends_nothing(service, owner, browser):
+    page = owner.done(f"{QUIET}/deliver")
+    service.work()
+    assert "Nothing was held" in page.said("status")[0] and browser.pushes == []
+
+
+def test_another_accounts_held_ones_are_neither_told_nor_delivered(service, owner, browser, hold, stranger):
+    hold("a", "b")
+    assert "Nothing is held" in held(stranger)
+    stranger.done(f"{QUIET}/deliver")
+    service.work()
+    assert browser.pushes == [] and "2 notifications" in held(owner)
+
+
+def test_what_an_alert_collects_over_a_day_is_delivered_too(service, owner, browser):
+    service.alert("--frequency", "1d", "--ignore-quiet-hours").post({"title": "x"})
+    owner.done(f"{QUIET}/deliver")
+    service.work()
+    assert len(browser.messages) == 1

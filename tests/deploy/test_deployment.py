@@ -1,0 +1,466 @@
+"""deploy/: the proxies pass on what Pocketbell reads and hold what is slow; the unit runs what the Procfile runs."""
+
+import http.client
+import json
+import os
+import re
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from urllib.parse import urlencode
+
+import pytest
+import yaml
+
+import config
+from core import accounts, alerts, delivery, plans
+from process import recent_requests
+from process.clock import DAY_MS
+from tests.support import certificates
+from tests.support.server import BIN, OWNER, ROOT, bearer, free_port, serving, wait_until
+from web import rate_limits
+
+NAME = "push.example.org"
+ORIGIN = f"https://{NAME}"
+THREADS = 4
+LARGEST = config.load({}).max_body_bytes
+PASSWORD = "a password of the tests"
+COMMANDS = f"""
+from app import app
+flask = app.test_cli_runner()
+print(flask.invoke(args=["account", "create", "{OWNER}", "--password-stdin"], input="{PASSWORD}").output)
+print(flask.invoke(args=["key", "create", "{OWNER}", "test"]).output)
+print(flask.invoke(args=["alert", "create", "{OWNER}", "CI"]).output)
+"""  # in one process: starting it takes most of the time
+PROXIES = ("nginx", "caddy")
+PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"  # nginx is there
+UNIT = ROOT / "deploy/pocketbell.service"
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="gunicorn runs on POSIX alone")
+
+
+def installed(program):
+    """The program's path; without it the test is skipped."""
+    return shutil.which(program, path=PATH) or pytest.skip(f"{program} is not installed")
+
+
+def ours(name, *changes):
+    """A file of deploy/ with these pairs replaced, each of which must be in it."""
+    text = (ROOT / "deploy" / name).read_text()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
+class Proxy:
+    """nginx or Caddy with our file, on ports of its own in front of a service."""
+
+    def __init__(self, kind, directory, upstream):
+        self.kind, self.directory = kind, directory
+        self.http_port, self.https_port = free_port(), free_port()
+        self.upstream = f"127.0.0.1:{upstream}"
+        command = getattr(self, f"_{kind}")()
+        environ = {"PATH": PATH, "HOME": str(directory), "XDG_DATA_HOME": str(directory / "data")}
+        self.log = directory / "log"
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(command, env=environ, stdout=log, stderr=log, start_new_session=True)
+
+    def _nginx(self):
+        made, site = certificates.make(self.directory), self.directory / "pocketbell.conf"
+        letsencrypt = f"/etc/letsencrypt/live/{NAME}"
+        site.write_text(
+            ours(
+                "nginx.conf",
+                ("\tlisten [::]:80;\n", ""),
+                ("\tlisten [::]:443 ssl http2;\n", ""),
+                ("listen 80;", f"listen 127.0.0.1:{self.http_port};"),
+                ("listen 443 ", f"listen 127.0.0.1:{self.https_port} "),
+                (f"{letsencrypt}/fullchain.pem", made.file),
+                (f"{letsencrypt}/privkey.pem", made.file),
+                ("/var/log/nginx", str(self.directory)),
+                ("127.0.0.1:8000", self.upstream),
+            )
+        )
+        user = "user root;" if os.geteuid() == 0 else ""
+        kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+        places = "".join(f" {one}_temp_path {self.directory}/{one};" for one in kinds)
+        main = self.directory / "nginx.conf"
+        main.write_text(
+            f"{user} daemon off; pid {self.directory}/pid; error_log {self.directory}/main.log; events {{}}\n"
+            f"http {{ access_log off; {places} include {site}; }}\n"
+        )
+        return [installed("nginx"), "-c", main, "-e", self.directory / "main.log"]
+
+    def _caddy(self):
+        alone = (
+            f"admin off\n\tlocal_certs\n\tskip_install_trust\n\tdefault_bind 127.0.0.1\n\thttp_port {self.http_port}"
+        )
+        file = self.directory / "Caddyfile"
+        file.write_text(
+            ours(
+                "Caddyfile",
+                ("{\n\tservers {", f"{{\n\t{alone}\n\thttps_port {self.https_port}\n\tservers {{"),
+                ("127.0.0.1:8000", self.upstream),
+            )
+        )
+        return [installed("caddy"), "run", "--config", file, "--adapter", "caddyfile"]
+
+    def connect(self, sender="127.0.0.2", protocols=("http/1.1",)):
+        """A TLS connection from that address."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        context.set_alpn_protocols(protocols)
+        plain = socket.create_connection(("127.0.0.1", self.https_port), 10, (sender, 0))
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
+        try:
+            return context.wrap_socket(plain, server_hostname=NAME)
+        except OSError:
+            plain.close()
+            raise
+
+    def request(self, method, path, body=None, headers=None, sender="127.0.0.2", connection=None):
+        """One request, on a connection of its own unless one is given; the answer has `status`, `headers`, `text`."""
+        used = connection or self.connection(sender)
+        try:
+            used.request(method, path, body, headers or {})
+            answer = used.getresponse()
+            answer.text = answer.read().decode()
+            return answer
+        finally:
+            if not connection:
+                used.close()
+
+    def connection(self, sender="127.0.0.2"):
+        """An HTTP connection that is kept."""
+        kept = http.client.HTTPConnection(NAME, timeout=10)
+        kept.sock = self.connect(sender)
+        return kept
+
+    def is_ready(self):
+        assert self.process.poll() is None, self.log.read_text()
+        try:
+            return self.request("GET", "/healthz").status == 200
+        except OSError:
+            return False
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait(timeout=10)
+
+    @property
+    def logs(self):
+        """All that it wrote."""
+        files = [path for path in self.directory.iterdir() if "log" in path.name]
+        return "".join(path.read_text(errors="replace") for path in files)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """A service with few threads."""
+    data_dir = tmp_path_factory.mktemp("behind") / "data"
+    with serving(data_dir, THREADS=str(THREADS), BASE_URL=ORIGIN, LOG_LEVEL="debug") as started:
+        owner = subprocess.run(
+            [sys.executable, "-c", COMMANDS],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+            env=started.environ,
+        )
+        started.key, started.hook = owner.stdout.split()[-2:]
+        started.hook = started.hook.removeprefix(ORIGIN)
+        yield started.wait_until_ready()
+
+
+@pytest.fixture(scope="module")
+def start_proxy(server, tmp_path_factory):
+    """Start each proxy once."""
+    started = {}
+    with ExitStack() as stack:
+
+        def start(kind):
+            if kind not in started:
+                started[kind] = Proxy(kind, tmp_path_factory.mktemp(kind), server.port)
+                stack.callback(started[kind].close)
+                wait_until(started[kind].is_ready)
+            return started[kind]
+
+        yield start
+
+
+@pytest.fixture(params=PROXIES)
+def proxy(request, start_proxy):
+    return start_proxy(request.param)
+
+
+# --- what passes through a proxy ----------------------------------------------------------------------------
+
+
+def test_a_send_and_an_event_pass_and_http_2_is_offered(proxy, server):
+    message = json.dumps({"title": "t", "body": "b"})
+    sent = proxy.request("POST", "/api/v1/notifications/send", message, bearer(server.key))
+    assert sent.status == 200 and json.loads(sent.text)["notification"]["status"] == "delivered"
+    assert sent.headers["Strict-Transport-Security"]
+    assert proxy.request("POST", server.hook, '{"a": 1}').status == 200
+    with proxy.connect(protocols=("h2", "http/1.1")) as offered:
+        assert offered.selected_alpn_protocol() == "h2"
+
+
+def test_http_leads_to_https_with_the_same_method(proxy):
+    plain = http.client.HTTPConnection("127.0.0.1", proxy.http_port, timeout=10)
+    plain.request("POST", "/p/abcdefg?a=b", "{}", {"Host": NAME})
+    answer = plain.getresponse()
+    plain.close()
+    assert (answer.status, answer.headers["Location"]) == (308, f"{ORIGIN}/p/abcdefg?a=b")
+
+
+def test_an_owner_signs_in_with_a_secure_cookie_and_a_form_from_another_site_is_refused(proxy):
+    page = proxy.request("GET", "/app/login")
+    cookie = page.headers["Set-Cookie"]
+    assert cookie.startswith("__Host-pocketbell=") and "; Secure" in cookie
+    csrf = re.search(r'name="csrf" value="([^"]+)"', page.text)[1]
+    form = urlencode({"csrf": csrf, "email": OWNER, "password": PASSWORD})
+    kind = {"Content-Type": "application/x-www-form-urlencoded", "Cookie": cookie.split(";")[0]}
+    assert proxy.request("POST", "/app/login", form, kind | {"Origin": "https://elsewhere.example"}).status == 400
+    signed_in = proxy.request("POST", "/app/login", form, kind | {"Origin": ORIGIN})
+    assert signed_in.status == 303
+    home = proxy.request("GET", "/app/", headers={"Cookie": signed_in.headers["Set-Cookie"].split(";")[0]})
+    assert home.status == 200 and home.headers["Content-Security-Policy"]
+
+
+def test_the_limit_of_a_sender_counts_its_true_address_whatever_it_claims(proxy):
+    unknown, other = (f"127.0.{PROXIES.index(proxy.kind) + 1}.{last}" for last in (2, 3))
+    guesses = proxy.connection(unknown)
+    statuses = [
+        proxy.request("POST", "/p/0000000", "{}", {"X-Forwarded-For": f"10.0.0.{n}"}, connection=guesses).status
+        for n in range(61)
+    ]
+    guesses.close()
+    assert statuses == [404] * 60 + [429]
+    claimed = {"X-Forwarded-For": unknown}
+    assert proxy.request("POST", "/p/0000000", "{}", claimed, sender=other).status == 404
+
+
+@pytest.mark.parametrize("path", ["/p/0000000", "/api/webhooks/custom"])
+def test_a_body_far_too_large_is_refused_in_the_shape_of_its_address(proxy, path):
+    refused = proxy.request("POST", path, b" " * 2_000_000)
+    assert refused.status == 413 and refused.headers["Content-Type"] == "application/json"
+    assert json.loads(refused.text)["error"] and ("code" in json.loads(refused.text)) == path.startswith("/p/")
+
+
+@pytest.mark.parametrize("path", ["/app/login", "/app/setup/x"])
+@pytest.mark.parametrize("is_chunked", [False, True])
+def test_a_form_of_a_stranger_that_is_too_large_is_refused_with_a_page(proxy, path, is_chunked):
+    kind = {"Content-Type": "application/x-www-form-urlencoded"}
+    for size in (17_001, 90_000, 2_000_000):
+        form = b"email=" + b"x" * (size - 6)
+        refused = proxy.request("POST", path, iter([form]) if is_chunked else form, kind)
+        assert refused.status == 413 and refused.headers["Content-Type"] == "text/html; charset=utf-8"
+        assert refused.headers["Strict-Transport-Security"] and "<title>" in refused.text
+
+
+def test_a_form_of_16_kb_passes(proxy):
+    form = b"email=" + b"x" * (16_384 - 6)
+    refused = proxy.request("POST", "/app/login", form, {"Content-Type": "application/x-www-form-urlencoded"})
+    assert refused.status == 400 and "open the page again" in refused.text
+
+
+def test_the_largest_body_that_pocketbell_takes_passes(proxy, server):
+    body = b'{"a":"' + b"b" * (LARGEST - 8) + b'"}'
+    assert len(body) == LARGEST and proxy.request("POST", server.hook, body).status == 200
+
+
+@pytest.mark.parametrize("size", [600_000, LARGEST + 1, 1_090_000])
+def test_what_pocketbell_refuses_before_it_has_read_the_body_is_answered_in_its_own_words(proxy, size):
+    for _ in range(10):
+        refused = proxy.request("POST", "/api/v1/notifications/send", b" " * size)
+        assert (refused.status, json.loads(refused.text)["code"]) == (401, "UNAUTHORIZED")
+
+
+def test_half_sent_requests_hold_no_thread(proxy, server):
+    head = f"POST {server.hook} HTTP/1.1\r\nHost: {NAME}\r\n"
+    with ExitStack() as held:
+        for half in [head, f'{head}Content-Length: 99\r\n\r\n{{"a":'] * 5 * THREADS:
+            held.enter_context(proxy.connect()).sendall(half.encode())
+        for _ in range(5):
+            begun = time.monotonic()
+            assert proxy.request("GET", "/healthz").status == 200
+            assert time.monotonic() - begun < 1
+
+
+@pytest.mark.parametrize("kind", PROXIES)
+def test_no_code_link_or_key_is_logged_even_when_the_service_is_down(kind, tmp_path):
+    proxy = Proxy(kind, tmp_path, free_port())
+    try:
+        wait_until(lambda: answers_502(proxy, "/healthz"))
+        for path in ("/p/c0d5ecr", "/app/setup/l1nk5ecret"):
+            secret = {"Referer": f"{ORIGIN}{path}"} | bearer("sk_test_k3y5ecret")
+            assert proxy.request("POST", path, "{}", secret).status == 502
+            assert answers_502(proxy, "/healthz", secret)
+    finally:
+        proxy.close()
+    assert "502" in proxy.logs and "5ecr" not in proxy.logs
+
+
+def answers_502(proxy, path, headers=None):
+    assert proxy.process.poll() is None, proxy.logs
+    try:
+        return proxy.request("GET", path, headers=headers).status == 502
+    except OSError:
+        return False
+
+
+# --- the files ----------------------------------------------------------------------------------------------
+
+
+def run(*command, **options):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=20, **options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_caddy_finds_its_file_valid_and_well_formatted(tmp_path):
+    caddy, environ = installed("caddy"), {"PATH": PATH, "HOME": str(tmp_path)}
+    file = ROOT / "deploy/Caddyfile"
+    assert "Valid configuration" in run(caddy, "validate", "--config", file, "--adapter", "caddyfile", env=environ)
+    assert run(caddy, "fmt", file, env=environ) == file.read_text()
+
+
+def test_caddy_finds_the_file_of_the_readme_valid(tmp_path):
+    caddy, file = installed("caddy"), tmp_path / "Caddyfile"
+    (shown,) = re.findall(r"^```\n(bell\.example\.org \{.*?)^```$", (ROOT / "README.md").read_text(), re.M | re.S)
+    file.write_text(shown)
+    environ = {"PATH": PATH, "HOME": str(tmp_path)}
+    assert "Valid configuration" in run(caddy, "validate", "--config", file, "--adapter", "caddyfile", env=environ)
+    assert run(caddy, "fmt", file, env=environ) == shown
+
+
+def test_nginx_finds_its_file_valid(tmp_path):
+    nginx, made = installed("nginx"), certificates.make(tmp_path)
+    site = tmp_path / "pocketbell.conf"
+    text = ours("nginx.conf", ("/var/log/nginx", str(tmp_path)))
+    site.write_text(re.sub(r"/etc/letsencrypt/\S+(?=;)", made.file, text))
+    main = tmp_path / "nginx.conf"
+    main.write_text(f"pid {tmp_path}/pid; events {{}}\nhttp {{ access_log off; include {site}; }}\n")
+    assert "test is successful" in run(nginx, "-t", "-c", main, "-e", tmp_path / "main.log")
+
+
+def unit(name):
+    """The values of a setting of the unit."""
+    return re.findall(rf"^{name}=(.*)$", UNIT.read_text(), re.M)
+
+
+def test_the_unit_is_one_that_systemd_understands(tmp_path):
+    analyze, file = installed("systemd-analyze"), tmp_path / UNIT.name
+    file.write_text(ours(UNIT.name, ("/opt/pocketbell/.venv/bin", str(BIN)), ("/opt/pocketbell", str(ROOT))))
+    assert UNIT.name not in run(analyze, "verify", "--man=no", file)
+
+
+def test_the_unit_exposes_little(tmp_path):
+    assert "SystemCallFilter=sched_setaffinity" in UNIT.read_text().splitlines()  # else no core is kept to
+    told = run(installed("systemd-analyze"), "security", "--offline=true", "--threshold=25", "--no-pager", UNIT)
+    assert float(re.search(r"exposure level for pocketbell\.service: ([\d.]+)", told)[1]) <= 2.5
+
+
+def test_every_starter_checks_the_settings_and_runs_the_same_command():
+    command = re.search(r"exec (gunicorn .+)$", (ROOT / "Procfile").read_text(), re.M)[1]
+    assert f"exec $(BIN)/{command}\n" in (ROOT / "Makefile").read_text()
+    assert unit("ExecStart") == [f"/opt/pocketbell/.venv/bin/{command}"]
+    assert unit("ExecStartPre") == ["/opt/pocketbell/.venv/bin/python config.py"]
+
+
+def test_the_container_runs_what_make_run_runs_and_lacks_no_file(tmp_path):
+    said = dict(
+        line.split(" ", 1) for line in (ROOT / "deploy/Dockerfile").read_text().splitlines() if line[:1].isupper()
+    )
+    assert (said["CMD"], said["RUN"]) == ('["make", "run"]', "make .venv/installed")
+    left_out = (ROOT / "deploy/Dockerfile.dockerignore").read_text().split()
+    (tmp_path / "app").mkdir()
+    for path in ROOT.iterdir():
+        if not any(path.match(one) for one in (*left_out, ".*", "__pycache__")):
+            (shutil.copytree if path.is_dir() else shutil.copy2)(path, tmp_path / "app" / path.name)
+    (tmp_path / "app/.venv").symlink_to(BIN.parent)
+    port = str(free_port())
+    told = dict(part.split("=") for part in said["ENV"].split())
+    environ = {"PATH": os.environ["PATH"], **told, "DATA_DIR": str(tmp_path / "data"), "PORT": port}
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(["make", "run"], cwd=tmp_path / "app", env=environ, stdout=log, stderr=log)
+    try:
+        wait_until(lambda: "Booting worker" in (tmp_path / "log").read_text())
+        for path in ("/healthz", "/app/login", "/app/static/manifest.webmanifest"):
+            connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=10)
+            connection.request("GET", path)
+            assert connection.getresponse().status == 200, path
+            connection.close()
+    finally:
+        process.terminate()
+        assert process.wait(20) in (0, -15, 2)
+    assert "/app/setup/" in (tmp_path / "log").read_text()
+
+
+def test_compose_opens_the_container_to_this_machine_alone_and_keeps_its_data():
+    composed = yaml.safe_load((ROOT / "deploy/compose.yaml").read_text())
+    (bell,) = composed["services"].values()
+    data = re.search(r"DATA_DIR=(\S+)", (ROOT / "deploy/Dockerfile").read_text())[1]
+    assert (ROOT / "deploy" / bell["build"]["context"] / bell["build"]["dockerfile"]).is_file()
+    assert (bell["ports"], bell["volumes"]) == (["127.0.0.1:8000:8000"], [f"data:{data}"])
+    assert set(composed["volumes"]) == {"data"} and bell["read_only"] and bell["cap_drop"] == ["ALL"]
+    known = {variable.name for variable in config.VARIABLES}
+    assert set(bell["environment"]) <= known
+
+
+def test_the_unit_starts_when_the_clock_is_set():
+    assert "time-sync.target" in unit("After")[0].split() and "time-sync.target" in unit("Wants")[0].split()
+
+
+def test_systemd_waits_longer_than_gunicorn_does():
+    graceful = re.search(r"^graceful_timeout = (\d+)$", (ROOT / "gunicorn.conf.py").read_text(), re.M)[1]
+    assert int(unit("TimeoutStopSec")[0]) > int(graceful)
+
+
+def test_the_proxies_close_kept_connections_before_gunicorn_does():
+    keepalive = int(re.search(r"^keepalive = (\d+)$", (ROOT / "gunicorn.conf.py").read_text(), re.M)[1])
+    assert int(re.search(r"keepalive_timeout (\d+)s;", ours("nginx.conf"))[1]) < keepalive
+    assert int(re.search(r"keepalive (\d+)s", ours("Caddyfile"))[1]) < keepalive
+
+
+# --- SECURITY.md --------------------------------------------------------------------------------------------
+
+
+def test_the_page_on_security_states_the_numbers_that_hold():
+    page = (ROOT / "SECURITY.md").read_text()
+    days = sorted(plan.history_days for plan in plans.PLANS.values())
+    for stated in (
+        f"at most {alerts.MAX_KEPT_BYTES // 1024} KB",
+        "{}, {} or {:,} days".format(*days),
+        f"| {accounts.SESSION_LIFE_MS // DAY_MS} days after the last visit",
+        f"good for {accounts.LINK_LIFE_MS // 3_600_000} hours",
+        f"as SHA-256 | {delivery.IDEMPOTENCY_LIFE_MS // 3_600_000} hours |",
+        f"{recent_requests.KEPT} for each".replace("30", "thirty"),
+        f"may ask for {rate_limits.UNKNOWN_CODES.amount} unknown",
+        f"{rate_limits.ALERT_EVENTS.amount} a minute; {rate_limits.FLOOD.amount} a minute pause",
+        f"{rate_limits.SIGN_IN_TRIES.amount} for an account and {rate_limits.TRIES_OF_SENDER.amount} in all",
+        f"{rate_limits.TRIES_OF_STRANGERS.amount} for an account from everywhere",
+        "N = 2^17" if accounts.PASSWORD_METHOD.startswith("scrypt:131072:") else "another hash",
+    ):
+        assert stated in re.sub(r"\s+", " ", page)
+
+
+def test_no_table_holds_what_the_page_on_security_does_not_name():
+    """A new table needs a word there: then its name belongs here, too."""
+    told = "account alert alert_payload api_key delivery device held idempotency_key metric metric_series"
+    of_the_service = {"server_key", "server_note"}
+    tables = re.findall(r"^CREATE TABLE (\w+)", (ROOT / "schema.sql").read_text(), re.M)
+    assert {*tables} == {
+        *told.split(),
+        "notification",
+        "notification_day",
+        "one_time_link",
+        *of_the_service,
+        "session",
+    }

@@ -1,0 +1,117 @@
+"""docs/backup.md: its commands, as they stand there, keep copies and bring everything back."""
+
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+from tests.support.server import BIN, OWNER, ROOT, Server
+
+PAGE = (ROOT / "docs/backup.md").read_text()
+WRAPPER = re.search(r"<<'END'\n(.*?)^END$", (ROOT / "docs/deployment.md").read_text(), re.M | re.S)[1]
+RESTORING = re.search(r"^## Restoring\n+```sh\n(.*?)^```", PAGE, re.M | re.S)[1].splitlines()
+CRON = re.search(r"^[\d *]+ root (/usr/local/sbin/pocketbell backup .*)$", PAGE, re.M)[1].replace("\\%", "%")
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="gunicorn runs on POSIX alone")
+
+
+class Machine:
+    """A machine of its own below a directory, set up as docs/deployment.md says, for one user alone."""
+
+    def __init__(self, directory, **environ):
+        self.environ = environ
+        self.data_dir, self.backups = directory / "data", directory / "backups"
+        self.backups.mkdir()
+        self.command, settings = directory / "pocketbell", directory / "env"
+        settings.write_text("".join(f"{name}={value}\n" for name, value in environ.items()))
+        self.places = {
+            "/usr/local/sbin/pocketbell": self.command,
+            "/var/lib/pocketbell": self.data_dir,
+            "/var/backups/pocketbell": self.backups,
+            "/etc/pocketbell.env": settings,
+            "/opt/pocketbell": ROOT,
+            ".venv/bin": BIN,
+            "runuser -u pocketbell -- ": "",
+            "-o pocketbell -g pocketbell ": "",
+        }
+        self.command.write_text(self.here(WRAPPER))
+        self.command.chmod(0o755)
+        self.server = None
+        self.run("systemctl start pocketbell")
+
+    def here(self, text):
+        for place, ours in self.places.items():
+            text = text.replace(place, str(ours))
+        return text
+
+    def run(self, line):
+        """One line of a page. Stopping is the worst that can happen: the old -wal stays."""
+        if line == "systemctl start pocketbell":
+            self.server = Server(self.data_dir, **self.environ).wait_until_ready()
+        elif line == "systemctl stop pocketbell":
+            self.server.kill()
+        else:
+            subprocess.run(["/bin/sh", "-euc", self.here(line)], check=True, timeout=30)
+
+
+@pytest.fixture
+def machine(tmp_path, push_service):
+    made = Machine(tmp_path, WEBPUSH_HOSTS=push_service.origin)
+    yield made
+    if made.server.process.poll() is None:
+        made.server.kill()
+
+
+def test_the_commands_of_the_page_bring_back_every_acknowledged_notification_and_the_devices_key(
+    machine, push_service
+):
+    key = machine.server.owner_key()
+    browser = push_service.browser()
+    machine.server.flask("device", "add", OWNER, "webpush", json.dumps(browser.subscription))
+    sent = [json.loads(machine.server.send(key).text)["notification"] for _ in range(20)]
+    assert {one["status"] for one in sent} == {"delivered"}
+    machine.run("/usr/local/sbin/pocketbell backup /var/backups/pocketbell/2026-11-21.db")
+    assert machine.server.send(key, title="after the backup").status == 200
+    before = vapid_key(browser)
+
+    for line in RESTORING:
+        machine.run(line)
+
+    assert set(machine.server.listed_ids(key)) == {one["id"] for one in sent}
+    assert json.loads(machine.server.send(key, title="again").text)["notification"]["status"] == "delivered"
+    assert browser.messages[-1]["notification"]["title"] == "MCP - again"
+    assert vapid_key(browser) == before
+    assert machine.data_dir.joinpath("pocketbell.db").stat().st_mode & 0o777 == 0o600
+
+
+def vapid_key(browser):
+    """The service's public key in the latest push."""
+    return re.search(r"k=([\w-]+)", browser.pushes[-1]["authorization"])[1]
+
+
+def test_without_its_secret_key_a_restored_service_refuses_old_cursors_and_nothing_else(machine):
+    key = machine.server.owner_key()
+    for _ in range(3):
+        machine.server.send(key)
+    machine.run("/usr/local/sbin/pocketbell backup /var/backups/pocketbell/2026-11-21.db")
+    page = "/api/v1/notifications?limit=1&cursor={}"
+    cursor = json.loads(machine.server.get(page.format(""), key).text)["pagination"]["nextCursor"]
+    for line in RESTORING:
+        machine.run(line)
+    assert machine.server.get(page.format(cursor), key).status == 200
+    for line in [*RESTORING[:1], "rm -r /var/lib/pocketbell/before /var/lib/pocketbell/secret_key", *RESTORING[1:]]:
+        machine.run(line)
+    assert machine.server.get(page.format(cursor), key).status == 400
+    assert len(machine.server.listed_ids(key)) == 3
+
+
+def test_the_nightly_line_keeps_the_newest_seven_copies(machine):
+    for day in range(1, 10):
+        machine.backups.joinpath(f"2025-01-{day:02}.db").touch()
+    machine.backups.joinpath("before-1a2b3c4.db").touch()
+    machine.run(CRON)
+    *old, newest = sorted(path.name for path in machine.backups.iterdir() if path.name[0] == "2")
+    assert old == [f"2025-01-{day:02}.db" for day in range(4, 10)]
+    assert machine.backups.joinpath(newest).stat().st_size and machine.backups.joinpath("before-1a2b3c4.db").exists()

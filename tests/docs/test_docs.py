@@ -1,0 +1,169 @@
+"""The README and docs/ name what there is: every variable, command and route, and nothing that is not there."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import click
+import pytest
+
+import app
+import config
+from bench.__main__ import PARTS
+from core import icons, message_templates
+from web import mcp
+from wire.strict_json import parse_event
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+COMMANDS = (ROOT / "docs/command-line.md").read_text()
+API = (ROOT / "docs/api.md").read_text()
+
+
+def commands():
+    for name, group in app.app.cli.commands.items():
+        if isinstance(group, click.Group):
+            yield from (f"flask {name} {command}" for command in group.commands)
+        elif name in ("backup", "doctor"):
+            yield f"flask {name}"
+
+
+@pytest.mark.parametrize("name", [variable.name for variable in config.VARIABLES])
+def test_the_readme_names_every_variable(name):
+    assert f"`{name}`" in README
+
+
+def test_the_readme_names_no_variable_that_is_not_there():
+    table = README.split("## Settings")[1].split("## ")[0]
+    named = {name for row in re.findall(r"^\| (`[^|]*) \|", table, re.M) for name in re.findall(r"`([A-Z_]+)`", row)}
+    assert named == {variable.name for variable in config.VARIABLES}
+
+
+@pytest.mark.parametrize("variable", config.VARIABLES, ids=lambda variable: variable.name)
+def test_the_readme_states_the_default_of_a_variable(variable):
+    row = next(line for line in README.splitlines() if line.startswith("|") and f"`{variable.name}`" in line)
+    shown_otherwise = variable.name == "WEBPUSH_HOSTS" or variable.default is None
+    assert shown_otherwise or f"`{variable.default}`" in row
+
+
+def test_the_page_on_alerts_names_every_icon_and_no_other():
+    table = (ROOT / "docs/alerts.md").read_text().split("## Icons")[1].split("## ")[0]
+    assert set(re.findall(r"`([^`]+)`", table)) == icons.ICONS
+
+
+@pytest.mark.parametrize("command", sorted(commands()))
+def test_the_page_on_the_command_line_names_every_command(command):
+    assert f"`{command}" in COMMANDS
+
+
+def test_no_command_is_named_that_is_not_there():
+    pages = README + COMMANDS + (ROOT / "docs/deployment.md").read_text()
+    named = set(
+        re.findall(r"flask (?:account|key|device|alert|history|metric) [a-z]+|flask backup|flask doctor", pages)
+    )
+    assert named <= set(commands())
+
+
+def written(route):
+    return f"{route.method} {route.rule}".replace("<path:", "<").replace("<id:", "<")
+
+
+@pytest.mark.parametrize("route", [r for r in app.ROUTES if not r.rule.startswith("/app") and r.rule != "/"])
+def test_the_api_page_names_every_route(route):
+    assert f"`{written(route)}`" in API
+
+
+def test_the_api_page_names_no_route_that_is_not_there():
+    named = set(re.findall(r"^\| `([A-Z]+ /\S+)`", API, re.M))
+    assert named <= {written(route) for route in app.ROUTES}
+
+
+ALERTS = (ROOT / "docs/alerts.md").read_text()
+EXAMPLES = re.findall(r"^\|.*\| `(\{\{.*\}\})` \| `(.*)` \|$", ALERTS, re.M)
+
+
+@pytest.mark.parametrize("template, text", EXAMPLES, ids=[template for template, _ in EXAMPLES])
+def test_a_filter_gives_what_the_page_on_alerts_says(template, text):
+    payload = parse_event(re.search(r"on `(\{.*\})` \| gives", ALERTS)[1].encode())
+    assert message_templates.fill(template.replace("\\|", "|"), payload, 100) == (text, ())
+
+
+def test_the_page_on_alerts_shows_every_filter():
+    assert {name for name in message_templates.FILTERS if f"`{name}" in ALERTS} == set(message_templates.FILTERS)
+
+
+@pytest.mark.parametrize("page", ["README.md", *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))])
+def test_a_page_links_to_files_that_are_there(page):
+    for target in re.findall(r"\]\(([^)#:]+)\)", (ROOT / page).read_text()):
+        assert (ROOT / page).parent.joinpath(target).exists()
+
+
+def test_the_files_that_the_readme_places_are_there():
+    table = README.split("## Where things are")[1]
+    paths = re.findall(r"`([\w/.]+(?:\.(?:py|sql|md)|/))`", table)
+    assert paths and all((ROOT / path).exists() for path in paths)
+
+
+def test_every_part_of_the_measurements_that_the_readme_names_is_there():
+    named = {part for parts in re.findall(r"make bench ONLY=\"?([a-z ]+)", README) for part in parts.split()}
+    assert named and named <= set(PARTS)
+
+
+def test_the_readme_can_be_read_in_one_go():
+    assert len(README.splitlines()) < 200
+
+
+ASSISTANTS = (ROOT / "docs/assistants.md").read_text()
+CONFIGURATIONS = {
+    heading: json.loads(block) if language == "json" else tomllib.loads(block)
+    for heading, text in re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", ASSISTANTS, re.M | re.S)
+    for language, block in re.findall(r"```(json|toml)\n(.*?)```", text, re.S)
+    if heading != "curl"
+}
+
+
+def server_of(configuration):
+    [servers] = [configuration[name] for name in ("mcpServers", "servers", "mcp_servers") if name in configuration]
+    return servers["pocketbell"]
+
+
+def test_the_page_on_assistants_configures_the_common_ones():
+    named = ["Claude Code", "Claude Desktop", "Cursor", "VS Code", "Codex CLI", "Gemini CLI"]
+    assert list(CONFIGURATIONS) == named
+
+
+@pytest.mark.parametrize("assistant", CONFIGURATIONS)
+def test_a_configuration_names_our_address_and_the_key_as_bearer(assistant):
+    server = server_of(CONFIGURATIONS[assistant])
+    if "command" in server:
+        address, header = server["args"][2], server["args"][-1]
+        assert header == "Authorization:${AUTHORIZATION}"
+        authorization = server["env"]["AUTHORIZATION"]
+    else:
+        [address] = [server[name] for name in ("url", "httpUrl") if name in server]
+        authorization = server.get("headers", {}).get("Authorization")
+    assert address == f"http://127.0.0.1:8000{app.ASSISTANTS}"
+    assert authorization in ("Bearer sk_test_...", "Bearer ${input:pocketbell-key}") or (
+        server["bearer_token_env_var"] == "POCKETBELL_KEY" and "export POCKETBELL_KEY=sk_test_..." in ASSISTANTS
+    )
+
+
+def test_the_page_on_assistants_names_every_tool():
+    assert re.findall(r"^\| `(\w+)` \|", ASSISTANTS, re.M) == list(mcp.TOOLS)
+
+
+def test_the_curl_example_of_the_page_on_assistants_gives_what_it_says(owner):
+    text = ASSISTANTS.split("## curl")[1]
+    sent, answer = re.search(r"-d '(.*?)'", text, re.S)[1], json.loads(re.search(r"```json\n(.*?)```", text, re.S)[1])
+    given = owner.request("POST", "/mcp", data=sent).json
+    for each in (given, answer):
+        written_out = json.loads(each["result"]["content"][0].pop("text"))
+        assert written_out == each["result"]["structuredContent"]
+        for name in ("id", "createdAt"):
+            each["result"]["structuredContent"]["notification"].pop(name)
+    assert given == answer
+
+
+def test_the_page_on_assistants_names_every_version():
+    assert all(f"`{version}`" in ASSISTANTS for version in mcp.VERSIONS)

@@ -1,0 +1,98 @@
+"""Every command of the README and of the pages on the API and on alerts runs, and answers as the page says."""
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.server import BIN, OWNER, ROOT, serving
+
+PAGES = ("README.md", "docs/api.md", "docs/alerts.md")
+NOT_RUN = ("git clone ADDRESS", "BELL=http")  # the gate begins with a clone; the tests have values of their own
+
+
+def blocks(page):
+    """Each block of shell commands of a page, with the block that shows what it prints, if there is one."""
+    text = (ROOT / page).read_text()
+    found = re.findall(r"^```sh\n(.*?)^```\n(?:\n```(?:json)?\n(.*?)^```\n)?", text, re.M | re.S)
+    return [(commands, shown) for commands, shown in found if not commands.startswith(NOT_RUN)]
+
+
+class Reader:
+    """Somebody who copies the commands, with a key, ids and addresses of their own in the places of the page's."""
+
+    def __init__(self, server, push_service, folder):
+        self.server, self.folder = server, folder
+        self.environ = {**os.environ, **server.environ, "BELL": f"http://127.0.0.1:{server.port}"}
+        self.subscription = push_service.browser().subscription
+        self.mine = {"you@example.org": OWNER, ".venv/bin/flask": f"{BIN}/flask", "/backups": str(folder)}
+        self.mine |= {"http://127.0.0.1:8000": self.environ["BELL"], "sk_test_...": server.owner_key()}
+        self.environ["KEY"] = self.mine["sk_test_..."]
+
+    def run(self, commands):
+        """What they print, as lines."""
+        for theirs, mine in self.mine.items():
+            commands = commands.replace(theirs, mine)
+        commands = re.sub(r'"subscription": \{.*?\}\}', f'"subscription": {json.dumps(self.subscription)}', commands)
+        commands = commands.replace(f"create {OWNER}   ", "create another@example.org   ")  # the owner is there
+        printed = ""
+        for command in re.sub(r"\\\n\s*", " ", commands).splitlines():
+            for name in ("KEY_ID", "DEVICE_ID"):
+                if name in command:
+                    ids = re.findall(r'"id":"([0-9a-f]{32})"', printed)
+                    command = command.replace(name, ids[0])
+            if "ALERT_ID" in command:
+                (listed,) = self.run(f".venv/bin/flask alert list {OWNER} | head -1")
+                command = command.replace("ALERT_ID", re.search(r"[0-9a-f]{32}", listed)[0])
+            done = subprocess.run(
+                ["sh", "-eu", "-c", command.replace("curl ", "curl -sS ")],
+                cwd=ROOT, env=self.environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
+            )  # fmt: skip
+            assert (done.returncode, done.stderr.replace("Password:", "").strip()) == (0, ""), command
+            printed += done.stdout if done.stdout.endswith("\n") else done.stdout + "\n"
+        if address := re.search(r"/p/(\w{7})$", printed.strip()):
+            self.mine["/p/ZAjjMos"] = address[0]
+        return printed.splitlines()
+
+
+def form(line):
+    """What stays the same each time: without ids, times, keys, codes and ports."""
+    line = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:8000", line)
+    line = re.sub(r"\b[0-9a-f]{32}\b|sk_test_[0-9a-f]{48}|/p/\w{7}", "…", line)
+    return re.sub(r"\d{13}", "0", line)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_commands_of_a_page_run_and_print_what_it_shows(page, push_service, tmp_path):
+    with serving(tmp_path / "data", WEBPUSH_HOSTS=push_service.origin) as server:
+        server.wait_until_ready()
+        reader = Reader(server, push_service, tmp_path)
+        for commands, shown in blocks(page):
+            printed = reader.run(commands)
+            for line in printed:
+                if line.startswith("{"):
+                    answer = json.loads(line)
+                    assert answer.get("ok", answer.get("success", answer.get("jsonrpc"))), line
+            if shown:
+                assert [form(line) for line in printed][-1] == form(shown.strip()), commands
+
+
+def test_the_pages_have_commands():
+    assert [len(blocks(page)) for page in PAGES] == [4, 5, 3]
+
+
+def test_the_copy_of_the_readme_is_a_database(push_service, tmp_path):
+    with serving(tmp_path / "data") as server:
+        server.wait_until_ready()
+        (line,) = Reader(server, push_service, tmp_path).run(
+            next(
+                commands for commands, _ in blocks("README.md") if "backup" in commands and "flask backup" in commands
+            )
+        )
+    file, size = re.fullmatch(r"Wrote (\S+\.db) \((\d+) bytes\)\.", line).groups()
+    assert Path(file).stat().st_size == int(size)
+    shown = re.search(r"It prints `(.*?)`", (ROOT / "README.md").read_text())[1]
+    assert re.fullmatch(r"Wrote (\S+\.db) \((\d+) bytes\)\.", shown)

@@ -1,0 +1,137 @@
+"""One service on one SQLite file: a second one waits for the first, says for whom, and stops after a minute."""
+
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+
+from process import service_lock
+from tests.support.server import BIN, ROOT, Server, wait_until
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="gunicorn runs on POSIX alone")
+WAITS = "is using the database"
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Start services on this test's data directory; they end with the test."""
+    servers = []
+
+    def start_one(data="data", **environ):
+        servers.append(Server(tmp_path / data, **environ))
+        return servers[-1]
+
+    yield start_one
+    for server in servers:
+        if server.process.poll() is None:
+            server.kill()
+
+
+def test_a_second_service_says_at_once_for_whom_it_waits_and_serves_when_that_has_ended(start):
+    first = start().wait_until_ready()
+    second = start()
+    wait_until(lambda: WAITS in second.log)
+    assert f"(process {first.process.pid}, http://127.0.0.1:{first.port}) {WAITS}" in second.log
+    assert "Booting worker" not in second.log and second.process.poll() is None
+    assert first.terminate() == 0
+    assert second.wait_until_ready().get("/healthz").status == 200
+    assert second.log.count(WAITS) == 1
+
+
+def test_a_second_service_on_the_same_port_takes_over_when_the_first_ends(start):
+    first = start().wait_until_ready()
+    second = start(PORT=str(first.port))
+    wait_until(lambda: WAITS in second.log)
+    assert first.terminate() == 0
+    second.port = first.port
+    assert second.wait_until_ready().get("/healthz").status == 200
+
+
+def test_after_kill_9_of_all_processes_the_next_service_waits_for_nobody(start):
+    first = start().wait_until_ready()
+    first.kill()
+    second = start().wait_until_ready()
+    assert WAITS not in second.log
+
+
+def test_after_kill_9_of_the_master_the_next_service_waits_for_its_worker(start):
+    first = start().wait_until_ready()
+    worker = int(re.search(r"Booting worker with pid: (\d+)", first.log)[1])
+    os.kill(worker, signal.SIGSTOP)  # or it would see within a second that it is alone
+    os.kill(first.process.pid, signal.SIGKILL)
+    first.process.wait()
+    second = start()
+    wait_until(lambda: f"(process {first.process.pid}, " in second.log)
+    os.kill(worker, signal.SIGKILL)
+    assert second.wait_until_ready().get("/healthz").status == 200
+
+
+def test_a_reload_keeps_the_database(start):
+    first = start().wait_until_ready()
+    first.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: first.log.count("Booting worker") == 2)
+    second = start()
+    wait_until(lambda: f"(process {first.process.pid}, " in second.log)
+
+
+def test_services_with_databases_of_their_own_run_beside_each_other(start):
+    first, second = start("one"), start("two")
+    assert [server.wait_until_ready().get("/healthz").status for server in (first, second)] == [200, 200]
+
+
+def test_another_way_to_the_same_file_is_the_same_database(start, tmp_path):
+    first = start().wait_until_ready()
+    (tmp_path / "link").symlink_to(first.data_dir)
+    second = start("link")
+    wait_until(lambda: WAITS in second.log)
+
+
+def test_the_command_line_works_beside_a_service_and_beside_one_that_waits(start):
+    first = start().wait_until_ready()
+    second = start()
+    wait_until(lambda: WAITS in second.log)
+    assert second.flask("account", "create", "owner@example.org") and first.flask("account", "list")
+
+
+def test_a_second_service_that_waits_ends_with_sigterm(start):
+    start().wait_until_ready()
+    second = start()
+    wait_until(lambda: WAITS in second.log)
+    second.process.terminate()
+    assert second.process.wait(10) in (0, -signal.SIGTERM)
+
+
+HOLDER = """
+import sys
+from pathlib import Path
+from process import service_lock
+service_lock.take(Path(sys.argv[1]), "http://127.0.0.1:8000", print)
+print("has it", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def holder(tmp_path):
+    """A process that has the lock."""
+    command = [BIN / "python", "-c", HOLDER, tmp_path / "pocketbell.db"]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "has it\n"
+        yield process
+        process.stdin.close()
+
+
+def test_it_stops_after_a_minute_with_one_line_that_says_who_has_the_database(tmp_path, moved_clock, holder):
+    told, database = [], tmp_path / "pocketbell.db"
+    begun = moved_clock.monotonic
+    with pytest.raises(service_lock.InUse) as stopped:
+        service_lock.take(database, "", told.append, lambda: moved_clock.advance(1))
+    who = f"Another Pocketbell (process {holder.pid}, http://127.0.0.1:8000) is using the database {database}"
+    assert (told, str(stopped.value)) == ([f"{who}: waiting for it to stop."], f"{who}: stop it first.")
+    assert moved_clock.monotonic - begun == 60
+
+
+def test_the_lock_is_for_its_owner_alone(tmp_path, holder):
+    assert (tmp_path / "pocketbell.db.lock").stat().st_mode & 0o077 == 0

@@ -1,0 +1,593 @@
+"""The service as it is run: gunicorn in a process of its own, spoken to over sockets (CONTRACT 1, 3 and 7)."""
+
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import sqlite3
+import subprocess
+import threading
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.support.server import (
+    BIN,
+    OWNER,
+    ROOT,
+    Server,
+    bearer,
+    free_port,
+    in_threads,
+    join,
+    serving,
+    status_of,
+    wait_until,
+)
+
+LARGEST = 20_000  # MAX_BODY_BYTES of the service that most tests share
+LINK = re.compile(r"http://\S+(/app/setup/[\w-]+)")
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="gunicorn runs on POSIX alone")
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Start servers on this test's data directory; they end with the test."""
+    servers = []
+
+    def start_one(**environ):
+        servers.append(Server(tmp_path / "data", **environ))
+        return servers[-1]
+
+    yield start_one
+    for server in servers:
+        if server.process.poll() is None:
+            server.kill()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """The service that most tests share."""
+    with serving(tmp_path_factory.mktemp("shared") / "data", MAX_BODY_BYTES=str(LARGEST)) as shared:
+        shared.key = shared.owner_key()
+        yield shared.wait_until_ready()
+
+
+# --- the way in ---------------------------------------------------------------------------------------------
+
+
+def test_make_run_prints_a_one_time_link_that_opens_the_set_up_page_and_is_void_at_the_next_start(start):
+    first = start(PRINT_SETUP_LINK="1").wait_until_ready()
+    link, earlier = LINK.search(first.log)[0], LINK.search(first.log)[1]
+    assert link.startswith(f"http://127.0.0.1:{first.port}/")
+    page = first.get(earlier)
+    assert page.status == 200 and 'name="password"' in page.text
+    assert first.terminate() == 0
+
+    second = start(PRINT_SETUP_LINK="1").wait_until_ready()
+    assert second.get(earlier).status == 404
+    assert second.get(LINK.search(second.log)[1]).status == 200
+
+
+def test_a_start_without_a_terminal_names_the_command_and_prints_no_link(start):
+    quiet = start().wait_until_ready()
+    assert "flask account create" in quiet.log
+    assert "/app/setup/" not in quiet.log
+
+
+def test_a_platform_that_wipes_the_disk_is_warned_of(start):
+    warned = start(DYNO="web.1").wait_until_ready()
+    assert [line for line in warned.log.splitlines() if '"critical"' in line and "wipes the disk" in line]
+    assert warned.terminate() == 0 and "wipes" not in start().wait_until_ready().log
+
+
+def test_a_start_with_an_account_prints_no_link_and_voids_the_earlier_one(start):
+    first = start(PRINT_SETUP_LINK="1").wait_until_ready()
+    link = LINK.search(first.log)[1]
+    first.flask("account", "create", OWNER)
+    assert first.get(link).status == 404
+    first.terminate()
+    second = start(PRINT_SETUP_LINK="1").wait_until_ready()
+    assert "/app/setup/" not in second.log and "account create" not in second.log
+
+
+# --- settings -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name, value", [("THREADS", "many"), ("WEB_CONCURRENCY", "2"), ("DATABASE_URL", "pg://u:pw")]
+)
+def test_a_wrong_setting_stops_it_before_any_worker_with_one_line(start, name, value):
+    stopped = start(**{name: value})
+    assert stopped.process.wait(timeout=15) == 1
+    (line,) = stopped.log.splitlines()
+    assert name in line and "u:pw" not in line
+
+
+def test_an_address_where_nobody_can_listen_stops_it_and_names_the_settings(start, tmp_path):
+    first = start().wait_until_ready()
+    start = partial(start, DATA_DIR=str(tmp_path / "another"))
+    taken = start(PORT=str(first.port))
+    assert taken.process.wait(20) == 1
+    said = f'HOST is "127.0.0.1" and PORT "{first.port}": nobody can listen there: Address already in use.'
+    assert taken.log.splitlines()[-1] == said
+    for name in ("nosuch.invalid", "a" * 70):
+        unknown = start(HOST=name)
+        assert unknown.process.wait(20) == 1 and "Traceback" not in unknown.log
+        assert unknown.log.splitlines()[-1].startswith(f'HOST is "{name}" and PORT "{unknown.port}": nobody can')
+
+
+def test_a_database_that_cannot_be_used_stops_it_before_any_worker_without_a_traceback(start, tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "pocketbell.db").write_bytes(b"This is no database. " * 100)
+    stopped = start()
+    assert stopped.process.wait(timeout=15) == 1
+    assert "Traceback" not in stopped.log and "Booting worker" not in stopped.log
+    assert "pocketbell.db" in stopped.log.splitlines()[-1]
+
+
+# --- stopping and crashing ----------------------------------------------------------------------------------
+
+
+def test_sigterm_answers_what_has_begun_and_then_ends(start, push_service):
+    server = start(WEBPUSH_HOSTS=push_service.origin)
+    key = server.wait_until_ready().owner_key()
+    browser = push_service.browser()
+    server.flask("device", "add", OWNER, "webpush", json.dumps(browser.subscription))
+    for _ in range(6):
+        browser.then(201, after_s=1.5)
+    answers = []
+    threads = in_threads(6, lambda n: answers.append(server.send(key)))
+    wait_until(lambda: len(browser.pushes) == 6)
+    assert server.terminate() == 0
+    join(threads)
+    assert [answer.status for answer in answers] == [200] * 6
+    assert {json.loads(answer.text)["notification"]["status"] for answer in answers} == {"delivered"}
+
+
+def test_after_kill_9_every_acknowledged_notification_is_there(start):
+    server = start().wait_until_ready()
+    key = server.owner_key()
+    acknowledged, enough = [], threading.Event()
+
+    def write(n):
+        try:
+            while True:
+                answer = server.send(key)
+                if answer.status == 200:
+                    acknowledged.append(json.loads(answer.text)["notification"]["id"])
+                if len(acknowledged) >= 100:
+                    enough.set()
+        except (OSError, http.client.HTTPException, ValueError):
+            return  # killed while this one was asked for
+
+    writers = in_threads(4, write)
+    assert enough.wait(20)
+    server.kill()
+    join(writers)
+    again = start().wait_until_ready()
+    assert set(acknowledged) <= set(again.listed_ids(key))
+
+
+def test_after_kill_9_what_was_pending_is_pushed_by_the_next_start(start, push_service):
+    server = start(WEBPUSH_HOSTS=push_service.origin).wait_until_ready()
+    key = server.owner_key()
+    browser = push_service.browser()
+    server.flask("device", "add", OWNER, "webpush", json.dumps(browser.subscription))
+    browser.then(503, Retry_After="1")
+    assert json.loads(server.send(key).text)["notification"]["status"] == "pending"
+    server.kill()
+    start(WEBPUSH_HOSTS=push_service.origin).wait_until_ready()
+    wait_until(lambda: len(browser.messages) == 1)
+
+
+def test_a_start_right_after_a_kill_9_that_left_the_worker_waits_for_its_end(start):
+    first = start()
+    key = first.wait_until_ready().owner_key()
+    os.kill(first.process.pid, signal.SIGKILL)
+    first.process.wait()
+    second = start(PORT=str(first.port))
+    second.port = first.port
+    wait_until(lambda: "Booting worker" in second.log or second.process.poll() is not None)
+    assert second.wait_until_ready().send(key).status == 200, second.log
+
+
+def test_a_killed_worker_is_replaced_and_nothing_is_lost(start):
+    server = start().wait_until_ready()
+    key = server.owner_key()
+    sent = json.loads(server.send(key).text)["notification"]["id"]
+    booted = re.findall(r"Booting worker with pid: (\d+)", server.log)
+    os.kill(int(booted[0]), signal.SIGKILL)
+    wait_until(lambda: server.log.count("Booting worker") == 2)
+    server.wait_until_ready()
+    assert server.listed_ids(key) == [sent]
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="only Linux says on which cores a process runs")
+def test_all_threads_of_the_service_run_on_one_core(server):
+    join(in_threads(8, lambda n: server.send(server.key)))
+    worker = re.findall(r"Booting worker with pid: (\d+)", server.log)[-1]
+    tasks = [int(task.name) for task in Path(f"/proc/{worker}/task").iterdir()]
+    assert len(tasks) > 3
+    (used,) = {frozenset(os.sched_getaffinity(task)) for task in tasks}
+    assert len(used) == 1 and used <= os.sched_getaffinity(0)
+
+
+def test_a_disk_that_is_full_gives_a_5xx_and_nothing_acknowledged_is_lost(start):
+    resource = pytest.importorskip("resource")
+    first = start().wait_until_ready()
+    key = first.owner_key()
+    assert first.terminate() == 0
+
+    full = start(before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000)))
+    full.wait_until_ready()
+    answers = [full.send(key, body="b" * 9_000) for _ in range(60)]
+    acknowledged = {json.loads(a.text)["notification"]["id"] for a in answers if a.status == 200}
+    assert {answer.status for answer in answers} == {200, 500}
+    full.kill()
+
+    again = start().wait_until_ready()
+    assert acknowledged <= set(again.listed_ids(key))
+    assert again.send(key).status == 200
+
+
+# --- what the log holds -------------------------------------------------------------------------------------
+
+
+def access_lines(log):
+    """The lines about requests."""
+    return [line for line in log.splitlines() if line.startswith("{") and json.loads(line)["message"] == "request"]
+
+
+LOGGED = [
+    ("GET", "/healthz", "/healthz", "200"),
+    ("GET", "/api/v1/stats?token=q5ecret", "/api/v1/stats", "200"),
+    ("GET", "/api/v1/notifications?search=q5ecret&cursor=q5ecret", "/api/v1/notifications", "400"),
+    ("DELETE", "/api/v1/api-keys/1d5ecret", "/api/v1/api-keys/<key_id>", "404"),
+    ("DELETE", "/api/v1/devices/1d5ecret", "/api/v1/devices/<device_id>", "404"),
+    ("GET", "/app/setup/l1nk5ecret", "/app/setup/<token>", "404"),
+    ("GET", "/p/c0d5ecr", None, None),
+    ("GET", "/no/such/pl4ce", None, "404"),
+    ("PUT", "/api/v1/stats", None, "405"),
+]
+
+
+@pytest.fixture(scope="module")
+def logged(tmp_path_factory):
+    """The key that was sent, and the lines of the access log for the requests of LOGGED, in order."""
+    with serving(tmp_path_factory.mktemp("logged") / "data") as server:
+        key, lines = server.owner_key(), []
+        server.wait_until_ready()
+        for method, path, *_ in LOGGED:
+            wait_until(lambda: len(access_lines(server.log)) == server.answered)
+            server.request(method, path, headers=bearer(key))
+            lines.append(wait_until(lambda: access_lines(server.log)[server.answered - 1 :]))
+        yield key, [line for new in lines for line in new]
+
+
+def test_the_access_log_has_one_line_for_each_request(logged):
+    _, lines = logged
+    assert [json.loads(line)["method"] for line in lines] == [method for method, *_ in LOGGED]
+
+
+@pytest.mark.parametrize("index", range(len(LOGGED)), ids=[path.split("?")[0] for _, path, *_ in LOGGED])
+def test_a_line_of_the_access_log_has_the_route_and_the_status(logged, index):
+    _, _, route, status = LOGGED[index]
+    line = json.loads(logged[1][index])
+    assert route in (None, line["route"]) and status in (None, str(line["status"]))
+    assert line["client"] == "127.0.0.1" and line["ms"] >= 0 and line["bytes"] > 0
+
+
+@pytest.mark.parametrize("index", range(len(LOGGED)), ids=[path.split("?")[0] for _, path, *_ in LOGGED])
+def test_a_line_of_the_access_log_holds_no_key_query_link_code_or_id(logged, index):
+    key, line = logged[0], logged[1][index]
+    assert key not in line and "sk_test_" not in line and "?" not in line
+    assert not re.search(r"5ecr|pl4ce", line)
+
+
+KEY_IN_IT = "sk_test_" + "c0ffee00" * 6
+MALFORMED = [
+    f"GET /healthz HTTP/1.1\r\nHost: x\r\nAuthorization Bearer {KEY_IN_IT}\r\n\r\n",
+    f"GET /healthz HTTP/1.1\r\nHost: x\r\nAuthorization\x01: Bearer {KEY_IN_IT}\r\n\r\n",
+    f"GET /healthz HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY_IN_IT}\x00\r\n\r\n",
+    f"GET /healthz HTTP/1.1\r\nHost: x\r\nX {KEY_IN_IT}: y\r\n\r\n",
+    f"GET /healthz HTTP/1.1\r\nHost: x\r\nA: b\r\n {KEY_IN_IT}\r\n\r\n",
+    f"GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: {KEY_IN_IT}\r\n\r\n",
+    f"GET /healthz HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: {KEY_IN_IT}\r\n\r\n",
+    f"GET /healthz HTTP/1.1\r\nHost: x\r\nExpect: {KEY_IN_IT}\r\n\r\n",
+    f"{KEY_IN_IT}\r\n\r\n",
+    f"{KEY_IN_IT.upper()} / HTTP/1.1\r\nHost: x\r\n\r\n",
+    f"GET /{KEY_IN_IT}\r\n\r\n",
+    f"GET /{KEY_IN_IT} more HTTP/1.1\r\nHost: x\r\n\r\n",
+    f"GET /healthz {KEY_IN_IT}\r\n\r\n",
+    f"GET /healthz HTTP/9.9{KEY_IN_IT}\r\n\r\n",
+    f"GET /{'x' * 9000}{KEY_IN_IT} HTTP/1.1\r\n\r\n",
+    f"GET / HTTP/1.1\r\nHost: x\r\nX: {'x' * 9000}{KEY_IN_IT}\r\n\r\n",
+    f"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n{KEY_IN_IT}\r\n",
+    f"PRI * HTTP/2.0\r\n\r\n{KEY_IN_IT}\r\n\r\n",
+]
+
+
+@pytest.mark.parametrize("request_text", MALFORMED, ids=range(len(MALFORMED)))
+def test_a_request_that_is_no_http_is_refused_without_a_5xx_and_leaves_no_key_in_the_log(server, request_text):
+    before = len(server.log)
+    answer = server.raw(request_text.encode("latin-1"))
+    status = status_of(answer)
+    assert status is None or status < 500, answer[:80]
+    assert server.get("/healthz").status == 200
+    assert "c0ffee00" not in server.log[before:].lower()
+
+
+def test_no_key_no_link_and_no_payload_is_in_the_log_even_at_its_most_talkative(start):
+    server = start(LOG_LEVEL="debug").wait_until_ready()
+    key = server.owner_key()
+    server.send(key, "t1tle5ecret", "b0dy5ecret")
+    server.request("POST", "/api/v1/notifications/send", '{"title": "t1tle5ecret"', bearer(key))
+    server.get(f"/api/v1/api-keys/{KEY_IN_IT}", key)
+    server.get(f"/p/{KEY_IN_IT}")
+    server.get("/p/c0d5ecr")
+    server.request("POST", "/p%2Fc0d5ecr", "{}")
+    server.get("/c0d5ecr")
+    server.request("POST", "/%70/c0d5ecr", "{}")
+    server.get("/app/setup/l1nk5ecret")
+    for request_text in MALFORMED:
+        server.raw(request_text.encode("latin-1"))
+    assert server.terminate() == 0
+    lines = server.log.splitlines()
+    assert [line for line in lines if re.search(rf"5ecr|c0ffee00|{key[16:]}", line, re.IGNORECASE)] == []
+
+
+def test_a_fault_is_logged_without_what_was_sent(start):
+    server = start().wait_until_ready()
+    key = server.owner_key()
+    with sqlite3.connect(server.data_dir / "pocketbell.db") as other:
+        other.execute("DROP TABLE notification_day")
+    other.close()
+    answer = server.send(key, "t1tle5ecret", "b0dy5ecret")
+    assert (answer.status, json.loads(answer.text)["code"]) == (500, "INTERNAL_ERROR")
+    assert "notification_day" in server.log and "notification_day" not in answer.text
+    fault = next(json.loads(line) for line in server.log.splitlines() if "notification_day" in line)
+    assert fault["request_id"] == answer.headers["X-Request-Id"]
+    assert "5ecr" not in server.log and key[16:] not in server.log
+
+
+# --- bodies over the wire -----------------------------------------------------------------------------------
+
+
+def message_of(size):
+    """A good body of exactly so many bytes."""
+    body = json.dumps({"title": "t", "body": "b", "padding": ""}).encode()
+    return body[:-2] + b"x" * (size - len(body)) + body[-2:]
+
+
+def chunked(body, chunk=4096):
+    parts = [body[at : at + chunk] for at in range(0, len(body), chunk)]
+    return b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
+
+
+def head(server, *fields, path="/api/v1/notifications/send"):
+    lines = [f"POST {path} HTTP/1.1", "Host: x", f"Authorization: Bearer {server.key}", "Connection: close", *fields]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+@pytest.mark.parametrize("chunk", [1000, 4096, LARGEST])
+def test_a_chunked_body_of_exactly_the_limit_gets_through(server, chunk):
+    answer = server.raw(head(server, "Transfer-Encoding: chunked") + chunked(message_of(LARGEST), chunk))
+    assert status_of(answer) == 200
+
+
+@pytest.mark.parametrize("size", [LARGEST + 1, LARGEST * 2, 1_500_000])
+def test_a_chunked_body_over_the_limit_is_refused_with_413(server, size):
+    answer = server.raw(head(server, "Transfer-Encoding: chunked") + chunked(message_of(size)))
+    assert status_of(answer) == 413
+    assert json.loads(answer.partition(b"\r\n\r\n")[2])["code"] == "VALIDATION_ERROR"
+
+
+def test_a_body_of_exactly_the_limit_gets_through(server):
+    answer = server.raw(head(server, f"Content-Length: {LARGEST}") + message_of(LARGEST))
+    assert status_of(answer) == 200
+
+
+@pytest.mark.parametrize("size", [LARGEST + 1, 1_500_000])
+def test_a_body_over_the_limit_is_refused_with_413(server, size):
+    answer = server.raw(head(server, f"Content-Length: {size}") + message_of(size))
+    assert status_of(answer) == 413
+
+
+def test_a_body_that_is_announced_over_the_limit_is_refused_before_it_is_sent(server):
+    answer = server.raw(head(server, "Content-Length: 999999999"), half_close=False)
+    assert status_of(answer) == 413
+
+
+WRONG_CHUNKS = [
+    b"zz\r\n{}\r\n0\r\n\r\n",
+    b"-2\r\n{}\r\n0\r\n\r\n",
+    b"0x2\r\n{}\r\n0\r\n\r\n",
+    b"+2\r\n{}\r\n0\r\n\r\n",
+    b" 2\r\n{}\r\n0\r\n\r\n",
+    b"2_0\r\n{}\r\n0\r\n\r\n",
+    b"\r\n{}\r\n0\r\n\r\n",
+    b"1\r\n{}\r\n0\r\n\r\n",
+    b"3\r\n{}\r\n0\r\n\r\n",
+    b"\xff\r\n{}\r\n0\r\n\r\n",
+    b"2\r\n{}\r\n",
+    b"5\r\n{}",
+    b"2\r\n{}\r\nzz\r\n",
+    b"f" * 20 + b"\r\n{}\r\n0\r\n\r\n",
+    b"f" * 9000 + b"\r\n{}\r\n0\r\n\r\n",
+    b"",
+]
+
+
+@pytest.mark.parametrize("chunks", WRONG_CHUNKS, ids=[repr(chunks)[:30] for chunks in WRONG_CHUNKS])
+def test_a_body_with_wrong_chunks_is_a_400(server, chunks):
+    answer = server.raw(head(server, "Transfer-Encoding: chunked") + chunks)
+    assert status_of(answer) == 400, answer[:80]
+
+
+WRONG_LENGTHS = {
+    "shorter than announced": (["Content-Length: 500"], b'{"title": "t", "body": "b"}'),
+    "longer than announced": (["Content-Length: 5"], b'{"title": "t", "body": "b"}'),
+    "none announced": ([], b'{"title": "t", "body": "b"}'),
+    "announced, none sent": (["Content-Length: 10"], b""),
+    "negative": (["Content-Length: -1"], b"{}"),
+    "no number": (["Content-Length: two"], b"{}"),
+    "empty": (["Content-Length: "], b"{}"),
+    "beyond 64 bits": (["Content-Length: " + "9" * 30], b"{}"),
+    "beyond what int() reads": (["Content-Length: " + "9" * 5000], b"{}"),
+    "two that differ": (["Content-Length: 2", "Content-Length: 3"], b"{}"),
+    "a list": (["Content-Length: 2, 2"], b"{}"),
+    "beside chunks": (["Content-Length: 2", "Transfer-Encoding: chunked"], b"2\r\n{}\r\n0\r\n\r\n"),
+    "a coding": (["Transfer-Encoding: gzip"], b"{}"),
+    "chunked twice": (["Transfer-Encoding: chunked, chunked"], b"2\r\n{}\r\n0\r\n\r\n"),
+    "an unknown coding": (["Transfer-Encoding: nonsense"], b"{}"),
+    "a trailer": (["Transfer-Encoding: chunked"], b"2\r\n{}\r\n0\r\nA b\r\n\r\n"),
+    "an encoding": (["Content-Length: 2", "Content-Encoding: gzip"], b"{}"),
+}
+
+
+@pytest.mark.parametrize("fields, body", WRONG_LENGTHS.values(), ids=list(WRONG_LENGTHS))
+def test_a_body_whose_length_is_not_what_was_announced_never_causes_a_5xx(server, fields, body):
+    status = status_of(server.raw(head(server, *fields) + body))
+    assert status is not None and status < 500
+    assert server.get("/healthz").status == 200
+
+
+def test_a_body_that_is_not_taken_does_not_become_the_next_request(server):
+    smuggled = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+    fields = ["Host: x", "Authorization: Bearer wrong", f"Content-Length: {len(smuggled)}"]
+    request = "\r\n".join(["POST /api/v1/notifications/send HTTP/1.1", *fields]).encode() + b"\r\n\r\n" + smuggled
+    answer = server.raw(request)
+    assert status_of(answer) == 401 and b'"status":"ok"' not in answer
+
+
+# --- what runs beside the requests --------------------------------------------------------------------------
+
+
+def test_healthz_is_200_and_says_ok_alone(server):
+    answer = server.get("/healthz")
+    assert (answer.status, json.loads(answer.text)) == (200, {"status": "ok"})
+
+
+def test_another_process_sees_when_a_key_was_last_used_within_about_two_seconds(server):
+    key = server.flask("key", "create", OWNER, "watched").strip()
+
+    def last_used():
+        lines = server.flask("key", "list", OWNER).splitlines()
+        return next(line.split("\t")[4] for line in lines if "watched" in line)
+
+    assert last_used() == "-"
+    server.get("/api/v1/stats", key)
+    wait_until(lambda: last_used() != "-", within_s=5.0)
+
+
+def test_when_a_key_was_last_used_is_written_at_the_end(start):
+    server = start().wait_until_ready()
+    key = server.owner_key()
+    server.get("/api/v1/stats", key)
+    assert server.terminate() == 0
+    assert server.flask("key", "list", OWNER).split("\t")[4] != "-"
+
+
+def test_16_threads_on_one_key_get_exactly_its_limit(server):
+    server.flask("account", "create", "starter@example.org", "--plan", "starter")
+    key = server.flask("key", "create", "starter@example.org", "burst").strip()
+    statuses = []
+    join(in_threads(16, lambda n: statuses.extend(server.get("/api/v1/stats", key).status for _ in range(10))))
+    assert (statuses.count(200), statuses.count(429), len(statuses)) == (100, 60, 160)
+
+
+def test_a_silent_connection_does_not_keep_others_from_being_answered(server):
+    silent = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(8)]
+    try:
+        for connection in silent:
+            connection.sendall(b"POST /api/v1/notifications/send HTTP/1.1\r\nHost:")
+        assert server.get("/healthz").status == 200
+    finally:
+        for connection in silent:
+            connection.close()
+
+
+# --- the Procfile -------------------------------------------------------------------------------------------
+
+
+def procfile(name):
+    lines = (ROOT / "Procfile").read_text().splitlines()
+    return next(line.removeprefix(f"{name}: ") for line in lines if line.startswith(f"{name}: "))
+
+
+def run_line(tmp_path, name, **environ):
+    """A line of the Procfile as a platform runs it."""
+    env = {"PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}", "DATA_DIR": str(tmp_path / "data"), **environ}
+    return subprocess.Popen(
+        ["sh", "-c", procfile(name)],
+        env=env,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+
+
+def test_the_procfiles_web_line_serves_everywhere_with_one_worker_whatever_the_platform_asks_for(tmp_path):
+    port = free_port()
+    process = run_line(tmp_path, "web", PORT=str(port), WEB_CONCURRENCY="4")
+    try:
+
+        def answers():
+            assert process.poll() is None, process.stdout.read()
+            try:
+                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+                connection.request("GET", "/healthz")
+                return connection.getresponse().status == 200
+            except OSError:
+                return False
+
+        wait_until(answers)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        output = process.communicate()[0]
+    assert (output.count(b"Booting worker"), b"http://0.0.0.0:%d" % port in output) == (1, True)
+
+
+def test_the_procfiles_release_line_checks_the_settings_and_makes_no_database(tmp_path):
+    process = run_line(tmp_path, "release")
+    assert (process.wait(timeout=15), (tmp_path / "data").exists()) == (0, False)
+    process.stdout.close()
+
+
+# --- what gunicorn would take from the environment itself ----------------------------------------------------
+
+
+@pytest.mark.parametrize("name, value", [("WEB_CONCURRENCY", "abc"), ("FORWARDED_ALLOW_IPS", "localhost")])
+def test_make_run_stops_with_our_line_for_what_gunicorn_reads_too(tmp_path, name, value):
+    env = {"PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}", "DATA_DIR": str(tmp_path), name: value}
+    run = next(line for line in (ROOT / "Makefile").read_text().splitlines() if "gunicorn --config" in line)
+    done = subprocess.run(
+        ["sh", "-c", run.strip().removeprefix("@").replace("$(BIN)", str(BIN))],
+        env=env,
+        cwd=ROOT,
+        capture_output=True,
+    )
+    assert done.returncode == 1 and done.stdout == b""
+    assert done.stderr.decode().startswith(f'{name} is "{value}": it takes ') and done.stderr.count(b"\n") == 1
+
+
+def test_more_workers_asked_for_behind_the_settings_back_are_refused(tmp_path):
+    env = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(tmp_path), "GUNICORN_CMD_ARGS": "--workers=3"}
+    command = [BIN / "gunicorn", "--config", "gunicorn.conf.py", "--no-control-socket", "app:app"]
+    done = subprocess.run(command, env={**env, "PORT": str(free_port())}, cwd=ROOT, capture_output=True, timeout=20)
+    assert (done.returncode, b"GUNICORN_CMD_ARGS" in done.stderr, b"Traceback" in done.stderr) == (1, True, False)
+
+
+def test_no_header_of_a_proxy_moves_the_addresses_of_the_pages(server):
+    moved = {"SCRIPT_NAME": "/evil", "SCRIPT-NAME": "/evil", "X-Script-Name": "/evil", "X-Forwarded-Prefix": "/evil"}
+    for name, prefix in moved.items():
+        assert server.request("GET", "/evil/app/login", headers={name: prefix}).status == 404
+        page = server.request("GET", "/app/login", headers={name: prefix})
+        assert page.status in (200, 404) and "/evil" not in page.text
+    assert 'href="/app/static/app.css?v=' in server.get("/app/login").text

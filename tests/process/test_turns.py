@@ -1,0 +1,125 @@
+"""Turns: so many at once, the others in order, a crowd in one queue keeps no other waiting."""
+
+import threading
+
+import pytest
+
+from process.turns import Turns
+from tests.support.server import wait_until
+from wire.errors import Refused
+
+
+def refuse():
+    return Refused(429, "Too many.")
+
+
+class Crowd:
+    """Threads that want a turn; each has it until `go_on` lets it go. `order` is that in which they had one."""
+
+    def __init__(self, turns):
+        self.turns, self.order, self.refused, self.done, self.ends, self.threads = turns, [], [], [], {}, []
+
+    def come(self, name, queue="all", who=""):
+        """Let one more come, and wait until it has its turn, waits for it or is refused."""
+        waiting = sum(map(len, self.turns.queues.values()))
+        known = len(self.order) + len(self.refused)
+        self.ends[name] = threading.Event()
+        self.threads.append(threading.Thread(target=self._have, args=(name, queue, who)))
+        self.threads[-1].start()
+        wait_until(
+            lambda: sum(map(len, self.turns.queues.values())) > waiting or len(self.order) + len(self.refused) > known
+        )
+
+    def _have(self, name, queue, who):
+        try:
+            with self.turns.turn(queue, who):
+                self.order.append(name)
+                assert self.ends[name].wait(15)
+            self.done.append(name)
+        except Refused as refused:
+            self.refused.append((name, refused.status, refused.message))
+
+    def go_on(self, *names):
+        """Let these end their turns one after the other, each when the one before has passed its turn on."""
+        for name in names:
+            had, is_waited_for = len(self.order), any(self.turns.queues.values())
+            self.ends[name].set()
+            wait_until(lambda name=name: name in self.done)
+            wait_until(lambda most=had + is_waited_for: len(self.order) == most)
+
+    def end(self):
+        for end in self.ends.values():
+            end.set()
+        for thread in self.threads:
+            thread.join(15)
+        assert not any(thread.is_alive() for thread in self.threads)
+
+
+@pytest.fixture
+def crowd_of():
+    crowds = []
+
+    def make(*args, **more):
+        crowds.append(Crowd(Turns(*args, **more)))
+        return crowds[-1]
+
+    yield make
+    for crowd in crowds:
+        crowd.end()
+
+
+def test_so_many_have_a_turn_at_once_and_the_others_in_the_order_in_which_they_came(crowd_of):
+    crowd = crowd_of(2, {"all": 9}, 15, refuse)
+    for name in "abcde":
+        crowd.come(name)
+    assert crowd.order == ["a", "b"]
+    crowd.go_on("b", "a", "c", "d")
+    assert crowd.order == ["a", "b", "c", "d", "e"]
+
+
+def test_who_comes_when_the_queue_is_full_is_refused_at_once(crowd_of):
+    crowd = crowd_of(1, {"all": 1}, 15, refuse)
+    for name in "abc":
+        crowd.come(name)
+    assert (crowd.order, crowd.refused) == (["a"], [("c", 429, "Too many.")])
+    assert crowd.turns.most_waiting == 1
+
+
+def test_who_gets_no_turn_in_time_is_refused_and_waits_no_longer(crowd_of):
+    crowd = crowd_of(1, {"all": 5}, 0.01, refuse)
+    crowd.come("a")
+    crowd.come("b")
+    wait_until(lambda: crowd.refused == [("b", 429, "Too many.")])
+    assert not crowd.turns.queues["all"]
+    crowd.go_on("a")
+    crowd.come("c")
+    assert crowd.order == ["a", "c"]
+
+
+def test_a_turn_goes_to_the_queues_one_after_the_other(crowd_of):
+    crowd = crowd_of(1, {"few": 5, "many": 9}, 15, refuse)
+    crowd.come("first", "many")
+    for name in ("m1", "m2", "m3", "m4"):
+        crowd.come(name, "many")
+    for name in ("f1", "f2"):
+        crowd.come(name, "few")
+    crowd.go_on("first", "f1", "m1", "f2", "m2", "m3")
+    assert crowd.order == ["first", "f1", "m1", "f2", "m2", "m3", "m4"]
+
+
+def test_one_alone_cannot_fill_a_queue(crowd_of):
+    crowd = crowd_of(1, {"all": 9}, 15, refuse, of_one=2)
+    crowd.come("a", who="x")
+    for name in ("b", "c", "d"):
+        crowd.come(name, who="x")
+    crowd.come("e", who="y")
+    assert [name for name, *_ in crowd.refused] == ["d"]
+    crowd.go_on("a", "b", "c")
+    assert crowd.order == ["a", "b", "c", "e"]
+
+
+def test_a_turn_ends_with_a_fault_too(crowd_of):
+    turns = Turns(1, {"all": 0}, 15, refuse)
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError), turns.turn("all"):
+            raise ZeroDivisionError

@@ -1,0 +1,496 @@
+"""FCM and its OAuth, and all providers together: CONTRACT 6, 3 (Status, retries), 7 (what is never shown)."""
+
+import json
+from email.utils import formatdate
+
+import pytest
+
+from tests.providers.test_apns import (
+    NOWHERE,
+    TEXTS,
+    assert_retried_after,
+    assert_says,
+    assert_shortened,
+    last_error,
+    newest,
+    pass_time,
+    register,
+    send_at_once,
+    sent_status,
+)
+from tests.support.fcm_service import BAD_TOKEN
+
+
+@pytest.fixture
+def service(every_provider):
+    """Configured for all three, in place of the one for Web Push alone: `owner` is an account of it."""
+    return every_provider
+
+
+@pytest.fixture
+def phone(fcm, owner, moved_clock):
+    """The account's only device, a second old."""
+    phone = fcm.phone()
+    register(owner, phone, "fcm")
+    moved_clock.advance(1)
+    return phone
+
+
+def fcm_settings(fcm, **changes):
+    return {"FCM_URL": fcm.origin, "FCM_SERVICE_ACCOUNT": json.dumps(fcm.service_account() | changes)}
+
+
+# --- what is sent -------------------------------------------------------------------------------------------
+
+
+def test_a_push_carries_the_delivered_title_the_body_and_the_id(owner, phone):
+    sent = owner.send("Disk “root”", "at 98 % 😀\nnow").json["notification"]
+    assert sent["status"] == "delivered"
+    (message,) = phone.messages
+    assert message["token"] == phone.token
+    assert message["notification"] == {"title": "MCP - Disk “root”", "body": "at 98 % 😀\nnow"}
+    assert message["data"]["id"] == sent["id"]
+    assert {type(value) for value in message["data"].values()} == {str}
+    assert newest(owner) == "delivered"
+
+
+def test_a_push_has_high_priority_and_replaces_its_own_repeat(owner, phone):
+    sent = owner.send().json["notification"]
+    android = phone.messages[0]["android"]
+    assert (android["priority"], android["notification"]["tag"]) == ("HIGH", sent["id"])
+    assert android.get("collapse_key", sent["id"]) == sent["id"]
+    assert phone.pushes[0]["content-type"].startswith("application/json")
+
+
+def test_a_delivered_push_is_noted_on_its_device(owner, phone, moved_clock):
+    owner.send()
+    (device,) = owner.get("/devices").json["devices"]
+    assert (device["lastDeliveredAt"], device["lastError"]) == (moved_clock.ms, None)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("length", [1_000, 4_000, 10_000])
+def test_what_passes_googles_limit_is_shortened_and_the_history_keeps_all(owner, phone, text, length):
+    body = ("." + text * length)[:10_000]
+    sent = owner.send("T", body).json["notification"]
+    assert (sent["status"], sent["body"]) == ("delivered", body)
+    assert_shortened(phone.messages[0]["notification"]["body"], body)
+
+
+def test_a_text_that_fits_is_sent_whole(owner, phone):
+    owner.send("t" * 500, "b" * 3_000)
+    assert phone.messages[0]["notification"] == {"title": "MCP - " + "t" * 500, "body": "b" * 3_000}
+
+
+def test_a_long_title_leaves_room_for_the_beginning_of_the_body(owner, phone):
+    owner.send("😀" * 1_000, "b" * 9_000)
+    shown = phone.messages[0]["notification"]
+    assert shown["title"].startswith("MCP - 😀😀😀") and shown["title"].endswith("😀…")
+    assert shown["body"].startswith("b" * 100)
+
+
+def test_a_push_carries_line_ends_as_newlines_and_no_other_control_characters(owner, phone):
+    sent = owner.send("a\x07b\x1b[1m", "one\r\ntwo\nthree\x7f\x85\x01.").json["notification"]
+    assert sent["body"] == "one\r\ntwo\nthree\x7f\x85\x01."
+    assert phone.messages[0]["notification"] == {"title": "MCP - ab[1m", "body": "one\ntwo\nthree."}
+
+
+# --- what an answer means -----------------------------------------------------------------------------------
+
+
+DEAD = [
+    (404, {"error_code": "UNREGISTERED", "message": "Requested entity was not found."}),
+    (400, {"error_code": "INVALID_ARGUMENT", "message": BAD_TOKEN}),
+]
+
+
+@pytest.mark.parametrize(("status", "more"), DEAD)
+def test_a_dead_token_is_removed_and_the_notification_failed(service, owner, phone, moved_clock, status, more):
+    phone.then(status, **more)
+    assert sent_status(owner) == "failed"
+    assert owner.get("/devices").json["devices"] == []
+    pass_time(service, moved_clock, 3600)
+    assert (newest(owner), len(phone.pushes)) == ("failed", 1)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"wrong": "message.data[0].value", "message": "Invalid value at 'message.data[0].value' (TYPE_STRING), 7"},
+        {"error_code": "INVALID_ARGUMENT", "message": "Android message is too big"},
+        {"message": "Invalid JSON payload received."},
+        {"html": True},
+    ],
+)
+def test_a_400_that_does_not_name_the_token_costs_no_device_and_is_not_called_delivered(owner, phone, more):
+    phone.then(400, **more)
+    assert sent_status(owner) in ("failed", "pending")
+    assert_says(last_error(owner), "", phone.token)
+    assert len(phone.pushes) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "more", "reason"),
+    [
+        (429, {"error_code": "QUOTA_EXCEEDED"}, "QUOTA_EXCEEDED"),
+        (429, {}, "429"),
+        (500, {"error_code": "INTERNAL"}, "INTERNAL"),
+        (500, {"html": True}, "500"),
+        (502, {"html": True}, "502"),
+        (503, {"error_code": "UNAVAILABLE"}, "UNAVAILABLE"),
+        (503, {"html": True}, "503"),
+        (504, {"html": True}, "504"),
+    ],
+)
+def test_a_passing_fault_is_pending_and_retried_after_30_seconds(
+    service, owner, phone, fcm, moved_clock, status, more, reason
+):
+    phone.then(status, **more)
+    assert sent_status(owner) == "pending"
+    assert_says(last_error(owner), reason, phone.token)
+    assert_retried_after(30, service, owner, phone, moved_clock)
+    assert fcm.oauth_calls == 1
+
+
+@pytest.mark.parametrize(
+    "more", [{"message": {"a": 1}}, {"error_code": ["INTERNAL"]}, {"reason": 7}, {"error_code": "x\ny\u2028" * 1_000}]
+)
+def test_an_error_that_is_not_as_documented_does_no_harm(service, owner, phone, moved_clock, more):
+    phone.then(503, **more)
+    assert sent_status(owner) == "pending"
+    assert_says(last_error(owner), "503", phone.token)
+    assert_retried_after(30, service, owner, phone, moved_clock)
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirect_is_a_passing_fault_and_never_followed(
+    service, owner, phone, fcm, push_service, moved_clock, status
+):
+    elsewhere = push_service.browser()
+    phone.then(status, Location=elsewhere.endpoint)
+    assert sent_status(owner) == "pending"
+    assert_says(last_error(owner), str(status), phone.token)
+    assert_retried_after(30, service, owner, phone, moved_clock)
+    assert elsewhere.pushes == []
+
+
+@pytest.mark.parametrize(
+    ("status", "more", "reason"),
+    [
+        (403, {"error_code": "SENDER_ID_MISMATCH"}, "SENDER_ID_MISMATCH"),
+        (403, {"reason": "IAM_PERMISSION_DENIED"}, "PERMISSION_DENIED"),
+        (403, {"html": True}, "403"),
+        (404, {"message": "Requested entity was not found."}, ""),
+        (404, {"html": True}, "404"),
+        (401, {"error_code": "THIRD_PARTY_AUTH_ERROR"}, "THIRD_PARTY_AUTH_ERROR"),
+    ],
+)
+def test_a_configuration_fault_is_pending_shown_retried_and_not_sent_again_within_the_request(
+    service, owner, phone, fcm, moved_clock, status, more, reason
+):
+    phone.then(status, **more)
+    assert sent_status(owner) == "pending"
+    assert_says(last_error(owner), reason, phone.token)
+    assert fcm.oauth_calls == 1
+    assert_retried_after(30, service, owner, phone, moved_clock)
+
+
+def test_a_configuration_fault_of_more_than_a_day_fails_and_costs_no_device(service, owner, phone, moved_clock):
+    for _ in range(60):
+        phone.then(403, "SENDER_ID_MISMATCH")
+    assert sent_status(owner) == "pending"
+    for _ in range(25):
+        pass_time(service, moved_clock, 3600)
+    assert newest(owner) == "failed"
+    assert_says(last_error(owner), "SENDER_ID_MISMATCH")
+
+
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize("as_date", [False, True])
+def test_what_retry_after_asks_is_honoured_by_the_worker(service, owner, phone, moved_clock, status, as_date):
+    phone.then(status, Retry_After=formatdate(moved_clock.ms / 1000 + 100, usegmt=True) if as_date else "100")
+    assert sent_status(owner) == "pending"
+    assert_retried_after(100, service, owner, phone, moved_clock)
+
+
+def test_a_delivery_that_names_a_retry_after_is_not_repeated(service, owner, phone, moved_clock):
+    phone.then(200, Retry_After="3")
+    assert sent_status(owner) == "delivered"
+    for seconds in (3, 27, 3600):
+        pass_time(service, moved_clock, seconds)
+    assert (len(phone.pushes), len(phone.messages)) == (1, 1)
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_connection_that_ends_without_an_answer_is_pending_and_the_push_not_sent_again_within_the_request(
+    service, owner, phone, fcm, moved_clock, kept
+):
+    if kept:
+        owner.send("the first of the connection")
+    phone.then(0)
+    before = len(phone.pushes)
+    sent = owner.send().json["notification"]
+    assert (sent["status"], len(phone.pushes) - before, fcm.duplicates) == ("pending", 1, 0)
+    assert_says(last_error(owner), "", phone.token)
+    pass_time(service, moved_clock, 30)
+    assert (newest(owner), fcm.seen[sent["id"]]) == ("delivered", 2)
+    assert phone.messages[-1]["android"]["notification"]["tag"] == sent["id"]
+
+
+@pytest.mark.parametrize("status", [400, 403, 503])
+def test_a_token_that_the_answer_repeats_is_not_shown(owner, phone, caplog, status):
+    phone.then(status, message=f"Bad {phone.token}", error_code=f"BAD_{phone.token}", reason=f"BAD_{phone.token}")
+    answer = owner.send()
+    assert phone.token not in answer.text + owner.get("/devices").text + caplog.text
+
+
+# --- OAuth --------------------------------------------------------------------------------------------------
+
+
+def test_one_access_token_serves_pushes_of_all_accounts(service, owner, phone, fcm):
+    other, other_phone = service.caller(service.account("other@example.org")), fcm.phone()
+    register(other, other_phone, "fcm")
+    for sender in (owner, other) * 5:
+        assert sent_status(sender) == "delivered"
+    assert (len(phone.messages), len(other_phone.messages), fcm.oauth_calls) == (5, 5, 1)
+
+
+def test_an_access_token_is_kept_and_renewed_before_its_end(owner, phone, fcm, moved_clock):
+    owner.send()
+    moved_clock.advance(1800)
+    owner.send()
+    moved_clock.advance(fcm.expires_in - 1800)
+    assert sent_status(owner) == "delivered"
+    first, second, third = (one["authorization"] for one in phone.pushes)
+    assert first == second != third
+    assert fcm.oauth_calls == 2
+
+
+@pytest.mark.parametrize("cold", [True, False])
+def test_16_threads_at_once_fetch_one_access_token(service, owner, phone, fcm, cold):
+    if not cold:
+        owner.send()
+        fcm.expire()
+    before = fcm.oauth_calls
+    fcm.oauth_then(200, after_s=0.05)
+    assert send_at_once(service, fcm, "fcm") == ["delivered"] * 16
+    assert (fcm.oauth_calls - before, fcm.duplicates) == (1, 0)
+
+
+def test_an_access_token_that_was_refused_is_renewed_and_the_push_sent_again_within_the_request(owner, phone, fcm):
+    owner.send()
+    fcm.expire()
+    assert sent_status(owner) == "delivered"
+    first, second, third = (one["authorization"] for one in phone.pushes)
+    assert first == second != third
+    assert (fcm.oauth_calls, fcm.duplicates, last_error(owner)) == (2, 0, None)
+
+
+def test_an_access_token_refused_twice_is_a_configuration_fault(service, owner, phone, fcm, moved_clock):
+    owner.send()
+    phone.then(401, reason="ACCESS_TOKEN_EXPIRED").then(401, reason="ACCESS_TOKEN_EXPIRED")
+    assert (sent_status(owner), len(phone.pushes), fcm.oauth_calls) == ("pending", 3, 2)
+    assert_says(last_error(owner), "", phone.token)
+    pass_time(service, moved_clock, 30)
+    assert (newest(owner), len(phone.pushes), last_error(owner)) == ("delivered", 4, None)
+
+
+def test_access_tokens_that_end_at_once_make_no_loop(owner, phone, fcm):
+    fcm.expires_in = 0
+    assert sent_status(owner) == "pending"
+    assert (len(phone.pushes), phone.messages) == (2, []) and fcm.oauth_calls <= 3
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (400, "invalid_grant"),
+        (401, "invalid_client"),
+        (403, "access_denied"),
+        (429, ""),
+        (500, ""),
+        (503, ""),
+        (0, ""),
+    ],
+)
+def test_without_an_access_token_a_push_is_pending_and_the_device_says_so(
+    service, owner, phone, fcm, moved_clock, status, error
+):
+    fcm.oauth_then(status, error)
+    assert (sent_status(owner), phone.pushes) == ("pending", [])
+    assert_says(last_error(owner), error, phone.token)
+    pass_time(service, moved_clock, 30)
+    assert (newest(owner), len(phone.pushes), last_error(owner)) == ("delivered", 1, None)
+
+
+@pytest.mark.parametrize(("status", "error"), [(400, "invalid_grant"), (503, "")])
+def test_a_failing_oauth_of_more_than_a_day_costs_no_device(service, owner, phone, fcm, moved_clock, status, error):
+    for _ in range(60):
+        fcm.oauth_then(status, error)
+    assert sent_status(owner) == "pending"
+    for _ in range(25):
+        pass_time(service, moved_clock, 3600)
+    assert (newest(owner), phone.pushes) == ("failed", [])
+    assert_says(last_error(owner), error, phone.token)
+
+
+def test_a_renewal_that_fails_after_a_refusal_leaves_the_push_pending(service, owner, phone, fcm, moved_clock):
+    owner.send()
+    fcm.expire()
+    fcm.oauth_then(503)
+    assert (sent_status(owner), len(phone.messages)) == ("pending", 1)
+    pass_time(service, moved_clock, 30)
+    assert (newest(owner), len(phone.messages), fcm.duplicates) == ("delivered", 2, 0)
+
+
+def test_where_no_oauth_listens_a_push_is_pending_and_the_device_says_so(make_service, fcm, authority, moved_clock):
+    settings = fcm_settings(fcm, token_uri=f"{NOWHERE}/token")
+    service = make_service(**settings, SSL_CERT_FILE=authority.ca_file)
+    caller, phone = service.caller(service.account()), fcm.phone()
+    register(caller, phone, "fcm")
+    assert (sent_status(caller), phone.pushes) == ("pending", [])
+    assert_says(last_error(caller), "", phone.token)
+
+
+def test_an_oauth_that_ssl_cert_file_does_not_vouch_for_gets_no_assertion(make_service, fcm, moved_clock):
+    service = make_service(**fcm_settings(fcm))
+    caller, phone = service.caller(service.account()), fcm.phone()
+    register(caller, phone, "fcm")
+    assert (sent_status(caller), fcm.oauth_calls, phone.pushes) == ("pending", 0, [])
+    assert_says(last_error(caller), "certificate", phone.token)
+
+
+# --- without a configuration --------------------------------------------------------------------------------
+
+
+def test_a_phone_waits_until_fcm_is_configured(make_service, fcm, moved_clock, request):
+    service, phone = make_service(), fcm.phone()
+    caller = service.caller(service.account())
+    register(caller, phone, "fcm")
+    assert sent_status(caller) == "pending"
+    assert_says(last_error(caller), "not configured", phone.token)
+    pass_time(service, moved_clock, 30)
+    assert (newest(caller), fcm.oauth_calls) == ("pending", 0)
+    pass_time(request.getfixturevalue("every_provider"), moved_clock, 3600)
+    assert (newest(caller), len(phone.messages), last_error(caller)) == ("delivered", 1, None)
+
+
+# --- all three together -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def family(service, owner, apns, fcm, push_service, moved_clock):
+    """A phone of each kind, by its kind; the registered devices' ids in `.ids`."""
+    phones = {"apns": apns.phone(), "fcm": fcm.phone(), "webpush": push_service.browser()}
+    for kind in ("apns", "fcm"):
+        register(owner, phones[kind], kind)
+    owner.post("/devices", {"kind": "webpush", "subscription": phones["webpush"].subscription})
+    moved_clock.advance(1)
+    return phones
+
+
+def received(phones):
+    return {kind: len(phone.messages) for kind, phone in phones.items()}
+
+
+def test_devices_of_all_kinds_get_the_notification(owner, family):
+    assert sent_status(owner) == "delivered"
+    assert received(family) == {"apns": 1, "fcm": 1, "webpush": 1}
+
+
+DIES = {"apns": (410, "Unregistered"), "fcm": (404, "UNREGISTERED"), "webpush": (410,)}
+HAS_A_FAULT = {"apns": (503,), "fcm": (503, "UNAVAILABLE"), "webpush": (503,)}
+IS_MISCONFIGURED = {"apns": (403, "InvalidProviderToken"), "fcm": (403, "SENDER_ID_MISMATCH"), "webpush": (403,)}
+DROPS = {"apns": (0,), "fcm": (0,), "webpush": (0,)}
+
+
+@pytest.mark.parametrize("kind", ["apns", "fcm", "webpush"])
+def test_a_dead_device_does_not_touch_those_of_other_kinds(service, owner, family, moved_clock, kind):
+    family[kind].then(*DIES[kind])
+    assert sent_status(owner) == "delivered"
+    assert {one["kind"] for one in owner.get("/devices").json["devices"]} == set(family) - {kind}
+    pass_time(service, moved_clock, 3600)
+    assert received(family) == {"apns": 1, "fcm": 1, "webpush": 1} | {kind: 0}
+
+
+@pytest.mark.parametrize("kind", ["apns", "fcm", "webpush"])
+@pytest.mark.parametrize("fault", [HAS_A_FAULT, IS_MISCONFIGURED, DROPS], ids=["fault", "misconfigured", "drop"])
+def test_a_failing_device_is_retried_alone(service, owner, family, moved_clock, kind, fault):
+    family[kind].then(*fault[kind])
+    assert sent_status(owner) == "delivered"
+    errors = {one["kind"]: one["lastError"] for one in owner.get("/devices").json["devices"]}
+    assert [failing for failing, error in errors.items() if error] == [kind]
+    pass_time(service, moved_clock, 30)
+    assert received(family) == {"apns": 1, "fcm": 1, "webpush": 1}
+    assert sum(len(phone.pushes) for phone in family.values()) == 4
+
+
+@pytest.mark.parametrize("status", [400, 503])
+def test_a_failing_oauth_does_not_touch_devices_of_other_kinds(owner, family, fcm, status):
+    fcm.oauth_then(status, "invalid_grant" if status == 400 else "")
+    assert sent_status(owner) == "delivered"
+    assert received(family) == {"apns": 1, "fcm": 0, "webpush": 1}
+
+
+def test_when_all_devices_fail_in_passing_the_first_that_takes_it_delivers(service, owner, family, moved_clock):
+    family["apns"].then(410)
+    family["fcm"].then(503)
+    family["webpush"].then(429, Retry_After="100")
+    assert sent_status(owner) == "pending"
+    pass_time(service, moved_clock, 30)
+    assert (newest(owner), received(family)) == ("delivered", {"apns": 0, "fcm": 1, "webpush": 0})
+    pass_time(service, moved_clock, 70)
+    assert (newest(owner), received(family)) == ("delivered", {"apns": 0, "fcm": 1, "webpush": 1})
+
+
+def test_twenty_devices_of_all_kinds_get_the_notification_once(owner, family, apns, fcm):
+    more = [(server.phone(), kind) for _ in range(8) for server, kind in ((apns, "apns"), (fcm, "fcm"))]
+    for phone, kind in more:
+        register(owner, phone, kind)
+    assert sent_status(owner) == "delivered"
+    phones = [*family.values(), *(phone for phone, _ in more)]
+    assert [(len(phone.messages), len(phone.pushes)) for phone in phones] == [(1, 1)] * 19
+
+
+# --- what is never shown ------------------------------------------------------------------------------------
+
+
+def secrets_of(apns, fcm, family):
+    account = fcm.service_account()
+    keys = [line for pem in (apns.key_pem, account["private_key"]) for line in pem.splitlines() if "-" not in line]
+    phones = [family["apns"].token, family["fcm"].token, *family["webpush"].subscription["keys"].values()]
+    return [*keys, account["private_key_id"], *phones, *apns.tokens, *fcm.access, "title-of-it", "body-of-it"]
+
+
+def test_the_most_talkative_log_and_the_answers_hold_no_secret(
+    service, owner, family, apns, fcm, moved_clock, caplog, capfd
+):
+    answers = []
+    for stand_in in ("hpack", "h2"):
+        caplog.set_level("INFO", logger=stand_in)
+    with caplog.at_level("DEBUG"):
+        for apple, google, browser in [
+            ((200,), (200,), (201,)),
+            ((403, "ExpiredProviderToken"), (401, "", "Bad credentials"), (403,)),
+            ((403, "InvalidProviderToken"), (401, "THIRD_PARTY_AUTH_ERROR"), (400,)),
+            ((0,), (0,), (0,)),
+            ((503,), (400,), (503,)),
+            ((400, "BadDeviceToken"), (403, "SENDER_ID_MISMATCH"), (429,)),
+        ]:
+            family["apns"].then(*apple)
+            family["fcm"].then(*google)
+            family["webpush"].then(*browser)
+            answers.append(owner.send("title-of-it", "body-of-it").json["notification"]["status"])
+            answers.append(owner.get("/devices").text)
+            pass_time(service, moved_clock, 600)
+        fcm.expire()
+        fcm.oauth_then(400, "invalid_grant")
+        owner.send("title-of-it", "body-of-it")
+        answers.append(owner.get("/devices").text)
+        answers.append(service.flask("device", "list", "owner@example.org").output)
+        family["apns"].then(410)
+        family["fcm"].then(400, "INVALID_ARGUMENT", BAD_TOKEN)
+        owner.send("title-of-it", "body-of-it")
+    told = "".join([*answers, caplog.text, *capfd.readouterr()])
+    assert (len(apns.tokens) >= 1, len(fcm.access) >= 2) == (True, True)
+    assert [secret for secret in secrets_of(apns, fcm, family) if secret in told] == []

@@ -1,0 +1,323 @@
+"""The settings of APNs and FCM: CONTRACT 1; a wrong one stops the start with one line that shows no secret (7)."""
+
+import functools
+import json
+import re
+import subprocess
+import sys
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    PublicFormat,
+)
+
+import config
+from tests.support.certificates import key_pem
+
+ROOT = Path(config.__file__).parent
+PARTS = ("APNS_KEY", "APNS_KEY_ID", "APNS_TEAM_ID", "APNS_TOPIC")
+FIELDS = ("project_id", "client_email", "private_key", "token_uri")
+
+
+@functools.cache
+def ec_key():
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+@functools.cache
+def rsa_pem():
+    return key_pem(rsa.generate_private_key(65537, 1024)).decode()
+
+
+def apns_environ(**changes):
+    """A complete set, with changes: None leaves one out."""
+    environ = {
+        "APNS_KEY": key_pem(ec_key()).decode(),
+        "APNS_KEY_ID": "KEY1234567",
+        "APNS_TEAM_ID": "TEAM123456",
+        "APNS_TOPIC": "com.example.pocketbell",
+    } | changes
+    return {name: value for name, value in environ.items() if value is not None}
+
+
+def account(**changes):
+    """A service account, with changes: None leaves a field out."""
+    fields = {
+        "type": "service_account",
+        "project_id": "pocketbell",
+        "private_key": rsa_pem(),
+        "client_email": "sender@pocketbell.iam.gserviceaccount.com",
+        "token_uri": "https://oauth2.googleapis.com/token",
+    } | changes
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def refusal(**environ):
+    """The one line with which these settings are refused, of which none shows a key."""
+    with pytest.raises(config.SettingError) as refused:
+        config.load(environ)
+    said = refused.value.code
+    assert len(said.splitlines()) == 1
+    assert "PRIVATE KEY" not in said and "hunter2pw" not in said
+    assert [
+        line for pem in (key_pem(ec_key()).decode(), rsa_pem()) for line in pem.splitlines() if line in said
+    ] == []
+    return said
+
+
+def named(said):
+    """The variables that a line names."""
+    return set(re.findall(r"(?:APNS|FCM)_[A-Z_]+", said))
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Makes a file with this text or these bytes; answers with its path."""
+
+    def make(content):
+        path = tmp_path / "credentials"
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return str(path)
+
+    return make
+
+
+# --- what is taken ------------------------------------------------------------------------------------------
+
+
+def test_neither_provider_needs_to_be_configured():
+    assert config.load({"APNS_URL": "https://localhost:1", "FCM_URL": "https://localhost:1"})
+
+
+def test_empty_settings_of_a_provider_count_as_unset():
+    assert config.load(dict.fromkeys(apns_environ(), "") | {"FCM_SERVICE_ACCOUNT": ""}) == config.load({})
+
+
+def environment(apns, fcm, authority):
+    return {
+        **{"APNS_URL": apns.url, "APNS_KEY_ID": apns.key_id, "APNS_TEAM_ID": apns.team_id, "APNS_TOPIC": apns.topic},
+        **{"FCM_URL": fcm.origin, "SSL_CERT_FILE": authority.ca_file},
+    }
+
+
+def assert_delivers(service, apns, fcm):
+    caller, phones = service.caller(service.account()), {"apns": apns.phone(), "fcm": fcm.phone()}
+    for kind, phone in phones.items():
+        assert caller.post("/devices", {"kind": kind, "token": phone.token}).status_code == 201
+    assert caller.send().json["notification"]["status"] == "delivered"
+    assert [len(phone.messages) for phone in phones.values()] == [1, 1]
+
+
+def test_the_credentials_are_taken_from_the_variables(make_service, apns, fcm, authority, moved_clock):
+    texts = {"APNS_KEY": apns.key_pem, "FCM_SERVICE_ACCOUNT": json.dumps(fcm.service_account(), indent=2)}
+    assert_delivers(make_service(**environment(apns, fcm, authority), **texts), apns, fcm)
+
+
+def test_the_credentials_are_taken_from_files(make_service, apns, fcm, authority, moved_clock, tmp_path):
+    key, account = tmp_path / "AuthKey.p8", tmp_path / "account.json"
+    key.write_text(f"{apns.key_pem}\n")
+    account.write_text(f"{json.dumps(fcm.service_account())}\n")
+    files = {"APNS_KEY_FILE": str(key), "FCM_SERVICE_ACCOUNT_FILE": str(account)}
+    assert_delivers(make_service(**environment(apns, fcm, authority), **files), apns, fcm)
+
+
+@pytest.mark.parametrize("url", ["https://api.sandbox.push.apple.com", "https://localhost:2197"])
+@pytest.mark.parametrize("name", ["APNS_URL", "FCM_URL"])
+def test_another_address_of_a_provider_is_taken(name, url):
+    assert config.load({name: url})
+
+
+# --- APNs ---------------------------------------------------------------------------------------------------
+
+
+SUBSETS = [subset for size in (1, 2, 3) for subset in combinations(PARTS, size)]
+
+
+@pytest.mark.parametrize("missing", SUBSETS)
+@pytest.mark.parametrize("unset", [None, ""])
+def test_a_partial_set_is_refused_with_what_is_missing(missing, unset):
+    said = refusal(**apns_environ(**dict.fromkeys(missing, unset)))
+    assert set(missing) <= named(said)
+
+
+def test_what_is_missing_is_told_from_what_is_there():
+    lines = [refusal(**apns_environ(**dict.fromkeys(missing))) for missing in SUBSETS]
+    assert len(set(lines)) == len(SUBSETS)
+
+
+@pytest.mark.parametrize("missing", ["APNS_KEY_ID", "APNS_TEAM_ID", "APNS_TOPIC"])
+def test_a_set_with_the_key_in_a_file_must_be_whole_too(file, missing):
+    environ = apns_environ(APNS_KEY=None, APNS_KEY_FILE=file(key_pem(ec_key())), **{missing: None})
+    assert missing in named(refusal(**environ))
+
+
+def test_a_key_file_alone_is_a_partial_set(file):
+    said = refusal(APNS_KEY_FILE=file(key_pem(ec_key())))
+    assert {"APNS_KEY_ID", "APNS_TEAM_ID", "APNS_TOPIC"} <= named(said)
+
+
+def test_a_key_and_a_key_file_at_once_are_refused(file):
+    said = refusal(**apns_environ(APNS_KEY_FILE=file(key_pem(ec_key()))))
+    assert {"APNS_KEY", "APNS_KEY_FILE"} <= named(said)
+
+
+def encrypted_pem():
+    return ec_key().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"hunter2pw")).decode()
+
+
+def public_pem():
+    return ec_key().public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+
+
+NO_KEYS = {
+    "text": lambda: "hunter2pw",
+    "base64 alone": lambda: "".join(key_pem(ec_key()).decode().splitlines()[1:-1]),
+    "cut off": lambda: key_pem(ec_key()).decode()[:120],
+    "damaged": lambda: "-----BEGIN PRIVATE KEY-----\nhunter2pw\n-----END PRIVATE KEY-----\n",
+    "public": public_pem,
+    "RSA": rsa_pem,
+    "another curve": lambda: key_pem(ec.generate_private_key(ec.SECP384R1())).decode(),
+    "encrypted": encrypted_pem,
+    "NUL": lambda: "hunter2pw\0",
+    "not ASCII": lambda: "hunter2pw ü 😀",
+}
+
+
+@pytest.mark.parametrize("make", NO_KEYS.values(), ids=NO_KEYS)
+def test_a_key_that_is_none_for_apns_is_refused_without_being_shown(make):
+    said = refusal(**apns_environ(APNS_KEY=make()))
+    assert named(said) >= {"APNS_KEY"} and make()[-40:] not in said
+
+
+@pytest.mark.parametrize("make", NO_KEYS.values(), ids=NO_KEYS)
+def test_a_file_that_holds_no_key_for_apns_is_refused_without_its_text_being_shown(file, make):
+    said = refusal(**apns_environ(APNS_KEY=None, APNS_KEY_FILE=file(make())))
+    assert named(said) >= {"APNS_KEY_FILE"} and make()[-40:] not in said
+
+
+@pytest.mark.parametrize("content", ["", b"\xff\xfe\x00hunter2pw"])
+def test_a_key_file_without_text_is_refused(file, content):
+    assert "APNS_KEY_FILE" in named(refusal(**apns_environ(APNS_KEY=None, APNS_KEY_FILE=file(content))))
+
+
+FILES = {"APNS_KEY_FILE": apns_environ(APNS_KEY=None), "FCM_SERVICE_ACCOUNT_FILE": {}}
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("path", ["/nowhere/credentials", "/", "no\nsuch\u2028file"])
+def test_a_file_that_cannot_be_read_is_refused_in_one_line_with_its_name(name, path):
+    said = refusal(**FILES[name], **{name: path})
+    assert name in named(said) and path.split("\n")[0] in said
+
+
+@pytest.mark.parametrize("name", ["APNS_URL", "FCM_URL"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("api.push.apple.com", "ftp://api.push.apple.com", "https://", "https:api.push.apple.com", "/3/device"),
+        *("https://a b", "https://[::1", "https://localhost:port", "https://localhost:99999", "https://a?b=c"),
+    ],
+)
+def test_an_address_that_is_none_is_refused_with_its_name_and_what_it_held(name, url):
+    said = refusal(**{name: url})
+    assert named(said) == {name} and url in said
+
+
+# --- FCM ----------------------------------------------------------------------------------------------------
+
+
+def test_both_forms_of_the_service_account_at_once_are_refused(file):
+    text = json.dumps(account())
+    said = refusal(FCM_SERVICE_ACCOUNT=text, FCM_SERVICE_ACCOUNT_FILE=file(text))
+    assert {"FCM_SERVICE_ACCOUNT", "FCM_SERVICE_ACCOUNT_FILE"} <= named(said)
+
+
+def in_variable(text, file):
+    return "FCM_SERVICE_ACCOUNT", {"FCM_SERVICE_ACCOUNT": text}
+
+
+def in_file(text, file):
+    return "FCM_SERVICE_ACCOUNT_FILE", {"FCM_SERVICE_ACCOUNT_FILE": file(text)}
+
+
+EITHER = pytest.mark.parametrize("form", [in_variable, in_file])
+
+
+@EITHER
+@pytest.mark.parametrize(
+    "text", ["hunter2pw", "/etc/hunter2pw.json", "{", "[]", "null", "7", '"hunter2pw"', "{'project_id': 'hunter2pw'}"]
+)
+def test_what_is_no_json_object_is_refused_without_being_shown(file, form, text):
+    name, environ = form(text, file)
+    assert name in named(refusal(**environ))
+
+
+@EITHER
+def test_json_nested_without_end_is_refused(file, form):
+    name, environ = form("[" * 100_000, file)
+    assert name in named(refusal(**environ))
+
+
+@EITHER
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_service_account_that_lacks_a_field_is_refused_and_the_field_named(file, form, field):
+    name, environ = form(json.dumps(account(**{field: None})), file)
+    said = refusal(**environ)
+    assert name in named(said) and field in said
+
+
+@EITHER
+@pytest.mark.parametrize("field", FIELDS)
+@pytest.mark.parametrize("value", [7, ["hunter2pw"], {}, True])
+def test_a_field_that_is_no_text_is_refused_and_named(file, form, field, value):
+    name, environ = form(json.dumps(account(**{field: value})), file)
+    said = refusal(**environ)
+    assert name in named(said) and field in said
+
+
+@EITHER
+@pytest.mark.parametrize(
+    "key", ["", "hunter2pw", key_pem(ec_key()).decode(), "-----BEGIN PRIVATE KEY-----\nhunter2pw"]
+)
+def test_a_private_key_that_is_none_for_google_is_refused_and_named(file, form, key):
+    name, environ = form(json.dumps(account(private_key=key)), file)
+    said = refusal(**environ)
+    assert name in named(said) and "private_key" in said
+
+
+@pytest.mark.parametrize("uri", ["", "oauth2.googleapis.com/token", "ftp://localhost/token", "https://", "file:///a"])
+def test_a_token_uri_that_is_none_is_refused_and_named(uri):
+    assert "token_uri" in refusal(FCM_SERVICE_ACCOUNT=json.dumps(account(token_uri=uri)))
+
+
+# --- the start ----------------------------------------------------------------------------------------------
+
+
+def test_a_start_with_a_wrong_key_ends_with_one_line_and_no_trace(tmp_path):
+    environ = apns_environ(APNS_KEY=rsa_pem(), DATA_DIR=str(tmp_path))
+    command = [sys.executable, str(ROOT / "config.py")]
+    checked = subprocess.run(command, env=environ, cwd=ROOT, capture_output=True, timeout=30, text=True)
+    assert (checked.returncode, checked.stdout, len(checked.stderr.splitlines())) == (1, "", 1)
+    assert "APNS_KEY" in checked.stderr
+    assert [line for line in rsa_pem().splitlines() if line in checked.stderr] == []
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "-----BEGIN PRIVATE KEY-----\nMIGH5ecret\n",
+        "-----BEGIN PRIVATE KEY----- MIGH5ecret",
+        '{"private_key": "5ecret"}',
+    ],
+)
+@pytest.mark.parametrize("name", ["APNS_KEY_FILE", "FCM_SERVICE_ACCOUNT_FILE"])
+def test_a_key_that_stands_where_its_files_name_should_be_is_not_shown(name, value):
+    with pytest.raises(config.SettingError) as refused:
+        config.load({name: value})
+    assert name in str(refused.value) and "5ecret" not in str(refused.value)

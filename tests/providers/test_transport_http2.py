@@ -1,0 +1,341 @@
+"""The transport against a stand-in for APNs: who goes first, what is repeated and what is not (CONTRACT 3, 6)."""
+
+import itertools
+import json
+import re
+import socket
+import struct
+import threading
+import time
+
+import pytest
+
+from providers import transport
+from providers.transport import Request, send_all
+from tests.providers.test_stand_ins import apns_headers
+from tests.providers.test_transport import answer, ignore, listening, post, read_request
+from tests.support.apns_service import ApnsService
+
+LATE_S = 2.0  # on a machine that has much else to do
+END_OF_A_SENTENCE = re.compile(r"[a-z][^0-9]*[^0-9.!?\s]")
+
+
+@pytest.fixture
+def apns(authority):
+    """One for each test: no connection is kept from another."""
+    server = ApnsService(authority)
+    yield server
+    server.close()
+
+
+@pytest.fixture(autouse=True)
+def trusted(authority):
+    transport.trust(authority.ca_file)
+    yield
+    transport.trust(None)
+
+
+@pytest.fixture
+def to(apns):
+    """Makes one right request to each of these phones, each with an id of its own."""
+    headers, numbers = apns_headers(apns), itertools.count()
+
+    def make(*phones):
+        bodies = [json.dumps({"aps": {"alert": "finished"}, "id": str(next(numbers))}).encode() for _ in phones]
+        urls = [f"{apns.url}/3/device/{phone.token}" for phone in phones]
+        return [Request(url, headers, body, True, True) for url, body in zip(urls, bodies, strict=True)]
+
+    return make
+
+
+@pytest.fixture
+def arrivals(apns, monkeypatch):
+    """When each phone's pushes reached the provider, by `time.monotonic`."""
+    times, receive = {}, apns.receive
+
+    def note(headers, body):
+        times.setdefault(dict(headers)[":path"].rpartition("/")[2], []).append(time.monotonic())
+        return receive(headers, body)
+
+    monkeypatch.setattr(apns, "receive", note)
+    return times
+
+
+def phones(apns, count):
+    return [apns.phone() for _ in range(count)]
+
+
+def statuses(replies):
+    return [reply.status for reply in replies]
+
+
+def seen(some):
+    return [len(phone.pushes) for phone in some]
+
+
+def taken(some):
+    return [len(phone.messages) for phone in some]
+
+
+def is_told(reply):
+    """Whether it failed, and says so in words that can end a sentence."""
+    words = reply.failure or ""
+    return reply.status == 0 and bool(END_OF_A_SENTENCE.fullmatch(words)) and "curl" not in words.lower()
+
+
+# Who goes first
+
+
+def test_sixteen_to_a_fresh_connection_all_succeed_over_that_one(apns, to):
+    some = phones(apns, 16)
+    assert statuses(send_all(to(*some), 3)) == [200] * 16
+    assert (apns.connections, apns.excess, apns.seen, apns.duplicates) == (1, 0, 16, 0)
+    assert taken(some) == [1] * 16
+
+
+def test_the_first_goes_alone_and_the_others_when_it_has_ended(apns, to, arrivals):
+    first, *others = some = phones(apns, 5)
+    first.then(200, after_s=0.2)
+    assert statuses(send_all(to(*some), 3)) == [200] * 5
+    (led,) = arrivals[first.token]
+    assert min(arrivals[phone.token][0] for phone in others) >= led + 0.2
+
+
+def test_the_others_go_after_a_third_of_the_time_when_the_first_does_not_end(apns, to, arrivals):
+    apns.first_streams = 1000
+    first, *others = some = phones(apns, 5)
+    first.then("hang")
+    began = time.monotonic()
+    led, *rest = send_all(to(*some), 1.5)
+    assert (led.status, led.failure) == (0, "it did not answer in time")
+    assert statuses(rest) == [200] * 4
+    assert min(arrivals[phone.token][0] for phone in others) >= began + 0.49
+
+
+@pytest.mark.parametrize("status", [400, 403, 410, 429, 500, 503])
+def test_the_others_go_too_when_the_first_is_refused(apns, to, status):
+    first, *others = some = phones(apns, 16)
+    first.then(status)
+    assert statuses(send_all(to(*some), 3)) == [status] + [200] * 15
+    assert (seen(some), taken(others)) == ([1] * 16, [1] * 15)
+
+
+def test_the_others_go_too_when_the_first_is_closed_upon(apns, to):
+    first, *others = some = phones(apns, 4)
+    first.then(0)
+    led, *rest = send_all(to(*some), 3)
+    assert is_told(led)
+    assert statuses(rest) == [200] * 3
+    assert (seen(some), taken(others), apns.duplicates) == ([1] * 4, [1] * 3, 0)
+
+
+@pytest.mark.parametrize("kind", ["refuse", "goaway", "goaway-hard"])
+def test_all_succeed_when_the_first_is_sent_back(apns, to, kind):
+    some = phones(apns, 4)
+    some[0].then(kind)
+    assert statuses(send_all(to(*some), 3)) == [200] * 4
+    assert (taken(some), apns.duplicates) == ([1] * 4, 0)
+
+
+def test_requests_to_another_origin_do_not_wait(apns, fcm, to, monkeypatch):
+    elsewhere, was_in_time = threading.Event(), []
+    receive_there, receive = fcm.receive, apns.receive
+    monkeypatch.setattr(fcm, "receive", lambda *args: (elsewhere.set(), receive_there(*args))[1])
+    monkeypatch.setattr(apns, "receive", lambda *args: (was_in_time.append(elsewhere.wait(0.9)), receive(*args))[1])
+    to_fcm = Request(fcm.url, {"Content-Type": "application/json"}, b"{}", True, True)
+    replies = send_all([*to(*phones(apns, 2)), to_fcm, to_fcm], 3)
+    assert was_in_time[0]
+    assert statuses(replies) == [200, 200, 401, 401]
+
+
+def test_one_request_alone_needs_nobody_to_lead_it(apns, to, arrivals):
+    (phone,) = phones(apns, 1)
+    assert statuses(send_all(to(phone), 3)) == [200]
+    assert len(arrivals[phone.token]) == 1
+
+
+# What the provider sent back is repeated
+
+
+@pytest.mark.parametrize(("kind", "times"), [("refuse", 2), ("goaway", 1), ("goaway-hard", 2)])
+@pytest.mark.parametrize("is_kept", [False, True], ids=["fresh", "kept"])
+def test_one_that_was_sent_back_is_repeated_by_itself(apns, to, kind, times, is_kept):
+    if is_kept:
+        send_all(to(apns.phone()), 3)
+    phone = apns.phone().then(kind)
+    assert statuses(send_all(to(phone), 3)) == [200]
+    assert (len(phone.pushes), len(phone.messages), apns.duplicates) == (times, 1, 0)
+
+
+@pytest.mark.parametrize("kind", ["refuse", "goaway", "goaway-hard"])
+def test_nothing_is_lost_or_doubled_while_the_provider_goes_away_again_and_again(apns, to, kind):
+    apns.after_s = 0.005
+    apns.inject(kind, every=12)
+    some = phones(apns, 20)
+    for _ in range(4):
+        assert statuses(send_all(to(*some), 3)) == [200] * 20
+    assert (taken(some), apns.duplicates) == ([4] * 20, 0)
+
+
+def test_sixteen_threads_lose_and_double_nothing_while_the_provider_goes_away(apns, to):
+    apns.after_s = 0.005
+    for kind, every in (("goaway", 20), ("goaway-hard", 33), ("refuse", 27)):
+        apns.inject(kind, every)
+    some, replies, start = phones(apns, 10), [], threading.Barrier(16)
+    batches = [[to(*some), to(*some)] for _ in range(16)]
+
+    def push(first, second):
+        start.wait()
+        replies.extend(send_all(first, 5) + send_all(second, 5))
+
+    threads = [threading.Thread(target=push, args=two) for two in batches]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert statuses(replies) == [200] * 320
+    assert (taken(some), apns.duplicates) == ([32] * 10, 0)
+
+
+# What the provider may have taken is not
+
+
+@pytest.mark.parametrize("is_kept", [False, True], ids=["fresh", "kept"])
+def test_one_whose_connection_closed_without_an_answer_is_not_repeated(apns, to, is_kept):
+    if is_kept:
+        send_all(to(apns.phone()), 3)
+    phone = apns.phone().then(0)
+    (reply,) = send_all(to(phone), 3)
+    assert is_told(reply)
+    assert (len(phone.pushes), apns.duplicates, apns.connections) == (1, 0, 1)
+
+
+def test_of_many_on_a_connection_that_closed_none_is_repeated_that_was_taken(apns, to):
+    send_all(to(apns.phone()), 3)
+    some = phones(apns, 12)
+    for number, phone in enumerate(some[1:], 1):
+        phone.then(*((0, "", 0.05) if number == 7 else (200, "", 0.1)))
+    replies = send_all(to(*some), 3)
+    assert is_told(replies[7])
+    assert all(reply.status == 200 or is_told(reply) for reply in replies)
+    assert (seen(some), apns.duplicates) == ([1] * 12, 0)
+
+
+def test_after_a_connection_that_closed_the_next_request_gets_another(apns, to):
+    phone = apns.phone().then(0)
+    send_all(to(phone), 3)
+    assert statuses(send_all(to(phone), 3)) == [200]
+    assert apns.connections == 2
+
+
+# Time
+
+
+@pytest.mark.parametrize("kind", ["hang", "refuse", "goaway-hard"])
+def test_a_provider_that_takes_nothing_costs_no_more_than_the_time_given(apns, to, kind):
+    apns.inject(kind, every=1)
+    some = phones(apns, 6)
+    began = time.monotonic()
+    replies = send_all(to(*some), 0.4)
+    assert time.monotonic() - began <= 0.4 + LATE_S
+    assert all(is_told(reply) for reply in replies)
+    assert taken(some) == [0] * 6
+
+
+def test_a_connection_that_is_never_made_costs_no_more_than_the_time_given():
+    with listening(ignore) as listener:
+        some = [Request(f"https://localhost:{listener.port}/{n}", {}, b"body", True, True) for n in range(4)]
+        began = time.monotonic()
+        replies = send_all(some, 0.4)
+        assert time.monotonic() - began <= 0.4 + LATE_S
+    assert [reply.failure for reply in replies] == ["it did not answer in time"] * 4
+
+
+def test_an_answer_that_comes_too_late_is_none(apns, to):
+    phone = apns.phone().then(200, after_s=1)
+    began = time.monotonic()
+    (reply,) = send_all(to(phone), 0.3)
+    assert time.monotonic() - began <= 0.3 + LATE_S
+    assert (reply.status, reply.failure) == (0, "it did not answer in time")
+
+
+# Order, connections, words
+
+
+def test_replies_come_in_the_order_of_the_requests_however_long_each_took(apns, fcm, to):
+    wanted = [200, 410, 503, 429, 400, 200, 500, 413]
+    some = [apns.phone().then(status, after_s=0.08 - n / 100) for n, status in enumerate(wanted)]
+    to_fcm = Request(fcm.url, {"Content-Type": "application/json"}, b"{}", True, True)
+    mixed = [one for request in to(*some) for one in (request, to_fcm)]
+    replies = send_all(mixed, 3)
+    assert statuses(replies[::2]) == wanted
+    assert statuses(replies[1::2]) == [401] * 8
+    assert json.loads(replies[2].body)["reason"] == "Unregistered"
+
+
+def test_a_connection_is_kept_and_used_again(apns, to):
+    some = phones(apns, 3)
+    for _ in range(5):
+        assert statuses(send_all(to(*some), 3)) == [200] * 3
+    assert apns.connections == 1
+
+
+def close(connection, number):
+    read_request(connection)
+    connection.shutdown(socket.SHUT_RDWR)
+
+
+def close_when_kept(connection, number):
+    read_request(connection)
+    answer(connection)
+    close(connection, number)
+
+
+def reset(connection):
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+def reset_unanswered(connection, number):
+    read_request(connection)
+    reset(connection)
+
+
+def reset_unread(connection, number):
+    connection.recv(1000)
+    reset(connection)
+
+
+def reset_amid_the_answer(connection, number):
+    read_request(connection)
+    connection.sendall(b"HTTP/1.1 201 Created\r\nContent-")
+    reset(connection)
+
+
+@pytest.mark.parametrize(
+    ("serve", "body"),
+    [
+        (close, b"body"),
+        (close_when_kept, b"body"),
+        (reset_unanswered, b"body"),
+        (reset_unread, b"x" * 8_000_000),
+        (reset_amid_the_answer, b"body"),
+    ],
+)
+def test_a_connection_that_breaks_is_told_in_words(serve, body):
+    with listening(serve) as listener:
+        if serve is close_when_kept:
+            assert statuses(send_all([post(listener.url)], 3)) == [201]
+        (reply,) = send_all([Request(listener.url, {}, body, True)], 3)
+        assert listener.connections == 1
+    assert is_told(reply)
+
+
+def test_a_connection_that_breaks_under_tls_is_told_in_words(fcm):
+    phone = fcm.phone().then(0)
+    body = json.dumps({"message": {"token": phone.token, "notification": {"title": "t", "body": "b"}}}).encode()
+    fcm.access["known"] = time.time() + 60
+    headers = {"Authorization": "Bearer known", "Content-Type": "application/json"}
+    (reply,) = send_all([Request(fcm.url, headers, body, True, True)], 3)
+    assert is_told(reply)
+    assert (len(phone.pushes), fcm.duplicates) == (1, 0)

@@ -1,0 +1,190 @@
+"""The service as it is run: gunicorn in a process of its own, spoken to over sockets. For tests and measurements."""
+
+import http.client
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+BIN = Path(sys.executable).parent
+OWNER = "owner@example.org"
+OWNER_KEY = """
+import sys
+from app import app
+run, (_, email, plan) = app.test_cli_runner().invoke, sys.argv
+assert run(args=["account", "create", email, "--plan", plan]).exit_code == 0
+print(run(args=["key", "create", email, "test"]).output)
+"""  # in one process: to start it takes most of the time
+
+
+def wait_until(happens, within_s=15.0):
+    """What `happens()` answers with once it is true."""
+    deadline = time.monotonic() + within_s
+    while not (result := happens()):
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
+    return result
+
+
+def free_port():
+    """A port below those that the system gives to outgoing connections: nothing takes it before gunicorn does."""
+    for port in random.sample(range(15_000, 32_000), 100):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise OSError("no free port")
+
+
+class Server:
+    """One gunicorn on a data directory."""
+
+    def __init__(self, data_dir, before=None, under=(), **environ):
+        """`before` is run in its process, `under` a command that runs it, like strace; `environ` its settings."""
+        self.data_dir, self.port, self.answered = data_dir, free_port(), 0
+        self.environ = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(data_dir), "PORT": str(self.port)}
+        self.environ |= environ
+        data_dir.mkdir(exist_ok=True)
+        self.log_path = data_dir.parent / f"log-{self.port}"
+        with self.log_path.open("wb") as log:
+            self.process = subprocess.Popen(
+                [*under, BIN / "gunicorn", "--config", "gunicorn.conf.py", "--no-control-socket", "app:app"],
+                env=self.environ,
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=before,
+            )
+
+    @property
+    def log(self):
+        return self.log_path.read_text(errors="replace")
+
+    def wait_until_ready(self):
+        wait_until(self.is_ready)
+        return self
+
+    def is_ready(self):
+        assert self.process.poll() is None, self.log
+        try:
+            return self.get("/healthz").status == 200
+        except OSError:
+            return False
+
+    def request(self, method, path, body=None, headers=None, timeout=15):
+        """One request on a connection of its own; the answer has `status`, `headers`, `text`."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        try:
+            connection.request(method, path, body, headers or {})
+            answer = connection.getresponse()
+            answer.text = answer.read().decode()
+            self.answered += 1
+            return answer
+        finally:
+            connection.close()
+
+    def get(self, path, key=None):
+        return self.request("GET", path, headers=bearer(key))
+
+    def send(self, key, title="t", body="b"):
+        message = json.dumps({"title": title, "body": body})
+        return self.request("POST", "/api/v1/notifications/send", message, bearer(key))
+
+    def raw(self, data, half_close=True):
+        """Send bytes as they are; answers with all that came back."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=10) as connection:
+            try:
+                connection.sendall(data)
+                if half_close:
+                    connection.shutdown(socket.SHUT_WR)
+            except OSError:
+                pass  # it has answered and closed already
+            return received(connection)
+
+    def flask(self, *args):
+        done = subprocess.run(
+            [BIN / "flask", *args], env=self.environ, cwd=ROOT, capture_output=True, text=True, timeout=30
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def owner_key(self, plan="scale"):
+        """A key of a new account."""
+        command = [sys.executable, "-c", OWNER_KEY, OWNER, plan]
+        done = subprocess.run(command, env=self.environ, cwd=ROOT, capture_output=True, text=True, timeout=30)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    def listed_ids(self, key):
+        """The ids of the whole history."""
+        ids, cursor = [], ""
+        while True:
+            page = json.loads(self.get(f"/api/v1/notifications?limit=100&cursor={cursor}", key).text)
+            ids += [one["id"] for one in page["notifications"]]
+            cursor = page["pagination"]["nextCursor"]
+            if page["pagination"]["isDone"]:
+                return ids
+
+    def terminate(self):
+        """SIGTERM, and wait for the end; answers with the exit status."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=40)
+
+    def kill(self):
+        """kill -9 of master and worker at once."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+def bearer(key):
+    return {"Authorization": f"Bearer {key}"} if key else {}
+
+
+def received(connection):
+    answer = b""
+    try:
+        while part := connection.recv(65536):
+            answer += part
+    except OSError:
+        pass
+    return answer
+
+
+def status_of(answer):
+    """The status in a raw answer; None when there is none."""
+    return int(answer.split(b" ", 2)[1]) if answer.startswith(b"HTTP/1.1 ") else None
+
+
+def in_threads(number, work):
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(number)]
+    for thread in threads:
+        thread.start()
+    return threads
+
+
+def join(threads):
+    for thread in threads:
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+@contextmanager
+def serving(data_dir, **environ):
+    server = Server(data_dir, **environ)
+    try:
+        yield server
+    finally:
+        if server.process.poll() is None:
+            server.kill()

@@ -1,0 +1,615 @@
+"""The API reference (docs/openapi.yaml): it is valid, complete, and every real answer is as it says."""
+
+import re
+import shlex
+from dataclasses import replace
+from io import BytesIO
+from itertools import pairwise
+from urllib.parse import urlsplit
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+import app
+import config
+import models
+import push
+from core import accounts, delivery, devices, plans
+from providers import apns, fcm
+from tests.dashboard.test_pages import POLICY
+from tests.support.pages import Page
+from web import api_docs, mcp, rate_limits, rest, webhooks
+from wire import errors, validation
+
+DOCUMENT = yaml.safe_load(api_docs.FILE.read_text())
+SCHEMAS = DOCUMENT["components"]["schemas"]
+RATE_LIMIT = {"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
+TOKEN = "a-token-of-24-characters"
+TOLD = RATE_LIMIT | {"Retry-After", "WWW-Authenticate", "Idempotent-Replayed", "X-Request-Id", "Allow"}
+
+
+def resolved(node):
+    """The node with what its references lead to in their places, and with no fields but those that it names."""
+    if isinstance(node, list):
+        return [resolved(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        found = DOCUMENT
+        for name in node["$ref"].removeprefix("#/").split("/"):
+            found = found[name]
+        return resolved(found)
+    closed = {name: resolved(value) for name, value in node.items()}
+    return {"additionalProperties": False, **closed} if "properties" in closed and "type" in closed else closed
+
+
+class Described:
+    """One operation, as the document has it."""
+
+    def __init__(self, method, path, operation):
+        self.method, self.path, self.operation = method.upper(), path, resolved(operation)
+        self.id = operation["operationId"]
+        security = operation.get("security", DOCUMENT["security"])
+        self.scheme = next(iter(security[0])) if security else None
+        self.answers = {int(status): answer for status, answer in self.operation["responses"].items()}
+        self.parameters = self.operation.get("parameters", [])
+
+    @property
+    def rule(self):
+        """The route's rule in `app.ROUTES`, with its names in camel case."""
+        return f"{self.method} {self.path}"
+
+    @property
+    def body(self):
+        sent = self.operation.get("requestBody")
+        return sent["content"]["application/json"]["example"] if sent else None
+
+    def path_with(self, value):
+        return re.sub(r"\{\w+\}", value, self.path)
+
+
+OPERATIONS = {
+    one.id: one
+    for path, methods in DOCUMENT["paths"].items()
+    for one in (Described(method, path, operation) for method, operation in methods.items())
+}
+WRONG_METHOD = resolved(DOCUMENT["components"]["responses"]["WrongMethod"])
+
+
+def camel_cased(route):
+    names = re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", route.rule)
+    return f"{route.method} {re.sub(r'_([a-z])', lambda match: match[1].upper(), names)}"
+
+
+def endpoint(operation):
+    """What the operation's route is called in the application."""
+    return next(f"{one.method} {one.rule}" for one in app.ROUTES if camel_cased(one) == operation.rule)
+
+
+def must_be_as_described(answer, described):
+    """Fails where a real answer has another kind, header or field than the document says."""
+    headers = described.get("headers", {})
+    assert TOLD & set(answer.headers.keys()) <= set(headers)
+    assert {name for name, header in headers.items() if header.get("required")} <= set(answer.headers.keys())
+    for name, header in headers.items():
+        if name in answer.headers:
+            value = answer.headers[name]
+            is_number = header["schema"]["type"] == "integer"
+            Draft202012Validator(header["schema"]).validate(int(value) if is_number else value)
+    if "content" not in described:
+        assert answer.data == b""
+        return
+    media = described["content"][answer.mimetype]
+    Draft202012Validator(media["schema"]).validate(answer.json if answer.is_json else answer.text)
+    always = {"ok", "success"} & set(answer.json) if answer.is_json else ()
+    assert all(answer.json[name] is (answer.status_code < 400) for name in always)  # as their descriptions say
+
+
+# --- the document -------------------------------------------------------------------------------------------
+
+
+def test_it_is_valid_openapi():
+    OpenAPIV31SpecValidator(DOCUMENT).validate()
+
+
+def keys(node):
+    """Every key of every mapping."""
+    values = node if isinstance(node, list) else node.values() if isinstance(node, dict) else ()
+    return {*(node if isinstance(node, dict) else ()), *(key for value in values for key in keys(value))}
+
+
+def test_no_comma_ends_a_sentence_of_it():
+    assert [key for key in keys(DOCUMENT) if " " in key] == []  # within braces a comma begins another key
+
+
+def test_it_describes_every_address_that_is_no_page_and_none_that_is_not_there():
+    public = {camel_cased(one) for one in app.ROUTES if not one.rule.startswith("/app") and one.rule != "/"}
+    assert {one.rule for one in OPERATIONS.values()} == public
+
+
+def test_it_says_which_credential_an_address_takes():
+    schemes = {app.guards.api_key: "apiKey", app.guards.metrics_token: "metricsToken"}
+    guards = {f"{one.method} {one.rule}": one.guard for one in app.ROUTES}
+    expected = {one.id: schemes.get(guards[endpoint(one)]) for one in OPERATIONS.values()}
+    assert {one.id: one.scheme for one in OPERATIONS.values()} == expected
+    assert set(schemes.values()) == set(DOCUMENT["components"]["securitySchemes"])
+
+
+def test_it_names_every_method_and_error_of_the_model_context_protocol():
+    methods = SCHEMAS["Message"]["properties"]["method"]["description"]
+    assert set(re.findall(r"`(.+?)`", methods)) == {name for named in mcp.METHODS.values() for name in named}
+    codes = {value for value in vars(mcp).values() if isinstance(value, int) and value <= -32000}
+    assert set(SCHEMAS["Reply"]["properties"]["error"]["properties"]["code"]["enum"]) == codes
+
+
+def test_it_describes_every_status_and_code_of_an_error():
+    described = {status for one in OPERATIONS.values() for status in one.answers if 400 <= status != 503} | {405}
+    error = SCHEMAS["RequestError"]["properties"]
+    assert described == set(errors.CODES) == set(error["statusCode"]["enum"])
+    assert set(error["code"]["enum"]) == set(errors.CODES.values())
+
+
+def media_of(node):
+    """Every `content` entry of the document."""
+    if isinstance(node, dict):
+        if "schema" in node and ("example" in node or "examples" in node):
+            yield node
+        node = list(node.values())
+    if isinstance(node, list):
+        for inner in node:
+            yield from media_of(inner)
+
+
+def test_its_examples_are_as_its_schemas_say():
+    found = list(media_of(DOCUMENT))
+    assert len(found) > 30
+    for media in found:
+        values = [one["value"] for one in media.get("examples", {}).values()] or [media["example"]]
+        for value in values:
+            Draft202012Validator(resolved(media["schema"])).validate(value)
+
+
+def mappings(node):
+    """Every mapping of the document."""
+    if isinstance(node, dict):
+        yield node
+        node = list(node.values())
+    if isinstance(node, list):
+        for inner in node:
+            yield from mappings(inner)
+
+
+# What the common generators of client libraries cannot read, or make something of that does not compile or decode.
+
+
+def test_no_boolean_is_a_constant():
+    assert [one for one in mappings(DOCUMENT) if one.get("type") == "boolean" and {"const", "enum"} & set(one)] == []
+
+
+def test_a_value_has_one_type_or_null():
+    lists = [one["type"] for one in mappings(DOCUMENT) if isinstance(one.get("type"), list)]
+    assert lists and [types for types in lists if len(set(types) - {"null"}) > 1] == []
+
+
+def test_an_object_names_its_fields_or_says_that_it_takes_any():
+    objects = [one for one in mappings(DOCUMENT) if one.get("type") in ("object", ["object", "null"])]
+    assert objects and [one for one in objects if not {"properties", "additionalProperties"} & set(one)] == []
+
+
+def test_an_integer_of_an_answer_says_how_large_it_may_be():
+    """Times in milliseconds do not fit into 32 bits, which is what some generators take for an integer."""
+    asked = [parameter["schema"] for one in OPERATIONS.values() for parameter in one.parameters]
+    integers = [one for one in mappings(DOCUMENT) if one.get("type") in ("integer", ["integer", "null"])]
+    integers = [one for one in integers if one not in asked]
+    assert integers and [one for one in integers if not {"enum", "maximum", "format"} & set(one)] == []
+    assert {SCHEMAS[name]["format"] for name in ("Time", "TimeOrNull", "Count")} == {"int64"}
+
+
+def test_a_request_has_one_kind_of_body():
+    bodies = [one["requestBody"]["content"] for one in mappings(DOCUMENT) if "requestBody" in one]
+    assert bodies and [set(content) for content in bodies if len(content) != 1] == []
+
+
+def test_the_names_of_schemas_collide_with_nothing_that_generators_name():
+    """Go's constructors (NewDevice), its constants of one value (Ok), and the types of JavaScript."""
+    values = {str(value) for one in mappings(SCHEMAS) for value in [one.get("const"), *one.get("enum", ())]}
+    taken = {f"New{name}" for name in SCHEMAS} | {value.capitalize() for value in values}
+    taken |= {"Array", "Date", "Error", "Map", "Number", "Object", "Request", "Response", "Set", "String"}
+    assert taken & set(SCHEMAS) == set()
+
+
+@pytest.mark.parametrize("name, answer", DOCUMENT["components"]["responses"].items())
+def test_the_example_of_an_error_has_the_words_of_the_service(name, answer):
+    example = answer["content"]["application/json"]["example"]
+    if "statusCode" in example:
+        assert example["code"] == errors.CODES[example["statusCode"]]
+    specific = {"BadRequest", "TooLarge", "WrongMethod", "TooManyEvents", "Done"}
+    if name not in specific | {"MetricsBadRequest", "MetricsTooLarge", "MetricsTooManyRequests"}:
+        assert example["error"] in errors.SENTENCES.values()
+
+
+def limits(schema, *names):
+    return tuple(schema.get(name) for name in names)
+
+
+def test_its_limits_are_those_of_the_code():
+    lengths = {
+        (schema, field): (1, most)
+        for schema, field, most in (
+            ("NotificationInput", "title", validation.MAX_TITLE_CHARACTERS),
+            ("NotificationInput", "body", validation.MAX_BODY_CHARACTERS),
+            ("ApiKeyInput", "name", validation.MAX_NAME_CHARACTERS),
+            ("AppleDevice", "name", validation.MAX_NAME_CHARACTERS),
+            ("Metrics", "projectId", webhooks.MAX_ID),
+            ("Metric", "metricId", webhooks.MAX_ID),
+            ("Metric", "metricName", webhooks.MAX_METRIC_NAME),
+        )
+    }
+    lengths["Metric", "unit"] = (None, webhooks.MAX_UNIT)
+    for (schema, field), expected in lengths.items():
+        assert limits(SCHEMAS[schema]["properties"][field], "minLength", "maxLength") == expected, (schema, field)
+    of_metric = SCHEMAS["Metric"]["properties"]
+    assert limits(SCHEMAS["Metrics"]["properties"]["metrics"], "minItems", "maxItems") == (
+        1,
+        rate_limits.METRICS_MAXIMUM,
+    )
+    assert limits(of_metric["timestamp"], "minimum", "maximum") == (0, webhooks.LAST_TIMESTAMP)
+    assert f"{webhooks.MAX_METADATA_BYTES:,} bytes" in of_metric["metadata"]["description"]
+    kinds = [one["properties"]["kind"]["const"] for one in resolved(SCHEMAS["DeviceInput"])["oneOf"]]
+    assert sorted(kinds) == sorted(push.KINDS) == sorted(SCHEMAS["Device"]["properties"]["kind"]["enum"])
+    for schema, pattern in (("AppleDevice", apns.TOKEN), ("AndroidDevice", fcm.TOKEN)):
+        least, most = limits(SCHEMAS[schema]["properties"]["token"], "minLength", "maxLength")
+        taken = [bool(pattern.fullmatch("0" * length)) for length in (least - 1, least, most, most + 1)]
+        assert taken == [False, True, True, False]
+
+
+def test_its_limits_of_parameters_and_lists_are_those_of_the_code():
+    listed = OPERATIONS["listNotifications"]
+    limit, _, search = (parameter["schema"] for parameter in listed.parameters)
+    assert (limit["minimum"], limit["default"]) == (1, rate_limits.LIST_DEFAULT)
+    assert f"more than {rate_limits.LIST_MAXIMUM} counts" in listed.parameters[0]["description"]
+    page = listed.answers[200]["content"]["application/json"]["schema"]["properties"]
+    assert page["notifications"]["maxItems"] == rate_limits.LIST_MAXIMUM
+    assert search["maxLength"] == validation.MAX_SEARCH_CHARACTERS
+    assert OPERATIONS["sendNotification"].parameters[0]["schema"]["maxLength"] == 255
+    assert rest.IDEMPOTENCY_KEY.fullmatch("!" * 255) and not rest.IDEMPOTENCY_KEY.fullmatch("!" * 256)
+
+
+def test_its_numbers_in_sentences_are_those_of_the_code():
+    said = {one.id: one.operation.get("description", "") for one in OPERATIONS.values()}
+    assert f"at most {accounts.MAX_LIVE_KEYS:,} keys" in said["generateApiKey"]
+    assert f"the newest {models.MOST_REVOKED:,}" in said["listApiKeys"]
+    assert f"at most {devices.MAX_DEVICES} devices" in said["addDevice"]
+    assert f"{rate_limits.ALERT_EVENTS.amount} requests a minute" in said["receiveEvent"]
+    assert f"{rate_limits.FLOOD.amount} within a minute" in said["receiveEvent"]
+    for name, plan in plans.PLANS.items():
+        assert re.search(rf"{plan.metrics_per_hour:,} on (the plan )?`{name}`", said["storeMetrics"])
+    too_many = DOCUMENT["components"]["responses"]["TooManyRequests"]["description"]
+    assert f"{plans.PLANS['starter'].rest_per_minute} on the plan `starter`" in too_many
+    assert f"{plans.PLANS['pro'].rest_per_minute:,} on `pro` and `scale`" in too_many
+    assert plans.PLANS["pro"].rest_per_minute == plans.PLANS["scale"].rest_per_minute
+    stats = SCHEMAS["Stats"]["properties"]
+    assert stats["historyLimitDays"]["enum"] == [plan.history_days for plan in plans.PLANS.values()]
+    assert stats["plan"]["enum"] == list(plans.PLANS)
+
+
+# --- real answers -------------------------------------------------------------------------------------------
+
+
+class World:
+    """A service in which every operation can be called as its example says."""
+
+    def __init__(self, service, monkeypatch):
+        self.service, self.monkeypatch = service, monkeypatch
+        service.account()
+        self.caller, self.hook = service.caller(), service.alert()
+        self.credentials = {"apiKey": self.caller.key, "metricsToken": TOKEN}
+        monkeypatch.setattr(rest.worker, "is_alive", lambda: True)
+
+    def made(self, operation):
+        """The id that stands in the operation's path."""
+        if operation.id == "revokeApiKey":
+            return self.caller.post("/api-keys/generate", {"name": "nas"}).json["apiKey"]["id"]
+        if operation.id == "deleteNotification":
+            return self.caller.send().json["notification"]["id"]
+        if operation.id == "removeDevice":
+            return self.caller.post("/devices", OPERATIONS["addDevice"].body).json["device"]["id"]
+        return self.hook.code
+
+    def call(self, operation, id_=None, key=True, headers=None, **sent):
+        """Send the example, or what is in `sent` instead."""
+        path = operation.path_with(id_ or self.made(operation)) if "{" in operation.path else operation.path
+        if not sent and operation.body:
+            sent = {"json": operation.body}
+        headers = dict(headers or {})
+        if key and operation.scheme:
+            headers["Authorization"] = f"Bearer {self.credentials[operation.scheme]}"
+        return self.service.client.open(path, method=operation.method, headers=headers, **sent)
+
+
+@pytest.fixture
+def service(make_service, push_service, moved_clock):
+    return make_service(METRICS_TOKEN=TOKEN, WEBPUSH_HOSTS=push_service.origin)
+
+
+@pytest.fixture
+def world(service, monkeypatch):
+    return World(service, monkeypatch)
+
+
+MODERN_HEADERS = {"MCP-Protocol-Version": mcp.MODERN, "Mcp-Method": "no/such"}
+MODERN_META = {"protocolVersion": mcp.MODERN, "clientCapabilities": {}}
+MODERN_PARAMS = {"_meta": {f"{mcp.META}{name}": value for name, value in MODERN_META.items()}}
+
+
+def with_message(world, headers=None, **message):
+    return world.call(OPERATIONS["sendMessage"], headers=headers, json={"jsonrpc": "2.0", "id": 1, **message})
+
+
+def without_id(world, operation):
+    return world.call(operation, json={"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+
+class Broken(BytesIO):
+    def read(self, size=-1):
+        raise OSError("the connection is gone")
+
+
+def not_readable(world, operation):
+    return world.call(operation, input_stream=Broken(), environ_overrides={"HTTP_TRANSFER_ENCODING": "chunked"})
+
+
+def without_key(world, operation):
+    return world.call(operation, key=False)
+
+
+def from_another_site(world, operation):
+    return world.call(operation, headers={"Origin": "https://elsewhere.example"})
+
+
+def without_resource(world, operation):
+    if operation.scheme == "metricsToken":
+        settings = replace(world.service.settings, metrics_token=None)
+        world.monkeypatch.setitem(app.app.config, "SETTINGS", settings)
+    if operation.id == "sendMessage":
+        return with_message(world, method="no/such", params=MODERN_PARAMS, headers=MODERN_HEADERS)
+    return world.call(operation, id_="0000000")
+
+
+def too_large(world, operation):
+    return world.call(operation, data=b" " * (world.service.settings.max_body_bytes + 1))
+
+
+def too_often(world, operation):
+    id_ = world.made(operation) if "{" in operation.path else None
+    for _ in range(100):
+        world.call(operation, id_)
+    return world.call(operation, id_)
+
+
+def while_it_runs(world, operation):
+    def send(*sent):
+        raise errors.Refused(409)
+
+    world.monkeypatch.setattr(delivery, "send", send)
+    return world.call(operation)
+
+
+def with_a_fault(world, operation):
+    def fault(**arguments):
+        raise ZeroDivisionError
+
+    world.monkeypatch.setitem(app.app.view_functions, endpoint(operation), fault)
+    return world.call(operation, id_=world.hook.code)
+
+
+def while_it_is_ill(world, operation):
+    world.monkeypatch.setattr(rest.worker, "is_alive", lambda: False)
+    return world.call(operation)
+
+
+HOW = {
+    200: World.call,
+    201: World.call,
+    202: without_id,
+    400: not_readable,
+    401: without_key,
+    403: from_another_site,
+    404: without_resource,
+    409: while_it_runs,
+    413: too_large,
+    429: too_often,
+    500: with_a_fault,
+    503: while_it_is_ill,
+}
+DESCRIBED = [(one, status) for one in OPERATIONS.values() for status in one.answers]
+
+
+@pytest.mark.parametrize("operation, status", DESCRIBED, ids=[f"{one.id}-{status}" for one, status in DESCRIBED])
+def test_a_described_answer_is_given_as_it_is_described(world, operation, status):
+    answer = HOW[status](world, operation)
+    assert answer.status_code == status
+    must_be_as_described(answer, operation.answers[status])
+    has_caller = operation.scheme == "apiKey" and status != 401
+    assert set(answer.headers.keys()) >= RATE_LIMIT if has_caller else not RATE_LIMIT & set(answer.headers.keys())
+
+
+every_operation = pytest.mark.parametrize("operation", OPERATIONS.values(), ids=list(OPERATIONS))
+
+
+@every_operation
+def test_nothing_that_is_sent_wrong_gets_an_answer_that_is_not_described(world, operation):
+    for wrong in (not_readable, without_key, without_resource, too_large, too_often, with_a_fault):
+        if wrong is not without_resource or "{" in operation.path:
+            answer = wrong(world, operation)
+            must_be_as_described(answer, operation.answers[answer.status_code])
+
+
+@every_operation
+def test_a_wrong_method_is_answered_as_described(world, operation):
+    headers = {"Authorization": f"Bearer {world.caller.key}"}
+    answer = world.service.client.put(operation.path_with("0000000"), headers=headers)
+    assert answer.status_code == 405
+    described = WRONG_METHOD
+    if operation.id == "storeMetrics":
+        described = {**described, "content": operation.answers[400]["content"]}
+    must_be_as_described(answer, described)
+
+
+BODIES = [one for one in OPERATIONS.values() if one.body]
+
+
+@pytest.mark.parametrize("operation", BODIES, ids=[one.id for one in BODIES])
+@pytest.mark.parametrize("data", ["", "{", "[]", '"text"', b"\xff", '{"metrics": [{}], "projectId": "x"}'])
+def test_a_wrong_body_is_answered_as_described(world, operation, data):
+    answer = world.call(operation, data=data)
+    assert answer.status_code == (200 if operation.id == "receiveEvent" and "metrics" in str(data) else 400)
+    must_be_as_described(answer, operation.answers[answer.status_code])
+
+
+@pytest.mark.parametrize(
+    "message, status, outcome",
+    [
+        ({"method": "tools/list", "id": "a"}, 200, "result"),
+        ({"method": "initialize", "params": {"protocolVersion": mcp.HANDSHAKES[0]}}, 200, "result"),
+        ({"method": "tools/call", "params": {"name": "send_notification"}}, 200, "result"),
+        ({"method": "tools/call", "params": {"name": "unknown"}}, 200, "error"),
+        ({"method": "no/such"}, 200, "error"),
+        ({"method": "ping", "params": {"_meta": {f"{mcp.META}protocolVersion": "x"}}}, 400, "error"),
+        ({"method": "ping", "params": MODERN_PARAMS}, 400, "error"),
+    ],
+)
+def test_what_a_message_is_answered_is_as_described(world, message, status, outcome):
+    answer = with_message(world, **message)
+    assert (answer.status_code, outcome in answer.json) == (status, True)
+    must_be_as_described(answer, OPERATIONS["sendMessage"].answers[status])
+
+
+def test_lists_with_everything_in_them_are_as_described(world, every_provider):
+    caller = world.caller
+    with_key = {"headers": {"Idempotency-Key": "order-1"}}
+    for _ in range(2):
+        sent = caller.send(**with_key)
+        must_be_as_described(sent, OPERATIONS["sendNotification"].answers[200])
+    assert sent.headers["Idempotent-Replayed"] == "true"
+    world.hook.post({"text": "disk full"})
+    key = caller.post("/api-keys/generate", {"name": "old"}).json["apiKey"]["id"]
+    caller.delete(f"/api-keys/{key}")
+    for name in ("listNotifications", "listAlerts", "listApiKeys"):
+        answer = world.call(OPERATIONS[name])
+        assert len(next(value for value in answer.json.values() if isinstance(value, list))) >= 1
+        must_be_as_described(answer, OPERATIONS[name].answers[200])
+
+
+def test_an_inactive_alert_answers_as_described(world):
+    world.hook.set("--inactive")
+    answer = world.hook.post({})
+    assert answer.json["status"] == "inactive"
+    must_be_as_described(answer, OPERATIONS["receiveEvent"].answers[200])
+
+
+def test_a_device_that_was_pushed_to_is_as_described(world, push_service):
+    browser = push_service.browser()
+    sent = {"kind": "webpush", "subscription": browser.subscription}
+    Draft202012Validator(resolved(SCHEMAS["DeviceInput"])).validate(sent)
+    must_be_as_described(world.caller.post("/devices", sent), OPERATIONS["addDevice"].answers[201])
+    must_be_as_described(world.caller.send(), OPERATIONS["sendNotification"].answers[200])
+    listed = world.caller.get("/devices")
+    assert listed.json["devices"][0]["lastDeliveredAt"]
+    must_be_as_described(listed, OPERATIONS["listDevices"].answers[200])
+
+
+# --- /openapi.json and /docs --------------------------------------------------------------------------------
+
+
+def test_the_json_is_the_document_with_the_address_that_it_was_asked_at(service):
+    answer = service.client.get("/openapi.json", base_url="http://bell.test:8000")
+    assert answer.json == {**DOCUMENT, "servers": [{"url": "http://bell.test:8000"}]}
+
+
+def test_the_json_says_base_url_where_it_is_set(make_service):
+    service = make_service(BASE_URL="https://bell.example.org")
+    assert service.client.get("/openapi.json").json["servers"] == [{"url": "https://bell.example.org"}]
+
+
+@pytest.fixture
+def page(service):
+    return Page(service.client.get("/docs").text)
+
+
+@every_operation
+def test_the_page_says_what_there_is_to_say_of_an_operation(page, operation):
+    said = page.section(operation.operation["summary"])
+    assert f"{operation.method} {operation.path}" in said
+    assert all(parameter["name"] in said for parameter in operation.parameters)
+    assert f"Errors of “{operation.operation['summary']}”" in said
+    assert ("Takes no API key." in said) == (operation.scheme is None)
+    assert ("with the setting METRICS_TOKEN, and no API key." in said) == (operation.scheme == "metricsToken")
+    for status, answer in operation.answers.items():
+        assert str(status) in said and answer["description"].replace("`", "") in said
+
+
+def test_the_page_says_the_limits_of_a_field(page):
+    said = page.section("Send a notification")
+    assert "title string, 1 to 1,000 characters, required" in said
+    assert "Idempotency-Key header, string, 1 to 255 characters" in said
+    assert "limit query, integer, at least 1, 50 without it" in page.section("List and search notifications")
+    assert "metrics[].unit string or null, at most 32 characters" in page.section("Store metrics")
+    assert "lastUsedAt" in page.section("List the API keys") and "may be absent" in page.section("List the API keys")
+
+
+@every_operation
+def test_a_command_of_the_page_works(world, page, operation):
+    (command,) = page.texts_of("code", id=f"curl-{operation.id}")
+    curl, *arguments = shlex.split(command.replace(" \\ ", " "))
+    method = "DELETE" if "-X" in arguments else "POST" if "-d" in arguments else "GET"
+    assert (curl, method) == ("curl", operation.method)
+    path = urlsplit(next(argument for argument in arguments if argument.startswith("http://localhost/")))
+    sent = {"data": arguments[arguments.index("-d") + 1]} if "-d" in arguments else {}
+    if operation.scheme:
+        name, value = arguments[arguments.index("-H") + 1].split(": ")
+        variable = f"${api_docs.VARIABLES[operation.scheme]}"
+        sent["headers"] = {name: value.replace(variable, world.credentials[operation.scheme])}
+    answer = world.service.client.open(f"{path.path}?{path.query}", method=method, **sent)
+    assert answer.status_code in ((404,) if "{" in operation.path else (200, 201))
+
+
+def test_the_page_has_the_policy_of_the_app_and_nothing_that_it_forbids(service, page):
+    answer = service.client.get("/docs")
+    assert answer.headers["Content-Security-Policy"] == POLICY
+    assert "Set-Cookie" not in answer.headers
+    assert page.all("style") == [] and all("src" in script for script in page.all("script"))
+    names = {name for element in page.elements for name in element.attributes}
+    assert not {name for name in names if name == "style" or name.startswith("on")}
+
+
+def test_the_page_can_be_found_through_by_its_headings_and_links(page):
+    ids = [element.attributes["id"] for element in page.elements if "id" in element.attributes]
+    assert len(ids) == len(set(ids))
+    assert {link["href"] for link in page.all("a")} == {"/openapi.json", *(f"#{id_}" for id_ in OPERATIONS)}
+    levels = [int(element.tag[1]) for element in page.elements if re.fullmatch("h[1-6]", element.tag)]
+    assert levels[0] == 1 and levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    labels = {part["aria-labelledby"] for part in page.all("section") if "aria-labelledby" in part}
+    assert labels <= set(ids)
+
+
+def test_what_the_page_says_of_its_address_is_only_text(service):
+    host = 'x"><script>alert(1)</script>'
+    answer = service.client.get("/docs", headers={"Host": host})
+    assert "<script>alert" not in answer.text
+
+
+@pytest.mark.parametrize("path", ["/docs", "/openapi.json"])
+def test_errors_of_the_reference_have_the_rest_shape(service, path):
+    assert service.client.post(path).json["code"] == "VALIDATION_ERROR"
+    assert service.client.get(f"{path}/").json["code"] == "NOT_FOUND"
+
+
+def test_the_largest_body_that_it_tells_of_is_the_default():
+    default = next(one.default for one in config.VARIABLES if one.name == "MAX_BODY_BYTES")
+    told = DOCUMENT["components"]["responses"]["TooLarge"]
+    assert int(default) == 2**20 and "1 MiB" in told["description"]
+    assert default in told["content"]["application/json"]["example"]["error"]

@@ -1,0 +1,125 @@
+"""GET /healthz (CONTRACT 3): the database answers and the background worker's heartbeat is fresh."""
+
+import logging
+import sqlite3
+import subprocess
+import sys
+import threading
+
+import peewee
+import pytest
+
+from app import open_service
+from core import jobs
+from store.database import database, transaction
+from tests.support.server import ROOT
+from web import rest
+from wire.errors import log_fault
+
+
+@pytest.fixture
+def worker(service, monkeypatch):
+    """A background worker of this test's own, not yet begun."""
+    worker = jobs.Worker()
+    monkeypatch.setattr(rest, "worker", worker)
+    yield worker
+    worker.stop()
+
+
+def health(service):
+    answer = service.client.get("/healthz")
+    return answer.status_code, answer.json
+
+
+def test_it_is_503_while_there_is_no_worker(service, worker):
+    assert health(service) == (503, {"status": "unavailable"})
+
+
+def test_it_is_200_while_the_worker_works(service, worker):
+    worker.start()
+    assert health(service) == (200, {"status": "ok"})
+
+
+STARTED_IN_A_CHILD = """
+import os, threading
+from core import jobs
+lane = jobs.Lane((), threading.Event())
+if os.fork() == 0:
+    lane.start()
+    lane.stop()
+    os._exit(0)
+raise SystemExit(os.waitstatus_to_exitcode(os.wait()[1]))
+"""
+
+
+def test_a_lane_of_the_worker_that_was_made_before_a_fork_starts_in_the_child():
+    """gunicorn's master reads the configuration, which imports `jobs`; the worker is a fork of it."""
+    done = subprocess.run([sys.executable, "-c", STARTED_IN_A_CHILD], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_it_is_503_when_no_round_of_the_worker_has_ended_for_30_seconds(service, worker, moved_clock):
+    worker.start()
+    worker.stop()
+    moved_clock.advance(29)
+    assert health(service) == (200, {"status": "ok"})
+    moved_clock.advance(1)
+    assert health(service) == (503, {"status": "unavailable"})
+
+
+def test_it_is_503_when_the_database_does_not_answer(service, worker):
+    worker.start()
+    worker.stop()
+    with transaction():
+        database.execute_sql("ALTER TABLE account RENAME TO gone")
+    assert health(service) == (503, {"status": "unavailable"})
+
+
+def test_it_is_503_from_a_write_that_failed_until_one_succeeds(service, owner, worker, moved_clock, monkeypatch):
+    monkeypatch.setattr("store.database.BUSY_TIMEOUT_MS", 20)
+    open_service(service.app, service.settings)
+    worker.start()
+    worker.stop()
+    with sqlite3.connect(service.settings.database) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert owner.send("t", "b").status_code == 500
+        assert health(service) == (503, {"status": "unavailable"})
+        service.work()
+        assert health(service) == (503, {"status": "unavailable"})
+    other.close()
+    service.work()
+    assert health(service) == (200, {"status": "ok"})
+    assert owner.send("t", "b").status_code == 200
+
+
+def test_a_job_that_fails_does_not_keep_the_others_and_tells_no_payload(caplog):
+    done = []
+    title = "nobody may read this"
+
+    def fail(now):
+        raise ValueError(title)
+
+    jobs.run_due(5, (jobs.Job("fail", fail), jobs.Job("succeed", done.append)))
+    assert done == [5]
+    assert "fail" in caplog.text and title not in caplog.text
+
+
+def test_the_log_tells_the_first_cause_of_a_database_fault(caplog):
+    try:
+        try:
+            raise sqlite3.OperationalError("database or disk is full")
+        except sqlite3.OperationalError:
+            raise peewee.OperationalError("cannot rollback") from None
+    except peewee.OperationalError as error:
+        log_fault(logging.getLogger("pocketbell"), "It failed", error)
+    assert "database or disk is full" in caplog.text
+
+
+def test_a_round_that_waits_for_providers_does_not_hold_up_the_records(service, worker, monkeypatch):
+    held, done = threading.Event(), threading.Event()
+    waiting, records, _ = worker.lanes
+    monkeypatch.setattr(waiting, "next_run_s", {jobs.Job("wait", lambda now: held.wait(10)): 0.0})
+    monkeypatch.setattr(records, "next_run_s", {jobs.Job("write", lambda now: done.set()): 0.0})
+    worker.start()
+    assert done.wait(10)
+    held.set()

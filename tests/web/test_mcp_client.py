@@ -1,0 +1,109 @@
+"""The official client of the Model Context Protocol (the package `mcp`) against the service as it is run."""
+
+import os
+from functools import partial
+
+import pytest
+
+from tests.support.server import OWNER, serving
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="gunicorn runs on POSIX alone")
+mcp = pytest.importorskip("mcp")
+
+import anyio  # noqa: E402 - they come with it
+import httpx2  # noqa: E402
+from mcp.client.streamable_http import streamable_http_client  # noqa: E402
+
+MODES = {"auto": "2026-07-28", "legacy": "2025-11-25"}  # how it begins, and the version that it then speaks
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with serving(tmp_path_factory.mktemp("assistants") / "data") as server:
+        server.wait_until_ready().owner_key()
+        yield server
+
+
+@pytest.fixture
+def key(server):
+    return server.flask("key", "create", OWNER, "assistant").strip()
+
+
+@pytest.fixture(params=MODES)
+def mode(request):
+    return request.param
+
+
+@pytest.fixture
+def connected(server, key, mode):
+    """Runs an async function on a client that has said hello."""
+
+    async def session(work):
+        headers = {"Authorization": f"Bearer {key}"}
+        async with httpx2.AsyncClient(headers=headers, timeout=15) as http:
+            transport = streamable_http_client(f"http://127.0.0.1:{server.port}/mcp", http_client=http)
+            async with mcp.Client(transport, mode=mode) as client:
+                return await work(client)
+
+    return partial(anyio.run, session)
+
+
+def called(connected, tool, /, **arguments):
+    """The result of a tool; the client holds it against the tool's schema."""
+    return connected(lambda client: client.call_tool(tool, arguments))
+
+
+async def hello(client):
+    return client.protocol_version, client.server_info.name, "push notifications" in client.instructions
+
+
+def test_it_agrees_on_a_version(connected, mode):
+    assert connected(hello) == (MODES[mode], "pocketbell", True)
+
+
+def test_it_lists_the_tools(connected):
+    tools = connected(lambda client: client.list_tools()).tools
+    assert len(tools) == 7 and all(tool.title and tool.description and tool.annotations for tool in tools)
+
+
+def test_it_sends_and_finds_a_notification(connected, mode):
+    title = f"Backup {mode}"
+    sent = called(connected, "send_notification", title=title, body="finished").structured_content["notification"]
+    assert (sent["title"], sent["status"]) == (f"MCP - {title}", "delivered")
+    found = called(connected, "list_notifications", search=title.upper(), limit=1).structured_content
+    assert found["notifications"] == [sent]
+
+
+@pytest.mark.parametrize(
+    "tool, field", [("list_alerts", "alerts"), ("get_stats", "stats"), ("list_api_keys", "apiKeys")]
+)
+def test_it_reads(server, connected, tool, field):
+    server.flask("alert", "create", OWNER, "Backups")
+    result = called(connected, tool)
+    assert not result.is_error and result.structured_content[field]
+
+
+def test_a_key_that_it_made_and_revoked_is_useless(server, connected):
+    made = called(connected, "create_api_key", name="nas").structured_content["apiKey"]
+    assert server.get("/api/v1/stats", made["fullKey"]).status == 200
+    assert called(connected, "revoke_api_key", keyId=made["id"]).structured_content == {"ok": True}
+    assert server.get("/api/v1/stats", made["fullKey"]).status == 401
+
+
+def test_it_hears_why_a_call_was_refused(connected):
+    refused = called(connected, "send_notification", title="t", body=" ")
+    assert refused.is_error and refused.content[0].text == "body must not be blank."
+
+
+def test_an_unknown_tool_is_an_error_of_the_protocol(connected):
+    with pytest.raises(BaseExceptionGroup) as raised:
+        called(connected, "unknown")
+    assert raised.group_contains(mcp.MCPError, match="There is no such tool")
+
+
+def test_a_revoked_key_does_not_get_in(server, connected, key):
+    lines = server.flask("key", "list", OWNER).splitlines()
+    server.flask("key", "revoke", OWNER, next(line for line in lines if key[:16] in line).split("\t")[0])
+    with pytest.raises(BaseExceptionGroup) as raised:
+        connected(hello)
+    assert raised.group_contains(mcp.MCPError)

@@ -1,0 +1,525 @@
+"""The custom-metrics webhook: SPEC 4.9, 8; CONTRACT 2 (metrics requests per hour), 5; CONTRACT 3 (`lastUsedAt`)."""
+
+import io
+import json
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from tests.store.test_database import as_of_now
+
+PATH = "/api/webhooks/custom"
+EMAIL = "owner@example.org"
+HOUR_S = 3_600
+LEFT_OUT = object()
+
+
+def metric(**fields):
+    """A good metric with these fields in the place of its own."""
+    whole = {"metricId": "daily_revenue", "metricName": "Daily revenue", "value": 12.5} | fields
+    return {name: value for name, value in whole.items() if value is not LEFT_OUT}
+
+
+def batch(*metrics, **fields):
+    whole = {"projectId": "shop", "metrics": list(metrics) or [metric()]} | fields
+    return {name: value for name, value in whole.items() if value is not LEFT_OUT}
+
+
+def post(caller, json=None, data=None):
+    return caller.request("POST", PATH, json=batch() if json is data is None else json, data=data)
+
+
+def statuses(caller, count, data=b"{}"):
+    """What so many requests are answered; by default ones that store nothing."""
+    return [post(caller, data=data).status_code for _ in range(count)]
+
+
+def stored(service):
+    """Every stored metric, oldest first."""
+    columns = "account_seq, project_id, metric_id, metric_name, value, unit, timestamp, metadata"
+    with closing(sqlite3.connect(service.settings.database)) as database:
+        return database.execute(as_of_now(f"SELECT {columns} FROM metric ORDER BY seq")).fetchall()
+
+
+def run(service, statement):
+    with closing(sqlite3.connect(service.settings.database)) as database, database:
+        database.execute("PRAGMA foreign_keys = OFF")
+        database.execute(statement)
+
+
+def assert_stored(answer, count):
+    assert (answer.status_code, answer.json) == (200, {"success": True, "metricsStored": count})
+    assert answer.content_type == "application/json"
+
+
+def refusal(answer, status=400):
+    """The sentence of a refused request."""
+    assert answer.status_code == status, answer.data
+    assert answer.content_type == "application/json"
+    assert list(answer.json) == ["error"] and type(answer.json["error"]) is str and answer.json["error"]
+    return answer.json["error"]
+
+
+def assert_refused_whole(service, answer, place):
+    """Refused with a sentence that names the place, and nothing stored."""
+    assert place in refusal(answer)
+    assert stored(service) == []
+
+
+# What is stored
+
+
+def test_a_batch_is_stored_and_the_answer_says_how_many(service, owner, moved_clock):
+    first = metric(unit="EUR", timestamp=1_795_000_000_000, metadata={"shop": "Wien", "n": [1, None]})
+    assert_stored(post(owner, batch(first, metric(metricId="orders", metricName="Orders", value=7, unit="count"))), 2)
+    revenue, orders = stored(service)
+    assert revenue[:7] == (1, "shop", "daily_revenue", "Daily revenue", 12.5, "EUR", 1_795_000_000_000)
+    assert json.loads(revenue[7]) == {"shop": "Wien", "n": [1, None]}
+    assert orders == (1, "shop", "orders", "Orders", 7.0, "count", moved_clock.ms, None)
+
+
+def test_a_metric_needs_only_its_id_its_name_and_a_value(service, owner, moved_clock):
+    assert_stored(post(owner), 1)
+    assert stored(service) == [(1, "shop", "daily_revenue", "Daily revenue", 12.5, None, moved_clock.ms, None)]
+
+
+def test_an_optional_field_that_is_null_counts_as_absent(service, owner, moved_clock):
+    assert_stored(post(owner, batch(metric(unit=None, timestamp=None, metadata=None))), 1)
+    assert stored(service) == [(1, "shop", "daily_revenue", "Daily revenue", 12.5, None, moved_clock.ms, None)]
+
+
+def test_unknown_fields_are_ignored(service, owner):
+    assert_stored(post(owner, batch(metric(name="x", account=2), account="other", metricsStored=9)), 1)
+    assert len(stored(service)) == 1
+
+
+def test_the_same_metric_and_timestamp_twice_are_both_stored(service, owner):
+    same = batch(metric(timestamp=5), metric(timestamp=5))
+    assert_stored(post(owner, same), 2)
+    assert_stored(post(owner, same), 2)
+    assert len(stored(service)) == 4
+
+
+def test_metrics_belong_to_the_account_of_the_key(service, owner, pro):
+    assert_stored(post(pro), 1)
+    assert_stored(post(owner), 1)
+    assert [row[0] for row in stored(service)] == [2, 1]
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_any_number_is_a_value(service, owner, sign):
+    literals = ["0", "1", "0.25", "12.50", "1e308", "5e-324", "9007199254740993", "1" + "0" * 99]
+    for literal in literals:
+        data = json.dumps(batch(metric(value="#"))).replace('"#"', sign + literal).encode()
+        assert_stored(post(owner, data=data), 1)
+    assert [row[4] for row in stored(service)] == [float(sign + literal) for literal in literals]
+
+
+# Required fields and their types
+
+
+def test_a_value_that_is_no_number_is_refused_with_its_place(service, owner):
+    for value in ("12.5", "", True, False, [], [1], {}, {"value": 1}):
+        answer = post(owner, batch(metric(), metric(), metric(), metric(value=value)))
+        assert refusal(answer) == "metrics[3].value must be a number"
+    assert stored(service) == []
+
+
+@pytest.mark.parametrize("value", [LEFT_OUT, None], ids=["missing", "null"])
+def test_a_required_field_that_is_missing_is_refused_with_its_place(service, owner, value):
+    for name in ("metricId", "metricName", "value"):
+        assert_refused_whole(service, post(owner, batch(metric(), metric(**{name: value}))), f"metrics[1].{name}")
+    for name in ("projectId", "metrics"):
+        assert_refused_whole(service, post(owner, batch(**{name: value})), name)
+
+
+def test_a_text_of_a_metric_that_is_no_string_is_refused_with_its_place(service, owner):
+    for name in ("metricId", "metricName", "unit"):
+        for value in (1, 0, 1.5, True, False, [], ["x"], {}):
+            assert_refused_whole(service, post(owner, batch(metric(**{name: value}))), f"metrics[0].{name}")
+
+
+@pytest.mark.parametrize("name, wrong", [("projectId", [1, True, [], {}]), ("metrics", [1, True, "x", {}, metric()])])
+def test_a_field_of_the_batch_of_the_wrong_type_is_refused_with_its_name(service, owner, name, wrong):
+    for value in wrong:
+        assert_refused_whole(service, post(owner, batch(**{name: value})), name)
+
+
+def test_a_metric_that_is_no_object_is_refused_with_its_place(service, owner):
+    for other in (1, None, "text", True, [], [metric()]):
+        assert_refused_whole(service, post(owner, batch(metric(), other)), "metrics[1]")
+
+
+def test_an_empty_array_of_metrics_is_refused(service, owner):
+    assert_refused_whole(service, post(owner, batch(metrics=[])), "metrics")
+
+
+def test_100_metrics_are_taken_and_101_refused(service, owner):
+    assert_refused_whole(service, post(owner, batch(*[metric()] * 101)), "metrics")
+    assert_stored(post(owner, batch(*[metric()] * 100)), 100)
+    assert len(stored(service)) == 100
+
+
+def test_the_place_counts_from_0_to_99(service, owner):
+    answer = post(owner, batch(*[metric()] * 99, metric(value="1")))
+    assert refusal(answer) == "metrics[99].value must be a number"
+    assert stored(service) == []
+
+
+# `timestamp`
+
+
+def test_a_timestamp_is_milliseconds_and_a_float_is_truncated(service, owner):
+    now = 1_795_000_000_000
+    kept = {0: 0, 1: 1, 0.9: 0, now: now, now + 0.25: now, now + 0.9: now, 1.8e12: 1_800_000_000_000}
+    assert_stored(post(owner, batch(*[metric(timestamp=timestamp) for timestamp in kept])), len(kept))
+    assert [row[6] for row in stored(service)] == list(kept.values())
+
+
+def test_a_timestamp_in_the_future_is_taken(service, owner, moved_clock):
+    next_year = moved_clock.ms + 365 * 24 * HOUR_S * 1_000
+    assert_stored(post(owner, batch(metric(timestamp=next_year))), 1)
+    assert stored(service)[0][6] == next_year
+
+
+def test_any_other_timestamp_is_refused_with_its_place(service, owner):
+    negative, texts, other = [-1, -1.5, -1e15], ["1795000000000", "2026-11-21T10:00:00Z", ""], [True, False, [], {}]
+    for timestamp in [*negative, *texts, *other, 2**63, 10**19, 10**99, 1e300]:
+        assert_refused_whole(service, post(owner, batch(metric(timestamp=timestamp))), "metrics[0].timestamp")
+
+
+# Lengths
+
+LENGTHS = [("projectId", 100), ("metricId", 100), ("metricName", 200)]
+
+
+def named(name, text):
+    """A batch whose field, or whose metric's field, is this text; and the field's place."""
+    if name == "projectId":
+        return batch(projectId=text), name
+    return batch(metric(**{name: text})), f"metrics[0].{name}"
+
+
+@pytest.mark.parametrize("name, limit", LENGTHS)
+def test_an_id_or_a_name_may_have_1_to_so_many_characters_after_trimming(service, owner, name, limit):
+    column = 1 + [each for each, _ in LENGTHS].index(name)
+    for text in ("x", "😀" * limit, " \t\n" + "é" * limit + " \r\n"):
+        assert_stored(post(owner, named(name, text)[0]), 1)
+        assert stored(service)[-1][column] == text.strip()
+
+
+@pytest.mark.parametrize("name, limit", LENGTHS)
+def test_an_id_or_a_name_that_is_empty_blank_or_too_long_is_refused_with_its_place(service, owner, name, limit):
+    for text in ("", " ", " \t\n", "x" * (limit + 1), "x" * 100_000):
+        body, place = named(name, text)
+        assert_refused_whole(service, post(owner, body), place)
+
+
+def test_a_unit_has_at_most_32_characters(service, owner):
+    assert_refused_whole(service, post(owner, batch(metric(unit="x" * 33))), "metrics[0].unit")
+    assert_stored(post(owner, batch(metric(unit="%"), metric(unit="€" * 32))), 2)
+    assert [row[5] for row in stored(service)] == ["%", "€" * 32]
+
+
+def test_metadata_has_at_most_4096_bytes_as_compact_json(service, owner):
+    fits = {"text": "x" * (4_096 - len('{"text":""}'))}
+    too_long = {"text": fits["text"] + "x"}
+    assert_refused_whole(service, post(owner, batch(metric(metadata=too_long))), "metrics[0].metadata")
+    assert_stored(post(owner, data=json.dumps(batch(metric(metadata=fits)), indent=8).encode()), 1)
+    assert json.loads(stored(service)[0][7]) == fits
+
+
+def test_bytes_of_metadata_are_counted_and_not_characters(service, owner):
+    answer = post(owner, batch(metric(metadata={"text": "é" * 2_100})))
+    assert_refused_whole(service, answer, "metrics[0].metadata")
+
+
+def test_white_space_between_the_parts_of_metadata_does_not_count(service, owner):
+    data = json.dumps(batch(metric(metadata={"a": 1}))).replace('"a":', '"a":' + " " * 5_000)
+    assert_stored(post(owner, data=data.encode()), 1)
+
+
+def test_metadata_that_is_no_object_is_refused_with_its_place(service, owner):
+    for metadata in ("text", "", 1, 0, True, False, [], [{}]):
+        assert_refused_whole(service, post(owner, batch(metric(metadata=metadata))), "metrics[0].metadata")
+
+
+def test_metadata_may_be_an_empty_object(owner):
+    assert_stored(post(owner, batch(metric(metadata={}))), 1)
+
+
+# What is no JSON object
+
+
+NOT_JSON = [None, b"", b"{", b"nonsense", b"projectId=shop&metrics=1", b"\xff", b"[" * 100_000]
+NOT_AN_OBJECT = [b"[]", b"null", b"1", json.dumps([batch()]).encode()]
+NEARLY_JSON = [json.dumps(batch()).encode() + b"x", json.dumps(batch()).encode("utf-16")]
+ODD_VALUES = ["NaN", "Infinity", "-Infinity", "1e400", "9" * 101, "01", "[" * 65 + "]" * 65]
+
+
+def test_a_body_that_is_no_json_object_is_refused(service, owner):
+    odd = [json.dumps(batch(metric(x="#"))).replace('"#"', literal).encode() for literal in ODD_VALUES]
+    for data in [*NOT_JSON, *NOT_AN_OBJECT, *NEARLY_JSON, *odd]:
+        refusal(owner.request("POST", PATH, data=data))
+    assert stored(service) == []
+
+
+@pytest.mark.parametrize("escape", ["\\u0000", "\\ud800", "\\udfff\\ud800"])
+def test_no_text_causes_a_fault_of_the_server(owner, escape):
+    texts = [metric(**{name: "#"}) for name in ("metricId", "metricName", "unit")]
+    for body in [batch(projectId="#"), *map(batch, texts), batch(metric(metadata={"#": "#"}))]:
+        assert post(owner, data=json.dumps(body).replace("#", escape).encode()).status_code < 500
+
+
+# All or nothing
+
+
+@pytest.mark.parametrize("place", [0, 50, 99])
+def test_one_wrong_metric_refuses_the_whole_batch(service, owner, place):
+    metrics = [metric(metricId=f"m{number}") for number in range(100)]
+    metrics[place] = metric(unit=1)
+    assert_refused_whole(service, post(owner, batch(*metrics)), f"metrics[{place}].unit")
+
+
+def test_a_write_that_cannot_be_made_is_500_and_nothing_of_the_batch_is_stored(service, owner):
+    full = "BEFORE INSERT ON metric WHEN NEW.metric_name = 'last' BEGIN SELECT RAISE(ABORT, 'disk full'); END"
+    run(service, f"CREATE TRIGGER full {full}")
+    body = batch(metric(), metric(), metric(metricName="last"))
+    refusal(post(owner, body), 500)
+    assert stored(service) == []
+    run(service, "DROP TRIGGER full")
+    assert_stored(post(owner, body), 3)
+
+
+def test_a_fault_of_the_server_is_500_without_its_detail(service, owner):
+    run(service, "DROP TABLE metric")
+    sentence = refusal(post(owner), 500).lower()
+    assert not any(detail in sentence for detail in ("table", "sql", "traceback", "error:"))
+
+
+# Who may
+
+
+MALFORMED = ["", "Bearer", "Bearer ", "{key}", "Basic {key}", "Token {key}", "Bearer {key}0", "Bearer {key} {key}"]
+MALFORMED += ["Bearer {key}, Bearer {key}", 'Bearer "{key}"', "Bearer null", "Bearer sk_test_" + "0" * 48]
+
+
+def test_a_wrong_key_or_a_badly_formed_header_is_401(service, owner):
+    refusal(service.client.post(PATH, json=batch()), 401)
+    for form in MALFORMED:
+        headers = {"Authorization": form.format(key=owner.key)}
+        refusal(service.client.post(PATH, json=batch(), headers=headers), 401)
+    assert stored(service) == []
+
+
+def test_a_revoked_key_is_401_at_once(service, owner):
+    assert_stored(post(owner), 1)
+    (own,) = owner.get("/api-keys").json["apiKeys"]
+    owner.delete(f"/api-keys/{own['id']}")
+    refusal(post(owner), 401)
+    assert len(stored(service)) == 1
+
+
+def test_401_comes_before_what_is_wrong_with_the_body(service):
+    for data in (b"{", b"{}", b" " * 1_100_000):
+        refusal(service.client.post(PATH, data=data), 401)
+
+
+def test_the_scheme_is_case_insensitive(service, owner):
+    headers = {"Authorization": f"bEARER {owner.key}"}
+    assert_stored(service.client.post(PATH, json=batch(), headers=headers), 1)
+
+
+# Other methods and large bodies
+
+
+def test_another_method_is_405_and_told_the_right_one(owner):
+    for method in ("GET", "PUT", "PATCH", "DELETE"):
+        answer = owner.request(method, PATH)
+        refusal(answer, 405)
+        assert {"POST"} <= {each.strip() for each in answer.headers["Allow"].split(",")} <= {"POST", "OPTIONS"}
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_body_of_exactly_the_limit_is_taken_and_one_byte_more_is_413(make_service, moved_clock, chunked):
+    service = make_service(MAX_BODY_BYTES="2048")
+    service.account()
+    owner = service.caller()
+
+    def send(size):
+        data = json.dumps(batch()).encode().ljust(size)
+        if not chunked:
+            return post(owner, data=data)
+        return service.client.post(
+            PATH,
+            input_stream=io.BytesIO(data),
+            headers={"Authorization": f"Bearer {owner.key}", "Transfer-Encoding": "chunked"},
+            environ_overrides={"wsgi.input_terminated": True},
+        )
+
+    assert_stored(send(2_048), 1)
+    refusal(send(2_049), 413)
+    refusal(send(300_000), 413)
+    assert len(stored(service)) == 1
+
+
+# Requests per hour and account
+
+
+def test_a_starter_account_has_exactly_100_requests_an_hour(owner):
+    assert statuses(owner, 110) == [400] * 100 + [429] * 10
+
+
+def test_a_pro_account_has_exactly_1000_and_a_change_to_scale_takes_effect_at_once(service, pro):
+    assert statuses(pro, 1_003) == [400] * 1_000 + [429] * 3
+    assert service.flask("account", "set", "pro@example.org", "--plan", "scale").exit_code == 0
+    assert statuses(pro, 3) == [400] * 3
+
+
+def test_a_request_that_stores_counts_like_any_other(service, owner):
+    assert statuses(owner, 102, json.dumps(batch()).encode()) == [200] * 100 + [429] * 2
+    assert len(stored(service)) == 100
+
+
+def test_a_refused_request_is_told_how_many_seconds_to_wait(service, owner, moved_clock):
+    statuses(owner, 1)
+    moved_clock.advance(600)
+    statuses(owner, 99)
+    moved_clock.advance(100)
+    answer = post(owner)
+    refusal(answer, 429)
+    wait_s = int(answer.headers["Retry-After"])
+    assert 2_900 <= wait_s <= 2_901
+    assert stored(service) == []
+    moved_clock.advance(wait_s - 2)
+    assert statuses(owner, 1) == [429]
+    moved_clock.advance(2)
+    assert statuses(owner, 2) == [400, 429]
+
+
+def test_an_answer_that_is_not_429_carries_no_retry_after(owner):
+    assert "Retry-After" not in post(owner).headers
+
+
+def test_the_hour_moves_with_every_request(owner, moved_clock):
+    statuses(owner, 60)
+    moved_clock.advance(HOUR_S / 2)
+    assert statuses(owner, 50) == [400] * 40 + [429] * 10
+    moved_clock.advance(HOUR_S / 2 - 1)
+    assert statuses(owner, 1) == [429]
+    moved_clock.advance(1.1)
+    assert statuses(owner, 70) == [400] * 60 + [429] * 10
+
+
+def test_requests_refused_with_429_do_not_count(owner, moved_clock):
+    statuses(owner, 100)
+    for _ in range(5):
+        moved_clock.advance(700)
+        assert statuses(owner, 20) == [429] * 20
+    moved_clock.advance(101)
+    assert statuses(owner, 101) == [400] * 100 + [429]
+
+
+@pytest.mark.parametrize(
+    "method, data, status",
+    [
+        ("POST", b"{", 400),
+        ("POST", b'{"projectId": "shop", "metrics": []}', 400),
+        ("POST", b" " * 1_100_000, 413),
+        ("GET", None, 405),
+    ],
+)
+def test_every_authenticated_request_counts(owner, method, data, status):
+    statuses(owner, 99)
+    assert owner.request(method, PATH, data=data).status_code == status
+    refusal(post(owner), 429)
+
+
+def test_429_comes_before_what_is_wrong_with_the_request(owner):
+    statuses(owner, 100)
+    for data in (b"{", b"{}", b" " * 1_100_000):
+        refusal(post(owner, data=data), 429)
+
+
+def test_requests_without_a_good_key_do_not_count(service, owner):
+    for _ in range(110):
+        service.client.post(PATH, json=batch(), headers={"Authorization": f"Bearer {owner.key}0"})
+    assert_stored(post(owner), 1)
+
+
+def test_the_keys_of_an_account_share_one_count(service, owner):
+    second = service.caller(name="second")
+    assert statuses(owner, 50) + statuses(second, 50) == [400] * 100
+    assert statuses(owner, 1) + statuses(second, 1) + statuses(service.caller(name="third"), 1) == [429] * 3
+
+
+def test_another_accounts_requests_do_not_count(service, owner):
+    service.account("other@example.org")
+    other = service.caller("other@example.org")
+    assert statuses(owner, 101)[-1] == 429
+    assert statuses(other, 101) == [400] * 100 + [429]
+
+
+def test_metrics_and_rest_requests_are_counted_apart(owner):
+    statuses(owner, 100)
+    assert owner.get("/stats").headers["X-RateLimit-Remaining"] == "99"
+
+
+def test_a_key_without_rest_requests_left_still_stores_metrics(owner):
+    assert [owner.get("/stats").status_code for _ in range(101)][-1] == 429
+    assert_stored(post(owner), 1)
+
+
+def test_metrics_are_no_notifications(owner):
+    post(owner)
+    assert owner.listed() == []
+    assert owner.get("/stats").json["stats"]["totalNotificationsAllTime"] == 0
+
+
+# CONTRACT 3, lastUsedAt
+
+
+def last_used(owner, name):
+    (key,) = [key for key in owner.get("/api-keys").json["apiKeys"] if key["name"] == name]
+    return key.get("lastUsedAt")
+
+
+@pytest.mark.parametrize("earlier, status", [(0, 200), (100, 429)])
+def test_storing_metrics_is_a_use_of_the_key_and_a_refused_request_too(service, owner, moved_clock, earlier, status):
+    second = service.caller(name="second")
+    assert last_used(owner, "second") is None
+    statuses(owner, earlier)
+    moved_clock.advance(5)
+    assert post(second).status_code == status
+    assert abs(last_used(owner, "second") - moved_clock.ms) <= 1_000
+
+
+def test_the_most_talkative_log_holds_neither_the_key_nor_the_metrics(service, owner, caplog):
+    with caplog.at_level("DEBUG"):
+        post(owner, batch(metric(metricName="name-of-it", metadata={"secret": "data-of-it"})))
+        post(owner, data=b'{"projectId": "data-of-it",')
+        answer = post(owner, batch(metric(value="value-of-it")))
+        run(service, "DROP TABLE metric")
+        post(owner, batch(metric(metricName="name-of-it", metadata={"secret": "data-of-it"})))
+    assert "no such table" in caplog.text
+    for secret in ("name-of-it", "data-of-it", "value-of-it", owner.key):
+        assert secret not in caplog.text and secret not in answer.text, secret
+
+
+def test_after_a_change_to_a_smaller_plan_retry_after_still_says_when_there_is_room(service, moved_clock):
+    email = service.account("scale@example.org", "scale")
+    caller = service.caller(email)
+    for _ in range(150):
+        post(caller)
+        moved_clock.advance(10)
+    service.flask("account", "set", email, "--plan", "starter")
+    wait_s = int(post(caller).headers["Retry-After"])
+    moved_clock.advance(wait_s - 1)
+    assert post(caller).status_code == 429
+    moved_clock.advance(1)
+    assert post(caller).status_code == 200
+
+
+def test_a_timestamp_is_truncated_before_it_is_compared(owner, service):
+    assert post(owner, batch(metric(timestamp=-0.5))).status_code == 200

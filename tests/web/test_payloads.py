@@ -1,0 +1,83 @@
+"""Real senders' requests, replayed over HTTP: SPEC 4.8; CONTRACT 4 (JSON, templates).
+
+The requests are in a folder beside the project; without it these tests are skipped.
+"""
+
+import csv
+import json
+from pathlib import Path
+from unittest.mock import ANY
+
+import pytest
+
+FOLDER = Path(__file__).parents[3] / "shared" / "payloads"
+if not FOLDER.is_dir():
+    pytest.skip(f"no payloads in {FOLDER}", allow_module_level=True)
+
+ALERT = "Name of the alert"
+
+
+def table(path):
+    """The rows of a manifest whose files are there."""
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    return [pytest.param(row, id=row["file"]) for row in rows if (path.parent / row["file"]).is_file()]
+
+
+def request_head(body):
+    """The method and the content type that the sender used; no method where its head was not kept."""
+    head = body.with_suffix(".hdr")
+    if not head.is_file():
+        return None, {}
+    first, *lines = head.read_text(encoding="utf-8").splitlines()
+    headers = dict(line.split(": ", 1) for line in lines if ": " in line)
+    return first.split(" ")[0], {name: value for name, value in headers.items() if name.lower() == "content-type"}
+
+
+def assert_rendered(owner, answer, title, body):
+    assert (answer.status_code, answer.json) == (200, {"ok": True, "status": "delivered", "notificationId": ANY})
+    assert owner.listed() == [
+        {
+            "id": answer.json["notificationId"],
+            "title": f"MCP - {title}".replace("{alert name}", ALERT),
+            "body": body,
+            "status": "delivered",
+            "createdAt": ANY,
+        }
+    ]
+
+
+EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_senders_json_fills_the_templates_a_user_would_write(service, owner, name):
+    expected = EXPECTED[name]
+    hook = service.alert("--title", expected["title_template"], "--body", expected["body_template"], name=ALERT)
+    data = (FOLDER / "json" / f"{name}.json").read_bytes()
+    answer = hook.post(data=data, headers={"Content-Type": "application/json"})
+    assert_rendered(owner, answer, expected["expected_title"], expected["expected_body"])
+
+
+@pytest.mark.parametrize("row", table(FOLDER / "form-payload" / "manifest.tsv"))
+def test_a_senders_form_with_the_field_payload_fills_the_templates(service, owner, row):
+    body = FOLDER / "form-payload" / row["file"]
+    hook = service.alert("--title", row["title_template"], "--body", row["body_template"], name=ALERT)
+    answer = hook.post(data=body.read_bytes(), headers=request_head(body)[1])
+    expected_body = row["expected_body"].replace("\\r", "\r").replace("\\n", "\n")
+    assert_rendered(owner, answer, row["expected_title"], expected_body)
+
+
+@pytest.mark.parametrize("row", table(FOLDER / "not-acceptable" / "manifest.tsv"))
+def test_what_a_sender_sends_that_is_no_event_is_refused_and_nothing_recorded(service, owner, row):
+    body, status = FOLDER / "not-acceptable" / row["file"], int(row["expected_status"].split()[0])
+    hook = service.alert(name=ALERT)
+    method, headers = request_head(body)
+    answer = service.client.open(
+        f"/p/{hook.code}", method=method or "POST", data=body.read_bytes() or None, headers=headers
+    )
+    assert (answer.status_code, answer.json) == (
+        status,
+        {"ok": False, "error": ANY, "code": "VALIDATION_ERROR", "statusCode": status},
+    )
+    assert owner.listed() == []

@@ -1,0 +1,119 @@
+"""GET /metrics: figures for Prometheus, for those who have the setting METRICS_TOKEN."""
+
+import re
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from core import jobs
+from tests.support.pages import EMAIL
+from tests.support.server import ROOT
+from web import prometheus
+
+TOKEN = "a-token-of-24-characters"
+
+
+@pytest.fixture
+def watched(make_service, push_service, moved_clock):
+    service = make_service(METRICS_TOKEN=TOKEN, WEBPUSH_HOSTS=push_service.origin)
+    service.account(EMAIL)
+    return service
+
+
+def ask(service, token=TOKEN):
+    return service.client.get("/metrics", headers={"Authorization": f"Bearer {token}"})
+
+
+def figures(service):
+    """By name, each value with its labels' values."""
+    found = {}
+    for family in text_string_to_metric_families(ask(service).text):
+        for sample in family.samples:
+            found.setdefault(sample.name, {})[tuple(sample.labels.values())] = sample.value
+    return found
+
+
+def test_without_the_setting_the_address_is_not_there(service):
+    assert (ask(service).status_code, ask(service).data) == (404, service.client.get("/metricss").data)
+
+
+@pytest.mark.parametrize("header", [None, "", "Bearer", f"Basic {TOKEN}", TOKEN, f"Bearer {TOKEN}x", "Bearer ünlike"])
+def test_without_the_token_there_is_nothing_to_see(watched, header):
+    answer = watched.client.get("/metrics", headers={"Authorization": header} if header is not None else {})
+    assert (answer.status_code, answer.json["code"]) == (401, "UNAUTHORIZED")
+    assert answer.headers["WWW-Authenticate"] == "Bearer" and TOKEN not in answer.text
+
+
+def test_an_api_key_is_not_the_token(watched):
+    assert watched.caller(EMAIL).get("/../../metrics").status_code in (401, 404)
+    assert ask(watched, watched.caller(EMAIL).key).status_code == 401
+
+
+def test_it_is_prometheus_text_about_the_process_too(watched):
+    answer = ask(watched)
+    assert answer.status_code == 200 and answer.content_type.startswith("text/plain; version=0.0.4")
+    assert figures(watched)["process_resident_memory_bytes"][()] > 10_000_000
+
+
+def test_sends_events_and_refusals_are_counted(watched):
+    caller, alert = watched.caller(EMAIL), watched.alert(email=EMAIL)
+    caller.send()
+    alert.post({"message": "x"})
+    alert.post(data="not JSON")
+    watched.client.post("/p/Unknown", json={})
+    found = figures(watched)
+    assert found["pocketbell_notifications_total"] == {("send", "delivered"): 1, ("alert", "delivered"): 1}
+    responses = found["pocketbell_responses_total"]
+    assert responses["POST", "/api/v1/notifications/send", "200"] == 1
+    short_code = {key[2]: number for key, number in responses.items() if key[1] == "/p/<path:short_code>"}
+    assert short_code == {"200": 1, "400": 1, "404": 1}
+
+
+def test_neither_a_code_nor_what_a_stranger_sends_becomes_a_label(watched):
+    alert = watched.alert(email=EMAIL)
+    alert.post({"message": "x"})
+    watched.client.open("/no/such/secret-place", method="PROPFINDSECRET")
+    text = ask(watched).text
+    assert alert.code not in text and "secret-place" not in text and "PROPFINDSECRET" not in text
+    assert 'pocketbell_responses_total{method="-",route="-",status="404"} 1.0' in text
+
+
+def test_pushes_are_counted_by_provider_and_outcome_and_what_is_left_to_do_is_told(
+    watched, push_service, moved_clock
+):
+    caller, browser = watched.caller(EMAIL), push_service.browser()
+    assert caller.post("/devices", {"kind": "webpush", "subscription": browser.subscription}).status_code == 201
+    browser.then(201, 503)
+    caller.send()
+    caller.send()
+    moved_clock.advance(90)
+    found = figures(watched)
+    assert found["pocketbell_pushes_total"] == {("delivered", "webpush"): 1, ("transient", "webpush"): 1}
+    assert (found["pocketbell_pushes_pending"], found["pocketbell_push_overdue_seconds"]) == ({(): 1}, {(): 60})
+    assert found["pocketbell_notifications_total"] == {("send", "delivered"): 1, ("send", "pending"): 1}
+
+
+def test_what_is_held_is_told(watched):
+    watched.flask("account", "set", EMAIL, "--quiet-hours", "00:00-23:59")
+    watched.alert(email=EMAIL).post({"message": "x"})
+    assert figures(watched)["pocketbell_notifications_held"] == {(): 1}
+
+
+def test_the_page_on_deployment_names_every_figure_and_no_other(watched):
+    watched.caller(EMAIL).send()
+    page = (ROOT / "docs/deployment.md").read_text()
+    ours = {name.removesuffix("_total") for name in figures(watched) if name.startswith("pocketbell_")} | {
+        "pocketbell_pushes"
+    }
+    assert {name.removesuffix("_total") for name in re.findall(r"`(pocketbell_\w+)`", page)} == ours
+
+
+def test_how_long_the_worker_has_not_finished_a_round_is_told(watched, moved_clock, monkeypatch):
+    worker = jobs.Worker()
+    monkeypatch.setattr(prometheus, "worker", worker)
+    assert figures(watched)["pocketbell_worker_lag_seconds"] == {(): 0}
+    for lane in worker.lanes:
+        lane.last_beat_s = moved_clock.monotonic
+    moved_clock.advance(12)
+    worker.lanes[0].last_beat_s = moved_clock.monotonic
+    assert figures(watched)["pocketbell_worker_lag_seconds"] == {(): 12}

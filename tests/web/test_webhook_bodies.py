@@ -1,0 +1,135 @@
+"""What an alert webhook takes that is no bare JSON, and how it refuses the rest: CONTRACT 4 (JSON, 3rd edition)."""
+
+import gzip
+import zlib
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.web import test_webhooks
+from tests.web.test_webhooks import AT, FORM, last, refusal
+
+hook = test_webhooks.hook
+
+BOM = b"\xef\xbb\xbf"
+TEXT = {"Content-Type": "text/plain"}
+
+
+def test_a_byte_order_mark_in_front_is_passed_over(owner, hook):
+    form = urlencode({"payload": '{"title": "in a form"}'}).encode()
+    for data, headers, title in [
+        (b'{"title": "t"}', {}, "t"),
+        (b' {"title": "text"}', TEXT, "text"),
+        (form, FORM, "in a form"),
+    ]:
+        assert hook.post(data=BOM + data, headers=headers).status_code == 200
+        assert last(owner)[0] == title
+    hook.post(data=BOM + b"disk full", headers=TEXT)
+    assert last(owner) == ("Backups", "disk full")
+    assert "byte order mark" in refusal(hook.post(data=BOM + BOM + b"{}"))
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "Text/Plain; charset=utf-8", "text/plain;charset=iso-8859-1"])
+@pytest.mark.parametrize(
+    "data, message",
+    [
+        (b"disk full", "disk full"),
+        ("größer\n🔔 ".encode(), "größer\n🔔 "),
+        (b"caf\xe9 \xed\xa0\x80", "caf\ufffd \ufffd\ufffd\ufffd"),
+        (b"a\x00b", "a\ufffdb"),
+        (b'{"a": ', '{"a": '),
+        (b'{"a": NaN}', '{"a": NaN}'),
+        (b"[1, 2]", "[1, 2]"),
+        (b'"text"', '"text"'),
+        (b"title=t&message=m", "title=t&message=m"),
+        (b"", ""),
+    ],
+)
+def test_a_text_that_is_no_json_object_is_the_message(owner, hook, kind, data, message):
+    assert hook.post(data=data, headers={"Content-Type": kind}).status_code == 200
+    assert last(owner) == ("Backups", message)
+
+
+def test_a_json_object_sent_as_text_is_that_object(owner, hook):
+    hook.post(data=b'{"title": "t", "message": "m"}', headers={**TEXT, "Title": "not this"})
+    assert last(owner) == ("t", "m")
+
+
+@pytest.mark.parametrize(
+    "headers, title",
+    [
+        ({"Title": "Backup"}, "Backup"),
+        ({"X-Title": "Backup"}, "Backup"),
+        ({"X-Title": "x", "Title": "Backup"}, "Backup"),
+        ({"X-Title": "Backup", "Title": ""}, "Backup"),
+        ({"title": "größer 🔔".encode().decode("latin-1")}, "größer 🔔"),
+        ({"Title": "caf\xe9"}, "caf\ufffd"),
+        ({"Title": ""}, "Backups"),
+        ({"X-Subject": "no"}, "Backups"),
+    ],
+    ids=range(8),
+)
+def test_a_texts_title_is_in_the_header_title_or_x_title(owner, hook, headers, title):
+    assert hook.post(data=b"m", headers={**TEXT, **headers}).status_code == 200
+    assert last(owner) == (title, "m")
+
+
+def test_templates_are_filled_from_a_text(service, owner):
+    hook = service.alert("--title", '{{ title | default: "none" }}', "--body", "{{ message | upcase }}")
+    hook.post(data=b"disk full", headers={**TEXT, "Title": "nas"})
+    assert last(owner) == ("nas", "DISK FULL")
+    hook.post(data=b"disk full", headers=TEXT)
+    assert last(owner) == ("none", "DISK FULL")
+
+
+def test_only_a_body_sent_as_text_plain_is_a_text(owner, hook):
+    for kind in ("", "text", "text/html", "text/plainer", "application/json", "text/markdown"):
+        refusal(hook.post(data=b"disk full", headers={"Content-Type": kind}))
+    refusal(hook.post(data=b"disk full"))
+    assert owner.listed() == []
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/plain", "application/x-www-form-urlencoded"])
+@pytest.mark.parametrize(
+    "coding, data",
+    [
+        ("gzip", gzip.compress(b'{"a": 1}', mtime=0)),
+        ("GZIP ", b"anything"),
+        ("x-gzip", b"anything"),
+        ("deflate", zlib.compress(b'{"a": 1}')),
+        ("br", b"\x8b\x03\x80"),
+        ("zstd", b"\x28\xb5\x2f\xfd"),
+        ("compress, gzip", b"anything"),
+        (None, gzip.compress(b'{"a": 1}', mtime=0)),
+        (None, b"\x28\xb5\x2f\xfd\x04"),
+    ],
+)
+def test_a_compressed_body_is_told_so(owner, hook, kind, coding, data):
+    encoding = {} if coding is None else {"Content-Encoding": coding}
+    assert "compressed" in refusal(hook.post(data=data, headers={"Content-Type": kind, **encoding}))
+    assert owner.listed() == []
+
+
+def test_what_is_called_compressed_and_is_json_is_json(owner, hook):
+    for coding in ("gzip", "identity", "utf-8", "x"):
+        assert hook.post(data=b'{"title": "t"}', headers={"Content-Encoding": coding}).status_code == 200
+    assert "compressed" not in refusal(hook.post(data=b"x", headers={"Content-Encoding": "utf-8"}))
+
+
+def test_a_multipart_body_is_told_so(hook):
+    data = b'--x\r\nContent-Disposition: form-data; name="payload"\r\n\r\n{}\r\n--x--\r\n'
+    for kind in ("multipart/form-data; boundary=x", "Multipart/Mixed", "multipart/form-data"):
+        assert "multipart" in refusal(hook.post(data=data, headers={"Content-Type": kind}))
+
+
+def test_another_form_is_told_what_a_form_must_hold_and_where_its_json_breaks(hook):
+    for data in (b"title=t&message=m", b"disk full", b"payload=%7B%7D&token=x", b"payload", b""):
+        told = refusal(hook.post(data=data, headers=FORM))
+        assert "form" in told and "payload" in told
+    told = refusal(hook.post(data=b"payload=%7B%22a%22:%20%7D", headers=FORM))
+    assert "form" in told and AT.search(told).groups() == ("1", "7")
+
+
+def test_broken_json_that_curl_calls_a_form_is_told_of_as_json(hook):
+    told = refusal(hook.post(data=b' {"a": }', headers=FORM))
+    assert AT.search(told).groups() == ("1", "8") and "form" not in told
