@@ -5,6 +5,7 @@ Run by `Flood`, with what to do as JSON on standard input; prints how often each
 
 import http.client
 import json
+import os
 import ssl
 import subprocess
 import sys
@@ -111,6 +112,7 @@ def alone(server: Server, key: str) -> str:
 
 def main() -> None:
     """Flood until standard input ends, or so many times."""
+    os.nice(19)  # attackers have machines of their own: they do not take the service's processor
     asked = json.loads(sys.stdin.readline())
     answers, stopped = Counter[int](), threading.Event()
     threads = [
