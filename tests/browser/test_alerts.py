@@ -18,7 +18,7 @@ from playwright.sync_api import Error, expect
 from process import clock
 from process.clock import DAY_MS
 from store.database import run
-from tests.support.browser import EMAIL, listen, said, tab_to, until
+from tests.support.browser import OWNER, listen, said, tab_to, until
 
 GRAFANA = Path("/work/shared/payloads/json/grafana-unified-test.json")
 MOST_TAPS = 6
@@ -820,7 +820,7 @@ def test_a_metric_is_shown_in_each_range_and_downloaded(site, open_context, has_
 
 def make_values(site):
     """Values of one series: the last of them is in no range, each range has one more than the one before."""
-    key = site.service.flask("key", "create", EMAIL, "sender").output.strip()
+    key = site.service.flask("key", "create", OWNER, "sender").output.strip()
     ages = {1: 0, 2: 2 * DAY_MS, 4: 20 * DAY_MS, 8: 40 * DAY_MS}
     values = [
         {"metricId": "temp/1&2", "metricName": "<b class=hostile>Boiler</b>", "value": value, "unit": "=°C"}

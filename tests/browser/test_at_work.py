@@ -14,13 +14,13 @@ from app import open_service
 from core import local_time
 from process import clock
 from store.database import run, transaction
+from tests.support.accounts import PASSWORD
 from tests.support.browser import (
     CHROMIUM,
-    EMAIL,
     ENABLE,
     FLAGS,
     ON,
-    PASSWORD,
+    OWNER,
     Phone,
     listen,
     no_script,
@@ -121,7 +121,7 @@ def test_from_the_set_up_link_to_a_notification_on_the_screen_in_six_taps(site, 
     phone = Phone(site, open_context(), push_service, is_signed_in=False)
     page = phone.page
     page.goto(site.setup_link())
-    page.get_by_label("E-mail address").fill(EMAIL)
+    page.get_by_label("E-mail address").fill(OWNER)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Start").click()
     expect(page).to_have_url(f"{site.base}/app/")
@@ -193,7 +193,7 @@ def test_the_whole_way_goes_by_keyboard_alone(site, open_context, push_service, 
     page, keyboard = phone.page, phone.page.keyboard
     page.goto(site.setup_link())
     tab_to(page, "E-mail address")
-    keyboard.type(EMAIL)
+    keyboard.type(OWNER)
     tab_to(page, "Password")
     keyboard.type(PASSWORD)
     tab_to(page, "Start")
@@ -272,8 +272,8 @@ def test_the_states_follow_each_other_from_the_first_visit_on(phone, site):
     enable_button(phone.page).click()
     expect(state(phone.page)).to_have_text(ON)
     expect(enable_button(phone.page)).to_be_hidden()
-    device = site.service.flask("device", "list", EMAIL).output.split("\t")[0]
-    site.service.flask("device", "remove", EMAIL, device)
+    device = site.service.flask("device", "list", OWNER).output.split("\t")[0]
+    site.service.flask("device", "remove", OWNER, device)
     phone.page.reload()
     expect(state(phone.page)).to_contain_text("Pocketbell has no device for it")
     expect(state(phone.page)).to_contain_text("Enable it again")
@@ -434,7 +434,7 @@ def test_a_server_that_does_not_answer_is_told_in_words_of_ours(phone):
 
 def test_what_the_server_refuses_is_told(phone, site):
     for number in range(20):
-        site.service.flask("device", "add", EMAIL, "apns", f"{number:064x}")
+        site.service.flask("device", "add", OWNER, "apns", f"{number:064x}")
     enable_button(phone.go()).click()
     expect(state(phone.page)).to_contain_text("There are 20 devices already: remove one first.")
     expect(enable_button(phone.page)).to_be_visible()
@@ -771,7 +771,7 @@ def test_the_first_way_in_breaks_no_policy_and_writes_no_error_to_the_console(si
 
 
 def sign_in(page, password):
-    page.get_by_label("E-mail address").fill(EMAIL)
+    page.get_by_label("E-mail address").fill(OWNER)
     page.get_by_label("Password").fill(password)
     page.get_by_role("button", name="Sign in").click()
 
@@ -779,7 +779,7 @@ def sign_in(page, password):
 def test_the_ways_in_and_out_work_without_javascript(site, open_context):
     page = open_context(java_script_enabled=False).new_page()
     page.goto(site.setup_link())
-    page.get_by_label("E-mail address").fill(EMAIL)
+    page.get_by_label("E-mail address").fill(OWNER)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_label("Time zone").select_option("Asia/Tokyo")
     page.get_by_role("button", name="Start").click()

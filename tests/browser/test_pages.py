@@ -18,7 +18,8 @@ from process import clock, recent_requests
 from process.clock import DAY_MS
 from store.custom_metrics import Metric, MetricValue
 from store.database import database, run, transaction
-from tests.support.browser import PASSWORD, Phone, listen, state, until
+from tests.support.accounts import PASSWORD
+from tests.support.browser import Phone, listen, state, until
 
 WIDTHS = (320, 390, 1280)
 AXE_WIDTHS = (320, 1280)  # between them nothing changes that a rule looks at, and it takes longer than all else

@@ -12,27 +12,12 @@ import pytest
 import app as application
 from models import Alert
 from store.database import transaction
+from tests.support.accounts import OWNER, PRO
+from tests.support.commands import printed, said
 
-OWNER = "owner@example.org"
-OTHER = "pro@example.org"
 ADDRESS = re.compile(r"http://127\.0\.0\.1:8000/p/[0-9A-Za-z]{7}")
 QUIET_NOW = "09:00-11:00"  # the clock of these tests stands at 10:00 UTC
 NOT_UTF_8 = os.fsdecode(b"caf\xe9")  # as Python sees such an argument
-
-
-def printed(result):
-    """The one line on stdout of a command that went well."""
-    assert (result.exit_code, result.stderr) == (0, ""), result.output
-    (line,) = result.stdout.splitlines()
-    assert result.stdout == line + "\n"
-    return line
-
-
-def said(result):
-    """The one line on stderr of a command that was refused."""
-    assert (result.exit_code, result.stdout) == (1, ""), result.output
-    (line,) = result.stderr.splitlines()
-    return line
 
 
 def listed_ids(service, email=OWNER):
@@ -206,8 +191,8 @@ def test_alert_list_of_no_alerts_prints_nothing(service, owner):
 
 
 def test_alert_list_shows_no_other_accounts_alerts(service, owner, pro):
-    service.alert(email=OTHER)
-    assert (listed_ids(service), len(listed_ids(service, OTHER))) == ([], 1)
+    service.alert(email=PRO)
+    assert (listed_ids(service), len(listed_ids(service, PRO))) == ([], 1)
 
 
 def test_an_alert_name_with_control_characters_cannot_break_a_line(service, owner):
@@ -402,7 +387,7 @@ def test_an_unknown_alert_is_an_error_in_one_line(service, owner, command):
 
 @pytest.mark.parametrize("command", OF_AN_ALERT, ids=[" ".join(command[:2]) for command in OF_AN_ALERT])
 def test_another_accounts_alert_is_as_one_that_does_not_exist(service, owner, pro, command):
-    hook = service.alert(email=OTHER)
+    hook = service.alert(email=PRO)
     unknown = "f" * len(hook.id)
     theirs = said(service.flask("alert", command[0], OWNER, hook.id, *command[1:]))
     assert theirs.replace(hook.id, unknown) == said(service.flask("alert", command[0], OWNER, unknown, *command[1:]))
@@ -529,8 +514,8 @@ def test_quiet_hours_and_time_zone_can_be_set_together(service, owner):
 
 
 def test_quiet_hours_are_those_of_the_named_account(service, owner, pro):
-    printed(service.flask("account", "set", OTHER, "--quiet-hours", QUIET_NOW))
-    assert (status(service.alert()), status(service.alert(email=OTHER))) == ("delivered", "held")
+    printed(service.flask("account", "set", PRO, "--quiet-hours", QUIET_NOW))
+    assert (status(service.alert()), status(service.alert(email=PRO))) == ("delivered", "held")
 
 
 WRONG_QUIET_HOURS = [

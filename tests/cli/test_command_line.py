@@ -17,11 +17,11 @@ import pytest
 import app as application
 import push
 from core import accounts
+from tests.support.accounts import OWNER, PASSWORD
+from tests.support.commands import printed, said
 
 ROOT = Path(application.__file__).parent
 FLASK = Path(sys.executable).with_name("flask")
-OWNER = "owner@example.org"
-PASSWORD = "correct horse battery"
 FULL_KEY = re.compile(r"sk_test_[0-9a-f]{48}")
 ID = re.compile(r"[0-9a-zA-Z_-]+")
 TIME = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ")
@@ -52,21 +52,6 @@ def run_flask(data_dir, *args, stdin=b"", stdout=subprocess.PIPE, **environ):
     return subprocess.run(
         [FLASK, *args], input=stdin, stdout=stdout, stderr=subprocess.PIPE, env=env, cwd=ROOT, timeout=30
     )
-
-
-def printed(result):
-    """The one line on stdout of a command that went well."""
-    assert (result.exit_code, result.stderr) == (0, "")
-    (line,) = result.stdout.splitlines()
-    assert result.stdout == line + "\n"
-    return line
-
-
-def said(result):
-    """The one line on stderr of a command that was refused."""
-    assert (result.exit_code, result.stdout) == (1, ""), result.output
-    (line,) = result.stderr.splitlines()
-    return line
 
 
 def told(finished):

@@ -13,10 +13,10 @@ from store import database
 from store.custom_metrics import Metric, MetricValue
 from store.database import WriteFailed, run, transaction
 from store.notifications import Notification
-from tests.core.test_pruning import account_set, query
+from tests.support.accounts import account_set
+from tests.support.tables import query
 
 DAY_S, DAY_MS = 86_400, 86_400_000
-OWNER = "owner@example.org"
 
 
 @pytest.fixture

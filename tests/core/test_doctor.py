@@ -11,10 +11,10 @@ from threading import Thread
 
 import pytest
 
-import config
 from app import open_service
 from core import doctor
 from store import database
+from tests.support.checks import seen
 from tests.support.pages import make_account
 from tests.support.server import ROOT, free_port, serving
 
@@ -44,12 +44,6 @@ def neighbour():
     yield handler
     server.shutdown()
     server.server_close()
-
-
-def seen(service, check, **environ):
-    """What doctor says of one part: its level and words."""
-    settings = config.load({"DATA_DIR": str(service.data_dir), **environ}) if environ else service.settings
-    return next((level, words) for name, level, words in doctor.examine(settings) if name == check)
 
 
 def test_it_has_a_line_for_each_part_and_ends_with_1_if_anything_is_bad(service):

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from core import digests, local_time
 from store.held import HeldOfAlert
+from tests.support.times import MINUTE_MS, utc
 from wire.errors import Refused
 
-MINUTE_MS = 60_000
 MINUTES_A_DAY = 1_440
 YEAR = datetime(2026, 1, 1, tzinfo=UTC)
 YEAR_MINUTES = 365 * MINUTES_A_DAY
@@ -39,11 +39,6 @@ TIMES = [f"{hour:02}:{minute:02}" for hour in range(24) for minute in range(60)]
 quick = settings(max_examples=25, deadline=None)
 minutes = st.integers(0, MINUTES_A_DAY - 1)
 windows = st.tuples(minutes, minutes).filter(lambda pair: pair[0] != pair[1])
-
-
-def utc(text):
-    """A moment in UTC as Unix milliseconds."""
-    return round(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1000)
 
 
 def minute_of_year(text):

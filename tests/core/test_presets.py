@@ -1,20 +1,16 @@
 """Presets: whose payload is whose, and what a notification says without anyone writing a template."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from core import alerts, message_templates, presets
 from models import Alert
-from tests.dashboard.test_alerts import AlertPage
-from tests.support import pages
-from tests.support.pages import everything
-from wire.strict_json import parse_event
+from tests.support.alert_page import AlertPage
+from tests.support.pages import joined
+from tests.support.payloads import FOLDER, made, payload_of, sample
+from tests.support.tables import everything
 
-cheap_passwords, owner, stranger = pages.cheap_passwords, pages.owner, pages.stranger
-
-FOLDER = Path(__file__).parents[3] / "shared" / "payloads" / "json"
 PRESETS = {preset.id: preset for preset in presets.PRESETS}
 SENDERS = {  # of a payload, by the beginning of its file's name
     "github-": "github",
@@ -39,7 +35,7 @@ OTHER_FORMATS = {  # for somebody else's service, as a user wrote them, or Grafa
     "uptimekuma-custom", "uptimekuma-custom-no-ct", "uptimekuma-feishu", "uptimekuma-grafana-oncall",
     "uptimekuma-slack-plain", "uptimekuma-squadcast",
 }  # fmt: skip
-NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
+NAMES = sorted(path.stem for path in (FOLDER / "json").glob("*.json"))
 with_payloads = pytest.mark.skipif(not NAMES, reason="no payloads")
 HOLDS = {  # what a person needs to read, in title or body
     "github-issues-opened": ["Codertocat/Hello-World", "Spelling error in the README file", "opened", "issue"],
@@ -85,14 +81,6 @@ def sender_of(name):
     return (
         None if name in OTHER_FORMATS else next((p for start, p in SENDERS.items() if name.startswith(start)), None)
     )
-
-
-def payload_of(name):
-    return parse_event((FOLDER / f"{name}.json").read_bytes())
-
-
-def made(preset, payload):
-    return alerts.rendered(alerts.Template("Name", preset.title or None, preset.body or None, "UTC"), payload)
 
 
 @pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS)
@@ -306,7 +294,7 @@ def test_an_alert_is_made_from_a_preset(owner, preset):
     assert (row.icon, row.color, row.preset) == (preset.icon, preset.color, preset.id)
     assert (row.title_template or "", row.body_template or "") == (preset.title, preset.body)
     assert f"#{preset.icon}" in "".join(use["href"] for use in page.all("use"))
-    assert [step for step in preset.steps if pages.joined([step]) not in page.texts_of("li")] == []
+    assert [step for step in preset.steps if joined([step]) not in page.texts_of("li")] == []
 
 
 def test_an_alert_is_called_as_its_owner_wants(owner):
@@ -355,7 +343,7 @@ def proposed(page):
 def test_a_preset_is_proposed_from_the_last_payload_and_taken_by_one_form(service, owner, name):
     preset, alert = PRESETS[sender_of(name)], AlertPage(service, owner)
     assert proposed(alert.page) == []
-    alert.post(data=(FOLDER / f"{name}.json").read_bytes())
+    alert.post(data=sample(name))
     page = alert.page
     assert proposed(page) == [f"Take the templates for {preset.name}"]
     (action,) = page.forms("/preset")
@@ -367,7 +355,7 @@ def test_a_preset_is_proposed_from_the_last_payload_and_taken_by_one_form(servic
 @with_payloads
 def test_who_changed_a_presets_title_is_not_asked_to_take_the_preset_again(service, owner):
     alert = AlertPage(service, owner)
-    alert.post(data=(FOLDER / "github-push.json").read_bytes())
+    alert.post(data=sample("github-push"))
     alert.do("preset", preset="github")
     owner.done(alert.path, {"title": "My own {{ repository.name }}", "body": "{{ ref }}"})
     assert proposed(alert.page) == []

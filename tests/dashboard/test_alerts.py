@@ -10,7 +10,6 @@ import sys
 import time
 import urllib.request
 from pathlib import Path
-from types import SimpleNamespace
 from unittest.mock import ANY
 from urllib.parse import urlencode
 
@@ -21,76 +20,17 @@ from core import alerts, message_templates
 from models import Alert, AlertPayload
 from store.database import transaction
 from store.notifications import Delivery
-from tests.dashboard.test_pages import HOSTILE
-from tests.support import pages
-from tests.support.pages import EMAIL, PASSWORD, Page, Visitor, account_set, everything, make_account, signed_in
+from tests.support.accounts import PASSWORD, account_set
+from tests.support.alert_page import AlertPage
+from tests.support.hostile import HOSTILE
+from tests.support.pages import OWNER, Page, Visitor, make_account, signed_in
+from tests.support.payloads import EXPECTED, sample
 from tests.support.server import serving
+from tests.support.tables import everything
+from tests.support.times import HOUR_S, MINUTE_S
 from wire.strict_json import parse_event
 
-cheap_passwords, owner, stranger, browser = pages.cheap_passwords, pages.owner, pages.stranger, pages.browser
-
-FOLDER = Path(__file__).parents[3] / "shared" / "payloads"
-EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8")) if FOLDER.is_dir() else {}
-MINUTE_S, HOUR_S = 60, 3_600
 KEPT_BYTES = 65_536
-
-
-class AlertPage:
-    """An alert with its webhook, and the page its owner has of it."""
-
-    def __init__(self, service, owner, *options, name="Backups"):
-        self.hook, self.owner = service.alert(*options, name=name), owner
-        self.post = self.hook.post
-        self.path = f"/app/alerts/{self.hook.id}"
-
-    @property
-    def page(self):
-        return self.owner.page(self.path)
-
-    @property
-    def row(self):
-        return Alert.get(Alert.id == self.path.rpartition("/")[2])
-
-    def preview(self, title="", body="", payload=""):
-        sent = {"title": title, "body": body, "payload": payload}
-        answer = self.owner.post(f"{self.path}/preview", json.dumps(sent), content_type="application/json")
-        told = dict(answer.json)
-        return SimpleNamespace(
-            status_code=answer.status_code, json=told | {"title": told.get("title", "").removeprefix("MCP - ")}
-        )
-
-    def do(self, action, **form):
-        """Send one of the page's forms; answers with the page that it leads to."""
-        return self.owner.done(f"{self.path}/{action}", form)
-
-    def refused(self, action):
-        """Send a form that is refused; answers with the alert's page."""
-        assert self.owner.post(f"{self.path}/{action}").location == self.path
-        return self.page
-
-    def settings(self, **more):
-        form = {"name": "Backups", "icon": "bell", "color": "#3b82f6", "frequency": "instant", "keeps_payload": "1"}
-        return self.owner.post(f"{self.path}/settings", form | more)
-
-    @property
-    def seen(self):
-        """The recent requests, as the page says them."""
-        cells = self.page.texts_of("td")
-        return cells[::2]
-
-    @property
-    def kept(self):
-        row = AlertPayload.get_or_none()
-        return row and row.payload
-
-
-@pytest.fixture
-def alert(service, owner):
-    return AlertPage(service, owner)
-
-
-def sample(name):
-    return (FOLDER / "json" / f"{name}.json").read_bytes()
 
 
 def shown(page):
@@ -850,7 +790,7 @@ class Remote:
 
     def sign_in(self):
         token = self.open("/app/login").value("csrf")
-        self.open("/app/login", email=EMAIL, password=PASSWORD, csrf=token)
+        self.open("/app/login", email=OWNER, password=PASSWORD, csrf=token)
         return self
 
 
@@ -864,11 +804,11 @@ def test_every_snippet_works_as_it_is_shown(tmp_path):
     with serving(tmp_path / "data") as server:
         server.wait_until_ready()
         subprocess.run(
-            [Path(sys.executable).parent / "flask", "account", "create", EMAIL, "--password-stdin"],
+            [Path(sys.executable).parent / "flask", "account", "create", OWNER, "--password-stdin"],
             input=PASSWORD, text=True, env=server.environ, check=True, cwd=Path(__file__).parents[2],
         )  # fmt: skip
-        key = server.flask("key", "create", EMAIL, "test").strip()
-        server.flask("alert", "create", EMAIL, "Backups", "--title", "{{ title }}")
+        key = server.flask("key", "create", OWNER, "test").strip()
+        server.flask("alert", "create", OWNER, "Backups", "--title", "{{ title }}")
         remote = Remote(server).sign_in()
         (path,) = [a["href"] for a in remote.open("/app/alerts").all("a") if a.get("class") == "row"]
         page = remote.open(path)

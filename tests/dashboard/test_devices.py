@@ -14,21 +14,11 @@ import push
 from core import delivery
 from models import Device
 from store import database
-from tests.support import pages
-from tests.support.pages import (
-    DAY_S,
-    EMAIL,
-    OTHER,
-    PASSWORD,
-    Visitor,
-    device_ids,
-    everything,
-    listed,
-    make_account,
-    signed_in,
-)
-
-cheap_passwords, owner, stranger, browser = pages.cheap_passwords, pages.owner, pages.stranger, pages.browser
+from tests.support.accounts import OTHER, PASSWORD
+from tests.support.commands import lines_of
+from tests.support.pages import OWNER, Visitor, device_ids, make_account, signed_in
+from tests.support.tables import everything
+from tests.support.times import DAY_S
 
 IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X) AppleWebKit/605.1.15 Mobile Safari/604.1"
 APNS = "ab" * 32
@@ -40,7 +30,7 @@ def the_device(owner, name="Chrome on Linux"):
     return owner.page("/app/devices").section(name)
 
 
-def only_id(service, email=EMAIL):
+def only_id(service, email=OWNER):
     (device_id,) = device_ids(service, email)
     return device_id
 
@@ -278,7 +268,7 @@ def test_a_test_that_finds_a_dead_device_removes_it_and_says_so(service, owner, 
 
 
 def test_a_test_of_a_kind_that_is_not_configured_says_so(service, owner):
-    service.flask("device", "add", EMAIL, "apns", APNS)
+    service.flask("device", "add", OWNER, "apns", APNS)
     (said,) = owner.done(f"/app/devices/{only_id(service)}/test").said("alert")
     assert "APNs is not configured on this server." in said
 
@@ -335,7 +325,7 @@ def test_a_token_that_was_typed_is_a_device(every_provider, apns, fcm, kind, tok
     owner = signed_in(every_provider)
     page = owner.done("/app/devices/token", {"kind": kind, "token": f" {token} ", "name": " Old phone "})
     assert "Old phone" in page.text
-    assert [line[1] for line in listed(every_provider, "device", "list", EMAIL)] == [kind]
+    assert [line[1] for line in lines_of(every_provider, "device", "list", OWNER)] == [kind]
     assert "not configured" not in page.text
 
 
@@ -600,7 +590,7 @@ def test_a_token_changes_its_own_device_alone(service, owner, push_service, stra
     owner.enable(second)
     stranger.enable(first)
     resync(service, token, new)
-    for email in (EMAIL, OTHER):
+    for email in (OWNER, OTHER):
         service.caller(email).send()
     assert (len(new.messages), len(second.messages), len(first.messages)) == (1, 1, 1)
 
@@ -673,7 +663,7 @@ def test_the_token_is_in_no_log_and_no_error(service, owner, push_service, caplo
 
 def test_the_page_never_shows_a_devices_token(service, owner, push_service):
     token = given_token(owner, push_service.browser())
-    service.flask("device", "add", EMAIL, "apns", APNS)
+    service.flask("device", "add", OWNER, "apns", APNS)
     text = owner.get("/app/devices").text
     assert token not in text and APNS not in text and push_service.origin not in text
 
@@ -718,7 +708,7 @@ def test_the_tokens_of_all_browsers_are_void_when_all_are_signed_out(service, ow
 
 
 def test_a_name_that_turns_the_direction_of_text_is_kept_apart_from_what_stands_around_it(service, owner):
-    service.flask("device", "add", EMAIL, "apns", "ab" * 32, "--name", "\u202eenohP")
+    service.flask("device", "add", OWNER, "apns", "ab" * 32, "--name", "\u202eenohP")
     with database.transaction():
         Device.update(last_error="It failed.").execute()
     assert "<bdi>\u202eenohP</bdi>" in owner.get("/app/devices").text

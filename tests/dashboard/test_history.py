@@ -1,27 +1,24 @@
 """The history's pages: searched, filtered, page by page; one notification with what became of it."""
 
 import re
-from datetime import datetime
 from itertools import product
 from urllib.parse import urlencode
-from zoneinfo import ZoneInfo
 
 import pytest
 
 import dashboard
 from store import notifications
-from tests.support import pages
-from tests.support.pages import DAY_S, EMAIL, Page, account_set, device_ids
+from tests.support.accounts import account_set
+from tests.support.pages import OWNER, Page, device_ids
+from tests.support.times import DAY_S, at
 from web import rate_limits
-
-cheap_passwords, owner, stranger, browser = pages.cheap_passwords, pages.owner, pages.stranger, pages.browser
 
 HISTORY = "/app/notifications"
 
 
 @pytest.fixture
 def caller(service, owner):
-    service.flask("account", "set", EMAIL, "--plan", "pro")
+    service.flask("account", "set", OWNER, "--plan", "pro")
     return service.caller(name="backup script")
 
 
@@ -45,11 +42,6 @@ def all_pages(owner, path, between=lambda: None):
         assert looked_at < 100
         between()
     return ids
-
-
-def at(moved_clock, text, zone="UTC", fold=0):
-    local = datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone), fold=fold)
-    moved_clock.set_wall(round(local.timestamp() * 1000))
 
 
 def event(hook, **payload):
@@ -380,7 +372,7 @@ def test_a_search_that_looked_at_enough_goes_on_by_the_link(owner, caller, monke
 
 @pytest.mark.parametrize("plan, days", [("starter", 30), ("pro", 365)])
 def test_rows_older_than_the_plans_days_are_not_shown(service, owner, caller, moved_clock, plan, days):
-    service.flask("account", "set", EMAIL, "--plan", plan)
+    service.flask("account", "set", OWNER, "--plan", plan)
     old = caller.send("old").json["notification"]["id"]
     moved_clock.advance(days * DAY_S)
     owner.sign_in()
@@ -414,7 +406,7 @@ def test_a_notification_names_its_alert(service, owner):
 def test_a_notification_of_a_deleted_alert_stays_and_says_so(service, owner):
     hook = service.alert(name="Doorbell")
     notification_id = event(hook, title="x")
-    service.flask("alert", "delete", EMAIL, hook.id)
+    service.flask("alert", "delete", OWNER, hook.id)
     page = shown(owner, notification_id)
     assert "deleted" in page.text and "Doorbell" not in page.text
     assert "deleted" in owner.page(HISTORY).text

@@ -5,13 +5,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from tests.support import pages
-from tests.support.pages import EMAIL, Visitor, account_set, device_ids, signed_in
+from tests.support.accounts import account_set
+from tests.support.pages import OWNER, Visitor, device_ids, signed_in
+from tests.support.times import HOUR_S, at
 from web import rate_limits
-
-cheap_passwords, owner, stranger, browser = pages.cheap_passwords, pages.owner, pages.stranger, pages.browser
-
-HOUR_S = 3600
 
 
 def warnings(visitor):
@@ -37,10 +34,6 @@ def chart(visitor):
 
 def counts(visitor):
     return visitor.page("/app/").section("Last 14 days").removeprefix("Last 14 days").split("of all time")[0]
-
-
-def at(moved_clock, text, zone="UTC"):
-    moved_clock.set_wall(round(datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone)).timestamp() * 1000))
 
 
 # --- numbers ------------------------------------------------------------------------------------------------
@@ -300,7 +293,7 @@ def test_a_device_added_by_a_key_that_was_removed_is_not_warned_of(service, owne
 
 
 def test_a_device_that_the_owner_added_is_never_warned_of(service, owner, browser):
-    service.flask("device", "add", EMAIL, "fcm", "u")
+    service.flask("device", "add", OWNER, "fcm", "u")
     assert warnings(owner) == []
 
 

@@ -12,11 +12,9 @@ import pytest
 import dashboard.metrics
 from store import database
 from store.custom_metrics import MOST_SERIES, Metric, MetricSeries, MetricValue
-from tests.dashboard.test_pages import HOSTILE
-from tests.support import pages
-from tests.support.pages import Page, account_set
-
-cheap_passwords, owner, stranger = pages.cheap_passwords, pages.owner, pages.stranger
+from tests.support.accounts import account_set
+from tests.support.hostile import HOSTILE
+from tests.support.pages import Page, joined
 
 NOW = 1_795_255_200_000  # of the clock that stands still
 HOUR_MS, DAY_MS = 3_600_000, 86_400_000
@@ -228,7 +226,7 @@ def test_whatever_a_metric_is_called_its_links_lead_to_it(service, owner, text):
              if a.get("class") == "row metric"}  # fmt: skip
     assert set(links) == {"plain", text.strip()}
     page, plain = owner.page(links[text.strip()]), owner.page(links["plain"])
-    assert page.texts_of("h1") == [pages.joined([text])] and unit.split()[-1] in page.main
+    assert page.texts_of("h1") == [joined([text])] and unit.split()[-1] in page.main
     assert {tag for tag, _ in page.shape} - {"polyline"} == {tag for tag, _ in plain.shape} - {"circle"}
     for link in [a["href"] for a in page.all("a") if "project=" in a["href"] and "csv" not in a["href"]]:
         assert owner.page(link).texts_of("h1") == page.texts_of("h1")

@@ -15,24 +15,13 @@ from core import accounts
 from models import Alert, ApiKey, Device, Session
 from store.database import transaction
 from store.notifications import Delivery, Notification
-from tests.conftest import Caller
-from tests.support import pages
-from tests.support.pages import (
-    EMAIL,
-    PASSWORD,
-    Page,
-    Visitor,
-    account_set,
-    device_ids,
-    everything,
-    listed,
-    make_account,
-    setup_link,
-    use_up_tries,
-)
+from tests.support.accounts import PASSWORD, account_set
+from tests.support.commands import lines_of
+from tests.support.hostile import HOSTILE, POLICY
+from tests.support.pages import OWNER, Page, Visitor, device_ids, make_account, setup_link, use_up_tries
+from tests.support.service import Caller
+from tests.support.tables import everything
 
-cheap_passwords, owner, stranger, visitor = pages.cheap_passwords, pages.owner, pages.stranger, pages.visitor
-few_time_zones = pages.few_time_zones
 pytestmark = pytest.mark.usefixtures("few_time_zones")
 
 ROOT = Path(config.__file__).parent
@@ -73,14 +62,14 @@ class Forms:
 
     def __init__(self, service, owner, push_service):
         self.service, self.owner = service, owner
-        service.flask("key", "create", EMAIL, "live")
+        service.flask("key", "create", OWNER, "live")
         owner.enable(push_service.browser())
         service.caller().post("/devices", {"kind": "fcm", "token": "t"})
         account_set(service, "--quiet-hours", "09:00-11:00")
         hook = service.alert()
         of_grafana = {"alerts": [], "groupKey": "1", "orgId": 1, "title": "held"}
         assert hook.post(of_grafana).json["status"] == "held"
-        (key_id, *_), *_ = listed(service, "key", "list", EMAIL)
+        (key_id, *_), *_ = lines_of(service, "key", "list", OWNER)
         device_id = device_ids(service)[-1]
         link = service.flask("account", "create", "invited@example.org").output.strip().partition("/app/setup/")[2]
         self.ids = {"<key_id>": key_id, "<device_id>": device_id, "<token>": link, "<alert_id>": hook.id}
@@ -96,7 +85,7 @@ class Forms:
         if rule == PREVIEW:
             return json.dumps({"title": "{{ message }}", "body": "{{ a }}", "payload": "{}"})
         return {
-            "name": "x", "email": EMAIL, "password": PASSWORD, "time_zone": "Asia/Tokyo", "theme": "dark",
+            "name": "x", "email": OWNER, "password": PASSWORD, "time_zone": "Asia/Tokyo", "theme": "dark",
             "kind": "apns", "token": "ab" * 32, "begin": "01:00", "end": "02:00",
             "current": PASSWORD, "new": "another password", "seen": "99", "title": "{{ message }}",
             "body": "b", "preset": "grafana", "on": "0",
@@ -166,7 +155,7 @@ def test_a_form_that_was_open_while_the_browser_signed_out_is_refused(service, o
     owner.post("/app/logout")
     owner.sign_in()
     assert owner.post("/app/keys", {"name": "x"}, token=old).status_code == 400
-    assert listed(service, "key", "list", EMAIL) == []
+    assert lines_of(service, "key", "list", OWNER) == []
 
 
 @pytest.mark.parametrize("rule", POST_RULES)
@@ -215,7 +204,7 @@ def test_a_page_with_a_key_that_is_loaded_again_makes_no_second_one_and_shows_no
     answer = owner.post("/app/keys", {"name": "backup"})
     assert answer.status_code == 303 and full_key_at(owner, answer.location)
     assert full_key_at(owner, answer.location) is None and "was shown once" in owner.page(answer.location).text
-    assert len(listed(service, "key", "list", EMAIL)) == 1
+    assert len(lines_of(service, "key", "list", OWNER)) == 1
 
 
 def test_two_tabs_are_shown_each_its_own_key(service, owner):
@@ -291,7 +280,7 @@ def test_a_key_without_a_good_name_is_refused_with_a_sentence(service, owner, na
     answer = owner.post("/app/keys", {"name": name})
     (sentence,) = Page(answer.text).said("alert")
     assert answer.status_code == 422 and sentence.endswith(".")
-    assert listed(service, "key", "list", EMAIL) == []
+    assert lines_of(service, "key", "list", OWNER) == []
 
 
 def test_a_key_is_revoked_only_after_a_second_question(owner):
@@ -312,7 +301,7 @@ def test_a_key_is_revoked_by_its_button(service, owner):
 
 def test_a_revoked_key_is_listed_without_a_button(service, owner):
     make_key(owner)
-    ((key_id, *_),) = listed(service, "key", "list", EMAIL)
+    ((key_id, *_),) = lines_of(service, "key", "list", OWNER)
     owner.post(f"/app/keys/{key_id}/revoke")
     page = owner.page("/app/keys")
     assert "revoked 2026-11-21 10:00" in page.text and "The key is revoked" in page.text
@@ -321,14 +310,14 @@ def test_a_revoked_key_is_listed_without_a_button(service, owner):
 
 def test_a_message_is_shown_once(service, owner):
     make_key(owner)
-    ((key_id, *_),) = listed(service, "key", "list", EMAIL)
+    ((key_id, *_),) = lines_of(service, "key", "list", OWNER)
     owner.post(f"/app/keys/{key_id}/revoke")
     owner.get("/app/keys")
     assert "The key is revoked" not in owner.page("/app/keys").text
 
 
 def test_a_key_says_when_it_was_used_last_in_the_owners_time_zone(service, owner, moved_clock):
-    service.flask("account", "set", EMAIL, "--timezone", "Asia/Tokyo")
+    service.flask("account", "set", OWNER, "--timezone", "Asia/Tokyo")
     caller = Caller(service, make_key(owner))
     assert "made 2026-11-21 19:00, never used" in owner.page("/app/keys").text
     moved_clock.advance(3600)
@@ -349,7 +338,7 @@ def test_a_key_names_the_devices_that_it_added(service, owner):
 
 def test_another_accounts_key_id_is_as_good_as_unknown(service, owner, stranger):
     caller = Caller(service, make_key(owner))
-    ((key_id, *_),) = listed(service, "key", "list", EMAIL)
+    ((key_id, *_),) = lines_of(service, "key", "list", OWNER)
     foreign, unknown = (stranger.post(f"/app/keys/{tried}/revoke") for tried in (key_id, "0" * 32))
     assert (foreign.status_code, foreign.text) == (404, unknown.text)
     assert caller.send().status_code == 200
@@ -361,39 +350,6 @@ def test_another_accounts_keys_are_not_listed(owner, stranger):
 
 
 # --- what strangers write is text ---------------------------------------------------------------------------
-
-HOSTILE = [
-    "<script>alert(1)</script>",
-    "</script><script>alert(1)</script>",
-    "<img src=x onerror=alert(1)>",
-    "<svg/onload=alert(1)>",
-    "<iframe src=javascript:alert(1)>",
-    "<a href='javascript:alert(1)'>x</a>",
-    '"><script>alert(1)</script>',
-    "'><script>alert(1)</script>",
-    '" onfocus="alert(1)" autofocus="',
-    "' onfocus='alert(1)' autofocus='",
-    '" style="background:red',
-    "`onmouseover=alert(1)`",
-    "</strong></li></ul><h1>gone</h1>",
-    "</p></section></main>",
-    "</title><title>x",
-    "<!--",
-    "-->",
-    "<!-- x --><b>",
-    "<![CDATA[<b>]]>",
-    "<?php echo 1 ?>",
-    "<style>*{display:none}</style>",
-    "<base href=//evil.example>",
-    "<meta http-equiv=refresh content=0>",
-    "<form action=//evil.example><input name=csrf>",
-    "{{ 7 * 7 }}{% raw %}",
-    "{{ config.SECRET_KEY }}",
-    "&lt;b&gt;&amp;amp;&#60;b&#62;",
-    "&quot; onload=&quot;alert(1)",
-    "\\x3cscript\\x3e\\u003cb\\u003e",
-    "＜script＞‮gnp.exe",
-]
 
 
 def test_there_are_thirty_hostile_texts():
@@ -494,10 +450,6 @@ def test_an_accounts_address_is_shown_as_it_is(service, text):
 # --- headers and cookies ------------------------------------------------------------------------------------
 
 PAGES = [*PAGES_OF_THE_OWNER, "/app/login", "/app/nothing", "/app/setup/unknown", "/app/notifications/unknown"]
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
-    " manifest-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
 
 
 def check_headers(answer, cache_control):
@@ -779,7 +731,7 @@ def test_an_odd_query_string_breaks_no_page(owner, query):
 def test_no_query_string_leads_away_from_the_service(service, visitor):
     make_account(service)
     visitor.get("/app/login?next=//evil.example")
-    answer = visitor.post("/app/login?next=//evil.example", {"email": EMAIL, "password": PASSWORD, "next": "//evil"})
+    answer = visitor.post("/app/login?next=//evil.example", {"email": OWNER, "password": PASSWORD, "next": "//evil"})
     assert answer.location == "/app/"
 
 
@@ -823,7 +775,7 @@ ODD_VALUES = [
 )
 def test_an_odd_header_breaks_no_page(owner, name):
     variable = "CONTENT_TYPE" if name == "Content-Type" else f"HTTP_{name.upper().replace('-', '_')}"
-    form = {"name": "x", "csrf": owner.token, "email": EMAIL, "password": "x"}
+    form = {"name": "x", "csrf": owner.token, "email": OWNER, "password": "x"}
     for value in ODD_VALUES:
         odd = {"environ_overrides": {variable: value}}
         gets = [owner.client.get(path, **odd) for path in ("/app/login", "/app/devices", "/app/static/app.css")]

@@ -13,23 +13,12 @@ from models import Session
 from process import clock
 from process.turns import Turns
 from store.database import WriteFailed, transaction
-from tests.support import pages
-from tests.support.pages import (
-    DAY_S,
-    EMAIL,
-    OTHER,
-    PASSWORD,
-    Page,
-    Visitor,
-    listed,
-    make_account,
-    setup_form,
-    setup_link,
-    use_up_tries,
-)
+from tests.support.accounts import OTHER, PASSWORD
+from tests.support.commands import lines_of
+from tests.support.pages import CHROME, OWNER, Page, Visitor, make_account, setup_form, setup_link, use_up_tries
+from tests.support.tables import everything
+from tests.support.times import DAY_S
 from web import guards, rate_limits
-
-cheap_passwords, owner, stranger, visitor = pages.cheap_passwords, pages.owner, pages.stranger, pages.visitor
 
 REAL_PASSWORD_METHOD = accounts.PASSWORD_METHOD
 SIGNED_IN_RULES = [(route.method, route.rule) for route in ROUTES if route.guard is guards.signed_in]
@@ -48,7 +37,7 @@ def test_the_set_up_form_makes_the_account(service, visitor):
     link = setup_link()
     visitor.get(link)
     visitor.post(link, setup_form(email=" Owner@Example.org "))
-    assert [line[:3] for line in listed(service, "account", "list")] == [[EMAIL, "starter", "Europe/Berlin"]]
+    assert [line[:3] for line in lines_of(service, "account", "list")] == [[OWNER, "starter", "Europe/Berlin"]]
 
 
 def test_the_set_up_form_signs_in_and_leads_home(visitor):
@@ -74,7 +63,7 @@ def test_the_set_up_link_works_once(service, visitor):
     visitor.post(link, setup_form())
     assert late.post(link, setup_form(email="late@example.org")).status_code == 404
     assert late.get(link).status_code == 404
-    assert [line[0] for line in listed(service, "account", "list")] == [EMAIL]
+    assert [line[0] for line in lines_of(service, "account", "list")] == [OWNER]
 
 
 WRONG_SETUPS = [
@@ -115,7 +104,7 @@ def test_wrong_input_to_the_set_up_form_keeps_what_was_typed(visitor):
     link = setup_link()
     visitor.get(link)
     answer = visitor.post(link, setup_form(password="short"))
-    assert Page(answer.text).value("email") == EMAIL
+    assert Page(answer.text).value("email") == OWNER
     assert Page(answer.text).chosen("time_zone") == "Europe/Berlin"
 
 
@@ -159,7 +148,7 @@ def test_the_set_up_link_is_void_once_there_is_an_account(service, visitor):
     service.account()
     assert visitor.get(link).status_code == 404
     assert visitor.post(link, setup_form(email="thief@example.org")).status_code == 404
-    assert [line[0] for line in listed(service, "account", "list")] == [EMAIL]
+    assert [line[0] for line in lines_of(service, "account", "list")] == [OWNER]
 
 
 def test_there_is_no_set_up_link_once_there_is_an_account(service):
@@ -194,14 +183,14 @@ def test_without_the_link_no_route_makes_an_account(visitor, route):
 @pytest.fixture
 def password_link(service):
     """What `flask account create` prints, without the address of the service."""
-    printed = service.flask("account", "create", EMAIL).output.strip()
+    printed = service.flask("account", "create", OWNER).output.strip()
     assert printed.startswith("http://127.0.0.1:8000/app/setup/")
     return printed.removeprefix("http://127.0.0.1:8000")
 
 
 def test_the_link_of_account_create_asks_for_a_password_and_the_time_zone(visitor, password_link):
     page = visitor.page(password_link)
-    assert EMAIL in page.text
+    assert OWNER in page.text
     assert [attributes.get("name") for attributes in page.all("input")] == ["csrf", "username", "password"]
     assert [select["name"] for select in page.all("select")] == ["time_zone"]
 
@@ -212,7 +201,7 @@ def test_the_link_of_account_create_asks_for_no_time_zone_once_something_was_cou
     service.caller().send()
     assert visitor.page(password_link).all("select") == []
     assert visitor.post(password_link, setup_form()).status_code == 303
-    assert [line[2] for line in listed(service, "account", "list")] == ["UTC"]
+    assert [line[2] for line in lines_of(service, "account", "list")] == ["UTC"]
 
 
 def test_the_link_of_account_create_takes_no_wrong_time_zone_and_stays(service, visitor, password_link):
@@ -250,7 +239,7 @@ def test_the_link_of_account_create_is_good_for_24_hours(visitor, password_link,
 def test_the_link_of_account_create_sets_the_time_zone_and_never_the_address(service, visitor, password_link):
     visitor.get(password_link)
     visitor.post(password_link, setup_form(email="thief@example.org"))
-    assert [line[:3] for line in listed(service, "account", "list")] == [[EMAIL, "starter", "Europe/Berlin"]]
+    assert [line[:3] for line in lines_of(service, "account", "list")] == [[OWNER, "starter", "Europe/Berlin"]]
 
 
 def test_a_password_that_is_too_short_leaves_the_link_of_account_create(visitor, password_link):
@@ -262,7 +251,7 @@ def test_a_password_that_is_too_short_leaves_the_link_of_account_create(visitor,
 
 @pytest.mark.parametrize("password", ["", PASSWORD, "pocketbell"])
 def test_nobody_signs_in_to_an_account_without_a_password(visitor, password_link, password):
-    assert visitor.sign_in(EMAIL, password).status_code == 422
+    assert visitor.sign_in(OWNER, password).status_code == 422
 
 
 # --- sign-in, sign-out --------------------------------------------------------------------------------------
@@ -292,7 +281,7 @@ def test_app_without_its_slash_is_the_first_page_too(visitor):
     assert (answer.status_code, answer.request.path) == (200, "/app/login")
 
 
-@pytest.mark.parametrize("spelt", [EMAIL, "Owner@Example.ORG", f"  {EMAIL} "])
+@pytest.mark.parametrize("spelt", [OWNER, "Owner@Example.ORG", f"  {OWNER} "])
 def test_address_and_password_sign_in(service, visitor, spelt):
     make_account(service)
     answer = visitor.sign_in(spelt)
@@ -303,7 +292,7 @@ def test_address_and_password_sign_in(service, visitor, spelt):
 def test_a_password_is_stored_as_a_slow_hash(service, monkeypatch):
     monkeypatch.setattr(accounts, "PASSWORD_METHOD", REAL_PASSWORD_METHOD)
     make_account(service)
-    stored = accounts.find_account(EMAIL).password_hash
+    stored = accounts.find_account(OWNER).password_hash
     cost = int(re.match(r"scrypt:([0-9]+):8:1\$", stored)[1])
     assert cost >= 2**17 and PASSWORD not in stored
 
@@ -311,7 +300,7 @@ def test_a_password_is_stored_as_a_slow_hash(service, monkeypatch):
 def test_an_unknown_address_and_a_wrong_password_get_the_same_page(service, visitor):
     make_account(service)
     pages = []
-    for email in (EMAIL, "nobody@example.org"):
+    for email in (OWNER, "nobody@example.org"):
         answer = visitor.sign_in(email, "not the password")
         text = answer.text.replace(email, "…").replace(visitor.token, "…")
         pages.append((answer.status_code, text, [pair for pair in answer.headers if pair[0] != "Content-Length"]))
@@ -325,15 +314,15 @@ def test_an_unknown_address_costs_as_much_as_a_wrong_password(service, visitor, 
     monkeypatch.setattr(
         accounts, "check_password_hash", lambda kept, tried: costs.append(kept.split("$")[0]) or check(kept, tried)
     )
-    for email in (EMAIL, "nobody@example.org", "without@example.org"):
+    for email in (OWNER, "nobody@example.org", "without@example.org"):
         visitor.sign_in(email, "not the password")
     assert len(costs) == 3 and len(set(costs)) == 1
 
 
 def test_a_refused_sign_in_keeps_the_address_and_not_the_password(service, visitor):
     make_account(service)
-    answer = visitor.sign_in(EMAIL, "not the password")
-    assert Page(answer.text).value("email") == EMAIL
+    answer = visitor.sign_in(OWNER, "not the password")
+    assert Page(answer.text).value("email") == OWNER
     assert "not the password" not in answer.text
 
 
@@ -374,12 +363,12 @@ def test_signing_out_leaves_the_other_sessions(service, owner):
 def test_a_new_password_ends_all_sessions(service, owner):
     other = Visitor(service)
     other.sign_in()
-    service.flask("account", "set", EMAIL, "--password-stdin", stdin="another password")
+    service.flask("account", "set", OWNER, "--password-stdin", stdin="another password")
     assert not owner.is_signed_in and not other.is_signed_in
 
 
 def test_a_new_password_leaves_the_sessions_of_other_accounts(service, owner, stranger):
-    service.flask("account", "set", EMAIL, "--password-stdin", stdin="another password")
+    service.flask("account", "set", OWNER, "--password-stdin", stdin="another password")
     assert stranger.is_signed_in
 
 
@@ -431,7 +420,7 @@ def test_tries_that_were_refused_do_not_lengthen_the_wait(service, visitor, move
     use_up_tries(visitor)
     for _ in range(14):
         moved_clock.advance(60)
-        assert visitor.sign_in(EMAIL, "not the password").status_code == 429
+        assert visitor.sign_in(OWNER, "not the password").status_code == 429
     moved_clock.advance(60)
     assert visitor.sign_in().status_code == 303
 
@@ -468,16 +457,16 @@ def test_a_try_that_found_no_place_to_be_checked_does_not_count(service, visitor
         full = Turns(1, {accounts.NEW_BROWSER: 0}, 0, accounts.hash_turns.refuse)
         patched.setattr(accounts, "hash_turns", full)
         with full.turn(accounts.NEW_BROWSER):
-            assert [visitor.sign_in(EMAIL, "not the password").status_code for _ in range(11)] == [429] * 11
+            assert [visitor.sign_in(OWNER, "not the password").status_code for _ in range(11)] == [429] * 11
     assert visitor.sign_in().status_code == 303
 
 
 def test_blanks_around_an_address_are_no_way_around_its_limit(service):
     make_account(service)
     for number in range(10):
-        Visitor(service).sign_in(EMAIL, f"not the password {number}")
-    for blanks in (1, 254 - len(EMAIL), 253, 254, 255, 1_000):
-        assert Visitor(service).sign_in(" " * blanks + EMAIL).status_code == 429, blanks
+        Visitor(service).sign_in(OWNER, f"not the password {number}")
+    for blanks in (1, 254 - len(OWNER), 253, 254, 255, 1_000):
+        assert Visitor(service).sign_in(" " * blanks + OWNER).status_code == 429, blanks
 
 
 def test_a_password_that_is_changed_while_the_old_one_is_checked_opens_nothing(service, visitor, monkeypatch):
@@ -486,7 +475,7 @@ def test_a_password_that_is_changed_while_the_old_one_is_checked_opens_nothing(s
 
     def checked_late(*args):
         account = with_password(*args)
-        accounts.set_password(accounts.find_account(EMAIL), "scrypt:128:8:1$another$hash")
+        accounts.set_password(accounts.find_account(OWNER), "scrypt:128:8:1$another$hash")
         return account
 
     monkeypatch.setattr(accounts, "with_password", checked_late)
@@ -502,8 +491,8 @@ def test_an_address_that_is_only_asked_for_is_not_kept(service):
 
 
 def test_a_password_set_by_command_voids_the_link_that_would_set_another(service, visitor):
-    link = service.flask("account", "create", EMAIL).output.strip()
-    service.flask("account", "set", EMAIL, "--password-stdin", stdin=PASSWORD)
+    link = service.flask("account", "create", OWNER).output.strip()
+    service.flask("account", "set", OWNER, "--password-stdin", stdin=PASSWORD)
     assert visitor.get(link.removeprefix("http://127.0.0.1:8000")).status_code == 404
 
 
@@ -569,14 +558,14 @@ def test_with_a_new_password_the_tries_of_all_begin_anew(service, owner):
     strangers = [from_address(service, f"203.0.113.{number}") for number in range(10)]
     for visitor in (owner, *strangers):
         use_up_tries(visitor)
-    service.flask("account", "set", EMAIL, "--password-stdin", stdin="another password")
+    service.flask("account", "set", OWNER, "--password-stdin", stdin="another password")
     late = from_address(service, "198.51.100.1")
     assert [visitor.sign_in(password="another password").status_code for visitor in (owner, late)] == [303, 303]
 
 
 def test_a_browser_that_was_signed_in_with_an_earlier_password_is_not_known(service, owner):
     """Who had stolen that one must not keep tries of his own."""
-    service.flask("account", "set", EMAIL, "--password-stdin", stdin="another password")
+    service.flask("account", "set", OWNER, "--password-stdin", stdin="another password")
     use_up_tries(Visitor(service))
     assert owner.sign_in(password="another password").status_code == 429
 
@@ -661,7 +650,7 @@ def test_signing_in_leads_to_the_page_that_was_asked_for(service, visitor, path)
     make_account(service)
     asked = visitor.get(path)
     visitor.get(asked.location)
-    answer = visitor.post(asked.location, {"email": EMAIL, "password": PASSWORD})
+    answer = visitor.post(asked.location, {"email": OWNER, "password": PASSWORD})
     assert (answer.status_code, answer.location) == (303, path)
 
 
@@ -670,8 +659,8 @@ def test_a_wrong_password_in_between_does_not_forget_the_page_that_was_asked_for
     sign_in = visitor.get("/app/quiet").location
     form = next(form for form in visitor.page(sign_in).all("form"))
     assert form.get("action", sign_in) == sign_in
-    assert visitor.post(sign_in, {"email": EMAIL, "password": "not the password"}).status_code == 422
-    assert visitor.post(sign_in, {"email": EMAIL, "password": PASSWORD}).location == "/app/quiet"
+    assert visitor.post(sign_in, {"email": OWNER, "password": "not the password"}).status_code == 422
+    assert visitor.post(sign_in, {"email": OWNER, "password": PASSWORD}).location == "/app/quiet"
 
 
 ELSEWHERE = [
@@ -731,18 +720,18 @@ def test_signing_in_never_leads_elsewhere(service, visitor, wanted):
 def test_signing_in_leads_to_pages_of_the_web_app_at_worst(service, visitor, where):
     """Even these are ours; a GET changes nothing."""
     make_account(service)
-    before = pages.everything()
+    before = everything()
     del before["session"]
     visitor.sign_in(wanted=where)
     visitor.get(where)
-    assert {table: rows for table, rows in pages.everything().items() if table != "session"} == before
+    assert {table: rows for table, rows in everything().items() if table != "session"} == before
     assert visitor.is_signed_in
 
 
 def test_where_to_go_is_taken_from_the_address_and_never_from_the_form(service, visitor):
     make_account(service)
     visitor.get("/app/login")
-    answer = visitor.post("/app/login", {"email": EMAIL, "password": PASSWORD, "next": "/app/keys"})
+    answer = visitor.post("/app/login", {"email": OWNER, "password": PASSWORD, "next": "/app/keys"})
     assert answer.location == "/app/"
 
 
@@ -799,13 +788,13 @@ def test_who_looks_at_a_session_that_ended_is_led_back_after_signing_in(owner, m
     moved_clock.advance(90 * DAY_S)
     sign_in = owner.get("/app/quiet").location
     owner.get(sign_in)
-    assert owner.post(sign_in, {"email": EMAIL, "password": PASSWORD}).location == "/app/quiet"
+    assert owner.post(sign_in, {"email": OWNER, "password": PASSWORD}).location == "/app/quiet"
 
 
 # --- what a browser is called -------------------------------------------------------------------------------
 
 AGENTS = {
-    "Chrome on Linux": pages.CHROME,
+    "Chrome on Linux": CHROME,
     "Chrome on Android": "Mozilla/5.0 (Linux; Android 16; Pixel 9) AppleWebKit/537.36 (KHTML, like Gecko)"
     " Chrome/141.0 Mobile Safari/537.36",
     "Edge on Windows": "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko)"
@@ -843,7 +832,7 @@ def test_tries_at_the_same_time_are_no_more_than_ten(service, monkeypatch):
     for visitor in visitors:
         visitor.get("/app/login")
     for _ in range(9):
-        assert visitors[0].post("/app/login", {"email": EMAIL, "password": "wrong"}).status_code == 422
+        assert visitors[0].post("/app/login", {"email": OWNER, "password": "wrong"}).status_code == 422
     begun, checked = threading.Barrier(5), accounts.check_password_hash
     waiting = threading.Semaphore(0)
 
@@ -856,7 +845,7 @@ def test_tries_at_the_same_time_are_no_more_than_ten(service, monkeypatch):
 
     def try_one(visitor):
         begun.wait()
-        answers.append(visitor.post("/app/login", {"email": EMAIL, "password": "wrong"}).status_code)
+        answers.append(visitor.post("/app/login", {"email": OWNER, "password": "wrong"}).status_code)
 
     threads = [threading.Thread(target=try_one, args=[visitor]) for visitor in visitors]
     for thread in threads:
@@ -880,11 +869,11 @@ def test_a_link_of_the_command_line_lets_the_owner_in_whatever_strangers_do(serv
         stranger = Visitor(service)
         stranger.get("/app/login")
         sender = {"REMOTE_ADDR": f"203.0.113.{number // 9}"}
-        stranger.post("/app/login", {"email": EMAIL, "password": "wrong"}, environ_overrides=sender)
+        stranger.post("/app/login", {"email": OWNER, "password": "wrong"}, environ_overrides=sender)
     phone = Visitor(service)
     assert phone.sign_in().status_code == 429
     link = (
-        service.flask("account", "set", EMAIL, "--password-link").output.strip().removeprefix("http://127.0.0.1:8000")
+        service.flask("account", "set", OWNER, "--password-link").output.strip().removeprefix("http://127.0.0.1:8000")
     )
     phone.get(link)
     assert phone.post(link, {"password": "another password"}).status_code == 303

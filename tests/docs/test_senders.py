@@ -15,7 +15,7 @@ import pytest
 
 import app
 from core import presets
-from tests.core.test_presets import made
+from tests.support.payloads import made
 from tests.support.server import BIN, OWNER, ROOT, free_port, serving, wait_until
 
 SENDERS = (ROOT / "docs/senders.md").read_text()

@@ -19,9 +19,9 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 from core import accounts
 from process import clock
 from store.database import run
-from tests.conftest import Service
+from tests.support.accounts import OWNER, PASSWORD
+from tests.support.service import Service
 
-EMAIL, PASSWORD = "owner@example.org", "correct horse battery"
 LIMIT_S = 15  # for what takes some milliseconds on a machine that has nothing else to do
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHROMIUM = next((path for path in map(shutil.which, NAMES) if path), None)
@@ -169,7 +169,7 @@ class Site:
     def setup_link(self):
         return self.base + accounts.make_setup_link(clock.now_ms())
 
-    def cookie(self, email=EMAIL):
+    def cookie(self, email=OWNER):
         """A session of the owner, made with the sign-in form."""
         self.service.flask("account", "create", email, "--password-stdin", stdin=PASSWORD)
         client = self.service.app.test_client()
@@ -187,7 +187,7 @@ class Site:
 
     def send(self, title="Disk", body="root at 98 %"):
         """Send a notification with a new API key; answers with it as the REST API does."""
-        key = self.service.flask("key", "create", EMAIL, "sender").output.strip()
+        key = self.service.flask("key", "create", OWNER, "sender").output.strip()
         return self.request("/api/v1/notifications/send", key, {"title": title, "body": body})["notification"]
 
     def subscribed(self):
@@ -304,12 +304,6 @@ def no_script(page):
     return page.locator("noscript p", has_text=NO_SCRIPT)
 
 
-@pytest.fixture
-def cheap_passwords(monkeypatch):
-    monkeypatch.setattr(accounts, "PASSWORD_METHOD", "scrypt:128:8:1")
-    monkeypatch.setattr(accounts, "NOBODYS_PASSWORD", "scrypt:128:8:1$pocketbell$" + "0" * 128)
-
-
 @pytest.fixture(scope="module")
 def playwright():
     if CHROMIUM is None and IS_REQUIRED:
@@ -328,7 +322,7 @@ def chromium(playwright):
 
 
 @pytest.fixture
-def make_site(tmp_path, push_service, cheap_passwords):
+def make_site(tmp_path, push_service):
     """Makes the service, one in a test."""
     sites = []
 

@@ -1,21 +1,14 @@
-"""What the tests of the web app share: a browser without JavaScript, a page that can be asked, who is signed in.
-
-A test file takes the fixtures by name: `owner, visitor = pages.owner, pages.visitor`.
-"""
+"""What the tests of the web app share: a browser without JavaScript, a page that can be asked, who is signed in."""
 
 import json
 import re
 from html.parser import HTMLParser
 
-import pytest
-
-from core import accounts, local_time
+from core import accounts
 from process import clock
-from store import database
+from tests.support.accounts import OWNER, PASSWORD
+from tests.support.commands import lines_of
 
-EMAIL, PASSWORD = "owner@example.org", "correct horse battery"
-OTHER = "other@example.org"
-DAY_S = 86_400
 CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36"
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 OF_SVG = {"circle", "path", "polyline", "rect", "use"}  # written with a slash at their end
@@ -25,19 +18,6 @@ ISOLATES = dict.fromkeys(map(ord, "\u2066\u2067\u2068\u2069"))  # around names: 
 def joined(texts):
     """What a reader sees of these texts."""
     return " ".join("".join(texts).translate(ISOLATES).split())
-
-
-@pytest.fixture(autouse=True)
-def cheap_passwords(monkeypatch):
-    """What a hash costs is the matter of one test only."""
-    monkeypatch.setattr(accounts, "PASSWORD_METHOD", "scrypt:128:8:1")
-    monkeypatch.setattr(accounts, "NOBODYS_PASSWORD", "scrypt:128:8:1$pocketbell$" + "0" * 128)
-
-
-@pytest.fixture
-def few_time_zones(monkeypatch):
-    """Six hundred on every second page make tests of everything else slow."""
-    monkeypatch.setattr(local_time, "time_zone_names", lambda: ["Asia/Tokyo", "Europe/Berlin", "UTC"])
 
 
 class Element:
@@ -214,7 +194,7 @@ class Visitor:
         sent = json.dumps({"subscription": browser.subscription, **more})
         return self.post("/app/devices", sent, headers={"User-Agent": agent})
 
-    def sign_in(self, email=EMAIL, password=PASSWORD, wanted=None):
+    def sign_in(self, email=OWNER, password=PASSWORD, wanted=None):
         """`wanted` is the page that led to the sign-in."""
         query = {"next": wanted} if wanted else None
         self.get("/app/login")
@@ -237,18 +217,13 @@ class Visitor:
         return other
 
 
-@pytest.fixture
-def visitor(service):
-    return Visitor(service)
-
-
-def make_account(service, email=EMAIL):
+def make_account(service, email=OWNER):
     made = service.flask("account", "create", email, "--password-stdin", stdin=PASSWORD)
     assert made.exit_code == 0, made.output
     return email
 
 
-def signed_in(service, email=EMAIL, base_url="http://localhost"):
+def signed_in(service, email=OWNER, base_url="http://localhost"):
     """A new account's owner, signed in with a browser."""
     make_account(service, email)
     visitor = Visitor(service, base_url)
@@ -257,55 +232,18 @@ def signed_in(service, email=EMAIL, base_url="http://localhost"):
     return visitor
 
 
-@pytest.fixture
-def owner(service):
-    """The owner, signed in with a browser."""
-    return signed_in(service)
-
-
-@pytest.fixture
-def stranger(service, owner):
-    """Another account's owner, signed in."""
-    return signed_in(service, OTHER)
-
-
-@pytest.fixture
-def browser(owner, push_service):
-    """The owner's only device, added on the page."""
-    browser = push_service.browser()
-    assert owner.enable(browser).status_code == 201
-    return browser
-
-
 def setup_link():
     return accounts.make_setup_link(clock.now_ms())
 
 
 def setup_form(**more):
-    return {"email": EMAIL, "password": PASSWORD, "time_zone": "Europe/Berlin", **more}
+    return {"email": OWNER, "password": PASSWORD, "time_zone": "Europe/Berlin", **more}
 
 
-def listed(service, *command):
-    result = service.flask(*command)
-    assert result.exit_code == 0, result.output
-    return [line.split("\t") for line in result.output.splitlines()]
-
-
-def device_ids(service, email=EMAIL):
+def device_ids(service, email=OWNER):
     """Newest first."""
-    return [line[0] for line in listed(service, "device", "list", email)]
+    return [line[0] for line in lines_of(service, "device", "list", email)]
 
 
-def account_set(service, *options, email=EMAIL):
-    result = service.flask("account", "set", email, *options)
-    assert result.exit_code == 0, result.output
-
-
-def everything():
-    """Each row of the database."""
-    tables = database.run("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").fetchall()
-    return {table: database.run(f"SELECT * FROM {table}").fetchall() for (table,) in tables}
-
-
-def use_up_tries(visitor, email=EMAIL, count=10):
+def use_up_tries(visitor, email=OWNER, count=10):
     return [visitor.sign_in(email, "not the password").status_code for _ in range(count)]

@@ -4,9 +4,10 @@ import base64
 import hashlib
 import logging
 import sqlite3
-from unittest.mock import ANY
 
 import pytest
+
+from tests.support.answers import error
 
 ROUTES = [
     ("POST", "/api/v1/notifications/send"),
@@ -41,10 +42,6 @@ WRONG_METHODS = sorted(
     - set(ROUTES)
     - {("HEAD", path) for method, path in ROUTES if method == "GET"}
 )
-
-
-def error(status, code):
-    return {"ok": False, "error": ANY, "code": code, "statusCode": status}
 
 
 def assert_unauthorized(answer, method="GET"):
@@ -178,14 +175,6 @@ def test_401_comes_before_everything_else(make_service, cases):
     service = make_service(MAX_BODY_BYTES="2048")
     for method, path, data in cases:
         assert_unauthorized(service.client.open(path, method=method, data=data), method)
-
-
-@pytest.fixture
-def small(make_service, moved_clock):
-    """A caller of a service that takes bodies of at most 2,048 bytes."""
-    service = make_service(MAX_BODY_BYTES="2048")
-    service.account()
-    return service.caller()
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ import models
 import push
 from core import accounts, delivery, devices, plans
 from providers import apns, fcm
-from tests.dashboard.test_pages import POLICY
+from tests.support.hostile import POLICY
 from tests.support.pages import Page
 from web import api_docs, mcp, rate_limits, rest, webhooks
 from wire import errors, validation

@@ -44,11 +44,6 @@ def few_objects_to_look_at():
 
 
 @pytest.fixture
-def hook(service, owner):
-    return service.alert()
-
-
-@pytest.fixture
 def turns(monkeypatch):
     """The turns at parsing a large body; one, for which nobody may wait."""
     turns = Turns(1, {"all": 0}, 0, request_body.large_bodies.refuse)

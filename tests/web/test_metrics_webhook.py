@@ -8,10 +8,10 @@ from contextlib import closing
 import pytest
 
 from tests.store.test_database import as_of_now
+from tests.support.tables import alter
+from tests.support.times import HOUR_S
 
 PATH = "/api/webhooks/custom"
-EMAIL = "owner@example.org"
-HOUR_S = 3_600
 LEFT_OUT = object()
 
 
@@ -40,12 +40,6 @@ def stored(service):
     columns = "account_seq, project_id, metric_id, metric_name, value, unit, timestamp, metadata"
     with closing(sqlite3.connect(service.settings.database)) as database:
         return database.execute(as_of_now(f"SELECT {columns} FROM metric ORDER BY seq")).fetchall()
-
-
-def run(service, statement):
-    with closing(sqlite3.connect(service.settings.database)) as database, database:
-        database.execute("PRAGMA foreign_keys = OFF")
-        database.execute(statement)
 
 
 def assert_stored(answer, count):
@@ -284,16 +278,16 @@ def test_one_wrong_metric_refuses_the_whole_batch(service, owner, place):
 
 def test_a_write_that_cannot_be_made_is_500_and_nothing_of_the_batch_is_stored(service, owner):
     full = "BEFORE INSERT ON metric WHEN NEW.metric_name = 'last' BEGIN SELECT RAISE(ABORT, 'disk full'); END"
-    run(service, f"CREATE TRIGGER full {full}")
+    alter(service, f"CREATE TRIGGER full {full}")
     body = batch(metric(), metric(), metric(metricName="last"))
     refusal(post(owner, body), 500)
     assert stored(service) == []
-    run(service, "DROP TRIGGER full")
+    alter(service, "DROP TRIGGER full")
     assert_stored(post(owner, body), 3)
 
 
 def test_a_fault_of_the_server_is_500_without_its_detail(service, owner):
-    run(service, "DROP TABLE metric")
+    alter(service, "DROP TABLE metric")
     sentence = refusal(post(owner), 500).lower()
     assert not any(detail in sentence for detail in ("table", "sql", "traceback", "error:"))
 
@@ -500,7 +494,7 @@ def test_the_most_talkative_log_holds_neither_the_key_nor_the_metrics(service, o
         post(owner, batch(metric(metricName="name-of-it", metadata={"secret": "data-of-it"})))
         post(owner, data=b'{"projectId": "data-of-it",')
         answer = post(owner, batch(metric(value="value-of-it")))
-        run(service, "DROP TABLE metric")
+        alter(service, "DROP TABLE metric")
         post(owner, batch(metric(metricName="name-of-it", metadata={"secret": "data-of-it"})))
     assert "no such table" in caplog.text
     for secret in ("name-of-it", "data-of-it", "value-of-it", owner.key):

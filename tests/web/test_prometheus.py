@@ -6,7 +6,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from core import jobs
-from tests.support.pages import EMAIL
+from tests.support.accounts import OWNER
 from tests.support.server import ROOT
 from web import prometheus
 
@@ -16,7 +16,7 @@ TOKEN = "a-token-of-24-characters"
 @pytest.fixture
 def watched(make_service, push_service, moved_clock):
     service = make_service(METRICS_TOKEN=TOKEN, WEBPUSH_HOSTS=push_service.origin)
-    service.account(EMAIL)
+    service.account(OWNER)
     return service
 
 
@@ -45,8 +45,8 @@ def test_without_the_token_there_is_nothing_to_see(watched, header):
 
 
 def test_an_api_key_is_not_the_token(watched):
-    assert watched.caller(EMAIL).get("/../../metrics").status_code in (401, 404)
-    assert ask(watched, watched.caller(EMAIL).key).status_code == 401
+    assert watched.caller(OWNER).get("/../../metrics").status_code in (401, 404)
+    assert ask(watched, watched.caller(OWNER).key).status_code == 401
 
 
 def test_it_is_prometheus_text_about_the_process_too(watched):
@@ -56,7 +56,7 @@ def test_it_is_prometheus_text_about_the_process_too(watched):
 
 
 def test_sends_events_and_refusals_are_counted(watched):
-    caller, alert = watched.caller(EMAIL), watched.alert(email=EMAIL)
+    caller, alert = watched.caller(OWNER), watched.alert(email=OWNER)
     caller.send()
     alert.post({"message": "x"})
     alert.post(data="not JSON")
@@ -70,7 +70,7 @@ def test_sends_events_and_refusals_are_counted(watched):
 
 
 def test_neither_a_code_nor_what_a_stranger_sends_becomes_a_label(watched):
-    alert = watched.alert(email=EMAIL)
+    alert = watched.alert(email=OWNER)
     alert.post({"message": "x"})
     watched.client.open("/no/such/secret-place", method="PROPFINDSECRET")
     text = ask(watched).text
@@ -81,7 +81,7 @@ def test_neither_a_code_nor_what_a_stranger_sends_becomes_a_label(watched):
 def test_pushes_are_counted_by_provider_and_outcome_and_what_is_left_to_do_is_told(
     watched, push_service, moved_clock
 ):
-    caller, browser = watched.caller(EMAIL), push_service.browser()
+    caller, browser = watched.caller(OWNER), push_service.browser()
     assert caller.post("/devices", {"kind": "webpush", "subscription": browser.subscription}).status_code == 201
     browser.then(201, 503)
     caller.send()
@@ -94,13 +94,13 @@ def test_pushes_are_counted_by_provider_and_outcome_and_what_is_left_to_do_is_to
 
 
 def test_what_is_held_is_told(watched):
-    watched.flask("account", "set", EMAIL, "--quiet-hours", "00:00-23:59")
-    watched.alert(email=EMAIL).post({"message": "x"})
+    watched.flask("account", "set", OWNER, "--quiet-hours", "00:00-23:59")
+    watched.alert(email=OWNER).post({"message": "x"})
     assert figures(watched)["pocketbell_notifications_held"] == {(): 1}
 
 
 def test_the_page_on_deployment_names_every_figure_and_no_other(watched):
-    watched.caller(EMAIL).send()
+    watched.caller(OWNER).send()
     page = (ROOT / "docs/deployment.md").read_text()
     ours = {name.removesuffix("_total") for name in figures(watched) if name.startswith("pocketbell_")} | {
         "pocketbell_pushes"

@@ -1,21 +1,11 @@
 """Account statistics: SPEC 2, 4.4; CONTRACT 2 (plans), 3 (stats, history)."""
 
-from datetime import datetime
-from zoneinfo import ZoneInfo
-
 import pytest
 
 import models
 from store.database import transaction
-
-DAY_S = 86_400
-EMAIL = "owner@example.org"
-
-
-def at(zone, local, fold=0):
-    """Local wall time in a zone as Unix milliseconds."""
-    moment = datetime.fromisoformat(local).replace(tzinfo=ZoneInfo(zone), fold=fold)
-    return round(moment.timestamp() * 1000)
+from tests.support.accounts import OWNER
+from tests.support.times import DAY_S, at
 
 
 def stats(caller):
@@ -31,7 +21,7 @@ def counts(caller):
 
 
 def set_zone(service, zone):
-    result = service.flask("account", "set", EMAIL, "--timezone", zone)
+    result = service.flask("account", "set", OWNER, "--timezone", zone)
     assert result.exit_code == 0, result.output
 
 
@@ -62,7 +52,7 @@ def test_the_plan_and_its_days_of_history_are_shown(service, plan, days):
 
 @pytest.mark.parametrize("plan, days", [("starter", 30), ("pro", 365), ("scale", 1_095)])
 def test_a_change_of_plan_is_shown_at_once(service, owner, plan, days):
-    service.flask("account", "set", EMAIL, "--plan", plan)
+    service.flask("account", "set", OWNER, "--plan", plan)
     assert (stats(owner)["plan"], stats(owner)["historyLimitDays"]) == (plan, days)
 
 
@@ -127,9 +117,9 @@ def test_day_and_month_are_calendar_ones_in_the_accounts_time_zone(
 ):
     if zone:
         set_zone(service, zone)
-    moved_clock.set_wall(at(zone or "UTC", sent))
+    at(moved_clock, sent, zone or "UTC")
     owner.send()
-    moved_clock.set_wall(at(zone or "UTC", seen))
+    at(moved_clock, seen, zone or "UTC")
     assert counts(owner) == (month, day, 1)
 
 
@@ -150,21 +140,21 @@ def test_day_and_month_are_calendar_ones_in_the_accounts_time_zone(
 )
 def test_a_day_on_which_the_clocks_change_is_still_one_day(service, owner, moved_clock, zone, sent, seen, day):
     set_zone(service, zone)
-    moved_clock.set_wall(at(zone, sent))
+    at(moved_clock, sent, zone)
     owner.send()
-    moved_clock.set_wall(at(zone, seen))
+    at(moved_clock, seen, zone)
     assert counts(owner)[1:] == (day, 1)
 
 
 def test_the_hour_that_comes_twice_counts_on_one_day(service, owner, moved_clock):
     set_zone(service, "Europe/Berlin")
     for fold in (0, 1):
-        moved_clock.set_wall(at("Europe/Berlin", "2027-10-31T02:30:00", fold))
+        at(moved_clock, "2027-10-31T02:30:00", "Europe/Berlin", fold)
         owner.send()
     assert counts(owner) == (2, 2, 2)
 
 
-# `flask account set EMAIL --timezone ZONE`
+# `flask account set OWNER --timezone ZONE`
 
 
 @pytest.mark.parametrize(
@@ -180,9 +170,9 @@ def test_the_hour_that_comes_twice_counts_on_one_day(service, owner, moved_clock
 )
 def test_a_change_of_the_time_zone_counts_again_at_once(service, owner, moved_clock, zone, month, day):
     for sent in ("2027-04-30T16:00:00", "2027-04-30T22:30:00", "2027-05-01T00:30:00"):
-        moved_clock.set_wall(at("UTC", sent))
+        at(moved_clock, sent)
         owner.send()
-    moved_clock.set_wall(at("UTC", "2027-05-01T01:00:00"))
+    at(moved_clock, "2027-05-01T01:00:00")
     assert counts(owner) == (1, 1, 3)
     set_zone(service, zone)
     assert counts(owner) == (month, day, 3)
@@ -194,10 +184,10 @@ def test_a_change_of_the_time_zone_counts_again_at_once(service, owner, moved_cl
 def test_a_change_of_the_time_zone_counts_the_whole_month_again_on_its_last_day(
     service, owner, moved_clock, sent, month
 ):
-    service.flask("account", "set", EMAIL, "--plan", "pro")
-    moved_clock.set_wall(at("UTC", sent))
+    service.flask("account", "set", OWNER, "--plan", "pro")
+    at(moved_clock, sent)
     owner.send()
-    moved_clock.set_wall(at("UTC", "2027-03-31T12:00:00"))
+    at(moved_clock, "2027-03-31T12:00:00")
     set_zone(service, "America/New_York")
     assert counts(owner) == (month, 0, 1)
 
@@ -215,7 +205,7 @@ def test_a_time_zone_changed_to_and_fro_counts_as_before(service, owner, moved_c
 def test_an_unknown_time_zone_is_refused_and_changes_nothing(service, owner):
     owner.send()
     for zone in ("Mars/Olympus", "../etc/passwd", "UTC+25:00", "Europe"):
-        result = service.flask("account", "set", EMAIL, "--timezone", zone)
+        result = service.flask("account", "set", OWNER, "--timezone", zone)
         assert result.exit_code in (1, 2) and "Traceback" not in result.output
     assert counts(owner) == (1, 1, 1)
 
@@ -237,7 +227,7 @@ def test_the_count_of_all_time_outlives_the_removal_of_the_rows(service, owner, 
 @pytest.fixture
 def lost_first_day(service, owner, moved_clock):
     """It is March 31st, and the history of 30 days no longer has the one notification, of March 1st."""
-    moved_clock.set_wall(at("UTC", "2027-03-01T00:30:00"))
+    at(moved_clock, "2027-03-01T00:30:00")
     owner.send()
     for _ in range(30):
         moved_clock.advance(DAY_S)

@@ -4,9 +4,7 @@ import io
 import itertools
 import json
 import re
-import sqlite3
 import threading
-from contextlib import closing
 from unittest.mock import ANY
 from urllib.parse import urlencode
 
@@ -17,18 +15,15 @@ from hypothesis import strategies as st
 import models
 from core import delivery
 from store.notifications import Notification
+from tests.support.answers import AT, FORM, error, refusal
+from tests.support.service import last
+from tests.support.tables import alter
+from tests.support.times import DAY_S
 
-DAY_S = 86_400
 SENDER, OTHER, PROXY = "203.0.113.7", "203.0.113.8", "127.0.0.1"
 UNKNOWN = "0000000"
 CODES = itertools.count(1)  # unknown ones, each asked for once
 INACTIVE = (200, {"ok": True, "status": "inactive"})
-AT = re.compile(r"\bline (\d+),? column (\d+)")
-FORM = {"Content-Type": "application/x-www-form-urlencoded"}
-
-
-def error(status, code="VALIDATION_ERROR", sentence=ANY):
-    return {"ok": False, "error": sentence, "code": code, "statusCode": status}
 
 
 LIMITED = error(429, "RATE_LIMIT_EXCEEDED", "Rate limit exceeded")
@@ -41,13 +36,6 @@ def whole(answer):
 
 def said(answer):
     return answer.status_code, answer.json
-
-
-def refusal(answer, status=400):
-    """The sentence of a refused request."""
-    assert said(answer) == (status, error(status))
-    assert type(answer.json["error"]) is str and answer.json["error"]
-    return answer.json["error"]
 
 
 def assert_limited(answer):
@@ -103,33 +91,6 @@ def the_alert(caller):
     """The only alert of the account, as the API shows it."""
     (alert,) = caller.get("/alerts").json["alerts"]
     return alert
-
-
-def last(caller):
-    """Title without the prefix, and body, of the newest notification."""
-    newest = caller.listed("?limit=1")[0]
-    assert newest["title"].startswith("MCP - ")
-    return newest["title"].removeprefix("MCP - "), newest["body"]
-
-
-def run(service, statement):
-    with closing(sqlite3.connect(service.settings.database)) as database, database:
-        database.execute("PRAGMA foreign_keys = OFF")
-        database.execute(statement)
-
-
-@pytest.fixture
-def hook(service, owner):
-    """An alert of the owner without templates."""
-    return service.alert()
-
-
-@pytest.fixture
-def browser(push_service, owner):
-    """The owner's only device."""
-    browser = push_service.browser()
-    owner.post("/devices", {"kind": "webpush", "subscription": browser.subscription})
-    return browser
 
 
 # An event becomes a notification
@@ -275,7 +236,7 @@ def test_a_code_that_is_nearly_right_is_404(service, owner, hook, change):
 
 
 def test_a_malformed_code_is_404_without_touching_storage(service, hook):
-    run(service, "DROP TABLE alert")
+    alter(service, "DROP TABLE alert")
     assert ask(service, UNKNOWN).status_code == 500
     for path in ("", "abcdef", "abcdefgh", "abc/efg", "abcdef%00", "{code}/"):
         assert said(ask(service, path.format(code=hook.code))) == (404, error(404, "NOT_FOUND")), path
@@ -982,7 +943,7 @@ def test_any_json_object_is_an_event_and_compact_json_keeps_it(owner, hook, move
 
 
 @pytest.fixture
-def small(make_service, moved_clock):
+def small_hook(make_service, moved_clock):
     """An alert of a service that takes bodies of at most 2,048 bytes."""
     service = make_service(MAX_BODY_BYTES="2048")
     service.account()
@@ -990,21 +951,23 @@ def small(make_service, moved_clock):
 
 
 @pytest.mark.parametrize("chunked", [False, True])
-def test_a_body_of_exactly_the_limit_is_taken_and_one_byte_more_is_413(small, chunked):
+def test_a_body_of_exactly_the_limit_is_taken_and_one_byte_more_is_413(small_hook, chunked):
     def post(size, text=b'{"title": "t"}'):
         data = text.ljust(size)
         if not chunked:
-            return small.post(data=data)
+            return small_hook.post(data=data)
         headers = {"Transfer-Encoding": "chunked"}
         environ = {"wsgi.input_terminated": True, "REMOTE_ADDR": SENDER}
         stream = io.BytesIO(data)
-        return small.service.client.post(small.url, input_stream=stream, headers=headers, environ_overrides=environ)
+        return small_hook.service.client.post(
+            small_hook.url, input_stream=stream, headers=headers, environ_overrides=environ
+        )
 
     assert post(2_048).status_code == 200
     refusal(post(2_049), 413)
     refusal(post(300_000), 413)
     refusal(post(2_049, b"not JSON"), 413)
-    assert len(small.service.caller().listed()) == 1
+    assert len(small_hook.service.caller().listed()) == 1
 
 
 # Forms
@@ -1128,9 +1091,9 @@ def test_a_title_that_renders_to_nothing_is_the_alerts_name(service, owner):
 
 
 def test_an_event_that_cannot_be_written_is_500_and_nothing_of_it_is_kept(service, owner, hook):
-    run(service, "CREATE TRIGGER full BEFORE INSERT ON notification BEGIN SELECT RAISE(ABORT, 'disk full'); END")
+    alter(service, "CREATE TRIGGER full BEFORE INSERT ON notification BEGIN SELECT RAISE(ABORT, 'disk full'); END")
     assert said(hook.post({})) == (500, error(500, "INTERNAL_ERROR"))
-    run(service, "DROP TRIGGER full")
+    alter(service, "DROP TRIGGER full")
     alert = the_alert(owner)
     assert (alert["notificationCount"], alert["lastTriggeredAt"], owner.listed()) == (0, None, [])
     assert hook.post({}).status_code == 200
@@ -1153,9 +1116,9 @@ def test_the_most_talkative_log_holds_neither_a_code_nor_a_payload(
         burst(new, 500, json.dumps(event))
         new.set("--active")
         moved_clock.advance(61)
-        run(service, "DROP TABLE notification")
+        alter(service, "DROP TABLE notification")
         service.client.post(new.url, json=event)
-        run(service, "DROP TABLE alert")
+        alter(service, "DROP TABLE alert")
         service.client.post(new.url, json=event)
     assert "no such table" in caplog.text
     for secret in (hook.code, new.code, "title-of-it", "body-of-it", "key-of-it", "value-of-it"):

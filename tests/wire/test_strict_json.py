@@ -2,30 +2,20 @@
 
 import io
 import json
-import re
 from unittest.mock import ANY
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.support.answers import AT, refusal
+
 SEND = "/api/v1/notifications/send"
-AT = re.compile(r"\bline (\d+),? column (\d+)")
 
 
 def bodied(extra, title='"t"', body='"b"'):
     """A send request whose second line is the extra field."""
     return f'{{"title": {title}, "body": {body},\n"x": {extra}}}'
-
-
-def refusal(answer, status=400):
-    """The sentence of a refused request."""
-    assert (answer.status_code, answer.json) == (
-        status,
-        {"ok": False, "error": ANY, "code": "VALIDATION_ERROR", "statusCode": status},
-    )
-    assert type(answer.json["error"]) is str and answer.json["error"]
-    return answer.json["error"]
 
 
 def place(answer):
@@ -388,14 +378,6 @@ def test_the_query_is_not_the_body(owner):
 
 
 # MAX_BODY_BYTES
-
-
-@pytest.fixture
-def small(make_service, moved_clock):
-    """A caller of a service that takes bodies of at most 2,048 bytes."""
-    service = make_service(MAX_BODY_BYTES="2048")
-    service.account()
-    return service.caller()
 
 
 def padded(good, size):

@@ -1,0 +1,55 @@
+"""An alert, and the page that its owner has of it."""
+
+import json
+from types import SimpleNamespace
+
+from models import Alert, AlertPayload
+
+
+class AlertPage:
+    """An alert with its webhook, and the page its owner has of it."""
+
+    def __init__(self, service, owner, *options, name="Backups"):
+        self.hook, self.owner = service.alert(*options, name=name), owner
+        self.post = self.hook.post
+        self.path = f"/app/alerts/{self.hook.id}"
+
+    @property
+    def page(self):
+        return self.owner.page(self.path)
+
+    @property
+    def row(self):
+        return Alert.get(Alert.id == self.path.rpartition("/")[2])
+
+    def preview(self, title="", body="", payload=""):
+        sent = {"title": title, "body": body, "payload": payload}
+        answer = self.owner.post(f"{self.path}/preview", json.dumps(sent), content_type="application/json")
+        told = dict(answer.json)
+        return SimpleNamespace(
+            status_code=answer.status_code, json=told | {"title": told.get("title", "").removeprefix("MCP - ")}
+        )
+
+    def do(self, action, **form):
+        """Send one of the page's forms; answers with the page that it leads to."""
+        return self.owner.done(f"{self.path}/{action}", form)
+
+    def refused(self, action):
+        """Send a form that is refused; answers with the alert's page."""
+        assert self.owner.post(f"{self.path}/{action}").location == self.path
+        return self.page
+
+    def settings(self, **more):
+        form = {"name": "Backups", "icon": "bell", "color": "#3b82f6", "frequency": "instant", "keeps_payload": "1"}
+        return self.owner.post(f"{self.path}/settings", form | more)
+
+    @property
+    def seen(self):
+        """The recent requests, as the page says them."""
+        cells = self.page.texts_of("td")
+        return cells[::2]
+
+    @property
+    def kept(self):
+        row = AlertPayload.get_or_none()
+        return row and row.payload

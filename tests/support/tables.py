@@ -1,0 +1,37 @@
+"""What the database holds, read and changed past the service."""
+
+import sqlite3
+from contextlib import closing
+
+from store import database
+
+
+def query(service, statement):
+    """Rows as they are in the database's file."""
+    with closing(sqlite3.connect(service.settings.database)) as file:
+        return file.execute(statement).fetchall()
+
+
+def everything():
+    """Each row of the database."""
+    tables = database.run("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").fetchall()
+    return {table: database.run(f"SELECT * FROM {table}").fetchall() for (table,) in tables}
+
+
+def copy_first_row(service, count, every_ms):
+    """Add so many copies of the oldest notification, one each `every_ms` after it."""
+    with closing(sqlite3.connect(service.settings.database)) as file, file:
+        names = [row[1] for row in file.execute("PRAGMA table_info(notification)")]
+        same = ", ".join(name for name in names if name not in ("seq", "id", "created_at"))
+        file.executemany(
+            f"INSERT INTO notification (id, created_at, {same})"
+            f" SELECT ?, created_at + ?, {same} FROM notification ORDER BY seq LIMIT 1",
+            [(f"{number:032x}", number * every_ms) for number in range(1, count + 1)],
+        )
+
+
+def alter(service, statement):
+    """Change rows behind the service's back, whatever refers to them."""
+    with closing(sqlite3.connect(service.settings.database)) as file, file:
+        file.execute("PRAGMA foreign_keys = OFF")
+        file.execute(statement)

@@ -1,0 +1,21 @@
+"""Moments as Unix milliseconds, and how many seconds an hour and a day have."""
+
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+MINUTE_S, HOUR_S, DAY_S = 60, 3_600, 86_400
+MINUTE_MS = 60_000
+
+
+def local_ms(text, zone, fold=0):
+    """The moment at which the clocks of a time zone show this."""
+    return round(datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone), fold=fold).timestamp() * 1000)
+
+
+def utc(text):
+    return local_ms(text, "UTC")
+
+
+def at(moved_clock, text, zone="UTC", fold=0):
+    """Set the wall clock to what the clocks of a time zone show."""
+    moved_clock.set_wall(local_ms(text, zone, fold))
