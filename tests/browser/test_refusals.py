@@ -7,8 +7,8 @@ import pytest
 from playwright.sync_api import expect
 
 import push
-from tests.support.accounts import PASSWORD
-from tests.support.browser import OWNER, until
+from tests.support.accounts import OWNER, PASSWORD
+from tests.support.browser import until
 
 PHONE = {"width": 390, "height": 844}
 BESIDE_PX = 80

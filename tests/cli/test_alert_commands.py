@@ -26,10 +26,6 @@ def listed_ids(service, email=OWNER):
     return [line.split()[0] for line in result.stdout.splitlines()]
 
 
-def alerts(caller):
-    return caller.get("/alerts").json["alerts"]
-
-
 def rendered(caller, hook, payload):
     """Title and body of the notification that an event makes."""
     answer = hook.post(payload)
@@ -91,7 +87,7 @@ def test_two_alerts_of_the_same_name_have_addresses_of_their_own(service, owner)
 
 def test_icon_and_color_are_those_that_were_named(service, owner):
     service.alert("--icon", "server", "--color", "#FF0000")
-    assert [(alert["icon"], alert["color"]) for alert in alerts(owner)] == [("server", "#FF0000")]
+    assert [(alert["icon"], alert["color"]) for alert in owner.alerts()] == [("server", "#FF0000")]
 
 
 def test_title_and_body_are_templates(service, owner):
@@ -118,20 +114,20 @@ def test_all_options_at_once_are_taken(service, owner):
         *("--frequency", "1h", "--ignore-quiet-hours"),
     )
     assert rendered(owner, hook, {"a": 1, "b": 2}) == ("MCP - T 1", "B 2")
-    assert [(alert["icon"], alert["color"]) for alert in alerts(owner)] == [("server", "#00FF7F")]
+    assert [(alert["icon"], alert["color"]) for alert in owner.alerts()] == [("server", "#00FF7F")]
 
 
 @pytest.mark.parametrize("name", ["漢字 😀", "x" * 100, '100 % of "it\'s" <b>{{ name }}</b>'])
 def test_a_name_may_have_any_letters(service, owner, name):
     hook = service.alert(name=name)
-    assert [alert["name"] for alert in alerts(owner)] == [name]
+    assert [alert["name"] for alert in owner.alerts()] == [name]
     assert rendered(owner, hook, {"message": "a"})[0] == f"MCP - {name}"
 
 
 @pytest.mark.parametrize("option, limit", [("--title", 1_000), ("--body", 10_000)])
 def test_a_template_as_long_as_allowed_is_taken(service, owner, option, limit):
     service.alert(option, "漢" * limit)
-    assert len(alerts(owner)) == 1
+    assert len(owner.alerts()) == 1
 
 
 def test_text_that_is_no_placeholder_is_taken_as_it_is(service, owner):
@@ -182,7 +178,7 @@ def test_a_template_that_was_there_before_is_not_warned_of_again(service, owner)
 def test_alert_list_prints_a_line_for_each_alert_that_begins_with_its_id(service, owner):
     for name in ("One", "Two", "Three"):
         service.alert(name=name)
-    assert listed_ids(service) == [alert["id"] for alert in alerts(owner)]
+    assert listed_ids(service) == [alert["id"] for alert in owner.alerts()]
 
 
 def test_alert_list_of_no_alerts_prints_nothing(service, owner):
@@ -199,7 +195,7 @@ def test_an_alert_name_with_control_characters_cannot_break_a_line(service, owne
     for name in ["a\nb", "a\r\nb", "a\tb", "a\x1b[31mb", "a\u2028b", "a\x85b", "a\u202eb"]:
         service.flask("alert", "create", OWNER, name)
     shown = service.flask("alert", "list", OWNER).stdout
-    assert [line.split()[0] for line in shown.splitlines()] == [alert["id"] for alert in alerts(owner)]
+    assert [line.split()[0] for line in shown.splitlines()] == [alert["id"] for alert in owner.alerts()]
     assert shown.replace("\t", "").replace("\n", "").isprintable()
 
 
@@ -238,9 +234,9 @@ def test_alert_set_prints_one_line(service, owner):
 def test_alert_set_changes_only_what_is_named(service, owner, options, changed):
     hook = service.alert("--icon", "hard-drive", "--color", "#123456")
     hook.post({"message": "a"})
-    (before,) = alerts(owner)
+    (before,) = owner.alerts()
     hook.set(*options)
-    assert alerts(owner) == [before | changed]
+    assert owner.alerts() == [before | changed]
 
 
 @pytest.mark.parametrize(
@@ -298,7 +294,7 @@ def test_an_inactive_alert_records_nothing_until_it_is_active_again(service, own
     assert hook.post({"message": "a"}).json == {"ok": True, "status": "inactive"}
     hook.set("--active")
     assert status(hook) == "delivered"
-    assert (len(owner.listed()), alerts(owner)[0]["notificationCount"]) == (1, 1)
+    assert (len(owner.listed()), owner.alerts()[0]["notificationCount"]) == (1, 1)
 
 
 def test_alert_set_keeps_the_webhook_address(service, owner):
@@ -329,9 +325,9 @@ def test_a_rotated_address_stops_working_at_once_and_the_new_one_works(service, 
 def test_rotating_changes_nothing_else(service, owner):
     hook = service.alert("--title", "T", "--icon", "server")
     hook.post({"message": "a"})
-    before = alerts(owner)
+    before = owner.alerts()
     hook.url = printed(service.flask("alert", "rotate", OWNER, hook.id))
-    assert alerts(owner) == before
+    assert owner.alerts() == before
     assert rendered(owner, hook, {"message": "b"}) == ("MCP - T", "b")
 
 
@@ -344,7 +340,7 @@ def test_a_deleted_alert_is_gone_at_once_and_its_notifications_stay(service, own
     hook.post({"message": "a"})
     printed(service.flask("alert", "delete", OWNER, hook.id))
     assert hook.post({"message": "b"}).status_code == 404
-    assert [alert["name"] for alert in alerts(owner)] == ["Other"]
+    assert [alert["name"] for alert in owner.alerts()] == ["Other"]
     assert listed_ids(service) == [other.id]
     assert [row["body"] for row in owner.listed()] == ["a"]
     stats = owner.get("/stats").json["stats"]
@@ -414,10 +410,10 @@ WRONG_OPTIONS = [
 @pytest.mark.parametrize("options", WRONG_OPTIONS, ids=range(len(WRONG_OPTIONS)))
 def test_a_wrong_option_is_an_error_in_one_line_and_nothing_beside_it_is_done(service, owner, options):
     hook = service.alert("--title", "T", "--body", "B")
-    before = alerts(owner)
+    before = owner.alerts()
     said(service.flask("alert", "create", OWNER, "Backups", *options))
     said(service.flask("alert", "set", OWNER, hook.id, "--inactive", "--frequency", "1d", *options))
-    assert alerts(owner) == before
+    assert owner.alerts() == before
     assert rendered(owner, hook, {"message": "a"}) == ("MCP - T", "B")
     assert owner.listed()[0]["status"] == "delivered"
 
@@ -425,7 +421,7 @@ def test_a_wrong_option_is_an_error_in_one_line_and_nothing_beside_it_is_done(se
 @pytest.mark.parametrize("name", ["a\x00b", "a\ud800b", NOT_UTF_8], ids=range(3))
 def test_a_name_that_cannot_be_stored_is_an_error_in_one_line(service, owner, name):
     said(service.flask("alert", "create", OWNER, name))
-    assert alerts(owner) == []
+    assert owner.alerts() == []
 
 
 @pytest.mark.parametrize(
@@ -447,7 +443,7 @@ def test_an_alert_keeps_the_icon_that_it_has_though_there_is_none_of_that_name(s
     with transaction():
         Alert.update(icon="no-such-icon").execute()
     hook.set("--icon", "no-such-icon", "--color", "#123456")
-    assert [(one["icon"], one["color"]) for one in alerts(owner)] == [("no-such-icon", "#123456")]
+    assert [(one["icon"], one["color"]) for one in owner.alerts()] == [("no-such-icon", "#123456")]
     said(service.flask("alert", "set", OWNER, hook.id, "--icon", "another-one"))
 
 

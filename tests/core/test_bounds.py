@@ -15,8 +15,7 @@ from store.database import WriteFailed, run, transaction
 from store.notifications import Notification
 from tests.support.accounts import account_set
 from tests.support.tables import query
-
-DAY_S, DAY_MS = 86_400, 86_400_000
+from tests.support.times import DAY_MS, DAY_S
 
 
 @pytest.fixture

@@ -6,8 +6,7 @@ from store.custom_metrics import Metric, MetricValue
 from tests.support.accounts import OWNER, account_set
 from tests.support.commands import said
 from tests.support.tables import copy_first_row, query
-
-DAY_S, DAY_MS = 86_400, 86_400_000
+from tests.support.times import DAY_S
 
 
 def delete(caller, notification_id):

@@ -2,10 +2,12 @@
 
 import pytest
 
+import push
 from core import local_time
-from tests.support.accounts import OTHER
+from tests.support.accounts import OTHER, OWNER, account_set
 from tests.support.alert_page import AlertPage
-from tests.support.pages import Visitor, signed_in
+from tests.support.forms import Forms
+from tests.support.pages import Visitor, event, signed_in
 
 
 @pytest.fixture
@@ -42,3 +44,23 @@ def browser(owner, push_service):
 @pytest.fixture
 def alert(service, owner):
     return AlertPage(service, owner)
+
+
+@pytest.fixture
+def forms(service, owner, push_service, monkeypatch):
+    monkeypatch.setattr(push, "configured", lambda: set(push.KINDS))
+    return Forms(service, owner, push_service)
+
+
+@pytest.fixture
+def caller(service, owner):
+    service.flask("account", "set", OWNER, "--plan", "pro")
+    return service.caller(name="backup script")
+
+
+@pytest.fixture
+def held(service, owner, browser, moved_clock):
+    """Makes events that quiet hours hold until 12:00; answers with their ids."""
+    account_set(service, "--quiet-hours", "09:00-12:00")
+    hook = service.alert()
+    return lambda *titles: [event(hook, title=title) for title in titles]

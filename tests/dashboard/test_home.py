@@ -5,8 +5,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from tests.support.accounts import account_set
-from tests.support.pages import OWNER, Visitor, device_ids, signed_in
+from tests.support.accounts import OWNER, account_set
+from tests.support.pages import Visitor, device_ids, signed_in
 from tests.support.times import HOUR_S, at
 from web import rate_limits
 

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from models import Account, Session
-from tests.support.accounts import OTHER, PASSWORD, account_set
-from tests.support.pages import OWNER, Page, Visitor, use_up_tries
+from tests.support.accounts import OTHER, OWNER, PASSWORD, account_set
+from tests.support.pages import Page, Visitor, use_up_tries
 from tests.support.tables import everything
 from tests.support.times import DAY_S, at
 

@@ -7,8 +7,8 @@ import pytest
 from core import accounts
 from models import Session
 from process import clock
-from tests.support.accounts import OTHER, PASSWORD
-from tests.support.pages import OWNER, Visitor, make_account
+from tests.support.accounts import OTHER, OWNER, PASSWORD
+from tests.support.pages import Visitor, make_account
 from tests.support.server import wait_until
 
 QUARTER_S = 900

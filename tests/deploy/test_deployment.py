@@ -21,7 +21,8 @@ from core import accounts, alerts, delivery, plans
 from process import recent_requests
 from process.clock import DAY_MS
 from tests.support import certificates
-from tests.support.server import BIN, OWNER, ROOT, bearer, free_port, serving, wait_until
+from tests.support.accounts import OWNER
+from tests.support.server import BIN, ROOT, bearer, free_port, serving, wait_until
 from web import rate_limits
 
 NAME = "push.example.org"

@@ -7,7 +7,8 @@ import subprocess
 
 import pytest
 
-from tests.support.server import BIN, OWNER, ROOT, Server
+from tests.support.accounts import OWNER
+from tests.support.server import BIN, ROOT, Server
 
 PAGE = (ROOT / "docs/backup.md").read_text()
 WRAPPER = re.search(r"<<'END'\n(.*?)^END$", (ROOT / "docs/deployment.md").read_text(), re.M | re.S)[1]

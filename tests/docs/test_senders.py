@@ -15,8 +15,9 @@ import pytest
 
 import app
 from core import presets
+from tests.support.accounts import OWNER
 from tests.support.payloads import made
-from tests.support.server import BIN, OWNER, ROOT, free_port, serving, wait_until
+from tests.support.server import BIN, ROOT, free_port, serving, wait_until
 
 SENDERS = (ROOT / "docs/senders.md").read_text()
 COMING_FROM = (ROOT / "docs/coming-from.md").read_text()

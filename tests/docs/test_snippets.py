@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.server import BIN, OWNER, ROOT, serving
+from tests.support.accounts import OWNER
+from tests.support.server import BIN, ROOT, serving
 
 PAGES = ("README.md", "docs/api.md", "docs/alerts.md")
 NOT_RUN = ("git clone ADDRESS", "BELL=http")  # the gate begins with a clone; the tests have values of their own

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.accounts import OWNER
 from tests.support.server import (
     BIN,
-    OWNER,
     ROOT,
     Server,
     bearer,

@@ -53,3 +53,19 @@ class AlertPage:
     def kept(self):
         row = AlertPayload.get_or_none()
         return row and row.payload
+
+
+KEPT_BYTES = 65_536
+
+
+def preview_of(page):
+    """Title and body of a page's preview."""
+    place = next(n for n, e in enumerate(page.elements) if e.attributes.get("id") == "preview")
+    found = {name: e for e in page.elements[place:] for name in e.attributes if name in ("data-title", "data-body")}
+    return "".join(found["data-title"].texts).removeprefix("MCP - "), "".join(found["data-body"].texts)
+
+
+def in_history(owner):
+    """Title and body of the newest notification."""
+    (entry, *_) = owner.service.caller().listed()
+    return entry["title"].removeprefix("MCP - "), entry["body"]

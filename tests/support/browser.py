@@ -37,6 +37,7 @@ FLAGS = [
     "--host-resolver-rules=MAP lan.test 127.0.0.1, MAP evil.example ~NOTFOUND",
 ]
 NO_SCRIPT = "To get notifications in this browser, JavaScript must be on."
+MOST_TAPS = 6  # from one thing that the owner wants to the next
 ENABLE = "Enable on this device"
 ON = "This browser gets your notifications."
 
@@ -369,3 +370,28 @@ def plain(site, open_context):
     page = context.new_page()
     page.goto(f"{site.base}/app/")
     return page
+
+
+# Clicks the notification that is shown (a new one with `data`, if given); answers with what was opened when the
+# worker is done, or with why it failed.
+CLICK = """
+async ({ data }) => {
+  self.opened = [];
+  if (data !== undefined) await self.registration.showNotification("Click me", { data });
+  const [notification] = await self.registration.getNotifications();
+  const click = new NotificationEvent("notificationclick", { notification, action: "" });
+  let done;
+  click.waitUntil = (promise) => { done = promise; };
+  self.dispatchEvent(click);
+  const late = new Promise((resolve) => setTimeout(resolve, 5000, "nothing for 5 s"));
+  const failure = await Promise.race([done.then(() => null, String), late]);
+  return self.opened.length ? self.opened : failure;
+}
+"""
+
+
+def enable_button(page):
+    return page.get_by_role("button", name=ENABLE)
+
+
+GROUND = "getComputedStyle(document.body).backgroundColor"

@@ -1,5 +1,9 @@
 """What the commands print."""
 
+import re
+
+from tests.support.accounts import OWNER
+
 
 def printed(result):
     """The one line on stdout of a command that went well."""
@@ -21,3 +25,16 @@ def lines_of(service, *command):
     result = service.flask(*command)
     assert result.exit_code == 0, result.output
     return [line.split("\t") for line in result.output.splitlines()]
+
+
+FULL_KEY = re.compile(r"sk_test_[0-9a-f]{48}")
+
+
+def key_columns(flask, email=OWNER):
+    """The lines of `key list`, as columns."""
+    listed = flask("key", "list", email)
+    assert (listed.exit_code, listed.stderr) == (0, "")
+    return [line.split("\t") for line in listed.stdout.splitlines()]
+
+
+UNRULY = ["a\nb", "a\r\nb", "a\tb", "a\x1b[31mb", "a\u2028b", "a\x85b", "a\x0bb", "a\u202eb"]

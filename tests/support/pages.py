@@ -247,3 +247,50 @@ def device_ids(service, email=OWNER):
 
 def use_up_tries(visitor, email=OWNER, count=10):
     return [visitor.sign_in(email, "not the password").status_code for _ in range(count)]
+
+
+APNS = "ab" * 32
+
+
+def the_device(owner, name="Chrome on Linux"):
+    """What the page says of a device."""
+    return owner.page("/app/devices").section(name)
+
+
+def only_id(service, email=OWNER):
+    (device_id,) = device_ids(service, email)
+    return device_id
+
+
+WRONG_SUBSCRIPTIONS = [
+    b"",
+    b"not JSON",
+    b"[]",
+    b"null",
+    b"{}",
+    b'{"subscription": null}',
+    b'{"subscription": {"endpoint": "http://169.254.169.254/", "keys": {"p256dh": "x", "auth": "x"}}}',
+    b'{"subscription": {"endpoint": "\\ud800"}}',
+    b'{"subscription": {"endpoint": 1, "keys": []}}',
+    b"\xff",
+    b"[" * 100_000,
+]
+
+
+def given_token(owner, browser):
+    """Enable a browser as the page's script does; answers with the token for its service worker."""
+    answer = owner.enable(browser)
+    assert answer.status_code == 201, answer.text
+    return answer.json["token"]
+
+
+HISTORY = "/app/notifications"
+
+
+def event(hook, **payload):
+    """The id of the notification that an event makes."""
+    return hook.post(payload).json["notificationId"]
+
+
+def notification_page(owner, notification_id):
+    return owner.page(f"{HISTORY}/{notification_id}")

@@ -3,7 +3,9 @@
 import json
 from pathlib import Path
 
-from core import alerts
+import pytest
+
+from core import alerts, presets
 from wire.strict_json import parse_event
 
 FOLDER = Path(__file__).parents[3] / "shared" / "payloads"
@@ -21,3 +23,37 @@ def payload_of(name):
 def made(preset, payload):
     """What an alert with a preset's templates makes of a payload."""
     return alerts.rendered(alerts.Template("Name", preset.title or None, preset.body or None, "UTC"), payload)
+
+
+PRESETS = {preset.id: preset for preset in presets.PRESETS}
+SENDERS = {  # of a payload, by the beginning of its file's name
+    "github-": "github",
+    "gitlab-": "gitlab",
+    "grafana-": "grafana",
+    "alertmanager-": "alertmanager",
+    "prometheus-targetdown": "alertmanager",
+    "alerta-doc-prometheus": "alertmanager",
+    "uptimekuma-": "uptime-kuma",
+    "sentry-": "sentry",
+    "stripe-": "stripe",
+    "healthchecks-": "healthchecks",
+    "gitea-": "gitea",
+    "gogs-": "gitea",
+    "netdata-custom": "netdata",
+    "sonarr-": "sonarr-radarr",
+    "radarr-download": "sonarr-radarr",
+}
+OTHER_FORMATS = {  # for somebody else's service, as a user wrote them, or Grafana's before version 9
+    "alertmanager-opsgenie", "alertmanager-slack", "grafana-legacy-alerting", "grafana-legacy-battery",
+    "healthchecks-discord", "healthchecks-googlechat", "healthchecks-msteams",
+    "uptimekuma-custom", "uptimekuma-custom-no-ct", "uptimekuma-feishu", "uptimekuma-grafana-oncall",
+    "uptimekuma-slack-plain", "uptimekuma-squadcast",
+}  # fmt: skip
+NAMES = sorted(path.stem for path in (FOLDER / "json").glob("*.json"))
+with_payloads = pytest.mark.skipif(not NAMES, reason="no payloads")
+
+
+def sender_of(name):
+    return (
+        None if name in OTHER_FORMATS else next((p for start, p in SENDERS.items() if name.startswith(start)), None)
+    )

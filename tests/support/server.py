@@ -13,9 +13,10 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.support.accounts import OWNER
+
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
-OWNER = "owner@example.org"
 OWNER_KEY = """
 import sys
 from app import app

@@ -17,6 +17,7 @@ from core import accounts, delivery, jobs, pruning
 from process import clock
 from store import database
 
+METRICS_TOKEN = "a-token-of-24-characters"
 SCRATCH = Path(os.environ["DATA_DIR"])
 atexit.register(shutil.rmtree, SCRATCH, ignore_errors=True)
 
@@ -59,6 +60,9 @@ class Caller:
 
     def send(self, title="Backup", body="finished", **more):
         return self.post("/notifications/send", {"title": title, "body": body}, **more)
+
+    def alerts(self):
+        return self.get("/alerts").json["alerts"]
 
     def listed(self, query=""):
         return self.get(f"/notifications{query}").json["notifications"]

@@ -4,7 +4,7 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 MINUTE_S, HOUR_S, DAY_S = 60, 3_600, 86_400
-MINUTE_MS = 60_000
+MINUTE_MS, DAY_MS = 60_000, 86_400_000
 
 
 def local_ms(text, zone, fold=0):

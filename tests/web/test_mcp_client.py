@@ -5,7 +5,8 @@ from functools import partial
 
 import pytest
 
-from tests.support.server import OWNER, serving
+from tests.support.accounts import OWNER
+from tests.support.server import serving
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="gunicorn runs on POSIX alone")
 mcp = pytest.importorskip("mcp")

@@ -8,19 +8,18 @@ from prometheus_client.parser import text_string_to_metric_families
 from core import jobs
 from tests.support.accounts import OWNER
 from tests.support.server import ROOT
+from tests.support.service import METRICS_TOKEN
 from web import prometheus
-
-TOKEN = "a-token-of-24-characters"
 
 
 @pytest.fixture
 def watched(make_service, push_service, moved_clock):
-    service = make_service(METRICS_TOKEN=TOKEN, WEBPUSH_HOSTS=push_service.origin)
+    service = make_service(METRICS_TOKEN=METRICS_TOKEN, WEBPUSH_HOSTS=push_service.origin)
     service.account(OWNER)
     return service
 
 
-def ask(service, token=TOKEN):
+def ask(service, token=METRICS_TOKEN):
     return service.client.get("/metrics", headers={"Authorization": f"Bearer {token}"})
 
 
@@ -37,11 +36,14 @@ def test_without_the_setting_the_address_is_not_there(service):
     assert (ask(service).status_code, ask(service).data) == (404, service.client.get("/metricss").data)
 
 
-@pytest.mark.parametrize("header", [None, "", "Bearer", f"Basic {TOKEN}", TOKEN, f"Bearer {TOKEN}x", "Bearer ünlike"])
+@pytest.mark.parametrize(
+    "header",
+    [None, "", "Bearer", f"Basic {METRICS_TOKEN}", METRICS_TOKEN, f"Bearer {METRICS_TOKEN}x", "Bearer ünlike"],
+)
 def test_without_the_token_there_is_nothing_to_see(watched, header):
     answer = watched.client.get("/metrics", headers={"Authorization": header} if header is not None else {})
     assert (answer.status_code, answer.json["code"]) == (401, "UNAUTHORIZED")
-    assert answer.headers["WWW-Authenticate"] == "Bearer" and TOKEN not in answer.text
+    assert answer.headers["WWW-Authenticate"] == "Bearer" and METRICS_TOKEN not in answer.text
 
 
 def test_an_api_key_is_not_the_token(watched):
