@@ -14,6 +14,7 @@ from models import Alert
 from store.database import transaction
 from tests.support.accounts import OWNER, PRO
 from tests.support.commands import printed, said
+from tests.support.server import PATIENCE_S
 
 ADDRESS = re.compile(r"http://127\.0\.0\.1:8000/p/[0-9A-Za-z]{7}")
 QUIET_NOW = "09:00-11:00"  # the clock of these tests stands at 10:00 UTC
@@ -544,7 +545,7 @@ def test_a_command_in_another_process_takes_effect_at_once(service, owner):
             text=True,
             env={"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(service.data_dir)},
             cwd=Path(application.__file__).parent,
-            timeout=30,
+            timeout=PATIENCE_S,
         )
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout.strip()

@@ -16,7 +16,7 @@ import pytest
 from core import accounts
 from tests.support.accounts import OWNER, PASSWORD
 from tests.support.commands import FULL_KEY, key_columns, printed, said
-from tests.support.server import ROOT
+from tests.support.server import PATIENCE_S, ROOT
 
 FLASK = Path(sys.executable).with_name("flask")
 
@@ -25,7 +25,7 @@ def run_flask(data_dir, *args, stdin=b"", stdout=subprocess.PIPE, **environ):
     """The real `flask` in a process of its own, with nothing of this one's environment but PATH."""
     env = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(data_dir), **environ}
     return subprocess.run(
-        [FLASK, *args], input=stdin, stdout=stdout, stderr=subprocess.PIPE, env=env, cwd=ROOT, timeout=30
+        [FLASK, *args], input=stdin, stdout=stdout, stderr=subprocess.PIPE, env=env, cwd=ROOT, timeout=PATIENCE_S
     )
 
 
@@ -65,9 +65,9 @@ def on_a_terminal(data_dir, *args):
         os.close(ours)
 
 
-def read_until(terminal, *texts, within_s=20):
+def read_until(terminal, *texts):
     """What the terminal shows until each of the texts was there, one after the other."""
-    shown, deadline = b"", time.monotonic() + within_s
+    shown, deadline = b"", time.monotonic() + PATIENCE_S
     while not re.search(b".*?".join(re.escape(text) for text in texts), shown, re.DOTALL):
         assert time.monotonic() < deadline, shown
         if select.select([terminal], [], [], 0.2)[0]:
@@ -281,7 +281,7 @@ def test_on_a_terminal_the_password_is_asked_for_twice_and_not_shown(tmp_path):
             seen += read_until(terminal, b": ")
             os.write(terminal, f"{PASSWORD}\n".encode())
         seen += read_until(terminal, OWNER.encode(), b"\n")
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=PATIENCE_S) == 0
     assert PASSWORD.encode() not in seen and b"/app/setup/" not in seen
 
 
@@ -347,7 +347,7 @@ def test_a_full_disk_is_an_error_in_one_line_and_no_key_is_printed(service, owne
         cwd=ROOT,
         preexec_fn=no_more_space,
         capture_output=True,
-        timeout=30,
+        timeout=PATIENCE_S,
     )
     assert done.stdout == b""
     told(done)
@@ -359,7 +359,7 @@ def test_commands_started_at_the_same_time_all_do_their_work(service, owned):
         subprocess.Popen([FLASK, "key", "create", OWNER, f"key {n}"], env=env, cwd=ROOT, stdout=subprocess.PIPE)
         for n in range(3)
     ]
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_S
     printed_keys = [command.communicate(timeout=deadline - time.monotonic())[0].decode() for command in commands]
     assert all(FULL_KEY.fullmatch(full_key.strip()) for full_key in printed_keys)
     assert sorted(columns[2] for columns in key_columns(owned)) == ["key 0", "key 1", "key 2"]
@@ -368,7 +368,7 @@ def test_commands_started_at_the_same_time_all_do_their_work(service, owned):
 def test_a_reader_that_goes_away_is_no_error(service, owned):
     listed = f"{Path(sys.executable).with_name('flask')} account list | true"
     env = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(service.data_dir)}
-    done = subprocess.run(["sh", "-c", listed], cwd=ROOT, env=env, capture_output=True, timeout=30)
+    done = subprocess.run(["sh", "-c", listed], cwd=ROOT, env=env, capture_output=True, timeout=PATIENCE_S)
     assert done.stderr == b""
 
 
@@ -378,7 +378,7 @@ def test_a_reader_that_goes_away_is_no_error(service, owned):
 def test_a_closed_standard_stream_causes_no_traceback(service, closed, arguments):
     env = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(service.data_dir)}
     done = subprocess.run(
-        ["sh", "-c", f"{FLASK} {arguments} {closed}"], cwd=ROOT, env=env, capture_output=True, timeout=30
+        ["sh", "-c", f"{FLASK} {arguments} {closed}"], cwd=ROOT, env=env, capture_output=True, timeout=PATIENCE_S
     )
     assert b"Traceback" not in done.stderr
     assert done.returncode == (1 if closed == "<&-" else 0)

@@ -16,7 +16,7 @@ from core import doctor
 from store import database
 from tests.support.checks import seen
 from tests.support.pages import make_account
-from tests.support.server import ROOT, free_port, serving
+from tests.support.server import PATIENCE_S, ROOT, free_port, serving
 
 
 class Neighbour(BaseHTTPRequestHandler):
@@ -57,7 +57,7 @@ def test_of_a_running_service_it_says_that_it_answers(tmp_path):
         server.wait_until_ready()
         environ = {"PATH": os.environ["PATH"], "DATA_DIR": str(server.data_dir), "PORT": str(server.port)}
         command = [Path(sys.executable).with_name("flask"), "doctor"]
-        result = subprocess.run(command, env=environ, cwd=ROOT, capture_output=True, text=True, timeout=60)
+        result = subprocess.run(command, env=environ, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S)
     assert f"ok   service         http://127.0.0.1:{server.port}/healthz answers." in result.stdout
     assert result.stderr == "" and "bad" not in result.stdout
 

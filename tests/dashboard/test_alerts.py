@@ -19,7 +19,7 @@ from tests.support.accounts import OWNER, PASSWORD
 from tests.support.alert_page import AlertPage, in_history
 from tests.support.hostile import HOSTILE
 from tests.support.pages import Page, Visitor, make_account
-from tests.support.server import serving
+from tests.support.server import PATIENCE_S, serving
 from tests.support.tables import everything
 
 # --- the list -----------------------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ class Remote:
     def open(self, path, **form):
         data = urlencode(form).encode() if form else None
         asked = urllib.request.Request(self.base + path, data, {"Origin": self.base})
-        return Page(self.opener.open(asked, timeout=15).read().decode())
+        return Page(self.opener.open(asked, timeout=PATIENCE_S).read().decode())
 
     def sign_in(self):
         token = self.open("/app/login").value("csrf")
@@ -238,7 +238,7 @@ class Remote:
 
 
 def run(command, **more):
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, **more)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, **more)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -11,6 +11,7 @@ from store import database
 from tests.support.accounts import OTHER, OWNER, PASSWORD
 from tests.support.forms import RESYNC
 from tests.support.pages import APNS, WRONG_SUBSCRIPTIONS, device_ids, given_token, only_id, the_device
+from tests.support.server import wait_until
 from tests.support.tables import everything
 
 
@@ -197,8 +198,7 @@ def test_an_answer_about_the_old_subscription_does_no_harm_to_the_new_one(servic
     old.then(status, after_s=0.4)
     sending = threading.Thread(target=caller.send)
     sending.start()
-    while not old.pushes:  # the service has it and has not answered yet
-        threading.Event().wait(0.01)
+    wait_until(lambda: old.pushes)  # the service has it and has not answered yet
     assert resync(service, token, new).status_code == 200
     sending.join()
     assert len(device_ids(service)) == 1
@@ -211,8 +211,7 @@ def test_what_was_on_its_way_to_a_dead_old_subscription_goes_to_the_new_one(serv
     old.then(410, after_s=0.4)
     sending = threading.Thread(target=caller.send)
     sending.start()
-    while not old.pushes:
-        threading.Event().wait(0.01)
+    wait_until(lambda: old.pushes)
     resync(service, token, new)
     sending.join()
     assert [one["status"] for one in caller.listed()] == ["pending"]

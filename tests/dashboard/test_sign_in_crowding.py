@@ -9,7 +9,7 @@ from models import Session
 from process import clock
 from tests.support.accounts import OTHER, OWNER, PASSWORD
 from tests.support.pages import Visitor, make_account
-from tests.support.server import wait_until
+from tests.support.server import PATIENCE_S, wait_until
 
 QUARTER_S = 900
 
@@ -23,7 +23,7 @@ class SlowHashes:
 
         def slow(function, password):
             self.order.append(password)
-            assert self.go.acquire(timeout=15)
+            assert self.go.acquire(timeout=PATIENCE_S)
             return function()
 
         monkeypatch.setattr(

@@ -22,13 +22,14 @@ from process import recent_requests
 from process.clock import DAY_MS
 from tests.support import certificates
 from tests.support.accounts import OWNER
-from tests.support.server import BIN, ROOT, bearer, free_port, serving, wait_until
+from tests.support.server import BIN, PATIENCE_S, ROOT, bearer, free_port, serving, wait_until
 from web import rate_limits
 
 NAME = "push.example.org"
 ORIGIN = f"https://{NAME}"
 THREADS = 4
 LARGEST = config.load({}).max_body_bytes
+UNDELAYED_S = 20  # a busy machine answers within it; to wait for every half-sent request takes 100 s
 PASSWORD = "a password of the tests"
 COMMANDS = f"""
 from app import app
@@ -116,7 +117,7 @@ class Proxy:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         context.set_alpn_protocols(protocols)
-        plain = socket.create_connection(("127.0.0.1", self.https_port), 10, (sender, 0))
+        plain = socket.create_connection(("127.0.0.1", self.https_port), PATIENCE_S, (sender, 0))
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
         try:
             return context.wrap_socket(plain, server_hostname=NAME)
@@ -138,7 +139,7 @@ class Proxy:
 
     def connection(self, sender="127.0.0.2"):
         """An HTTP connection that is kept."""
-        kept = http.client.HTTPConnection(NAME, timeout=10)
+        kept = http.client.HTTPConnection(NAME, timeout=PATIENCE_S)
         kept.sock = self.connect(sender)
         return kept
 
@@ -151,7 +152,7 @@ class Proxy:
 
     def close(self):
         self.process.terminate()
-        self.process.wait(timeout=10)
+        self.process.wait(timeout=PATIENCE_S)
 
     @property
     def logs(self):
@@ -213,7 +214,7 @@ def test_a_send_and_an_event_pass_and_http_2_is_offered(proxy, server):
 
 
 def test_http_leads_to_https_with_the_same_method(proxy):
-    plain = http.client.HTTPConnection("127.0.0.1", proxy.http_port, timeout=10)
+    plain = http.client.HTTPConnection("127.0.0.1", proxy.http_port, timeout=PATIENCE_S)
     plain.request("POST", "/p/abcdefg?a=b", "{}", {"Host": NAME})
     answer = plain.getresponse()
     plain.close()
@@ -288,10 +289,10 @@ def test_half_sent_requests_hold_no_thread(proxy, server):
     with ExitStack() as held:
         for half in [head, f'{head}Content-Length: 99\r\n\r\n{{"a":'] * 5 * THREADS:
             held.enter_context(proxy.connect()).sendall(half.encode())
+        begun = time.monotonic()
         for _ in range(5):
-            begun = time.monotonic()
             assert proxy.request("GET", "/healthz").status == 200
-            assert time.monotonic() - begun < 1
+        assert time.monotonic() - begun < UNDELAYED_S
 
 
 @pytest.mark.parametrize("kind", PROXIES)
@@ -320,7 +321,7 @@ def answers_502(proxy, path, headers=None):
 
 
 def run(*command, **options):
-    done = subprocess.run(command, capture_output=True, text=True, timeout=20, **options)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, **options)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 
@@ -394,13 +395,13 @@ def test_the_container_runs_what_make_run_runs_and_lacks_no_file(tmp_path):
     try:
         wait_until(lambda: "Booting worker" in (tmp_path / "log").read_text())
         for path in ("/healthz", "/app/login", "/app/static/manifest.webmanifest"):
-            connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=10)
+            connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=PATIENCE_S)
             connection.request("GET", path)
             assert connection.getresponse().status == 200, path
             connection.close()
     finally:
         process.terminate()
-        assert process.wait(20) in (0, -15, 2)
+        assert process.wait(PATIENCE_S) in (0, -15, 2)
     assert "/app/setup/" in (tmp_path / "log").read_text()
 
 

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from tests.support.accounts import OWNER
-from tests.support.server import BIN, ROOT, Server
+from tests.support.server import BIN, PATIENCE_S, ROOT, Server
 
 PAGE = (ROOT / "docs/backup.md").read_text()
 WRAPPER = re.search(r"<<'END'\n(.*?)^END$", (ROOT / "docs/deployment.md").read_text(), re.M | re.S)[1]
@@ -54,7 +54,7 @@ class Machine:
         elif line == "systemctl stop pocketbell":
             self.server.kill()
         else:
-            subprocess.run(["/bin/sh", "-euc", self.here(line)], check=True, timeout=30)
+            subprocess.run(["/bin/sh", "-euc", self.here(line)], check=True, timeout=PATIENCE_S)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.accounts import OWNER
-from tests.support.server import BIN, ROOT, serving
+from tests.support.server import BIN, PATIENCE_S, ROOT, serving
 
 PAGES = ("README.md", "docs/api.md", "docs/alerts.md")
 NOT_RUN = ("git clone ADDRESS", "BELL=http")  # the gate begins with a clone; the tests have values of their own
@@ -50,7 +50,8 @@ class Reader:
                 command = command.replace("ALERT_ID", re.search(r"[0-9a-f]{32}", listed)[0])
             done = subprocess.run(
                 ["sh", "-eu", "-c", command.replace("curl ", "curl -sS ")],
-                cwd=ROOT, env=self.environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
+                cwd=ROOT, env=self.environ, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                timeout=PATIENCE_S,
             )  # fmt: skip
             assert (done.returncode, done.stderr.replace("Password:", "").strip()) == (0, ""), command
             printed += done.stdout if done.stdout.endswith("\n") else done.stdout + "\n"

@@ -17,8 +17,8 @@ import pytest
 from tests.support.accounts import OWNER
 from tests.support.server import (
     BIN,
+    PATIENCE_S,
     ROOT,
-    Server,
     bearer,
     free_port,
     in_threads,
@@ -32,21 +32,6 @@ LARGEST = 20_000  # MAX_BODY_BYTES of the service that most tests share
 LINK = re.compile(r"http://\S+(/app/setup/[\w-]+)")
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="gunicorn runs on POSIX alone")
-
-
-@pytest.fixture
-def start(tmp_path):
-    """Start servers on this test's data directory; they end with the test."""
-    servers = []
-
-    def start_one(**environ):
-        servers.append(Server(tmp_path / "data", **environ))
-        return servers[-1]
-
-    yield start_one
-    for server in servers:
-        if server.process.poll() is None:
-            server.kill()
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +88,7 @@ def test_a_start_with_an_account_prints_no_link_and_voids_the_earlier_one(start)
 )
 def test_a_wrong_setting_stops_it_before_any_worker_with_one_line(start, name, value):
     stopped = start(**{name: value})
-    assert stopped.process.wait(timeout=15) == 1
+    assert stopped.process.wait(timeout=PATIENCE_S) == 1
     (line,) = stopped.log.splitlines()
     assert name in line and "u:pw" not in line
 
@@ -112,12 +97,12 @@ def test_an_address_where_nobody_can_listen_stops_it_and_names_the_settings(star
     first = start().wait_until_ready()
     start = partial(start, DATA_DIR=str(tmp_path / "another"))
     taken = start(PORT=str(first.port))
-    assert taken.process.wait(20) == 1
+    assert taken.process.wait(PATIENCE_S) == 1
     said = f'HOST is "127.0.0.1" and PORT "{first.port}": nobody can listen there: Address already in use.'
     assert taken.log.splitlines()[-1] == said
     for name in ("nosuch.invalid", "a" * 70):
         unknown = start(HOST=name)
-        assert unknown.process.wait(20) == 1 and "Traceback" not in unknown.log
+        assert unknown.process.wait(PATIENCE_S) == 1 and "Traceback" not in unknown.log
         assert unknown.log.splitlines()[-1].startswith(f'HOST is "{name}" and PORT "{unknown.port}": nobody can')
 
 
@@ -125,7 +110,7 @@ def test_a_database_that_cannot_be_used_stops_it_before_any_worker_without_a_tra
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "pocketbell.db").write_bytes(b"This is no database. " * 100)
     stopped = start()
-    assert stopped.process.wait(timeout=15) == 1
+    assert stopped.process.wait(timeout=PATIENCE_S) == 1
     assert "Traceback" not in stopped.log and "Booting worker" not in stopped.log
     assert "pocketbell.db" in stopped.log.splitlines()[-1]
 
@@ -166,7 +151,7 @@ def test_after_kill_9_every_acknowledged_notification_is_there(start):
             return  # killed while this one was asked for
 
     writers = in_threads(4, write)
-    assert enough.wait(20)
+    assert enough.wait(PATIENCE_S)
     server.kill()
     join(writers)
     again = start().wait_until_ready()
@@ -473,7 +458,7 @@ def test_healthz_is_200_and_says_ok_alone(server):
     assert (answer.status, json.loads(answer.text)) == (200, {"status": "ok"})
 
 
-def test_another_process_sees_when_a_key_was_last_used_within_about_two_seconds(server):
+def test_another_process_sees_when_a_key_was_last_used_soon_after(server):
     key = server.flask("key", "create", OWNER, "watched").strip()
 
     def last_used():
@@ -482,7 +467,7 @@ def test_another_process_sees_when_a_key_was_last_used_within_about_two_seconds(
 
     assert last_used() == "-"
     server.get("/api/v1/stats", key)
-    wait_until(lambda: last_used() != "-", within_s=5.0)
+    wait_until(lambda: last_used() != "-")
 
 
 def test_when_a_key_was_last_used_is_written_at_the_end(start):
@@ -541,7 +526,7 @@ def test_the_procfiles_web_line_serves_everywhere_with_one_worker_whatever_the_p
         def answers():
             assert process.poll() is None, process.stdout.read()
             try:
-                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
                 connection.request("GET", "/healthz")
                 return connection.getresponse().status == 200
             except OSError:
@@ -556,7 +541,7 @@ def test_the_procfiles_web_line_serves_everywhere_with_one_worker_whatever_the_p
 
 def test_the_procfiles_release_line_checks_the_settings_and_makes_no_database(tmp_path):
     process = run_line(tmp_path, "release")
-    assert (process.wait(timeout=15), (tmp_path / "data").exists()) == (0, False)
+    assert (process.wait(timeout=PATIENCE_S), (tmp_path / "data").exists()) == (0, False)
     process.stdout.close()
 
 
@@ -580,7 +565,9 @@ def test_make_run_stops_with_our_line_for_what_gunicorn_reads_too(tmp_path, name
 def test_more_workers_asked_for_behind_the_settings_back_are_refused(tmp_path):
     env = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(tmp_path), "GUNICORN_CMD_ARGS": "--workers=3"}
     command = [BIN / "gunicorn", "--config", "gunicorn.conf.py", "--no-control-socket", "app:app"]
-    done = subprocess.run(command, env={**env, "PORT": str(free_port())}, cwd=ROOT, capture_output=True, timeout=20)
+    done = subprocess.run(
+        command, env={**env, "PORT": str(free_port())}, cwd=ROOT, capture_output=True, timeout=PATIENCE_S
+    )
     assert (done.returncode, b"GUNICORN_CMD_ARGS" in done.stderr, b"Traceback" in done.stderr) == (1, True, False)
 
 

@@ -1,5 +1,7 @@
-"""Moments as Unix milliseconds, and how many seconds an hour and a day have."""
+"""Moments as Unix milliseconds, what hours and days have of them, and what a computation costs."""
 
+import time
+from contextlib import contextmanager
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -19,3 +21,11 @@ def utc(text):
 def at(moved_clock, text, zone="UTC", fold=0):
     """Set the wall clock to what the clocks of a time zone show."""
     moved_clock.set_wall(local_ms(text, zone, fold))
+
+
+@contextmanager
+def at_little_cost(most_s=3.0):
+    """Fails when the block takes more processor time; however busy the machine is, that stays the same."""
+    began = time.thread_time()
+    yield
+    assert time.thread_time() - began < most_s

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from tests.support.accounts import OWNER
-from tests.support.server import serving
+from tests.support.server import PATIENCE_S, serving
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="gunicorn runs on POSIX alone")
 mcp = pytest.importorskip("mcp")
@@ -41,7 +41,7 @@ def connected(server, key, mode):
 
     async def session(work):
         headers = {"Authorization": f"Bearer {key}"}
-        async with httpx2.AsyncClient(headers=headers, timeout=15) as http:
+        async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE_S) as http:
             transport = streamable_http_client(f"http://127.0.0.1:{server.port}/mcp", http_client=http)
             async with mcp.Client(transport, mode=mode) as client:
                 return await work(client)
