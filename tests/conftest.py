@@ -17,7 +17,7 @@ from tests.support.service import MovedClock, Service
 
 pytest_plugins = ["tests.support.browser"]
 
-# Checking an RSA key takes 50 ms, several times a test, and it is always the same one.
+# Checking the RSA key takes 50 ms and happens several times in a test, always with the same key.
 serialization.load_pem_private_key = functools.cache(serialization.load_pem_private_key)
 
 
@@ -51,7 +51,7 @@ def push_service(push_server):
 
 @pytest.fixture(scope="session")
 def authority(tmp_path_factory):
-    """What the stand-ins' certificates are signed by."""
+    """The certificate authority that signs the stand-ins' certificates."""
     return certificates.make(tmp_path_factory.mktemp("certificates"))
 
 
@@ -96,7 +96,7 @@ def service(make_service, push_service, moved_clock):
 
 @pytest.fixture
 def every_provider(make_service, push_service, apns, fcm, authority, moved_clock):
-    """A service that is configured for all three."""
+    """A service configured for all three push channels."""
     return make_service(
         WEBPUSH_HOSTS=push_service.origin,
         APNS_URL=apns.url,
@@ -119,7 +119,7 @@ def owner(service):
 
 @pytest.fixture
 def pro(service):
-    """A caller with a key of a pro account: for tests with many requests."""
+    """A caller with a key of a pro account, for tests that make many requests."""
     service.account("pro@example.org", "pro")
     return service.caller("pro@example.org")
 

@@ -16,7 +16,7 @@ def owners_page(site, open_context):
 
 @pytest.fixture
 def alert(owners_page, site):
-    """The page of an alert for own JSON whose first request has come."""
+    """The page of an alert for own JSON that has received its first request."""
     made = AlertPage(owners_page, site)
     made.receive()
     return made
@@ -31,5 +31,5 @@ def grafana():
 
 @pytest.fixture
 def full(make_site, push_service):
-    """A full account, whose pages take a plain http address of another machine for the public one."""
+    """A full account on a service whose public address is plain http on another machine."""
     return Full(make_site(host="lan.test"), push_service)

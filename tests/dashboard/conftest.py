@@ -1,4 +1,4 @@
-"""Fixtures: browsers at the pages. `owner` is one that is signed in, where other rooms mean a caller with a key."""
+"""Fixtures: browsers on the dashboard. Here `owner` is signed in; in other rooms it is a caller with a key."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from tests.support.pages import Visitor, event, signed_in
 
 @pytest.fixture
 def few_time_zones(monkeypatch):
-    """Six hundred on every second page make tests of everything else slow."""
+    """Offer three time zones: six hundred on every second page make other tests slow."""
     monkeypatch.setattr(local_time, "time_zone_names", lambda: ["Asia/Tokyo", "Europe/Berlin", "UTC"])
 
 
@@ -60,7 +60,7 @@ def caller(service, owner):
 
 @pytest.fixture
 def held(service, owner, browser, moved_clock):
-    """Makes events that quiet hours hold until 12:00; answers with their ids."""
+    """Makes events that quiet hours hold until 12:00, and returns their ids."""
     account_set(service, "--quiet-hours", "09:00-12:00")
     hook = service.alert()
     return lambda *titles: [event(hook, title=title) for title in titles]

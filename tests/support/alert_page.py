@@ -1,4 +1,4 @@
-"""An alert, and the page that its owner has of it."""
+"""An alert and its page in the dashboard."""
 
 import json
 from types import SimpleNamespace
@@ -7,7 +7,7 @@ from models import Alert, AlertPayload
 
 
 class AlertPage:
-    """An alert with its webhook, and the page its owner has of it."""
+    """An alert with its webhook and its page in the dashboard."""
 
     def __init__(self, service, owner, *options, name="Backups"):
         self.hook, self.owner = service.alert(*options, name=name), owner
@@ -31,11 +31,11 @@ class AlertPage:
         )
 
     def do(self, action, **form):
-        """Send one of the page's forms; answers with the page that it leads to."""
+        """Send one of the page's forms and return the page that it leads to."""
         return self.owner.done(f"{self.path}/{action}", form)
 
     def refused(self, action):
-        """Send a form that is refused; answers with the alert's page."""
+        """Send a form that is refused and return the alert's page."""
         assert self.owner.post(f"{self.path}/{action}").location == self.path
         return self.page
 
@@ -45,7 +45,7 @@ class AlertPage:
 
     @property
     def seen(self):
-        """The recent requests, as the page says them."""
+        """The recent requests as the page shows them."""
         cells = self.page.texts_of("td")
         return cells[::2]
 
@@ -59,13 +59,13 @@ KEPT_BYTES = 65_536
 
 
 def preview_of(page):
-    """Title and body of a page's preview."""
+    """The title and the body in a page's preview."""
     place = next(n for n, e in enumerate(page.elements) if e.attributes.get("id") == "preview")
     found = {name: e for e in page.elements[place:] for name in e.attributes if name in ("data-title", "data-body")}
     return "".join(found["data-title"].texts).removeprefix("MCP - "), "".join(found["data-body"].texts)
 
 
 def in_history(owner):
-    """Title and body of the newest notification."""
+    """The title and the body of the newest notification."""
     (entry, *_) = owner.service.caller().listed()
     return entry["title"].removeprefix("MCP - "), entry["body"]

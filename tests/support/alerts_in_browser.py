@@ -22,7 +22,7 @@ EVENT = {
 
 
 def post(address, payload):
-    """What a sender does; answers with the answer."""
+    """Post an event as a sender does, and return the answer."""
     data = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
     with urllib.request.urlopen(urllib.request.Request(address, data), timeout=10) as answer:
         return json.load(answer)
@@ -32,7 +32,7 @@ PREFIX = "MCP - "
 
 
 class AlertPage:
-    """The page of one alert, and what is on it."""
+    """The page of one alert and the elements on it."""
 
     def __init__(self, page, site, name="Own JSON"):
         self.page, self.site = page, site
@@ -56,7 +56,7 @@ class AlertPage:
 
     @property
     def shown(self):
-        """Title, without its prefix, and text as the preview has them."""
+        """The title, without its prefix, and the text in the preview."""
         title, body = (self.page.locator(f"#preview [data-{part}]").text_content() for part in ("title", "body"))
         return title.removeprefix(PREFIX), body
 
@@ -69,7 +69,7 @@ class AlertPage:
         return self.page.locator("#preview [data-error]")
 
     def receive(self, payload=EVENT):
-        """The sender sends; the page is opened anew."""
+        """Post an event and open the page again."""
         answer = post(self.address, payload)
         self.page.goto(self.site.base + self.path)
         return answer
@@ -88,16 +88,16 @@ class AlertPage:
         said(self.page, "Saved")
 
     def stored(self):
-        """The templates as they are saved."""
+        """The saved templates."""
         return tuple(run("SELECT title_template, body_template FROM alert").fetchone())
 
 
 def pushed(phone):
-    """Title without the prefix and body of each message that the browser's push service got."""
+    """The title, without its prefix, and the body of each message that the browser's push service received."""
     texts = [message["notification"] for message in phone.subscription.messages]
     return [(text["title"].removeprefix("MCP - "), text.get("body", "")) for text in texts]
 
 
 def open_values(page):
-    """The line may be closed at first."""
+    """Unfold the list of values, unless it is unfolded already."""
     page.locator("details", has=page.locator(".paths")).evaluate("line => { line.open = true; }")

@@ -1,4 +1,4 @@
-"""What a refused request is answered, and what of an answer may differ."""
+"""Answers to refused requests, and how answers may differ."""
 
 import re
 from unittest.mock import ANY
@@ -20,6 +20,6 @@ def refusal(answer, status=400):
 
 
 def unlike(answer):
-    """All of an answer but the count of requests that are left: nothing else may tell one unknown id from another."""
+    """An answer without its count of remaining requests: two unknown ids must be answered alike in all else."""
     headers = {name: value for name, value in answer.headers if name != "X-RateLimit-Remaining"}
     return answer.status_code, answer.data, headers

@@ -164,7 +164,7 @@ class Site:
         self.server.server_close()
 
     def count(self, method, path):
-        """How often that was asked."""
+        """How often this was requested."""
         return sum(asked[:2] == (method, path) for asked in self.asked)
 
     def setup_link(self):
@@ -180,19 +180,19 @@ class Site:
         return {"name": "pocketbell", "value": client.get_cookie("pocketbell").value, "url": self.base}
 
     def request(self, path, key, body=None):
-        """A request with an API key over real HTTP; answers with the JSON."""
+        """Make a request with an API key over real HTTP, and return its JSON."""
         data = json.dumps(body).encode() if body else None
         asked = urllib.request.Request(self.base + path, data, {"Authorization": f"Bearer {key}"})
         with urllib.request.urlopen(asked, timeout=10) as answer:
             return json.load(answer)
 
     def send(self, title="Disk", body="root at 98 %"):
-        """Send a notification with a new API key; answers with it as the REST API does."""
+        """Send a notification with a new API key, and return it as the REST API shows it."""
         key = self.service.flask("key", "create", OWNER, "sender").output.strip()
         return self.request("/api/v1/notifications/send", key, {"title": title, "body": body})["notification"]
 
     def subscribed(self):
-        """The endpoints of the browsers that are devices now."""
+        """The endpoints of the browsers that are currently devices."""
         kept = run("SELECT token FROM device WHERE kind = 'webpush' AND removed_at IS NULL ORDER BY seq")
         return [row[0] for row in kept]
 
@@ -225,26 +225,26 @@ class Phone:
         return int(self.page.evaluate("sessionStorage.getItem('taps')") or 0)
 
     def worker(self):
-        """Wait for the service worker to be there and make it record; answers with it."""
+        """Wait for the service worker, make it record what it does, and return it."""
         (worker,) = until(lambda: self.context.service_workers, self.page)
         worker.evaluate(RECORD_SHOWN)
         worker.evaluate(RECORD_OPENED)
         return worker
 
     def start_worker(self):
-        """Open the page that registers the service worker; answers with it."""
+        """Open the page that registers the service worker, and return the worker."""
         self.go()
         expect(state(self.page)).not_to_be_empty()
         return self.worker()
 
     def leave(self, worker):
-        """Wait until the worker, too, knows that no page of ours is open."""
+        """Wait until the worker knows that none of our pages is open."""
         self.page.goto("about:blank")
         none = "self.clients.matchAll({ includeUncontrolled: true }).then((all) => all.length === 0)"
         until(lambda: worker.evaluate(none), self.page)
 
     def deliver(self, worker, text):
-        """Hand a push to the service worker and wait until it has shown what it shows; answers with that."""
+        """Hand a push to the service worker, wait until it shows a notification, and return that."""
         before = len(worker.evaluate("self.shown"))
         if not self.registrations:
             self.cdp = self.context.new_cdp_session(self.page)
@@ -259,7 +259,7 @@ class Phone:
 
 
 def until(condition, page, what=lambda: "it happens"):
-    """What the condition answers with as soon as that is something; fails when the time is up."""
+    """Poll until the condition returns something true, and return it; fail when the time is up."""
     end = time.monotonic() + LIMIT_S
     while time.monotonic() < end:
         answer = condition()
@@ -274,7 +274,7 @@ def said(page, sentence):
 
 
 def tab_to(page, name, most=40):
-    """Press Tab until what is called so has the focus; on the way there one always sees where the focus is."""
+    """Press Tab until the element with this label has the focus, which must be visible at every step."""
     page.wait_for_load_state()  # on half a page, Tab leads elsewhere
     for _ in range(most):
         page.keyboard.press("Tab")
@@ -284,7 +284,7 @@ def tab_to(page, name, most=40):
 
 
 def focused(page):
-    """The label of what has the focus; the page may still be scrolling there, but one must come to see it."""
+    """The label of the focused element, as soon as its focus is visible: the page may still be scrolling to it."""
     looks = []
 
     def is_seen():
@@ -296,7 +296,7 @@ def focused(page):
 
 
 def listen(page):
-    """The list of what the browser complains of from now on: console, policy, dialogs, failed requests."""
+    """A list that collects the browser's complaints from now on: console, policy, dialogs, failed requests."""
     troubles = []
     page.on("console", lambda message: troubles.append(f"console: {message.text}"))
     page.on("pageerror", lambda error: troubles.append(f"error: {error}"))
@@ -307,12 +307,12 @@ def listen(page):
 
 
 def state(page):
-    """What the page says of this browser."""
+    """What the page says about this browser."""
     return page.locator("#push-state")
 
 
 def no_script(page):
-    """What the page says of this browser when its scripts do not run."""
+    """What the page says about this browser when its scripts do not run."""
     return page.locator("noscript p", has_text=NO_SCRIPT)
 
 
@@ -335,7 +335,7 @@ def chromium(playwright):
 
 @pytest.fixture
 def make_site(tmp_path, push_service):
-    """Makes the service, one in a test."""
+    """Makes a test's only service."""
     sites = []
 
     def make(**options):
@@ -354,7 +354,7 @@ def site(make_site):
 
 @pytest.fixture
 def open_context(chromium):
-    """Makes a browser with cookies of its own."""
+    """Makes browser contexts, each with its own cookies."""
     contexts = []
 
     def make(**options):

@@ -6,7 +6,7 @@ from tests.support.accounts import OWNER
 
 
 def printed(result):
-    """The one line on stdout of a command that went well."""
+    """The only line on stdout of a command that succeeded."""
     assert (result.exit_code, result.stderr) == (0, ""), result.output
     (line,) = result.stdout.splitlines()
     assert result.stdout == line + "\n"
@@ -14,7 +14,7 @@ def printed(result):
 
 
 def said(result):
-    """The one line on stderr of a command that was refused."""
+    """The only line on stderr of a command that was refused."""
     assert (result.exit_code, result.stdout) == (1, ""), result.output
     (line,) = result.stderr.splitlines()
     return line

@@ -2,7 +2,7 @@
 
 
 def subscribe(caller, push_service):
-    """A new device of the caller's account."""
+    """Add a new browser to the caller's account as a device."""
     browser = push_service.browser()
     assert caller.post("/devices", {"kind": "webpush", "subscription": browser.subscription}).status_code == 201
     return browser

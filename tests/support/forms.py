@@ -1,4 +1,4 @@
-"""The forms and pages of the web app, all of them."""
+"""Every form and every page of the web app."""
 
 import json
 import re
@@ -26,7 +26,7 @@ PAGES_OF_THE_OWNER = [
 
 
 class Forms:
-    """Every form of the web app, ready to be sent: with what it needs, and by whom."""
+    """Every form of the web app with valid content, and whoever may send it."""
 
     def __init__(self, service, owner, push_service):
         self.service, self.owner = service, owner

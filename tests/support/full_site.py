@@ -41,7 +41,7 @@ def large_payload():
 
 
 class Full:
-    """An account with all that there can be, as wrong as it can be."""
+    """An account with everything an account can have, in its most awkward form."""
 
     def __init__(self, site, push_service):
         self.site = site
@@ -116,7 +116,7 @@ class Full:
         )
 
     def _add_payloads(self):
-        """What came last to the alerts that have a page of their own in the matrix."""
+        """The last payloads of the alerts whose pages are looked at."""
         self.alert_ids = {"fresh": self.alerts[1], "large": self.alerts[2], "recent": self.alerts[4]}
         self.alert_ids.update(proposed=self.alerts[5], oversized=self.alerts[6])
         grafana = {"alerts": [], "orgId": 1, "title": TEXTS[2], "message": TEXTS[5], "commonAnnotations": {}}
@@ -288,7 +288,7 @@ SEARCHES = {
 
 
 def full_pages(full):
-    """Addresses of a full site by what is there."""
+    """The addresses of a full site, by name."""
     day = local_time.local_day(full.now - 5 * DAY_MS, "UTC")
     searches = {name: path.format(day=day) for name, path in SEARCHES.items()}
     kinds = {f"notification: {kind}": f"/app/notifications/{id_}" for kind, id_ in full.ids.items()}

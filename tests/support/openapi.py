@@ -14,7 +14,7 @@ SCHEMAS = DOCUMENT["components"]["schemas"]
 
 
 def resolved(node):
-    """The node with what its references lead to in their places, and with no fields but those that it names."""
+    """The node with its references resolved, and closed to fields that it does not name."""
     if isinstance(node, list):
         return [resolved(item) for item in node]
     if not isinstance(node, dict):
@@ -29,7 +29,7 @@ def resolved(node):
 
 
 class Described:
-    """One operation, as the document has it."""
+    """One operation as the document describes it."""
 
     def __init__(self, method, path, operation):
         self.method, self.path, self.operation = method.upper(), path, resolved(operation)
@@ -66,7 +66,7 @@ def camel_cased(route):
 
 
 def endpoint(operation):
-    """What the operation's route is called in the application."""
+    """The endpoint of the operation's route in the application."""
     return next(f"{one.method} {one.rule}" for one in app.ROUTES if camel_cased(one) == operation.rule)
 
 
@@ -81,7 +81,7 @@ class World:
         monkeypatch.setattr(rest.worker, "is_alive", lambda: True)
 
     def made(self, operation):
-        """The id that stands in the operation's path."""
+        """Make what the operation's path names, and return its id."""
         if operation.id == "revokeApiKey":
             return self.caller.post("/api-keys/generate", {"name": "nas"}).json["apiKey"]["id"]
         if operation.id == "deleteNotification":

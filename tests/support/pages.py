@@ -1,4 +1,4 @@
-"""What the tests of the web app share: a browser without JavaScript, a page that can be asked, who is signed in."""
+"""A browser without JavaScript, a page that can be questioned, and owners who are signed in."""
 
 import json
 import re
@@ -16,12 +16,12 @@ ISOLATES = dict.fromkeys(map(ord, "\u2066\u2067\u2068\u2069"))  # around names: 
 
 
 def joined(texts):
-    """What a reader sees of these texts."""
+    """These texts as a reader sees them."""
     return " ".join("".join(texts).translate(ISOLATES).split())
 
 
 class Element:
-    """One of a page's elements with all text within it."""
+    """An element of a page with all the text inside it."""
 
     def __init__(self, tag, attributes):
         self.tag, self.attributes, self.texts = tag, attributes, []
@@ -33,7 +33,7 @@ class Element:
 
 
 class Page(HTMLParser):
-    """What a page says and what it is built of."""
+    """A page's text and elements."""
 
     def __init__(self, html):
         super().__init__(convert_charrefs=True)
@@ -68,19 +68,19 @@ class Page(HTMLParser):
 
     @property
     def main(self):
-        """What the page says beside its title and navigation."""
+        """The page's text without its title and navigation."""
         return next(element.text for element in self.elements if element.tag == "main")
 
     @property
     def shape(self):
-        """Elements with the names of their attributes: what no text may change."""
+        """The elements with the names of their attributes, which no text may change."""
         return [(element.tag, sorted(element.attributes)) for element in self.elements]
 
     def all(self, tag):
         return [element.attributes for element in self.elements if element.tag == tag]
 
     def texts_of(self, tag, **attributes):
-        """The texts of all elements with that tag and these attributes."""
+        """The texts of all elements with this tag and these attributes."""
         return [
             element.text
             for element in self.elements
@@ -88,11 +88,11 @@ class Page(HTMLParser):
         ]
 
     def said(self, role):
-        """What stands in the elements of a role: `alert` for what is wrong, `status` for what was done."""
+        """The texts of the elements with a role: `alert` says what is wrong, `status` what was done."""
         return [element.text for element in self.elements if element.attributes.get("role") == role]
 
     def section(self, heading):
-        """What the innermost part of the page says that begins with this heading."""
+        """The text of the innermost part of the page that begins with this heading."""
         found = [e for e in self.elements if e.tag in ("section", "li", "article") and e.text.startswith(heading)]
         assert found, f"no part begins with {heading!r}: {self.main}"
         return found[-1].text
@@ -107,18 +107,18 @@ class Page(HTMLParser):
         return self.texts_of("strong", dir="auto")
 
     def forms(self, ending):
-        """The addresses of the forms that end like this."""
+        """The addresses of the forms with this ending."""
         return [form["action"] for form in self.all("form") if form.get("action", "").endswith(ending)]
 
     def confirmation(self, action):
-        """What is asked before the form with that address can be sent: the text of the closed part it stands in."""
+        """The text of the folded part that hides this form: what its owner reads before sending it."""
         form = next(e for e in self.elements if e.tag == "form" and e.attributes.get("action") == action)
         closed = [e for e in form.within if e.tag == "details" and "open" not in e.attributes]
         assert closed, f"{action} can be sent at once"
         return closed[-1].text
 
     def hidden(self, action):
-        """What the form with that address sends besides what is typed."""
+        """The hidden fields of the form with this address."""
         place = next(
             n for n, e in enumerate(self.elements) if e.tag == "form" and e.attributes.get("action") == action
         )
@@ -131,11 +131,11 @@ class Page(HTMLParser):
         return sent
 
     def value(self, name):
-        """What the input of that name holds."""
+        """The value of the input with this name."""
         return next(attributes.get("value") for attributes in self.all("input") if attributes.get("name") == name)
 
     def chosen(self, name):
-        """What is selected in the select of that name."""
+        """The option that is selected in the select with this name."""
         place = next(n for n, e in enumerate(self.elements) if (e.tag, e.attributes.get("name")) == ("select", name))
         options = []
         for element in self.elements[place + 1 :]:
@@ -177,20 +177,20 @@ class Visitor:
         return Page(answer.text)
 
     def done(self, path, data=None, leads_to=None):
-        """Send a form that is taken; answers with the page that it leads to."""
+        """Send a form that is accepted, and return the page that it leads to."""
         answer = self.post(path, data)
         assert answer.status_code == 303, Page(answer.text).main
         assert leads_to in (None, answer.location)
         return self.page(answer.location)
 
     def refused(self, path, data=None, status=422):
-        """Send a form that is refused; answers with the page that says so."""
+        """Send a form that is refused, and return the page that says so."""
         answer = self.post(path, data)
         assert answer.status_code == status, answer.text
         return Page(answer.text)
 
     def enable(self, browser, agent=CHROME, **more):
-        """What the page's script does with a subscription."""
+        """Register a subscription as the page's script does."""
         sent = json.dumps({"subscription": browser.subscription, **more})
         return self.post("/app/devices", sent, headers={"User-Agent": agent})
 
@@ -211,7 +211,7 @@ class Visitor:
         return found.value if found else None
 
     def with_cookie(self, value):
-        """Another browser that presents this cookie."""
+        """Another browser with this cookie."""
         other = Visitor(self.service, self.base_url)
         other.client.set_cookie("pocketbell", value, domain="localhost")
         return other
@@ -224,7 +224,7 @@ def make_account(service, email=OWNER):
 
 
 def signed_in(service, email=OWNER, base_url="http://localhost"):
-    """A new account's owner, signed in with a browser."""
+    """The owner of a new account, signed in with a browser."""
     make_account(service, email)
     visitor = Visitor(service, base_url)
     assert visitor.sign_in(email).status_code == 303
@@ -253,7 +253,7 @@ APNS = "ab" * 32
 
 
 def the_device(owner, name="Chrome on Linux"):
-    """What the page says of a device."""
+    """What the Devices page says about a device."""
     return owner.page("/app/devices").section(name)
 
 
@@ -278,7 +278,7 @@ WRONG_SUBSCRIPTIONS = [
 
 
 def given_token(owner, browser):
-    """Enable a browser as the page's script does; answers with the token for its service worker."""
+    """Enable a browser as the page's script does, and return the token for its service worker."""
     answer = owner.enable(browser)
     assert answer.status_code == 201, answer.text
     return answer.json["token"]
@@ -288,7 +288,7 @@ HISTORY = "/app/notifications"
 
 
 def event(hook, **payload):
-    """The id of the notification that an event makes."""
+    """Post an event and return the id of its notification."""
     return hook.post(payload).json["notificationId"]
 
 

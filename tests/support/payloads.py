@@ -21,7 +21,7 @@ def payload_of(name):
 
 
 def made(preset, payload):
-    """What an alert with a preset's templates makes of a payload."""
+    """The text that an alert with a preset's templates makes from a payload."""
     return alerts.rendered(alerts.Template("Name", preset.title or None, preset.body or None, "UTC"), payload)
 
 

@@ -1,4 +1,4 @@
-"""The service as it is run: gunicorn in a process of its own, spoken to over sockets. For tests and measurements."""
+"""The service as it really runs: gunicorn in its own process, spoken to over sockets. For tests and measurements."""
 
 import http.client
 import json
@@ -30,7 +30,7 @@ PATIENCE_S = 60  # for what takes a second on a machine that has nothing else to
 
 
 def wait_until(happens, within_s=PATIENCE_S):
-    """What `happens()` answers with once it is true."""
+    """Poll until `happens()` returns something true, and return it."""
     deadline = time.monotonic() + within_s
     while not (result := happens()):
         assert time.monotonic() < deadline, f"it did not happen within {within_s} s"
@@ -39,7 +39,7 @@ def wait_until(happens, within_s=PATIENCE_S):
 
 
 def free_port():
-    """A port below those that the system gives to outgoing connections: nothing takes it before gunicorn does."""
+    """A free port below the range for outgoing connections, so that nothing takes it before gunicorn."""
     for port in random.sample(range(15_000, 32_000), 100):
         with socket.socket() as probe:
             try:
@@ -54,7 +54,7 @@ class Server:
     """One gunicorn on a data directory."""
 
     def __init__(self, data_dir, before=None, under=(), **environ):
-        """`before` is run in its process, `under` a command that runs it, like strace; `environ` its settings."""
+        """`before` runs in the new process; `under` is a command that starts it, such as strace."""
         self.data_dir, self.port, self.answered = data_dir, free_port(), 0
         self.environ = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(data_dir), "PORT": str(self.port)}
         self.environ |= environ
@@ -88,7 +88,7 @@ class Server:
             return False
 
     def request(self, method, path, body=None, headers=None, timeout=PATIENCE_S):
-        """One request on a connection of its own; the answer has `status`, `headers`, `text`."""
+        """One request on a new connection; the answer has `status`, `headers`, `text`."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
         try:
             connection.request(method, path, body, headers or {})
@@ -107,7 +107,7 @@ class Server:
         return self.request("POST", "/api/v1/notifications/send", message, bearer(key))
 
     def raw(self, data, half_close=True):
-        """Send bytes as they are; answers with all that came back."""
+        """Send raw bytes, and return everything that came back."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S) as connection:
             try:
                 connection.sendall(data)
@@ -132,7 +132,7 @@ class Server:
         return done.stdout.strip()
 
     def listed_ids(self, key):
-        """The ids of the whole history."""
+        """The ids of all notifications in the history."""
         ids, cursor = [], ""
         while True:
             page = json.loads(self.get(f"/api/v1/notifications?limit=100&cursor={cursor}", key).text)
@@ -142,12 +142,12 @@ class Server:
                 return ids
 
     def terminate(self):
-        """SIGTERM, and wait for the end; answers with the exit status."""
+        """Send SIGTERM, wait for the end, and return the exit status."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(timeout=PATIENCE_S)
 
     def kill(self):
-        """kill -9 of master and worker at once."""
+        """Kill master and worker at once with SIGKILL."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 

@@ -1,4 +1,4 @@
-"""The service in this process: the application on a database of its own, its clock, callers with keys, and alerts."""
+"""The service in this process: the application on its own database, its clock, callers with keys, and alerts."""
 
 import atexit
 import functools
@@ -23,7 +23,7 @@ atexit.register(shutil.rmtree, SCRATCH, ignore_errors=True)
 
 
 class MovedClock:
-    """Stands still until a test moves it. Wall time and monotonic time move together unless told otherwise."""
+    """A clock that moves only when a test moves it. Wall time and monotonic time move together by default."""
 
     def __init__(self) -> None:
         self.ms = 1_795_255_200_000  # 2026-11-21 10:00 UTC
@@ -80,7 +80,7 @@ class Hook:
 
     @property
     def id(self):
-        """Of the alert, as `flask alert list` has it."""
+        """The alert's id as `flask alert list` shows it."""
         lines = self.service.flask("alert", "list", self.email).output.splitlines()
         return next(line for line in lines if self.code in line).split("\t")[0]
 
@@ -99,7 +99,7 @@ class Hook:
 
 @functools.cache
 def empty_database():
-    """A file with all tables: to copy it takes less time than to make them."""
+    """A database file with all tables: copying it is faster than making them."""
     path = SCRATCH / "empty.db"
     database.open_database(path)
     database.close()
@@ -107,7 +107,7 @@ def empty_database():
 
 
 class Service:
-    """The application on a database of its own, with its command line."""
+    """The application on its own database, with its command line."""
 
     def __init__(self, data_dir, **environ):
         self.data_dir = data_dir
@@ -123,11 +123,11 @@ class Service:
         self.client = self.app.test_client()
 
     def flask(self, *args, stdin=None):
-        """Run a command; answers with click's result (output, exit_code)."""
+        """Run a command and return click's result (output, exit_code)."""
         return self.app.test_cli_runner().invoke(args=[str(arg) for arg in args], input=stdin)
 
     def account(self, email="owner@example.org", plan="starter"):
-        """A new account, made like the command line makes it, in a tenth of the time."""
+        """Make an account as the command line does, in a tenth of the time."""
         with database.transaction():
             accounts.make_link(accounts.create_account(email, plan, "UTC", clock.now_ms()), clock.now_ms())
         return email
@@ -137,7 +137,7 @@ class Service:
         return Caller(self, full_key)
 
     def alert(self, *options, email="owner@example.org", name="Backups"):
-        """A new alert of the account, made with the options of `flask alert create`."""
+        """Make an alert with the options of `flask alert create`."""
         result = self.flask("alert", "create", email, name, *options)
         assert result.exit_code == 0, result.output
         return Hook(self, email, result.stdout.strip())  # stderr may warn of a template
@@ -149,7 +149,7 @@ class Service:
 
 
 def last(caller):
-    """Title without the prefix, and body, of the newest notification."""
+    """The title, without its prefix, and the body of the newest notification."""
     newest = caller.listed("?limit=1")[0]
     assert newest["title"].startswith("MCP - ")
     return newest["title"].removeprefix("MCP - "), newest["body"]

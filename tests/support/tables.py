@@ -1,4 +1,4 @@
-"""What the database holds, read and changed past the service."""
+"""The database's contents, read and changed behind the service's back."""
 
 import sqlite3
 from contextlib import closing
@@ -7,19 +7,19 @@ from store import database
 
 
 def query(service, statement):
-    """Rows as they are in the database's file."""
+    """The rows of a SELECT on the database's file."""
     with closing(sqlite3.connect(service.settings.database)) as file:
         return file.execute(statement).fetchall()
 
 
 def everything():
-    """Each row of the database."""
+    """All rows of all tables."""
     tables = database.run("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").fetchall()
     return {table: database.run(f"SELECT * FROM {table}").fetchall() for (table,) in tables}
 
 
 def copy_first_row(service, count, every_ms):
-    """Add so many copies of the oldest notification, one each `every_ms` after it."""
+    """Add `count` copies of the oldest notification, each `every_ms` later than the one before."""
     with closing(sqlite3.connect(service.settings.database)) as file, file:
         names = [row[1] for row in file.execute("PRAGMA table_info(notification)")]
         same = ", ".join(name for name in names if name not in ("seq", "id", "created_at"))
@@ -31,7 +31,7 @@ def copy_first_row(service, count, every_ms):
 
 
 def alter(service, statement):
-    """Change rows behind the service's back, whatever refers to them."""
+    """Run a statement behind the service's back, whatever refers to the rows that it changes."""
     with closing(sqlite3.connect(service.settings.database)) as file, file:
         file.execute("PRAGMA foreign_keys = OFF")
         file.execute(statement)

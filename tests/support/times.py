@@ -1,4 +1,4 @@
-"""Moments as Unix milliseconds, what hours and days have of them, and what a computation costs."""
+"""Moments as Unix milliseconds, the lengths of hours and days, and the cost of a computation."""
 
 import time
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ MINUTE_MS, DAY_MS = 60_000, 86_400_000
 
 
 def local_ms(text, zone, fold=0):
-    """The moment at which the clocks of a time zone show this."""
+    """The moment at which a clock in this time zone shows `text`."""
     return round(datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone), fold=fold).timestamp() * 1000)
 
 
@@ -19,13 +19,13 @@ def utc(text):
 
 
 def at(moved_clock, text, zone="UTC", fold=0):
-    """Set the wall clock to what the clocks of a time zone show."""
+    """Set the wall clock to the moment at which a clock in this time zone shows `text`."""
     moved_clock.set_wall(local_ms(text, zone, fold))
 
 
 @contextmanager
 def at_little_cost(most_s=3.0):
-    """Fails when the block takes more processor time; however busy the machine is, that stays the same."""
+    """Fail if the block takes more processor time than this, which a busy machine does not prolong."""
     began = time.thread_time()
     yield
     assert time.thread_time() - began < most_s

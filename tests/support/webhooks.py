@@ -1,4 +1,4 @@
-"""Requests to alert webhooks, and the whole answers to them."""
+"""Requests to alert webhooks, and their complete answers."""
 
 import itertools
 import threading
@@ -9,13 +9,13 @@ SENDER, OTHER_SENDER, PROXY = "203.0.113.7", "203.0.113.8", "127.0.0.1"
 
 
 UNKNOWN = "0000000"
-CODES = itertools.count(1)  # unknown ones, each asked for once
+CODES = itertools.count(1)  # unknown codes, each used once
 INACTIVE = (200, {"ok": True, "status": "inactive"})
 LIMITED = error(429, "RATE_LIMIT_EXCEEDED", "Rate limit exceeded")
 
 
 def whole(answer):
-    """Everything that a sender can tell answers apart by."""
+    """Everything by which a sender can tell answers apart."""
     return answer.status_code, list(answer.headers), answer.data
 
 
@@ -35,7 +35,7 @@ def ask(service, path, address=SENDER, method="POST", data=b"{}", headers=None):
 
 
 def guess(service, count, address=SENDER, headers=None):
-    """What an address that asks for so many unknown codes is answered; `headers` may depend on the number."""
+    """The statuses that an address gets for `count` unknown codes; `headers` may depend on the number."""
     answers = [
         ask(service, f"{next(CODES):07}", address, headers=headers(number) if callable(headers) else headers)
         for number in range(count)
@@ -44,12 +44,12 @@ def guess(service, count, address=SENDER, headers=None):
 
 
 def burst(hook, count, data=b"not JSON"):
-    """What so many requests are answered; by default ones that record nothing."""
+    """The statuses of `count` requests, which by default record nothing."""
     return [hook.post(data=data).status_code for _ in range(count)]
 
 
 def at_once(threads, ask_once):
-    """The results of as many threads that begin together."""
+    """The results of `threads` threads that start together."""
     start, results = threading.Barrier(threads), []
 
     def one():

@@ -2,13 +2,10 @@
 
 import io
 import json
-import sqlite3
-from contextlib import closing
 
 import pytest
 
-from tests.store.test_database import as_of_now
-from tests.support.tables import alter
+from tests.support.tables import alter, query
 from tests.support.times import HOUR_S
 
 PATH = "/api/webhooks/custom"
@@ -38,8 +35,8 @@ def statuses(caller, count, data=b"{}"):
 def stored(service):
     """Every stored metric, oldest first."""
     columns = "account_seq, project_id, metric_id, metric_name, value, unit, timestamp, metadata"
-    with closing(sqlite3.connect(service.settings.database)) as database:
-        return database.execute(as_of_now(f"SELECT {columns} FROM metric ORDER BY seq")).fetchall()
+    values = "metric JOIN metric_series ON metric_series.seq = metric.series_seq"
+    return query(service, f"SELECT {columns} FROM {values} ORDER BY metric.seq")
 
 
 def assert_stored(answer, count):
