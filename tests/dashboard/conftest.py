@@ -4,7 +4,7 @@ import pytest
 
 import push
 from core import local_time
-from tests.support.accounts import OTHER, OWNER, account_set
+from tests.support.accounts import OTHER, account_set
 from tests.support.alert_page import AlertPage
 from tests.support.forms import Forms
 from tests.support.pages import Visitor, event, signed_in
@@ -54,7 +54,7 @@ def forms(service, owner, push_service, monkeypatch):
 
 @pytest.fixture
 def caller(service, owner):
-    service.flask("account", "set", OWNER, "--plan", "pro")
+    account_set(service, "--plan", "pro")
     return service.caller(name="backup script")
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import dashboard
 from store import notifications
-from tests.support.accounts import OWNER, account_set
+from tests.support.accounts import account_set
 from tests.support.pages import HISTORY, Page, event, notification_page
 from tests.support.times import DAY_S, at
 
@@ -353,7 +353,7 @@ def test_a_search_that_looked_at_enough_goes_on_by_the_link(owner, caller, monke
 
 @pytest.mark.parametrize("plan, days", [("starter", 30), ("pro", 365)])
 def test_rows_older_than_the_plans_days_are_not_shown(service, owner, caller, moved_clock, plan, days):
-    service.flask("account", "set", OWNER, "--plan", plan)
+    account_set(service, "--plan", plan)
     old = caller.send("old").json["notification"]["id"]
     moved_clock.advance(days * DAY_S)
     owner.sign_in()

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.support.accounts import OWNER
+from tests.support.accounts import OWNER, account_set
 from tests.support.commands import lines_of
 from tests.support.pages import Page, Visitor, make_account
 from tests.support.service import Caller
@@ -152,7 +152,7 @@ def test_a_message_is_shown_once(service, owner):
 
 
 def test_a_key_says_when_it_was_used_last_in_the_owners_time_zone(service, owner, moved_clock):
-    service.flask("account", "set", OWNER, "--timezone", "Asia/Tokyo")
+    account_set(service, "--timezone", "Asia/Tokyo")
     caller = Caller(service, make_key(owner))
     assert "made 2026-11-21 19:00, never used" in owner.page("/app/keys").text
     moved_clock.advance(3600)

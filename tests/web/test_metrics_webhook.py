@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from tests.support.accounts import PRO, account_set
 from tests.support.tables import alter, query
 from tests.support.times import HOUR_S
 
@@ -364,7 +365,7 @@ def test_a_starter_account_has_exactly_100_requests_an_hour(owner):
 
 def test_a_pro_account_has_exactly_1000_and_a_change_to_scale_takes_effect_at_once(service, pro):
     assert statuses(pro, 1_003) == [400] * 1_000 + [429] * 3
-    assert service.flask("account", "set", "pro@example.org", "--plan", "scale").exit_code == 0
+    account_set(service, "--plan", "scale", email=PRO)
     assert statuses(pro, 3) == [400] * 3
 
 
@@ -504,7 +505,7 @@ def test_after_a_change_to_a_smaller_plan_retry_after_still_says_when_there_is_r
     for _ in range(150):
         post(caller)
         moved_clock.advance(10)
-    service.flask("account", "set", email, "--plan", "starter")
+    account_set(service, "--plan", "starter", email=email)
     wait_s = int(post(caller).headers["Retry-After"])
     moved_clock.advance(wait_s - 1)
     assert post(caller).status_code == 429

@@ -6,7 +6,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from core import jobs
-from tests.support.accounts import OWNER
+from tests.support.accounts import OWNER, account_set
+from tests.support.devices import subscribe
 from tests.support.server import ROOT
 from tests.support.service import METRICS_TOKEN
 from web import prometheus
@@ -83,8 +84,8 @@ def test_neither_a_code_nor_what_a_stranger_sends_becomes_a_label(watched):
 def test_pushes_are_counted_by_provider_and_outcome_and_what_is_left_to_do_is_told(
     watched, push_service, moved_clock
 ):
-    caller, browser = watched.caller(OWNER), push_service.browser()
-    assert caller.post("/devices", {"kind": "webpush", "subscription": browser.subscription}).status_code == 201
+    caller = watched.caller(OWNER)
+    browser = subscribe(caller, push_service)
     browser.then(201, 503)
     caller.send()
     caller.send()
@@ -96,7 +97,7 @@ def test_pushes_are_counted_by_provider_and_outcome_and_what_is_left_to_do_is_to
 
 
 def test_what_is_held_is_told(watched):
-    watched.flask("account", "set", OWNER, "--quiet-hours", "00:00-23:59")
+    account_set(watched, "--quiet-hours", "00:00-23:59")
     watched.alert(email=OWNER).post({"message": "x"})
     assert figures(watched)["pocketbell_notifications_held"] == {(): 1}
 

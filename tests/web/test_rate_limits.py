@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.support.accounts import account_set
 from web import rate_limits
 
 REFUSED = {"ok": False, "error": ANY, "code": "RATE_LIMIT_EXCEEDED", "statusCode": 429}
@@ -17,10 +18,6 @@ REFUSED = {"ok": False, "error": ANY, "code": "RATE_LIMIT_EXCEEDED", "statusCode
 def allowed(caller, count, path="/stats"):
     """How many of so many requests are not refused."""
     return sum(caller.get(path).status_code != 429 for _ in range(count))
-
-
-def plan(service, name, email="owner@example.org"):
-    assert service.flask("account", "set", email, "--plan", name).exit_code == 0
 
 
 class Oracle:
@@ -196,7 +193,7 @@ def test_each_key_has_a_count_of_its_own(service, owner):
 
 def test_a_change_of_plan_takes_effect_at_once_and_keeps_the_count(service, owner):
     assert allowed(owner, 110) == 100
-    plan(service, "pro")
+    account_set(service, "--plan", "pro")
     answer = owner.get("/stats")
     assert (answer.status_code, answer.headers["X-RateLimit-Limit"]) == (200, "1000")
     assert answer.headers["X-RateLimit-Remaining"] == "899"
@@ -207,7 +204,7 @@ def test_a_smaller_plan_takes_effect_at_once(service, pro, moved_clock):
     assert allowed(pro, 150) == 150
     moved_clock.advance(30)
     assert allowed(pro, 50) == 50
-    plan(service, "starter", "pro@example.org")
+    account_set(service, "--plan", "starter", email="pro@example.org")
     answer = pro.get("/stats")
     assert (answer.status_code, answer.headers["X-RateLimit-Limit"]) == (429, "100")
     assert answer.headers["X-RateLimit-Remaining"] == "0"

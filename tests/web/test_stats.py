@@ -4,7 +4,8 @@ import pytest
 
 import models
 from store.database import transaction
-from tests.support.accounts import OWNER
+from tests.support.accounts import OWNER, account_set
+from tests.support.devices import subscribe
 from tests.support.times import DAY_S, at
 
 
@@ -18,11 +19,6 @@ def counts(caller):
     """This month's, this day's and all."""
     shown = stats(caller)
     return shown["notificationsThisMonth"], shown["notificationsThisDay"], shown["totalNotificationsAllTime"]
-
-
-def set_zone(service, zone):
-    result = service.flask("account", "set", OWNER, "--timezone", zone)
-    assert result.exit_code == 0, result.output
 
 
 def test_a_new_accounts_statistics_are_nought(owner):
@@ -52,7 +48,7 @@ def test_the_plan_and_its_days_of_history_are_shown(service, plan, days):
 
 @pytest.mark.parametrize("plan, days", [("starter", 30), ("pro", 365), ("scale", 1_095)])
 def test_a_change_of_plan_is_shown_at_once(service, owner, plan, days):
-    service.flask("account", "set", OWNER, "--plan", plan)
+    account_set(service, "--plan", plan)
     assert (stats(owner)["plan"], stats(owner)["historyLimitDays"]) == (plan, days)
 
 
@@ -85,8 +81,7 @@ def test_every_key_of_the_account_sees_the_same_statistics(service, owner):
 
 
 def test_a_notification_that_failed_is_counted_too(owner, push_service):
-    browser = push_service.browser()
-    owner.post("/devices", {"kind": "webpush", "subscription": browser.subscription})
+    browser = subscribe(owner, push_service)
     browser.then(410)
     owner.send()
     assert counts(owner) == (1, 1, 1)
@@ -116,7 +111,7 @@ def test_day_and_month_are_calendar_ones_in_the_accounts_time_zone(
     service, owner, moved_clock, zone, sent, seen, month, day
 ):
     if zone:
-        set_zone(service, zone)
+        account_set(service, "--timezone", zone)
     at(moved_clock, sent, zone or "UTC")
     owner.send()
     at(moved_clock, seen, zone or "UTC")
@@ -139,7 +134,7 @@ def test_day_and_month_are_calendar_ones_in_the_accounts_time_zone(
     ],
 )
 def test_a_day_on_which_the_clocks_change_is_still_one_day(service, owner, moved_clock, zone, sent, seen, day):
-    set_zone(service, zone)
+    account_set(service, "--timezone", zone)
     at(moved_clock, sent, zone)
     owner.send()
     at(moved_clock, seen, zone)
@@ -147,7 +142,7 @@ def test_a_day_on_which_the_clocks_change_is_still_one_day(service, owner, moved
 
 
 def test_the_hour_that_comes_twice_counts_on_one_day(service, owner, moved_clock):
-    set_zone(service, "Europe/Berlin")
+    account_set(service, "--timezone", "Europe/Berlin")
     for fold in (0, 1):
         at(moved_clock, "2027-10-31T02:30:00", "Europe/Berlin", fold)
         owner.send()
@@ -174,7 +169,7 @@ def test_a_change_of_the_time_zone_counts_again_at_once(service, owner, moved_cl
         owner.send()
     at(moved_clock, "2027-05-01T01:00:00")
     assert counts(owner) == (1, 1, 3)
-    set_zone(service, zone)
+    account_set(service, "--timezone", zone)
     assert counts(owner) == (month, day, 3)
 
 
@@ -184,11 +179,11 @@ def test_a_change_of_the_time_zone_counts_again_at_once(service, owner, moved_cl
 def test_a_change_of_the_time_zone_counts_the_whole_month_again_on_its_last_day(
     service, owner, moved_clock, sent, month
 ):
-    service.flask("account", "set", OWNER, "--plan", "pro")
+    account_set(service, "--plan", "pro")
     at(moved_clock, sent)
     owner.send()
     at(moved_clock, "2027-03-31T12:00:00")
-    set_zone(service, "America/New_York")
+    account_set(service, "--timezone", "America/New_York")
     assert counts(owner) == (month, 0, 1)
 
 
@@ -198,7 +193,7 @@ def test_a_time_zone_changed_to_and_fro_counts_as_before(service, owner, moved_c
         owner.send()
     before = counts(owner)
     for zone in ("Pacific/Kiritimati", "Pacific/Marquesas", "UTC"):
-        set_zone(service, zone)
+        account_set(service, "--timezone", zone)
     assert counts(owner) == before
 
 
@@ -241,7 +236,7 @@ def test_the_month_still_counts_its_first_day_when_the_history_has_lost_it(owner
 
 
 def test_a_change_of_the_time_zone_keeps_what_the_history_has_lost(service, owner, lost_first_day):
-    set_zone(service, "Asia/Tokyo")
+    account_set(service, "--timezone", "Asia/Tokyo")
     assert counts(owner) == (1, 0, 1)
 
 

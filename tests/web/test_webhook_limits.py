@@ -4,6 +4,7 @@ from unittest.mock import ANY
 
 import pytest
 
+from tests.support.accounts import account_set
 from tests.support.times import DAY_S
 from tests.support.webhooks import (
     CODES,
@@ -155,7 +156,7 @@ def test_requests_to_two_alerts_are_no_flood(service, owner, zebra):
 
 
 def test_the_one_notice_is_pushed_although_it_is_night(service, owner, zebra, browser):
-    service.flask("account", "set", zebra.email, "--quiet-hours", "09:00-11:00")
+    account_set(service, "--quiet-hours", "09:00-11:00")
     burst(zebra, 560)
     assert notices(owner)[0]["status"] in ("pending", "delivered")
     service.work()

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from store.notifications import Notification
+from tests.support.accounts import account_set
 from tests.support.service import last
 from tests.support.webhooks import guess
 
@@ -130,7 +131,7 @@ def test_without_templates_nothing_is_missing(service, owner, hook):
 
 
 def test_what_is_missing_is_kept_of_a_held_event_too(service, owner):
-    service.flask("account", "set", "owner@example.org", "--quiet-hours", "09:00-11:00")
+    account_set(service, "--quiet-hours", "09:00-11:00")
     assert missing_of(service.alert("--title", "{{ a }}"), {}) == ["a"]
 
 
