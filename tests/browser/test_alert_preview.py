@@ -21,7 +21,7 @@ HOSTILE = {
 }
 
 
-# What of a hostile payload became markup.
+# The parts of a hostile payload that became markup.
 HACKED = """
 () => [
   ...document.querySelectorAll("main :is(script, .hostile, img[src='x'], [onerror], [onload], [onclick])"),
@@ -61,7 +61,7 @@ def test_the_live_preview_is_what_is_then_delivered(phone, site, title, body):
 def test_the_preview_waits_until_one_stops_typing_for_300_ms(alert):
     alert.page.clock.install(time=0)
     alert.page.reload()
-    alert.page.clock.pause_at(3600)  # from now on time goes on only when it is told to
+    alert.page.clock.pause_at(3600)  # from now on the page's clock moves only by run_for
     alert.title.focus()
     for letter in "Disk full":
         alert.page.keyboard.type(letter)
@@ -258,7 +258,7 @@ def test_the_order_of_the_answers_does_not_matter(alert):
 
 
 def test_a_preview_of_a_tap_and_of_typing_in_the_wrong_order_shows_the_later(alert):
-    """A tap previews at once, and what was typed before it 300 ms later: both of the same draft."""
+    """A tap asks for a preview at once, typing only after 300 ms: both show the same draft."""
     alert.title.fill("typed ")
     tap(alert.page, "host.name")
     alert.expect_shown("typed web-1")

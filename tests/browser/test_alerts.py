@@ -1,4 +1,4 @@
-"""Alerts and metrics in a real browser: from "New" to a right-looking notification, and what can go wrong.
+"""Alerts in a real browser: from "New" to a notification that looks right, and what can go wrong on the way.
 
 How the pages look and read stands in test_pages.py.
 """
@@ -69,13 +69,13 @@ def test_a_waiting_page_shows_a_first_request_that_was_refused(owners_page, site
 
 
 def not_reloaded(page, payload_of=None):
-    """Give the page three chances to load itself again; fails if it does."""
+    """Give the page three chances to reload, and return whether it did not."""
     page.evaluate("window.isSame = true")
     if payload_of:
         post(payload_of.address, EVENT)
     for _ in range(3):
         page.clock.run_for(POLL_MS + 100)
-        page.wait_for_timeout(150)  # for what was asked to be answered
+        page.wait_for_timeout(150)  # for answers to what the page asked
     return page.evaluate("window.isSame === true")
 
 
@@ -135,7 +135,7 @@ def test_a_waiting_page_that_answered_a_form_is_not_sent_again(owners_page, site
 
 
 def test_a_waiting_page_whose_test_was_sent_is_not_sent_again(owners_page, site):
-    """A draft stands on the page as an answer to POST: loading it again would post it again."""
+    """The page that shows a draft answers a POST: to reload it would post the draft again."""
     owners_page.clock.install()
     waiting = AlertPage(owners_page, site)
     waiting.title.fill("{{ title | nothing }}")
@@ -256,7 +256,7 @@ def test_a_value_that_one_is_about_to_take_stays_where_it_is_when_a_preview_come
 
 
 def test_a_value_goes_into_the_title_by_keyboard_alone(alert):
-    """On the way from the title to the values the focus passes through the text."""
+    """Between the title and the values, the focus passes through the text."""
     alert.title.focus()
     alert.page.keyboard.type("on ")
     open_values(alert.page)

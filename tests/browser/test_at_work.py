@@ -1,4 +1,4 @@
-"""The web app at work in a real browser: the whole first way in, the states of a device, the service worker, offline.
+"""The web app in a real browser: the whole way in, by keyboard and without JavaScript too; keys, themes.
 
 How the pages look and read stands in test_pages.py.
 """
@@ -166,7 +166,7 @@ def new_key(page, origin):
 
 
 def pasted(page):
-    """What is in the clipboard, as one finds out over plain http, too."""
+    """The clipboard's content, which can be read this way over plain http too."""
     field = page.get_by_label("Name of a new key")
     field.focus()
     page.keyboard.press("Control+V")
@@ -270,7 +270,7 @@ def test_the_ways_in_and_out_work_without_javascript(site, open_context):
 
 
 def look_for(page, search="", status="", day=""):
-    """Fill in and send the form of the history."""
+    """Fill in the history's form and send it."""
     if not page.get_by_label("Status", exact=True).is_visible():
         page.get_by_text("Filter by").click()
     page.get_by_role("searchbox", name="Search").fill(search)

@@ -18,8 +18,8 @@ IPAD = (
 )
 
 
-# What the push service does when it gives a browser another subscription, `given` or to be made; answers with the
-# options with which the worker subscribed, or with why it failed.
+# Fires the event with which a push service gives a browser another subscription, `given` or to be made. Returns the
+# options with which the worker subscribed, or why it failed.
 CHANGE_SUBSCRIPTION = """
 async ({ given, next }) => {
   const made = (subscription) => ({
@@ -44,7 +44,7 @@ async ({ given, next }) => {
 
 
 def change_vapid_key(site):
-    """The server has another key pair from now on, as after a move without its database."""
+    """Give the server another key pair, as after a move without its database."""
     with transaction():
         run("DELETE FROM server_key")
     open_service(site.service.app, site.service.settings)

@@ -1,4 +1,4 @@
-"""What has the focus is seen, and the first load of every page is small."""
+"""The focused element is never covered, and the first load of every page is small."""
 
 import gzip
 
@@ -10,7 +10,7 @@ from tests.support.full_site import OFFLINE, full_pages
 LARGEST_LOAD = 40 * 1024  # bytes of the first load, gzipped
 
 
-# Whether nothing lies over what has the focus; null once the focus has left the page.
+# The focused element's name and whether nothing covers it; null once the focus has left the page.
 NOT_COVERED = """
 () => {
   const focused = document.activeElement;
@@ -45,7 +45,7 @@ USED = "performance.getEntriesByType('resource').map((one) => one.name)"
 
 
 def weigh(context, base, paths):
-    """What the first load of each page weighs: bytes after gzip, by file."""
+    """The weight of each page's first load: bytes after gzip, by file."""
     page, sizes, loads = context.new_page(), {}, {}
 
     def size(url):
@@ -64,7 +64,7 @@ def weigh(context, base, paths):
 
 
 def must_be_light(loads):
-    """Fails with the pages whose first load is beyond the limit."""
+    """Fail with the pages whose first load exceeds the limit."""
     assert {name: load for name, load in loads.items() if sum(load.values()) > LARGEST_LOAD} == {}
 
 

@@ -1,4 +1,4 @@
-"""Metrics in a browser."""
+"""Metrics in a real browser."""
 
 from pathlib import Path
 
@@ -42,7 +42,7 @@ def test_a_metric_is_shown_in_each_range_and_downloaded(site, open_context, has_
 
 
 def make_values(site):
-    """Values of one series: the last of them is in no range, each range has one more than the one before."""
+    """Make one series: its last value is in no range, and each range holds one value more than the range before."""
     key = site.service.flask("key", "create", OWNER, "sender").output.strip()
     ages = {1: 0, 2: 2 * DAY_MS, 4: 20 * DAY_MS, 8: 40 * DAY_MS}
     values = [

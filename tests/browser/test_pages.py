@@ -16,7 +16,7 @@ from tests.support.browser import Phone, listen, state
 from tests.support.full_site import LONG_EMAIL, LONG_NAME, OFFLINE, PLAIN, SEARCHES, TEXTS, full_pages
 
 WIDTHS = (320, 390, 1280)
-AXE_WIDTHS = (320, 1280)  # between them nothing changes that a rule looks at, and it takes longer than all else
+AXE_WIDTHS = (320, 1280)  # axe takes longest of all, and none of its rules looks at what changes between these widths
 HEIGHT = 800
 SMALLEST_TARGET_PX = 44
 AXE = resources.files("axe_playwright_python").joinpath("axe.min.js").read_text()
@@ -133,7 +133,7 @@ def measure(page, troubles, refused=False):
 
 
 def must_be_sound(found):
-    """Fails with what is wrong with the pages, a line for each."""
+    """Fail with a line for each fault of the pages."""
     lines = {}
     for name, wrongs in found.items():
         for width, wrong in wrongs:
@@ -151,7 +151,7 @@ def opened(context):
 
 
 def parts(pages, count):
-    """The names of pages in parts of about the same work, so that a test does not take all day."""
+    """The pages' names in `count` parts of about the same work."""
     names = sorted(pages)
     return [names[start::count] for start in range(count)]
 

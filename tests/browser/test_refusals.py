@@ -128,7 +128,7 @@ def test_what_is_wrong_with_an_owners_form_is_in_sight_with_the_focus_and_beside
 
 
 def all_are_seen(forms, page, base, ids):
-    """Send each of the forms, and fail with what is not as it should be."""
+    """Send each of the forms, and fail with everything that is wrong with the answers."""
     wrong = {}
     for name, form in forms.items():
         form.send(page, base, ids)
@@ -137,7 +137,7 @@ def all_are_seen(forms, page, base, ids):
 
 
 def faults(page, wrong):
-    """What is not as it should be on a page that says what is wrong with a field."""
+    """The faults of a page that reports what is wrong with a field."""
     expect(page).to_have_title(re.compile("^Error: "))
     focused, found = page.evaluate(FOCUSED), []
     if focused["role"] != "alert" or not focused["text"] or not focused["isSeen"]:

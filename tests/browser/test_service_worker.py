@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from tests.support.browser import CHROMIUM, CLICK, FLAGS, GROUND, Phone, until
 
-# Everything that this browser keeps of us, but the HTTP cache.
+# Everything that this browser stores for our origin, except its HTTP cache.
 KEPT = """
 async () => {
   const cached = [];

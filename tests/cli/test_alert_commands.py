@@ -28,7 +28,7 @@ def listed_ids(service, email=OWNER):
 
 
 def rendered(caller, hook, payload):
-    """Title and body of the notification that an event makes."""
+    """The title and the body of the notification that an event makes."""
     answer = hook.post(payload)
     assert answer.status_code == 200
     newest = caller.listed()[0]

@@ -22,7 +22,7 @@ FLASK = Path(sys.executable).with_name("flask")
 
 
 def run_flask(data_dir, *args, stdin=b"", stdout=subprocess.PIPE, **environ):
-    """The real `flask` in a process of its own, with nothing of this one's environment but PATH."""
+    """Run the real `flask` in its own process, with only PATH from this one's environment."""
     env = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(data_dir), **environ}
     return subprocess.run(
         [FLASK, *args], input=stdin, stdout=stdout, stderr=subprocess.PIPE, env=env, cwd=ROOT, timeout=PATIENCE_S
@@ -30,7 +30,7 @@ def run_flask(data_dir, *args, stdin=b"", stdout=subprocess.PIPE, **environ):
 
 
 def told(finished):
-    """The one line on stderr of a process that was refused."""
+    """The only line on stderr of a process that was refused."""
     stderr = finished.stderr.decode(errors="replace")
     assert finished.returncode == 1, stderr
     assert "Traceback" not in stderr
@@ -40,7 +40,7 @@ def told(finished):
 
 @contextmanager
 def on_a_terminal(data_dir, *args):
-    """The real `flask` with a terminal of its own as input, output and controlling terminal."""
+    """Run the real `flask` with a new terminal as its input, output and controlling terminal."""
     import fcntl
     import pty
     import termios
@@ -66,7 +66,7 @@ def on_a_terminal(data_dir, *args):
 
 
 def read_until(terminal, *texts):
-    """What the terminal shows until each of the texts was there, one after the other."""
+    """Read from the terminal until these texts have appeared one after the other, and return all of it."""
     shown, deadline = b"", time.monotonic() + PATIENCE_S
     while not re.search(b".*?".join(re.escape(text) for text in texts), shown, re.DOTALL):
         assert time.monotonic() < deadline, shown

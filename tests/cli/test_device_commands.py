@@ -50,7 +50,7 @@ def test_a_device_of_a_kind_that_is_not_configured_is_added_with_a_warning(owned
 
 @pytest.fixture
 def every_kind(monkeypatch):
-    """As if APNs and FCM were configured."""
+    """Pretend that APNs and FCM are configured."""
     monkeypatch.setattr(push, "configured", lambda: set(push.KINDS))
 
 

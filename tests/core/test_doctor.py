@@ -1,4 +1,4 @@
-"""`flask doctor` says of each part whether it is well and, if not, what to do."""
+"""`flask doctor` says whether each part is well and, if not, what to do."""
 
 import dataclasses
 import os
@@ -20,7 +20,7 @@ from tests.support.server import PATIENCE_S, ROOT, free_port, serving
 
 
 class Neighbour(BaseHTTPRequestHandler):
-    """Somebody else's server, whose clock is that of `date`."""
+    """Another server, whose clock shows `date`."""
 
     date, body, status = "Sat, 21 Nov 2026 10:00:00 GMT", b"welcome", 200
 

@@ -1,4 +1,4 @@
-"""Presets: whose payload is whose, and what a notification says without anyone writing a template."""
+"""Presets: which sender a payload comes from, and what its notification says before anybody wrote a template."""
 
 import json
 
@@ -82,7 +82,7 @@ def test_a_preset_tells_what_a_person_needs(name):
 @with_payloads
 @pytest.mark.parametrize("name", [name for name in NAMES if sender_of(name)])
 def test_the_text_of_a_preset_has_no_gaps(name):
-    """No blank line within it, no space before a line, no two spaces for a word that is not there."""
+    """It has no blank line, no line that begins with a space, and no two spaces where a word is missing."""
     text = made(PRESETS[sender_of(name)], payload_of(name))
     lines = text.body.rstrip().split("\n")
     assert text.title == text.title.strip()
@@ -111,7 +111,7 @@ def test_a_payload_of_nobody_in_particular_is_not_recognized(payload):
 @with_payloads
 @pytest.mark.parametrize("name", [name for name in NAMES if sender_of(name)])
 def test_the_order_of_the_presets_does_not_decide_whose_a_payload_is(monkeypatch, name):
-    """Grafana sends all that Alertmanager sends: where two fit, the longer mark decides."""
+    """Grafana sends everything that Alertmanager sends: where two presets fit, the longer mark decides."""
     monkeypatch.setattr(presets, "PRESETS", presets.PRESETS[::-1])
     assert presets.recognized(payload_of(name)).id == sender_of(name)
 

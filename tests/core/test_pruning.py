@@ -23,7 +23,7 @@ def sent(caller):
 
 @pytest.fixture
 def newer(pro, moved_clock):
-    """Let 31 days pass and send something from another account, which keeps it for long; answers with its id."""
+    """Let 31 days pass, send from another account with a longer history, and return the notification's id."""
 
     def wait():
         moved_clock.advance(31 * DAY_S)
@@ -34,7 +34,7 @@ def newer(pro, moved_clock):
 
 @pytest.fixture
 def rounds(service, moved_clock):
-    """A day of the worker's rounds, one an hour."""
+    """Let the worker do a round an hour for a day."""
 
     def work():
         for _ in range(24):

@@ -19,7 +19,7 @@ from wire.strict_json import parse_event
 @pytest.mark.skipif(not EXPECTED, reason="no payloads")
 @pytest.mark.parametrize("name", EXPECTED)
 def test_the_preview_is_what_is_delivered(service, owner, name):
-    """By the page's script and by the page itself, before and after the templates are saved."""
+    """This holds for the page's script and for the page itself, before and after the templates are saved."""
     title, body = EXPECTED[name]["title_template"], EXPECTED[name]["body_template"]
     expected = EXPECTED[name]["expected_title"].replace("{alert name}", "Backups"), EXPECTED[name]["expected_body"]
     alert, payload = AlertPage(service, owner), sample(name)

@@ -1,4 +1,4 @@
-"""A form is taken only from our own pages: its token and where it comes from."""
+"""A form is accepted only from our own pages: its token and its origin are checked."""
 
 import re
 

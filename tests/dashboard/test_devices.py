@@ -1,4 +1,4 @@
-"""The Devices page and its forms: this browser, tokens by hand, tests, names, the QR code, resyncing."""
+"""The Devices page and its forms: this browser, tokens entered by hand, tests, names, the QR code."""
 
 from contextlib import ExitStack
 from io import BytesIO

@@ -1,4 +1,4 @@
-"""What the body of a form may be, with a session and without one: nothing large is ever parsed for a stranger."""
+"""The bodies that forms may have, with and without a session: nothing large is ever parsed for a stranger."""
 
 import io
 import re
@@ -18,13 +18,13 @@ STRANGERS, OWNERS = 16_384, 524_288  # bytes
 
 
 def form_of(size, **fields):
-    """A form of exactly so many bytes with these fields."""
+    """A form with these fields, padded to exactly this many bytes."""
     text = "&".join(f"{name}={value}" for name, value in fields.items()) + "&padding="
     return (text + "x" * (size - len(text))).encode()
 
 
 def post(browser, path, data, is_chunked=False, **headers):
-    """Send a body as a browser, or as somebody who does not say how long it is."""
+    """Send a body as a browser does or, chunked, without saying how long it is."""
     if not is_chunked:
         return browser.post(path, data, content_type=FORM, headers=headers)
     chunked = {"input_stream": io.BytesIO(data), "environ_overrides": {"wsgi.input_terminated": True}}
@@ -34,7 +34,7 @@ def post(browser, path, data, is_chunked=False, **headers):
 
 @pytest.fixture
 def unparsed(monkeypatch):
-    """Fails the test when a form is parsed."""
+    """Fail the test when a form is parsed."""
     monkeypatch.setattr(FormDataParser, "parse", lambda *_, **__: pytest.fail("the form was parsed"))
 
 

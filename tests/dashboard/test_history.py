@@ -17,12 +17,12 @@ def address(**asked):
 
 
 def found(owner, **asked):
-    """The titles that are listed, newest first, without the prefix."""
+    """The listed titles, newest first, without their prefix."""
     return [title.removeprefix("MCP - ") for title in owner.page(address(**asked)).titles()]
 
 
 def all_pages(owner, path, between=lambda: None):
-    """The ids on a page and on all older ones that its links lead to."""
+    """The ids on a page and on all older pages that its links lead to."""
     ids, looked_at = [], 0
     while path:
         page = owner.page(path)
@@ -84,7 +84,7 @@ def test_markup_that_was_searched_for_is_text(owner, caller, markup):
 
 @pytest.mark.parametrize("term, marked", [("strasse", "Straße"), ("SS", "ß"), ("ﬁ", "fi"), ("İ", "İ")])
 def test_a_hit_is_marked_as_it_was_found(owner, caller, term, marked):
-    """Letters that are compared as others, and as more or fewer of them."""
+    """Case folding may compare a letter as another one, or as two."""
     caller.send("x", f"vor der {marked} nach")
     page = owner.page(address(search=term))
     assert page.texts_of("mark") == [marked] and f"vor der {marked} nach" in page.text

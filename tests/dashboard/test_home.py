@@ -12,13 +12,13 @@ from web import rate_limits
 
 
 def warnings(visitor):
-    """What the Home page warns of."""
+    """The warnings on the Home page."""
     page = visitor.page("/app/")
     return [element.text for element in page.elements if element.tag == "li" and "Warnings" in parents(page, element)]
 
 
 def parents(page, wanted):
-    """The labels of the parts that an element is in: found by their texts."""
+    """The labels of the sections around an element, found by their texts."""
     return [
         element.attributes["aria-label"]
         for element in page.elements
@@ -322,7 +322,7 @@ def test_several_things_that_are_wrong_are_each_warned_of(service, push_service)
 
 
 def steps(owner):
-    """How many of the first steps are done, as the list says it and as it is marked."""
+    """How many of the first steps are done, according to the heading and to the marks."""
     page = owner.page("/app/")
     marked = [e for e in page.elements if e.tag == "li" and e.attributes.get("class") == "done"]
     (heading,) = [text for text in page.texts_of("h2") if text.startswith("Get started")]

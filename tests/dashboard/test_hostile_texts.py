@@ -1,4 +1,4 @@
-"""What strangers write is shown as text, on every page."""
+"""Whatever strangers write is shown as text, on every page."""
 
 import json
 from urllib.parse import urlencode
@@ -21,7 +21,7 @@ def test_there_are_thirty_hostile_texts():
 
 
 def pages_with(text, owner, notification_id):
-    """All pages with `text` wherever a stranger, a sender or a provider can put it."""
+    """All pages, with `text` everywhere that a stranger, a sender or a provider can put it."""
     with transaction():
         ApiKey.update(name=text).execute()
         Alert.update(name=text, icon=text, paused_at=1).execute()

@@ -13,13 +13,13 @@ pytestmark = pytest.mark.usefixtures("few_time_zones")
 
 
 def make_key(owner, name="backup"):
-    """Make a key with the page's form; answers with its full text."""
+    """Make a key with the page's form, and return its full text."""
     owner.get("/app/keys")
     return full_key_at(owner, owner.post("/app/keys", {"name": name}).location)
 
 
 def full_key_at(owner, path):
-    """The key that the page shows in full, if it does."""
+    """The key that the page shows in full, if any."""
     shown = re.search('<code id="full-key">(sk_test_[0-9a-f]{48})</code>', owner.get(path).text)
     return shown and shown[1]
 

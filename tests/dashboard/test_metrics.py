@@ -23,7 +23,7 @@ LAST = 253_402_300_799_999
 
 
 def send(service, value, at=NOW, project="home", metric="temperature", name="Temperature", unit="°C"):
-    """Send values through the webhook, each `(value, ms)` or a value at `at`."""
+    """Send values through the webhook: a list of `(value, ms)`, or one value at `at`."""
     pairs = value if isinstance(value, list) else [(value, at)]
     if not hasattr(service, "sender"):
         service.sender = service.caller()

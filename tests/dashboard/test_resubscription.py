@@ -1,4 +1,4 @@
-"""The service worker tells the service of a new subscription: whom it believes, and what becomes of the old one."""
+"""Service workers announce new subscriptions: which announcements are believed, and what becomes of the old one."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ from tests.support.tables import everything
 
 
 def resync(service, token, browser, **headers):
-    """What the service worker does: without a cookie or a token of a form."""
+    """Send what a service worker sends: no cookie, and no token of a form."""
     sent = json.dumps({"subscription": browser.subscription})
     authorization = {"Authorization": f"Bearer {token}"} if token is not None else {}
     return service.app.test_client().post(RESYNC, data=sent, headers={**authorization, **headers})

@@ -1,4 +1,4 @@
-"""deploy/: the proxies pass on what Pocketbell reads and hold what is slow; the unit runs what the Procfile runs."""
+"""deploy/: the proxies forward what Pocketbell reads, buffer slow clients; the unit runs what the Procfile runs."""
 
 import http.client
 import json
@@ -51,7 +51,7 @@ def installed(program):
 
 
 def ours(name, *changes):
-    """A file of deploy/ with these pairs replaced, each of which must be in it."""
+    """The text of a file in deploy/ with these replacements, each of which must apply."""
     text = (ROOT / "deploy" / name).read_text()
     for old, new in changes:
         assert old in text
@@ -60,7 +60,7 @@ def ours(name, *changes):
 
 
 class Proxy:
-    """nginx or Caddy with our file, on ports of its own in front of a service."""
+    """nginx or Caddy with our file, on its own ports in front of a service."""
 
     def __init__(self, kind, directory, upstream):
         self.kind, self.directory = kind, directory
@@ -138,7 +138,7 @@ class Proxy:
                 used.close()
 
     def connection(self, sender="127.0.0.2"):
-        """An HTTP connection that is kept."""
+        """An HTTP connection for several requests."""
         kept = http.client.HTTPConnection(NAME, timeout=PATIENCE_S)
         kept.sock = self.connect(sender)
         return kept
@@ -454,7 +454,7 @@ def test_the_page_on_security_states_the_numbers_that_hold():
 
 
 def test_no_table_holds_what_the_page_on_security_does_not_name():
-    """A new table needs a word there: then its name belongs here, too."""
+    """A new table needs a word on that page; then add its name here."""
     told = "account alert alert_payload api_key delivery device held idempotency_key metric metric_series"
     of_the_service = {"server_key", "server_note"}
     tables = re.findall(r"^CREATE TABLE (\w+)", (ROOT / "schema.sql").read_text(), re.M)

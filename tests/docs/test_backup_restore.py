@@ -1,4 +1,4 @@
-"""docs/backup.md: its commands, as they stand there, keep copies and bring everything back."""
+"""docs/backup.md: its commands, exactly as written, keep copies and bring everything back."""
 
 import json
 import os
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="gunicorn runs on POS
 
 
 class Machine:
-    """A machine of its own below a directory, set up as docs/deployment.md says, for one user alone."""
+    """A machine in a directory, set up as docs/deployment.md says, for one user alone."""
 
     def __init__(self, directory, **environ):
         self.environ = environ

@@ -1,4 +1,4 @@
-"""The README and docs/ name what there is: every variable, command and route, and nothing that is not there."""
+"""The README and docs/ name every variable, command and route that exists, and nothing else."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""docs/senders.md and docs/coming-from.md: every sender is there, and what can run here runs against a real service.
+"""docs/senders.md and docs/coming-from.md name every sender; what can run here runs against a real service.
 
 Alertmanager, Apprise, PyYAML and systemd take part where they are installed.
 """
@@ -53,7 +53,7 @@ def snippets(heading, page=SENDERS):
 
 
 def arrives(heading):
-    """The title and the lines of the body that the page promises."""
+    """The title and the lines of the body that the page promises for it."""
     return re.findall("`([^`]+)`", section(heading).split("\nArrives", 1)[1].split("\n\n")[0])
 
 
@@ -376,7 +376,7 @@ def test_alertmanager_sends(place):
 
 
 def posted(url, payload):
-    """Whether it was taken; False while nobody listens."""
+    """Whether the event was accepted; False while nobody listens."""
     request = urllib.request.Request(url, json.dumps(payload).encode(), {"Content-Type": "application/json"})
     try:
         with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:

@@ -16,14 +16,14 @@ NOT_RUN = ("git clone ADDRESS", "BELL=http")  # the gate begins with a clone; th
 
 
 def blocks(page):
-    """Each block of shell commands of a page, with the block that shows what it prints, if there is one."""
+    """Each block of shell commands on a page, with the block that shows its output, if there is one."""
     text = (ROOT / page).read_text()
     found = re.findall(r"^```sh\n(.*?)^```\n(?:\n```(?:json)?\n(.*?)^```\n)?", text, re.M | re.S)
     return [(commands, shown) for commands, shown in found if not commands.startswith(NOT_RUN)]
 
 
 class Reader:
-    """Somebody who copies the commands, with a key, ids and addresses of their own in the places of the page's."""
+    """Somebody who copies the commands, and puts in their own key, ids and addresses."""
 
     def __init__(self, server, push_service, folder):
         self.server, self.folder = server, folder
@@ -61,7 +61,7 @@ class Reader:
 
 
 def form(line):
-    """What stays the same each time: without ids, times, keys, codes and ports."""
+    """The line without what changes each time: ids, times, keys, codes and ports."""
     line = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:8000", line)
     line = re.sub(r"\b[0-9a-f]{32}\b|sk_test_[0-9a-f]{48}|/p/\w{7}", "…", line)
     return re.sub(r"\d{13}", "0", line)

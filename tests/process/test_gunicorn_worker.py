@@ -99,7 +99,7 @@ def kept(parser, may_read_long):
 
 
 def silent(server, number, text=b""):
-    """So many connections that have sent no more than this."""
+    """Open `number` connections that send only this."""
     connections = [socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) for _ in range(number)]
     for connection in connections:
         connection.sendall(text)

@@ -1,4 +1,4 @@
-"""One service on one SQLite file: a second one waits for the first, says for whom, and stops after a minute."""
+"""One service on one SQLite file: a second one waits for the first, names it, and stops after a minute."""
 
 import os
 import re
@@ -100,7 +100,7 @@ sys.stdin.read()
 
 @pytest.fixture
 def holder(tmp_path):
-    """A process that has the lock."""
+    """A process that holds the lock."""
     command = [BIN / "python", "-c", HOLDER, tmp_path / "pocketbell.db"]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "has it\n"

@@ -1,4 +1,4 @@
-"""The service as it is run: gunicorn in a process of its own, spoken to over sockets (CONTRACT 1, 3 and 7)."""
+"""The service as it really runs: gunicorn in its own process, spoken to over sockets (CONTRACT 1, 3 and 7)."""
 
 import http.client
 import json
@@ -344,7 +344,7 @@ def test_a_fault_is_logged_without_what_was_sent(start):
 
 
 def message_of(size):
-    """A good body of exactly so many bytes."""
+    """A valid body of exactly this many bytes."""
     body = json.dumps({"title": "t", "body": "b", "padding": ""}).encode()
     return body[:-2] + b"x" * (size - len(body)) + body[-2:]
 
@@ -506,7 +506,7 @@ def procfile(name):
 
 
 def run_line(tmp_path, name, **environ):
-    """A line of the Procfile as a platform runs it."""
+    """Run a line of the Procfile as a platform does."""
     env = {"PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}", "DATA_DIR": str(tmp_path / "data"), **environ}
     return subprocess.Popen(
         ["sh", "-c", procfile(name)],

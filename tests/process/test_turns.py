@@ -1,4 +1,4 @@
-"""Turns: so many at once, the others in order, a crowd in one queue keeps no other waiting."""
+"""Turns: a few at once, the others in order; a crowd in one queue does not keep the other queues waiting."""
 
 import threading
 
@@ -14,13 +14,13 @@ def refuse():
 
 
 class Crowd:
-    """Threads that want a turn; each has it until `go_on` lets it go. `order` is that in which they had one."""
+    """Threads that want a turn, which each keeps until `go_on`. `order` is the order in which they got it."""
 
     def __init__(self, turns):
         self.turns, self.order, self.refused, self.done, self.ends, self.threads = turns, [], [], [], {}, []
 
     def come(self, name, queue="all", who=""):
-        """Let one more come, and wait until it has its turn, waits for it or is refused."""
+        """Start a thread, and wait until it has its turn, queues for it or is refused."""
         waiting = sum(map(len, self.turns.queues.values()))
         known = len(self.order) + len(self.refused)
         self.ends[name] = threading.Event()
@@ -40,7 +40,7 @@ class Crowd:
             self.refused.append((name, refused.status, refused.message))
 
     def go_on(self, *names):
-        """Let these end their turns one after the other, each when the one before has passed its turn on."""
+        """End these threads' turns one after the other, each when the turn before has been passed on."""
         for name in names:
             had, is_waited_for = len(self.order), any(self.turns.queues.values())
             self.ends[name].set()

@@ -383,8 +383,8 @@ def plain(site, open_context):
     return page
 
 
-# Clicks the notification that is shown (a new one with `data`, if given); answers with what was opened when the
-# worker is done, or with why it failed.
+# Clicks the notification that is shown (a new one with `data`, if given). Returns what was opened when the worker
+# was done, or why it failed.
 CLICK = """
 async ({ data }) => {
   self.opened = [];

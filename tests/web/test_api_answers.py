@@ -18,7 +18,7 @@ WRONG_METHOD = resolved(DOCUMENT["components"]["responses"]["WrongMethod"])
 
 
 def must_be_as_described(answer, described):
-    """Fails where a real answer has another kind, header or field than the document says."""
+    """Fail where a real answer has another type, header or field than the document says."""
     headers = described.get("headers", {})
     assert TOLD & set(answer.headers.keys()) <= set(headers)
     assert {name for name, header in headers.items() if header.get("required")} <= set(answer.headers.keys())

@@ -1,4 +1,4 @@
-"""The API reference (docs/openapi.yaml): it is valid, complete, and every real answer is as it says."""
+"""The API reference (docs/openapi.yaml) is valid and complete, and generators of client libraries can read it."""
 
 import re
 import shlex
@@ -95,7 +95,7 @@ def mappings(node):
             yield from mappings(inner)
 
 
-# What the common generators of client libraries cannot read, or make something of that does not compile or decode.
+# What common generators of client libraries cannot read, or turn into code that does not compile or decode.
 
 
 def test_no_boolean_is_a_constant():

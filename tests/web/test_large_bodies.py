@@ -1,4 +1,4 @@
-"""Large bodies: few are parsed at a time, the others wait a bounded time, and nothing parsed outlives its parsing."""
+"""Large bodies: few are parsed at a time, the others wait for a bounded time, and no parsed object is kept."""
 
 import gc
 import json

@@ -37,7 +37,7 @@ def mode(request):
 
 @pytest.fixture
 def connected(server, key, mode):
-    """Runs an async function on a client that has said hello."""
+    """Runs an async function with a client that is initialized."""
 
     async def session(work):
         headers = {"Authorization": f"Bearer {key}"}

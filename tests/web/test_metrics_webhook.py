@@ -14,7 +14,7 @@ LEFT_OUT = object()
 
 
 def metric(**fields):
-    """A good metric with these fields in the place of its own."""
+    """A valid metric with these fields replaced."""
     whole = {"metricId": "daily_revenue", "metricName": "Daily revenue", "value": 12.5} | fields
     return {name: value for name, value in whole.items() if value is not LEFT_OUT}
 
@@ -29,7 +29,7 @@ def post(caller, json=None, data=None):
 
 
 def statuses(caller, count, data=b"{}"):
-    """What so many requests are answered; by default ones that store nothing."""
+    """The statuses of `count` requests, which by default store nothing."""
     return [post(caller, data=data).status_code for _ in range(count)]
 
 
@@ -187,7 +187,7 @@ LENGTHS = [("projectId", 100), ("metricId", 100), ("metricName", 200)]
 
 
 def named(name, text):
-    """A batch whose field, or whose metric's field, is this text; and the field's place."""
+    """A batch with this text in one field of its own or of its metric, and the place of that field."""
     if name == "projectId":
         return batch(projectId=text), name
     return batch(metric(**{name: text})), f"metrics[0].{name}"

@@ -16,12 +16,12 @@ REFUSED = {"ok": False, "error": ANY, "code": "RATE_LIMIT_EXCEEDED", "statusCode
 
 
 def allowed(caller, count, path="/stats"):
-    """How many of so many requests are not refused."""
+    """How many of `count` requests are not refused."""
     return sum(caller.get(path).status_code != 429 for _ in range(count))
 
 
 class Oracle:
-    """What is allowed in a moving window of 60 s, remembered one by one."""
+    """A moving window of 60 s that remembers every hit."""
 
     def __init__(self, limit):
         self.limit = limit
@@ -261,7 +261,7 @@ MIXED = [
 
 
 def race(service, key, threads, each):
-    """How many requests are not refused when so many threads ask at once."""
+    """How many requests are not refused when `threads` threads ask at once."""
     start, counts = threading.Barrier(threads), []
 
     def ask(first):
@@ -326,7 +326,7 @@ def storage(moved_clock):
 
 
 def steps(call):
-    """How many bytecode instructions of quotas.py a call takes; whatever else may run meanwhile is not counted."""
+    """How many bytecode instructions of rate_limits.py a call takes; nothing else that runs meanwhile counts."""
     count, before = 0, sys.gettrace()
 
     def trace(frame, event, _):

@@ -16,7 +16,7 @@ def stats(caller):
 
 
 def counts(caller):
-    """This month's, this day's and all."""
+    """The counts of this month, of this day, and of all time."""
     shown = stats(caller)
     return shown["notificationsThisMonth"], shown["notificationsThisDay"], shown["totalNotificationsAllTime"]
 
@@ -221,7 +221,7 @@ def test_the_count_of_all_time_outlives_the_removal_of_the_rows(service, owner, 
 
 @pytest.fixture
 def lost_first_day(service, owner, moved_clock):
-    """It is March 31st, and the history of 30 days no longer has the one notification, of March 1st."""
+    """It is March 31st; the only notification was sent on March 1st, and a history of 30 days no longer has it."""
     at(moved_clock, "2027-03-01T00:30:00")
     owner.send()
     for _ in range(30):

@@ -1,4 +1,4 @@
-"""What an alert webhook takes that is no bare JSON, and how it refuses the rest: CONTRACT 4 (JSON, 3rd edition)."""
+"""Bodies that an alert webhook takes though they are not bare JSON, and refusals: CONTRACT 4 (JSON, 3rd edition)."""
 
 import gzip
 import zlib

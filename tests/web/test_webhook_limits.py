@@ -102,12 +102,12 @@ def test_threads_that_post_at_once_get_exactly_60(service, hook):
 
 @pytest.fixture
 def zebra(service, owner):
-    """An alert whose name is found in whatever names it."""
+    """An alert with a name that is easy to find in texts."""
     return service.alert(name="Zebra crossing")
 
 
 def notices(caller):
-    """The notifications that name the alert; bursts record no other."""
+    """The notifications that name the alert: bursts record no others."""
     listed = caller.listed()
     assert all("Zebra crossing" in each["title"] + each["body"] for each in listed)
     return listed

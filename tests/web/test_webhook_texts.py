@@ -1,4 +1,4 @@
-"""Title and body of the notification that an event makes: CONTRACT 4 (title, templates)."""
+"""The title and the body of the notification that an event makes: CONTRACT 4 (title, templates)."""
 
 import json
 
@@ -97,7 +97,7 @@ def test_a_title_that_renders_to_nothing_is_the_alerts_name(service, owner):
 
 
 def missing_of(hook, payload):
-    """The variables that are kept with the notification as missing; None without any."""
+    """The variables that are stored with the notification as missing; None if there are none."""
     answer = hook.post(payload)
     assert answer.status_code == 200
     row = Notification.get(Notification.id == answer.json["notificationId"])

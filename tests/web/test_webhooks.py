@@ -367,7 +367,7 @@ def test_no_answer_repeats_a_code(service, hook):
 
 
 class LateBody(io.BytesIO):
-    """A body that arrives only after something else has happened."""
+    """A request body that arrives only after something else has happened."""
 
     def __init__(self, data, before):
         super().__init__(data)

@@ -19,7 +19,7 @@ def bodied(extra, title='"t"', body='"b"'):
 
 
 def place(answer):
-    """Line and column that the sentence of a refused request names."""
+    """The line and the column that a refusal names."""
     found = AT.search(refusal(answer))
     assert found, answer.json["error"]
     return int(found[1]), int(found[2])
