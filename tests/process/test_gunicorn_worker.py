@@ -106,35 +106,38 @@ def silent(server, number, text=b""):
     return connections
 
 
-def test_connections_that_say_nothing_hold_no_thread(tmp_path):
-    with serving(tmp_path / "data", THREADS="9") as server:
-        server.wait_until_ready()
-        connections = silent(server, 60)
-        for _ in range(5):
-            assert server.request("GET", "/healthz", timeout=UNDELAYED_S).status == 200
-        connections[30].sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
-        assert connections[30].recv(100).startswith(b"HTTP/1.1 200")
-        for connection in connections:
-            connection.close()
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """A service with few threads."""
+    with serving(tmp_path_factory.mktemp("few") / "data", THREADS="9") as shared:
+        yield shared.wait_until_ready()
 
 
-def test_clients_that_do_not_close_what_is_closed_delay_nobody(tmp_path):
-    with serving(tmp_path / "data") as server:
-        server.wait_until_ready()
-        silent(server, 30, b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-        for _ in range(5):
-            assert server.request("GET", "/healthz", timeout=UNDELAYED_S).status == 200
+def test_connections_that_say_nothing_hold_no_thread(server):
+    connections = silent(server, 60)
+    for _ in range(5):
+        assert server.request("GET", "/healthz", timeout=UNDELAYED_S).status == 200
+    connections[30].sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert connections[30].recv(100).startswith(b"HTTP/1.1 200")
+    for connection in connections:
+        connection.close()
 
 
-def test_a_client_that_sends_on_after_it_was_refused_gets_its_answer(tmp_path):
-    with serving(tmp_path / "data") as server:
-        server.wait_until_ready()
-        for _ in range(30):
-            with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) as connection:
-                connection.sendall(
-                    b"POST /p/0000000 HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000\r\n\r\n" + b"x" * 9000
-                )
-                assert connection.recv(100).startswith(b"HTTP/1.1 4")
+def test_clients_that_do_not_close_what_is_closed_delay_nobody(server):
+    connections = silent(server, 30, b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    for _ in range(5):
+        assert server.request("GET", "/healthz", timeout=UNDELAYED_S).status == 200
+    for connection in connections:
+        connection.close()
+
+
+def test_a_client_that_sends_on_after_it_was_refused_gets_its_answer(server):
+    for _ in range(30):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) as connection:
+            connection.sendall(
+                b"POST /p/0000000 HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000\r\n\r\n" + b"x" * 9000
+            )
+            assert connection.recv(100).startswith(b"HTTP/1.1 4")
 
 
 def few_files():
