@@ -13,6 +13,8 @@ from pathlib import Path
 import peewee
 import pytest
 
+import config
+from app import create_app
 from core import accounts
 from tests.support.accounts import OWNER, PASSWORD
 from tests.support.commands import FULL_KEY, key_columns, printed, said
@@ -214,10 +216,16 @@ WITHOUT_DATA = [
 ]
 
 
+def without_data(data_dir, *args):
+    """Run a command of an application whose database is not there."""
+    settings = config.load({"DATA_DIR": str(data_dir)})
+    return create_app(settings).test_cli_runner().invoke(args=args)
+
+
 @pytest.mark.parametrize("command", WITHOUT_DATA, ids=lambda command: " ".join(command[:2]))
 def test_a_command_where_there_is_no_data_says_so_and_makes_none(tmp_path, command):
-    said = told(run_flask(tmp_path / "typo", *command))
-    assert f"There is no Pocketbell data in {tmp_path / 'typo'}" in said and "DATA_DIR" in said
+    sentence = said(without_data(tmp_path / "typo", *command))
+    assert f"There is no Pocketbell data in {tmp_path / 'typo'}" in sentence and "DATA_DIR" in sentence
     assert list(tmp_path.iterdir()) == []
 
 
@@ -233,8 +241,8 @@ def test_a_command_beside_an_empty_file_leaves_it_empty(tmp_path):
     "command", ["--help", "account --help", "account create --help", "key list --help", "routes"]
 )
 def test_what_needs_no_data_makes_none(tmp_path, command):
-    done = run_flask(tmp_path / "typo", *command.split())
-    assert (done.returncode, done.stderr) == (0, b"") and list(tmp_path.iterdir()) == []
+    result = without_data(tmp_path / "typo", *command.split())
+    assert (result.exit_code, result.stderr) == (0, "") and list(tmp_path.iterdir()) == []
 
 
 def test_the_application_makes_its_database_with_the_first_request_under_any_server(tmp_path):
