@@ -21,11 +21,13 @@ pytest_plugins = ["tests.support.browser"]
 serialization.load_pem_private_key = functools.cache(serialization.load_pem_private_key)
 
 
-@pytest.fixture(autouse=True)
-def cheap_passwords(monkeypatch):
+@pytest.fixture(scope="session", autouse=True)
+def cheap_passwords():
     """Hashing a password is slow on purpose. One test alone looks at what it costs."""
-    monkeypatch.setattr(accounts, "PASSWORD_METHOD", "scrypt:128:8:1")
-    monkeypatch.setattr(accounts, "NOBODYS_PASSWORD", "scrypt:128:8:1$pocketbell$" + "0" * 128)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(accounts, "PASSWORD_METHOD", "scrypt:128:8:1")
+        patch.setattr(accounts, "NOBODYS_PASSWORD", "scrypt:128:8:1$pocketbell$" + "0" * 128)
+        yield
 
 
 @pytest.fixture

@@ -237,9 +237,12 @@ def test_a_command_beside_an_empty_file_leaves_it_empty(tmp_path):
     assert [(file.name, file.stat().st_size) for file in tmp_path.iterdir()] == [("bell.db", 0)]
 
 
-@pytest.mark.parametrize(
-    "command", ["--help", "account --help", "account create --help", "key list --help", "routes"]
-)
+def test_flasks_own_commands_make_no_data(tmp_path):
+    done = run_flask(tmp_path / "typo", "routes")
+    assert (done.returncode, done.stderr) == (0, b"") and list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", ["--help", "account --help", "account create --help", "key list --help"])
 def test_what_needs_no_data_makes_none(tmp_path, command):
     result = without_data(tmp_path / "typo", *command.split())
     assert (result.exit_code, result.stderr) == (0, "") and list(tmp_path.iterdir()) == []

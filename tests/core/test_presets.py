@@ -5,8 +5,6 @@ import json
 import pytest
 
 from core import alerts, message_templates, presets
-from models import Alert
-from tests.support.pages import joined
 from tests.support.payloads import NAMES, PRESETS, made, payload_of, sender_of, with_payloads
 
 HOLDS = {  # what a person needs to read, in title or body
@@ -245,16 +243,3 @@ def test_the_set_up_of_healthchecks_makes_json_that_its_preset_shows(check, body
     assert presets.recognized(payload) is PRESETS["healthchecks"]
     text = made(PRESETS["healthchecks"], payload)
     assert (text.title, text.body.split("\n"), text.missing) == (title, lines, ())
-
-
-@pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS)
-def test_an_alert_is_made_from_a_preset(owner, preset):
-    page = owner.page("/app/alerts/new")
-    assert preset.id in [radio["value"] for radio in page.all("input") if radio.get("type") == "radio"]
-    page = owner.done("/app/alerts/new", {"preset": preset.id, "name": ""})
-    row = Alert.get()
-    assert page.texts_of("h1") == [preset.name] == [row.name]
-    assert (row.icon, row.color, row.preset) == (preset.icon, preset.color, preset.id)
-    assert (row.title_template or "", row.body_template or "") == (preset.title, preset.body)
-    assert f"#{preset.icon}" in "".join(use["href"] for use in page.all("use"))
-    assert [step for step in preset.steps if joined([step]) not in page.texts_of("li")] == []

@@ -4,8 +4,22 @@ import pytest
 
 from models import Alert
 from tests.support.alert_page import AlertPage
+from tests.support.pages import joined
 from tests.support.payloads import PRESETS, sample, sender_of, with_payloads
 from tests.support.tables import everything
+
+
+@pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS)
+def test_an_alert_is_made_from_a_preset(owner, preset):
+    page = owner.page("/app/alerts/new")
+    assert preset.id in [radio["value"] for radio in page.all("input") if radio.get("type") == "radio"]
+    page = owner.done("/app/alerts/new", {"preset": preset.id, "name": ""})
+    row = Alert.get()
+    assert page.texts_of("h1") == [preset.name] == [row.name]
+    assert (row.icon, row.color, row.preset) == (preset.icon, preset.color, preset.id)
+    assert (row.title_template or "", row.body_template or "") == (preset.title, preset.body)
+    assert f"#{preset.icon}" in "".join(use["href"] for use in page.all("use"))
+    assert [step for step in preset.steps if joined([step]) not in page.texts_of("li")] == []
 
 
 def test_an_alert_is_called_as_its_owner_wants(owner):

@@ -249,7 +249,8 @@ def test_the_page_says_the_limits_of_a_field(page):
 
 
 @every_operation
-def test_a_command_of_the_page_works(world, page, operation):
+def test_a_command_of_the_page_works(world, operation):
+    page = Page(world.service.client.get("/docs").text)
     (command,) = page.texts_of("code", id=f"curl-{operation.id}")
     curl, *arguments = shlex.split(command.replace(" \\ ", " "))
     method = "DELETE" if "-X" in arguments else "POST" if "-d" in arguments else "GET"
