@@ -177,8 +177,9 @@ def test_no_query_string_leads_away_from_the_service(service, visitor):
 @pytest.mark.parametrize("body, content_type", BODIES, ids=range(len(BODIES)))
 def test_an_odd_form_breaks_no_page(service, owner, body, content_type):
     for rule in [*POST_RULES, RESYNC]:
-        owner.sign_in()
-        owner.get("/app/devices")
+        if not owner.is_signed_in:  # the form before signed it out
+            owner.sign_in()
+            owner.get("/app/devices")
         path = re.sub("<[a-z_]+>", "x", rule)
         answer = owner.post(path, body, content_type=content_type or "application/x-www-form-urlencoded")
         expected = (401,) if rule == RESYNC else (200, 303, 400, 404, 413, 422)

@@ -22,9 +22,9 @@ def test_a_session_ends_90_days_after_the_last_visit(owner, moved_clock):
     assert not owner.is_signed_in
 
 
-def test_a_visit_a_day_keeps_a_session_for_a_year(owner, moved_clock):
-    for _ in range(365):
-        moved_clock.advance(DAY_S)
+def test_a_visit_a_week_keeps_a_session_for_a_year(owner, moved_clock):
+    for _ in range(53):
+        moved_clock.advance(7 * DAY_S)
         assert owner.is_signed_in
 
 

@@ -7,7 +7,6 @@ import subprocess
 
 import pytest
 
-from tests.support.accounts import OWNER
 from tests.support.server import BIN, PATIENCE_S, ROOT, Server
 
 PAGE = (ROOT / "docs/backup.md").read_text()
@@ -70,7 +69,7 @@ def test_the_commands_of_the_page_bring_back_every_acknowledged_notification_and
 ):
     key = machine.server.owner_key()
     browser = push_service.browser()
-    machine.server.flask("device", "add", OWNER, "webpush", json.dumps(browser.subscription))
+    machine.server.subscribe(key, browser)
     sent = [json.loads(machine.server.send(key).text)["notification"] for _ in range(20)]
     assert {one["status"] for one in sent} == {"delivered"}
     machine.run("/usr/local/sbin/pocketbell backup /var/backups/pocketbell/2026-11-21.db")

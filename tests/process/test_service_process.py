@@ -122,7 +122,7 @@ def test_sigterm_answers_what_has_begun_and_then_ends(start, push_service):
     server = start(WEBPUSH_HOSTS=push_service.origin)
     key = server.wait_until_ready().owner_key()
     browser = push_service.browser()
-    server.flask("device", "add", OWNER, "webpush", json.dumps(browser.subscription))
+    server.subscribe(key, browser)
     for _ in range(6):
         browser.then(201, after_s=1.5)
     answers = []
@@ -162,7 +162,7 @@ def test_after_kill_9_what_was_pending_is_pushed_by_the_next_start(start, push_s
     server = start(WEBPUSH_HOSTS=push_service.origin).wait_until_ready()
     key = server.owner_key()
     browser = push_service.browser()
-    server.flask("device", "add", OWNER, "webpush", json.dumps(browser.subscription))
+    server.subscribe(key, browser)
     browser.then(503, Retry_After="1")
     assert json.loads(server.send(key).text)["notification"]["status"] == "pending"
     server.kill()
@@ -459,7 +459,7 @@ def test_healthz_is_200_and_says_ok_alone(server):
 
 
 def test_another_process_sees_when_a_key_was_last_used_soon_after(server):
-    key = server.flask("key", "create", OWNER, "watched").strip()
+    key = server.new_key(server.key, "watched")
 
     def last_used():
         lines = server.flask("key", "list", OWNER).splitlines()
@@ -479,8 +479,7 @@ def test_when_a_key_was_last_used_is_written_at_the_end(start):
 
 
 def test_16_threads_on_one_key_get_exactly_its_limit(server):
-    server.flask("account", "create", "starter@example.org", "--plan", "starter")
-    key = server.flask("key", "create", "starter@example.org", "burst").strip()
+    key = server.owner_key("starter", "starter@example.org")
     statuses = []
     join(in_threads(16, lambda n: statuses.extend(server.get("/api/v1/stats", key).status for _ in range(10))))
     assert (statuses.count(200), statuses.count(429), len(statuses)) == (100, 60, 160)

@@ -115,19 +115,36 @@ class Server:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def owner_key(self, plan="scale"):
-        """A key of a new account, made beside the service as a command does, without a process of its own."""
-        from core import accounts
-        from process import clock
+    @contextmanager
+    def beside(self):
+        """What the block does to the database, it does beside the service, as a command would, but in this process."""
         from store import database
 
         database.open_database(self.data_dir / "pocketbell.db")
         try:
-            with database.transaction():
-                account = accounts.create_account(OWNER, plan, "UTC", clock.now_ms())
-            return accounts.create_key(account.seq, "test", clock.now_ms())[1]
+            yield
         finally:
             database.close()
+
+    def owner_key(self, plan="scale", email=OWNER):
+        """A key of a new account."""
+        from core import accounts
+        from process import clock
+        from store.database import transaction
+
+        with self.beside(), transaction():
+            account = accounts.create_account(email, plan, "UTC", clock.now_ms())
+            return accounts.create_key(account.seq, "test", clock.now_ms())[1]
+
+    def new_key(self, key, name="another"):
+        """Another key of the account that has this one."""
+        made = self.request("POST", "/api/v1/api-keys/generate", json.dumps({"name": name}), bearer(key))
+        return json.loads(made.text)["apiKey"]["fullKey"]
+
+    def subscribe(self, key, browser):
+        """Add a browser at the stand-in push service to the account as a device."""
+        device = json.dumps({"kind": "webpush", "subscription": browser.subscription})
+        assert self.request("POST", "/api/v1/devices", device, bearer(key)).status == 201
 
     def listed_ids(self, key):
         """The ids of all notifications in the history."""

@@ -21,13 +21,13 @@ MODES = {"auto": "2026-07-28", "legacy": "2025-11-25"}  # how it begins, and the
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     with serving(tmp_path_factory.mktemp("assistants") / "data") as server:
-        server.wait_until_ready().owner_key()
+        server.key = server.wait_until_ready().owner_key()
         yield server
 
 
 @pytest.fixture
 def key(server):
-    return server.flask("key", "create", OWNER, "assistant").strip()
+    return server.new_key(server.key, "assistant")
 
 
 @pytest.fixture(params=MODES)
