@@ -176,3 +176,14 @@ def test_no_text_adds_a_line_to_the_log(text):
     record = logging.LogRecord("pocketbell", logging.INFO, "", 0, "%s", (text,), None)
     line = logs.JsonLines().format(record)
     assert len(line.splitlines()) == 1 and json.loads(line)["message"] == text
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["/api/v1/api-keys/sk_test_5ecret", "/p/c0d5ecr", "/app/setup/l1nk5ecret", "/%70/c0d5ecr", "/%73k_test_5ecret"],
+)
+def test_no_key_code_or_link_is_left_in_what_the_server_says_of_an_address(address):
+    record = logging.LogRecord("gunicorn.error", logging.DEBUG, "", 0, "Invalid request line: %r", (address,), None)
+    assert logs.WithoutSecrets().filter(record)
+    said = record.getMessage()
+    assert said.startswith("Invalid request line: '") and "…" in said and "5ecr" not in said
