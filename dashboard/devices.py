@@ -12,14 +12,14 @@ from dashboard.page import Page, Problem
 from models import Device
 from process import clock
 from process.clock import DAY_MS
-from providers.base import Outcome
+from providers import PROVIDERS
+from providers.base import Outcome, Provider
 from web import guards
 from web.request_body import read_fields
 from wire.errors import Refused
-from wire.validation import optional_text
+from wire.validation import either, optional_text
 
 SILENT_AFTER_MS = 30 * DAY_MS
-TOKEN_KINDS = ("apns", "fcm")
 
 
 def show_devices() -> Page:
@@ -35,17 +35,22 @@ def _devices_page(problem: Problem | None = None, **typed: str) -> str:
         devices=listed,
         silent={device.id: days for device in listed if (days := _silent_days(device, now))},
         public_key=push.public_vapid_key(),
-        warning=push.contact_warning(account.email),
+        warnings=push.warnings(account.email).values(),
         without=LAST_IS_GONE
         if Device.last_was_dead(account.seq)
         else "No device yet: what is sent goes to the history alone.",
-        services=push.SERVICES,
-        kinds={kind: push.KINDS[kind] for kind in TOKEN_KINDS},
+        services={kind: provider.service for kind, provider in PROVIDERS.items()},
+        by_hand=_added_by_hand(),
         configured=push.configured(),
         origin=origin if origin.startswith("https://") else None,
         problem=problem,
         typed=typed,
     )
+
+
+def _added_by_hand() -> dict[str, type[Provider[Any]]]:
+    """The providers whose devices a person can add, by their token, by kind."""
+    return {kind: provider for kind, provider in PROVIDERS.items() if provider.token_form}
 
 
 def _silent_days(device: Device, now: int) -> int:
@@ -81,11 +86,13 @@ def resync_device() -> dict[str, Any]:
 def add_token() -> Page:
     """POST /app/devices/token: a device of a native app, by hand."""
     typed = {name: request.form.get(name, "").strip() for name in ("kind", "token", "name")}
+    providers = _added_by_hand()
     try:
-        if typed["kind"] not in TOKEN_KINDS:
-            raise Refused(400, "Choose APNs or FCM.", field="kind")
-        if typed["kind"] not in push.configured():
-            raise Refused(400, f"{push.not_configured(typed['kind'])} {push.CHECK[typed['kind']]}", field="kind")
+        provider = providers.get(typed["kind"])
+        if provider is None:
+            raise Refused(400, f"Choose {either(one.name for one in providers.values())}.", field="kind")
+        if provider.kind not in push.configured():
+            raise Refused(400, f"{provider.not_configured()} {provider.hint}", field="kind")
         registration = {**typed, "name": typed["name"] or None}
         devices.add_device(g.account.seq, registration, clock.now_ms())
     except Refused as refused:

@@ -410,7 +410,7 @@ def test_compose_opens_the_container_to_this_machine_alone_and_keeps_its_data():
     assert (ROOT / "deploy" / bell["build"]["context"] / bell["build"]["dockerfile"]).is_file()
     assert (bell["ports"], bell["volumes"]) == (["127.0.0.1:8000:8000"], [f"data:{data}"])
     assert set(composed["volumes"]) == {"data"} and bell["read_only"] and bell["cap_drop"] == ["ALL"]
-    known = {variable.name for variable in config.VARIABLES}
+    known = {variable.name for variable in config.variables()}
     assert set(bell["environment"]) <= known
 
 
