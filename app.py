@@ -24,7 +24,6 @@ import models
 import push
 from core import accounts, delivery, proxies, pruning
 from process import clock, counters, recent_requests
-from process.variables import SettingError
 from store import database
 from web import api_docs, guards, mcp, prometheus, rate_limits, request_body, rest, webhooks
 from wire.errors import CODES, Refused, log_fault, metrics_body, rest_body
@@ -264,9 +263,9 @@ def _kept_secret(settings: config.Settings) -> str:
             unfinished.unlink()
         kept = path.read_text()
     except OSError as error:
-        raise SettingError(f'DATA_DIR is "{settings.data_dir}": {path}: {error.strerror}.') from None
+        raise config.SettingError(f'DATA_DIR is "{settings.data_dir}": {path}: {error.strerror}.') from None
     if not kept:
-        raise SettingError(f"{path} is empty: remove it, and a new one is made.")
+        raise config.SettingError(f"{path} is empty: remove it, and a new one is made.")
     return kept
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from process.variables import SettingError as SettingError  # what `load` raises
 from process.variables import Variable, between, http_origin, matching
 from providers import PROVIDERS
 

@@ -147,7 +147,7 @@ def not_configured(kind: str) -> str:
 
 def warnings(email: str) -> dict[str, str]:
     """What will go wrong with this owner's pushes: a sentence by kind of device."""
-    found = {kind: provider.warning(email) for kind, provider in _State.providers.items()}
+    found = {kind: one.warning(email) for kind, one in _State.providers.items() if one.is_configured}
     return {kind: warning for kind, warning in found.items() if warning}
 
 

@@ -33,7 +33,7 @@ from providers.transport import Reply, Request
 
 MAX_BYTES = 4_096
 TOKEN_LIFE_S = 40 * 60
-MIN_RENEWAL_S = 20 * 60.0
+MIN_RENEWAL_S = 20 * 60.0  # Apple refuses a token that follows another sooner
 CLOCK_TOLERANCE_S = 60
 APPLE_ID = r"[A-Za-z0-9]{10}"
 

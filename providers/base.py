@@ -181,7 +181,7 @@ class Provider(ABC, Generic[S]):
     def checked_address(self, registration: Mapping[str, Any]) -> dict[str, Any]:
         """The columns of a device that registers like this: one `token` for each device, and what else it needs.
 
-        Raises `Refused` (400), which says what is wrong.
+        Raises `Refused` (400), which says what is wrong. Devices may register before their provider is configured.
         """
         token = required_text(registration, "token")
         if self.token_form and not self.token_form.pattern.fullmatch(token):

@@ -126,6 +126,13 @@ def checked(service):
     return next((one.level, one.words) for one in doctor.examine(service.settings) if one.check == "Pigeon post")
 
 
+@pytest.mark.parametrize("kind", PROVIDERS)
+def test_every_provider_declares_its_names(kind):
+    provider = PROVIDERS[kind]
+    assert provider.kind == kind and provider.name and provider.service
+    assert provider.hint.endswith(".") and provider.answers[0].outcome is Outcome.DELIVERED
+
+
 def test_its_variable_is_one_of_the_settings():
     assert "LOFT_URL" in {variable.name for variable in variables()}
     assert load({"LOFT_URL": "https://loft.example.org/"}).providers["pigeon"] == "https://loft.example.org"
