@@ -5,7 +5,6 @@ Every command may run while the service does. Errors go to stderr as one line, w
 
 import contextlib
 import errno
-import json
 import os
 import sys
 from collections.abc import Callable
@@ -26,6 +25,7 @@ from core.plans import PLANS
 from core.template_lint import unfilled
 from models import Account, Alert, ApiKey, Device
 from process import clock
+from providers import PROVIDERS
 from store.database import copy_database, has_data, transaction
 from wire.errors import Refused
 
@@ -334,14 +334,13 @@ def _given(settings: dict[str, Any]) -> dict[str, Any]:
 
 @device.command("add")
 @click.argument("email")
-@click.argument("kind", type=click.Choice(tuple(push.KINDS)))
+@click.argument("kind", type=click.Choice(sorted(PROVIDERS)))
 @click.argument("token", metavar="TOKEN|SUBSCRIPTION_JSON")
 @click.option("--name", help="How it is called on the Devices page.")
 def add_device(email: str, kind: str, token: str, name: str | None) -> None:
     """Add a device and print its id."""
-    address = {"subscription": _subscription(token)} if kind == "webpush" else {"token": token}
-    owner = accounts.find_account(email)
-    added = devices.add_device(owner.seq, {"kind": kind, "name": name, **address}, clock.now_ms())
+    owner, registration = accounts.find_account(email), PROVIDERS[kind].registration(token)
+    added = devices.add_device(owner.seq, {"kind": kind, "name": name, **registration}, clock.now_ms())
     click.echo(added.id)
     if kind not in push.configured():
         why = push.not_configured(kind).removesuffix(".")
@@ -364,13 +363,6 @@ def remove_device(email: str, device_id: str) -> None:
     """Remove a device."""
     devices.remove_device(accounts.find_account(email).seq, device_id, clock.now_ms())
     click.echo(f"The device {_line(device_id)} is removed.")
-
-
-def _subscription(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        raise Refused(400, "The subscription is not JSON: give what PushSubscription.toJSON() gives.") from None
 
 
 # --- history and metrics ------------------------------------------------------------------------------------
