@@ -112,10 +112,8 @@ def when_ready(server):
     except database.WriteFailed as error:
         raise SystemExit(f"The database {settings.database} cannot be written: {error}.") from None
     if path:
-        print(
-            f"\n  Open this link to make your account (good once, for 24 hours):\n\n  {settings.public_url}{path}\n",
-            flush=True,
-        )
+        words = "Open this link to create your account (it works once, within 24 hours):"
+        print(f"\n  {words}\n\n  {settings.public_url}{path}\n", flush=True)
     elif not accounts.any_account():
         server.log.info("There is no account yet: `flask account create` makes one.")
     database.close()  # a connection must not be carried into the worker
