@@ -51,8 +51,8 @@ logger_class = JsonLogger
 
 # How long to wait for an address in use: the worker of a killed service frees it when it notices, within a second.
 IN_USE_S = 3.0
-# Parameters of mallopt(3). Few arenas, because each keeps the memory that was freed in it; and a fixed mmap threshold,
-# which glibc would otherwise raise, so that the memory of large bodies goes back to the system.
+# Parameters of mallopt(3). Few arenas, as each keeps the memory that was freed in it. A fixed mmap threshold, which
+# glibc would otherwise raise: the memory of large bodies goes back to the system.
 M_ARENA_MAX = -8
 M_MMAP_THRESHOLD = -3
 
@@ -106,7 +106,7 @@ def when_ready(server):
     """Print the set-up link if there is no account yet."""
     if settings.wipes_disk:
         server.log.critical(
-            "This platform (DYNO is set) wipes the disk at each restart, so every account, key and notification will be"
+            "This platform (DYNO is set) wipes the disk at each restart: every account, key and notification will be"
             " lost. Use a machine with a persistent disk (docs/deployment.md)."
         )
     shown = settings.print_setup_link or sys.stdout.isatty()
