@@ -1,4 +1,4 @@
-"""`python -m bench [PART ...] [--rows N]`: every part, each in a process of its own; 1 if a must is not met."""
+"""`python -m bench [PART ...] [--rows N]`: run each part in its own process; exit with 1 if one misses a limit."""
 
 import argparse
 import subprocess
@@ -10,7 +10,7 @@ PARTS = ("layers", "run", "disk", "push", "scale")
 
 
 def main(wanted: list[str], rows: int) -> int:
-    """Run the parts that are wanted, all by default."""
+    """Run the parts that are named, or all."""
     worst = 0
     for part in wanted or PARTS:
         more = ["--rows", str(rows)] if part == "scale" else []

@@ -1,6 +1,6 @@
-"""The service with another way to store what is sent: `python -m bench.variant NAME gunicorn ...`.
+"""The service with another way to store notifications: `python -m bench.variant NAME gunicorn ...`.
 
-`unstored` does all but the write; `one-commit` writes with a commit of its own for each request, one after the other.
+`unstored` does everything but the write; `one-commit` commits each request separately, one after the other.
 """
 
 import sys
@@ -17,14 +17,14 @@ _lock = threading.Lock()
 
 
 def unstored(caller: Caller, title: str, body: str, idempotency_key: str | None = None) -> delivery.Sent:
-    """Everything is read, nothing written."""
+    """Read everything, write nothing."""
     status = delivery.first_status(caller.account_seq, Device.active(caller.account_seq))
     now = clock.now_ms()
     return delivery.Sent(NotificationRow(0, new_id(now), delivery.TITLE_PREFIX + title, body, status, now))
 
 
 def one_commit(caller: Caller, title: str, body: str, idempotency_key: str | None = None) -> delivery.Sent:
-    """A transaction for each request, one after the other."""
+    """Commit each request in its own transaction, one after the other."""
     with _lock, database.transaction():
         now = clock.now_ms()
         status = delivery.first_status(caller.account_seq, Device.active(caller.account_seq))

@@ -1,4 +1,4 @@
-"""Alerts: the list, new ones from presets, and all that is done to one but its template."""
+"""Alerts: the list, creating one from a preset, and every change to one except its templates."""
 
 import json
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ LOOKS = ("name", "icon", "color", "frequency")
 
 
 def show_alerts() -> Page:
-    """GET /app/alerts: what needs a look comes first."""
+    """GET /app/alerts: alerts with problems come first."""
     latest = Notification.latest_of_alerts(g.account.seq)
     listed = [(_trouble(alert, latest.get(alert.seq)), alert) for alert in Alert.of_account(g.account.seq)]
     listed.sort(key=lambda pair: (not pair[0].is_bad, not pair[0].words, not pair[1].is_active))
@@ -26,7 +26,7 @@ def show_alerts() -> Page:
 
 
 class Trouble(NamedTuple):
-    """What is to be said of an alert, if anything, and whether that is that it does not notify."""
+    """What the list says about an alert's problem, empty if it has none; `is_bad` if the alert does not notify."""
 
     words: str = ""
     is_bad: bool = False
@@ -49,7 +49,7 @@ def show_new_alert() -> Page:
 
 
 def create_alert() -> Page:
-    """POST /app/alerts/new: from a preset."""
+    """POST /app/alerts/new: creates an alert from a preset."""
     preset = presets.of(request.form.get("preset"))
     name = request.form.get("name", "").strip() or preset.name
     try:
@@ -67,7 +67,7 @@ def show_alert(alert_id: str) -> Page:
 
 
 def save_settings(alert_id: str) -> Page:
-    """POST /app/alerts/{id}/settings: name, icon, colour, when it may notify, whether payloads are kept."""
+    """POST /app/alerts/{id}/settings: name, icon, color, frequency, quiet hours, whether payloads are kept."""
     settings: dict[str, Any] = {name: request.form.get(name, "") for name in LOOKS}
     settings["ignores_quiet_hours"] = "ignores_quiet_hours" in request.form
     settings["keeps_payload"] = "keeps_payload" in request.form
@@ -108,5 +108,5 @@ def forget_payload(alert_id: str) -> Page:
 
 
 def show_qr_code(alert_id: str) -> Response:
-    """GET /app/alerts/{id}/qr.svg: the address, for another device's camera."""
+    """GET /app/alerts/{id}/qr.svg: the address as a QR code, for another device's camera."""
     return page.qr_code(page.webhook_address(alerts.find_alert(g.account.seq, alert_id)))

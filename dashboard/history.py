@@ -1,4 +1,4 @@
-"""The history: searched, filtered, and one notification with what became of it."""
+"""The history with search and filters, and the page of one notification with its status on each device."""
 
 import re
 
@@ -47,7 +47,7 @@ def _history_page(asked: dict[str, str], found: Found, problem: Problem | None =
 
 
 def _found(asked: dict[str, str]) -> Found:
-    """A page of what is asked for; `Refused` says what is wrong with it."""
+    """The rows that the query parameters ask for; `Refused` if one is invalid."""
     account, wanted, before = g.account, _wanted(asked), _before()
     since = plans.history_begin(account.plan, clock.now_ms())
     if asked["day"]:
@@ -76,7 +76,7 @@ def _before() -> int:
 
 
 def show_notification(notification_id: str) -> Page:
-    """GET /app/notifications/{id}: also of a digest, which is in no list."""
+    """GET /app/notifications/{id}: works for a digest too, although no list shows digests."""
     account, now = g.account, clock.now_ms()
     entry = Notification.find(account.seq, notification_id, plans.history_begin(account.plan, now))
     if entry is None:
@@ -92,7 +92,7 @@ def show_notification(notification_id: str) -> Page:
 
 
 def _releases(entry: Entry, now: int) -> list[int]:
-    """When a held notification will be released, as things stand."""
+    """The times at which a held notification will be released, given the present settings."""
     if entry.status != "held":
         return []
     return digests.releases([one for one in Held.of_account(g.account.seq) if one.alert_seq == entry.alert_seq], now)

@@ -1,4 +1,4 @@
-"""The first page: what came lately, what still has to be set up, and what is wrong."""
+"""Home: the latest notifications, the first steps that are left, and warnings."""
 
 import re
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ LAST_IS_GONE = (
 
 
 def enter() -> Page:
-    """GET /: the web app has a place of its own."""
+    """GET / and GET /app: redirect to the web app."""
     return redirect("/app/", 303)
 
 
@@ -49,7 +49,7 @@ def show_home() -> Page:
 
 
 def send_test() -> Page:
-    """POST /app/test: a notification to all devices, like any other."""
+    """POST /app/test: sends an ordinary notification to all devices."""
     sent = delivery.send(Owner.of(g.account), "It works", "Sent from Pocketbell's own pages.").notification
     return redirect(f"/app/notifications/{sent.id}", 303)
 
@@ -61,7 +61,7 @@ def hide_first_steps() -> Page:
 
 
 def note_devices() -> Page:
-    """POST /app/devices/seen: the owner knows of the devices that there are."""
+    """POST /app/devices/seen: the owner has seen the present devices, so Home stops warning about them."""
     seen, newest = request.form.get("seen", ""), max((one.seq for one in Device.of_account(g.account.seq)), default=0)
     accounts.note_devices(g.account, min(int(seen), newest) if re.fullmatch("[0-9]{1,18}", seen) else 0)
     flash("Noted: you are told again when a key adds another device.")
@@ -69,7 +69,7 @@ def note_devices() -> Page:
 
 
 def _warnings(account: Account, devices: list[Device]) -> Iterator[tuple[str, str]]:
-    """What is wrong, a sentence each, with the page where it is mended."""
+    """A sentence for each problem, with the page where the owner can fix it ("" if none)."""
     origin, kinds = guards.origin(), {device.kind for device in devices}
     if not origin.startswith("https://") and not page.is_local(origin):
         yield "This address is not https: browsers on other machines cannot be enabled for notifications.", ""

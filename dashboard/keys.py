@@ -1,4 +1,4 @@
-"""API keys: made, shown once, revoked."""
+"""API keys: list, create and revoke. A new key is shown once."""
 
 from collections import defaultdict
 from typing import Any
@@ -14,12 +14,12 @@ from wire.errors import Refused
 
 
 def show_keys() -> Page:
-    """GET /app/keys?made: in full the key that this browser has just made."""
+    """GET /app/keys?made: the list; the key `made` is shown in full if this browser has just created it."""
     return _keys_page(made_id=request.args.get("made", ""))
 
 
 def create_key() -> Page:
-    """POST /app/keys: and on to the page that shows the key once."""
+    """POST /app/keys: creates a key and redirects to the page that shows it, so that a reload makes no second key."""
     name = request.form.get("name", "")
     try:
         key = accounts.create_key_to_show(g.account.seq, name, guards.session_token(), clock.now_ms())

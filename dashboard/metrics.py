@@ -1,4 +1,4 @@
-"""Metrics: by project, one with its chart and table, its values as CSV."""
+"""Metrics: the list by project, the page of one with its chart and table, and its values as CSV."""
 
 import csv
 import threading
@@ -17,7 +17,7 @@ from store.custom_metrics import MOST_SERIES, Metric, MetricSeries, MetricValue
 from web import guards
 from wire.errors import Refused
 
-MOST_VALUES = 100_000  # of one download: the newest
+MOST_VALUES = 100_000  # a download contains at most the newest 100,000
 SPARK_PARTS = 24
 CHART_WIDTH, CHART_HEIGHT = 600, 160  # as in macros.html
 FORMULA = tuple("=+-@＝＋－＠")
@@ -27,7 +27,7 @@ _download = threading.Lock()
 
 
 class Range(NamedTuple):
-    """A span of time up to now, and the parts its chart is drawn in; in ms."""
+    """A time range that ends now. `span` is its length and `width` that of one bucket of the chart, both in ms."""
 
     name: str
     span: int
@@ -42,7 +42,7 @@ RANGES = {
 
 
 class Series(NamedTuple):
-    """A metric as it is listed: where it belongs, its latest value, its course."""
+    """A metric in the list: its ids, its latest value, and the points of its chart."""
 
     project_id: str
     metric_id: str
@@ -51,7 +51,7 @@ class Series(NamedTuple):
 
 
 def show_metrics() -> Page:
-    """GET /app/metrics?range&project&metric: the last two say after which one the list goes on."""
+    """GET /app/metrics?range&project&metric: the list continues after the metric in the last two parameters."""
     chosen, now = _range(), clock.now_ms()
     found = MetricSeries.page(g.account.seq, _asked())
     series = [one for ids in found[:MOST_SERIES] if (one := _listed(ids, chosen, now))]
@@ -75,7 +75,7 @@ def _listed(ids: tuple[str, str], chosen: Range, now: int) -> Series | None:
 
 
 def _latest(ids: tuple[str, str], now: int) -> MetricValue | None:
-    """The newest value that the plan still shows."""
+    """The newest value within the history that the plan keeps."""
     return Metric.latest(g.account.seq, ids, history_begin(g.account.plan, now), now)
 
 
@@ -101,7 +101,7 @@ def show_metric() -> Page:
 
 
 def download_metric() -> Response:
-    """GET /app/metrics/one.csv?project&metric&range: one at a time, since each takes 30 MB."""
+    """GET /app/metrics/one.csv?project&metric&range: one download at a time, since each needs up to 30 MB."""
     if not _download.acquire(blocking=False):
         raise Refused(429, "Another download is being made at the moment: try again in a few seconds.")
     try:
@@ -124,7 +124,7 @@ def _csv() -> Response:
 
 
 def _cell(text: str) -> str:
-    """A text that a spreadsheet does not take for a formula."""
+    """The text, quoted if a spreadsheet would otherwise run it as a formula."""
     return f"'{text}" if text.strip().startswith(FORMULA) else text
 
 
@@ -137,8 +137,8 @@ def _asked() -> tuple[str, str]:
 
 
 def _points(values: list[tuple[int, float]], parts: int) -> list[Point]:
-    """Values by part as points of a chart, however large or small they are."""
-    halves = [value / 2 for _, value in values]  # the difference of two doubles may be none
+    """Scale (bucket, value) pairs to points of a chart."""
+    halves = [value / 2 for _, value in values]  # high - low of two doubles can overflow; of their halves it cannot
     low, high = min(halves, default=0.0), max(halves, default=0.0)
     heights = [(half - low) / (high - low) if high > low else 0.5 for half in halves]
     return [

@@ -1,4 +1,4 @@
-"""Quiet hours: the daily window, what is held now, and delivering it at once."""
+"""Quiet hours: set the daily window, show what is held, and deliver it at once."""
 
 from flask import flash, g, redirect, render_template, request
 
@@ -31,7 +31,7 @@ def _quiet_page(begin: str, end: str, problem: Problem | None = None) -> str:
 
 
 def save_quiet_hours() -> Page:
-    """POST /app/quiet: a new window, or none with `off`."""
+    """POST /app/quiet: sets the window, or removes it with `off`."""
     begin, end = request.form.get("begin", ""), request.form.get("end", "")
     window = None if request.form.get("off") else f"{begin}-{end}"
     try:
@@ -46,7 +46,7 @@ def save_quiet_hours() -> Page:
 
 
 def deliver_held() -> Page:
-    """POST /app/quiet/deliver: what is held, now."""
+    """POST /app/quiet/deliver: delivers everything that is held, now."""
     count = digests.release_now(g.account.seq, clock.now_ms())
     said = {0: "Nothing was held.", 1: "The held notification is on its way."}
     flash(said.get(count, f"{count} notifications are on their way, as one."))

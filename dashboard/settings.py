@@ -1,4 +1,4 @@
-"""Settings: what the plan allows and what is used of it, theme, time zone, password, sessions."""
+"""Settings: the plan's limits and their use, theme, time zone, password, sessions."""
 
 from flask import flash, g, redirect, render_template, request
 
@@ -57,7 +57,7 @@ def save_time_zone() -> Page:
 
 
 def save_password() -> Page:
-    """POST /app/settings/password: signs out everywhere else."""
+    """POST /app/settings/password: changes the password and signs out all other browsers."""
     account, new = g.account, request.form.get("new", "")
     if signin.with_password(account.email, request.form.get("current", "")) is None:
         return _settings_page(Problem("That is not the current password.", "current")), 422
@@ -72,7 +72,7 @@ def save_password() -> Page:
 
 
 def sign_out_everywhere() -> Page:
-    """POST /app/settings/sign-out-everywhere: this browser, too."""
+    """POST /app/settings/sign-out-everywhere: signs out all browsers, including this one."""
     accounts.sign_out_everywhere(g.account.seq)
     guards.end_session()
     return redirect("/app/login", 303)

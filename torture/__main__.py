@@ -1,6 +1,6 @@
-"""`make torture`: the service under kills, full disks, floods and hostile clients. One figure a row.
+"""`make torture`: the service under kills, full disks, floods and hostile clients, with one figure per row.
 
-`make torture ONLY="kills disk"` runs these parts alone. All happens on loopback, in a directory that is removed.
+`make torture ONLY="kills disk"` runs only these parts. Everything happens on loopback, in a temporary directory.
 """
 
 import importlib
@@ -40,7 +40,7 @@ PARTS = (
 
 
 def main(wanted: list[str]) -> int:
-    """Run the parts that are wanted, all by default; 1 if a figure does not hold."""
+    """Run the parts that are named, or all; 1 if a figure does not hold."""
     unknown = set(wanted) - set(PARTS)
     if unknown:
         print(f"There is no part {', '.join(sorted(unknown))}: the parts are {', '.join(PARTS)}.")
@@ -50,7 +50,7 @@ def main(wanted: list[str]) -> int:
 
 
 def run(part: str) -> int:
-    """Print the part's figures as they come."""
+    """Run a part and print its figures as they come."""
     began, failed = time.monotonic(), 0
     with tempfile.TemporaryDirectory(prefix="pocketbell-torture-") as scratch:
         for figure in seen(part, Path(scratch)):
@@ -62,7 +62,7 @@ def run(part: str) -> int:
 
 
 def seen(part: str, scratch: Path) -> Iterator[Figure]:
-    """The part's figures; a measurement that breaks is one that does not hold."""
+    """The part's figures. A measurement that raises counts as a figure that does not hold."""
     try:
         yield from importlib.import_module(f"torture.{part}").figures(scratch)
     except Exception:

@@ -1,6 +1,6 @@
 """Growth: a simulated year of metrics at each plan's hourly limit, and 500,000 revoked keys.
 
-The year is simulated in this process, on the product's own functions, with the plans' numbers divided by a factor.
+The year is simulated in this process with the product's own functions, and the plans' numbers divided by a factor.
 """
 
 import os
