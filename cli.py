@@ -364,16 +364,6 @@ def remove_device(email: str, device_id: str) -> None:
     click.echo(f"Removed the device {_line(device_id)}.")
 
 
-<<<<<<< HEAD
-=======
-def _subscription(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        raise Refused(400, "The subscription is not JSON. Pass the output of PushSubscription.toJSON().") from None
-
-
->>>>>>> prose
 # --- history and metrics ------------------------------------------------------------------------------------
 
 
