@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import app as application
+from providers import PROVIDERS
 
 ROOT = Path(application.__file__).parent
 
@@ -287,3 +288,10 @@ def test_camel_case_names_of_the_wire_stand_in_the_handlers_alone(path):
     wire = {"createdAt", "lastUsedAt", "revokedAt", "keyPreview", "fullKey", "nextCursor", "isDone", "statusCode"}
     held = {node.value for node in ast.walk(tree_of(path)) if isinstance(node, ast.Constant)} & wire
     assert held == set() or module_of(path) in ("web.rest", "web.mcp", "web.webhooks", "wire.errors")
+
+
+@every_file
+def test_no_module_but_its_own_names_a_push_provider(path):
+    names = {name for provider in PROVIDERS.values() for name in (provider.kind, provider.name)}
+    held = {node.value for node in ast.walk(tree_of(path)) if isinstance(node, ast.Constant)} & names
+    assert held == set() or room_of(module_of(path)) == "providers"
