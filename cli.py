@@ -6,7 +6,6 @@ on stderr with exit status 1.
 
 import contextlib
 import errno
-import json
 import os
 import sys
 from collections.abc import Callable
@@ -27,6 +26,7 @@ from core.plans import PLANS
 from core.template_lint import unfilled
 from models import Account, Alert, ApiKey, Device
 from process import clock
+from providers import PROVIDERS
 from store.database import copy_database, has_data, transaction
 from wire.errors import Refused
 
@@ -333,14 +333,13 @@ def _given(settings: dict[str, Any]) -> dict[str, Any]:
 
 @device.command("add")
 @click.argument("email")
-@click.argument("kind", type=click.Choice(tuple(push.KINDS)))
+@click.argument("kind", type=click.Choice(sorted(PROVIDERS)))
 @click.argument("token", metavar="TOKEN|SUBSCRIPTION_JSON")
 @click.option("--name", help="Name to show on the Devices page.")
 def add_device(email: str, kind: str, token: str, name: str | None) -> None:
     """Add a device and print its id."""
-    address = {"subscription": _subscription(token)} if kind == "webpush" else {"token": token}
-    owner = accounts.find_account(email)
-    added = devices.add_device(owner.seq, {"kind": kind, "name": name, **address}, clock.now_ms())
+    owner, registration = accounts.find_account(email), PROVIDERS[kind].registration(token)
+    added = devices.add_device(owner.seq, {"kind": kind, "name": name, **registration}, clock.now_ms())
     click.echo(added.id)
     if kind not in push.configured():
         why = push.not_configured(kind).removesuffix(".")
@@ -363,13 +362,6 @@ def remove_device(email: str, device_id: str) -> None:
     """Remove a device."""
     devices.remove_device(accounts.find_account(email).seq, device_id, clock.now_ms())
     click.echo(f"Removed the device {_line(device_id)}.")
-
-
-def _subscription(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        raise Refused(400, "The subscription is not JSON. Pass the output of PushSubscription.toJSON().") from None
 
 
 # --- history and metrics ------------------------------------------------------------------------------------

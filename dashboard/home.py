@@ -70,13 +70,14 @@ def note_devices() -> Page:
 
 def _warnings(account: Account, devices: list[Device]) -> Iterator[tuple[str, str]]:
     """A sentence for each problem, with the page where the owner can fix it ("" if none)."""
-    origin, contact = guards.origin(), push.contact_warning(account.email)
+    origin, kinds = guards.origin(), {device.kind for device in devices}
     if not origin.startswith("https://") and not page.is_local(origin):
         yield "This address is not https: browsers on other machines cannot be enabled for notifications.", ""
     if proxy := proxies.warning(clock.now_ms()):
         yield proxy, ""
-    if contact and any(device.kind == "webpush" for device in devices):
-        yield contact, ""
+    for kind, warning in push.warnings(account.email).items():
+        if kind in kinds:
+            yield warning, ""
     if not devices and Device.last_was_dead(account.seq):
         yield LAST_IS_GONE, "/app/devices"
     elif not devices and account.hides_first_steps:

@@ -42,9 +42,18 @@ INSERT INTO idempotency_key (account_seq, key, request_hash, notification_seq, a
 ---
 INSERT INTO api_key (seq, id, account_seq, name, preview, key_hash, created_at)
  SELECT seq, 'k' || seq, 1, 'n', 'p', CAST(seq AS BLOB), seq FROM notification WHERE seq BETWEEN 100 AND 1100
----
+"""
+METRICS_UP_TO_SCHEMA_5 = """
 INSERT INTO metric (seq, account_seq, project_id, metric_id, metric_name, value, timestamp)
- SELECT seq, account_seq, 'p', 'm' || seq % 7, 'M', seq, seq FROM notification WHERE seq >= 100
+ SELECT seq, account_seq, 'p', 'm' || (seq % 7), 'M', seq, seq FROM notification WHERE seq >= 100
+"""
+METRICS = """
+INSERT INTO metric_series (seq, account_seq, project_id, metric_id)
+ SELECT DISTINCT 100 + 10 * account_seq + seq % 7, account_seq, 'p', 'm' || (seq % 7)
+ FROM notification WHERE seq >= 100
+---
+INSERT INTO metric (seq, series_seq, metric_name, value, timestamp)
+ SELECT seq, 100 + 10 * account_seq + seq % 7, 'M', seq, seq FROM notification WHERE seq >= 100
 """
 
 Rows = dict[str, list[Any]]
@@ -63,7 +72,8 @@ def _old_database(file: Path, schema: Path) -> Rows:
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.executescript(schema.read_text() + OLD_ROWS + ROWS_OF_SCHEMA[number])
-        for statement in MORE_ROWS.split("---"):
+        metrics = METRICS_UP_TO_SCHEMA_5 if number <= 5 else METRICS
+        for statement in f"{MORE_ROWS}---{metrics}".split("---"):
             connection.execute(statement, {"many": MANY} if ":many" in statement else {})
         connection.execute(f"PRAGMA user_version = {number}")
         connection.commit()

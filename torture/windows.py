@@ -34,7 +34,8 @@ WATCHED_S = 75.0
 STARTER_LIMIT = 100
 JOBS = """
 import sys, time
-import app
+import app as application
+application.app.open()
 from process import clock
 from core import jobs
 print("ready", flush=True)

@@ -1,6 +1,6 @@
 """What a field of a request, a form or a command must look like; `Refused` (400) names the field otherwise."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from wire.errors import Refused
@@ -17,6 +17,12 @@ def required_text(payload: Mapping[str, Any], field: str) -> str:
     if value is None:
         raise Refused(400, f"{field} is required.")
     return value
+
+
+def either(words: Iterable[str]) -> str:
+    """The words as a choice in a sentence: `a, b or c`."""
+    *others, last = words
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def optional_text(payload: Mapping[str, Any], field: str) -> str | None:

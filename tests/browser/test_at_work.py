@@ -830,7 +830,7 @@ def test_the_check_list_is_hidden_without_javascript(plain):
 
 
 def test_devices_work_without_javascript(plain, monkeypatch):
-    monkeypatch.setattr(push, "configured", lambda: set(push.KINDS))  # the form takes its tokens
+    monkeypatch.setattr(push, "configured", lambda: set(push.PROVIDERS))  # the form takes its tokens
     plain.get_by_role("link", name="Settings").click()
     plain.get_by_role("link", name="Devices").first.click()
     expect(no_script(plain)).to_be_visible()

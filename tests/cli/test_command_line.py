@@ -404,7 +404,7 @@ def test_a_device_of_a_kind_that_is_not_configured_is_added_with_a_warning(owned
 @pytest.fixture
 def every_kind(monkeypatch):
     """As if APNs and FCM were configured."""
-    monkeypatch.setattr(push, "configured", lambda: set(push.KINDS))
+    monkeypatch.setattr(push, "configured", lambda: set(push.PROVIDERS))
 
 
 @pytest.mark.parametrize("kind, token", [("apns", "0a" * 32), ("apns", "AF" * 100), ("fcm", "dQw4:APA91bF-x_y")])

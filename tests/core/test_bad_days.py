@@ -172,6 +172,6 @@ def test_a_connection_that_does_not_answer_in_time_is_not_used_again(owner, apns
 
 def test_few_origins_are_remembered_however_many_do_not_answer(service):
     pauses = push.Pauses()
-    for number in range(3 * push.KEPT_ORIGINS):
+    for number in range(3 * push.MAX_KEPT_ORIGINS):
         pauses.note(f"https://{number}.example.com", {"token"}, has_answered=False)
-    assert len(pauses.silent) == push.KEPT_ORIGINS
+    assert len(pauses.silent) == push.MAX_KEPT_ORIGINS

@@ -29,7 +29,7 @@ def commands():
             yield f"flask {name}"
 
 
-@pytest.mark.parametrize("name", [variable.name for variable in config.VARIABLES])
+@pytest.mark.parametrize("name", [variable.name for variable in config.variables()])
 def test_the_readme_names_every_variable(name):
     assert f"`{name}`" in README
 
@@ -37,10 +37,10 @@ def test_the_readme_names_every_variable(name):
 def test_the_readme_names_no_variable_that_is_not_there():
     table = README.split("## Settings")[1].split("## ")[0]
     named = {name for row in re.findall(r"^\| (`[^|]*) \|", table, re.M) for name in re.findall(r"`([A-Z_]+)`", row)}
-    assert named == {variable.name for variable in config.VARIABLES}
+    assert named == {variable.name for variable in config.variables()}
 
 
-@pytest.mark.parametrize("variable", config.VARIABLES, ids=lambda variable: variable.name)
+@pytest.mark.parametrize("variable", config.variables(), ids=lambda variable: variable.name)
 def test_the_readme_states_the_default_of_a_variable(variable):
     row = next(line for line in README.splitlines() if line.startswith("|") and f"`{variable.name}`" in line)
     shown_otherwise = variable.name == "WEBPUSH_HOSTS" or variable.default is None

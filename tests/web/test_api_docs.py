@@ -15,9 +15,8 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 import app
 import config
 import models
-import push
 from core import accounts, delivery, devices, plans
-from providers import apns, fcm
+from providers import PROVIDERS
 from tests.dashboard.test_pages import POLICY
 from tests.support.pages import Page
 from web import api_docs, mcp, rate_limits, rest, webhooks
@@ -257,11 +256,16 @@ def test_its_limits_are_those_of_the_code():
     )
     assert limits(of_metric["timestamp"], "minimum", "maximum") == (0, webhooks.LAST_TIMESTAMP)
     assert f"{webhooks.MAX_METADATA_BYTES:,} bytes" in of_metric["metadata"]["description"]
-    kinds = [one["properties"]["kind"]["const"] for one in resolved(SCHEMAS["DeviceInput"])["oneOf"]]
-    assert sorted(kinds) == sorted(push.KINDS) == sorted(SCHEMAS["Device"]["properties"]["kind"]["enum"])
-    for schema, pattern in (("AppleDevice", apns.TOKEN), ("AndroidDevice", fcm.TOKEN)):
-        least, most = limits(SCHEMAS[schema]["properties"]["token"], "minLength", "maxLength")
-        taken = [bool(pattern.fullmatch("0" * length)) for length in (least - 1, least, most, most + 1)]
+
+
+def test_its_kinds_of_devices_are_the_providers_and_their_tokens_as_long():
+    inputs = {one["properties"]["kind"]["const"]: one for one in resolved(SCHEMAS["DeviceInput"])["oneOf"]}
+    assert sorted(inputs) == sorted(PROVIDERS) == sorted(SCHEMAS["Device"]["properties"]["kind"]["enum"])
+    forms = {kind: provider.token_form for kind, provider in PROVIDERS.items() if provider.token_form}
+    assert set(forms) == {kind for kind, one in inputs.items() if "token" in one["properties"]}
+    for kind, form in forms.items():
+        least, most = limits(inputs[kind]["properties"]["token"], "minLength", "maxLength")
+        taken = [bool(form.pattern.fullmatch("0" * length)) for length in (least - 1, least, most, most + 1)]
         assert taken == [False, True, True, False]
 
 
@@ -609,7 +613,7 @@ def test_errors_of_the_reference_have_the_rest_shape(service, path):
 
 
 def test_the_largest_body_that_it_tells_of_is_the_default():
-    default = next(one.default for one in config.VARIABLES if one.name == "MAX_BODY_BYTES")
+    default = next(one.default for one in config.variables() if one.name == "MAX_BODY_BYTES")
     told = DOCUMENT["components"]["responses"]["TooLarge"]
     assert int(default) == 2**20 and "1 MiB" in told["description"]
     assert default in told["content"]["application/json"]["example"]["error"]
