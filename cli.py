@@ -416,7 +416,7 @@ def backup(file: Path) -> None:
 @click.command("doctor", cls=Command)
 @with_appcontext
 def examine() -> None:
-    """Check this installation for problems. Exits with status 1 if it finds any."""
+    """Check this installation and say what to fix. Exits with status 1 if anything is bad."""
     findings = list(doctor.examine(current_app.config["SETTINGS"]))
     for check, level, words in findings:
         click.echo(f"{level:<5}{check:<16}{_line(words)}")

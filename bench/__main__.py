@@ -21,8 +21,8 @@ def main(wanted: list[str], rows: int) -> int:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
-    parser.add_argument("--rows", type=int, default=1_000_000, help="of the large history (scale)")
+    parser.add_argument("--rows", type=int, default=1_000_000, help="rows of the large history (scale)")
     arguments = parser.parse_args()
     if unknown := set(arguments.parts) - set(PARTS):
-        parser.error(f"there is no part {', '.join(sorted(unknown))}: the parts are {', '.join(PARTS)}")
+        parser.error(f"unknown part {', '.join(sorted(unknown))}: the parts are {', '.join(PARTS)}")
     sys.exit(main(arguments.parts, arguments.rows))

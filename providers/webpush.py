@@ -100,7 +100,7 @@ class WebPush(Provider[WebPushSettings]):
         try:
             return {"subscription": json.loads(text)}
         except (ValueError, RecursionError):
-            raise Refused(400, "The subscription is not JSON. Pass the output of PushSubscription.toJSON().") from None
+            raise Refused(400, "The subscription is not JSON. Use the output of PushSubscription.toJSON().") from None
 
     def checked_address(self, registration: Mapping[str, Any]) -> dict[str, Any]:
         """The endpoint and keys of `subscription`, which is what a browser's `PushSubscription.toJSON()` holds."""

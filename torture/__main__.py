@@ -43,7 +43,7 @@ def main(wanted: list[str]) -> int:
     """Run the parts that are named, or all; 1 if a figure does not hold."""
     unknown = set(wanted) - set(PARTS)
     if unknown:
-        print(f"There is no part {', '.join(sorted(unknown))}: the parts are {', '.join(PARTS)}.")
+        print(f"Unknown part {', '.join(sorted(unknown))}: the parts are {', '.join(PARTS)}.")
         return 2
     print(f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, {platform.platform()}", flush=True)
     return max([run(part) for part in wanted or PARTS], default=0)
@@ -67,7 +67,7 @@ def seen(part: str, scratch: Path) -> Iterator[Figure]:
         yield from importlib.import_module(f"torture.{part}").figures(scratch)
     except Exception:
         traceback.print_exc()
-        yield Figure("the measurement itself", "goes to its end", "it broke", False)
+        yield Figure("the measurement itself", "finishes", "failed", False)
 
 
 if __name__ == "__main__":

@@ -187,7 +187,7 @@ def foreign_ids(server: Server, keys: list[str], browser: Browser, secrets: dict
         tell("foreign is not unknown", line)
     what = f"{number} requests with ids, names and cursors of another account, and with unknown ones"
     shares = ", ".join(f"{status}: {count}" for status, count in sorted(statuses.items()))
-    yield Figure(what, "foreign as unknown, byte for byte", f"{len(wrong)} differ ({shares})", not wrong)
+    yield Figure(what, "same answers, byte for byte", f"{len(wrong)} differ ({shares})", not wrong)
     after = rows_of(server, "b@example.org")
     changed = [table for table in before if before[table] != after[table]]
     seen = f"{len(changed)} of {len(before)} tables, {sum(map(len, before.values()))} rows"
@@ -275,9 +275,9 @@ def bent_cursors(server: Server, keys: list[str], other: str) -> Iterator[Figure
             taken += bent not in own
             leaked += bool(theirs & {one["id"] for one in answer.json["notifications"]})
     shares = ", ".join(f"{status}: {count}" for status, count in sorted(statuses.items()))
-    seen = f"{leaked} with rows of another account, {taken} that were never issued were taken ({shares})"
+    seen = f"{leaked} with rows of another account, {taken} that were never issued were accepted ({shares})"
     holds = not leaked and not taken and set(statuses) <= {200, 400} and statuses[400] > CURSORS * 0.9
-    yield Figure(f"{CURSORS} bent cursors", "0 rows of another account, 0 taken, 0 of 5xx", seen, holds)
+    yield Figure(f"{CURSORS} altered cursors", "0 rows of another account, 0 accepted, 0 answers of 5xx", seen, holds)
 
 
 def cursors_of(server: Server, key: str) -> list[str]:

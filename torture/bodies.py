@@ -76,8 +76,8 @@ def figures(scratch: Path) -> Iterator[Figure]:
             tell("wrong", line)
         what = f"{number} bodies around a limit of {LIMIT} bytes, at {len(doors(key, codes[0]))} addresses"
         yield Figure(what, "each the documented status", f"{len(wrong)} others", not wrong)
-        yield Figure("a body that was cut or lacks its end is stored", "0", str(cut), cut == 0)
-        yield Figure("answers of 5xx to them", "0", str(fives), fives == 0)
+        yield Figure("truncated bodies that were stored", "0", str(cut), cut == 0)
+        yield Figure("5xx answers to them", "0", str(fives), fives == 0)
         last = send(server, key).status
         yield Figure("a notification after them", "200", str(last), last == 200)
     yield from slow_chunks(scratch)
@@ -226,8 +226,8 @@ def slow_chunks(scratch: Path) -> Iterator[Figure]:
         done.set()
         watcher.join()
         status, worst = answer.status if answer else 0, max(waits, default=0.0)
-        seen = f"{status}; {used_s:.1f} s of processor time in {took_s:.1f} s; /healthz meanwhile at most {ms(worst)}"
-        must = "taken or refused; at most 10 s of processor time; /healthz below 1 s"
+        seen = f"{status}; {used_s:.1f} s of CPU in {took_s:.1f} s; /healthz meanwhile at most {ms(worst)}"
+        must = "accepted or refused; at most 10 s of CPU; /healthz below 1 s"
         holds = status in (200, 400, 413) and used_s <= MOST_CPU_S and worst < 1
         yield Figure("1 MB in chunks of one byte", must, seen, holds)
 

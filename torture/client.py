@@ -276,7 +276,7 @@ def logged_faults(server: Server) -> Figure:
     found = [match.start() for match in LOGGED_FAULT.finditer(server.log)]
     for place in found[:3]:
         tell("in the log", server.log[max(0, place - 200) : place + 1500])
-    return Figure("faults in the log", "0", str(len(found)), not found)
+    return Figure("errors in the log", "0", str(len(found)), not found)
 
 
 # --- numbers ------------------------------------------------------------------------------------------------

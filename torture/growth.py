@@ -95,5 +95,5 @@ def _keys(scratch: Path) -> Iterator[Figure]:
             answer = asked(server.port, "POST", "/api/v1/api-keys/generate", {"name": f"k{number}"}, key)
             took.append(answer.took_s if answer.status == 201 else 60.0)
         cpu = (cpu_s(pid) - before) / MADE
-    what = f"an API key is made beside {REVOKED:,} revoked ones"
+    what = f"creating an API key with {REVOKED:,} revoked ones"
     yield Figure(what, "< 10 ms of CPU", f"{ms(cpu)}, p50 {ms(percentile(took, 0.5))}", cpu < 0.01)

@@ -329,7 +329,7 @@ def beside(bench: Bench, other: str, healthy: PushService) -> Iterator[Figure]:
         seen = f"p99 {p99}, worst {ms(max(quick))}, {statuses} delivered of {len(quick)}; {own}"
         holds = percentile(quick, 0.99) < 0.25 and max(slow) <= WITHIN_S and statuses == len(quick)
         yield Figure(
-            f"another account sends beside one whose provider does this: {mode}",
+            f"sends of another account while a provider does this: {mode}",
             "p99 < 250 ms, all delivered; the other's own <= 6 s",
             seen,
             holds,

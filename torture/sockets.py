@@ -180,7 +180,7 @@ def crowd(
     stop.set()
     thread.join()
     seen = f"at most {ms(max(times))} ({len(times)} requests; {ms(max(before))} before; {slow.opened} sockets opened)"
-    what = f"/healthz and a send beside {len(mixed)} slow sockets for {HELD_S:.0f} s, {where}"
+    what = f"/healthz and a send with {len(mixed)} slow sockets for {HELD_S:.0f} s, {where}"
     yield Figure(what, must, seen, max(times) < goal_s)
 
 
@@ -219,7 +219,7 @@ def behind(
         (what for what, is_there in ((name, shutil.which(name)), (file, file.exists())) if not is_there), None
     )
     if missing:
-        what = f"/healthz and a send beside {3 * OF_EACH} slow sockets for {HELD_S:.0f} s, through {name}"
+        what = f"/healthz and a send with {3 * OF_EACH} slow sockets for {HELD_S:.0f} s, through {name}"
         yield Figure(what, must, f"{missing} is not there", None)
         return
     context = ssl.create_default_context(cafile=certificates.ca_file)

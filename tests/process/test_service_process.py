@@ -118,7 +118,7 @@ def test_an_address_where_nobody_can_listen_stops_it_and_names_the_settings(star
     for name in ("nosuch.invalid", "a" * 70):
         unknown = start(HOST=name)
         assert unknown.process.wait(20) == 1 and "Traceback" not in unknown.log
-        assert unknown.log.splitlines()[-1].startswith(f'HOST is "{name}" and PORT "{unknown.port}": nobody can')
+        assert unknown.log.splitlines()[-1].startswith(f'Cannot listen at HOST "{name}" and PORT "{unknown.port}": ')
 
 
 def test_a_database_that_cannot_be_used_stops_it_before_any_worker_without_a_traceback(start, tmp_path):
