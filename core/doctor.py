@@ -23,6 +23,7 @@ from process import clock
 from providers.base import Message, Outcome, Push
 from store import database
 from store.notifications import Notification
+from wire.notification import Content
 
 ANSWERS_WITHIN_S = 5
 CLOCK_TOLERANCE_S = 60
@@ -157,7 +158,7 @@ def _tokens(kind: str) -> Check:
                     f"not configured, and {waiting} of the devices need it: what is sent to them stays pending.",
                 )
             return "ok", "not configured: only native apps need it."
-        message = Message("doctor", "Doctor", "Nobody gets this.", "/app/")
+        message = Message("doctor", Content("Doctor", "Nobody gets this."), "/app/")
         (answer,) = push.send([Push(kind, NOBODY[kind], message, "")], ANSWERS_WITHIN_S)
         if answer.outcome in (Outcome.DEAD, Outcome.REFUSED, Outcome.DELIVERED):  # it looked at the token
             return "ok", f"{push.SERVICES[kind]} takes the credentials."

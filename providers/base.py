@@ -13,6 +13,7 @@ from enum import Enum
 from process import clock
 from providers.transport import Reply
 from wire.json_text import as_json
+from wire.notification import Content
 
 LIFE_S = 86_400  # for which a provider keeps what a device cannot take yet
 LEAST_BODY = 200  # characters of the body that a long title leaves room for
@@ -36,8 +37,7 @@ class Message:
     """What to show. `id` makes a repeat replace the first on the screen; `path` is opened by a tap."""
 
     id: str
-    title: str
-    body: str
+    content: Content
     path: str
 
 

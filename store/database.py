@@ -55,6 +55,7 @@ _thread = _Thread()
 _writes_fail = threading.Event()  # the last transaction could not be made
 
 
+DatabaseError = peewee.PeeweeException  # whatever the database refuses
 WriteFailed = peewee.OperationalError  # a write that cannot be made now: locked, disk full, read-only
 
 

@@ -40,7 +40,7 @@ class Body(NamedTuple):
     example: str
 
 
-class Answer(NamedTuple):
+class DescribedAnswer(NamedTuple):
     """One status with what comes with it."""
 
     status: str
@@ -61,8 +61,8 @@ class Operation(NamedTuple):
     scheme: str | None
     parameters: list[Field]
     bodies: list[Body]
-    good: list[Answer]
-    errors: list[Answer]
+    good: list[DescribedAnswer]
+    errors: list[DescribedAnswer]
     sample: str
     options: list[str]
 
@@ -154,8 +154,8 @@ def _scheme(found: Schema) -> str | None:
     return next(iter(security[0])) if security else None
 
 
-def _answer(status: str, answer: Schema) -> Answer:
-    return Answer(status, answer["description"], list(_headers(answer)), _bodies(answer))
+def _answer(status: str, answer: Schema) -> DescribedAnswer:
+    return DescribedAnswer(status, answer["description"], list(_headers(answer)), _bodies(answer))
 
 
 def _headers(place: Schema) -> Iterator[Field]:
