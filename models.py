@@ -105,7 +105,7 @@ class Account(Model):
 
     @classmethod
     def exists(cls) -> bool:
-        """Whether there is any account."""
+        """Whether there is an account."""
         return bool(cls.select().exists())
 
 
@@ -152,7 +152,7 @@ class ApiKey(Model):
 
     @classmethod
     def forget_used(cls) -> None:
-        """Drop what is remembered (another database was opened)."""
+        """Forget the uses that are not written (another database was opened)."""
         cls._used.clear()
 
     @classmethod
@@ -162,7 +162,7 @@ class ApiKey(Model):
 
     @classmethod
     def of_account(cls, account_seq: int) -> list["ApiKey"]:
-        """Newest first, with uses that are not written yet; of the revoked ones the newest 1,000."""
+        """The account's keys, newest first, with unwritten uses; of the revoked ones, the newest 1,000."""
         mine = cls.select().where(cls.account == account_seq).order_by(cls.seq.desc())
         live, revoked = mine.where(cls.revoked_at.is_null()), mine.where(cls.revoked_at.is_null(False))
         keys = sorted([*live, *revoked.limit(MAX_LISTED_REVOKED)], key=lambda key: -key.seq)
@@ -172,7 +172,7 @@ class ApiKey(Model):
 
     @classmethod
     def revoke(cls, account_seq: int, key_id: str, now: int) -> bool:
-        """Revoke for good, keeping an earlier time; False when the account has no such key."""
+        """Revoke a key for good; an earlier time stays. False when the account has no such key."""
         mine = (cls.account == account_seq) & (cls.id == key_id)
         cls.update(revoked_at=now).where(mine, cls.revoked_at.is_null()).execute()
         return bool(cls.select().where(mine).exists())
@@ -272,7 +272,7 @@ class ActiveDevice(NamedTuple):
 
 
 class Device(Model):
-    """Where notifications are pushed to. A removed device keeps its row, without the token, for the history."""
+    """What notifications are pushed to. A removed device keeps its row, without the token, for the history."""
 
     seq = peewee.AutoField()
     id = peewee.TextField()
@@ -304,7 +304,7 @@ class Device(Model):
 
     @classmethod
     def active(cls, account_seq: int) -> list[ActiveDevice]:
-        """All devices to push to."""
+        """The account's devices that are not removed, to push to."""
         return list(map(cls.READ_ACTIVE, run(cls.ACTIVE, (account_seq,)).fetchall()))
 
     @classmethod
@@ -318,13 +318,13 @@ class Device(Model):
 
     @classmethod
     def of_account(cls, account_seq: int) -> list["Device"]:
-        """The devices that are there, newest first."""
+        """The account's devices that are not removed, newest first, with the keys that added them."""
         present = cls.select(cls, ApiKey).join(ApiKey, peewee.JOIN.LEFT_OUTER)
         return list(present.where(cls.account == account_seq, cls.removed_at.is_null()).order_by(cls.seq.desc()))
 
     @classmethod
     def find(cls, account_seq: int, device_id: str) -> "Device | None":
-        """A device of the account that is there."""
+        """A device of the account that is not removed."""
         return cls.get_or_none(cls.account == account_seq, cls.id == device_id, cls.removed_at.is_null())
 
     @classmethod
@@ -336,32 +336,32 @@ class Device(Model):
 
     @classmethod
     def with_resync_token(cls, token_hash: bytes) -> "Device | None":
-        """The device whose service worker has that token."""
+        """The device whose service worker has the token with that hash."""
         return cls.get_or_none(cls.resync_token_hash == token_hash, cls.removed_at.is_null())
 
     @classmethod
     def void_resync_tokens(cls, account_seq: int) -> None:
-        """Let no service worker change a subscription until the account's owner has been there again."""
+        """Void the tokens of all service workers of the account, until its owner signs in there again."""
         cls.update(resync_token_hash=None).where(cls.account == account_seq).execute()
 
     @classmethod
     def count(cls, account_seq: int) -> int:
-        """How many devices are there."""
+        """How many devices the account has that are not removed."""
         return cls.select().where(cls.account == account_seq, cls.removed_at.is_null()).count()
 
     @classmethod
     def any_delivered(cls, account_seq: int) -> bool:
-        """Whether a provider ever accepted a push to a device of the account, be it removed since."""
+        """Whether a provider has ever accepted a push to a device of the account, removed ones included."""
         return bool(cls.select().where(cls.account == account_seq, cls.last_delivered_at.is_null(False)).exists())
 
     @classmethod
     def count_of_kind(cls, kind: str) -> int:
-        """How many devices of all accounts are of that kind."""
+        """How many devices of that kind all accounts have."""
         return cls.select().where(cls.kind == kind, cls.removed_at.is_null()).count()
 
     @classmethod
     def last_was_dead(cls, account_seq: int) -> bool:
-        """Of an account without devices: whether the last one was removed because its provider called it dead."""
+        """For an account without devices: whether the last one was removed because its provider called it dead."""
         row = run(
             "SELECT removed_as FROM device WHERE account_seq = ? ORDER BY removed_at DESC, seq DESC LIMIT 1",
             (account_seq,),
@@ -370,16 +370,16 @@ class Device(Model):
 
     @classmethod
     def remove(cls, seq: int, removed_as: str, now: int) -> None:
-        """Mark a device as removed because it is `dead` or was `removed`, and forget its token."""
+        """Mark a device as `dead` or `removed`, and forget its token; call inside `transaction()`."""
         forgotten = {"token": "", "p256dh": None, "auth": None, "resync_token_hash": None}
         here = (cls.seq == seq) & cls.removed_at.is_null()
         cls.update(**forgotten, removed_at=now, removed_as=removed_as).where(here).execute()
 
     @classmethod
     def note_outcome(cls, device: ActiveDevice, error: str | None, now: int) -> bool:
-        """Keep what the provider last said of this device; no error means that it accepted a push.
+        """Keep what the provider last said of this device; without an error it accepted a push.
 
-        False if the device has another token by now, or is gone: then it was not said of what it is now.
+        False if the device has another token now, or is gone: the answer was about the old token.
         """
         delivered_at, error_at = (now, None) if error is None else (None, now)
         return run(cls.NOTE_OUTCOME, (error, error_at, delivered_at, device.seq, device.token)).rowcount > 0
@@ -393,7 +393,7 @@ class Device(Model):
 
     @classmethod
     def purgeable(cls, account_seq: int, before: int, limit: int) -> list[int]:
-        """The seqs of devices removed before that time and before the oldest notification, but for the last one."""
+        """The seqs of devices removed before `before` and the oldest notification; not the one removed last."""
         values = {"account": account_seq, "before": before, "limit": limit}
         return [row[0] for row in run(cls.PURGEABLE, values)]
 
@@ -404,6 +404,6 @@ class Device(Model):
 
     @classmethod
     def delete_some(cls, account_seq: int, limit: int) -> int:
-        """Delete some devices of an account that is to go; answers with how many."""
+        """Delete at most `limit` devices of the account; answers with how many."""
         some = "SELECT seq FROM device WHERE account_seq = ? LIMIT ?"
         return run(f"DELETE FROM device WHERE seq IN ({some})", (account_seq, limit)).rowcount

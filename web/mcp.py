@@ -1,7 +1,7 @@
-"""POST /mcp: the Model Context Protocol, by which assistants use what the REST API does.
+"""POST /mcp: the Model Context Protocol, through which assistants use the REST API.
 
-One JSON-RPC message comes with each request and is answered with JSON: no session, no stream. Requests of the
-revision 2026-07-28 name their version themselves; earlier ones begin with `initialize`. Must not know SQL or push.
+Each request carries one JSON-RPC message and is answered with JSON: no session, no stream. Requests of the revision
+2026-07-28 name their version themselves; clients of earlier ones begin with `initialize`. Must not know SQL or push.
 """
 
 import re
@@ -42,14 +42,14 @@ INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 HEADER_MISMATCH = -32020
 UNSUPPORTED_VERSION = -32022
-ANSWERED_WITH_200 = (METHOD_NOT_FOUND, INVALID_PARAMS)  # up to 2025-11-25: for their clients a 4xx is no answer
+ANSWERED_WITH_200 = (METHOD_NOT_FOUND, INVALID_PARAMS)  # up to 2025-11-25, whose clients do not read a 4xx
 ENCODED_HEADER = re.compile(r"=\?base64\?(.*)\?=")
 
 Payload = dict[str, Any]
 
 
 class Wrong(Exception):
-    """A message that is turned down as a JSON-RPC error; `message` is one sentence."""
+    """A message that is refused with a JSON-RPC error; `message` is one sentence."""
 
     def __init__(self, code: int, message: str, **data: Any) -> None:
         self.code = code
@@ -82,7 +82,7 @@ def answer_message() -> Any:
 
 
 def fault() -> Payload:
-    """The answer to a message in whose course something broke."""
+    """The answer to a message whose handling failed."""
     return _reply(error={"code": INTERNAL_ERROR, "message": SENTENCES[500]})
 
 
@@ -97,7 +97,7 @@ def _status(code: int) -> int:
 
 
 def _check_origin() -> None:
-    """Only browsers send one, and no page has business here, whatever name led it to this address."""
+    """Refuse (403) other origins: only browsers send one, and no page of another site has business here."""
     if request.headers.get("Origin") not in (None, current_app.config["SETTINGS"].public_url):
         raise Refused(403)
 
@@ -125,7 +125,7 @@ def _read_message() -> Payload:
 
 
 def _known(message: Payload) -> Payload:
-    """The message without what nobody looks at: it may be large, and a tool's call may take long."""
+    """The message without fields that nobody reads: they may be large, and calling a tool may take a while."""
     message = {name: message[name] for name in ("jsonrpc", "id", "method", "params") if name in message}
     if isinstance(message.get("params"), dict):
         params = message["params"] = {name: message["params"][name] for name in PARAMS if name in message["params"]}
@@ -142,7 +142,7 @@ def _object(fields: Payload, name: str) -> Payload:
 
 
 def _check_version(method: str, params: Payload) -> None:
-    """Make `is_modern` of the request; the headers of a modern request say what its body says."""
+    """Find out whether the request is a modern one, whose headers must repeat what its body says."""
     meta = _object(params, "_meta")
     header, version = request.headers.get("MCP-Protocol-Version"), meta.get(f"{META}protocolVersion")
     for named in (header, version):
@@ -164,7 +164,7 @@ def _check_version(method: str, params: Payload) -> None:
 
 
 def _decoded(header: str) -> str | None:
-    """What is not plain ASCII comes as =?base64?...?=."""
+    """A header's text; what is not plain ASCII comes as =?base64?...?=."""
     encoded = ENCODED_HEADER.fullmatch(header)
     try:
         return b64decode(encoded[1], validate=True).decode() if encoded else header
@@ -210,7 +210,7 @@ def _call_tool(params: Payload) -> Payload:
 
 
 SHARED = {"tools/list": _list_tools, "tools/call": _call_tool}
-METHODS: dict[bool, dict[str, Callable[[Payload], Payload]]] = {  # by `is_modern` of the request
+METHODS: dict[bool, dict[str, Callable[[Payload], Payload]]] = {  # by whether the request is modern
     False: {"initialize": _initialize, "ping": lambda _: {}, **SHARED},
     True: {"server/discover": _discover, **SHARED},
 }
@@ -220,15 +220,15 @@ METHODS: dict[bool, dict[str, Callable[[Payload], Payload]]] = {  # by `is_moder
 
 
 class Tool(NamedTuple):
-    """What an assistant may call: `call` takes the arguments and answers as the REST API does."""
+    """A tool for assistants; `call` takes the arguments and answers like the REST API."""
 
     title: str
     description: str
     call: Callable[[Payload], Payload]
-    answer: Payload  # the schemas of what comes with `ok`
+    answer: Payload  # the schemas of the fields beside `ok`
     arguments: Payload = {}
     required: tuple[str, ...] = ()
-    hints: tuple[str, ...] = ()  # those that are true
+    hints: tuple[str, ...] = ()  # the names of the hints that are true
 
     def described(self, name: str) -> Payload:
         """The tool as `tools/list` shows it."""
@@ -248,7 +248,7 @@ class Tool(NamedTuple):
         }
 
     def check_names(self, arguments: Payload) -> None:
-        """`Refused` (400) if there is an argument that the tool does not take."""
+        """Refuse (400) arguments that the tool does not take."""
         if arguments.keys() - self.arguments.keys():
             taken = ", ".join(self.arguments) or "no arguments"
             raise Refused(400, f"There is an argument that this tool does not take: it takes {taken}.")
