@@ -1,5 +1,5 @@
--- The complete newest schema; PRAGMA user_version says which one a file has (store/database.py, SCHEMA_VERSION).
--- An older file is brought here by the numbered steps in migrations/.
+-- The complete newest schema; PRAGMA user_version says which one a file has.
+-- The numbered steps in migrations/ bring an older file here; the last one's number is that of this schema.
 -- Times are integer milliseconds, UTC. `id` is what the outside sees; `seq` orders and joins.
 
 PRAGMA application_id = 1349214828;        -- 'Pkbl': this file is ours
@@ -92,7 +92,7 @@ CREATE TABLE notification (
     account_seq INTEGER NOT NULL REFERENCES account,
     api_key_seq INTEGER,                   -- what sent it: a key or an alert; no foreign key, since an alert
     alert_seq INTEGER,                     -- may be deleted and its notifications stay
-    title TEXT NOT NULL,                   -- as delivered, with the prefix
+    title TEXT NOT NULL,                   -- as delivered, with the prefix; all of Content (wire/notification.py) is here
     body TEXT NOT NULL,
     status TEXT NOT NULL CHECK (status IN ('delivered', 'pending', 'held', 'failed')), -- 'held': see the table held
     created_at INTEGER NOT NULL,
@@ -156,7 +156,7 @@ CREATE INDEX delivery_pending ON delivery (device_seq, next_attempt_at) WHERE st
 CREATE TABLE idempotency_key (
     account_seq INTEGER NOT NULL REFERENCES account,
     key TEXT NOT NULL,
-    request_hash BLOB NOT NULL,            -- SHA-256 of title and body
+    request_hash BLOB NOT NULL,            -- SHA-256 of what the request says (core/idempotency.py)
     notification_seq INTEGER NOT NULL REFERENCES notification ON DELETE CASCADE,
     answered_status TEXT,                  -- the status in the first answer; NULL if the process died before it
     created_at INTEGER NOT NULL,

@@ -19,9 +19,10 @@ from typing import cast
 
 import peewee
 
-SCHEMA_VERSION = 7
 AFTER_ALL = 2**63 - 1  # the greatest integer of SQLite: beyond every seq and every time
 ROOT = Path(__file__).parents[1]
+MIGRATIONS = ROOT / "migrations"
+SCHEMA_VERSION = max(int(step.name[:4]) for step in MIGRATIONS.glob("*.sql"))  # schema.sql is what they lead to
 BUSY_TIMEOUT_MS = 1_500  # how long to wait for another process's lock; with TURN_WAIT_S a write fails within 4 s
 TURN_WAIT_S = 2.0  # then a thread checks whether another process blocks the thread whose turn it is
 MAX_TURN_WAITS = 15
@@ -74,7 +75,7 @@ def run(statement: str, values: Sequence[object] | Mapping[str, object] = ()) ->
             raise
 
 
-def open_database(path: Path, migrations: Path = ROOT / "migrations", newest: int = SCHEMA_VERSION) -> None:
+def open_database(path: Path, migrations: Path = MIGRATIONS, newest: int = SCHEMA_VERSION) -> None:
     """Open the file at `path` for all threads. An empty file gets its tables; an older one is copied and upgraded."""
     if sqlite3.sqlite_version_info < MIN_SQLITE:
         raise DatabaseRefused(f"This Python has SQLite {sqlite3.sqlite_version}: Pocketbell needs 3.37 or later.")

@@ -14,12 +14,11 @@ from urllib.parse import urlencode
 from flask import render_template
 
 from web import guards
+from wire.json_schema import Schema
 
 FILE = Path(__file__).parents[1] / "docs/openapi.yaml"
 VARIABLES = {"apiKey": "KEY", "metricsToken": "METRICS_TOKEN"}  # of the shell, with the credentials for commands
 COUNTED = {"Length": "character", "Items": "item"}
-
-Schema = dict[str, Any]
 
 
 class Field(NamedTuple):

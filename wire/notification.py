@@ -26,7 +26,7 @@ class Content(NamedTuple):
     missing: tuple[str, ...] = ()  # the variables that an alert's template wanted and the event lacked
 
 
-class Field(NamedTuple):
+class RequestField(NamedTuple):
     """A field of a request to send a notification, which the answer has too if it was set.
 
     `check` takes what was sent under the field's name, which is never null, and answers with the value to keep, or
@@ -61,14 +61,14 @@ def _text(longest: int) -> Callable[[Any, str], str]:
 
 
 FIELDS = (
-    Field(
+    RequestField(
         "title",
         "title",
         _text(MAX_TITLE_CHARACTERS),
         text('one line; "MCP - " is put in front', minLength=1, maxLength=MAX_TITLE_CHARACTERS),
         is_required=True,
     ),
-    Field(
+    RequestField(
         "body",
         "body",
         _text(MAX_BODY_CHARACTERS),
