@@ -44,7 +44,8 @@ def _constructor(row_type: type[tuple[Any, ...]], places: Iterator[int], names: 
         if _is_row_type(kind):
             arguments.append(_constructor(kind, places, names))
         elif get_origin(kind) is tuple:
-            arguments.append(f"_array(row[{next(places)}])")
+            place = next(places)
+            arguments.append(f"_array(row[{place}]) if row[{place}] else ()")
         else:
             arguments.append(f"row[{next(places)}]")
     return f"{row_type.__name__}({', '.join(arguments)})"
@@ -54,8 +55,8 @@ def _is_row_type(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")
 
 
-def _array(text: str | None) -> tuple[str, ...]:
-    return tuple(json.loads(text)) if text else ()
+def _array(text: str) -> tuple[str, ...]:
+    return tuple(json.loads(text))
 
 
 def as_column(value: Any) -> Any:

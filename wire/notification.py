@@ -88,8 +88,12 @@ SCHEMA = record(
 
 def checked_content(request: Mapping[str, Any]) -> Content:
     """What a request to send a notification says; `Refused` (400) names the first field that is wrong."""
-    sent = {field.column: field.value(request) for field in FIELDS}
-    return Content(**{column: value for column, value in sent.items() if value is not None})
+    said = dict[str, Any]()
+    for field in FIELDS:
+        value = field.value(request)
+        if value is not None:
+            said[field.column] = value
+    return Content(**said)
 
 
 def answered(id_: str, content: Content, status: str, created_at: int) -> dict[str, Any]:
