@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from flask import Flask, Request, Response, g, request
+from flask import Flask, Request, Response, request
 from flask.globals import request_ctx
 from flask.json.provider import DefaultJSONProvider
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
@@ -22,10 +22,11 @@ import config
 import dashboard
 import models
 import push
-from core import accounts, delivery, proxies, pruning
+from core import accounts, delivery, floods, proxies, pruning, push_slots, retries
 from process import clock, counters, recent_requests
 from store import database
-from web import api_docs, guards, mcp, prometheus, rate_limits, request_body, rest, webhooks
+from web import api_docs, context, guards, mcp, prometheus, rate_limits, request_body, rest, webhooks
+from web.context import Window, current
 from wire.errors import CODES, Refused, log_fault, metrics_body, rest_body
 from wire.json_text import as_json
 
@@ -71,7 +72,7 @@ def owners(method: str, rule: str, handler: Callable[..., Any]) -> Route:
     return Route(method, f"/app{rule}", handler, guards.signed_in)
 
 
-METRICS = "/api/webhooks/custom"
+CUSTOM_METRICS = "/api/webhooks/custom"
 ASSISTANTS = "/mcp"
 ROUTES = (
     rest_route("POST", "/notifications/send", rest.send_notification),
@@ -86,10 +87,10 @@ ROUTES = (
     rest_route("GET", "/devices", rest.list_devices),
     rest_route("DELETE", "/devices/<device_id>", rest.remove_device),
     Route("POST", "/p/<path:short_code>", webhooks.receive_event, guards.short_code, webhooks.admit_event),
-    Route("POST", METRICS, webhooks.store_metrics, guards.api_key, rate_limits.metrics),
+    Route("POST", CUSTOM_METRICS, webhooks.store_metrics, guards.api_key, rate_limits.custom_metrics),
     Route("POST", ASSISTANTS, mcp.answer_message, guards.api_key, rate_limits.rest),
     Route("GET", "/healthz", rest.healthz),
-    Route("GET", "/metrics", prometheus.show_metrics, guards.metrics_token),
+    Route("GET", "/metrics", prometheus.show_figures, guards.metrics_token),
     Route("GET", "/openapi.json", api_docs.show_json),
     Route("GET", "/docs", api_docs.show_page),
     Route("GET", "/", dashboard.home.enter),
@@ -236,7 +237,9 @@ def open_service(app: Application, settings: config.Settings) -> None:
     database.open_database(settings.database)
     models.ApiKey.forget_used()
     push.configure(settings, delivery.vapid_key)
-    delivery.configure(settings.threads)
+    push_slots.configure(settings.threads)
+    for module in (delivery, floods, retries):
+        module.reset()
     rate_limits.reset(settings.ingest_per_minute)
     proxies.configure(settings.trusted_proxies)
     recent_requests.reset()
@@ -274,6 +277,7 @@ def _add_routes(app: Flask) -> None:
         app.add_url_rule(route.rule, endpoint, route.handler, methods=methods, provide_automatic_options=False)
 
     def guard() -> Any:
+        context.begin()
         sent = request_ctx.request  # resolve Flask's proxy once: each access costs as much as a dozen dict look-ups
         rule, environ = sent.url_rule, sent.environ
         environ["pocketbell.route"] = rule.rule if rule else "-"  # logged instead of the path, which may be secret
@@ -285,8 +289,8 @@ def _add_routes(app: Flask) -> None:
             return admit(route.guard, route.quota)
         if sent.path.startswith("/api/v1/") or sent.path == ASSISTANTS:
             return admit(guards.api_key, rate_limits.rest)  # unknown addresses need a key and count, too
-        if sent.path == METRICS:
-            return admit(guards.api_key, rate_limits.metrics)
+        if sent.path == CUSTOM_METRICS:
+            return admit(guards.api_key, rate_limits.custom_metrics)
         if f"{sent.path}/".startswith("/p/") and not isinstance(sent.routing_exception, MethodNotAllowed):
             return admit(guards.short_code, webhooks.admit_event)  # malformed short codes count as unknown ones
         return None
@@ -298,17 +302,17 @@ def _add_routes(app: Flask) -> None:
 
 def _finish(response: Response) -> Response:
     """Count the response, note it for the alert's page, and add the headers."""
-    sent, context = request_ctx.request, g._get_current_object()
+    sent, known = request_ctx.request, current()
     route = sent.environ.get("pocketbell.route", "-")
     method = sent.method if route != "-" else "-"  # unknown addresses accept any method name: keep the labels few
     counters.count("responses", method, route, str(response.status_code))
-    if webhook := context.get("webhook"):
-        recent_requests.note(webhook.alert_seq, response.status_code, context.get("told", ""), clock.now_ms())
-    _add_headers(response, sent, context.get("window"))
+    if known.webhook:
+        recent_requests.note(known.webhook.alert_seq, response.status_code, known.outcome, clock.now_ms())
+    _add_headers(response, sent, known.window)
     return response
 
 
-def _add_headers(response: Response, sent: Request, window: rate_limits.Window | None) -> None:
+def _add_headers(response: Response, sent: Request, window: Window | None) -> None:
     path, headers = sent.path, response.headers
     if path.startswith("/app/static/") and "v" in sent.args and response.status_code == 200:
         headers["Cache-Control"] = "public, max-age=31536000, immutable"  # the URL changes with the content
@@ -340,7 +344,7 @@ def _render_error(error: Exception) -> tuple[Any, int, dict[str, str]]:
         where, request_id = (request.environ.get(f"pocketbell.{what}", "-") for what in ("route", "request"))
         log_fault(log, f"{request.method} {where} failed", error, request_id=request_id)
         refused = Refused(500)
-    g.told = refused.owner_message
+    current().outcome = refused.owner_message
     return _error_body(refused), refused.status, {**headers, **refused.headers}
 
 
@@ -351,7 +355,7 @@ def _error_body(refused: Refused) -> Any:
         return dashboard.page.address_page()
     if request.path == ASSISTANTS and refused.status == 500:
         return mcp.fault()
-    return metrics_body(refused) if request.path == METRICS else rest_body(refused)
+    return metrics_body(refused) if request.path == CUSTOM_METRICS else rest_body(refused)
 
 
 app = create_app()

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import peewee
 from flask import Flask, current_app
 from flask.cli import AppGroup, ScriptInfo, with_appcontext
 
@@ -27,7 +26,7 @@ from core.template_lint import unfilled
 from models import Account, Alert, ApiKey, Device
 from process import clock
 from providers import PROVIDERS
-from store.database import copy_database, has_data, transaction
+from store.database import DatabaseError, copy_database, has_data, transaction
 from wire.errors import Refused
 
 OPEN_DATA = "open_data"  # the key in `app.extensions` of the function that opens the database
@@ -46,7 +45,7 @@ class OneLineErrors:
             raise  # the reader of a pipe has gone: click exits without a message
         except UnicodeError:
             raise click.ClickException("An argument is not valid text.") from None
-        except (Refused, peewee.PeeweeException, OSError) as error:
+        except (Refused, DatabaseError, OSError) as error:
             _give_up_output(error)
             raise click.ClickException(_line(str(_cause(error)))) from None
         return result
@@ -88,7 +87,7 @@ class Group(OneLineErrors, AppGroup):
 def _cause(error: BaseException) -> BaseException:
     """The error that came first: if the rollback failed too, `error` is the rollback's."""
     before = error.__context__
-    return _cause(before) if isinstance(before, (peewee.PeeweeException, OSError)) else error
+    return _cause(before) if isinstance(before, (DatabaseError, OSError)) else error
 
 
 def _give_up_output(error: Exception) -> None:

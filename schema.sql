@@ -1,5 +1,5 @@
--- The complete newest schema. A file's PRAGMA user_version is its schema's number (store/database.py, SCHEMA_VERSION).
--- The numbered steps in migrations/ upgrade older files.
+-- The complete newest schema. A file's PRAGMA user_version is its schema's number: that of the newest step in migrations/.
+-- The numbered steps upgrade older files.
 -- Times are integer milliseconds in UTC. `id` is public; `seq` is internal, for order and joins.
 
 PRAGMA application_id = 1349214828;        -- 'Pkbl' marks our files
@@ -92,7 +92,7 @@ CREATE TABLE notification (
     account_seq INTEGER NOT NULL REFERENCES account,
     api_key_seq INTEGER,                   -- the sender is a key or an alert, or else the owner. No foreign keys: the
     alert_seq INTEGER,                     -- notifications stay when the key or alert is deleted
-    title TEXT NOT NULL,                   -- as delivered, with the prefix
+    title TEXT NOT NULL,                   -- as delivered, with the prefix; all of Content (wire/notification.py) is here
     body TEXT NOT NULL,
     status TEXT NOT NULL CHECK (status IN ('delivered', 'pending', 'held', 'failed')), -- 'held': see the table held
     created_at INTEGER NOT NULL,
@@ -157,7 +157,7 @@ CREATE INDEX delivery_pending ON delivery (device_seq, next_attempt_at) WHERE st
 CREATE TABLE idempotency_key (
     account_seq INTEGER NOT NULL REFERENCES account,
     key TEXT NOT NULL,
-    request_hash BLOB NOT NULL,            -- SHA-256 of title and body
+    request_hash BLOB NOT NULL,            -- SHA-256 of what the request says (core/idempotency.py)
     notification_seq INTEGER NOT NULL REFERENCES notification ON DELETE CASCADE,
     answered_status TEXT,                  -- the status in the first response; NULL if the process died before it
     created_at INTEGER NOT NULL,

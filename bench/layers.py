@@ -108,12 +108,10 @@ def _callers(person: Person, keys: int) -> Iterator[Any]:
 
 def _count(storage: Any, hits: dict[int, Any], callers: Iterator[Any]) -> None:
     """Count a REST request as the product does, with these keys in the storage."""
-    from flask import g
-
-    from web import rate_limits
+    from web import context, rate_limits
 
     storage.hits.update(hits)
-    g.caller = next(callers)
+    context.begin().caller = next(callers)
     rate_limits.rest()
 
 

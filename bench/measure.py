@@ -289,16 +289,17 @@ def alert_codes(account_seq: int, number: int) -> list[str]:
 
 def record(person: Person, number: int) -> None:
     """Record notifications of an account with the product's own function."""
-    from models import Owner
     from process import clock
     from store.database import transaction
-    from store.notifications import Notification, Text
+    from store.notifications import Notification
+    from store.senders import Owner
+    from wire.notification import Content
 
     owner, chance = Owner(person.seq, "UTC", person.email), random.Random(person.seq)
     with transaction():
         for _ in range(number):
-            text = Text(f"MCP - {sentence(chance, 4)}", sentence(chance, 26))
-            Notification.record(owner, text, "delivered", "2026-11-21", clock.now_ms())
+            content = Content(f"MCP - {sentence(chance, 4)}", sentence(chance, 26))
+            Notification.record(owner, content, "delivered", "2026-11-21", clock.now_ms())
 
 
 def sentence(chance: random.Random, words: int) -> str:

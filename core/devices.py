@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 
 import push
 from core.pieces import ROWS, in_pieces
-from models import Device, digest, new_id
+from models import Device, sha256_of
 from providers import PROVIDERS
 from providers.webpush import WebPush
 from store.database import AFTER_ALL, transaction
-from store.notifications import Delivery, Notification
+from store.deliveries import Delivery
+from store.notifications import Notification
 from wire.errors import Refused
 from wire.validation import checked_name, either, optional_text, required_text
 
@@ -46,7 +47,7 @@ def add_device(account_seq: int, registration: dict[str, Any], now: int, key_seq
 def _added(account_seq: int, kind: str, values: dict[str, Any], now: int) -> Device:
     if Device.count(account_seq) >= MAX_DEVICES:
         raise Refused(400, f"There are {MAX_DEVICES} devices already: remove one first.")
-    return Device.create(id=new_id(now), account=account_seq, kind=kind, created_at=now, **values)
+    return Device.add(account_seq, kind, values, now)
 
 
 class Browser(NamedTuple):
@@ -69,7 +70,7 @@ def sync_browser(account_seq: int, browser: Browser, only_known: bool, now: int)
     values = _address(BROWSER, {"subscription": browser.subscription})
     seen = {"origin": browser.origin, "last_seen_at": now}
     with transaction():
-        device = Device.with_resync_token(digest(browser.token)) if browser.token else None
+        device = Device.with_resync_token(sha256_of(browser.token)) if browser.token else None
         has_token = device is not None and device.account_seq == account_seq
         if not has_token:
             device = Device.with_token(account_seq, BROWSER, values["token"])
@@ -83,7 +84,7 @@ def sync_browser(account_seq: int, browser: Browser, only_known: bool, now: int)
             _move(device, values)
         token = None if has_token else secrets.token_urlsafe(32)
         if token:
-            seen["resync_token_hash"] = digest(token)
+            seen["resync_token_hash"] = sha256_of(token)
         return _changed(device, **seen), token
 
 
@@ -125,9 +126,7 @@ def rename_device(account_seq: int, device_id: str, name: str) -> None:
 
 
 def _changed(device: Device, **values: Any) -> Device:
-    for column, value in values.items():
-        setattr(device, column, value)
-    device.save(only=list(values))
+    device.change(**values)
     return device
 
 

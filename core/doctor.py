@@ -26,6 +26,7 @@ from providers.base import Message, Outcome, Provider, Push
 from providers.webpush import WebPush
 from store import database
 from store.notifications import Notification
+from wire.notification import Content
 
 ANSWER_TIMEOUT_S = 5
 CLOCK_TOLERANCE_S = 60
@@ -160,7 +161,7 @@ def _provider(kind: str, settings: Settings) -> tuple[str, str]:
 
 def _probe(provider: Provider[Any], nobody: str) -> tuple[str, str]:
     """Push to a device that does not exist: a provider that refuses only its token accepts our credentials."""
-    message = Message("doctor", "Doctor", "Nobody gets this.", "/app/")
+    message = Message("doctor", Content("Doctor", "Nobody gets this."), "/app/")
     (answer,) = push.send([Push(provider.kind, nobody, message, "")], ANSWER_TIMEOUT_S)
     if answer.outcome in LOOKED_AT_TOKEN:
         return "ok", f"{provider.service} takes the credentials."

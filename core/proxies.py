@@ -9,8 +9,8 @@ from collections import Counter
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
-from models import ServerNote
 from process.clock import DAY_MS
+from store.server_notes import ServerNote
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network

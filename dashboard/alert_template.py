@@ -4,21 +4,25 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from flask import flash, g, redirect, render_template, request
+from flask import flash, redirect, render_template, request
 
 from core import alerts, delivery, message_templates, presets
 from core.alerts import Template
 from core.icons import ICONS
+from core.preset import Preset
 from core.template_lint import Unfilled, unfilled
 from dashboard import page
 from dashboard.page import Page, Problem
-from models import Alert, AlertPayload, Owner
+from models import Alert
 from process import clock, recent_requests
-from store.notifications import Text
+from store.alert_payloads import AlertPayload
+from store.senders import Owner
 from web import guards
+from web.context import current
 from web.request_body import read_fields
 from wire.errors import Refused
 from wire.json_text import as_json
+from wire.notification import Content
 from wire.strict_json import parse_event
 from wire.validation import optional_text
 
@@ -96,7 +100,7 @@ def back_to(alert_id: str, said: str, kind: str = "message") -> Page:
 
 def save_template(alert_id: str) -> Page:
     """POST /app/alerts/{id}: saves the templates, or with `preview` or `test` only shows or sends the result."""
-    alert = alerts.find_alert(g.account.seq, alert_id)
+    alert = alerts.find_alert(current().account.seq, alert_id)
     draft = _draft(alert)
     try:
         if "preview" in request.form:
@@ -106,11 +110,11 @@ def save_template(alert_id: str) -> Page:
             _send_test(alert, draft)
             return template_page(alert, draft)
         values = {"title_template": draft.title, "body_template": draft.body}
-        alerts.change_alert(g.account.seq, alert_id, values, clock.now_ms())
+        alerts.change_alert(current().account.seq, alert_id, values, clock.now_ms())
     except Refused as refused:
         problem = Problem.of(refused)
         return template_page(alert, draft, problem._replace(field=FIELDS.get(problem.field, "payload"))), 422
-    never_filled = _unfilled(draft, None, g.account.time_zone)
+    never_filled = _unfilled(draft, None, current().account.time_zone)
     if not never_filled:
         return back_to(alert_id, "Saved. The next event is shown like this.")
     text, why = never_filled[0]
@@ -120,7 +124,7 @@ def save_template(alert_id: str) -> Page:
 
 def preview_template(alert_id: str) -> dict[str, Any]:
     """POST /app/alerts/{id}/preview: the preview of a draft as JSON, for the page's script."""
-    alert, sent = alerts.find_alert(g.account.seq, alert_id), read_fields(*Draft._fields)
+    alert, sent = alerts.find_alert(current().account.seq, alert_id), read_fields(*Draft._fields)
     draft = Draft(*(optional_text(sent, name) or "" for name in Draft._fields))
     try:
         payload = _tried(draft, _kept(alert))
@@ -133,12 +137,12 @@ def preview_template(alert_id: str) -> dict[str, Any]:
 
 def replay_payload(alert_id: str) -> Page:
     """POST /app/alerts/{id}/replay: sends the last payload again, as if it had just arrived."""
-    alert = alerts.find_alert(g.account.seq, alert_id)
+    alert = alerts.find_alert(current().account.seq, alert_id)
     payload = _kept(alert)
     if payload is None:
         return back_to(alert_id, "No request is kept to send again.", "error")
-    template = Template(alert.name, alert.title_template, alert.body_template, g.account.time_zone)
-    sent = delivery.replay(g.account.seq, alert_id, alerts.rendered(template, payload))
+    template = Template(alert.name, alert.title_template, alert.body_template, current().account.time_zone)
+    sent = delivery.deliver_event_again(current().account.seq, alert_id, alerts.rendered(template, payload))
     if sent is None:
         return back_to(alert_id, "The alert is off: switch it on first.", "error")
     return redirect(f"/app/notifications/{sent.notification.id}", 303)
@@ -146,14 +150,14 @@ def replay_payload(alert_id: str) -> Page:
 
 def use_preset(alert_id: str) -> Page:
     """POST /app/alerts/{id}/preset: applies the proposed preset, never over templates that the owner changed."""
-    alert = alerts.find_alert(g.account.seq, alert_id)
+    alert = alerts.find_alert(current().account.seq, alert_id)
     now_used, proposed = presets.of(alert.preset), _proposed(alert, _kept(alert))
     if proposed is None or proposed.id != request.form.get("preset"):
         why = "The templates or the last request have changed meanwhile: nothing was done."
         return back_to(alert_id, why, "error")
     is_own_look = (alert.icon, alert.color) != (now_used.icon, now_used.color)
     look = {"icon": alert.icon, "color": alert.color} if is_own_look else {}
-    alerts.change_alert(g.account.seq, alert_id, proposed.settings | look, clock.now_ms())
+    alerts.change_alert(current().account.seq, alert_id, proposed.settings | look, clock.now_ms())
     return back_to(alert_id, f"The templates are those for {proposed.name}.")
 
 
@@ -169,8 +173,8 @@ def _saved(alert: Alert) -> Draft:
 
 def _send_test(alert: Alert, draft: Draft) -> None:
     """Send the result of the draft to all devices at once, as the owner's own notification: nothing holds it."""
-    text = _rendered(alert, draft, _tried(draft, _kept(alert)) or {})
-    sent = delivery.send(Owner.of(g.account), text.title, text.body)
+    content = _rendered(alert, draft, _tried(draft, _kept(alert)) or {})._replace(missing=())
+    sent = delivery.deliver(Owner.of(current().account), content)
     if sent.devices:
         flash(f"Sent, and {sent.notification.status}: it is in the history.")
     else:
@@ -184,7 +188,7 @@ def _preview(alert: Alert, draft: Draft, payload: Payload | None, paths: list[st
     except Refused as refused:
         return Preview(error=refused.message)
     title = delivery.TITLE_PREFIX + text.title
-    stays = _unfilled(draft, payload, g.account.time_zone)
+    stays = _unfilled(draft, payload, current().account.time_zone)
     if payload is None:
         return Preview(title, text.body if draft.body.strip() else "", unfilled=stays)
     return Preview(title, text.body, message_templates.likely_paths(text.missing, paths), stays)
@@ -201,12 +205,12 @@ def _values(paths: list[str], payload: Payload) -> dict[str, str]:
     return {path: message_templates.fill(f"{{{{ {path} }}}}", payload, SHORT).text for path in paths}
 
 
-def _rendered(alert: Alert, draft: Draft, payload: Payload) -> Text:
+def _rendered(alert: Alert, draft: Draft, payload: Payload) -> Content:
     title, body = alerts.checked_templates(draft.title, draft.body)
-    return alerts.rendered(Template(alert.name, title, body, g.account.time_zone), payload)
+    return alerts.rendered(Template(alert.name, title, body, current().account.time_zone), payload)
 
 
-def _proposed(alert: Alert, kept: Payload | None) -> presets.Preset | None:
+def _proposed(alert: Alert, kept: Payload | None) -> Preset | None:
     """A preset that recognizes the last payload, if the templates are still unchanged and it is not already used."""
     preset, fits = presets.of(alert.preset), presets.recognized(kept) if kept else None
     is_untouched = _saved(alert) in (Draft("", ""), Draft(preset.title, preset.body))

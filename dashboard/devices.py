@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from flask import Response, current_app, flash, g, redirect, render_template, request
+from flask import Response, current_app, flash, redirect, render_template, request
 
 import push
 from core import delivery, devices
@@ -15,6 +15,7 @@ from process.clock import DAY_MS
 from providers import PROVIDERS
 from providers.base import Outcome, Provider
 from web import guards
+from web.context import current
 from web.request_body import read_fields
 from wire.errors import Refused
 from wire.validation import either, optional_text
@@ -28,7 +29,7 @@ def show_devices() -> Page:
 
 
 def _devices_page(problem: Problem | None = None, **typed: str) -> str:
-    account, now, origin = g.account, clock.now_ms(), guards.origin()
+    account, now, origin = current().account, clock.now_ms(), guards.origin()
     listed = Device.of_account(account.seq)
     return render_template(
         "devices.html",
@@ -73,14 +74,14 @@ def sync_device() -> tuple[dict[str, Any], int]:
         origin=guards.origin(),
     )
     only_known = sent.get("only_known") is True
-    device, token = devices.sync_browser(g.account.seq, browser, only_known, clock.now_ms())
+    device, token = devices.sync_browser(current().account.seq, browser, only_known, clock.now_ms())
     return {"ok": True, "id": device.id, "token": token, "publicKey": push.public_vapid_key()}, 201
 
 
 def resync_device() -> dict[str, Any]:
     """POST /app/devices/resync: a browser's new subscription, from its service worker, signed in or not."""
-    devices.resync(g.device, read_fields("subscription").get("subscription"), clock.now_ms())
-    return {"ok": True, "id": g.device.id}
+    devices.resync(current().device, read_fields("subscription").get("subscription"), clock.now_ms())
+    return {"ok": True, "id": current().device.id}
 
 
 def add_token() -> Page:
@@ -94,7 +95,7 @@ def add_token() -> Page:
         if provider.kind not in push.configured():
             raise Refused(400, f"{provider.not_configured()} {provider.hint}", field="kind")
         registration = {**typed, "name": typed["name"] or None}
-        devices.add_device(g.account.seq, registration, clock.now_ms())
+        devices.add_device(current().account.seq, registration, clock.now_ms())
     except Refused as refused:
         problem = Problem.of(refused)
         if problem.field == "name":  # on the page, every listed device has a field of that name
@@ -107,7 +108,7 @@ def add_token() -> Page:
 def test_device(device_id: str) -> Page:
     """POST /app/devices/{id}/test."""
     begun_s = clock.monotonic_s()
-    answer = delivery.try_device(g.account, device_id)
+    answer = delivery.try_device(current().account, device_id)
     if answer.outcome is Outcome.DELIVERED:
         took = f"{clock.monotonic_s() - begun_s:.1f} s"
         flash(f"Its push service took the test in {took}. If nothing appeared, look at that device's own settings.")
@@ -121,7 +122,7 @@ def rename_device(device_id: str) -> Page:
     """POST /app/devices/{id}/rename."""
     name = request.form.get("name", "")
     try:
-        devices.rename_device(g.account.seq, device_id, name)
+        devices.rename_device(current().account.seq, device_id, name)
     except Refused as refused:
         problem = Problem.of(refused)._replace(field=f"name-{device_id}")
         return _devices_page(problem, new_name=name), 422
@@ -131,7 +132,7 @@ def rename_device(device_id: str) -> Page:
 
 def remove_device(device_id: str) -> Page:
     """POST /app/devices/{id}/remove."""
-    devices.remove_device(g.account.seq, device_id, clock.now_ms())
+    devices.remove_device(current().account.seq, device_id, clock.now_ms())
     flash("The device is removed: nothing is sent to it any more.")
     return redirect("/app/devices", 303)
 

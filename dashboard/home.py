@@ -3,17 +3,21 @@
 import re
 from collections.abc import Iterator
 
-from flask import flash, g, redirect, render_template, request
+from flask import flash, redirect, render_template, request
 
 import push
 from core import accounts, delivery, local_time, plans, proxies
 from dashboard import page
 from dashboard.page import Page
-from models import Account, Alert, ApiKey, Device, NotificationDay, Owner
+from models import Account, Alert, ApiKey, Device
 from process import clock
 from store.database import AFTER_ALL
+from store.notification_days import NotificationDay
 from store.notifications import Notification
+from store.senders import Owner
 from web import guards
+from web.context import current
+from wire.notification import Content
 
 LATEST = 5
 CHART_DAYS = 14
@@ -29,11 +33,11 @@ def enter() -> Page:
 
 def show_home() -> Page:
     """GET /app/."""
-    account, now = g.account, clock.now_ms()
+    account, now = current().account, clock.now_ms()
     days = local_time.last_days(CHART_DAYS, account.time_zone, now)
     counts = NotificationDay.since(account.seq, days[0])
     latest = Notification.page(account.seq, AFTER_ALL, plans.history_begin(account.plan, now), LATEST)
-    devices, stats = Device.of_account(account.seq), Notification.stats(account.seq, days[-1])
+    devices, stats = Device.of_account(account.seq), NotificationDay.stats(account.seq, days[-1])
     return render_template(
         "home.html",
         stats=stats,
@@ -50,20 +54,22 @@ def show_home() -> Page:
 
 def send_test() -> Page:
     """POST /app/test: sends an ordinary notification to all devices."""
-    sent = delivery.send(Owner.of(g.account), "It works", "Sent from Pocketbell's own pages.").notification
-    return redirect(f"/app/notifications/{sent.id}", 303)
+    content = Content("It works", "Sent from Pocketbell's own pages.")
+    sent = delivery.deliver(Owner.of(current().account), content)
+    return redirect(f"/app/notifications/{sent.notification.id}", 303)
 
 
 def hide_first_steps() -> Page:
     """POST /app/first-steps/hide."""
-    accounts.hide_first_steps(g.account)
+    accounts.hide_first_steps(current().account)
     return redirect("/app/", 303)
 
 
 def note_devices() -> Page:
     """POST /app/devices/seen: the owner has seen the present devices, so Home stops warning about them."""
-    seen, newest = request.form.get("seen", ""), max((one.seq for one in Device.of_account(g.account.seq)), default=0)
-    accounts.note_devices(g.account, min(int(seen), newest) if re.fullmatch("[0-9]{1,18}", seen) else 0)
+    account, seen = current().account, request.form.get("seen", "")
+    newest = max((one.seq for one in Device.of_account(account.seq)), default=0)
+    accounts.note_devices(account, min(int(seen), newest) if re.fullmatch("[0-9]{1,18}", seen) else 0)
     flash("Noted: you are told again when a key adds another device.")
     return redirect("/app/", 303)
 

@@ -6,18 +6,19 @@ from io import StringIO
 from itertools import groupby
 from typing import NamedTuple
 
-from flask import Response, g, render_template, request
+from flask import Response, render_template, request
 
 from core import local_time
 from core.plans import history_begin
 from dashboard.page import Page
 from process import clock
 from process.clock import DAY_MS
-from store.custom_metrics import MOST_SERIES, Metric, MetricSeries, MetricValue
+from store.custom_metrics import MAX_LISTED_SERIES, Metric, MetricSeries, MetricValue
 from web import guards
+from web.context import current
 from wire.errors import Refused
 
-MOST_VALUES = 100_000  # a download contains at most the newest 100,000
+MAX_VALUES = 100_000  # of one download: the newest
 SPARK_PARTS = 24
 CHART_WIDTH, CHART_HEIGHT = 600, 160  # as in macros.html
 FORMULA = tuple("=+-@＝＋－＠")
@@ -53,13 +54,13 @@ class Series(NamedTuple):
 def show_metrics() -> Page:
     """GET /app/metrics?range&project&metric: the list continues after the metric in the last two parameters."""
     chosen, now = _range(), clock.now_ms()
-    found = MetricSeries.page(g.account.seq, _asked())
-    series = [one for ids in found[:MOST_SERIES] if (one := _listed(ids, chosen, now))]
+    found = MetricSeries.page(current().account.seq, _asked())
+    series = [one for ids in found[:MAX_LISTED_SERIES] if (one := _listed(ids, chosen, now))]
     projects = [(project, list(part)) for project, part in groupby(series, key=lambda one: one.project_id)]
     return render_template(
         "metrics.html",
         projects=projects,
-        last=found[MOST_SERIES - 1] if len(found) > MOST_SERIES else None,
+        last=found[MAX_LISTED_SERIES - 1] if len(found) > MAX_LISTED_SERIES else None,
         ranges=RANGES,
         chosen=chosen,
         address=guards.origin(),
@@ -70,13 +71,13 @@ def _listed(ids: tuple[str, str], chosen: Range, now: int) -> Series | None:
     latest, width = _latest(ids, now), chosen.span // SPARK_PARTS
     if latest is None:
         return None
-    samples = Metric.samples(g.account.seq, ids, now - chosen.span + 1, width, SPARK_PARTS)
+    samples = Metric.samples(current().account.seq, ids, now - chosen.span + 1, width, SPARK_PARTS)
     return Series(*ids, latest, _points(samples, SPARK_PARTS))
 
 
 def _latest(ids: tuple[str, str], now: int) -> MetricValue | None:
     """The newest value within the history that the plan keeps."""
-    return Metric.latest(g.account.seq, ids, history_begin(g.account.plan, now), now)
+    return Metric.latest(current().account.seq, ids, history_begin(current().account.plan, now), now)
 
 
 def show_metric() -> Page:
@@ -85,7 +86,7 @@ def show_metric() -> Page:
     latest, since = _latest(ids, now), now - chosen.span
     if latest is None:
         raise Refused(404, "There is no such metric.")
-    buckets = Metric.buckets(g.account.seq, ids, since, now, chosen.width)
+    buckets = Metric.buckets(current().account.seq, ids, since, now, chosen.width)
     means = [(bucket.place, bucket.mean) for bucket in buckets]
     return render_template(
         "metric.html",
@@ -96,7 +97,7 @@ def show_metric() -> Page:
         ranges=RANGES,
         chosen=chosen,
         since=since,
-        most_values=MOST_VALUES,
+        most_values=MAX_VALUES,
     )
 
 
@@ -117,7 +118,7 @@ def _csv() -> Response:
     text = StringIO()
     rows = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC)
     rows.writerow(("time", "value", "unit"))
-    for at, value, unit in Metric.newest(g.account.seq, ids, now - chosen.span, now, MOST_VALUES):
+    for at, value, unit in Metric.newest(current().account.seq, ids, now - chosen.span, now, MAX_VALUES):
         rows.writerow((local_time.utc_time(at), value, _cell(unit or "")))
     named = {"Content-Disposition": 'attachment; filename="metric.csv"'}
     return Response(text.getvalue(), mimetype="text/csv", headers=named)

@@ -10,15 +10,17 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from flask import Flask, Response, g, render_template, request
+from flask import Flask, Response, render_template, request
 from werkzeug.wrappers import Response as BaseResponse
 
 from core import local_time
 from core.icons import ICONS
 from models import Alert
 from process import clock
-from store.notifications import Entry, fold
+from store.notifications import Entry
+from store.search import fold
 from web import guards
+from web.context import current, signed_in_account
 from wire.errors import Refused
 
 Page = str | BaseResponse | tuple[str, int]
@@ -55,6 +57,7 @@ def install(app: Flask) -> None:
     texts = {"number": number, "value": value, "excerpt": excerpt, "hits": hits, "icon": icon, "ink": ink}
     app.jinja_env.filters.update({**times, **texts})
     app.jinja_env.globals.update(asset=asset, by_day=by_day, problem=None)
+    app.context_processor(lambda: {"signed_in": signed_in_account()})
 
 
 def error_page(refused: Refused) -> str:
@@ -99,22 +102,22 @@ def is_local(address: str) -> bool:
 
 def moment(at: int) -> str:
     """A time (ms) in the signed-in owner's time zone."""
-    return local_time.local_time(at, g.account.time_zone)
+    return local_time.local_time(at, current().account.time_zone)
 
 
 def formatted(at: int, layout: str) -> str:
     """A time (ms) formatted by strftime, in the owner's time zone."""
-    return local_time.laid_out(at, layout, g.account.time_zone)
+    return local_time.laid_out(at, layout, current().account.time_zone)
 
 
 def near(at: int) -> str:
     """A time (ms) as "today 22:00", "tomorrow 07:00" or "Mon 23 Nov 07:00"."""
-    return local_time.near_time(at, g.account.time_zone, clock.now_ms())
+    return local_time.near_time(at, current().account.time_zone, clock.now_ms())
 
 
 def day(at: int) -> str:
     """The day of a time (ms), as "today" or "Mon 23 Nov"."""
-    return local_time.near_day(at, g.account.time_zone, clock.now_ms())
+    return local_time.near_day(at, current().account.time_zone, clock.now_ms())
 
 
 def ago(at: int) -> str:

@@ -167,4 +167,4 @@ def _payload(message: Message) -> bytes:
         aps = {"alert": {"title": title, "body": body}, "sound": "default"}
         return compact_json({"aps": aps, "id": message.id, "path": message.path})
 
-    return build(*fitted(shown(message.title), shown(message.body), build, MAX_BYTES))
+    return build(*fitted(shown(message.content.title), shown(message.content.body), build, MAX_BYTES))

@@ -19,6 +19,7 @@ from process.variables import Variable
 from providers.transport import Reply, Request
 from wire.errors import Refused
 from wire.json_text import as_json
+from wire.notification import Content
 from wire.validation import required_text
 
 LIFE_S = 86_400  # how long a provider keeps a push for a device that cannot be reached
@@ -48,8 +49,7 @@ class Message:
     """What to show. `id` makes a repeat replace the first on the screen; a tap opens `path`."""
 
     id: str
-    title: str
-    body: str
+    content: Content
     path: str
 
 

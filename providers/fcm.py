@@ -161,7 +161,7 @@ class Fcm(Provider[FcmSettings]):
         def measured(title: str, body: str) -> bytes:
             return compact_json({"notification": {"title": title, "body": body}, "data": data})
 
-        title, body = fitted(shown(message.title), shown(message.body), measured, MAX_BYTES)
+        title, body = fitted(shown(message.content.title), shown(message.content.body), measured, MAX_BYTES)
         made: bytes = self._client.parse_payload(
             fcm_token=push.token,
             notification_title=title,

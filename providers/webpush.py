@@ -240,7 +240,7 @@ def _payload(message: Message, origin: str) -> bytes:
     def build(title: str, body: str) -> bytes:
         return compact_json({"web_push": 8030, "notification": {"title": title, "body": body, **fixed}})
 
-    return build(*fitted(shown(message.title), shown(message.body), build, MAX_BYTES))
+    return build(*fitted(shown(message.content.title), shown(message.content.body), build, MAX_BYTES))
 
 
 def _decoded(value: str) -> bytes:

@@ -16,7 +16,7 @@ os.environ["DATA_DIR"] = tempfile.mkdtemp(prefix="pocketbell-tests-")  # for wha
 
 import config
 from app import app, open_service
-from core import accounts, delivery, jobs, pruning
+from core import accounts, jobs, pruning, retries
 from process import clock
 from store import database
 from tests.support import certificates
@@ -206,7 +206,7 @@ class Service:
     def work(self):
         """One round of the background worker."""
         jobs.run_due(clock.now_ms())
-        delivery.finish_retries()
+        retries.finish()
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ clock.now_ms = lambda: now[0]
 clock.monotonic_s = lambda: now[0] / 1000
 limits = plans.PLANS[plan]
 plans.PLANS[plan] = limits._replace(metric_values=limits.metric_values // factor)
-hourly = limits.metrics_per_hour * rate_limits.METRICS_MAXIMUM // factor
+hourly = limits.metrics_per_hour * rate_limits.MAX_METRICS // factor
 with transaction():
     account = accounts.create_account("owner@example.org", plan, "UTC", clock.now_ms())
 most = 0

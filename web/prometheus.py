@@ -1,6 +1,6 @@
-"""`GET /metrics`: figures about this process and what it did, for Prometheus. Must not know SQL or push.
+"""`GET /metrics`: figures for Prometheus about this process and what it did. Must not know SQL or push.
 
-prometheus-client is imported when the first figures are asked for.
+prometheus-client is imported when it is first needed.
 """
 
 from collections.abc import Iterator
@@ -10,8 +10,8 @@ from typing import Any
 from core.jobs import worker
 from process import clock
 from process.counters import counted
+from store.deliveries import Delivery
 from store.held import Held
-from store.notifications import Delivery
 
 COUNTERS = {
     "responses": ("Answers to requests.", ("method", "route", "status")),
@@ -20,7 +20,7 @@ COUNTERS = {
 }
 
 
-def show_metrics() -> tuple[str, int, dict[str, str]]:
+def show_figures() -> tuple[str, int, dict[str, str]]:
     """GET /metrics."""
     from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 

@@ -15,7 +15,7 @@ import pytest
 import app as application
 import models
 import push
-from core import delivery, jobs
+from core import jobs, retries
 from process import clock
 from store import database
 from store.held import Held
@@ -1091,7 +1091,7 @@ def test_workers_in_several_threads_release_each_event_once(service, owner, pro,
         thread.start()
     for thread in threads:
         thread.join()
-    delivery.finish_retries()
+    retries.finish()
     assert (len(browser.pushes), len(other.pushes)) == (1, 1)
     assert in_digests([browser, other]) == [f"{number:02}" for number in range(40)]
 
@@ -1101,15 +1101,14 @@ import os, sys
 from process import clock
 clock.now_ms = lambda: int(sys.argv[1])
 import config
-from core import delivery
-from core import jobs
+from core import jobs, retries
 from app import create_app
 create_app(config.load(os.environ)).open()
 print("ready", flush=True)
 sys.stdin.readline()
 for _ in range(3):
     jobs.run_due(clock.now_ms())
-delivery.finish_retries()
+retries.finish()
 """
 
 

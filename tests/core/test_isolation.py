@@ -9,7 +9,7 @@ import pytest
 
 import push
 from app import open_service
-from core import delivery
+from core import retries
 from process import clock
 from tests.support.apns_service import ApnsService
 from tests.support.push_service import Browser
@@ -30,7 +30,7 @@ def apns(authority, moved_clock):
 @pytest.fixture
 def service(every_provider):
     """Configured for all three, in place of the one for Web Push alone: `owner` and `pro` are its."""
-    delivery.due.clear()
+    retries.due.clear()
     return every_provider
 
 
@@ -100,7 +100,7 @@ def gate(monkeypatch):
     monkeypatch.setattr(push, "send", gate)
     yield gate
     gate.open()
-    delivery.finish_retries()
+    retries.finish()
 
 
 class Unanswered(list):
@@ -179,9 +179,9 @@ def work(service):
     """All that the worker does without time going on."""
     service.work()
     for _ in range(20):
-        if not delivery.due.is_set():
+        if not retries.due.is_set():
             return
-        delivery.due.clear()
+        retries.due.clear()
         service.work()
 
 
@@ -480,14 +480,14 @@ def test_the_worker_probes_with_one_push_of_all_accounts(ann, bob, device, gate,
     moved_clock.advance(PAUSE_S + 1)
     began = gate.ended
     pushes = phones[0].pushes = phones[1].pushes = Unanswered()
-    delivery.retry_due(moved_clock.ms)
+    retries.retry_due(moved_clock.ms)
     try:
         assert gate.until(lambda: gate.ended == began + 1)  # that of the one who does not probe
         assert pushes.came.wait(4)
         assert len(pushes) == 1
     finally:
         pushes.answer.set()
-    delivery.finish_retries()
+    retries.finish()
 
 
 def test_of_one_requests_pushes_one_probes_and_the_other_follows(ann, bob, device, service, moved_clock):
@@ -592,10 +592,10 @@ def test_different_accounts_are_retried_at_the_same_time(ann, bob, device, gate,
         pending(caller, device(caller))
     moved_clock.advance(30)
     gate.close(ann, bob)
-    delivery.retry_due(moved_clock.ms)
+    retries.retry_due(moved_clock.ms)
     assert gate.holds(2)
     gate.open()
-    delivery.finish_retries()
+    retries.finish()
     assert (listed(ann), listed(bob)) == (["delivered"], ["delivered"])
 
 
@@ -605,16 +605,16 @@ def test_an_account_whose_provider_hangs_does_not_delay_what_is_due_later_for_an
     pending(ann, device(ann))
     moved_clock.advance(30)
     gate.close(ann)
-    delivery.retry_due(moved_clock.ms)
+    retries.retry_due(moved_clock.ms)
     assert gate.holds(1)
     phone = device(bob)
     pending(bob, phone)
     moved_clock.advance(30)
-    delivery.retry_due(moved_clock.ms)
+    retries.retry_due(moved_clock.ms)
     assert gate.until(lambda: phone.messages)
     assert gate.holds(1)
     gate.open()
-    delivery.finish_retries()
+    retries.finish()
     assert (listed(ann), listed(bob)) == (["delivered"], ["delivered"])
 
 
@@ -625,10 +625,10 @@ def test_an_account_has_one_batch_of_at_most_ten_under_way(ann, device, gate, se
     gate.begun.clear()
     gate.close(ann)
     for _ in range(3):
-        delivery.retry_due(moved_clock.ms)
+        retries.retry_due(moved_clock.ms)
     assert gate.holds(1)
     gate.open()
-    delivery.finish_retries()
+    retries.finish()
     work(service)
     assert gate.most["ann@example.org"] == 1
     assert max(rows for _, rows in gate.begun) <= 10
@@ -644,13 +644,13 @@ def test_what_became_due_while_an_accounts_batch_was_under_way_is_taken_up_when_
     pending(ann, phone)
     moved_clock.advance(25)
     gate.close(ann)
-    delivery.retry_due(moved_clock.ms)
+    retries.retry_due(moved_clock.ms)
     assert gate.holds(1)
     moved_clock.advance(5)
-    delivery.due.clear()
-    delivery.retry_due(moved_clock.ms)
+    retries.due.clear()
+    retries.retry_due(moved_clock.ms)
     gate.open()
-    delivery.finish_retries()
+    retries.finish()
     work(service)
     assert listed(ann) == ["delivered"] * 2
     assert gate.most["ann@example.org"] == 1
@@ -665,18 +665,18 @@ def test_at_most_eight_accounts_are_retried_at_a_time_and_the_next_as_soon_as_th
     moved_clock.advance(30)
     gate.begun.clear()
     gate.close(*callers)
-    delivery.due.clear()
+    retries.due.clear()
     for _ in range(3):
-        delivery.retry_due(moved_clock.ms)
+        retries.retry_due(moved_clock.ms)
     assert gate.holds(8)
     assert not gate.until(lambda: len(gate.begun) > 8, timeout=0.3)
     first = gate.begun[0][0].partition("@")[0]
     gate.open(*(caller for caller in callers if caller.name == first))
-    assert delivery.due.wait(4) or len(gate.begun) > 8
-    delivery.retry_due(moved_clock.ms)
+    assert retries.due.wait(4) or len(gate.begun) > 8
+    retries.retry_due(moved_clock.ms)
     assert gate.until(lambda: len(gate.begun) == 9)
     gate.open()
-    delivery.finish_retries()
+    retries.finish()
     work(service)
     assert [listed(caller) for caller in callers] == [["delivered"]] * 10
     assert gate.most_accounts == 8
@@ -744,7 +744,7 @@ def test_retry_after_of_one_push_does_not_hold_up_the_next(ann, device):
 
 @pytest.fixture
 def sixteen_threads(make_service, push_service, moved_clock):
-    delivery.due.clear()
+    retries.due.clear()
     return make_service(WEBPUSH_HOSTS=push_service.origin, THREADS="16")
 
 
@@ -754,7 +754,7 @@ def test_a_request_over_its_accounts_quarter_is_pending_at_once_and_others_are_n
     gate.close(ann)
     running = [in_thread(ann) for _ in range(4)]
     assert gate.holds(4)
-    assert (sent(ann), delivery.due.is_set()) == ("pending", True)
+    assert (sent(ann), retries.due.is_set()) == ("pending", True)
     assert sent(bob) == "delivered"
     gate.open()
     assert [status() for status in running] == ["delivered"] * 4
@@ -769,8 +769,8 @@ def test_when_eight_threads_are_left_a_request_is_pending_at_once(sixteen_thread
     gate.close(ann, bob)
     running = [in_thread(caller) for caller in (ann, bob) for _ in range(4)]
     assert gate.holds(8)
-    assert (sent(eve), delivery.due.is_set()) == ("pending", True)
-    delivery.due.clear()
+    assert (sent(eve), retries.due.is_set()) == ("pending", True)
+    retries.due.clear()
     work(sixteen_threads)  # while all the others still wait
     assert listed(eve) == ["delivered"]
     gate.open()

@@ -6,7 +6,7 @@ from ipaddress import ip_address, ip_network
 import pytest
 
 from core import jobs, proxies
-from models import ServerNote
+from store.server_notes import ServerNote
 from tests.core.test_doctor import seen
 from tests.support import pages
 

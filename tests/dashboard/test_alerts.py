@@ -18,9 +18,10 @@ import pytest
 import segno
 
 from core import alerts, message_templates
-from models import Alert, AlertPayload
+from models import Alert
+from store.alert_payloads import AlertPayload
 from store.database import transaction
-from store.notifications import Delivery
+from store.deliveries import Delivery
 from tests.dashboard.test_pages import HOSTILE
 from tests.support import pages
 from tests.support.pages import EMAIL, PASSWORD, Page, Visitor, account_set, everything, make_account, signed_in

@@ -12,9 +12,11 @@ import config
 import push
 from app import ROUTES
 from core import accounts
-from models import Alert, ApiKey, Device, Session
+from models import Alert, ApiKey, Device
 from store.database import transaction
-from store.notifications import Delivery, Notification
+from store.deliveries import Delivery
+from store.notifications import Notification
+from store.sessions import Session
 from tests.conftest import Caller
 from tests.support import pages
 from tests.support.pages import (

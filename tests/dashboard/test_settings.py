@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from models import Account, Session
+from models import Account
+from store.sessions import Session
 from tests.dashboard.test_history import at
 from tests.support import pages
 from tests.support.pages import (

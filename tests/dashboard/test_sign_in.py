@@ -9,10 +9,10 @@ import pytest
 
 from app import ROUTES
 from core import accounts
-from models import Session
 from process import clock
 from process.turns import Turns
 from store.database import WriteFailed, transaction
+from store.sessions import Session
 from tests.support import pages
 from tests.support.pages import (
     DAY_S,

@@ -5,8 +5,8 @@ import threading
 import pytest
 
 from core import accounts
-from models import Session
 from process import clock
+from store.sessions import Session
 from tests.support import pages
 from tests.support.pages import EMAIL, OTHER, PASSWORD, Visitor, make_account
 from tests.support.server import wait_until

@@ -1,5 +1,6 @@
 """The database file: schema, permissions, transactions, migrations, backups (CONTRACT 1, 3 and 7; DESIGN)."""
 
+import importlib
 import json
 import os
 import re
@@ -16,8 +17,9 @@ import peewee
 import pytest
 
 import models
-from store import custom_metrics, database, held, notifications
+from store import alert_payloads, database
 from tests.support.server import wait_until
+from wire.notification import STATUSES, Content
 
 ROOT = Path(__file__).parents[2]
 OWNER = "owner@example.org"
@@ -87,14 +89,10 @@ def in_threads(number, work):
 
 
 def tables():
-    """Every model with a table of its own, found through its class."""
-    classes = {
-        value
-        for module in (models, notifications, held, custom_metrics)
-        for value in vars(module).values()
-        if isinstance(value, type) and issubclass(value, peewee.Model) and value not in (peewee.Model, models.Model)
-    }
-    return sorted(classes, key=lambda model: model._meta.table_name)
+    """Every model with a table of its own, found through its base class."""
+    for file in (ROOT / "store").glob("*.py"):
+        importlib.import_module(f"store.{file.stem}")
+    return sorted(models.Model.__subclasses__(), key=lambda model: model._meta.table_name)
 
 
 every_table = pytest.mark.parametrize("model", tables(), ids=[model._meta.table_name for model in tables()])
@@ -128,6 +126,17 @@ def test_a_models_columns_are_null_where_the_tables_are(opened, model):
     info = look(opened, f"PRAGMA table_info({model._meta.table_name})")
     nullable = {name for _, name, _, not_null, _, key in info if not not_null and not key}
     assert {field.column_name for field in model._meta.sorted_fields if field.null} == nullable
+
+
+def test_the_statuses_in_the_schema_are_those_of_a_notification(opened):
+    (table,) = look(opened, "SELECT sql FROM sqlite_schema WHERE name = 'notification'")
+    written = re.search(r"CHECK \(status IN \((.*?)\)\)", table[0])[1]
+    assert tuple(re.findall(r"'(\w+)'", written)) == STATUSES
+
+
+def test_a_notifications_content_is_in_columns_of_the_same_names(opened):
+    columns = [row[1] for row in look(opened, "PRAGMA table_info(notification)")]
+    assert set(Content._fields) <= set(columns)
 
 
 @every_table
@@ -915,7 +924,7 @@ def test_an_alert_of_an_earlier_version_keeps_what_comes_last_from_now_on(old_ve
     assert look(old_version, "SELECT keeps_payload, preset FROM alert") == [(1, None)]
     assert look(old_version, "SELECT count(*) FROM alert_payload") == [(0,)]
     with database.transaction():
-        models.AlertPayload.put(1, "{}", 9)
+        alert_payloads.AlertPayload.put(1, "{}", 9)
         models.Alert.get_by_id(1).delete_instance()
     assert look(old_version, "SELECT count(*) FROM alert_payload") == [(0,)]
 

@@ -252,7 +252,7 @@ def test_its_limits_are_those_of_the_code():
     of_metric = SCHEMAS["Metric"]["properties"]
     assert limits(SCHEMAS["Metrics"]["properties"]["metrics"], "minItems", "maxItems") == (
         1,
-        rate_limits.METRICS_MAXIMUM,
+        rate_limits.MAX_METRICS,
     )
     assert limits(of_metric["timestamp"], "minimum", "maximum") == (0, webhooks.LAST_TIMESTAMP)
     assert f"{webhooks.MAX_METADATA_BYTES:,} bytes" in of_metric["metadata"]["description"]
@@ -272,10 +272,10 @@ def test_its_kinds_of_devices_are_the_providers_and_their_tokens_as_long():
 def test_its_limits_of_parameters_and_lists_are_those_of_the_code():
     listed = OPERATIONS["listNotifications"]
     limit, _, search = (parameter["schema"] for parameter in listed.parameters)
-    assert (limit["minimum"], limit["default"]) == (1, rate_limits.LIST_DEFAULT)
-    assert f"more than {rate_limits.LIST_MAXIMUM} counts" in listed.parameters[0]["description"]
+    assert (limit["minimum"], limit["default"]) == (1, rate_limits.DEFAULT_LISTED)
+    assert f"more than {rate_limits.MAX_LISTED} counts" in listed.parameters[0]["description"]
     page = listed.answers[200]["content"]["application/json"]["schema"]["properties"]
-    assert page["notifications"]["maxItems"] == rate_limits.LIST_MAXIMUM
+    assert page["notifications"]["maxItems"] == rate_limits.MAX_LISTED
     assert search["maxLength"] == validation.MAX_SEARCH_CHARACTERS
     assert OPERATIONS["sendNotification"].parameters[0]["schema"]["maxLength"] == 255
     assert rest.IDEMPOTENCY_KEY.fullmatch("!" * 255) and not rest.IDEMPOTENCY_KEY.fullmatch("!" * 256)
@@ -284,7 +284,7 @@ def test_its_limits_of_parameters_and_lists_are_those_of_the_code():
 def test_its_numbers_in_sentences_are_those_of_the_code():
     said = {one.id: one.operation.get("description", "") for one in OPERATIONS.values()}
     assert f"at most {accounts.MAX_LIVE_KEYS:,} keys" in said["generateApiKey"]
-    assert f"the newest {models.MOST_REVOKED:,}" in said["listApiKeys"]
+    assert f"the newest {models.MAX_LISTED_REVOKED:,}" in said["listApiKeys"]
     assert f"at most {devices.MAX_DEVICES} devices" in said["addDevice"]
     assert f"{rate_limits.ALERT_EVENTS.amount} requests a minute" in said["receiveEvent"]
     assert f"{rate_limits.FLOOD.amount} within a minute" in said["receiveEvent"]
@@ -397,7 +397,7 @@ def while_it_runs(world, operation):
     def send(*sent):
         raise errors.Refused(409)
 
-    world.monkeypatch.setattr(delivery, "send", send)
+    world.monkeypatch.setattr(delivery, "deliver", send)
     return world.call(operation)
 
 

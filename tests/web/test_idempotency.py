@@ -1,5 +1,7 @@
 """The header Idempotency-Key on send: CONTRACT 3, additions."""
 
+import hashlib
+import json
 import sqlite3
 import threading
 from unittest.mock import ANY
@@ -7,6 +9,8 @@ from unittest.mock import ANY
 import pytest
 
 import push
+from core.idempotency import request_hash
+from wire.notification import Content
 
 HOUR_S = 3_600
 
@@ -110,6 +114,29 @@ def test_the_same_key_with_a_body_that_is_no_send_request_is_refused(owner):
     send(owner)
     answer = owner.post("/notifications/send", {"title": "Backup"}, headers={"Idempotency-Key": "order-1"})
     assert (answer.status_code, answer.json) == (400, refused(400))
+
+
+# The hash of a request
+
+
+BARE = Content("MCP - Backup", "finished")
+OPTIONAL = [name for name in Content._fields if name in Content._field_defaults]
+
+
+def test_the_hash_of_title_and_body_is_the_one_that_earlier_versions_stored():
+    expected = hashlib.sha256(json.dumps(["MCP - Backup", "finished"]).encode()).digest()
+    assert request_hash(BARE) == expected
+    assert request_hash(BARE._replace(**{name: Content._field_defaults[name] for name in OPTIONAL})) == expected
+
+
+@pytest.mark.parametrize("name", Content._fields)
+def test_every_field_of_a_notification_is_in_the_hash(name):
+    assert request_hash(BARE._replace(**{name: ("another",)})) != request_hash(BARE)
+
+
+def test_each_optional_field_has_a_hash_of_its_own():
+    hashes = {request_hash(BARE._replace(**{name: ("x",)})) for name in OPTIONAL}
+    assert len(hashes) == len(OPTIONAL)
 
 
 # 24 hours
