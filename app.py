@@ -163,7 +163,7 @@ class CompactJson(DefaultJSONProvider):
         return as_json(obj)
 
     def response(self, *args: Any, **kwargs: Any) -> Response:
-        """Build a JSON response directly; Flask would first look up its class and debug settings."""
+        """Build a JSON response with its content type, so that werkzeug need not derive it from the mimetype."""
         return Response(self.dumps(*args, **kwargs) + "\n", content_type=self.mimetype)
 
 
