@@ -110,7 +110,7 @@ class Account(Model):
 
 
 class ApiKey(Model):
-    """An API key, of which only the hash is kept."""
+    """An API key; only its hash is kept."""
 
     seq = peewee.AutoField()
     id = peewee.TextField()
@@ -127,7 +127,7 @@ class ApiKey(Model):
 
     @classmethod
     def add(cls, account_seq: int, name: str, full_key: str, now: int) -> "ApiKey":
-        """A new key, of which its beginning and its hash are kept; call inside `transaction()`."""
+        """A new key; only its beginning and its hash are kept. Call inside `transaction()`."""
         kept = {"preview": full_key[:16], "key_hash": sha256_of(full_key)}
         return cls.create(id=new_id(now), account=account_seq, name=name, created_at=now, **kept)
 

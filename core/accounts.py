@@ -154,7 +154,7 @@ def set_theme(account: Account, theme: str) -> None:
 
 
 def hide_first_steps(account: Account) -> None:
-    """Show the owner the list of first steps no more."""
+    """Stop showing the owner the list of first steps."""
     with transaction():
         Account.change(account.seq, hides_first_steps=1)
 
@@ -294,7 +294,7 @@ def sign_out_everywhere(account_seq: int) -> None:
 
 
 def create_key(account_seq: int, name: str, now: int) -> tuple[ApiKey, str]:
-    """A new key and its full text, of which only the hash is kept."""
+    """A new key and its full text; only its hash is kept."""
     name = checked_name(name)
     full_key = KEY_PREFIX + secrets.token_hex(24)
     with transaction():

@@ -29,7 +29,7 @@ def push_all(attempts: list[Attempt]) -> list[Answer]:
 
 
 def push_each(pushes: list[Push]) -> list[Answer]:
-    """Push; a fault of ours is an answer too, so that it counts as an attempt and ends."""
+    """Push; a bug in pushing becomes an answer, too, so that it counts as an attempt and is not repeated for ever."""
     try:
         return push.send(pushes, PUSH_DEADLINE_S)
     except Exception as error:

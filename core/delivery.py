@@ -31,18 +31,18 @@ from wire.notification import Content
 TITLE_PREFIX = "MCP - "  # SPEC 1
 TEST_BODY = "This device gets your notifications."
 MAX_PENDING = 100_000  # notifications of an account
-FULL_BELIEVED_S = 1.0
+FULL_FOR_S = 1.0  # how long a backlog counts as full without another look
 MANY_A_DAY = 100_000  # notifications of an account: its owner is told
 
 log = logging.getLogger("pocketbell")
 
-_full_until_s: dict[int, float] = {}  # by account with a full backlog: until when that is believed
+_full_until_s: dict[int, float] = {}  # by account: until when its backlog counts as full
 
 
 class Sent(NamedTuple):
-    """A notification as its sender is told of it, and how many devices it was to go to at once.
+    """A notification as it is answered to its sender, and the number of devices it was pushed to at once.
 
-    `replayed` when an earlier request with the same Idempotency-Key made it.
+    `replayed` if an earlier request with the same Idempotency-Key made it.
     """
 
     notification: NotificationRow
@@ -100,9 +100,9 @@ def _deliver(sender: Sender, content: Content, request: IdempotentRequest | None
 def deliver_event(short_code: str, content: Content, payload: str | None) -> Sent | None:
     """Record the notification that an event made, with the prefix, and hold it or push it (CONTRACT 4).
 
-    `payload` (None: it is too large) is kept as the alert's last if its owner wants that. None if the alert is
-    inactive by now, `Refused` (404) if the code leads nowhere any more: the body of an event may come long after its
-    address.
+    `payload` (None if it is too large) is kept as the alert's last one if the owner wants that. Answers with None if
+    the alert is inactive, and raises `Refused` (404) if no alert has the code any longer: the body of a request may
+    arrive long after its address.
     """
     with transaction():
         webhook, now = _existing(find_webhook(short_code)), clock.now_ms()
@@ -143,14 +143,14 @@ def _record_event(webhook: Webhook, content: Content, now: int) -> tuple[Notific
 def _has_full_backlog(account_seq: int) -> bool:
     """Whether the account has as many pending notifications as it may have; call inside `transaction()`.
 
-    Counting so many takes a while: that the backlog is full is believed for a second.
+    Counting 100,000 rows takes a while, so a full backlog counts as full for a second.
     """
     full_until_s = _full_until_s.get(account_seq, 0.0)
     if clock.monotonic_s() < full_until_s:
         return True
     is_full = Notification.has_pending(account_seq, MAX_PENDING)
     if is_full:
-        _full_until_s[account_seq] = clock.monotonic_s() + FULL_BELIEVED_S
+        _full_until_s[account_seq] = clock.monotonic_s() + FULL_FOR_S
     else:
         _full_until_s.pop(account_seq, None)
     return is_full

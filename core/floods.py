@@ -22,7 +22,7 @@ def reset() -> None:
 
 
 def pause(webhook: Webhook, requests: int) -> None:
-    """Make the alert inactive after so many requests within a minute, and tell its owner once, quiet hours or not.
+    """Make the alert inactive after `requests` requests within a minute; tell its owner once, quiet hours or not.
 
     If that cannot be written, the worker does it as soon as it can.
     """

@@ -195,7 +195,7 @@ def _apply(one: re.Match[str], value: Any, work: Work) -> Any:
 
 
 def _other(one: re.Match[str], value: Any, payload: dict[str, Any], work: Work) -> Any:
-    """`default: path`: the value at that path in the place of an empty value."""
+    """`default: path` replaces an empty value with the one at that path."""
     if one["name"] != "default" or one["surplus"]:
         raise WrongArgument
     work.spend(ITEM_WORK)

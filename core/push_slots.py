@@ -13,7 +13,7 @@ DEFAULT_THREADS = 32
 
 
 class Slots:
-    """The slots of a process with so many request threads."""
+    """The slots of a process with this number of request threads."""
 
     def __init__(self, threads: int) -> None:
         self.free = max(1, threads - FREE_THREADS)

@@ -113,7 +113,7 @@ def _retry(account_seq: int, attempts: list[Attempt]) -> None:
 
 
 def let_rest(waits_s: Mapping[int, float]) -> None:
-    """Take up nothing of the backlogs of these devices (by seq) for so many seconds: much may be due on them."""
+    """Leave the backlogs of these devices alone for a while; `waits_s` has the seconds by the device's seq."""
     for device_seq, wait_s in waits_s.items():
         _rest_ends_s[device_seq] = clock.monotonic_s() + wait_s
 

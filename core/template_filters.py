@@ -15,7 +15,7 @@ from wire.strict_json import Number
 
 MAX_TEXT = 10_000  # characters that a filter reads
 WORK = 1_000_000  # characters, roughly, that the paths and filters of one template may read
-ITEM_WORK = 100  # an item of an array costs as much as so many characters
+ITEM_WORK = 100  # an item of an array, in characters that could be read instead; likewise below
 KEY_WORK = 25  # looking a key up
 JSON_WORK = 40  # writing a character of JSON
 LOOK_WORK = 3  # an item that is only looked at

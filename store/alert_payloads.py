@@ -17,7 +17,7 @@ class AlertPayload(Model):
 
     @classmethod
     def put(cls, alert_seq: int, payload: str | None, now: int) -> None:
-        """Keep a payload (JSON; None: it was too large) in the place of the one before."""
+        """Replace the kept payload (JSON text, or None if it was too large)."""
         run(cls.PUT, (alert_seq, payload, now))
 
     @classmethod

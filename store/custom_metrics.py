@@ -72,7 +72,7 @@ class MetricSeries(Model):
     def page(cls, account_seq: int, after: tuple[str, str] = ("", "")) -> list[tuple[str, str]]:
         """The ids (project, metric) of the account's metrics after these, in order.
 
-        At most one more than `MAX_LISTED_SERIES`, which says that there is another page.
+        At most `MAX_LISTED_SERIES` and one more, which tells that there is another page.
         """
         return list(run(cls.AFTER, (account_seq, *after, MAX_LISTED_SERIES + 1)))
 
@@ -192,7 +192,7 @@ class Metric(Model):
     def samples(
         cls, account_seq: int, series: tuple[str, str], since: int, width: int, parts: int
     ) -> list[tuple[int, float]]:
-        """The last value of each of so many parts of `width` ms that has any, with the part's number."""
+        """The last value in each of `parts` parts of `width` ms that is not empty, with the number of the part."""
         places = as_json(list(range(parts)))
         return list(run(cls.SAMPLES, _of(account_seq, series, since=since, width=width, places=places)))
 
@@ -238,7 +238,7 @@ class Metric(Model):
 
 @cache
 def _insert(number: int) -> str:
-    """The statement that inserts so many values."""
+    """The statement that inserts `number` values."""
     inserted = ("series_seq", *MetricValue._fields[1:])  # a row has its series instead of the metric's id
     row = f"({', '.join('?' * len(inserted))})"
     return f"INSERT INTO metric ({', '.join(inserted)}) VALUES {', '.join([row] * number)}"

@@ -57,7 +57,7 @@ class NotificationDay(Model):
 
     @classmethod
     def replace_since(cls, account_seq: int, first_day: str, counts: dict[str, int]) -> None:
-        """Put `counts` (by day) in the place of all rows from `first_day` on; call inside `transaction()`."""
+        """Replace all rows from `first_day` on with `counts` (by day); call inside `transaction()`."""
         cls.delete().where(cls.account == account_seq, cls.day >= first_day).execute()
         for day, count in counts.items():
             cls.create(account=account_seq, day=day, notification_count=count)

@@ -14,7 +14,7 @@ from store.rows import columns
 SEARCH_COST = 2_500_000  # the budget of one page, in folded ASCII characters
 ROW_COST = 800  # of a row whose text is searched, besides its characters
 EXCLUDED_ROW_COST = 400  # of a row that the filters exclude
-MAX_FIND = 16  # up to so many characters, `in` finds a text in linear time, nearly
+MAX_FIND = 16  # characters of a term that `in` still finds in nearly linear time
 
 
 class Wanted(NamedTuple):

@@ -45,6 +45,6 @@ class ServerNote(Model):
 
     @classmethod
     def put(cls, name: str, value: str) -> None:
-        """Keep `value` in the place of an earlier one."""
+        """Set the note to `value`."""
         with transaction():
             run("REPLACE INTO server_note (name, value) VALUES (?, ?)", (name, value))

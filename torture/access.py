@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from app import ASSISTANTS, METRICS, ROUTES
+from app import ASSISTANTS, CUSTOM_METRICS, ROUTES
 from tests.support.push_service import Browser as Phone
 from tests.support.server import Server
 from tests.web.test_access import MALFORMED
@@ -92,7 +92,7 @@ def malformed(server: Server, key: str) -> Iterator[Figure]:
                     wrong.append(f"{name}: {method} {path}: {answer}")
                     connection = Connection(server.port)
                 elif method != "HEAD":
-                    bodies.setdefault("metrics" if path == METRICS else "rest", set()).add(answer.body)
+                    bodies.setdefault("metrics" if path == CUSTOM_METRICS else "rest", set()).add(answer.body)
     for line in wrong[:10]:
         tell("not a 401", line)
     variants = {surface: len(found) for surface, found in bodies.items()}
@@ -157,7 +157,7 @@ def furnished(server: Server, key: str, browser: Browser) -> dict[str, list[str]
     devices = [asked(server.port, "POST", "/api/v1/devices", one, key).json["device"]["id"] for one in (phone, token)]
     keys = [one["id"] for one in asked(server.port, "GET", "/api/v1/api-keys", key=key).json["apiKeys"]]
     metric = {"metricId": f"m-{key[8:14]}", "metricName": word, "value": 1}
-    asked(server.port, "POST", METRICS, {"projectId": f"p-{key[8:14]}", "metrics": [metric]}, key)
+    asked(server.port, "POST", CUSTOM_METRICS, {"projectId": f"p-{key[8:14]}", "metrics": [metric]}, key)
     pages = [asked(server.port, "GET", f"/api/v1/notifications?limit={n}", key=key).json for n in (1, 2, 100)]
     cursors = [page["pagination"]["nextCursor"] for page in pages]
     named = {"project": [f"p-{key[8:14]}"], "metric": [f"m-{key[8:14]}"]}

@@ -26,7 +26,7 @@ class RequestContext:
     device: Device = field(init=False)  # guards.device_token
     webhook: Webhook | None = None  # guards.short_code; None when the code leads nowhere
     window: Window | None = None  # of the quota that the request counted against
-    outcome: str = ""  # what the alert's owner is told of an event
+    outcome: str = ""  # of an event, as the alert's page shows it
     is_modern: bool = False  # an assistant's request of the newest protocol revision
     message_id: str | int | None = None  # of an assistant's message
 

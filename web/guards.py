@@ -158,7 +158,7 @@ def browser_name() -> str:
 
 
 def _check_form() -> None:
-    """Before a form is parsed, refuse one from another site or from a browser that has opened no page of ours."""
+    """Refuse a form, before it is parsed, that comes from another site or from a browser that opened no page here."""
     expected = session.get("csrf", "")
     if request.method != "POST":
         if not expected:

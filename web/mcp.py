@@ -199,7 +199,7 @@ def _call_tool(params: Payload) -> Payload:
     name, arguments = params.get("name"), _object(params, "arguments")
     tool = TOOLS.get(name) if isinstance(name, str) else None
     if tool is None:
-        raise Wrong(INVALID_PARAMS, "There is no such tool: tools/list names those that there are.")
+        raise Wrong(INVALID_PARAMS, "There is no such tool: tools/list names the tools.")
     try:
         tool.check_names(arguments)
         answer = tool.call(arguments)

@@ -21,7 +21,7 @@ from wire.errors import TOO_MANY_EVENTS, Refused
 
 
 class Quota(RateLimitItemPerMinute):
-    """So many in any so many minutes; the count goes on when the number changes with the plan."""
+    """A limit within a moving window of minutes; the count goes on when a plan changes the limit."""
 
     def key_for(self, *identifiers: bytes | str | int | float) -> str:
         """The key of a count, which does not depend on the limit."""
@@ -218,7 +218,7 @@ class Visitor(NamedTuple):
     tries begin anew.
     """
 
-    password: str  # what stands for it
+    password: str  # `accounts.password_mark`
     sender: str
     known_browser: str | None
 

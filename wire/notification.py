@@ -50,7 +50,7 @@ class RequestField(NamedTuple):
 
 
 def _text(longest: int) -> Callable[[Any, str], str]:
-    """The check of a text that is not blank and has at most so many characters."""
+    """The check of a text that must not be blank and has at most `longest` characters."""
 
     def check(sent: Any, name: str) -> str:
         if not isinstance(sent, str):
