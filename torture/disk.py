@@ -17,8 +17,8 @@ from torture.figure import Figure
 from torture.load import HealthWatch, Seeded, Timed, happen, integrity, rows, seed, send, stored_id
 
 ERRORS, AFTERWARDS = 40, 20
-MOST_SENDS = 2_000
-LEAST_S, PAUSE_S = 3.0, 0.01
+MAX_SENDS = 2_000
+MIN_S, PAUSE_S = 3.0, 0.01
 FILE_LIMIT = 600_000
 ANSWERED_WITHIN_S, HEALTH_WITHIN_S, RECOVERED_WITHIN_S = 4.0, 0.25, 1.0
 LOCKED_S, TOGETHER = 10, 12
@@ -61,9 +61,9 @@ class Trouble:
 
     def until_errors(self) -> None:
         """Send until 40 failed, for at least two seconds."""
-        end = time.monotonic() + LEAST_S
+        end = time.monotonic() + MIN_S
         with self.health:
-            while (len(self.failing) < ERRORS or time.monotonic() < end) and len(self.answers) < MOST_SENDS:
+            while (len(self.failing) < ERRORS or time.monotonic() < end) and len(self.answers) < MAX_SENDS:
                 self.send()
                 time.sleep(PAUSE_S)
 

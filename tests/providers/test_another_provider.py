@@ -41,7 +41,7 @@ class PigeonPost(Provider[str]):
         return self.settings
 
     def request(self, push, left_s):
-        body = compact_json({"ring": push.token, "title": push.message.title, "body": push.message.body})
+        body = compact_json({"ring": push.token, "title": push.message.content.title, "body": push.message.content.body})
         return Request(f"{self.settings}/fly", {"content-type": "application/json"}, body, any_address=True)
 
     def said(self, reply):
