@@ -41,7 +41,8 @@ class PigeonPost(Provider[str]):
         return self.settings
 
     def request(self, push, left_s):
-        body = compact_json({"ring": push.token, "title": push.message.content.title, "body": push.message.content.body})
+        said = push.message.content
+        body = compact_json({"ring": push.token, "title": said.title, "body": said.body})
         return Request(f"{self.settings}/fly", {"content-type": "application/json"}, body, any_address=True)
 
     def said(self, reply):
@@ -63,7 +64,7 @@ class Notebook(Provider[bool]):
         return "here"
 
     def request(self, push, left_s):
-        self.written = push.message.title
+        self.written = push.message.content.title
         return Answer(Outcome.DELIVERED)
 
 
