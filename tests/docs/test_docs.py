@@ -167,3 +167,18 @@ def test_the_curl_example_of_the_page_on_assistants_gives_what_it_says(owner):
 
 def test_the_page_on_assistants_names_every_version():
     assert all(f"`{version}`" in ASSISTANTS for version in mcp.VERSIONS)
+
+
+ARCHITECTURE = re.sub(r"```.*?```", "", (ROOT / "docs/architecture.md").read_text(), flags=re.S)
+OUR_PYTHON = [path for path in ROOT.rglob("*.py") if path.relative_to(ROOT).parts[0] not in (".venv", "tests")]
+
+
+@pytest.mark.parametrize("path", sorted(set(re.findall(r"`([\w./-]+(?:\.(?:py|sql|md|yaml)|/))`", ARCHITECTURE))))
+def test_the_files_that_the_page_on_architecture_names_are_there(path):
+    assert (ROOT / path).exists()
+
+
+def test_the_functions_that_the_page_on_architecture_names_are_there():
+    source = "".join(path.read_text() for path in OUR_PYTHON)
+    named = set(re.findall(r"`(\w+)\(\)`", ARCHITECTURE))
+    assert named and {name for name in named if f"def {name}(" not in source} == set()
