@@ -49,7 +49,7 @@ def examine(settings: Settings) -> Iterator[Finding]:
         try:
             level, words = check(settings)
         except Exception as error:
-            level, words = "bad", f"could not be looked at: {type(error).__name__}"
+            level, words = "bad", f"this check failed: {type(error).__name__}"
         yield Finding(name, level, words)
 
 
@@ -58,18 +58,18 @@ def _settings(settings: Settings) -> tuple[str, str]:
         return "bad", "this platform (DYNO is set) wipes the disk at each restart, and all data with it."
     if settings.host in ("0.0.0.0", "::"):  # noqa: S104
         return "look", f"it listens on every address ({settings.host}): let only a proxy with https reach it."
-    return "ok", "all are understood."
+    return "ok", "every setting is valid."
 
 
 def _disk(settings: Settings) -> tuple[str, str]:
     place = settings.database.parent
     mode, free = place.stat().st_mode & 0o777, shutil.disk_usage(place).free
     if mode & 0o077:
-        return "bad", f"others may look into {place} (mode {mode:04o}): chmod 700 {place}"
+        return "bad", f"other users can read {place} (mode {mode:04o}): chmod 700 {place}"
     if not os.access(place, os.W_OK):
-        return "bad", f"{place} cannot be written by this user: run it as the user that owns it."
+        return "bad", f"this user cannot write to {place}: run the command as the user that owns it."
     if free < MIN_FREE_BYTES:
-        return "bad", f"only {free // 1_000_000} MB are free on the disk of {place}: make room."
+        return "bad", f"only {free // 1_000_000} MB are free on the disk of {place}: free up some space."
     return "ok", f"{free // 1_000_000} MB are free on the disk of {place}."
 
 
@@ -79,13 +79,13 @@ def _database(settings: Settings) -> tuple[str, str]:
         return "bad", f"{settings.database} is damaged ({fault}): restore a backup (docs/backup.md)."
     database.try_writing()
     size = settings.database.stat().st_size
-    return "ok", f"{settings.database} is whole, {size // 1000:,} KB, and can be written."
+    return "ok", f"{settings.database} is intact ({size // 1000:,} KB) and writable."
 
 
 def _account(settings: Settings) -> tuple[str, str]:
     owners = Account.all()
     if not owners:
-        return "look", "there is none: flask account create you@example.org"
+        return "look", "there is none yet: flask account create you@example.org"
     without = [one.email for one in owners if not one.password_hash]
     if without:
         return "look", f"{without[0]} has no password: flask account set {without[0]} --password-link"
@@ -98,30 +98,30 @@ def _clock(settings: Settings) -> tuple[str, str]:
         return "bad", "it is behind the newest notification: set the machine's clock (timedatectl set-ntp true)."
     host = next((one for one in settings.providers[WebPush.kind].hosts if "*" not in one), None)
     if host is None:
-        return "look", "nobody to compare it with: no host in WEBPUSH_HOSTS has a whole name."
+        return "look", "there is nothing to compare it with: every host in WEBPUSH_HOSTS has a wildcard."
     url = host if "://" in host else f"https://{host}"
     try:
         _, date, _ = _ask(settings, url)
     except OSError as error:
         return "look", f"{url} could not be asked for the time: {_reason(error)}."
     if not date:
-        return "look", f"{url} does not tell the time."
+        return "look", f"{url} did not say what time it is."
     off_s = round(clock.now_ms() / 1000 - parsedate_to_datetime(date).timestamp())
     if abs(off_s) > CLOCK_TOLERANCE_S:
         return "bad", f"it is {abs(off_s)} s {'ahead' if off_s > 0 else 'behind'}: timedatectl set-ntp true"
-    return "ok", "it is right to the minute."
+    return "ok", "it is right to within a minute."
 
 
 def _service(settings: Settings) -> tuple[str, str]:
-    return _health(settings, f"{settings.local_url}/healthz", "start it, or set PORT as it has it")
+    return _health(settings, f"{settings.local_url}/healthz", "start it, or set HOST and PORT to what it uses")
 
 
 def _address(settings: Settings) -> tuple[str, str]:
     if settings.base_url is None:
-        return "look", "BASE_URL is not set: phones need an https address, and links say where this machine listens."
+        return "look", "BASE_URL is not set: phones need an https address, and links lead to this machine only."
     if not settings.base_url.startswith("https://"):
         return "bad", f"{settings.base_url} is not https: browsers allow notifications over https only."
-    return _health(settings, f"{settings.base_url}/healthz", "look at the name, the certificate and the proxy")
+    return _health(settings, f"{settings.base_url}/healthz", "check the domain name, the certificate and the proxy")
 
 
 def _health(settings: Settings, url: str, advice: str) -> tuple[str, str]:
@@ -135,7 +135,7 @@ def _health(settings: Settings, url: str, advice: str) -> tuple[str, str]:
         is_ours = False
     if not is_ours:
         return "bad", f"{url} is answered by something else (status {status}); {advice}."
-    return ("ok", f"{url} answers.") if status == 200 else ("bad", f"{url} says it is not well: see the log.")
+    return ("ok", f"{url} answers.") if status == 200 else ("bad", f"{url} reports a fault: see the log.")
 
 
 def _proxies(settings: Settings) -> tuple[str, str]:
@@ -164,7 +164,7 @@ def _probe(provider: Provider[Any], nobody: str) -> tuple[str, str]:
     message = Message("doctor", Content("Doctor", "Nobody gets this."), "/app/")
     (answer,) = push.send([Push(provider.kind, nobody, message, "")], ANSWER_TIMEOUT_S)
     if answer.outcome in LOOKED_AT_TOKEN:
-        return "ok", f"{provider.service} takes the credentials."
+        return "ok", f"{provider.service} accepts the credentials."
     return "bad", str(answer.error)
 
 

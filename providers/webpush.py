@@ -171,7 +171,7 @@ class WebPush(Provider[WebPushSettings]):
     def ready(self) -> str:
         """The VAPID key can be read, or was made just now."""
         self.public_key()
-        return "its key is there."
+        return "its key pair exists."
 
     def _contact(self, email: str) -> str:
         """The VAPID subject: the public address when it is https, else the owner's mail address."""

@@ -1,4 +1,4 @@
-"""`GET /metrics`: figures for Prometheus about this process and what it did. Must not know SQL or push.
+"""`GET /metrics`: figures about this process and its work, for Prometheus. Must not know SQL or providers.
 
 prometheus-client is imported when it is first needed.
 """
@@ -14,9 +14,9 @@ from store.deliveries import Delivery
 from store.held import Held
 
 COUNTERS = {
-    "responses": ("Answers to requests.", ("method", "route", "status")),
-    "notifications": ("Notifications, by what became of them at once.", ("source", "status")),
-    "pushes": ("Pushes to devices.", ("provider", "outcome")),
+    "responses": ("Responses to requests.", ("method", "route", "status")),
+    "notifications": ("Notifications by their first status.", ("source", "status")),
+    "pushes": ("Pushes to devices by outcome.", ("provider", "outcome")),
 }
 
 
@@ -52,9 +52,9 @@ class _Collector:
         due_at = Delivery.next_due_at()
         overdue_ms = max(0, clock.now_ms() - due_at) if due_at is not None else 0
         for name, help_, value in (
-            ("notifications_held", "Waiting for quiet hours or a digest.", Held.count()),
-            ("pushes_pending", "Pushes to be tried again.", Delivery.count_pending()),
-            ("push_overdue_seconds", "Since the oldest of them was due.", overdue_ms / 1000),
-            ("worker_lag_seconds", "Since the background worker's last round ended.", worker.lag_s()),
+            ("notifications_held", "Notifications held for quiet hours or a digest.", Held.count()),
+            ("pushes_pending", "Pushes waiting for another attempt.", Delivery.count_pending()),
+            ("push_overdue_seconds", "Seconds since the oldest waiting push was due.", overdue_ms / 1000),
+            ("worker_lag_seconds", "Seconds since the background worker finished its last round.", worker.lag_s()),
         ):
             yield GaugeMetricFamily(f"pocketbell_{name}", help_, value)

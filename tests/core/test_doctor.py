@@ -174,8 +174,8 @@ def test_a_device_whose_provider_is_not_configured_is_bad(service, owner):
 
 
 def test_credentials_that_the_providers_take_are_well(every_provider):
-    assert seen(every_provider, "APNs") == ("ok", "Apple's push service takes the credentials.")
-    assert seen(every_provider, "FCM") == ("ok", "Google's push service takes the credentials.")
+    assert seen(every_provider, "APNs") == ("ok", "Apple's push service accepts the credentials.")
+    assert seen(every_provider, "FCM") == ("ok", "Google's push service accepts the credentials.")
 
 
 def test_credentials_that_a_provider_refuses_are_bad(every_provider):
@@ -192,7 +192,7 @@ def test_a_check_that_fails_itself_does_not_stop_the_others(service, monkeypatch
         raise ZeroDivisionError("sk_test_secret")
 
     monkeypatch.setitem(doctor.CHECKS, "disk", fails)
-    assert seen(service, "disk") == ("bad", "could not be looked at: ZeroDivisionError")
+    assert seen(service, "disk") == ("bad", "this check failed: ZeroDivisionError")
     assert seen(service, "database")[0] == "ok"
 
 

@@ -180,7 +180,7 @@ def test_what_its_table_does_not_name_means_what_it_means_for_all(owner, pigeon,
 
 
 def test_doctor_tries_its_credentials(service, loft):
-    assert checked(service) == ("ok", "The loft takes the credentials.")
+    assert checked(service) == ("ok", "The loft accepts the credentials.")
     loft.answers = [(403, b"")]
     assert checked(service) == ("bad", "The loft answered 403. Check LOFT_URL.")
 
