@@ -81,7 +81,7 @@ def test_a_directory_that_others_may_look_into_is_bad(service):
     service.data_dir.chmod(0o755)
     assert seen(service, "disk") == (
         "bad",
-        f"others may look into {service.data_dir} (mode 0755): chmod 700 {service.data_dir}",
+        f"other users can read {service.data_dir} (mode 0755): chmod 700 {service.data_dir}",
     )
 
 
