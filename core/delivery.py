@@ -76,13 +76,13 @@ def deliver(sender: Sender, content: Content, idempotency_key: str | None = None
     """
     content = prefixed(content)
     if idempotency_key is None:
-        return _deliver(sender, content, None)
+        return _record_and_attempt(sender, content, None)
     request = IdempotentRequest(sender.account_seq, idempotency_key, idempotency.request_hash(content))
     with idempotency.only_once_at_a_time(request):
-        return _deliver(sender, content, request)
+        return _record_and_attempt(sender, content, request)
 
 
-def _deliver(sender: Sender, content: Content, request: IdempotentRequest | None) -> Sent:
+def _record_and_attempt(sender: Sender, content: Content, request: IdempotentRequest | None) -> Sent:
     with transaction():
         now = clock.now_ms()  # read inside, so that times follow the order of the rows
         earlier = request and idempotency.earlier(request, now)
