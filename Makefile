@@ -9,28 +9,28 @@ run: .venv/installed
 test: .venv/installed-dev
 	$(BIN)/python -m pytest
 
-# Branches as well as lines; of what decides over access, delivery and texts, all of them.
+# Line and branch coverage. The modules that decide over access, delivery and texts must be covered completely.
 coverage: .venv/installed-dev
 	$(BIN)/python -m pytest --cov --cov-report= --cov-fail-under=92
 	$(BIN)/coverage report --skip-covered
-	$(BIN)/coverage report --include=web/guards.py,core/delivery.py,core/local_time.py,core/message_templates.py --fail-under=100
+	$(BIN)/coverage report --include=web/guards.py,core/attempts.py,core/delivery.py,core/floods.py,core/idempotency.py,core/local_time.py,core/message_templates.py,core/push_slots.py,core/retries.py,core/template_filters.py,core/value_text.py --fail-under=100
 
-# Known vulnerabilities of what is installed, where PyPI's own list of them answers (a mirror has none).
+# Check the packages for known vulnerabilities, if PyPI's own list is reachable (mirrors have none).
 audit: .venv/installed
 	@if $(BIN)/python -c 'import urllib.request; urllib.request.urlopen("https://pypi.org/pypi/pip/24.0/json", timeout=10)' 2>/dev/null; then \
 	  $(PYTHON) -m venv .venv-audit && .venv-audit/bin/python -m pip install --quiet pip-audit==2.10.1 && \
 	  .venv-audit/bin/pip-audit --strict --requirement requirements.txt; \
-	else echo "pip-audit: PyPI's list of vulnerabilities does not answer here, nothing was checked"; fi
+	else echo "pip-audit: PyPI's list of vulnerabilities is not reachable from here, so nothing was checked"; fi
 
-# requirements.txt from requirements.in: what that needs, exactly, with the hashes of all files on PyPI, so for every platform.
+# Make requirements.txt from requirements.in: exact versions, with the hashes of all files on PyPI, for every platform.
 lock:
 	$(PYTHON) -m venv .venv-lock
 	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check uv==0.13.9
 	.venv-lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
 	  --custom-compile-command "make lock" --output-file requirements.txt requirements.in
 
-# The service against its own description: a generated client that sends, and schemathesis. They bring much, and so get a
-# place of their own.
+# Test the service against docs/openapi.yaml with a generated client and with schemathesis. They have many dependencies,
+# so they get a virtual environment of their own.
 conformance: .venv/installed-dev
 	$(PYTHON) -m venv .venv-conformance
 	.venv-conformance/bin/python -m pip install --quiet --disable-pip-version-check schemathesis==4.32.5 openapi-python-client==0.29.1
@@ -48,11 +48,11 @@ lint: .venv/installed-dev
 	$(BIN)/mypy
 
 .venv/bin/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Pocketbell needs Python 3.11 or later; this is " + sys.version.split()[0] + ". Say which: make PYTHON=python3.12 run")'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Pocketbell needs Python 3.11 or later; this is " + sys.version.split()[0] + ". Name a newer one, for example: make PYTHON=python3.12 run")'
 	$(PYTHON) -m venv .venv
 
 .venv/installed: requirements.txt | .venv/bin/python
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt || { echo "A package could not be installed. For 32-bit ARM, and for musl (Alpine), there is no ready-made pycurl: it needs libcurl's headers and a C compiler."; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt || { echo "A package could not be installed. There is no prebuilt pycurl for 32-bit ARM and musl (Alpine): there you need libcurl's headers and a C compiler."; exit 1; }
 	@touch $@
 
 .venv/installed-dev: requirements.txt requirements-dev.txt | .venv/installed

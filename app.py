@@ -1,6 +1,6 @@
-"""`create_app()` and `app`, the WSGI application: settings, every route with its guard and quota, error rendering.
+"""`create_app()` and `app`, the WSGI application: settings, routes with their guards and limits, headers, errors.
 
-The whole HTTP surface is the table ROUTES. Must not know queries or providers.
+The table ROUTES is the whole HTTP surface. This module must not know queries or providers.
 """
 
 import contextlib
@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from flask import Flask, Request, Response, g, request
+from flask import Flask, Request, Response, request
 from flask.globals import request_ctx
 from flask.json.provider import DefaultJSONProvider
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
@@ -22,10 +22,11 @@ import config
 import dashboard
 import models
 import push
-from core import accounts, delivery, proxies, pruning
+from core import accounts, delivery, floods, proxies, pruning, push_slots, retries
 from process import clock, counters, recent_requests
 from store import database
-from web import api_docs, guards, mcp, prometheus, rate_limits, request_body, rest, webhooks
+from web import api_docs, context, guards, mcp, prometheus, rate_limits, request_body, rest, webhooks
+from web.context import Window, current
 from wire.errors import CODES, Refused, log_fault, metrics_body, rest_body
 from wire.json_text import as_json
 
@@ -35,7 +36,7 @@ Check = Callable[[], Any] | None
 
 
 class Route(NamedTuple):
-    """One method at one address: who may call it, and against which quota it counts."""
+    """One method at one address: who may call it, and which rate limit counts it."""
 
     method: str
     rule: str
@@ -45,9 +46,10 @@ class Route(NamedTuple):
 
 
 def admit(guard: Check, quota: Check) -> Any:
-    """Credential, quota, size, in the order of CONTRACT 3; an answer of either takes the handler's place.
+    """Check credential, rate limit and body size, in the order of CONTRACT 3.
 
-    Where nothing is counted the guard looks at the size itself: on a page it depends on who is signed in.
+    A response from the guard or the quota replaces the handler's. Routes with a guard but no quota leave the size to
+    the guard, because the size that a page accepts depends on who is signed in.
     """
     if not guard:
         request_body.settle()
@@ -61,16 +63,16 @@ def admit(guard: Check, quota: Check) -> Any:
 
 
 def rest_route(method: str, rule: str, handler: Callable[..., Any]) -> Route:
-    """A REST route: every one takes an API key and counts."""
+    """A REST route: it needs an API key and counts against the key's rate limit."""
     return Route(method, f"/api/v1{rule}", handler, guards.api_key, rate_limits.rest)
 
 
 def owners(method: str, rule: str, handler: Callable[..., Any]) -> Route:
-    """A page or form of the web app that is for a signed-in owner."""
+    """A page or form of the web app for signed-in owners."""
     return Route(method, f"/app{rule}", handler, guards.signed_in)
 
 
-METRICS = "/api/webhooks/custom"
+CUSTOM_METRICS = "/api/webhooks/custom"
 ASSISTANTS = "/mcp"
 ROUTES = (
     rest_route("POST", "/notifications/send", rest.send_notification),
@@ -85,10 +87,10 @@ ROUTES = (
     rest_route("GET", "/devices", rest.list_devices),
     rest_route("DELETE", "/devices/<device_id>", rest.remove_device),
     Route("POST", "/p/<path:short_code>", webhooks.receive_event, guards.short_code, webhooks.admit_event),
-    Route("POST", METRICS, webhooks.store_metrics, guards.api_key, rate_limits.metrics),
+    Route("POST", CUSTOM_METRICS, webhooks.store_metrics, guards.api_key, rate_limits.custom_metrics),
     Route("POST", ASSISTANTS, mcp.answer_message, guards.api_key, rate_limits.rest),
     Route("GET", "/healthz", rest.healthz),
-    Route("GET", "/metrics", prometheus.show_metrics, guards.metrics_token),
+    Route("GET", "/metrics", prometheus.show_figures, guards.metrics_token),
     Route("GET", "/openapi.json", api_docs.show_json),
     Route("GET", "/docs", api_docs.show_page),
     Route("GET", "/", dashboard.home.enter),
@@ -149,30 +151,30 @@ PAGE_HEADERS = {
         " manifest-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
     "Cross-Origin-Opener-Policy": "same-origin",
-    "Referrer-Policy": "same-origin",  # with no-referrer browsers send our own forms with Origin: null
+    "Referrer-Policy": "same-origin",  # with no-referrer, browsers would send our own forms with Origin: null
 }
 
 
 class CompactJson(DefaultJSONProvider):
-    """Answers as they are built: no sorting, no escapes, no spaces."""
+    """Encodes responses compactly: keys in their own order, no ASCII escapes, no spaces."""
 
     def dumps(self, obj: Any, **kwargs: Any) -> str:
-        """One encoder for every answer."""
+        """Encode with the encoder that everything else uses."""
         return as_json(obj)
 
     def response(self, *args: Any, **kwargs: Any) -> Response:
-        """An answer of JSON, without Flask's looking for its type."""
+        """Build a JSON response with its content type, so that werkzeug need not derive it from the mimetype."""
         return Response(self.dumps(*args, **kwargs) + "\n", content_type=self.mimetype)
 
 
 class IdConverter(BaseConverter):
-    """An id in a path. `send` is none: the address of that name takes POST alone."""
+    """An id in a path. `send` is not an id, so that a GET of `…/notifications/send` stays a 405."""
 
     regex = r"(?!send(?:/|$))[^/]+"
 
 
 class MatchedRule(Rule):
-    """A rule that does not build addresses: nobody asks for any, and to compile what does is a tenth of the start."""
+    """A rule that cannot build URLs: we never call `url_for`, and compiling URL builders is 10 % of the start-up."""
 
     def _compile_builder(self, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
         def build(*_: Any, **__: Any) -> tuple[str, str]:
@@ -185,33 +187,30 @@ _opening = threading.Lock()
 
 
 class Application(Flask):
-    """Flask on a database that is opened when it is needed: to import this module makes none.
-
-    Without asking four times a request whether a function is a coroutine: none is.
-    """
+    """Flask, opening the database with the first request, so that importing this module creates no file."""
 
     url_rule_class = MatchedRule
     is_open = False
 
     def open(self) -> None:
-        """Open the database that the settings name, unless one is open; make it where there is none."""
+        """Open the database that the settings name, unless it is open already; create it if it is missing."""
         with _opening:
             if not self.is_open:
                 open_service(self, self.config["SETTINGS"])
 
     def wsgi_app(self, environ: Any, start_response: Any) -> Any:
-        """Answer a request; gunicorn has opened the database before the first, other servers have not."""
+        """Answer a request; open the database first if the server has not (gunicorn.conf.py does)."""
         if not self.is_open:
             self.open()
         return super().wsgi_app(environ, start_response)
 
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        """The function itself."""
+        """Return the function: we have no coroutines, and Flask would check for them four times per request."""
         return func
 
 
 def create_app(settings: config.Settings | None = None) -> Application:
-    """The application for the database that `settings` (the environment's, by default) name, not opened yet."""
+    """The application for `settings` (by default those of the environment). It does not open the database yet."""
     os.umask(0o077)
     app = Application(__name__, static_url_path="/app/static")
     app.json = CompactJson(app)
@@ -227,7 +226,7 @@ def create_app(settings: config.Settings | None = None) -> Application:
 
 
 def open_service(app: Application, settings: config.Settings) -> None:
-    """Let the application serve what `settings` name, with nothing left of what it served before."""
+    """Make the application serve `settings`, and reset all state in memory from what it served before."""
     app.config.update(
         SETTINGS=settings,
         SECRET_KEY=settings.secret_key or _kept_secret(settings),
@@ -238,7 +237,9 @@ def open_service(app: Application, settings: config.Settings) -> None:
     database.open_database(settings.database)
     models.ApiKey.forget_used()
     push.configure(settings, delivery.vapid_key)
-    delivery.configure(settings.threads)
+    push_slots.configure(settings.threads)
+    for module in (delivery, floods, retries):
+        module.reset()
     rate_limits.reset(settings.ingest_per_minute)
     proxies.configure(settings.trusted_proxies)
     recent_requests.reset()
@@ -248,7 +249,7 @@ def open_service(app: Application, settings: config.Settings) -> None:
 
 
 def _kept_secret(settings: config.Settings) -> str:
-    """The key that signs sessions and cursors, made at the first start."""
+    """The key that signs sessions and cursors. The first start creates its file atomically."""
     path = settings.data_dir / "secret_key"
     try:
         settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -258,7 +259,7 @@ def _kept_secret(settings: config.Settings) -> str:
                 file.write(secrets.token_hex(32))
                 file.flush()
                 os.fsync(file.fileno())
-            with contextlib.suppress(FileExistsError):  # another process was faster
+            with contextlib.suppress(FileExistsError):  # another process created it first: use its key
                 os.link(unfinished, path)
             unfinished.unlink()
         kept = path.read_text()
@@ -276,9 +277,10 @@ def _add_routes(app: Flask) -> None:
         app.add_url_rule(route.rule, endpoint, route.handler, methods=methods, provide_automatic_options=False)
 
     def guard() -> Any:
-        sent = request_ctx.request  # once: each look at `request` costs as much as a dozen look-ups
+        context.begin()
+        sent = request_ctx.request  # resolve Flask's proxy once: each access costs as much as a dozen dict look-ups
         rule, environ = sent.url_rule, sent.environ
-        environ["pocketbell.route"] = rule.rule if rule else "-"  # for the log: no code, no key
+        environ["pocketbell.route"] = rule.rule if rule else "-"  # logged instead of the path, which may be secret
         environ["pocketbell.request"] = secrets.token_hex(8)
         if "HTTP_X_FORWARDED_FOR" in environ:
             proxies.note_peer(sent.remote_addr or "")
@@ -286,11 +288,11 @@ def _add_routes(app: Flask) -> None:
         if route:
             return admit(route.guard, route.quota)
         if sent.path.startswith("/api/v1/") or sent.path == ASSISTANTS:
-            return admit(guards.api_key, rate_limits.rest)  # also what no REST route takes
-        if sent.path == METRICS:
-            return admit(guards.api_key, rate_limits.metrics)
+            return admit(guards.api_key, rate_limits.rest)  # unknown addresses need a key and count, too
+        if sent.path == CUSTOM_METRICS:
+            return admit(guards.api_key, rate_limits.custom_metrics)
         if f"{sent.path}/".startswith("/p/") and not isinstance(sent.routing_exception, MethodNotAllowed):
-            return admit(guards.short_code, webhooks.admit_event)  # a malformed code, too
+            return admit(guards.short_code, webhooks.admit_event)  # malformed short codes count as unknown ones
         return None
 
     app.before_request(guard)
@@ -299,29 +301,29 @@ def _add_routes(app: Flask) -> None:
 
 
 def _finish(response: Response) -> Response:
-    """Count the answer, note it for the alert's owner, and give it its headers."""
-    sent, context = request_ctx.request, g._get_current_object()
+    """Count the response, note it for the alert's page, and add the headers."""
+    sent, known = request_ctx.request, current()
     route = sent.environ.get("pocketbell.route", "-")
-    method = sent.method if route != "-" else "-"  # a stranger may call it anything
+    method = sent.method if route != "-" else "-"  # unknown addresses accept any method name: keep the labels few
     counters.count("responses", method, route, str(response.status_code))
-    if webhook := context.get("webhook"):
-        recent_requests.note(webhook.alert_seq, response.status_code, context.get("told", ""), clock.now_ms())
-    _add_headers(response, sent, context.get("window"))
+    if known.webhook:
+        recent_requests.note(known.webhook.alert_seq, response.status_code, known.outcome, clock.now_ms())
+    _add_headers(response, sent, known.window)
     return response
 
 
-def _add_headers(response: Response, sent: Request, window: rate_limits.Window | None) -> None:
+def _add_headers(response: Response, sent: Request, window: Window | None) -> None:
     path, headers = sent.path, response.headers
     if path.startswith("/app/static/") and "v" in sent.args and response.status_code == 200:
-        headers["Cache-Control"] = "public, max-age=31536000, immutable"  # another content, another address
+        headers["Cache-Control"] = "public, max-age=31536000, immutable"  # the URL changes with the content
     if "Cache-Control" not in headers:
         headers.add("Cache-Control", "no-store")
     headers.add("X-Content-Type-Options", "nosniff")
     if path.startswith("/app/") or path == "/docs":
         headers.extend(PAGE_HEADERS)
-    elif response.status_code == 405 and response.mimetype == "text/html":  # of an alert's address, a secret
+    elif response.status_code == 405 and response.mimetype == "text/html":  # the page at an alert's secret address
         headers.extend({**PAGE_HEADERS, "Referrer-Policy": "no-referrer"})
-    if response.status_code >= 500:  # other answers are alike, byte for byte, where nothing may be learnt from them
+    if response.status_code >= 500:  # only these: the 404s of short codes must stay identical byte for byte
         headers.add("X-Request-Id", sent.environ.get("pocketbell.request", "-"))
     if window:
         headers.add("X-RateLimit-Limit", window.limit)
@@ -330,7 +332,7 @@ def _add_headers(response: Response, sent: Request, window: rate_limits.Window |
 
 
 def _render_error(error: Exception) -> tuple[Any, int, dict[str, str]]:
-    """Every refusal and fault, in the shape of the surface that was called (SPEC 7)."""
+    """Render a refusal or an unexpected exception in the error format of the address that was called (SPEC 7)."""
     headers = dict[str, str]()
     if isinstance(error, HTTPException):
         headers = {name: value for name, value in error.get_headers() if name == "Allow"}
@@ -342,7 +344,7 @@ def _render_error(error: Exception) -> tuple[Any, int, dict[str, str]]:
         where, request_id = (request.environ.get(f"pocketbell.{what}", "-") for what in ("route", "request"))
         log_fault(log, f"{request.method} {where} failed", error, request_id=request_id)
         refused = Refused(500)
-    g.told = refused.owner_message
+    current().outcome = refused.owner_message
     return _error_body(refused), refused.status, {**headers, **refused.headers}
 
 
@@ -353,7 +355,7 @@ def _error_body(refused: Refused) -> Any:
         return dashboard.page.address_page()
     if request.path == ASSISTANTS and refused.status == 500:
         return mcp.fault()
-    return metrics_body(refused) if request.path == METRICS else rest_body(refused)
+    return metrics_body(refused) if request.path == CUSTOM_METRICS else rest_body(refused)
 
 
 app = create_app()

@@ -1,11 +1,11 @@
-"""The command line: parse, call, print (CONTRACT 1, Command line). Must not know requests or SQL.
+"""The command line: parses arguments, calls the core, prints the result (CONTRACT 1, Command line).
 
-Every command may run while the service does. Errors go to stderr as one line, with exit status 1.
+It must not know requests or SQL. Every command can run while the service is running. An error is one line
+on stderr with exit status 1.
 """
 
 import contextlib
 import errno
-import json
 import os
 import sys
 from collections.abc import Callable
@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import peewee
 from flask import Flask, current_app
 from flask.cli import AppGroup, ScriptInfo, with_appcontext
 
@@ -26,89 +25,90 @@ from core.plans import PLANS
 from core.template_lint import unfilled
 from models import Account, Alert, ApiKey, Device
 from process import clock
-from store.database import copy_database, has_data, transaction
+from providers import PROVIDERS
+from store.database import DatabaseError, copy_database, has_data, transaction
 from wire.errors import Refused
 
-OPEN_DATA = "open_data"  # among the application's extensions: what opens its database
+OPEN_DATA = "open_data"  # the key in `app.extensions` of the function that opens the database
 
 
 class OneLineErrors:
-    """What a command refuses, or cannot do, ends in one line."""
+    """Turns the errors of a command into one line each, without a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command, its output included."""
+        """Run the command and flush its output, so that a failed write is reported too."""
         try:
             result = super().invoke(ctx)  # type: ignore[misc]
-            if sys.stdout:  # it may be closed
+            if sys.stdout:  # None if the shell closed it
                 sys.stdout.flush()
         except BrokenPipeError:
-            raise  # click ends quietly: nobody reads on
+            raise  # the reader of a pipe has gone: click exits without a message
         except UnicodeError:
             raise click.ClickException("An argument is not valid text.") from None
-        except (Refused, peewee.PeeweeException, OSError) as error:
+        except (Refused, DatabaseError, OSError) as error:
             _give_up_output(error)
             raise click.ClickException(_line(str(_cause(error)))) from None
         return result
 
 
 class Command(OneLineErrors, click.Command):
-    """A command on the data that there is."""
+    """A command that needs an existing database."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run it, if there is any."""
+        """Open the database, then run the command."""
         app = ctx.ensure_object(ScriptInfo).load_app()
         self.check(app.config["SETTINGS"])
         app.extensions[OPEN_DATA]()
         return super().invoke(ctx)
 
     def check(self, settings: Settings) -> None:
-        """Refuse to make a database where somebody looks for one."""
+        """Refuse to run without a database: making one here would hide a mistyped DATA_DIR."""
         if not has_data(settings.database):
             place = _line(str(settings.database.parent.resolve()))
             raise click.ClickException(
-                f"There is no Pocketbell data in {place}: set DATA_DIR or DATABASE_URL as the service has it,"
-                " or begin there with: flask account create."
+                f"There is no Pocketbell data in {place}. Set DATA_DIR or DATABASE_URL to what the service uses,"
+                " or start there with: flask account create."
             )
 
 
 class FirstCommand(Command):
-    """A command that may be the first of all, and then makes the database."""
+    """A command that creates the database if there is none."""
 
     def check(self, settings: Settings) -> None:
-        """Nothing needs to be there."""
+        """Accept a missing database."""
 
 
 class Group(OneLineErrors, AppGroup):
-    """A group of such commands."""
+    """A group of commands that report errors in one line."""
 
     command_class = Command
 
 
 def _cause(error: BaseException) -> BaseException:
-    """What a failed write failed for: undoing the transaction may have failed in turn."""
+    """The error that came first: if the rollback failed too, `error` is the rollback's."""
     before = error.__context__
-    return _cause(before) if isinstance(before, (peewee.PeeweeException, OSError)) else error
+    return _cause(before) if isinstance(before, (DatabaseError, OSError)) else error
 
 
 def _give_up_output(error: Exception) -> None:
-    """After a failed write, let the interpreter's last flush at its end go nowhere."""
+    """Point stdout at /dev/null if the disk is full, so that the interpreter's flush at exit cannot fail again."""
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-account = Group("account", help="The owners of this service.")
-key = Group("key", help="API keys.")
-alert = Group("alert", help="Alerts: what their webhook addresses show, and when.")
-device = Group("device", help="Devices that notifications are pushed to.")
-history = Group("history", help="Notifications that were received.")
-metric = Group("metric", help="Metrics that were sent.")
-with_plan = click.option("--plan", type=click.Choice(tuple(PLANS)), help="The plan: its limits and history.")
+account = Group("account", help="Manage accounts.")
+key = Group("key", help="Manage API keys.")
+alert = Group("alert", help="Manage alerts and their webhook addresses.")
+device = Group("device", help="Manage the devices that get push notifications.")
+history = Group("history", help="Delete notifications from the history.")
+metric = Group("metric", help="Delete metrics.")
+with_plan = click.option("--plan", type=click.Choice(tuple(PLANS)), help="Sets rate limits and days of history.")
 with_password = click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
 
 
 def add_commands(app: Flask, open_data: Callable[[], None]) -> None:
-    """Make the commands known to `flask`; each calls `open_data` before it begins."""
+    """Register the commands with `flask`; each calls `open_data` before it runs."""
     app.extensions[OPEN_DATA] = open_data
     for group in (account, key, alert, device, history, metric):
         app.cli.add_command(group)
@@ -124,21 +124,21 @@ def add_commands(app: Flask, open_data: Callable[[], None]) -> None:
 @with_plan
 @with_password
 def create_account(email: str, plan: str | None, password_stdin: bool) -> None:
-    """Make an account; without a password, print a one-time link that sets one."""
+    """Create an account. Without a password, print a one-time link that sets one."""
     hashed = _new_password_hash(password_stdin)
     with transaction():
         created = accounts.create_account(email, plan or "starter", "UTC", clock.now_ms())
         if hashed:
             accounts.set_password(created, hashed)
     if hashed:
-        click.echo(f"Made the account {_line(created.email)} with the plan {created.plan}.")
+        click.echo(f"Created the account {_line(created.email)} with the plan {created.plan}.")
     else:
         click.echo(current_app.config["SETTINGS"].public_url + accounts.make_link(created, clock.now_ms()))
 
 
 @account.command("list")
 def list_accounts() -> None:
-    """Print a line for each account: address, plan, time zone, when it was made, quiet hours."""
+    """Print one line per account: email, plan, time zone, created, quiet hours."""
     for one in Account.all():
         click.echo(_line(one.email, one.plan, one.time_zone, _time(one.created_at), one.quiet_hours or "-"))
 
@@ -147,9 +147,9 @@ def list_accounts() -> None:
 @click.argument("email")
 @with_plan
 @click.option("--timezone", metavar="ZONE", help="An IANA name, such as Europe/Berlin.")
-@click.option("--quiet-hours", metavar="HH:MM-HH:MM|off", help="When alerts are held, such as 22:00-07:00.")
+@click.option("--quiet-hours", metavar="HH:MM-HH:MM|off", help="Hold alerts during these hours, such as 22:00-07:00.")
 @with_password
-@click.option("--password-link", is_flag=True, help="Print a one-time link that sets a new password and signs in.")
+@click.option("--password-link", is_flag=True, help="Print a one-time link to set a new password and sign in.")
 def set_account(
     email: str,
     plan: str | None,
@@ -182,12 +182,12 @@ def set_account(
 
 @account.command("delete")
 @click.argument("email")
-@click.option("--yes", is_flag=True, help="Really delete it: nothing can bring it back.")
+@click.option("--yes", is_flag=True, help="Confirm: this cannot be undone.")
 def delete_account(email: str, yes: bool) -> None:
-    """Delete an account with its history, alerts, keys, devices and metrics."""
+    """Delete an account and its history, alerts, keys, devices and metrics."""
     deleted = accounts.find_account(email)
     if not yes:
-        raise click.UsageError(f"Nothing was deleted. To delete {deleted.email} and all it has, add --yes.")
+        raise click.UsageError(f"Nothing was deleted. To delete {deleted.email} and everything it has, add --yes.")
     deletion.delete_account(deleted)
     click.echo(f"Deleted the account {_line(deleted.email)}.")
 
@@ -202,7 +202,7 @@ def _new_password_hash(password_stdin: bool) -> str | None:
 
 def _piped_password() -> str:
     if not sys.stdin:
-        raise Refused(400, "Standard input is closed: there is no password on it.")
+        raise Refused(400, "Cannot read the password: standard input is closed.")
     try:
         return sys.stdin.buffer.read(8192).decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
@@ -216,7 +216,7 @@ def _piped_password() -> str:
 @click.argument("email")
 @click.argument("name")
 def create_key(email: str, name: str) -> None:
-    """Make an API key and print it: the only time it is shown."""
+    """Create an API key and print it. It is shown only this once."""
     _, full_key = accounts.create_key(accounts.find_account(email).seq, name, clock.now_ms())
     click.echo(full_key)
 
@@ -224,7 +224,7 @@ def create_key(email: str, name: str) -> None:
 @key.command("list")
 @click.argument("email")
 def list_keys(email: str) -> None:
-    """Print a line for each key: id, preview, name, created, last used, revoked."""
+    """Print one line per key: id, preview, name, created, last used, revoked."""
     for one in ApiKey.of_account(accounts.find_account(email).seq):
         times = (_time(one.created_at), _time(one.last_used_at), _time(one.revoked_at))
         click.echo(_line(one.id, one.preview, one.name, *times))
@@ -234,24 +234,22 @@ def list_keys(email: str) -> None:
 @click.argument("email")
 @click.argument("key_id")
 def revoke_key(email: str, key_id: str) -> None:
-    """Revoke a key for good."""
+    """Revoke a key. This cannot be undone."""
     accounts.revoke_key(accounts.find_account(email).seq, key_id, clock.now_ms())
-    click.echo(f"The key {_line(key_id)} is revoked.")
+    click.echo(f"Revoked the key {_line(key_id)}.")
 
 
 # --- alert --------------------------------------------------------------------------------------------------
 
 
 def with_alert_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """The options of an alert, for making and changing one."""
+    """Add the options that create and change an alert."""
     options = (
-        click.option("--title", "title_template", help="The title, with {{ placeholders }}; empty for none."),
-        click.option("--body", "body_template", help="The body, likewise."),
-        click.option("--icon", help="An icon's name, such as bell or server; docs/alerts.md has all."),
+        click.option("--title", "title_template", help="Title template with {{ variables }}; empty for the default."),
+        click.option("--body", "body_template", help="Body template with {{ variables }}; empty for the default."),
+        click.option("--icon", help="Icon name, such as bell or server; see docs/alerts.md."),
         click.option("--color", metavar="#RRGGBB"),
-        click.option(
-            "--frequency", type=click.Choice(tuple(COLLECTED_MS)), help="At once, or one digest in that time."
-        ),
+        click.option("--frequency", type=click.Choice(tuple(COLLECTED_MS)), help="Instant or one digest per period."),
     )
     for option in reversed(options):
         command = option(command)
@@ -262,9 +260,9 @@ def with_alert_settings(command: Callable[..., None]) -> Callable[..., None]:
 @click.argument("email")
 @click.argument("name")
 @with_alert_settings
-@click.option("--ignore-quiet-hours", "ignores_quiet_hours", is_flag=True, help="Also when others are held.")
+@click.option("--ignore-quiet-hours", "ignores_quiet_hours", is_flag=True, help="Push during quiet hours too.")
 def create_alert(email: str, **settings: Any) -> None:
-    """Make an alert and print its webhook address, which is a secret."""
+    """Create an alert and print its webhook address. The address is a secret."""
     owner = accounts.find_account(email)
     click.echo(_address(alerts.create_alert(owner.seq, _given(settings), clock.now_ms())))
     _warn_of_templates(settings)
@@ -273,7 +271,7 @@ def create_alert(email: str, **settings: Any) -> None:
 @alert.command("list")
 @click.argument("email")
 def list_alerts(email: str) -> None:
-    """Print a line for each alert: id, name, state, frequency, quiet hours, count, last triggered, address."""
+    """Print one line per alert: id, name, state, frequency, quiet hours, count, last triggered, address."""
     for one in Alert.of_account(accounts.find_account(email).seq):
         state = "active" if one.is_active else "inactive"
         follows = "ignores quiet hours" if one.ignores_quiet_hours else "follows quiet hours"
@@ -284,12 +282,12 @@ def list_alerts(email: str) -> None:
 @alert.command("set")
 @click.argument("email")
 @click.argument("alert_id")
-@click.option("--name", help="A new name.")
+@click.option("--name", help="New name.")
 @with_alert_settings
 @click.option("--ignore-quiet-hours/--follow-quiet-hours", "ignores_quiet_hours", default=None)
-@click.option("--active/--inactive", "is_active", default=None, help="Switch it on or off.")
+@click.option("--active/--inactive", "is_active", default=None, help="Switch the alert on or off.")
 def set_alert(email: str, alert_id: str, **settings: Any) -> None:
-    """Change an alert; what is not given stays."""
+    """Change an alert. Options that are left out keep their value."""
     owner = accounts.find_account(email)
     changed = alerts.change_alert(owner.seq, alert_id, _given(settings), clock.now_ms())
     state = "active" if changed.is_active else "inactive"
@@ -301,7 +299,7 @@ def set_alert(email: str, alert_id: str, **settings: Any) -> None:
 @click.argument("email")
 @click.argument("alert_id")
 def rotate_alert(email: str, alert_id: str) -> None:
-    """Give an alert a new webhook address and print it; the old one is dead."""
+    """Give an alert a new webhook address and print it. The old address stops working."""
     click.echo(_address(alerts.rotate_code(accounts.find_account(email).seq, alert_id)))
 
 
@@ -309,16 +307,16 @@ def rotate_alert(email: str, alert_id: str) -> None:
 @click.argument("email")
 @click.argument("alert_id")
 def delete_alert(email: str, alert_id: str) -> None:
-    """Delete an alert; its notifications stay."""
+    """Delete an alert. Its notifications stay in the history."""
     deleted = alerts.delete_alert(accounts.find_account(email).seq, alert_id)
-    click.echo(_line(f"The alert {deleted.name} is deleted."))
+    click.echo(_line(f"Deleted the alert {deleted.name}."))
 
 
 def _warn_of_templates(settings: dict[str, Any]) -> None:
-    """Say on stderr what the templates among these settings never fill, a line each."""
+    """Warn on stderr of each place in the templates that no event can ever fill."""
     for column, field in (("title_template", "title"), ("body_template", "body")):
         for text, why in unfilled(settings.get(column) or ""):
-            click.echo(_line(f"Warning: in the {field}, “{text}” is shown as it is written: {why}"), err=True)
+            click.echo(_line(f"Warning: in the {field}, “{text}” will appear as written: {why}"), err=True)
 
 
 def _address(one: Alert) -> str:
@@ -334,24 +332,23 @@ def _given(settings: dict[str, Any]) -> dict[str, Any]:
 
 @device.command("add")
 @click.argument("email")
-@click.argument("kind", type=click.Choice(tuple(push.KINDS)))
+@click.argument("kind", type=click.Choice(sorted(PROVIDERS)))
 @click.argument("token", metavar="TOKEN|SUBSCRIPTION_JSON")
-@click.option("--name", help="How it is called on the Devices page.")
+@click.option("--name", help="Name to show on the Devices page.")
 def add_device(email: str, kind: str, token: str, name: str | None) -> None:
     """Add a device and print its id."""
-    address = {"subscription": _subscription(token)} if kind == "webpush" else {"token": token}
-    owner = accounts.find_account(email)
-    added = devices.add_device(owner.seq, {"kind": kind, "name": name, **address}, clock.now_ms())
+    owner, registration = accounts.find_account(email), PROVIDERS[kind].registration(token)
+    added = devices.add_device(owner.seq, {"kind": kind, "name": name, **registration}, clock.now_ms())
     click.echo(added.id)
     if kind not in push.configured():
         why = push.not_configured(kind).removesuffix(".")
-        click.echo(f"Warning: {why}: nothing reaches this device until it is.", err=True)
+        click.echo(f"Warning: {why}: this device gets nothing until it is.", err=True)
 
 
 @device.command("list")
 @click.argument("email")
 def list_devices(email: str) -> None:
-    """Print a line for each device: id, kind, name, created, last delivered, last error."""
+    """Print one line per device: id, kind, name, created, last delivered, last error."""
     for one in Device.of_account(accounts.find_account(email).seq):
         times = (_time(one.created_at), _time(one.last_delivered_at))
         click.echo(_line(one.id, one.kind, one.name, *times, one.last_error or "-"))
@@ -363,14 +360,7 @@ def list_devices(email: str) -> None:
 def remove_device(email: str, device_id: str) -> None:
     """Remove a device."""
     devices.remove_device(accounts.find_account(email).seq, device_id, clock.now_ms())
-    click.echo(f"The device {_line(device_id)} is removed.")
-
-
-def _subscription(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        raise Refused(400, "The subscription is not JSON: give what PushSubscription.toJSON() gives.") from None
+    click.echo(f"Removed the device {_line(device_id)}.")
 
 
 # --- history and metrics ------------------------------------------------------------------------------------
@@ -378,9 +368,9 @@ def _subscription(text: str) -> Any:
 
 @history.command("delete")
 @click.argument("email")
-@click.option("--before", required=True, metavar="YYYY-MM-DD", help="Delete what came before this day.")
+@click.option("--before", required=True, metavar="YYYY-MM-DD", help="Delete notifications from before this day.")
 def delete_history(email: str, before: str) -> None:
-    """Delete the notifications that came before a day; those still waiting are not sent any more."""
+    """Delete older notifications. Those that are held or pending are never sent."""
     deleted = deletion.delete_history(accounts.find_account(email), before)
     click.echo(f"Deleted {_counted(deleted, 'notification')} from before {before}.")
 
@@ -390,7 +380,7 @@ def delete_history(email: str, before: str) -> None:
 @click.argument("project")
 @click.argument("metric_id", metavar="[METRIC]", required=False)
 def delete_metric(email: str, project: str, metric_id: str | None) -> None:
-    """Delete a metric with all its values, or a whole project."""
+    """Delete a metric with all its values, or a whole project without METRIC."""
     deleted = deletion.delete_metrics(accounts.find_account(email), project, metric_id)
     click.echo(_line(f"Deleted {_counted(deleted, 'value')} of {project if metric_id is None else metric_id}."))
 
@@ -406,14 +396,15 @@ def _counted(number: int, what: str) -> str:
 @click.argument("file", type=click.Path(path_type=Path))
 def backup(file: Path) -> None:
     """Write a consistent copy of the live database to FILE, which must not exist."""
-    delivery.vapid_key()  # so that every backup holds the key that later subscriptions depend on
+    delivery.vapid_key()  # makes the VAPID key if there is none: browsers that subscribe later depend on it
     if not file.parent.is_dir():
         raise Refused(400, f"There is no directory {file.parent}.")
     try:
         copy_database(file)
     except OSError as error:
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT):  # it names a file of its own
-            raise Refused(400, f"{file.parent.resolve()} cannot be written: {error.strerror}.") from None
+        # These errors name the temporary file of the copy, which means nothing to the user: name the directory.
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT):
+            raise Refused(400, f"Cannot write to {file.parent.resolve()}: {error.strerror}.") from None
         raise
     click.echo(_line(f"Wrote {file} ({file.stat().st_size} bytes)."))
 
@@ -424,7 +415,7 @@ def backup(file: Path) -> None:
 @click.command("doctor", cls=Command)
 @with_appcontext
 def examine() -> None:
-    """Look for what is wrong with this installation; exit status 1 if anything is."""
+    """Check this installation and say what to fix. Exits with status 1 if anything is bad."""
     findings = list(doctor.examine(current_app.config["SETTINGS"]))
     for check, level, words in findings:
         click.echo(f"{level:<5}{check:<16}{_line(words)}")
@@ -441,5 +432,5 @@ def _time(at: int | None) -> str:
 
 
 def _line(*columns: str) -> str:
-    """Columns parted by tabs; control characters of a name cannot break the line."""
+    """The columns joined by tabs, with each unprintable character replaced by a space so that it stays one line."""
     return "\t".join("".join(c if c.isprintable() else " " for c in column) for column in columns)

@@ -1,4 +1,4 @@
-"""How gunicorn runs the service: one process, many threads; settings and database checked before that starts."""
+"""gunicorn's configuration: one process with many threads. Settings, address and database are checked first."""
 
 import contextlib
 import ctypes
@@ -23,7 +23,7 @@ settings = load_settings()
 
 
 def open_files(wanted):
-    """How many files may be open: as many as are wanted, if the system allows it."""
+    """Raise the limit of open files to `wanted`, as far as the system allows, and return the limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     if soft != resource.RLIM_INFINITY and soft < allowed:
@@ -32,41 +32,44 @@ def open_files(wanted):
 
 
 bind = f"[{settings.host}]:{settings.port}" if ":" in settings.host else f"{settings.host}:{settings.port}"
-workers = 1  # the quotas are counted in the process
+workers = 1  # the rate limits are counted in this process's memory
 worker_class = ThreadedWorker
 waiting = request_body.large_bodies.most_waiting + accounts.hash_turns.most_waiting
-threads = settings.threads + waiting  # who waits there holds none of THREADS
+threads = settings.threads + waiting  # requests that wait for their turn have threads of their own beside THREADS
 timeout = 30
 graceful_timeout = 30
 keepalive = 20
-worker_connections = min(1000, open_files(2048) - 200 - 4 * threads)  # beside them databases, providers, log
+worker_connections = min(1000, open_files(2048) - 200 - 4 * threads)  # the rest: database, providers, log
 umask = 0o077
-control_socket_disable = True  # it could add workers
+control_socket_disable = True  # through it, more workers could be added
 forwarded_allow_ips = ",".join(proxies.with_mapped(settings.trusted_proxies))
-forwarder_headers = ""  # SCRIPT_NAME, say: no proxy of ours sends it, and others might pass it on
+forwarder_headers = ""  # our proxies send no SCRIPT_NAME and the like, and other proxies may pass on a client's
 loglevel = settings.log_level
 accesslog = "-"
 logger_class = JsonLogger
 
 
-IN_USE_S = 3.0  # where a service was killed: its worker sees within a second that it is alone, and leaves the address
-M_ARENA_MAX = -8  # of mallopt: each thread's own heap keeps what was freed in it
-M_MMAP_THRESHOLD = -3  # and once set it stays: large bodies go back to the system when they are freed
+# How long to wait for an address in use: the worker of a killed service frees it when it notices, within a second.
+IN_USE_S = 3.0
+# Parameters of mallopt(3). Few arenas, as each keeps the memory that was freed in it. A fixed mmap threshold, which
+# glibc would otherwise raise: the memory of large bodies goes back to the system.
+M_ARENA_MAX = -8
+M_MMAP_THRESHOLD = -3
 
 
 def check_address():
-    """Wait for an address in use, and stop with one line where nobody can listen; gunicorn's names no settings."""
+    """Wait until the address is free; stop with one line, which gunicorn's own does not, that names the settings."""
     until_s = clock.monotonic_s() + IN_USE_S
     while error := refused_address():
         if error.args[0] != errno.EADDRINUSE or clock.monotonic_s() > until_s:
             why = getattr(error, "strerror", None) or "there is no such name"
-            raise SystemExit(f'HOST is "{settings.host}" and PORT "{settings.port}": nobody can listen there: {why}.')
+            raise SystemExit(f'Cannot listen at HOST "{settings.host}" and PORT "{settings.port}": {why}.')
         threading.Event().wait(0.1)
 
 
 def refused_address():
-    """Why the system does not let us listen, if it does not."""
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET  # as gunicorn takes it
+    """The error with which the system refuses to let us listen, or None."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET  # as gunicorn chooses it
     try:
         with socket.socket(family) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -77,7 +80,7 @@ def refused_address():
 
 
 def take_lock(server):
-    """Wait for another service on this database to end."""
+    """Wait until no other service uses this database."""
     try:
         service_lock.take(settings.database, settings.local_url, server.log.warning)
     except OSError as error:
@@ -85,10 +88,10 @@ def take_lock(server):
 
 
 def on_starting(server):
-    """Make or upgrade the database before a worker needs it."""
+    """Check the address, and create or upgrade the database before the worker starts."""
     if server.cfg.workers != 1:
         raise SystemExit(
-            "GUNICORN_CMD_ARGS asks for more than one worker: only 1 can count the quotas (use THREADS)."
+            "GUNICORN_CMD_ARGS asks for more than one worker. The rate limits need a single one: use THREADS instead."
         )
     os.umask(umask)
     take_lock(server)
@@ -100,11 +103,11 @@ def on_starting(server):
 
 
 def when_ready(server):
-    """Show the way in while there is no account."""
+    """Print the set-up link if there is no account yet."""
     if settings.wipes_disk:
         server.log.critical(
-            "This platform (DYNO is set) wipes the disk at each restart, and the database with it:"
-            " every account, key and notification will be lost. Use a machine whose disk stays (docs/deployment.md)."
+            "This platform (DYNO is set) wipes the disk at each restart: every account, key and notification will be"
+            " lost. Use a machine with a persistent disk (docs/deployment.md)."
         )
     shown = settings.print_setup_link or sys.stdout.isatty()
     try:
@@ -112,30 +115,28 @@ def when_ready(server):
     except database.WriteFailed as error:
         raise SystemExit(f"The database {settings.database} cannot be written: {error}.") from None
     if path:
-        print(
-            f"\n  Open this link to make your account (good once, for 24 hours):\n\n  {settings.public_url}{path}\n",
-            flush=True,
-        )
+        words = "Open this link to create your account (it works once, within 24 hours):"
+        print(f"\n  {words}\n\n  {settings.public_url}{path}\n", flush=True)
     elif not accounts.any_account():
-        server.log.info("There is no account yet: `flask account create` makes one.")
-    database.close()  # a connection must not be carried into the worker
+        server.log.info("There is no account yet. Create one with: flask account create")
+    database.close()  # an SQLite connection must not be used after a fork
 
 
 def pre_request(worker, req):
-    """Log nothing: gunicorn's own hook logs the path at debug, and a secret may be in it."""
+    """Log nothing: gunicorn's own hook logs the path at level debug, which may contain a secret."""
 
 
 def post_worker_init(worker):
-    """Start the background jobs in the process that serves."""
+    """Prepare the worker process: CPU, database, memory, background jobs."""
     cpu_affinity.keep_to_one()
     worker.wsgi.open()
-    with contextlib.suppress(OSError, AttributeError):  # only glibc has it
+    with contextlib.suppress(OSError, AttributeError):  # mallopt exists only in glibc
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 2)
         ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 131_072)
-    gc.freeze()  # what is there now stays: the collector need not look at it again and again
+    gc.freeze()  # everything loaded so far stays, so the garbage collector need not scan it
     jobs.worker.start()
 
 
 def worker_exit(server, worker):
-    """End the background jobs and write what is kept in memory."""
+    """Stop the background jobs, which also writes what they keep in memory."""
     jobs.worker.stop()

@@ -1,19 +1,20 @@
 """The tables of an account: who, keys, alerts, devices; every query as a named method.
 
-What each request runs is constant SQL that answers with tuples; Peewee's models serve everything else (building a
-statement costs more than running it, docs/decisions.md). Callers pass the time; nothing here reads a clock, a
-setting or a request, and no wire name appears here.
+What each request runs is constant SQL that returns row types (store/rows.py); Peewee's models serve everything else,
+since building a statement costs more than running it (docs/decisions.md). Callers pass the time; nothing here reads a
+clock, a setting or a request, and no wire name appears here.
 """
 
 import hashlib
 import json
 import secrets
 import threading
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import peewee
 
 from store.database import database, run, transaction
+from store.rows import columns, reader
 
 
 def new_id(now: int) -> str:
@@ -21,12 +22,12 @@ def new_id(now: int) -> str:
     return f"{now:012x}{secrets.token_hex(10)}"
 
 
-def digest(secret: str) -> bytes:
-    """The only form in which a key, link, session or token is kept: secrets of full entropy need no slow hash."""
+def sha256_of(secret: str) -> bytes:
+    """The only form in which a key, link, session or token is kept: random secrets need no slow hash."""
     return hashlib.sha256(secret.encode()).digest()
 
 
-MOST_REVOKED = 1_000  # keys that are listed
+MAX_LISTED_REVOKED = 1_000  # keys
 
 
 class Model(peewee.Model):
@@ -35,6 +36,13 @@ class Model(peewee.Model):
     class Meta:
         database = database
         legacy_table_names = False
+
+
+def _change(row: Model, values: dict[str, Any]) -> None:
+    for column, value in values.items():
+        setattr(row, column, value)
+    if values:
+        row.save(only=list(values))
 
 
 class Account(Model):
@@ -68,17 +76,21 @@ class Account(Model):
         return cls.get_or_none(cls.email == email)
 
     @classmethod
+    def password_hash_of(cls, seq: int) -> str | None:
+        """The hash of the account's password as it is now."""
+        return cls.get_by_id(seq).password_hash
+
+    @classmethod
     def all(cls) -> list["Account"]:
         """Every account, newest first."""
         return list(cls.select().order_by(cls.seq.desc()))
 
     @classmethod
     def end_access(cls, seq: int) -> None:
-        """Let nobody sign in to the account, send to it or get anything from it; call inside `transaction()`."""
+        """Void all credentials of the account, its devices and alerts; call inside `transaction()`."""
         cls.change(seq, password_hash=None)
-        for table in (Session, OneTimeLink):
-            table.delete().where(table.account == seq).execute()
-        run("DELETE FROM alert WHERE account_seq = ?", (seq,))
+        for table in ("session", "one_time_link", "alert"):
+            run(f"DELETE FROM {table} WHERE account_seq = ?", (seq,))
         run("UPDATE api_key SET revoked_at = created_at WHERE account_seq = ? AND revoked_at IS NULL", (seq,))
         run(
             "UPDATE device SET removed_at = created_at, removed_as = 'removed', token = '' WHERE account_seq = ?",
@@ -87,128 +99,18 @@ class Account(Model):
 
     @classmethod
     def delete_rest(cls, seq: int) -> None:
-        """Delete an account that nothing else refers to but its counters; call inside `transaction()`."""
+        """Delete an account to which only its counters refer; call inside `transaction()`."""
         run("DELETE FROM notification_day WHERE account_seq = ?", (seq,))
         run("DELETE FROM account WHERE seq = ?", (seq,))
 
     @classmethod
     def exists(cls) -> bool:
-        """Whether there is any account."""
+        """Whether there is an account."""
         return bool(cls.select().exists())
 
 
-class NotificationDay(Model):
-    """How many notifications an account got on one calendar day of its time zone."""
-
-    account = peewee.ForeignKeyField(Account, column_name="account_seq")
-    day = peewee.TextField()
-    notification_count = peewee.IntegerField()
-
-    class Meta:
-        primary_key = peewee.CompositeKey("account", "day")
-
-    @classmethod
-    def replace_since(cls, account_seq: int, first_day: str, counts: dict[str, int]) -> None:
-        """Put `counts` (by day) in the place of all rows from `first_day` on."""
-        cls.delete().where(cls.account == account_seq, cls.day >= first_day).execute()
-        for day, count in counts.items():
-            cls.create(account=account_seq, day=day, notification_count=count)
-
-    @classmethod
-    def since(cls, account_seq: int, first_day: str) -> dict[str, int]:
-        """How many on each day from `first_day` on that had any."""
-        rows = cls.select(cls.day, cls.notification_count).where(cls.account == account_seq, cls.day >= first_day)
-        return {row.day: row.notification_count for row in rows}
-
-
-class OneTimeLink(Model):
-    """A link that opens the set-up page (no account) or the page that sets a password."""
-
-    token_hash = peewee.BlobField(primary_key=True)
-    account = peewee.ForeignKeyField(Account, column_name="account_seq", null=True)
-    expires_at = peewee.IntegerField()
-
-    @classmethod
-    def put(cls, token_hash: bytes, account_seq: int | None, expires_at: int) -> None:
-        """Add a link and void the earlier ones for the same purpose."""
-        earlier = cls.account.is_null() if account_seq is None else cls.account == account_seq
-        cls.delete().where(earlier).execute()
-        cls.create(token_hash=token_hash, account=account_seq, expires_at=expires_at)
-
-    @classmethod
-    def find(cls, token_hash: bytes, now: int) -> "OneTimeLink | None":
-        """The link if it is still good."""
-        return cls.get_or_none(cls.token_hash == token_hash, cls.expires_at > now)
-
-
-class Session(Model):
-    """A browser that is signed in."""
-
-    token_hash = peewee.BlobField(primary_key=True)
-    account = peewee.ForeignKeyField(Account, column_name="account_seq")
-    created_at = peewee.IntegerField()
-    expires_at = peewee.IntegerField()
-    name = peewee.TextField()
-    last_seen_at = peewee.IntegerField()
-
-    @classmethod
-    def find(cls, token_hash: bytes, now: int) -> "Session | None":
-        """The session, if it has not ended."""
-        return cls.get_or_none(cls.token_hash == token_hash, cls.expires_at > now)
-
-    @classmethod
-    def of_account(cls, account_seq: int, now: int) -> list["Session"]:
-        """Those that have not ended, the one that was seen last first."""
-        mine = cls.select().where(cls.account == account_seq, cls.expires_at > now)
-        return list(mine.order_by(cls.last_seen_at.desc(), cls.created_at.desc()))
-
-    @classmethod
-    def note_visit(cls, token_hash: bytes, expires_at: int, now: int) -> None:
-        """Let the session go on."""
-        later = peewee.fn.max(cls.expires_at, expires_at)  # the clock may have been set back
-        cls.update(last_seen_at=now, expires_at=later).where(cls.token_hash == token_hash).execute()
-
-    @classmethod
-    def end_oldest(cls, account_seq: int, kept: int) -> None:
-        """Leave the account so many, those that were seen last; call inside `transaction()`."""
-        mine = cls.select(cls.token_hash).where(cls.account == account_seq)
-        oldest = mine.order_by(cls.last_seen_at.desc(), cls.created_at.desc()).limit(-1).offset(kept)
-        cls.delete().where(cls.token_hash.in_(oldest)).execute()
-
-    @classmethod
-    def end_all(cls, account_seq: int) -> None:
-        """Sign the account out everywhere; call inside `transaction()`."""
-        cls.delete().where(cls.account == account_seq).execute()
-
-
-class Caller(NamedTuple):
-    """Who an API key speaks for."""
-
-    key_seq: int
-    account_seq: int
-    plan: str
-    time_zone: str
-    email: str
-    alert_seq: None = None
-
-
-class Owner(NamedTuple):
-    """An account's owner, who sends from the web app."""
-
-    account_seq: int
-    time_zone: str
-    email: str
-    key_seq: None = None
-    alert_seq: None = None
-
-    @classmethod
-    def of(cls, account: Account) -> "Owner":
-        """The owner of that account."""
-        return cls(account.seq, account.time_zone, account.email)
-
-
 class ApiKey(Model):
-    """An API key, of which only the hash is kept."""
+    """An API key; only its hash is kept."""
 
     seq = peewee.AutoField()
     id = peewee.TextField()
@@ -223,20 +125,15 @@ class ApiKey(Model):
     _used: dict[int, int] = {}  # seq → time of the last use, not yet written
     _used_lock = threading.Lock()
 
-    CALLER = (
-        "SELECT k.seq, a.seq, a.plan, a.time_zone, a.email FROM api_key k JOIN account a ON a.seq = k.account_seq"
-        " WHERE k.key_hash = ? AND k.revoked_at IS NULL"
-    )
-
     @classmethod
-    def find_caller(cls, key_hash: bytes) -> Caller | None:
-        """Who a live key speaks for."""
-        row = run(cls.CALLER, (key_hash,)).fetchone()
-        return Caller(*row) if row else None
+    def add(cls, account_seq: int, name: str, full_key: str, now: int) -> "ApiKey":
+        """A new key; only its beginning and its hash are kept. Call inside `transaction()`."""
+        kept = {"preview": full_key[:16], "key_hash": sha256_of(full_key)}
+        return cls.create(id=new_id(now), account=account_seq, name=name, created_at=now, **kept)
 
     @classmethod
     def mark_used(cls, seq: int, now: int) -> None:
-        """Remember a use in memory; `write_used` brings it to the file."""
+        """Remember a use in memory until `write_used` writes it."""
         cls._used[seq] = now
 
     @classmethod
@@ -255,7 +152,7 @@ class ApiKey(Model):
 
     @classmethod
     def forget_used(cls) -> None:
-        """Drop what is remembered (another database was opened)."""
+        """Forget the uses that are not written (another database was opened)."""
         cls._used.clear()
 
     @classmethod
@@ -265,17 +162,17 @@ class ApiKey(Model):
 
     @classmethod
     def of_account(cls, account_seq: int) -> list["ApiKey"]:
-        """Newest first, with uses that are not written yet; of the revoked ones the newest 1,000."""
+        """The account's keys, newest first, with unwritten uses; of the revoked ones, the newest 1,000."""
         mine = cls.select().where(cls.account == account_seq).order_by(cls.seq.desc())
         live, revoked = mine.where(cls.revoked_at.is_null()), mine.where(cls.revoked_at.is_null(False))
-        keys = sorted([*live, *revoked.limit(MOST_REVOKED)], key=lambda key: -key.seq)
+        keys = sorted([*live, *revoked.limit(MAX_LISTED_REVOKED)], key=lambda key: -key.seq)
         for key in keys:
             key.last_used_at = cls._used.get(key.seq, key.last_used_at)
         return keys
 
     @classmethod
     def revoke(cls, account_seq: int, key_id: str, now: int) -> bool:
-        """Revoke for good, keeping an earlier time; False when the account has no such key."""
+        """Revoke a key for good; an earlier time stays. False when the account has no such key."""
         mine = (cls.account == account_seq) & (cls.id == key_id)
         cls.update(revoked_at=now).where(mine, cls.revoked_at.is_null()).execute()
         return bool(cls.select().where(mine).exists())
@@ -287,7 +184,7 @@ class ApiKey(Model):
 
     @classmethod
     def purgeable(cls, account_seq: int, revoked_before: int, used_before: int, limit: int) -> list[int]:
-        """The seqs of keys revoked and last used before these times that added no device, at most `limit`."""
+        """At most `limit` keys (their seqs) revoked and last used before these times that added no device."""
         return [row[0] for row in run(cls.PURGEABLE, (account_seq, revoked_before, used_before, limit))]
 
     @classmethod
@@ -297,28 +194,9 @@ class ApiKey(Model):
 
     @classmethod
     def delete_some(cls, account_seq: int, limit: int) -> int:
-        """Delete some revoked keys of an account that is to go; answers with how many."""
+        """Delete at most `limit` revoked keys of the account; answers with how many."""
         some = "SELECT seq FROM api_key WHERE account_seq = ? AND revoked_at IS NOT NULL LIMIT ?"
         return run(f"DELETE FROM api_key WHERE seq IN ({some})", (account_seq, limit)).rowcount
-
-
-class Webhook(NamedTuple):
-    """What a short code leads to: an alert, and what is needed of its account."""
-
-    alert_seq: int
-    name: str
-    title_template: str | None
-    body_template: str | None
-    frequency: str
-    is_active: int
-    last_triggered_at: int | None
-    switched_on_at: int
-    keeps_payload: int
-    account_seq: int
-    email: str
-    time_zone: str
-    quiet_hours: str | None  # None too for an alert that ignores them
-    key_seq: None = None
 
 
 class Alert(Model):
@@ -344,12 +222,6 @@ class Alert(Model):
     preset = peewee.TextField(null=True)
     keeps_payload = peewee.IntegerField(default=1)
 
-    WEBHOOK = (
-        "SELECT l.seq, l.name, l.title_template, l.body_template, l.frequency, l.is_active, l.last_triggered_at,"
-        " l.switched_on_at, l.keeps_payload, a.seq, a.email, a.time_zone,"
-        " iif(l.ignores_quiet_hours, NULL, a.quiet_hours)"
-        " FROM alert l JOIN account a ON a.seq = l.account_seq WHERE l.short_code = ?"
-    )
     NOTE_EVENT = "UPDATE alert SET notification_count = notification_count + 1, last_triggered_at = ? WHERE seq = ?"
     PAUSE = "UPDATE alert SET is_active = 0, paused_at = ? WHERE seq = ? AND is_active = 1 AND switched_on_at = ?"
 
@@ -364,10 +236,17 @@ class Alert(Model):
         return cls.get_or_none(cls.account == account_seq, cls.id == alert_id)
 
     @classmethod
-    def find_webhook(cls, short_code: str) -> Webhook | None:
-        """What the code leads to now."""
-        row = run(cls.WEBHOOK, (short_code,)).fetchone()
-        return Webhook(*row) if row else None
+    def add(cls, account_seq: int, settings: dict[str, Any], now: int) -> "Alert":
+        """A new alert with these columns; call inside `transaction()`."""
+        return cls.create(id=new_id(now), account=account_seq, created_at=now, switched_on_at=now, **settings)
+
+    def change(self, **values: Any) -> None:
+        """Set these columns; call inside `transaction()`."""
+        _change(self, values)
+
+    def remove(self) -> None:
+        """Delete the alert, whose notifications stay; call inside `transaction()`."""
+        self.delete_instance()
 
     @classmethod
     def note_event(cls, seq: int, now: int) -> None:
@@ -380,33 +259,8 @@ class Alert(Model):
         return run(cls.PAUSE, (now, seq, switched_on_at)).rowcount > 0
 
 
-class AlertPayload(Model):
-    """What came last to an alert."""
-
-    alert = peewee.ForeignKeyField(Alert, column_name="alert_seq", primary_key=True, on_delete="CASCADE")
-    payload = peewee.TextField(null=True)
-    received_at = peewee.IntegerField()
-
-    PUT = "INSERT OR REPLACE INTO alert_payload (alert_seq, payload, received_at) VALUES (?, ?, ?)"
-
-    @classmethod
-    def put(cls, alert_seq: int, payload: str | None, now: int) -> None:
-        """Keep a payload (JSON; None: it was too large) in the place of the one before."""
-        run(cls.PUT, (alert_seq, payload, now))
-
-    @classmethod
-    def find(cls, alert_seq: int) -> "AlertPayload | None":
-        """What is kept of the alert."""
-        return cls.get_or_none(cls.alert == alert_seq)
-
-    @classmethod
-    def forget(cls, alert_seq: int) -> None:
-        """Keep nothing of the alert; call inside `transaction()`."""
-        cls.delete().where(cls.alert == alert_seq).execute()
-
-
 class ActiveDevice(NamedTuple):
-    """What is needed to push to a device."""
+    """A device that is not removed: what is needed to push to it."""
 
     seq: int
     id: str
@@ -418,7 +272,7 @@ class ActiveDevice(NamedTuple):
 
 
 class Device(Model):
-    """Where notifications are pushed to. A removed device keeps its row, without the token, for the history."""
+    """What notifications are pushed to. A removed device keeps its row, without the token, for the history."""
 
     seq = peewee.AutoField()
     id = peewee.TextField()
@@ -445,24 +299,32 @@ class Device(Model):
         "UPDATE device SET last_error = ?, last_error_at = ?,"
         " last_delivered_at = coalesce(?, last_delivered_at) WHERE seq = ? AND token = ?"
     )
-    ACTIVE = (
-        "SELECT seq, id, kind, token, p256dh, auth, origin FROM device WHERE account_seq = ? AND removed_at IS NULL"
-    )
+    ACTIVE = f"SELECT {columns(ActiveDevice, 'd')} FROM device d WHERE account_seq = ? AND removed_at IS NULL"
+    READ_ACTIVE = staticmethod(reader(ActiveDevice))
 
     @classmethod
     def active(cls, account_seq: int) -> list[ActiveDevice]:
-        """All devices to push to."""
-        return [ActiveDevice(*row) for row in run(cls.ACTIVE, (account_seq,)).fetchall()]
+        """The account's devices that are not removed, to push to."""
+        return list(map(cls.READ_ACTIVE, run(cls.ACTIVE, (account_seq,)).fetchall()))
+
+    @classmethod
+    def add(cls, account_seq: int, kind: str, values: dict[str, Any], now: int) -> "Device":
+        """A new device with these columns; call inside `transaction()`."""
+        return cls.create(id=new_id(now), account=account_seq, kind=kind, created_at=now, **values)
+
+    def change(self, **values: Any) -> None:
+        """Set these columns; call inside `transaction()`."""
+        _change(self, values)
 
     @classmethod
     def of_account(cls, account_seq: int) -> list["Device"]:
-        """The devices that are there, newest first."""
+        """The account's devices that are not removed, newest first, with the keys that added them."""
         present = cls.select(cls, ApiKey).join(ApiKey, peewee.JOIN.LEFT_OUTER)
         return list(present.where(cls.account == account_seq, cls.removed_at.is_null()).order_by(cls.seq.desc()))
 
     @classmethod
     def find(cls, account_seq: int, device_id: str) -> "Device | None":
-        """A device of the account that is there."""
+        """A device of the account that is not removed."""
         return cls.get_or_none(cls.account == account_seq, cls.id == device_id, cls.removed_at.is_null())
 
     @classmethod
@@ -474,32 +336,32 @@ class Device(Model):
 
     @classmethod
     def with_resync_token(cls, token_hash: bytes) -> "Device | None":
-        """The device whose service worker has that token."""
+        """The device whose service worker has the token with that hash."""
         return cls.get_or_none(cls.resync_token_hash == token_hash, cls.removed_at.is_null())
 
     @classmethod
     def void_resync_tokens(cls, account_seq: int) -> None:
-        """Let no service worker change a subscription until the account's owner has been there again."""
+        """Void the tokens of all service workers of the account, until its owner signs in there again."""
         cls.update(resync_token_hash=None).where(cls.account == account_seq).execute()
 
     @classmethod
     def count(cls, account_seq: int) -> int:
-        """How many devices are there."""
+        """How many devices the account has that are not removed."""
         return cls.select().where(cls.account == account_seq, cls.removed_at.is_null()).count()
 
     @classmethod
     def any_delivered(cls, account_seq: int) -> bool:
-        """Whether a provider ever accepted a push to a device of the account, be it removed since."""
+        """Whether a provider has ever accepted a push to a device of the account, removed ones included."""
         return bool(cls.select().where(cls.account == account_seq, cls.last_delivered_at.is_null(False)).exists())
 
     @classmethod
     def count_of_kind(cls, kind: str) -> int:
-        """How many devices of all accounts are of that kind."""
+        """How many devices of that kind all accounts have."""
         return cls.select().where(cls.kind == kind, cls.removed_at.is_null()).count()
 
     @classmethod
     def last_was_dead(cls, account_seq: int) -> bool:
-        """Of an account without devices: whether the last one was removed because its provider called it dead."""
+        """For an account without devices: whether the last one was removed because its provider called it dead."""
         row = run(
             "SELECT removed_as FROM device WHERE account_seq = ? ORDER BY removed_at DESC, seq DESC LIMIT 1",
             (account_seq,),
@@ -508,16 +370,16 @@ class Device(Model):
 
     @classmethod
     def remove(cls, seq: int, removed_as: str, now: int) -> None:
-        """Mark a device as removed because it is `dead` or was `removed`, and forget its token."""
+        """Mark a device as `dead` or `removed`, and forget its token; call inside `transaction()`."""
         forgotten = {"token": "", "p256dh": None, "auth": None, "resync_token_hash": None}
         here = (cls.seq == seq) & cls.removed_at.is_null()
         cls.update(**forgotten, removed_at=now, removed_as=removed_as).where(here).execute()
 
     @classmethod
     def note_outcome(cls, device: ActiveDevice, error: str | None, now: int) -> bool:
-        """Keep what the provider last said of this device; no error means that it accepted a push.
+        """Keep what the provider last said of this device; without an error it accepted a push.
 
-        False if the device has another token by now, or is gone: then it was not said of what it is now.
+        False if the device has another token now, or is gone: the answer was about the old token.
         """
         delivered_at, error_at = (now, None) if error is None else (None, now)
         return run(cls.NOTE_OUTCOME, (error, error_at, delivered_at, device.seq, device.token)).rowcount > 0
@@ -531,7 +393,7 @@ class Device(Model):
 
     @classmethod
     def purgeable(cls, account_seq: int, before: int, limit: int) -> list[int]:
-        """The seqs of devices removed before that time and before the oldest notification, but for the last one."""
+        """The seqs of devices removed before `before` and the oldest notification; not the one removed last."""
         values = {"account": account_seq, "before": before, "limit": limit}
         return [row[0] for row in run(cls.PURGEABLE, values)]
 
@@ -542,50 +404,6 @@ class Device(Model):
 
     @classmethod
     def delete_some(cls, account_seq: int, limit: int) -> int:
-        """Delete some devices of an account that is to go; answers with how many."""
+        """Delete at most `limit` devices of the account; answers with how many."""
         some = "SELECT seq FROM device WHERE account_seq = ? LIMIT ?"
         return run(f"DELETE FROM device WHERE seq IN ({some})", (account_seq, limit)).rowcount
-
-
-class ServerKey(Model):
-    """A key of this service itself."""
-
-    name = peewee.TextField(primary_key=True)
-    value = peewee.TextField()
-
-    @classmethod
-    def find(cls, name: str) -> str | None:
-        """The key's value, if it was made already."""
-        key = cls.get_or_none(cls.name == name)
-        return str(key.value) if key else None
-
-    @classmethod
-    def put_first(cls, name: str, value: str) -> str:
-        """Keep `value` unless there is one already; answers with the one that is kept."""
-        with transaction():
-            cls.insert(name=name, value=value).on_conflict_ignore().execute()
-            return str(cls.get(cls.name == name).value)
-
-
-class ServerNote(Model):
-    """What the service remembers of itself between two starts, by name."""
-
-    name = peewee.TextField(primary_key=True)
-    value = peewee.TextField()
-
-    @classmethod
-    def find(cls, name: str) -> str | None:
-        """The value that was put last."""
-        note = cls.get_or_none(cls.name == name)
-        return str(note.value) if note else None
-
-    @classmethod
-    def forget(cls, first: str, last: str) -> None:
-        """Drop those with names from `first` to `last`."""
-        cls.delete().where(cls.name.between(first, last)).execute()
-
-    @classmethod
-    def put(cls, name: str, value: str) -> None:
-        """Keep `value` in the place of an earlier one."""
-        with transaction():
-            run("REPLACE INTO server_note (name, value) VALUES (?, ?)", (name, value))

@@ -1,7 +1,7 @@
 """Pushing to devices: what a provider's answer means, and when a provider is left alone (CONTRACT 3, 6).
 
-`send` pushes to many devices at once and says of each what became of it; how each provider is spoken to is in
-`webpush`, `apns` and `fcm`. Must not know Flask, the database, or who the user is.
+`send` pushes to many devices at once and says what became of each. How a provider is spoken to, and what its own
+answers mean, is in its module in `providers/`. Must not know Flask, the database, or who the user is.
 """
 
 import logging
@@ -11,114 +11,69 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 from config import Settings
 from process import clock
 from process.counters import count
-from providers import apns, fcm
-from providers.apns import Apns
-from providers.base import Answer, Outcome, Push, Said, Unavailable, retry_after_s
-from providers.fcm import Fcm
+from providers import PROVIDERS
+from providers.base import (
+    COMMON_ANSWERS,
+    Answer,
+    Outcome,
+    Provider,
+    Push,
+    Said,
+    Server,
+    Unavailable,
+    retry_after_s,
+)
 from providers.transport import Reply, Request, send_all, trust
-from providers.webpush import Subscription, WebPush
-from wire.errors import Refused, log_fault
+from providers.webpush import WebPush
+from wire.errors import log_fault
 
 log = logging.getLogger("pocketbell")
 
-KINDS = {"apns": "APNs", "fcm": "FCM", "webpush": "Web Push"}
-SERVICES = {"apns": "Apple's push service", "fcm": "Google's push service", "webpush": "The push service"}
-CHECK = {
-    "apns": "Check the APNS_ settings.",
-    "fcm": "Check FCM_SERVICE_ACCOUNT.",
-    "webpush": "Check BASE_URL and the server's clock.",
-}
 FAILURES_BEFORE_PAUSE = 3
 PAUSE_S = 30.0
-LEAST_SHARE = 0.2  # of the time must be left to ask anybody
-PROBE_S = 5.0  # no probe takes longer: whoever makes it has a deadline
-PROBED_AGAIN_S = 1.0  # others look again after so long whether it has ended
-YIELDS_FOR_S = 15.0  # a device that was not answered for leaves the probe to others for so long
-KEPT_ORIGINS = 1_000
+MIN_SHARE = 0.2  # nothing is sent when less of the time is left: a provider could not answer in it
+MAX_PROBE_S = 5.0  # a probe has ended by then, since whoever makes it has a deadline
+PROBED_AGAIN_S = 1.0  # how long the others wait before they look again whether the probe has ended
+YIELDS_FOR_S = 15.0  # how long a device that got no answer leaves the probe to other devices
+MAX_KEPT_ORIGINS = 1_000
 MAX_KEPT_TOKENS = 1_000
-
-
-class Meaning(NamedTuple):
-    """A row of the table of answers: provider, status, what it says (both as regular expressions), outcome."""
-
-    kind: str
-    status: str
-    reason: str
-    outcome: Outcome
-
-
-ANSWERS = tuple(  # CONTRACT 6: the first row that fits
-    Meaning(*row)
-    for row in (
-        ("webpush", "200|201|202|204", "", Outcome.DELIVERED),
-        ("apns|fcm", "200", "", Outcome.DELIVERED),
-        ("apns", "410", "", Outcome.DEAD),
-        ("fcm", "404", r"\bUNREGISTERED\b", Outcome.DEAD),
-        ("fcm", "400", r"\bINVALID_ARGUMENT of the registration token", Outcome.DEAD),
-        ("webpush", "404|410", "", Outcome.DEAD),
-        ("apns", "400", "BadDeviceToken", Outcome.REFUSED),
-        ("apns", "400", "IdleTimeout", Outcome.TRANSIENT),
-        ("apns", "400", "DeviceTokenNotForTopic|TopicDisallowed|MissingTopic|BadTopic", Outcome.CONFIGURATION),
-        ("apns", "403", "ExpiredProviderToken", Outcome.EXPIRED),
-        ("fcm", "401", "THIRD_PARTY_AUTH_ERROR", Outcome.CONFIGURATION),
-        ("fcm", "401", "", Outcome.EXPIRED),
-        ("apns|fcm", "404", "", Outcome.CONFIGURATION),
-        (".*", "401|403", "", Outcome.CONFIGURATION),
-        (".*", "1..|2..|3..|408|425|429|5..", "", Outcome.TRANSIENT),
-        (".*", ".*", "", Outcome.REFUSED),
-    )
-)
+WORD = re.compile(r"[A-Za-z_ ]{1,100}")  # a provider's reason that is fit to be shown to the owner
 
 
 @lru_cache
-def meaning(kind: str, said: Said) -> Outcome:
-    """What a provider's answer means."""
+def meaning(provider: type[Provider[Any]], said: Said) -> Outcome:
+    """What an answer of this provider means."""
     return next(
         row.outcome
-        for row in ANSWERS
-        if re.fullmatch(row.kind, kind)
-        and re.fullmatch(row.status, str(said.status))
-        and re.search(row.reason, said.reason)
+        for row in provider.answers + COMMON_ANSWERS
+        if re.fullmatch(row.status, str(said.status)) and re.search(row.reason, said.reason)
     )
 
 
-class Provider(Protocol):
-    """How a kind of device is reached."""
-
-    def origin(self, push: Push) -> str:
-        """Who is asked."""
-
-    def request(self, push: Push, left_s: float) -> Request:
-        """What is sent; may raise `Unavailable`."""
-
-    def said(self, reply: Reply) -> Said:
-        """What was answered."""
-
-    def renew(self, used: Request) -> None:
-        """The credential in that request is too old."""
+# --- origins that do not answer -----------------------------------------------------------------------------
 
 
 class Silence:
-    """An origin that does not answer: for how long it is left alone, and who has asked it or would like to."""
+    """An origin that does not answer: how long it is left alone, and which devices it was or was not asked for."""
 
     def __init__(self) -> None:
         self.failures = 0  # batches in a row without any answer
         self.pause_ends_s = 0.0
-        self.probe_ends_s = 0.0  # until then one push finds out whether it answers again
-        self.unanswered = set[str]()  # tokens of devices that it did not answer for
+        self.probe_ends_s = 0.0  # until then one push is finding out whether it answers again
+        self.unanswered = set[str]()  # tokens of devices that it gave no answer for
         self.turned_away = set[str]()  # tokens of devices that it was not asked for during this pause
 
 
 class Pauses:
-    """Which origins do not answer and are left alone: after three failures in a row, for 30 s at a time.
+    """Which origins do not answer: each is left alone after three failures in a row, for 30 s at a time.
 
-    After a pause one push asks. It is not that of a device that went unanswered before if another device waits: one
-    device that never answers must not keep its origin from the others.
+    After a pause one push probes the origin. A device that got no answer before yields to one that was turned away:
+    otherwise one device that never answers could keep its origin from all the others.
     """
 
     def __init__(self) -> None:
@@ -126,7 +81,7 @@ class Pauses:
         self.silent: dict[str, Silence] = {}
 
     def wait_s(self, origin: str, token: str) -> float:
-        """For how long the origin is to be left alone; 0 lets the caller ask, after a pause as the only one."""
+        """How long the origin is to be left alone. 0: the caller may ask, and after a pause nobody else may."""
         with self.lock:
             silence, now_s = self.silent.get(origin), clock.monotonic_s()
             if silence is None or silence.failures < FAILURES_BEFORE_PAUSE:
@@ -138,16 +93,16 @@ class Pauses:
             yields = token in silence.unanswered and silence.turned_away - silence.unanswered
             if yields and now_s < silence.pause_ends_s + YIELDS_FOR_S:
                 return PROBED_AGAIN_S
-            silence.probe_ends_s = now_s + PROBE_S
+            silence.probe_ends_s = now_s + MAX_PROBE_S
             return 0.0
 
     def note(self, origin: str, tokens: set[str], has_answered: bool) -> None:
-        """What came of asking it for these devices at once."""
+        """Remember what came of asking the origin for these devices at once."""
         with self.lock:
             if has_answered:
                 self.silent.pop(origin, None)
                 return
-            if origin not in self.silent and len(self.silent) >= KEPT_ORIGINS:
+            if origin not in self.silent and len(self.silent) >= MAX_KEPT_ORIGINS:
                 del self.silent[next(iter(self.silent))]
             silence = self.silent.setdefault(origin, Silence())
             silence.failures += 1
@@ -157,58 +112,50 @@ class Pauses:
                 silence.unanswered |= tokens
 
 
+# --- the providers of this server ---------------------------------------------------------------------------
+
+
 class _State:
     """What `configure` made."""
 
-    providers: dict[str, Provider | None]
-    webpush: WebPush
+    providers: dict[str, Provider[Any]]
     pauses: Pauses
 
 
 def configure(settings: Settings, vapid_key: Callable[[], str]) -> None:
-    """Call before anything else. `vapid_key` answers with the text that was made once for this service."""
+    """Call this before anything else. `vapid_key` returns the Web Push key that was made once for this server."""
     trust(settings.ca_file)
-    _State.webpush = WebPush(settings, vapid_key)
-    _State.providers = {
-        "webpush": _State.webpush,
-        "apns": Apns(settings.apns) if settings.apns else None,
-        "fcm": Fcm(settings.fcm) if settings.fcm else None,
-    }
+    server = Server(settings.public_url, vapid_key)
+    _State.providers = {kind: one(settings.providers[kind], server) for kind, one in PROVIDERS.items()}
     _State.pauses = Pauses()
 
 
-def checked_token(kind: str, token: str) -> str:
-    """An APNs or FCM device token, one text for each; raises `Refused` (400) when it cannot be one."""
-    if kind == "apns" and not apns.TOKEN.fullmatch(token):
-        raise Refused(400, "token must be 64 to 200 hexadecimal digits for APNs.", field="token")
-    if kind == "fcm" and not fcm.TOKEN.fullmatch(token):
-        raise Refused(400, "token must be 1 to 4,096 visible ASCII characters for FCM.", field="token")
-    return token.lower() if kind == "apns" else token
-
-
-def checked_subscription(value: Any) -> Subscription:
-    """A browser's subscription; raises `Refused` (400) naming what is wrong with it."""
-    return _State.webpush.checked_subscription(value)
-
-
-def public_vapid_key() -> str:
-    """What a browser needs to subscribe."""
-    return _State.webpush.public_key()
+def provider_of(kind: str) -> Provider[Any]:
+    """The provider that reaches devices of this kind, with the settings of this server."""
+    return _State.providers[kind]
 
 
 def configured() -> set[str]:
     """The kinds of devices that can be pushed to with these settings."""
-    return {kind for kind, provider in _State.providers.items() if provider}
+    return {kind for kind, provider in _State.providers.items() if provider.is_configured}
 
 
 def not_configured(kind: str) -> str:
     """The sentence for a device that cannot be pushed to with these settings."""
-    return f"{KINDS[kind]} is not configured on this server."
+    return provider_of(kind).not_configured()
 
 
-def contact_warning(email: str) -> str | None:
-    """A sentence when the contact that goes with this owner's pushes is one that Apple refuses."""
-    return _State.webpush.contact_warning(email)
+def warnings(email: str) -> dict[str, str]:
+    """What will go wrong with this owner's pushes: a sentence by kind of device."""
+    found = {kind: one.warning(email) for kind, one in _State.providers.items() if one.is_configured}
+    return {kind: warning for kind, warning in found.items() if warning}
+
+
+def public_vapid_key() -> str:
+    """What a browser needs to subscribe: the dashboard makes it a device."""
+    provider = provider_of(WebPush.kind)
+    assert isinstance(provider, WebPush)  # noqa: S101
+    return provider.public_key()
 
 
 # --- sending ------------------------------------------------------------------------------------------------
@@ -216,11 +163,12 @@ def contact_warning(email: str) -> str | None:
 
 def send(pushes: list[Push], timeout_s: float) -> list[Answer]:
     """Push to all devices at once and answer for each, in order; waits for providers at most `timeout_s` seconds."""
-    deadline_s, least_s = clock.monotonic_s() + timeout_s, timeout_s * LEAST_SHARE
-    answers = _send(pushes, deadline_s, least_s)
+    deadline_s, least_s = clock.monotonic_s() + timeout_s, timeout_s * MIN_SHARE
+    answers = _send_once(pushes, deadline_s, least_s)
     again = [place for place, answer in enumerate(answers) if answer.outcome is Outcome.EXPIRED]
     if again:
-        for place, answer in zip(again, _send([pushes[place] for place in again], deadline_s, least_s), strict=True):
+        retried = _send_once([pushes[place] for place in again], deadline_s, least_s)
+        for place, answer in zip(again, retried, strict=True):
             expired = answer.outcome is Outcome.EXPIRED
             answers[place] = Answer(Outcome.CONFIGURATION, answer.error) if expired else answer
     for push, answer in zip(pushes, answers, strict=True):
@@ -229,10 +177,10 @@ def send(pushes: list[Push], timeout_s: float) -> list[Answer]:
     return answers
 
 
-def _send(pushes: list[Push], deadline_s: float, least_s: float) -> list[Answer]:
+def _send_once(pushes: list[Push], deadline_s: float, least_s: float) -> list[Answer]:
     prepared = _prepared(pushes, deadline_s)
     left_s = deadline_s - clock.monotonic_s()
-    if left_s < least_s:  # too little for a provider to answer in: it would get the push and we not its word
+    if left_s < least_s:  # too late to wait for an answer: a push might be delivered without our knowing
         late = Answer(Outcome.TRANSIENT, "There was no time left to ask.", 1, was_tried=False)
         return [late if isinstance(one, Request) else one for one in prepared]
     requests = [request for request in prepared if isinstance(request, Request)]
@@ -249,7 +197,7 @@ def _note_silence(replies: list[tuple[Push, Reply]]) -> None:
     """Count this batch once for each origin: as answered if any of its pushes was."""
     tokens, answered = defaultdict[str, set[str]](set), set[str]()
     for push, reply in replies:
-        origin = _provider(push).origin(push)
+        origin = provider_of(push.kind).origin(push)
         tokens[origin].add(push.token)
         if not reply.failure:
             answered.add(origin)
@@ -258,7 +206,7 @@ def _note_silence(replies: list[tuple[Push, Reply]]) -> None:
 
 
 def _prepared(pushes: list[Push], deadline_s: float) -> list[Request | Answer]:
-    """For each the request, or the answer if there is to be none."""
+    """A request for each push, or the answer if no request is to be made."""
     prepared, unavailable = list[Request | Answer](), dict[str, Answer]()
     for push in pushes:
         try:
@@ -267,44 +215,36 @@ def _prepared(pushes: list[Push], deadline_s: float) -> list[Request | Answer]:
             prepared.append(refusal.answer)
             if refusal.is_for_all:
                 unavailable[push.kind] = refusal.answer
-        except Exception as error:  # must not take the others with it
+        except Exception as error:  # the other pushes must go out all the same
             log_fault(log, "A push could not be built", error)
             outcome = Outcome.REFUSED if isinstance(error, ValueError) else Outcome.TRANSIENT
             prepared.append(Answer(outcome, "This push could not be built."))
     return prepared
 
 
-def _request(push: Push, deadline_s: float) -> Request:
-    provider = _State.providers[push.kind]
-    if provider is None:
-        raise Unavailable(Answer(Outcome.CONFIGURATION, not_configured(push.kind)))
+def _request(push: Push, deadline_s: float) -> Request | Answer:
+    provider = provider_of(push.kind)
     wait_s = _State.pauses.wait_s(provider.origin(push), push.token)
     if wait_s:
-        what = f"{SERVICES[push.kind]} has not answered lately and is left alone for a moment."
-        raise Unavailable(Answer(Outcome.TRANSIENT, what, math.ceil(wait_s), was_tried=False))
+        error = f"{provider.service} has not answered lately and is left alone for a moment."
+        return Answer(Outcome.TRANSIENT, error, math.ceil(wait_s), was_tried=False)
     return provider.request(push, deadline_s - clock.monotonic_s())
 
 
-def _provider(push: Push) -> Provider:
-    """The provider that made the push's request."""
-    provider = _State.providers[push.kind]
-    assert provider is not None  # noqa: S101
-    return provider
-
-
 def _read(push: Push, request: Request, reply: Reply) -> Answer:
-    provider, name = _provider(push), SERVICES[push.kind]
+    """The answer in a provider's reply."""
+    provider = provider_of(push.kind)
     if reply.failure:
-        return Answer(Outcome.TRANSIENT, f"{name} could not be reached: {reply.failure}.")
+        return Answer(Outcome.TRANSIENT, f"{provider.service} could not be reached: {reply.failure}.")
     said = provider.said(reply)
-    outcome = meaning(push.kind, said)
+    outcome = meaning(type(provider), said)
     if outcome is Outcome.DELIVERED:
         return Answer(outcome)
     if outcome is Outcome.EXPIRED:
         provider.renew(request)
-    is_word = re.fullmatch(r"[A-Za-z_ ]{1,100}", said.reason) and push.token not in said.reason
+    is_word = WORD.fullmatch(said.reason) and push.token not in said.reason
     reason = f" ({said.reason})" if is_word else ""
-    error = f"{name} answered {said.status}{reason}."
+    error = f"{provider.service} answered {said.status}{reason}."
     if outcome in (Outcome.CONFIGURATION, Outcome.EXPIRED):
-        error += f" {CHECK[push.kind]}"
+        error += f" {provider.hint}"
     return Answer(outcome, error, retry_after_s(reply.headers) if outcome is Outcome.TRANSIENT else None)

@@ -1,1 +1,1 @@
-"""How fast and how small the service is: figures against what must be (`python -m bench`)."""
+"""Benchmarks: how fast and how small the service is, compared with limits (`python -m bench`)."""

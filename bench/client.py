@@ -1,4 +1,4 @@
-"""Sends requests where there is no wrk (`python -m bench.client PORT CONNECTIONS SECONDS FILE`)."""
+"""A load generator for machines without wrk (`python -m bench.client PORT CONNECTIONS SECONDS FILE`)."""
 
 import http.client
 import itertools
@@ -12,7 +12,7 @@ from bench.measure import Request, percentile
 
 
 def send(port: int, requests: list[Request], turn: itertools.count, ends_s: float, seen: list) -> None:
-    """One connection's requests until the time is over: (ms, status, whether the answer says pending) of each."""
+    """Send on one connection until the time is over; append (ms, status, whether it is pending) of each response."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     while time.monotonic() < ends_s:
         one, began = requests[next(turn) % len(requests)], time.monotonic()
@@ -27,7 +27,7 @@ def send(port: int, requests: list[Request], turn: itertools.count, ends_s: floa
 
 
 def main(port: int, connections: int, seconds: int, file: str) -> None:
-    """Print what came of it in the form that the script for wrk prints."""
+    """Print the results in the format of the script for wrk."""
     requests = [Request(*one) for one in json.loads(Path(file).read_text())]
     seen: list[tuple[float, int, bool]] = []
     began, turn = time.monotonic(), itertools.count()

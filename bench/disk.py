@@ -1,7 +1,8 @@
 """Sends on a slow disk: each fsync takes 2 ms longer, as on a cheap cloud volume (`slowdisk.c`, needs a C compiler).
 
-Three services are up at once: the product, the product that skips the write (all else is done: key, quota, JSON,
-reading the devices), and the product with one commit for each request, one after the other (`variant.py`).
+Three services run at the same time: the product; the product without the write, which still checks the key, the rate
+limit and the JSON and reads the devices; and the product with a commit for each request, one after the other
+(`variant.py`).
 """
 
 import shutil
@@ -24,7 +25,7 @@ ONE_COMMIT = "(5) durable send / one commit a request, 32 clients, +2 ms"
 
 
 def rows(scratch: Path) -> Iterator[Row]:
-    """Requests a second of the product against both others."""
+    """The product's requests per second, compared with both others."""
     shim = compiled(scratch)
     if shim is None:
         yield measure.not_tried(UNSTORED, "≥ 0.7", "0.9", "no C compiler")
@@ -42,7 +43,7 @@ def rows(scratch: Path) -> Iterator[Row]:
 
 
 def compiled(scratch: Path) -> Path | None:
-    """The shim, if there is a compiler."""
+    """The compiled library that slows fsync down, or None without a compiler."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         return None
@@ -53,7 +54,7 @@ def compiled(scratch: Path) -> Path | None:
 
 
 def loads(scratch: Path, slow: dict[str, str]) -> dict[str, list[Load]]:
-    """Slices of each, interleaved forward and backward."""
+    """Measure all three in slices, in alternating order, so that changes of the machine's load affect all alike."""
     servers = {"product": Server(scratch / "product", **slow)}
     for name in ("unstored", "one-commit"):
         servers[name] = Server(scratch / name, under=(sys.executable, "-m", "bench.variant", name), **slow)
@@ -69,7 +70,7 @@ def loads(scratch: Path, slow: dict[str, str]) -> dict[str, list[Load]]:
 
 
 def sends(server: Server) -> list[Request]:
-    """Over a hundred keys, so that no quota refuses one."""
+    """Sends with a hundred keys, so that no rate limit refuses one."""
     from store import database
 
     database.open_database(server.data_dir / "pocketbell.db")

@@ -1,4 +1,4 @@
-"""A large history, as the product would have made it, written directly with executemany."""
+"""A large history like one that the product made, written directly with executemany."""
 
 import random
 import secrets
@@ -10,9 +10,9 @@ from typing import NamedTuple
 from bench.measure import WORDS, Person, sentence
 
 DAY_MS = 86_400_000
-OLD_DAYS, RECENT_DAYS = (400, 370), (360, 0)  # a plan of 365 days prunes the old ones
+OLD_DAYS, RECENT_DAYS = (400, 370), (360, 0)  # a plan of 365 days prunes the first range
 AT_ONCE = 20_000
-RARE = {"zebraquux": 3, "quetzalcoatl": 2_000}  # of a million rows, so many have the word
+RARE = {"zebraquux": 3, "quetzalcoatl": 2_000}  # so many of a million rows contain the word
 COMMON = WORDS[0]
 
 
@@ -21,12 +21,12 @@ class Share(NamedTuple):
 
     person: Person
     rows: int
-    old: int  # of them so many are older than a year
-    alerts: list[int]  # every second row is one of these alerts'
+    old: int  # how many of the rows are older than a year
+    alerts: list[int]  # every second row belongs to one of these alerts
 
 
 def fill(shares: list[Share]) -> float:
-    """Write the notifications of all accounts, mixed in time; answers with how many seconds that took."""
+    """Write the notifications of all accounts, mixed in time; return the seconds that it took."""
     from store import database
     from store.database import run, transaction
 
@@ -43,12 +43,12 @@ def fill(shares: list[Share]) -> float:
         for share in shares:
             _count(share.person.seq)
     run("PRAGMA wal_checkpoint(TRUNCATE)")
-    database.close()  # the next connection is as durable as the product's
+    database.close()  # the next connection syncs as the product does
     return time.monotonic() - began
 
 
 def _in_time(shares: list[Share]) -> Iterator[tuple[object, ...]]:
-    """The rows of all accounts in the order of their times."""
+    """The rows of all accounts, sorted by time."""
     now, chance = time.time_ns() // 1_000_000, random.Random(1)
     texts = [(f"MCP - {sentence(chance, 4)}", sentence(chance, 26)) for _ in range(5_000)]
     for is_old, days in ((True, OLD_DAYS), (False, RECENT_DAYS)):
@@ -64,7 +64,7 @@ def _in_time(shares: list[Share]) -> Iterator[tuple[object, ...]]:
 
 
 def _marked(body: str, place: int) -> str:
-    """The body with a number of its own, and now and then a rare word."""
+    """The body with a number that makes it unique, and sometimes a rare word."""
     for word, of_a_million in RARE.items():
         if place % (1_000_000 // of_a_million) == 777 % (1_000_000 // of_a_million):
             return f"{body} {word} {place}."
@@ -82,7 +82,7 @@ def _batches(rows: Iterator[tuple[object, ...]]) -> Iterator[list[tuple[object, 
 
 
 def _count(account_seq: int) -> None:
-    """The counters that the product keeps."""
+    """Set the counters that the product would have."""
     from store.database import database, run
 
     run(

@@ -1,7 +1,7 @@
-"""A bare Flask application, what the service is compared with; `python -m bench.hello` runs it under gunicorn.
+"""A bare Flask application to compare the service with; `python -m bench.hello` runs it under gunicorn.
 
-It gets the service's own gunicorn settings, worker class and log (`hello_conf.py`). Arguments are not looked at, so
-that it can stand in front of the service's own command (`under` in tests/support/server.py).
+It has the service's gunicorn settings, worker class and log (`hello_conf.py`). It ignores its arguments, so that it
+can replace the service's command (`under` in tests/support/server.py).
 """
 
 import os
@@ -11,18 +11,18 @@ from pathlib import Path
 from flask import Flask
 
 app = Flask("hello")
-app.config["MAX_CONTENT_LENGTH"] = 1_048_576  # our worker class asks for it
+app.config["MAX_CONTENT_LENGTH"] = 1_048_576  # our worker class reads it
 
 
 @app.get("/")
 def hello() -> dict[str, object]:
-    """As little as a handler can do."""
+    """The least that a handler can do."""
     return {"ok": True, "hello": "world"}
 
 
 @app.get("/healthz")
 def healthz() -> dict[str, str]:
-    """For who waits until it is up."""
+    """Lets clients wait until the server is up."""
     return {"status": "ok"}
 
 

@@ -1,4 +1,4 @@
-"""gunicorn's settings of the service without its hooks, which open its database and start its jobs."""
+"""The service's gunicorn settings without its hooks, which open the database and start the jobs."""
 
 import runpy
 

@@ -1,7 +1,7 @@
-"""CPU of each kind of request in one process without HTTP, as a ratio to a bare Flask hello.
+"""CPU of each kind of request within one process, without HTTP, as a ratio to a bare Flask hello.
 
-`--quick` is the gate against regressions: it takes seconds and does not depend on disk, network or other work on the
-machine, since CPU of this process alone is counted, with the database in memory where there is /dev/shm.
+`--quick` is the gate against regressions. It takes seconds, and does not depend on the disk, the network or other
+load: it counts only this process's CPU, and keeps the database in memory if there is /dev/shm.
 """
 
 import json
@@ -17,7 +17,7 @@ from bench.hello import app as bare
 from bench.measure import Person, Row, in_turn, low_cpu_us, wsgi
 
 HEAD_ROOM = 1.3
-USUAL = {  # CPU of each in bare hellos as it was when this was last changed, and what would be good
+USUAL = {  # the latest measured CPU of each in hellos, and what would be good
     "send": (6.0, 5.0),
     "webhook": (9.1, 6.5),
     "list of 50": (6.6, 4.5),
@@ -29,7 +29,7 @@ LIVE_KEYS = 20_000
 
 
 def requests(app: Any) -> dict[str, Callable[[], bytes]]:
-    """Each kind of request, over so many keys and alerts that no quota, which is counted, refuses one."""
+    """Each kind of request, spread over enough keys and alerts that no rate limit refuses one."""
     persons = measure.people(10, 20)
     reader = persons[0]
     measure.record(reader, 500)
@@ -52,7 +52,7 @@ def requests(app: Any) -> dict[str, Callable[[], bytes]]:
 
 
 def rows(scratch: Path, quick: bool = False) -> Iterator[Row]:
-    """A row for each kind of request, and one for the limiter."""
+    """A row for each kind of request, and one for the rate limiter."""
     app = measure.application(scratch)
     calls = requests(app)
     _check_answers(calls)
@@ -68,7 +68,7 @@ def rows(scratch: Path, quick: bool = False) -> Iterator[Row]:
 
 
 def _check_answers(calls: dict[str, Callable[[], bytes]]) -> None:
-    """What is measured does what it should."""
+    """Check that the requests do what they should."""
     assert len(json.loads(calls["list of 50"]())["notifications"]) == 50
     assert len(json.loads(calls["search"]())["notifications"]) == 50
     assert json.loads(calls["metrics batch of 100"]())["metricsStored"] == 100
@@ -77,7 +77,7 @@ def _check_answers(calls: dict[str, Callable[[], bytes]]) -> None:
 
 
 def limiter_row(app: Any, person: Person, must: float) -> Row:
-    """What counting one request costs with 20,000 keys that were used within the minute, and with 20."""
+    """CPU of counting a request when 20,000 keys were used within the minute, compared with 20."""
     from web import rate_limits
 
     storage = rate_limits.limiter.limiter.storage
@@ -99,7 +99,7 @@ def limiter_row(app: Any, person: Person, must: float) -> Row:
 
 
 def _callers(person: Person, keys: int) -> Iterator[Any]:
-    """For ever one key after the other, in steps that do not follow the order of memory."""
+    """Cycle through the keys for ever, in steps that do not follow the order of memory."""
     caller = SimpleNamespace(key_seq=0, account_seq=person.seq, plan="scale")
     while True:
         caller.key_seq = (caller.key_seq + 7919) % keys
@@ -107,13 +107,11 @@ def _callers(person: Person, keys: int) -> Iterator[Any]:
 
 
 def _count(storage: Any, hits: dict[int, Any], callers: Iterator[Any]) -> None:
-    """What the product does for each REST request, with these keys in the storage."""
-    from flask import g
-
-    from web import rate_limits
+    """Count a REST request as the product does, with these keys in the storage."""
+    from web import context, rate_limits
 
     storage.hits.update(hits)
-    g.caller = next(callers)
+    context.begin().caller = next(callers)
     rate_limits.rest()
 
 

@@ -1,4 +1,4 @@
-"""What the benchmarks share: rows and their table, people and texts, load over HTTP, CPU and memory of a process."""
+"""What the benchmarks share: tables, accounts, texts, load over HTTP, CPU and memory of a process."""
 
 import json
 import os
@@ -32,25 +32,25 @@ WORDS = (  # noqa: SIM905
 
 
 class Row(NamedTuple):
-    """One row of the table; `ok` is None when it could not be tried or when nothing must be."""
+    """One row of the table. `ok` is None if it was not measured."""
 
     what: str
     must: str
     moonshot: str
     seen: str
     ok: bool | None
-    reached: bool = False  # the moonshot
+    reached: bool = False  # whether the moonshot was reached
 
 
 def at_most(what: str, value: float, must: float, moonshot: float, unit: str = "", more: str = "") -> Row:
-    """A figure that must not be greater."""
+    """A figure with an upper limit."""
     seen = f"{_shown(value)}{unit}{'; ' + more if more else ''}"
     goals = (f"≤ {_shown(must)}{unit}", f"{_shown(moonshot)}{unit}")
     return Row(what, *goals, seen, value <= must, value <= moonshot)
 
 
 def at_least(what: str, value: float, must: float, moonshot: float, unit: str = "", more: str = "") -> Row:
-    """A figure that must not be smaller."""
+    """A figure with a lower limit."""
     seen = f"{_shown(value)}{unit}{'; ' + more if more else ''}"
     goals = (f"≥ {_shown(must)}{unit}", f"{_shown(moonshot)}{unit}")
     return Row(what, *goals, seen, value >= must, value >= moonshot)
@@ -72,7 +72,7 @@ def _mark(row: Row) -> str:
 
 
 def print_table(rows: Iterable[Row]) -> None:
-    """One table: what | must | moonshot | seen | ok."""
+    """Print the table: what | must | moonshot | seen | ok."""
     lines = [("what", "must", "moonshot", "seen", "ok"), *((*row[:4], _mark(row)) for row in rows)]
     widths = [max(len(line[place]) for line in lines) for place in range(3)]
     widths += [max(3, min(100, max(len(line[3]) for line in lines)))]
@@ -82,7 +82,7 @@ def print_table(rows: Iterable[Row]) -> None:
 
 
 def machine() -> str:
-    """What was measured on."""
+    """Describe the machine and the packages."""
     processor = next(
         (one.split(":")[1].strip() for one in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in one),
         platform.machine(),
@@ -95,12 +95,12 @@ def machine() -> str:
 
 
 def load_average() -> str:
-    """How busy the machine is with all that runs on it."""
+    """The load average of the whole machine."""
     return " ".join(f"{one:.1f}" for one in os.getloadavg())
 
 
 def main(name: str, rows: Callable[[Path], Iterator[Row]], memory: bool = False) -> int:
-    """Measure one part in a directory that is removed, print its table; 1 if a must is not met."""
+    """Measure one part in a temporary directory and print its table; 1 if a limit is missed."""
     for variable in ("DATA_DIR", "DATABASE_URL", "PORT"):
         os.environ.pop(variable, None)
     print(f"--- {name} ---\n{machine()}", flush=True)
@@ -114,7 +114,7 @@ def main(name: str, rows: Callable[[Path], Iterator[Row]], memory: bool = False)
 
 
 def _memory() -> str | None:
-    """A file system in memory, if there is one: where the disk is not to be measured."""
+    """A directory in memory, if there is one, for parts that do not measure the disk."""
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
@@ -122,12 +122,12 @@ def _memory() -> str | None:
 
 
 def percentile(values: Sequence[float], part: float) -> float:
-    """The value that `part` (0 to 1) of them do not exceed."""
+    """The percentile `part` (0 to 1) of the values."""
     return sorted(values)[min(len(values) - 1, int(part * len(values)))]
 
 
 def low_cpu_us(works: dict[str, Callable[[], Any]], batches: int, calls: int) -> dict[str, float]:
-    """Of each work, this process's CPU per call in µs: the 10th percentile of interleaved batches."""
+    """This process's CPU per call in µs for each function: the 10th percentile of interleaved batches."""
     seen: dict[str, list[float]] = {name: [] for name in works}
     for work in works.values():
         for _ in range(max(3, calls // 4)):
@@ -143,7 +143,7 @@ def low_cpu_us(works: dict[str, Callable[[], Any]], batches: int, calls: int) ->
 
 
 def ratio(rounds: Sequence[tuple[float, float]]) -> float:
-    """The median of the ratios within each round."""
+    """The median of the ratios of the pairs."""
     return statistics.median(a / b for a, b in rounds)
 
 
@@ -151,30 +151,30 @@ def ratio(rounds: Sequence[tuple[float, float]]) -> float:
 
 
 def worker_of(master: int) -> int:
-    """gunicorn's one worker."""
+    """The process id of gunicorn's single worker."""
     (worker,) = Path(f"/proc/{master}/task/{master}/children").read_text().split()
     return int(worker)
 
 
 def cpu_s(pid: int) -> float:
-    """The CPU time of a process, all its threads, user and system."""
+    """The CPU time of a process with all its threads, user and system."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
 def resident_mb(pid: int) -> float:
-    """The memory that a process has."""
+    """The resident memory of a process."""
     line = next(one for one in Path(f"/proc/{pid}/status").read_text().splitlines() if one.startswith("VmRSS"))
     return int(line.split()[1]) / 1024
 
 
 def keep_with_service(pid: int) -> None:
-    """Let a process, the threads that it has and what it starts run on the core that the service keeps itself to."""
+    """Pin a process, its threads and its future children to the core that the service uses."""
     _keep_on(pid, max(os.sched_getaffinity(0)))
 
 
 def keep_off_service(pid: int) -> None:
-    """Let it run on another core, where there is one."""
+    """Pin a process to another core than the service's, if there is one."""
     _keep_on(pid, min(os.sched_getaffinity(0)))
 
 
@@ -187,7 +187,7 @@ def _keep_on(pid: int, core: int) -> None:
 
 
 def application(scratch: Path) -> Any:
-    """The WSGI application on a new database below `scratch`."""
+    """The WSGI application on a new database in `scratch`."""
     os.environ["DATA_DIR"] = str(scratch / "data")
     import app
 
@@ -196,7 +196,7 @@ def application(scratch: Path) -> Any:
 
 
 def wsgi(app: Any, method: str, path: str, key: str = "", body: bytes = b"", cookie: str = "") -> Callable[[], bytes]:
-    """A call of the application with one request; it raises when the answer is not 200."""
+    """A function that sends one request to the application, and raises if the response is not a 200."""
     from werkzeug.test import EnvironBuilder
 
     headers = {"Authorization": f"Bearer {key}"} if key else {}
@@ -217,7 +217,7 @@ def wsgi(app: Any, method: str, path: str, key: str = "", body: bytes = b"", coo
 
 
 def in_turn(calls: Sequence[Callable[[], bytes]]) -> Callable[[], bytes]:
-    """A call of the next one each time."""
+    """A function that calls the next of these each time."""
     place = iter(range(1_000_000_000))
     return lambda: calls[next(place) % len(calls)]()
 
@@ -234,7 +234,7 @@ class Person(NamedTuple):
 
 
 def people(number: int, keys_each: int, plan: str = "scale", name: str = "person") -> list[Person]:
-    """So many accounts in the database that is open."""
+    """Create accounts with keys in the open database."""
     from core import accounts
     from process import clock
     from store.database import transaction
@@ -288,21 +288,22 @@ def alert_codes(account_seq: int, number: int) -> list[str]:
 
 
 def record(person: Person, number: int) -> None:
-    """Notifications of an account, made by the product's own function."""
-    from models import Owner
+    """Record notifications of an account with the product's own function."""
     from process import clock
     from store.database import transaction
-    from store.notifications import Notification, Text
+    from store.notifications import Notification
+    from store.senders import Owner
+    from wire.notification import Content
 
     owner, chance = Owner(person.seq, "UTC", person.email), random.Random(person.seq)
     with transaction():
         for _ in range(number):
-            text = Text(f"MCP - {sentence(chance, 4)}", sentence(chance, 26))
-            Notification.record(owner, text, "delivered", "2026-11-21", clock.now_ms())
+            content = Content(f"MCP - {sentence(chance, 4)}", sentence(chance, 26))
+            Notification.record(owner, content, "delivered", "2026-11-21", clock.now_ms())
 
 
 def sentence(chance: random.Random, words: int) -> str:
-    """Text that is like what is sent."""
+    """A sentence like those in real notifications."""
     return " ".join(chance.choices(WORDS, k=words)).capitalize()
 
 
@@ -310,7 +311,7 @@ def sentence(chance: random.Random, words: int) -> str:
 
 
 class Request(NamedTuple):
-    """One request; those of a list are sent in turn."""
+    """One request of a list that is sent in turn."""
 
     method: str
     path: str
@@ -319,23 +320,23 @@ class Request(NamedTuple):
 
     @property
     def headers(self) -> dict[str, str]:
-        """With the key."""
+        """The headers, with the API key."""
         return {"Authorization": f"Bearer {self.key}"} if self.key else {}
 
 
 class Load(NamedTuple):
-    """What came of sending requests for some seconds."""
+    """The results of sending requests for some seconds."""
 
     answered: int
     bad: int
     seconds: float
     p50_ms: float
     p99_ms: float
-    pending: int = 0  # answers that say so
+    pending: int = 0  # responses that say pending
 
     @property
     def per_s(self) -> float:
-        """Requests a second."""
+        """Requests per second."""
         return self.answered / self.seconds
 
 
@@ -368,9 +369,9 @@ end
 
 
 class Client:
-    """Sends a list of requests in turn over kept connections, from a process of its own: wrk, or `bench.client`.
+    """Sends a list of requests in turn over persistent connections, from its own process: wrk, or `bench.client`.
 
-    That is not on the core that the service keeps itself to, where there are two.
+    The process runs on another core than the service, if there is one.
     """
 
     def __init__(self, scratch: Path, port: int, requests: Sequence[Request], count_pending: bool = False) -> None:
@@ -386,12 +387,12 @@ class Client:
             self.file.write_text(json.dumps(requests))
 
     def run(self, connections: int, seconds: int) -> Load:
-        """Send for so long; raises when an answer is not 2xx."""
+        """Send for that many seconds; raise if a response is not a 2xx."""
         load = self.start(connections, seconds)
         return load()
 
     def start(self, connections: int, seconds: int) -> Callable[[], Load]:
-        """Begin to send; the function that is answered waits for the end."""
+        """Start sending, and return a function that waits for the end."""
         own = [sys.executable, "-m", "bench.client", str(self.port), str(connections), str(seconds), str(self.file)]
         flags = ["-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "10s", "-s", str(self.file)]
         command = [self.wrk, *flags, f"http://127.0.0.1:{self.port}"] if self.wrk else own
@@ -419,7 +420,7 @@ def _lua(request: Request) -> str:
 
 @contextmanager
 def running(*servers: Any) -> Iterator[None]:
-    """End these servers, whatever happens."""
+    """Terminate these servers at the end, even after an exception."""
     try:
         for server in servers:
             server.wait_until_ready()

@@ -1,8 +1,8 @@
-"""A stand-in push service that keeps up with the service: `python -m bench.provider DELAY_MS SUBSCRIPTIONS`.
+"""A fast stand-in push service: `python -m bench.provider DELAY_MS SUBSCRIPTIONS`.
 
-It prints its origin and subscriptions to it as one line of JSON, answers each push 201 after the delay, and ends when
-its standard input does. Every hundredth push is verified and decrypted (tests/support/push_service.py); one that is
-wrong is answered 400. GET tells how many came.
+It prints its origin and its subscriptions as one line of JSON, answers each push with 201 after the delay, and exits
+when its standard input closes. It verifies and decrypts every hundredth push (tests/support/push_service.py), and
+answers a wrong one with 400. GET returns the number of pushes.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ VERIFIED_EVERY = 100
 
 
 class Service:
-    """What all connections share."""
+    """The state that all connections share."""
 
     def __init__(self, delay_s: float) -> None:
         self.delay_s, self.pushes, self.wrong = delay_s, 0, 0
@@ -25,7 +25,7 @@ class Service:
         self.browsers: dict[str, Browser] = {}
 
     def open(self, port: int, subscriptions: int) -> str:
-        """What is printed."""
+        """The line to print."""
         self.verifier.origin = origin = f"http://127.0.0.1:{port}"
         for place in range(subscriptions):
             browser = Browser(f"{origin}/push/{place}")
@@ -35,7 +35,7 @@ class Service:
         return json.dumps({"origin": origin, "subscriptions": [one.subscription for one in self.browsers.values()]})
 
     def receive(self, path: str, headers: dict[str, str], body: bytes) -> bytes:
-        """The answer to a push."""
+        """The response to a push."""
         self.pushes += 1
         browser = self.browsers.get(path)
         if browser is None:
@@ -47,23 +47,23 @@ class Service:
 
 
 def answer(status: int, body: bytes = b"") -> bytes:
-    """As it goes over the wire."""
+    """A response as bytes."""
     return f"HTTP/1.1 {status} -\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
 
 
 class Connection(asyncio.Protocol):
-    """One kept connection, a request at a time."""
+    """One persistent connection, handling a request at a time."""
 
     def __init__(self, service: Service) -> None:
         self.service, self.data = service, b""
         self.transport: Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It is open."""
+        """The connection is open."""
         self.transport = transport  # type: ignore[assignment]
 
     def data_received(self, data: bytes) -> None:
-        """Part of a request, or its end."""
+        """More of a request has arrived."""
         self.data += data
         head, end, body = self.data.partition(b"\r\n\r\n")
         if not end:
@@ -82,7 +82,7 @@ class Connection(asyncio.Protocol):
             loop.call_later(self.service.delay_s, self.write, self.service.receive(path, headers, body))
 
     def write(self, data: bytes) -> None:
-        """Unless the client left."""
+        """Write, unless the client has gone."""
         if self.transport and not self.transport.is_closing():
             self.transport.write(data)
 

@@ -1,7 +1,8 @@
-"""Sends that are pushed within the request, to a provider that takes 50 ms; and what others wait for meanwhile.
+"""Sends pushed within the request to a provider that takes 50 ms, and how long other requests wait meanwhile.
 
-The provider is a process of its own (`provider.py`). Of 32 threads the service lets 24 push at once and an account
-8 at most (CONTRACT 3), so 24 clients send for eight accounts: every answer must say delivered.
+The provider runs in its own process (`provider.py`). Of 32 threads, the service lets at most 24 push at the same
+time, and at most 8 for one account (CONTRACT 3). So 24 clients send for eight accounts, and every response must say
+delivered.
 """
 
 import contextlib
@@ -29,7 +30,7 @@ READS_PER_S = 40
 
 @contextlib.contextmanager
 def provider(delay_ms: int, subscriptions: int) -> Iterator[dict[str, Any]]:
-    """A running one: its origin and subscriptions."""
+    """Run a provider; yields its origin and subscriptions."""
     process = subprocess.Popen(
         [sys.executable, "-m", "bench.provider", str(delay_ms), str(subscriptions)],
         cwd=measure.ROOT,
@@ -47,7 +48,7 @@ def provider(delay_ms: int, subscriptions: int) -> Iterator[dict[str, Any]]:
 
 
 def received(service: dict[str, Any]) -> int:
-    """How many pushes came; raises if one of them was wrong."""
+    """The number of pushes that arrived; raises if one was wrong."""
     with urllib.request.urlopen(f"{service['origin']}/") as answer:
         told = json.loads(answer.read())
     assert not told["wrong"], told
@@ -68,13 +69,13 @@ def with_devices(server: Server, service: dict[str, Any], keys_each: int) -> lis
 
 
 def sending(persons: list[Person]) -> list[Request]:
-    """One account after the other, so that none has more than its share of the threads."""
+    """Sends of the accounts in turn, so that none exceeds its share of the threads."""
     keys = [person.keys[place] for place in range(len(persons[0].keys)) for person in persons]
     return [Request("POST", "/api/v1/notifications/send", key, measure.MESSAGE) for key in keys]
 
 
 def rows(scratch: Path) -> Iterator[Row]:
-    """Pushes a second against the ideal, and how long reads take beside them."""
+    """Pushes per second compared with the ideal, and the latency of reads meanwhile."""
     with provider(DELAY_MS, ACCOUNTS) as service:
         server = Server(scratch / "data", WEBPUSH_HOSTS=service["origin"], THREADS=str(THREADS))
         with measure.running(server):
@@ -99,7 +100,7 @@ def rows(scratch: Path) -> Iterator[Row]:
 
 
 def pushes_row(load: Load, came: int, cpu: list[float]) -> Row:
-    """Delivered sends a second against what so many threads could do if only the provider took time."""
+    """Delivered sends per second, compared with the rate at which only the provider would take time."""
     delivered = load.per_s * (load.answered - load.pending) / load.answered
     ideal = AT_ONCE * 1000 / DELAY_MS
     more = (
@@ -112,7 +113,7 @@ def pushes_row(load: Load, came: int, cpu: list[float]) -> Row:
 
 
 def read_times(port: int, reader: Person, seconds: float) -> list[float]:
-    """How long reads took in ms, so many a second on one kept connection."""
+    """Latencies in ms of reads on one persistent connection, at a fixed rate."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     times: list[float] = []
     ends_s = time.monotonic() + seconds

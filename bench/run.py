@@ -1,9 +1,9 @@
-"""What a request costs under gunicorn, against a bare Flask hello beside it; latency, memory and start.
+"""The cost of requests under gunicorn, compared with a bare Flask hello; latency, memory and start-up time.
 
-Both servers are up at once, with the same settings; slices of a second go forward and backward through what is
-measured, each beside one of hello, and a figure is the median of the ratios of such pairs. Both are kept on one core,
-as the service does by itself, and the client on another where there is one. The quotas are those of the product and
-count: requests are spread over so many keys and alerts that none is refused.
+Both servers run at the same time with the same settings. Slices of a second alternate between each kind of request
+and hello, and a figure is the median of the ratios of such pairs. Both servers run on one core, as the service
+chooses itself, and the client on another if there is one. The product's rate limits are active: requests are spread
+over enough keys and alerts that none is refused.
 """
 
 import statistics
@@ -25,7 +25,7 @@ GOALS = {"send": ("1", 2.5, 2.0), "webhook": ("2", 3.0, 2.3), "stats": ("3", 2.0
 
 
 def clients(scratch: Path, port: int) -> dict[str, Client]:
-    """Each kind of request, for a server whose database is open here too."""
+    """A client for each kind of request, for a server whose database is open in this process too."""
     persons = measure.people(ACCOUNTS, 5)
     for person in persons:
         measure.record(person, 60)
@@ -42,14 +42,14 @@ def clients(scratch: Path, port: int) -> dict[str, Client]:
 
 
 def sliced(client: Client, worker: int, connections: int, seconds: int = 1) -> tuple[Load, float]:
-    """A slice, and the server's CPU per request in µs."""
+    """Run one slice; the load, and the server's CPU per request in µs."""
     before = cpu_s(worker)
     load = client.run(connections, seconds)
     return load, (cpu_s(worker) - before) / load.answered * 1e6
 
 
 def rows(scratch: Path) -> Iterator[Row]:
-    """All of them."""
+    """All rows."""
     yield from start_rows(scratch)
     service = Server(scratch / "data", INGEST_PER_MINUTE=INGEST)
     hello = Server(scratch / "hello", under=(sys.executable, "-m", "bench.hello"))
@@ -74,11 +74,11 @@ def rows(scratch: Path) -> Iterator[Row]:
     )
 
 
-Pair = tuple[tuple[Load, float], tuple[Load, float]]  # of one kind and of hello beside it
+Pair = tuple[tuple[Load, float], tuple[Load, float]]  # one kind of request, and hello beside it
 
 
 def pairs(load: dict[str, Client], workers: dict[str, int], number: int) -> dict[str, Pair]:
-    """One round: a slice of each kind and one of hello, in the other order every second time."""
+    """One round: a slice of each kind and one of hello, in reverse order every second time."""
     seen, kinds = {}, [name for name in load if name != "hello"]
     for name in kinds[:: 1 if number % 2 else -1]:
         order = ("hello", name)[:: 1 if number % 2 else -1]
@@ -88,7 +88,7 @@ def pairs(load: dict[str, Client], workers: dict[str, int], number: int) -> dict
 
 
 def cost_rows(rounds: list[dict[str, Pair]]) -> Iterator[Row]:
-    """CPU per request in hellos, and metrics stored a second."""
+    """CPU per request in hellos, and metrics stored per second."""
     hello = statistics.median(hello[1] for one in rounds for _, hello in one.values())
     for name, (number, must, moonshot) in GOALS.items():
         mine = [one[name] for one in rounds]
@@ -112,7 +112,7 @@ def cost_rows(rounds: list[dict[str, Pair]]) -> Iterator[Row]:
 
 
 def latency_row(load: dict[str, Client]) -> Row:
-    """How much slower the slowest of a hundred sends is than the middle one."""
+    """The 99th percentile of a send's latency, compared with the median."""
     seen: dict[str, list[Load]] = {"send": [], "hello": []}
     for _ in range(4):
         for name, loads in seen.items():
@@ -124,7 +124,7 @@ def latency_row(load: dict[str, Client]) -> Row:
 
 
 def start_rows(scratch: Path) -> Iterator[Row]:
-    """From the exec of gunicorn to the first 200 of /healthz."""
+    """The time from starting gunicorn to the first 200 of /healthz."""
     times = []
     for _ in range(6):
         began = time.monotonic()

@@ -1,8 +1,8 @@
 """A history of a million rows (`--rows 1000000`): pages, search, counters, the web app, pruning, memory.
 
-One account has that many, another 10,000 beside it in the same database: figures are of the first against those of
-the second. Requests are calls of the application in this process, and times are its CPU, but for pruning (wall time)
-and memory (the service under gunicorn).
+One account has that many rows, another has 10,000 in the same database; figures compare the first with the second.
+Requests are calls of the application in this process, and times are its CPU, except for pruning (wall time) and
+memory (the service under gunicorn).
 """
 
 import argparse
@@ -29,7 +29,7 @@ ABSENT = "xylophonist"
 
 
 class World:
-    """The filled database: the large account, the small one beside it, one with 100,000 rows, one with 100."""
+    """The filled database: a large account, a small one, one with 100,000 rows, one with 100."""
 
     def __init__(self, app: Any, rows: int) -> None:
         self.app, self.rows, self.pruned = app, rows, min(PRUNED, rows // 5)
@@ -41,16 +41,16 @@ class World:
                 Share(self.large, rows, self.pruned, every[self.large.seq]),
                 Share(self.small, SMALL, 0, every[self.small.seq]),
                 Share(self.owner, min(100_000, rows), 0, every[self.owner.seq]),
-                Share(self.newcomer, 100, 0, first[self.newcomer.seq]),  # enough to fill a page of the alert, too
+                Share(self.newcomer, 100, 0, first[self.newcomer.seq]),  # enough to fill a page of the alert too
             ]
         )
 
     def get(self, person: Person, path: str) -> Callable[[], bytes]:
-        """A call of the API with the account's keys in turn: none meets its quota."""
+        """Send a GET to the API with the account's keys in turn, so that none exceeds its rate limit."""
         return in_turn([wsgi(self.app, "GET", path, key) for key in person.keys])
 
     def page(self, person: Person, before: int) -> Callable[[], bytes]:
-        """A page of the history that begins before a seq."""
+        """A page of the history before a seq."""
         from web import rest
 
         cursor = rest._cursors(self.app.secret_key).sign(f"{person.seq}.{before}").decode()
@@ -58,7 +58,7 @@ class World:
 
 
 def _alerts(person: Person, number: int) -> dict[str, int]:
-    """By id, the seq of new alerts."""
+    """The seqs of new alerts, by id."""
     from models import Alert
 
     measure.alert_codes(person.seq, number)
@@ -66,7 +66,7 @@ def _alerts(person: Person, number: int) -> dict[str, int]:
 
 
 def rows(scratch: Path, number: int) -> Iterator[Row]:
-    """All of them, one after the other on the same database."""
+    """All rows, one after the other on the same database."""
     import_app = measure.application(scratch)
     world = World(import_app, number)
     size_mb = (scratch / "data" / "pocketbell.db").stat().st_size / 1e6
@@ -83,7 +83,7 @@ def rows(scratch: Path, number: int) -> Iterator[Row]:
 
 
 def page_rows(world: World) -> Iterator[Row]:
-    """A page far back against the first, and the first of the large account against the small one's."""
+    """A page far back compared with the first, and the first of the large account compared with the small one's."""
     from store.database import run
 
     deep = min(10_000, world.rows // PAGE - 10)
@@ -103,7 +103,7 @@ def page_rows(world: World) -> Iterator[Row]:
 
 
 def search_row(world: World) -> Row:
-    """The first pages of searches for what is common, middling, rare, absent or short, in both accounts."""
+    """The first pages of searches for common, rare, absent and short terms, in both accounts."""
     terms = {"common": COMMON, "rare": "zebraquux", "middling": "quetzalcoatl", "absent": ABSENT}
     terms |= {"1 character": "x", "2 characters": "zq"}
     seen = {
@@ -118,7 +118,7 @@ def search_row(world: World) -> Row:
 
 
 def _search_ms(world: World, person: Person, term: str) -> list[float]:
-    """The CPU of each of the first pages, the least of three tries."""
+    """CPU of each of the first pages: the minimum of three tries."""
     times, cursor = [], ""
     for page in range(SEARCH_PAGES):
         key, tries = person.keys[page % len(person.keys)], []
@@ -136,7 +136,7 @@ def _search_ms(world: World, person: Person, term: str) -> list[float]:
 
 
 def stats_row(world: World) -> Row:
-    """The counters of the large account against the small one's."""
+    """The counters of the large account compared with the small one's."""
     works = {name: world.get(one, "/api/v1/stats") for name, one in (("N", world.large), ("small", world.small))}
     cpu = low_cpu_us(works, 60, 40)
     more = f"{cpu['N']:.0f} µs, {cpu['small']:.0f} µs"
@@ -146,7 +146,7 @@ def stats_row(world: World) -> Row:
 
 
 def web_row(world: World) -> Row:
-    """The web app's pages of an account with 100,000 notifications against those of one with 100."""
+    """The web app's pages for an account with 100,000 notifications, compared with 100."""
     kinds = {
         "home": "/app/",
         "history": "/app/notifications",
@@ -168,7 +168,7 @@ def web_row(world: World) -> Row:
 
 
 def _cookie(app: Any, person: Person) -> str:
-    """A signed-in browser's."""
+    """The cookie of a signed-in browser."""
     from core import accounts
     from models import Account
     from process import clock
@@ -183,9 +183,9 @@ def _cookie(app: Any, person: Person) -> str:
 
 
 def prune_row(world: World) -> Row:
-    """Wall time of sends, four senders each 5 ms after its last, alone and while old rows are removed.
+    """Wall time of sends by four senders, each pausing 5 ms between sends, alone and while old rows are removed.
 
-    The worker removes 500 rows of each account a second; here the next ones go 5 ms after the last.
+    The worker removes 500 rows of each account per second; here the next 500 follow after 5 ms.
     """
     from core import jobs
     from models import Account
@@ -217,7 +217,7 @@ def prune_row(world: World) -> Row:
 
 
 def _send_ms(world: World, until_done: Callable[[], None]) -> list[float]:
-    """How long sends took while something else was done; over so many accounts that no quota refuses one."""
+    """The latencies of sends while something else runs, over enough accounts that no rate limit refuses one."""
     persons = measure.people(4, 20, name=f"sender{time.monotonic_ns()}-")
     times: list[float] = []
     ends = threading.Event()
@@ -246,7 +246,7 @@ def _send_ms(world: World, until_done: Callable[[], None]) -> list[float]:
 
 
 def memory_row(scratch: Path, world: World) -> Row:
-    """The worker's memory after reading the large account, searching it, and 10,000 Web Pushes."""
+    """The worker's memory after it read and searched the large account and sent 10,000 Web Pushes."""
     from bench import push
     from tests.support.server import Server
 

@@ -1,4 +1,4 @@
-/* A disk that takes SLOW_DISK_US microseconds longer for each fsync: for LD_PRELOAD. */
+/* Loaded with LD_PRELOAD, makes each fsync and fdatasync take SLOW_DISK_US microseconds longer. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-"""The service with another way to store what is sent: `python -m bench.variant NAME gunicorn ...`.
+"""The service with another way to store notifications: `python -m bench.variant NAME gunicorn ...`.
 
-`unstored` does all but the write; `one-commit` writes with a commit of its own for each request, one after the other.
+`unstored` does everything but the write; `one-commit` commits each request separately, one after the other.
 """
 
 import sys
@@ -8,28 +8,30 @@ import threading
 from collections.abc import Callable
 
 from core import delivery, local_time
-from models import Caller, Device, new_id
+from models import Device, new_id
 from process import clock
 from store import database
-from store.notifications import Notification, NotificationRow, Text
+from store.notifications import Notification, NotificationRow
+from store.senders import Caller
+from wire.notification import Content
 
 _lock = threading.Lock()
 
 
-def unstored(caller: Caller, title: str, body: str, idempotency_key: str | None = None) -> delivery.Sent:
-    """Everything is read, nothing written."""
+def unstored(caller: Caller, content: Content, idempotency_key: str | None = None) -> delivery.Sent:
+    """Read everything, write nothing."""
     status = delivery.first_status(caller.account_seq, Device.active(caller.account_seq))
     now = clock.now_ms()
-    return delivery.Sent(NotificationRow(0, new_id(now), delivery.TITLE_PREFIX + title, body, status, now))
+    return delivery.Sent(NotificationRow(0, new_id(now), status, now, delivery.prefixed(content)))
 
 
-def one_commit(caller: Caller, title: str, body: str, idempotency_key: str | None = None) -> delivery.Sent:
-    """A transaction for each request, one after the other."""
+def one_commit(caller: Caller, content: Content, idempotency_key: str | None = None) -> delivery.Sent:
+    """Commit each request in its own transaction, one after the other."""
     with _lock, database.transaction():
         now = clock.now_ms()
         status = delivery.first_status(caller.account_seq, Device.active(caller.account_seq))
-        text, day = Text(delivery.TITLE_PREFIX + title, body), local_time.local_day(now, caller.time_zone)
-        notification, _ = Notification.record(caller, text, status, day, now)
+        content, day = delivery.prefixed(content), local_time.local_day(now, caller.time_zone)
+        notification, _ = Notification.record(caller, content, status, day, now)
         return delivery.Sent(notification)
 
 
@@ -39,6 +41,6 @@ VARIANTS: dict[str, Callable[..., delivery.Sent]] = {"unstored": unstored, "one-
 if __name__ == "__main__":
     from gunicorn.app.wsgiapp import run
 
-    delivery.send = VARIANTS[sys.argv[1]]
+    delivery.deliver = VARIANTS[sys.argv[1]]
     del sys.argv[:2]
     sys.exit(run())

@@ -1,7 +1,7 @@
-"""What an owner may do to an account, by whatever door: password, one-time links, sessions, time zone, API keys.
+"""What an owner may do to an account: password, one-time links, sessions, time zone, API keys.
 
-The rules (what a good password is, how many keys there may be) stand here once for the REST API, the pages and the
-command line. Must not know requests or commands; raises `Refused` with a sentence.
+The REST API, the pages and the command line share these rules: what a good password is, how many keys there may be.
+Must not know requests or commands; raises `Refused` with a sentence.
 """
 
 import hmac
@@ -9,17 +9,20 @@ import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from werkzeug.security import check_password_hash, generate_password_hash
 
 from core import local_time
-from models import Account, ApiKey, Device, NotificationDay, OneTimeLink, ServerNote, Session, digest, new_id
+from models import Account, ApiKey, Device, sha256_of
 from process import cpu_affinity
 from process.clock import DAY_MS
 from process.turns import Turns
 from store.database import AFTER_ALL, WriteFailed, transaction
+from store.notification_days import NotificationDay
 from store.notifications import Notification
+from store.server_notes import ServerNote
+from store.sessions import OneTimeLink, Session
 from wire.errors import Refused
 from wire.validation import checked_name
 
@@ -32,9 +35,9 @@ VISIT_NOTED_EVERY_MS = 3_600_000
 THEMES = ("system", "light", "dark")
 MONTH_DAYS = 32  # reaches back before the first of any month
 MAX_LIVE_KEYS = 1_000
-LONGEST_EMAIL = 254
+MAX_EMAIL_CHARACTERS = 254
 KEY_PREFIX = "sk_test_"
-UNSEEN_KEY = "unseen key "  # before its id: the name of the note that holds it
+UNSEEN_KEY = "unseen key "  # with a key's id after it, the name of the note that holds the key
 UNSEEN_KEY_LIFE_MS = 600_000
 EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f\ud800-\udfff]+@[^@\s\x00-\x1f\x7f\ud800-\udfff]+")
 
@@ -72,20 +75,20 @@ def find_account(email: str) -> Account:
 
 
 def normalized(email: str) -> str:
-    """The form in which addresses are kept and compared."""
+    """The form in which e-mail addresses are kept and compared."""
     return email.strip().lower()
 
 
 def checked_email(email: str) -> str:
-    """The address trimmed and in lower case."""
+    """The address, trimmed and in lower case; `Refused` (400) when it cannot be one."""
     address = normalized(email)
-    if not EMAIL.fullmatch(address) or len(address) > LONGEST_EMAIL:
+    if not EMAIL.fullmatch(address) or len(address) > MAX_EMAIL_CHARACTERS:
         raise Refused(400, "The e-mail address must look like name@example.org.", field="email")
     return address
 
 
 def password_hash(password: str, queue: str = WITH_LINK, who: str = "") -> str:
-    """The hash that is stored; `Refused` (400) for a password that is too short. Takes about 0.3 s."""
+    """The hash to store; `Refused` (400) for a password that is too short or too long. Takes about 0.3 s."""
     if len(password) not in PASSWORD_CHARACTERS:
         raise Refused(400, "The password must have 12 characters or more (at most 1,024).", field="password")
     with hashing(queue, who):
@@ -94,33 +97,33 @@ def password_hash(password: str, queue: str = WITH_LINK, who: str = "") -> str:
 
 @contextmanager
 def hashing(queue: str, who: str) -> Iterator[None]:
-    """The turn to compute a hash; `Refused` (429) when too many wait already, or too long.
+    """Wait for the turn to compute a hash; `Refused` (429) when too many wait already, or for too long.
 
-    Who has a link or a known browser waits in a `queue` of their own: strangers cannot crowd them out. Nor can `who`
-    crowd out the others of the same queue.
+    Owners with a link or a known browser wait in a `queue` of their own, so that strangers cannot crowd them out. Nor
+    can `who` crowd out the others in the same queue.
     """
     with hash_turns.turn(queue, who), cpu_affinity.any_of_them():
         yield
 
 
 def set_password(account: Account, hashed: str) -> None:
-    """Put the hash in place; sessions and links of before are void."""
+    """Replace the password's hash, and void all sessions and links."""
     with transaction():
         Account.change(account.seq, password_hash=hashed)
         sign_out_everywhere(account.seq)
-        OneTimeLink.delete().where(OneTimeLink.account == account.seq).execute()
+        OneTimeLink.void(account.seq)
     account.password_hash = hashed
 
 
 def password_mark(email: str) -> str:
-    """What stands for an account's password, or for an address that has none; nothing can be told from it."""
-    email = normalized(email)[:LONGEST_EMAIL]
+    """A value that stands for an account's password, or for an address without one, and reveals neither."""
+    email = normalized(email)[:MAX_EMAIL_CHARACTERS]
     account = Account.find(email)
-    return digest((account and account.password_hash) or email).hex()
+    return sha256_of((account and account.password_hash) or email).hex()
 
 
 def with_password(email: str, password: str) -> Account | None:
-    """The account, if address and password belong together. An unknown address takes as long as a wrong password.
+    """The account, if the password is its own. An unknown address takes as long as a wrong password.
 
     Call inside `hashing()`.
     """
@@ -130,20 +133,20 @@ def with_password(email: str, password: str) -> Account | None:
 
 
 def set_plan(account: Account, plan: str) -> None:
-    """Another plan, from now on."""
+    """Change the account's plan."""
     with transaction():
         Account.change(account.seq, plan=plan)
 
 
 def set_quiet_hours(account: Account, window: str | None) -> None:
-    """The daily window, HH:MM-HH:MM, in which alerts are held; None: there is none."""
+    """Set the daily window, HH:MM-HH:MM, in which alerts are held; None removes it."""
     checked = None if window is None else local_time.checked_quiet_hours(window)
     with transaction():
         Account.change(account.seq, quiet_hours=checked)
 
 
 def set_theme(account: Account, theme: str) -> None:
-    """How the pages look: like the system, light or dark."""
+    """Set how the pages look: like the system, light or dark."""
     if theme not in THEMES:
         raise Refused(400, f"The theme must be one of {', '.join(THEMES)}.", field="theme")
     with transaction():
@@ -151,19 +154,19 @@ def set_theme(account: Account, theme: str) -> None:
 
 
 def hide_first_steps(account: Account) -> None:
-    """The owner needs the list of first steps no more."""
+    """Stop showing the owner the list of first steps."""
     with transaction():
         Account.change(account.seq, hides_first_steps=1)
 
 
 def note_devices(account: Account, device_seq: int) -> None:
-    """The owner knows of all devices up to that one."""
+    """Note that the owner knows of all devices up to that one."""
     with transaction():
         Account.change(account.seq, known_device_seq=max(account.known_device_seq, device_seq))
 
 
 class ZoneChange(NamedTuple):
-    """Another time zone, and what was counted by its calendar: quarters of an hour up to a notification's seq."""
+    """A new time zone, and the notifications since `since` by quarter of an hour, as far as the seq `newest`."""
 
     zone: str
     since: int
@@ -172,9 +175,9 @@ class ZoneChange(NamedTuple):
 
 
 def zone_change(account: Account, time_zone: str, history_days: int, now: int) -> ZoneChange:
-    """Count this month again by another zone's calendar; not in a transaction, since a long history takes a while.
+    """Count this month anew for another zone's calendar, outside a transaction: a long history takes a while.
 
-    Days that the history of `history_days` no longer holds whole keep their count.
+    Days of which the history of `history_days` no longer holds all keep their count.
     """
     zone = local_time.checked_zone(time_zone)
     since = local_time.day_start(now - min(history_days - 1, MONTH_DAYS) * DAY_MS, zone)
@@ -185,7 +188,7 @@ def zone_change(account: Account, time_zone: str, history_days: int, now: int) -
 
 
 def set_time_zone(account: Account, change: ZoneChange) -> None:
-    """Change the zone, with what came since its month was counted."""
+    """Change the zone and the counters, including what came after `zone_change` counted."""
     zone, since, newest, counts = change
     with transaction():
         Account.change(account.seq, time_zone=zone)
@@ -198,17 +201,17 @@ def set_time_zone(account: Account, change: ZoneChange) -> None:
 
 
 def make_link(account: Account | None, now: int) -> str:
-    """The path of a page that sets the account's password, or makes the first account. Good once, for 24 hours."""
+    """The path of a page that sets the account's password, or makes the first account; good once, for 24 hours."""
     token = secrets.token_urlsafe(32)
     with transaction():
-        OneTimeLink.put(digest(token), account.seq if account else None, now + LINK_LIFE_MS)
+        OneTimeLink.put(sha256_of(token), account.seq if account else None, now + LINK_LIFE_MS)
     return f"/app/setup/{token}"
 
 
 def make_setup_link(now: int, wanted: bool = True) -> str | None:
-    """Void the set-up link of an earlier start; while there is no account, and if `wanted`, the path of a new one."""
+    """Void the set-up link of an earlier start; the path of a new one if it is `wanted` and there is no account."""
     with transaction():
-        OneTimeLink.delete().where(OneTimeLink.account.is_null()).execute()
+        OneTimeLink.void(None)
     return make_link(None, now) if wanted and not any_account() else None
 
 
@@ -219,19 +222,19 @@ def any_account() -> bool:
 
 def find_link(token: str, now: int) -> OneTimeLink:
     """The link; `Refused` (404) when it is unknown, used, too old or void."""
-    link = OneTimeLink.find(digest(token), now)
+    link = OneTimeLink.find(sha256_of(token), now)
     if link is None or (link.account is None and Account.exists()):
         raise Refused(404, "This link is not valid any more: it was used, is older than 24 hours, or is void.")
     return link
 
 
 def is_unused(account: Account) -> bool:
-    """Whether it was made by command, and nobody has signed in or sent anything yet: its time zone is a guess."""
+    """Whether a command made the account and nobody has used it yet: its time zone is only a default."""
     return not account.password_hash and not account.notification_count and account.time_zone == "UTC"
 
 
 def use_link(token: str, form: dict[str, str], now: int) -> Account:
-    """Make the owner's account, or set the password, as the link allows; the link is spent."""
+    """Make the owner's account or set the password, as the link allows, and spend the link."""
     find_link(token, now)
     hashed = password_hash(form["password"], WITH_LINK, token)  # slow, so before the transaction
     with transaction():
@@ -240,7 +243,7 @@ def use_link(token: str, form: dict[str, str], now: int) -> Account:
         if form["time_zone"] and is_unused(account):
             Account.change(account.seq, time_zone=local_time.checked_zone(form["time_zone"]))
         set_password(account, hashed)
-        link.delete_instance()
+        OneTimeLink.spend(link.token_hash)
     return account
 
 
@@ -248,35 +251,28 @@ def use_link(token: str, form: dict[str, str], now: int) -> Account:
 
 
 def start_session(account: Account, name: str, now: int) -> str:
-    """The token of a new session of a browser called `name`, which ends 90 days after its last visit.
+    """The token of a new session of a browser called `name`, which expires 90 days after its last visit.
 
-    Of 100 others the one that was seen longest ago ends.
-    `Refused` (409) if the account has another password by now than the one that opened it: to check it takes long.
+    Beyond 100 sessions, those that were seen longest ago end. `Refused` (409) if the password was changed while the
+    one that opened the account was being checked, which takes a while.
     """
     token = secrets.token_urlsafe(32)
     with transaction():
-        if Account.get_by_id(account.seq).password_hash != account.password_hash:
+        if Account.password_hash_of(account.seq) != account.password_hash:
             raise Refused(409, "The password was changed meanwhile: sign in with the new one.")
-        Session.delete().where(Session.expires_at <= now).execute()
+        Session.end_expired(now)
         Session.end_oldest(account.seq, MAX_SESSIONS - 1)
-        Session.create(
-            token_hash=digest(token),
-            account=account.seq,
-            created_at=now,
-            expires_at=now + SESSION_LIFE_MS,
-            name=name,
-            last_seen_at=now,
-        )
+        Session.add(sha256_of(token), account.seq, name, now + SESSION_LIFE_MS, now)
     return token
 
 
 def session_account(token: str, now: int) -> Account | None:
-    """Who is signed in with that token; a visit lets the session go on."""
-    session = Session.find(digest(token), now)
+    """The account that is signed in with that token; the visit extends the session."""
+    session = Session.find(sha256_of(token), now)
     if session is None:
         return None
     if abs(now - session.last_seen_at) >= VISIT_NOTED_EVERY_MS:
-        with suppress(WriteFailed), transaction():  # one may look around on a full disk
+        with suppress(WriteFailed), transaction():  # on a full disk, reading goes on
             Session.note_visit(session.token_hash, now + SESSION_LIFE_MS, now)
     return session.account
 
@@ -284,11 +280,11 @@ def session_account(token: str, now: int) -> Account | None:
 def end_session(token: str) -> None:
     """Sign out."""
     with transaction():
-        Session.delete().where(Session.token_hash == digest(token)).execute()
+        Session.end(sha256_of(token))
 
 
 def sign_out_everywhere(account_seq: int) -> None:
-    """End all sessions; what the account's browsers have besides is void until somebody signs in there."""
+    """End all sessions, and void the tokens of service workers until somebody signs in there again."""
     with transaction():
         Session.end_all(account_seq)
         Device.void_resync_tokens(account_seq)
@@ -298,27 +294,20 @@ def sign_out_everywhere(account_seq: int) -> None:
 
 
 def create_key(account_seq: int, name: str, now: int) -> tuple[ApiKey, str]:
-    """A new key and its full text, which is kept nowhere."""
+    """A new key and its full text; only its hash is kept."""
     name = checked_name(name)
     full_key = KEY_PREFIX + secrets.token_hex(24)
-    values: dict[str, Any] = {
-        "id": new_id(now),
-        "account": account_seq,
-        "name": name,
-        "preview": full_key[:16],
-        "key_hash": digest(full_key),
-        "created_at": now,
-    }
     with transaction():
         if ApiKey.count_live(account_seq) >= MAX_LIVE_KEYS:
             raise Refused(400, f"There are {MAX_LIVE_KEYS} live API keys already: revoke one first.")
-        return ApiKey.create(**values), full_key
+        return ApiKey.add(account_seq, name, full_key, now), full_key
 
 
 def create_key_to_show(account_seq: int, name: str, session_token: str, now: int) -> ApiKey:
-    """A new key whose full text `take_full_key` gives once to the browser that has this session.
+    """A new key, whose full text `take_full_key` gives once to the browser with this session.
 
-    It is kept masked with what only that browser's cookie can tell: the database alone says nothing of it.
+    Until then the text is kept masked with the session's token, which only that browser's cookie holds: nobody can
+    read it from the database.
     """
     with transaction():
         key, full_key = create_key(account_seq, name, now)
@@ -328,25 +317,25 @@ def create_key_to_show(account_seq: int, name: str, session_token: str, now: int
 
 
 def take_full_key(key: ApiKey, session_token: str) -> str | None:
-    """The full text of a key that nobody has seen yet, if this session made it; nobody else gets it afterwards."""
+    """The full text of a key that nobody has seen yet, if this session made it; it is then forgotten."""
     note = UNSEEN_KEY + key.id
     with transaction():
         kept = ServerNote.find(note)
         full_key = KEY_PREFIX + _masked(kept, session_token, key.id) if kept else ""
-        if digest(full_key) != key.key_hash:
+        if sha256_of(full_key) != key.key_hash:
             return None
         ServerNote.forget(note, note)
     return full_key
 
 
 def _masked(secret: str, session_token: str, key_id: str) -> str:
-    """The 24 bytes of a key (hexadecimal) with those of a pad that is used for this one key, and back again."""
+    """The 24 bytes of a key (hexadecimal) XORed with a pad that only this key uses; twice gives them back."""
     pad = hmac.digest(session_token.encode(), key_id.encode(), "sha256")
     return bytes(a ^ b for a, b in zip(bytes.fromhex(secret), pad, strict=False)).hex()
 
 
 def revoke_key(account_seq: int, key_id: str, now: int) -> None:
-    """Revoke for good; `Refused` (404) when the account has no such key."""
+    """Revoke a key for good; `Refused` (404) when the account has no such key."""
     with transaction():
         if not ApiKey.revoke(account_seq, key_id, now):
             raise Refused(404)

@@ -9,13 +9,16 @@ import string
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from core import icons, message_templates
+from core import icons
 from core.local_time import COLLECTED_MS
-from core.message_templates import Filled, cut, fill
-from models import Alert, AlertPayload, Webhook, new_id
+from core.message_templates import Filled, check_template, fill
+from core.value_text import as_text, cut
+from models import Alert
+from store.alert_payloads import AlertPayload
 from store.database import transaction
-from store.notifications import Text
+from store.senders import Webhook, find_webhook
 from wire.errors import Refused
+from wire.notification import Content
 from wire.validation import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, checked_name, checked_text
 
 SHORT_CODE = re.compile(r"[0-9A-Za-z]{7}", re.ASCII)
@@ -38,17 +41,15 @@ def create_alert(account_seq: int, settings: dict[str, Any], now: int) -> Alert:
     """A new alert with the `settings` given, as for `change_alert`; a name is among them."""
     values = {**NEW, **_checked(settings)}
     with transaction():
-        return Alert.create(
-            id=new_id(now), account=account_seq, short_code=_new_code(), created_at=now, switched_on_at=now, **values
-        )
+        return Alert.add(account_seq, {**values, "short_code": _new_code()}, now)
 
 
 def change_alert(account_seq: int, alert_id: str, settings: dict[str, Any], now: int) -> Alert:
-    """Change what `settings` name, and answer with the alert.
+    """Change the columns that `settings` name, and answer with the alert.
 
     They are name, icon, color, title_template, body_template (None or empty: none), frequency, ignores_quiet_hours,
-    keeps_payload and is_active. `Refused` (404) says that there is no such alert, (400) what is wrong. A value that
-    stays as it is is not checked: an old alert may have an icon that there is no more.
+    keeps_payload and is_active. `Refused` (404) when there is no such alert, (400) when a value is wrong. A value
+    that does not change is not checked: an old alert may have an icon that no longer exists.
     """
     with transaction():
         alert = find_alert(account_seq, alert_id)
@@ -57,16 +58,14 @@ def change_alert(account_seq: int, alert_id: str, settings: dict[str, Any], now:
             values["switched_on_at"] = now
         if "is_active" in settings:
             values["paused_at"] = None
-        for column, value in values.items():
-            setattr(alert, column, value)
-        alert.save()
+        alert.change(**values)
         if not alert.keeps_payload:
             AlertPayload.forget(alert.seq)
     return alert
 
 
 def find_alert(account_seq: int, alert_id: str) -> Alert:
-    """The account's alert; `Refused` (404) when there is none such."""
+    """The account's alert; `Refused` (404) when it has no such alert."""
     alert = Alert.find(account_seq, alert_id)
     if alert is None:
         raise Refused(404)
@@ -74,19 +73,18 @@ def find_alert(account_seq: int, alert_id: str) -> Alert:
 
 
 def rotate_code(account_seq: int, alert_id: str) -> Alert:
-    """Give the alert a new short code; the old one leads nowhere from now on."""
+    """Give the alert a new short code; the old one stops working at once."""
     with transaction():
         alert = find_alert(account_seq, alert_id)
-        alert.short_code = _new_code()
-        alert.save()
+        alert.change(short_code=_new_code())
     return alert
 
 
 def delete_alert(account_seq: int, alert_id: str) -> Alert:
-    """Delete the alert; its notifications stay, and what is held of it is released like the rest."""
+    """Delete the alert; its notifications stay, and held ones are released as usual."""
     with transaction():
         alert = find_alert(account_seq, alert_id)
-        alert.delete_instance()
+        alert.remove()
     return alert
 
 
@@ -94,7 +92,7 @@ def _new_code() -> str:
     """A short code that no alert has; call inside `transaction()`."""
     while True:
         code = "".join(secrets.choice(ALPHABET) for _ in range(7))
-        if Alert.find_webhook(code) is None:
+        if find_webhook(code) is None:
             return code
 
 
@@ -135,7 +133,7 @@ def _checked_template(template: str | None, field: str, longest: int) -> str | N
     if not template or not template.strip():
         return None
     checked = checked_text(template, field, longest)
-    message_templates.check_template(checked)
+    check_template(checked)
     return checked
 
 
@@ -153,7 +151,7 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
 
 
 class Template(NamedTuple):
-    """What decides how an event is shown; a `Webhook` has these too."""
+    """What decides what a notification says of an event; a `Webhook` has the same fields."""
 
     name: str
     title_template: str | None
@@ -161,12 +159,12 @@ class Template(NamedTuple):
     time_zone: str
 
 
-def rendered(template: Template | Webhook, payload: dict[str, Any]) -> Text:
-    """What an event with this payload says, without the prefix."""
+def rendered(template: Template | Webhook, payload: dict[str, Any]) -> Content:
+    """What the notification of an event with this payload says, without the prefix."""
     title, body = _title(template, payload), _body(template, payload)
     is_blank = not any(c.isprintable() and c != " " for c in title.text)
-    missing = dict.fromkeys(title.missing + body.missing)
-    return Text(template.name if is_blank else title.text, body.text, tuple(missing))
+    missing = dict.fromkeys(title.missing + body.missing)  # each once, in order
+    return Content(template.name if is_blank else title.text, body.text, tuple(missing))
 
 
 def _title(template: Template | Webhook, payload: dict[str, Any]) -> Filled:
@@ -179,7 +177,7 @@ def _body(template: Template | Webhook, payload: dict[str, Any]) -> Filled:
     if template.body_template is not None:
         return fill(template.body_template, payload, MAX_BODY_CHARACTERS, template.time_zone)
     text = _first_string(payload, BODY_FIELDS)
-    shown = message_templates.rendered(payload if text is None else text, MAX_BODY_CHARACTERS + 1)
+    shown = as_text(payload if text is None else text, MAX_BODY_CHARACTERS + 1)
     return Filled(cut(shown, MAX_BODY_CHARACTERS), ())
 
 
@@ -188,18 +186,18 @@ def _first_string(payload: dict[str, Any], fields: tuple[str, ...]) -> str | Non
 
 
 def kept_payload(payload: dict[str, Any]) -> str | None:
-    """The payload as it is kept, as JSON digit for digit; None if that has more than 64 KB."""
-    text = message_templates.rendered(payload, MAX_KEPT_BYTES + 1)
+    """The payload as the JSON text that is kept, its numbers digit for digit; None if that has more than 64 KB."""
+    text = as_text(payload, MAX_KEPT_BYTES + 1)
     return text if len(text.encode()) <= MAX_KEPT_BYTES else None
 
 
 def checked_templates(title: str, body: str) -> tuple[str | None, str | None]:
-    """The templates as they would be saved; `Refused` (400) says what is wrong with one."""
+    """The templates as they would be saved; `Refused` (400) when one is wrong."""
     checked = _checked({"title_template": title, "body_template": body})
     return checked["title_template"], checked["body_template"]
 
 
 def forget_payload(account_seq: int, alert_id: str) -> None:
-    """Keep nothing of what came last."""
+    """Delete the last payload."""
     with transaction():
         AlertPayload.forget(find_alert(account_seq, alert_id).seq)

@@ -1,7 +1,7 @@
-"""What its owner deletes: a notification, a part of the history, metrics, the account (CONTRACT 3, deleting).
+"""What an owner deletes: a notification, a part of the history, metrics, the account (CONTRACT 3, deleting).
 
-Much is deleted in pieces, so that nobody's requests wait for it. What was deleted is not pushed any more. Must not
-know requests or commands; raises `Refused` with a sentence.
+Many rows are deleted in pieces, so that nobody's requests wait. Nothing deleted is pushed any more. Must not know
+requests or commands; raises `Refused` with a sentence.
 """
 
 import math
@@ -25,13 +25,13 @@ def delete_notification(account_seq: int, notification_id: str) -> None:
 
 
 def delete_history(account: Account, day: str) -> int:
-    """Delete what came before a calendar day (YYYY-MM-DD) of the account's time zone; answers with how many."""
+    """Delete what came before a calendar day (YYYY-MM-DD) in the account's time zone; answers with how many."""
     begin, _ = day_bounds(day, account.time_zone)
     return _delete_notifications(account.seq, begin)
 
 
 def delete_metrics(account: Account, project_id: str, metric_id: str | None) -> int:
-    """Delete a metric, or with no `metric_id` a whole project; answers with how many values it had.
+    """Delete a metric, or without `metric_id` a whole project; answers with how many values it had.
 
     `Refused` (404) when the account has no such metric.
     """
@@ -43,9 +43,9 @@ def delete_metrics(account: Account, project_id: str, metric_id: str | None) -> 
 
 
 def delete_account(account: Account) -> None:
-    """Delete an account and all it has. Keys, addresses, sessions and devices end at once.
+    """Delete an account and all it has; its keys, addresses, sessions and devices are void at once.
 
-    If this is interrupted, the next call goes on.
+    After an interruption, the next call goes on.
     """
     with transaction():
         Account.end_access(account.seq)
@@ -89,7 +89,7 @@ def _delete_values(account_seq: int, project_id: str | None, metric_id: str | No
 
 
 def _repeated(piece: Callable[[], int]) -> int:
-    """The sum of what a piece of work answers with, until that is less than a whole piece."""
+    """Repeat a piece of work until it finds less than a whole piece of rows; answers with how many rows in all."""
     done = 0
 
     def is_more() -> bool:

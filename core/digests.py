@@ -1,32 +1,34 @@
-"""Releasing what quiet hours or a frequency held: as itself, or many as one digest (CONTRACT 4).
+"""Releasing what quiet hours or a frequency held: one notification as itself, several as one digest (CONTRACT 4).
 
-Whether something is held still is asked anew in each round. One transaction takes all that an account gets now out of
-`held` and makes it due; pushing and retrying are those of any notification. Must not know requests.
+Each round asks anew whether something is still held. One transaction releases all that an account gets now and makes
+it due; then it is pushed and retried like any notification. Must not know requests.
 """
 
 import logging
 from bisect import bisect_left
 from collections import defaultdict
 
-from core import delivery, local_time
-from core.message_templates import cut
+from core import delivery, local_time, retries
+from core.value_text import cut
 from models import Device
 from providers.base import compact_json, shown
 from store.database import transaction
-from store.held import Held, HeldOfAlert
-from store.notifications import Delivery, Notification, NotificationRow
+from store.deliveries import Delivery
+from store.held import Held, HeldOfAlert, HeldText
+from store.notifications import Notification
 from wire.errors import log_fault
+from wire.notification import Content
 
-DIGEST_BYTES = 3_000  # of its lines as JSON: fits in a push with what else belongs to it
-LEAST_LINE = 24  # characters of a line that is worth showing
-MOST_LINES = DIGEST_BYTES // LEAST_LINE
-RELEASED_AT_ONCE = 100_000  # of an account: more would keep writers waiting; the rest is the next digest
+MAX_DIGEST_BYTES = 3_000  # of the lines as JSON: leaves room in a push for the rest of it
+MIN_LINE_CHARACTERS = 24  # a shorter line would say too little
+MAX_LINES = MAX_DIGEST_BYTES // MIN_LINE_CHARACTERS
+MAX_RELEASED = 100_000  # of an account at once: more would keep writers waiting; the rest is the next digest
 
 log = logging.getLogger("pocketbell")
 
 
 def release_due(now: int) -> None:
-    """Release what nothing holds any more, all of an account together."""
+    """Release what is no longer held, all of an account together."""
     held = defaultdict[int, list[HeldOfAlert]](list)
     for alert in Held.by_alert():
         held[alert.account_seq].append(alert)
@@ -35,20 +37,20 @@ def release_due(now: int) -> None:
             released = [alert.alert_seq for alert in alerts if not _is_held(alert, now)]
             if released:
                 _release(account_seq, released, now)
-                delivery.due.set()
-        except Exception as error:  # the other accounts' must not wait for that
-            log_fault(log, "What is held of an account could not be released", error)
+                retries.due.set()
+        except Exception as error:  # the other accounts must not wait for this one
+            log_fault(log, "An account's held notifications could not be released", error)
 
 
 def release_now(account_seq: int, now: int) -> int:
-    """Release what is held of an account, as its owner asks; answers with how many notifications."""
+    """Release all that is held for an account, as its owner asks; answers with how many notifications."""
     released = _release(account_seq, [alert.alert_seq for alert in Held.of_account(account_seq)], now)
-    delivery.due.set()
+    retries.due.set()
     return released
 
 
 def releases(held: list[HeldOfAlert], now: int) -> list[int]:
-    """When these alerts' notifications will be released, as things stand: each time once, in ms, in order."""
+    """The times (ms, in order, each once) at which these alerts' notifications will be released, as things stand."""
     times = set[int]()
     for window, zone in {(alert.quiet_hours, alert.time_zone) for alert in held}:
         quiet_until = 0
@@ -69,7 +71,7 @@ def _is_held(alert: HeldOfAlert, now: int) -> bool:
 
 def _release(account_seq: int, alert_seqs: list[int], now: int) -> int:
     with transaction():
-        seqs = Held.oldest(account_seq, alert_seqs, RELEASED_AT_ONCE)
+        seqs = Held.oldest(account_seq, alert_seqs, MAX_RELEASED)
         if not seqs:  # another process was faster
             return 0
         devices = Device.active(account_seq)
@@ -79,18 +81,23 @@ def _release(account_seq: int, alert_seqs: list[int], now: int) -> int:
             Notification.release(pushed, status, now)
             Held.remove(pushed)
         else:
-            title = f"{delivery.TITLE_PREFIX}{len(seqs)} notifications"
-            body = digest_body(Held.texts(seqs[:MOST_LINES], DIGEST_BYTES + 1), len(seqs))
-            pushed = Notification.add_digest(account_seq, title, body, status, now)
+            body = digest_body(Held.texts(seqs[:MAX_LINES], MAX_DIGEST_BYTES + 1), len(seqs))
+            content = delivery.prefixed(Content(f"{len(seqs)} notifications", body))
+            pushed = Notification.add_digest(account_seq, content, status, now)
             Held.put_in_digest(seqs, pushed)
         Delivery.add(pushed, devices, now)
     return len(seqs)
 
 
-def digest_body(oldest: list[NotificationRow], count: int) -> str:
-    """One line for each of `count` notifications, of which the oldest are given; shortened to fit a push."""
-    lines = [_line(notification) for notification in oldest]
-    widths = range(LEAST_LINE, DIGEST_BYTES)
+def digest_body(oldest: list[HeldText], count: int) -> str:
+    """One line for each of `count` notifications, the oldest of which are given; shortened to fit a push.
+
+    All lines are cut at the greatest width at which they fit together. If they do not fit at the least width, the
+    last lines make way for one that says how many are left out.
+    """
+    lines = [_line(text) for text in oldest]
+    widths = range(MIN_LINE_CHARACTERS, MAX_DIGEST_BYTES)
+    # Whether the lines are too long goes from False to True as the width grows: a bisection finds the first True.
     too_wide = bisect_left(widths, True, key=lambda width: not _fits(_cut(lines, width)))
     lines = _cut(lines, widths[max(0, too_wide - 1)])
     if len(lines) == count and _fits(lines):
@@ -100,9 +107,9 @@ def digest_body(oldest: list[NotificationRow], count: int) -> str:
     return "\n".join([*lines, _rest(lines, count)])
 
 
-def _line(notification: NotificationRow) -> str:
-    title = " ".join(shown(notification.title.removeprefix(delivery.TITLE_PREFIX)).split())
-    body = " ".join(shown(notification.body).split())
+def _line(text: HeldText) -> str:
+    title = " ".join(shown(text.title.removeprefix(delivery.TITLE_PREFIX)).split())
+    body = " ".join(shown(text.body).split())
     return f"{title}: {body}" if body else title
 
 
@@ -115,4 +122,4 @@ def _rest(lines: list[str], count: int) -> str:
 
 
 def _fits(lines: list[str]) -> bool:
-    return len(compact_json("\n".join(lines))) <= DIGEST_BYTES
+    return len(compact_json("\n".join(lines))) <= MAX_DIGEST_BYTES

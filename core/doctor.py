@@ -1,6 +1,6 @@
-"""What is wrong with this installation, or soon will be, and what to do about it: `flask doctor`.
+"""`flask doctor`: what is wrong with this installation or soon will be, and what to do about it.
 
-Each check looks at one thing and answers in one line. Must not know the command line.
+Each check looks at one thing and returns one line. Must not know the command line.
 """
 
 import json
@@ -11,28 +11,32 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from email.utils import parsedate_to_datetime
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import certifi
 
 import push
 from config import Settings
-from core import delivery, proxies
+from core import proxies
 from models import Account, Device
 from process import clock
-from providers.base import Message, Outcome, Push
+from providers import PROVIDERS
+from providers.base import Message, Outcome, Provider, Push
+from providers.webpush import WebPush
 from store import database
 from store.notifications import Notification
+from wire.notification import Content
 
-ANSWERS_WITHIN_S = 5
+ANSWER_TIMEOUT_S = 5
 CLOCK_TOLERANCE_S = 60
-LEAST_FREE_BYTES = 200_000_000
-Check = Callable[[Settings], tuple[str, str]]  # answers with the level and the words of its finding
-NOBODY = {"apns": "00" * 32, "fcm": "nobody"}  # tokens that no device has
+MIN_FREE_BYTES = 200_000_000
+LOOKED_AT_TOKEN = (Outcome.DEAD, Outcome.REFUSED, Outcome.DELIVERED)  # so the provider took our credentials
+Check = Callable[[Settings], tuple[str, str]]  # returns the level and the words of its finding
 
 
 class Finding(NamedTuple):
-    """What a check saw: its name, `ok`, `look` (may be meant so) or `bad`, and a sentence."""
+    """What a check saw: its name, a level and a sentence. `look` is a level for what may be intended."""
 
     check: str
     level: str
@@ -40,12 +44,12 @@ class Finding(NamedTuple):
 
 
 def examine(settings: Settings) -> Iterator[Finding]:
-    """Run every check; one that fails itself does not keep the others from running."""
-    for name, check in CHECKS.items():
+    """Run every check; one that raises an error does not keep the others from running."""
+    for name, check in checks().items():
         try:
             level, words = check(settings)
         except Exception as error:
-            level, words = "bad", f"could not be looked at: {type(error).__name__}"
+            level, words = "bad", f"this check failed: {type(error).__name__}"
         yield Finding(name, level, words)
 
 
@@ -54,18 +58,18 @@ def _settings(settings: Settings) -> tuple[str, str]:
         return "bad", "this platform (DYNO is set) wipes the disk at each restart, and all data with it."
     if settings.host in ("0.0.0.0", "::"):  # noqa: S104
         return "look", f"it listens on every address ({settings.host}): let only a proxy with https reach it."
-    return "ok", "all are understood."
+    return "ok", "every setting is valid."
 
 
 def _disk(settings: Settings) -> tuple[str, str]:
     place = settings.database.parent
     mode, free = place.stat().st_mode & 0o777, shutil.disk_usage(place).free
     if mode & 0o077:
-        return "bad", f"others may look into {place} (mode {mode:04o}): chmod 700 {place}"
+        return "bad", f"other users can read {place} (mode {mode:04o}): chmod 700 {place}"
     if not os.access(place, os.W_OK):
-        return "bad", f"{place} cannot be written by this user: run it as the user that owns it."
-    if free < LEAST_FREE_BYTES:
-        return "bad", f"only {free // 1_000_000} MB are free on the disk of {place}: make room."
+        return "bad", f"this user cannot write to {place}: run the command as the user that owns it."
+    if free < MIN_FREE_BYTES:
+        return "bad", f"only {free // 1_000_000} MB are free on the disk of {place}: free up some space."
     return "ok", f"{free // 1_000_000} MB are free on the disk of {place}."
 
 
@@ -75,13 +79,13 @@ def _database(settings: Settings) -> tuple[str, str]:
         return "bad", f"{settings.database} is damaged ({fault}): restore a backup (docs/backup.md)."
     database.try_writing()
     size = settings.database.stat().st_size
-    return "ok", f"{settings.database} is whole, {size // 1000:,} KB, and can be written."
+    return "ok", f"{settings.database} is intact ({size // 1000:,} KB) and writable."
 
 
 def _account(settings: Settings) -> tuple[str, str]:
     owners = Account.all()
     if not owners:
-        return "look", "there is none: flask account create you@example.org"
+        return "look", "there is none yet: flask account create you@example.org"
     without = [one.email for one in owners if not one.password_hash]
     if without:
         return "look", f"{without[0]} has no password: flask account set {without[0]} --password-link"
@@ -92,32 +96,32 @@ def _clock(settings: Settings) -> tuple[str, str]:
     newest = Notification.newest_at()
     if newest is not None and newest > clock.now_ms() + CLOCK_TOLERANCE_S * 1000:
         return "bad", "it is behind the newest notification: set the machine's clock (timedatectl set-ntp true)."
-    host = next((one for one in settings.webpush_hosts if "*" not in one), None)
+    host = next((one for one in settings.providers[WebPush.kind].hosts if "*" not in one), None)
     if host is None:
-        return "look", "nobody to compare it with: no host in WEBPUSH_HOSTS has a whole name."
+        return "look", "there is nothing to compare it with: every host in WEBPUSH_HOSTS has a wildcard."
     url = host if "://" in host else f"https://{host}"
     try:
         _, date, _ = _ask(settings, url)
     except OSError as error:
         return "look", f"{url} could not be asked for the time: {_reason(error)}."
     if not date:
-        return "look", f"{url} does not tell the time."
+        return "look", f"{url} did not say what time it is."
     off_s = round(clock.now_ms() / 1000 - parsedate_to_datetime(date).timestamp())
     if abs(off_s) > CLOCK_TOLERANCE_S:
         return "bad", f"it is {abs(off_s)} s {'ahead' if off_s > 0 else 'behind'}: timedatectl set-ntp true"
-    return "ok", "it is right to the minute."
+    return "ok", "it is right to within a minute."
 
 
 def _service(settings: Settings) -> tuple[str, str]:
-    return _health(settings, f"{settings.local_url}/healthz", "start it, or set PORT as it has it")
+    return _health(settings, f"{settings.local_url}/healthz", "start it, or set HOST and PORT to what it uses")
 
 
 def _address(settings: Settings) -> tuple[str, str]:
     if settings.base_url is None:
-        return "look", "BASE_URL is not set: phones need an https address, and links say where this machine listens."
+        return "look", "BASE_URL is not set: phones need an https address, and links lead to this machine only."
     if not settings.base_url.startswith("https://"):
         return "bad", f"{settings.base_url} is not https: browsers allow notifications over https only."
-    return _health(settings, f"{settings.base_url}/healthz", "look at the name, the certificate and the proxy")
+    return _health(settings, f"{settings.base_url}/healthz", "check the domain name, the certificate and the proxy")
 
 
 def _health(settings: Settings, url: str, advice: str) -> tuple[str, str]:
@@ -131,7 +135,7 @@ def _health(settings: Settings, url: str, advice: str) -> tuple[str, str]:
         is_ours = False
     if not is_ours:
         return "bad", f"{url} is answered by something else (status {status}); {advice}."
-    return ("ok", f"{url} answers.") if status == 200 else ("bad", f"{url} says it is not well: see the log.")
+    return ("ok", f"{url} answers.") if status == 200 else ("bad", f"{url} reports a fault: see the log.")
 
 
 def _proxies(settings: Settings) -> tuple[str, str]:
@@ -141,29 +145,27 @@ def _proxies(settings: Settings) -> tuple[str, str]:
     return "ok", "no request came through a proxy that FORWARDED_ALLOW_IPS does not list."
 
 
-def _web_push(settings: Settings) -> tuple[str, str]:
-    delivery.vapid_key()
-    warnings = [warning for one in Account.all() if (warning := push.contact_warning(one.email))]
-    return ("look", warnings[0]) if warnings else ("ok", "its key is there.")
-
-
-def _tokens(kind: str) -> Check:
-    def check(settings: Settings) -> tuple[str, str]:
-        if kind not in push.configured():
-            waiting = Device.count_of_kind(kind)
-            if waiting:
-                return (
-                    "bad",
-                    f"not configured, and {waiting} of the devices need it: what is sent to them stays pending.",
-                )
+def _provider(kind: str, settings: Settings) -> tuple[str, str]:
+    provider = push.provider_of(kind)
+    if kind not in push.configured():
+        waiting = Device.count_of_kind(kind)
+        if not waiting:
             return "ok", "not configured: only native apps need it."
-        message = Message("doctor", "Doctor", "Nobody gets this.", "/app/")
-        (answer,) = push.send([Push(kind, NOBODY[kind], message, "")], ANSWERS_WITHIN_S)
-        if answer.outcome in (Outcome.DEAD, Outcome.REFUSED, Outcome.DELIVERED):  # it looked at the token
-            return "ok", f"{push.SERVICES[kind]} takes the credentials."
-        return "bad", str(answer.error)
+        need = f"{waiting} of the devices need it: what is sent to them stays pending."
+        return "bad", f"not configured, and {need}"
+    warnings = [warning for one in Account.all() if (warning := provider.warning(one.email))]
+    if warnings:
+        return "look", warnings[0]
+    return _probe(provider, provider.nobody) if provider.nobody else ("ok", provider.ready())
 
-    return check
+
+def _probe(provider: Provider[Any], nobody: str) -> tuple[str, str]:
+    """Push to a device that does not exist: a provider that refuses only its token accepts our credentials."""
+    message = Message("doctor", Content("Doctor", "Nobody gets this."), "/app/")
+    (answer,) = push.send([Push(provider.kind, nobody, message, "")], ANSWER_TIMEOUT_S)
+    if answer.outcome in LOOKED_AT_TOKEN:
+        return "ok", f"{provider.service} accepts the credentials."
+    return "bad", str(answer.error)
 
 
 CHECKS: dict[str, Check] = {
@@ -175,18 +177,20 @@ CHECKS: dict[str, Check] = {
     "service": _service,
     "public address": _address,
     "proxies": _proxies,
-    "Web Push": _web_push,
-    "APNs": _tokens("apns"),
-    "FCM": _tokens("fcm"),
 }
 
 
+def checks() -> dict[str, Check]:
+    """Every check by its name: those of the installation, then one for each provider."""
+    return CHECKS | {provider.name: partial(_provider, kind) for kind, provider in PROVIDERS.items()}
+
+
 def _ask(settings: Settings, url: str) -> tuple[int, str | None, bytes]:
-    """What a GET of the address answers: status, Date, the beginning of the body; raises `OSError`."""
+    """The answer to a GET of the address: its status, `Date` and the beginning of its body; raises `OSError`."""
     context = ssl.create_default_context(cafile=settings.ca_file or certifi.where())
     https, no_proxy = urllib.request.HTTPSHandler(context=context), urllib.request.ProxyHandler({})
     try:
-        with urllib.request.build_opener(https, no_proxy).open(url, timeout=ANSWERS_WITHIN_S) as answer:
+        with urllib.request.build_opener(https, no_proxy).open(url, timeout=ANSWER_TIMEOUT_S) as answer:
             return answer.status, answer.headers["Date"], answer.read(1000)
     except urllib.error.HTTPError as answer:
         with answer:
@@ -196,6 +200,6 @@ def _ask(settings: Settings, url: str) -> tuple[int, str | None, bytes]:
 
 
 def _reason(error: Exception) -> str:
-    """In few words, without the address that was asked."""
+    """The reason in few words, without the address that was asked."""
     reason = getattr(error, "reason", error)
     return str(getattr(reason, "verify_message", None) or getattr(reason, "strerror", None) or reason)

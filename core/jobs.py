@@ -1,4 +1,4 @@
-"""The background jobs and their threads: one for what waits for providers, one for removals, one for all else.
+"""The background jobs and their threads: one for retries, one for removals, one for everything else.
 
 Each job is given the time. Must not know Flask or providers.
 """
@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from core import delivery, devices, digests, proxies, pruning
+from core import devices, digests, floods, proxies, pruning, retries
 from models import ApiKey
 from process import clock
 from store.database import WriteFailed, try_writing, writes_fail
@@ -17,7 +17,7 @@ from wire.errors import log_fault
 
 ROUND_S = 1.0
 HEARTBEAT_LIFE_S = 30.0
-LONGEST_REMOVAL_S = 3600.0  # of a round that looks through all that very large accounts have
+MAX_REMOVAL_S = 3600.0  # a round may read all that very large accounts have
 STOPPED_WITHIN_S = 10.0
 PRUNED_EVERY_S = 3600.0
 
@@ -25,7 +25,7 @@ log = logging.getLogger("pocketbell")
 
 
 class Job(NamedTuple):
-    """What is run in each round, or every so many seconds; in the next round if it answers that there is more."""
+    """What to run in each round, or every `every_s` seconds; in the next round if it answers that more is left."""
 
     name: str
     run: Callable[[int], bool | None]
@@ -33,26 +33,26 @@ class Job(NamedTuple):
 
 
 def look_after_writes(now: int) -> None:
-    """Find out when writes that failed succeed again: /healthz tells of it."""
+    """Find out when failed writes succeed again: /healthz says so."""
     if writes_fail():
-        with contextlib.suppress(WriteFailed):  # it was logged when it began
+        with contextlib.suppress(WriteFailed):  # it was logged when it first failed
             try_writing()
 
 
 DELIVERIES = (
-    Job("keep with the clock", delivery.keep_with_clock),
-    Job("retry what is pending", delivery.retry_due),
+    Job("follow the clock", retries.follow_clock),
+    Job("retry what is pending", retries.retry_due),
 )
 RECORDS = (
     Job("look after writes", look_after_writes),
-    Job("write the pauses of flooded alerts", delivery.write_pauses),
-    Job("release what is held no longer", digests.release_due),
+    Job("write the pauses of flooded alerts", floods.write_pauses),
+    Job("release what is no longer held", digests.release_due),
     Job("settle what removed devices left behind", devices.settle_left_behind),
-    Job("write when keys were last used", lambda now: ApiKey.write_used()),
-    Job("note who speaks like a proxy", proxies.write_note, 60.0),
+    Job("write when each key was last used", lambda now: ApiKey.write_used()),
+    Job("note which peers speak like a proxy", proxies.write_note, 60.0),
 )
 REMOVALS = (
-    Job("give up what no provider takes", delivery.give_up_unconfigured, PRUNED_EVERY_S),
+    Job("give up what no provider takes", retries.give_up_unconfigured, PRUNED_EVERY_S),
     Job("remove what is too old or too much", pruning.prune, PRUNED_EVERY_S),
 )
 
@@ -60,7 +60,7 @@ REMOVALS = (
 def run_due(now: int, jobs: Iterable[Job] = RECORDS + DELIVERIES + REMOVALS) -> list[Job]:
     """Run every job once, and answer with those that have more to do.
 
-    A job that fails is logged and does not keep the others from running.
+    The failure of a job is logged, and the others run all the same.
     """
     unfinished = []
     for job in jobs:
@@ -73,7 +73,7 @@ def run_due(now: int, jobs: Iterable[Job] = RECORDS + DELIVERIES + REMOVALS) -> 
 
 
 class Lane:
-    """One background thread with its jobs and its heartbeat; `wake` begins a round at once."""
+    """One background thread with its jobs and its heartbeat; setting `wake` begins a round at once."""
 
     def __init__(self, jobs: tuple[Job, ...], wake: threading.Event, beat_life_s: float = HEARTBEAT_LIFE_S) -> None:
         self.beat_life_s = beat_life_s
@@ -81,7 +81,7 @@ class Lane:
         self.wake = wake
         self.last_beat_s: float | None = None
         self.stopping = False
-        self.thread: threading.Thread | None = None  # made in `start`: a fork before it would leave a broken one
+        self.thread: threading.Thread | None = None  # made in `start`: a thread does not survive a fork before it
 
     def start(self) -> None:
         """Begin; once only."""
@@ -90,14 +90,14 @@ class Lane:
         self.thread.start()
 
     def stop(self) -> None:
-        """End after the round that is running."""
+        """End after the current round."""
         self.stopping = True
         self.wake.set()
         if self.thread:
             self.thread.join(timeout=STOPPED_WITHIN_S)
 
     def is_alive(self) -> bool:
-        """Whether a round ended lately."""
+        """Whether a round has ended lately."""
         return self.last_beat_s is not None and clock.monotonic_s() - self.last_beat_s < self.beat_life_s
 
     def _run(self) -> None:
@@ -115,34 +115,34 @@ class Lane:
 
 
 class Worker:
-    """The background worker of a service process: its lanes."""
+    """The background worker of a process: its lanes."""
 
     def __init__(self) -> None:
         self.lanes = (
-            Lane(DELIVERIES, delivery.due),
+            Lane(DELIVERIES, retries.due),
             Lane(RECORDS, threading.Event()),
-            Lane(REMOVALS, threading.Event(), LONGEST_REMOVAL_S),
+            Lane(REMOVALS, threading.Event(), MAX_REMOVAL_S),
         )
 
     def start(self) -> None:
-        """Begin. A worker is started once."""
+        """Begin; once only."""
         for lane in self.lanes:
             lane.start()
 
     def stop(self) -> None:
-        """End, and write what is kept in memory."""
+        """End, and write what is only in memory."""
         for lane in self.lanes:
             lane.stop()
-        delivery.finish_retries()
+        retries.finish()
         ApiKey.write_used()
 
     def lag_s(self) -> float:
-        """How long ago the slowest lane ended a round; 0 before the first."""
+        """For how long the slowest lane has not ended a round; 0 before the first."""
         beats = [lane.last_beat_s for lane in self.lanes if lane.last_beat_s is not None]
         return clock.monotonic_s() - min(beats) if beats else 0.0
 
     def is_alive(self) -> bool:
-        """Whether every lane is."""
+        """Whether every lane is alive."""
         return all(lane.is_alive() for lane in self.lanes)
 
 

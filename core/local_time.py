@@ -1,7 +1,7 @@
 """Wall-clock time in an account's time zone: quiet hours, digests, calendar days. Pure; no other module knows zones.
 
-Whether something is held is asked at each moment, never computed ahead: so changes of settings, of the clock and of
-daylight saving time need no care.
+Whether something is held is asked anew each time and never computed ahead: so changes of settings, of the clock and
+of daylight saving time need no special care.
 """
 
 import re
@@ -16,7 +16,7 @@ from wire.errors import Refused
 TIME_OF_DAY = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]"
 QUIET_HOURS = re.compile(rf"({TIME_OF_DAY})-({TIME_OF_DAY})")
 MINUTE_MS = 60_000
-LAST_MS = 253_402_128_000_000  # 9999-12-30: a day before the end, since zones are up to 14 hours ahead
+MAX_MS = 253_402_128_000_000  # 9999-12-30: a day before the end of the calendar, since zones are up to 14 h ahead
 COLLECTED_MS = {"instant": 0, "15m": 900_000, "1h": 3_600_000, "1d": DAY_MS}  # by frequency
 DAY = re.compile(r"[12][0-9]{3}-[0-9]{2}-[0-9]{2}")
 SECONDS_BELOW = 100_000_000_000  # a greater number is milliseconds
@@ -33,7 +33,7 @@ def checked_quiet_hours(window: str) -> str:
 
 
 def _local(at: int, zone: str) -> datetime:
-    return datetime.fromtimestamp(min(at, LAST_MS) / 1000, ZoneInfo(zone))
+    return datetime.fromtimestamp(min(at, MAX_MS) / 1000, ZoneInfo(zone))
 
 
 def is_quiet(window: str | None, zone: str, now: int) -> bool:
@@ -51,25 +51,28 @@ def is_collecting(frequency: str, first_held_at: int, now: int) -> bool:
 
 
 def is_held(frequency: str, first_held_at: int, window: str | None, zone: str, now: int) -> bool:
-    """Whether a digest or the quiet hours hold a notification at `now`; an alert that ignores these has no window."""
+    """Whether a digest or the quiet hours hold a notification at `now`; an alert may ignore these (None)."""
     return is_collecting(frequency, first_held_at, now) or is_quiet(window, zone, now)
 
 
 def next_change(window: str, zone: str, now: int) -> int:
-    """When the quiet hours begin next or, during them, end; in ms. Found minute by minute, as the clock will go."""
+    """When the quiet hours begin next or, during them, end; in ms.
+
+    Looks minute by minute, so that changes to daylight saving time are met as they will come.
+    """
     before, minute = is_quiet(window, zone, now), now // MINUTE_MS
     later = ((minute + step) * MINUTE_MS for step in range(1, 3 * DAY_MS // MINUTE_MS))
     return next(at for at in later if is_quiet(window, zone, at) != before)
 
 
 def next_window(window: str, zone: str, now: int) -> tuple[int, int]:
-    """When the quiet hours begin and end that are under way or, otherwise, come next; the past begin is `now`."""
+    """When the current quiet hours began (as `now`) and end or, outside them, when the next ones begin and end."""
     begin = now if is_quiet(window, zone, now) else next_change(window, zone, now)
     return begin, next_change(window, zone, begin)
 
 
 def collected_at(frequency: str, first_held_at: int, now: int) -> int:
-    """When a digest that began at `first_held_at` is closed, at the earliest `now`; in ms."""
+    """When a digest that began at `first_held_at` closes, or `now` if it is closed already; in ms."""
     return first_held_at + COLLECTED_MS[frequency] if is_collecting(frequency, first_held_at, now) else now
 
 
@@ -81,7 +84,7 @@ def time_zones() -> frozenset[str]:
 
 @cache
 def time_zone_names() -> list[str]:
-    """All of them in order."""
+    """The names of all time zones, in order."""
     return sorted(time_zones())
 
 
@@ -104,7 +107,7 @@ def local_time(at: int, zone: str) -> str:
 
 
 def laid_out(at: int, layout: str, zone: str) -> str:
-    """`at` (ms) in `zone`, laid out by strftime."""
+    """`at` (ms) in `zone`, formatted by strftime."""
     return _local(at, zone).strftime(layout)
 
 
@@ -114,25 +117,25 @@ def utc_time(at: int) -> str:
 
 
 def near_time(at: int, zone: str, now: int) -> str:
-    """`at` (ms) in the fewest words that tell it at `now`: "today 22:00", "tomorrow 07:00", "Mon 23 Nov 07:00"."""
+    """`at` (ms) in the fewest words that are clear at `now`: "today 22:00", "tomorrow 07:00", "Mon 23 Nov 07:00"."""
     return f"{near_day(at, zone, now)} {_local(at, zone):%H:%M}"
 
 
 def near_day(at: int, zone: str, now: int) -> str:
-    """The day of `at` (ms) in the fewest words that tell it at `now`: "today", "Mon 23 Nov", "23 Nov 2025"."""
+    """The day of `at` (ms) in the fewest words that are clear at `now`: "today", "Mon 23 Nov", "23 Nov 2025"."""
     day, today = _local(at, zone).date(), _local(now, zone).date()
     near = {0: "today", 1: "tomorrow", -1: "yesterday"}
     return near.get((day - today).days) or day.strftime("%a %d %b" if day.year == today.year else "%d %b %Y")
 
 
 def last_days(count: int, zone: str, now: int) -> list[str]:
-    """The last `count` calendar days (YYYY-MM-DD) in `zone`, the one of `now` at the end."""
+    """The last `count` calendar days (YYYY-MM-DD) in `zone`, ending with the day of `now`."""
     today = _local(now, zone).date()
     return [(today - timedelta(days=back)).isoformat() for back in reversed(range(count))]
 
 
 def day_bounds(day: str, zone: str) -> tuple[int, int]:
-    """When a calendar day (YYYY-MM-DD) begins and ends in `zone`, in ms; `Refused` (400) if there is none such."""
+    """When a calendar day (YYYY-MM-DD) begins and ends in `zone`, in ms; `Refused` (400) if it is no day."""
     try:
         date = datetime.strptime(day if DAY.fullmatch(day) else "", "%Y-%m-%d").date()
     except ValueError:
@@ -143,9 +146,9 @@ def day_bounds(day: str, zone: str) -> tuple[int, int]:
 
 
 def formatted(moment: float | str, layout: str, zone: str) -> str:
-    """`moment` (Unix seconds or milliseconds, or ISO 8601) in `zone`, laid out by strftime.
+    """`moment` (Unix seconds or milliseconds, or ISO 8601) in `zone`, formatted by strftime.
 
-    An ISO 8601 time without an offset is taken as local. `ValueError` if it is no time.
+    An ISO 8601 time without an offset counts as local. `ValueError` if it is no time.
     """
     try:
         if isinstance(moment, str):
@@ -166,7 +169,7 @@ def day_start(now: int, zone: str) -> int:
 
 
 def count_by_day(counts: Iterable[tuple[int, int]], zone: str) -> dict[str, int]:
-    """Sum (start in ms, count) of quarters of an hour by calendar day: every zone's offset is a multiple of them."""
+    """Sum counts of quarter hours (start in ms, count) by calendar day: every zone's offset is a multiple of them."""
     days: dict[str, int] = {}
     for start, count in counts:
         day = local_day(start, zone)

@@ -1,4 +1,4 @@
-"""Long work on the database in short pieces, so that other writers get their turn in between.
+"""Long work on the database in short pieces, between which other writers get their turn.
 
 Must not know what the work is.
 """
@@ -8,17 +8,17 @@ from collections.abc import Callable
 
 from process import clock
 
-ROWS = 500  # of one piece: writers wait about 10 ms for it
+ROWS = 500  # of one piece, which keeps writers waiting for about 10 ms
 PAUSE_S = 0.01  # between two pieces
-BUDGET_S = 1.0  # of one round of the background worker
+BUDGET_S = 1.0  # for a job in one round of the background worker
 
 _never = threading.Event()
 
 
 def in_pieces(piece: Callable[[], bool], budget_s: float = BUDGET_S) -> bool:
-    """Call `piece`, each time one short transaction, until it answers that nothing is left, or the time is up.
+    """Call `piece`, one short transaction each time, until it answers that nothing is left or the time is up.
 
-    Answers with whether something is left.
+    Answers with whether anything is left.
     """
     ends_s = clock.monotonic_s() + budget_s
     while piece():

@@ -1,4 +1,4 @@
-"""What an account's plan allows (CONTRACT 2 and 5): its requests, its history, its metrics."""
+"""What an account's plan allows: requests, history and metrics (CONTRACT 2 and 5)."""
 
 from typing import NamedTuple
 
@@ -22,5 +22,5 @@ PLANS = {
 
 
 def history_begin(plan: str, now: int) -> int:
-    """From when on the history is shown and kept; in ms."""
+    """The time (ms) from which on the plan shows and keeps the history."""
     return now - PLANS[plan].history_days * DAY_MS

@@ -1,91 +1,44 @@
-"""Presets: for each well-known sender the look and the templates of an alert, its payloads' marks, the set-up there.
+"""The presets for well-known senders, and whose payload something is. Pure.
 
-Pure. One template serves all events of a sender: `default` goes on to what another event has. What may be empty
-comes last in its line, and a line that may be empty comes last of all: so no event leaves a gap.
+One template serves all events of a sender: `default` goes on to what other events have instead. What may be empty
+comes last in its line, and a line that may be empty comes last: so no event leaves a gap.
 """
 
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
-
-@dataclass(frozen=True)
-class Preset:
-    """What an alert for a sender begins with.
-
-    `marks` are paths of which a payload of the sender has all of one tuple. `steps` is how to set it up there, with a
-    `snippet` to copy in which ADDRESS stands for the webhook address; `sample` is a short payload like its own.
-    """
-
-    id: str
-    name: str
-    icon: str
-    color: str
-    title: str
-    body: str
-    steps: tuple[str, ...]
-    sample: dict[str, Any]
-    marks: tuple[tuple[str, ...], ...] = ()
-    snippet: str = ""
-
-    @property
-    def settings(self) -> dict[str, str]:
-        """What an alert takes over."""
-        look = {"icon": self.icon, "color": self.color, "preset": self.id}
-        return {**look, "title_template": self.title, "body_template": self.body}
-
-
-def _first(*paths: str, otherwise: str = "") -> str:
-    """The first of these variables that an event has."""
-    path, *others = paths
-    chain = "".join(f" | default: {other}" for other in others)
-    return f'{{{{ {path}{chain} | default: "{otherwise}" }}}}'
-
-
-def _alerts(status: str) -> str:
-    """How many alerts of a group have the status, and what each says: its summary, else its description or labels."""
-    those = f'alerts | where: "status", "{status}"'
-    without_summary = f'{those} | where: "annotations.summary", ""'
-    without_both = f'{without_summary} | where: "annotations.description", ""'
-    listed = (
-        (those, "annotations.summary"),
-        (without_summary, "annotations.description"),
-        (without_both, "labels"),
-    )
-    texts = (f'{{{{ {some} | map: "{path}" | join: "\n" | default: "" }}}}' for some, path in listed)
-    return f"{{{{ {those} | size }}}} {status}: {' '.join(texts)}"
-
+from core.preset import Preset, alerts_with, first_of
 
 GITHUB = Preset(
     id="github",
     name="GitHub",
     icon="git-branch",
     color="#24292F",
-    title=_first("repository.full_name", "organization.login", otherwise="GitHub"),
-    body=_first("sender.login", "pusher.name", otherwise="GitHub")
+    title=first_of("repository.full_name", "organization.login", otherwise="GitHub"),
+    body=first_of("sender.login", "pusher.name", otherwise="GitHub")
     + " "
-    + _first("action", otherwise="→")
+    + first_of("action", otherwise="→")
     + " "
-    + _first(
+    + first_of(
         *("pull_request.title", "issue.title", "discussion.title", "release.tag_name", "deployment.environment"),
         *("workflow_run.name", "workflow_job.name", "check_run.name", "forkee.full_name", "pages.0.title"),
         *("member.login", "alert.rule.description", "alert.security_advisory.summary", "security_advisory.summary"),
         *("ref", "zen", "starred_at"),
     )
     + " "
-    + _first(
+    + first_of(
         *("deployment_status.state", "workflow_run.conclusion", "workflow_job.conclusion", "check_run.conclusion"),
         *("review.state", "ref_type"),
     )
     + "\n"
-    + _first(
+    + first_of(
         *("comment.html_url", "review.html_url", "pull_request.html_url", "issue.html_url", "discussion.html_url"),
         *("release.html_url", "workflow_run.html_url", "workflow_job.html_url", "check_run.html_url"),
         *("forkee.html_url", "pages.0.html_url", "alert.html_url", "security_advisory.references.0.url", "compare"),
         *("repository.html_url",),
     )
     + "\n"
-    + _first("comment.body", "review.body", "head_commit.message"),
+    + first_of("comment.body", "review.body", "head_commit.message"),
     steps=(
         "In the repository: Settings, Webhooks, Add webhook.",
         "Payload URL: the address. Content type: application/json. No secret: the address is it.",
@@ -104,19 +57,19 @@ GITLAB = Preset(
     name="GitLab",
     icon="git-merge",
     color="#E24329",
-    title=_first("project.path_with_namespace", "project_name", "group.full_path", otherwise="GitLab"),
-    body=_first("user_name", "user.name", otherwise="GitLab")
+    title=first_of("project.path_with_namespace", "project_name", "group.full_path", otherwise="GitLab"),
+    body=first_of("user_name", "user.name", otherwise="GitLab")
     + ": {{ object_kind }} "
-    + _first(
+    + first_of(
         *("build_name", "object_attributes.title", "object_attributes.ref", "issue.title", "merge_request.title"),
         *("snippet.title", "tag", "environment", "ref"),
     )
     + " "
-    + _first("object_attributes.action", "object_attributes.status", "build_status", "status", "action")
+    + first_of("object_attributes.action", "object_attributes.status", "build_status", "status", "action")
     + "\n"
-    + _first("object_attributes.url", "deployable_url", "url", "project.web_url", "repository.homepage")
+    + first_of("object_attributes.url", "deployable_url", "url", "project.web_url", "repository.homepage")
     + "\n"
-    + _first("object_attributes.note", "commits.0.title", "commit.message"),
+    + first_of("object_attributes.note", "commits.0.title", "commit.message"),
     steps=(
         "In the project: Settings, Webhooks, Add new webhook.",
         "URL: the address. Choose the triggers, then Add webhook.",
@@ -136,26 +89,26 @@ GITEA = Preset(
     name="Gitea",
     icon="git-pull-request",
     color="#609926",
-    title=_first("repository.full_name", otherwise="Gitea"),
-    body=_first("sender.login", "pusher.login", otherwise="Gitea")
+    title=first_of("repository.full_name", otherwise="Gitea"),
+    body=first_of("sender.login", "pusher.login", otherwise="Gitea")
     + " "
-    + _first("action", otherwise="→")
+    + first_of("action", otherwise="→")
     + " "
-    + _first(
+    + first_of(
         *("pull_request.title", "issue.title", "release.tag_name", "workflow_run.display_title"),
         *("workflow_job.name", "forkee.full_name", "page", "package.name", "ref"),
     )
     + " "
-    + _first("workflow_run.conclusion", "workflow_job.conclusion", "ref_type")
+    + first_of("workflow_run.conclusion", "workflow_job.conclusion", "ref_type")
     + "\n"
-    + _first(
+    + first_of(
         *("comment.html_url", "pull_request.html_url", "issue.html_url", "release.html_url", "compare_url"),
         *("workflow_run.html_url", "workflow_job.html_url", "forkee.html_url", "package.html_url", "page"),
         *("action", "sha"),
         otherwise="deleted",  # a created branch or tag has its sha, a deleted one nothing of all this
     )
     + "\n"
-    + _first("comment.body", "review.content", "head_commit.message", "commits.0.message"),
+    + first_of("comment.body", "review.content", "head_commit.message", "commits.0.message"),
     steps=(
         "In the repository: Settings, Webhooks, Add webhook, Gitea (Forgejo and Gogs: under their own name).",
         "Target URL: the address. Method: POST, application/json. No secret: the address is it.",
@@ -176,7 +129,7 @@ GRAFANA = Preset(
     icon="chart-line",
     color="#F46800",
     title="{{ title }}",
-    body=f"{_alerts('firing')}\n{_alerts('resolved')}",
+    body=f"{alerts_with('firing')}\n{alerts_with('resolved')}",
     steps=(
         "Alerting, Contact points, create a contact point.",
         "Integration: Webhook. URL: the address.",
@@ -198,8 +151,9 @@ ALERTMANAGER = Preset(
     name="Alertmanager",
     icon="flame",
     color="#E6522C",
-    title="[{{ status | upcase }}] " + _first("commonLabels.alertname", "groupLabels.alertname", otherwise="Alerts"),
-    body=f"{_alerts('firing')}\n{_alerts('resolved')}",
+    title="[{{ status | upcase }}] "
+    + first_of("commonLabels.alertname", "groupLabels.alertname", otherwise="Alerts"),
+    body=f"{alerts_with('firing')}\n{alerts_with('resolved')}",
     steps=("In alertmanager.yml, name a receiver like this one in a route:", "Reload Alertmanager."),
     sample={
         "receiver": "pocketbell",
@@ -234,26 +188,26 @@ SENTRY = Preset(
     name="Sentry",
     icon="bug",
     color="#6C5FC7",
-    title=_first(
+    title=first_of(
         *("data.event.title", "data.error.title", "data.issue.title", "data.description_title"),
         *("data.metric_alert.title", "message"),
         otherwise="Sentry",
     ),
-    body=_first(
+    body=first_of(
         *("project_name", "data.issue.project.name", "data.project_slug", "data.event.environment"),
         *("data.triggered_rule",),
         otherwise="Sentry",
     )
     + " "
-    + _first("action", otherwise="alert")
+    + first_of("action", otherwise="alert")
     + ": "
-    + _first(
+    + first_of(
         *("culprit", "data.event.culprit", "data.error.culprit", "data.issue.culprit", "data.description_text"),
         *("data.comment",),
         otherwise="no details",
     )
     + "\n"
-    + _first("url", "data.event.web_url", "data.error.web_url", "data.issue.web_url", "data.web_url"),
+    + first_of("url", "data.event.web_url", "data.error.web_url", "data.issue.web_url", "data.web_url"),
     steps=(
         "Settings, Developer Settings, make an internal integration.",
         "Webhook URL: the address. Switch Alert Rule Action on, and choose issue events if you want them.",
@@ -268,14 +222,14 @@ STRIPE = Preset(
     icon="credit-card",
     color="#635BFF",
     title="Stripe: {{ type }}",
-    body=_first(
+    body=first_of(
         *("data.object.description", "data.object.customer_email", "data.object.customer_details.email"),
         *("data.object.email", "data.object.id", "id"),
     )
     + "\nAmount (smallest unit, such as cents): "
-    + _first("data.object.amount", "data.object.amount_total", "data.object.amount_due", otherwise="none")
+    + first_of("data.object.amount", "data.object.amount_total", "data.object.amount_due", otherwise="none")
     + ' {{ data.object.currency | default: "" | upcase }} '
-    + _first("data.object.status"),
+    + first_of("data.object.status"),
     steps=(
         "Developers, Webhooks, add a destination.",
         "Choose the events, then Webhook endpoint, with the address as its URL.",
@@ -317,9 +271,9 @@ HEALTHCHECKS = Preset(
     name="Healthchecks",
     icon="activity",
     color="#22BC66",
-    title=_first("check", "details.slug", otherwise="A check without a name") + " is {{ status | upcase }}",
+    title=first_of("check", "details.slug", otherwise="A check without a name") + " is {{ status | upcase }}",
     body="Tags: "
-    + _first("details.tags", "tags", otherwise="none")
+    + first_of("details.tags", "tags", otherwise="none")
     + '\n{{ last_ping_body | default: details.desc | default: "" | truncate: 200 }}',
     steps=(
         "Integrations, Webhook, Add.",
@@ -395,13 +349,13 @@ SONARR_RADARR = Preset(
     name="Sonarr, Radarr",
     icon="tv",
     color="#35C5F4",
-    title=_first("instanceName", otherwise="Sonarr, Radarr") + ": {{ eventType }}",
-    body=_first(
+    title=first_of("instanceName", otherwise="Sonarr, Radarr") + ": {{ eventType }}",
+    body=first_of(
         *("series.title", "movie.title", "message", "release.releaseTitle", "series.path", "movie.folderPath"),
         otherwise="no details",
     )
     + ' {{ episodes | map: "title" | join: ", " | default: movie.year | default: "" }}\n'
-    + _first("episodeFile.relativePath", "movieFile.relativePath", "release.releaseTitle", "downloadStatus"),
+    + first_of("episodeFile.relativePath", "movieFile.relativePath", "release.releaseTitle", "downloadStatus"),
     steps=(
         "Settings, Connect, add, Webhook.",
         "Choose the triggers. Webhook URL: the address. Method: POST. No user name, no password.",
@@ -431,7 +385,7 @@ OWN_JSON = Preset(
     ),
     sample={"title": "Backup", "message": "finished in 42 s"},
 )
-PRESETS = (
+PRESETS = (  # as the page lists them; of two that recognize a payload equally well, the first wins
     GITHUB,
     GITLAB,
     GITEA,
@@ -451,12 +405,16 @@ BY_ID = {preset.id: preset for preset in PRESETS}
 
 
 def of(preset_id: str | None) -> Preset:
-    """The preset that an alert was made from."""
+    """The preset with that id, from which an alert was made; without one, that for any JSON."""
     return BY_ID.get(preset_id or "", OWN_JSON)
 
 
 def recognized(payload: dict[str, Any]) -> Preset | None:
-    """Whose payload this is, as far as its fields tell: of the marks that it has, the longest decide."""
+    """The preset of the sender of this payload, as far as its fields tell.
+
+    The longest mark that the payload has decides, because it says most: Grafana's payloads look like Alertmanager's
+    with some fields more. Among marks of the same length, the first preset in `PRESETS` wins.
+    """
     fits = [
         (len(mark), preset)
         for preset in PRESETS

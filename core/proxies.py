@@ -1,6 +1,7 @@
-"""Who a request comes from, through which proxies, and who speaks like a proxy without being a listed one.
+"""Which client a request comes from, and which peers look like proxies without being listed.
 
-`FORWARDED_ALLOW_IPS` lists the proxies that are believed (CONTRACT 1). Must not know requests or the environment.
+`FORWARDED_ALLOW_IPS` lists the proxies whose `X-Forwarded-For` is believed (CONTRACT 1). Must not know requests or
+the environment.
 """
 
 import json
@@ -8,15 +9,15 @@ from collections import Counter
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
-from models import ServerNote
 from process.clock import DAY_MS
+from store.server_notes import ServerNote
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
-MAX_HOPS = 20  # entries of X-Forwarded-For that are looked at, from its end
+MAX_HOPS = 20  # only so many entries of X-Forwarded-For are read, from its end
 MAX_ADDRESS_CHARACTERS = 64
-MAX_UNLISTED = 100  # peers that are counted between two notes
+MAX_UNLISTED = 100  # unlisted peers that are counted between two notes
 NOTE_LIFE_MS = DAY_MS
 NOTED_AGAIN_AFTER_MS = DAY_MS // 24
 NOTE = "unlisted proxy"
@@ -34,20 +35,20 @@ def configure(listed: tuple[Network, ...]) -> None:
 
 
 def with_mapped(listed: tuple[Network, ...]) -> list[str]:
-    """These networks, and those of IPv4 also in the form that an address has on a socket of IPv6."""
+    """These networks, and each of IPv4 also as an IPv6 socket shows its addresses (`::ffff:…`)."""
     mapped = [f"::ffff:{one.network_address}/{96 + one.prefixlen}" for one in listed if one.version == 4]
     return [*map(str, listed), *mapped]
 
 
 def believes_everyone() -> bool:
-    """Whether every peer is believed, whoever it is: then what it says itself counts, and nothing before that."""
+    """Whether every peer is believed. Then only the last entry, which the nearest proxy wrote, is of any use."""
     return any(network.prefixlen == 0 for network in _listed)
 
 
 def client(peer: str, forwarded_for: str) -> Address | None:
-    """The last entry of `X-Forwarded-For` that is no listed proxy, or `peer` if that is none itself.
+    """The last address in `X-Forwarded-For` that is not a listed proxy, or `peer` if that is not one itself.
 
-    An entry that is no address ends the search: the proxy before it counts. None if `peer` is no address.
+    At an entry that is not an address the search ends with the proxy that wrote it. None if `peer` is not an address.
     """
     address = _address(peer)
     if address is None or not _is_listed(address):
@@ -63,13 +64,13 @@ def client(peer: str, forwarded_for: str) -> Address | None:
 
 
 def note_peer(peer: str) -> None:
-    """Remember a peer that sent `X-Forwarded-For`, if it is not listed; a job writes it down."""
+    """Count a peer that sent `X-Forwarded-For` without being listed; a job stores which one does so most."""
     if not _is_listed_peer(peer) and (peer in _unlisted or len(_unlisted) < MAX_UNLISTED):
         _unlisted[peer] += 1
 
 
 def write_note(now: int) -> None:
-    """Write down which peer that is not listed sent the header most often since the last time."""
+    """Store which unlisted peer sent the header most often since the last note, at most once an hour for the same."""
     if not _unlisted:
         return
     ((peer, _),) = _unlisted.most_common(1)
@@ -80,7 +81,7 @@ def write_note(now: int) -> None:
 
 
 def warning(now: int) -> str | None:
-    """What the owner should know about the proxies that are listed or are not, if anything."""
+    """A sentence for the owner if proxies are missing from `FORWARDED_ALLOW_IPS`, or if it lists everyone."""
     if believes_everyone():
         return (
             "FORWARDED_ALLOW_IPS is *, so anyone who can reach Pocketbell's own port can pretend to be any sender."

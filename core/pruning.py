@@ -1,6 +1,6 @@
-"""What the background worker removes because of its age or number (CONTRACT 3, history and bounds; 5, kept).
+"""What the background worker removes because it is too old or too much (CONTRACT 3, history and bounds; 5, kept).
 
-All of it in pieces, and only while the clock can be believed. Must not know requests.
+It works in pieces, and only while the clock can be believed. Must not know requests.
 """
 
 import json
@@ -9,21 +9,21 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
-from core import delivery
+from core import idempotency
 from core.pieces import ROWS, in_pieces
 from core.plans import PLANS, history_begin
-from models import Account, ApiKey, Device, ServerNote
+from models import Account, ApiKey, Device
 from process import clock
 from process.clock import DAY_MS
 from store.custom_metrics import Metric
 from store.database import transaction
-from store.notifications import IdempotencyKey, Notification
+from store.idempotency_keys import IdempotencyKey
+from store.notifications import Notification
+from store.server_notes import ServerNote
 
 KEPT_AFTER_END_MS = 90 * DAY_MS  # revoked keys and removed devices
-MAX_EXCESS = (
-    100_000  # values beyond an account's number that are looked for at once: their times are sorted in memory
-)
-JUMP_MS = DAY_MS  # of the clock, which is not believed at once
+MAX_EXCESS = 100_000  # values beyond what a plan keeps that are found at once: their times are sorted in memory
+JUMP_MS = DAY_MS  # a greater jump of the clock is not believed at once
 NOTE = "clock"
 
 log = logging.getLogger("pocketbell")
@@ -48,20 +48,20 @@ def forget_clock() -> None:
 
 
 class _Seen(NamedTuple):
-    """What is remembered of the clock: the last time that was believed, and one after it that is doubted."""
+    """What a note remembers of the clock: the last time that was believed, and a later one that is doubted."""
 
     believed: int
     doubted: int | None = None
 
 
 class _ClockGuard:
-    """Whether the clock can be believed: one that is a year ahead at one start must not erase a year of history.
+    """Decides whether the clock can be believed: one that is a year ahead must not erase a year of history.
 
-    A step forward of more than a day, between two starts too, is believed a day later.
+    A jump forward of more than a day, also between two starts, is believed a day later.
     """
 
     def __init__(self) -> None:
-        self.looked: tuple[int, float] | None = None  # the last time that was believed, and the monotonic one then
+        self.looked: tuple[int, float] | None = None  # the last believed time, and the monotonic one then
 
     def believes(self, now: int) -> bool:
         """Whether what is too old at `now` may be removed."""
@@ -74,7 +74,7 @@ class _ClockGuard:
             return True
         if seen.doubted is None or now < seen.doubted:
             days = (now - seen.believed) // DAY_MS
-            log.warning("The clock is %d days ahead of where it was: nothing is removed for its age for a day.", days)
+            log.warning("The clock jumped %d days ahead: for a day, nothing is removed for its age.", days)
             self._remember(_Seen(seen.believed, now))
         return False
 
@@ -94,7 +94,7 @@ _guard = _ClockGuard()
 
 
 def _prune_history(account: Account, now: int) -> bool:
-    """Notifications that are older than the plan keeps them; a held or pending one when it is done."""
+    """Remove notifications that are older than the plan keeps them; a held or pending one only when it is done."""
     before = history_begin(account.plan, now)
 
     def piece() -> bool:
@@ -105,13 +105,13 @@ def _prune_history(account: Account, now: int) -> bool:
 
 
 def _prune_idempotency_keys(now: int) -> bool:
-    """Idempotency-Keys that are good no longer."""
+    """Remove Idempotency-Keys that have expired."""
     with transaction():
-        return IdempotencyKey.prune(now - delivery.IDEMPOTENCY_LIFE_MS, ROWS) > 0
+        return IdempotencyKey.prune(now - idempotency.LIFE_MS, ROWS) > 0
 
 
 def _prune_metrics(account: Account, now: int) -> bool:
-    """Values that are older than the plan keeps them, and the oldest of too many."""
+    """Remove values that are older than the plan keeps them, and the oldest of too many."""
     begin, kept = history_begin(account.plan, now), PLANS[account.plan].metric_values
     excess = Metric.count(account.seq, begin) - kept
     before = Metric.oldest(account.seq, begin, min(excess, MAX_EXCESS)) if excess > 0 else (begin, 0)
@@ -122,7 +122,7 @@ def _prune_metrics(account: Account, now: int) -> bool:
 def _older(account_seq: int, before: tuple[int, int]) -> Iterator[bool]:
     """Remove some values older than `before` at each step; yields whether there may be more.
 
-    They are looked for outside the transaction, from where the last step ended: there may be a million metrics.
+    Each search goes on where the last one ended, outside the transaction: there may be a million metrics.
     """
     begin, is_more = ("", ""), True
     while is_more:
@@ -135,7 +135,7 @@ def _older(account_seq: int, before: tuple[int, int]) -> Iterator[bool]:
 
 
 def _purge_keys(account: Account, now: int) -> bool:
-    """Keys revoked long ago that sent nothing which is kept still."""
+    """Remove keys revoked long ago of which the history keeps nothing."""
     used_before = history_begin(account.plan, now)
     return in_pieces(
         _removal(partial(ApiKey.purgeable, account.seq, now - KEPT_AFTER_END_MS, used_before), ApiKey.purge)
@@ -143,12 +143,15 @@ def _purge_keys(account: Account, now: int) -> bool:
 
 
 def _purge_devices(account: Account, now: int) -> bool:
-    """Devices removed long ago that the history does not name; but not the last one, whose end decides a status."""
+    """Remove the rows of devices removed long ago that the history does not name.
+
+    The device removed last stays: whether it was dead decides the status of what is sent (`delivery.first_status`).
+    """
     return in_pieces(_removal(partial(Device.purgeable, account.seq, now - KEPT_AFTER_END_MS), Device.purge))
 
 
 def _removal(find: Callable[[int], list[int]], remove: Callable[[list[int]], None]) -> Callable[[], bool]:
-    """A piece of work: find some rows, which may take long, and remove them."""
+    """A piece of work that finds some rows, which may take long, and then removes them."""
 
     def piece() -> bool:
         seqs = find(ROWS)

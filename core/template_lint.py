@@ -1,6 +1,6 @@
-"""`unfilled`: what of a template stays visible as it is written, and why. Pure, and as bounded as filling is.
+"""`unfilled`: the parts of a template that stay visible as they are written, and why. Pure; bounded like filling.
 
-A template may say anything, so nothing of this is refused: it is told to whoever writes one (CONTRACT 4).
+A template may say anything, so nothing is refused here: whoever writes the template is told (CONTRACT 4).
 """
 
 import re
@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from core.message_templates import Stuck, cut, misused, values
+from core.message_templates import Stuck, misused, values
+from core.value_text import cut
 
-MAX_UNFILLED = 20  # parts that are told of
-MAX_SHOWN = 60  # characters of one
-TAKES = {  # what follows a filter's name; nothing behind the others
+MAX_UNFILLED = 20  # parts
+MAX_SHOWN = 60  # characters of a part
+TAKES = {  # what follows a filter's name; the others take nothing
     "default": 'what to show instead, at last a text, as in default: "n/a"',
     "truncate": "a number of characters, as in truncate: 30",
     "join": 'what to put between, as in join: ", "',
@@ -21,7 +22,7 @@ TAKES = {  # what follows a filter's name; nothing behind the others
     "round": "a number of decimals up to 20, as in round: 1",
     "date": 'a layout, as in date: "%H:%M"',
 }
-NEEDS = {  # the values of the others fit whatever they are
+NEEDS = {  # the others fit any value
     "join": "an array",
     "map": "an array",
     "where": "an array",
@@ -35,14 +36,14 @@ OPENING = re.compile(r"\{\{|\{%")
 
 
 class Unfilled(NamedTuple):
-    """A part of a template as it is shown, shortened, and the reason."""
+    """A part of a template as it is shown, shortened, and why it stays."""
 
     text: str
     why: str
 
 
 def unfilled(template: str, payload: dict[str, Any] | None = None, zone: str = "UTC") -> list[Unfilled]:
-    """The parts that no payload fills and, given a payload, those that its values do not fit. Each once, in order."""
+    """The parts that no payload fills and, given a payload, those that do not fit its values; each once, in order."""
     found, end = dict[Unfilled, None](), 0
     for placeholder, value in values(template, payload or {}, zone):
         found |= dict.fromkeys(_between(template[end : placeholder.start()]))
@@ -61,7 +62,7 @@ def _part(text: str, why: str) -> Unfilled:
 
 
 def _between(text: str) -> Iterator[Unfilled]:
-    """Of the text between two placeholders, what was meant to be one."""
+    """The parts between two placeholders that were meant to be placeholders."""
     openings = [opening.start() for opening in OPENING.finditer(text)][:MAX_UNFILLED]
     for start, after in pairwise([*openings, len(text)]):
         is_tag = text.startswith("{%", start)
@@ -74,7 +75,7 @@ def _between(text: str) -> Iterator[Unfilled]:
 
 
 def _reason(placeholder: re.Match[str], value: object) -> str:
-    """Why a placeholder stays visible, unless it is only that the payload lacks its variable."""
+    """Why a placeholder stays visible; empty if it does not, or only because the payload lacks its variable."""
     if not placeholder["path"].strip():
         return "it names no variable."
     if (name := misused(placeholder)) is not None:

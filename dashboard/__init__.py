@@ -1,7 +1,7 @@
-"""The web app under /app/: a file for each noun, with its pages and the forms on them.
+"""The web app under /app/. Each module has the pages and forms for one noun.
 
-Plain forms: POST, redirect, GET; JavaScript only where a browser subscribes to pushes. Must not know SQL, wire
-names of the REST API, or how a push is made.
+Forms use POST, redirect, GET, and all pages except the one that enables a browser work without JavaScript.
+It must not know SQL, the field names of the REST API, or how a push is sent.
 """
 
 from dashboard import (

@@ -1,30 +1,34 @@
-"""The page of one alert: its template, written with what came last, previewed by the code that delivers."""
+"""The page of one alert: edit its templates, with a preview of the last payload made by the code that delivers."""
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from flask import flash, g, redirect, render_template, request
+from flask import flash, redirect, render_template, request
 
 from core import alerts, delivery, message_templates, presets
 from core.alerts import Template
 from core.icons import ICONS
+from core.preset import Preset
 from core.template_lint import Unfilled, unfilled
 from dashboard import page
 from dashboard.page import Page, Problem
-from models import Alert, AlertPayload, Owner
+from models import Alert
 from process import clock, recent_requests
-from store.notifications import Text
+from store.alert_payloads import AlertPayload
+from store.senders import Owner
 from web import guards
+from web.context import current
 from web.request_body import read_fields
 from wire.errors import Refused
 from wire.json_text import as_json
+from wire.notification import Content
 from wire.strict_json import parse_event
 from wire.validation import optional_text
 
 Payload = dict[str, Any]
-FIELDS = {"title_template": "title", "body_template": "body"}  # of the form, by what they are saved as
-SHORT = 60  # characters of a value in the list of them
+FIELDS = {"title_template": "title", "body_template": "body"}  # column to form field
+SHORT = 60  # characters shown of each value that can be inserted
 FREQUENCIES = {
     "instant": "each event at once",
     "15m": "a digest every 15 minutes",
@@ -34,7 +38,7 @@ FREQUENCIES = {
 
 
 class Draft(NamedTuple):
-    """Templates as they are being written, and the payload to try them with (JSON; empty: what came last)."""
+    """Templates that are not saved yet, and the JSON payload to try them on (empty: the last one received)."""
 
     title: str
     body: str
@@ -42,9 +46,10 @@ class Draft(NamedTuple):
 
 
 class Preview(NamedTuple):
-    """What a draft makes: title and body as delivered, what was meant by each missing variable, what stays unfilled.
+    """What a draft makes of a payload, or the `error` that keeps it from making anything.
 
-    Or what is wrong, so that it makes nothing.
+    `title` and `body` are as delivered. `meant` maps each missing variable to the path that was probably meant.
+    `unfilled` lists what stays as written, and why.
     """
 
     title: str = ""
@@ -57,7 +62,7 @@ class Preview(NamedTuple):
 def template_page(
     alert: Alert, draft: Draft | None = None, problem: Problem | None = None, settings: dict[str, Any] | None = None
 ) -> str:
-    """The page, with a draft in the place of the saved templates, and `settings` in that of the saved ones."""
+    """The page; `draft` and `settings`, if given, replace the saved templates and settings."""
     draft = draft or _saved(alert)
     last = AlertPayload.find(alert.seq)
     kept = _parsed(last)
@@ -88,28 +93,28 @@ def template_page(
 
 
 def back_to(alert_id: str, said: str, kind: str = "message") -> Page:
-    """The alert's page, which says this; `warning` and `error` are the other kinds."""
+    """Redirect to the alert's page, which shows this message; `kind` is `message`, `warning` or `error`."""
     flash(said, kind)
     return redirect(f"/app/alerts/{alert_id}", 303)
 
 
 def save_template(alert_id: str) -> Page:
-    """POST /app/alerts/{id}: saves the templates; with `preview` or `test` shows or sends what they make instead."""
-    alert = alerts.find_alert(g.account.seq, alert_id)
+    """POST /app/alerts/{id}: saves the templates, or with `preview` or `test` only shows or sends the result."""
+    alert = alerts.find_alert(current().account.seq, alert_id)
     draft = _draft(alert)
     try:
         if "preview" in request.form:
-            _tried(draft, None)  # what was pasted must be JSON
+            _tried(draft, None)  # refuses a pasted payload that is not JSON
             return template_page(alert, draft)
         if "test" in request.form:
             _send_test(alert, draft)
             return template_page(alert, draft)
         values = {"title_template": draft.title, "body_template": draft.body}
-        alerts.change_alert(g.account.seq, alert_id, values, clock.now_ms())
+        alerts.change_alert(current().account.seq, alert_id, values, clock.now_ms())
     except Refused as refused:
         problem = Problem.of(refused)
         return template_page(alert, draft, problem._replace(field=FIELDS.get(problem.field, "payload"))), 422
-    never_filled = _unfilled(draft, None, g.account.time_zone)
+    never_filled = _unfilled(draft, None, current().account.time_zone)
     if not never_filled:
         return back_to(alert_id, "Saved. The next event is shown like this.")
     text, why = never_filled[0]
@@ -118,8 +123,8 @@ def save_template(alert_id: str) -> Page:
 
 
 def preview_template(alert_id: str) -> dict[str, Any]:
-    """POST /app/alerts/{id}/preview: what a draft makes, for the page's script."""
-    alert, sent = alerts.find_alert(g.account.seq, alert_id), read_fields(*Draft._fields)
+    """POST /app/alerts/{id}/preview: the preview of a draft as JSON, for the page's script."""
+    alert, sent = alerts.find_alert(current().account.seq, alert_id), read_fields(*Draft._fields)
     draft = Draft(*(optional_text(sent, name) or "" for name in Draft._fields))
     try:
         payload = _tried(draft, _kept(alert))
@@ -131,33 +136,33 @@ def preview_template(alert_id: str) -> dict[str, Any]:
 
 
 def replay_payload(alert_id: str) -> Page:
-    """POST /app/alerts/{id}/replay: the last payload, as if it came now."""
-    alert = alerts.find_alert(g.account.seq, alert_id)
+    """POST /app/alerts/{id}/replay: sends the last payload again, as if it had just arrived."""
+    alert = alerts.find_alert(current().account.seq, alert_id)
     payload = _kept(alert)
     if payload is None:
         return back_to(alert_id, "No request is kept to send again.", "error")
-    template = Template(alert.name, alert.title_template, alert.body_template, g.account.time_zone)
-    sent = delivery.replay(g.account.seq, alert_id, alerts.rendered(template, payload))
+    template = Template(alert.name, alert.title_template, alert.body_template, current().account.time_zone)
+    sent = delivery.deliver_event_again(current().account.seq, alert_id, alerts.rendered(template, payload))
     if sent is None:
         return back_to(alert_id, "The alert is off: switch it on first.", "error")
     return redirect(f"/app/notifications/{sent.notification.id}", 303)
 
 
 def use_preset(alert_id: str) -> Page:
-    """POST /app/alerts/{id}/preset: the proposed preset in the place of what nobody has changed yet."""
-    alert = alerts.find_alert(g.account.seq, alert_id)
+    """POST /app/alerts/{id}/preset: applies the proposed preset, never over templates that the owner changed."""
+    alert = alerts.find_alert(current().account.seq, alert_id)
     now_used, proposed = presets.of(alert.preset), _proposed(alert, _kept(alert))
     if proposed is None or proposed.id != request.form.get("preset"):
         why = "The templates or the last request have changed meanwhile: nothing was done."
         return back_to(alert_id, why, "error")
     is_own_look = (alert.icon, alert.color) != (now_used.icon, now_used.color)
     look = {"icon": alert.icon, "color": alert.color} if is_own_look else {}
-    alerts.change_alert(g.account.seq, alert_id, proposed.settings | look, clock.now_ms())
+    alerts.change_alert(current().account.seq, alert_id, proposed.settings | look, clock.now_ms())
     return back_to(alert_id, f"The templates are those for {proposed.name}.")
 
 
 def _draft(alert: Alert) -> Draft:
-    """What the form holds; a field that it lacks is as it was saved."""
+    """The draft in the form; fields that the form lacks come from the saved templates."""
     saved = _saved(alert)._asdict().items()
     return Draft(*(request.form.get(name, text).replace("\r\n", "\n") for name, text in saved))
 
@@ -167,9 +172,9 @@ def _saved(alert: Alert) -> Draft:
 
 
 def _send_test(alert: Alert, draft: Draft) -> None:
-    """Send what the draft makes to all devices at once, like a notification of the owner's own."""
-    text = _rendered(alert, draft, _tried(draft, _kept(alert)) or {})
-    sent = delivery.send(Owner.of(g.account), text.title, text.body)
+    """Send the result of the draft to all devices at once, as the owner's own notification: nothing holds it."""
+    content = _rendered(alert, draft, _tried(draft, _kept(alert)) or {})._replace(missing=())
+    sent = delivery.deliver(Owner.of(current().account), content)
     if sent.devices:
         flash(f"Sent, and {sent.notification.status}: it is in the history.")
     else:
@@ -177,43 +182,43 @@ def _send_test(alert: Alert, draft: Draft) -> None:
 
 
 def _preview(alert: Alert, draft: Draft, payload: Payload | None, paths: list[str]) -> Preview:
-    """What a draft makes of a payload, whose `paths` these are. Without one nothing is said to be missing."""
+    """Preview a draft on a payload with these `paths`. Without a payload, no variable is reported as missing."""
     try:
         text = _rendered(alert, draft, payload or {})
     except Refused as refused:
         return Preview(error=refused.message)
     title = delivery.TITLE_PREFIX + text.title
-    stays = _unfilled(draft, payload, g.account.time_zone)
+    stays = _unfilled(draft, payload, current().account.time_zone)
     if payload is None:
         return Preview(title, text.body if draft.body.strip() else "", unfilled=stays)
     return Preview(title, text.body, message_templates.likely_paths(text.missing, paths), stays)
 
 
 def _unfilled(draft: Draft, payload: Payload | None, zone: str) -> list[Unfilled]:
-    """What stays as it is written in title and body, each once."""
+    """The parts of title and body that stay as written, without duplicates."""
     found = (unfilled(template, payload, zone) for template in (draft.title, draft.body))
     return list(dict.fromkeys(chain.from_iterable(found)))
 
 
 def _values(paths: list[str], payload: Payload) -> dict[str, str]:
-    """What a template would show for each path, in short."""
+    """For each path, the shortened text that a template would show."""
     return {path: message_templates.fill(f"{{{{ {path} }}}}", payload, SHORT).text for path in paths}
 
 
-def _rendered(alert: Alert, draft: Draft, payload: Payload) -> Text:
+def _rendered(alert: Alert, draft: Draft, payload: Payload) -> Content:
     title, body = alerts.checked_templates(draft.title, draft.body)
-    return alerts.rendered(Template(alert.name, title, body, g.account.time_zone), payload)
+    return alerts.rendered(Template(alert.name, title, body, current().account.time_zone), payload)
 
 
-def _proposed(alert: Alert, kept: Payload | None) -> presets.Preset | None:
-    """The preset for what came last, while the templates are still as they were made."""
+def _proposed(alert: Alert, kept: Payload | None) -> Preset | None:
+    """A preset that recognizes the last payload, if the templates are still unchanged and it is not already used."""
     preset, fits = presets.of(alert.preset), presets.recognized(kept) if kept else None
     is_untouched = _saved(alert) in (Draft("", ""), Draft(preset.title, preset.body))
     return fits if fits and fits is not preset and is_untouched else None
 
 
 def _tried(draft: Draft, kept: Payload | None) -> Payload | None:
-    """What to try a draft with: what was pasted or came last; `Refused` (400) if the first is no JSON object."""
+    """The payload to try a draft on: the pasted one, or else `kept`. `Refused` (400) if the pasted one is invalid."""
     return parse_event(draft.payload.encode()) if draft.payload.strip() else kept
 
 

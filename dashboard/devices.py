@@ -1,8 +1,8 @@
-"""Devices: this browser, the others, and what their providers last said; the service worker."""
+"""The Devices page: this browser, the other devices and what their providers last said; the service worker."""
 
 from typing import Any
 
-from flask import Response, current_app, flash, g, redirect, render_template, request
+from flask import Response, current_app, flash, redirect, render_template, request
 
 import push
 from core import delivery, devices
@@ -12,14 +12,15 @@ from dashboard.page import Page, Problem
 from models import Device
 from process import clock
 from process.clock import DAY_MS
-from providers.base import Outcome
+from providers import PROVIDERS
+from providers.base import Outcome, Provider
 from web import guards
+from web.context import current
 from web.request_body import read_fields
 from wire.errors import Refused
-from wire.validation import optional_text
+from wire.validation import either, optional_text
 
 SILENT_AFTER_MS = 30 * DAY_MS
-TOKEN_KINDS = ("apns", "fcm")
 
 
 def show_devices() -> Page:
@@ -28,19 +29,19 @@ def show_devices() -> Page:
 
 
 def _devices_page(problem: Problem | None = None, **typed: str) -> str:
-    account, now, origin = g.account, clock.now_ms(), guards.origin()
+    account, now, origin = current().account, clock.now_ms(), guards.origin()
     listed = Device.of_account(account.seq)
     return render_template(
         "devices.html",
         devices=listed,
         silent={device.id: days for device in listed if (days := _silent_days(device, now))},
         public_key=push.public_vapid_key(),
-        warning=push.contact_warning(account.email),
+        warnings=push.warnings(account.email).values(),
         without=LAST_IS_GONE
         if Device.last_was_dead(account.seq)
         else "No device yet: what is sent goes to the history alone.",
-        services=push.SERVICES,
-        kinds={kind: push.KINDS[kind] for kind in TOKEN_KINDS},
+        services={kind: provider.service for kind, provider in PROVIDERS.items()},
+        by_hand=_added_by_hand(),
         configured=push.configured(),
         origin=origin if origin.startswith("https://") else None,
         problem=problem,
@@ -48,8 +49,13 @@ def _devices_page(problem: Problem | None = None, **typed: str) -> str:
     )
 
 
+def _added_by_hand() -> dict[str, type[Provider[Any]]]:
+    """The providers whose devices a person can add, by their token, by kind."""
+    return {kind: provider for kind, provider in PROVIDERS.items() if provider.token_form}
+
+
 def _silent_days(device: Device, now: int) -> int:
-    """For how many days the device has neither taken a push nor been used; 0 below 30."""
+    """For how many days the device has neither accepted a push nor been used; 0 if fewer than 30."""
     last = max(device.created_at, device.last_delivered_at or 0, device.last_seen_at or 0)
     return (now - last) // DAY_MS if now - last >= SILENT_AFTER_MS else 0
 
@@ -57,8 +63,8 @@ def _silent_days(device: Device, now: int) -> int:
 def sync_device() -> tuple[dict[str, Any], int]:
     """POST /app/devices: this browser's subscription, from the page's script.
 
-    With `only_known`, at a visit, a device that was removed stays so (404). The answer has a token for the service
-    worker if the browser's own `token` is none, and the key that a subscription must be made with.
+    With `only_known`, for a mere visit, a removed device stays removed (404). The answer holds the key to subscribe
+    with, and a token for the service worker unless the one that the browser sent is good.
     """
     sent = read_fields("subscription", "token", "only_known")
     browser = devices.Browser(
@@ -68,29 +74,31 @@ def sync_device() -> tuple[dict[str, Any], int]:
         origin=guards.origin(),
     )
     only_known = sent.get("only_known") is True
-    device, token = devices.sync_browser(g.account.seq, browser, only_known, clock.now_ms())
+    device, token = devices.sync_browser(current().account.seq, browser, only_known, clock.now_ms())
     return {"ok": True, "id": device.id, "token": token, "publicKey": push.public_vapid_key()}, 201
 
 
 def resync_device() -> dict[str, Any]:
-    """POST /app/devices/resync: a browser's new subscription, from its service worker, whoever is signed in."""
-    devices.resync(g.device, read_fields("subscription").get("subscription"), clock.now_ms())
-    return {"ok": True, "id": g.device.id}
+    """POST /app/devices/resync: a browser's new subscription, from its service worker, signed in or not."""
+    devices.resync(current().device, read_fields("subscription").get("subscription"), clock.now_ms())
+    return {"ok": True, "id": current().device.id}
 
 
 def add_token() -> Page:
-    """POST /app/devices/token: a device of a native app, by hand."""
+    """POST /app/devices/token: a device of a native app, added by hand."""
     typed = {name: request.form.get(name, "").strip() for name in ("kind", "token", "name")}
+    providers = _added_by_hand()
     try:
-        if typed["kind"] not in TOKEN_KINDS:
-            raise Refused(400, "Choose APNs or FCM.", field="kind")
-        if typed["kind"] not in push.configured():
-            raise Refused(400, f"{push.not_configured(typed['kind'])} {push.CHECK[typed['kind']]}", field="kind")
+        provider = providers.get(typed["kind"])
+        if provider is None:
+            raise Refused(400, f"Choose {either(one.name for one in providers.values())}.", field="kind")
+        if provider.kind not in push.configured():
+            raise Refused(400, f"{provider.not_configured()} {provider.hint}", field="kind")
         registration = {**typed, "name": typed["name"] or None}
-        devices.add_device(g.account.seq, registration, clock.now_ms())
+        devices.add_device(current().account.seq, registration, clock.now_ms())
     except Refused as refused:
         problem = Problem.of(refused)
-        if problem.field == "name":  # each device has a field of that name
+        if problem.field == "name":  # on the page, every listed device has a field of that name
             problem = problem._replace(field="token-name")
         return _devices_page(problem, **typed), 422
     flash("The device is added: send it a test.")
@@ -100,7 +108,7 @@ def add_token() -> Page:
 def test_device(device_id: str) -> Page:
     """POST /app/devices/{id}/test."""
     begun_s = clock.monotonic_s()
-    answer = delivery.try_device(g.account, device_id)
+    answer = delivery.try_device(current().account, device_id)
     if answer.outcome is Outcome.DELIVERED:
         took = f"{clock.monotonic_s() - begun_s:.1f} s"
         flash(f"Its push service took the test in {took}. If nothing appeared, look at that device's own settings.")
@@ -114,7 +122,7 @@ def rename_device(device_id: str) -> Page:
     """POST /app/devices/{id}/rename."""
     name = request.form.get("name", "")
     try:
-        devices.rename_device(g.account.seq, device_id, name)
+        devices.rename_device(current().account.seq, device_id, name)
     except Refused as refused:
         problem = Problem.of(refused)._replace(field=f"name-{device_id}")
         return _devices_page(problem, new_name=name), 422
@@ -124,7 +132,7 @@ def rename_device(device_id: str) -> Page:
 
 def remove_device(device_id: str) -> Page:
     """POST /app/devices/{id}/remove."""
-    devices.remove_device(g.account.seq, device_id, clock.now_ms())
+    devices.remove_device(current().account.seq, device_id, clock.now_ms())
     flash("The device is removed: nothing is sent to it any more.")
     return redirect("/app/devices", 303)
 
@@ -135,7 +143,7 @@ def show_qr_code() -> Response:
 
 
 def service_worker() -> Response:
-    """GET /app/sw.js: at this place, so that its scope is the web app."""
+    """GET /app/sw.js: its address makes the whole web app its scope."""
     answer = current_app.send_static_file("sw.js")
     answer.headers["Cache-Control"] = "no-cache"
     return answer

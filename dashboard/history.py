@@ -1,23 +1,25 @@
-"""The history: searched, filtered, and one notification with what became of it."""
+"""The history with search and filters, and the page of one notification with its status on each device."""
 
 import re
 
-from flask import g, render_template, request
+from flask import render_template, request
 
 from core import digests, local_time, plans
 from dashboard.page import Page, Problem
 from models import Alert
 from process import clock
 from store.database import AFTER_ALL
+from store.deliveries import Delivery
 from store.held import Held
-from store.notifications import Delivery, Entry, Notification, Wanted
-from store.notifications import Page as Found
+from store.notifications import Entry, Notification
+from store.search import Found, Wanted, search
+from web.context import current
 from wire.errors import Refused
+from wire.notification import STATUSES
 from wire.validation import MAX_SEARCH_CHARACTERS
 
 PAGE_ROWS = 50
-STATUSES = ("delivered", "pending", "held", "failed")
-MOST_OF_A_DIGEST = 200
+MAX_SHOWN_OF_DIGEST = 200
 
 
 def show_history() -> Page:
@@ -31,13 +33,13 @@ def show_history() -> Page:
 
 
 def _history_page(asked: dict[str, str], found: Found, problem: Problem | None = None) -> str:
-    account = g.account
+    account = current().account
     return render_template(
         "history.html",
         asked=asked,
         problem=problem,
         is_filtered=any(asked.values()),
-        entries=Notification.entries([row.seq for row in found.rows]),
+        entries=Notification.entries(found.seqs),
         older=None if found.is_done else {**{k: v for k, v in asked.items() if v}, "before": found.before},
         alerts=Alert.of_account(account.seq),
         statuses=STATUSES,
@@ -47,14 +49,14 @@ def _history_page(asked: dict[str, str], found: Found, problem: Problem | None =
 
 
 def _found(asked: dict[str, str]) -> Found:
-    """A page of what is asked for; `Refused` says what is wrong with it."""
-    account, wanted, before = g.account, _wanted(asked), _before()
+    """The rows that the query parameters ask for; `Refused` if one is invalid."""
+    account, wanted, before = current().account, _wanted(asked), _before()
     since = plans.history_begin(account.plan, clock.now_ms())
     if asked["day"]:
         begin, end = local_time.day_bounds(asked["day"], account.time_zone)
         since, before = max(since, begin), min(before, Notification.newest_between(begin, end) + 1)
         wanted = wanted._replace(until=end)
-    return Notification.search(account.seq, before, since, PAGE_ROWS, wanted)
+    return search(account.seq, before, since, PAGE_ROWS, wanted)
 
 
 def _wanted(asked: dict[str, str]) -> Wanted:
@@ -62,7 +64,7 @@ def _wanted(asked: dict[str, str]) -> Wanted:
         raise Refused(400, f"The search is longer than {MAX_SEARCH_CHARACTERS} characters.", field="search")
     if asked["status"] and asked["status"] not in STATUSES:
         raise Refused(400, f"The status must be one of {', '.join(STATUSES)}.", field="status")
-    alert = Alert.find(g.account.seq, asked["alert"]) if asked["alert"] else None
+    alert = Alert.find(current().account.seq, asked["alert"]) if asked["alert"] else None
     if asked["alert"] and alert is None:
         raise Refused(404, "There is no such alert any more.", field="alert")
     return Wanted(asked["search"], asked["status"] or None, alert.seq if alert else None)
@@ -76,12 +78,12 @@ def _before() -> int:
 
 
 def show_notification(notification_id: str) -> Page:
-    """GET /app/notifications/{id}: also of a digest, which is in no list."""
-    account, now = g.account, clock.now_ms()
+    """GET /app/notifications/{id}: works for a digest too, although no list shows digests."""
+    account, now = current().account, clock.now_ms()
     entry = Notification.find(account.seq, notification_id, plans.history_begin(account.plan, now))
     if entry is None:
         raise Refused(404, "There is no such notification: it may be older than the history goes back.")
-    contents = Notification.entries(Held.in_digest(entry.seq, MOST_OF_A_DIGEST)) if entry.is_digest else []
+    contents = Notification.entries(Held.in_digest(entry.seq, MAX_SHOWN_OF_DIGEST)) if entry.is_digest else []
     return render_template(
         "notification.html",
         entry=entry,
@@ -92,7 +94,8 @@ def show_notification(notification_id: str) -> Page:
 
 
 def _releases(entry: Entry, now: int) -> list[int]:
-    """When a held notification will be released, as things stand."""
+    """The times at which a held notification will be released, given the present settings."""
     if entry.status != "held":
         return []
-    return digests.releases([one for one in Held.of_account(g.account.seq) if one.alert_seq == entry.alert_seq], now)
+    held = Held.of_account(current().account.seq)
+    return digests.releases([one for one in held if one.alert_seq == entry.alert_seq], now)

@@ -1,19 +1,23 @@
-"""The first page: what came lately, what still has to be set up, and what is wrong."""
+"""Home: the latest notifications, the first steps that are left, and warnings."""
 
 import re
 from collections.abc import Iterator
 
-from flask import flash, g, redirect, render_template, request
+from flask import flash, redirect, render_template, request
 
 import push
 from core import accounts, delivery, local_time, plans, proxies
 from dashboard import page
 from dashboard.page import Page
-from models import Account, Alert, ApiKey, Device, NotificationDay, Owner
+from models import Account, Alert, ApiKey, Device
 from process import clock
 from store.database import AFTER_ALL
+from store.notification_days import NotificationDay
 from store.notifications import Notification
+from store.senders import Owner
 from web import guards
+from web.context import current
+from wire.notification import Content
 
 LATEST = 5
 CHART_DAYS = 14
@@ -23,17 +27,17 @@ LAST_IS_GONE = (
 
 
 def enter() -> Page:
-    """GET /: the web app has a place of its own."""
+    """GET / and GET /app: redirect to the web app."""
     return redirect("/app/", 303)
 
 
 def show_home() -> Page:
     """GET /app/."""
-    account, now = g.account, clock.now_ms()
+    account, now = current().account, clock.now_ms()
     days = local_time.last_days(CHART_DAYS, account.time_zone, now)
     counts = NotificationDay.since(account.seq, days[0])
     latest = Notification.page(account.seq, AFTER_ALL, plans.history_begin(account.plan, now), LATEST)
-    devices, stats = Device.of_account(account.seq), Notification.stats(account.seq, days[-1])
+    devices, stats = Device.of_account(account.seq), NotificationDay.stats(account.seq, days[-1])
     return render_template(
         "home.html",
         stats=stats,
@@ -49,34 +53,37 @@ def show_home() -> Page:
 
 
 def send_test() -> Page:
-    """POST /app/test: a notification to all devices, like any other."""
-    sent = delivery.send(Owner.of(g.account), "It works", "Sent from Pocketbell's own pages.").notification
-    return redirect(f"/app/notifications/{sent.id}", 303)
+    """POST /app/test: sends an ordinary notification to all devices."""
+    content = Content("It works", "Sent from Pocketbell's own pages.")
+    sent = delivery.deliver(Owner.of(current().account), content)
+    return redirect(f"/app/notifications/{sent.notification.id}", 303)
 
 
 def hide_first_steps() -> Page:
     """POST /app/first-steps/hide."""
-    accounts.hide_first_steps(g.account)
+    accounts.hide_first_steps(current().account)
     return redirect("/app/", 303)
 
 
 def note_devices() -> Page:
-    """POST /app/devices/seen: the owner knows of the devices that there are."""
-    seen, newest = request.form.get("seen", ""), max((one.seq for one in Device.of_account(g.account.seq)), default=0)
-    accounts.note_devices(g.account, min(int(seen), newest) if re.fullmatch("[0-9]{1,18}", seen) else 0)
+    """POST /app/devices/seen: the owner has seen the present devices, so Home stops warning about them."""
+    account, seen = current().account, request.form.get("seen", "")
+    newest = max((one.seq for one in Device.of_account(account.seq)), default=0)
+    accounts.note_devices(account, min(int(seen), newest) if re.fullmatch("[0-9]{1,18}", seen) else 0)
     flash("Noted: you are told again when a key adds another device.")
     return redirect("/app/", 303)
 
 
 def _warnings(account: Account, devices: list[Device]) -> Iterator[tuple[str, str]]:
-    """What is wrong, a sentence each, with the page where it is mended."""
-    origin, contact = guards.origin(), push.contact_warning(account.email)
+    """A sentence for each problem, with the page where the owner can fix it ("" if none)."""
+    origin, kinds = guards.origin(), {device.kind for device in devices}
     if not origin.startswith("https://") and not page.is_local(origin):
         yield "This address is not https: browsers on other machines cannot be enabled for notifications.", ""
     if proxy := proxies.warning(clock.now_ms()):
         yield proxy, ""
-    if contact and any(device.kind == "webpush" for device in devices):
-        yield contact, ""
+    for kind, warning in push.warnings(account.email).items():
+        if kind in kinds:
+            yield warning, ""
     if not devices and Device.last_was_dead(account.seq):
         yield LAST_IS_GONE, "/app/devices"
     elif not devices and account.hides_first_steps:

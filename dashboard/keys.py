@@ -1,28 +1,29 @@
-"""API keys: made, shown once, revoked."""
+"""API keys: list, create and revoke. A new key is shown once."""
 
 from collections import defaultdict
 from typing import Any
 
-from flask import flash, g, redirect, render_template, request
+from flask import flash, redirect, render_template, request
 
 from core import accounts
 from dashboard.page import Page, Problem
 from models import ApiKey, Device
 from process import clock
 from web import guards
+from web.context import current
 from wire.errors import Refused
 
 
 def show_keys() -> Page:
-    """GET /app/keys?made: in full the key that this browser has just made."""
+    """GET /app/keys?made: the list; the key `made` is shown in full if this browser has just created it."""
     return _keys_page(made_id=request.args.get("made", ""))
 
 
 def create_key() -> Page:
-    """POST /app/keys: and on to the page that shows the key once."""
+    """POST /app/keys: creates a key and redirects to the page that shows it, so that a reload makes no second key."""
     name = request.form.get("name", "")
     try:
-        key = accounts.create_key_to_show(g.account.seq, name, guards.session_token(), clock.now_ms())
+        key = accounts.create_key_to_show(current().account.seq, name, guards.session_token(), clock.now_ms())
     except Refused as refused:
         return _keys_page(problem=Problem.of(refused), name=name), 422
     return redirect(f"/app/keys?made={key.id}", 303)
@@ -30,15 +31,15 @@ def create_key() -> Page:
 
 def revoke_key(key_id: str) -> Page:
     """POST /app/keys/{id}/revoke."""
-    accounts.revoke_key(g.account.seq, key_id, clock.now_ms())
+    accounts.revoke_key(current().account.seq, key_id, clock.now_ms())
     flash("The key is revoked: it stopped working now.")
     return redirect("/app/keys", 303)
 
 
 def _keys_page(made_id: str = "", **more: Any) -> str:
-    keys, added = ApiKey.of_account(g.account.seq), defaultdict[int, list[str]](list)
+    keys, added = ApiKey.of_account(current().account.seq), defaultdict[int, list[str]](list)
     made = next((key for key in keys if key.id == made_id and key.revoked_at is None), None)
-    for device in Device.of_account(g.account.seq):
+    for device in Device.of_account(current().account.seq):
         if device.api_key_seq:
             added[device.api_key_seq].append(device.name)
     return render_template(

@@ -1,4 +1,4 @@
-"""Metrics: by project, one with its chart and table, its values as CSV."""
+"""Metrics: the list by project, the page of one with its chart and table, and its values as CSV."""
 
 import csv
 import threading
@@ -6,18 +6,19 @@ from io import StringIO
 from itertools import groupby
 from typing import NamedTuple
 
-from flask import Response, g, render_template, request
+from flask import Response, render_template, request
 
 from core import local_time
 from core.plans import history_begin
 from dashboard.page import Page
 from process import clock
 from process.clock import DAY_MS
-from store.custom_metrics import MOST_SERIES, Metric, MetricSeries, MetricValue
+from store.custom_metrics import MAX_LISTED_SERIES, Metric, MetricSeries, MetricValue
 from web import guards
+from web.context import current
 from wire.errors import Refused
 
-MOST_VALUES = 100_000  # of one download: the newest
+MAX_VALUES = 100_000  # of one download: the newest
 SPARK_PARTS = 24
 CHART_WIDTH, CHART_HEIGHT = 600, 160  # as in macros.html
 FORMULA = tuple("=+-@＝＋－＠")
@@ -27,7 +28,7 @@ _download = threading.Lock()
 
 
 class Range(NamedTuple):
-    """A span of time up to now, and the parts its chart is drawn in; in ms."""
+    """A time range that ends now. `span` is its length and `width` that of one bucket of the chart, both in ms."""
 
     name: str
     span: int
@@ -42,7 +43,7 @@ RANGES = {
 
 
 class Series(NamedTuple):
-    """A metric as it is listed: where it belongs, its latest value, its course."""
+    """A metric in the list: its ids, its latest value, and the points of its chart."""
 
     project_id: str
     metric_id: str
@@ -51,15 +52,15 @@ class Series(NamedTuple):
 
 
 def show_metrics() -> Page:
-    """GET /app/metrics?range&project&metric: the last two say after which one the list goes on."""
+    """GET /app/metrics?range&project&metric: the list continues after the metric in the last two parameters."""
     chosen, now = _range(), clock.now_ms()
-    found = MetricSeries.page(g.account.seq, _asked())
-    series = [one for ids in found[:MOST_SERIES] if (one := _listed(ids, chosen, now))]
+    found = MetricSeries.page(current().account.seq, _asked())
+    series = [one for ids in found[:MAX_LISTED_SERIES] if (one := _listed(ids, chosen, now))]
     projects = [(project, list(part)) for project, part in groupby(series, key=lambda one: one.project_id)]
     return render_template(
         "metrics.html",
         projects=projects,
-        last=found[MOST_SERIES - 1] if len(found) > MOST_SERIES else None,
+        last=found[MAX_LISTED_SERIES - 1] if len(found) > MAX_LISTED_SERIES else None,
         ranges=RANGES,
         chosen=chosen,
         address=guards.origin(),
@@ -70,13 +71,13 @@ def _listed(ids: tuple[str, str], chosen: Range, now: int) -> Series | None:
     latest, width = _latest(ids, now), chosen.span // SPARK_PARTS
     if latest is None:
         return None
-    samples = Metric.samples(g.account.seq, ids, now - chosen.span + 1, width, SPARK_PARTS)
+    samples = Metric.samples(current().account.seq, ids, now - chosen.span + 1, width, SPARK_PARTS)
     return Series(*ids, latest, _points(samples, SPARK_PARTS))
 
 
 def _latest(ids: tuple[str, str], now: int) -> MetricValue | None:
-    """The newest value that the plan still shows."""
-    return Metric.latest(g.account.seq, ids, history_begin(g.account.plan, now), now)
+    """The newest value within the history that the plan keeps."""
+    return Metric.latest(current().account.seq, ids, history_begin(current().account.plan, now), now)
 
 
 def show_metric() -> Page:
@@ -85,7 +86,7 @@ def show_metric() -> Page:
     latest, since = _latest(ids, now), now - chosen.span
     if latest is None:
         raise Refused(404, "There is no such metric.")
-    buckets = Metric.buckets(g.account.seq, ids, since, now, chosen.width)
+    buckets = Metric.buckets(current().account.seq, ids, since, now, chosen.width)
     means = [(bucket.place, bucket.mean) for bucket in buckets]
     return render_template(
         "metric.html",
@@ -96,12 +97,12 @@ def show_metric() -> Page:
         ranges=RANGES,
         chosen=chosen,
         since=since,
-        most_values=MOST_VALUES,
+        most_values=MAX_VALUES,
     )
 
 
 def download_metric() -> Response:
-    """GET /app/metrics/one.csv?project&metric&range: one at a time, since each takes 30 MB."""
+    """GET /app/metrics/one.csv?project&metric&range: one download at a time, since each needs up to 30 MB."""
     if not _download.acquire(blocking=False):
         raise Refused(429, "Another download is being made at the moment: try again in a few seconds.")
     try:
@@ -117,14 +118,14 @@ def _csv() -> Response:
     text = StringIO()
     rows = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC)
     rows.writerow(("time", "value", "unit"))
-    for at, value, unit in Metric.newest(g.account.seq, ids, now - chosen.span, now, MOST_VALUES):
+    for at, value, unit in Metric.newest(current().account.seq, ids, now - chosen.span, now, MAX_VALUES):
         rows.writerow((local_time.utc_time(at), value, _cell(unit or "")))
     named = {"Content-Disposition": 'attachment; filename="metric.csv"'}
     return Response(text.getvalue(), mimetype="text/csv", headers=named)
 
 
 def _cell(text: str) -> str:
-    """A text that a spreadsheet does not take for a formula."""
+    """The text, quoted if a spreadsheet would otherwise run it as a formula."""
     return f"'{text}" if text.strip().startswith(FORMULA) else text
 
 
@@ -137,8 +138,8 @@ def _asked() -> tuple[str, str]:
 
 
 def _points(values: list[tuple[int, float]], parts: int) -> list[Point]:
-    """Values by part as points of a chart, however large or small they are."""
-    halves = [value / 2 for _, value in values]  # the difference of two doubles may be none
+    """Scale (bucket, value) pairs to points of a chart."""
+    halves = [value / 2 for _, value in values]  # high - low of two doubles can overflow; of their halves it cannot
     low, high = min(halves, default=0.0), max(halves, default=0.0)
     heights = [(half - low) / (high - low) if high > low else 0.5 for half in halves]
     return [

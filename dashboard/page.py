@@ -1,4 +1,4 @@
-"""What all pages share: times as their owner reads them, icons, files of the web app, errors."""
+"""What all pages share: template filters for times and texts, links to static files, QR codes, error pages."""
 
 import hashlib
 import re
@@ -10,24 +10,26 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from flask import Flask, Response, g, render_template, request
+from flask import Flask, Response, render_template, request
 from werkzeug.wrappers import Response as BaseResponse
 
 from core import local_time
 from core.icons import ICONS
 from models import Alert
 from process import clock
-from store.notifications import Entry, fold
+from store.notifications import Entry
+from store.search import fold
 from web import guards
+from web.context import current, signed_in_account
 from wire.errors import Refused
 
 Page = str | BaseResponse | tuple[str, int]
 
 
 class Problem(NamedTuple):
-    """What is wrong with a form that was sent, and the id of the field to mend, if it is one.
+    """What is wrong with a submitted form, and the id of the field to correct, if it is one field.
 
-    A page that gets it as `problem` says so on top, where the browser puts its focus, and beside that field.
+    A template that gets it as `problem` shows it at the top of the page, with the focus, and beside the field.
     """
 
     message: str
@@ -35,50 +37,52 @@ class Problem(NamedTuple):
 
     @classmethod
     def of(cls, refused: Refused) -> "Problem":
-        """What was refused; `Refused` itself, unless what was sent is wrong: that is no matter of a form."""
+        """Make a problem of a 400. Other statuses are not about the form, so they are raised again."""
         if refused.status != 400:
             raise refused
-        return cls(refused.message[:1].upper() + refused.message[1:], refused.field)  # many begin with a field's name
+        # Many messages begin with the name of a field, in lower case.
+        return cls(refused.message[:1].upper() + refused.message[1:], refused.field)
 
 
 STATIC = Path(__file__).parent.parent / "static"
 EXCERPT = 300  # characters of a body that a list shows
-BEFORE_HIT = 80  # of them before what was searched for
+BEFORE_HIT = 80  # characters of an excerpt before the search term
 MINUTE_MS, HOUR_MS = 60_000, 3_600_000
 LOCAL_HOST = re.compile(r"(?:.*\.)?localhost|127\.[0-9.]+|\[::1\]")
 
 
 def install(app: Flask) -> None:
-    """Make what the templates use known to them."""
+    """Register the filters and globals that the templates use."""
     times = {"moment": moment, "formatted": formatted, "ago": ago, "near": near}
     texts = {"number": number, "value": value, "excerpt": excerpt, "hits": hits, "icon": icon, "ink": ink}
     app.jinja_env.filters.update({**times, **texts})
     app.jinja_env.globals.update(asset=asset, by_day=by_day, problem=None)
+    app.context_processor(lambda: {"signed_in": signed_in_account()})
 
 
 def error_page(refused: Refused) -> str:
-    """A refusal as a page."""
+    """The page that shows a refusal."""
     return render_template("error.html", message=refused.message, status=refused.status)
 
 
 def is_wanted() -> bool:
-    """Whether who asks is a person with a browser, who would rather read a page than JSON."""
-    kinds = ("application/json", "text/html")  # the first is for who does not say
+    """Whether the client is a browser that prefers a page to JSON."""
+    kinds = ("application/json", "text/html")  # the first is the default of clients without a preference
     return request.method in ("GET", "HEAD") and request.accept_mimetypes.best_match(kinds) == "text/html"
 
 
 def address_page() -> str:
-    """What the address of an alert is for: the same for every code, so that nothing can be learned from it."""
+    """Explain what an alert's address is for. It is the same for every short code: guessing learns nothing."""
     return render_template("address.html")
 
 
 def webhook_address(alert: Alert) -> str:
-    """Where events for the alert are sent to."""
+    """The alert's webhook address."""
     return f"{guards.origin()}/p/{alert.short_code}"
 
 
 def qr_code(text: str) -> Response:
-    """A text for a camera, as a picture."""
+    """The text as a QR code in SVG."""
     import segno
 
     picture = BytesIO()
@@ -89,7 +93,7 @@ def qr_code(text: str) -> Response:
 
 
 def is_local(address: str) -> bool:
-    """Whether an origin leads to the very machine that opens it."""
+    """Whether an origin is a loopback address, which leads every machine to itself."""
     return LOCAL_HOST.fullmatch(re.sub(r"^https?://|:[0-9]+$", "", address)) is not None
 
 
@@ -97,27 +101,27 @@ def is_local(address: str) -> bool:
 
 
 def moment(at: int) -> str:
-    """A time (ms) as the signed-in owner reads it."""
-    return local_time.local_time(at, g.account.time_zone)
+    """A time (ms) in the signed-in owner's time zone."""
+    return local_time.local_time(at, current().account.time_zone)
 
 
 def formatted(at: int, layout: str) -> str:
-    """A time (ms) laid out by strftime."""
-    return local_time.laid_out(at, layout, g.account.time_zone)
+    """A time (ms) formatted by strftime, in the owner's time zone."""
+    return local_time.laid_out(at, layout, current().account.time_zone)
 
 
 def near(at: int) -> str:
     """A time (ms) as "today 22:00", "tomorrow 07:00" or "Mon 23 Nov 07:00"."""
-    return local_time.near_time(at, g.account.time_zone, clock.now_ms())
+    return local_time.near_time(at, current().account.time_zone, clock.now_ms())
 
 
 def day(at: int) -> str:
     """The day of a time (ms), as "today" or "Mon 23 Nov"."""
-    return local_time.near_day(at, g.account.time_zone, clock.now_ms())
+    return local_time.near_day(at, current().account.time_zone, clock.now_ms())
 
 
 def ago(at: int) -> str:
-    """How long ago a time (ms) is; after some hours, when it was."""
+    """A time (ms) as "5 min ago"; after twelve hours, and in the future, like `near`."""
     age = clock.now_ms() - at
     if not 0 <= age < 12 * HOUR_MS:
         return near(at)
@@ -127,7 +131,7 @@ def ago(at: int) -> str:
 
 
 def by_day(entries: list[Entry]) -> list[tuple[str, list[Entry]]]:
-    """A list of notifications, in parts that each begin with a day."""
+    """Group sorted notifications by day, with the day's name."""
     return [(name, list(part)) for name, part in groupby(entries, key=lambda entry: day(entry.created_at))]
 
 
@@ -135,26 +139,27 @@ def by_day(entries: list[Entry]) -> list[tuple[str, list[Entry]]]:
 
 
 def number(value: int) -> str:
-    """A count with separators."""
+    """A count with thousands separators."""
     return f"{value:,}"
 
 
 def value(measured: float) -> str:
-    """A metric's value, with separators while that is readable."""
+    """A metric's value: with thousands separators if integral or large, otherwise to five significant digits."""
     if measured == int(measured) and abs(measured) < 1e15:
         return f"{int(measured):,}"
     return f"{measured:,.2f}" if 1000 <= abs(measured) < 1e15 else f"{measured:.5g}"
 
 
 def isolated(name: str) -> str:
-    """A name within a sentence, whose direction it must not turn around."""
+    """A name in Unicode isolates, so that right-to-left text in it cannot reorder the sentence around it."""
     return f"\u2068{name}\u2069"
 
 
 def excerpt(text: str, term: str = "") -> str:
-    """The beginning of a text, or what is around the place where it holds `term`."""
+    """The beginning of a text, or the part around the first match of `term`."""
     place = fold(text).find(fold(term))
-    if place >= 0 and len(text) != len(fold(text)):  # some characters are folded to several
+    # Case folding can turn one character into several ("ß" to "ss"): map the place back to the unfolded text.
+    if place >= 0 and len(text) != len(fold(text)):
         place = bisect_left(range(len(text)), place, key=lambda end: len(fold(text[:end])))
     start = max(0, place - BEFORE_HIT) if place + len(term) > EXCERPT else 0
     cut = text[start : start + EXCERPT]
@@ -162,7 +167,7 @@ def excerpt(text: str, term: str = "") -> str:
 
 
 def hits(text: str, term: str) -> Iterator[tuple[str, bool]]:
-    """The text in pieces, each with whether it is one that was searched for."""
+    """Split the text into pieces, each with whether it matches the search term."""
     folded = [(character, place) for place, one in enumerate(text) for character in fold(one)] if term else []
     haystack, needle, end = "".join(character for character, _ in folded), fold(term), 0
     at = haystack.find(needle) if term else -1
@@ -176,19 +181,19 @@ def hits(text: str, term: str) -> Iterator[tuple[str, bool]]:
 
 
 def icon(name: str | None) -> str:
-    """The name of an icon that there is: an alert may have been given another."""
+    """The name of the icon, or `bell` for one that does not exist: older alerts may have any name."""
     return name if name and name in ICONS else "bell"
 
 
 def ink(color: str) -> str:
-    """Which ink is read better on a ground of `#RRGGBB`."""
+    """The text color, `dark` or `light`, that is easier to read on the background `#RRGGBB`."""
     red, green, blue = (int(color[place : place + 2], 16) / 255 for place in (1, 3, 5))
-    light = 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2
-    return "dark" if light > 0.18 else "light"  # where black and white stand out equally
+    light = 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2  # the relative luminance of WCAG
+    return "dark" if light > 0.18 else "light"  # at 0.18, black and white have equal contrast
 
 
 @cache
 def asset(name: str) -> str:
-    """The address of a static file; it changes with the content, so that browsers may keep it."""
+    """The URL of a static file. It changes with the content, so that browsers can cache it for good."""
     version = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:12]
     return f"/app/static/{name}?v={version}"

@@ -1,22 +1,23 @@
-"""Quiet hours: the daily window, what is held now, and delivering it at once."""
+"""Quiet hours: set the daily window, show what is held, and deliver it at once."""
 
-from flask import flash, g, redirect, render_template, request
+from flask import flash, redirect, render_template, request
 
 from core import accounts, digests, local_time
 from dashboard.page import Page, Problem
 from process import clock
 from store.held import Held
+from web.context import current
 from wire.errors import Refused
 
 
 def show_quiet_hours() -> Page:
     """GET /app/quiet."""
-    begin, _, end = (g.account.quiet_hours or "").partition("-")
+    begin, _, end = (current().account.quiet_hours or "").partition("-")
     return _quiet_page(begin, end)
 
 
 def _quiet_page(begin: str, end: str, problem: Problem | None = None) -> str:
-    account, now = g.account, clock.now_ms()
+    account, now = current().account, clock.now_ms()
     held = Held.of_account(account.seq)
     return render_template(
         "quiet.html",
@@ -31,13 +32,13 @@ def _quiet_page(begin: str, end: str, problem: Problem | None = None) -> str:
 
 
 def save_quiet_hours() -> Page:
-    """POST /app/quiet: a new window, or none with `off`."""
+    """POST /app/quiet: sets the window, or removes it with `off`."""
     begin, end = request.form.get("begin", ""), request.form.get("end", "")
     window = None if request.form.get("off") else f"{begin}-{end}"
     try:
         if window and not (begin.strip() and end.strip()):
             raise Refused(400, "Enter when quiet hours begin and end.")
-        accounts.set_quiet_hours(g.account, window)
+        accounts.set_quiet_hours(current().account, window)
     except Refused as refused:
         problem = Problem.of(refused)
         return _quiet_page(begin, end, problem._replace(field="end" if begin.strip() else "begin")), 422
@@ -46,8 +47,8 @@ def save_quiet_hours() -> Page:
 
 
 def deliver_held() -> Page:
-    """POST /app/quiet/deliver: what is held, now."""
-    count = digests.release_now(g.account.seq, clock.now_ms())
+    """POST /app/quiet/deliver: delivers everything that is held, now."""
+    count = digests.release_now(current().account.seq, clock.now_ms())
     said = {0: "Nothing was held.", 1: "The held notification is on its way."}
     flash(said.get(count, f"{count} notifications are on their way, as one."))
     return redirect("/app/quiet", 303)

@@ -1,13 +1,15 @@
-"""Settings: what the plan allows and what is used of it, theme, time zone, password, sessions."""
+"""Settings: the plan's limits and their use, theme, time zone, password, sessions."""
 
-from flask import flash, g, redirect, render_template, request
+from flask import flash, redirect, render_template, request
 
 from core import accounts, devices, local_time, plans
 from dashboard import signin
 from dashboard.page import Page, Problem
-from models import ApiKey, Device, Session
+from models import ApiKey, Device
 from process import clock
+from store.sessions import Session
 from web import guards, rate_limits
+from web.context import current
 from wire.errors import Refused
 
 
@@ -17,7 +19,7 @@ def show_settings() -> Page:
 
 
 def _settings_page(problem: Problem | None = None) -> str:
-    account, now = g.account, clock.now_ms()
+    account, now = current().account, clock.now_ms()
     keys = [key for key in ApiKey.of_account(account.seq) if key.revoked_at is None]
     return render_template(
         "settings.html",
@@ -28,7 +30,7 @@ def _settings_page(problem: Problem | None = None) -> str:
         this_session=guards.session_hash(),
         plan=plans.PLANS[account.plan],
         rest_used=max((rate_limits.rest_used(account.plan, key.seq) for key in keys), default=0),
-        metrics_used=rate_limits.metrics_used(account.plan, account.seq),
+        metrics_used=rate_limits.custom_metrics_used(account.plan, account.seq),
         keys=len(keys),
         most_keys=accounts.MAX_LIVE_KEYS,
         devices=Device.count(account.seq),
@@ -39,7 +41,7 @@ def _settings_page(problem: Problem | None = None) -> str:
 def save_theme() -> Page:
     """POST /app/settings/theme."""
     try:
-        accounts.set_theme(g.account, request.form.get("theme", ""))
+        accounts.set_theme(current().account, request.form.get("theme", ""))
     except Refused as refused:
         return _settings_page(Problem.of(refused)), 422
     return redirect("/app/settings", 303)
@@ -47,9 +49,9 @@ def save_theme() -> Page:
 
 def save_time_zone() -> Page:
     """POST /app/settings/time-zone."""
-    zone, days = request.form.get("time_zone", ""), plans.PLANS[g.account.plan].history_days
+    zone, days = request.form.get("time_zone", ""), plans.PLANS[current().account.plan].history_days
     try:
-        accounts.set_time_zone(g.account, accounts.zone_change(g.account, zone, days, clock.now_ms()))
+        accounts.set_time_zone(current().account, accounts.zone_change(current().account, zone, days, clock.now_ms()))
     except Refused as refused:
         return _settings_page(Problem.of(refused)), 422
     flash(f"The time zone is {zone}.")
@@ -57,8 +59,8 @@ def save_time_zone() -> Page:
 
 
 def save_password() -> Page:
-    """POST /app/settings/password: signs out everywhere else."""
-    account, new = g.account, request.form.get("new", "")
+    """POST /app/settings/password: changes the password and signs out all other browsers."""
+    account, new = current().account, request.form.get("new", "")
     if signin.with_password(account.email, request.form.get("current", "")) is None:
         return _settings_page(Problem("That is not the current password.", "current")), 422
     try:
@@ -72,7 +74,7 @@ def save_password() -> Page:
 
 
 def sign_out_everywhere() -> Page:
-    """POST /app/settings/sign-out-everywhere: this browser, too."""
-    accounts.sign_out_everywhere(g.account.seq)
+    """POST /app/settings/sign-out-everywhere: signs out all browsers, including this one."""
+    accounts.sign_out_everywhere(current().account.seq)
     guards.end_session()
     return redirect("/app/login", 303)

@@ -1,4 +1,4 @@
-"""The ways in: the link of the first start, signing in and out."""
+"""One-time links, signing in and signing out."""
 
 import re
 
@@ -16,7 +16,7 @@ OUR_PAGE = re.compile(r"(?P<path>/app(?:/[A-Za-z0-9_-]+)*/?)(?:\?[A-Za-z0-9_./=&
 
 
 def show_setup(token: str) -> Page:
-    """GET /app/setup/{token}: make the owner's account, or set a password."""
+    """GET /app/setup/{token}: the form that creates the owner's account, or sets a password."""
     link = accounts.find_link(token, clock.now_ms())
     return _setup_page(link.account, {})
 
@@ -47,7 +47,7 @@ def show_sign_in() -> Page:
 
 
 def sign_in() -> Page:
-    """POST /app/login: and on to the page that was asked for."""
+    """POST /app/login: signs in and redirects to the page that was asked for."""
     email, password = request.form.get("email", ""), request.form.get("password", "")
     account = with_password(email, password)
     if account is None:
@@ -58,13 +58,13 @@ def sign_in() -> Page:
 
 
 def with_password(email: str, password: str) -> Account | None:
-    """The account, if address and password belong together; `Refused` (429) after too many tries."""
+    """The account, if e-mail address and password are right; `Refused` (429) after too many tries."""
     mark = accounts.password_mark(email)
     visitor = rate_limits.Visitor(mark, guards.sender(), guards.known_browser(mark))
     rate_limits.check_sign_in(visitor)
     queue = accounts.KNOWN_BROWSER if visitor.known_browser else accounts.NEW_BROWSER
     with accounts.hashing(queue, mark if visitor.known_browser else visitor.sender):
-        rate_limits.check_sign_in(visitor)  # again: others may have tried while this one waited for its turn
+        rate_limits.check_sign_in(visitor)  # again: there may have been more tries while this one waited
         account = accounts.with_password(email, password)
         if account is None:
             rate_limits.count_wrong_password(visitor)
@@ -74,7 +74,7 @@ def with_password(email: str, password: str) -> Account | None:
 
 
 def _wanted_page() -> str:
-    """The page of ours that led to the sign-in; never another site's."""
+    """The page in `next`, if it is a page of the web app, or else Home; never another site's page."""
     wanted = OUR_PAGE.fullmatch(request.args.get("next", ""))
     if wanted is None or "//" in wanted[0]:
         return guards.HOME

@@ -1,1 +1,1 @@
-"""The process that runs the service: clock, log, counters, gunicorn's worker."""
+"""The process that runs the service: its environment variables, clock, log, counters and gunicorn's worker."""

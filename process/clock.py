@@ -1,7 +1,7 @@
-"""The only place that reads a clock.
+"""The only module that reads a clock.
 
-`now_ms` is wall time for what is stored and shown; `monotonic_s` is for durations in this process
-(quotas, heartbeat), which must not notice when the wall clock is set. Tests move both.
+`now_ms` is wall time, for what is stored and shown. `monotonic_s` is for durations within this process (quotas,
+pauses, the worker's heartbeat), which must not change when somebody sets the wall clock. Tests move both.
 """
 
 import time
@@ -15,5 +15,5 @@ def now_ms() -> int:
 
 
 def monotonic_s() -> float:
-    """Seconds that only go forward; meaningless outside this process."""
+    """Seconds that never go back; only their differences mean something, and only in this process."""
     return time.monotonic()

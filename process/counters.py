@@ -1,4 +1,4 @@
-"""What has happened since this process began, for whoever watches it (`monitoring`). Must not know what it means."""
+"""Counts of what has happened since this process started, for `GET /metrics`. Must not know what is counted."""
 
 import threading
 from collections import Counter
@@ -8,18 +8,18 @@ _lock = threading.Lock()
 
 
 def count(what: str, *labels: str) -> None:
-    """Count one of `what`; there must be few different labels, and none that a stranger chooses."""
+    """Count one more of `what`. Labels must take few values, and none that a stranger can choose."""
     with _lock:
         _counts[what, *labels] += 1
 
 
 def counted(what: str) -> dict[tuple[str, ...], int]:
-    """How many there were of `what`, by their labels."""
+    """How many of `what` were counted, by labels."""
     with _lock:
         return {key[1:]: number for key, number in _counts.items() if key[0] == what}
 
 
 def reset() -> None:
-    """Begin anew (another database was opened)."""
+    """Forget all counts (another database was opened)."""
     with _lock:
         _counts.clear()

@@ -1,4 +1,7 @@
-"""gunicorn's worker and log, so that no connection holds a thread for long and each request is one JSON line."""
+"""gunicorn's worker and log, adapted: no connection holds a thread for long, and each request is one JSON line.
+
+Must not know routes, handlers or the database.
+"""
 
 import contextlib
 import errno
@@ -20,30 +23,30 @@ from process import clock
 from process.logs import JsonLines, WithoutSecrets
 from wire.errors import Refused, rest_body
 
-READ_S = 10.0  # for a connection's first byte, and then for all of a request
-WRITE_S = 10.0  # for an answer to be taken
-CHUNKED_RATE = 2  # bytes on the wire for one of a body: more is an attack with tiny chunks
+READ_S = 10.0  # to wait for a connection's first byte, and then for the whole request
+WRITE_S = 10.0  # to wait for the client to take an answer
+MAX_CHUNKED_RATE = 2  # bytes on the wire for each byte of a body: more is an attack with tiny chunks
 HEAD_BYTES = 65_536
 DRAINED_AT_ONCE = 65_536
-MAX_DRAINING = 2  # threads: more of them would only wait for each other
-LINGER_S = 2.0  # for what a client was still sending when its connection was closed
-MOST_LINGERING = 100
+MAX_DRAINING = 2  # threads that read the rest of a refused body: more would only wait for each other
+LINGER_S = 2.0  # to go on reading what a client was still sending when it got its answer
+MAX_LINGERING = 100
 NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 class Patience:
-    """A connection's socket for reading one request: after `READ_S` or `most` bytes there is no more."""
+    """A connection's socket for reading one request: after `READ_S` seconds or `max_bytes` it reads as ended."""
 
-    def __init__(self, connection: socket.socket, most: int) -> None:
-        self.connection, self.left, self.until_s = connection, most, clock.monotonic_s() + READ_S
+    def __init__(self, connection: socket.socket, max_bytes: int) -> None:
+        self.connection, self.left, self.until_s = connection, max_bytes, clock.monotonic_s() + READ_S
 
     @property
     def is_over(self) -> bool:
-        """Whether time or bytes are used up."""
+        """Whether the time or the bytes are used up."""
         return self.left <= 0 or self.until_s <= clock.monotonic_s()
 
     def recv(self, size: int) -> bytes:
-        """What has come, or nothing when time or bytes are used up."""
+        """What the client sent, or nothing when the time or the bytes are used up."""
         if self.is_over:
             return b""
         self.connection.settimeout(self.until_s - clock.monotonic_s())
@@ -58,15 +61,18 @@ class Patience:
 
 
 class ThreadedWorker(ThreadWorker):
-    """gunicorn's threads: a new connection gets one when it has sent something, and keeps it for a bounded time."""
+    """gunicorn's threaded worker, in which a connection gets a thread only once it has sent something.
+
+    It keeps the thread for a bounded time, however slowly the client sends or reads.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.lingering = dict[socket.socket, float]()  # until when
+        self.lingering = dict[socket.socket, float]()  # until when each is read
         self.draining = threading.BoundedSemaphore(MAX_DRAINING)
 
     def accept(self, listener: socket.socket) -> None:
-        """Take a connection; where there is no room, in the place of the one that has said nothing for longest."""
+        """Accept a connection; without room for it, drop the one that has been silent for longest."""
         while self.nr_conns >= self.worker_connections - 1 and self.pending_conns:
             self._drop_silent()
         try:
@@ -78,7 +84,7 @@ class ThreadedWorker(ThreadWorker):
                 self._drop_silent()
 
     def enqueue_req(self, conn: TConn) -> None:
-        """Hand the connection to a thread, a new one as soon as there is something to read."""
+        """Hand the connection to a thread; a new connection only when there is something to read."""
         conn.close = partial(self._close, conn.sock)
         if conn.initialized or conn.data_ready:
             super().enqueue_req(conn)
@@ -88,16 +94,16 @@ class ThreadedWorker(ThreadWorker):
         self.poller.register(conn.sock, EVENT_READ, partial(self.on_pending_socket_readable, conn))
 
     def is_parent_alive(self) -> bool:
-        """Whether the master lives. Without it the worker ends; the next service may have the address at once."""
+        """Whether the master lives. If not, the worker stops listening at once, so that a new service can start."""
         is_alive = bool(super().is_parent_alive())
         if not is_alive:
-            self.alive = False  # so that the answers to come close their connections
+            self.alive = False  # the remaining answers close their connections
             for listener in self.sockets:
                 listener.close()
         return is_alive
 
     def murder_pending(self) -> None:
-        """Close what has waited for long enough."""
+        """Close the connections whose time is over."""
         super().murder_pending()
         now_s = clock.monotonic_s()
         for connection in [connection for connection, until_s in self.lingering.items() if until_s <= now_s]:
@@ -108,12 +114,13 @@ class ThreadedWorker(ThreadWorker):
         self._end(self.pending_conns.popleft().sock)
 
     def _close(self, connection: socket.socket, graceful: bool = False) -> None:
-        """Close; what a client is still sending is read meanwhile, so that it gets its answer.
+        """Close the connection for writing, and read on for a while, or the client might never see its answer.
 
-        gunicorn would wait for that here, two seconds for each connection, while nobody else is served.
+        TCP resets a connection that is closed with unread data. gunicorn would read on right here, up to two seconds
+        for each connection, while nobody else is served; ours is read by the poller.
         """
         try:
-            if not graceful or len(self.lingering) >= MOST_LINGERING:
+            if not graceful or len(self.lingering) >= MAX_LINGERING:
                 raise OSError
             connection.shutdown(socket.SHUT_WR)
             connection.setblocking(False)
@@ -140,22 +147,22 @@ class ThreadedWorker(ThreadWorker):
     def handle(self, conn: TConn) -> Any:
         """Serve one request."""
         conn.init()
-        conn.parser.unreader.sock = Patience(conn.sock, self._most())
+        conn.parser.unreader.sock = Patience(conn.sock, self._max_bytes())
         return super().handle(conn)
 
     def _keepalive_after(self, conn: TConn, keepalive: bool) -> bool:
-        """Whether the connection goes on: when what is left of a refused body was read, as long as patience lasts.
+        """Whether the connection may serve another request: once the rest of a refused body has been read.
 
-        A proxy that is still sending takes the end of the connection for a fault. gunicorn would read 1 KB at a time
-        and copy everything it has buffered each time.
+        A proxy that is still sending would take an early end of the connection for a fault of ours. gunicorn's own
+        way reads 1 KB at a time and copies its whole buffer each time.
         """
         if not keepalive or not self._drained(conn.parser.mesg.body):
             return False
         return bool(conn.parser.finish_body(max_bytes=1)) and not conn.parser.unreader.sock.is_over
 
     def _drained(self, body: Body) -> bool:
-        """Read the rest of a body; False for a long one while others are being read."""
-        with contextlib.suppress(Exception):  # a broken chunk: the body itself knows that it failed
+        """Read the rest of a body; returns False for a long one if enough others are being read."""
+        with contextlib.suppress(Exception):  # of a broken chunk, which `finish_body` will notice
             if len(body.read(DRAINED_AT_ONCE)) < DRAINED_AT_ONCE:
                 return True
             if not self.draining.acquire(blocking=False):
@@ -167,11 +174,11 @@ class ThreadedWorker(ThreadWorker):
                 self.draining.release()
         return True
 
-    def _most(self) -> int:
-        return int(self.wsgi.config["MAX_CONTENT_LENGTH"]) * CHUNKED_RATE + HEAD_BYTES
+    def _max_bytes(self) -> int:
+        return int(self.wsgi.config["MAX_CONTENT_LENGTH"]) * MAX_CHUNKED_RATE + HEAD_BYTES
 
     def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: Exception) -> None:
-        """Refuse what is not HTTP in our shape and without quoting it: a key or a code may be in it."""
+        """Refuse what is not HTTP, in our error shape and without quoting it: it may contain a key or a code."""
         if not isinstance(exc, ParseException):
             super().handle_error(req, client, addr, exc)
             return
@@ -183,19 +190,19 @@ class ThreadedWorker(ThreadWorker):
 
 
 class JsonLogger(Logger):
-    """gunicorn's own lines and one for each request, without what is secret."""
+    """Logs gunicorn's own lines, and one for each request, without secrets."""
 
     def setup(self, cfg: Any) -> None:
-        """Set the handlers up."""
+        """Set up the handlers."""
         super().setup(cfg)
-        logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # nobody reads them
-        logging._srcfile = None  # nor where a line was logged
+        logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # our lines name none of these
+        logging._srcfile = None  # nor the line of code, which takes logging longest to find
         for handler in self.error_log.handlers + self.access_log.handlers:
             handler.setFormatter(JsonLines())
         self.error_log.addFilter(WithoutSecrets())
 
     def access(self, resp: Any, req: Any, environ: dict[str, Any], request_time: timedelta) -> None:
-        """The line of a request that was answered."""
+        """Log a request that was answered."""
         self.request(
             request_id=environ.get("pocketbell.request", "-"),
             client=environ.get("REMOTE_ADDR", "-"),
@@ -207,5 +214,5 @@ class JsonLogger(Logger):
         )
 
     def request(self, **fields: object) -> None:
-        """One line about a request."""
+        """Log one line about a request."""
         self.access_log.info("request", extra={"fields": fields})

@@ -1,4 +1,4 @@
-"""The log: one JSON object a line, for whoever reads it with a program. Must not know requests or handlers."""
+"""The log: one JSON object a line, so that programs can read it. Must not know requests or handlers."""
 
 import json
 import logging
@@ -10,10 +10,10 @@ SECRETS = re.compile(r"sk_[\w]*|/p/[^\s'\"]*|/app/setup/[^\s'\"]*")
 
 
 class JsonLines(logging.Formatter):
-    """Time, level and message of a record, and the `fields` it was given."""
+    """Formats a record's time, level and message, and the `fields` that it was given."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line, whatever the message holds."""
+        """One line, whatever is in the message."""
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         line = {"time": at, "level": record.levelname.lower(), "message": record.getMessage()}
         line |= getattr(record, "fields", {})
@@ -23,12 +23,12 @@ class JsonLines(logging.Formatter):
 
 
 class WithoutSecrets(logging.Filter):
-    """The server names addresses in its own log lines: a short code or a link may be in one."""
+    """Takes keys, short codes and links out of gunicorn's own log lines, which quote the addresses of requests."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Leave the record in, without them, and without the traceback of a connection that broke."""
+        """Keep the record, without secrets and without the traceback of a broken connection."""
         message = record.getMessage()
-        if "%" in message:  # a path as it was sent; what is written otherwise means the same
+        if "%" in message:  # a path may hide a secret in percent-encoding
             message = "".join(c if c.isprintable() or c in "\n\t" else " " for c in unquote(message))
         record.msg, record.args = SECRETS.sub("…", message), ()
         if record.exc_info and isinstance(record.exc_info[1], OSError):

@@ -1,18 +1,15 @@
-"""The latest requests to each alert and what they were answered, in this process's memory.
-
-Must not know handlers or SQL.
-"""
+"""The latest requests to each alert with their answers, in this process's memory. Must not know handlers or SQL."""
 
 import threading
 from collections import OrderedDict, deque
 from typing import NamedTuple
 
-KEPT = 30  # of each alert
-MOST_ALERTS = 1_000
+MAX_KEPT = 30  # of each alert
+MAX_ALERTS = 1_000
 
 
 class Seen(NamedTuple):
-    """A request to an alert, or several alike in a row: when the last came, the HTTP status, why, how many."""
+    """A request to an alert, or several alike in a row: when the last came, the HTTP status, why, and how many."""
 
     at: int
     status: int
@@ -25,11 +22,11 @@ _lock = threading.Lock()
 
 
 def note(alert_seq: int, status: int, words: str, now: int) -> None:
-    """Remember what a request was answered; refusals that are alike become one."""
+    """Remember a request's answer; equal refusals in a row become one entry."""
     with _lock:
-        kept = _seen.setdefault(alert_seq, deque(maxlen=KEPT))
+        kept = _seen.setdefault(alert_seq, deque(maxlen=MAX_KEPT))
         _seen.move_to_end(alert_seq)
-        if len(_seen) > MOST_ALERTS:
+        if len(_seen) > MAX_ALERTS:
             _seen.popitem(last=False)
         times = 1
         if kept and kept[0].status == status != 200 and kept[0].words == words:
@@ -38,12 +35,12 @@ def note(alert_seq: int, status: int, words: str, now: int) -> None:
 
 
 def of_alert(alert_seq: int) -> list[Seen]:
-    """Those of an alert since this process began, newest first."""
+    """The latest requests to an alert since this process started, newest first."""
     with _lock:
         return list(_seen.get(alert_seq, ()))
 
 
 def reset() -> None:
-    """Forget all (another database was opened)."""
+    """Forget all requests (another database was opened)."""
     with _lock:
         _seen.clear()

@@ -1,7 +1,7 @@
-"""One service at a time on a database file: a lock beside it, held as long as a process of the service lives.
+"""One service at a time on a database file: a lock file beside it, held as long as a process of the service lives.
 
-The system frees it however the service ends. The worker, a fork, holds it too: it may outlive its master. The command
-line takes no lock. Must not know the database or a setting.
+The operating system frees the lock however the service ends. The worker inherits it when it is forked, since it may
+outlive its master. The command line takes no lock. Must not know the database or a setting.
 """
 
 import fcntl
@@ -14,9 +14,9 @@ from process import clock
 
 MAX_WAIT_S = 60.0
 LOOKS_EVERY_S = 0.2
-MAX_HOLDER_BYTES = 300
+MAX_HOLDER_BYTES = 300  # of what the lock file says of its holder
 
-_kept_open = list[int]()  # the lock's file, which closing would free
+_kept_open = list[int]()  # the lock file: to close it would free the lock
 
 
 class InUse(SystemExit):
@@ -28,9 +28,10 @@ def _pause() -> None:
 
 
 def take(database: Path, address: str, tell: Callable[[str], object], pause: Callable[[], object] = _pause) -> None:
-    """Take the lock for this process and its forks; wait for a service that has it, of which `tell` hears at once.
+    """Take the lock for this process and its forks, or wait until the service that has it ends.
 
-    `address` is what this service tells others of itself. Raises `InUse` after a minute and `OSError`.
+    `tell` is called at once with a sentence about who has it; `address` is what this service tells others of itself.
+    Raises `InUse` after a minute, and `OSError`.
     """
     database.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     path, told, until_s = database.resolve().with_name(f"{database.name}.lock"), "", clock.monotonic_s() + MAX_WAIT_S
@@ -44,7 +45,7 @@ def take(database: Path, address: str, tell: Callable[[str], object], pause: Cal
 
 
 def _holder(path: Path, own: str) -> str | None:
-    """Who has the lock; None when it is ours now."""
+    """Who has the lock; None if it is ours now."""
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

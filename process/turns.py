@@ -1,7 +1,7 @@
-"""Turns at something that only few threads may do at once: the others wait in order, so many and for so long.
+"""Lets only a few threads do something at once: the others queue for a turn, up to a number and for a time.
 
-Each queue has a name, and a free turn goes to the queues one after the other, so that a crowd in one does not keep
-the others waiting. Must not know what the turns are for.
+There are several queues, each with a name. A free turn goes to them in rotation, so that a crowd in one queue does
+not keep the others waiting. Must not know what the turns are for.
 """
 
 import threading
@@ -13,16 +13,17 @@ from wire.errors import Refused
 
 
 class _Waiting:
-    """A thread that waits, and for whom."""
+    """A thread that waits, and on whose behalf."""
 
     def __init__(self, who: str) -> None:
         self.who, self.has_turn = who, threading.Event()
 
 
 class Turns:
-    """`at_once` turns for `queues`, each with a name and how many may wait in it: of one `who` at most `of_one`.
+    """At most `at_once` turns at a time.
 
-    `refuse` makes what is raised when too many wait, or when a turn does not come in time.
+    `queues` says by name how many threads may wait in each queue; of these at most `of_one` for the same `who`.
+    `refuse` makes the exception that is raised when too many wait, or when no turn comes within `waits_s`.
     """
 
     def __init__(
@@ -35,7 +36,7 @@ class Turns:
 
     @contextmanager
     def turn(self, queue: str, who: str = "") -> Iterator[None]:
-        """Wait for a turn and have it meanwhile, or be refused."""
+        """Wait for a turn and keep it until the block ends, or be refused."""
         self._wait(queue, who)
         try:
             yield
@@ -44,13 +45,13 @@ class Turns:
 
     @property
     def most_waiting(self) -> int:
-        """How many threads can wait at most."""
+        """How many threads can wait at once, in all queues."""
         return sum(self.lengths.values())
 
     def _wait(self, name: str, who: str) -> None:
         queue, waiting = self.queues[name], _Waiting(who)
         with self.lock:
-            if self.free:  # then nobody waits
+            if self.free:  # so nobody is waiting
                 self.free -= 1
                 return
             if len(queue) >= self.lengths[name] or sum(one.who == who for one in queue) >= self.of_one:
@@ -59,7 +60,7 @@ class Turns:
         if waiting.has_turn.wait(self.waits_s):
             return
         with self.lock:
-            if waiting.has_turn.is_set():  # it came at the last moment
+            if waiting.has_turn.is_set():  # the turn came just after the wait ended
                 return
             queue.remove(waiting)
         raise self.refuse()
@@ -69,6 +70,6 @@ class Turns:
             for name, queue in self.queues.items():
                 if queue:
                     queue.popleft().has_turn.set()
-                    self.queues[name] = self.queues.pop(name)  # the last in line for the next turn
+                    self.queues[name] = self.queues.pop(name)  # the last queue to get the next turn
                     return
             self.free += 1

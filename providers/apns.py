@@ -1,34 +1,119 @@
-"""Apple's push service: requests, the provider token, what an answer says (CONTRACT 6).
+"""Apple's push service, APNs: its settings, requests, provider token and answers (CONTRACT 6).
 
-One token for all threads, made anew after 40 minutes: Apple takes it for 60, and no new one within 20. PyJWT and
-cryptography are imported when they are first needed. Must not know Flask, the database, or what an outcome leads to.
+All threads share one provider token, renewed after 40 minutes: Apple accepts a token for 60, and no new one within
+20. PyJWT and cryptography are imported when they are first needed. Must not know Flask, the database, or what an
+outcome leads to.
 """
 
 import re
 import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from config import ApnsSettings
 from process import clock
-from providers.base import LIFE_S, Message, Push, Said, compact_json, fitted, parsed, shown
+from process.variables import SettingError, Variable, http_origin, matching, text_of_file, value_or_file
+from providers.base import (
+    LIFE_S,
+    Meaning,
+    Message,
+    Outcome,
+    Provider,
+    Push,
+    Said,
+    Server,
+    TokenForm,
+    compact_json,
+    fitted,
+    parsed,
+    private_key,
+    shown,
+)
 from providers.transport import Reply, Request
 
 MAX_BYTES = 4_096
 TOKEN_LIFE_S = 40 * 60
-NO_NEW_TOKEN_S = 20 * 60.0
+MIN_RENEWAL_S = 20 * 60.0  # Apple refuses a token that follows another sooner
 CLOCK_TOLERANCE_S = 60
-TOKEN = re.compile(r"[0-9A-Fa-f]{64,200}")
+APPLE_ID = r"[A-Za-z0-9]{10}"
 
 
-class Apns:
-    """The account at Apple that the settings name."""
+@dataclass(frozen=True)
+class ApnsSettings:
+    """The account at Apple: `key` is the PEM text of its private key."""
 
-    def __init__(self, settings: ApnsSettings) -> None:
-        self.settings = settings
+    url: str
+    key: str = field(repr=False)
+    key_id: str
+    team_id: str
+    topic: str
+
+
+def _p8_key(value: str) -> str:
+    pem = value.replace("\\n", "\n")  # some platforms keep a variable on one line
+    if getattr(getattr(private_key(pem), "curve", None), "name", None) != "secp256r1":
+        raise ValueError
+    return pem
+
+
+KEY = Variable("APNS_KEY", None, _p8_key, "the PEM text of Apple's .p8 key", secret=True)
+KEY_FILE = Variable("APNS_KEY_FILE", None, text_of_file, "the path of Apple's .p8 key")
+
+
+class Apns(Provider[ApnsSettings]):
+    """APNs with the account that the settings name."""
+
+    kind = "apns"
+    name = "APNs"
+    service = "Apple's push service"
+    hint = "Check the APNS_ settings."
+    answers = (
+        Meaning("200", Outcome.DELIVERED),
+        Meaning("410", Outcome.DEAD),
+        Meaning("400", Outcome.REFUSED, "BadDeviceToken"),
+        Meaning("400", Outcome.TRANSIENT, "IdleTimeout"),
+        Meaning("400", Outcome.CONFIGURATION, "DeviceTokenNotForTopic|TopicDisallowed|MissingTopic|BadTopic"),
+        Meaning("403", Outcome.EXPIRED, "ExpiredProviderToken"),
+        Meaning("404", Outcome.CONFIGURATION),
+    )
+    variables = (
+        KEY,
+        KEY_FILE,
+        Variable("APNS_KEY_ID", None, matching(APPLE_ID), "the key's id, ten letters and digits"),
+        Variable("APNS_TEAM_ID", None, matching(APPLE_ID), "Apple's team id, ten letters and digits"),
+        Variable(
+            "APNS_TOPIC", None, matching(r"[A-Za-z0-9.-]{1,255}"), "the app's bundle id, such as org.example.bell"
+        ),
+        Variable(
+            "APNS_URL", "https://api.push.apple.com", http_origin, "an origin, such as https://api.push.apple.com"
+        ),
+    )
+    token_form = TokenForm(re.compile(r"[0-9A-Fa-f]{64,200}"), "64 to 200 hexadecimal digits")
+    nobody = "00" * 32
+
+    def __init__(self, settings: ApnsSettings | None, server: Server) -> None:
+        super().__init__(settings, server)
         self._lock = threading.Lock()
         self._key: Any = None
         self._token, self._made_at_s, self._dated_s = "", 0.0, 0.0
-        self._renewed_at_s = -NO_NEW_TOKEN_S
+        self._renewed_at_s = -MIN_RENEWAL_S
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> ApnsSettings | None:
+        """The account, from the APNS_ variables: all of them or none."""
+        needed = {name: values[name] for name in ("APNS_KEY_ID", "APNS_TEAM_ID", "APNS_TOPIC")}
+        parts = {"APNS_KEY": value_or_file(values, KEY, KEY_FILE)} | needed
+        missing = [name for name, value in parts.items() if value is None]
+        if len(missing) == len(parts):
+            return None
+        if missing:
+            wanted = " and ".join(missing).replace("APNS_KEY ", "APNS_KEY (or APNS_KEY_FILE) ")
+            raise SettingError(f"APNs is configured in part: {wanted} must be set, too.")
+        return ApnsSettings(values["APNS_URL"], *parts.values())
+
+    def checked_address(self, registration: Mapping[str, Any]) -> dict[str, Any]:
+        """The device token in lower case, since its hexadecimal digits may be written either way."""
+        return {"token": super().checked_address(registration)["token"].lower()}
 
     def origin(self, push: Push) -> str:
         """Apple's."""
@@ -49,15 +134,15 @@ class Apns:
         return Request(url, headers, _payload(push.message), any_address=True, leads=True)
 
     def said(self, reply: Reply) -> Said:
-        """Apple's reason."""
+        """The status with Apple's reason."""
         return Said(reply.status, str(parsed(reply).get("reason", "")))
 
     def renew(self, used: Request) -> None:
-        """Make another token, as Apple calls the one that was used too old; as often as Apple takes a new one."""
+        """Drop the provider token unless another thread has replaced it, or Apple would not accept a new one yet."""
         with self._lock:
             now_s = clock.monotonic_s()
-            is_ours = used.headers["authorization"] == f"bearer {self._token}"
-            if is_ours and now_s - self._renewed_at_s >= NO_NEW_TOKEN_S:
+            is_current = used.headers["authorization"] == f"bearer {self._token}"
+            if is_current and now_s - self._renewed_at_s >= MIN_RENEWAL_S:
                 self._token, self._renewed_at_s = "", now_s
 
     def _provider_token(self) -> str:
@@ -67,8 +152,9 @@ class Apns:
         with self._lock:
             now_s, wall_s = clock.monotonic_s(), clock.now_ms() / 1000
             age_s = now_s - self._made_at_s
-            was_set = abs(wall_s - self._dated_s - age_s) > CLOCK_TOLERANCE_S  # the clock, since then
-            if not self._token or was_set or age_s >= TOKEN_LIFE_S:
+            # Apple compares the token's date with its own clock, so a token from before ours was set is wrong.
+            clock_was_set = abs(wall_s - self._dated_s - age_s) > CLOCK_TOLERANCE_S
+            if not self._token or clock_was_set or age_s >= TOKEN_LIFE_S:
                 self._key = self._key or load_pem_private_key(self.settings.key.encode(), None)
                 claims = {"iss": self.settings.team_id, "iat": int(wall_s)}
                 self._token = jwt.encode(claims, self._key, "ES256", {"kid": self.settings.key_id})
@@ -81,4 +167,4 @@ def _payload(message: Message) -> bytes:
         aps = {"alert": {"title": title, "body": body}, "sound": "default"}
         return compact_json({"aps": aps, "id": message.id, "path": message.path})
 
-    return build(*fitted(shown(message.title), shown(message.body), build, MAX_BYTES))
+    return build(*fitted(shown(message.content.title), shown(message.content.body), build, MAX_BYTES))

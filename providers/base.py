@@ -1,49 +1,64 @@
-"""What all push providers have in common: what is pushed, what an answer means, how a text is made to fit.
+"""What a push provider declares of itself, and what all of them share.
 
-Must not know any provider, Flask or the database.
+`Provider` is the whole interface: a new one subclasses it in a module of its own and gets a line in the table
+`PROVIDERS` of `providers/__init__.py`. Beside it: what is pushed, what an answer can mean, how a text is made to fit.
+Must not know any single provider, Flask or the database.
 """
 
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from enum import Enum
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from process import clock
-from providers.transport import Reply
+from process.variables import Variable
+from providers.transport import Reply, Request
+from wire.errors import Refused
 from wire.json_text import as_json
+from wire.notification import Content
+from wire.validation import required_text
 
-LIFE_S = 86_400  # for which a provider keeps what a device cannot take yet
-LEAST_BODY = 200  # characters of the body that a long title leaves room for
+LIFE_S = 86_400  # how long a provider keeps a push for a device that cannot be reached
+MIN_BODY_CHARACTERS = 200  # a long title is shortened until so much of the body fits beside it
 MAX_RETRY_AFTER_S = 48 * 3600
 NOT_PUSHED = {code: None for code in (*range(32), *range(127, 160)) if code != ord("\n")}
+
+S = TypeVar("S")
+
+
+# --- pushes and answers -------------------------------------------------------------------------------------
 
 
 class Outcome(Enum):
     """What a provider's answer means for the device and the notification."""
 
     DELIVERED = "delivered"
-    DEAD = "dead"  # the token is no more: remove the device
-    REFUSED = "refused"  # this device will not get this one: failed, the device stays
+    DEAD = "dead"  # the token no longer exists: remove the device
+    REFUSED = "refused"  # this device will never get this push: it failed, the device stays
     TRANSIENT = "transient"  # try again later
     CONFIGURATION = "configuration"  # try again later, and tell the owner
-    EXPIRED = "expired"  # our own credential is too old: once more with a new one, since nothing was taken
+    EXPIRED = "expired"  # our credential is too old and nothing was delivered: try once more with a new one
 
 
 @dataclass(frozen=True)
 class Message:
-    """What to show. `id` makes a repeat replace the first on the screen; `path` is opened by a tap."""
+    """What to show. `id` makes a repeat replace the first on the screen; a tap opens `path`."""
 
     id: str
-    title: str
-    body: str
+    content: Content
     path: str
 
 
 @dataclass(frozen=True)
 class Push:
-    """One message to one device. `email` is the owner's, for a provider that has something to say."""
+    """One message to one device. `email` is the owner's, for providers that want a contact.
+
+    `p256dh`, `auth` and `origin` are Web Push's: the browser's keys, and where it has the web app open.
+    """
 
     kind: str
     token: str
@@ -58,7 +73,7 @@ class Push:
 class Answer:
     """What became of one push; `error` is a sentence for the owner unless it was delivered.
 
-    `was_tried` is False when the provider is being left alone and nothing was sent.
+    `was_tried` is False when nothing was sent because the provider is left alone for a while.
     """
 
     outcome: Outcome
@@ -68,7 +83,7 @@ class Answer:
 
 
 class Unavailable(Exception):
-    """A push cannot be made now: the answer to give instead, and whether it is that of all to this provider."""
+    """A push cannot be made now. `answer` is given instead; with `is_for_all` to every push of this provider."""
 
     def __init__(self, answer: Answer, is_for_all: bool = False) -> None:
         self.answer, self.is_for_all = answer, is_for_all
@@ -77,10 +92,130 @@ class Unavailable(Exception):
 
 @dataclass(frozen=True)
 class Said:
-    """A provider's answer in the terms of the table in push.py: a status, and its own word for what was wrong."""
+    """A provider's answer in the terms of its table: the status, and the provider's own word for what was wrong."""
 
     status: int
     reason: str = ""
+
+
+class Meaning(NamedTuple):
+    """A row of a table of answers. `status` and `reason` are regular expressions: of the whole, and of a part."""
+
+    status: str
+    outcome: Outcome
+    reason: str = ""
+
+
+COMMON_ANSWERS = (  # CONTRACT 6: what follows each provider's own rows
+    Meaning("401|403", Outcome.CONFIGURATION),
+    Meaning("1..|2..|3..|408|425|429|5..", Outcome.TRANSIENT),
+    Meaning(".*", Outcome.REFUSED),
+)
+
+
+# --- what a provider declares -------------------------------------------------------------------------------
+
+
+class TokenForm(NamedTuple):
+    """What a provider's device tokens look like; `words` completes the sentence "token must be …"."""
+
+    pattern: re.Pattern[str]
+    words: str
+
+
+class Server(NamedTuple):
+    """What a provider may know of this server: where its links lead, and the Web Push key that was made once."""
+
+    public_url: str
+    vapid_key: Callable[[], str]
+
+
+class Provider(ABC, Generic[S]):
+    """A push service, which reaches one kind of device. `S` is the type of its settings.
+
+    A subclass declares the names below and says how a push becomes a request; the rest has defaults.
+    """
+
+    kind: ClassVar[str]  # its name in the API, the command line and the database
+    name: ClassVar[str]  # its name for people; also the name of a device that was given none
+    service: ClassVar[str]  # begins sentences such as "… answered 503."
+    hint: ClassVar[str]  # what the owner should check when the credentials seem wrong
+    answers: ClassVar[tuple[Meaning, ...]]  # the first row that fits counts, then COMMON_ANSWERS
+    variables: ClassVar[tuple[Variable, ...]] = ()
+    token_form: ClassVar[TokenForm | None] = None  # None: its devices have no token that a person could type
+    nobody: ClassVar[str | None] = None  # a token that no device has, for `flask doctor` to try the credentials
+
+    def __init__(self, settings: S | None, server: Server) -> None:
+        self._settings, self.server = settings, server
+
+    @classmethod
+    @abstractmethod
+    def read(cls, values: Mapping[str, Any]) -> S | None:
+        """The settings, from the parsed values of all variables; None if it is not configured.
+
+        Raises `SettingError` when it is configured in part.
+        """
+
+    @classmethod
+    def registration(cls, text: str) -> dict[str, Any]:
+        """What `POST /api/v1/devices` takes, from what `flask device add` takes."""
+        return {"token": text}
+
+    @classmethod
+    def not_configured(cls) -> str:
+        """The sentence for a device that cannot be reached with these settings."""
+        return f"{cls.name} is not configured on this server."
+
+    @property
+    def is_configured(self) -> bool:
+        """Whether devices of this kind can be pushed to."""
+        return self._settings is not None
+
+    @property
+    def settings(self) -> S:
+        """The settings. Without any, `Unavailable` answers the push that needs them."""
+        if self._settings is None:
+            raise Unavailable(Answer(Outcome.CONFIGURATION, self.not_configured()))
+        return self._settings
+
+    def checked_address(self, registration: Mapping[str, Any]) -> dict[str, Any]:
+        """The columns of a device that registers like this: one `token` for each device, and what else it needs.
+
+        Raises `Refused` (400), which says what is wrong. Devices may register before their provider is configured.
+        """
+        token = required_text(registration, "token")
+        if self.token_form and not self.token_form.pattern.fullmatch(token):
+            raise Refused(400, f"token must be {self.token_form.words} for {self.name}.", field="token")
+        return {"token": token}
+
+    @abstractmethod
+    def origin(self, push: Push) -> str:
+        """Whom the push goes to: what does not answer is left alone for a while under this name."""
+
+    @abstractmethod
+    def request(self, push: Push, left_s: float) -> Request | Answer:
+        """The HTTP request that pushes, made within `left_s` seconds; may raise `Unavailable`.
+
+        A provider that needs no HTTP request delivers here, and returns the answer.
+        """
+
+    def said(self, reply: Reply) -> Said:
+        """What the provider's reply says."""
+        return Said(reply.status)
+
+    def renew(self, used: Request) -> None:
+        """Replace the credential in this request, which the provider calls too old."""
+
+    def warning(self, email: str) -> str | None:
+        """A sentence about what will go wrong with the pushes of the owner with this address, if anything will."""
+        return None
+
+    def ready(self) -> str:
+        """What `flask doctor` says of a provider that has no `nobody`, when it is well."""
+        return "it is ready."
+
+
+# --- texts --------------------------------------------------------------------------------------------------
 
 
 def shown(text: str) -> str:
@@ -89,15 +224,18 @@ def shown(text: str) -> str:
 
 
 def fitted(title: str, body: str, build: Callable[[str, str], bytes], limit: int) -> tuple[str, str]:
-    """Both as long as `build(title, body)` has at most `limit` bytes; shortened on a character boundary."""
+    """Both, shortened on a character boundary until `build(title, body)` has at most `limit` bytes."""
     if len(build(title, body)) > limit:
-        title = _longest(title, lambda text: len(build(text, body[:LEAST_BODY])) <= limit)
+        title = _longest(title, lambda text: len(build(text, body[:MIN_BODY_CHARACTERS])) <= limit)
         body = _longest(body, lambda text: len(build(title, text)) <= limit)
     return title, body
 
 
 def _longest(text: str, fits: Callable[[str], bool]) -> str:
-    """The text, or as much of its beginning as fits with a `…`; escapes make sizes uneven, so by bisection."""
+    """The text, or as much of its beginning as fits before a `…`.
+
+    JSON's escapes make characters of different sizes, so the place of the cut is found by bisection.
+    """
     if fits(text):
         return text
     low, high = 0, len(text)
@@ -110,6 +248,9 @@ def _longest(text: str, fits: Callable[[str], bool]) -> str:
 def compact_json(value: object) -> bytes:
     """UTF-8 JSON without spaces."""
     return as_json(value).encode()
+
+
+# --- replies and keys ---------------------------------------------------------------------------------------
 
 
 def retry_after_s(headers: Mapping[str, str]) -> int | None:
@@ -125,9 +266,20 @@ def retry_after_s(headers: Mapping[str, str]) -> int | None:
 
 
 def parsed(reply: Reply) -> dict[str, object]:
-    """The JSON object of a provider's answer; empty when it is none."""
+    """The JSON object in a reply; empty when there is none."""
     try:
         value = json.loads(reply.body)
     except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
+
+
+def private_key(pem: str) -> Any:
+    """The private key in a PEM text; raises `ValueError`, as the parser of a variable does."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    try:
+        return load_pem_private_key(pem.encode(), None)
+    except (TypeError, UnsupportedAlgorithm):
+        raise ValueError from None

@@ -1,64 +1,140 @@
-"""Firebase Cloud Messaging, HTTP v1: requests, the OAuth token, what an answer says (CONTRACT 6).
+"""Firebase Cloud Messaging, HTTP v1: its settings, requests, OAuth token and answers (CONTRACT 6).
 
-pyfcm makes the message and holds the credentials; both go out through our own transport, since pyfcm's sending blocks
-and repeats (docs/decisions.md). It is imported when it is first needed: it weighs 32 MB. Must not know Flask, the
-database, or what an outcome leads to.
+pyfcm builds the message and holds the credentials, but both go out through our own transport, because pyfcm's sending
+blocks and repeats (docs/decisions.md). It is imported when it is first needed: it weighs 32 MB. Must not know Flask,
+the database, or what an outcome leads to.
 """
 
+import json
 import re
 import threading
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from config import FcmSettings
 from process import clock
+from process.variables import Variable, http_origin, text_of_file, value_or_file
 from providers.base import (
     LIFE_S,
     Answer,
+    Meaning,
     Outcome,
+    Provider,
     Push,
     Said,
+    Server,
+    TokenForm,
     Unavailable,
     compact_json,
     fitted,
     parsed,
+    private_key,
     retry_after_s,
     shown,
 )
 from providers.transport import Reply, Request, send_all
 
-MAX_BYTES = 4_000  # of notification and data, which may have 4,096
+MAX_BYTES = 4_000  # of notification and data; FCM allows 4,096
 SCOPE = "https://www.googleapis.com/auth/firebase.messaging"
-RENEWED_S = 300  # before an OAuth token's end
-SHORTEST_LIFE_S = 60
-LONGEST_LIFE_S = 86_400
-OAUTH_TIMEOUT_S = 1.5  # of a push's time: other providers' pushes wait meanwhile
-TOKEN = re.compile(r"[!-~]{1,4096}")
+RENEWED_BEFORE_END_S = 300
+MIN_TOKEN_LIFE_S = 60
+MAX_TOKEN_LIFE_S = 86_400
+DEFAULT_TOKEN_LIFE_S = 3600.0
+OAUTH_TIMEOUT_S = 1.5  # part of a push's time: pushes to other providers wait meanwhile
 OAUTH = "Google's OAuth service"
+ACCOUNT_FIELDS = {
+    "project_id": r"[a-z0-9.:-]+",
+    "client_email": r"[!-~]+",
+    "private_key": r"[ -~\r\n]+",
+    "token_uri": r"https?://[!-~]+",
+}
 
 
-class Fcm:
-    """The Firebase project that the settings name."""
+@dataclass(frozen=True)
+class FcmSettings:
+    """The Firebase project: its service account as Google gives it."""
 
-    def __init__(self, settings: FcmSettings) -> None:
-        self.settings = settings
+    url: str
+    service_account: Mapping[str, str] = field(repr=False)
+
+
+def _service_account(value: str) -> Mapping[str, str]:
+    try:
+        account = json.loads(value)
+    except RecursionError:
+        raise ValueError from None
+    if not isinstance(account, dict) or not all(isinstance(account.get(name), str) for name in ACCOUNT_FIELDS):
+        raise ValueError
+    is_rsa = hasattr(private_key(account["private_key"]), "decrypt")
+    well_formed = all(re.fullmatch(form, account[name]) for name, form in ACCOUNT_FIELDS.items())
+    if not is_rsa or not well_formed:
+        raise ValueError
+    return account
+
+
+ACCOUNT = Variable(
+    "FCM_SERVICE_ACCOUNT",
+    None,
+    _service_account,
+    f"a Google service account's JSON with {', '.join(ACCOUNT_FIELDS)}",
+    secret=True,
+)
+ACCOUNT_FILE = Variable("FCM_SERVICE_ACCOUNT_FILE", None, text_of_file, "the path of a Google service account's JSON")
+
+
+class Fcm(Provider[FcmSettings]):
+    """FCM with the Firebase project that the settings name."""
+
+    kind = "fcm"
+    name = "FCM"
+    service = "Google's push service"
+    hint = "Check FCM_SERVICE_ACCOUNT."
+    answers = (
+        Meaning("200", Outcome.DELIVERED),
+        Meaning("404", Outcome.DEAD, r"\bUNREGISTERED\b"),
+        Meaning("400", Outcome.DEAD, r"\bINVALID_ARGUMENT of the registration token"),
+        Meaning("401", Outcome.CONFIGURATION, "THIRD_PARTY_AUTH_ERROR"),
+        Meaning("401", Outcome.EXPIRED),
+        Meaning("404", Outcome.CONFIGURATION),
+    )
+    variables = (
+        ACCOUNT,
+        ACCOUNT_FILE,
+        Variable(
+            "FCM_URL", "https://fcm.googleapis.com", http_origin, "an origin, such as https://fcm.googleapis.com"
+        ),
+    )
+    token_form = TokenForm(re.compile(r"[!-~]{1,4096}"), "1 to 4,096 visible ASCII characters")
+    nobody = "nobody"
+
+    def __init__(self, settings: FcmSettings | None, server: Server) -> None:
+        super().__init__(settings, server)
         self._lock = threading.Lock()
         self._client: Any = None
         self._token, self._rejected, self._good_until_s = "", "", 0.0
         self._failed_at_s, self._failure = -1.0, Unavailable(Answer(Outcome.TRANSIENT))
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> FcmSettings | None:
+        """The project, from the FCM_ variables."""
+        account = value_or_file(values, ACCOUNT, ACCOUNT_FILE)
+        return FcmSettings(values["FCM_URL"], account) if account is not None else None
 
     def origin(self, push: Push) -> str:
         """Google's."""
         return self.settings.url
 
     def request(self, push: Push, left_s: float) -> Request:
-        """The request that pushes; it may take an OAuth token first, for at most `left_s`, or raise `Unavailable`."""
+        """The request that pushes; it may get an OAuth token first, within `left_s`, or raise `Unavailable`."""
         token = self._oauth_token(left_s)
         headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
         return Request(self._client.fcm_end_point, headers, self._payload(push), any_address=True)
 
     def said(self, reply: Reply) -> Said:
-        """The error's code or reason, and whether its message names the registration token."""
+        """The status, the error's codes and reasons, and whether its message blames the registration token.
+
+        FCM answers 400 INVALID_ARGUMENT both to a malformed token and to a malformed push: only its message tells.
+        """
         error = parsed(reply).get("error")
         if not isinstance(error, dict):
             return Said(reply.status)
@@ -70,7 +146,7 @@ class Fcm:
         return Said(reply.status, " ".join(words)[:100])
 
     def renew(self, used: Request) -> None:
-        """Take another token, since FCM says that the one that was used is not good."""
+        """Get another OAuth token before the next push, unless that has happened since this request."""
         self._rejected = used.headers["authorization"].removeprefix("Bearer ")
 
     def _payload(self, push: Push) -> bytes:
@@ -85,7 +161,7 @@ class Fcm:
         def measured(title: str, body: str) -> bytes:
             return compact_json({"notification": {"title": title, "body": body}, "data": data})
 
-        title, body = fitted(shown(message.title), shown(message.body), measured, MAX_BYTES)
+        title, body = fitted(shown(message.content.title), shown(message.content.body), measured, MAX_BYTES)
         made: bytes = self._client.parse_payload(
             fcm_token=push.token,
             notification_title=title,
@@ -96,7 +172,7 @@ class Fcm:
         return made
 
     def _oauth_token(self, left_s: float) -> str:
-        """The token that all threads share; one of them renews it while the others wait."""
+        """The OAuth token that all threads share; one of them renews it while the others wait."""
         began_s = clock.monotonic_s()
         left_s = max(min(left_s, OAUTH_TIMEOUT_S), 0)
         if not self._lock.acquire(timeout=left_s):
@@ -104,7 +180,7 @@ class Fcm:
         try:
             now_s = clock.monotonic_s()
             if self._token == self._rejected or now_s >= self._good_until_s:
-                if self._failed_at_s > began_s:  # while this thread waited
+                if self._failed_at_s > began_s:  # another thread asked in vain while this one waited
                     raise self._failure
                 self._renew_token(left_s - (now_s - began_s))
             return self._token
@@ -120,7 +196,7 @@ class Fcm:
             self._failed_at_s, self._failure = clock.monotonic_s(), unavailable
             raise
         self._token = self._client.credentials.token
-        self._good_until_s = clock.monotonic_s() + asked.life_s - min(RENEWED_S, asked.life_s / 2)
+        self._good_until_s = clock.monotonic_s() + asked.life_s - min(RENEWED_BEFORE_END_S, asked.life_s / 2)
 
     def _new_client(self) -> Any:
         from google.oauth2.service_account import Credentials
@@ -135,7 +211,10 @@ class Fcm:
 
 
 class _OAuthRequest:
-    """google-auth's way out, by our transport; it sees good answers alone, since it would wait and repeat others."""
+    """What google-auth calls to ask for a token: our transport.
+
+    It is shown good answers only: for any other it would wait and ask again, so those raise `Unavailable` instead.
+    """
 
     class Response(NamedTuple):
         """What google-auth reads."""
@@ -146,7 +225,7 @@ class _OAuthRequest:
 
     def __init__(self, left_s: float) -> None:
         self.left_s = left_s
-        self.life_s = 3600.0  # unless it says otherwise
+        self.life_s = DEFAULT_TOKEN_LIFE_S
 
     def __call__(self, url: str, method: str, body: bytes, headers: dict[str, str], **_: object) -> Response:
         (reply,) = send_all([Request(url, headers, body, any_address=True)], self.left_s)
@@ -158,7 +237,7 @@ class _OAuthRequest:
         if reply.status != 200 or not isinstance(token, str) or not re.fullmatch(r"[!-~]+", token):
             raise Unavailable(_oauth_refusal(reply, answer.get("error")), is_for_all=True)
         if type(life_s) is int:
-            self.life_s = float(min(max(life_s, SHORTEST_LIFE_S), LONGEST_LIFE_S))
+            self.life_s = float(min(max(life_s, MIN_TOKEN_LIFE_S), MAX_TOKEN_LIFE_S))
         made = compact_json({"access_token": token, "expires_in": round(self.life_s)})
         return self.Response(200, reply.headers, made)
 

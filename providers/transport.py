@@ -1,9 +1,9 @@
-"""Many HTTPS requests at once, in the calling thread, under one deadline (libcurl, HTTP/2 where offered).
+"""Sends many HTTPS requests at once, in the calling thread and under one deadline (libcurl, HTTP/2 where offered).
 
-Each thread keeps its own connections. No redirects, no proxy from the environment, no address that is not public
-once the name is resolved, no answer beyond 16 KB; a request is sent again only where the server says that it took
-nothing of it. Must not know what a push is.
-libcurl is imported at the first call: it weighs 10 MB.
+Each thread keeps its own connections. There are no redirects, no proxy from the environment, no addresses that turn
+out not to be public once the name is resolved, and no answers beyond 16 KB. A request is sent again only if the
+server says that it processed nothing of it. Must not know what a push is. libcurl is imported at the first call: it
+weighs 10 MB.
 """
 
 import ipaddress
@@ -20,12 +20,13 @@ import certifi
 MAX_ANSWER_BYTES = 16_384
 MAX_CONNECTION_AGE_S = 300
 CONNECT_TIMEOUT_MS = 3_000
-MOST_BEGUN = 10  # times, of one that is refused again and again
-LOST = (16, 28, 52, 55, 56, 65)
-LEAD_SHARE = 1 / 3  # of the time: others wait no longer for the one that goes first
-REFUSED = b"refused by server"  # libcurl's words for REFUSED_STREAM, and for what a GOAWAY leaves out
-TOO_LONG = 23  # libcurl's word for our refusal of a longer answer: its status is known all the same
-FAILURES = {
+MAX_ATTEMPTS = 10  # for a request whose stream the server keeps refusing
+GRACE_S = 0.2  # libcurl ends every request at the deadline; should it not, we do so much later
+LEAD_SHARE = 1 / 3  # of the time: the others wait no longer for the request that goes first
+REFUSED = b"refused by server"  # libcurl's words for REFUSED_STREAM, and for a stream that a GOAWAY leaves out
+TOO_LONG = 23  # libcurl's code when we stop reading a long answer; its status is known all the same
+LOST = (16, 28, 52, 55, 56, 65)  # libcurl's codes after which a kept connection is not to be trusted
+FAILURES = {  # how libcurl's codes complete the sentence "… could not be reached: …"
     6: "its name could not be resolved",
     7: "no connection could be made",
     28: "it did not answer in time",
@@ -38,7 +39,9 @@ FAILURES = {
     65: "the connection was lost",
     77: "the CA file (SSL_CERT_FILE) cannot be used",
 }
-NOT_PUBLIC = tuple(  # `is_global` says yes to these ways round: NAT64, 6to4, Teredo, and two that are of the past
+# Python's `is_global` accepts these ranges, though an address in one can lead to a private IPv4 address (NAT64, 6to4,
+# Teredo) or belongs to a deprecated scheme (site-local, IPv4-compatible).
+NOT_PUBLIC = tuple(
     ipaddress.ip_network(net)
     for net in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "fec0::/10", "::/96")
 )
@@ -49,9 +52,10 @@ _ca_file = certifi.where()
 
 @dataclass(frozen=True)
 class Request:
-    """A POST. `any_address` permits plain HTTP and addresses that are not public: for origins the owner listed.
+    """A POST. `any_address` permits plain HTTP and private addresses: for origins that the owner listed.
 
-    Of those with `leads` that go to one origin, the first goes alone: it may take one stream at first.
+    With `leads`, the first of several requests to an origin goes alone, for servers that allow a single stream on a
+    connection until they have accepted one request.
     """
 
     url: str
@@ -63,7 +67,7 @@ class Request:
 
 @dataclass
 class Reply:
-    """What came back: a status with headers (names in lower case) and body, or `failure`, the end of a sentence."""
+    """What came back: a status with headers (names in lower case) and body, or else a `failure`."""
 
     status: int = 0
     headers: dict[str, str] = field(default_factory=dict)
@@ -71,13 +75,13 @@ class Reply:
     failure: str | None = None
 
     def add_header(self, line: bytes) -> None:
-        """For libcurl, line by line."""
+        """Called by libcurl for each line of the head."""
         name, separator, value = line.decode("latin-1").partition(":")
         if separator:
             self.headers[name.strip().lower()] = value.strip()
 
     def add_body(self, data: bytes) -> int | None:
-        """For libcurl; any other number than the data's length ends the transfer."""
+        """Called by libcurl; None accepts the data, any number but their length ends the transfer."""
         if len(self.body) + len(data) > MAX_ANSWER_BYTES:
             return 0
         self.body += data
@@ -85,33 +89,34 @@ class Reply:
 
 
 class _Exchange:
-    """A request on its way, and its reply. libcurl cannot begin its body again: it would do so too often.
+    """A request on its way, and its reply.
 
-    It would repeat a POST on a kept connection that closes without an answer, and all refused streams at once on a
-    fresh connection that takes one. What was refused is begun again here.
+    libcurl would itself repeat a POST whose kept connection closed without an answer, although the server may have
+    processed it, and would repeat all refused streams at once on a fresh connection that allows only one. It is given
+    a body that it cannot rewind, which prevents both; refused requests are begun again in `_collect`.
     """
 
     def __init__(self, request: Request) -> None:
         self.request = request
-        self.reply = Reply(failure=FAILURES[28])  # until there is another word
+        self.reply = Reply(failure=FAILURES[28])  # what is true until libcurl reports something else
         self.was_refused = False
-        self.begun = 0
+        self.attempts = 0
 
     def hear(self, kind: int, text: bytes) -> None:
-        """What libcurl tells of its work: the only place where it names the reason."""
+        """Called by libcurl with its debug output, the only place that tells a refused stream from a lost one."""
         if kind == 0 and REFUSED in text:
             self.was_refused = True
 
 
 def trust(ca_file: str | None) -> None:
-    """Use this CA file for connections made from now on, else certifi's; this thread's earlier ones are closed."""
+    """Trust this CA file, or else certifi's, from now on; closes this thread's connections."""
     global _ca_file
     _ca_file = ca_file or certifi.where()
     _thread.__dict__.clear()
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address is one of the public internet's."""
+    """Whether an IP address belongs to the public internet."""
     ip = ipaddress.ip_address(address.split("%")[0])
     ip = getattr(ip, "ipv4_mapped", None) or ip
     return ip.is_global and not ip.is_multicast and not any(ip in net for net in NOT_PUBLIC)
@@ -127,7 +132,7 @@ def send_all(requests: list[Request], timeout_s: float) -> list[Reply]:
     running, waiting = dict[Any, _Exchange](), dict[_Exchange, list[_Exchange]]()
     begin = exchanges
     try:
-        while (begin or running or waiting) and time.monotonic() < deadline + 0.2:
+        while (begin or running or waiting) and time.monotonic() < deadline + GRACE_S:
             for exchange in _leaders(begin, waiting):
                 _start(multi, running, exchange, deadline)
             while multi.perform()[0] == pycurl.E_CALL_MULTI_PERFORM:
@@ -143,12 +148,12 @@ def send_all(requests: list[Request], timeout_s: float) -> list[Reply]:
             _thread.has_lost_one = True
             _drop(multi, handle)
         if _thread.has_lost_one:
-            _thread.__dict__.clear()  # libcurl would go on using what was lost or is silent
+            _thread.__dict__.clear()  # libcurl would send the next requests over a lost or silent connection, too
     return [exchange.reply for exchange in exchanges]
 
 
 def _leaders(begin: list[_Exchange], waiting: dict[_Exchange, list[_Exchange]]) -> list[_Exchange]:
-    """What goes first; what must let another to its origin go first is put to `waiting` for that."""
+    """The exchanges to start now. Those that let another to their origin go first are filed in `waiting` under it."""
     first, leaders = list[_Exchange](), dict[str, _Exchange]()
     for exchange in begin:
         origin = "/".join(exchange.request.url.split("/", 3)[:3])
@@ -171,7 +176,7 @@ def _connections() -> Any:
 
     if not hasattr(_thread, "multi"):
         _thread.has_lost_one = False
-        _thread.idle = list[Any]()  # handles, to be used again: a new one costs more than all its options
+        _thread.idle = list[Any]()  # handles for reuse: making one costs more than setting all its options
         _thread.multi = pycurl.CurlMulti()
         _thread.multi.setopt(pycurl.M_PIPELINING, pycurl.PIPE_MULTIPLEX)
     return _thread.multi
@@ -181,7 +186,7 @@ def _handle(exchange: _Exchange, timeout_s: float) -> Any:
     import pycurl
 
     request, reply = exchange.request, exchange.reply
-    exchange.begun, exchange.was_refused = exchange.begun + 1, False
+    exchange.attempts, exchange.was_refused = exchange.attempts + 1, False
 
     handle = _thread.idle.pop() if _thread.idle else pycurl.Curl()
     set_option = handle.setopt
@@ -199,7 +204,8 @@ def _handle(exchange: _Exchange, timeout_s: float) -> Any:
     set_option(pycurl.TIMEOUT_MS, timeout_ms)
     set_option(pycurl.CONNECTTIMEOUT_MS, min(timeout_ms, CONNECT_TIMEOUT_MS))
     set_option(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS)
-    # wait for a connection on its way that may take this one too: only where TLS tells early whether it does
+    # Wait for a pending connection in order to share it, rather than open another. Only with TLS: there ALPN tells
+    # during the handshake whether the server speaks HTTP/2, and so whether a connection can be shared.
     set_option(pycurl.PIPEWAIT, request.url.startswith("https"))
     set_option(pycurl.FRESH_CONNECT, _thread.has_lost_one)
     set_option(pycurl.MAXAGE_CONN, MAX_CONNECTION_AGE_S)
@@ -217,7 +223,7 @@ def _handle(exchange: _Exchange, timeout_s: float) -> Any:
 
 
 def _open_public_socket(purpose: int, address: Any) -> Any:
-    """Runs after name resolution, before each connection: no name can lead to an address that is not public."""
+    """Called by libcurl for each connection, after name resolution: no name can lead to a private address."""
     import pycurl
 
     host = address.addr[0]
@@ -227,7 +233,7 @@ def _open_public_socket(purpose: int, address: Any) -> Any:
 
 
 def _collect(multi: Any, running: dict[Any, _Exchange]) -> tuple[set[_Exchange], list[_Exchange]]:
-    """Take what has ended out of `running`: what has its reply, and what was refused and is to begin again."""
+    """Take the exchanges that ended out of `running`: those that have their reply, and those to begin again."""
     import pycurl
 
     ended, again = set[_Exchange](), list[_Exchange]()
@@ -240,7 +246,7 @@ def _collect(multi: Any, running: dict[Any, _Exchange]) -> tuple[set[_Exchange],
         else:
             reply.failure = FAILURES.get(code, f"the connection failed (curl error {code})")
         _drop(multi, handle)
-        if reply.failure and exchange.was_refused and exchange.begun < MOST_BEGUN:
+        if reply.failure and exchange.was_refused and exchange.attempts < MAX_ATTEMPTS:
             again.append(exchange)
             continue
         ended.add(exchange)
@@ -255,7 +261,7 @@ def _drop(multi: Any, handle: Any) -> None:
 
 
 def _wait(multi: Any, deadline: float) -> None:
-    """Until there is something to do: a socket, one of libcurl's own timers (select alone oversleeps them)."""
+    """Sleep until a socket is ready or one of libcurl's own timers expires; `select` alone would oversleep those."""
     timer_ms = multi.timeout()
     left = max(deadline - time.monotonic(), 0.001)
     multi.select(min(left, 0.1, timer_ms / 1000 if timer_ms >= 0 else 1))

@@ -1,28 +1,46 @@
-"""Web Push: requests, encryption, the VAPID signature, what an answer says (RFC 8030, 8188, 8291, 8292; CONTRACT 6).
+"""Web Push: its settings, encryption, VAPID signature and answers (RFC 8030, 8188, 8291, 8292; CONTRACT 6).
 
-Must not know Flask, the database, or what an outcome leads to. Cryptography is imported when it is first needed: it
-weighs 20 MB.
+Cryptography is imported when it is first needed: it weighs 20 MB. Must not know Flask, the database, or what an
+outcome leads to.
 """
 
 import base64
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from config import Settings
 from process import clock
-from providers.base import LIFE_S, Answer, Message, Outcome, Push, Said, Unavailable, compact_json, fitted, shown
+from process.variables import HTTP_ORIGIN, Variable
+from providers.base import (
+    LIFE_S,
+    Answer,
+    Meaning,
+    Message,
+    Outcome,
+    Provider,
+    Push,
+    Said,
+    Server,
+    Unavailable,
+    compact_json,
+    fitted,
+    shown,
+)
 from providers.transport import Reply, Request
 from wire.errors import Refused
 from wire.validation import required_text
 
-MAX_BYTES = 3_993  # clear text; 4,096 once encrypted
+MAX_BYTES = 3_993  # of clear text: 4,096 once encrypted
+MAX_ENDPOINT_CHARACTERS = 2_048
 SIGNATURE_LIFE_S = 12 * 3600
-SIGNATURE_RENEWED_S = 3600  # before its end
-KEPT_SIGNATURES = 1_000
-NO_CONTACT = (".localhost", ".local", ".invalid")
+RENEWED_BEFORE_END_S = 3600
+MAX_KEPT_SIGNATURES = 1_000
+DEFAULT_HOSTS = "fcm.googleapis.com,*.push.apple.com,*.push.services.mozilla.com,*.notify.windows.com"
+NOT_PUBLIC_HOSTS = (".localhost", ".local", ".invalid")  # Apple refuses contacts that end like this
 
+HOST_NAME = re.compile(r"(\*\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
 ENDPOINT = re.compile(
     r"(?P<origin>(?P<scheme>https?)://(?P<host>[a-z0-9-]+(?:\.[a-z0-9-]+)*|\[[0-9a-f:]+\])(?P<port>:[0-9]+)?)/[!-~]*",
     re.I,
@@ -32,34 +50,87 @@ REASON = re.compile(rb'"reason"\s*:\s*"([A-Za-z]{1,60})"')
 
 
 @dataclass(frozen=True)
-class Subscription:
-    """A browser's Web Push subscription, checked."""
+class WebPushSettings:
+    """The hosts whose push services may be asked: names, names after `*.`, and whole origins."""
 
-    endpoint: str
-    p256dh: str
-    auth: str
+    hosts: tuple[str, ...]
 
 
-class WebPush:
-    """The push services that WEBPUSH_HOSTS names. `vapid_key` answers with what `new_vapid_key` made once."""
+def _hosts(value: str) -> tuple[str, ...]:
+    entries = tuple(part.strip().lower().rstrip("/") for part in value.split(",") if part.strip())
+    for entry in entries:
+        if not (HTTP_ORIGIN if "://" in entry else HOST_NAME).fullmatch(entry):
+            raise ValueError
+    return entries
 
-    def __init__(self, settings: Settings, vapid_key: Callable[[], str]) -> None:
-        self.settings, self._vapid_key = settings, vapid_key
+
+class WebPush(Provider[WebPushSettings]):
+    """The push services of browsers, as far as WEBPUSH_HOSTS names them."""
+
+    kind = "webpush"
+    name = "Web Push"
+    service = "The push service"
+    hint = "Check BASE_URL and the server's clock."
+    answers = (
+        Meaning("200|201|202|204", Outcome.DELIVERED),
+        Meaning("404|410", Outcome.DEAD),
+    )
+    variables = (
+        Variable(
+            "WEBPUSH_HOSTS",
+            DEFAULT_HOSTS,
+            _hosts,
+            "comma-separated host names, *. allowed in front, or whole origins",
+        ),
+    )
+
+    def __init__(self, settings: WebPushSettings | None, server: Server) -> None:
+        super().__init__(settings, server)
         self._kept_signer: Any = None
         self._signatures: dict[tuple[str, str], tuple[str, int]] = {}
 
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> WebPushSettings:
+        """The hosts of WEBPUSH_HOSTS; it has a default, so Web Push is always configured."""
+        return WebPushSettings(values["WEBPUSH_HOSTS"])
+
+    @classmethod
+    def registration(cls, text: str) -> dict[str, Any]:
+        """A subscription as JSON text."""
+        try:
+            return {"subscription": json.loads(text)}
+        except (ValueError, RecursionError):
+            raise Refused(400, "The subscription is not JSON. Use the output of PushSubscription.toJSON().") from None
+
+    def checked_address(self, registration: Mapping[str, Any]) -> dict[str, Any]:
+        """The endpoint and keys of `subscription`, which is what a browser's `PushSubscription.toJSON()` holds."""
+        value = registration.get("subscription")
+        if not isinstance(value, dict):
+            raise Refused(400, "subscription must be an object: what PushSubscription.toJSON() gives.")
+        endpoint, keys = required_text(value, "endpoint"), value.get("keys")
+        if not isinstance(keys, dict):
+            raise Refused(400, "subscription.keys must be an object with p256dh and auth.")
+        if len(endpoint) > MAX_ENDPOINT_CHARACTERS or self._permission(endpoint) is None:
+            raise Refused(400, "subscription.endpoint is not the address of a push service in WEBPUSH_HOSTS.")
+        p256dh, auth = required_text(keys, "p256dh"), required_text(keys, "auth")
+        if not _is_point(_decoded(p256dh)):
+            raise Refused(400, "subscription.keys.p256dh is not an uncompressed P-256 public key in base64url.")
+        if len(_decoded(auth)) != 16:
+            raise Refused(400, "subscription.keys.auth is not 16 bytes in base64url.")
+        return {"token": endpoint, "p256dh": p256dh, "auth": auth}
+
     def origin(self, push: Push) -> str:
-        """The push service's; `Unavailable` when it may not be asked."""
+        """The push service's; raises `Unavailable` if WEBPUSH_HOSTS does not name it."""
         return self._permitted(push)[0]
 
     def request(self, push: Push, left_s: float) -> Request:
-        """The request that pushes; `Unavailable` when its service may not be asked."""
+        """The request that pushes; raises `Unavailable` if WEBPUSH_HOSTS does not name the push service."""
         import http_ece
         from cryptography.hazmat.primitives.asymmetric import ec
 
         origin, any_address = self._permitted(push)
         body = http_ece.encrypt(
-            _payload(push.message, push.origin or self.settings.public_url),
+            _payload(push.message, push.origin or self.server.public_url),
             private_key=ec.generate_private_key(ec.SECP256R1()),
             dh=_decoded(push.p256dh or ""),
             auth_secret=_decoded(push.auth or ""),
@@ -76,15 +147,12 @@ class WebPush:
         return Request(push.token, headers, body, any_address)
 
     def said(self, reply: Reply) -> Said:
-        """The service's own word, when it has the form of one."""
+        """The status with the push service's reason, if it gives one in a single word."""
         match = REASON.search(reply.body)
         return Said(reply.status, match[1].decode() if match else "")
 
-    def renew(self, used: Request) -> None:
-        """Signatures are never too old."""
-
     def public_key(self) -> str:
-        """The public half of the VAPID key, as browsers want it: an uncompressed point, base64url."""
+        """The public half of the VAPID key, as browsers take it: an uncompressed point in base64url."""
         from cryptography.hazmat.primitives import serialization
 
         point = self._signer().public_key.public_bytes(
@@ -92,34 +160,23 @@ class WebPush:
         )
         return base64.urlsafe_b64encode(point).decode().rstrip("=")
 
-    def checked_subscription(self, value: Any) -> Subscription:
-        """What a browser's `PushSubscription.toJSON()` holds; raises `Refused` (400) naming what is wrong with it."""
-        if not isinstance(value, dict):
-            raise Refused(400, "subscription must be an object: what PushSubscription.toJSON() gives.")
-        endpoint, keys = required_text(value, "endpoint"), value.get("keys")
-        if not isinstance(keys, dict):
-            raise Refused(400, "subscription.keys must be an object with p256dh and auth.")
-        if len(endpoint) > 2048 or self._permission(endpoint) is None:
-            raise Refused(400, "subscription.endpoint is not the address of a push service in WEBPUSH_HOSTS.")
-        p256dh, auth = required_text(keys, "p256dh"), required_text(keys, "auth")
-        if not _is_point(_decoded(p256dh)):
-            raise Refused(400, "subscription.keys.p256dh is not an uncompressed P-256 public key in base64url.")
-        if len(_decoded(auth)) != 16:
-            raise Refused(400, "subscription.keys.auth is not 16 bytes in base64url.")
-        return Subscription(endpoint, p256dh, auth)
-
-    def contact_warning(self, email: str) -> str | None:
-        """A sentence when the contact that goes with this owner's pushes is one that Apple refuses."""
+    def warning(self, email: str) -> str | None:
+        """A sentence if Apple refuses the contact that goes with this owner's pushes."""
         subject = self._contact(email)
         host = subject.rpartition("@")[2] if "@" in subject else subject.removeprefix("https://").split(":")[0]
-        if host != "localhost" and not host.endswith(NO_CONTACT):
+        if host != "localhost" and not host.endswith(NOT_PUBLIC_HOSTS):
             return None
         return f"Apple refuses Web Push from the contact {subject}: set BASE_URL to the public https address."
 
+    def ready(self) -> str:
+        """The VAPID key can be read, or was made just now."""
+        self.public_key()
+        return "its key pair exists."
+
     def _contact(self, email: str) -> str:
-        """The VAPID subject: `BASE_URL` when it is https, else the owner's mail address."""
-        base_url = self.settings.base_url or ""
-        return base_url if base_url.startswith("https://") else f"mailto:{email}"
+        """The VAPID subject: the public address when it is https, else the owner's mail address."""
+        url = self.server.public_url
+        return url if url.startswith("https://") else f"mailto:{email}"
 
     def _permitted(self, push: Push) -> tuple[str, bool]:
         permitted = self._permission(push.token)
@@ -134,7 +191,7 @@ class WebPush:
         if match is None:
             return None
         origin, host = match["origin"].lower(), match["host"].lower()
-        allowed = self.settings.webpush_hosts
+        allowed = self.settings.hosts
         if origin in allowed:
             return origin, True
         if match["scheme"].lower() != "https" or match["port"] not in (None, ":443"):
@@ -145,15 +202,15 @@ class WebPush:
         return None
 
     def _authorization(self, origin: str, email: str) -> str:
-        """The VAPID header for an origin, kept and renewed an hour before its end."""
+        """The VAPID header for an origin. It is kept, since signing is slow, until an hour before it expires."""
         now_s = clock.now_ms() // 1000
         kept = self._signatures.get((origin, email))
-        if kept and now_s < kept[1] - SIGNATURE_RENEWED_S and kept[1] - now_s <= SIGNATURE_LIFE_S:
+        if kept and RENEWED_BEFORE_END_S < kept[1] - now_s <= SIGNATURE_LIFE_S:  # more if the clock was set back
             return kept[0]
         expires_at = now_s + SIGNATURE_LIFE_S
         claims = {"aud": origin, "exp": expires_at, "sub": self._contact(email)}
         header: str = self._signer().sign(claims)["Authorization"]
-        if len(self._signatures) >= KEPT_SIGNATURES:
+        if len(self._signatures) >= MAX_KEPT_SIGNATURES:
             self._signatures.clear()
         self._signatures[origin, email] = (header, expires_at)
         return header
@@ -162,8 +219,8 @@ class WebPush:
         if self._kept_signer is None:
             from py_vapid import Vapid02
 
-            signer = Vapid02.from_raw(self._vapid_key().encode())
-            signer.conf = {"no-strict": True}  # its idea of a contact has no port
+            signer = Vapid02.from_raw(self.server.vapid_key().encode())
+            signer.conf = {"no-strict": True}  # its strict check refuses a contact with a port
             self._kept_signer = signer
         return self._kept_signer
 
@@ -177,17 +234,17 @@ def new_vapid_key() -> str:
 
 
 def _payload(message: Message, origin: str) -> bytes:
-    """The declarative form, which the service worker reads too."""
+    """The declarative form: Safari shows it by itself, elsewhere the service worker (static/sw.js) reads it."""
     fixed = {"navigate": origin + message.path, "tag": message.id}
 
     def build(title: str, body: str) -> bytes:
         return compact_json({"web_push": 8030, "notification": {"title": title, "body": body, **fixed}})
 
-    return build(*fitted(shown(message.title), shown(message.body), build, MAX_BYTES))
+    return build(*fitted(shown(message.content.title), shown(message.content.body), build, MAX_BYTES))
 
 
 def _decoded(value: str) -> bytes:
-    """base64url, padded or not; empty when it is not that."""
+    """The bytes in base64url, padded or not; empty when it is not base64url."""
     if not BASE64URL.fullmatch(value):
         return b""
     try:

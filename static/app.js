@@ -1,4 +1,5 @@
-// Guesses the time zone on the set-up page; copies; subscribes this browser to pushes and keeps the server told.
+// On the pages: guesses the time zone at set-up, copies texts, subscribes this browser to pushes, keeps its subscription
+// on the server up to date, and previews templates.
 "use strict";
 
 const zone = document.querySelector("select[data-guess=yes]");
@@ -9,7 +10,7 @@ if (zone) {
 
 async function copy(element) {
   if (navigator.clipboard) return navigator.clipboard.writeText(element.textContent);
-  getSelection().selectAllChildren(element); // over plain http there is no clipboard
+  getSelection().selectAllChildren(element); // browsers have no clipboard API over plain http
   if (!document.execCommand("copy")) throw new Error("select it and copy it");
 }
 
@@ -25,7 +26,7 @@ for (const copier of document.querySelectorAll("button[data-copy]")) {
 
 const SUBSCRIBE_LIMIT_MS = 20000;
 
-// A fault with a sentence for people. What a browser says of its own faults is for programmers.
+// An error whose message is meant for people, unlike those of the browser.
 class Told extends Error {}
 
 const NO_WORKER = "The browser did not start Pocketbell's service worker. A private window, blocked cookies or a certificate that it does not trust may be why.";
@@ -42,7 +43,7 @@ const instead = (sentence) => () => { throw new Told(sentence); };
 const card = document.getElementById("push");
 const button = document.getElementById("enable");
 
-// Puts the sentences of a state on the page; `offer` is whether enabling is what to do next.
+// Shows the sentences of a state; `offer` also shows the button that enables this browser.
 function show(name, offer = false, reason = "") {
   const state = document.getElementById("push-state");
   state.replaceChildren(card.querySelector(`[data-state=${name}]`).content.cloneNode(true));
@@ -56,7 +57,7 @@ function within(milliseconds, promise) {
   return Promise.race([promise, late]);
 }
 
-// Tells the server of this browser's subscription; with `only_known`, null when it has no device of it.
+// Sends this browser's subscription to the server. With `only_known`, resolves to null if the server has no device for it.
 async function keep(subscription, only_known) {
   const token = await recall("token").catch(() => null);
   const answer = await fetch("/app/devices", {
@@ -68,7 +69,7 @@ async function keep(subscription, only_known) {
   const kept = await answer.json().catch(instead(NO_ANSWER));
   if (answer.status === 404) return null;
   if (answer.status !== 201) throw new Told(kept.error);
-  await remember("publicKey", kept.publicKey).catch(() => {}); // a private window keeps nothing
+  await remember("publicKey", kept.publicKey).catch(() => {}); // private windows store nothing
   if (kept.token) await remember("token", kept.token).catch(() => {});
   return kept;
 }
@@ -81,7 +82,7 @@ function isOf(subscription, publicKey) {
 async function enable(registration) {
   try {
     const subscribing = subscribe(registration, card.dataset.publicKey);
-    show("subscribing"); // after it: Safari asks only in the very task of a tap
+    show("subscribing"); // not before: Safari asks for permission only in the task of the tap itself
     await keep(await within(SUBSCRIBE_LIMIT_MS, subscribing), false);
     location.reload();
   } catch (fault) {
@@ -105,30 +106,30 @@ async function offer() {
   if (Notification.permission === "denied") return show("denied");
   if (!subscription) return show(Notification.permission === "granted" ? "off" : "default", true);
   if (!isOf(subscription, card.dataset.publicKey)) {
-    await subscription.unsubscribe(); // else subscribing with the new key fails
+    await subscription.unsubscribe(); // otherwise subscribing with the new key fails
     return show("changed", true);
   }
   if (await keep(subscription, true)) return show("on");
   return show("lost", true);
 }
 
-// Once in each tab's life: the server hears that this browser is still there, and what its subscription is now.
+// Once per tab, tells the server that this browser is still in use, and its present subscription.
 async function visit() {
   if (!isSecureContext || !hasWebPush() || sessionStorage.getItem("visited")) return;
   const registration = await navigator.serviceWorker.getRegistration("/app/");
   const subscription = registration && (await registration.pushManager.getSubscription());
   const kept = subscription && (await keep(subscription, true));
   if (kept && !isOf(subscription, kept.publicKey)) {
-    await subscription.unsubscribe(); // it was made with a key that the server has no more
+    await subscription.unsubscribe(); // it belongs to a key that the server no longer has
     await keep(await subscribe(registration, kept.publicKey), true);
   }
   sessionStorage.setItem("visited", "yes");
 }
 
 if (card) offer().catch((fault) => show("failed", true, reason(fault)));
-else if (document.body.classList.contains("app")) visit().catch(() => {}); // at the next page
+else if (document.body.classList.contains("app")) visit().catch(() => {}); // the next page tries again
 
-// The alert page: a draft is shown as the server would make it, and a tap on a value puts it into the text.
+// On an alert's page: previews the templates while they are edited. A tap on a value inserts its variable.
 const template = document.getElementById("template");
 
 function insert(path) {
@@ -136,7 +137,7 @@ function insert(path) {
   field.focus();
   if (!insert.last) field.setSelectionRange(field.value.length, field.value.length);
   const text = `{{ ${path} }}`;
-  if (!document.execCommand("insertText", false, text)) { // this one can be undone
+  if (!document.execCommand("insertText", false, text)) { // preferred, because the user can undo it
     field.setRangeText(text, field.selectionStart, field.selectionEnd, "end");
     preview().catch(() => {});
   }
@@ -163,13 +164,13 @@ function offered([path, value]) {
 
 function offerAll(values) {
   const list = document.getElementById("values"), known = JSON.stringify(values);
-  if (list.dataset.known === known) return; // one may just be tapped
+  if (list.dataset.known === known) return; // unchanged: do not replace a button that is just being tapped
   list.dataset.known = known;
   list.hidden = !values.length;
   list.querySelector("ul").replaceChildren(...values.map(offered));
 }
 
-function named(text) { // it must not turn around what stands beside it
+function named(text) { // isolated, so that right-to-left text cannot reorder the sentence
   const name = document.createElement("bdi");
   name.textContent = text;
   return name;
@@ -193,7 +194,7 @@ function unfilled([text, why]) {
 let asking = new AbortController();
 
 async function preview() {
-  asking.abort(); // an older answer must not come later
+  asking.abort(); // an older response must not replace a newer one
   asking = new AbortController();
   const { title, body, payload, csrf } = template.elements;
   const answer = await fetch(template.dataset.preview, {
@@ -214,7 +215,7 @@ async function preview() {
   if (!made.error) offerAll(Object.entries(made.values ?? {}));
 }
 
-// The page waits for the first request: it is loaded again when one has come, unless something is being written.
+// While an alert waits for its first request: reloads the page when it has come, unless a field has been edited.
 const isWritten = (field) =>
   (field.defaultValue !== undefined && field.value.toLowerCase() !== field.defaultValue.toLowerCase()) ||
   (field.defaultChecked !== undefined && field.checked !== field.defaultChecked) ||

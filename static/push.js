@@ -1,4 +1,4 @@
-// What the pages and the service worker both need: subscribing, and what is kept in this browser.
+// Shared by the pages and the service worker: subscribing, and values stored in this browser.
 "use strict";
 
 function keyBytes(text) {
@@ -10,7 +10,7 @@ function subscribe(registration, publicKey) {
   return registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: keyBytes(publicKey) });
 }
 
-// One object with the names token and publicKey: no page, no notification.
+// An IndexedDB store with two values, token and publicKey. It holds no pages and no notifications.
 function store(mode, use) {
   return new Promise((resolve, reject) => {
     const opening = indexedDB.open("pocketbell", 1);

@@ -1,5 +1,5 @@
-// Shows every push, whatever it holds: a browser withdraws a subscription whose pushes show nothing. Keeps a page for
-// when there is no network, and nothing that belongs to an account.
+// Shows every push, even an unreadable one: browsers revoke subscriptions whose pushes show nothing. Caches a page for
+// when there is no network, but nothing that belongs to an account.
 "use strict";
 
 importScripts("/app/static/push.js");
@@ -24,7 +24,7 @@ self.addEventListener("fetch", (event) => {
 
 const kept = async (path) => (await caches.match(path)) || Response.error();
 
-// From the network, and kept; from what was kept when there is none.
+// Fetches from the network and updates the cache; without a network, answers from the cache.
 async function fresh(request, path) {
   try {
     const answer = await fetch(request);
@@ -38,10 +38,10 @@ async function fresh(request, path) {
 function read(event) {
   try {
     const message = event.data.json();
-    const { title, body = "", tag, navigate } = message.notification ?? message; // the declarative form, or a plain one
+    const { title, body = "", tag, navigate } = message.notification ?? message; // declarative Web Push, or plain JSON
     if ([title, body].every((text) => typeof text === "string")) return { title, body, tag: String(tag ?? ""), navigate };
   } catch {
-    // shown in general words below
+    // shown with a general text below
   }
   return { title: "Pocketbell", body: "A notification arrived that could not be read." };
 }
@@ -57,7 +57,7 @@ self.addEventListener("notificationclick", (event) => {
   event.waitUntil(openPage(event.notification.data));
 });
 
-// The whole address of a page of ours: a path alone could begin with two slashes, and so name another host.
+// The absolute URL of a page of ours. Opening a bare path is not safe: one that begins with // names another host.
 function ours(navigate) {
   const home = new URL("/app/", self.location.origin);
   try {
@@ -76,17 +76,17 @@ async function openPage(data) {
   try {
     await here.navigate(page);
   } catch {
-    return self.clients.openWindow(page); // this worker does not control that one
+    return self.clients.openWindow(page); // this worker does not control that window
   }
   return here.focus();
 }
 
-// The push service gave this browser another subscription, or took it away: the server must hear of the new one.
+// The push service replaced or revoked this browser's subscription: send the new one to the server.
 self.addEventListener("pushsubscriptionchange", (event) => event.waitUntil(resync(event.newSubscription)));
 
 async function resync(given) {
   const token = await recall("token");
-  if (!token) return; // at the next visit, then
+  if (!token) return; // the next visit sends it instead
   const subscription = given ?? (await subscribe(self.registration, await recall("publicKey")));
   const answer = await fetch("/app/devices/resync", {
     method: "POST",
@@ -94,5 +94,5 @@ async function resync(given) {
     headers: { "Content-Type": "application/json", Authorization: `Bearer ${token}` },
     body: JSON.stringify({ subscription: subscription.toJSON() }),
   });
-  if (answer.status === 401) await forget("token"); // the next visit gets another
+  if (answer.status === 401) await forget("token"); // the next visit gets a new one
 }

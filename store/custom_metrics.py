@@ -1,9 +1,8 @@
-"""The tables of metrics and their queries (SPEC 4.9; CONTRACT 5, kept). Callers pass the time.
+"""The tables of custom metrics and their queries (SPEC 4.9; CONTRACT 5, kept). Callers pass the time.
 
-A value's time is what its sender says: it may lie anywhere up to the year 9999.
+The time of a value is what its sender says: it may be anywhere up to the year 9999.
 """
 
-import math
 from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
@@ -12,12 +11,13 @@ import peewee
 
 from models import Account, Model
 from store.database import AFTER_ALL, run, transaction
+from store.rows import columns, reader
 from wire.json_text import as_json
 
-MOST_SERIES = 100  # that are listed
+MAX_LISTED_SERIES = 100
 
 
-MetricColumns = tuple[str, str, float, str | None, int, str | None]  # a `MetricValue` that costs less to make
+MetricColumns = tuple[str, str, float, str | None, int, str | None]  # a `MetricValue`: a plain tuple is made faster
 
 
 class MetricValue(NamedTuple):
@@ -32,7 +32,7 @@ class MetricValue(NamedTuple):
 
 
 class Bucket(NamedTuple):
-    """A part of a range: its number, how many values it has, their mean, least and greatest."""
+    """A part of a range of time: its number, how many values it has, their mean, least and greatest."""
 
     place: int
     values: int
@@ -42,7 +42,7 @@ class Bucket(NamedTuple):
 
 
 class MetricSeries(Model):
-    """A metric of a project, under whose number its values are."""
+    """A metric of a project; its values refer to its seq."""
 
     seq = peewee.AutoField()
     account = peewee.ForeignKeyField(Account, column_name="account_seq")
@@ -61,7 +61,7 @@ class MetricSeries(Model):
 
     @classmethod
     def seqs(cls, account_seq: int, project_id: str, metric_ids: set[str]) -> dict[str, int]:
-        """The seq of each of these metrics, which are added if they are new; call inside `transaction()`."""
+        """The seq of each of these metrics; adds those that are new. Call inside `transaction()`."""
         found = dict(run(cls.SEQS, (account_seq, project_id, as_json(list(metric_ids)))))
         if len(found) == len(metric_ids):
             return found
@@ -70,17 +70,28 @@ class MetricSeries(Model):
 
     @classmethod
     def page(cls, account_seq: int, after: tuple[str, str] = ("", "")) -> list[tuple[str, str]]:
-        """The project and metric ids of the account after these, in order; at most one more than `MOST_SERIES`."""
-        return list(run(cls.AFTER, (account_seq, *after, MOST_SERIES + 1)))
+        """The ids (project, metric) of the account's metrics after these, in order.
+
+        At most `MAX_LISTED_SERIES` and one more, which tells that there is another page.
+        """
+        return list(run(cls.AFTER, (account_seq, *after, MAX_LISTED_SERIES + 1)))
 
 
 class Place(NamedTuple):
-    """Where a value is: the metric it belongs to, and its seq."""
+    """Where a value is: its metric, the metric's seq and its own."""
 
     project_id: str
     metric_id: str
     series_seq: int
     seq: int
+
+
+class TimedValue(NamedTuple):
+    """A value with its time."""
+
+    timestamp: int
+    value: float
+    unit: str | None
 
 
 class Metric(Model):
@@ -96,38 +107,48 @@ class Metric(Model):
 
     @classmethod
     def add_all(cls, account_seq: int, project_id: str, values: Sequence[MetricColumns]) -> None:
-        """Add all of them or none; the values in one statement: at the end of each, another thread may run."""
+        """Add all of them or none.
+
+        One statement inserts all values: after each statement another thread may run, which makes many slow.
+        """
         with transaction():
             seqs = MetricSeries.seqs(account_seq, project_id, {value[0] for value in values})
-            columns = [
-                column
-                for metric_id, name, value, unit, timestamp, metadata in values
-                for column in (seqs[metric_id], name, value, unit, timestamp, metadata)
-            ]
-            run(_insert(len(values)), columns)
+            run(_insert(len(values)), [column for value in values for column in (seqs[value[0]], *value[1:])])
 
     OF_SERIES = (
         "FROM metric WHERE series_seq = (SELECT seq FROM metric_series"
         " WHERE account_seq = :account AND project_id = :project AND metric_id = :metric)"
     )
     LATEST = (
-        f"SELECT :metric, metric_name, value, unit, timestamp, metadata {OF_SERIES}"
+        f"SELECT {columns(MetricValue, 'metric', metric_id=':metric')} {OF_SERIES}"
         " AND timestamp BETWEEN :since AND :until ORDER BY timestamp DESC, seq DESC LIMIT 1"
     )
+    READ_VALUE = staticmethod(reader(MetricValue))
+    # The sum of a mean may be beyond a double; then the mean is that of smaller values. Rounding, and a sum beyond a
+    # double of those, may bring it out of the range of the values.
+    MEAN = "CASE WHEN abs(avg(value)) < 9e999 THEN avg(value) ELSE avg(value / 1024) * 1024 END"
+    OF_BUCKET = {
+        "place": "(timestamp - :since) / :width AS place",
+        "values": "count(*)",
+        "mean": f"min(max({MEAN}, min(value)), max(value))",
+        "least": "min(value)",
+        "most": "max(value)",
+    }
     BUCKETS = (
-        "SELECT (timestamp - :since) / :width AS place, count(*), avg(value), avg(value / 1024) * 1024, min(value),"
-        f" max(value) {OF_SERIES}"
+        f"SELECT {columns(Bucket, 'metric', **OF_BUCKET)} {OF_SERIES}"
         " AND timestamp BETWEEN :since AND :until GROUP BY place ORDER BY place"
     )
+    READ_BUCKET = staticmethod(reader(Bucket))
     SAMPLES = (  # the last value of each part: as many look-ups as parts, however many values there are
         f"SELECT place.value, (SELECT value {OF_SERIES} AND timestamp >= :since + place.value * :width"
         " AND timestamp < :since + (place.value + 1) * :width ORDER BY timestamp DESC LIMIT 1) AS last"
         " FROM json_each(:places) place WHERE last IS NOT NULL"
     )
     NEWEST = (
-        f"SELECT timestamp, value, unit {OF_SERIES} AND timestamp BETWEEN :since AND :until"
+        f"SELECT {columns(TimedValue, 'metric')} {OF_SERIES} AND timestamp BETWEEN :since AND :until"
         " ORDER BY timestamp DESC, seq DESC LIMIT :limit"
     )
+    READ_TIMED = staticmethod(reader(TimedValue))
 
     OF_ACCOUNT = "FROM metric_series s CROSS JOIN metric m ON m.series_seq = s.seq WHERE s.account_seq = :account"
     COUNT = f"SELECT count(*) {OF_ACCOUNT} AND m.timestamp >= :since"
@@ -135,14 +156,16 @@ class Metric(Model):
         f"SELECT m.timestamp, m.seq {OF_ACCOUNT} AND m.timestamp >= :since"
         " ORDER BY m.timestamp, m.seq LIMIT 1 OFFSET :place"
     )
+    PLACE = columns(Place, "s", series_seq="s.seq", seq="m.seq")
+    READ_PLACE = staticmethod(reader(Place))
     OLDER = (
-        f"SELECT s.project_id, s.metric_id, s.seq, m.seq {OF_ACCOUNT}"
+        f"SELECT {PLACE} {OF_ACCOUNT}"
         " AND (s.project_id, s.metric_id) >= (:project, :metric)"
         " AND m.timestamp <= :before AND (m.timestamp < :before OR m.seq < :seq)"
         " ORDER BY s.project_id, s.metric_id LIMIT :limit"
     )
     OF_PROJECT = (
-        f"SELECT s.project_id, s.metric_id, s.seq, m.seq {OF_ACCOUNT}"
+        f"SELECT {PLACE} {OF_ACCOUNT}"
         " AND s.project_id = coalesce(:project, s.project_id) AND s.metric_id = coalesce(:metric, s.metric_id)"
         " LIMIT :limit"
     )
@@ -154,38 +177,38 @@ class Metric(Model):
 
     @classmethod
     def latest(cls, account_seq: int, series: tuple[str, str], since: int, now: int) -> MetricValue | None:
-        """The value with the latest time from `since` up to now; if all are in the future, the last of these."""
+        """The latest value from `since` up to now; if all are in the future, the last of these."""
         row = run(cls.LATEST, _of(account_seq, series, since=since, until=now)).fetchone()
         row = row or run(cls.LATEST, _of(account_seq, series, since=now, until=AFTER_ALL)).fetchone()
-        return MetricValue(*row) if row else None
+        return cls.READ_VALUE(row) if row else None
 
     @classmethod
     def buckets(cls, account_seq: int, series: tuple[str, str], since: int, until: int, width: int) -> list[Bucket]:
-        """The values from `since` to `until` in parts of `width` ms; parts without any are left out."""
+        """The values from `since` to `until` in parts of `width` ms; parts without values are left out."""
         rows = run(cls.BUCKETS, _of(account_seq, series, since=since, until=until, width=width))
-        return [_bucket(*row) for row in rows]
+        return list(map(cls.READ_BUCKET, rows))
 
     @classmethod
     def samples(
         cls, account_seq: int, series: tuple[str, str], since: int, width: int, parts: int
     ) -> list[tuple[int, float]]:
-        """The last value of each of so many parts of `width` ms that has any, with the part's number."""
+        """The last value in each of `parts` parts of `width` ms that is not empty, with the number of the part."""
         places = as_json(list(range(parts)))
         return list(run(cls.SAMPLES, _of(account_seq, series, since=since, width=width, places=places)))
 
     @classmethod
     def newest(
         cls, account_seq: int, series: tuple[str, str], since: int, until: int, limit: int
-    ) -> list[tuple[int, float, str | None]]:
-        """Time, value and unit of the newest values from `since` to `until`, at most `limit`, oldest first."""
+    ) -> list[TimedValue]:
+        """The newest values from `since` to `until`, at most `limit`, oldest first."""
         rows = run(cls.NEWEST, _of(account_seq, series, since=since, until=until, limit=limit)).fetchall()
-        return rows[::-1]
+        return list(map(cls.READ_TIMED, reversed(rows)))
 
     # --- removing ---
 
     @classmethod
     def count(cls, account_seq: int, since: int) -> int:
-        """How many values the account has with a time from `since` on."""
+        """How many values of the account have a time from `since` on."""
         return int(run(cls.COUNT, {"account": account_seq, "since": since}).fetchone()[0])
 
     @classmethod
@@ -198,13 +221,13 @@ class Metric(Model):
     def older(cls, account_seq: int, before: tuple[int, int], begin: tuple[str, str], limit: int) -> list[Place]:
         """The account's values older than `before` (time, seq), metric by metric, from the metric `begin` on."""
         values = _of(account_seq, begin, before=before[0], seq=before[1], limit=limit)
-        return [Place(*row) for row in run(cls.OLDER, values)]
+        return list(map(cls.READ_PLACE, run(cls.OLDER, values)))
 
     @classmethod
     def of_project(cls, account_seq: int, project_id: str | None, metric_id: str | None, limit: int) -> list[Place]:
         """Some values of a metric, of a whole project (no `metric_id`), or of the account (nor `project_id`)."""
         values = {"account": account_seq, "project": project_id, "metric": metric_id, "limit": limit}
-        return [Place(*row) for row in run(cls.OF_PROJECT, values)]
+        return list(map(cls.READ_PLACE, run(cls.OF_PROJECT, values)))
 
     @classmethod
     def remove(cls, places: Sequence[Place]) -> None:
@@ -215,17 +238,11 @@ class Metric(Model):
 
 @cache
 def _insert(number: int) -> str:
-    """The statement that adds so many."""
-    rows = ", ".join(["(?, ?, ?, ?, ?, ?)"] * number)
-    return f"INSERT INTO metric (series_seq, metric_name, value, unit, timestamp, metadata) VALUES {rows}"
+    """The statement that inserts `number` values."""
+    inserted = ("series_seq", *MetricValue._fields[1:])  # a row has its series instead of the metric's id
+    row = f"({', '.join('?' * len(inserted))})"
+    return f"INSERT INTO metric ({', '.join(inserted)}) VALUES {', '.join([row] * number)}"
 
 
 def _of(account_seq: int, series: tuple[str, str], **more: int | str) -> dict[str, int | str]:
     return {"account": account_seq, "project": series[0], "metric": series[1], **more}
-
-
-def _bucket(place: int, values: int, mean: float | None, small_mean: float, least: float, most: float) -> Bucket:
-    """With the mean of smaller values if the sum of the values themselves was beyond all numbers."""
-    is_number = mean is not None and math.isfinite(mean)
-    near = mean if mean is not None and is_number else small_mean
-    return Bucket(place, values, min(max(near, least), most), least, most)  # that sum may be beyond them, too

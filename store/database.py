@@ -1,7 +1,7 @@
-"""The database file: opening, migrating, copying it, and the one way to write to it.
+"""The database file: opening, migrating and copying it, and the one way to write to it.
 
-Each thread keeps a connection for reading; one more, which the threads take in turns, writes (docs/decisions.md).
-Must not know the tables, a setting or the clock.
+Each thread keeps a connection for reading; all take turns with a single one for writing (docs/decisions.md). Must not
+know the tables, a setting or the clock.
 """
 
 import fcntl
@@ -19,47 +19,49 @@ from typing import cast
 
 import peewee
 
-SCHEMA_VERSION = 7
-AFTER_ALL = 2**63 - 1  # the greatest integer in a row: beyond every seq and every time
+AFTER_ALL = 2**63 - 1  # the greatest integer of SQLite: beyond every seq and every time
 ROOT = Path(__file__).parents[1]
+MIGRATIONS = ROOT / "migrations"
+SCHEMA_VERSION = max(int(step.name[:4]) for step in MIGRATIONS.glob("*.sql"))  # schema.sql is what they lead to
 BUSY_TIMEOUT_MS = 1_500  # how long to wait for another process's lock; with TURN_WAIT_S a write fails within 4 s
-TURN_WAIT_S = 2.0  # after which a thread looks whether the one before it is kept waiting by another process
+TURN_WAIT_S = 2.0  # then a thread checks whether another process blocks the thread whose turn it is
 MAX_TURN_WAITS = 15
 STUCK_S = 0.1
-OLDEST_SQLITE = (3, 37)  # with STRICT tables
+MIN_SQLITE = (3, 37)  # the first with STRICT tables
 FILE_HEADER = b"SQLite format 3\0"
-APPLICATION_ID = 0x506B626C  # says in the file's header that it is ours
+APPLICATION_ID = 0x506B626C  # marks the file as ours in its header
 
 logging.getLogger("peewee").setLevel(logging.INFO)  # at DEBUG it logs every statement with its values
 
 
 class _Thread(threading.local):
-    writing: sqlite3.Connection | None = None  # the connection, while this thread is in a transaction
+    writing: sqlite3.Connection | None = None  # while this thread is in a transaction
 
 
 class Database(peewee.SqliteDatabase):
-    """One connection for each thread; for the thread that is in a transaction, the one that writes."""
+    """A connection for each thread; a thread in a transaction uses the connection that writes."""
 
     def connection(self) -> sqlite3.Connection:
-        """Where this thread's statements go."""
+        """The connection that this thread uses now."""
         return _thread.writing or cast(sqlite3.Connection, super().connection())  # type: ignore[no-untyped-call]
 
     def cursor(self, named_cursor: None = None) -> sqlite3.Cursor:
-        """A new one of that connection."""
+        """A new cursor of this thread's connection."""
         return self.connection().cursor()
 
 
 database = Database(None)
 _writing = peewee.SqliteDatabase(None, thread_safe=False)  # one connection for all threads
 _thread = _Thread()
-_writes_fail = threading.Event()  # the last transaction could not be made
+_writes_fail = threading.Event()  # set when the last transaction could not be made
 
 
+DatabaseError = peewee.PeeweeException  # whatever the database refuses
 WriteFailed = peewee.OperationalError  # a write that cannot be made now: locked, disk full, read-only
 
 
 class DatabaseRefused(SystemExit):
-    """The file cannot be used as it is. Uncaught, it ends the process with its one line and status 1."""
+    """The file cannot be used as it is. Uncaught, this ends the process with one line and status 1."""
 
 
 def run(statement: str, values: Sequence[object] | Mapping[str, object] = ()) -> sqlite3.Cursor:
@@ -67,13 +69,15 @@ def run(statement: str, values: Sequence[object] | Mapping[str, object] = ()) ->
     try:
         return database.connection().execute(statement, values)
     except sqlite3.Error:
+        # The call went past Peewee, which turns sqlite3's exceptions into its own (`WriteFailed` is one). This is the
+        # context manager that does so, with the exception raised again inside it.
         with peewee.__exception_wrapper__:  # type: ignore[attr-defined]
             raise
 
 
-def open_database(path: Path, migrations: Path = ROOT / "migrations", newest: int = SCHEMA_VERSION) -> None:
-    """Make, or upgrade after copying it beside itself, the file at `path`; all threads use it from now on."""
-    if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+def open_database(path: Path, migrations: Path = MIGRATIONS, newest: int = SCHEMA_VERSION) -> None:
+    """Open the file at `path` for all threads. An empty file gets its tables; an older one is copied and upgraded."""
+    if sqlite3.sqlite_version_info < MIN_SQLITE:
         raise DatabaseRefused(f"This Python has SQLite {sqlite3.sqlite_version}: Pocketbell needs 3.37 or later.")
     _check_place(path)
     close()
@@ -92,7 +96,7 @@ def open_database(path: Path, migrations: Path = ROOT / "migrations", newest: in
             check_same_thread=one is database,
         )
     try:
-        with _alone_in(path.parent):  # two processes that turn a new file to WAL at once: one finds it locked
+        with _alone_in(path.parent):  # if two processes turned a new file to WAL at once, one would find it locked
             _writing.execute_sql("PRAGMA journal_mode = WAL")
             _make(path, newest)
         _upgrade(path, migrations, newest)
@@ -115,7 +119,7 @@ def close() -> None:
 
 
 def _check_place(path: Path) -> None:
-    """Refuse what SQLite would overwrite, since it takes a very short file for an empty one."""
+    """Refuse a file that is not SQLite's: SQLite takes a very short one for empty, and would overwrite it."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         beginning = b""
@@ -130,7 +134,7 @@ def _check_place(path: Path) -> None:
 
 @contextmanager
 def _alone_in(directory: Path) -> Iterator[None]:
-    """Let no other process of ours that starts in this directory in before the block ends."""
+    """Keep other processes of ours that start in this directory waiting until the block ends."""
     handle = os.open(directory, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -140,7 +144,7 @@ def _alone_in(directory: Path) -> Iterator[None]:
 
 
 def _make(path: Path, newest: int) -> None:
-    """Make the tables in an empty file; refuse one that is not ours or newer than we are."""
+    """Make the tables in an empty file; refuse a file that is not ours, or newer than this version."""
     version = _version()
     if version > newest:
         raise DatabaseRefused(
@@ -154,12 +158,12 @@ def _make(path: Path, newest: int) -> None:
 
 
 def _upgrade(path: Path, migrations: Path, newest: int) -> None:
-    """Bring an older file up step by step, after copying it."""
+    """Copy an older file, then upgrade it step by step."""
     version = _version()
     if version < newest:
         copy = path.with_name(f"{path.name}.schema-{version}")
         with _alone_in(path.parent):
-            for leftover in path.parent.glob(f".{copy.name}.*"):  # of one that was killed
+            for leftover in path.parent.glob(f".{copy.name}.*"):  # by a process that was killed
                 shutil.rmtree(leftover, ignore_errors=True)
             copy_database(copy, replace=True, schema=version)
     for step in range(version + 1, newest + 1):
@@ -171,7 +175,7 @@ def _version() -> int:
 
 
 def _run_step(script: Path, before: int, after: int) -> None:
-    """Run one script in one transaction with the new version; nothing, if another process was faster."""
+    """Run a script and set the new version in one transaction; do nothing if another process was faster."""
     with transaction():
         if _version() != before:
             return
@@ -192,15 +196,15 @@ def _statements(script: str) -> Iterator[str]:
 
 
 def copy_database(target: Path, replace: bool = False, schema: int | None = None) -> None:
-    """Write a consistent copy of the live database to `target`, mode 0600; raise `FileExistsError` if it is there.
+    """Write a consistent copy of the live database to `target`, mode 0600; `FileExistsError` if that exists.
 
-    With `schema`, nothing is kept if another process has upgraded the database meanwhile (and so copied it before).
+    With `schema`, the copy is dropped if another process has upgraded the database meanwhile: it made a copy before.
     """
     if target.exists() and not replace:
         raise FileExistsError(f"{target} exists already")
     with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as ours:  # for us alone
         unfinished = Path(ours) / "copy"
-        run("PRAGMA query_only = OFF")  # it takes the copy for a change
+        run("PRAGMA query_only = OFF")  # VACUUM INTO counts as a write
         try:
             run("VACUUM INTO ?", (str(unfinished),))
         finally:
@@ -223,20 +227,25 @@ def _schema_of(file: Path) -> int:
 class _Writer:
     """Serialises writers; queued writers share one commit (group commit).
 
-    After a failure the connection is opened anew: one that was opened while the file was read-only stays so.
+    A writer that finds no BEGIN open makes one, writes in a savepoint of its own, and passes the turn on. If another
+    thread is waiting by then, that one writes into the same transaction; the last of the queue commits for all of
+    them. Each waits for that commit (`outcome`) before it answers, so that nothing is acknowledged that is not on the
+    disk. A failed commit fails all of them.
+
+    After a failure the connection is opened anew: one that was opened while the file was read-only stays read-only.
     """
 
     def __init__(self) -> None:
         self.turn = threading.Lock()
         self.counting = threading.Lock()
         self.waiting = 0  # threads that want the turn
-        self.begins = 0  # BEGINs so far
+        self.begins = 0  # how many BEGINs there were
         self.is_beginning = False  # during a BEGIN, which waits while another process holds the file
-        self.outcome: Future[None] | None = None  # of the commit, while something is written and not committed
+        self.outcome: Future[None] | None = None  # of the commit of the open transaction
         self.has_changes = False  # whether that commit will write anything
 
     def take_turn(self) -> Future[None]:
-        """Let this thread write; answers with what becomes of the commit. `WriteFailed` if nothing can be written."""
+        """Let this thread write; answers with the outcome of the commit. `WriteFailed` if nothing can be written."""
         has_turn = False
         with self.counting:
             self.waiting += 1
@@ -246,7 +255,7 @@ class _Writer:
             with self.counting:
                 self.waiting -= 1
             if not has_turn:
-                self.commit_if_due()  # it may have been left to this thread
+                self.commit_if_due()  # the commit may have been left to this thread
         if not has_turn:
             raise WriteFailed("database is locked")
         try:
@@ -261,7 +270,10 @@ class _Writer:
         return self.outcome
 
     def _wait_for_turn(self) -> bool:
-        """Whether this thread got its turn. It waits for our own threads, but not for ever for another process."""
+        """Whether this thread got its turn; it waits for our own threads, but not long for another process.
+
+        A thread that is in the same BEGIN at both looks, STUCK_S apart, waits for another process.
+        """
         for _ in range(MAX_TURN_WAITS):
             if self.turn.acquire(timeout=TURN_WAIT_S):
                 return True
@@ -280,7 +292,7 @@ class _Writer:
             self.is_beginning = False
 
     def commit_if_due(self) -> None:
-        """Leave it to a thread that waits for its turn; without one, commit."""
+        """Commit, unless a thread waits for its turn, which then writes into the same transaction."""
         while self.outcome and not self.waiting and self.turn.acquire(blocking=False):
             try:
                 self.end()
@@ -288,7 +300,7 @@ class _Writer:
                 self.turn.release()
 
     def end(self, failure: WriteFailed | None = None) -> None:
-        """Commit what is written, if anything is, or after a failure give it up; in this thread's turn."""
+        """Commit the open transaction, or roll it back after a failure; only in this thread's turn."""
         outcome, self.outcome = self.outcome, None
         if outcome is None:
             return
@@ -302,11 +314,11 @@ class _Writer:
         finally:
             if failure:
                 with suppress(peewee.PeeweeException):
-                    _writing.rollback()  # to close is not enough while somebody holds a cursor
+                    _writing.rollback()  # closing alone does not unlock the file while somebody holds a cursor
                 _writing.close()
                 outcome.set_exception(failure)
             else:
-                if self.has_changes:  # an empty commit writes nothing: it succeeds on a full disk
+                if self.has_changes:  # an empty commit succeeds even on a full disk
                     _writes_fail.clear()
                 outcome.set_result(None)
 
@@ -316,10 +328,10 @@ _writer = _Writer()
 
 @contextmanager
 def transaction() -> Iterator[None]:
-    """One transaction, on the disk when the block has ended; raises `WriteFailed` when it cannot be made.
+    """One transaction, which is on the disk when the block has ended; `WriteFailed` when it cannot be made.
 
-    The threads of this process queue here, not in SQLite's busy handler. Within another transaction it is a part of
-    that, undone for itself.
+    The threads of this process queue here and not in SQLite's busy handler, which is unfair. Inside another
+    transaction, it is a part of that one that can fail by itself.
     """
     if _thread.writing:
         with _part():
@@ -350,7 +362,7 @@ def transaction() -> Iterator[None]:
 
 @contextmanager
 def _part() -> Iterator[None]:
-    """What one thread writes in a transaction, undone for itself."""
+    """A part of the open transaction, which is undone by itself if the block fails."""
     run("SAVEPOINT part")
     try:
         yield
@@ -376,7 +388,7 @@ def writes_fail() -> bool:
 
 
 def fault() -> str | None:
-    """What SQLite's quick check finds wrong first, if anything."""
+    """The first fault that SQLite's quick check finds; None if it finds none."""
     found = str(run("PRAGMA quick_check(1)").fetchone()[0])
     return None if found == "ok" else found
 

@@ -1,4 +1,4 @@
-"""The table of what is held, and its queries. Callers pass the time; how long something is held is not known here."""
+"""The table of held notifications and its queries. Callers pass the time and decide how long something is held."""
 
 import json
 from collections.abc import Iterable
@@ -6,21 +6,30 @@ from typing import NamedTuple
 
 import peewee
 
-from models import Account, Model, Webhook
+from models import Account, Model
 from store.database import AFTER_ALL, run
 from store.notifications import NotificationRow
+from store.rows import columns, reader
+from store.senders import QUIET_HOURS_OF_ALERT, Webhook
 
 
 class HeldOfAlert(NamedTuple):
-    """That an alert has notifications held: how many, the first one's time and what decides until when."""
+    """An alert's held notifications: how many, when the first was held, and what decides until when."""
 
     account_seq: int
     alert_seq: int
     held_count: int
     first_held_at: int
     time_zone: str
-    quiet_hours: str | None  # None too for an alert that ignores them
+    quiet_hours: str | None  # also None for an alert that ignores them
     frequency: str
+
+
+class HeldText(NamedTuple):
+    """The beginnings of what a held notification says."""
+
+    title: str
+    body: str
 
 
 class Held(Model):
@@ -33,21 +42,27 @@ class Held(Model):
     digest_seq = peewee.IntegerField(null=True)
 
     INSERT = "INSERT INTO held (notification_seq, account_seq, alert_seq, created_at) VALUES (?, ?, ?, ?)"
+    OF_ALERT = {
+        "time_zone": "a.time_zone",
+        "quiet_hours": QUIET_HOURS_OF_ALERT,
+        "frequency": "coalesce(l.frequency, 'instant')",  # the alert may have been deleted
+    }
     BY_ALERT = (
-        "SELECT h.account_seq, h.alert_seq, h.count, h.first, a.time_zone,"
-        " iif(l.ignores_quiet_hours, NULL, a.quiet_hours), coalesce(l.frequency, 'instant')"
-        " FROM (SELECT account_seq, alert_seq, count(*) AS count, min(created_at) AS first FROM held"
+        f"SELECT {columns(HeldOfAlert, 'h', **OF_ALERT)} FROM"
+        " (SELECT account_seq, alert_seq, count(*) AS held_count, min(created_at) AS first_held_at FROM held"
         "  WHERE digest_seq IS NULL AND account_seq BETWEEN ? AND ? GROUP BY account_seq, alert_seq) h"
         " JOIN account a ON a.seq = h.account_seq LEFT JOIN alert l ON l.seq = h.alert_seq"
     )
+    READ_BY_ALERT = staticmethod(reader(HeldOfAlert))
     OLDEST = (
         "SELECT notification_seq FROM held WHERE digest_seq IS NULL AND account_seq = ?"
         " AND alert_seq IN (SELECT value FROM json_each(?)) ORDER BY notification_seq LIMIT ?"
     )
     TEXTS = (
-        "SELECT seq, id, substr(title, 1, :length), substr(body, 1, :length), status, created_at FROM notification"
-        " WHERE seq IN (SELECT value FROM json_each(:seqs)) ORDER BY seq"
+        f"SELECT {columns(HeldText, 'n', title='substr(n.title, 1, :length)', body='substr(n.body, 1, :length)')}"
+        " FROM notification n WHERE seq IN (SELECT value FROM json_each(:seqs)) ORDER BY seq"
     )
+    READ_TEXT = staticmethod(reader(HeldText))
     PUT_IN_DIGEST = "UPDATE held SET digest_seq = ? WHERE notification_seq IN (SELECT value FROM json_each(?))"
 
     @classmethod
@@ -58,7 +73,7 @@ class Held(Model):
     @classmethod
     def by_alert(cls) -> list[HeldOfAlert]:
         """Every alert that has notifications held."""
-        return [HeldOfAlert(*row) for row in run(cls.BY_ALERT, (0, AFTER_ALL))]
+        return list(map(cls.READ_BY_ALERT, run(cls.BY_ALERT, (0, AFTER_ALL))))
 
     @classmethod
     def count(cls) -> int:
@@ -68,17 +83,17 @@ class Held(Model):
     @classmethod
     def of_account(cls, account_seq: int) -> list[HeldOfAlert]:
         """Every alert of the account that has notifications held."""
-        return [HeldOfAlert(*row) for row in run(cls.BY_ALERT, (account_seq, account_seq))]
+        return list(map(cls.READ_BY_ALERT, run(cls.BY_ALERT, (account_seq, account_seq))))
 
     @classmethod
     def oldest(cls, account_seq: int, alert_seqs: Iterable[int], limit: int) -> list[int]:
-        """The seqs of the oldest notifications that are held of these alerts, oldest first."""
+        """The seqs of the oldest notifications held for these alerts, oldest first."""
         return [row[0] for row in run(cls.OLDEST, (account_seq, json.dumps(list(alert_seqs)), limit))]
 
     @classmethod
-    def texts(cls, seqs: list[int], length: int) -> list[NotificationRow]:
-        """These notifications, with the first `length` characters of their texts."""
-        return [NotificationRow(*row) for row in run(cls.TEXTS, {"length": length, "seqs": json.dumps(seqs)})]
+    def texts(cls, seqs: list[int], length: int) -> list[HeldText]:
+        """The first `length` characters of the title and the body of these notifications, oldest first."""
+        return list(map(cls.READ_TEXT, run(cls.TEXTS, {"length": length, "seqs": json.dumps(seqs)})))
 
     @classmethod
     def in_digest(cls, digest_seq: int, limit: int) -> list[int]:
@@ -93,5 +108,5 @@ class Held(Model):
 
     @classmethod
     def remove(cls, seq: int) -> None:
-        """Forget that a notification was held; call inside `transaction()`."""
+        """Delete the row of a notification that goes its own way; call inside `transaction()`."""
         run("DELETE FROM held WHERE notification_seq = ?", (seq,))

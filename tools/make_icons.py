@@ -1,10 +1,10 @@
-"""Make static/icons.svg, the sprite of the web app's icons, from an unpacked lucide-static.
+"""Make static/icons.svg, the sprite with the web app's icons, from an unpacked lucide-static.
 
     npm pack lucide-static@1.62.0 && tar -xzf lucide-static-1.62.0.tgz
     python3 tools/make_icons.py package
 
-Run it by hand after a change of `NAMES` and commit what it writes: the service has no build step. Names are
-Lucide's current ones, not aliases. The licence of the icons is static/LICENSE-lucide.txt.
+Run it by hand after changing `NAMES`, and commit the result: the service has no build step. Use Lucide's current
+names, not aliases. The licence of the icons is static/LICENSE-lucide.txt.
 """
 
 import json
@@ -14,7 +14,7 @@ from pathlib import Path
 
 SPRITE = Path(__file__).resolve().parent.parent / "static" / "icons.svg"
 
-# On each symbol, because <use> of another file does not inherit from that file's root.
+# Set on each symbol, because <use> does not inherit from the root of another file.
 STYLE = (
     'viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2" '
     'stroke-linecap="round" stroke-linejoin="round"'
@@ -48,12 +48,12 @@ Shape = tuple[str, dict[str, str]]
 
 
 def symbol(name: str, shapes: list[Shape]) -> str:
-    """One icon; its plain paths become one, which draws the same in fewer bytes."""
+    """One icon as a symbol. Plain paths are joined into one, which draws the same with fewer bytes."""
     path, others = "", ""
     for tag, attributes in shapes:
         if tag == "path" and attributes.keys() == {"d"}:
             d = attributes["d"]
-            path += f"M0 0{d}" if path and d.startswith("m") else d  # an m that is not first would be relative
+            path += f"M0 0{d}" if path and d.startswith("m") else d  # a first m is absolute, a later one relative
         else:
             others += f"<{tag}" + "".join(f' {key}="{escape(value)}"' for key, value in attributes.items()) + "/>"
     if path:
@@ -62,7 +62,7 @@ def symbol(name: str, shapes: list[Shape]) -> str:
 
 
 def main(arguments: list[str]) -> str | None:
-    """Write the sprite; what went wrong, if anything did."""
+    """Write the sprite; returns an error message, or None."""
     if len(arguments) != 1:
         return "Usage: make_icons.py LUCIDE_STATIC_FOLDER"
     try:

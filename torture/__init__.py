@@ -1,1 +1,1 @@
-"""Figures of how the service holds under faults, load and attack (`make torture`)."""
+"""Measurements of how the service holds up under faults, load and attacks (`make torture`)."""

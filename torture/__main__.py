@@ -1,6 +1,6 @@
-"""`make torture`: the service under kills, full disks, floods and hostile clients. One figure a row.
+"""`make torture`: the service under kills, full disks, floods and hostile clients, with one figure per row.
 
-`make torture ONLY="kills disk"` runs these parts alone. All happens on loopback, in a directory that is removed.
+`make torture ONLY="kills disk"` runs only these parts. Everything happens on loopback, in a temporary directory.
 """
 
 import importlib
@@ -40,17 +40,17 @@ PARTS = (
 
 
 def main(wanted: list[str]) -> int:
-    """Run the parts that are wanted, all by default; 1 if a figure does not hold."""
+    """Run the parts that are named, or all; 1 if a figure does not hold."""
     unknown = set(wanted) - set(PARTS)
     if unknown:
-        print(f"There is no part {', '.join(sorted(unknown))}: the parts are {', '.join(PARTS)}.")
+        print(f"Unknown part {', '.join(sorted(unknown))}: the parts are {', '.join(PARTS)}.")
         return 2
     print(f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, {platform.platform()}", flush=True)
     return max([run(part) for part in wanted or PARTS], default=0)
 
 
 def run(part: str) -> int:
-    """Print the part's figures as they come."""
+    """Run a part and print its figures as they come."""
     began, failed = time.monotonic(), 0
     with tempfile.TemporaryDirectory(prefix="pocketbell-torture-") as scratch:
         for figure in seen(part, Path(scratch)):
@@ -62,12 +62,12 @@ def run(part: str) -> int:
 
 
 def seen(part: str, scratch: Path) -> Iterator[Figure]:
-    """The part's figures; a measurement that breaks is one that does not hold."""
+    """The part's figures. A measurement that raises counts as a figure that does not hold."""
     try:
         yield from importlib.import_module(f"torture.{part}").figures(scratch)
     except Exception:
         traceback.print_exc()
-        yield Figure("the measurement itself", "goes to its end", "it broke", False)
+        yield Figure("the measurement itself", "finishes", "failed", False)
 
 
 if __name__ == "__main__":

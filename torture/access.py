@@ -1,4 +1,4 @@
-"""Who gets in: malformed credentials on every route, one account's ids and cursors used by another, bent cursors."""
+"""Access: malformed credentials on every route, ids and cursors of another account, altered cursors."""
 
 import random
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from app import ASSISTANTS, METRICS, ROUTES
+from app import ASSISTANTS, CUSTOM_METRICS, ROUTES
 from tests.support.push_service import Browser as Phone
 from tests.support.server import Server
 from tests.web.test_access import MALFORMED
@@ -32,10 +32,10 @@ from torture.client import (
 from torture.figure import Figure
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW")
-NOT_HTTP = ("a NUL at the end", "a form feed at the end", "very long")  # no header at all: 400 before any route
+NOT_HTTP = ("a NUL at the end", "a form feed at the end", "very long")  # no valid HTTP header: 400 before any route
 OPEN = {"POST /p/<path:short_code>", "GET /healthz", "GET /", "GET /app/sw.js", "GET /app/login", "POST /app/login"}
 OPEN |= {"GET /app/setup/<token>", "POST /app/setup/<token>", "GET /app", "GET /docs", "GET /openapi.json"}
-OPEN |= {"GET /metrics"}  # with a token of its own
+OPEN |= {"GET /metrics"}  # it has its own token
 WITH_A_KEY = ("/api/", ASSISTANTS)
 CURSORS = 2_000
 FORM = {
@@ -53,7 +53,7 @@ IGNORED_HEADERS = {"date", "set-cookie", "x-ratelimit-remaining", "x-ratelimit-r
 
 
 def figures(scratch: Path) -> Iterator[Figure]:
-    """The matrix, then one account against another."""
+    """Try every credential on every address, then one account against another."""
     with started(scratch, "access", INGEST_PER_MINUTE="1000000", WEBPUSH_HOSTS="push.example.com") as server:
         key = account(server, "a@example.org")
         yield from malformed(server, new_keys(server, key, 1)[0])
@@ -78,7 +78,7 @@ def guarded_paths() -> list[str]:
 
 
 def malformed(server: Server, key: str) -> Iterator[Figure]:
-    """Every form on every address with every method: 401, and the same words."""
+    """Every malformed credential on every address with every method gets 401 with the same body."""
     bodies, number, wrong = dict[str, set[bytes]](), 0, list[str]()
     connection = Connection(server.port)
     forms = {name: form for name, form in MALFORMED.items() if name not in NOT_HTTP}
@@ -92,7 +92,7 @@ def malformed(server: Server, key: str) -> Iterator[Figure]:
                     wrong.append(f"{name}: {method} {path}: {answer}")
                     connection = Connection(server.port)
                 elif method != "HEAD":
-                    bodies.setdefault("metrics" if path == METRICS else "rest", set()).add(answer.body)
+                    bodies.setdefault("metrics" if path == CUSTOM_METRICS else "rest", set()).add(answer.body)
     for line in wrong[:10]:
         tell("not a 401", line)
     variants = {surface: len(found) for surface, found in bodies.items()}
@@ -103,12 +103,12 @@ def malformed(server: Server, key: str) -> Iterator[Figure]:
 
 
 def counted_bodies(variants: dict[str, int]) -> str:
-    """How many different bodies each surface answers with."""
+    """The number of different bodies that each surface answers with."""
     return ", ".join(f"{count} ({surface})" for surface, count in sorted(variants.items()))
 
 
 def not_http(server: Server, key: str) -> Figure:
-    """Credentials that no HTTP header can hold."""
+    """Credentials that no HTTP header can contain."""
     seen = list[int]()
     for name in NOT_HTTP:
         fields = [("Authorization", value) for value in MALFORMED[name](key)]
@@ -121,7 +121,7 @@ def not_http(server: Server, key: str) -> Figure:
 
 
 def pages_without_session(server: Server) -> Figure:
-    """Every other route of the table without a session, with a forged cookie, with a wrong token."""
+    """Every other route without a session, with a forged cookie, and with a wrong token."""
     seen, wrong = list[int](), list[str]()
     for route in ROUTES:
         if route.rule.startswith(WITH_A_KEY) or f"{route.method} {route.rule}" in OPEN:
@@ -148,7 +148,7 @@ def pages_without_session(server: Server) -> Figure:
 
 
 def furnished(server: Server, key: str, browser: Browser) -> dict[str, list[str]]:
-    """Let the account have one of everything; answers with the ids and cursors."""
+    """Give the account one of everything; returns the ids and cursors."""
     alerts, word = alerts_of(browser, 2), f"hidden-{key[14:24]}"
     asked(server.port, "POST", f"/p/{alerts[0][1]}", {"title": word})
     sent = [send(server, key, f"{word} {n}").json["notification"]["id"] for n in range(3)]
@@ -157,7 +157,7 @@ def furnished(server: Server, key: str, browser: Browser) -> dict[str, list[str]
     devices = [asked(server.port, "POST", "/api/v1/devices", one, key).json["device"]["id"] for one in (phone, token)]
     keys = [one["id"] for one in asked(server.port, "GET", "/api/v1/api-keys", key=key).json["apiKeys"]]
     metric = {"metricId": f"m-{key[8:14]}", "metricName": word, "value": 1}
-    asked(server.port, "POST", METRICS, {"projectId": f"p-{key[8:14]}", "metrics": [metric]}, key)
+    asked(server.port, "POST", CUSTOM_METRICS, {"projectId": f"p-{key[8:14]}", "metrics": [metric]}, key)
     pages = [asked(server.port, "GET", f"/api/v1/notifications?limit={n}", key=key).json for n in (1, 2, 100)]
     cursors = [page["pagination"]["nextCursor"] for page in pages]
     named = {"project": [f"p-{key[8:14]}"], "metric": [f"m-{key[8:14]}"]}
@@ -170,7 +170,7 @@ def furnished(server: Server, key: str, browser: Browser) -> dict[str, list[str]
 
 
 def foreign_ids(server: Server, keys: list[str], browser: Browser, secrets: dict[str, list[str]]) -> Iterator[Figure]:
-    """Each id of the other account at each route, beside one that never was: no byte may differ."""
+    """Use each id of the other account at each route, and one that never existed: the answers must be identical."""
     before, number, wrong, statuses = rows_of(server, "b@example.org"), 0, list[str](), Counter[int]()
     for method, path, known in attempts(secrets):
         unknown = made_up(known)
@@ -187,7 +187,7 @@ def foreign_ids(server: Server, keys: list[str], browser: Browser, secrets: dict
         tell("foreign is not unknown", line)
     what = f"{number} requests with ids, names and cursors of another account, and with unknown ones"
     shares = ", ".join(f"{status}: {count}" for status, count in sorted(statuses.items()))
-    yield Figure(what, "foreign as unknown, byte for byte", f"{len(wrong)} differ ({shares})", not wrong)
+    yield Figure(what, "same answers, byte for byte", f"{len(wrong)} differ ({shares})", not wrong)
     after = rows_of(server, "b@example.org")
     changed = [table for table in before if before[table] != after[table]]
     seen = f"{len(changed)} of {len(before)} tables, {sum(map(len, before.values()))} rows"
@@ -195,7 +195,7 @@ def foreign_ids(server: Server, keys: list[str], browser: Browser, secrets: dict
 
 
 def attempts(secrets: dict[str, list[str]]) -> Iterator[tuple[str, str, str]]:
-    """Method, path with ID in it, and what the other account has there."""
+    """Method, path (with ID in it), and the other account's value."""
     for route in ROUTES:
         if "<" in route.rule and not route.rule.startswith(("/p/", "/app/setup")):
             for one in secrets["id"]:
@@ -211,7 +211,7 @@ def attempts(secrets: dict[str, list[str]]) -> Iterator[tuple[str, str, str]]:
 
 
 def made_up(known: str) -> str:
-    """A text of the same shape that nobody was given; a name is also a place in a list: its neighbour."""
+    """A value of the same form that was never issued. Names are also indexes into a list: the neighbour is used."""
     if known.startswith("p-"):
         return known + "0"
     generator = random.Random(known)
@@ -219,7 +219,7 @@ def made_up(known: str) -> str:
 
 
 def used(server: Server, key: str, browser: Browser, method: str, path: str) -> Answer:
-    """The request as its owner would make it."""
+    """Send the request as its owner would."""
     if path.startswith("/api"):
         return asked(server.port, method, path, {} if method == "POST" else None, key)
     cookie, csrf = browser.cookie, browser.csrf
@@ -231,7 +231,7 @@ def used(server: Server, key: str, browser: Browser, method: str, path: str) -> 
 
 
 def compared(answer: Answer, used_id: str) -> tuple[Any, ...]:
-    """All of an answer that must not tell one id from another."""
+    """The parts of an answer that must not depend on the id."""
     headers = [(name, value) for name, value in answer.headers if name.lower() not in IGNORED_HEADERS]
     texts = (used_id.encode(), quote(used_id).encode())
     body = answer.body
@@ -241,7 +241,7 @@ def compared(answer: Answer, used_id: str) -> tuple[Any, ...]:
 
 
 def rows_of(server: Server, email: str) -> dict[str, list[tuple[Any, ...]]]:
-    """Every row of an account, without when things were last used."""
+    """Every row of an account, without the times of last use."""
     rows = dict[str, list[tuple[Any, ...]]]()
     with sqlite3.connect(server.data_dir / "pocketbell.db") as database:
         (seq,) = database.execute("SELECT seq FROM account WHERE email = ?", (email,)).fetchone()
@@ -259,7 +259,7 @@ def rows_of(server: Server, email: str) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def bent_cursors(server: Server, keys: list[str], other: str) -> Iterator[Figure]:
-    """Cursors of both accounts, changed in all ways, used by one of them."""
+    """Alter cursors of both accounts in many ways, and use them from one account."""
     own, foreign = cursors_of(server, keys[0]), cursors_of(server, other)
     theirs = {
         one["id"]
@@ -275,19 +275,19 @@ def bent_cursors(server: Server, keys: list[str], other: str) -> Iterator[Figure
             taken += bent not in own
             leaked += bool(theirs & {one["id"] for one in answer.json["notifications"]})
     shares = ", ".join(f"{status}: {count}" for status, count in sorted(statuses.items()))
-    seen = f"{leaked} with rows of another account, {taken} that were never issued were taken ({shares})"
+    seen = f"{leaked} with rows of another account, {taken} that were never issued were accepted ({shares})"
     holds = not leaked and not taken and set(statuses) <= {200, 400} and statuses[400] > CURSORS * 0.9
-    yield Figure(f"{CURSORS} bent cursors", "0 rows of another account, 0 taken, 0 of 5xx", seen, holds)
+    yield Figure(f"{CURSORS} altered cursors", "0 rows of another account, 0 accepted, 0 answers of 5xx", seen, holds)
 
 
 def cursors_of(server: Server, key: str) -> list[str]:
-    """Some that were issued to the account."""
+    """Cursors that were issued to the account."""
     pages = [asked(server.port, "GET", f"/api/v1/notifications?limit={n}", key=key).json for n in (1, 2, 3, 100)]
     return [page["pagination"]["nextCursor"] for page in pages]
 
 
 def bend(generator: random.Random, own: list[str], foreign: list[str]) -> str:
-    """A cursor that was changed, or put together from two."""
+    """An altered cursor, or one combined from two."""
     one, two = generator.choice(own + foreign), generator.choice(own + foreign)
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=+/ \x00é"
     at = generator.randrange(len(one))
@@ -299,7 +299,7 @@ def bend(generator: random.Random, own: list[str], foreign: list[str]) -> str:
     if how == 2:
         return one.partition(".")[0] + "." + two.partition(".")[2]
     if how == 3:
-        return one[:-1] + generator.choice(alphabet)  # base64 has spare bits in its last character
+        return one[:-1] + generator.choice(alphabet)  # the last base64 character has spare bits
     if how == 4:
         return one + generator.choice(("=", ".", " ", "A", "%", "\n"))
     if how == 5:

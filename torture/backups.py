@@ -1,4 +1,4 @@
-"""`flask backup` under load: nothing acknowledged is missing in a copy, a copy serves, and writers hardly notice."""
+"""`flask backup` under load: copies contain everything acknowledged and can be served, and writers hardly notice."""
 
 import json
 import shutil
@@ -16,13 +16,14 @@ from torture.load import Crowd, Seeded, Timed, fill, happen, integrity, push_sta
 
 BACKUPS, WRITERS, KEYS, HOOKS = 5, 4, 12, 30
 CALM_S = 4.0
-PAUSES_S = (0.004, 0.004, 0.004, 0.15, 0.15)  # of a writer, by backup; slowly, the WAL holds the last seconds' rows
+# Writers' pauses, by backup; with slow writers, the WAL holds the last seconds' rows.
+PAUSES_S = (0.004, 0.004, 0.004, 0.15, 0.15)
 STALL_S = 0.25
-FIRST_ROWS = 6_000  # notifications that are there before
+FIRST_ROWS = 6_000  # notifications before the first backup
 
 
 class Writers:
-    """Four of them, two by the REST API and two by webhooks; each answer is kept with its end."""
+    """Four writers, two with the REST API and two with webhooks. Keeps each answer with its time."""
 
     def __init__(self, server: Server, account: Seeded) -> None:
         self.server, self.account, self.lock, self.number = server, account, threading.Lock(), 0
@@ -44,21 +45,21 @@ class Writers:
 
     def _happen(self) -> None:
         answer = happen(self.server, self.account.codes[self._next() % HOOKS])
-        if answer.status != 429:  # 60 a minute
+        if answer.status != 429:  # the limit is 60 a minute
             self._keep(answer)
         time.sleep(0.05)
 
     def ids(self, before: float) -> set[str | None]:
-        """What was acknowledged before a moment."""
+        """The ids that were acknowledged before a moment."""
         return {stored_id(answer) for at, answer in list(self.answers) if at < before and answer.status == 200}
 
     def slowest_s(self, since: float, until: float) -> float:
-        """The longest that a request waited that touched this time."""
+        """The longest latency of a request that overlapped this period."""
         return max(one.seconds for at, one in self.answers if at > since and one.began < until)
 
 
 def figures(scratch: Path) -> Iterator[Figure]:
-    """Four writers, a calm time, five backups, and a new service on each copy."""
+    """Four writers, a calm period, five backups, and a new service on each copy."""
     what, data_dir = f"flask backup, {BACKUPS} times under {WRITERS} writers", scratch / "data"
     with push_stand_in() as push_service:
         yield from _backed_up(what, data_dir, push_service)
@@ -94,7 +95,7 @@ def _backed_up(what: str, data_dir: Path, push_service: PushService) -> Iterator
 
 
 def _backup(server: Server, writers: Writers, target: Path) -> tuple[float, float, set[str | None]]:
-    """When the command began and ended, and what had been acknowledged before."""
+    """Run a backup; when it began and ended, and what had been acknowledged before."""
     time.sleep(1)
     began = time.monotonic()
     acknowledged = writers.ids(began)
@@ -130,7 +131,7 @@ def _copies(what: str, copies: list[Path], acknowledged: list[set[str | None]]) 
 
 
 def _served(what: str, copies: list[Path], account: Seeded, browser: Browser, origin: str) -> Figure:
-    """A new service on each copy lists its rows, and pushes to the old one's device with the old one's key."""
+    """Start a service on each copy: it must list its rows, and push to the old device with the old key."""
     reached = listed = 0
     keys = {_vapid_key(one) for one in browser.pushes}
     for number, copy in enumerate(copies):
@@ -156,5 +157,5 @@ def _served(what: str, copies: list[Path], account: Seeded, browser: Browser, or
 
 
 def _vapid_key(push: dict[str, str]) -> str:
-    """The public key that a push came with."""
+    """The public key of a push."""
     return push["authorization"].split("k=")[1].split(",")[0]

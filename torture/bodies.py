@@ -1,4 +1,4 @@
-"""Bodies at, below and beyond MAX_BODY_BYTES, with wrong lengths, in tiny chunks: if a cut body is ever taken."""
+"""Bodies around MAX_BODY_BYTES, with wrong lengths and in tiny chunks. A truncated body must never be accepted."""
 
 import gzip
 import json
@@ -39,7 +39,7 @@ SHAPES = {"floats": "0.1", "nested objects": "[{}]", "integers and a -0": "1", "
 
 
 class Case(NamedTuple):
-    """Header lines and a body; what may be answered, and whether the message may be stored."""
+    """Header lines and a body, the statuses that are allowed, and whether the message may be stored."""
 
     name: str
     fields: list[str]
@@ -49,7 +49,7 @@ class Case(NamedTuple):
 
 
 class Door(NamedTuple):
-    """A place that takes a body: its path and credential, and the message that bears a mark there."""
+    """An endpoint that takes a body: its path, its credential, and a message that contains a mark."""
 
     name: str
     path: str
@@ -58,7 +58,7 @@ class Door(NamedTuple):
 
 
 def figures(scratch: Path) -> Iterator[Figure]:
-    """Every case at every door, then a megabyte in chunks of one byte."""
+    """Every case at every endpoint, then a megabyte in chunks of one byte."""
     with started(scratch, "bodies", MAX_BODY_BYTES=str(LIMIT), INGEST_PER_MINUTE="1000000") as server:
         key = account(server, "owner@example.org")
         browser = Browser(server.port).sign_in("owner@example.org")
@@ -76,8 +76,8 @@ def figures(scratch: Path) -> Iterator[Figure]:
             tell("wrong", line)
         what = f"{number} bodies around a limit of {LIMIT} bytes, at {len(doors(key, codes[0]))} addresses"
         yield Figure(what, "each the documented status", f"{len(wrong)} others", not wrong)
-        yield Figure("a body that was cut or lacks its end is stored", "0", str(cut), cut == 0)
-        yield Figure("answers of 5xx to them", "0", str(fives), fives == 0)
+        yield Figure("truncated bodies that were stored", "0", str(cut), cut == 0)
+        yield Figure("5xx answers to them", "0", str(fives), fives == 0)
         last = send(server, key).status
         yield Figure("a notification after them", "200", str(last), last == 200)
     yield from slow_chunks(scratch)
@@ -85,12 +85,12 @@ def figures(scratch: Path) -> Iterator[Figure]:
 
 
 def pairs(lines: list[str]) -> list[tuple[str, str]]:
-    """Header lines as names and values."""
+    """Header lines as pairs of name and value."""
     return [(name, value) for name, _, value in (line.partition(": ") for line in lines)]
 
 
 def doors(key: str, code: str) -> list[Door]:
-    """Where bodies are taken. The mark is the case's name."""
+    """The endpoints that take bodies. The mark is the name of the case."""
     bearer = [f"Authorization: Bearer {key}"]
     metric = '{"metricId": "MARK", "metricName": "m", "value": 1}'
     return [
@@ -101,7 +101,7 @@ def doors(key: str, code: str) -> list[Door]:
 
 
 def is_stored(server: Server, browser: Browser, key: str, door: Door, mark: str) -> bool:
-    """Whether the message with the mark is there."""
+    """Whether the message with the mark was stored."""
     if door.name == "metrics":
         return browser.get(f"/app/metrics/one?project=p&metric={quote(marked(door, mark))}").status == 200
     path = f"/api/v1/notifications?search={quote(marked(door, mark))}"
@@ -109,7 +109,7 @@ def is_stored(server: Server, browser: Browser, key: str, door: Door, mark: str)
 
 
 def marked(door: Door, name: str) -> str:
-    """The mark of a case at a door: no mark is part of another."""
+    """The mark of a case at an endpoint; no mark is part of another."""
     return f"<{door.name} {name}>"
 
 
@@ -120,13 +120,13 @@ def cases(door: Door) -> Iterator[Case]:
 
 
 def padded(door: Door, mark: str, size: int) -> bytes:
-    """A good message of exactly so many bytes: it grows by a field that is ignored."""
+    """A valid message of exactly this size, padded with a field that is ignored."""
     text = door.message.replace("MARK", mark)[:-1] + ', "padding": ""}'
     return (text[:-2] + "x" * (size - len(text)) + text[-2:]).encode()
 
 
 def spaced(door: Door, mark: str, size: int) -> bytes:
-    """A good message with spaces behind it."""
+    """A valid message followed by spaces."""
     return door.message.replace("MARK", mark).encode().ljust(size)
 
 
@@ -141,7 +141,7 @@ def lengths(mark: Callable[[str], str], door: Door) -> Iterator[Case]:
 
 
 def chunks(mark: Callable[[str], str], door: Door) -> Iterator[Case]:
-    """In chunks, around the limit, and broken ones."""
+    """In chunks, around the limit, and with broken chunks."""
     coded = ["Transfer-Encoding: chunked"]
     for size, statuses, stored in ((LIMIT, (200,), True), (LIMIT + 1, (413,), False), (LIMIT * 20, (413,), False)):
         for chunk in (100, 4096, LIMIT, LIMIT * 20):
@@ -153,7 +153,7 @@ def chunks(mark: Callable[[str], str], door: Door) -> Iterator[Case]:
 
 
 def lies(mark: Callable[[str], str], door: Door) -> Iterator[Case]:
-    """Content-Length that is not what comes. A message that is whole within its announced length is one."""
+    """A Content-Length that does not match the body. A message that is complete within its stated length is valid."""
     size = 400
     table: tuple[tuple[str, list[str], tuple[int, ...], bool], ...] = (
         ("one byte too large", [f"Content-Length: {size + 1}"], (400,), False),
@@ -179,7 +179,7 @@ def lies(mark: Callable[[str], str], door: Door) -> Iterator[Case]:
 
 
 def codings(mark: Callable[[str], str], door: Door) -> Iterator[Case]:
-    """Content-Encoding and Transfer-Encoding other than what is understood."""
+    """With Content-Encodings and Transfer-Encodings that are not supported."""
     title = "gzip"
     body = gzip.compress(spaced(door, mark(title), 400))
     yield Case(title, ["Content-Encoding: gzip", f"Content-Length: {len(body)}"], body, (400,), False)
@@ -202,7 +202,7 @@ def chunked(body: bytes, size: int) -> bytes:
 
 
 def slow_chunks(scratch: Path) -> Iterator[Figure]:
-    """A megabyte in one-byte chunks: the processor time it costs, and whether others are answered meanwhile."""
+    """A megabyte in one-byte chunks: its CPU time, and whether other requests are answered meanwhile."""
     with started(scratch, "chunks") as server:
         key, pid = account(server, "owner@example.org"), worker_pid(server)
         send(server, key)
@@ -226,14 +226,14 @@ def slow_chunks(scratch: Path) -> Iterator[Figure]:
         done.set()
         watcher.join()
         status, worst = answer.status if answer else 0, max(waits, default=0.0)
-        seen = f"{status}; {used_s:.1f} s of processor time in {took_s:.1f} s; /healthz meanwhile at most {ms(worst)}"
-        must = "taken or refused; at most 10 s of processor time; /healthz below 1 s"
+        seen = f"{status}; {used_s:.1f} s of CPU in {took_s:.1f} s; /healthz meanwhile at most {ms(worst)}"
+        must = "accepted or refused; at most 10 s of CPU; /healthz below 1 s"
         holds = status in (200, 400, 413) and used_s <= MOST_CPU_S and worst < 1
         yield Figure("1 MB in chunks of one byte", must, seen, holds)
 
 
 def large_at_once(scratch: Path) -> Iterator[Figure]:
-    """32 events of 1 MB at the same moment to one address, in shapes that cost much; others send meanwhile."""
+    """32 expensive events of 1 MB at the same moment to one address, while others send."""
     with started(scratch, "large") as server:
         key = account(server, "owner@example.org")
         browser = Browser(server.port).sign_in("owner@example.org")

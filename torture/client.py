@@ -1,4 +1,4 @@
-"""What the measurements share: the service with accounts, raw connections, a browser, a look at its processes."""
+"""What the measurements share: a service with accounts, raw connections, a browser, process statistics."""
 
 import http.client
 import json
@@ -22,7 +22,7 @@ LOGGED_FAULT = re.compile(
 )
 PASSWORD = "a long enough password"
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-observers: list[Callable[[str, "Answer"], None]] = []  # are told of each request's target and answer
+observers: list[Callable[[str, "Answer"], None]] = []  # called with each request's target and answer
 CSRF = re.compile(r'<meta name="csrf" content="([^"]*)">')
 
 
@@ -35,7 +35,7 @@ class Answer(NamedTuple):
     took_s: float = 0.0
 
     def header(self, name: str) -> str:
-        """The first header of that name."""
+        """The first header with that name."""
         return next((value for key, value in self.headers if key.lower() == name.lower()), "")
 
     @property
@@ -50,26 +50,26 @@ class Answer(NamedTuple):
 
 
 class Connection:
-    """A socket to the service that keeps what it has read beyond an answer."""
+    """A socket to the service that keeps what it has read beyond the end of an answer."""
 
     def __init__(self, port: int, timeout: float = 20) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=timeout)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.port, self.buffer = port, b""
-        self.before: object = None  # what was asked last
+        self.before: object = None  # the latest request
         self.was_reset = False
 
     def close(self) -> None:
-        """End it."""
+        """Close the socket."""
         self.socket.close()
 
     def send(self, data: bytes) -> None:
-        """Send all; a peer that has answered and closed already is no fault."""
+        """Send everything; it is no error if the peer has answered and closed already."""
         with suppress(BrokenPipeError, ConnectionResetError):
             self.socket.sendall(data)
 
     def half_close(self) -> None:
-        """Say that nothing more comes."""
+        """Shut down the sending side."""
         with suppress(OSError):
             self.socket.shutdown(socket.SHUT_WR)
 
@@ -77,13 +77,13 @@ class Connection:
         try:
             data = self.socket.recv(65_536)
         except ConnectionResetError:
-            self.was_reset = True  # an answer may be lost with it
+            self.was_reset = True  # an answer may be lost with the reset
             return False
         self.buffer += data
         return bool(data)
 
     def answer(self, is_head: bool = False) -> Answer | None:
-        """The next final answer; None when the connection ends without one."""
+        """The next final answer, or None if the connection ends without one."""
         while True:
             while b"\r\n\r\n" not in self.buffer:
                 if not self._more():
@@ -108,7 +108,7 @@ class Connection:
 
 
 def raw(port: int, data: bytes, half_close: bool = True, timeout: float = 20) -> Answer | None:
-    """Send bytes on a connection of their own; the one answer."""
+    """Send bytes on a new connection; returns the one answer."""
     connection = Connection(port, timeout)
     try:
         connection.send(data)
@@ -127,7 +127,7 @@ def raw(port: int, data: bytes, half_close: bool = True, timeout: float = 20) ->
 def asked(
     port: int, method: str, path: str, body: Any = None, key: str = "", timeout: float = 20, **more: str
 ) -> Answer:
-    """One request on a connection of its own; `more` are headers, `_` standing for `-`."""
+    """Send one request on a new connection. `more` are headers, with `_` for `-`."""
     headers = {**bearer(key), **{name.replace("_", "-"): value for name, value in more.items()}}
     data = json.dumps(body) if isinstance(body, dict | list) else body
     began = time.perf_counter()
@@ -158,7 +158,7 @@ class Browser:
         return self._seen(asked(self.port, "GET", path, Cookie=self.cookie))
 
     def form(self, path: str, **fields: str) -> Answer:
-        """Send a form."""
+        """Submit a form."""
         kind = "application/x-www-form-urlencoded"
         headers = {"Cookie": self.cookie, "X_CSRF_Token": self.csrf, "Content_Type": kind}
         return self._seen(asked(self.port, "POST", path, urlencode(fields), **headers))
@@ -186,7 +186,7 @@ class Browser:
 
 
 def command(server: Server, *args: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    """A command of the service's own command line."""
+    """Run a command of the service's command line."""
     return subprocess.run(
         [BIN / "flask", *args],
         env=server.environ,
@@ -199,7 +199,7 @@ def command(server: Server, *args: str, stdin: str = "") -> subprocess.Completed
 
 
 def account(server: Server, email: str, plan: str = "scale") -> str:
-    """A new account with PASSWORD; answers with a key of it."""
+    """Create an account with PASSWORD; returns a key."""
     made = command(server, "account", "create", email, "--plan", plan, "--password-stdin", stdin=PASSWORD)
     assert made.returncode == 0, made.stderr
     return command(server, "key", "create", email, "first").stdout.strip()
@@ -207,7 +207,7 @@ def account(server: Server, email: str, plan: str = "scale") -> str:
 
 @contextmanager
 def started(scratch: Path, name: str, **environ: str) -> Iterator[Server]:
-    """The service on a directory of its own, ready."""
+    """Start the service on its own directory, and wait until it is ready."""
     directory = scratch / name
     directory.mkdir()
     server = Server(directory / "data", **environ)
@@ -219,7 +219,7 @@ def started(scratch: Path, name: str, **environ: str) -> Iterator[Server]:
 
 
 def alerts_of(browser: Browser, count: int) -> list[tuple[str, str]]:
-    """New alerts, made in the web app: id and short code of each."""
+    """Create alerts in the web app; the id and short code of each."""
     made = []
     for number in range(count):
         location = browser.form("/app/alerts/new", preset="", name=f"alert {number}").header("Location")
@@ -230,13 +230,13 @@ def alerts_of(browser: Browser, count: int) -> list[tuple[str, str]]:
 
 
 def new_keys(server: Server, key: str, count: int) -> list[str]:
-    """Further keys of the key's account."""
+    """Create more keys for the key's account."""
     made = [asked(server.port, "POST", "/api/v1/api-keys/generate", {"name": f"k{n}"}, key) for n in range(count)]
     return [answer.json["apiKey"]["fullKey"] for answer in made]
 
 
 def send(server: Server, key: str, title: str = "t", body: str = "b", timeout: float = 20) -> Answer:
-    """A notification."""
+    """Send a notification."""
     return asked(server.port, "POST", "/api/v1/notifications/send", {"title": title, "body": body}, key, timeout)
 
 
@@ -244,7 +244,7 @@ def send(server: Server, key: str, title: str = "t", body: str = "b", timeout: f
 
 
 def worker_pid(server: Server) -> int:
-    """The process that serves."""
+    """The process id of the worker."""
 
     def children() -> list[str]:
         path = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children")
@@ -254,47 +254,47 @@ def worker_pid(server: Server) -> int:
 
 
 def cpu_s(pid: int) -> float:
-    """Processor seconds that a process has used."""
+    """The CPU time that a process has used."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
 
 
 def memory_mb(pid: int, name: str = "VmRSS") -> float:
-    """Memory of a process; `VmHWM` is the most it had."""
+    """The memory of a process; `VmHWM` is its peak."""
     match = re.search(rf"{name}:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
     return int(match[1]) / 1024 if match else 0.0
 
 
 def forget_peak(pid: int) -> None:
-    """Begin VmHWM anew."""
+    """Reset the peak VmHWM."""
     with suppress(OSError):
         Path(f"/proc/{pid}/clear_refs").write_text("5")
 
 
 def logged_faults(server: Server) -> Figure:
-    """The row about what the log says of faults."""
+    """A row about errors in the log."""
     found = [match.start() for match in LOGGED_FAULT.finditer(server.log)]
     for place in found[:3]:
         tell("in the log", server.log[max(0, place - 200) : place + 1500])
-    return Figure("faults in the log", "0", str(len(found)), not found)
+    return Figure("errors in the log", "0", str(len(found)), not found)
 
 
 # --- numbers ------------------------------------------------------------------------------------------------
 
 
 def percentile(values: Iterable[float], share: float) -> float:
-    """The value that this share of all do not exceed; 0 of none."""
+    """The percentile `share` (0 to 1) of the values; 0 if there are none."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))] if ordered else 0.0
 
 
 def ms(seconds: float) -> str:
-    """A time, for people."""
+    """A time, formatted for people."""
     return f"{seconds * 1000:.0f} ms" if seconds < 10 else f"{seconds:.1f} s"
 
 
 def counted(values: Iterable[Any]) -> str:
-    """How often each value came."""
+    """How often each value occurs."""
     counts = dict[Any, int]()
     for value in values:
         counts[value] = counts.get(value, 0) + 1
@@ -302,7 +302,7 @@ def counted(values: Iterable[Any]) -> str:
 
 
 def tell(what: str, detail: object) -> None:
-    """A finding in full, beside the table."""
+    """Print a finding in full, beside the table."""
     print(f"    {what}: {detail}", file=sys.stderr, flush=True)
 
 
@@ -320,7 +320,7 @@ def strict_json(body: bytes) -> bool:
 
 
 def head(method: str, path: str, headers: Mapping[str, str] | Iterable[tuple[str, str]], body: bytes = b"") -> bytes:
-    """A request, byte by byte."""
+    """The bytes of a request."""
     pairs = headers.items() if isinstance(headers, Mapping) else headers
     lines = [f"{method} {path} HTTP/1.1", "Host: x", *(f"{name}: {value}" for name, value in pairs)]
     return "\r\n".join(lines).encode("latin-1", "replace") + b"\r\n\r\n" + body

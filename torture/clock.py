@@ -1,4 +1,4 @@
-"""A clock that is a year ahead at one start, and right again at the next: what is left of the history."""
+"""A clock that is a year ahead at one start and right at the next. The history must survive."""
 
 import time
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ ROWS, AHEAD_S, WATCHED_S = 900, 366 * 86_400, 8.0
 
 
 def figures(scratch: Path) -> Iterator[Figure]:
-    """Start with the clock ahead, kill, start with it right; the second time with a clean end."""
+    """Start with the clock ahead, kill, start with the right time; then the same with a clean stop."""
     data_dir, library, clock_file = scratch / "data", scratch / "lib", scratch / "clock"
     library.mkdir()
     (library / "sitecustomize.py").write_text(SHIFTED)

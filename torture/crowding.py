@@ -1,4 +1,4 @@
-"""Sign-ins that strangers from everywhere crowd, and one account in a loop: who else gets in, and when."""
+"""Sign-ins crowded by strangers from many addresses, or by one account in a loop. Others must still get in."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ FORM = "application/x-www-form-urlencoded"
 
 
 def figures(scratch: Path) -> Iterator[Figure]:
-    """Both crowds, each on a service of its own."""
+    """Each crowd on its own service."""
     with started(scratch, "strangers") as server:
         emails = [f"made-up-{number}@example.org" for number in range(400)]
         yield from crowded(
@@ -30,7 +30,7 @@ def figures(scratch: Path) -> Iterator[Figure]:
 
 
 def crowded(server: Server, what: str, emails: list[str], password: str, step: int) -> Iterator[Figure]:
-    """Known browsers and links during the crowd; `step` is how fast its addresses change."""
+    """Known browsers and links during the crowd; `step` is how fast the crowd's addresses change."""
     key = account(server, OWNER)
     account(server, ORDINARY)
     known = Browser(server.port).sign_in(OWNER)
@@ -50,7 +50,7 @@ def crowded(server: Server, what: str, emails: list[str], password: str, step: i
 
 
 def crowd(server: Server, emails: list[str], password: str, step: int) -> Flood:
-    """The sign-ins of the crowd; all with the cookie of one page."""
+    """Keep sending sign-ins, all with the cookie of one page."""
     browser = Browser(server.port)
     browser.get("/app/login")
     requests = []
@@ -63,7 +63,7 @@ def crowd(server: Server, emails: list[str], password: str, step: int) -> Flood:
 
 
 def came_in(what: str, way: Callable[[int], Answer]) -> Figure:
-    """So many tries of a way in."""
+    """Try one way to sign in several times."""
     statuses, times = list[int](), list[float]()
     for number in range(TRIES):
         time.sleep(PAUSE_S)
@@ -77,13 +77,13 @@ def came_in(what: str, way: Callable[[int], Answer]) -> Figure:
 
 
 def known_browser(browser: Browser) -> Answer:
-    """Sign in where one was signed in before."""
+    """Sign in from a browser that signed in before."""
     browser.get("/app/login")
     return browser.form("/app/login", email=OWNER, password=PASSWORD)
 
 
 def new_browser(server: Server, number: int) -> Answer:
-    """Sign in from an address and with a browser that were never seen."""
+    """Sign in from an unknown address and browser."""
     browser = Browser(server.port)
     browser.get("/app/login")
     form = urlencode({"csrf": browser.csrf, "email": OWNER, "password": PASSWORD})
@@ -94,7 +94,7 @@ def new_browser(server: Server, number: int) -> Answer:
 
 
 def invited(server: Server) -> list[str]:
-    """One-time links of accounts that have no password yet."""
+    """One-time links of accounts without a password."""
     made = [command(server, "account", "create", f"invited-{number}@example.org").stdout for number in range(TRIES)]
     return [one.strip().partition(f":{server.port}")[2] for one in made]
 

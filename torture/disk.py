@@ -1,4 +1,4 @@
-"""A disk that is full, a file that may not grow, one that may not be written, one that another process locks."""
+"""A full disk, a file that may not grow, a read-only file, and one that another process locks."""
 
 import os
 import resource
@@ -17,8 +17,8 @@ from torture.figure import Figure
 from torture.load import HealthWatch, Seeded, Timed, happen, integrity, rows, seed, send, stored_id
 
 ERRORS, AFTERWARDS = 40, 20
-MOST_SENDS = 2_000
-LEAST_S, PAUSE_S = 3.0, 0.01
+MAX_SENDS = 2_000
+MIN_S, PAUSE_S = 3.0, 0.01
 FILE_LIMIT = 600_000
 ANSWERED_WITHIN_S, HEALTH_WITHIN_S, RECOVERED_WITHIN_S = 4.0, 0.25, 1.0
 LOCKED_S, TOGETHER = 10, 12
@@ -34,7 +34,7 @@ print("released", flush=True)
 
 
 def figures(scratch: Path) -> Iterator[Figure]:
-    """Each fault on a service and a directory of its own."""
+    """Each fault on its own service and directory."""
     yield from _full_disk(scratch / "full")
     yield from _file_limit(scratch / "limit")
     yield from _immutable(scratch / "immutable")
@@ -44,7 +44,7 @@ def figures(scratch: Path) -> Iterator[Figure]:
 
 
 class Trouble:
-    """What the service answers while it cannot write, and what of it is there afterwards."""
+    """Records what the service answers while it cannot write, and what is stored afterwards."""
 
     def __init__(self, what: str, server: Server, account: Seeded) -> None:
         self.what, self.server, self.account = what, server, account
@@ -52,7 +52,7 @@ class Trouble:
         self.health, self.pid = HealthWatch(server), worker_pid(server)
 
     def send(self, body: str = "b" * 9_000) -> Timed:
-        """A send, or every third time an event."""
+        """Send a notification, or every third time an event."""
         is_event = len(self.answers) % 3 == 2
         code = self.account.codes[len(self.answers) % len(self.account.codes)]
         answer = happen(self.server, code, body) if is_event else send(self.server, self.account.keys[0], body=body)
@@ -60,20 +60,20 @@ class Trouble:
         return answer
 
     def until_errors(self) -> None:
-        """Send until 40 were not stored, and for two seconds at least."""
-        end = time.monotonic() + LEAST_S
+        """Send until 40 failed, for at least two seconds."""
+        end = time.monotonic() + MIN_S
         with self.health:
-            while (len(self.failing) < ERRORS or time.monotonic() < end) and len(self.answers) < MOST_SENDS:
+            while (len(self.failing) < ERRORS or time.monotonic() < end) and len(self.answers) < MAX_SENDS:
                 self.send()
                 time.sleep(PAUSE_S)
 
     @property
     def failing(self) -> list[Timed]:
-        """The answers that are no 200."""
+        """The answers other than 200."""
         return [one for one in self.answers if one.status != 200]
 
     def told(self) -> Iterator[Figure]:
-        """The rows on the answers in trouble."""
+        """The rows about the answers during the fault."""
         failing = self.failing
         wrong = [one for one in failing if not one.is_error_in_shape or one.seconds > ANSWERED_WITHIN_S]
         slowest = max((one.seconds for one in failing), default=0)
@@ -83,7 +83,7 @@ class Trouble:
         yield Figure(self.what, "healthz within 250 ms", self.health.told, self.health.worst_s < HEALTH_WITHIN_S)
 
     def recovered(self) -> Iterator[Figure]:
-        """What is there when the trouble has ended, without and after a restart."""
+        """What is stored after the fault ended, without and with a restart."""
         in_turn = [self.send("b").status for _ in range(AFTERWARDS)]
         before = len(self.answers)
         _together(2 * TOGETHER, lambda n: self.send("b"))
@@ -112,7 +112,7 @@ def _serving(what: str, data_dir: Path, hooks: int = 40, **options: object) -> I
 
 
 def _run(*command: str) -> str:
-    """What went wrong with a command; empty if nothing did."""
+    """Run a command; returns its error, or an empty text."""
     try:
         done = subprocess.run(command, capture_output=True, text=True)
     except OSError as error:
@@ -121,7 +121,7 @@ def _run(*command: str) -> str:
 
 
 def _full_disk(directory: Path) -> Iterator[Figure]:
-    """A file system in memory that fills up, and grows."""
+    """A file system in memory that fills up, and then grows."""
     what, data_dir = "full disk (tmpfs of 4 MB)", directory / "data"
     data_dir.mkdir(parents=True)
     if fault := _run("mount", "-t", "tmpfs", "-o", "size=4m,mode=700", "tmpfs", str(data_dir)):
@@ -138,7 +138,7 @@ def _full_disk(directory: Path) -> Iterator[Figure]:
 
 
 def _unmount(data_dir: Path) -> None:
-    """Killed processes may take a moment to let go of it."""
+    """Unmount; killed processes may take a moment to release it."""
     for _ in range(50):
         if not _run("umount", str(data_dir)):
             return
@@ -147,7 +147,7 @@ def _unmount(data_dir: Path) -> None:
 
 
 def _file_limit(directory: Path) -> Iterator[Figure]:
-    """A limit on the length of files, as `ulimit -f` sets it; lifted from outside."""
+    """A limit on the length of files, as set by `ulimit -f`, lifted from outside."""
     directory.mkdir()
     hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
 
@@ -162,7 +162,7 @@ def _file_limit(directory: Path) -> Iterator[Figure]:
 
 
 def _immutable(directory: Path) -> Iterator[Figure]:
-    """Files that refuse writes of those who have them open, as after an error of the disk."""
+    """Files that refuse writes even from processes that have them open, as after a disk error."""
     directory.mkdir()
     with _serving("database not writable under a running service (chattr +i)", directory / "data") as trouble:
         files = [str(trouble.server.data_dir / f"pocketbell.db{end}") for end in ("", "-wal")]
@@ -182,12 +182,12 @@ def _immutable(directory: Path) -> Iterator[Figure]:
 
 
 def _plain() -> tuple[str, ...]:
-    """A command that runs another without root's right to pass over modes; empty for whoever has none."""
+    """A prefix that runs a command without root's power to ignore file modes; empty if we are not root."""
     return ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if os.geteuid() == 0 else ()
 
 
 def _modes(directory: Path) -> Iterator[Figure]:
-    """Modes that are taken away and given back while threads open their first connections."""
+    """File modes that are removed and restored while threads open their first connections."""
     what, data_dir = "database made mode 0444 under a running service, and 0600 again", directory / "data"
     if _plain() and (fault := _run(*_plain(), "true")):
         yield Figure(what, "recovers without a restart", fault, None)
@@ -209,7 +209,7 @@ def _modes(directory: Path) -> Iterator[Figure]:
 
 
 def _of_modes(trouble: Trouble) -> Iterator[Figure]:
-    """Threads with an open connection may go on writing: failing answers are not required."""
+    """Rows without the demand for failing answers: threads with an open connection may go on writing."""
     wrong = [one for one in trouble.failing if not one.is_error_in_shape or one.seconds > ANSWERED_WITHIN_S]
     seen = f"statuses {counted(one.status for one in trouble.answers)}"
     yield Figure(trouble.what, "every answer a 200 or JSON 5xx within 4 s", seen, not wrong)
@@ -250,7 +250,7 @@ def _start_on_read_only(directory: Path) -> Figure:
 
 
 def _locked(directory: Path) -> Iterator[Figure]:
-    """The write lock held by another process: two waves of requests, and one at the moment of its release."""
+    """Another process holds the write lock: two waves of requests, and one at the moment it is released."""
     directory.mkdir()
     what = f"write lock held outside for {LOCKED_S} s"
     with _serving(what, directory / "data") as trouble:
@@ -278,7 +278,7 @@ def _locked(directory: Path) -> Iterator[Figure]:
 
 
 def _wave(trouble: Trouble) -> None:
-    """12 sends and 12 events at once."""
+    """Send 12 notifications and 12 events at once."""
     server, account, answers = trouble.server, trouble.account, list[Timed]()
     works = [lambda: answers.append(send(server, account.keys[0]))] * TOGETHER
     works += [lambda code=code: answers.append(happen(server, code)) for code in account.codes[:TOGETHER]]

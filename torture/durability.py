@@ -1,7 +1,7 @@
-"""Whether every acknowledgement comes after the disk has what it acknowledges, seen by strace.
+"""Checks with strace that every acknowledgement comes after the disk has what it acknowledges.
 
-Each send has a title of its own. It is looked for in what is written to the WAL; the fdatasync of the WAL after that
-and the bytes of the answer are ordered as the kernel saw them.
+Each send has a unique title. We look for it in the writes to the WAL, and compare the kernel's order of the next
+fdatasync of the WAL and the bytes of the answer.
 """
 
 import os
@@ -29,22 +29,22 @@ ANSWER = '"HTTP/1.1 200 '
 
 
 class Trace:
-    """The calls of all threads in order, reduced to what matters: which titles were written, synced, acknowledged.
+    """The calls of all threads in order, reduced to which titles were written, synced and acknowledged.
 
-    `early` is what was acknowledged by a thread whose writes to the WAL were not synced, or with a title in no write.
+    `early` lists acknowledgements by threads whose writes to the WAL were not synced, or with a title in no write.
     """
 
     def __init__(self) -> None:
         self.begun: dict[str, str] = {}  # by thread: the call that has not returned
         self.unsynced: dict[str, bool] = {}  # by thread: whether it wrote to the WAL since its last sync
-        self.written: dict[str, set[str]] = {}  # by thread: the titles in what it wrote
+        self.written: dict[str, set[str]] = {}  # by thread: the titles in its writes
         self.durable: set[str] = set()
         self.acknowledged: list[str] = []
         self.early: list[str] = []
         self.syncs = 0
 
     def read(self, file: Path) -> "Trace":
-        """Every line of strace's output."""
+        """Read strace's output."""
         with file.open(errors="replace") as lines:
             for line in lines:
                 thread, call = LINE.match(line).groups()
@@ -64,7 +64,7 @@ class Trace:
             self._returned(thread, call, call)
 
     def _entered(self, thread: str, call: str) -> None:
-        """A write counts from its beginning, and so does an answer."""
+        """Writes and answers count from their beginning."""
         begin = BEGINNING.match(call)
         if begin is None:
             return
@@ -147,7 +147,7 @@ def _sends(server: Server, key: str) -> set[str]:
 
 
 def _stop(server: Server) -> None:
-    """End gunicorn, so that strace writes the rest and ends; it is the first child of strace."""
+    """Terminate gunicorn, the first child of strace, so that strace writes the rest and exits."""
     children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
     for child in children:
         os.kill(int(child), signal.SIGTERM)

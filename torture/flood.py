@@ -1,6 +1,6 @@
-"""An attacker in a process of its own: so many connections that send one request after the other for some seconds.
+"""An attacker in its own process: many connections that send requests one after the other for some seconds.
 
-Run by `Flood`, with what to do as JSON on standard input; prints how often each status was answered.
+`Flood` runs it, with the work as JSON on standard input; it prints how often each status was answered.
 """
 
 import http.client
@@ -21,22 +21,22 @@ from torture.client import forget_peak, memory_mb, ms, percentile, worker_pid
 
 STOPPED_WITHIN_S = 60.0
 SEND = "/api/v1/notifications/send"
-PAUSE_S = 0.08  # below the 1,000 a minute that a key may send
+PAUSE_S = 0.08  # stays below a key's 1,000 requests a minute
 ALONE_S = 3.0
 
 
 class Flood(NamedTuple):
-    """What attackers send: `requests` are (path, headers, body), each connection's its own in turn."""
+    """What attackers send. `requests` are (path, headers, body); each connection sends its own in turn."""
 
     port: int
     connections: int
     requests: list[tuple[str, dict[str, str], str]]
     is_tls: bool = False
-    times: int = 0  # requests of a connection; 0: until it is stopped
+    times: int = 0  # requests per connection; 0 means until stopped
 
     @contextmanager
     def going_on(self) -> Iterator[Counter[int]]:
-        """Send meanwhile; the counter has the answers by status at the end (0: none)."""
+        """Send meanwhile; in the end the counter has the answers by status (0: no answer)."""
         answers = Counter[int]()
         command = [sys.executable, "-m", "torture.flood"]
         with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -44,18 +44,18 @@ class Flood(NamedTuple):
             process.stdin.write(json.dumps(self._asdict()) + "\n")
             process.stdin.flush()
             yield answers
-            process.stdin.close()  # the sign to stop
+            process.stdin.close()  # tells it to stop
             answers.update({int(status): count for status, count in json.loads(process.stdout.read()).items()})
 
     def run(self) -> Counter[int]:
-        """Send so many `times`."""
+        """Send `times` requests."""
         with self.going_on() as answers:
             pass
         return answers
 
 
 class Others:
-    """What others see meanwhile: one client that sends notification after notification, and the worker's memory."""
+    """What others notice: one client that keeps sending notifications, and the worker's memory."""
 
     def __init__(self, server: Server, key: str) -> None:
         self.server, self.key, self.pid = server, key, worker_pid(server)
@@ -63,7 +63,7 @@ class Others:
         self.before_mb = self.grown_mb = 0.0
 
     def __enter__(self) -> "Others":
-        """Begin."""
+        """Start sending."""
         forget_peak(self.pid)
         self.before_mb = memory_mb(self.pid)
         self.thread = threading.Thread(target=self._send)
@@ -71,10 +71,10 @@ class Others:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End, and look at the memory."""
+        """Stop, and read the memory."""
         self.stopped.set()
         self.thread.join()
-        with suppress(OSError):  # it was killed
+        with suppress(OSError):  # the worker was killed
             self.grown_mb = memory_mb(self.pid, "VmHWM") - self.before_mb
 
     def _send(self) -> None:
@@ -89,12 +89,12 @@ class Others:
 
     @property
     def p99_s(self) -> float:
-        """Of the sends."""
+        """The 99th percentile of the sends' latency."""
         return percentile(self.times, 0.99)
 
     @property
     def told(self) -> str:
-        """How long the sends took."""
+        """The latency of the sends, for people."""
         return f"p50 {ms(percentile(self.times, 0.5))}, p99 {ms(self.p99_s)} of {len(self.times)}"
 
     @property
@@ -104,15 +104,15 @@ class Others:
 
 
 def alone(server: Server, key: str) -> str:
-    """How long sends take without any attacker: a busy machine shows here."""
+    """The latency of sends without an attacker, which shows a busy machine."""
     with Others(server, key) as others:
         time.sleep(ALONE_S)
     return f"alone {others.told}"
 
 
 def main() -> None:
-    """Flood until standard input ends, or so many times."""
-    os.nice(19)  # attackers have machines of their own: they do not take the service's processor
+    """Flood until standard input closes, or `times` times."""
+    os.nice(19)  # real attackers have machines of their own: do not take the service's CPU
     asked = json.loads(sys.stdin.readline())
     answers, stopped = Counter[int](), threading.Event()
     threads = [

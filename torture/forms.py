@@ -1,4 +1,4 @@
-"""Forms of 1 MB from strangers on 24 connections, with nginx in front and without: what others see of them."""
+"""Forms of 1 MB from strangers on 24 connections, with and without nginx in front, and what others notice."""
 
 import shutil
 import time
@@ -44,7 +44,7 @@ def _nginx(directory: Path, server: Server) -> Iterator[Proxy]:
 
 
 def _flooded(how: str, server: Server, port: int, is_tls: bool) -> Iterator[Figure]:
-    """Many short fields, with a cookie of ours and without; to both addresses."""
+    """Many short fields, with and without a cookie of ours, to both addresses."""
     key = account(server, "owner@example.org")
     page = asked(server.port, "GET", "/app/login")
     cookie = page.header("Set-Cookie").partition(";")[0]

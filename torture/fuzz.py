@@ -1,6 +1,7 @@
-"""Hostile requests against the real service over sockets that are kept open and hold several requests at a time.
+"""Hostile requests to the real service, over persistent sockets that carry several requests at a time.
 
-FUZZ is how many (100,000), FUZZ_SEED what they are made from. Two processes send; what they send is repeatable.
+FUZZ is the number of requests (100,000), FUZZ_SEED the seed they are made from. Two processes send; what they send is
+repeatable.
 """
 
 import os
@@ -34,13 +35,14 @@ from torture.figure import Figure
 from torture.seeds import Hostile, Maker, Target
 
 CLIENTS = 2
-PIPELINED = 4  # requests at most on their way on one connection
+PIPELINED = 4  # requests in flight on one connection
 SLOW_S = 1.0
-HASHING = re.compile(r"/app/(login|setup/|settings/password)")  # a password's hash takes its time, and in turns
+# Hashing a password takes time, and waits for its turn.
+HASHING = re.compile(r"/app/(login|setup/|settings/password)")
 HASHING_S = 3.0
-DRAINED = 65_536  # of a body that was not read, gunicorn reads as much; beyond it, it closes
+DRAINED = 65_536  # gunicorn reads this much of a body that was not read; beyond that it closes
 JSON_SURFACE = re.compile(r"/(api/|p/|healthz(\?|$))")
-SHOWN = 20  # faults that are printed
+SHOWN = 20  # errors to print
 
 
 class Tally(NamedTuple):
@@ -53,7 +55,7 @@ class Tally(NamedTuple):
 
 
 def figures(scratch: Path) -> Iterator[Figure]:
-    """Send them, and look at every answer, at the service after it and at its log."""
+    """Send the requests; check every answer, then the service and its log."""
     number, seed = int(os.environ.get("FUZZ", "100000")), int(os.environ.get("FUZZ_SEED", "1"))
     with started(scratch, "fuzz", INGEST_PER_MINUTE="1000000") as server:
         target = prepared(server)
@@ -101,7 +103,7 @@ def told(tallies: list[Tally], took_s: float) -> Iterator[Figure]:
 
 
 def prepared(server: Server) -> Target:
-    """Accounts, keys, alerts, notifications and sessions to be used."""
+    """A service with accounts, keys, alerts, notifications and sessions."""
     keys, browsers = list[str](), list[Browser]()
     for name in ("one", "two", "three", "four"):
         keys.append(account(server, f"{name}@example.org"))
@@ -137,7 +139,7 @@ def prepared(server: Server) -> Target:
 
 
 def attack(seed: int, number: int, target: Target) -> Tally:
-    """Send so many requests, and judge the answers."""
+    """Send that many requests and judge the answers."""
     maker, tally = Maker(seed, target), Tally(Counter(), [], [], Counter())
     connection, left = None, number
     while left > 0:
@@ -150,7 +152,7 @@ def attack(seed: int, number: int, target: Target) -> Tally:
 
 
 def exchange(connection: Connection, batch: list[Hostile], tally: Tally) -> Connection | None:
-    """Send a batch in one go and read its answers; the connection, if it can be used again."""
+    """Send a batch at once and read the answers; returns the connection if it can be used again."""
     began = time.perf_counter()
     connection.send(b"".join(one.data for one in batch))
     if not batch[-1].is_framed:
@@ -171,14 +173,14 @@ def exchange(connection: Connection, batch: list[Hostile], tally: Tally) -> Conn
 
 
 def repeated(closed: Connection, rest: list[Hostile], tally: Tally) -> Connection | None:
-    """What was sent behind a request after which the service closes is sent again."""
+    """Send again what followed a request after which the service closed the connection."""
     if not rest:
         return None
     return exchange(Connection(closed.port, 15), rest, tally)
 
 
 def answer_to(connection: Connection, request: Hostile) -> Answer | None:
-    """The answer, None when there is none in time."""
+    """The answer, or None if none came in time."""
     try:
         return connection.answer(request.is_head)
     except TimeoutError:
@@ -186,7 +188,7 @@ def answer_to(connection: Connection, request: Hostile) -> Answer | None:
 
 
 def judge(request: Hostile, answer: Answer | None, took_s: float, tally: Tally) -> None:
-    """Count, and print a request that shows a fault."""
+    """Count the answer, and print a request that shows an error."""
     hashes = HASHING.match(request.path)
     (tally.hashing if hashes else tally.times).append(took_s)
     tally.statuses[answer.status if answer else 0] += 1

@@ -1,6 +1,6 @@
 """Growth: a simulated year of metrics at each plan's hourly limit, and 500,000 revoked keys.
 
-The year is simulated in this process, on the product's own functions, with the plans' numbers divided by a factor.
+The year is simulated in this process with the product's own functions, and the plans' numbers divided by a factor.
 """
 
 import os
@@ -36,7 +36,7 @@ clock.now_ms = lambda: now[0]
 clock.monotonic_s = lambda: now[0] / 1000
 limits = plans.PLANS[plan]
 plans.PLANS[plan] = limits._replace(metric_values=limits.metric_values // factor)
-hourly = limits.metrics_per_hour * rate_limits.METRICS_MAXIMUM // factor
+hourly = limits.metrics_per_hour * rate_limits.MAX_METRICS // factor
 with transaction():
     account = accounts.create_account("owner@example.org", plan, "UTC", clock.now_ms())
 most = 0
@@ -95,5 +95,5 @@ def _keys(scratch: Path) -> Iterator[Figure]:
             answer = asked(server.port, "POST", "/api/v1/api-keys/generate", {"name": f"k{number}"}, key)
             took.append(answer.took_s if answer.status == 201 else 60.0)
         cpu = (cpu_s(pid) - before) / MADE
-    what = f"an API key is made beside {REVOKED:,} revoked ones"
+    what = f"creating an API key with {REVOKED:,} revoked ones"
     yield Figure(what, "< 10 ms of CPU", f"{ms(cpu)}, p50 {ms(percentile(took, 0.5))}", cpu < 0.01)

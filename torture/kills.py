@@ -1,4 +1,4 @@
-"""kill -9 of the whole service under mixed load, round after round on one data directory."""
+"""kill -9 of the whole service under mixed load, many times on one data directory."""
 
 import http.client
 import random
@@ -29,24 +29,24 @@ from torture.load import (
 
 ROUNDS = 50
 HOOKS = 24
-ASKED_AGAIN = 15  # of the codes and keys that a round ended, over HTTP
+ASKED_AGAIN = 15  # revoked codes and keys of a round to check over HTTP
 ADDRESS = re.compile(r"/p/([0-9A-Za-z]{7})\b")
 
 
 class Promises:
-    """What the service has acknowledged so far, over all rounds."""
+    """Everything that the service has acknowledged, over all rounds."""
 
     def __init__(self) -> None:
-        self.ids: list[str] = []  # of notifications
+        self.ids: list[str] = []  # notifications
         self.batches: list[str] = []  # projects whose batch was stored
         self.made: list[str] = []  # ids of keys
         self.revoked: list[tuple[str, str]] = []  # id, key
         self.dead_codes: list[str] = []
-        self.other: list[int] = []  # statuses that are neither a success nor a refusal by a limit
+        self.other: list[int] = []  # statuses that are neither a success nor a rate limit
         self.numbers = iter(range(10**9))
 
     def note(self, answer: object, kept: list, promise: object) -> None:
-        """Keep the promise of a success."""
+        """Remember the promise of a successful answer."""
         if answer.status in (200, 201, 303):
             kept.append(promise)
         elif answer.status not in (0, 429):
@@ -54,7 +54,7 @@ class Promises:
 
     @property
     def told(self) -> str:
-        """How many of each."""
+        """The number of each kind."""
         return (
             f"{len(self.ids)} notifications, {len(self.batches)} batches, {len(self.made)} keys made,"
             f" {len(self.revoked)} revoked, {len(self.dead_codes)} codes rotated away"
@@ -70,7 +70,7 @@ class Round:
         self.killed = threading.Event()
 
     def run(self, lasting_s: float) -> None:
-        """Load, and kill -9 while it goes on."""
+        """Send load, and kill -9 in the middle."""
         works = (self._send, self._send, self._happen, self._happen, self._measure, self._revoke, self._rotate)
         threads = [threading.Thread(target=self._repeat, args=(work,)) for work in works]
         for thread in threads:
@@ -86,7 +86,7 @@ class Round:
             while not self.killed.is_set():
                 work()
         except (OSError, http.client.HTTPException):
-            return  # killed while this one was asked for
+            return  # killed during this request
 
     def _send(self) -> None:
         answer = send(self.server, self.key, "t" * 40, "b" * 400)
@@ -124,7 +124,7 @@ class Seen:
         self.damaged: list[str] = []
 
     def look(self, server: Server, promises: Promises) -> None:
-        """Ask the service that has come back for what was ended last, and SQLite for the state of the file."""
+        """Check over HTTP what was revoked or rotated last, and with SQLite the integrity of the file."""
         for _, key in promises.revoked[-ASKED_AGAIN:]:
             self.alive_keys += timed(server, "GET", "/api/v1/stats", key=key).status != 401
             self.asked_keys += 1
@@ -137,7 +137,7 @@ class Seen:
 
 
 def figures(scratch: Path) -> Iterator[Figure]:
-    """50 rounds of load and kill -9 at a random moment; then everything that was acknowledged is looked for."""
+    """50 rounds of load and kill -9 at a random moment; then look for everything acknowledged."""
     data_dir, promises, seen = scratch / "data", Promises(), Seen()
     (account,) = seed(data_dir, [OWNER], hooks=HOOKS, password=PASSWORD)
     server = Server(data_dir).wait_until_ready()

@@ -1,4 +1,4 @@
-"""What the parts share: a service with accounts, keys and alerts, requests that are timed, writers in threads."""
+"""What the parts share: a service with accounts, keys and alerts, timed requests, writers in threads."""
 
 import http.client
 import json
@@ -25,7 +25,7 @@ METRICS = "/api/webhooks/custom"
 ERROR = {"ok": bool, "error": str, "code": str, "statusCode": int}
 PASSWORD = "correct horse battery staple"
 TOKEN = re.compile(r'name="csrf" value="([^"]+)"')
-BATCH = 20  # metrics of one request
+BATCH = 20  # metrics per request
 SEED = """
 import json, os, sys
 from core import accounts
@@ -56,7 +56,7 @@ print(json.dumps(made))
 
 
 class Seeded(NamedTuple):
-    """An account as it was made: full keys, and its alerts' short codes and ids."""
+    """An account with its full keys, and its alerts' short codes and ids."""
 
     seq: int
     email: str
@@ -66,9 +66,9 @@ class Seeded(NamedTuple):
 
 
 def seed(data_dir: Path, emails: Iterable[str], keys: int = 1, hooks: int = 1, **more: Any) -> list[Seeded]:
-    """Make accounts of plan scale with keys, alerts and, for each of `subscriptions`, a device, in one process.
+    """Create accounts of plan scale with keys, alerts and, for each of `subscriptions`, a device, in one process.
 
-    `more` may hold `password`, `quiet_hours`, `frequency`, `subscriptions` and `webpush_hosts`.
+    `more` may contain `password`, `quiet_hours`, `frequency`, `subscriptions` and `webpush_hosts`.
     """
     asked = {"emails": list(emails), "keys": keys, "hooks": hooks, "password": None, "quiet_hours": None}
     asked |= {"frequency": "instant", "subscriptions": [], **more}
@@ -76,7 +76,7 @@ def seed(data_dir: Path, emails: Iterable[str], keys: int = 1, hooks: int = 1, *
     script = SEED
     if hosts := asked.pop("webpush_hosts", None):
         environ["WEBPUSH_HOSTS"] = hosts
-        script = f"import app\napp.app.open()\n{SEED}"  # it tells push which hosts may be asked
+        script = f"import app\napp.app.open()\n{SEED}"  # opening tells push which hosts are allowed
     data_dir.mkdir(mode=0o700, exist_ok=True)
     done = subprocess.run(
         [sys.executable, "-c", script], input=json.dumps(asked), env=environ, cwd=ROOT, capture_output=True, text=True
@@ -98,14 +98,14 @@ class SignedIn:
         self.token = self._token(server, "/app/alerts/new")
 
     def post(self, server: Server, path: str, **form: str) -> int:
-        """The status of a form that was sent."""
+        """The status of a submitted form."""
         headers = {"Cookie": self.cookie, "Content-Type": "application/x-www-form-urlencoded"}
         answer = server.request("POST", path, urlencode({"csrf": self.token, **form}), headers)
         self._keep(answer)
         return int(answer.status)
 
     def page(self, server: Server, path: str) -> str:
-        """A page's HTML."""
+        """The HTML of a page."""
         answer = server.request("GET", path, headers={"Cookie": self.cookie})
         self._keep(answer)
         return str(answer.text)
@@ -120,7 +120,7 @@ class SignedIn:
 
 
 class Timed(NamedTuple):
-    """What came of a request and how long it took; status 0: no answer."""
+    """The result of a request and its duration; status 0 if there was no answer."""
 
     status: int
     text: str
@@ -129,7 +129,7 @@ class Timed(NamedTuple):
 
     @property
     def json(self) -> Any:
-        """The body, or None if it is no JSON."""
+        """The body, or None if it is not JSON."""
         try:
             return json.loads(self.text)
         except ValueError:
@@ -137,14 +137,14 @@ class Timed(NamedTuple):
 
     @property
     def is_error_in_shape(self) -> bool:
-        """Whether it is a 5xx whose body is the REST error object with the same status."""
+        """Whether it is a 5xx with a REST error body of the same status."""
         body = self.json
         fits = isinstance(body, dict) and all(isinstance(body.get(name), kind) for name, kind in ERROR.items())
         return self.status >= 500 and fits and body["statusCode"] == self.status and body["ok"] is False
 
 
 def timed(server: Server, method: str, path: str, body: Any = None, key: str | None = None, **more: Any) -> Timed:
-    """One request on a connection of its own; `body` is sent as JSON. No answer is status 0."""
+    """Send one request on a new connection, with `body` as JSON. No answer counts as status 0."""
     data = body if body is None or isinstance(body, str) else json.dumps(body)
     headers = bearer(key) | more.pop("headers", {})
     began = time.monotonic()
@@ -157,23 +157,23 @@ def timed(server: Server, method: str, path: str, body: Any = None, key: str | N
 
 
 def send(server: Server, key: str, title: str = "t", body: str = "b", **more: Any) -> Timed:
-    """One notification by the REST API."""
+    """Send a notification through the REST API."""
     return timed(server, "POST", SEND, {"title": title, "body": body}, key, **more)
 
 
 def happen(server: Server, code: str, message: str = "m", **more: Any) -> Timed:
-    """One event to an alert's address."""
+    """Send an event to an alert's address."""
     return timed(server, "POST", f"/p/{code}", {"message": message}, **more)
 
 
 def measure(server: Server, key: str, project: str, **more: Any) -> Timed:
-    """One batch of metrics in a project of its own."""
+    """Store a batch of metrics in a new project."""
     metrics = [{"metricId": f"m{n}", "metricName": "M", "value": n} for n in range(BATCH)]
     return timed(server, "POST", METRICS, {"projectId": project, "metrics": metrics}, key, **more)
 
 
 def stored_id(answer: Timed) -> str | None:
-    """The notification's id in a send's or a webhook's 200; None for anything else."""
+    """The notification's id in a 200 of a send or a webhook, or None."""
     body = answer.json if answer.status == 200 else None
     if not isinstance(body, dict):
         return None
@@ -181,20 +181,20 @@ def stored_id(answer: Timed) -> str | None:
 
 
 def rows(file: Path, statement: str, values: Iterable[Any] = ()) -> list[Any]:
-    """What another program reads in the database file."""
+    """Query the database file from outside the service."""
     with closing(sqlite3.connect(file, timeout=10)) as connection:
         return connection.execute(statement, tuple(values)).fetchall()
 
 
 def write(file: Path, *statements: str) -> None:
-    """Change the database behind the service's back."""
+    """Change the database file from outside the service."""
     with closing(sqlite3.connect(file, timeout=10)) as connection, connection:
         for statement in statements:
             connection.execute(statement)
 
 
 def fill(file: Path, account_seq: int, number: int) -> None:
-    """A history of so many notifications of 1,000 characters, so that there is something to copy or to search."""
+    """Add that many notifications of 1,000 characters, so that there is something to copy or search."""
     now = time.time_ns() // 1_000_000
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.executemany(
@@ -206,14 +206,14 @@ def fill(file: Path, account_seq: int, number: int) -> None:
 
 
 def integrity(file: Path) -> str:
-    """What SQLite says of the whole file, its references included: `ok`."""
+    """SQLite's integrity check of the whole file and its references: `ok` if it is sound."""
     said = [row[0] for row in rows(file, "PRAGMA integrity_check")]
     return "; ".join(said + [f"reference of {row[0]}" for row in rows(file, "PRAGMA foreign_key_check")])
 
 
 @contextmanager
 def push_stand_in() -> Iterator[PushService]:
-    """A stand-in Web Push service that says nothing of clients that are killed while they wait for it."""
+    """A stand-in Web Push service that ignores clients that are killed while they wait for it."""
     service = PushService()
     service.server.handle_error = lambda *_: None
     try:
@@ -223,7 +223,7 @@ def push_stand_in() -> Iterator[PushService]:
 
 
 class Crowd:
-    """Threads that repeat their work until they are told to end; the first fault of each is kept."""
+    """Threads that repeat their work until they are told to stop; keeps the first error of each."""
 
     def __init__(self, *works: Callable[[], object]) -> None:
         self.ending = threading.Event()
@@ -240,7 +240,7 @@ class Crowd:
             self.faults.append(fault)
 
     def end(self) -> None:
-        """Let each finish what it is at; raise what one of them raised."""
+        """Let each thread finish; raise an error that one of them had."""
         self.ending.set()
         for thread in self.threads:
             thread.join(60)
@@ -249,7 +249,7 @@ class Crowd:
 
 
 class HealthWatch:
-    """Asks /healthz each 100 ms from a thread of its own, as long as the block lasts."""
+    """Requests /healthz every 100 ms from its own thread, as long as the block lasts."""
 
     def __init__(self, server: Server) -> None:
         self.server, self.seen = server, list[Timed]()
@@ -267,7 +267,7 @@ class HealthWatch:
 
     @property
     def told(self) -> str:
-        """How often it was asked, the median and worst time, and the statuses."""
+        """The number of requests, the median and maximum latency, and the statuses."""
         times = sorted(one.seconds * 1000 for one in self.seen)
         return (
             f"healthz asked {len(times)} times: median {times[len(times) // 2]:.0f} ms, worst {times[-1]:.0f} ms,"
@@ -276,5 +276,5 @@ class HealthWatch:
 
     @property
     def worst_s(self) -> float:
-        """The longest it took."""
+        """The longest latency."""
         return max(one.seconds for one in self.seen)

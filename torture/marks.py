@@ -1,4 +1,4 @@
-"""Marked secrets in every place that takes one, at the most talkative log level: where they come out again."""
+"""Secrets with marks in every place that takes one, at the most verbose log level, and where they come out again."""
 
 import base64
 import json
@@ -43,7 +43,7 @@ LOCKED_S = 8.0
 
 
 class Mark(NamedTuple):
-    """A secret, and where it may be all the same: in the database, in an answer to its owner's form."""
+    """A secret, and the places where it may appear: in the database, in an answer to its owner's form."""
 
     name: str
     text: str
@@ -58,12 +58,12 @@ class Marks:
         self.all, self.answers = list[Mark](), list[tuple[str, Answer]]()
 
     def add(self, name: str, text: str, is_credential: bool = True, is_kept: bool = False) -> str:
-        """Remember a secret; answers with it."""
+        """Remember a secret and return it."""
         self.all.append(Mark(name, text, is_credential, is_kept))
         return text
 
     def found_in(self, text: str) -> list[str]:
-        """The names of those that are in a text, as they are or percent-encoded or without case."""
+        """The names of the secrets in a text: literally, percent-encoded, or in another case."""
         lowered = text.lower()
         return [one.name for one in self.all if one.text.lower() in lowered or quote(one.text, "").lower() in lowered]
 
@@ -73,7 +73,7 @@ class Marks:
 
     @property
     def in_errors(self) -> list[str]:
-        """What refusals and faults say that they must not; a page shows its owner what was typed."""
+        """Secrets in refusals and errors; a page may show its owner what was typed."""
         typed = {one.name for one in self.all if not one.is_credential or "short code" in one.name}
         found = list[str]()
         for target, answer in self.answers:
@@ -86,7 +86,7 @@ class Marks:
 
 
 class Watch:
-    """Looks at the command lines of the service's processes and of all that this process starts."""
+    """Watches the command lines of the service's processes and of all children of this process."""
 
     def __init__(self, server: Server) -> None:
         self.server, self.seen, self.ends = server, set[str](), threading.Event()
@@ -109,7 +109,7 @@ class Watch:
         return children
 
     def close(self) -> None:
-        """Stop looking."""
+        """Stop watching."""
         self.ends.set()
         self.thread.join()
 
@@ -140,13 +140,13 @@ def figures(scratch: Path) -> Iterator[Figure]:
 
 
 def told(owner: "Owner", apns: ApnsService, fcm: FcmService, push: PushService, watch: Watch) -> Iterator[Figure]:
-    """Everything in turn; the rows."""
+    """Do everything in turn; the rows."""
     server, marks = owner.server, owner.marks
     owner.register(apns, fcm, push)
     owner.use_everything()
     yield counted_lines(server, marks, "requests that were answered, and lines in the access log", 0, 0, 0)
     owner.break_providers(apns, fcm, push)
-    time.sleep(0.5)  # the last line may come after its answer
+    time.sleep(0.5)  # the last log line may come after its answer
     lines, answers = access_lines(server), len(marks.answers) + server.answered
     malformed = owner.send_malformed()
     yield counted_lines(server, marks, f"the same of {malformed} that are no HTTP", lines, answers, owner.resets)
@@ -190,12 +190,12 @@ def row(what: str, found: list[str]) -> Figure:
 
 
 def access_lines(server: Server) -> int:
-    """How many lines of the log tell of a request."""
+    """The number of log lines about requests."""
     return sum(is_access_line(line) for line in server.log.splitlines())
 
 
 def is_access_line(line: str) -> bool:
-    """Whether a line tells of one request: an object with method, route and status, or words in that order."""
+    """Whether a log line is about a request: an object with method, route and status, or these words in order."""
     if not line.startswith("{"):
         return LINE_OF_OLD.match(line) is not None
     try:
@@ -207,7 +207,7 @@ def is_access_line(line: str) -> bool:
 def counted_lines(
     server: Server, marks: Marks, what: str, lines_before: int, answers_before: int, resets: int
 ) -> Figure:
-    """As many lines as answers, once the log has them all."""
+    """The log must have as many lines as there were answers, once it is complete."""
     answers = len(marks.answers) + server.answered - answers_before
     with suppress(AssertionError):
         wait_until(lambda: access_lines(server) - lines_before >= answers, 3)
@@ -218,7 +218,7 @@ def counted_lines(
 
 
 def in_database(server: Server, marks: Marks) -> Iterator[Figure]:
-    """What the database's files hold: no credential of a caller, but all that was sent."""
+    """The database's files must contain no caller's credential, but everything that was sent."""
     data = b"".join(path.read_bytes() for path in server.data_dir.glob("*.db*"))
     found = [one.name for one in marks.all if not one.is_kept and one.text.encode() in data]
     yield row("keys, password, session, link and idempotency marks in the database's files", found)
@@ -228,7 +228,7 @@ def in_database(server: Server, marks: Marks) -> Iterator[Figure]:
 
 
 class Owner:
-    """Who uses the service, and breaks it."""
+    """The owner, who uses the service and breaks it."""
 
     def __init__(self, server: Server, marks: Marks) -> None:
         self.server, self.marks, self.port = server, marks, server.port
@@ -251,7 +251,7 @@ class Owner:
         marks.add("VAPID key", vapid, is_kept=True)
 
     def register(self, apns: ApnsService, fcm: FcmService, push: PushService) -> None:
-        """A device of each kind."""
+        """Register a device of each kind."""
         self.phones = apns.phone(), fcm.phone(), push.browser()
         iphone, android, browser = self.phones
         browser.endpoint += "-3ndp01nt5ecret"
@@ -268,11 +268,11 @@ class Owner:
         self.rest("POST", "/devices", {"kind": "webpush", "subscription": browser.subscription})
 
     def rest(self, method: str, path: str, body: object = None, **headers: str) -> Answer:
-        """A REST request."""
+        """Send a REST request."""
         return asked(self.port, method, f"/api/v1{path}", body, self.key, **headers)
 
     def use_everything(self) -> None:
-        """REST, webhooks, pages, commands."""
+        """Use REST, webhooks, pages and commands."""
         for name in ("title", "body", "payload", "template", "search", "project", "name"):
             kept = name not in ("search",)
             self.marks.add(f"{name} mark", f"{name}-5ecretm4rk", is_credential=False, is_kept=kept)
@@ -295,7 +295,7 @@ class Owner:
         self.use_commands()
 
     def use_webhooks(self) -> None:
-        """Events and metrics, good and bad."""
+        """Send valid and invalid events and metrics."""
         event = {"title": "title-5ecretm4rk", "payload": "payload-5ecretm4rk"}
         assert asked(self.port, "POST", f"/p/{self.code}", event).status == 200
         asked(self.port, "POST", f"/p/{self.code}", '{"payload-5ecretm4rk": ')
@@ -325,7 +325,7 @@ class Owner:
         )
 
     def use_pages(self) -> None:
-        """Pages and forms, good and bad."""
+        """Open pages and submit forms, valid and invalid."""
         pages = (
             "",
             "notifications?search=search-5ecretm4rk",
@@ -365,7 +365,7 @@ class Owner:
         asked(self.port, "POST", "/app/devices/resync", {"subscription": self.phones[2].subscription}, self.key)
 
     def use_commands(self) -> None:
-        """The command line: what it lists, and what it refuses."""
+        """Run commands, valid and invalid."""
         key = command(self.server, "key", "create", EMAIL, "by command").stdout.strip()
         self.marks.add("API key of a command", key[8:])
         address = command(self.server, "alert", "create", EMAIL, "by command").stdout.strip()
@@ -395,7 +395,7 @@ class Owner:
         (self.server.data_dir / "copy.db").unlink(missing_ok=True)
 
     def break_providers(self, apns: ApnsService, fcm: FcmService, push: PushService) -> None:
-        """Providers that quote the token, the payload or a credential, close, or send on."""
+        """Use providers that quote the token, the payload or a credential, close the connection, or redirect."""
         iphone, android, browser = self.phones
         endpoint = browser.endpoint.encode()
         for number in range(5):
@@ -411,7 +411,7 @@ class Owner:
             self.browser.get("/app/devices")
 
     def send_malformed(self) -> int:
-        """Requests that are no HTTP, with secrets in every part; how many were answered."""
+        """Send requests that are not HTTP, with secrets in every part; the number of answers."""
         before = len(self.marks.answers)
         for secret in (
             self.key,
@@ -426,7 +426,7 @@ class Owner:
         return len(self.marks.answers) - before
 
     def _send_bytes(self, data: bytes) -> None:
-        """Hear every answer: what is left of one request is the next."""
+        """Send bytes and hear every answer: the rest of one request is taken for the next."""
         with closing(Connection(self.port, 5)) as connection, suppress(TimeoutError):
             connection.send(data)
             connection.half_close()
@@ -435,7 +435,7 @@ class Owner:
             self.resets += connection.was_reset
 
     def lock_database(self) -> None:
-        """Another process holds the database for a while."""
+        """Let another process lock the database for a while."""
         locked = sqlite3.connect(self.server.data_dir / "pocketbell.db", isolation_level=None)
         locked.execute("BEGIN IMMEDIATE")
 
@@ -453,7 +453,7 @@ class Owner:
             thread.join()
 
     def break_database(self) -> None:
-        """A table is gone: every send is a fault of the server."""
+        """Drop a table, so that every send is a server error."""
         with sqlite3.connect(self.server.data_dir / "pocketbell.db", timeout=10) as database:
             database.execute("DROP TABLE notification_day")
         database.close()
@@ -464,7 +464,7 @@ class Owner:
         assert answer.status == 500, answer
 
     def kill_worker(self) -> None:
-        """The worker dies in the middle of requests, in two ways."""
+        """Kill the worker in the middle of requests, in two ways."""
         for number in (signal.SIGABRT, signal.SIGKILL):
             threads = [threading.Thread(target=self._send_in_vain) for _ in range(4)]
             for thread in threads:
@@ -482,7 +482,7 @@ class Owner:
 
 
 def malformed(secret: str) -> Iterator[str]:
-    """Requests that are refused before there is a request, and some that hardly pass."""
+    """Requests that are refused while they are parsed, and some that are just valid."""
     yield f"GET /healthz HTTP/1.1\r\nHost: x\r\nAuthorization Bearer {secret}\r\n\r\n"
     yield f"GET /healthz HTTP/1.1\r\nHost: x\r\nAuthorization\x01: Bearer {secret}\r\n\r\n"
     yield f"GET /healthz HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {secret}\x00\r\n\r\n"
@@ -509,7 +509,7 @@ def malformed(secret: str) -> Iterator[str]:
 
 
 def session_token(cookie: str) -> str:
-    """What a session is looked up by, out of the cookie."""
+    """The session's token in the cookie."""
     text = cookie.partition("=")[2]
     is_packed, payload = text.startswith("."), text.lstrip(".").partition(".")[0]
     data = base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))

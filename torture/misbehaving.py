@@ -9,19 +9,19 @@ import time
 from contextlib import suppress
 
 BIG = 100 * 1024 * 1024
-RESET = struct.pack("ii", 1, 0)  # SO_LINGER: close with a reset
+RESET = struct.pack("ii", 1, 0)  # SO_LINGER 0: close with a reset
 
 
 def response(status: int, body: bytes = b"", *fields: str, kind: str = "application/json") -> bytes:
-    """A whole answer."""
+    """A complete response."""
     lines = [f"HTTP/1.1 {status} X", f"Content-Type: {kind}", f"Content-Length: {len(body)}", *fields]
     return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + body
 
 
 class Provider:
-    """Answers every push in the way of `mode`; an OAuth request (`/token`) in the way of `oauth_mode`.
+    """Answers every push as `mode` says, and OAuth requests (`/token`) as `oauth_mode` says.
 
-    A mode is the bytes of an answer, or the name of a method below that has the connection.
+    A mode is the bytes of a response, or the name of a method below that handles the connection.
     """
 
     def __init__(self, context: ssl.SSLContext | None = None) -> None:
@@ -39,14 +39,14 @@ class Provider:
         return listener
 
     def close(self) -> None:
-        """Take no connections any more, and end those there are."""
+        """Stop accepting connections, and close the open ones."""
         for one in (self.listener, *self.open):
             with suppress(OSError):  # not a TLS socket's own method: its thread is reading
                 socket.socket.shutdown(one, socket.SHUT_RDWR)
         self.listener.close()
 
     def listen_again(self) -> None:
-        """Take connections again, on the same port."""
+        """Accept connections again on the same port."""
         self.listener = self._listen(self.port)
 
     def _accept(self, listener: socket.socket) -> None:
@@ -93,7 +93,7 @@ class Provider:
         return bool(getattr(self, mode)(connection))
 
     def token(self, connection: socket.socket) -> bool:
-        """A good answer of OAuth."""
+        """A valid OAuth response."""
         body = json.dumps({"access_token": "ya29.x", "expires_in": 3599, "token_type": "Bearer"}).encode()
         connection.sendall(response(200, body))
         return True
@@ -103,10 +103,10 @@ class Provider:
         time.sleep(20)
 
     def no_answer(self, connection: socket.socket) -> None:
-        """Close without a word."""
+        """Close without an answer."""
 
     def reset(self, connection: socket.socket) -> None:
-        """Reset without a word."""
+        """Reset without an answer."""
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
 
     def reset_in_headers(self, connection: socket.socket) -> None:
@@ -122,11 +122,11 @@ class Provider:
         self.reset(connection)
 
     def garbage(self, connection: socket.socket) -> None:
-        """No HTTP at all."""
+        """Answer with something that is not HTTP."""
         connection.sendall(bytes(range(256)) * 100)
 
     def huge_headers(self, connection: socket.socket) -> None:
-        """A good status, and then 50 MB of headers."""
+        """A good status followed by 50 MB of headers."""
         connection.sendall(b"HTTP/1.1 200 OK\r\n")
         for number in range(50_000):
             connection.sendall(b"X-%d: %s\r\n" % (number, b"x" * 1_000))

@@ -1,4 +1,4 @@
-"""Web Push endpoints that lead to this machine by every detour: nothing but the permitted one is connected to."""
+"""Web Push endpoints that lead to this machine in roundabout ways. Only the permitted one may be connected to."""
 
 import selectors
 import socket
@@ -28,7 +28,7 @@ ADDRESSES += ("2002:7f00:1::1", "100.64.0.1", "224.0.0.1", "255.255.255.255", ":
 
 
 def figures(scratch: Path) -> Iterator[Figure]:
-    """Endpoints that are registered, endpoints in the database, redirects, names that resolve to this machine."""
+    """Registered endpoints, endpoints in the database, redirects, and names that resolve to this machine."""
     with closing(Traps()) as traps, closing(PushService()) as push:
         traps.prove()
         hosts = f"{push.origin},{NAMED}"
@@ -42,7 +42,7 @@ def figures(scratch: Path) -> Iterator[Figure]:
 
 
 class Traps:
-    """Listeners on this machine that count who comes: on 443 and 80 where that is allowed, and on one port more."""
+    """Listeners on this machine that count connections: on 443 and 80 if allowed, and on another port."""
 
     def __init__(self) -> None:
         self.met, self.ports, self.selector = list[str](), set[int](), selectors.DefaultSelector()
@@ -77,7 +77,7 @@ class Traps:
                     connection.close()
 
     def prove(self) -> None:
-        """They notice whoever comes."""
+        """Check that they notice connections."""
         for port in self.ports:
             socket.create_connection(("127.0.0.1", port)).close()
         time.sleep(0.3)
@@ -93,7 +93,7 @@ class Traps:
 
 
 def every_endpoint(traps: Traps, permitted: str) -> Iterator[str]:
-    """Addresses of this machine and of private networks, with and without a port, ways round the permitted one."""
+    """Addresses of this machine and of private networks, with and without port, and variants of the permitted one."""
     port = traps.other
     for host in NUMBERS:
         yield f"https://{host}/push"
@@ -127,7 +127,7 @@ def every_endpoint(traps: Traps, permitted: str) -> Iterator[str]:
 
 
 def registered(server: Server, key: str, traps: Traps, endpoints: list[str]) -> Figure:
-    """Register each, and push to what was taken."""
+    """Register each endpoint, and push to those that were accepted."""
     statuses, taken = list[int](), 0
     for endpoint in endpoints:
         body = {"kind": "webpush", "subscription": Phone(endpoint).subscription}
@@ -149,7 +149,7 @@ def registered(server: Server, key: str, traps: Traps, endpoints: list[str]) -> 
 
 
 def pushed(server: Server, key: str, traps: Traps, push: PushService, endpoints: list[str]) -> Iterator[Figure]:
-    """Put each into the database, as if a check at the registration had failed, and push."""
+    """Put each endpoint into the database, as if the check at registration had failed, and push."""
     traps.met.clear()
     phone = push.browser()
     body = {"kind": "webpush", "subscription": phone.subscription}
@@ -176,7 +176,7 @@ def pushed(server: Server, key: str, traps: Traps, push: PushService, endpoints:
 
 
 def redirected(server: Server, key: str, traps: Traps, push: PushService) -> Figure:
-    """The permitted stand-in sends on to a listener."""
+    """Let the permitted stand-in redirect to a listener."""
     traps.met.clear()
     statuses = list[str]()
     for status in REDIRECTS:
@@ -198,10 +198,10 @@ def redirected(server: Server, key: str, traps: Traps, push: PushService) -> Fig
 
 
 def resolved(traps: Traps) -> Iterator[Figure]:
-    """A name that resolves to such an address: what connects is asked, in this process, with a resolver of its own.
+    """Resolve a name to such an address. This calls the transport in this process, with a resolver of its own.
 
-    The address is looked at where the socket is opened, after the resolution that is used: there is no second one
-    that could say something else.
+    The transport checks the address when it opens the socket, after the name was resolved. There is no second
+    resolution that could return another address.
     """
     traps.met.clear()
     failures = list[str]()
@@ -232,7 +232,7 @@ def resolved(traps: Traps) -> Iterator[Figure]:
 
 
 def noticed(traps: Traps) -> tuple[str, bool | None]:
-    """Whether a listener would have noticed: the row above means nothing otherwise."""
+    """Whether a listener would have noticed a connection: otherwise the row above would mean nothing."""
     if 443 not in traps.ports:
         return "port 443 cannot be listened on here", None
     traps.met.clear()

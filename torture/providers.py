@@ -1,4 +1,4 @@
-"""Push providers at their worst, one way at a time and kind by kind: what the sender sees, and what others feel."""
+"""Push providers at their worst, one fault and one kind at a time: what the sender sees, and what others notice."""
 
 import json
 import sqlite3
@@ -37,7 +37,7 @@ from torture.misbehaving import Provider, response
 EMAIL = "owner@example.org"
 WITHIN_S = 6.0
 GROWTH_MB = 60.0
-KEPT_S = 1.5  # for a second after its last look libcurl takes a kept connection for one that is open
+KEPT_S = 1.5  # libcurl trusts a persistent connection for a second after its last check
 KINDS = ("webpush", "apns", "fcm")
 TRANSIENT, DEAD, CONFIGURATION, REFUSED, EITHER = "transient", "dead", "configuration", "refused", "either"
 HTML = b"<!DOCTYPE html><html><title>Welcome</title><p>" + b"x" * 9_000
@@ -58,7 +58,7 @@ BY_METHOD += ("endless_continue", "drip_headers", "drip_body", "big_error", "big
 
 
 class Case(NamedTuple):
-    """A way to misbehave, and what it means for the device; `kinds` it is tried with."""
+    """A fault, what it means for the device, and the `kinds` it is tried with."""
 
     name: str
     mode: bytes | str
@@ -67,17 +67,17 @@ class Case(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What became of one push."""
+    """The result of one push."""
 
     status: int
     took_s: float
     outcome: str
-    device: dict[str, Any] | None  # None once it is removed
+    device: dict[str, Any] | None  # None if it was removed
     next_in_s: float | None
 
 
 def cases() -> Iterator[Case]:
-    """All of them."""
+    """All cases."""
     for name in BY_METHOD:
         yield Case(name.replace("_", " "), name, EITHER if name == "huge_headers" else TRANSIENT)
     yield Case("plain text for TLS", "plain_text", TRANSIENT, ("apns", "fcm"))
@@ -125,8 +125,8 @@ def figures(scratch: Path) -> Iterator[Figure]:
 
 
 def settings(certificates: Certificates, providers: dict[str, Provider], healthy: PushService) -> dict[str, str]:
-    """Of a service whose three providers are these."""
-    apns, fcm = ApnsService(certificates), FcmService(certificates)  # for their keys alone
+    """Settings for a service with these three providers."""
+    apns, fcm = ApnsService(certificates), FcmService(certificates)  # only for their keys
     told = {
         "WEBPUSH_HOSTS": f"{providers['webpush'].origin},{healthy.origin}",
         "APNS_URL": providers["apns"].origin,
@@ -144,7 +144,7 @@ def settings(certificates: Certificates, providers: dict[str, Provider], healthy
 
 
 class Bench:
-    """Where one device at a time is pushed to."""
+    """A service that pushes to one device at a time."""
 
     def __init__(self, server: Server, key: str, providers: dict[str, Provider], browser: Browser) -> None:
         self.server, self.providers, self.browser, self.number = server, providers, browser, 0
@@ -152,11 +152,11 @@ class Bench:
 
     @property
     def key(self) -> str:
-        """One of several, since each has a limit; the same until the next device."""
+        """One of several keys, since each has a rate limit; it changes with the next device."""
         return self.keys[self.number % len(self.keys)]
 
     def device(self, kind: str, key: str = "") -> str:
-        """A new device of that kind; its id."""
+        """Add a device of that kind; its id."""
         self.number += 1
         token = f"{self.number:064x}"
         phone = Phone(f"{self.providers['webpush'].origin}/{token}")
@@ -165,11 +165,11 @@ class Bench:
         return str(answer.json["device"]["id"])
 
     def remove(self, device: str, key: str = "") -> None:
-        """Take it out, and what is pending on it."""
+        """Remove the device and its pending pushes."""
         asked(self.server.port, "DELETE", f"/api/v1/devices/{device}", key=key or self.key)
 
     def push(self, kind: str) -> Seen:
-        """Push to a new device of that kind, and look at it."""
+        """Push to a new device of that kind; the result."""
         device = self.device(kind)
         answer = send(self.server, self.key, timeout=60)
         listed = asked(self.server.port, "GET", "/api/v1/devices", key=self.key).json["devices"]
@@ -186,13 +186,13 @@ class Bench:
         return Seen(answer.status, answer.took_s, outcome, found, row[0] / 1000 - time.time() if row[0] else None)
 
     def recover(self, kind: str) -> bool:
-        """Whether a push to a provider that is well again arrives; this also ends a count of failures."""
+        """Whether a push arrives when the provider works again; this also ends its run of failures."""
         self.providers[kind].mode = self.providers[kind].good
         return any(self.push(kind).outcome == "delivered" for _ in range(2))
 
 
 def fault_of(case: Case, seen: Seen) -> str:
-    """What is wrong with what was seen; empty when nothing is."""
+    """What is wrong with the result; empty if nothing is."""
     if seen.status != 200:
         return f"answered {seen.status}"
     if seen.took_s > WITHIN_S:
@@ -212,7 +212,7 @@ def fault_of(case: Case, seen: Seen) -> str:
 
 
 def every_case(bench: Bench) -> Iterator[Figure]:
-    """Each kind by itself: classes, times, memory."""
+    """Each kind by itself: outcomes, times, memory."""
     pid = worker_pid(bench.server)
     for kind in KINDS:
         assert bench.recover(kind), kind
@@ -245,7 +245,7 @@ def every_case(bench: Bench) -> Iterator[Figure]:
 
 
 def misbehave(bench: Bench, kind: str, case: Case) -> Seen:
-    """One push to a provider that does this; `seen.status` is 0 when it was not asked at all."""
+    """One push to a provider with this fault; `seen.status` is 0 if it was not called at all."""
     provider = bench.providers[kind]
     provider.mode, before = case.mode, provider.connections + provider.asked
     if case.mode == "refuse":
@@ -255,14 +255,14 @@ def misbehave(bench: Bench, kind: str, case: Case) -> Seen:
         time.sleep(KEPT_S)
         return seen
     if case.mode in ("plain_text", "silent_handshake"):
-        reopened(provider)  # kept connections are past the handshake
+        reopened(provider)  # persistent connections are past the handshake
     seen = bench.push(kind)
     was_asked = provider.connections + provider.asked > before
     return seen if was_asked else seen._replace(outcome=f"{seen.outcome}, but the provider was not asked")
 
 
 def oauth_cases(bench: Bench) -> Iterator[Figure]:
-    """Google's OAuth: a token that is called too old makes the service ask for another, which goes wrong."""
+    """Google's OAuth: a token that is refused as too old makes the service request another, which fails."""
     provider, wrong, times = bench.providers["fcm"], list[str](), list[float]()
     bad = [*BY_METHOD[:6], response(200, HTML), response(500), response(200, b'{"access_token": 5}')]
     bad += [response(302, b"", "Location: http://127.0.0.1:1/"), response(429, b"{}", "Retry-After: -5"), "big_error"]
@@ -284,7 +284,7 @@ def oauth_cases(bench: Bench) -> Iterator[Figure]:
 
 
 def untrusted(scratch: Path, bench: Bench) -> Figure:
-    """A provider whose certificate an unknown authority signed: nothing of the push is sent to it."""
+    """A provider whose certificate is from an unknown authority must get nothing of the push."""
     directory, provider = scratch / "unknown authority", bench.providers["apns"]
     directory.mkdir()
     was, provider.mode = provider.context, provider.good
@@ -302,15 +302,15 @@ def untrusted(scratch: Path, bench: Bench) -> Figure:
 
 
 def reopened(provider: Provider) -> None:
-    """End its connections, and take new ones."""
+    """Close its connections, and accept new ones."""
     provider.close()
     provider.listen_again()
     time.sleep(KEPT_S)
 
 
 def beside(bench: Bench, other: str, healthy: PushService) -> Iterator[Figure]:
-    """16 clients of an account whose provider hangs, answers with 100 MB or drips, and another account beside it."""
-    others = [other, *new_keys(bench.server, other, 3)]  # each has a limit
+    """16 clients of an account whose provider hangs, sends 100 MB or drips, and another account meanwhile."""
+    others = [other, *new_keys(bench.server, other, 3)]  # each has a rate limit
     for mode in ("hang", "big_error", "drip_headers"):
         phone = healthy.browser()
         body = {"kind": "webpush", "subscription": phone.subscription}
@@ -318,7 +318,7 @@ def beside(bench: Bench, other: str, healthy: PushService) -> Iterator[Figure]:
         pid = worker_pid(bench.server)
         forget_peak(pid)
         before = memory_mb(pid)
-        for _ in range(3):  # once more before a bad figure is believed
+        for _ in range(3):  # repeat before believing a bad figure
             slow, quick, statuses = hammered(bench, others, mode)
             if percentile(quick, 0.99) < 0.25:
                 break
@@ -329,7 +329,7 @@ def beside(bench: Bench, other: str, healthy: PushService) -> Iterator[Figure]:
         seen = f"p99 {p99}, worst {ms(max(quick))}, {statuses} delivered of {len(quick)}; {own}"
         holds = percentile(quick, 0.99) < 0.25 and max(slow) <= WITHIN_S and statuses == len(quick)
         yield Figure(
-            f"another account sends beside one whose provider does this: {mode}",
+            f"sends of another account while a provider does this: {mode}",
             "p99 < 250 ms, all delivered; the other's own <= 6 s",
             seen,
             holds,
@@ -338,8 +338,8 @@ def beside(bench: Bench, other: str, healthy: PushService) -> Iterator[Figure]:
 
 
 def hammered(bench: Bench, others: list[str], mode: str) -> tuple[list[float], list[float], int]:
-    """Times of the hanging account's sends, of the healthy one's, and how many of those were delivered."""
-    # An origin that failed before is left alone for 30 s; to ask all the time would use up the key's requests.
+    """Latencies of the hanging account's sends and of the healthy one's, and how many of those were delivered."""
+    # An origin that failed before is paused for 30 s. Asking all the time would use up the key's requests.
     wait_until(lambda: bench.recover("webpush") or time.sleep(1), 60)
     device, before = bench.device("webpush"), bench.providers["webpush"].asked
     bench.providers["webpush"].mode = mode

@@ -1,4 +1,4 @@
-"""A key that is revoked and a code that is rotated while eight threads use it: nothing begun afterwards succeeds."""
+"""Keys revoked and short codes rotated while eight threads use them. Requests that begin afterwards must fail."""
 
 import os
 import threading
@@ -14,18 +14,18 @@ from torture.figure import Figure
 THREADS = 8
 EMAIL = "owner@example.org"
 BEFORE_S, AFTER_S = 0.01, 0.02
-COMMAND_EVERY = 15  # of the rounds one is made by the command line: a process of its own
+COMMAND_EVERY = 15  # every 15th round uses the command line, which is its own process
 
 
 class Use(NamedTuple):
-    """A request: when it was begun, and its status."""
+    """A request: when it began, and its status."""
 
     begun: float
     status: int
 
 
 class Round(NamedTuple):
-    """What came of one: uses, those that succeeded before, those begun after, and those that then succeeded."""
+    """One round: all uses, the successful ones before, those that began after, and those of them that succeeded."""
 
     uses: int
     good_before: int
@@ -51,7 +51,7 @@ def figures(scratch: Path) -> Iterator[Figure]:
 
 
 def told(what: str, rounds: list[Round]) -> Figure:
-    """The row of all rounds; it says nothing unless the thing was used before and after in each of them."""
+    """The row of all rounds. It counts only if the credential was used before and after in each of them."""
     uses, good, after, bad = (sum(numbers) for numbers in zip(*rounds, strict=True))
     empty = sum(not one.good_before or not one.begun_after for one in rounds)
     seen = f"{bad} of {after} (of {uses} requests {good} succeeded before); {empty} rounds without one of either"
@@ -60,14 +60,14 @@ def told(what: str, rounds: list[Round]) -> Figure:
 
 
 class Users:
-    """Threads' connections, kept from round to round."""
+    """The threads' connections, kept from round to round."""
 
     def __init__(self, port: int) -> None:
         self.port = port
         self.connections: list[Connection | None] = [None] * THREADS
 
     def during(self, make: Callable[[int], bytes], change: Callable[[], bool]) -> Round:
-        """Use it in all threads, change it, and use it for a moment more."""
+        """Use the credential in all threads, change it, and keep using it for a moment."""
         stop, uses = threading.Event(), list[Use]()
 
         def use(place: int) -> None:
@@ -109,14 +109,14 @@ class Users:
 
 
 def revoked(server: Server, key: str, browser: Browser, users: Users, rounds: int) -> list[Round]:
-    """A new key in each round; every way of revoking takes its turn."""
+    """Revoke a new key in each round, in every way in turn."""
     seen = list[Round]()
     for number in range(rounds):
         made = asked(server.port, "POST", "/api/v1/api-keys/generate", {"name": f"k{number}"}, key).json["apiKey"]
         full, key_id = made["fullKey"], made["id"]
 
         def by_rest(full: str = full, key_id: str = key_id, own: bool = number % 2 == 0) -> bool:
-            with_key = full if own else key  # a key may revoke itself
+            with_key = full if own else key  # a key can revoke itself
             return asked(server.port, "DELETE", f"/api/v1/api-keys/{key_id}", key=with_key).status == 200
 
         def by_form(key_id: str = key_id) -> bool:
@@ -132,7 +132,7 @@ def revoked(server: Server, key: str, browser: Browser, users: Users, rounds: in
 
 
 def rotated(server: Server, browser: Browser, users: Users, rounds: int) -> list[Round]:
-    """A new alert in each round: one takes 60 events a minute. The senders' addresses differ, so that none is 429."""
+    """Rotate a new alert in each round, since an alert takes 60 events a minute; many addresses avoid a 429."""
     seen = list[Round]()
     for number, (alert_id, code) in enumerate(alerts_of(browser, rounds)):
 

@@ -1,6 +1,6 @@
-"""Long backlogs: a device with 80,000 pending notifications is removed, and 500,000 attempts are due.
+"""Long backlogs: a device with 80,000 pending notifications is removed, and 500,000 retries are due.
 
-The backlog is written into the file; other accounts go on sending meanwhile.
+The backlog is written directly into the file. Other accounts keep sending meanwhile.
 """
 
 import time
@@ -28,7 +28,7 @@ ATTEMPTS = (
 
 
 def figures(scratch: Path) -> Iterator[Figure]:
-    """Removed by its key, found dead, killed in the middle; then what a backlog costs that is due."""
+    """Removed by its key, found dead, killed in the middle; then the cost of a due backlog."""
     with push_stand_in() as push_service:
         for name, remove in (("by its key", by_key), ("as its service says 410", as_dead)):
             yield from _removed(scratch / remove.__name__, push_service.browser(), push_service.origin, name, remove)
@@ -37,7 +37,7 @@ def figures(scratch: Path) -> Iterator[Figure]:
 
 
 class Backlog:
-    """Two accounts: the first has a device with a backlog, the second sends all the time."""
+    """Two accounts: the first has a device with a backlog, the second keeps sending."""
 
     def __init__(self, directory: Path, browser: Browser, origin: str, number: int) -> None:
         directory.mkdir()
@@ -53,15 +53,15 @@ class Backlog:
         write(self.file, BACKLOG.format(**values), ATTEMPTS.format(**values))
 
     def server(self, **environ: str) -> Server:
-        """A service on them."""
+        """A service with these accounts."""
         return Server(self.data_dir, WEBPUSH_HOSTS=self.origin, LOG_LEVEL="warning", **environ).wait_until_ready()
 
     def pending(self) -> int:
-        """How many attempts are not settled yet."""
+        """The number of pending deliveries."""
         return int(rows(self.file, "SELECT count(*) FROM delivery WHERE status = 'pending'")[0][0])
 
     def wrong(self) -> int:
-        """How many notifications say that they are pending and have no attempt, or the other way round."""
+        """The number of pending notifications without a pending delivery, and the other way round."""
         return int(
             rows(
                 self.file,
@@ -72,7 +72,7 @@ class Backlog:
 
 
 def by_key(server: Server, backlog: Backlog) -> tuple[int, float]:
-    """DELETE of the device by its owner's key; the web app calls the same function."""
+    """DELETE the device with its owner's key; the web app calls the same function."""
     key = backlog.owner.keys[0]
     write(backlog.file, "UPDATE device SET api_key_seq = (SELECT min(seq) FROM api_key)")
     (device,) = asked(server.port, "GET", "/api/v1/devices", key=key).json["devices"]
@@ -140,7 +140,7 @@ def _killed(directory: Path, browser: Browser, origin: str) -> Iterator[Figure]:
 
 
 def _due(directory: Path, browser: Browser, origin: str) -> Iterator[Figure]:
-    """500,000 attempts are due: with a provider that is not configured, then with one that answers."""
+    """500,000 retries are due: with a provider that is not configured, then with one that answers."""
     backlog = Backlog(directory, browser, origin, DUE)
     due = f"UPDATE delivery SET next_attempt_at = {time.time_ns() // 1_000_000 - 1_000}"
     write(backlog.file, due, "UPDATE device SET kind = 'fcm'")

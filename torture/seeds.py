@@ -1,4 +1,4 @@
-"""Hostile requests: paths, headers and bodies, put together and mutated by a seeded random generator."""
+"""Hostile requests: paths, headers and bodies, combined and mutated by a seeded random generator."""
 
 import json
 import random
@@ -193,7 +193,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "Proxy": ("http://127.0.0.1:1",),
     "Script-Name": ("/x",),
 }  # fmt: skip
-BREAKING = (  # headers after which an end of the request is not agreed on
+BREAKING = (  # headers after which the two sides may disagree on where the request ends
     "Content-Length: -1", "Content-Length: 1, 2", "Content-Length: ٣", "Content-Length: 99999999999999999999",
     "Transfer-Encoding: chunked", "Transfer-Encoding: gzip, chunked", "Transfer-Encoding: x",
     "Transfer-Encoding:\x0bchunked",
@@ -206,7 +206,7 @@ WEIGHTED = [route for route in ROUTES for _ in range(1 if route.rule.startswith(
 
 
 class Target(NamedTuple):
-    """What a fuzzer may use: real credentials and ids."""
+    """Real credentials and ids for the fuzzer."""
 
     port: int
     keys: list[str]
@@ -218,7 +218,7 @@ class Target(NamedTuple):
 
 
 class Hostile(NamedTuple):
-    """A request as bytes; `is_framed` when both sides agree on where it ends."""
+    """A request as bytes; `is_framed` if both sides agree on where it ends."""
 
     data: bytes
     path: str
@@ -233,7 +233,7 @@ class Maker:
         self.random, self.target = random.Random(seed), target
 
     def request(self) -> Hostile:
-        """The next one."""
+        """The next request."""
         chance, pick = self.random.random, self.random.choice
         route = pick(WEIGHTED)
         method = route.method if chance() < 0.85 else pick(METHODS)
@@ -297,7 +297,7 @@ class Maker:
         for _ in range(self.random.randrange(4)):
             name = pick(tuple(KNOWN))
             if "login" in rule and "Forwarded" in name:
-                continue  # a password is tried 10 times from one address: hashing is not what is measured
+                continue  # ten tries per address: hashing is not what we measure
             if name != "Cookie" or not rule.startswith("/app") or chance() < 0.2:
                 headers.append((name, pick(KNOWN[name]) if chance() < 0.8 else pick(VALUES)))
         return headers
@@ -317,7 +317,7 @@ class Maker:
         return self._bent(body) if chance() < 0.3 else body
 
     def _wronged(self, good: Any) -> Any:
-        """The same with values of the wrong kind at random places."""
+        """The same with values of wrong types in random places."""
         chance, pick = self.random.random, self.random.choice
         if chance() < 0.12:
             return pick(WRONG)
@@ -328,7 +328,7 @@ class Maker:
         return good
 
     def _bent(self, body: bytes) -> bytes:
-        """With bytes changed, put in, cut out or repeated."""
+        """The same with bytes changed, inserted, removed or repeated."""
         data = bytearray(body or b"{}")
         for _ in range(self.random.randrange(1, 5)):
             at = self.random.randrange(len(data) + 1)

@@ -1,6 +1,6 @@
-"""Mixed requests at a steady rate for minutes: memory, open files, the WAL, errors and times.
+"""Mixed requests at a steady rate for minutes: memory, open files, the WAL, errors and latencies.
 
-`SOAK_S=600` makes it the full figure; the load is open, so that a slow answer does not slow the next request.
+`SOAK_S=600` gives the full figure. The load is open: a slow answer does not delay the next request.
 """
 
 import itertools
@@ -18,9 +18,9 @@ from torture.figure import Figure
 from torture.load import PASSWORD, Seeded, SignedIn, Timed, fill, happen, measure, seed, send, timed
 
 RATE, THREADS, BURST = 100, 24, 128
-WARMING = 1 / 5  # of the time: caches fill
+WARMING = 1 / 5  # part of the time in which caches fill
 ACCOUNTS, KEYS, HOOKS = 4, 4, 12  # so many that no limit per key, alert or account is reached
-FIRST_ROWS = 3_000  # of each account
+FIRST_ROWS = 3_000  # in each account
 MEMORY_MB_MIN, MORE_FILES, WAL_BYTES = 1.0, 5, 16_000_000
 PAGES = ("/app/", "/app/notifications", "/app/alerts", "/app/metrics", "/app/devices", "/app/keys")
 SEARCHES = tuple(map(quote, ("disk", "50%", "ß", "nothing like that")))
@@ -51,7 +51,7 @@ class Load:
         self.mixture = [self.mixture[place * 7 % len(self.mixture)] for place in range(len(self.mixture))]
 
     def __call__(self, number: int) -> tuple[str, Timed]:
-        """The request of that number; each kind goes round all keys, codes or pages in turn."""
+        """The request with that number; each kind uses all keys, codes or pages in turn."""
         name, work = self.mixture[number % len(self.mixture)]
         return name, work(next(self.turns[name]))
 
@@ -73,7 +73,7 @@ class Load:
 
 
 class Watch(threading.Thread):
-    """What the worker has each second: memory in MB, open files, and the size of the WAL."""
+    """Samples the worker every second: memory in MB, open files, and the size of the WAL."""
 
     def __init__(self, server: Server) -> None:
         super().__init__(daemon=True)
@@ -82,7 +82,7 @@ class Watch(threading.Thread):
         self.memory, self.files, self.wal_sizes = list[tuple[float, float]](), list[int](), list[int]()
 
     def run(self) -> None:
-        """Look until told to end."""
+        """Sample until told to stop."""
         while not self.ending.wait(1.0):
             resident = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
             self.memory.append((time.monotonic() - self.began, resident / 1e6))
@@ -91,7 +91,7 @@ class Watch(threading.Thread):
 
 
 def slope(points: list[tuple[float, float]]) -> float:
-    """The slope of the line of least squares, per minute."""
+    """The slope of the least-squares line, per minute."""
     mean_x, mean_y = (sum(values) / len(points) for values in zip(*points, strict=True))
     above = sum((x - mean_x) * (y - mean_y) for x, y in points)
     return 60 * above / sum((x - mean_x) ** 2 for x, _ in points)
@@ -120,7 +120,7 @@ def figures(scratch: Path) -> Iterator[Figure]:
 
 
 def _burst(server: Server, account: Seeded) -> None:
-    """Many searches of the whole history at once, so that gunicorn has all its threads, and they their caches."""
+    """Many searches of the whole history at once, so that gunicorn starts all threads and they fill their caches."""
     path = f"/api/v1/notifications?search={SEARCHES[-1]}"
     works = [lambda n=n: timed(server, "GET", path, key=account.keys[n % KEYS], timeout=60) for n in range(BURST)]
     threads = [threading.Thread(target=work) for work in works]
@@ -131,7 +131,7 @@ def _burst(server: Server, account: Seeded) -> None:
 
 
 def _open_loop(load: Load, lasting: int) -> tuple[list[tuple[str, float, Timed]], float]:
-    """Each answer with its kind and its time since it was due; and how late the latest began."""
+    """Each answer with its kind and the time since it was due; and how late the latest request began."""
     due, answers = queue.SimpleQueue[tuple[int, float] | None](), list[tuple[str, float, Timed]]()
 
     def work() -> None:

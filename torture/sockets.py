@@ -1,7 +1,7 @@
-"""Sockets that say nothing, half a header or half a body: how long one keeps a thread, and what others feel.
+"""Sockets that send nothing, half a header or half a body: how long one holds a thread, and what others notice.
 
-The proxies are run with the configurations of deploy/ (DEPLOY names another directory), on other ports and with a
-certificate made here.
+The proxies run with the configurations in deploy/ (or in the directory DEPLOY), on other ports and with a certificate
+made here.
 """
 
 import os
@@ -31,7 +31,7 @@ PATIENCE_S = 45.0
 
 
 class Slow(NamedTuple):
-    """A way to be slow: what is sent at first, and then a byte at a time."""
+    """A way to be slow: what is sent at first, and then byte by byte."""
 
     name: str
     begin: bytes
@@ -39,7 +39,7 @@ class Slow(NamedTuple):
 
 
 def ways(key: str) -> list[Slow]:
-    """All of them, each with and without a byte now and then."""
+    """All ways, each with and without a byte now and then."""
     header = b"POST /api/v1/notifications/send HTTP/1.1\r\nHost: localhost\r\nX-Slow: "
     sized = f"Authorization: Bearer {key}\r\nContent-Length: 1000000\r\n\r\n".encode()
     chunked = f"Authorization: Bearer {key}\r\nTransfer-Encoding: chunked\r\n\r\nfff0\r\n".encode()
@@ -93,7 +93,7 @@ def threads_kept(scratch: Path) -> Iterator[Figure]:
 
 
 def waited(server: Server, way: Slow) -> float:
-    """For how long a fresh request waits behind one such socket."""
+    """How long a fresh request waits behind one such socket."""
     asked(server.port, "GET", "/healthz")
     stop = threading.Event()
     slow = Crowd(server.port, None, [way])
@@ -110,7 +110,7 @@ def waited(server: Server, way: Slow) -> float:
 
 
 class Crowd:
-    """Slow sockets; by themselves, one that was closed is not opened again."""
+    """Slow sockets. By themselves, they are not opened again after they were closed."""
 
     def __init__(
         self, port: int, context: ssl.SSLContext | None, slow: list[Slow], is_stubborn: bool = False
@@ -120,7 +120,7 @@ class Crowd:
         self.opened = 0
 
     def hold(self, stop: threading.Event) -> None:
-        """Open them all, and drip, until it is time to stop."""
+        """Open them all and drip until told to stop."""
         for place in range(len(self.slow)):
             self._open(place)
         while not stop.wait(DRIP_S):
@@ -166,7 +166,7 @@ class Crowd:
 def crowd(
     where: str, must: str, goal_s: float, port: int, key: str, context: ssl.SSLContext | None
 ) -> Iterator[Figure]:
-    """150 slow sockets, closed ones opened again, and fresh requests beside them."""
+    """150 slow sockets, reopened when they are closed, and fresh requests meanwhile."""
     every = ways(key)
     mixed = [every[0]] * OF_EACH + (every[1:3] * OF_EACH)[:OF_EACH] + (every[3:6] * OF_EACH)[:OF_EACH]
     slow, stop, times = Crowd(port, context, mixed, is_stubborn=True), threading.Event(), list[float]()
@@ -180,12 +180,12 @@ def crowd(
     stop.set()
     thread.join()
     seen = f"at most {ms(max(times))} ({len(times)} requests; {ms(max(before))} before; {slow.opened} sockets opened)"
-    what = f"/healthz and a send beside {len(mixed)} slow sockets for {HELD_S:.0f} s, {where}"
+    what = f"/healthz and a send with {len(mixed)} slow sockets for {HELD_S:.0f} s, {where}"
     yield Figure(what, must, seen, max(times) < goal_s)
 
 
 def fresh(port: int, key: str, context: ssl.SSLContext | None) -> list[float]:
-    """How long a look at /healthz and a send take, each on a connection of its own."""
+    """The latency of /healthz and of a send, each on a new connection."""
     body = b'{"title": "t", "body": "b"}'
     head = (
         f"POST /api/v1/notifications/send HTTP/1.1\r\nAuthorization: Bearer {key}\r\nContent-Length: {len(body)}\r\n"
@@ -194,7 +194,7 @@ def fresh(port: int, key: str, context: ssl.SSLContext | None) -> list[float]:
 
 
 def timed(port: int, context: ssl.SSLContext | None, head: str, body: bytes) -> float:
-    """How long until the answer's first bytes; PATIENCE_S when it is not a 200."""
+    """The time until the first bytes of the answer; PATIENCE_S if it is not a 200."""
     began = time.perf_counter()
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as plain:
@@ -219,7 +219,7 @@ def behind(
         (what for what, is_there in ((name, shutil.which(name)), (file, file.exists())) if not is_there), None
     )
     if missing:
-        what = f"/healthz and a send beside {3 * OF_EACH} slow sockets for {HELD_S:.0f} s, through {name}"
+        what = f"/healthz and a send with {3 * OF_EACH} slow sockets for {HELD_S:.0f} s, through {name}"
         yield Figure(what, must, f"{missing} is not there", None)
         return
     context = ssl.create_default_context(cafile=certificates.ca_file)
@@ -232,7 +232,7 @@ def behind(
 
 @contextmanager
 def running(command: list[str], log: Path, **environ: str) -> Iterator[None]:
-    """A proxy, for a while."""
+    """Run a proxy."""
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output, env={**os.environ, **environ})
     try:

@@ -1,4 +1,4 @@
-"""kill -9 in the middle of the upgrade of every earlier schema, and a normal start after it."""
+"""kill -9 in the middle of the upgrade from every earlier schema, and a normal start after it."""
 
 import random
 import shutil
@@ -42,28 +42,38 @@ INSERT INTO idempotency_key (account_seq, key, request_hash, notification_seq, a
 ---
 INSERT INTO api_key (seq, id, account_seq, name, preview, key_hash, created_at)
  SELECT seq, 'k' || seq, 1, 'n', 'p', CAST(seq AS BLOB), seq FROM notification WHERE seq BETWEEN 100 AND 1100
----
+"""
+METRICS_UP_TO_SCHEMA_5 = """
 INSERT INTO metric (seq, account_seq, project_id, metric_id, metric_name, value, timestamp)
- SELECT seq, account_seq, 'p', 'm' || seq % 7, 'M', seq, seq FROM notification WHERE seq >= 100
+ SELECT seq, account_seq, 'p', 'm' || (seq % 7), 'M', seq, seq FROM notification WHERE seq >= 100
+"""
+METRICS = """
+INSERT INTO metric_series (seq, account_seq, project_id, metric_id)
+ SELECT DISTINCT 100 + 10 * account_seq + seq % 7, account_seq, 'p', 'm' || (seq % 7)
+ FROM notification WHERE seq >= 100
+---
+INSERT INTO metric (seq, series_seq, metric_name, value, timestamp)
+ SELECT seq, 100 + 10 * account_seq + seq % 7, 'M', seq, seq FROM notification WHERE seq >= 100
 """
 
 Rows = dict[str, list[Any]]
 
 
 def figures(scratch: Path) -> Iterator[Figure]:
-    """Each schema for itself."""
+    """Each schema by itself."""
     chance = random.Random(9)
     for schema in SCHEMAS:
         yield from _killed(scratch, schema, chance)
 
 
 def _old_database(file: Path, schema: Path) -> Rows:
-    """Make the file as that version would have left it, in WAL; answers with its rows."""
+    """Make the file as that version would have left it, in WAL mode; its rows."""
     number = int(schema.stem)
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.executescript(schema.read_text() + OLD_ROWS + ROWS_OF_SCHEMA[number])
-        for statement in MORE_ROWS.split("---"):
+        metrics = METRICS_UP_TO_SCHEMA_5 if number <= 5 else METRICS
+        for statement in f"{MORE_ROWS}---{metrics}".split("---"):
             connection.execute(statement, {"many": MANY} if ":many" in statement else {})
         connection.execute(f"PRAGMA user_version = {number}")
         connection.commit()
@@ -71,7 +81,7 @@ def _old_database(file: Path, schema: Path) -> Rows:
 
 
 def _rows(file: Path) -> Rows:
-    """By a statement that reads a table's columns: its rows."""
+    """The rows, by a statement that reads a table's columns."""
     tables = rows(file, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
     statements = []
     for (name,) in tables:
@@ -81,7 +91,7 @@ def _rows(file: Path) -> Rows:
 
 
 def _opening(file: Path) -> subprocess.Popen:
-    """A process that has imported what it needs and begins to open, and so to upgrade, the file."""
+    """A process that has imported everything, and begins to open and upgrade the file."""
     process = subprocess.Popen(
         [sys.executable, "-c", OPEN, str(file)], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -127,7 +137,7 @@ def _copied(directory: Path, old: Path) -> Path:
 
 
 def _duration(directory: Path, old: Path) -> float:
-    """How long the upgrade takes that nobody kills."""
+    """The duration of an upgrade that is not killed."""
     process = _opening(_copied(directory, old))
     return float(process.communicate(timeout=60)[0])
 
@@ -145,7 +155,7 @@ def _beside(file: Path) -> tuple[list[str], list[str]]:
 
 
 def _serves(data_dir: Path) -> str:
-    """Whether the service runs on what was upgraded."""
+    """Whether the service works on the upgraded file."""
     with serving(data_dir) as server:
         try:
             return f"healthz {server.wait_until_ready().get('/healthz').status}"

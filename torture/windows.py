@@ -1,7 +1,7 @@
-"""The end of a window under kills, with two processes and a clock that is set: every digest once, none missing.
+"""The end of a window under kills, with two processes, and with clock steps: every digest once, none missing.
 
-What is held is made by events of alerts with `--frequency 15m`; its times are then moved back in the file, so that
-the window ends within seconds. Devices are stand-ins that keep every push.
+Events of alerts with `--frequency 15m` make the held notifications. Their times are then moved back in the file, so
+that the window ends within seconds. The devices are stand-ins that keep every push.
 """
 
 import os
@@ -34,7 +34,8 @@ WATCHED_S = 75.0
 STARTER_LIMIT = 100
 JOBS = """
 import sys, time
-import app
+import app as application
+application.app.open()
 from process import clock
 from core import jobs
 print("ready", flush=True)
@@ -66,7 +67,7 @@ def figures(scratch: Path) -> Iterator[Figure]:
 
 
 class Held:
-    """Accounts with one device each, and what is held for them."""
+    """Accounts with one device each, and their held notifications."""
 
     def __init__(self, data_dir: Path, push_service: PushService) -> None:
         data_dir.parent.mkdir(exist_ok=True)
@@ -79,14 +80,14 @@ class Held:
             subscriptions=[browser.subscription for browser in self.browsers],
             webpush_hosts=push_service.origin,
         )
-        self.events: dict[str, str] = {}  # what an event said, and its id
+        self.events: dict[str, str] = {}  # the text of an event, and its id
 
     def server(self) -> Server:
-        """A service on these accounts."""
+        """A service with these accounts."""
         return Server(self.data_dir, WEBPUSH_HOSTS=self.origin, LOG_LEVEL="warning")
 
     def happen(self, server: Server) -> None:
-        """10 events for each of the 20 accounts."""
+        """Send 10 events for each of the 20 accounts."""
         for number in range(len(self.events), len(self.events) + ACCOUNTS * EVENTS):
             message = f"event-{number:04}"
             answer = happen(server, self.accounts[number % ACCOUNTS].codes[0], message)
@@ -95,7 +96,7 @@ class Held:
             self.events[message] = answer.json["notificationId"]
 
     def end_windows(self, in_s: float, spread_s: float) -> None:
-        """Move what is held back in time: each account's window ends a little after the one before."""
+        """Move the held notifications back in time, so that the accounts' windows end one shortly after the other."""
         first = time.time_ns() // 1_000_000 + int(in_s * 1000) - WINDOW_MS
         step = int(spread_s * 1000 / ACCOUNTS)
         statement = "UPDATE held SET created_at = {} WHERE account_seq = {} AND digest_seq IS NULL"
@@ -105,13 +106,13 @@ class Held:
         )
 
     def is_settled(self) -> bool:
-        """Whether nothing is held nor due any more."""
+        """Whether nothing is held or due any more."""
         open_rows = "SELECT (SELECT count(*) FROM held WHERE digest_seq IS NULL)"
         return rows(self.file, f"{open_rows} + (SELECT count(*) FROM delivery WHERE status = 'pending')") == [(0,)]
 
 
 def shown(browsers: list[Browser]) -> list[dict]:
-    """What is on the screens: the last message of each tag."""
+    """What the screens show: the last message of each tag."""
     return [
         message
         for browser in browsers
@@ -120,7 +121,7 @@ def shown(browsers: list[Browser]) -> list[dict]:
 
 
 def _each_once(what: str, held: Held, most_repeats: int) -> Iterator[Figure]:
-    """Every event in exactly one message that is on a screen, and hardly a message sent twice."""
+    """Every event must be in exactly one visible message, and hardly any message may be sent twice."""
     seen = [event for message in shown(held.browsers) for event in EVENT.findall(message["body"])]
     missing, twice = set(held.events) - set(seen), len(seen) - len(set(seen))
     told = f"{len(missing)} of {len(held.events)} missing, {twice} twice, {len(shown(held.browsers))} digests"
@@ -132,7 +133,7 @@ def _each_once(what: str, held: Held, most_repeats: int) -> Iterator[Figure]:
 
 
 def _killed(directory: Path, push_service: PushService) -> Iterator[Figure]:
-    """SIGKILL ten times while the windows of 20 accounts end; pushes are slow, so that it strikes during them."""
+    """SIGKILL ten times while the windows of 20 accounts end; pushes are slow, so that it hits them."""
     what, chance = f"SIGKILL {KILLS} times around the end of {ACCOUNTS} windows", random.Random(10)
     held = Held(directory / "data", push_service)
     server = held.server().wait_until_ready()
@@ -161,7 +162,7 @@ def _digest_statuses(held: Held) -> str:
 
 
 def _two_processes(directory: Path, push_service: PushService) -> Iterator[Figure]:
-    """The jobs of two processes at the same moment on one file: 200 events to release, and 300 rows that are due."""
+    """The jobs of two processes at the same moment on one file: 200 events to release, and 300 due retries."""
     held = Held(directory / "data", push_service)
     for _ in range(STARTS):
         server = held.server().wait_until_ready()
@@ -181,9 +182,9 @@ def _two_processes(directory: Path, push_service: PushService) -> Iterator[Figur
 
 
 def _both(held: Held, then: Callable[[Held], None] | None = None) -> None:
-    """Two processes that run the jobs, and what is to happen once they do, until nothing is held nor due.
+    """Two processes that run the jobs, and what happens once they do, until nothing is held or due.
 
-    Two services would not do: the second waits for the first.
+    Two services would not do, because the second waits for the first.
     """
     environ = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(held.data_dir), "WEBPUSH_HOSTS": held.origin}
     command = [sys.executable, "-c", JOBS]
@@ -207,7 +208,7 @@ def _both(held: Held, then: Callable[[Held], None] | None = None) -> None:
 
 
 def _make_due(held: Held) -> None:
-    """Rows that are pending and due in a moment."""
+    """Make pending rows due in a moment."""
     now = time.time_ns() // 1_000_000
     statements = []
     for number in range(DUE):
@@ -224,7 +225,7 @@ def _make_due(held: Held) -> None:
 
 
 class Stepped:
-    """A service whose wall clock is set while its monotonic clock goes on; one account of plan starter."""
+    """A service whose wall clock is set while its monotonic clock goes on, with one account of plan starter."""
 
     def __init__(self, directory: Path, push_service: PushService) -> None:
         self.directory, self.clock_file = directory, directory / "clock"
@@ -246,24 +247,24 @@ class Stepped:
         self.server = Server(directory / "data", WEBPUSH_HOSTS=push_service.origin, **environ).wait_until_ready()
 
     def set(self, offset_s: float) -> None:
-        """Set the service's clock to so much beside the real one, at once."""
+        """Set the service's clock to this offset from the real one, at once."""
         unfinished = self.clock_file.with_suffix(".new")
         unfinished.write_text(str(offset_s))
         unfinished.replace(self.clock_file)
 
     def hold(self, *events: str) -> None:
-        """Events that wait for the end of a quarter of an hour."""
+        """Hold events until the end of a quarter of an hour."""
         for event in events:
             happen(self.server, self.account.codes[0], event)
 
     @property
     def titles(self) -> list[str]:
-        """Of all that reached the device."""
+        """The titles of everything that reached the device."""
         return [one["notification"]["title"] for one in self.browser.messages]
 
 
 class After(threading.Thread):
-    """Waits for something to happen and keeps how long that took; None if it does not within the time."""
+    """Waits for something to happen and keeps how long that took, or None if it did not happen in time."""
 
     def __init__(self, happens: object, since: float) -> None:
         super().__init__(daemon=True)
@@ -271,7 +272,7 @@ class After(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        """Look twice a second."""
+        """Check twice a second."""
         while time.monotonic() < self.since + WATCHED_S:
             if self.happens():
                 self.seconds = time.monotonic() - self.since
@@ -280,12 +281,12 @@ class After(threading.Thread):
 
     @property
     def told(self) -> str:
-        """In words."""
+        """The result, for people."""
         return f"not within {WATCHED_S:.0f} s" if self.seconds is None else f"after {self.seconds:.1f} s"
 
 
 def _clock_steps(directory: Path, push_service: PushService) -> Iterator[Figure]:
-    """Each step on a service of its own, all at the same time."""
+    """Each step on its own service, all at the same time."""
     directory.mkdir()
     with ThreadPoolExecutor(len(STEPS)) as threads:
         jobs = [
@@ -297,7 +298,7 @@ def _clock_steps(directory: Path, push_service: PushService) -> Iterator[Figure]
 
 
 def _step(name: str, seconds: float, directory: Path, push_service: PushService) -> list[Figure]:
-    """A digest before the step, one open across it, a retry and a used-up key; then the clock is set, and back."""
+    """A digest before the step, one open across it, a retry and a used-up key; set the clock, then set it back."""
     stepped = Stepped(directory, push_service)
     try:
         stepped.hold("event-0000", "event-0001", "event-0002")

@@ -1,6 +1,6 @@
 """The API reference: `docs/openapi.yaml`, as JSON for programs and as a page for people.
 
-Shows what the file says; must not know the operations themselves.
+It shows what the file says, and must not know the operations themselves.
 """
 
 import json
@@ -14,16 +14,15 @@ from urllib.parse import urlencode
 from flask import render_template
 
 from web import guards
+from wire.json_schema import Schema
 
 FILE = Path(__file__).parents[1] / "docs/openapi.yaml"
-VARIABLES = {"apiKey": "KEY", "metricsToken": "METRICS_TOKEN"}  # where commands have a credential from
+VARIABLES = {"apiKey": "KEY", "metricsToken": "METRICS_TOKEN"}  # of the shell, with the credentials for commands
 COUNTED = {"Length": "character", "Items": "item"}
-
-Schema = dict[str, Any]
 
 
 class Field(NamedTuple):
-    """A field of a body, a parameter or a header. `rule` is its type with its limits, in words."""
+    """A field of a body, a parameter or a header; `rule` says its type and limits in words."""
 
     name: str
     rule: str
@@ -32,7 +31,7 @@ class Field(NamedTuple):
 
 
 class Body(NamedTuple):
-    """What is sent or answered: its fields, and an example as text."""
+    """A body that is sent or answered: its fields, and an example as text."""
 
     kind: str
     description: str
@@ -40,8 +39,8 @@ class Body(NamedTuple):
     example: str
 
 
-class Answer(NamedTuple):
-    """One status with what comes with it."""
+class DescribedAnswer(NamedTuple):
+    """One status of an answer with its headers and bodies."""
 
     status: str
     description: str
@@ -50,7 +49,7 @@ class Answer(NamedTuple):
 
 
 class Operation(NamedTuple):
-    """One method at one address; `scheme` is the security scheme of its credential."""
+    """One method at one address; `scheme` names the security scheme of its credential."""
 
     id: str
     tag: str
@@ -61,8 +60,8 @@ class Operation(NamedTuple):
     scheme: str | None
     parameters: list[Field]
     bodies: list[Body]
-    good: list[Answer]
-    errors: list[Answer]
+    good: list[DescribedAnswer]
+    errors: list[DescribedAnswer]
     sample: str
     options: list[str]
 
@@ -98,7 +97,7 @@ def show_page() -> str:
 
 @cache
 def _document() -> Schema:
-    """The file, read when it is first asked for: parsing takes a tenth of a second."""
+    """The file, read when it is first needed: parsing takes a tenth of a second."""
     import yaml
 
     document: Schema = yaml.safe_load(FILE.read_text())
@@ -106,7 +105,7 @@ def _document() -> Schema:
 
 
 def _resolved(node: Any) -> Any:
-    """The node with what its references lead to in their places."""
+    """The node with each reference replaced by what it leads to."""
     if isinstance(node, list):
         return [_resolved(item) for item in node]
     if not isinstance(node, dict):
@@ -154,8 +153,8 @@ def _scheme(found: Schema) -> str | None:
     return next(iter(security[0])) if security else None
 
 
-def _answer(status: str, answer: Schema) -> Answer:
-    return Answer(status, answer["description"], list(_headers(answer)), _bodies(answer))
+def _answer(status: str, answer: Schema) -> DescribedAnswer:
+    return DescribedAnswer(status, answer["description"], list(_headers(answer)), _bodies(answer))
 
 
 def _headers(place: Schema) -> Iterator[Field]:
@@ -164,7 +163,7 @@ def _headers(place: Schema) -> Iterator[Field]:
 
 
 def _bodies(place: Schema) -> list[Body]:
-    """One for each kind of content and each form that it may have; the first of these has the examples."""
+    """A body for each kind of content and each schema that it may have; the first of these has the examples."""
     found = []
     for kind, media in place.get("content", {}).items():
         named = [example["value"] for example in media.get("examples", {}).values()]
@@ -182,7 +181,7 @@ def _shown(example: Any) -> str:
 
 
 def _fields(schema: Schema, before: str = "") -> Iterator[Field]:
-    """The fields of an object and of all that is in it, each with the names that lead to it."""
+    """The fields of an object and of the objects in it, each named by its path."""
     required = schema.get("required", ())
     for name, inner in schema.get("properties", {}).items():
         yield _field(before + name, inner, {"required": name in required, **_said(inner)})
@@ -199,7 +198,7 @@ def _field(name: str, schema: Schema, told: Schema, before: str = "") -> Field:
 
 
 def _rule(schema: Schema) -> str:
-    """The schema of one value, in words."""
+    """The schema of a value in words."""
     if "const" in schema:
         return f"always {json.dumps(schema['const'])}"
     if "enum" in schema:
@@ -226,7 +225,7 @@ def _between(least: int | None, most: int | None, unit: str) -> list[str]:
 
 
 def _sample(path: str, found: Schema) -> tuple[str, list[str]]:
-    """What curl needs to send the examples: the path with its query, and the options."""
+    """What curl needs to send the examples: the path with its query, and options."""
     parameters = [one for one in found.get("parameters", ()) if "example" in one]
     for one in parameters:
         path = path.replace(f"{{{one['name']}}}", str(one["example"]))

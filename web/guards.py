@@ -1,20 +1,22 @@
-"""The guards, named by credential (SPEC 5): each finds who is asking, or refuses. Must not know handlers."""
+"""The guards, named by credential (SPEC 5): each finds out who is asking, or refuses. Must not know handlers."""
 
 import re
 import secrets
 from typing import Any
 from urllib.parse import urlencode
 
-from flask import Flask, Request, current_app, g, redirect, request, session
+from flask import Flask, Request, current_app, redirect, request, session
 from flask.globals import request_ctx
 from flask.sessions import SecureCookieSession, SecureCookieSessionInterface
 from itsdangerous import URLSafeSerializer
 from werkzeug.wrappers import Response
 
 from core import accounts, alerts, proxies
-from models import Account, Alert, ApiKey, Device, digest
+from models import Account, ApiKey, Device, sha256_of
 from process import clock
+from store.senders import find_caller, find_webhook
 from web import request_body
+from web.context import current
 from wire.errors import Refused
 
 HOME = "/app/"
@@ -41,33 +43,33 @@ API_KEY = re.compile(r"bearer +(sk_test_[0-9a-f]{48})", re.IGNORECASE | re.ASCII
 
 
 def _credential(form: re.Pattern[str]) -> str | None:
-    """What `Authorization: Bearer` carries, if it is of that form."""
+    """The credential in `Authorization: Bearer`, if it has that form."""
     match = form.fullmatch(request_ctx.request.environ.get("HTTP_AUTHORIZATION", ""))
     return match[1] if match else None
 
 
 def api_key() -> None:
-    """`Authorization: Bearer <API_KEY>` makes `g.caller`. Looked up each time, so that revoking works at once."""
+    """`Authorization: Bearer <API_KEY>` names the caller; looked up each time, so that revoking works at once."""
     key = _credential(API_KEY)
-    caller = ApiKey.find_caller(digest(key)) if key else None
+    caller = find_caller(sha256_of(key)) if key else None
     if caller is None:
         raise Refused(401)
     ApiKey.mark_used(caller.key_seq, clock.now_ms())
-    g.caller = caller
+    current().caller = caller
 
 
 def device_token() -> None:
-    """`Authorization: Bearer` with the token that a browser's service worker has makes `g.device`."""
+    """`Authorization: Bearer` with the token of a browser's service worker names the device."""
     token = _credential(DEVICE_TOKEN)
-    device = Device.with_resync_token(digest(token)) if token else None
+    device = Device.with_resync_token(sha256_of(token)) if token else None
     if device is None:
         raise Refused(401, "No device has this token: open Pocketbell there and sign in.")
     request_body.settle(request_body.MAX_VISITOR_FORM_BYTES)
-    g.device = device
+    current().device = device
 
 
 def metrics_token() -> None:
-    """`Authorization: Bearer` with `METRICS_TOKEN`; without that setting it is as if the address were not there."""
+    """`Authorization: Bearer` with `METRICS_TOKEN`; without that setting the address does not exist."""
     request_body.settle()
     token = current_app.config["SETTINGS"].metrics_token
     if token is None:
@@ -77,13 +79,13 @@ def metrics_token() -> None:
 
 
 def short_code() -> None:
-    """The code in the path makes `g.webhook`, None when it leads nowhere; a malformed one is not looked up."""
+    """The code in the path names the webhook, if it leads to one; a malformed code is not looked up."""
     code = (request.view_args or {}).get("short_code", "")
-    g.webhook = Alert.find_webhook(code) if alerts.SHORT_CODE.fullmatch(code) else None
+    current().webhook = find_webhook(code) if alerts.SHORT_CODE.fullmatch(code) else None
 
 
 def sender() -> str:
-    """Whom to count: the client's address, of IPv6 its /64 (CONTRACT 1, FORWARDED_ALLOW_IPS)."""
+    """Whom to count requests against: the client's address, or the /64 of an IPv6 one (CONTRACT 1)."""
     address = proxies.client(request.remote_addr or "", request.headers.get("X-Forwarded-For", ""))
     if address is None:
         return "unknown"
@@ -91,30 +93,30 @@ def sender() -> str:
 
 
 def origin() -> str:
-    """Where the service is, as who asks sees it."""
+    """The origin of this service as its client sees it."""
     return current_app.config["SETTINGS"].base_url or request.host_url.rstrip("/")
 
 
 def visitor() -> None:
-    """Anybody with a browser; a form must be small and have come from a page of ours."""
+    """Anybody with a browser; a form must be small and come from one of our pages."""
     request_body.settle_form(request_body.MAX_VISITOR_FORM_BYTES)
     _check_form()
 
 
 def signed_in() -> Response | None:
-    """A signed-in owner; the account is `g.account`. Others are sent to the sign-in page, and back again after it."""
+    """A signed-in owner, whose account is kept. Others are sent to the sign-in page, and back again afterwards."""
     account = accounts.session_account(session.get("token", ""), clock.now_ms())
     request_body.settle_form(request_body.MAX_OWNER_FORM_BYTES if account else request_body.MAX_VISITOR_FORM_BYTES)
     if account is None:
         back = request.full_path.rstrip("?") if request.method == "GET" else ""
         return redirect("/app/login" + (f"?{urlencode({'next': back})}" if back not in ("", HOME) else ""), 303)
     _check_form()
-    g.account = account
+    current().account = account
     return None
 
 
 def begin_session(account: Account) -> None:
-    """Sign the browser in, with nothing left of what its cookie held before, and know it again later."""
+    """Start a fresh session, and mark this browser as known."""
     end_session()
     session.permanent = True
     session["token"] = accounts.start_session(account, browser_name(), clock.now_ms())
@@ -123,32 +125,32 @@ def begin_session(account: Account) -> None:
 
 
 def end_session() -> None:
-    """Sign the browser out; that it was signed in before stays known."""
+    """Sign the browser out; it stays marked as known."""
     token, known = session.get("token", ""), session.get("known")
-    session.clear()  # first: the row may be on a full disk
+    session.clear()  # first: deleting the row may fail on a full disk
     if known:
         session.permanent, session["known"] = True, known
     accounts.end_session(token)
 
 
 def known_browser(password_mark: str) -> str | None:
-    """What to count the browser's wrong passwords under, if it was signed in with that password before."""
+    """The key under which to count a known browser's wrong passwords; None if it never knew this password."""
     known = session.get("known")
     return known["browser"] if known and known["password"] == password_mark else None
 
 
 def session_token() -> str:
-    """The secret of the browser's session, which its cookie alone holds."""
+    """The token of the browser's session, which only its cookie holds."""
     return str(session.get("token", ""))
 
 
 def session_hash() -> bytes:
-    """What the browser's own session is kept under."""
-    return digest(session_token())
+    """The hash under which the browser's session is kept."""
+    return sha256_of(session_token())
 
 
 def browser_name() -> str:
-    """What the request's browser and system are called, as far as they say so."""
+    """The names of the request's browser and system, as far as they say."""
     agent = request.headers.get("User-Agent", "")
     browser = next((name for mark, name in BROWSERS if mark in agent), "A browser")
     system = next((name for mark, name in SYSTEMS if mark in agent), "")
@@ -156,7 +158,7 @@ def browser_name() -> str:
 
 
 def _check_form() -> None:
-    """Refuse a form of another site, or of a browser that has opened no page of ours, before it is parsed."""
+    """Refuse a form, before it is parsed, that comes from another site or from a browser that opened no page here."""
     expected = session.get("csrf", "")
     if request.method != "POST":
         if not expected:
@@ -172,7 +174,7 @@ def _check_form() -> None:
 
 
 class Undated(URLSafeSerializer):
-    """Signs without a time: a clock that is set back must sign nobody out. The database knows when a session ends."""
+    """Signs without a time: setting the clock back signs nobody out. The database says when a session ends."""
 
     def loads(self, s: Any, salt: Any = None, **options: Any) -> Any:
         """What was signed, however long ago."""
@@ -180,7 +182,7 @@ class Undated(URLSafeSerializer):
 
 
 class PageSessions(SecureCookieSessionInterface):
-    """Flask's signed cookie, for the pages alone; bound to the host and to https where the page came that way."""
+    """Flask's signed cookie, for pages only; bound to the host, and to https if the page came over https."""
 
     def open_session(self, app: Flask, request: Request) -> SecureCookieSession | None:
         """The session of a page; none for every other address."""
@@ -192,9 +194,9 @@ class PageSessions(SecureCookieSessionInterface):
         return Undated(app.secret_key or "", salt=self.salt, serializer=self.serializer)
 
     def get_cookie_name(self, app: Flask) -> str:
-        """`__Host-` cookies can be set by this very host and over https alone."""
+        """Only this very host can set a `__Host-` cookie, and only over https."""
         return "__Host-pocketbell" if self.get_cookie_secure(app) else "pocketbell"
 
     def get_cookie_secure(self, app: Flask) -> bool:
-        """Over https the cookie never travels otherwise."""
+        """A cookie that was set over https is sent over https only."""
         return request.is_secure

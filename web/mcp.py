@@ -1,7 +1,7 @@
-"""POST /mcp: the Model Context Protocol, by which assistants use what the REST API does.
+"""POST /mcp: the Model Context Protocol, through which assistants use the REST API.
 
-One JSON-RPC message comes with each request and is answered with JSON: no session, no stream. Requests of the
-revision 2026-07-28 name their version themselves; earlier ones begin with `initialize`. Must not know SQL or push.
+Each request carries one JSON-RPC message and is answered with JSON: no session, no stream. Requests of the revision
+2026-07-28 name their version themselves; clients of earlier ones begin with `initialize`. Must not know SQL or push.
 """
 
 import re
@@ -9,22 +9,18 @@ from base64 import b64decode
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from flask import current_app, g, request
+from flask import current_app, request
 
 from web import rest
-from web.rate_limits import LIST_DEFAULT, LIST_MAXIMUM
+from web.context import current
+from web.rate_limits import DEFAULT_LISTED, MAX_LISTED
 from web.request_body import read_object
+from wire import notification
 from wire.errors import SENTENCES, Refused
+from wire.json_schema import BOOLEAN, INTEGER, TEXT, TIME, TIME_OR_NULL, list_of, record, text
 from wire.json_text import as_json
 from wire.strict_json import NotAnObject
-from wire.validation import (
-    MAX_BODY_CHARACTERS,
-    MAX_NAME_CHARACTERS,
-    MAX_SEARCH_CHARACTERS,
-    MAX_TITLE_CHARACTERS,
-    optional_text,
-    required_text,
-)
+from wire.validation import MAX_NAME_CHARACTERS, MAX_SEARCH_CHARACTERS, optional_text, required_text
 
 MODERN = "2026-07-28"
 HANDSHAKES = ("2025-11-25", "2025-06-18", "2025-03-26")
@@ -46,14 +42,14 @@ INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 HEADER_MISMATCH = -32020
 UNSUPPORTED_VERSION = -32022
-ANSWERED_WITH_200 = (METHOD_NOT_FOUND, INVALID_PARAMS)  # up to 2025-11-25: for their clients a 4xx is no answer
+ANSWERED_WITH_200 = (METHOD_NOT_FOUND, INVALID_PARAMS)  # up to 2025-11-25, whose clients do not read a 4xx
 ENCODED_HEADER = re.compile(r"=\?base64\?(.*)\?=")
 
 Payload = dict[str, Any]
 
 
 class Wrong(Exception):
-    """A message that is turned down as a JSON-RPC error; `message` is one sentence."""
+    """A message that is refused with a JSON-RPC error; `message` is one sentence."""
 
     def __init__(self, code: int, message: str, **data: Any) -> None:
         self.code = code
@@ -67,41 +63,41 @@ class Wrong(Exception):
 def answer_message() -> Any:
     """POST /mcp."""
     _check_origin()
-    g.is_modern = request.headers.get("MCP-Protocol-Version") == MODERN
+    current().is_modern = request.headers.get("MCP-Protocol-Version") == MODERN
     try:
         message = _read_message()
         params = _object(message, "params")
         _check_version(message["method"], params)
         if "id" not in message:
             return "", 202, {"Content-Type": "application/json"}
-        method = METHODS[g.is_modern].get(message["method"])
+        method = METHODS[current().is_modern].get(message["method"])
         if method is None:
             raise Wrong(METHOD_NOT_FOUND, "There is no such method.")
         result = method(params)
     except Wrong as wrong:
         return _reply(error=wrong.body), _status(wrong.code)
-    if g.is_modern:
+    if current().is_modern:
         result |= {"resultType": "complete", "_meta": {f"{META}serverInfo": SERVER}}
     return _reply(result=result)
 
 
 def fault() -> Payload:
-    """The answer to a message in whose course something broke."""
+    """The answer to a message whose handling failed."""
     return _reply(error={"code": INTERNAL_ERROR, "message": SENTENCES[500]})
 
 
 def _reply(**outcome: Payload) -> Payload:
-    return {"jsonrpc": "2.0", "id": g.get("message_id"), **outcome}
+    return {"jsonrpc": "2.0", "id": current().message_id, **outcome}
 
 
 def _status(code: int) -> int:
-    if code in ANSWERED_WITH_200 and not g.is_modern:
+    if code in ANSWERED_WITH_200 and not current().is_modern:
         return 200
     return 404 if code == METHOD_NOT_FOUND else 400
 
 
 def _check_origin() -> None:
-    """Only browsers send one, and no page has business here, whatever name led it to this address."""
+    """Refuse (403) other origins: only browsers send one, and no page of another site has business here."""
     if request.headers.get("Origin") not in (None, current_app.config["SETTINGS"].public_url):
         raise Refused(403)
 
@@ -118,7 +114,7 @@ def _read_message() -> Payload:
     message_id = message.get("id", 0)
     if not isinstance(message_id, str | int) or isinstance(message_id, bool):
         raise Wrong(INVALID_REQUEST, "id must be a string or a whole number.")
-    g.message_id = message.get("id")
+    current().message_id = message.get("id")
     if message.get("jsonrpc") != "2.0":
         raise Wrong(INVALID_REQUEST, 'jsonrpc must be "2.0".')
     if not isinstance(message.get("method"), str):
@@ -129,7 +125,7 @@ def _read_message() -> Payload:
 
 
 def _known(message: Payload) -> Payload:
-    """The message without what nobody looks at: it may be large, and a tool's call may take long."""
+    """The message without fields that nobody reads: they may be large, and calling a tool may take a while."""
     message = {name: message[name] for name in ("jsonrpc", "id", "method", "params") if name in message}
     if isinstance(message.get("params"), dict):
         params = message["params"] = {name: message["params"][name] for name in PARAMS if name in message["params"]}
@@ -146,15 +142,15 @@ def _object(fields: Payload, name: str) -> Payload:
 
 
 def _check_version(method: str, params: Payload) -> None:
-    """Make `g.is_modern`; the headers of a modern request say what its body says."""
+    """Find out whether the request is a modern one, whose headers must repeat what its body says."""
     meta = _object(params, "_meta")
     header, version = request.headers.get("MCP-Protocol-Version"), meta.get(f"{META}protocolVersion")
     for named in (header, version):
         if named is not None and named not in VERSIONS:
             sentence = f"This protocol version is not spoken here: {', '.join(VERSIONS)} are."
             raise Wrong(UNSUPPORTED_VERSION, sentence, supported=VERSIONS, requested=str(named)[:100])
-    g.is_modern = MODERN in (header, version)
-    if not g.is_modern or method.startswith("notifications/"):
+    current().is_modern = MODERN in (header, version)
+    if not current().is_modern or method.startswith("notifications/"):
         return
     for key in (f"{META}protocolVersion", f"{META}clientCapabilities"):
         if key not in meta:
@@ -168,7 +164,7 @@ def _check_version(method: str, params: Payload) -> None:
 
 
 def _decoded(header: str) -> str | None:
-    """What is not plain ASCII comes as =?base64?...?=."""
+    """A header's text; what is not plain ASCII comes as =?base64?...?=."""
     encoded = ENCODED_HEADER.fullmatch(header)
     try:
         return b64decode(encoded[1], validate=True).decode() if encoded else header
@@ -203,7 +199,7 @@ def _call_tool(params: Payload) -> Payload:
     name, arguments = params.get("name"), _object(params, "arguments")
     tool = TOOLS.get(name) if isinstance(name, str) else None
     if tool is None:
-        raise Wrong(INVALID_PARAMS, "There is no such tool: tools/list names those that there are.")
+        raise Wrong(INVALID_PARAMS, "There is no such tool: tools/list names the tools.")
     try:
         tool.check_names(arguments)
         answer = tool.call(arguments)
@@ -214,7 +210,7 @@ def _call_tool(params: Payload) -> Payload:
 
 
 SHARED = {"tools/list": _list_tools, "tools/call": _call_tool}
-METHODS: dict[bool, dict[str, Callable[[Payload], Payload]]] = {  # by `g.is_modern`
+METHODS: dict[bool, dict[str, Callable[[Payload], Payload]]] = {  # by whether the request is modern
     False: {"initialize": _initialize, "ping": lambda _: {}, **SHARED},
     True: {"server/discover": _discover, **SHARED},
 }
@@ -224,15 +220,15 @@ METHODS: dict[bool, dict[str, Callable[[Payload], Payload]]] = {  # by `g.is_mod
 
 
 class Tool(NamedTuple):
-    """What an assistant may call: `call` takes the arguments and answers as the REST API does."""
+    """A tool for assistants; `call` takes the arguments and answers like the REST API."""
 
     title: str
     description: str
     call: Callable[[Payload], Payload]
-    answer: Payload  # the schemas of what comes with `ok`
+    answer: Payload  # the schemas of the fields beside `ok`
     arguments: Payload = {}
     required: tuple[str, ...] = ()
-    hints: tuple[str, ...] = ()  # those that are true
+    hints: tuple[str, ...] = ()  # the names of the hints that are true
 
     def described(self, name: str) -> Payload:
         """The tool as `tools/list` shows it."""
@@ -247,45 +243,27 @@ class Tool(NamedTuple):
                 "required": self.required,
                 "additionalProperties": False,
             },
-            "outputSchema": _record({"ok": YES_OR_NO, **self.answer}),
+            "outputSchema": record({"ok": BOOLEAN, **self.answer}),
             "annotations": {"title": self.title, **{hint: hint in self.hints for hint in hints}},
         }
 
     def check_names(self, arguments: Payload) -> None:
-        """`Refused` (400) if there is an argument that the tool does not take."""
+        """Refuse (400) arguments that the tool does not take."""
         if arguments.keys() - self.arguments.keys():
             taken = ", ".join(self.arguments) or "no arguments"
             raise Refused(400, f"There is an argument that this tool does not take: it takes {taken}.")
 
 
-def _text(description: str, **more: Any) -> Payload:
-    return {"type": "string", "description": description, **more}
-
-
-def _record(properties: Payload) -> Payload:
-    return {"type": "object", "properties": properties, "required": list(properties)}
-
-
-def _list_of(record: Payload) -> Payload:
-    return {"type": "array", "items": record}
-
-
-TEXT, WHOLE, YES_OR_NO = {"type": "string"}, {"type": "integer"}, {"type": "boolean"}
-TIME = {"type": "integer", "description": "Unix milliseconds"}
-TIME_OR_NULL = {**TIME, "type": ["integer", "null"]}
-STATUS = {"type": "string", "enum": ["delivered", "pending", "held", "failed"]}
-NOTIFICATION = {"id": TEXT, "title": TEXT, "body": TEXT, "status": STATUS, "createdAt": TIME}
 ALERT = {
-    **{"id": TEXT, "name": TEXT, "icon": TEXT, "color": TEXT, "isActive": YES_OR_NO},
-    **{"notificationCount": WHOLE, "lastTriggeredAt": TIME_OR_NULL, "createdAt": TIME},
+    **{"id": TEXT, "name": TEXT, "icon": TEXT, "color": TEXT, "isActive": BOOLEAN},
+    **{"notificationCount": INTEGER, "lastTriggeredAt": TIME_OR_NULL, "createdAt": TIME},
 }
 STATS = {
-    **{"plan": TEXT, "totalNotificationsAllTime": WHOLE, "notificationsThisMonth": WHOLE},
-    **{"notificationsThisDay": WHOLE, "alertsCount": WHOLE, "historyLimitDays": WHOLE},
+    **{"plan": TEXT, "totalNotificationsAllTime": INTEGER, "notificationsThisMonth": INTEGER},
+    **{"notificationsThisDay": INTEGER, "alertsCount": INTEGER, "historyLimitDays": INTEGER},
 }
 KEY = {"id": TEXT, "name": TEXT, "keyPreview": TEXT, "createdAt": TIME}
-LISTED_KEY = _record({**KEY, "revokedAt": TIME_OR_NULL})
-LISTED_KEY["properties"]["lastUsedAt"] = TIME  # absent until the first use
+LISTED_KEY = record({**KEY, "revokedAt": TIME_OR_NULL}, optional={"lastUsedAt": TIME})  # absent until the first use
 READS = ("readOnlyHint", "idempotentHint")
 
 TOOLS = {
@@ -294,17 +272,16 @@ TOOLS = {
         "Push a message to the owner's phones and browsers. Returns the notification; status delivered: a device has"
         " it, or it is in the history of an owner without devices; pending: being tried; held: comes after quiet"
         " hours; failed: no device took it.",
-        lambda arguments: rest.send(arguments, optional_text(arguments, "idempotencyKey"))[0],
-        {"notification": _record(NOTIFICATION)},
+        lambda arguments: rest.deliver(arguments, optional_text(arguments, "idempotencyKey"))[0],
+        {"notification": notification.SCHEMA},
         {
-            "title": _text('one line; "MCP - " is put in front', minLength=1, maxLength=MAX_TITLE_CHARACTERS),
-            "body": _text("plain text", minLength=1, maxLength=MAX_BODY_CHARACTERS),
-            "idempotencyKey": _text(
+            **{field.name: field.schema for field in notification.FIELDS},
+            "idempotencyKey": text(
                 "the same again within 24 hours sends nothing and returns the first notification",
                 pattern="^[!-~]{1,255}$",
             ),
         },
-        ("title", "body"),
+        tuple(field.name for field in notification.FIELDS if field.is_required),
         ("openWorldHint",),
     ),
     "list_notifications": Tool(
@@ -313,13 +290,13 @@ TOOLS = {
         " isDone. With search a page may be short or empty before that.",
         rest.find_notifications,
         {
-            "notifications": _list_of(_record(NOTIFICATION)),
-            "pagination": _record({"nextCursor": TEXT, "isDone": YES_OR_NO}),
+            "notifications": list_of(notification.SCHEMA),
+            "pagination": record({"nextCursor": TEXT, "isDone": BOOLEAN}),
         },
         {
-            "search": _text("text in title or body, in any case", maxLength=MAX_SEARCH_CHARACTERS),
-            "cursor": _text("nextCursor of the page before"),
-            "limit": {"type": "integer", "minimum": 1, "maximum": LIST_MAXIMUM, "default": LIST_DEFAULT},
+            "search": text("text in title or body, in any case", maxLength=MAX_SEARCH_CHARACTERS),
+            "cursor": text("nextCursor of the page before"),
+            "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LISTED, "default": DEFAULT_LISTED},
         },
         hints=READS,
     ),
@@ -328,7 +305,7 @@ TOOLS = {
         "The alerts whose webhook addresses turn events of other programs into notifications. Returns for each its"
         " name, whether it is active, how many notifications it made and when the last one.",
         lambda _: rest.list_alerts(),
-        {"alerts": _list_of(_record(ALERT))},
+        {"alerts": list_of(record(ALERT))},
         hints=READS,
     ),
     "get_stats": Tool(
@@ -336,7 +313,7 @@ TOOLS = {
         "Returns how many notifications there were today, this month and ever, how many alerts there are, the plan"
         " and for how many days it keeps the history.",
         lambda _: rest.get_stats(),
-        {"stats": _record(STATS)},
+        {"stats": record(STATS)},
         hints=READS,
     ),
     "create_api_key": Tool(
@@ -344,15 +321,15 @@ TOOLS = {
         "Make another key with the same rights as yours. Returns it with fullKey, which is shown this once: give it"
         " to the owner at once, and store it nowhere else.",
         rest.make_key,
-        {"apiKey": _record({**KEY, "fullKey": TEXT})},
-        {"name": _text("what it is for", minLength=1, maxLength=MAX_NAME_CHARACTERS)},
+        {"apiKey": record({**KEY, "fullKey": TEXT})},
+        {"name": text("what it is for", minLength=1, maxLength=MAX_NAME_CHARACTERS)},
         ("name",),
     ),
     "list_api_keys": Tool(
         "List API keys",
         "Returns id, name, first characters, creation, last use and revocation of each key, never the whole key.",
         lambda _: rest.list_keys(),
-        {"apiKeys": _list_of(LISTED_KEY)},
+        {"apiKeys": list_of(LISTED_KEY)},
         hints=READS,
     ),
     "revoke_api_key": Tool(
@@ -360,7 +337,7 @@ TOOLS = {
         "Make a key useless at once and for good; it may be the one you use. Returns ok.",
         lambda arguments: rest.revoke_key(required_text(arguments, "keyId")),
         {},
-        {"keyId": _text("id of list_api_keys")},
+        {"keyId": text("id of list_api_keys")},
         ("keyId",),
         ("destructiveHint", "idempotentHint"),
     ),

@@ -1,6 +1,6 @@
-"""`GET /metrics`: figures about this process and what it did, for Prometheus. Must not know SQL or push.
+"""`GET /metrics`: figures about this process and its work, for Prometheus. Must not know SQL or providers.
 
-prometheus-client is imported when the first figures are asked for.
+prometheus-client is imported when it is first needed.
 """
 
 from collections.abc import Iterator
@@ -10,17 +10,17 @@ from typing import Any
 from core.jobs import worker
 from process import clock
 from process.counters import counted
+from store.deliveries import Delivery
 from store.held import Held
-from store.notifications import Delivery
 
 COUNTERS = {
-    "responses": ("Answers to requests.", ("method", "route", "status")),
-    "notifications": ("Notifications, by what became of them at once.", ("source", "status")),
-    "pushes": ("Pushes to devices.", ("provider", "outcome")),
+    "responses": ("Responses to requests.", ("method", "route", "status")),
+    "notifications": ("Notifications by their first status.", ("source", "status")),
+    "pushes": ("Pushes to devices by outcome.", ("provider", "outcome")),
 }
 
 
-def show_metrics() -> tuple[str, int, dict[str, str]]:
+def show_figures() -> tuple[str, int, dict[str, str]]:
     """GET /metrics."""
     from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
@@ -52,9 +52,9 @@ class _Collector:
         due_at = Delivery.next_due_at()
         overdue_ms = max(0, clock.now_ms() - due_at) if due_at is not None else 0
         for name, help_, value in (
-            ("notifications_held", "Waiting for quiet hours or a digest.", Held.count()),
-            ("pushes_pending", "Pushes to be tried again.", Delivery.count_pending()),
-            ("push_overdue_seconds", "Since the oldest of them was due.", overdue_ms / 1000),
-            ("worker_lag_seconds", "Since the background worker's last round ended.", worker.lag_s()),
+            ("notifications_held", "Notifications held for quiet hours or a digest.", Held.count()),
+            ("pushes_pending", "Pushes waiting for another attempt.", Delivery.count_pending()),
+            ("push_overdue_seconds", "Seconds since the oldest waiting push was due.", overdue_ms / 1000),
+            ("worker_lag_seconds", "Seconds since the background worker finished its last round.", worker.lag_s()),
         ):
             yield GaugeMetricFamily(f"pocketbell_{name}", help_, value)

@@ -1,7 +1,7 @@
 """Every number of SPEC 8, and the counting: exact moving windows in this process's memory.
 
-Flask-Limiter counts, on a storage of our own: the one that comes with it walks every key each 10 ms. Counting
-costs the same however many keys there are, and uses a clock that is never set back. Must not know handlers or SQL.
+Flask-Limiter counts, on a storage of our own: its own memory storage walks every key each 10 ms. Ours takes the same
+time however many keys there are, and uses a clock that is never set back. Must not know handlers or SQL.
 """
 
 import math
@@ -9,29 +9,30 @@ import threading
 from collections import OrderedDict, defaultdict, deque
 from typing import NamedTuple
 
-from flask import Flask, g
+from flask import Flask
 from flask_limiter import Limiter
 from limits import RateLimitItemPerMinute
 from limits.storage import MovingWindowSupport, Storage
 
 from core.plans import PLANS
 from process import clock
+from web.context import Window, current
 from wire.errors import TOO_MANY_EVENTS, Refused
 
 
 class Quota(RateLimitItemPerMinute):
-    """So many in any so many minutes; counted on when the number changes with the plan."""
+    """A limit within a moving window of minutes; the count goes on when a plan changes the limit."""
 
     def key_for(self, *identifiers: bytes | str | int | float) -> str:
-        """What is counted, whatever the number."""
+        """The key of a count, which does not depend on the limit."""
         return "/".join(map(str, identifiers))
 
 
 REST = {name: Quota(plan.rest_per_minute) for name, plan in PLANS.items()}  # of a key
-METRICS = {name: Quota(plan.metrics_per_hour, 60) for name, plan in PLANS.items()}  # of an account
-LIST_DEFAULT = 50
-LIST_MAXIMUM = 100
-METRICS_MAXIMUM = 100  # of one request
+CUSTOM_METRICS = {name: Quota(plan.metrics_per_hour, 60) for name, plan in PLANS.items()}  # of an account
+DEFAULT_LISTED = 50  # notifications on a page of the history
+MAX_LISTED = 100
+MAX_METRICS = 100  # in one request
 ALERT_EVENTS = Quota(60)
 FLOOD = Quota(500)
 UNKNOWN_CODES = Quota(60)  # asked for by one sender
@@ -42,9 +43,9 @@ SIGN_INS = Quota(30, 15)  # with the right password, from one sender or from an 
 
 
 class MovingWindows(Storage, MovingWindowSupport):
-    """By the length of the window: the times of each key's latest hits, oldest first.
+    """The times of each key's latest hits, oldest first, by the length of the window.
 
-    Keys are in order of use, so that idle ones are in front.
+    Keys are in order of use, so that idle ones come first.
     """
 
     STORAGE_SCHEME = ["moving-windows"]
@@ -65,7 +66,7 @@ class MovingWindows(Storage, MovingWindowSupport):
             return True
 
     def get_moving_window(self, key: str, limit: int, expiry: int) -> tuple[float, int]:
-        """The wall time of the hit that must go first for another (now, if there is none), and how many there are."""
+        """The wall time of the hit that must expire before another fits, or now; and how many hits there are."""
         now = clock.monotonic_s()
         with self.lock:
             hits = self._current(key, expiry, now) if key in self.hits[expiry] else ()
@@ -73,7 +74,7 @@ class MovingWindows(Storage, MovingWindowSupport):
             return clock.now_ms() / 1000 - age, len(hits)
 
     def _current(self, key: str, expiry: int, now: float) -> deque[float]:
-        """The key's hits within the window; drops at most two idle keys on the way."""
+        """The key's hits within the window; forgets up to two idle keys on the way."""
         keys = self.hits[expiry]
         hits = keys.setdefault(key, deque())
         keys.move_to_end(key)
@@ -87,11 +88,11 @@ class MovingWindows(Storage, MovingWindowSupport):
 
     @property
     def base_exceptions(self) -> type[Exception]:
-        """Nothing here fails in a way of its own."""
+        """Nothing here raises an exception of its own."""
         return MemoryError
 
     def get(self, key: str) -> int:
-        """How many hits are kept."""
+        """How many hits of the key are kept."""
         return sum(len(keys.get(key, ())) for keys in self.hits.values())
 
     def incr(self, key: str, expiry: int, amount: int = 1) -> int:
@@ -107,7 +108,7 @@ class MovingWindows(Storage, MovingWindowSupport):
         return True
 
     def reset(self) -> int:
-        """Forget everything; answers with how many keys that were."""
+        """Forget everything; answers with the number of keys."""
         with self.lock:
             forgotten = sum(map(len, self.hits.values()))
             self.hits.clear()
@@ -120,59 +121,53 @@ class MovingWindows(Storage, MovingWindowSupport):
                 keys.pop(key, None)
 
 
-class Window(NamedTuple):
-    """What an authenticated answer says of the quota (CONTRACT 3, X-RateLimit-*)."""
-
-    limit: int
-    remaining: int
-    reset_s: int
-
-
 _ingest_lock = threading.Lock()
 _all_events: Quota  # set by `reset`
-limiter = Limiter(key_func=lambda: str(g.caller.key_seq), storage_uri="moving-windows://", strategy="moving-window")
+limiter = Limiter(
+    key_func=lambda: str(current().caller.key_seq), storage_uri="moving-windows://", strategy="moving-window"
+)
 
 
 def configure(app: Flask) -> None:
-    """Make the limiter known to the application.
+    """Register the limiter with the application, but none of its request hooks.
 
-    Of Flask-Limiter's own request hooks none is registered: they count by endpoint, miss 404 and 405, and cost more
-    than all other work of a small request; `rest` is called for every request of the surface instead.
+    They count by endpoint, miss 404 and 405, and cost more than all other work of a small request; instead, `rest`
+    is called for every request to the REST API.
     """
     app.extensions["limiter"] = {limiter}
     limiter.init_app(app)
 
 
 def reset(ingest_per_minute: int) -> None:
-    """Start with empty counters, and with so many events a minute for all alerts together."""
+    """Start with empty counters and this limit of events a minute for all alerts together."""
     global _all_events
     _all_events = Quota(ingest_per_minute)
     limiter.limiter.storage.reset()
 
 
 def rest() -> None:
-    """Count a request of `g.caller` against its key's limit over all REST endpoints; `Refused` (429) beyond it."""
-    caller = g.caller
+    """Count a request of the caller against its key's limit over all REST endpoints; `Refused` (429) beyond it."""
+    caller = current().caller
     if not _count(REST[caller.plan], "key", caller.key_seq):
         raise Refused(429)
 
 
-def metrics() -> None:
-    """Count a request of `g.caller` against its account's metrics requests per hour; `Refused` (429) beyond it."""
-    item = METRICS[g.caller.plan]
-    if not _count(item, "metrics", g.caller.account_seq):
-        wait_s = _wait_s(item, "metrics", str(g.caller.account_seq))
+def custom_metrics() -> None:
+    """Count a request of the caller against its account's metrics requests per hour; `Refused` (429) beyond it."""
+    item = CUSTOM_METRICS[current().caller.plan]
+    if not _count(item, "metrics", current().caller.account_seq):
+        wait_s = _wait_s(item, "metrics", str(current().caller.account_seq))
         raise Refused(
             429, f"Too many requests: {item.amount} metrics requests an hour are this plan's limit.", wait_s
         )
 
 
 def _count(item: Quota, kind: str, seq: int) -> bool:
-    """Count a request that has a caller, and keep what its answer says of the quota; whether it is within it."""
+    """Count a request that has a caller, and keep what the answer says of the quota; whether it is within it."""
     key = (kind, str(seq))
     allowed = limiter.limiter.hit(item, *key)
     reset_at, remaining = limiter.limiter.get_window_stats(item, *key)
-    g.window = Window(item.amount, max(0, remaining), math.ceil(reset_at))
+    current().window = Window(item.amount, max(0, remaining), math.ceil(reset_at))
     return allowed
 
 
@@ -191,19 +186,19 @@ def unknown_code(sender: str) -> None:
 
 
 def seldom_used_code(sender: str) -> None:
-    """`Refused` (429) for a sender that asked for too many codes that lead nowhere: a guess must not be told."""
+    """`Refused` (429) for a sender that tried too many unknown codes: it must not learn that a guess was right."""
     if not limiter.limiter.test(UNKNOWN_CODES, "unknown-codes", sender):
         raise Refused(429, TOO_MANY_EVENTS, owner_message="its sender asked for many unknown addresses")
 
 
 def reaches_flood(alert_seq: int, switched_on_at: int) -> bool:
-    """Count any request to an active alert; whether those since it was switched on are a flood."""
+    """Count any request to an active alert; whether its requests since it was switched on are a flood."""
     key = ("flood", str(alert_seq), str(switched_on_at))
-    return not limiter.limiter.hit(Quota(FLOOD.amount - 1), *key)  # the last one of a flood
+    return not limiter.limiter.hit(Quota(FLOOD.amount - 1), *key)  # the request that makes it a flood
 
 
 def event(alert_seq: int) -> None:
-    """Count an event against its alert and against all alerts together; a refused one (429) counts nowhere."""
+    """Count an event against its alert and against all alerts together; one that is refused (429) counts nowhere."""
     with _ingest_lock:
         within = limiter.limiter.test(ALERT_EVENTS, "alert", str(alert_seq))
         if not within:
@@ -217,13 +212,13 @@ def event(alert_seq: int) -> None:
 
 
 class Visitor(NamedTuple):
-    """Who tries to sign in: against which password, from where, and which browser if that opened it before.
+    """Who tries to sign in: to which password, from where, and with which known browser.
 
-    A known browser has tries of its own, so that strangers cannot use up its owner's; and with a new password all
+    A known browser has tries of its own, so that strangers cannot use up its owner's. After a change of password, all
     tries begin anew.
     """
 
-    password: str  # what stands for it
+    password: str  # `accounts.password_mark`
     sender: str
     known_browser: str | None
 
@@ -254,13 +249,13 @@ def check_sign_in(visitor: Visitor) -> None:
 
 
 def count_sign_in(visitor: Visitor) -> None:
-    """A right password: each takes the time of a hash from the others."""
+    """Count a right password: its hash took time that others waited for."""
     item, *key = visitor.sign_ins
     limiter.limiter.hit(item, *key)
 
 
 def count_wrong_password(visitor: Visitor) -> None:
-    """Wrong ones alone count, and only once a hash was computed: that bounds how many addresses are kept."""
+    """Count a wrong password once its hash was computed: that bounds how many addresses are kept."""
     for item, *key in visitor.quotas:
         limiter.limiter.hit(item, *key)
 
@@ -273,9 +268,9 @@ def rest_used(plan: str, key_seq: int) -> int:
     return _used(REST[plan], "key", str(key_seq))
 
 
-def metrics_used(plan: str, account_seq: int) -> int:
+def custom_metrics_used(plan: str, account_seq: int) -> int:
     """How many metrics requests the account made within the last hour."""
-    return _used(METRICS[plan], "metrics", str(account_seq))
+    return _used(CUSTOM_METRICS[plan], "metrics", str(account_seq))
 
 
 def _used(item: Quota, *key: str) -> int:

@@ -1,6 +1,6 @@
-"""Reading a request's body: all of it or a refusal, however it was sent; one large one at a time.
+"""Reading the body of a request: all of it or a refusal, however it was sent, and one large body at a time.
 
-Must not know what it means.
+Must not know what the body means.
 """
 
 from collections.abc import Callable
@@ -15,10 +15,10 @@ from wire.errors import Refused
 from wire.strict_json import parse_event, parse_json, replaced_text
 
 COMPRESSIONS = {"gzip", "x-gzip", "deflate", "compress", "br", "zstd"}
-COMPRESSED_STARTS = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # of gzip and zstd
+COMPRESSED_STARTS = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # how gzip and zstd begin
 FORM = "application/x-www-form-urlencoded"
 WHAT_IS_TAKEN = "an alert takes a JSON object, a form whose only field payload holds one, or text as text/plain"
-LARGE_BYTES = 65_536  # a larger body waits until no other is parsed: it may take thirty times its size
+LARGE_BYTES = 65_536  # a larger body waits until no other is being parsed: parsed, it may take 30 times its size
 MAX_LARGE_WAITING = 32
 LARGE_WAITS_S = 10.0
 MAX_VISITOR_FORM_BYTES = 16_384  # without a session
@@ -28,7 +28,7 @@ MAX_FORM_FIELDS = 200
 
 Made = TypeVar("Made")
 large_bodies = Turns(
-    1,  # two would share one processor and take twice the memory
+    1,  # two would share a processor and take twice the memory
     {"all": MAX_LARGE_WAITING},
     LARGE_WAITS_S,
     lambda: Refused(429, "Rate limit exceeded", owner_message="too many large requests at once"),
@@ -36,17 +36,17 @@ large_bodies = Turns(
 
 
 def read_fields(*known: str) -> dict[str, Any]:
-    """These fields of the request's JSON object, as far as it has them, whatever its content type is called."""
+    """The `known` fields that the request's JSON object has, whatever its content type."""
     return read_object(lambda sent: {name: sent[name] for name in known if name in sent})
 
 
 def read_object(make: Callable[[dict[str, Any]], Made]) -> Made:
-    """What `make` takes from the request's JSON object, none of which is kept longer."""
+    """What `make` builds from the request's JSON object, which is then dropped."""
     return _made(parse_json, make)
 
 
 def read_event(make: Callable[[dict[str, Any]], Made]) -> Made:
-    """What `make` takes from what came to an alert webhook, as an object: JSON, a form that holds some, or text."""
+    """What `make` builds from the event in the request: a JSON object, a form that holds one, or text."""
     return _made(_parsed_event, make)
 
 
@@ -58,7 +58,7 @@ def _made(parse: Callable[[bytes], dict[str, Any]], make: Callable[[dict[str, An
         try:
             return make(parse(raw))
         except Refused as refused:
-            refused.__traceback__ = refused.__context__ = None  # they would hold what was parsed
+            refused.__traceback__ = refused.__context__ = None  # they would keep what was parsed
             raise refused from None
 
 
@@ -70,25 +70,25 @@ def _parsed_event(raw: bytes) -> dict[str, Any]:
 
 
 def _text_event(sent: Request, raw: bytes, refused: Refused) -> dict[str, Any]:
-    """A body that is no JSON object, as an event if it was sent as text; else why it was `refused`."""
+    """The event of a body that was sent as text; any other body is refused with the reason."""
     codings = {coding.strip().lower() for coding in sent.headers.get("Content-Encoding", "").split(",")}
     if codings & COMPRESSIONS or raw.startswith(COMPRESSED_STARTS):
         raise Refused(400, "The body is compressed: send it uncompressed.")
     if sent.mimetype.startswith("multipart/"):
         raise Refused(400, f"The body is a multipart form: {WHAT_IS_TAKEN}.")
-    if sent.mimetype == FORM and not raw.lstrip().startswith(b"{"):  # curl calls JSON a form, too
+    if sent.mimetype == FORM and not raw.lstrip().startswith(b"{"):  # curl sends JSON as a form unless told otherwise
         raise Refused(400, f"{refused.message} It was sent as a form: {WHAT_IS_TAKEN}.")
     if sent.mimetype != "text/plain":
         raise refused
     title = sent.headers.get("Title") or sent.headers.get("X-Title")
-    titled = {"title": replaced_text(title.encode("latin-1"))} if title else {}  # WSGI decodes headers so
+    titled = {"title": replaced_text(title.encode("latin-1"))} if title else {}  # how WSGI decodes headers
     return {**titled, "message": replaced_text(raw)}
 
 
 def settle(largest: int | None = None) -> None:
-    """Before anything else looks at the body: `Refused` (413) beyond `MAX_BODY_BYTES` or `largest`, chunked or not.
+    """Refuse (413) a body beyond `MAX_BODY_BYTES` or `largest`, chunked or not, before anything reads it.
 
-    A chunked body is read here, and is one with a length from now on: Flask would cut it at the limit.
+    A chunked body is read here and has a length from then on: Flask would cut it at the limit.
     """
     sent = request_ctx.request
     environ = sent.environ
@@ -103,7 +103,7 @@ def settle(largest: int | None = None) -> None:
 
 
 def settle_form(largest: int) -> None:
-    """`settle` for a page; `Refused` (400) for a form of too many fields, since Werkzeug parses however many come."""
+    """`settle` for a page; also refuses (400) a form with too many fields, since Werkzeug parses any number."""
     settle(largest)
     sent = request_ctx.request
     if _announced(sent) and sent.mimetype == FORM:
@@ -114,7 +114,7 @@ def settle_form(largest: int) -> None:
 
 
 def _replace(sent: Request, body: bytes) -> None:
-    """Let the next reader find a body that was read."""
+    """Give the next reader a body that was read already."""
     sent.environ.update({"wsgi.input": BytesIO(body), "CONTENT_LENGTH": str(len(body))})
 
 
@@ -137,6 +137,6 @@ def _read(sent: Request, size: int) -> bytes:
     try:
         while len(body) < size and (part := stream.read(size - len(body))):
             body += part
-    except Exception:  # the server's own words for broken chunks and lost connections
+    except Exception:  # each server has exceptions of its own for broken chunks and lost connections
         raise Refused(400, "The request body could not be read to its end.") from None
     return body

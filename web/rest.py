@@ -1,6 +1,6 @@
-"""The REST handlers (SPEC 4.1–4.7) and devices (CONTRACT 3), and the shapes of what they answer with.
+"""The handlers of the REST API (SPEC 4.1–4.7; CONTRACT 3, devices) and the shapes of their answers.
 
-Each takes what its fields say, calls one function below, and answers with plain data. What takes `fields` serves
+Each reads its fields, calls one function below, and answers with plain data. The functions that take `fields` serve
 assistants, too. Must not know SQL or push.
 """
 
@@ -10,7 +10,7 @@ from functools import cache
 from secrets import compare_digest
 from typing import Any
 
-from flask import current_app, g, request
+from flask import current_app, request
 from itsdangerous import Signer
 
 from core import accounts, deletion, delivery, devices, local_time
@@ -19,18 +19,15 @@ from core.plans import PLANS, history_begin
 from models import Alert, ApiKey, Device
 from process import clock
 from store.database import AFTER_ALL, answers
-from store.notifications import Notification, NotificationRow, Wanted
-from web.rate_limits import LIST_DEFAULT, LIST_MAXIMUM
+from store.notification_days import NotificationDay
+from store.notifications import Notification, NotificationRow
+from store.search import Wanted, search
+from web.context import current
+from web.rate_limits import DEFAULT_LISTED, MAX_LISTED
 from web.request_body import read_fields
 from wire.errors import Refused
-from wire.validation import (
-    MAX_BODY_CHARACTERS,
-    MAX_SEARCH_CHARACTERS,
-    MAX_TITLE_CHARACTERS,
-    checked_length,
-    optional_text,
-    required_text,
-)
+from wire.notification import FIELD_NAMES, answered, checked_content
+from wire.validation import MAX_SEARCH_CHARACTERS, optional_text, required_text
 
 IDEMPOTENCY_KEY = re.compile(r"[!-~]{1,255}")
 WHOLE_NUMBER = re.compile(r"0*([1-9][0-9]*)")
@@ -43,17 +40,16 @@ Payload = dict[str, Any]
 
 def send_notification() -> Payload | tuple[Payload, dict[str, str]]:
     """POST /api/v1/notifications/send (SPEC 4.1)."""
-    answer, replayed = send(read_fields("title", "body"), request.headers.get("Idempotency-Key"))
+    answer, replayed = deliver(read_fields(*FIELD_NAMES), request.headers.get("Idempotency-Key"))
     return (answer, {"Idempotent-Replayed": "true"}) if replayed else answer
 
 
-def send(fields: Payload, idempotency_key: str | None) -> tuple[Payload, bool]:
-    """Send `title` and `body` to the caller's devices; the answer, and whether an earlier request had it already."""
-    title = checked_length(required_text(fields, "title"), "title", MAX_TITLE_CHARACTERS)
-    body = checked_length(required_text(fields, "body"), "body", MAX_BODY_CHARACTERS)
+def deliver(fields: Payload, idempotency_key: str | None) -> tuple[Payload, bool]:
+    """Send what `fields` say to the caller's devices; the answer, and whether an earlier request had it already."""
+    content = checked_content(fields)
     if idempotency_key is not None and not IDEMPOTENCY_KEY.fullmatch(idempotency_key):
         raise Refused(400, "Idempotency-Key must be 1 to 255 visible ASCII characters.")
-    sent = delivery.send(g.caller, title, body, idempotency_key)
+    sent = delivery.deliver(current().caller, content, idempotency_key)
     return {"ok": True, "notification": _notification(sent.notification)}, sent.replayed
 
 
@@ -63,34 +59,34 @@ def list_notifications() -> Payload:
 
 
 def find_notifications(fields: Mapping[str, Any]) -> Payload:
-    """A page of the caller's history, as `limit`, `cursor` and `search` say; all of them may be absent."""
-    limit, before, search = _limit(fields), _before(fields), optional_text(fields, "search") or ""
-    if len(search) > MAX_SEARCH_CHARACTERS:
+    """A page of the caller's history, as `limit`, `cursor` and `search` say, which may all be absent."""
+    limit, before, term = _limit(fields), _before(fields), optional_text(fields, "search") or ""
+    if len(term) > MAX_SEARCH_CHARACTERS:
         raise Refused(400, f"search is longer than {MAX_SEARCH_CHARACTERS} characters.")
-    account_seq = g.caller.account_seq
-    since = history_begin(g.caller.plan, clock.now_ms())
-    if search:
-        rows, last, is_done = Notification.search(account_seq, before, since, limit, Wanted(search))
+    caller = current().caller
+    since = history_begin(caller.plan, clock.now_ms())
+    if term:
+        seqs, last, is_done = search(caller.account_seq, before, since, limit, Wanted(term))
+        rows = Notification.listed(seqs)
     else:
-        rows, last, is_done = Notification.page(account_seq, before, since, limit)
-    next_cursor = _cursor(0 if is_done else last)
+        rows, last, is_done = Notification.page(caller.account_seq, before, since, limit)
     return {
         "ok": True,
         "notifications": [_notification(row) for row in rows],
-        "pagination": {"nextCursor": next_cursor, "isDone": is_done},
+        "pagination": {"nextCursor": _cursor(0 if is_done else last), "isDone": is_done},
     }
 
 
 def delete_notification(notification_id: str) -> Payload:
     """DELETE /api/v1/notifications/{id} (CONTRACT 8)."""
-    deletion.delete_notification(g.caller.account_seq, notification_id)
+    deletion.delete_notification(current().caller.account_seq, notification_id)
     return {"ok": True}
 
 
 def get_stats() -> Payload:
     """GET /api/v1/stats (SPEC 4.4)."""
-    caller = g.caller
-    stats = Notification.stats(caller.account_seq, local_time.local_day(clock.now_ms(), caller.time_zone))
+    caller = current().caller
+    stats = NotificationDay.stats(caller.account_seq, local_time.local_day(clock.now_ms(), caller.time_zone))
     return {
         "ok": True,
         "stats": {
@@ -106,7 +102,7 @@ def get_stats() -> Payload:
 
 def list_alerts() -> Payload:
     """GET /api/v1/alerts (SPEC 4.3)."""
-    return {"ok": True, "alerts": [_alert(alert) for alert in Alert.of_account(g.caller.account_seq)]}
+    return {"ok": True, "alerts": [_alert(alert) for alert in Alert.of_account(current().caller.account_seq)]}
 
 
 # --- keys ---------------------------------------------------------------------------------------------------
@@ -118,19 +114,19 @@ def generate_key() -> tuple[Payload, int]:
 
 
 def make_key(fields: Payload) -> Payload:
-    """A new key of the caller's account with that `name`, shown whole this once."""
-    key, full_key = accounts.create_key(g.caller.account_seq, required_text(fields, "name"), clock.now_ms())
+    """A new key of the caller's account with that `name`, in full this once."""
+    key, full_key = accounts.create_key(current().caller.account_seq, required_text(fields, "name"), clock.now_ms())
     return {"ok": True, "apiKey": {**_key(key), "fullKey": full_key}}
 
 
 def list_keys() -> Payload:
     """GET /api/v1/api-keys (SPEC 4.6)."""
-    return {"ok": True, "apiKeys": [_listed_key(key) for key in ApiKey.of_account(g.caller.account_seq)]}
+    return {"ok": True, "apiKeys": [_listed_key(key) for key in ApiKey.of_account(current().caller.account_seq)]}
 
 
 def revoke_key(key_id: str) -> Payload:
     """DELETE /api/v1/api-keys/{keyId} (SPEC 4.7)."""
-    accounts.revoke_key(g.caller.account_seq, key_id, clock.now_ms())
+    accounts.revoke_key(current().caller.account_seq, key_id, clock.now_ms())
     return {"ok": True}
 
 
@@ -139,7 +135,7 @@ def revoke_key(key_id: str) -> Payload:
 
 def add_device() -> tuple[Payload, int]:
     """POST /api/v1/devices (CONTRACT 3)."""
-    caller = g.caller
+    caller = current().caller
     registration = read_fields("kind", "token", "subscription", "name")
     device = devices.add_device(caller.account_seq, registration, clock.now_ms(), key_seq=caller.key_seq)
     return {"ok": True, "device": _device(device)}, 201
@@ -147,12 +143,12 @@ def add_device() -> tuple[Payload, int]:
 
 def list_devices() -> Payload:
     """GET /api/v1/devices (CONTRACT 3)."""
-    return {"ok": True, "devices": [_device(device) for device in Device.of_account(g.caller.account_seq)]}
+    return {"ok": True, "devices": [_device(device) for device in Device.of_account(current().caller.account_seq)]}
 
 
 def remove_device(device_id: str) -> Payload:
     """DELETE /api/v1/devices/{id} (CONTRACT 3)."""
-    devices.remove_device(g.caller.account_seq, device_id, clock.now_ms(), key_seq=g.caller.key_seq)
+    devices.remove_device(current().caller.account_seq, device_id, clock.now_ms(), key_seq=current().caller.key_seq)
     return {"ok": True}
 
 
@@ -170,30 +166,30 @@ def healthz() -> tuple[Payload, int]:
 
 def _limit(fields: Mapping[str, Any]) -> int:
     value = fields.get("limit")
-    match = WHOLE_NUMBER.fullmatch(str(LIST_DEFAULT if value in (None, "") else value))
+    match = WHOLE_NUMBER.fullmatch(str(DEFAULT_LISTED if value in (None, "") else value))
     if match is None:
         raise Refused(400, "limit must be a whole number of at least 1.")
-    return min(int(match[1][:9]), LIST_MAXIMUM)  # nine digits are far beyond it
+    return min(int(match[1][:9]), MAX_LISTED)  # nine digits are far beyond it
 
 
 def _before(fields: Mapping[str, Any]) -> int:
-    """The seq before which the page begins, out of a cursor that was issued to this account."""
+    """The seq before which the page begins, from a cursor that was issued to this account."""
     cursor = optional_text(fields, "cursor")
     if not cursor:
         return AFTER_ALL
     seq = f"{cursor}.".split(".")[1]
-    if not compare_digest(_cursor(seq).encode(), cursor.encode()):  # the account is in it, too
+    if not compare_digest(_cursor(seq).encode(), cursor.encode()):  # the signature covers the account, too
         raise Refused(400, "cursor is not one that this service gave to this account.")
     return int(seq)
 
 
 def _cursor(seq: int | str) -> str:
-    return _cursors(current_app.secret_key).sign(f"{g.caller.account_seq}.{seq}").decode()
+    return _cursors(current_app.secret_key).sign(f"{current().caller.account_seq}.{seq}").decode()
 
 
 @cache
 def _cursors(secret: str) -> Signer:
-    """What signs them; to derive its key takes longer than to sign."""
+    """What signs cursors; kept, because deriving its key takes longer than signing."""
     return Signer(Signer(secret, salt="cursor").derive_key(), key_derivation="none")
 
 
@@ -201,13 +197,7 @@ def _cursors(secret: str) -> Signer:
 
 
 def _notification(row: NotificationRow) -> Payload:
-    return {
-        "id": row.id,
-        "title": row.title,
-        "body": row.body,
-        "status": row.status,
-        "createdAt": row.created_at,
-    }
+    return answered(row.id, row.content, row.status, row.created_at)
 
 
 def _alert(alert: Alert) -> Payload:

@@ -1,18 +1,17 @@
-"""The two webhooks: events for alerts (SPEC 4.8) and custom metrics (SPEC 4.9): parse, validate, hand over.
+"""The two webhooks: events for alerts (SPEC 4.8) and custom metrics (SPEC 4.9). They parse, check and hand over.
 
 Must not know providers or the arithmetic of quiet hours.
 """
 
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
-from flask import g
-
-from core import alerts, delivery
-from models import Webhook
+from core import alerts, delivery, floods
 from process import clock
 from process.clock import DAY_MS
 from store.custom_metrics import Metric, MetricColumns
+from store.senders import Webhook
 from web import guards, rate_limits
+from web.context import current
 from web.request_body import read_event, read_object
 from wire.errors import Refused
 from wire.json_text import as_json
@@ -21,8 +20,8 @@ MAX_ID = 100  # characters
 MAX_METRIC_NAME = 200
 MAX_UNIT = 32
 MAX_METADATA_BYTES = 4_096
-STEPS_BELOW = 10_000_000  # a smaller timestamp is a counter of steps, or a test's
-SECONDS_BELOW = 1_000_000_000_000  # 2001-09-09 in milliseconds; as seconds, the year 33658
+STEPS_BELOW = 10_000_000  # a smaller timestamp counts steps, or is a test's
+SECONDS_BELOW = 1_000_000_000_000  # 2001-09-09 in milliseconds, or the year 33658 in seconds
 LAST_TIMESTAMP = 253_402_300_799_999  # the end of the year 9999
 
 Payload = dict[str, Any]
@@ -32,8 +31,8 @@ Payload = dict[str, Any]
 
 
 def admit_event() -> Payload | None:
-    """The limits, in the order of CONTRACT 4; the whole answer for an alert that is not active."""
-    webhook: Webhook | None = g.webhook
+    """Check the limits in the order of CONTRACT 4; for an inactive alert this is the whole answer."""
+    webhook = current().webhook
     if webhook is None:
         rate_limits.unknown_code(guards.sender())
         raise Refused(404)
@@ -41,25 +40,25 @@ def admit_event() -> Payload | None:
         rate_limits.seldom_used_code(guards.sender())
     is_active = bool(webhook.is_active)
     if is_active and rate_limits.reaches_flood(webhook.alert_seq, webhook.switched_on_at):
-        delivery.pause_flooded(webhook, rate_limits.FLOOD.amount)
+        floods.pause(webhook, rate_limits.FLOOD.amount)
         is_active = False
     rate_limits.event(webhook.alert_seq)
     return None if is_active else _inactive()
 
 
 def _inactive() -> Payload:
-    g.told = "inactive"
+    current().outcome = "inactive"
     return {"ok": True, "status": "inactive"}
 
 
 def receive_event(short_code: str) -> Payload:
     """POST /p/{short_code} (SPEC 4.8)."""
-    webhook: Webhook = g.webhook
-    text, kept = read_event(lambda payload: (alerts.rendered(webhook, payload), alerts.kept_payload(payload)))
-    sent = delivery.receive(short_code, text, kept)
+    webhook = cast(Webhook, current().webhook)  # `admit_event` has refused a code that leads nowhere
+    content, kept = read_event(lambda payload: (alerts.rendered(webhook, payload), alerts.kept_payload(payload)))
+    sent = delivery.deliver_event(short_code, content, kept)
     if sent is None:
         return _inactive()
-    g.told, notification = sent.shown_status, sent.notification
+    current().outcome, notification = sent.shown_status, sent.notification
     return {"ok": True, "status": notification.status, "notificationId": notification.id}
 
 
@@ -69,19 +68,19 @@ def receive_event(short_code: str) -> Payload:
 def store_metrics() -> Payload:
     """POST /api/webhooks/custom (SPEC 4.9)."""
     project_id, values = read_object(_batch)
-    Metric.add_all(g.caller.account_seq, project_id, values)
+    Metric.add_all(current().caller.account_seq, project_id, values)
     return {"success": True, "metricsStored": len(values)}
 
 
 def _batch(payload: Payload) -> tuple[str, list[MetricColumns]]:
-    """The project and its new values; `Refused` (400) names what is wrong."""
+    """The project and its new values; `Refused` (400) names the field that is wrong."""
     now = clock.now_ms()
     project_id = _required_text(payload, "projectId", MAX_ID)
     metrics = payload.get("metrics")
     if metrics is None:
         _refuse("metrics", "is required")
-    if not isinstance(metrics, list) or not 1 <= len(metrics) <= rate_limits.METRICS_MAXIMUM:
-        _refuse("metrics", f"must be an array of 1 to {rate_limits.METRICS_MAXIMUM} metrics")
+    if not isinstance(metrics, list) or not 1 <= len(metrics) <= rate_limits.MAX_METRICS:
+        _refuse("metrics", f"must be an array of 1 to {rate_limits.MAX_METRICS} metrics")
     return project_id, [_metric(metric, position, now) for position, metric in enumerate(metrics)]
 
 

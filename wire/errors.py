@@ -1,7 +1,7 @@
 """What the service refuses, and the error shapes it answers with (SPEC 7, CONTRACT 3).
 
-Handlers raise `Refused`; `app.py` renders it for the surface that was called. Must not know Flask:
-a renderer returns plain data.
+Handlers raise `Refused`, and `app.py` renders it for the API that was called. Must not know Flask: a renderer returns
+plain data.
 """
 
 import logging
@@ -36,11 +36,11 @@ TOO_MANY_EVENTS = "Rate limit exceeded"  # SPEC 4.8
 
 
 class Refused(Exception):
-    """A request, command or setting that is turned down.
+    """A request, command or setting that is refused.
 
-    `status` is an HTTP status of `CODES`; `message` one sentence for a person, without any secret. A 429 asks to come
-    back after `retry_after_s`, otherwise after a minute. `owner_message` tells the owner more. `field` is what the
-    sentence is about, where that is one field of a form.
+    `status` is an HTTP status of `CODES`; `message` is one sentence for a person, without any secret. After a 429 the
+    client may come back after `retry_after_s`. `owner_message` tells the owner more. `field` names the field of a
+    form that the sentence is about.
     """
 
     def __init__(
@@ -82,9 +82,9 @@ def metrics_body(refused: Refused) -> dict[str, object]:
 
 
 def log_fault(log: logging.Logger, what: str, error: BaseException, **fields: str) -> None:
-    """Log a fault with where it happened, and with `fields` of its own.
+    """Log a fault with its stack and `fields`.
 
-    The text of an exception may quote a request, so only the database's and the system's own are shown.
+    The text of an exception may quote a request, so only that of exceptions of the database and the system is logged.
     """
     told = "".join(f": {cause}" for cause in _chain(error) if _may_be_shown(cause))
     frames = "".join(traceback.format_tb(error.__traceback__))
@@ -92,7 +92,7 @@ def log_fault(log: logging.Logger, what: str, error: BaseException, **fields: st
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """The error and what it happened on top of: the first cause may be the one that tells."""
+    """The error and the ones that it was raised on top of: the first of all may say most."""
     while error is not None:
         yield error
         error = error.__context__

@@ -1,4 +1,4 @@
-"""`as_json`: how all JSON that the service writes is written."""
+"""`as_json`: the one way in which the service writes JSON."""
 
 import json
 

@@ -1,8 +1,8 @@
-"""`parse_json` and `parse_event`: the two ways a request body becomes an object (CONTRACT 3 and 4, JSON); `as_json`.
+"""`parse_json` and `parse_event`: the two ways a request body becomes an object (CONTRACT 3 and 4, JSON).
 
-The standard decoder does the work; this module adds what it lets through (NaN, numbers beyond a double,
-lone surrogates, NUL, unbounded nesting) and says what is wrong and where. Time is linear in the body.
-Must not know Flask or what the fields mean.
+The standard decoder does the work. This module refuses what the decoder lets through (NaN, numbers beyond a double,
+lone surrogates, NUL, unbounded nesting) and says what is wrong and where, in time that is linear in the body. Must
+not know Flask or what the fields mean.
 """
 
 import json
@@ -19,6 +19,9 @@ from wire.errors import Refused
 MAX_DEPTH = 64
 MAX_INTEGER_DIGITS = 100
 
+# For `_has_great_number`: with every digit turned into a zero and every plus left out, plain searches for bytes find
+# each integer that may be too long and each exponent of three digits. They also find some in strings, which costs
+# only time: the wary decoder then decides.
 ALL_ZERO = bytes.maketrans(b"123456789E", b"000000000e")
 LONG_INTEGER = b"0" * (MAX_INTEGER_DIGITS + 1)
 GREAT_EXPONENT = b"e000"
@@ -34,25 +37,25 @@ STORABLE_ESCAPE = (  # no NUL; surrogates in pairs
 BEFORE_UNSTORABLE = re.compile(rf"(?:[^\\]++|{STORABLE_ESCAPE})*+", re.DOTALL)
 UNSTORABLE = re.compile(r"\\u(?:0000|[dD][89a-fA-F][0-9a-fA-F]{2})")
 
-# Each passes over what is in order, in one go, and so ends where the first fault of its kind may be.
+# Each matches the longest valid prefix; the first fault of its kind can only start where that ends.
 BEFORE_CONSTANT = re.compile(rf'(?:[^"NI]++|{STRING})*+', re.DOTALL)
 ORDINARY_NUMBER = rf"\d{{1,{MAX_INTEGER_DIGITS}}}+(?:\.\d++)?+(?:[eE][+-]?\d{{1,2}}+)?+(?![\d.eE])"
 BEFORE_NUMBER = re.compile(rf'(?:[^"\d]++|{STRING}|{ORDINARY_NUMBER})*+', re.DOTALL)
 BEFORE_STRING = re.compile(rf'(?:[^"]++|"(?:[^"\\]++|{STORABLE_ESCAPE})*+")*+', re.DOTALL)
 
 
-# A number of an event whose digits must stay as they were written: its literal, which `float` takes too. JSON has no
-# bytes, so nothing else is one; and since the decoder makes it without calling Python, 250,000 cost 13 ms, not 110.
+# A number in an event whose digits must stay as they were written: its literal as bytes, which `float` takes, too. No
+# other JSON value is bytes. The decoder makes it without calling Python code: 250,000 take 13 ms and not 110.
 Number = bytes
 as_written: Callable[[str], Number] = str.encode
 
 
 class NotAnObject(Refused):
-    """What came is JSON, and something else than an object."""
+    """The body is JSON but not an object."""
 
 
 class _Unusable(Exception):
-    """The decoder met a value that is JSON to Python but not to us."""
+    """The decoder met a value that Python accepts as JSON and we do not."""
 
 
 def parse_json(raw: bytes) -> dict[str, Any]:
@@ -68,10 +71,10 @@ def parse_json(raw: bytes) -> dict[str, Any]:
 
 
 def parse_event(raw: bytes) -> dict[str, Any]:
-    """The object that a webhook's body is: JSON, or a form whose one field `payload` holds JSON.
+    """The object in the body of a webhook: JSON, or a form whose only field `payload` holds JSON.
 
-    A byte order mark in front is passed over. Numbers keep their digits: what is no whole number is a `Number`. A NUL
-    or a lone surrogate in a string becomes U+FFFD. Raises `Refused` (400) like `parse_json`.
+    A leading byte order mark is ignored. Numbers keep their digits: one that is no integer is a `Number`. A NUL or a
+    lone surrogate in a string becomes U+FFFD. Raises `Refused` (400) like `parse_json`.
     """
     raw = raw.removeprefix(BOM_UTF8)
     try:
@@ -84,7 +87,7 @@ def parse_event(raw: bytes) -> dict[str, Any]:
 
 
 def replaced_text(raw: bytes) -> str:
-    """Plain text as an event may hold it: U+FFFD stands for a NUL and for what is not UTF-8."""
+    """Plain text for an event: U+FFFD replaces a NUL and whatever is not UTF-8."""
     return raw.removeprefix(BOM_UTF8).decode("utf-8", "replace").replace("\0", "\ufffd")
 
 
@@ -97,7 +100,7 @@ def _event(text: str) -> dict[str, Any]:
 
 
 def _has_great_number(text: str) -> bool:
-    """Whether there may be one that is too long or too great, in a tenth of a regular expression's time."""
+    """Whether a number may be too long or too great; takes a tenth of the time of a regular expression."""
     zeros = text.encode().translate(ALL_ZERO, b"+")
     return LONG_INTEGER in zeros or GREAT_EXPONENT in zeros
 
@@ -107,20 +110,20 @@ def _is_storable(text: str) -> bool:
 
 
 def _made_storable(text: str) -> str:
-    """With U+FFFD for what cannot be stored; as long as before, so that places in it stay right."""
+    """The text with U+FFFD for what cannot be stored; its length stays, so that places in errors are right."""
     parts, start = list[str](), 0
     while True:
         good = BEFORE_UNSTORABLE.match(text, start)
         end = good.end() if good else start
         parts.append(text[start:end])
-        if not UNSTORABLE.match(text, end):  # the end, or what is no escape at all
+        if not UNSTORABLE.match(text, end):  # the end of the text, or not an escape at all
             return "".join([*parts, text[end:]])
         parts.append("\\ufffd")
         start = end + len("\\u0000")
 
 
 def _form_payload(raw: bytes) -> str | None:
-    """What the form's only field holds, if it is called payload."""
+    """The value of the form's only field, if that is called payload."""
     if not raw.startswith(b"payload="):
         return None
     try:
@@ -198,7 +201,10 @@ WARY_EVENT_DECODER = json.JSONDecoder(
 
 
 def _brackets(text: str) -> bytes:
-    """Those outside strings, all of them square."""
+    """The brackets outside strings, all turned into square ones.
+
+    Dropping escaped quotes and then splitting at quotes leaves the parts outside strings at the even places.
+    """
     if "\\" in text:
         text = text.replace("\\\\", "").replace('\\"', "")
     marks = text.encode().translate(SQUARE, NEITHER_BRACKETS_NOR_QUOTES).replace(b'""', b"")
@@ -206,7 +212,7 @@ def _brackets(text: str) -> bytes:
 
 
 def _is_too_deep(text: str) -> bool:
-    """Whether a text that is JSON is nested too deep: each round takes the innermost level away."""
+    """Whether valid JSON is nested too deep: each round removes the innermost level of brackets."""
     brackets = _brackets(text)
     for _ in range(MAX_DEPTH):
         brackets = brackets.replace(b"[]", b"")
@@ -216,7 +222,7 @@ def _is_too_deep(text: str) -> bool:
 
 
 def _first_fault(text: str) -> str:
-    """The sentence for the first thing in the text that the decoder lets through and we do not."""
+    """The sentence for the first fault in the text that the decoder lets through."""
     finders = (_deep_fault, _constant_fault, _number_fault, _string_fault)
     faults = [fault for fault in (find(text) for find in finders) if fault]
     if not faults:
@@ -225,7 +231,7 @@ def _first_fault(text: str) -> str:
     return f"The body is not valid JSON: {what} at {_place(text, start)}."
 
 
-Fault = tuple[int, str] | None  # where it begins, and what it is
+Fault = tuple[int, str] | None  # where it starts, and what it is
 
 
 def _deep_fault(text: str) -> Fault:

@@ -1,6 +1,6 @@
-"""What a field of a request, a form or a command must look like; `Refused` (400) names the field otherwise."""
+"""Checks of the fields of requests, forms and commands; each raises `Refused` (400) that names the field."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from wire.errors import Refused
@@ -12,15 +12,21 @@ MAX_SEARCH_CHARACTERS = 200
 
 
 def required_text(payload: Mapping[str, Any], field: str) -> str:
-    """The field as the string that it must be; null counts as missing."""
+    """The field, which must be a string; null counts as missing."""
     value = optional_text(payload, field)
     if value is None:
         raise Refused(400, f"{field} is required.")
     return value
 
 
+def either(words: Iterable[str]) -> str:
+    """The words as a choice in a sentence: `a, b or c`."""
+    *others, last = words
+    return f"{', '.join(others)} or {last}" if others else last
+
+
 def optional_text(payload: Mapping[str, Any], field: str) -> str | None:
-    """The field as a string, or None when it is missing or null."""
+    """The field, which must be a string unless it is missing or null (None)."""
     value = payload.get(field)
     if value is not None and not isinstance(value, str):
         raise Refused(400, f"{field} must be a string.")
@@ -28,7 +34,7 @@ def optional_text(payload: Mapping[str, Any], field: str) -> str | None:
 
 
 def checked_length(value: str, field: str, longest: int) -> str:
-    """`value`, which is neither blank nor longer than `longest` characters."""
+    """`value`, if it is neither blank nor longer than `longest` characters."""
     if not value.strip():
         raise Refused(400, f"{field} must not be blank.", field=field)
     if len(value) > longest:
@@ -37,12 +43,12 @@ def checked_length(value: str, field: str, longest: int) -> str:
 
 
 def checked_name(value: str, field: str = "name") -> str:
-    """`value` trimmed: 1 to 100 characters that can be stored."""
+    """`value` trimmed, if it has 1 to 100 characters that can be stored."""
     return checked_text(value.strip(), field, MAX_NAME_CHARACTERS)
 
 
 def checked_text(value: str, field: str, longest: int) -> str:
-    """`value`: 1 to `longest` characters, not blank, that can be stored."""
+    """`value`, if it is not blank and has at most `longest` characters, which can be stored."""
     text = checked_length(value, field, longest)
     if any("\ud800" <= c <= "\udfff" or c == "\0" for c in text):
         raise Refused(400, f"{field} is not valid text.", field=field)

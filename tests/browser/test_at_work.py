@@ -17,7 +17,7 @@ from tests.support.browser import (
     CLICK,
     ENABLE,
     GROUND,
-    MOST_TAPS,
+    MAX_TAPS,
     ON,
     Phone,
     enable_button,
@@ -47,7 +47,7 @@ def test_from_the_set_up_link_to_a_notification_on_the_screen_in_six_taps(site, 
     (message,) = phone.subscription.messages
     shown = phone.deliver(worker, json.dumps(message))
     assert (shown["title"], shown["tag"]) == ("MCP - It works", urlsplit(page.url).path.rpartition("/")[2])
-    assert 3 <= phone.taps() <= MOST_TAPS
+    assert 3 <= phone.taps() <= MAX_TAPS
 
 
 def test_tapping_a_notification_opens_its_page(phone, site):
@@ -126,7 +126,7 @@ def test_the_whole_way_goes_by_keyboard_alone(site, open_context, push_service, 
     tab_to(page, "Home")
     keyboard.press("Enter")
     expect(page).to_have_url(f"{site.base}/app/")
-    assert phone.taps() <= MOST_TAPS
+    assert phone.taps() <= MAX_TAPS
 
 
 def test_the_first_tab_leads_past_the_navigation(phone):
@@ -306,7 +306,7 @@ def test_the_check_list_is_hidden_without_javascript(plain):
 
 
 def test_devices_work_without_javascript(plain, monkeypatch):
-    monkeypatch.setattr(push, "configured", lambda: set(push.KINDS))  # the form takes its tokens
+    monkeypatch.setattr(push, "configured", lambda: set(push.PROVIDERS))  # the form takes its tokens
     plain.get_by_role("link", name="Settings").click()
     plain.get_by_role("link", name="Devices").first.click()
     expect(no_script(plain)).to_be_visible()

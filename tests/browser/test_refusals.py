@@ -120,7 +120,7 @@ def test_what_is_wrong_with_a_visitors_form_is_in_sight_with_the_focus_and_besid
 def test_what_is_wrong_with_an_owners_form_is_in_sight_with_the_focus_and_beside_its_field(
     site, open_context, monkeypatch, scripts
 ):
-    monkeypatch.setattr(push, "configured", lambda: set(push.KINDS))
+    monkeypatch.setattr(push, "configured", lambda: set(push.PROVIDERS))
     context = open_context(viewport=PHONE, java_script_enabled=scripts)
     context.add_cookies([site.cookie()])
     device = site.service.flask("device", "add", OWNER, "apns", "cd" * 32).output.strip()

@@ -156,7 +156,7 @@ def test_what_a_template_never_fills_is_warned_of_and_saved(service, owner, opti
     for result in (made, changed):
         (warning,) = result.stderr.splitlines()
         assert (result.exit_code, len(result.stdout.splitlines())) == (0, 1)
-        assert warning == f"Warning: in the {field}, “{text}” is shown as it is written: {UNFILLED[text]}"
+        assert warning == f"Warning: in the {field}, “{text}” will appear as written: {UNFILLED[text]}"
     assert f"a {text}" in " ".join(rendered(owner, hook, {"title": 1}))
 
 

@@ -44,14 +44,14 @@ def test_a_device_of_a_kind_that_is_not_configured_is_added_with_a_warning(owned
         0,
         [printed(owned("device", "list", OWNER)).split("\t")[0]],
     )
-    warning = f"Warning: {name} is not configured on this server: nothing reaches this device until it is."
+    warning = f"Warning: {name} is not configured on this server: this device gets nothing until it is."
     assert added.stderr.splitlines() == [warning]
 
 
 @pytest.fixture
 def every_kind(monkeypatch):
     """Pretend that APNs and FCM are configured."""
-    monkeypatch.setattr(push, "configured", lambda: set(push.KINDS))
+    monkeypatch.setattr(push, "configured", lambda: set(push.PROVIDERS))
 
 
 @pytest.mark.parametrize("kind, token", [("apns", "0a" * 32), ("apns", "AF" * 100), ("fcm", "dQw4:APA91bF-x_y")])

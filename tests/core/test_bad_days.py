@@ -3,13 +3,14 @@
 import pytest
 
 import push
-from core import delivery
+from core import attempts, retries
 from process import clock
 from providers import base
 from providers import fcm as fcm_module
 from providers.base import Message, Outcome, Push
+from wire.notification import Content
 
-MESSAGE = Message("0" * 32, "title", "body", "/app/")
+MESSAGE = Message("0" * 32, Content("title", "body"), "/app/")
 
 
 @pytest.fixture
@@ -99,11 +100,11 @@ def test_retries_whose_outcome_cannot_be_recorded_are_due_again_when_their_lease
     device(owner, "apns", phone)
     assert owner.send().json["notification"]["status"] == "pending"
     with monkeypatch.context() as patched:
-        patched.setattr(delivery, "_record", lambda *_: 1 / 0)
+        patched.setattr(retries, "note_outcomes", lambda *_: 1 / 0)
         moved_clock.advance(31)
         service.work()
     assert owner.listed()[0]["status"] == "pending"
-    moved_clock.advance(delivery.LEASE_MS / 1000 + 1)
+    moved_clock.advance(attempts.LEASE_MS / 1000 + 1)
     service.work()
     assert owner.listed()[0]["status"] == "delivered"
 
@@ -130,7 +131,7 @@ def test_putting_off_takes_all_that_is_due_on_the_device(owner, service, apns, m
     moved_clock.advance(31)
     for _ in range(3):
         service.work()
-    assert len(seen) == delivery.RETRIES_OF_AN_ACCOUNT
+    assert len(seen) == retries.RETRIES_OF_AN_ACCOUNT
 
 
 def test_the_same_apns_token_in_capitals_is_the_same_device(owner, apns):
@@ -160,7 +161,7 @@ def test_a_token_from_before_the_clock_was_set_is_made_anew(owner, apns, moved_c
 
 
 def test_a_connection_that_does_not_answer_in_time_is_not_used_again(owner, apns, monkeypatch):
-    monkeypatch.setattr(delivery, "PUSH_DEADLINE_S", 0.4)
+    monkeypatch.setattr(attempts, "PUSH_DEADLINE_S", 0.4)
     phone = device(owner, "apns", apns.phone())
     owner.send()
     before = apns.connections
@@ -172,6 +173,6 @@ def test_a_connection_that_does_not_answer_in_time_is_not_used_again(owner, apns
 
 def test_few_origins_are_remembered_however_many_do_not_answer(service):
     pauses = push.Pauses()
-    for number in range(3 * push.KEPT_ORIGINS):
+    for number in range(3 * push.MAX_KEPT_ORIGINS):
         pauses.note(f"https://{number}.example.com", {"token"}, has_answered=False)
-    assert len(pauses.silent) == push.KEPT_ORIGINS
+    assert len(pauses.silent) == push.MAX_KEPT_ORIGINS

@@ -5,13 +5,15 @@ import json
 import pytest
 
 import models
+import push
 from app import open_service
-from core import delivery, plans, pruning
+from core import attempts, delivery, floods, plans, pruning, retries
 from core.plans import PLANS
 from process import clock
 from store import database
 from store.custom_metrics import Metric, MetricValue
 from store.database import WriteFailed, run, transaction
+from store.deliveries import Delivery
 from store.notifications import Notification
 from tests.support.accounts import account_set
 from tests.support.tables import query
@@ -130,8 +132,8 @@ def test_nothing_is_pushed_any_more_to_a_removed_device(service, owner, push_ser
     device = owner.post("/devices", {"kind": "webpush", "subscription": browser.subscription}).json["device"]
     add_pending(600)
     owner.delete(f"/devices/{device['id']}")
-    delivery.retry_due(clock.now_ms())
-    delivery.finish_retries()
+    retries.retry_due(clock.now_ms())
+    retries.finish()
     assert browser.pushes == []
 
 
@@ -157,8 +159,8 @@ def test_an_accounts_devices_are_tried_in_turn_however_much_is_due_on_one(servic
     moved_clock.advance(1)
     owner.post("/devices", {"kind": "webpush", "subscription": phones[1].subscription})
     add_pending(3)
-    delivery.retry_due(clock.now_ms())
-    delivery.finish_retries()
+    retries.retry_due(clock.now_ms())
+    retries.finish()
     assert [len(phone.messages) for phone in phones] == [7, 3]
 
 
@@ -227,7 +229,7 @@ def test_a_flood_on_a_database_that_cannot_be_written_gets_429_and_pauses_the_al
         raise WriteFailed("database is locked")
 
     with monkeypatch.context() as patched:
-        patched.setattr(delivery, "transaction", fail)
+        patched.setattr(floods, "transaction", fail)
         assert {hook.post({"message": "a"}).status_code for _ in range(50)} == {429}
         assert len(tries) == 1
         service.work()
@@ -517,17 +519,17 @@ def test_the_worker_leaves_a_push_alone_for_as_long_as_it_may_take(
     """With a lease shorter than a push, the push would be sent twice."""
     browser = push_service.browser()
     owner.post("/devices", {"kind": "webpush", "subscription": browser.subscription})
-    hook, send = service.alert(), delivery.push.send
+    hook, send = service.alert(), push.send
 
     def slowly(pushes, timeout_s):
         moved_clock.advance(timeout_s)
-        delivery.retry_due(clock.now_ms())
+        retries.retry_due(clock.now_ms())
         return send(pushes, 5)
 
     with monkeypatch.context() as patched:
-        patched.setattr(delivery.push, "send", slowly)
+        patched.setattr(push, "send", slowly)
         answer = owner.send().json["notification"] if source == "send" else hook.post({"message": "a"}).json
-    delivery.finish_retries()
+    retries.finish()
     assert (answer["status"], len(browser.pushes)) == ("delivered", 1)
 
 
@@ -536,10 +538,10 @@ def test_a_retry_is_nobody_elses_for_as_long_as_it_may_take(service, owner, push
     owner.post("/devices", {"kind": "webpush", "subscription": browser.subscription})
     owner.send()
     moved_clock.advance(30)
-    due = delivery._due(clock.now_ms(), 8)
-    (claimed,) = delivery.Delivery.claim(due, clock.now_ms(), clock.now_ms() + delivery.LEASE_MS)
-    moved_clock.advance(2 * delivery.PUSH_DEADLINE_S)
-    assert claimed.attempts == 1 and delivery._due(clock.now_ms(), 8) == []
+    due = retries._due(clock.now_ms(), 8)
+    (claimed,) = Delivery.claim(due, clock.now_ms(), clock.now_ms() + attempts.LEASE_MS)
+    moved_clock.advance(2 * attempts.PUSH_DEADLINE_S)
+    assert claimed.attempts == 1 and retries._due(clock.now_ms(), 8) == []
 
 
 def test_the_time_of_a_metric_in_seconds_is_refused(owner):

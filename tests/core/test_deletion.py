@@ -2,6 +2,7 @@
 
 import pytest
 
+import push
 from store.custom_metrics import Metric, MetricValue
 from tests.support.accounts import OWNER, account_set
 from tests.support.commands import said
@@ -67,16 +68,14 @@ def test_a_held_one_is_not_sent_any_more(service, owner, browser, moved_clock):
 
 
 def test_one_that_is_deleted_while_it_is_pushed_is_gone(service, owner, browser, monkeypatch):
-    from core import delivery
-
-    push = delivery.push.send
+    send = push.send
 
     def delete_meanwhile(pushes, timeout_s):
         (row,) = owner.listed()
         delete(owner, row["id"])
-        return push(pushes, timeout_s)
+        return send(pushes, timeout_s)
 
-    monkeypatch.setattr(delivery.push, "send", delete_meanwhile)
+    monkeypatch.setattr(push, "send", delete_meanwhile)
     assert owner.send().status_code == 200
     assert owner.listed() == []
 
@@ -221,11 +220,11 @@ def test_an_account_whose_deletion_was_interrupted_is_closed_at_once_and_deleted
 def test_a_request_that_began_before_its_account_was_deleted_is_refused(service, owner, monkeypatch):
     from core import delivery
 
-    send = delivery.send
+    send = delivery.deliver
 
     def late(*args):
         service.flask("account", "delete", OWNER, "--yes")
         return send(*args)
 
-    monkeypatch.setattr(delivery, "send", late)
+    monkeypatch.setattr(delivery, "deliver", late)
     assert owner.send().status_code == 401

@@ -6,7 +6,7 @@ from ipaddress import ip_address, ip_network
 import pytest
 
 from core import jobs, proxies
-from models import ServerNote
+from store.server_notes import ServerNote
 from tests.support.checks import seen
 from tests.support.pages import signed_in
 from tests.support.times import DAY_S

@@ -48,7 +48,7 @@ def alert(service, owner):
 
 @pytest.fixture
 def forms(service, owner, push_service, monkeypatch):
-    monkeypatch.setattr(push, "configured", lambda: set(push.KINDS))
+    monkeypatch.setattr(push, "configured", lambda: set(push.PROVIDERS))
     return Forms(service, owner, push_service)
 
 

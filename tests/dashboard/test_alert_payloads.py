@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import pytest
 
 from core import alerts
-from models import AlertPayload
+from store.alert_payloads import AlertPayload
 from tests.support.accounts import account_set
 from tests.support.alert_page import KEPT_BYTES, AlertPage, in_history, preview_of
 from tests.support.pages import signed_in

@@ -14,7 +14,7 @@ import segno
 
 from models import Alert
 from store.database import transaction
-from store.notifications import Delivery
+from store.deliveries import Delivery
 from tests.support.accounts import OWNER, PASSWORD
 from tests.support.alert_page import AlertPage, in_history
 from tests.support.hostile import HOSTILE

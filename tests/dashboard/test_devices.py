@@ -8,7 +8,7 @@ import pytest
 import segno
 
 import push
-from core import delivery
+from core import push_slots
 from tests.support.accounts import OTHER, OWNER
 from tests.support.commands import lines_of
 from tests.support.pages import (
@@ -240,7 +240,7 @@ def test_a_test_that_gets_no_answer_says_so(service, owner, browser):
 
 def test_a_test_waits_for_no_thread(service, owner, browser):
     with ExitStack() as pushing:
-        assert all(pushing.enter_context(delivery._slots.one(1)) for _ in range(8))
+        assert all(pushing.enter_context(push_slots.slot(1)) for _ in range(8))
         page = owner.refused(f"/app/devices/{only_id(service)}/test", {}, 429)
     assert "try again in a few seconds" in page.main and browser.pushes == []
 

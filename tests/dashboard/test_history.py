@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 import pytest
 
 import dashboard
-from store import notifications
+from store import search as store_search
 from tests.support.accounts import account_set
 from tests.support.pages import HISTORY, Page, event, notification_page
 from tests.support.times import DAY_S, at
@@ -345,7 +345,7 @@ def test_a_page_that_is_full_and_the_last_has_no_link(owner, caller):
 
 def test_a_search_that_looked_at_enough_goes_on_by_the_link(owner, caller, monkeypatch):
     ids = [caller.send("needle" if number == 0 else "hay").json["notification"]["id"] for number in range(60)]
-    monkeypatch.setattr(notifications, "SEARCH_COST", 20 * notifications.ROW_COST)
+    monkeypatch.setattr(store_search, "SEARCH_COST", 20 * store_search.ROW_COST)
     page = owner.page(address(search="needle"))
     assert page.rows() == [] and "No match among the newest" in page.text
     assert all_pages(owner, address(search="needle")) == ids[:1]

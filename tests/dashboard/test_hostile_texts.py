@@ -5,9 +5,11 @@ from urllib.parse import urlencode
 
 import pytest
 
-from models import Alert, ApiKey, Device, Session
+from models import Alert, ApiKey, Device
 from store.database import transaction
-from store.notifications import Delivery, Notification
+from store.deliveries import Delivery
+from store.notifications import Notification
+from store.sessions import Session
 from tests.support.accounts import PASSWORD
 from tests.support.forms import PAGES_OF_THE_OWNER
 from tests.support.hostile import HOSTILE

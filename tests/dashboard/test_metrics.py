@@ -10,7 +10,7 @@ import pytest
 
 import dashboard.metrics
 from store import database
-from store.custom_metrics import MOST_SERIES, Metric, MetricSeries, MetricValue
+from store.custom_metrics import MAX_LISTED_SERIES, Metric, MetricSeries, MetricValue
 from tests.support.accounts import account_set
 from tests.support.hostile import HOSTILE
 from tests.support.pages import Page, joined
@@ -283,7 +283,7 @@ def test_many_series_with_many_values_are_shown_soon(owner):
         add(*((n, NOW - n * 60_000) for n in range(500)), project=f"p{series // 50}", metric=f"m{series:03}")
     with at_little_cost():
         page = owner.page("/app/metrics")
-    assert len(page.all("polyline")) == MOST_SERIES
+    assert len(page.all("polyline")) == MAX_LISTED_SERIES
 
 
 def test_every_metric_is_reached_page_by_page(owner):

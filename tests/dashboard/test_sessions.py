@@ -4,8 +4,8 @@ import sqlite3
 
 import pytest
 
-from models import Session
 from store.database import WriteFailed
+from store.sessions import Session
 from tests.support.accounts import OWNER, PASSWORD
 from tests.support.pages import CHROME, Visitor, make_account
 from tests.support.times import DAY_S

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from models import Account, Session
+from models import Account
+from store.sessions import Session
 from tests.support.accounts import OTHER, OWNER, PASSWORD, account_set
 from tests.support.pages import Page, Visitor, use_up_tries
 from tests.support.tables import everything

@@ -5,8 +5,8 @@ import threading
 import pytest
 
 from core import accounts
-from models import Session
 from process import clock
+from store.sessions import Session
 from tests.support.accounts import OTHER, OWNER, PASSWORD
 from tests.support.pages import Visitor, make_account
 from tests.support.server import PATIENCE_S, wait_until

@@ -5,9 +5,9 @@ import threading
 import pytest
 
 from core import accounts
-from models import Session
 from process.turns import Turns
 from store.database import transaction
+from store.sessions import Session
 from tests.support.accounts import OTHER, OWNER, PASSWORD
 from tests.support.pages import Visitor, make_account, use_up_tries
 from web import rate_limits

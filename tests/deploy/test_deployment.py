@@ -17,12 +17,12 @@ import pytest
 import yaml
 
 import config
-from core import accounts, alerts, delivery, plans
+from core import accounts, alerts, idempotency, plans
 from process import recent_requests
 from process.clock import DAY_MS
 from tests.support import certificates
 from tests.support.accounts import OWNER
-from tests.support.server import BIN, PATIENCE_S, ROOT, bearer, free_port, serving, wait_until
+from tests.support.server import BIN, PATIENCE_S, ROOT, UNDELAYED_S, bearer, free_port, serving, wait_until
 from web import rate_limits
 
 NAME = "push.example.org"
@@ -30,7 +30,6 @@ ORIGIN = f"https://{NAME}"
 THREADS = 4
 PASSWORD_METHOD = accounts.PASSWORD_METHOD  # of the service: the tests use a cheaper one
 LARGEST = config.load({}).max_body_bytes
-UNDELAYED_S = 20  # a busy machine answers within it; to wait for every half-sent request takes 100 s
 PASSWORD = "a password of the tests"
 COMMANDS = f"""
 from app import app
@@ -413,7 +412,7 @@ def test_compose_opens_the_container_to_this_machine_alone_and_keeps_its_data():
     assert (ROOT / "deploy" / bell["build"]["context"] / bell["build"]["dockerfile"]).is_file()
     assert (bell["ports"], bell["volumes"]) == (["127.0.0.1:8000:8000"], [f"data:{data}"])
     assert set(composed["volumes"]) == {"data"} and bell["read_only"] and bell["cap_drop"] == ["ALL"]
-    known = {variable.name for variable in config.VARIABLES}
+    known = {variable.name for variable in config.variables()}
     assert set(bell["environment"]) <= known
 
 
@@ -443,8 +442,8 @@ def test_the_page_on_security_states_the_numbers_that_hold():
         "{}, {} or {:,} days".format(*days),
         f"| {accounts.SESSION_LIFE_MS // DAY_MS} days after the last visit",
         f"good for {accounts.LINK_LIFE_MS // 3_600_000} hours",
-        f"as SHA-256 | {delivery.IDEMPOTENCY_LIFE_MS // 3_600_000} hours |",
-        f"{recent_requests.KEPT} for each".replace("30", "thirty"),
+        f"as SHA-256 | {idempotency.LIFE_MS // 3_600_000} hours |",
+        f"{recent_requests.MAX_KEPT} for each".replace("30", "thirty"),
         f"may ask for {rate_limits.UNKNOWN_CODES.amount} unknown",
         f"{rate_limits.ALERT_EVENTS.amount} a minute; {rate_limits.FLOOD.amount} a minute pause",
         f"{rate_limits.SIGN_IN_TRIES.amount} for an account and {rate_limits.TRIES_OF_SENDER.amount} in all",

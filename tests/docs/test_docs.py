@@ -28,7 +28,7 @@ def commands():
             yield f"flask {name}"
 
 
-@pytest.mark.parametrize("name", [variable.name for variable in config.VARIABLES])
+@pytest.mark.parametrize("name", [variable.name for variable in config.variables()])
 def test_the_readme_names_every_variable(name):
     assert f"`{name}`" in README
 
@@ -36,10 +36,10 @@ def test_the_readme_names_every_variable(name):
 def test_the_readme_names_no_variable_that_is_not_there():
     table = README.split("## Settings")[1].split("## ")[0]
     named = {name for row in re.findall(r"^\| (`[^|]*) \|", table, re.M) for name in re.findall(r"`([A-Z_]+)`", row)}
-    assert named == {variable.name for variable in config.VARIABLES}
+    assert named == {variable.name for variable in config.variables()}
 
 
-@pytest.mark.parametrize("variable", config.VARIABLES, ids=lambda variable: variable.name)
+@pytest.mark.parametrize("variable", config.variables(), ids=lambda variable: variable.name)
 def test_the_readme_states_the_default_of_a_variable(variable):
     row = next(line for line in README.splitlines() if line.startswith("|") and f"`{variable.name}`" in line)
     shown_otherwise = variable.name == "WEBPUSH_HOSTS" or variable.default is None
@@ -166,3 +166,18 @@ def test_the_curl_example_of_the_page_on_assistants_gives_what_it_says(owner):
 
 def test_the_page_on_assistants_names_every_version():
     assert all(f"`{version}`" in ASSISTANTS for version in mcp.VERSIONS)
+
+
+ARCHITECTURE = re.sub(r"```.*?```", "", (ROOT / "docs/architecture.md").read_text(), flags=re.S)
+OUR_PYTHON = [path for path in ROOT.rglob("*.py") if path.relative_to(ROOT).parts[0] not in (".venv", "tests")]
+
+
+@pytest.mark.parametrize("path", sorted(set(re.findall(r"`([\w./-]+(?:\.(?:py|sql|md|yaml)|/))`", ARCHITECTURE))))
+def test_the_files_that_the_page_on_architecture_names_are_there(path):
+    assert (ROOT / path).exists()
+
+
+def test_the_functions_that_the_page_on_architecture_names_are_there():
+    source = "".join(path.read_text() for path in OUR_PYTHON)
+    named = set(re.findall(r"`(\w+)\(\)`", ARCHITECTURE))
+    assert named and {name for name in named if f"def {name}(" not in source} == set()

@@ -521,6 +521,6 @@ def test_a_command_beside_the_others_works(place, what):
         command = f"{command.split(' | at ')[0]} | sh"
     done = place.run(command, BELL=f"http://127.0.0.1:{place.server.port}", KEY=place.server.key)
     assert (done.returncode, done.stderr) == (0, "")
-    assert place.count - before == (what in ("publish", "publish once, however often it is repeated", "scheduled"))
+    assert place.count - before == (what in ("publish", "publish once, even if the request is repeated", "scheduled"))
     for shown in re.findall("`(X-.*?)`", what):
         assert f"\n{shown}: " in done.stdout

@@ -13,9 +13,7 @@ from gunicorn.http.parser import RequestParser
 
 from process import gunicorn_worker, logs
 from process.gunicorn_worker import READ_S, Patience, ThreadedWorker
-from tests.support.server import PATIENCE_S, bearer, serving
-
-UNDELAYED_S = 20  # a busy machine answers within it; what waits for every silent connection takes a minute
+from tests.support.server import PATIENCE_S, UNDELAYED_S, bearer, serving
 
 
 @pytest.fixture

@@ -98,12 +98,12 @@ def test_an_address_where_nobody_can_listen_stops_it_and_names_the_settings(star
     start = partial(start, DATA_DIR=str(tmp_path / "another"))
     taken = start(PORT=str(first.port))
     assert taken.process.wait(PATIENCE_S) == 1
-    said = f'HOST is "127.0.0.1" and PORT "{first.port}": nobody can listen there: Address already in use.'
+    said = f'Cannot listen at HOST "127.0.0.1" and PORT "{first.port}": Address already in use.'
     assert taken.log.splitlines()[-1] == said
     for name in ("nosuch.invalid", "a" * 70):
         unknown = start(HOST=name)
         assert unknown.process.wait(PATIENCE_S) == 1 and "Traceback" not in unknown.log
-        assert unknown.log.splitlines()[-1].startswith(f'HOST is "{name}" and PORT "{unknown.port}": nobody can')
+        assert unknown.log.splitlines()[-1].startswith(f'Cannot listen at HOST "{name}" and PORT "{unknown.port}": ')
 
 
 def test_a_database_that_cannot_be_used_stops_it_before_any_worker_without_a_traceback(start, tmp_path):

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 import pytest
 
 import push
-from core import delivery
+from core import push_slots, retries
 from models import Device
 from store.database import WriteFailed, transaction
 
@@ -89,7 +89,7 @@ def test_the_contact_is_the_public_address_once_it_is_https(make_service, push_s
 )
 def test_a_contact_that_apple_refuses_is_warned_about(make_service, base_url, email, refused):
     make_service(BASE_URL=base_url)
-    assert bool(push.contact_warning(email)) == refused
+    assert ("webpush" in push.warnings(email)) == refused
 
 
 @pytest.mark.parametrize("text", ["a", "é", "漢", "😀", '"', "\\", "\n", "👩‍👩‍👧"])
@@ -290,10 +290,10 @@ def test_a_provider_that_is_not_configured_is_pending_and_shown(owner, kind, tok
 
 def test_an_accounts_pushes_hold_a_quarter_of_the_threads_and_the_worker_takes_the_rest(service, owner, browser):
     with ExitStack() as pushing:
-        assert all(pushing.enter_context(delivery._slots.one(1)) for _ in range(8))
+        assert all(pushing.enter_context(push_slots.slot(1)) for _ in range(8))
         assert owner.send().json["notification"]["status"] == "pending"
         assert browser.pushes == []
-    assert delivery.due.is_set()
+    assert retries.due.is_set()
     service.work()
     assert listed_status(owner) == "delivered"
 

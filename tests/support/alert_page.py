@@ -3,7 +3,8 @@
 import json
 from types import SimpleNamespace
 
-from models import Alert, AlertPayload
+from models import Alert
+from store.alert_payloads import AlertPayload
 
 
 class AlertPage:

@@ -37,7 +37,7 @@ FLAGS = [
     "--host-resolver-rules=MAP lan.test 127.0.0.1, MAP evil.example ~NOTFOUND",
 ]
 NO_SCRIPT = "To get notifications in this browser, JavaScript must be on."
-MOST_TAPS = 6  # from one thing that the owner wants to the next
+MAX_TAPS = 6  # from one thing that the owner wants to the next
 ENABLE = "Enable on this device"
 ON = "This browser gets your notifications."
 

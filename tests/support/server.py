@@ -18,6 +18,7 @@ from tests.support.accounts import OWNER
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 PATIENCE_S = 60  # for what takes a second on a machine that has nothing else to do
+UNDELAYED_S = 20  # a busy machine answers within it; to wait for every silent or half-sent request takes a minute
 
 
 def wait_until(happens, within_s=PATIENCE_S):
@@ -117,7 +118,7 @@ class Server:
 
     @contextmanager
     def beside(self):
-        """What the block does to the database, it does beside the service, as a command would, but in this process."""
+        """Open the database in this process for the length of the block, beside the service, as a command would."""
         from store import database
 
         database.open_database(self.data_dir / "pocketbell.db")

@@ -13,7 +13,7 @@ os.environ["DATA_DIR"] = tempfile.mkdtemp(prefix="pocketbell-tests-")
 
 import config
 from app import app, open_service
-from core import accounts, delivery, jobs, pruning
+from core import accounts, jobs, pruning, retries
 from process import clock
 from store import database
 
@@ -145,7 +145,7 @@ class Service:
     def work(self):
         """One round of the background worker."""
         jobs.run_due(clock.now_ms())
-        delivery.finish_retries()
+        retries.finish()
 
 
 def last(caller):

@@ -1,15 +1,15 @@
 """The database's contents, read and changed behind the service's back."""
 
 import sqlite3
+import stat
 from contextlib import closing
 
 from store import database
 
 
 def query(service, statement):
-    """The rows of a SELECT on the database's file."""
-    with closing(sqlite3.connect(service.settings.database)) as file:
-        return file.execute(statement).fetchall()
+    """The rows of a SELECT on the service's file."""
+    return look(service.settings.database, statement)
 
 
 def everything():
@@ -35,3 +35,22 @@ def alter(service, statement):
     with closing(sqlite3.connect(service.settings.database)) as file, file:
         file.execute("PRAGMA foreign_keys = OFF")
         file.execute(statement)
+
+
+def look(path, statement):
+    """What another program reads in the file."""
+    with closing(sqlite3.connect(path)) as file:
+        return file.execute(statement).fetchall()
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+ADD_ACCOUNT = (
+    "INSERT INTO account (email, plan, time_zone, notification_count, created_at) VALUES (?, 'starter', 'UTC', 0, 0)"
+)
+
+
+def version(path):
+    return look(path, "PRAGMA user_version")[0][0]

@@ -90,7 +90,7 @@ def while_it_runs(world, operation):
     def send(*sent):
         raise errors.Refused(409)
 
-    world.monkeypatch.setattr(delivery, "send", send)
+    world.monkeypatch.setattr(delivery, "deliver", send)
     return world.call(operation)
 
 

@@ -12,9 +12,8 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 import app
 import config
 import models
-import push
 from core import accounts, devices, plans
-from providers import apns, fcm
+from providers import PROVIDERS
 from tests.support.hostile import POLICY
 from tests.support.openapi import DOCUMENT, OPERATIONS, SCHEMAS, camel_cased, endpoint, every_operation, resolved
 from tests.support.pages import Page
@@ -167,25 +166,30 @@ def test_its_limits_are_those_of_the_code():
     of_metric = SCHEMAS["Metric"]["properties"]
     assert limits(SCHEMAS["Metrics"]["properties"]["metrics"], "minItems", "maxItems") == (
         1,
-        rate_limits.METRICS_MAXIMUM,
+        rate_limits.MAX_METRICS,
     )
     assert limits(of_metric["timestamp"], "minimum", "maximum") == (0, webhooks.LAST_TIMESTAMP)
     assert f"{webhooks.MAX_METADATA_BYTES:,} bytes" in of_metric["metadata"]["description"]
-    kinds = [one["properties"]["kind"]["const"] for one in resolved(SCHEMAS["DeviceInput"])["oneOf"]]
-    assert sorted(kinds) == sorted(push.KINDS) == sorted(SCHEMAS["Device"]["properties"]["kind"]["enum"])
-    for schema, pattern in (("AppleDevice", apns.TOKEN), ("AndroidDevice", fcm.TOKEN)):
-        least, most = limits(SCHEMAS[schema]["properties"]["token"], "minLength", "maxLength")
-        taken = [bool(pattern.fullmatch("0" * length)) for length in (least - 1, least, most, most + 1)]
+
+
+def test_its_kinds_of_devices_are_the_providers_and_their_tokens_as_long():
+    inputs = {one["properties"]["kind"]["const"]: one for one in resolved(SCHEMAS["DeviceInput"])["oneOf"]}
+    assert sorted(inputs) == sorted(PROVIDERS) == sorted(SCHEMAS["Device"]["properties"]["kind"]["enum"])
+    forms = {kind: provider.token_form for kind, provider in PROVIDERS.items() if provider.token_form}
+    assert set(forms) == {kind for kind, one in inputs.items() if "token" in one["properties"]}
+    for kind, form in forms.items():
+        least, most = limits(inputs[kind]["properties"]["token"], "minLength", "maxLength")
+        taken = [bool(form.pattern.fullmatch("0" * length)) for length in (least - 1, least, most, most + 1)]
         assert taken == [False, True, True, False]
 
 
 def test_its_limits_of_parameters_and_lists_are_those_of_the_code():
     listed = OPERATIONS["listNotifications"]
     limit, _, search = (parameter["schema"] for parameter in listed.parameters)
-    assert (limit["minimum"], limit["default"]) == (1, rate_limits.LIST_DEFAULT)
-    assert f"more than {rate_limits.LIST_MAXIMUM} counts" in listed.parameters[0]["description"]
+    assert (limit["minimum"], limit["default"]) == (1, rate_limits.DEFAULT_LISTED)
+    assert f"more than {rate_limits.MAX_LISTED} counts" in listed.parameters[0]["description"]
     page = listed.answers[200]["content"]["application/json"]["schema"]["properties"]
-    assert page["notifications"]["maxItems"] == rate_limits.LIST_MAXIMUM
+    assert page["notifications"]["maxItems"] == rate_limits.MAX_LISTED
     assert search["maxLength"] == validation.MAX_SEARCH_CHARACTERS
     assert OPERATIONS["sendNotification"].parameters[0]["schema"]["maxLength"] == 255
     assert rest.IDEMPOTENCY_KEY.fullmatch("!" * 255) and not rest.IDEMPOTENCY_KEY.fullmatch("!" * 256)
@@ -194,7 +198,7 @@ def test_its_limits_of_parameters_and_lists_are_those_of_the_code():
 def test_its_numbers_in_sentences_are_those_of_the_code():
     said = {one.id: one.operation.get("description", "") for one in OPERATIONS.values()}
     assert f"at most {accounts.MAX_LIVE_KEYS:,} keys" in said["generateApiKey"]
-    assert f"the newest {models.MOST_REVOKED:,}" in said["listApiKeys"]
+    assert f"the newest {models.MAX_LISTED_REVOKED:,}" in said["listApiKeys"]
     assert f"at most {devices.MAX_DEVICES} devices" in said["addDevice"]
     assert f"{rate_limits.ALERT_EVENTS.amount} requests a minute" in said["receiveEvent"]
     assert f"{rate_limits.FLOOD.amount} within a minute" in said["receiveEvent"]
@@ -298,7 +302,7 @@ def test_errors_of_the_reference_have_the_rest_shape(service, path):
 
 
 def test_the_largest_body_that_it_tells_of_is_the_default():
-    default = next(one.default for one in config.VARIABLES if one.name == "MAX_BODY_BYTES")
+    default = next(one.default for one in config.variables() if one.name == "MAX_BODY_BYTES")
     told = DOCUMENT["components"]["responses"]["TooLarge"]
     assert int(default) == 2**20 and "1 MiB" in told["description"]
     assert default in told["content"]["application/json"]["example"]["error"]

@@ -91,7 +91,7 @@ def test_a_large_body_that_is_refused_gives_its_place_back(owner, hook, turns, d
     assert DOORS[door](owner, hook, LARGE).status_code in (200, 201)
 
 
-@pytest.mark.parametrize("door, verb", [("event", "receive"), ("send", "send"), ("assistant", "send")])
+@pytest.mark.parametrize("door, verb", [("event", "deliver_event"), ("send", "deliver"), ("assistant", "deliver")])
 def test_nothing_parsed_is_left_and_no_place_is_held_while_a_notification_is_delivered(
     owner, hook, turns, monkeypatch, door, verb
 ):

@@ -5,8 +5,12 @@ from unittest.mock import ANY
 from urllib.parse import quote
 
 import pytest
+import yaml
 
-DAY_S = 86_400
+from tests.support.times import DAY_S
+from web import api_docs
+from wire import notification
+
 BASE64URL = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 
@@ -498,3 +502,27 @@ def test_a_change_of_plan_moves_the_end_of_the_history_at_once(service, pro, mov
     assert titles(pro.listed()) == ["new"]
     service.flask("account", "set", "pro@example.org", "--plan", "pro")
     assert titles(pro.listed()) == ["new", "40 days old"]
+
+
+SCHEMAS = yaml.safe_load(api_docs.FILE.read_text())["components"]["schemas"]
+
+
+def test_the_api_reference_has_the_statuses_of_the_code():
+    assert tuple(SCHEMAS["Status"]["enum"]) == notification.STATUSES
+    assert tuple(SCHEMAS["Event"]["properties"]["status"]["enum"]) == (*notification.STATUSES, "inactive")
+
+
+def test_the_api_reference_has_the_fields_that_can_be_sent():
+    described = SCHEMAS["NotificationInput"]
+    assert tuple(described["properties"]) == notification.FIELD_NAMES
+    assert described["required"] == [field.name for field in notification.FIELDS if field.is_required]
+
+
+def test_the_api_reference_has_the_fields_that_are_answered():
+    described = SCHEMAS["Notification"]
+    assert list(described["properties"]) == list(notification.SCHEMA["properties"])
+    assert described["required"] == notification.SCHEMA["required"]
+
+
+def test_every_field_that_can_be_sent_is_part_of_the_content():
+    assert {field.column for field in notification.FIELDS} <= set(notification.Content._fields)

@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-import models
-from core import delivery
+from core import floods
+from store import senders
 from tests.support.answers import FORM, error, refusal
 from tests.support.service import last
 from tests.support.tables import alter
@@ -429,10 +429,10 @@ def test_a_request_from_before_a_pause_does_not_pause_the_alert_that_was_switche
     service, owner, moved_clock
 ):
     hook = service.alert()
-    early = models.Alert.find_webhook(hook.code)
+    early = senders.find_webhook(hook.code)
     moved_clock.advance(1)
     hook.set("--inactive")
     hook.set("--active")
-    delivery.pause_flooded(early, 500)
+    floods.pause(early, 500)
     assert owner.get("/alerts").json["alerts"][0]["isActive"] is True
     assert owner.listed() == []

@@ -1,106 +1,19 @@
-"""No provider and no account slows another: pauses, shares, the worker's batches (CONTRACT 3, Status; 6)."""
+"""A provider that does not answer is left alone for 30 seconds, and asked again by one push: CONTRACT 3."""
 
 import socket
 import threading
-from collections import Counter
 from unittest.mock import ANY
 
 import pytest
 
 import push
 from app import open_service
-from core import delivery
-from process import clock
-from tests.support.apns_service import ApnsService
+from core import retries
+from tests.support.isolation import KINDS, account, in_thread, later, listed, pending, sent
 from tests.support.push_service import Browser
 
-KINDS = ("webpush", "apns", "fcm")
 PAUSE_S = 30
 ROUND_S = 5
-
-
-@pytest.fixture
-def apns(authority, moved_clock):
-    """One for each test: no connection is kept from another."""
-    server = ApnsService(authority, clock=lambda: clock.now_ms() / 1000)
-    yield server
-    server.close()
-
-
-@pytest.fixture
-def service(every_provider):
-    """Configured for all three, in place of the one for Web Push alone: `owner` and `pro` are its."""
-    delivery.due.clear()
-    return every_provider
-
-
-@pytest.fixture
-def device(push_service, apns, fcm):
-    """Adds a device of a kind to a caller's account; answers with its stand-in."""
-    push_service.server.socket.listen(128)  # a batch comes over as many connections at once
-
-    def add(caller, kind="webpush"):
-        phone = {"webpush": push_service.browser, "apns": apns.phone, "fcm": fcm.phone}[kind]()
-        named = {"subscription": phone.subscription} if kind == "webpush" else {"token": phone.token}
-        assert caller.post("/devices", {"kind": kind, **named}).status_code == 201
-        return phone
-
-    return add
-
-
-class Gate:
-    """In front of `push.send`: counts the batches of each account, and holds those of accounts it is closed to."""
-
-    def __init__(self, send):
-        self.send = send
-        self.begun = []  # an account's email and the number of rows, for each batch
-        self.ended = 0
-        self.under_way, self.most = Counter(), Counter()
-        self.most_accounts = 0
-        self.closed_to = set()
-        self.changed = threading.Condition()
-
-    def __call__(self, pushes, timeout_s):
-        emails = {one.email for one in pushes}
-        with self.changed:
-            self.begun += [(email, len(pushes)) for email in emails]
-            self.under_way.update(emails)
-            self.most |= self.under_way
-            self.most_accounts = max(self.most_accounts, len(+self.under_way))
-            self.changed.notify_all()
-            self.changed.wait_for(lambda: not emails & self.closed_to, timeout=5)
-        try:
-            return self.send(pushes, timeout_s)
-        finally:
-            with self.changed:
-                self.under_way.subtract(emails)
-                self.ended += 1
-                self.changed.notify_all()
-
-    def close(self, *callers):
-        self.closed_to |= {email_of(caller) for caller in callers}
-
-    def open(self, *callers):
-        """To these accounts, or to all."""
-        with self.changed:
-            self.closed_to -= {email_of(caller) for caller in callers} or set(self.closed_to)
-            self.changed.notify_all()
-
-    def until(self, condition, timeout=4):
-        with self.changed:
-            return self.changed.wait_for(condition, timeout)
-
-    def holds(self, batches):
-        return self.until(lambda: self.under_way.total() == batches)
-
-
-@pytest.fixture
-def gate(monkeypatch):
-    gate = Gate(push.send)
-    monkeypatch.setattr(push, "send", gate)
-    yield gate
-    gate.open()
-    delivery.finish_retries()
 
 
 class Unanswered(list):
@@ -123,38 +36,6 @@ class Always(list):
         return self[index]
 
 
-def email_of(caller):
-    return f"{caller.name}@example.org"
-
-
-def account(service, name, plan="pro"):
-    """A caller of a new account."""
-    caller = service.caller(service.account(f"{name}@example.org", plan))
-    caller.name = name
-    return caller
-
-
-@pytest.fixture
-def ann(service):
-    return account(service, "ann")
-
-
-@pytest.fixture
-def bob(service):
-    return account(service, "bob")
-
-
-def sent(caller):
-    """The status that a new notification is answered with."""
-    answer = caller.send()
-    assert answer.status_code == 200
-    return answer.json["notification"]["status"]
-
-
-def listed(caller):
-    return [one["status"] for one in caller.listed("?limit=100")]
-
-
 def unanswered(caller, phone, times=3):
     """So many pushes in a row that get no answer."""
     for _ in range(times):
@@ -166,44 +47,6 @@ def leave(caller):
     """Remove all devices, and so what is pending on them."""
     for one in caller.get("/devices").json["devices"]:
         assert caller.delete(f"/devices/{one['id']}").status_code == 200
-
-
-def pending(caller, phone, count=1):
-    """So many notifications that are due in 30 seconds."""
-    for _ in range(count):
-        phone.then(503)
-        assert sent(caller) == "pending"
-
-
-def work(service):
-    """All that the worker does without time going on."""
-    service.work()
-    for _ in range(20):
-        if not delivery.due.is_set():
-            return
-        delivery.due.clear()
-        service.work()
-
-
-def later(service, moved_clock, seconds):
-    """The worker, at the end of so many seconds."""
-    moved_clock.advance(seconds)
-    work(service)
-
-
-def in_thread(caller):
-    """Send in a thread of its own; answers with a function that waits for the status."""
-    statuses = []
-
-    def ask():
-        client = caller.service.app.test_client()
-        headers = {"Authorization": f"Bearer {caller.key}"}
-        answer = client.post("/api/v1/notifications/send", json={"title": "t", "body": "b"}, headers=headers)
-        statuses.append(answer.json["notification"]["status"])
-
-    thread = threading.Thread(target=ask)
-    thread.start()
-    return lambda: (thread.join(), statuses[0])[1]
 
 
 # A provider that does not answer is left alone
@@ -480,14 +323,14 @@ def test_the_worker_probes_with_one_push_of_all_accounts(ann, bob, device, gate,
     moved_clock.advance(PAUSE_S + 1)
     began = gate.ended
     pushes = phones[0].pushes = phones[1].pushes = Unanswered()
-    delivery.retry_due(moved_clock.ms)
+    retries.retry_due(moved_clock.ms)
     try:
         assert gate.until(lambda: gate.ended == began + 1)  # that of the one who does not probe
         assert pushes.came.wait(4)
         assert len(pushes) == 1
     finally:
         pushes.answer.set()
-    delivery.finish_retries()
+    retries.finish()
 
 
 def test_of_one_requests_pushes_one_probes_and_the_other_follows(ann, bob, device, service, moved_clock):
@@ -582,197 +425,3 @@ def test_a_device_that_never_answers_delays_others_of_its_origin_by_less_than_a_
     for _ in range(60):
         later(service, moved_clock, 1)
     assert listed(bob) == ["delivered"] * 10
-
-
-# The worker
-
-
-def test_different_accounts_are_retried_at_the_same_time(ann, bob, device, gate, moved_clock):
-    for caller in (ann, bob):
-        pending(caller, device(caller))
-    moved_clock.advance(30)
-    gate.close(ann, bob)
-    delivery.retry_due(moved_clock.ms)
-    assert gate.holds(2)
-    gate.open()
-    delivery.finish_retries()
-    assert (listed(ann), listed(bob)) == (["delivered"], ["delivered"])
-
-
-def test_an_account_whose_provider_hangs_does_not_delay_what_is_due_later_for_another(
-    ann, bob, device, gate, moved_clock
-):
-    pending(ann, device(ann))
-    moved_clock.advance(30)
-    gate.close(ann)
-    delivery.retry_due(moved_clock.ms)
-    assert gate.holds(1)
-    phone = device(bob)
-    pending(bob, phone)
-    moved_clock.advance(30)
-    delivery.retry_due(moved_clock.ms)
-    assert gate.until(lambda: phone.messages)
-    assert gate.holds(1)
-    gate.open()
-    delivery.finish_retries()
-    assert (listed(ann), listed(bob)) == (["delivered"], ["delivered"])
-
-
-def test_an_account_has_one_batch_of_at_most_ten_under_way(ann, device, gate, service, moved_clock):
-    phone = device(ann)
-    pending(ann, phone, 25)
-    moved_clock.advance(30)
-    gate.begun.clear()
-    gate.close(ann)
-    for _ in range(3):
-        delivery.retry_due(moved_clock.ms)
-    assert gate.holds(1)
-    gate.open()
-    delivery.finish_retries()
-    work(service)
-    assert gate.most["ann@example.org"] == 1
-    assert max(rows for _, rows in gate.begun) <= 10
-    assert (listed(ann), len(phone.messages), len(phone.pushes)) == (["delivered"] * 25, 25, 50)
-
-
-def test_what_became_due_while_an_accounts_batch_was_under_way_is_taken_up_when_that_has_ended(
-    ann, device, gate, service, moved_clock
-):
-    phone = device(ann)
-    pending(ann, phone)
-    moved_clock.advance(5)
-    pending(ann, phone)
-    moved_clock.advance(25)
-    gate.close(ann)
-    delivery.retry_due(moved_clock.ms)
-    assert gate.holds(1)
-    moved_clock.advance(5)
-    delivery.due.clear()
-    delivery.retry_due(moved_clock.ms)
-    gate.open()
-    delivery.finish_retries()
-    work(service)
-    assert listed(ann) == ["delivered"] * 2
-    assert gate.most["ann@example.org"] == 1
-
-
-def test_at_most_eight_accounts_are_retried_at_a_time_and_the_next_as_soon_as_there_is_room(
-    service, device, gate, moved_clock
-):
-    callers = [account(service, f"n{number}") for number in range(10)]
-    for caller in callers:
-        pending(caller, device(caller))
-    moved_clock.advance(30)
-    gate.begun.clear()
-    gate.close(*callers)
-    delivery.due.clear()
-    for _ in range(3):
-        delivery.retry_due(moved_clock.ms)
-    assert gate.holds(8)
-    assert not gate.until(lambda: len(gate.begun) > 8, timeout=0.3)
-    first = gate.begun[0][0].partition("@")[0]
-    gate.open(*(caller for caller in callers if caller.name == first))
-    assert delivery.due.wait(4) or len(gate.begun) > 8
-    delivery.retry_due(moved_clock.ms)
-    assert gate.until(lambda: len(gate.begun) == 9)
-    gate.open()
-    delivery.finish_retries()
-    work(service)
-    assert [listed(caller) for caller in callers] == [["delivered"]] * 10
-    assert gate.most_accounts == 8
-
-
-def test_a_batch_that_breaks_harms_no_other_and_is_tried_again(ann, bob, device, service, moved_clock, monkeypatch):
-    for caller in (ann, bob):
-        pending(caller, device(caller))
-    moved_clock.advance(30)
-    send = push.send
-
-    def break_for_ann(pushes, timeout_s):
-        if pushes and pushes[0].email == "ann@example.org":
-            raise RuntimeError
-        return send(pushes, timeout_s)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(push, "send", break_for_ann)
-        work(service)
-    assert (listed(ann), listed(bob)) == (["pending"], ["delivered"])
-    later(service, moved_clock, 60)
-    assert listed(ann) == ["delivered"]
-
-
-def test_a_round_waits_until_its_retries_ended(ann, bob, device, gate, service, moved_clock):
-    for caller in (ann, bob):
-        pending(caller, device(caller))
-    moved_clock.advance(30)
-    service.work()
-    assert gate.under_way.total() == 0
-    assert (listed(ann), listed(bob)) == (["delivered"], ["delivered"])
-
-
-@pytest.mark.parametrize("status", [429, 503])
-@pytest.mark.parametrize("kind", ["apns", "fcm"])
-def test_retry_after_is_waited_for_by_the_worker_and_nobody_sleeps(ann, device, service, moved_clock, kind, status):
-    phone = device(ann, kind).then(status, Retry_After="100")
-    assert sent(ann) == "pending"
-    later(service, moved_clock, 99)
-    assert len(phone.pushes) == 1
-    later(service, moved_clock, 1)
-    assert (len(phone.pushes), listed(ann)) == (2, ["delivered"])
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_retry_after_of_a_retry_is_honoured_in_place_of_the_backoff(ann, device, service, moved_clock, kind):
-    phone = device(ann, kind)
-    pending(ann, phone)
-    phone.then(503, Retry_After="300")
-    later(service, moved_clock, 30)
-    later(service, moved_clock, 299)
-    assert len(phone.pushes) == 2
-    later(service, moved_clock, 1)
-    assert (len(phone.pushes), listed(ann)) == (3, ["delivered"])
-
-
-def test_retry_after_of_one_push_does_not_hold_up_the_next(ann, device):
-    phone = device(ann).then(503, Retry_After="100")
-    assert sent(ann) == "pending"
-    assert (sent(ann), len(phone.pushes)) == ("delivered", 2)
-
-
-# Shares of the threads
-
-
-@pytest.fixture
-def sixteen_threads(make_service, push_service, moved_clock):
-    delivery.due.clear()
-    return make_service(WEBPUSH_HOSTS=push_service.origin, THREADS="16")
-
-
-def test_a_request_over_its_accounts_quarter_is_pending_at_once_and_others_are_not(sixteen_threads, device, gate):
-    ann, bob = (account(sixteen_threads, name) for name in ("ann", "bob"))
-    phone, _ = device(ann), device(bob)
-    gate.close(ann)
-    running = [in_thread(ann) for _ in range(4)]
-    assert gate.holds(4)
-    assert (sent(ann), delivery.due.is_set()) == ("pending", True)
-    assert sent(bob) == "delivered"
-    gate.open()
-    assert [status() for status in running] == ["delivered"] * 4
-    work(sixteen_threads)
-    assert (listed(ann), len(phone.messages), len(phone.pushes)) == (["delivered"] * 5, 5, 5)
-
-
-def test_when_eight_threads_are_left_a_request_is_pending_at_once(sixteen_threads, device, gate):
-    ann, bob, eve = callers = [account(sixteen_threads, name) for name in ("ann", "bob", "eve")]
-    for caller in callers:
-        device(caller)
-    gate.close(ann, bob)
-    running = [in_thread(caller) for caller in (ann, bob) for _ in range(4)]
-    assert gate.holds(8)
-    assert (sent(eve), delivery.due.is_set()) == ("pending", True)
-    delivery.due.clear()
-    work(sixteen_threads)  # while all the others still wait
-    assert listed(eve) == ["delivered"]
-    gate.open()
-    assert [status() for status in running] == ["delivered"] * 8
-    assert sent(eve) == "delivered"

@@ -1,0 +1,96 @@
+"""An attempt to push: several pushes at once, and what the outcome means for each delivery (CONTRACT 3, 6).
+
+No transaction is open while providers are asked; the outcomes are written afterwards: delivered, failed, or pending
+until the next attempt. Must not know requests, wire names or what a provider's answer looks like.
+"""
+
+import logging
+
+import push
+from core.devices import drop_device
+from models import ActiveDevice, Device
+from process.clock import DAY_MS
+from providers.base import Answer, Message, Outcome, Push
+from store.deliveries import Attempt, Delivery
+from wire.errors import log_fault
+
+PUSH_DEADLINE_S = 4.5  # with what comes before and after, a request is never held longer than 5 s
+LEASE_MS = 30_000  # longer than the deadline: nobody else makes an attempt that somebody claimed
+FIRST_RETRY_S = 30
+MAX_RETRY_S = 3600
+GIVEN_UP_AFTER_MS = DAY_MS
+
+log = logging.getLogger("pocketbell")
+
+
+def push_all(attempts: list[Attempt]) -> list[Answer]:
+    """Make these attempts; the providers' answers, in order."""
+    return push_each([_push(attempt) for attempt in attempts])
+
+
+def push_each(pushes: list[Push]) -> list[Answer]:
+    """Push; a bug in pushing becomes an answer, too, so that it counts as an attempt and is not repeated for ever."""
+    try:
+        return push.send(pushes, PUSH_DEADLINE_S)
+    except Exception as error:
+        log_fault(log, "Pushing failed", error)
+        return [Answer(Outcome.TRANSIENT, "This push could not be made: the server's log has it.") for _ in pushes]
+
+
+def _push(attempt: Attempt) -> Push:
+    notification = attempt.notification
+    message = Message(notification.id, notification.content, f"/app/notifications/{notification.id}")
+    return push_to(attempt.device, message, attempt.email)
+
+
+def push_to(device: ActiveDevice, message: Message, email: str) -> Push:
+    """The push of a message to a device; `email` is the owner's address."""
+    return Push(device.kind, device.token, message, email, device.p256dh, device.auth, device.origin)
+
+
+def note_outcomes(attempts: list[Attempt], answers: list[Answer], now: int) -> dict[int, int]:
+    """Write what became of each attempt; call inside `transaction()`.
+
+    Answers with the devices (by seq) whose provider was not asked, and for how many seconds to leave them alone.
+    """
+    left_alone = dict[int, int]()
+    for attempt, answer in zip(attempts, answers, strict=True):
+        if answer.was_tried or now > attempt.since + GIVEN_UP_AFTER_MS:
+            _note_outcome(attempt, answer, now)
+            continue
+        wait_s = answer.retry_after_s or 1
+        Delivery.put_off(attempt.notification.seq, attempt.device.seq, now + wait_s * 1000)
+        left_alone[attempt.device.seq] = wait_s
+    return left_alone
+
+
+def _note_outcome(attempt: Attempt, answer: Answer, now: int) -> None:
+    notification_seq, device_seq = attempt.notification.seq, attempt.device.seq
+    status, next_attempt_at = _verdict(attempt, answer, now)
+    is_same = Device.note_outcome(attempt.device, answer.error, now)
+    if answer.outcome is Outcome.DEAD and not is_same:
+        status, next_attempt_at = "pending", now  # to the subscription that the browser has now
+    Delivery.answer(notification_seq, device_seq, status, answer.error, next_attempt_at, now)
+    if answer.outcome is Outcome.DEAD and is_same:
+        drop_device(device_seq, "dead", now)
+
+
+def _verdict(attempt: Attempt, answer: Answer, now: int) -> tuple[str, int | None]:
+    """The delivery's status after an answer, and the time of the next attempt if it is pending."""
+    if answer.outcome is Outcome.DELIVERED:
+        return "delivered", None
+    if answer.outcome in (Outcome.DEAD, Outcome.REFUSED):
+        return "failed", None
+    next_attempt_at, given_up_at = now + _backoff_s(attempt, answer) * 1000, attempt.since + GIVEN_UP_AFTER_MS
+    if answer.retry_after_s is not None and now < given_up_at:
+        next_attempt_at = min(next_attempt_at, given_up_at)  # a last attempt, however long the provider asks to wait
+    if next_attempt_at > given_up_at:
+        return "failed", None
+    return "pending", next_attempt_at
+
+
+def _backoff_s(attempt: Attempt, answer: Answer) -> int:
+    """What the provider asks for, or else 30 s, 1 min, 2 min … at most 1 h."""
+    if answer.retry_after_s is not None:
+        return max(1, answer.retry_after_s)
+    return int(min(FIRST_RETRY_S * 2 ** min(attempt.attempts, 10), MAX_RETRY_S))

@@ -1,0 +1,54 @@
+"""Pausing an alert whose address is flooded, and telling its owner (SPEC 3, flood; CONTRACT 4)."""
+
+import logging
+from contextlib import suppress
+
+from core import delivery, retries
+from models import Alert
+from process import clock
+from store.database import WriteFailed, transaction
+from store.senders import Webhook
+from wire.errors import log_fault
+from wire.notification import Content
+
+log = logging.getLogger("pocketbell")
+
+_unwritten: dict[int, tuple[Webhook, int]] = {}  # by alert: floods whose pause could not be written
+
+
+def reset() -> None:
+    """Forget the pauses that could not be written (another database was opened)."""
+    _unwritten.clear()
+
+
+def pause(webhook: Webhook, requests: int) -> None:
+    """Make the alert inactive after `requests` requests within a minute; tell its owner once, quiet hours or not.
+
+    If that cannot be written, the worker does it as soon as it can.
+    """
+    if webhook.alert_seq in _unwritten:
+        return
+    try:
+        _pause(webhook, requests)
+    except WriteFailed as error:
+        log_fault(log, "The pause of a flooded alert could not be written", error)
+        _unwritten[webhook.alert_seq] = (webhook, requests)
+
+
+def write_pauses(now: int) -> None:
+    """Write the pauses that could not be written when the floods came."""
+    for alert_seq, (webhook, requests) in list(_unwritten.items()):
+        with suppress(WriteFailed):
+            _pause(webhook, requests)
+            del _unwritten[alert_seq]
+
+
+def _pause(webhook: Webhook, requests: int) -> None:
+    title = f"Alert paused: {webhook.name}"
+    body = f"It got {requests} requests within a minute and is switched off. Switch it on again when that has ended."
+    with transaction():
+        now = clock.now_ms()
+        if not Alert.pause(webhook.alert_seq, webhook.switched_on_at, now):
+            return
+        delivery.record_notice(webhook, Content(title, body), now)
+    retries.due.set()  # the worker pushes it: the request that was one too many does not wait for that

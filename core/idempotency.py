@@ -1,0 +1,79 @@
+"""Idempotency-Key: a request to send that comes again within 24 hours sends nothing (CONTRACT 3).
+
+The hash of the request is kept with the key, so that another request with the same key is refused. Must not know
+requests or headers.
+"""
+
+import hashlib
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from process.clock import DAY_MS
+from store.idempotency_keys import IdempotencyKey
+from store.notifications import Notification, NotificationRow
+from wire.errors import Refused
+from wire.notification import Content
+
+LIFE_MS = DAY_MS
+
+_running: set[tuple[int, str]] = set()  # (account, key) of the requests that this process is answering
+_running_lock = threading.Lock()
+
+
+class IdempotentRequest(NamedTuple):
+    """An account's Idempotency-Key and the hash of what came with it."""
+
+    account_seq: int
+    key: str
+    request_hash: bytes
+
+
+def request_hash(content: Content) -> bytes:
+    """The SHA-256 of everything that a request says; `content` has the prefix in its title.
+
+    An optional field counts only if it was set: so a key that was stored before there was such a field stays valid.
+    """
+    defaults = Content._field_defaults
+    optional = {name: value for name, value in content._asdict().items() if value != defaults.get(name, value)}
+    said = [content.title, content.body, *([optional] if optional else [])]
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).digest()
+
+
+@contextmanager
+def only_once_at_a_time(request: IdempotentRequest) -> Iterator[None]:
+    """`Refused` (409) while another request with this key is being answered."""
+    running = (request.account_seq, request.key)
+    with _running_lock:
+        if running in _running:
+            raise Refused(409)
+        _running.add(running)
+    try:
+        yield
+    finally:
+        with _running_lock:
+            _running.discard(running)
+
+
+def earlier(request: IdempotentRequest, now: int) -> NotificationRow | None:
+    """The notification that the key led to within 24 hours, with the status that was answered then.
+
+    `Refused` (400) if the key came with another request.
+    """
+    known = IdempotencyKey.find(request.account_seq, request.key, now - LIFE_MS)
+    if known is None:
+        return None
+    if known.request_hash != request.request_hash:
+        raise Refused(400, "This Idempotency-Key came with another request before: use a new one.")
+    notification = Notification.one(known.notification_seq)
+    return notification._replace(status=known.answered_status or notification.status)
+
+
+def keep(request: IdempotentRequest, notification: NotificationRow, answered_status: str | None) -> None:
+    """Keep the key with its notification; `answered_status` is None until the attempt has ended.
+
+    Call inside the transaction that records the notification.
+    """
+    IdempotencyKey.put(request.account_seq, request.key, request.request_hash, notification, answered_status)

@@ -1,0 +1,57 @@
+"""How many request threads may push at the same time, of all and for one account (CONTRACT 3).
+
+A provider that does not answer holds a thread for seconds: the slots keep some threads free for other requests, and
+the threads of one account from being all there are. A request without a slot leaves its pushes to the worker.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+FREE_THREADS = 8  # that never push
+DEFAULT_THREADS = 32
+
+
+class Slots:
+    """The slots of a process with this number of request threads."""
+
+    def __init__(self, threads: int) -> None:
+        self.free = max(1, threads - FREE_THREADS)
+        self.per_account = max(1, threads // 4)
+        self.taken: dict[int, int] = {}  # by account
+        self.lock = threading.Lock()
+
+    @contextmanager
+    def one(self, account_seq: int) -> Iterator[bool]:
+        """Whether this thread may push for the account now; if so, it holds a slot until the block ends."""
+        with self.lock:
+            taken = self.taken.get(account_seq, 0)
+            granted = self.free > 0 and taken < self.per_account
+            if granted:
+                self.free, self.taken[account_seq] = self.free - 1, taken + 1
+        try:
+            yield granted
+        finally:
+            if granted:
+                self._give_back(account_seq)
+
+    def _give_back(self, account_seq: int) -> None:
+        with self.lock:
+            self.free += 1
+            self.taken[account_seq] -= 1
+            if not self.taken[account_seq]:
+                del self.taken[account_seq]
+
+
+_slots = Slots(DEFAULT_THREADS)
+
+
+def configure(threads: int) -> None:
+    """Share out the request threads of this process, none of which is pushing."""
+    global _slots
+    _slots = Slots(threads)
+
+
+def slot(account_seq: int) -> AbstractContextManager[bool]:
+    """Whether this thread may push for the account now; if so, it holds a slot until the block ends."""
+    return _slots.one(account_seq)

@@ -1,0 +1,163 @@
+"""Retrying what is pending, in the background: claiming what is due, leaving silent devices alone, giving up.
+
+An attempt is claimed with a lease, so that no other process makes it, and is due again when the lease ends: so a
+crash between the record and the outcome loses nothing. Must not know requests or what a provider's answer looks like.
+"""
+
+import logging
+import threading
+from collections import defaultdict
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
+from itertools import groupby
+
+import push
+from core.attempts import GIVEN_UP_AFTER_MS, LEASE_MS, note_outcomes, push_all
+from core.pieces import ROWS, in_pieces
+from process import clock
+from providers.base import Answer, Outcome
+from store.database import transaction
+from store.deliveries import Attempt, Delivery, DueDevice
+from store.notifications import Notification
+from wire.errors import log_fault
+
+RETRIES_OF_AN_ACCOUNT = 10  # in one batch
+RETRYING_ACCOUNTS = 8  # at the same time
+BACKLOG_REST_S = 10.0
+CLOCK_STEP_MS = 2_000  # a smaller step back of the wall clock is its usual correction
+
+log = logging.getLogger("pocketbell")
+due = threading.Event()  # set when something is due that must not wait for the worker's next round
+
+_threads = ThreadPoolExecutor(RETRYING_ACCOUNTS, thread_name_prefix="retry")
+_retrying: set[int] = set()  # accounts with a batch under way
+_batches: list[Future[None]] = []
+_rest_ends_s: dict[int, float] = {}  # by device: the worker takes up nothing of its backlog until then
+_clock_difference_ms: int | None = None  # wall clock minus monotonic clock at the last check
+
+
+def reset() -> None:
+    """Forget everything, and begin with new threads: the old ones have connections to the database before."""
+    global _threads, _clock_difference_ms
+    _clock_difference_ms = None
+    _rest_ends_s.clear()
+    _threads.shutdown()
+    _threads = ThreadPoolExecutor(RETRYING_ACCOUNTS, thread_name_prefix="retry")
+
+
+def finish() -> None:
+    """Wait until the batches that are under way have ended."""
+    wait(_batches)
+
+
+# --- batches ------------------------------------------------------------------------------------------------
+
+
+def retry_due(now: int) -> None:
+    """Retry what is due, also what a crash left between its record and its outcome.
+
+    Each account's attempts are a batch in a thread of its own, so that nobody waits for another's provider.
+    """
+    _batches[:] = [batch for batch in _batches if not batch.done()]
+    room = RETRYING_ACCOUNTS - len(_retrying)
+    due_now = _due(now, room) if room > 0 else []
+    if not due_now:
+        return
+    attempts = Delivery.claim(due_now, now, now + LEASE_MS)
+    for account_seq, batch in groupby(attempts, key=lambda attempt: attempt.account_seq):
+        _retrying.add(account_seq)
+        _batches.append(_threads.submit(_retry, account_seq, list(batch)))
+
+
+def _due(now: int, accounts: int) -> list[tuple[int, int]]:
+    """The next attempts (notification, device) of at most `accounts` accounts, the longest due first.
+
+    The devices of an account take turns: a long backlog on one does not keep the others waiting.
+    """
+    device_seqs, kinds = defaultdict[int, list[int]](list), push.configured()
+    for device in Delivery.due_devices(now):
+        if device.kind in kinds and device.account_seq not in _retrying and not _rests(device.seq):
+            device_seqs[device.account_seq].append(device.seq)
+    chosen = list[tuple[int, int]]()
+    for seqs in list(device_seqs.values())[:accounts]:
+        oldest = [
+            (place, notification_seq, device_seq)
+            for device_seq in seqs
+            for place, notification_seq in enumerate(Delivery.oldest_due(device_seq, now, RETRIES_OF_AN_ACCOUNT))
+        ]
+        chosen += [(notification, device) for _, notification, device in sorted(oldest)[:RETRIES_OF_AN_ACCOUNT]]
+    return chosen
+
+
+def _retry(account_seq: int, attempts: list[Attempt]) -> None:
+    """Make the attempts of one account and settle their notifications."""
+    try:
+        answers = push_all(attempts)
+        with transaction():
+            left_alone = note_outcomes(attempts, answers, clock.now_ms())
+            Notification.settle_all({attempt.notification.seq for attempt in attempts})
+        let_rest(left_alone)
+        if len(attempts) == RETRIES_OF_AN_ACCOUNT:
+            let_rest(dict.fromkeys(_unsettled_devices(attempts, answers), BACKLOG_REST_S))
+    except Exception as error:  # they are due again when their leases end
+        log_fault(log, "A batch of retries failed", error)
+    finally:
+        was_full = len(_retrying) >= RETRYING_ACCOUNTS
+        _retrying.discard(account_seq)
+        if was_full or len(attempts) == RETRIES_OF_AN_ACCOUNT:
+            due.set()  # there may be more
+
+
+# --- rests --------------------------------------------------------------------------------------------------
+
+
+def let_rest(waits_s: Mapping[int, float]) -> None:
+    """Leave the backlogs of these devices alone for a while; `waits_s` has the seconds by the device's seq."""
+    for device_seq, wait_s in waits_s.items():
+        _rest_ends_s[device_seq] = clock.monotonic_s() + wait_s
+
+
+def _rests(device_seq: int) -> bool:
+    """Whether the device is left alone now."""
+    ends_s = _rest_ends_s.get(device_seq)
+    if ends_s is not None and ends_s <= clock.monotonic_s():
+        _rest_ends_s.pop(device_seq, None)
+        return False
+    return ends_s is not None
+
+
+def _unsettled_devices(attempts: list[Attempt], answers: list[Answer]) -> set[int]:
+    """The devices of a full batch for which nothing was settled: more of their backlog would fare no better."""
+    settled = (Outcome.DELIVERED, Outcome.REFUSED, Outcome.DEAD)
+    answered = zip(attempts, answers, strict=True)
+    return {attempt.device.seq for attempt in attempts} - {
+        attempt.device.seq for attempt, answer in answered if answer.outcome in settled
+    }
+
+
+# --- giving up, and the clock -------------------------------------------------------------------------------
+
+
+def give_up_unconfigured(now: int) -> bool:
+    """Fail what has waited for a day for a provider that is not configured; answers with whether more is left."""
+    kinds, due_by = push.configured(), now - GIVEN_UP_AFTER_MS
+    due_devices = [device for device in Delivery.due_devices(due_by) if device.kind not in kinds]
+    left = [in_pieces(partial(_give_up_some, device, due_by, now)) for device in due_devices]
+    return any(left)
+
+
+def _give_up_some(device: DueDevice, due_by: int, now: int) -> bool:
+    with transaction():
+        seqs = Delivery.oldest_due(device.seq, due_by, ROWS)
+        Delivery.fail(device.seq, seqs, push.not_configured(device.kind), now)
+        Notification.settle_all(seqs)
+    return len(seqs) == ROWS
+
+
+def follow_clock(now: int) -> None:
+    """When the wall clock was set back, bring the next attempts forward by as much: they would come too late."""
+    global _clock_difference_ms
+    before, _clock_difference_ms = _clock_difference_ms, now - int(clock.monotonic_s() * 1000)
+    if before is not None and before - _clock_difference_ms > CLOCK_STEP_MS:
+        Delivery.bring_forward(before - _clock_difference_ms)

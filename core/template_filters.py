@@ -1,0 +1,276 @@
+"""The filters of templates, the paths into a payload, and the work that both may cost (CONTRACT 4, templates).
+
+Pure. A filter takes a value, its argument and the `Work` that is left; it raises `CannotApply` if it does not fit the
+value. Nothing in a payload is evaluated.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from decimal import ROUND_HALF_UP, Context, Decimal
+from typing import Any
+
+from core import local_time
+from core.value_text import as_text, cut, scalar_text
+from wire.strict_json import Number
+
+MAX_TEXT = 10_000  # characters that a filter reads
+WORK = 1_000_000  # characters, roughly, that the paths and filters of one template may read
+ITEM_WORK = 100  # an item of an array, in characters that could be read instead; likewise below
+KEY_WORK = 25  # looking a key up
+JSON_WORK = 40  # writing a character of JSON
+LOOK_WORK = 3  # an item that is only looked at
+DATE_WORK = 1_000
+MAX_DATE_CHARACTERS = 64
+MAX_DECIMALS = 20
+MAX_NUMBER_DIGITS = 400  # a double has at most 309 digits before its point
+
+POSITION = re.compile(r"0|[1-9][0-9]{0,8}")
+JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,9})?")
+UNIX_TIME = re.compile(r"(?![0-9]{8}\Z)[0-9]{1,14}(?:\.[0-9]{1,9})?")  # eight digits are a date in ISO 8601
+
+Argument = str | int | tuple[str | int, ...] | None  # a tuple for two
+
+
+class CannotApply(Exception):
+    """The filter does not fit its value."""
+
+
+class WrongArgument(CannotApply):
+    """The filter takes no such argument."""
+
+
+class OutOfWork(CannotApply):
+    """No work is left for the filter."""
+
+
+class _Missing:
+    """The value at a path that a payload lacks."""
+
+
+MISSING = _Missing()
+
+
+class Work:
+    """What filling a template may still cost: half of it in equal shares, half for the first that need more."""
+
+    def __init__(self, zone: str, placeholders: int) -> None:
+        self.zone = zone
+        self.share, self.common, self.left = WORK // 2 // placeholders, WORK // 2, 0
+
+    def begin(self) -> "Work":
+        """Begin with the next placeholder, which has a share of its own."""
+        self.left = self.share
+        return self
+
+    def spend(self, amount: int) -> None:
+        """Take so much from the share, then from the common half; `OutOfWork` if neither has it."""
+        beyond = max(0, amount - self.left)
+        self.left = max(0, self.left - amount)
+        if beyond > self.common:
+            self.common = 0
+            raise OutOfWork
+        self.common -= beyond
+
+    def text(self, value: object, limit: int = MAX_TEXT) -> str:
+        """How the value is shown, in at most `limit` characters; costs what that takes."""
+        rate = JSON_WORK if isinstance(value, dict | list) else 1
+        affordable = (self.left + self.common) // rate
+        text = as_text(value, min(limit, MAX_TEXT, affordable + 1))
+        self.spend(len(text) * rate)
+        return text
+
+    def items(self, value: object) -> Iterator[Any]:
+        """The items of an array."""
+        for item in _array(value):
+            self.spend(ITEM_WORK)
+            yield item
+
+
+def resolve(value: Any, path: str, work: Work) -> Any:
+    """Follow the path. At each object the longest key wins that the path begins with, up to a dot or the end."""
+    while True:
+        if isinstance(value, dict):
+            end = _longest_key(value, path, work)
+            if end < 0:
+                return MISSING
+            value = value[path[:end]]
+        elif isinstance(value, list):
+            work.spend(KEY_WORK)
+            end = path.find(".") if "." in path else len(path)
+            if not POSITION.fullmatch(path[:end]) or int(path[:end]) >= len(value):
+                return MISSING
+            value = value[int(path[:end])]
+        else:
+            return MISSING
+        if end == len(path):
+            return value
+        path = path[end + 1 :]
+
+
+def _longest_key(value: dict[str, Any], path: str, work: Work) -> int:
+    """Where the longest key ends in the path; -1 when there is no such key."""
+    end = len(path)
+    while end >= 0:
+        work.spend(KEY_WORK + end // 8)
+        if path[:end] in value:
+            return end
+        end = path.rfind(".", 0, end)
+    return -1
+
+
+# --- filters ------------------------------------------------------------------------------------------------
+
+
+def _no(argument: Argument) -> None:
+    if argument is not None:
+        raise WrongArgument
+
+
+def _text_argument(argument: Argument) -> str:
+    if not isinstance(argument, str):
+        raise WrongArgument
+    return argument
+
+
+def _array(value: object) -> list[Any]:
+    if not isinstance(value, list):
+        raise CannotApply
+    return value
+
+
+def _default(value: Any, argument: Argument, work: Work) -> Any:
+    if argument is None or isinstance(argument, tuple):
+        raise WrongArgument
+    return argument if is_empty(value) else value
+
+
+def is_empty(value: Any) -> bool:
+    """Whether `default` replaces the value."""
+    return value is MISSING or value is None or value is False or value in ("", [], {})
+
+
+def _upcase(value: Any, argument: Argument, work: Work) -> str:
+    _no(argument)
+    return work.text(value).upper()
+
+
+def _downcase(value: Any, argument: Argument, work: Work) -> str:
+    _no(argument)
+    return work.text(value).lower()
+
+
+def _capitalize(value: Any, argument: Argument, work: Work) -> str:
+    _no(argument)
+    return work.text(value).capitalize()
+
+
+def _truncate(value: Any, argument: Argument, work: Work) -> str:
+    if not isinstance(argument, int) or argument < 1:
+        raise WrongArgument
+    return cut(work.text(value, argument + 1), argument)
+
+
+def _join(value: Any, argument: Argument, work: Work) -> str:
+    separator = " " if argument is None else _text_argument(argument)
+    parts, length = list[str](), 0
+    for item in work.items(value):
+        parts.append(work.text(item))
+        length += len(parts[-1]) + len(separator)
+        if length > MAX_TEXT + len(separator):
+            break
+    return separator.join(parts)
+
+
+def _map(value: Any, argument: Argument, work: Work) -> Any:
+    path = _text_argument(argument)
+    found = [resolve(item, path, work) for item in work.items(value)]
+    if found and all(item is MISSING for item in found):
+        return MISSING
+    return [None if item is MISSING else item for item in found]
+
+
+def _where(value: Any, argument: Argument, work: Work) -> list[Any]:
+    """The objects whose value at a path is shown as the second argument says; null and missing values as nothing."""
+    path, wanted = argument if isinstance(argument, tuple) else (None, None)
+    if not isinstance(path, str):
+        raise WrongArgument
+    work.spend(LOOK_WORK * len(_array(value)))
+    objects = [item for item in value if isinstance(item, dict)]
+    return [item for item in objects if _shows(resolve(item, path, work), str(wanted), work)]
+
+
+def _shows(value: object, text: str, work: Work) -> bool:
+    work.spend(KEY_WORK)
+    if isinstance(value, dict | list):
+        return False
+    return text == ("" if value is MISSING else as_text(value, len(text) + 1))
+
+
+def _size(value: Any, argument: Argument, work: Work) -> int:
+    _no(argument)
+    if not isinstance(value, str | list | dict):
+        raise CannotApply
+    return len(value)
+
+
+def _first(value: Any, argument: Argument, work: Work) -> Any:
+    _no(argument)
+    return _array(value)[0] if _array(value) else MISSING
+
+
+def _last(value: Any, argument: Argument, work: Work) -> Any:
+    _no(argument)
+    return _array(value)[-1] if _array(value) else MISSING
+
+
+def _round(value: Any, argument: Argument, work: Work) -> Any:
+    decimals = 0 if argument is None else argument
+    if not isinstance(decimals, int) or decimals > MAX_DECIMALS:
+        raise WrongArgument
+    literal = value if isinstance(value, str) else _number(value)
+    if len(literal) > MAX_NUMBER_DIGITS or not JSON_NUMBER.fullmatch(literal):
+        raise CannotApply
+    number = Decimal(literal)
+    exponent = number.as_tuple().exponent
+    if isinstance(exponent, int) and -exponent <= decimals:
+        return value
+    rounded = number.quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP, Context(prec=MAX_NUMBER_DIGITS))
+    return f"{rounded or rounded.copy_abs():f}"
+
+
+def _number(value: Any) -> str:
+    if not isinstance(value, int | Number) or isinstance(value, bool):
+        raise CannotApply
+    return scalar_text(value)
+
+
+def _date(value: Any, argument: Argument, work: Work) -> str:
+    work.spend(DATE_WORK)
+    layout = _text_argument(argument)
+    if not isinstance(value, str | int | Number) or isinstance(value, bool):
+        raise CannotApply
+    if isinstance(value, Number) or (isinstance(value, str) and UNIX_TIME.fullmatch(value)):
+        value = float(value)
+    if isinstance(value, str) and len(value) > MAX_DATE_CHARACTERS:
+        raise CannotApply
+    try:
+        return local_time.formatted(value, layout, work.zone)
+    except ValueError:
+        raise CannotApply from None
+
+
+FILTERS: dict[str, Callable[[Any, Argument, Work], Any]] = {
+    "default": _default,
+    "upcase": _upcase,
+    "downcase": _downcase,
+    "capitalize": _capitalize,
+    "truncate": _truncate,
+    "join": _join,
+    "map": _map,
+    "size": _size,
+    "first": _first,
+    "last": _last,
+    "round": _round,
+    "date": _date,
+    "where": _where,
+}

@@ -1,0 +1,198 @@
+"""What became of each notification on each device, and the queries of attempts, first ones and retries.
+
+Constant SQL that returns row types. Callers pass the time; nothing here reads a clock or a setting.
+"""
+
+import json
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import peewee
+
+from models import ActiveDevice, Device, Model
+from store.database import run, transaction
+from store.notifications import Notification, NotificationRow
+from store.rows import columns, reader
+
+
+class Attempt(NamedTuple):
+    """An attempt to push a notification to a device, which nobody else makes at the same time."""
+
+    account_seq: int
+    email: str  # the account's
+    notification: NotificationRow
+    device: ActiveDevice
+    since: int  # when the first attempt was due
+    attempts: int  # made before this one
+
+
+class DueDevice(NamedTuple):
+    """A device with an attempt that is due, and since when the first is."""
+
+    seq: int
+    account_seq: int
+    kind: str
+    due_at: int
+
+
+class Delivery(Model):
+    """What became of one notification on one device."""
+
+    notification = peewee.ForeignKeyField(Notification, column_name="notification_seq", on_delete="CASCADE")
+    device_seq = peewee.IntegerField()
+    status = peewee.TextField()
+    attempts = peewee.IntegerField()
+    next_attempt_at = peewee.IntegerField(null=True)
+    answered_at = peewee.IntegerField(null=True)
+    error = peewee.TextField(null=True)
+
+    class Meta:
+        primary_key = peewee.CompositeKey("notification", "device_seq")
+
+    INSERT = (
+        "INSERT INTO delivery (notification_seq, device_seq, status, attempts, next_attempt_at)"
+        " VALUES (?, ?, 'pending', 0, ?)"
+    )
+    WAITING = (  # the devices that have anything pending: one look-up in the index for each, however much that is
+        "WITH RECURSIVE waiting (seq) AS (SELECT min(device_seq) FROM delivery WHERE status = 'pending' UNION ALL"
+        " SELECT (SELECT min(device_seq) FROM delivery WHERE status = 'pending' AND device_seq > waiting.seq)"
+        " FROM waiting WHERE seq IS NOT NULL)"
+    )
+    NEXT_DUE = "(SELECT min(next_attempt_at) FROM delivery WHERE status = 'pending' AND device_seq = waiting.seq)"
+    DUE_DEVICES = (
+        f"{WAITING} SELECT {columns(DueDevice, 'd', due_at=f'{NEXT_DUE} AS due_at')}"
+        " FROM waiting JOIN device d ON d.seq = waiting.seq"
+        " WHERE d.removed_at IS NULL AND due_at <= ? ORDER BY due_at"
+    )
+    OLDEST_DUE = (
+        "SELECT notification_seq FROM delivery WHERE status = 'pending' AND device_seq = ? AND next_attempt_at <= ?"
+        " ORDER BY next_attempt_at LIMIT ?"
+    )
+    LEFT_BEHIND = (
+        f"{WAITING} SELECT d.seq, d.removed_as FROM waiting JOIN device d ON d.seq = waiting.seq"
+        " WHERE d.removed_at IS NOT NULL"
+    )
+    READ_DUE_DEVICE = staticmethod(reader(DueDevice))
+    CLAIM = (
+        "UPDATE delivery SET next_attempt_at = ? WHERE notification_seq = ? AND device_seq = ?"
+        " AND status = 'pending' AND next_attempt_at <= ?"
+    )
+    PARTS = {"notification": columns(NotificationRow, "n"), "device": columns(ActiveDevice, "d")}
+    SINCE = "coalesce(n.released_at, n.created_at)"
+    ATTEMPT = (
+        f"SELECT {columns(Attempt, 'p', account_seq='a.seq', email='a.email', since=SINCE, **PARTS)}"
+        " FROM delivery p JOIN notification n ON n.seq = p.notification_seq JOIN account a ON a.seq = n.account_seq"
+        " JOIN device d ON d.seq = p.device_seq WHERE p.notification_seq = ? AND p.device_seq = ?"
+    )
+    READ_ATTEMPT = staticmethod(reader(Attempt))
+    BRING_FORWARD = (
+        "UPDATE delivery SET next_attempt_at = next_attempt_at - ? WHERE status = 'pending' AND device_seq = ?"
+    )
+    MAKE_DUE = "UPDATE delivery SET next_attempt_at = ? WHERE notification_seq = ? AND status = 'pending'"
+    FAIL = (
+        "UPDATE delivery SET status = 'failed', next_attempt_at = NULL, answered_at = ?, error = ?"
+        " WHERE device_seq = ? AND notification_seq IN (SELECT value FROM json_each(?))"
+    )
+    FORGET = "DELETE FROM delivery WHERE device_seq = ? AND notification_seq IN (SELECT value FROM json_each(?))"
+    ANSWER = (
+        "UPDATE delivery SET status = ?, attempts = attempts + 1, next_attempt_at = ?, answered_at = ?, error = ?"
+        " WHERE notification_seq = ? AND device_seq = ? AND status = 'pending'"
+    )
+
+    @classmethod
+    def of_notification(cls, notification_seq: int) -> list["Delivery"]:
+        """The notification's deliveries with their devices, in the order in which these were added."""
+        joined = cls.select(cls, Device).join(Device, on=cls.device_seq == Device.seq, attr="device")
+        rows = joined.where(cls.notification == notification_seq)
+        return list(rows.order_by(Device.seq))
+
+    @classmethod
+    def add(cls, notification_seq: int, devices: Iterable[ActiveDevice], next_attempt_at: int) -> None:
+        """A pending delivery to each device, due at `next_attempt_at` unless an outcome comes first."""
+        for device in devices:
+            run(cls.INSERT, (notification_seq, device.seq, next_attempt_at))
+
+    @classmethod
+    def due_devices(cls, now: int) -> list[DueDevice]:
+        """The devices for which an attempt is due, the one that has waited longest first."""
+        return list(map(cls.READ_DUE_DEVICE, run(cls.DUE_DEVICES, (now,))))
+
+    @classmethod
+    def oldest_due(cls, device_seq: int, due_by: int, limit: int) -> list[int]:
+        """At most `limit` notifications (their seqs) due on the device by `due_by`, the longest due first."""
+        return [row[0] for row in run(cls.OLDEST_DUE, (device_seq, due_by, limit))]
+
+    @classmethod
+    def claim(cls, due: Iterable[tuple[int, int]], now: int, lease_until: int) -> list[Attempt]:
+        """Take these attempts (notification, device) with a lease: nobody else does before `lease_until`."""
+        with transaction():
+            claims = [cls._claim(notification, device, now, lease_until) for notification, device in due]
+        return [claimed for claimed in claims if claimed]
+
+    @classmethod
+    def _claim(cls, notification_seq: int, device_seq: int, now: int, lease_until: int) -> Attempt | None:
+        """The attempt, unless another process took it or it was settled meanwhile."""
+        if not run(cls.CLAIM, (lease_until, notification_seq, device_seq, now)).rowcount:
+            return None
+        return cls.READ_ATTEMPT(run(cls.ATTEMPT, (notification_seq, device_seq)).fetchone())
+
+    @classmethod
+    def answer(
+        cls,
+        notification_seq: int,
+        device_seq: int,
+        status: str,
+        error: str | None,
+        next_attempt_at: int | None,
+        now: int,
+    ) -> None:
+        """Record the outcome of one attempt; a delivery that is settled already stays as it is."""
+        values = (status, next_attempt_at, now, error, notification_seq, device_seq)
+        run(cls.ANSWER, values)
+
+    @classmethod
+    def put_off(cls, notification_seq: int, device_seq: int, next_attempt_at: int) -> None:
+        """Postpone an attempt that was not made."""
+        run(
+            "UPDATE delivery SET next_attempt_at = ?"
+            " WHERE notification_seq = ? AND device_seq = ? AND status = 'pending'",
+            (next_attempt_at, notification_seq, device_seq),
+        )
+
+    @classmethod
+    def count_pending(cls) -> int:
+        """How many deliveries are pending."""
+        return int(run("SELECT count(*) FROM delivery WHERE status = 'pending'").fetchone()[0])
+
+    @classmethod
+    def next_due_at(cls) -> int | None:
+        """When the first pending delivery is due; None if there is none."""
+        row = run(f"{cls.WAITING} SELECT min({cls.NEXT_DUE}) FROM waiting").fetchone()
+        return None if row[0] is None else int(row[0])
+
+    @classmethod
+    def bring_forward(cls, by_ms: int) -> None:
+        """Make all pending deliveries due earlier, one device after the other."""
+        for (device_seq,) in run(f"{cls.WAITING} SELECT seq FROM waiting WHERE seq IS NOT NULL").fetchall():
+            with transaction():
+                run(cls.BRING_FORWARD, (by_ms, device_seq))
+
+    @classmethod
+    def make_due(cls, notification_seq: int, now: int) -> None:
+        """Make the notification's pending deliveries due now."""
+        run(cls.MAKE_DUE, (now, notification_seq))
+
+    @classmethod
+    def left_behind(cls) -> list[tuple[int, str]]:
+        """The removed devices that have pending deliveries, and what each was removed as."""
+        return run(cls.LEFT_BEHIND).fetchall()
+
+    @classmethod
+    def fail(cls, device_seq: int, notification_seqs: list[int], error: str, now: int) -> None:
+        """Settle these deliveries as failed; call inside `transaction()`."""
+        run(cls.FAIL, (now, error, device_seq, json.dumps(notification_seqs)))
+
+    @classmethod
+    def forget(cls, device_seq: int, notification_seqs: list[int]) -> None:
+        """Delete these deliveries, as if the device had never been asked; call inside `transaction()`."""
+        run(cls.FORGET, (device_seq, json.dumps(notification_seqs)))

@@ -1,0 +1,73 @@
+"""The Idempotency-Keys of requests to send, and their queries. Callers pass the time."""
+
+from typing import NamedTuple
+
+import peewee
+
+from models import Account, Model
+from store.database import run
+from store.notifications import Notification, NotificationRow
+from store.rows import columns, reader
+
+
+class EarlierRequest(NamedTuple):
+    """The first request that came with an Idempotency-Key."""
+
+    request_hash: bytes
+    notification_seq: int
+    answered_status: str | None
+
+
+class IdempotencyKey(Model):
+    """An Idempotency-Key and the notification it led to (CONTRACT 3)."""
+
+    account = peewee.ForeignKeyField(Account, column_name="account_seq")
+    key = peewee.TextField()
+    request_hash = peewee.BlobField()
+    notification = peewee.ForeignKeyField(Notification, column_name="notification_seq", on_delete="CASCADE")
+    answered_status = peewee.TextField(null=True)
+    created_at = peewee.IntegerField()
+
+    class Meta:
+        primary_key = peewee.CompositeKey("account", "key")
+
+    EARLIER = (
+        f"SELECT {columns(EarlierRequest, 'i')} FROM idempotency_key i"
+        " WHERE account_seq = ? AND key = ? AND created_at > ?"
+    )
+    READ_EARLIER = staticmethod(reader(EarlierRequest))
+
+    @classmethod
+    def find(cls, account_seq: int, key: str, since: int) -> EarlierRequest | None:
+        """The first request with that key, if it came after `since`."""
+        row = run(cls.EARLIER, (account_seq, key, since)).fetchone()
+        return cls.READ_EARLIER(row) if row else None
+
+    @classmethod
+    def put(
+        cls, account_seq: int, key: str, request_hash: bytes, notification: NotificationRow, answered: str | None
+    ) -> None:
+        """Keep the key with its notification, and the answered status if it is known; replaces an expired key."""
+        run(
+            "INSERT OR REPLACE INTO idempotency_key"
+            " (account_seq, key, request_hash, notification_seq, answered_status, created_at)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            (account_seq, key, request_hash, notification.seq, answered, notification.created_at),
+        )
+
+    @classmethod
+    def note_answer(cls, notification_seq: int, status: str) -> None:
+        """Keep the status of the first answer, for replays."""
+        run(
+            "UPDATE idempotency_key SET answered_status = ? WHERE notification_seq = ? AND answered_status IS NULL",
+            (status, notification_seq),
+        )
+
+    @classmethod
+    def prune(cls, before: int, limit: int) -> int:
+        """Remove up to `limit` keys that came before `before`; answers with how many."""
+        return run(
+            "DELETE FROM idempotency_key WHERE notification_seq IN"  # the two columns of the key would scan
+            " (SELECT notification_seq FROM idempotency_key WHERE created_at <= ? LIMIT ?)",
+            (before, limit),
+        ).rowcount

@@ -1,0 +1,50 @@
+"""What the service keeps for itself between two starts: its keys and its notes; their queries."""
+
+import peewee
+
+from models import Model
+from store.database import run, transaction
+
+
+class ServerKey(Model):
+    """A key of this service itself."""
+
+    name = peewee.TextField(primary_key=True)
+    value = peewee.TextField()
+
+    @classmethod
+    def find(cls, name: str) -> str | None:
+        """The key's value, if it was made already."""
+        key = cls.get_or_none(cls.name == name)
+        return str(key.value) if key else None
+
+    @classmethod
+    def put_first(cls, name: str, value: str) -> str:
+        """Keep `value` unless there is a key of that name already; answers with the one that is kept."""
+        with transaction():
+            cls.insert(name=name, value=value).on_conflict_ignore().execute()
+            return str(cls.get(cls.name == name).value)
+
+
+class ServerNote(Model):
+    """What the service remembers of itself, by name."""
+
+    name = peewee.TextField(primary_key=True)
+    value = peewee.TextField()
+
+    @classmethod
+    def find(cls, name: str) -> str | None:
+        """The value that was put last."""
+        note = cls.get_or_none(cls.name == name)
+        return str(note.value) if note else None
+
+    @classmethod
+    def forget(cls, first: str, last: str) -> None:
+        """Delete the notes with names from `first` to `last`."""
+        cls.delete().where(cls.name.between(first, last)).execute()
+
+    @classmethod
+    def put(cls, name: str, value: str) -> None:
+        """Set the note to `value`."""
+        with transaction():
+            run("REPLACE INTO server_note (name, value) VALUES (?, ?)", (name, value))

@@ -1,0 +1,91 @@
+"""How an owner gets in: sessions of browsers and one-time links; their queries. Callers pass the time."""
+
+import peewee
+
+from models import Account, Model
+
+
+class OneTimeLink(Model):
+    """A link that opens the set-up page (no account) or the page that sets a password."""
+
+    token_hash = peewee.BlobField(primary_key=True)
+    account = peewee.ForeignKeyField(Account, column_name="account_seq", null=True)
+    expires_at = peewee.IntegerField()
+
+    @classmethod
+    def put(cls, token_hash: bytes, account_seq: int | None, expires_at: int) -> None:
+        """Add a link and void the earlier ones for the same purpose; call inside `transaction()`."""
+        cls.void(account_seq)
+        cls.create(token_hash=token_hash, account=account_seq, expires_at=expires_at)
+
+    @classmethod
+    def find(cls, token_hash: bytes, now: int) -> "OneTimeLink | None":
+        """The link if it is still good."""
+        return cls.get_or_none(cls.token_hash == token_hash, cls.expires_at > now)
+
+    @classmethod
+    def void(cls, account_seq: int | None) -> None:
+        """Void the links that set this account's password; None voids those that open the set-up page."""
+        same_purpose = cls.account.is_null() if account_seq is None else cls.account == account_seq
+        cls.delete().where(same_purpose).execute()
+
+    @classmethod
+    def spend(cls, token_hash: bytes) -> None:
+        """Delete a link that was used; call inside `transaction()`."""
+        cls.delete().where(cls.token_hash == token_hash).execute()
+
+
+class Session(Model):
+    """A browser that is signed in."""
+
+    token_hash = peewee.BlobField(primary_key=True)
+    account = peewee.ForeignKeyField(Account, column_name="account_seq")
+    created_at = peewee.IntegerField()
+    expires_at = peewee.IntegerField()
+    name = peewee.TextField()
+    last_seen_at = peewee.IntegerField()
+
+    @classmethod
+    def add(cls, token_hash: bytes, account_seq: int, name: str, expires_at: int, now: int) -> None:
+        """A new session of a browser called `name`; call inside `transaction()`."""
+        times = {"created_at": now, "expires_at": expires_at, "last_seen_at": now}
+        cls.create(token_hash=token_hash, account=account_seq, name=name, **times)
+
+    @classmethod
+    def find(cls, token_hash: bytes, now: int) -> "Session | None":
+        """The session, if it has not ended."""
+        return cls.get_or_none(cls.token_hash == token_hash, cls.expires_at > now)
+
+    @classmethod
+    def of_account(cls, account_seq: int, now: int) -> list["Session"]:
+        """The account's sessions that have not ended, last seen first."""
+        mine = cls.select().where(cls.account == account_seq, cls.expires_at > now)
+        return list(mine.order_by(cls.last_seen_at.desc(), cls.created_at.desc()))
+
+    @classmethod
+    def note_visit(cls, token_hash: bytes, expires_at: int, now: int) -> None:
+        """Extend the session."""
+        later = peewee.fn.max(cls.expires_at, expires_at)  # the clock may have been set back
+        cls.update(last_seen_at=now, expires_at=later).where(cls.token_hash == token_hash).execute()
+
+    @classmethod
+    def end(cls, token_hash: bytes) -> None:
+        """Sign this browser out; call inside `transaction()`."""
+        cls.delete().where(cls.token_hash == token_hash).execute()
+
+    @classmethod
+    def end_expired(cls, now: int) -> None:
+        """Delete the sessions of all accounts that have expired; call inside `transaction()`."""
+        cls.delete().where(cls.expires_at <= now).execute()
+
+    @classmethod
+    def end_oldest(cls, account_seq: int, kept: int) -> None:
+        """Keep the `kept` sessions of the account that were seen last; call inside `transaction()`."""
+        mine = cls.select(cls.token_hash).where(cls.account == account_seq)
+        oldest = mine.order_by(cls.last_seen_at.desc(), cls.created_at.desc()).limit(-1).offset(kept)
+        cls.delete().where(cls.token_hash.in_(oldest)).execute()
+
+    @classmethod
+    def end_all(cls, account_seq: int) -> None:
+        """Sign the account out everywhere; call inside `transaction()`."""
+        cls.delete().where(cls.account == account_seq).execute()

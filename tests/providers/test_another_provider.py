@@ -1,0 +1,214 @@
+"""A provider needs its module and a line in `PROVIDERS`: one that is declared here is pushed to like the others."""
+
+import json
+import re
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+import pytest
+
+import push
+from config import SettingError, load, variables
+from core import doctor
+from process.variables import Variable, http_origin
+from providers import PROVIDERS
+from providers.base import Answer, Meaning, Outcome, Provider, Said, TokenForm, compact_json, parsed
+from providers.transport import Request
+from tests.support.pages import signed_in
+
+
+class PigeonPost(Provider[str]):
+    """Posts to a loft, which is the only setting; a pigeon's ring is its token."""
+
+    kind = "pigeon"
+    name = "Pigeon post"
+    service = "The loft"
+    hint = "Check LOFT_URL."
+    answers = (
+        Meaning("200", Outcome.DELIVERED),
+        Meaning("410", Outcome.DEAD),
+        Meaning("400", Outcome.REFUSED, "no such pigeon"),
+    )
+    variables = (Variable("LOFT_URL", None, http_origin, "an origin, such as https://loft.example.org"),)
+    token_form = TokenForm(re.compile(r"[A-Z]{2}-[0-9]{1,4}"), "a ring such as DE-17")
+    nobody = "XX-0"
+
+    @classmethod
+    def read(cls, values):
+        return values["LOFT_URL"]
+
+    def origin(self, push):
+        return self.settings
+
+    def request(self, push, left_s):
+        said = push.message.content
+        body = compact_json({"ring": push.token, "title": said.title, "body": said.body})
+        return Request(f"{self.settings}/fly", {"content-type": "application/json"}, body, any_address=True)
+
+    def said(self, reply):
+        return Said(reply.status, str(parsed(reply).get("problem", "")))
+
+
+class Notebook(Provider[bool]):
+    """Delivers without any HTTP request."""
+
+    kind, name, service, hint = "notebook", "Notebook", "The notebook", "Look at it."
+    answers = ()
+    token_form = TokenForm(re.compile(r"[a-z]+"), "small letters")
+
+    @classmethod
+    def read(cls, values):
+        return True
+
+    def origin(self, push):
+        return "here"
+
+    def request(self, push, left_s):
+        self.written = push.message.content.title
+        return Answer(Outcome.DELIVERED)
+
+
+class Loft:
+    """The stand-in: keeps what it gets, and gives the answers it is told to."""
+
+    def __init__(self):
+        self.got, self.answers = [], []
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (LoftHandler,), {"loft": self}))
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        Thread(target=self.server.serve_forever, daemon=True).start()
+
+
+class LoftHandler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        flown = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        unknown = (400, b'{"problem": "no such pigeon"}') if flown["ring"] == PigeonPost.nobody else (200, b"{}")
+        status, body = self.loft.answers.pop(0) if self.loft.answers else unknown
+        if status == 200:
+            self.loft.got.append(flown)
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def loft():
+    loft = Loft()
+    yield loft
+    loft.server.shutdown()
+    loft.server.server_close()
+
+
+@pytest.fixture(autouse=True)
+def declared(monkeypatch):
+    monkeypatch.setitem(PROVIDERS, PigeonPost.kind, PigeonPost)
+
+
+@pytest.fixture
+def service(make_service, loft, moved_clock):
+    return make_service(LOFT_URL=loft.url)
+
+
+@pytest.fixture
+def pigeon(owner):
+    answer = owner.post("/devices", {"kind": "pigeon", "token": "DE-17"})
+    assert answer.status_code == 201
+    return answer.json["device"]
+
+
+def listed_devices(owner):
+    return owner.get("/devices").json["devices"]
+
+
+def checked(service):
+    return next((one.level, one.words) for one in doctor.examine(service.settings) if one.check == "Pigeon post")
+
+
+@pytest.mark.parametrize("kind", PROVIDERS)
+def test_every_provider_declares_its_names(kind):
+    provider = PROVIDERS[kind]
+    assert provider.kind == kind and provider.name and provider.service
+    assert provider.hint.endswith(".") and provider.answers[0].outcome is Outcome.DELIVERED
+
+
+def test_its_variable_is_one_of_the_settings():
+    assert "LOFT_URL" in {variable.name for variable in variables()}
+    assert load({"LOFT_URL": "https://loft.example.org/"}).providers["pigeon"] == "https://loft.example.org"
+    with pytest.raises(SettingError) as refused:
+        load({"LOFT_URL": "loft"})
+    assert str(refused.value) == 'LOFT_URL is "loft": it takes an origin, such as https://loft.example.org.'
+
+
+def test_a_device_is_named_after_it_and_gets_what_is_sent(owner, pigeon, loft):
+    assert (pigeon["kind"], pigeon["name"]) == ("pigeon", "Pigeon post")
+    assert owner.send("Seed", "for the winter").json["notification"]["status"] == "delivered"
+    assert loft.got == [{"ring": "DE-17", "title": "MCP - Seed", "body": "for the winter"}]
+
+
+def test_a_token_must_have_its_form(owner):
+    answer = owner.post("/devices", {"kind": "pigeon", "token": "17"})
+    assert answer.status_code == 400
+    assert answer.json["error"] == "token must be a ring such as DE-17 for Pigeon post."
+
+
+def test_an_unknown_kind_is_told_that_there_is_this_one_too(owner):
+    error = owner.post("/devices", {"kind": "dove", "token": "DE-17"}).json["error"]
+    assert error == "kind must be apns, fcm, pigeon or webpush."
+
+
+def test_a_token_that_it_calls_dead_removes_the_device(owner, pigeon, loft):
+    loft.answers = [(410, b"")]
+    assert owner.send().json["notification"]["status"] == "failed"
+    assert listed_devices(owner) == []
+
+
+def test_a_refusal_of_one_push_leaves_the_device_with_the_reason(owner, pigeon, loft):
+    loft.answers = [(400, b'{"problem": "no such pigeon"}')]
+    assert owner.send().json["notification"]["status"] == "failed"
+    assert listed_devices(owner)[0]["lastError"] == "The loft answered 400 (no such pigeon)."
+
+
+def test_what_its_table_does_not_name_means_what_it_means_for_all(owner, pigeon, loft):
+    loft.answers = [(503, b"")]
+    assert owner.send().json["notification"]["status"] == "pending"
+    loft.answers = [(401, b"")]
+    assert owner.send().json["notification"]["status"] == "pending"
+    assert listed_devices(owner)[0]["lastError"] == "The loft answered 401. Check LOFT_URL."
+
+
+def test_doctor_tries_its_credentials(service, loft):
+    assert checked(service) == ("ok", "The loft accepts the credentials.")
+    loft.answers = [(403, b"")]
+    assert checked(service) == ("bad", "The loft answered 403. Check LOFT_URL.")
+
+
+def test_without_its_setting_a_device_waits_and_doctor_says_so(make_service, moved_clock):
+    service = make_service()
+    service.account()
+    owner = service.caller()
+    assert owner.post("/devices", {"kind": "pigeon", "token": "DE-17"}).status_code == 201
+    assert owner.send().json["notification"]["status"] == "pending"
+    assert listed_devices(owner)[0]["lastError"] == "Pigeon post is not configured on this server."
+    assert checked(service)[0] == "bad" and "1 of the devices need it" in checked(service)[1]
+
+
+def test_the_devices_page_offers_it(service):
+    visitor = signed_in(service)
+    assert "Pigeon post" in visitor.page("/app/devices").text
+    form = {"kind": "pigeon", "token": "DE-17", "name": ""}
+    assert visitor.post("/app/devices/token", form).status_code == 303
+    assert visitor.page("/app/devices").section("Pigeon post")
+
+
+def test_one_that_makes_no_request_answers_for_itself(make_service, monkeypatch, moved_clock):
+    monkeypatch.setitem(PROVIDERS, Notebook.kind, Notebook)
+    service = make_service()
+    service.account()
+    owner = service.caller()
+    assert owner.post("/devices", {"kind": "notebook", "token": "mine"}).status_code == 201
+    assert owner.send("Seed").json["notification"]["status"] == "delivered"
+    assert push.provider_of("notebook").written == "MCP - Seed"
+    assert ("ok", "it is ready.") in {(one.level, one.words) for one in doctor.examine(service.settings)}

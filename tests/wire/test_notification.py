@@ -1,0 +1,61 @@
+"""What a request to send may carry, and what is answered: fields beyond title and body, which are optional."""
+
+import pytest
+
+from wire import notification
+from wire.errors import Refused
+from wire.json_schema import TEXT
+from wire.notification import Content, RequestField
+
+
+def short(sent, name):
+    if not isinstance(sent, str):
+        raise Refused(400, f"{name} must be a string.")
+    return (sent,)
+
+
+@pytest.fixture
+def optional(monkeypatch):
+    """As if a notification could be sent with what is `missing`, under the name `lacks`."""
+    field = RequestField("lacks", "missing", short, TEXT)
+    monkeypatch.setattr(notification, "FIELDS", (*notification.FIELDS, field))
+    monkeypatch.setattr(notification, "OPTIONAL_FIELDS", (field,))
+
+
+def checked(**more):
+    return notification.checked_content({"title": "Disk", "body": "full", **more})
+
+
+@pytest.mark.parametrize("more", [{}, {"lacks": None}])
+def test_an_optional_field_that_is_absent_or_null_has_its_default(optional, more):
+    assert checked(**more) == Content("Disk", "full")
+
+
+def test_an_optional_field_is_kept_under_the_name_of_its_column(optional):
+    assert checked(lacks="a") == Content("Disk", "full", missing=("a",))
+
+
+def test_an_optional_field_of_a_wrong_type_is_refused_with_its_name(optional):
+    with pytest.raises(Refused, match=r"lacks must be a string\."):
+        checked(lacks=1)
+
+
+@pytest.mark.parametrize("name", ["title", "body"])
+def test_a_required_field_is_neither_absent_nor_null(name):
+    null = {"title": "Disk", "body": "full", name: None}
+    absent = {one: sent for one, sent in null.items() if sent is not None}
+    for request in (null, absent):
+        with pytest.raises(Refused, match=f"{name} is required"):
+            notification.checked_content(request)
+
+
+def test_an_optional_field_is_answered_under_its_own_name(optional):
+    answered = notification.answered("1", Content("Disk", "full", missing=("a",)), "held", 7)
+    assert answered == {
+        "id": "1",
+        "title": "Disk",
+        "body": "full",
+        "status": "held",
+        "createdAt": 7,
+        "lacks": ("a",),
+    }

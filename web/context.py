@@ -1,0 +1,47 @@
+"""What is known of the request that is being answered: the guards find it out, the handlers read it."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple, cast
+
+from flask import g
+
+from models import Account, Device
+from store.senders import Caller, Webhook
+
+
+class Window(NamedTuple):
+    """What an authenticated answer says of the quota (CONTRACT 3, X-RateLimit-*)."""
+
+    limit: int
+    remaining: int
+    reset_s: int
+
+
+@dataclass
+class RequestContext:
+    """One request. Reading a credential that no guard of the route has found is a fault (`AttributeError`)."""
+
+    caller: Caller = field(init=False)  # guards.api_key
+    account: Account = field(init=False)  # guards.signed_in
+    device: Device = field(init=False)  # guards.device_token
+    webhook: Webhook | None = None  # guards.short_code; None when the code leads nowhere
+    window: Window | None = None  # of the quota that the request counted against
+    outcome: str = ""  # of an event, as the alert's page shows it
+    is_modern: bool = False  # an assistant's request of the newest protocol revision
+    message_id: str | int | None = None  # of an assistant's message
+
+
+def begin() -> RequestContext:
+    """The context of a new request."""
+    g.context = RequestContext()
+    return current()
+
+
+def current() -> RequestContext:
+    """The context of the request that this thread is answering."""
+    return cast(RequestContext, g.context)
+
+
+def signed_in_account() -> Account | None:
+    """The account of the signed-in owner, if somebody is signed in: some pages are for strangers, too."""
+    return getattr(g.get("context"), "account", None)

@@ -1,0 +1,26 @@
+"""JSON Schemas of what programs send and are answered with: the types that all of them use."""
+
+from typing import Any
+
+Schema = dict[str, Any]
+
+TEXT: Schema = {"type": "string"}
+INTEGER: Schema = {"type": "integer"}
+BOOLEAN: Schema = {"type": "boolean"}
+TIME: Schema = {"type": "integer", "description": "Unix milliseconds"}
+TIME_OR_NULL: Schema = {**TIME, "type": ["integer", "null"]}
+
+
+def text(description: str, **more: Any) -> Schema:
+    """A string with a description."""
+    return {"type": "string", "description": description, **more}
+
+
+def record(properties: Schema, optional: Schema | None = None) -> Schema:
+    """An object that has all of `properties`, and perhaps some of the `optional` ones."""
+    return {"type": "object", "properties": properties | (optional or {}), "required": list(properties)}
+
+
+def list_of(items: Schema) -> Schema:
+    """An array."""
+    return {"type": "array", "items": items}
