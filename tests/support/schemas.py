@@ -2,6 +2,8 @@
 
 import re
 
+from tests.support.server import ROOT
+
 SCHEMAS = sorted((ROOT / "tests/store/schemas").glob("*.sql"))
 OLD_ROWS = """
 INSERT INTO account (seq, email, plan, time_zone, quiet_hours, notification_count, created_at)
