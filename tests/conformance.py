@@ -8,7 +8,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.support.server import OWNER, ROOT, serving
+from tests.support.accounts import OWNER
+from tests.support.server import ROOT, serving
 
 CLIENT = """
 import sys

@@ -5,14 +5,11 @@ import re
 import sys
 from functools import cache
 from graphlib import TopologicalSorter
-from pathlib import Path
 
 import pytest
 
-import app as application
 from providers import PROVIDERS
-
-ROOT = Path(application.__file__).parent
+from tests.support.server import ROOT
 
 # The rooms, from top to bottom. Imports run downwards only: into a lower room, or within a room without a circle.
 FLOORS = (

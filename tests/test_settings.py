@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 import config
-
-ROOT = Path(config.__file__).parent
+from tests.support.server import ROOT
 
 
 def networks(*texts):

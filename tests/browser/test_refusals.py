@@ -7,7 +7,8 @@ import pytest
 from playwright.sync_api import expect
 
 import push
-from tests.support.browser import EMAIL, PASSWORD, until
+from tests.support.accounts import OWNER, PASSWORD
+from tests.support.browser import until
 
 PHONE = {"width": 390, "height": 844}
 BESIDE_PX = 80
@@ -75,7 +76,7 @@ class Form:
 SETUP = {"email": "a@example.org", "password": PASSWORD}
 ADD, ALERT, SETTINGS = "Add a device of", "/app/alerts/{alert}", "/app/settings"
 OF_VISITORS = {
-    "sign-in": Form("password", "/app/login", "Sign in", {"email": EMAIL, "password": "wrong"}),
+    "sign-in": Form("password", "/app/login", "Sign in", {"email": OWNER, "password": "wrong"}),
     "set-up: e-mail": Form("email", "{setup}", "Start", {**SETUP, "email": "nobody"}),
     "set-up: password": Form("password", "{setup}", "Start", {**SETUP, "password": "short"}),
     "set-up: zone": Form("time_zone", "{setup}", "Start", {**SETUP, "time_zone": "Moon"}),
@@ -122,12 +123,12 @@ def test_what_is_wrong_with_an_owners_form_is_in_sight_with_the_focus_and_beside
     monkeypatch.setattr(push, "configured", lambda: set(push.PROVIDERS))
     context = open_context(viewport=PHONE, java_script_enabled=scripts)
     context.add_cookies([site.cookie()])
-    device = site.service.flask("device", "add", EMAIL, "apns", "cd" * 32).output.strip()
+    device = site.service.flask("device", "add", OWNER, "apns", "cd" * 32).output.strip()
     all_are_seen(OF_OWNERS, context.new_page(), site.base, {"device": device, "alert": site.service.alert().id})
 
 
 def all_are_seen(forms, page, base, ids):
-    """Send each of the forms, and fail with what is not as it should be."""
+    """Send each of the forms, and fail with everything that is wrong with the answers."""
     wrong = {}
     for name, form in forms.items():
         form.send(page, base, ids)
@@ -136,7 +137,7 @@ def all_are_seen(forms, page, base, ids):
 
 
 def faults(page, wrong):
-    """What is not as it should be on a page that says what is wrong with a field."""
+    """The faults of a page that reports what is wrong with a field."""
     expect(page).to_have_title(re.compile("^Error: "))
     focused, found = page.evaluate(FOCUSED), []
     if focused["role"] != "alert" or not focused["text"] or not focused["isSeen"]:
@@ -165,7 +166,7 @@ def owners_page(site, open_context, path, scripts=False):
 
 def test_what_a_button_could_not_do_is_in_sight_with_the_focus(site, open_context):
     site.cookie()
-    site.service.flask("device", "add", EMAIL, "apns", "cd" * 32)
+    site.service.flask("device", "add", OWNER, "apns", "cd" * 32)
     page = owners_page(site, open_context, "/app/devices")
     page.get_by_role("button", name="Test APNs").click()
     expect(page.get_by_role("alert")).to_contain_text("did not go out")

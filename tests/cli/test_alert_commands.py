@@ -12,27 +12,13 @@ import pytest
 import app as application
 from models import Alert
 from store.database import transaction
+from tests.support.accounts import OWNER, PRO
+from tests.support.commands import printed, said
+from tests.support.server import PATIENCE_S
 
-OWNER = "owner@example.org"
-OTHER = "pro@example.org"
 ADDRESS = re.compile(r"http://127\.0\.0\.1:8000/p/[0-9A-Za-z]{7}")
 QUIET_NOW = "09:00-11:00"  # the clock of these tests stands at 10:00 UTC
 NOT_UTF_8 = os.fsdecode(b"caf\xe9")  # as Python sees such an argument
-
-
-def printed(result):
-    """The one line on stdout of a command that went well."""
-    assert (result.exit_code, result.stderr) == (0, ""), result.output
-    (line,) = result.stdout.splitlines()
-    assert result.stdout == line + "\n"
-    return line
-
-
-def said(result):
-    """The one line on stderr of a command that was refused."""
-    assert (result.exit_code, result.stdout) == (1, ""), result.output
-    (line,) = result.stderr.splitlines()
-    return line
 
 
 def listed_ids(service, email=OWNER):
@@ -41,12 +27,8 @@ def listed_ids(service, email=OWNER):
     return [line.split()[0] for line in result.stdout.splitlines()]
 
 
-def alerts(caller):
-    return caller.get("/alerts").json["alerts"]
-
-
 def rendered(caller, hook, payload):
-    """Title and body of the notification that an event makes."""
+    """The title and the body of the notification that an event makes."""
     answer = hook.post(payload)
     assert answer.status_code == 200
     newest = caller.listed()[0]
@@ -106,7 +88,7 @@ def test_two_alerts_of_the_same_name_have_addresses_of_their_own(service, owner)
 
 def test_icon_and_color_are_those_that_were_named(service, owner):
     service.alert("--icon", "server", "--color", "#FF0000")
-    assert [(alert["icon"], alert["color"]) for alert in alerts(owner)] == [("server", "#FF0000")]
+    assert [(alert["icon"], alert["color"]) for alert in owner.alerts()] == [("server", "#FF0000")]
 
 
 def test_title_and_body_are_templates(service, owner):
@@ -133,20 +115,20 @@ def test_all_options_at_once_are_taken(service, owner):
         *("--frequency", "1h", "--ignore-quiet-hours"),
     )
     assert rendered(owner, hook, {"a": 1, "b": 2}) == ("MCP - T 1", "B 2")
-    assert [(alert["icon"], alert["color"]) for alert in alerts(owner)] == [("server", "#00FF7F")]
+    assert [(alert["icon"], alert["color"]) for alert in owner.alerts()] == [("server", "#00FF7F")]
 
 
 @pytest.mark.parametrize("name", ["漢字 😀", "x" * 100, '100 % of "it\'s" <b>{{ name }}</b>'])
 def test_a_name_may_have_any_letters(service, owner, name):
     hook = service.alert(name=name)
-    assert [alert["name"] for alert in alerts(owner)] == [name]
+    assert [alert["name"] for alert in owner.alerts()] == [name]
     assert rendered(owner, hook, {"message": "a"})[0] == f"MCP - {name}"
 
 
 @pytest.mark.parametrize("option, limit", [("--title", 1_000), ("--body", 10_000)])
 def test_a_template_as_long_as_allowed_is_taken(service, owner, option, limit):
     service.alert(option, "漢" * limit)
-    assert len(alerts(owner)) == 1
+    assert len(owner.alerts()) == 1
 
 
 def test_text_that_is_no_placeholder_is_taken_as_it_is(service, owner):
@@ -197,7 +179,7 @@ def test_a_template_that_was_there_before_is_not_warned_of_again(service, owner)
 def test_alert_list_prints_a_line_for_each_alert_that_begins_with_its_id(service, owner):
     for name in ("One", "Two", "Three"):
         service.alert(name=name)
-    assert listed_ids(service) == [alert["id"] for alert in alerts(owner)]
+    assert listed_ids(service) == [alert["id"] for alert in owner.alerts()]
 
 
 def test_alert_list_of_no_alerts_prints_nothing(service, owner):
@@ -206,15 +188,15 @@ def test_alert_list_of_no_alerts_prints_nothing(service, owner):
 
 
 def test_alert_list_shows_no_other_accounts_alerts(service, owner, pro):
-    service.alert(email=OTHER)
-    assert (listed_ids(service), len(listed_ids(service, OTHER))) == ([], 1)
+    service.alert(email=PRO)
+    assert (listed_ids(service), len(listed_ids(service, PRO))) == ([], 1)
 
 
 def test_an_alert_name_with_control_characters_cannot_break_a_line(service, owner):
     for name in ["a\nb", "a\r\nb", "a\tb", "a\x1b[31mb", "a\u2028b", "a\x85b", "a\u202eb"]:
         service.flask("alert", "create", OWNER, name)
     shown = service.flask("alert", "list", OWNER).stdout
-    assert [line.split()[0] for line in shown.splitlines()] == [alert["id"] for alert in alerts(owner)]
+    assert [line.split()[0] for line in shown.splitlines()] == [alert["id"] for alert in owner.alerts()]
     assert shown.replace("\t", "").replace("\n", "").isprintable()
 
 
@@ -253,9 +235,9 @@ def test_alert_set_prints_one_line(service, owner):
 def test_alert_set_changes_only_what_is_named(service, owner, options, changed):
     hook = service.alert("--icon", "hard-drive", "--color", "#123456")
     hook.post({"message": "a"})
-    (before,) = alerts(owner)
+    (before,) = owner.alerts()
     hook.set(*options)
-    assert alerts(owner) == [before | changed]
+    assert owner.alerts() == [before | changed]
 
 
 @pytest.mark.parametrize(
@@ -313,7 +295,7 @@ def test_an_inactive_alert_records_nothing_until_it_is_active_again(service, own
     assert hook.post({"message": "a"}).json == {"ok": True, "status": "inactive"}
     hook.set("--active")
     assert status(hook) == "delivered"
-    assert (len(owner.listed()), alerts(owner)[0]["notificationCount"]) == (1, 1)
+    assert (len(owner.listed()), owner.alerts()[0]["notificationCount"]) == (1, 1)
 
 
 def test_alert_set_keeps_the_webhook_address(service, owner):
@@ -344,9 +326,9 @@ def test_a_rotated_address_stops_working_at_once_and_the_new_one_works(service, 
 def test_rotating_changes_nothing_else(service, owner):
     hook = service.alert("--title", "T", "--icon", "server")
     hook.post({"message": "a"})
-    before = alerts(owner)
+    before = owner.alerts()
     hook.url = printed(service.flask("alert", "rotate", OWNER, hook.id))
-    assert alerts(owner) == before
+    assert owner.alerts() == before
     assert rendered(owner, hook, {"message": "b"}) == ("MCP - T", "b")
 
 
@@ -359,7 +341,7 @@ def test_a_deleted_alert_is_gone_at_once_and_its_notifications_stay(service, own
     hook.post({"message": "a"})
     printed(service.flask("alert", "delete", OWNER, hook.id))
     assert hook.post({"message": "b"}).status_code == 404
-    assert [alert["name"] for alert in alerts(owner)] == ["Other"]
+    assert [alert["name"] for alert in owner.alerts()] == ["Other"]
     assert listed_ids(service) == [other.id]
     assert [row["body"] for row in owner.listed()] == ["a"]
     stats = owner.get("/stats").json["stats"]
@@ -402,7 +384,7 @@ def test_an_unknown_alert_is_an_error_in_one_line(service, owner, command):
 
 @pytest.mark.parametrize("command", OF_AN_ALERT, ids=[" ".join(command[:2]) for command in OF_AN_ALERT])
 def test_another_accounts_alert_is_as_one_that_does_not_exist(service, owner, pro, command):
-    hook = service.alert(email=OTHER)
+    hook = service.alert(email=PRO)
     unknown = "f" * len(hook.id)
     theirs = said(service.flask("alert", command[0], OWNER, hook.id, *command[1:]))
     assert theirs.replace(hook.id, unknown) == said(service.flask("alert", command[0], OWNER, unknown, *command[1:]))
@@ -429,10 +411,10 @@ WRONG_OPTIONS = [
 @pytest.mark.parametrize("options", WRONG_OPTIONS, ids=range(len(WRONG_OPTIONS)))
 def test_a_wrong_option_is_an_error_in_one_line_and_nothing_beside_it_is_done(service, owner, options):
     hook = service.alert("--title", "T", "--body", "B")
-    before = alerts(owner)
+    before = owner.alerts()
     said(service.flask("alert", "create", OWNER, "Backups", *options))
     said(service.flask("alert", "set", OWNER, hook.id, "--inactive", "--frequency", "1d", *options))
-    assert alerts(owner) == before
+    assert owner.alerts() == before
     assert rendered(owner, hook, {"message": "a"}) == ("MCP - T", "B")
     assert owner.listed()[0]["status"] == "delivered"
 
@@ -440,7 +422,7 @@ def test_a_wrong_option_is_an_error_in_one_line_and_nothing_beside_it_is_done(se
 @pytest.mark.parametrize("name", ["a\x00b", "a\ud800b", NOT_UTF_8], ids=range(3))
 def test_a_name_that_cannot_be_stored_is_an_error_in_one_line(service, owner, name):
     said(service.flask("alert", "create", OWNER, name))
-    assert alerts(owner) == []
+    assert owner.alerts() == []
 
 
 @pytest.mark.parametrize(
@@ -462,7 +444,7 @@ def test_an_alert_keeps_the_icon_that_it_has_though_there_is_none_of_that_name(s
     with transaction():
         Alert.update(icon="no-such-icon").execute()
     hook.set("--icon", "no-such-icon", "--color", "#123456")
-    assert [(one["icon"], one["color"]) for one in alerts(owner)] == [("no-such-icon", "#123456")]
+    assert [(one["icon"], one["color"]) for one in owner.alerts()] == [("no-such-icon", "#123456")]
     said(service.flask("alert", "set", OWNER, hook.id, "--icon", "another-one"))
 
 
@@ -529,8 +511,8 @@ def test_quiet_hours_and_time_zone_can_be_set_together(service, owner):
 
 
 def test_quiet_hours_are_those_of_the_named_account(service, owner, pro):
-    printed(service.flask("account", "set", OTHER, "--quiet-hours", QUIET_NOW))
-    assert (status(service.alert()), status(service.alert(email=OTHER))) == ("delivered", "held")
+    printed(service.flask("account", "set", PRO, "--quiet-hours", QUIET_NOW))
+    assert (status(service.alert()), status(service.alert(email=PRO))) == ("delivered", "held")
 
 
 WRONG_QUIET_HOURS = [
@@ -563,7 +545,7 @@ def test_a_command_in_another_process_takes_effect_at_once(service, owner):
             text=True,
             env={"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(service.data_dir)},
             cwd=Path(application.__file__).parent,
-            timeout=30,
+            timeout=PATIENCE_S,
         )
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout.strip()

@@ -1,4 +1,4 @@
-"""What a provider's bad day must not do to the others, or to the time of a request (CONTRACT 3, 6)."""
+"""A provider's bad day must not affect other providers, nor prolong a request (CONTRACT 3, 6)."""
 
 import pytest
 

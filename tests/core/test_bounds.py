@@ -15,10 +15,9 @@ from store.custom_metrics import Metric, MetricValue
 from store.database import WriteFailed, run, transaction
 from store.deliveries import Delivery
 from store.notifications import Notification
-from tests.core.test_pruning import account_set, query
-
-DAY_S, DAY_MS = 86_400, 86_400_000
-OWNER = "owner@example.org"
+from tests.support.accounts import account_set
+from tests.support.tables import query
+from tests.support.times import DAY_MS, DAY_S
 
 
 @pytest.fixture
@@ -32,7 +31,7 @@ def statuses(service):
 
 
 def add_pending(number):
-    """So many notifications of the first account that are pending on its newest device, and due."""
+    """Add `count` notifications of the first account that are pending on its newest device, and due."""
     with transaction():
         (last,) = run("SELECT coalesce(max(seq), 0) FROM notification").fetchone()
         run(
@@ -336,7 +335,7 @@ def test_the_end_of_the_last_device_decides_a_status_even_years_later(service, o
 
 
 def put(account_seq, times, metric="m", project="p"):
-    """Values with these times, in this order, each its place."""
+    """Add values at these times, in this order; each value is its place in it."""
     values = [MetricValue(metric, "M", float(place), None, at, None) for place, at in enumerate(times)]
     Metric.add_all(account_seq, project, values)
 
@@ -480,7 +479,7 @@ def test_a_database_of_before_is_believed_as_far_as_its_newest_notification(serv
 
 
 def test_a_change_of_time_zone_counts_only_what_came_meanwhile_in_its_transaction(service, owner, monkeypatch):
-    """To count a long history takes a while, and others want to write."""
+    """Counting a long history takes a while, and others want to write meanwhile."""
     owner.send()
     counted, count = [], Notification.count_by_quarter_hour
 
@@ -517,7 +516,7 @@ def test_a_use_of_a_key_that_comes_while_uses_are_written_is_written_the_next_ti
 def test_the_worker_leaves_a_push_alone_for_as_long_as_it_may_take(
     service, owner, push_service, moved_clock, source, monkeypatch
 ):
-    """A lease that is shorter than a push would send it twice."""
+    """With a lease shorter than a push, the push would be sent twice."""
     browser = push_service.browser()
     owner.post("/devices", {"kind": "webpush", "subscription": browser.subscription})
     hook, send = service.alert(), push.send

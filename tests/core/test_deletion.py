@@ -4,21 +4,14 @@ import pytest
 
 import push
 from store.custom_metrics import Metric, MetricValue
-from tests.core.test_pruning import account_set, query
-
-OWNER = "owner@example.org"
-DAY_S, DAY_MS = 86_400, 86_400_000
+from tests.support.accounts import OWNER, account_set
+from tests.support.commands import said
+from tests.support.tables import copy_first_row, query
+from tests.support.times import DAY_S
 
 
 def delete(caller, notification_id):
     return caller.delete(f"/notifications/{notification_id}")
-
-
-@pytest.fixture
-def browser(owner, push_service):
-    browser = push_service.browser()
-    owner.post("/devices", {"kind": "webpush", "subscription": browser.subscription})
-    return browser
 
 
 # --- one notification ---------------------------------------------------------------------------------------
@@ -113,13 +106,6 @@ def lines(service, *args):
     return result.output.splitlines()
 
 
-def refusal(service, *args):
-    result = service.flask(*args)
-    assert result.exit_code == 1 and result.stdout == ""
-    (line,) = result.stderr.splitlines()
-    return line
-
-
 def test_history_before_a_day_of_the_accounts_zone_is_deleted(service, pro, moved_clock):
     account_set(service, "--timezone", "Asia/Tokyo", email="pro@example.org")
     moved_clock.set_wall(1_795_273_199_000)  # 2026-11-21 23:59:59 in Tokyo
@@ -141,8 +127,6 @@ def test_other_accounts_history_stays(service, owner, pro, moved_clock):
 
 
 def test_much_history_is_deleted_in_pieces(service, pro, moved_clock):
-    from tests.core.test_pruning import copy_first_row
-
     pro.send()
     copy_first_row(service, 1_299, every_ms=1)
     moved_clock.advance(2 * DAY_S)
@@ -154,7 +138,7 @@ def test_much_history_is_deleted_in_pieces(service, pro, moved_clock):
 @pytest.mark.parametrize("day", ["", "yesterday", "2026-11-31", "2026-1-1", "22.11.2026"])
 def test_a_day_that_is_none_deletes_nothing(service, owner, day):
     owner.send()
-    assert "2026-11-21" in refusal(service, "history", "delete", OWNER, "--before", day)
+    assert "2026-11-21" in said(service.flask("history", "delete", OWNER, "--before", day))
     assert len(owner.listed()) == 1
 
 
@@ -187,7 +171,7 @@ def test_a_whole_project_is_deleted(service, owner):
 @pytest.mark.parametrize("args, words", [(("p", "x"), 'metric "x" in the project "p"'), (("x",), 'project "x"')])
 def test_a_metric_that_there_is_not_is_named(service, owner, args, words):
     put(1, "p", "a")
-    assert words in refusal(service, "metric", "delete", OWNER, *args)
+    assert words in said(service.flask("metric", "delete", OWNER, *args))
 
 
 def test_an_account_is_deleted_with_all_it_has(service, owner, browser, moved_clock):
@@ -209,7 +193,7 @@ def test_an_account_is_deleted_with_all_it_has(service, owner, browser, moved_cl
     assert {table: count for table, count in rows.items() if count and not table.startswith("server_")} == kept
     assert (owner.get("/stats").status_code, hook.post({}).status_code) == (401, 404)
     assert (len(other.listed()), query(service, "PRAGMA foreign_key_check")) == (1, [])
-    assert refusal(service, "account", "delete", OWNER, "--yes")
+    assert said(service.flask("account", "delete", OWNER, "--yes"))
 
 
 def test_without_yes_nothing_is_deleted(service, owner):

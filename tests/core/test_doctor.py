@@ -1,4 +1,4 @@
-"""`flask doctor` says of each part whether it is well and, if not, what to do."""
+"""`flask doctor` says whether each part is well and, if not, what to do."""
 
 import dataclasses
 import os
@@ -11,16 +11,16 @@ from threading import Thread
 
 import pytest
 
-import config
 from app import open_service
 from core import doctor
 from store import database
+from tests.support.checks import seen
 from tests.support.pages import make_account
-from tests.support.server import ROOT, free_port, serving
+from tests.support.server import PATIENCE_S, ROOT, free_port, serving
 
 
 class Neighbour(BaseHTTPRequestHandler):
-    """Somebody else's server, whose clock is that of `date`."""
+    """Another server, whose clock shows `date`."""
 
     date, body, status = "Sat, 21 Nov 2026 10:00:00 GMT", b"welcome", 200
 
@@ -46,12 +46,6 @@ def neighbour():
     server.server_close()
 
 
-def seen(service, check, **environ):
-    """What doctor says of one part: its level and words."""
-    settings = config.load({"DATA_DIR": str(service.data_dir), **environ}) if environ else service.settings
-    return next((level, words) for name, level, words in doctor.examine(settings) if name == check)
-
-
 def test_it_has_a_line_for_each_part_and_ends_with_1_if_anything_is_bad(service):
     result = service.flask("doctor")
     assert [line[5:21].strip() for line in result.output.splitlines()] == list(doctor.checks())
@@ -63,7 +57,7 @@ def test_of_a_running_service_it_says_that_it_answers(tmp_path):
         server.wait_until_ready()
         environ = {"PATH": os.environ["PATH"], "DATA_DIR": str(server.data_dir), "PORT": str(server.port)}
         command = [Path(sys.executable).with_name("flask"), "doctor"]
-        result = subprocess.run(command, env=environ, cwd=ROOT, capture_output=True, text=True, timeout=60)
+        result = subprocess.run(command, env=environ, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S)
     assert f"ok   service         http://127.0.0.1:{server.port}/healthz answers." in result.stdout
     assert result.stderr == "" and "bad" not in result.stdout
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from core import digests, local_time
 from store.held import HeldOfAlert
+from tests.support.times import MINUTE_MS, utc
 from wire.errors import Refused
 
-MINUTE_MS = 60_000
 MINUTES_A_DAY = 1_440
 YEAR = datetime(2026, 1, 1, tzinfo=UTC)
 YEAR_MINUTES = 365 * MINUTES_A_DAY
@@ -41,11 +41,6 @@ minutes = st.integers(0, MINUTES_A_DAY - 1)
 windows = st.tuples(minutes, minutes).filter(lambda pair: pair[0] != pair[1])
 
 
-def utc(text):
-    """A moment in UTC as Unix milliseconds."""
-    return round(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1000)
-
-
 def minute_of_year(text):
     return (utc(text) - round(YEAR.timestamp() * 1000)) // MINUTE_MS
 
@@ -56,7 +51,7 @@ def moment(minute):
 
 @cache
 def wall_clock(zone):
-    """What a clock on the wall shows at each minute of the year: it runs, and is set at the edges."""
+    """What a wall clock shows at each minute of the year: it runs on, and is set when the zone's offset changes."""
     ahead, edges = ZONES[zone]
     settings_of_clock = {minute_of_year(edge): by for edge, by in edges.items()}
     shown, seen = ahead % MINUTES_A_DAY, array("H")
@@ -68,7 +63,7 @@ def wall_clock(zone):
 
 
 def walked(start, end):
-    """The minutes of the day that one passes from start until end."""
+    """The minutes of the day from start until end."""
     passed = set()
     while start != end:
         passed.add(start)
@@ -350,7 +345,7 @@ thorough = settings(max_examples=60, deadline=None)
 
 
 def change_after(zone, start, end, minute):
-    """The first later minute at which the clock on the wall enters or leaves the window."""
+    """The next minute at which the wall clock enters or leaves the window."""
     passed, clock = walked(start, end), wall_clock(zone)
     is_within = clock[minute] in passed
     return next(later for later in range(minute + 1, YEAR_MINUTES) if (clock[later] in passed) != is_within)

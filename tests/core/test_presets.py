@@ -1,46 +1,12 @@
-"""Presets: whose payload is whose, and what a notification says without anyone writing a template."""
+"""Presets: which sender a payload comes from, and what its notification says before anybody wrote a template."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from core import alerts, message_templates, presets
-from models import Alert
-from tests.dashboard.test_alerts import AlertPage
-from tests.support import pages
-from tests.support.pages import everything
-from wire.strict_json import parse_event
+from tests.support.payloads import NAMES, PRESETS, made, payload_of, sender_of, with_payloads
 
-cheap_passwords, owner, stranger = pages.cheap_passwords, pages.owner, pages.stranger
-
-FOLDER = Path(__file__).parents[3] / "shared" / "payloads" / "json"
-PRESETS = {preset.id: preset for preset in presets.PRESETS}
-SENDERS = {  # of a payload, by the beginning of its file's name
-    "github-": "github",
-    "gitlab-": "gitlab",
-    "grafana-": "grafana",
-    "alertmanager-": "alertmanager",
-    "prometheus-targetdown": "alertmanager",
-    "alerta-doc-prometheus": "alertmanager",
-    "uptimekuma-": "uptime-kuma",
-    "sentry-": "sentry",
-    "stripe-": "stripe",
-    "healthchecks-": "healthchecks",
-    "gitea-": "gitea",
-    "gogs-": "gitea",
-    "netdata-custom": "netdata",
-    "sonarr-": "sonarr-radarr",
-    "radarr-download": "sonarr-radarr",
-}
-OTHER_FORMATS = {  # for somebody else's service, as a user wrote them, or Grafana's before version 9
-    "alertmanager-opsgenie", "alertmanager-slack", "grafana-legacy-alerting", "grafana-legacy-battery",
-    "healthchecks-discord", "healthchecks-googlechat", "healthchecks-msteams",
-    "uptimekuma-custom", "uptimekuma-custom-no-ct", "uptimekuma-feishu", "uptimekuma-grafana-oncall",
-    "uptimekuma-slack-plain", "uptimekuma-squadcast",
-}  # fmt: skip
-NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
-with_payloads = pytest.mark.skipif(not NAMES, reason="no payloads")
 HOLDS = {  # what a person needs to read, in title or body
     "github-issues-opened": ["Codertocat/Hello-World", "Spelling error in the README file", "opened", "issue"],
     "github-pull_request-opened": ["Codertocat/Hello-World", "Update the README with new information.", "pull"],
@@ -81,20 +47,6 @@ HOLDS = {  # what a person needs to read, in title or body
 }
 
 
-def sender_of(name):
-    return (
-        None if name in OTHER_FORMATS else next((p for start, p in SENDERS.items() if name.startswith(start)), None)
-    )
-
-
-def payload_of(name):
-    return parse_event((FOLDER / f"{name}.json").read_bytes())
-
-
-def made(preset, payload):
-    return alerts.rendered(alerts.Template("Name", preset.title or None, preset.body or None, "UTC"), payload)
-
-
 @pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS)
 def test_the_templates_of_a_preset_can_be_saved(preset):
     message_templates.check_template(preset.title)
@@ -128,7 +80,7 @@ def test_a_preset_tells_what_a_person_needs(name):
 @with_payloads
 @pytest.mark.parametrize("name", [name for name in NAMES if sender_of(name)])
 def test_the_text_of_a_preset_has_no_gaps(name):
-    """No blank line within it, no space before a line, no two spaces for a word that is not there."""
+    """It has no blank line, no line that begins with a space, and no two spaces where a word is missing."""
     text = made(PRESETS[sender_of(name)], payload_of(name))
     lines = text.body.rstrip().split("\n")
     assert text.title == text.title.strip()
@@ -157,7 +109,7 @@ def test_a_payload_of_nobody_in_particular_is_not_recognized(payload):
 @with_payloads
 @pytest.mark.parametrize("name", [name for name in NAMES if sender_of(name)])
 def test_the_order_of_the_presets_does_not_decide_whose_a_payload_is(monkeypatch, name):
-    """Grafana sends all that Alertmanager sends: where two fit, the longer mark decides."""
+    """Grafana sends everything that Alertmanager sends: where two presets fit, the longer mark decides."""
     monkeypatch.setattr(presets, "PRESETS", presets.PRESETS[::-1])
     assert presets.recognized(payload_of(name)).id == sender_of(name)
 
@@ -291,89 +243,3 @@ def test_the_set_up_of_healthchecks_makes_json_that_its_preset_shows(check, body
     assert presets.recognized(payload) is PRESETS["healthchecks"]
     text = made(PRESETS["healthchecks"], payload)
     assert (text.title, text.body.split("\n"), text.missing) == (title, lines, ())
-
-
-# --- on the pages -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS)
-def test_an_alert_is_made_from_a_preset(owner, preset):
-    page = owner.page("/app/alerts/new")
-    assert preset.id in [radio["value"] for radio in page.all("input") if radio.get("type") == "radio"]
-    page = owner.done("/app/alerts/new", {"preset": preset.id, "name": ""})
-    row = Alert.get()
-    assert page.texts_of("h1") == [preset.name] == [row.name]
-    assert (row.icon, row.color, row.preset) == (preset.icon, preset.color, preset.id)
-    assert (row.title_template or "", row.body_template or "") == (preset.title, preset.body)
-    assert f"#{preset.icon}" in "".join(use["href"] for use in page.all("use"))
-    assert [step for step in preset.steps if pages.joined([step]) not in page.texts_of("li")] == []
-
-
-def test_an_alert_is_called_as_its_owner_wants(owner):
-    assert owner.done("/app/alerts/new", {"preset": "grafana", "name": " Home "}).texts_of("h1") == ["Home"]
-
-
-def test_a_name_that_is_too_long_is_refused_and_kept(owner):
-    page = owner.refused("/app/alerts/new", {"preset": "grafana", "name": "x" * 101})
-    assert page.value("name") == "x" * 101 and Alert.select().count() == 0
-    (chosen,) = [radio["value"] for radio in page.all("input") if "checked" in radio]
-    assert chosen == "grafana"
-
-
-def test_a_preset_that_is_not_proposed_is_refused(service, owner):
-    alert = AlertPage(service, owner)
-    alert.post({"zen": "Keep it logically awesome.", "hook_id": 1})
-    before = everything()
-    for form in ({"preset": "nothing"}, {}, {"preset": "<b>"}, {"preset": "grafana"}):
-        assert "nothing was done" in owner.done(f"{alert.path}/preset", form).said("alert")[0]
-    assert everything() == before
-
-
-def test_a_proposed_preset_does_not_replace_templates_that_were_saved_meanwhile(service, owner):
-    alert = AlertPage(service, owner)
-    alert.post({"zen": "Keep it logically awesome.", "hook_id": 1})
-    assert proposed(alert.page) == ["Take the templates for GitHub"]
-    owner.done(alert.path, {"title": "My own", "body": ""})
-    assert "nothing was done" in owner.done(f"{alert.path}/preset", {"preset": "github"}).said("alert")[0]
-    assert (alert.row.title_template, alert.row.icon) == ("My own", "bell")
-
-
-def test_a_proposed_preset_leaves_an_icon_and_a_colour_that_were_chosen(service, owner):
-    alert = AlertPage(service, owner)
-    alert.post({"zen": "Keep it logically awesome.", "hook_id": 1})
-    alert.settings(icon="rocket", color="#ff0000")
-    owner.done(f"{alert.path}/preset", {"preset": "github"})
-    assert (alert.row.preset, alert.row.icon, alert.row.color) == ("github", "rocket", "#ff0000")
-
-
-def proposed(page):
-    return [text for text in page.texts_of("button") if text.startswith("Take the templates for")]
-
-
-@with_payloads
-@pytest.mark.parametrize("name", ["github-push", "gitlab-push", "grafana-unified-test", "uptimekuma-down"])
-def test_a_preset_is_proposed_from_the_last_payload_and_taken_by_one_form(service, owner, name):
-    preset, alert = PRESETS[sender_of(name)], AlertPage(service, owner)
-    assert proposed(alert.page) == []
-    alert.post(data=(FOLDER / f"{name}.json").read_bytes())
-    page = alert.page
-    assert proposed(page) == [f"Take the templates for {preset.name}"]
-    (action,) = page.forms("/preset")
-    page = owner.done(action, page.hidden(action))
-    assert proposed(page) == [] and alert.row.title_template == preset.title and alert.row.preset == preset.id
-    assert alert.row.name == "Backups"
-
-
-@with_payloads
-def test_who_changed_a_presets_title_is_not_asked_to_take_the_preset_again(service, owner):
-    alert = AlertPage(service, owner)
-    alert.post(data=(FOLDER / "github-push.json").read_bytes())
-    alert.do("preset", preset="github")
-    owner.done(alert.path, {"title": "My own {{ repository.name }}", "body": "{{ ref }}"})
-    assert proposed(alert.page) == []
-
-
-def test_of_an_unknown_senders_payload_no_preset_is_proposed(service, owner):
-    alert = AlertPage(service, owner)
-    alert.post({"a": 1})
-    assert proposed(alert.page) == []

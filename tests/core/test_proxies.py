@@ -7,12 +7,11 @@ import pytest
 
 from core import jobs, proxies
 from store.server_notes import ServerNote
-from tests.core.test_doctor import seen
-from tests.support import pages
+from tests.support.checks import seen
+from tests.support.pages import signed_in
+from tests.support.times import DAY_S
 
-cheap_passwords = pages.cheap_passwords
 LISTED, STRANGER, PROXY = "127.0.0.1", "203.0.113.9", "10.0.0.2"
-DAY_S = 86_400
 
 
 def request_from(service, peer, forwarded="198.51.100.1", **headers):
@@ -54,7 +53,7 @@ def test_a_star_is_warned_about(make_service):
     service = make_service(FORWARDED_ALLOW_IPS="*")
     level, words = seen(service, "proxies")
     assert level == "look" and "FORWARDED_ALLOW_IPS is *" in words
-    assert "FORWARDED_ALLOW_IPS is *" in pages.signed_in(service).page("/app/").text
+    assert "FORWARDED_ALLOW_IPS is *" in signed_in(service).page("/app/").text
 
 
 @pytest.mark.parametrize("address", ["10.1.2.3", "::ffff:10.1.2.3", "fd00::1"])
@@ -85,7 +84,7 @@ def test_an_entry_that_is_too_long_for_an_address_is_none(make_service):
 
 
 def test_a_peer_that_is_not_listed_and_sends_the_header_is_named_with_the_setting(service, moved_clock):
-    owner = pages.signed_in(service)
+    owner = signed_in(service)
     request_from(service, PROXY)
     service.work()
     level, words = seen(service, "proxies")

@@ -5,16 +5,11 @@ from contextlib import closing
 
 import pytest
 
-OWNER = "owner@example.org"
-OTHER = "pro@example.org"
-HOUR_S, DAY_S = 3_600, 86_400
+from tests.support.accounts import PRO, account_set
+from tests.support.tables import copy_first_row, query
+from tests.support.times import DAY_S, HOUR_S
+
 NEW_YEAR = 1_798_804_800_000  # 2027-01-01 12:00 UTC: the same day in every time zone named below
-
-
-def query(service, statement):
-    """Rows as they are in the database's file."""
-    with closing(sqlite3.connect(service.settings.database)) as database:
-        return database.execute(statement).fetchall()
 
 
 def stored(service):
@@ -26,26 +21,9 @@ def sent(caller):
     return caller.send().json["notification"]["id"]
 
 
-def account_set(service, *options, email=OWNER):
-    result = service.flask("account", "set", email, *options)
-    assert result.exit_code == 0, result.output
-
-
-def copy_first_row(service, count, every_ms):
-    """Add so many copies of the oldest notification, one each `every_ms` after it."""
-    with closing(sqlite3.connect(service.settings.database)) as database, database:
-        names = [row[1] for row in database.execute("PRAGMA table_info(notification)")]
-        same = ", ".join(name for name in names if name not in ("seq", "id", "created_at"))
-        database.executemany(
-            f"INSERT INTO notification (id, created_at, {same})"
-            f" SELECT ?, created_at + ?, {same} FROM notification ORDER BY seq LIMIT 1",
-            [(f"{number:032x}", number * every_ms) for number in range(1, count + 1)],
-        )
-
-
 @pytest.fixture
 def newer(pro, moved_clock):
-    """Let 31 days pass and send something from another account, which keeps it for long; answers with its id."""
+    """Let 31 days pass, send from another account with a longer history, and return the notification's id."""
 
     def wait():
         moved_clock.advance(31 * DAY_S)
@@ -55,16 +33,8 @@ def newer(pro, moved_clock):
 
 
 @pytest.fixture
-def browser(push_service, owner):
-    """The owner's only device."""
-    browser = push_service.browser()
-    owner.post("/devices", {"kind": "webpush", "subscription": browser.subscription})
-    return browser
-
-
-@pytest.fixture
 def rounds(service, moved_clock):
-    """A day of the worker's rounds, one an hour."""
+    """Let the worker do a round an hour for a day."""
 
     def work():
         for _ in range(24):
@@ -131,7 +101,7 @@ def test_a_smaller_plan_removes_what_it_does_not_keep(service, pro, moved_clock)
     moved_clock.advance(31 * DAY_S)
     service.work()
     newer = sent(pro)
-    account_set(service, "--plan", "starter", email=OTHER)
+    account_set(service, "--plan", "starter", email=PRO)
     moved_clock.advance(DAY_S)
     service.work()
     assert stored(service) == [newer]

@@ -1,4 +1,4 @@
-"""What of a template is shown as it is written, and why: as far as the template alone tells it, and for a payload."""
+"""Which parts of a template are shown as they are written, and why: for the template alone, and for a payload."""
 
 import json
 import re

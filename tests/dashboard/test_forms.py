@@ -1,4 +1,4 @@
-"""What the body of a form may be, with a session and without one: nothing large is ever parsed for a stranger."""
+"""The bodies that forms may have, with and without a session: nothing large is ever parsed for a stranger."""
 
 import io
 import re
@@ -7,11 +7,9 @@ import pytest
 from werkzeug.formparser import FormDataParser
 
 from app import ROUTES
-from tests.support import pages
-from tests.support.pages import PASSWORD, Page, Visitor, make_account, setup_form, setup_link
+from tests.support.accounts import OWNER, PASSWORD
+from tests.support.pages import Page, Visitor, make_account, setup_form, setup_link, signed_in
 from web import request_body
-
-cheap_passwords, owner, visitor = pages.cheap_passwords, pages.owner, pages.visitor
 
 RULES = [route.rule for route in ROUTES if route.method == "POST" and route.rule.startswith("/app/")]
 PATHS = [re.sub("<[a-z_]+>", "x", rule) for rule in RULES]
@@ -20,13 +18,13 @@ STRANGERS, OWNERS = 16_384, 524_288  # bytes
 
 
 def form_of(size, **fields):
-    """A form of exactly so many bytes with these fields."""
+    """A form with these fields, padded to exactly this many bytes."""
     text = "&".join(f"{name}={value}" for name, value in fields.items()) + "&padding="
     return (text + "x" * (size - len(text))).encode()
 
 
 def post(browser, path, data, is_chunked=False, **headers):
-    """Send a body as a browser, or as somebody who does not say how long it is."""
+    """Send a body as a browser does or, chunked, without saying how long it is."""
     if not is_chunked:
         return browser.post(path, data, content_type=FORM, headers=headers)
     chunked = {"input_stream": io.BytesIO(data), "environ_overrides": {"wsgi.input_terminated": True}}
@@ -36,7 +34,7 @@ def post(browser, path, data, is_chunked=False, **headers):
 
 @pytest.fixture
 def unparsed(monkeypatch):
-    """Fails the test when a form is parsed."""
+    """Fail the test when a form is parsed."""
     monkeypatch.setattr(FormDataParser, "parse", lambda *_, **__: pytest.fail("the form was parsed"))
 
 
@@ -64,7 +62,7 @@ def test_a_stranger_who_was_signed_in_once_is_a_stranger(visitor, owner, unparse
 def test_without_a_session_exactly_16_kb_are_read(service, visitor, is_chunked):
     make_account(service)
     visitor.get("/app/login")
-    form = form_of(STRANGERS, email=pages.EMAIL, password=PASSWORD.replace(" ", "+"), csrf=visitor.token)
+    form = form_of(STRANGERS, email=OWNER, password=PASSWORD.replace(" ", "+"), csrf=visitor.token)
     assert post(visitor, "/app/login", form, is_chunked).status_code == 303
 
 
@@ -98,12 +96,12 @@ def test_a_form_of_a_signed_in_owner_has_512_kb_at_most(owner, is_chunked):
 
 
 def test_the_setting_bounds_the_forms_of_owners_too(make_service):
-    owner = pages.signed_in(make_service(MAX_BODY_BYTES="2048"))
+    owner = signed_in(make_service(MAX_BODY_BYTES="2048"))
     assert post(owner, "/app/keys", form_of(2_049, name="x")).status_code == 413
 
 
 def test_the_longest_templates_and_the_largest_payload_that_a_page_lets_be_typed_fit(owner, service):
-    address = service.alert(email=pages.EMAIL)
+    address = service.alert(email=OWNER)
     fields = {"title": "é" * 1_000, "body": "警" * 10_000, "payload": '{"a": "' + "é" * 65_000 + '"}', "preview": "1"}
     assert owner.post(f"/app/alerts/{address.id}", fields).status_code == 200
 

@@ -5,23 +5,20 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from tests.support import pages
-from tests.support.pages import EMAIL, Visitor, account_set, device_ids, signed_in
+from tests.support.accounts import OWNER, account_set
+from tests.support.pages import Visitor, device_ids, signed_in
+from tests.support.times import HOUR_S, at
 from web import rate_limits
-
-cheap_passwords, owner, stranger, browser = pages.cheap_passwords, pages.owner, pages.stranger, pages.browser
-
-HOUR_S = 3600
 
 
 def warnings(visitor):
-    """What the Home page warns of."""
+    """The warnings on the Home page."""
     page = visitor.page("/app/")
     return [element.text for element in page.elements if element.tag == "li" and "Warnings" in parents(page, element)]
 
 
 def parents(page, wanted):
-    """The labels of the parts that an element is in: found by their texts."""
+    """The labels of the sections around an element, found by their texts."""
     return [
         element.attributes["aria-label"]
         for element in page.elements
@@ -37,10 +34,6 @@ def chart(visitor):
 
 def counts(visitor):
     return visitor.page("/app/").section("Last 14 days").removeprefix("Last 14 days").split("of all time")[0]
-
-
-def at(moved_clock, text, zone="UTC"):
-    moved_clock.set_wall(round(datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone)).timestamp() * 1000))
 
 
 # --- numbers ------------------------------------------------------------------------------------------------
@@ -300,7 +293,7 @@ def test_a_device_added_by_a_key_that_was_removed_is_not_warned_of(service, owne
 
 
 def test_a_device_that_the_owner_added_is_never_warned_of(service, owner, browser):
-    service.flask("device", "add", EMAIL, "fcm", "u")
+    service.flask("device", "add", OWNER, "fcm", "u")
     assert warnings(owner) == []
 
 
@@ -329,7 +322,7 @@ def test_several_things_that_are_wrong_are_each_warned_of(service, push_service)
 
 
 def steps(owner):
-    """How many of the first steps are done, as the list says it and as it is marked."""
+    """How many of the first steps are done, according to the heading and to the marks."""
     page = owner.page("/app/")
     marked = [e for e in page.elements if e.tag == "li" and e.attributes.get("class") == "done"]
     (heading,) = [text for text in page.texts_of("h2") if text.startswith("Get started")]

@@ -6,21 +6,10 @@ import pytest
 
 from models import Account
 from store.sessions import Session
-from tests.dashboard.test_history import at
-from tests.support import pages
-from tests.support.pages import (
-    DAY_S,
-    EMAIL,
-    OTHER,
-    PASSWORD,
-    Page,
-    Visitor,
-    account_set,
-    everything,
-    use_up_tries,
-)
-
-cheap_passwords, owner, stranger, browser = pages.cheap_passwords, pages.owner, pages.stranger, pages.browser
+from tests.support.accounts import OTHER, OWNER, PASSWORD, account_set
+from tests.support.pages import Page, Visitor, use_up_tries
+from tests.support.tables import everything
+from tests.support.times import DAY_S, at
 
 SETTINGS, QUIET = "/app/settings", "/app/quiet"
 NEW = "another password"
@@ -277,7 +266,7 @@ def test_each_plan_has_its_limits(service, owner, plan, rest, metrics, days):
 
 
 def quiet_hours():
-    return Account.get(Account.email == EMAIL).quiet_hours
+    return Account.get(Account.email == OWNER).quiet_hours
 
 
 def test_quiet_hours_are_saved_and_shown(owner):

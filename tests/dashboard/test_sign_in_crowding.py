@@ -7,11 +7,10 @@ import pytest
 from core import accounts
 from process import clock
 from store.sessions import Session
-from tests.support import pages
-from tests.support.pages import EMAIL, OTHER, PASSWORD, Visitor, make_account
-from tests.support.server import wait_until
+from tests.support.accounts import OTHER, OWNER, PASSWORD
+from tests.support.pages import Visitor, make_account
+from tests.support.server import PATIENCE_S, wait_until
 
-cheap_passwords = pages.cheap_passwords
 QUARTER_S = 900
 
 
@@ -24,7 +23,7 @@ class SlowHashes:
 
         def slow(function, password):
             self.order.append(password)
-            assert self.go.acquire(timeout=15)
+            assert self.go.acquire(timeout=PATIENCE_S)
             return function()
 
         monkeypatch.setattr(
@@ -86,7 +85,7 @@ def test_a_known_browser_and_a_link_have_a_turn_before_the_crowd_of_strangers(se
     for number in range(12):
         hashes.stranger(service, number)
     assert [hashes.status(f"guess {number}") for number in (9, 10, 11)] == [429] * 3
-    hashes.come(known, "/app/login", {"email": EMAIL, "password": PASSWORD})
+    hashes.come(known, "/app/login", {"email": OWNER, "password": PASSWORD})
     hashes.come(phone, link, {"password": "the password of the link", "time_zone": "UTC"})
     hashes.end()
     assert {PASSWORD, "the password of the link"} <= set(hashes.order[1:4])
@@ -107,7 +106,7 @@ def test_the_browsers_of_one_account_leave_room_for_those_of_another(service, kn
     for copy in copies:
         copy.get("/app/login")
     for number, copy in enumerate(copies):
-        hashes.come(copy, "/app/login", {"email": EMAIL, "password": f"wrong {number}"})
+        hashes.come(copy, "/app/login", {"email": OWNER, "password": f"wrong {number}"})
     hashes.end()
     assert [hashes.status(f"wrong {number}") for number in range(4)] == [422, 422, 422, 429]
 
@@ -152,8 +151,8 @@ def test_the_known_browsers_of_an_account_sign_in_30_times_in_a_quarter_of_an_ho
 
 
 def test_of_more_than_100_sessions_the_one_that_was_seen_longest_ago_ends(service, owner_of, moved_clock):
-    first, second = owner_of(EMAIL), owner_of(EMAIL)
-    account = accounts.find_account(EMAIL)
+    first, second = owner_of(OWNER), owner_of(OWNER)
+    account = accounts.find_account(OWNER)
     for _ in range(98):
         moved_clock.advance(60)
         accounts.start_session(account, "", clock.now_ms())
@@ -166,18 +165,18 @@ def test_of_more_than_100_sessions_the_one_that_was_seen_longest_ago_ends(servic
 
 
 def test_a_new_session_is_kept_though_others_were_seen_in_the_future(service, owner_of, moved_clock):
-    owner_of(EMAIL)
-    account = accounts.find_account(EMAIL)
+    owner_of(OWNER)
+    account = accounts.find_account(OWNER)
     for _ in range(100):
         accounts.start_session(account, "", clock.now_ms() + 3_600_000)
     moved_clock.advance(QUARTER_S)
-    assert owner_of(EMAIL).is_signed_in
+    assert owner_of(OWNER).is_signed_in
 
 
 def test_the_sessions_of_other_accounts_stay(service, owner_of):
     other = owner_of(OTHER)
-    owner_of(EMAIL)
-    account = accounts.find_account(EMAIL)
+    owner_of(OWNER)
+    account = accounts.find_account(OWNER)
     for _ in range(101):
         accounts.start_session(account, "", clock.now_ms())
     assert other.is_signed_in

@@ -1,4 +1,4 @@
-"""docs/backup.md: its commands, as they stand there, keep copies and bring everything back."""
+"""docs/backup.md: its commands, exactly as written, keep copies and bring everything back."""
 
 import json
 import os
@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from tests.support.server import BIN, OWNER, ROOT, Server
+from tests.support.server import BIN, PATIENCE_S, ROOT, Server
 
 PAGE = (ROOT / "docs/backup.md").read_text()
 WRAPPER = re.search(r"<<'END'\n(.*?)^END$", (ROOT / "docs/deployment.md").read_text(), re.M | re.S)[1]
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="gunicorn runs on POS
 
 
 class Machine:
-    """A machine of its own below a directory, set up as docs/deployment.md says, for one user alone."""
+    """A machine in a directory, set up as docs/deployment.md says, for one user alone."""
 
     def __init__(self, directory, **environ):
         self.environ = environ
@@ -53,7 +53,7 @@ class Machine:
         elif line == "systemctl stop pocketbell":
             self.server.kill()
         else:
-            subprocess.run(["/bin/sh", "-euc", self.here(line)], check=True, timeout=30)
+            subprocess.run(["/bin/sh", "-euc", self.here(line)], check=True, timeout=PATIENCE_S)
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_the_commands_of_the_page_bring_back_every_acknowledged_notification_and
 ):
     key = machine.server.owner_key()
     browser = push_service.browser()
-    machine.server.flask("device", "add", OWNER, "webpush", json.dumps(browser.subscription))
+    machine.server.subscribe(key, browser)
     sent = [json.loads(machine.server.send(key).text)["notification"] for _ in range(20)]
     assert {one["status"] for one in sent} == {"delivered"}
     machine.run("/usr/local/sbin/pocketbell backup /var/backups/pocketbell/2026-11-21.db")

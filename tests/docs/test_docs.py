@@ -1,9 +1,8 @@
-"""The README and docs/ name what there is: every variable, command and route, and nothing that is not there."""
+"""The README and docs/ name every variable, command and route that exists, and nothing else."""
 
 import json
 import re
 import tomllib
-from pathlib import Path
 
 import click
 import pytest
@@ -12,10 +11,10 @@ import app
 import config
 from bench.__main__ import PARTS
 from core import icons, message_templates
+from tests.support.server import ROOT
 from web import mcp
 from wire.strict_json import parse_event
 
-ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 COMMANDS = (ROOT / "docs/command-line.md").read_text()
 API = (ROOT / "docs/api.md").read_text()

@@ -1,4 +1,4 @@
-"""docs/senders.md and docs/coming-from.md: every sender is there, and what can run here runs against a real service.
+"""docs/senders.md and docs/coming-from.md name every sender; what can run here runs against a real service.
 
 Alertmanager, Apprise, PyYAML and systemd take part where they are installed.
 """
@@ -15,8 +15,9 @@ import pytest
 
 import app
 from core import presets
-from tests.core.test_presets import made
-from tests.support.server import BIN, OWNER, ROOT, free_port, serving, wait_until
+from tests.support.accounts import OWNER
+from tests.support.payloads import made
+from tests.support.server import BIN, PATIENCE_S, ROOT, free_port, serving, wait_until
 
 SENDERS = (ROOT / "docs/senders.md").read_text()
 COMING_FROM = (ROOT / "docs/coming-from.md").read_text()
@@ -52,7 +53,7 @@ def snippets(heading, page=SENDERS):
 
 
 def arrives(heading):
-    """The title and the lines of the body that the page promises."""
+    """The title and the lines of the body that the page promises for it."""
     return re.findall("`([^`]+)`", section(heading).split("\nArrives", 1)[1].split("\n\n")[0])
 
 
@@ -145,7 +146,9 @@ class Place:
             self.filled(script, address=address),
         ]
         environ = {"PATH": path, "LC_ALL": "C.UTF-8", **environ}
-        return subprocess.run([*command, shell, *arguments], env=environ, capture_output=True, text=True, timeout=30)
+        return subprocess.run(
+            [*command, shell, *arguments], env=environ, capture_output=True, text=True, timeout=PATIENCE_S
+        )
 
     def with_another_key(self):
         self.write("/etc/pocketbell", snippets("curl")[0].replace("KEY", "sk_test_" + "0" * 48))
@@ -276,7 +279,11 @@ def test_systemd_takes_the_units(place):
     ]
     environ = {**os.environ, "SYSTEMD_UNIT_PATH": f"{place.folder}:"}
     done = subprocess.run(
-        ["systemd-analyze", "verify", "--man=no", *units], env=environ, capture_output=True, text=True, timeout=60
+        ["systemd-analyze", "verify", "--man=no", *units],
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
     )
     ours = [line for line in done.stderr.splitlines() if "unit-failed" in line or "backup" in line]
     assert (done.returncode, ours) == (0, [])
@@ -369,10 +376,10 @@ def test_alertmanager_sends(place):
 
 
 def posted(url, payload):
-    """Whether it was taken; False while nobody listens."""
+    """Whether the event was accepted; False while nobody listens."""
     request = urllib.request.Request(url, json.dumps(payload).encode(), {"Content-Type": "application/json"})
     try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
             return answer.status == 200
     except urllib.error.URLError as error:
         assert not isinstance(error, urllib.error.HTTPError), error

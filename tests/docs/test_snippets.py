@@ -8,21 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.server import BIN, OWNER, ROOT, serving
+from tests.support.accounts import OWNER
+from tests.support.server import BIN, PATIENCE_S, ROOT, serving
 
 PAGES = ("README.md", "docs/api.md", "docs/alerts.md")
 NOT_RUN = ("git clone ADDRESS", "BELL=http")  # the gate begins with a clone; the tests have values of their own
 
 
 def blocks(page):
-    """Each block of shell commands of a page, with the block that shows what it prints, if there is one."""
+    """Each block of shell commands on a page, with the block that shows its output, if there is one."""
     text = (ROOT / page).read_text()
     found = re.findall(r"^```sh\n(.*?)^```\n(?:\n```(?:json)?\n(.*?)^```\n)?", text, re.M | re.S)
     return [(commands, shown) for commands, shown in found if not commands.startswith(NOT_RUN)]
 
 
 class Reader:
-    """Somebody who copies the commands, with a key, ids and addresses of their own in the places of the page's."""
+    """Somebody who copies the commands, and puts in their own key, ids and addresses."""
 
     def __init__(self, server, push_service, folder):
         self.server, self.folder = server, folder
@@ -49,7 +50,8 @@ class Reader:
                 command = command.replace("ALERT_ID", re.search(r"[0-9a-f]{32}", listed)[0])
             done = subprocess.run(
                 ["sh", "-eu", "-c", command.replace("curl ", "curl -sS ")],
-                cwd=ROOT, env=self.environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
+                cwd=ROOT, env=self.environ, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                timeout=PATIENCE_S,
             )  # fmt: skip
             assert (done.returncode, done.stderr.replace("Password:", "").strip()) == (0, ""), command
             printed += done.stdout if done.stdout.endswith("\n") else done.stdout + "\n"
@@ -59,7 +61,7 @@ class Reader:
 
 
 def form(line):
-    """What stays the same each time: without ids, times, keys, codes and ports."""
+    """The line without what changes each time: ids, times, keys, codes and ports."""
     line = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:8000", line)
     line = re.sub(r"\b[0-9a-f]{32}\b|sk_test_[0-9a-f]{48}|/p/\w{7}", "…", line)
     return re.sub(r"\d{13}", "0", line)

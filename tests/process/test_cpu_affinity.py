@@ -1,4 +1,4 @@
-"""On which cores services run: each on one of its own, as long as there are enough."""
+"""Services keep to one core: each to its own, as long as there are enough."""
 
 import os
 import subprocess
@@ -26,7 +26,7 @@ sys.stdin.read()
 
 @pytest.fixture
 def start():
-    """Starts a process that keeps to one core; answers with it and the core. They see none but each other."""
+    """Starts a process that keeps to one core, and returns both. These processes see only each other."""
     name = f"pocketbell-test-{uuid.uuid4()}"
     with ExitStack() as running:
 

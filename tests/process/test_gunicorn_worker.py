@@ -13,7 +13,7 @@ from gunicorn.http.parser import RequestParser
 
 from process import gunicorn_worker, logs
 from process.gunicorn_worker import READ_S, Patience, ThreadedWorker
-from tests.support.server import bearer, serving
+from tests.support.server import PATIENCE_S, UNDELAYED_S, bearer, serving
 
 
 @pytest.fixture
@@ -97,42 +97,45 @@ def kept(parser, may_read_long):
 
 
 def silent(server, number, text=b""):
-    """So many connections that have sent no more than this."""
-    connections = [socket.create_connection(("127.0.0.1", server.port), timeout=10) for _ in range(number)]
+    """Open `number` connections that send only this."""
+    connections = [socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) for _ in range(number)]
     for connection in connections:
         connection.sendall(text)
     return connections
 
 
-def test_connections_that_say_nothing_hold_no_thread(tmp_path):
-    with serving(tmp_path / "data", THREADS="9") as server:
-        server.wait_until_ready()
-        connections = silent(server, 60)
-        for _ in range(5):
-            assert server.request("GET", "/healthz", timeout=2).status == 200
-        connections[30].sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
-        assert connections[30].recv(100).startswith(b"HTTP/1.1 200")
-        for connection in connections:
-            connection.close()
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """A service with few threads."""
+    with serving(tmp_path_factory.mktemp("few") / "data", THREADS="9") as shared:
+        yield shared.wait_until_ready()
 
 
-def test_clients_that_do_not_close_what_is_closed_delay_nobody(tmp_path):
-    with serving(tmp_path / "data") as server:
-        server.wait_until_ready()
-        silent(server, 30, b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-        for _ in range(5):
-            assert server.request("GET", "/healthz", timeout=1).status == 200
+def test_connections_that_say_nothing_hold_no_thread(server):
+    connections = silent(server, 60)
+    for _ in range(5):
+        assert server.request("GET", "/healthz", timeout=UNDELAYED_S).status == 200
+    connections[30].sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert connections[30].recv(100).startswith(b"HTTP/1.1 200")
+    for connection in connections:
+        connection.close()
 
 
-def test_a_client_that_sends_on_after_it_was_refused_gets_its_answer(tmp_path):
-    with serving(tmp_path / "data") as server:
-        server.wait_until_ready()
-        for _ in range(30):
-            with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
-                connection.sendall(
-                    b"POST /p/0000000 HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000\r\n\r\n" + b"x" * 9000
-                )
-                assert connection.recv(100).startswith(b"HTTP/1.1 4")
+def test_clients_that_do_not_close_what_is_closed_delay_nobody(server):
+    connections = silent(server, 30, b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    for _ in range(5):
+        assert server.request("GET", "/healthz", timeout=UNDELAYED_S).status == 200
+    for connection in connections:
+        connection.close()
+
+
+def test_a_client_that_sends_on_after_it_was_refused_gets_its_answer(server):
+    for _ in range(30):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) as connection:
+            connection.sendall(
+                b"POST /p/0000000 HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000\r\n\r\n" + b"x" * 9000
+            )
+            assert connection.recv(100).startswith(b"HTTP/1.1 4")
 
 
 def few_files():
@@ -144,7 +147,7 @@ def test_more_connections_than_there_may_be_files_stop_nothing(tmp_path):
         server.wait_until_ready()
         connections = silent(server, 400)
         for _ in range(5):
-            assert server.request("GET", "/healthz", timeout=2).status == 200
+            assert server.request("GET", "/healthz", timeout=UNDELAYED_S).status == 200
         for connection in connections:
             connection.close()
         assert server.log.count("Booting worker") == 1 and "Errno" not in server.log
@@ -171,3 +174,14 @@ def test_no_text_adds_a_line_to_the_log(text):
     record = logging.LogRecord("pocketbell", logging.INFO, "", 0, "%s", (text,), None)
     line = logs.JsonLines().format(record)
     assert len(line.splitlines()) == 1 and json.loads(line)["message"] == text
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["/api/v1/api-keys/sk_test_5ecret", "/p/c0d5ecr", "/app/setup/l1nk5ecret", "/%70/c0d5ecr", "/%73k_test_5ecret"],
+)
+def test_no_key_code_or_link_is_left_in_what_the_server_says_of_an_address(address):
+    record = logging.LogRecord("gunicorn.error", logging.DEBUG, "", 0, "Invalid request line: %r", (address,), None)
+    assert logs.WithoutSecrets().filter(record)
+    said = record.getMessage()
+    assert said.startswith("Invalid request line: '") and "…" in said and "5ecr" not in said

@@ -1,4 +1,4 @@
-"""One service on one SQLite file: a second one waits for the first, says for whom, and stops after a minute."""
+"""One service on one SQLite file: a second one waits for the first, names it, and stops after a minute."""
 
 import os
 import re
@@ -8,25 +8,10 @@ import subprocess
 import pytest
 
 from process import service_lock
-from tests.support.server import BIN, ROOT, Server, wait_until
+from tests.support.server import BIN, PATIENCE_S, ROOT, wait_until
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="gunicorn runs on POSIX alone")
 WAITS = "is using the database"
-
-
-@pytest.fixture
-def start(tmp_path):
-    """Start services on this test's data directory; they end with the test."""
-    servers = []
-
-    def start_one(data="data", **environ):
-        servers.append(Server(tmp_path / data, **environ))
-        return servers[-1]
-
-    yield start_one
-    for server in servers:
-        if server.process.poll() is None:
-            server.kill()
 
 
 def test_a_second_service_says_at_once_for_whom_it_waits_and_serves_when_that_has_ended(start):
@@ -100,7 +85,7 @@ def test_a_second_service_that_waits_ends_with_sigterm(start):
     second = start()
     wait_until(lambda: WAITS in second.log)
     second.process.terminate()
-    assert second.process.wait(10) in (0, -signal.SIGTERM)
+    assert second.process.wait(PATIENCE_S) in (0, -signal.SIGTERM)
 
 
 HOLDER = """
@@ -115,7 +100,7 @@ sys.stdin.read()
 
 @pytest.fixture
 def holder(tmp_path):
-    """A process that has the lock."""
+    """A process that holds the lock."""
     command = [BIN / "python", "-c", HOLDER, tmp_path / "pocketbell.db"]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "has it\n"

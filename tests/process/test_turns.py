@@ -1,11 +1,11 @@
-"""Turns: so many at once, the others in order, a crowd in one queue keeps no other waiting."""
+"""Turns: a few at once, the others in order; a crowd in one queue does not keep the other queues waiting."""
 
 import threading
 
 import pytest
 
 from process.turns import Turns
-from tests.support.server import wait_until
+from tests.support.server import PATIENCE_S, wait_until
 from wire.errors import Refused
 
 
@@ -14,13 +14,13 @@ def refuse():
 
 
 class Crowd:
-    """Threads that want a turn; each has it until `go_on` lets it go. `order` is that in which they had one."""
+    """Threads that want a turn, which each keeps until `go_on`. `order` is the order in which they got it."""
 
     def __init__(self, turns):
         self.turns, self.order, self.refused, self.done, self.ends, self.threads = turns, [], [], [], {}, []
 
     def come(self, name, queue="all", who=""):
-        """Let one more come, and wait until it has its turn, waits for it or is refused."""
+        """Start a thread, and wait until it has its turn, queues for it or is refused."""
         waiting = sum(map(len, self.turns.queues.values()))
         known = len(self.order) + len(self.refused)
         self.ends[name] = threading.Event()
@@ -34,13 +34,13 @@ class Crowd:
         try:
             with self.turns.turn(queue, who):
                 self.order.append(name)
-                assert self.ends[name].wait(15)
+                assert self.ends[name].wait(PATIENCE_S)
             self.done.append(name)
         except Refused as refused:
             self.refused.append((name, refused.status, refused.message))
 
     def go_on(self, *names):
-        """Let these end their turns one after the other, each when the one before has passed its turn on."""
+        """End these threads' turns one after the other, each when the turn before has been passed on."""
         for name in names:
             had, is_waited_for = len(self.order), any(self.turns.queues.values())
             self.ends[name].set()
@@ -51,7 +51,7 @@ class Crowd:
         for end in self.ends.values():
             end.set()
         for thread in self.threads:
-            thread.join(15)
+            thread.join(PATIENCE_S)
         assert not any(thread.is_alive() for thread in self.threads)
 
 
@@ -69,7 +69,7 @@ def crowd_of():
 
 
 def test_so_many_have_a_turn_at_once_and_the_others_in_the_order_in_which_they_came(crowd_of):
-    crowd = crowd_of(2, {"all": 9}, 15, refuse)
+    crowd = crowd_of(2, {"all": 9}, PATIENCE_S, refuse)
     for name in "abcde":
         crowd.come(name)
     assert crowd.order == ["a", "b"]
@@ -78,7 +78,7 @@ def test_so_many_have_a_turn_at_once_and_the_others_in_the_order_in_which_they_c
 
 
 def test_who_comes_when_the_queue_is_full_is_refused_at_once(crowd_of):
-    crowd = crowd_of(1, {"all": 1}, 15, refuse)
+    crowd = crowd_of(1, {"all": 1}, PATIENCE_S, refuse)
     for name in "abc":
         crowd.come(name)
     assert (crowd.order, crowd.refused) == (["a"], [("c", 429, "Too many.")])
@@ -97,7 +97,7 @@ def test_who_gets_no_turn_in_time_is_refused_and_waits_no_longer(crowd_of):
 
 
 def test_a_turn_goes_to_the_queues_one_after_the_other(crowd_of):
-    crowd = crowd_of(1, {"few": 5, "many": 9}, 15, refuse)
+    crowd = crowd_of(1, {"few": 5, "many": 9}, PATIENCE_S, refuse)
     crowd.come("first", "many")
     for name in ("m1", "m2", "m3", "m4"):
         crowd.come(name, "many")
@@ -108,7 +108,7 @@ def test_a_turn_goes_to_the_queues_one_after_the_other(crowd_of):
 
 
 def test_one_alone_cannot_fill_a_queue(crowd_of):
-    crowd = crowd_of(1, {"all": 9}, 15, refuse, of_one=2)
+    crowd = crowd_of(1, {"all": 9}, PATIENCE_S, refuse, of_one=2)
     crowd.come("a", who="x")
     for name in ("b", "c", "d"):
         crowd.come(name, who="x")
@@ -119,7 +119,7 @@ def test_one_alone_cannot_fill_a_queue(crowd_of):
 
 
 def test_a_turn_ends_with_a_fault_too(crowd_of):
-    turns = Turns(1, {"all": 0}, 15, refuse)
+    turns = Turns(1, {"all": 0}, PATIENCE_S, refuse)
     for _ in range(2):
         with pytest.raises(ZeroDivisionError), turns.turn("all"):
             raise ZeroDivisionError

@@ -5,7 +5,8 @@ from email.utils import formatdate
 
 import pytest
 
-from tests.providers.test_apns import (
+from tests.support.fcm_service import BAD_TOKEN
+from tests.support.outcomes import (
     NOWHERE,
     TEXTS,
     assert_retried_after,
@@ -18,7 +19,6 @@ from tests.providers.test_apns import (
     send_at_once,
     sent_status,
 )
-from tests.support.fcm_service import BAD_TOKEN
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 from itertools import combinations
-from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
@@ -19,8 +18,8 @@ from cryptography.hazmat.primitives.serialization import (
 
 import config
 from tests.support.certificates import key_pem
+from tests.support.server import ROOT
 
-ROOT = Path(config.__file__).parent
 PARTS = ("APNS_KEY", "APNS_KEY_ID", "APNS_TEAM_ID", "APNS_TOPIC")
 FIELDS = ("project_id", "client_email", "private_key", "token_uri")
 

@@ -20,6 +20,7 @@ from h2.connection import H2Connection
 from h2.events import DataReceived, RemoteSettingsChanged, ResponseReceived, StreamEnded, StreamReset
 
 from tests.support import fcm_service
+from tests.support.apns_requests import apns_headers, provider_token
 
 BODY = {"aps": {"alert": {"title": "Backup", "body": "finished"}}, "id": "n1"}
 NODE = """
@@ -35,24 +36,6 @@ note.pushType = "alert"; note.expiry = Math.floor(Date.now() / 1000) + 3600; not
   provider.shutdown()
 })()
 """
-
-
-def provider_token(apns, ago=0, key=None, kid=None, algorithm="ES256", **claims):
-    claims = {"iss": apns.team_id, "iat": int(time.time()) - ago} | claims
-    return jwt.encode(claims, key or apns.key_pem, algorithm, {"kid": kid or apns.key_id})
-
-
-def apns_headers(apns, **changes):
-    """Right ones, with changes: None leaves one out."""
-    headers = {
-        "authorization": f"bearer {provider_token(apns)}",
-        "apns-topic": apns.topic,
-        "apns-push-type": "alert",
-        "apns-priority": "10",
-        "apns-expiration": "1795341600",
-    }
-    headers |= {name.replace("_", "-"): value for name, value in changes.items()}
-    return {name: value for name, value in headers.items() if value is not None}
 
 
 class Client:

@@ -12,9 +12,9 @@ import pytest
 
 from providers import transport
 from providers.transport import Request, send_all
-from tests.providers.test_stand_ins import apns_headers
-from tests.providers.test_transport import answer, ignore, listening, post, read_request
+from tests.support.apns_requests import apns_headers
 from tests.support.apns_service import ApnsService
+from tests.support.listener import answer, ignore, listening, post, read_request
 
 LATE_S = 2.0  # on a machine that has much else to do
 END_OF_A_SENTENCE = re.compile(r"[a-z][^0-9]*[^0-9.!?\s]")

@@ -57,7 +57,7 @@ class Answer:
 
 @dataclass
 class Phone:
-    """One device: what has arrived for it, and what to answer next."""
+    """A device: what it has received, and how its next pushes are answered."""
 
     token: str
     messages: list[Message] = field(default_factory=list)  # those answered with 200
@@ -98,7 +98,7 @@ class ApnsService:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def forget(self) -> None:
-        """As new, but for the key: no phones, no connections, nothing counted or scripted."""
+        """Start afresh with the same key: no phones, no connections, nothing counted or scripted."""
         self.hang_up()
         self.phones: dict[str, Phone] = {}
         self.tokens: dict[str, dict] = {}  # distinct provider tokens accepted, with their claims
@@ -121,7 +121,7 @@ class ApnsService:
 
     @property
     def duplicates(self) -> int:
-        """How many pushes came again although the phone may have shown them."""
+        """How many pushes were repeated although the phone may already have shown them."""
         return sum(times - 1 for times in self.shown.values())
 
     def hang_up(self) -> None:
@@ -137,7 +137,7 @@ class ApnsService:
         self.hang_up()
 
     def receive(self, headers: list[tuple[str, str]], body: bytes) -> Answer:
-        """Verify and keep one push; answers with what to answer."""
+        """Verify and keep one push, and return the answer to it."""
         named = dict(headers)
         token = named[":path"].removeprefix("/3/device/").lower()
         with self.lock:
@@ -262,7 +262,7 @@ class _Connection:
             pass
 
     def _read(self) -> bytes | None:
-        """None when an answer is due first."""
+        """Read what the client sent; None if an answer falls due first."""
         self.socket.settimeout(max(0.001, self.due[0][0] - time.monotonic()) if self.due else None)
         try:
             return self.socket.recv(65_536)

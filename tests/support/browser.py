@@ -19,10 +19,10 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 from core import accounts
 from process import clock
 from store.database import run
-from tests.conftest import Service
+from tests.support.accounts import OWNER, PASSWORD
+from tests.support.service import Service
 
-EMAIL, PASSWORD = "owner@example.org", "correct horse battery"
-LIMIT_S = 15  # for what takes some milliseconds on a machine that has nothing else to do
+LIMIT_S = 60  # for what takes some milliseconds on a machine that has nothing else to do
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHROMIUM = next((path for path in map(shutil.which, NAMES) if path), None)
 IS_REQUIRED = os.environ.get("REQUIRE_BROWSER") == "1"
@@ -37,6 +37,7 @@ FLAGS = [
     "--host-resolver-rules=MAP lan.test 127.0.0.1, MAP evil.example ~NOTFOUND",
 ]
 NO_SCRIPT = "To get notifications in this browser, JavaScript must be on."
+MAX_TAPS = 6  # from one thing that the owner wants to the next
 ENABLE = "Enable on this device"
 ON = "This browser gets your notifications."
 
@@ -112,7 +113,7 @@ RECORD_OPENED = """
   });
 }
 """
-# What the focused element is called; null unless one sees that it has the focus, and the whole of it.
+# The label of the element that has the focus, and whether one sees the whole of it and that it has the focus.
 FOCUSED = """
 () => {
   const focused = document.activeElement;
@@ -163,13 +164,13 @@ class Site:
         self.server.server_close()
 
     def count(self, method, path):
-        """How often that was asked."""
+        """How often this was requested."""
         return sum(asked[:2] == (method, path) for asked in self.asked)
 
     def setup_link(self):
         return self.base + accounts.make_setup_link(clock.now_ms())
 
-    def cookie(self, email=EMAIL):
+    def cookie(self, email=OWNER):
         """A session of the owner, made with the sign-in form."""
         self.service.flask("account", "create", email, "--password-stdin", stdin=PASSWORD)
         client = self.service.app.test_client()
@@ -179,19 +180,19 @@ class Site:
         return {"name": "pocketbell", "value": client.get_cookie("pocketbell").value, "url": self.base}
 
     def request(self, path, key, body=None):
-        """A request with an API key over real HTTP; answers with the JSON."""
+        """Make a request with an API key over real HTTP, and return its JSON."""
         data = json.dumps(body).encode() if body else None
         asked = urllib.request.Request(self.base + path, data, {"Authorization": f"Bearer {key}"})
         with urllib.request.urlopen(asked, timeout=10) as answer:
             return json.load(answer)
 
     def send(self, title="Disk", body="root at 98 %"):
-        """Send a notification with a new API key; answers with it as the REST API does."""
-        key = self.service.flask("key", "create", EMAIL, "sender").output.strip()
+        """Send a notification with a new API key, and return it as the REST API shows it."""
+        key = self.service.flask("key", "create", OWNER, "sender").output.strip()
         return self.request("/api/v1/notifications/send", key, {"title": title, "body": body})["notification"]
 
     def subscribed(self):
-        """The endpoints of the browsers that are devices now."""
+        """The endpoints of the browsers that are currently devices."""
         kept = run("SELECT token FROM device WHERE kind = 'webpush' AND removed_at IS NULL ORDER BY seq")
         return [row[0] for row in kept]
 
@@ -224,26 +225,26 @@ class Phone:
         return int(self.page.evaluate("sessionStorage.getItem('taps')") or 0)
 
     def worker(self):
-        """Wait for the service worker to be there and make it record; answers with it."""
+        """Wait for the service worker, make it record what it does, and return it."""
         (worker,) = until(lambda: self.context.service_workers, self.page)
         worker.evaluate(RECORD_SHOWN)
         worker.evaluate(RECORD_OPENED)
         return worker
 
     def start_worker(self):
-        """Open the page that registers the service worker; answers with it."""
+        """Open the page that registers the service worker, and return the worker."""
         self.go()
         expect(state(self.page)).not_to_be_empty()
         return self.worker()
 
     def leave(self, worker):
-        """Wait until the worker, too, knows that no page of ours is open."""
+        """Wait until the worker knows that none of our pages is open."""
         self.page.goto("about:blank")
         none = "self.clients.matchAll({ includeUncontrolled: true }).then((all) => all.length === 0)"
         until(lambda: worker.evaluate(none), self.page)
 
     def deliver(self, worker, text):
-        """Hand a push to the service worker and wait until it has shown what it shows; answers with that."""
+        """Hand a push to the service worker, wait until it shows a notification, and return that."""
         before = len(worker.evaluate("self.shown"))
         if not self.registrations:
             self.cdp = self.context.new_cdp_session(self.page)
@@ -257,15 +258,15 @@ class Phone:
         return until(lambda: worker.evaluate("self.shown")[before:], self.page)[0]
 
 
-def until(condition, page):
-    """What the condition answers with as soon as that is something; fails when the time is up."""
+def until(condition, page, what=lambda: "it happens"):
+    """Poll until the condition returns something true, and return it; fail when the time is up."""
     end = time.monotonic() + LIMIT_S
     while time.monotonic() < end:
         answer = condition()
         if answer:
             return answer
         page.wait_for_timeout(20)  # lets the browser's events in
-    pytest.fail(f"not within {LIMIT_S} s")
+    pytest.fail(f"not within {LIMIT_S} s: {what()}")
 
 
 def said(page, sentence):
@@ -273,18 +274,29 @@ def said(page, sentence):
 
 
 def tab_to(page, name, most=40):
-    """Press Tab until what is called so has the focus; on the way there one always sees where the focus is."""
+    """Press Tab until the element with this label has the focus, which must be visible at every step."""
+    page.wait_for_load_state()  # on half a page, Tab leads elsewhere
     for _ in range(most):
         page.keyboard.press("Tab")
-        label, is_seen = page.evaluate(FOCUSED)
-        assert is_seen, f"{page.url}: the focus on “{label}” is not to be seen"
-        if label == name:
+        if focused(page) == name:
             return
     pytest.fail(f"{page.url}: no Tab leads to “{name}”")
 
 
+def focused(page):
+    """The label of the focused element, as soon as its focus is visible: the page may still be scrolling to it."""
+    looks = []
+
+    def is_seen():
+        looks.append(page.evaluate(FOCUSED))
+        return looks[-1][1]
+
+    until(is_seen, page, lambda: f"on {page.url} one sees that “{looks[-1][0]}” has the focus")
+    return looks[-1][0]
+
+
 def listen(page):
-    """The list of what the browser complains of from now on: console, policy, dialogs, failed requests."""
+    """A list that collects the browser's complaints from now on: console, policy, dialogs, failed requests."""
     troubles = []
     page.on("console", lambda message: troubles.append(f"console: {message.text}"))
     page.on("pageerror", lambda error: troubles.append(f"error: {error}"))
@@ -295,19 +307,13 @@ def listen(page):
 
 
 def state(page):
-    """What the page says of this browser."""
+    """What the page says about this browser."""
     return page.locator("#push-state")
 
 
 def no_script(page):
-    """What the page says of this browser when its scripts do not run."""
+    """What the page says about this browser when its scripts do not run."""
     return page.locator("noscript p", has_text=NO_SCRIPT)
-
-
-@pytest.fixture
-def cheap_passwords(monkeypatch):
-    monkeypatch.setattr(accounts, "PASSWORD_METHOD", "scrypt:128:8:1")
-    monkeypatch.setattr(accounts, "NOBODYS_PASSWORD", "scrypt:128:8:1$pocketbell$" + "0" * 128)
 
 
 @pytest.fixture(scope="module")
@@ -328,8 +334,8 @@ def chromium(playwright):
 
 
 @pytest.fixture
-def make_site(tmp_path, push_service, cheap_passwords):
-    """Makes the service, one in a test."""
+def make_site(tmp_path, push_service):
+    """Makes a test's only service."""
     sites = []
 
     def make(**options):
@@ -348,7 +354,7 @@ def site(make_site):
 
 @pytest.fixture
 def open_context(chromium):
-    """Makes a browser with cookies of its own."""
+    """Makes browser contexts, each with its own cookies."""
     contexts = []
 
     def make(**options):
@@ -375,3 +381,28 @@ def plain(site, open_context):
     page = context.new_page()
     page.goto(f"{site.base}/app/")
     return page
+
+
+# Clicks the notification that is shown (a new one with `data`, if given). Returns what was opened when the worker
+# was done, or why it failed.
+CLICK = """
+async ({ data }) => {
+  self.opened = [];
+  if (data !== undefined) await self.registration.showNotification("Click me", { data });
+  const [notification] = await self.registration.getNotifications();
+  const click = new NotificationEvent("notificationclick", { notification, action: "" });
+  let done;
+  click.waitUntil = (promise) => { done = promise; };
+  self.dispatchEvent(click);
+  const late = new Promise((resolve) => setTimeout(resolve, 5000, "nothing for 5 s"));
+  const failure = await Promise.race([done.then(() => null, String), late]);
+  return self.opened.length ? self.opened : failure;
+}
+"""
+
+
+def enable_button(page):
+    return page.get_by_role("button", name=ENABLE)
+
+
+GROUND = "getComputedStyle(document.body).backgroundColor"

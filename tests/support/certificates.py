@@ -1,4 +1,4 @@
-"""An authority of the tests' own, and a certificate it signed for localhost and 127.0.0.1."""
+"""A certificate authority for the tests, and a certificate that it signed for localhost and 127.0.0.1."""
 
 import ipaddress
 import ssl
@@ -20,7 +20,7 @@ class Certificates:
     file: str
 
     def context(self, *protocols: str) -> ssl.SSLContext:
-        """For a server that offers these protocols by ALPN."""
+        """A TLS context for a server that offers these protocols by ALPN."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.load_cert_chain(self.file)

@@ -63,7 +63,7 @@ def failure(status: int | str, message: str = "", error_code: str = "", reason: 
 
 @dataclass
 class Phone:
-    """One device: what has arrived for it, and what to answer next."""
+    """A device: what it has received, and how its next pushes are answered."""
 
     token: str
     messages: list[dict] = field(default_factory=list)  # those answered with 200
@@ -106,7 +106,7 @@ class FcmService:
         threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 
     def forget(self) -> None:
-        """As new, but for the key; connections stay."""
+        """Start afresh with the same key; connections stay open."""
         self.phones: dict[str, Phone] = {}
         self.access: dict[str, float] = {}  # access tokens issued, and when each ends
         self.expires_in = 3599
@@ -146,7 +146,7 @@ class FcmService:
 
     @property
     def duplicates(self) -> int:
-        """How many pushes came again although the phone may have shown them."""
+        """How many pushes were repeated although the phone may already have shown them."""
         return sum(times - 1 for times in self.shown.values())
 
     def close(self) -> None:
@@ -187,7 +187,7 @@ class FcmService:
         return None
 
     def receive(self, project: str, headers: dict[str, str], body: bytes) -> Answer:
-        """Verify and keep one push; answers with what to answer."""
+        """Verify and keep one push, and return the answer to it."""
         with self.lock:
             message, wrong = _parse(body)
             phone = self.phones.get(message.get("token", ""))
@@ -227,7 +227,7 @@ class FcmService:
 
 
 def _parse(body: bytes) -> tuple[dict, str]:
-    """The message, and which field FCM would not take."""
+    """The message, and the field that FCM would refuse."""
     try:
         sent = json.loads(body)
         message = sent["message"]

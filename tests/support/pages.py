@@ -1,21 +1,14 @@
-"""What the tests of the web app share: a browser without JavaScript, a page that can be asked, who is signed in.
-
-A test file takes the fixtures by name: `owner, visitor = pages.owner, pages.visitor`.
-"""
+"""A browser without JavaScript, a page that can be questioned, and owners who are signed in."""
 
 import json
 import re
 from html.parser import HTMLParser
 
-import pytest
-
-from core import accounts, local_time
+from core import accounts
 from process import clock
-from store import database
+from tests.support.accounts import OWNER, PASSWORD
+from tests.support.commands import lines_of
 
-EMAIL, PASSWORD = "owner@example.org", "correct horse battery"
-OTHER = "other@example.org"
-DAY_S = 86_400
 CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36"
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 OF_SVG = {"circle", "path", "polyline", "rect", "use"}  # written with a slash at their end
@@ -23,25 +16,12 @@ ISOLATES = dict.fromkeys(map(ord, "\u2066\u2067\u2068\u2069"))  # around names: 
 
 
 def joined(texts):
-    """What a reader sees of these texts."""
+    """These texts as a reader sees them."""
     return " ".join("".join(texts).translate(ISOLATES).split())
 
 
-@pytest.fixture(autouse=True)
-def cheap_passwords(monkeypatch):
-    """What a hash costs is the matter of one test only."""
-    monkeypatch.setattr(accounts, "PASSWORD_METHOD", "scrypt:128:8:1")
-    monkeypatch.setattr(accounts, "NOBODYS_PASSWORD", "scrypt:128:8:1$pocketbell$" + "0" * 128)
-
-
-@pytest.fixture
-def few_time_zones(monkeypatch):
-    """Six hundred on every second page make tests of everything else slow."""
-    monkeypatch.setattr(local_time, "time_zone_names", lambda: ["Asia/Tokyo", "Europe/Berlin", "UTC"])
-
-
 class Element:
-    """One of a page's elements with all text within it."""
+    """An element of a page with all the text inside it."""
 
     def __init__(self, tag, attributes):
         self.tag, self.attributes, self.texts = tag, attributes, []
@@ -53,7 +33,7 @@ class Element:
 
 
 class Page(HTMLParser):
-    """What a page says and what it is built of."""
+    """A page's text and elements."""
 
     def __init__(self, html):
         super().__init__(convert_charrefs=True)
@@ -88,19 +68,19 @@ class Page(HTMLParser):
 
     @property
     def main(self):
-        """What the page says beside its title and navigation."""
+        """The page's text without its title and navigation."""
         return next(element.text for element in self.elements if element.tag == "main")
 
     @property
     def shape(self):
-        """Elements with the names of their attributes: what no text may change."""
+        """The elements with the names of their attributes, which no text may change."""
         return [(element.tag, sorted(element.attributes)) for element in self.elements]
 
     def all(self, tag):
         return [element.attributes for element in self.elements if element.tag == tag]
 
     def texts_of(self, tag, **attributes):
-        """The texts of all elements with that tag and these attributes."""
+        """The texts of all elements with this tag and these attributes."""
         return [
             element.text
             for element in self.elements
@@ -108,11 +88,11 @@ class Page(HTMLParser):
         ]
 
     def said(self, role):
-        """What stands in the elements of a role: `alert` for what is wrong, `status` for what was done."""
+        """The texts of the elements with a role: `alert` says what is wrong, `status` what was done."""
         return [element.text for element in self.elements if element.attributes.get("role") == role]
 
     def section(self, heading):
-        """What the innermost part of the page says that begins with this heading."""
+        """The text of the innermost part of the page that begins with this heading."""
         found = [e for e in self.elements if e.tag in ("section", "li", "article") and e.text.startswith(heading)]
         assert found, f"no part begins with {heading!r}: {self.main}"
         return found[-1].text
@@ -127,18 +107,18 @@ class Page(HTMLParser):
         return self.texts_of("strong", dir="auto")
 
     def forms(self, ending):
-        """The addresses of the forms that end like this."""
+        """The addresses of the forms with this ending."""
         return [form["action"] for form in self.all("form") if form.get("action", "").endswith(ending)]
 
     def confirmation(self, action):
-        """What is asked before the form with that address can be sent: the text of the closed part it stands in."""
+        """The text of the folded part that hides this form: what its owner reads before sending it."""
         form = next(e for e in self.elements if e.tag == "form" and e.attributes.get("action") == action)
         closed = [e for e in form.within if e.tag == "details" and "open" not in e.attributes]
         assert closed, f"{action} can be sent at once"
         return closed[-1].text
 
     def hidden(self, action):
-        """What the form with that address sends besides what is typed."""
+        """The hidden fields of the form with this address."""
         place = next(
             n for n, e in enumerate(self.elements) if e.tag == "form" and e.attributes.get("action") == action
         )
@@ -151,11 +131,11 @@ class Page(HTMLParser):
         return sent
 
     def value(self, name):
-        """What the input of that name holds."""
+        """The value of the input with this name."""
         return next(attributes.get("value") for attributes in self.all("input") if attributes.get("name") == name)
 
     def chosen(self, name):
-        """What is selected in the select of that name."""
+        """The option that is selected in the select with this name."""
         place = next(n for n, e in enumerate(self.elements) if (e.tag, e.attributes.get("name")) == ("select", name))
         options = []
         for element in self.elements[place + 1 :]:
@@ -197,24 +177,24 @@ class Visitor:
         return Page(answer.text)
 
     def done(self, path, data=None, leads_to=None):
-        """Send a form that is taken; answers with the page that it leads to."""
+        """Send a form that is accepted, and return the page that it leads to."""
         answer = self.post(path, data)
         assert answer.status_code == 303, Page(answer.text).main
         assert leads_to in (None, answer.location)
         return self.page(answer.location)
 
     def refused(self, path, data=None, status=422):
-        """Send a form that is refused; answers with the page that says so."""
+        """Send a form that is refused, and return the page that says so."""
         answer = self.post(path, data)
         assert answer.status_code == status, answer.text
         return Page(answer.text)
 
     def enable(self, browser, agent=CHROME, **more):
-        """What the page's script does with a subscription."""
+        """Register a subscription as the page's script does."""
         sent = json.dumps({"subscription": browser.subscription, **more})
         return self.post("/app/devices", sent, headers={"User-Agent": agent})
 
-    def sign_in(self, email=EMAIL, password=PASSWORD, wanted=None):
+    def sign_in(self, email=OWNER, password=PASSWORD, wanted=None):
         """`wanted` is the page that led to the sign-in."""
         query = {"next": wanted} if wanted else None
         self.get("/app/login")
@@ -231,25 +211,20 @@ class Visitor:
         return found.value if found else None
 
     def with_cookie(self, value):
-        """Another browser that presents this cookie."""
+        """Another browser with this cookie."""
         other = Visitor(self.service, self.base_url)
         other.client.set_cookie("pocketbell", value, domain="localhost")
         return other
 
 
-@pytest.fixture
-def visitor(service):
-    return Visitor(service)
-
-
-def make_account(service, email=EMAIL):
+def make_account(service, email=OWNER):
     made = service.flask("account", "create", email, "--password-stdin", stdin=PASSWORD)
     assert made.exit_code == 0, made.output
     return email
 
 
-def signed_in(service, email=EMAIL, base_url="http://localhost"):
-    """A new account's owner, signed in with a browser."""
+def signed_in(service, email=OWNER, base_url="http://localhost"):
+    """The owner of a new account, signed in with a browser."""
     make_account(service, email)
     visitor = Visitor(service, base_url)
     assert visitor.sign_in(email).status_code == 303
@@ -257,55 +232,65 @@ def signed_in(service, email=EMAIL, base_url="http://localhost"):
     return visitor
 
 
-@pytest.fixture
-def owner(service):
-    """The owner, signed in with a browser."""
-    return signed_in(service)
-
-
-@pytest.fixture
-def stranger(service, owner):
-    """Another account's owner, signed in."""
-    return signed_in(service, OTHER)
-
-
-@pytest.fixture
-def browser(owner, push_service):
-    """The owner's only device, added on the page."""
-    browser = push_service.browser()
-    assert owner.enable(browser).status_code == 201
-    return browser
-
-
 def setup_link():
     return accounts.make_setup_link(clock.now_ms())
 
 
 def setup_form(**more):
-    return {"email": EMAIL, "password": PASSWORD, "time_zone": "Europe/Berlin", **more}
+    return {"email": OWNER, "password": PASSWORD, "time_zone": "Europe/Berlin", **more}
 
 
-def listed(service, *command):
-    result = service.flask(*command)
-    assert result.exit_code == 0, result.output
-    return [line.split("\t") for line in result.output.splitlines()]
-
-
-def device_ids(service, email=EMAIL):
+def device_ids(service, email=OWNER):
     """Newest first."""
-    return [line[0] for line in listed(service, "device", "list", email)]
+    return [line[0] for line in lines_of(service, "device", "list", email)]
 
 
-def account_set(service, *options, email=EMAIL):
-    result = service.flask("account", "set", email, *options)
-    assert result.exit_code == 0, result.output
-
-
-def everything():
-    """Each row of the database."""
-    tables = database.run("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").fetchall()
-    return {table: database.run(f"SELECT * FROM {table}").fetchall() for (table,) in tables}
-
-
-def use_up_tries(visitor, email=EMAIL, count=10):
+def use_up_tries(visitor, email=OWNER, count=10):
     return [visitor.sign_in(email, "not the password").status_code for _ in range(count)]
+
+
+APNS = "ab" * 32
+
+
+def the_device(owner, name="Chrome on Linux"):
+    """What the Devices page says about a device."""
+    return owner.page("/app/devices").section(name)
+
+
+def only_id(service, email=OWNER):
+    (device_id,) = device_ids(service, email)
+    return device_id
+
+
+WRONG_SUBSCRIPTIONS = [
+    b"",
+    b"not JSON",
+    b"[]",
+    b"null",
+    b"{}",
+    b'{"subscription": null}',
+    b'{"subscription": {"endpoint": "http://169.254.169.254/", "keys": {"p256dh": "x", "auth": "x"}}}',
+    b'{"subscription": {"endpoint": "\\ud800"}}',
+    b'{"subscription": {"endpoint": 1, "keys": []}}',
+    b"\xff",
+    b"[" * 100_000,
+]
+
+
+def given_token(owner, browser):
+    """Enable a browser as the page's script does, and return the token for its service worker."""
+    answer = owner.enable(browser)
+    assert answer.status_code == 201, answer.text
+    return answer.json["token"]
+
+
+HISTORY = "/app/notifications"
+
+
+def event(hook, **payload):
+    """Post an event and return the id of its notification."""
+    return hook.post(payload).json["notificationId"]
+
+
+def notification_page(owner, notification_id):
+    return owner.page(f"{HISTORY}/{notification_id}")

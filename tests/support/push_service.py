@@ -28,7 +28,7 @@ def unbase64url(text: str) -> bytes:
 
 
 class Browser:
-    """One subscription: its keys, and what has arrived for it."""
+    """A subscription: its keys, and what it has received."""
 
     def __init__(self, endpoint: str) -> None:
         self.endpoint = endpoint
@@ -86,7 +86,7 @@ class PushService:
         self.server.server_close()
 
     def receive(self, browser: Browser, headers: dict[str, str], body: bytes) -> str | None:
-        """Verify and keep one push; answers with what is wrong with it."""
+        """Verify and keep one push, and return what is wrong with it."""
         if headers.get("content-encoding") != "aes128gcm" or len(body) > 4096:
             return "encoding or size"
         if not headers.get("ttl", "").isdigit() or headers.get("urgency") not in URGENCIES:

@@ -33,10 +33,6 @@ def create(number, account=1, **columns):
         )
 
 
-def alerts(caller):
-    return caller.get("/alerts").json["alerts"]
-
-
 def test_without_alerts_the_list_is_empty(owner):
     answer = owner.get("/alerts")
     assert (answer.status_code, answer.json) == (200, {"ok": True, "alerts": []})
@@ -68,12 +64,12 @@ def test_an_alert_is_listed_with_the_fields_of_the_specification_and_no_other(ow
 @pytest.mark.parametrize("stored, shown", [(1, True), (0, False)])
 def test_is_active_is_a_boolean(owner, stored, shown):
     create(1, is_active=stored)
-    assert alerts(owner)[0]["isActive"] is shown
+    assert owner.alerts()[0]["isActive"] is shown
 
 
 def test_last_triggered_is_null_before_the_first_event(owner):
     create(1)
-    assert alerts(owner)[0]["lastTriggeredAt"] is None
+    assert owner.alerts()[0]["lastTriggeredAt"] is None
 
 
 def test_neither_the_short_code_nor_the_templates_are_shown(owner):
@@ -85,26 +81,26 @@ def test_neither_the_short_code_nor_the_templates_are_shown(owner):
 def test_alerts_are_listed_newest_first(owner):
     for number in range(1, 6):
         create(number)
-    assert [alert["id"] for alert in alerts(owner)] == [f"alert-{number}" for number in range(5, 0, -1)]
+    assert [alert["id"] for alert in owner.alerts()] == [f"alert-{number}" for number in range(5, 0, -1)]
 
 
 def test_alerts_of_the_same_millisecond_are_listed_newest_first(owner):
     for number in range(1, 6):
         create(number, created_at=CREATED_AT)
-    assert [alert["id"] for alert in alerts(owner)] == [f"alert-{number}" for number in range(5, 0, -1)]
+    assert [alert["id"] for alert in owner.alerts()] == [f"alert-{number}" for number in range(5, 0, -1)]
 
 
 def test_every_alert_is_listed_however_many_there_are(owner):
     for number in range(1, 251):
         create(number)
-    assert len(alerts(owner)) == 250
+    assert len(owner.alerts()) == 250
 
 
 def test_an_account_sees_only_its_own_alerts(owner, pro):
     create(1, account=1)
     create(2, account=2)
-    assert [alert["id"] for alert in alerts(owner)] == ["alert-1"]
-    assert [alert["id"] for alert in alerts(pro)] == ["alert-2"]
+    assert [alert["id"] for alert in owner.alerts()] == ["alert-1"]
+    assert [alert["id"] for alert in pro.alerts()] == ["alert-2"]
 
 
 def test_query_parameters_change_nothing(owner):

@@ -5,12 +5,10 @@ from unittest.mock import ANY
 
 import pytest
 
+from tests.support.accounts import OWNER
+from tests.support.answers import error, unlike
+
 APNS = "0123456789abcdef" * 4
-EMAIL = "owner@example.org"
-
-
-def refused(status, code="VALIDATION_ERROR"):
-    return {"ok": False, "error": ANY, "code": code, "statusCode": status}
 
 
 def register(caller, token=APNS, kind="apns", **more):
@@ -32,14 +30,8 @@ def subscribe(caller, subscription):
     return caller.post("/devices", {"kind": "webpush", "subscription": subscription})
 
 
-def unlike(answer):
-    """What of an answer must not tell one unknown id from another."""
-    headers = {name: value for name, value in answer.headers if name != "X-RateLimit-Remaining"}
-    return answer.status_code, answer.data, headers
-
-
 def assert_refused(answer, caller):
-    assert (answer.status_code, answer.json) == (400, refused(400))
+    assert (answer.status_code, answer.json) == (400, error(400))
     assert devices(caller) == []
 
 
@@ -140,7 +132,7 @@ def test_a_removed_device_does_not_exist_any_more(owner):
     device = device_of(register(owner))
     owner.delete(f"/devices/{device['id']}")
     again, unknown = owner.delete(f"/devices/{device['id']}"), owner.delete("/devices/" + "0" * 32)
-    assert (again.status_code, again.json) == (404, refused(404, "NOT_FOUND"))
+    assert (again.status_code, again.json) == (404, error(404, "NOT_FOUND"))
     assert unlike(again) == unlike(unknown)
 
 
@@ -153,7 +145,7 @@ def test_a_removed_device_may_be_registered_again(owner):
 @pytest.mark.parametrize("device_id", ["x", "0", "%20", "%00", "'%20OR%201=1--", "é", "😀", "a" * 10_000, "%ff"])
 def test_an_id_of_any_other_shape_does_not_exist(owner, device_id):
     answer = owner.delete(f"/devices/{device_id}")
-    assert (answer.status_code, answer.json) == (404, refused(404, "NOT_FOUND"))
+    assert (answer.status_code, answer.json) == (404, error(404, "NOT_FOUND"))
 
 
 # The same token
@@ -204,7 +196,7 @@ def foreign(request, service, owner, pro, push_service):
     if request.param == "by another key":
         return device_of(register(second))["id"], second
     if request.param == "by command":
-        return service.flask("device", "add", EMAIL, "apns", APNS).stdout.strip(), second
+        return service.flask("device", "add", OWNER, "apns", APNS).stdout.strip(), second
     return device_of(register(pro))["id"], pro
 
 
@@ -212,7 +204,7 @@ def foreign(request, service, owner, pro, push_service):
 def test_a_device_that_the_key_did_not_add_behaves_exactly_like_an_unknown_one(owner, foreign):
     device_id, caller = foreign
     answers = [owner.delete(f"/devices/{each}") for each in (device_id, "0" * len(device_id))]
-    assert answers[0].json == refused(404, "NOT_FOUND")
+    assert answers[0].json == error(404, "NOT_FOUND")
     assert unlike(answers[0]) == unlike(answers[1])
     assert [device["id"] for device in devices(caller)] == [device_id]
 
@@ -220,7 +212,7 @@ def test_a_device_that_the_key_did_not_add_behaves_exactly_like_an_unknown_one(o
 def test_every_key_lists_all_of_its_accounts_devices(service, owner, pro):
     register(pro)
     mine = device_of(register(owner))
-    service.flask("device", "add", EMAIL, "fcm", "by-command")
+    service.flask("device", "add", OWNER, "fcm", "by-command")
     second = service.caller(name="second")
     theirs = device_of(register(second, "1" * 64))
     assert [device["id"] for device in devices(owner)] == [theirs["id"], ANY, mine["id"]]
@@ -442,7 +434,7 @@ def test_an_endpoint_anywhere_else_is_refused(owner, push_service, group):
     subscription = push_service.browser().subscription
     for endpoint in ELSEWHERE[group]:
         answer = subscribe(owner, subscription | {"endpoint": endpoint.format(**origins)})
-        assert (answer.status_code, answer.json) == (400, refused(400)), endpoint
+        assert (answer.status_code, answer.json) == (400, error(400)), endpoint
     assert devices(owner) == []
 
 
@@ -497,7 +489,7 @@ def twenty(owner):
 
 def test_a_21st_device_is_refused(owner, twenty):
     answer = register(owner)
-    assert (answer.status_code, answer.json) == (400, refused(400))
+    assert (answer.status_code, answer.json) == (400, error(400))
     assert devices(owner) == twenty[::-1]
 
 
@@ -513,7 +505,7 @@ def test_removing_a_device_makes_room_for_another(owner, twenty):
 
 def test_the_20_devices_are_counted_over_all_keys_and_the_command_line(service, owner, twenty):
     assert register(service.caller(name="second")).status_code == 400
-    assert service.flask("device", "add", EMAIL, "apns", APNS).exit_code == 1
+    assert service.flask("device", "add", OWNER, "apns", APNS).exit_code == 1
 
 
 def test_the_20_devices_are_counted_per_account(pro, twenty):

@@ -4,31 +4,18 @@ import hashlib
 import json
 import sqlite3
 import threading
-from unittest.mock import ANY
 
 import pytest
 
 import push
 from core.idempotency import request_hash
+from tests.support.answers import error
+from tests.support.times import HOUR_S
 from wire.notification import Content
-
-HOUR_S = 3_600
-
-
-def refused(status):
-    return {"ok": False, "error": ANY, "code": "VALIDATION_ERROR", "statusCode": status}
 
 
 def send(caller, key="order-1", title="Backup", body="finished"):
     return caller.send(title, body, headers={"Idempotency-Key": key})
-
-
-@pytest.fixture
-def browser(push_service, owner):
-    """The owner's only device."""
-    browser = push_service.browser()
-    owner.post("/devices", {"kind": "webpush", "subscription": browser.subscription})
-    return browser
 
 
 # The same key
@@ -104,7 +91,7 @@ def test_a_key_on_another_route_means_nothing(owner):
 def test_the_same_key_with_another_body_is_refused_and_sends_nothing(owner, browser, title, body):
     first = send(owner)
     answer = send(owner, title=title, body=body)
-    assert (answer.status_code, answer.json) == (400, refused(400))
+    assert (answer.status_code, answer.json) == (400, error(400))
     assert "Idempotent-Replayed" not in answer.headers
     assert len(browser.pushes) == 1
     assert send(owner).data == first.data
@@ -113,7 +100,7 @@ def test_the_same_key_with_another_body_is_refused_and_sends_nothing(owner, brow
 def test_the_same_key_with_a_body_that_is_no_send_request_is_refused(owner):
     send(owner)
     answer = owner.post("/notifications/send", {"title": "Backup"}, headers={"Idempotency-Key": "order-1"})
-    assert (answer.status_code, answer.json) == (400, refused(400))
+    assert (answer.status_code, answer.json) == (400, error(400))
 
 
 # The hash of a request
@@ -197,7 +184,7 @@ def test_a_key_of_1_to_255_visible_ascii_characters_is_taken(owner, key):
 )
 def test_any_other_key_is_refused_and_nothing_sent(owner, key):
     answer = send(owner, key)
-    assert (answer.status_code, answer.json) == (400, refused(400))
+    assert (answer.status_code, answer.json) == (400, error(400))
     assert owner.listed() == []
 
 
@@ -246,7 +233,7 @@ def test_a_write_that_cannot_be_made_is_500_and_neither_is_kept(service, owner, 
 
     run(f"CREATE TRIGGER full BEFORE INSERT ON {table} BEGIN SELECT RAISE(ABORT, 'disk full'); END")
     answer = send(owner)
-    assert (answer.status_code, answer.json) == (500, refused(500) | {"code": "INTERNAL_ERROR"})
+    assert (answer.status_code, answer.json) == (500, error(500) | {"code": "INTERNAL_ERROR"})
     run("DROP TRIGGER full")
     assert owner.listed() == []
     again = send(owner)
@@ -339,7 +326,7 @@ def running(owner, browser):
 
 def test_while_the_first_is_running_the_same_key_is_409(service, owner, browser, running):
     answer = send(owner)
-    assert (answer.status_code, answer.json) == (409, refused(409))
+    assert (answer.status_code, answer.json) == (409, error(409))
     assert answer.headers["X-RateLimit-Limit"] == "100"
     assert send(service.caller(name="second")).status_code == 409
     first = running()

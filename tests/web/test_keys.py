@@ -7,6 +7,7 @@ from unittest.mock import ANY
 import pytest
 
 from store import database
+from tests.support.answers import unlike
 
 MINUTE_S = 61
 
@@ -31,12 +32,6 @@ def listed(caller, key_id):
 def using(caller, key):
     """The same client with another key."""
     return type(caller)(caller.service, key["fullKey"])
-
-
-def unlike(answer):
-    """What of an answer must not tell one unknown id from another."""
-    headers = {name: value for name, value in answer.headers if name != "X-RateLimit-Remaining"}
-    return answer.status_code, answer.data, headers
 
 
 # SPEC 4.5

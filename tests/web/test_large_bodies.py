@@ -1,4 +1,4 @@
-"""Large bodies: few are parsed at a time, the others wait a bounded time, and nothing parsed outlives its parsing."""
+"""Large bodies: few are parsed at a time, the others wait for a bounded time, and no parsed object is kept."""
 
 import gc
 import json
@@ -34,18 +34,13 @@ DOORS = {
 }
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def few_objects_to_look_at():
-    """What is there before a test is not looked at."""
+    """Leave out what was there before these tests, when objects are counted: it takes long to look at."""
     gc.collect()
     gc.freeze()
     yield
     gc.unfreeze()
-
-
-@pytest.fixture
-def hook(service, owner):
-    return service.alert()
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@ from functools import partial
 
 import pytest
 
-from tests.support.server import OWNER, serving
+from tests.support.accounts import OWNER
+from tests.support.server import PATIENCE_S, serving
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="gunicorn runs on POSIX alone")
 mcp = pytest.importorskip("mcp")
@@ -20,13 +21,13 @@ MODES = {"auto": "2026-07-28", "legacy": "2025-11-25"}  # how it begins, and the
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     with serving(tmp_path_factory.mktemp("assistants") / "data") as server:
-        server.wait_until_ready().owner_key()
+        server.key = server.wait_until_ready().owner_key()
         yield server
 
 
 @pytest.fixture
 def key(server):
-    return server.flask("key", "create", OWNER, "assistant").strip()
+    return server.new_key(server.key, "assistant")
 
 
 @pytest.fixture(params=MODES)
@@ -36,11 +37,11 @@ def mode(request):
 
 @pytest.fixture
 def connected(server, key, mode):
-    """Runs an async function on a client that has said hello."""
+    """Runs an async function with a client that is initialized."""
 
     async def session(work):
         headers = {"Authorization": f"Bearer {key}"}
-        async with httpx2.AsyncClient(headers=headers, timeout=15) as http:
+        async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE_S) as http:
             transport = streamable_http_client(f"http://127.0.0.1:{server.port}/mcp", http_client=http)
             async with mcp.Client(transport, mode=mode) as client:
                 return await work(client)

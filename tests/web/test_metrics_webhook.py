@@ -2,21 +2,19 @@
 
 import io
 import json
-import sqlite3
-from contextlib import closing
 
 import pytest
 
-from tests.store.test_database import as_of_now
+from tests.support.accounts import PRO, account_set
+from tests.support.tables import alter, query
+from tests.support.times import HOUR_S
 
 PATH = "/api/webhooks/custom"
-EMAIL = "owner@example.org"
-HOUR_S = 3_600
 LEFT_OUT = object()
 
 
 def metric(**fields):
-    """A good metric with these fields in the place of its own."""
+    """A valid metric with these fields replaced."""
     whole = {"metricId": "daily_revenue", "metricName": "Daily revenue", "value": 12.5} | fields
     return {name: value for name, value in whole.items() if value is not LEFT_OUT}
 
@@ -31,21 +29,15 @@ def post(caller, json=None, data=None):
 
 
 def statuses(caller, count, data=b"{}"):
-    """What so many requests are answered; by default ones that store nothing."""
+    """The statuses of `count` requests, which by default store nothing."""
     return [post(caller, data=data).status_code for _ in range(count)]
 
 
 def stored(service):
     """Every stored metric, oldest first."""
     columns = "account_seq, project_id, metric_id, metric_name, value, unit, timestamp, metadata"
-    with closing(sqlite3.connect(service.settings.database)) as database:
-        return database.execute(as_of_now(f"SELECT {columns} FROM metric ORDER BY seq")).fetchall()
-
-
-def run(service, statement):
-    with closing(sqlite3.connect(service.settings.database)) as database, database:
-        database.execute("PRAGMA foreign_keys = OFF")
-        database.execute(statement)
+    values = "metric JOIN metric_series ON metric_series.seq = metric.series_seq"
+    return query(service, f"SELECT {columns} FROM {values} ORDER BY metric.seq")
 
 
 def assert_stored(answer, count):
@@ -195,7 +187,7 @@ LENGTHS = [("projectId", 100), ("metricId", 100), ("metricName", 200)]
 
 
 def named(name, text):
-    """A batch whose field, or whose metric's field, is this text; and the field's place."""
+    """A batch with this text in one field of its own or of its metric, and the place of that field."""
     if name == "projectId":
         return batch(projectId=text), name
     return batch(metric(**{name: text})), f"metrics[0].{name}"
@@ -284,16 +276,16 @@ def test_one_wrong_metric_refuses_the_whole_batch(service, owner, place):
 
 def test_a_write_that_cannot_be_made_is_500_and_nothing_of_the_batch_is_stored(service, owner):
     full = "BEFORE INSERT ON metric WHEN NEW.metric_name = 'last' BEGIN SELECT RAISE(ABORT, 'disk full'); END"
-    run(service, f"CREATE TRIGGER full {full}")
+    alter(service, f"CREATE TRIGGER full {full}")
     body = batch(metric(), metric(), metric(metricName="last"))
     refusal(post(owner, body), 500)
     assert stored(service) == []
-    run(service, "DROP TRIGGER full")
+    alter(service, "DROP TRIGGER full")
     assert_stored(post(owner, body), 3)
 
 
 def test_a_fault_of_the_server_is_500_without_its_detail(service, owner):
-    run(service, "DROP TABLE metric")
+    alter(service, "DROP TABLE metric")
     sentence = refusal(post(owner), 500).lower()
     assert not any(detail in sentence for detail in ("table", "sql", "traceback", "error:"))
 
@@ -373,7 +365,7 @@ def test_a_starter_account_has_exactly_100_requests_an_hour(owner):
 
 def test_a_pro_account_has_exactly_1000_and_a_change_to_scale_takes_effect_at_once(service, pro):
     assert statuses(pro, 1_003) == [400] * 1_000 + [429] * 3
-    assert service.flask("account", "set", "pro@example.org", "--plan", "scale").exit_code == 0
+    account_set(service, "--plan", "scale", email=PRO)
     assert statuses(pro, 3) == [400] * 3
 
 
@@ -500,7 +492,7 @@ def test_the_most_talkative_log_holds_neither_the_key_nor_the_metrics(service, o
         post(owner, batch(metric(metricName="name-of-it", metadata={"secret": "data-of-it"})))
         post(owner, data=b'{"projectId": "data-of-it",')
         answer = post(owner, batch(metric(value="value-of-it")))
-        run(service, "DROP TABLE metric")
+        alter(service, "DROP TABLE metric")
         post(owner, batch(metric(metricName="name-of-it", metadata={"secret": "data-of-it"})))
     assert "no such table" in caplog.text
     for secret in ("name-of-it", "data-of-it", "value-of-it", owner.key):
@@ -513,7 +505,7 @@ def test_after_a_change_to_a_smaller_plan_retry_after_still_says_when_there_is_r
     for _ in range(150):
         post(caller)
         moved_clock.advance(10)
-    service.flask("account", "set", email, "--plan", "starter")
+    account_set(service, "--plan", "starter", email=email)
     wait_s = int(post(caller).headers["Retry-After"])
     moved_clock.advance(wait_s - 1)
     assert post(caller).status_code == 429

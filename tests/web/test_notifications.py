@@ -7,10 +7,10 @@ from urllib.parse import quote
 import pytest
 import yaml
 
+from tests.support.times import DAY_S
 from web import api_docs
 from wire import notification
 
-DAY_S = 86_400
 BASE64URL = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 
@@ -502,9 +502,6 @@ def test_a_change_of_plan_moves_the_end_of_the_history_at_once(service, pro, mov
     assert titles(pro.listed()) == ["new"]
     service.flask("account", "set", "pro@example.org", "--plan", "pro")
     assert titles(pro.listed()) == ["new", "40 days old"]
-
-
-# --- one truth for the shape --------------------------------------------------------------------------------
 
 
 SCHEMAS = yaml.safe_load(api_docs.FILE.read_text())["components"]["schemas"]

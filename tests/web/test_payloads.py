@@ -4,13 +4,12 @@ The requests are in a folder beside the project; without it these tests are skip
 """
 
 import csv
-import json
-from pathlib import Path
 from unittest.mock import ANY
 
 import pytest
 
-FOLDER = Path(__file__).parents[3] / "shared" / "payloads"
+from tests.support.payloads import EXPECTED, FOLDER
+
 if not FOLDER.is_dir():
     pytest.skip(f"no payloads in {FOLDER}", allow_module_level=True)
 
@@ -45,9 +44,6 @@ def assert_rendered(owner, answer, title, body):
             "createdAt": ANY,
         }
     ]
-
-
-EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", EXPECTED)

@@ -6,21 +6,21 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from core import jobs
-from tests.support.pages import EMAIL
+from tests.support.accounts import OWNER, account_set
+from tests.support.devices import subscribe
 from tests.support.server import ROOT
+from tests.support.service import METRICS_TOKEN
 from web import prometheus
-
-TOKEN = "a-token-of-24-characters"
 
 
 @pytest.fixture
 def watched(make_service, push_service, moved_clock):
-    service = make_service(METRICS_TOKEN=TOKEN, WEBPUSH_HOSTS=push_service.origin)
-    service.account(EMAIL)
+    service = make_service(METRICS_TOKEN=METRICS_TOKEN, WEBPUSH_HOSTS=push_service.origin)
+    service.account(OWNER)
     return service
 
 
-def ask(service, token=TOKEN):
+def ask(service, token=METRICS_TOKEN):
     return service.client.get("/metrics", headers={"Authorization": f"Bearer {token}"})
 
 
@@ -37,16 +37,19 @@ def test_without_the_setting_the_address_is_not_there(service):
     assert (ask(service).status_code, ask(service).data) == (404, service.client.get("/metricss").data)
 
 
-@pytest.mark.parametrize("header", [None, "", "Bearer", f"Basic {TOKEN}", TOKEN, f"Bearer {TOKEN}x", "Bearer ünlike"])
+@pytest.mark.parametrize(
+    "header",
+    [None, "", "Bearer", f"Basic {METRICS_TOKEN}", METRICS_TOKEN, f"Bearer {METRICS_TOKEN}x", "Bearer ünlike"],
+)
 def test_without_the_token_there_is_nothing_to_see(watched, header):
     answer = watched.client.get("/metrics", headers={"Authorization": header} if header is not None else {})
     assert (answer.status_code, answer.json["code"]) == (401, "UNAUTHORIZED")
-    assert answer.headers["WWW-Authenticate"] == "Bearer" and TOKEN not in answer.text
+    assert answer.headers["WWW-Authenticate"] == "Bearer" and METRICS_TOKEN not in answer.text
 
 
 def test_an_api_key_is_not_the_token(watched):
-    assert watched.caller(EMAIL).get("/../../metrics").status_code in (401, 404)
-    assert ask(watched, watched.caller(EMAIL).key).status_code == 401
+    assert watched.caller(OWNER).get("/../../metrics").status_code in (401, 404)
+    assert ask(watched, watched.caller(OWNER).key).status_code == 401
 
 
 def test_it_is_prometheus_text_about_the_process_too(watched):
@@ -56,7 +59,7 @@ def test_it_is_prometheus_text_about_the_process_too(watched):
 
 
 def test_sends_events_and_refusals_are_counted(watched):
-    caller, alert = watched.caller(EMAIL), watched.alert(email=EMAIL)
+    caller, alert = watched.caller(OWNER), watched.alert(email=OWNER)
     caller.send()
     alert.post({"message": "x"})
     alert.post(data="not JSON")
@@ -70,7 +73,7 @@ def test_sends_events_and_refusals_are_counted(watched):
 
 
 def test_neither_a_code_nor_what_a_stranger_sends_becomes_a_label(watched):
-    alert = watched.alert(email=EMAIL)
+    alert = watched.alert(email=OWNER)
     alert.post({"message": "x"})
     watched.client.open("/no/such/secret-place", method="PROPFINDSECRET")
     text = ask(watched).text
@@ -81,8 +84,8 @@ def test_neither_a_code_nor_what_a_stranger_sends_becomes_a_label(watched):
 def test_pushes_are_counted_by_provider_and_outcome_and_what_is_left_to_do_is_told(
     watched, push_service, moved_clock
 ):
-    caller, browser = watched.caller(EMAIL), push_service.browser()
-    assert caller.post("/devices", {"kind": "webpush", "subscription": browser.subscription}).status_code == 201
+    caller = watched.caller(OWNER)
+    browser = subscribe(caller, push_service)
     browser.then(201, 503)
     caller.send()
     caller.send()
@@ -94,13 +97,13 @@ def test_pushes_are_counted_by_provider_and_outcome_and_what_is_left_to_do_is_to
 
 
 def test_what_is_held_is_told(watched):
-    watched.flask("account", "set", EMAIL, "--quiet-hours", "00:00-23:59")
-    watched.alert(email=EMAIL).post({"message": "x"})
+    account_set(watched, "--quiet-hours", "00:00-23:59")
+    watched.alert(email=OWNER).post({"message": "x"})
     assert figures(watched)["pocketbell_notifications_held"] == {(): 1}
 
 
 def test_the_page_on_deployment_names_every_figure_and_no_other(watched):
-    watched.caller(EMAIL).send()
+    watched.caller(OWNER).send()
     page = (ROOT / "docs/deployment.md").read_text()
     ours = {name.removesuffix("_total") for name in figures(watched) if name.startswith("pocketbell_")} | {
         "pocketbell_pushes"

@@ -1,21 +1,12 @@
 """Account statistics: SPEC 2, 4.4; CONTRACT 2 (plans), 3 (stats, history)."""
 
-from datetime import datetime
-from zoneinfo import ZoneInfo
-
 import pytest
 
 import models
 from store.database import transaction
-
-DAY_S = 86_400
-EMAIL = "owner@example.org"
-
-
-def at(zone, local, fold=0):
-    """Local wall time in a zone as Unix milliseconds."""
-    moment = datetime.fromisoformat(local).replace(tzinfo=ZoneInfo(zone), fold=fold)
-    return round(moment.timestamp() * 1000)
+from tests.support.accounts import OWNER, account_set
+from tests.support.devices import subscribe
+from tests.support.times import DAY_S, at
 
 
 def stats(caller):
@@ -25,14 +16,9 @@ def stats(caller):
 
 
 def counts(caller):
-    """This month's, this day's and all."""
+    """The counts of this month, of this day, and of all time."""
     shown = stats(caller)
     return shown["notificationsThisMonth"], shown["notificationsThisDay"], shown["totalNotificationsAllTime"]
-
-
-def set_zone(service, zone):
-    result = service.flask("account", "set", EMAIL, "--timezone", zone)
-    assert result.exit_code == 0, result.output
 
 
 def test_a_new_accounts_statistics_are_nought(owner):
@@ -62,7 +48,7 @@ def test_the_plan_and_its_days_of_history_are_shown(service, plan, days):
 
 @pytest.mark.parametrize("plan, days", [("starter", 30), ("pro", 365), ("scale", 1_095)])
 def test_a_change_of_plan_is_shown_at_once(service, owner, plan, days):
-    service.flask("account", "set", EMAIL, "--plan", plan)
+    account_set(service, "--plan", plan)
     assert (stats(owner)["plan"], stats(owner)["historyLimitDays"]) == (plan, days)
 
 
@@ -95,8 +81,7 @@ def test_every_key_of_the_account_sees_the_same_statistics(service, owner):
 
 
 def test_a_notification_that_failed_is_counted_too(owner, push_service):
-    browser = push_service.browser()
-    owner.post("/devices", {"kind": "webpush", "subscription": browser.subscription})
+    browser = subscribe(owner, push_service)
     browser.then(410)
     owner.send()
     assert counts(owner) == (1, 1, 1)
@@ -126,10 +111,10 @@ def test_day_and_month_are_calendar_ones_in_the_accounts_time_zone(
     service, owner, moved_clock, zone, sent, seen, month, day
 ):
     if zone:
-        set_zone(service, zone)
-    moved_clock.set_wall(at(zone or "UTC", sent))
+        account_set(service, "--timezone", zone)
+    at(moved_clock, sent, zone or "UTC")
     owner.send()
-    moved_clock.set_wall(at(zone or "UTC", seen))
+    at(moved_clock, seen, zone or "UTC")
     assert counts(owner) == (month, day, 1)
 
 
@@ -149,22 +134,22 @@ def test_day_and_month_are_calendar_ones_in_the_accounts_time_zone(
     ],
 )
 def test_a_day_on_which_the_clocks_change_is_still_one_day(service, owner, moved_clock, zone, sent, seen, day):
-    set_zone(service, zone)
-    moved_clock.set_wall(at(zone, sent))
+    account_set(service, "--timezone", zone)
+    at(moved_clock, sent, zone)
     owner.send()
-    moved_clock.set_wall(at(zone, seen))
+    at(moved_clock, seen, zone)
     assert counts(owner)[1:] == (day, 1)
 
 
 def test_the_hour_that_comes_twice_counts_on_one_day(service, owner, moved_clock):
-    set_zone(service, "Europe/Berlin")
+    account_set(service, "--timezone", "Europe/Berlin")
     for fold in (0, 1):
-        moved_clock.set_wall(at("Europe/Berlin", "2027-10-31T02:30:00", fold))
+        at(moved_clock, "2027-10-31T02:30:00", "Europe/Berlin", fold)
         owner.send()
     assert counts(owner) == (2, 2, 2)
 
 
-# `flask account set EMAIL --timezone ZONE`
+# `flask account set OWNER --timezone ZONE`
 
 
 @pytest.mark.parametrize(
@@ -180,11 +165,11 @@ def test_the_hour_that_comes_twice_counts_on_one_day(service, owner, moved_clock
 )
 def test_a_change_of_the_time_zone_counts_again_at_once(service, owner, moved_clock, zone, month, day):
     for sent in ("2027-04-30T16:00:00", "2027-04-30T22:30:00", "2027-05-01T00:30:00"):
-        moved_clock.set_wall(at("UTC", sent))
+        at(moved_clock, sent)
         owner.send()
-    moved_clock.set_wall(at("UTC", "2027-05-01T01:00:00"))
+    at(moved_clock, "2027-05-01T01:00:00")
     assert counts(owner) == (1, 1, 3)
-    set_zone(service, zone)
+    account_set(service, "--timezone", zone)
     assert counts(owner) == (month, day, 3)
 
 
@@ -194,11 +179,11 @@ def test_a_change_of_the_time_zone_counts_again_at_once(service, owner, moved_cl
 def test_a_change_of_the_time_zone_counts_the_whole_month_again_on_its_last_day(
     service, owner, moved_clock, sent, month
 ):
-    service.flask("account", "set", EMAIL, "--plan", "pro")
-    moved_clock.set_wall(at("UTC", sent))
+    account_set(service, "--plan", "pro")
+    at(moved_clock, sent)
     owner.send()
-    moved_clock.set_wall(at("UTC", "2027-03-31T12:00:00"))
-    set_zone(service, "America/New_York")
+    at(moved_clock, "2027-03-31T12:00:00")
+    account_set(service, "--timezone", "America/New_York")
     assert counts(owner) == (month, 0, 1)
 
 
@@ -208,14 +193,14 @@ def test_a_time_zone_changed_to_and_fro_counts_as_before(service, owner, moved_c
         owner.send()
     before = counts(owner)
     for zone in ("Pacific/Kiritimati", "Pacific/Marquesas", "UTC"):
-        set_zone(service, zone)
+        account_set(service, "--timezone", zone)
     assert counts(owner) == before
 
 
 def test_an_unknown_time_zone_is_refused_and_changes_nothing(service, owner):
     owner.send()
     for zone in ("Mars/Olympus", "../etc/passwd", "UTC+25:00", "Europe"):
-        result = service.flask("account", "set", EMAIL, "--timezone", zone)
+        result = service.flask("account", "set", OWNER, "--timezone", zone)
         assert result.exit_code in (1, 2) and "Traceback" not in result.output
     assert counts(owner) == (1, 1, 1)
 
@@ -236,8 +221,8 @@ def test_the_count_of_all_time_outlives_the_removal_of_the_rows(service, owner, 
 
 @pytest.fixture
 def lost_first_day(service, owner, moved_clock):
-    """It is March 31st, and the history of 30 days no longer has the one notification, of March 1st."""
-    moved_clock.set_wall(at("UTC", "2027-03-01T00:30:00"))
+    """It is March 31st; the only notification was sent on March 1st, and a history of 30 days no longer has it."""
+    at(moved_clock, "2027-03-01T00:30:00")
     owner.send()
     for _ in range(30):
         moved_clock.advance(DAY_S)
@@ -251,7 +236,7 @@ def test_the_month_still_counts_its_first_day_when_the_history_has_lost_it(owner
 
 
 def test_a_change_of_the_time_zone_keeps_what_the_history_has_lost(service, owner, lost_first_day):
-    set_zone(service, "Asia/Tokyo")
+    account_set(service, "--timezone", "Asia/Tokyo")
     assert counts(owner) == (1, 0, 1)
 
 

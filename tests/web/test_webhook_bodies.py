@@ -1,4 +1,4 @@
-"""What an alert webhook takes that is no bare JSON, and how it refuses the rest: CONTRACT 4 (JSON, 3rd edition)."""
+"""Bodies that an alert webhook takes though they are not bare JSON, and refusals: CONTRACT 4 (JSON, 3rd edition)."""
 
 import gzip
 import zlib
@@ -6,10 +6,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.web import test_webhooks
-from tests.web.test_webhooks import AT, FORM, last, refusal
-
-hook = test_webhooks.hook
+from tests.support.answers import AT, FORM, refusal
+from tests.support.service import last
 
 BOM = b"\xef\xbb\xbf"
 TEXT = {"Content-Type": "text/plain"}

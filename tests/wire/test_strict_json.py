@@ -2,15 +2,15 @@
 
 import io
 import json
-import re
 from unittest.mock import ANY
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.support.answers import AT, refusal
+
 SEND = "/api/v1/notifications/send"
-AT = re.compile(r"\bline (\d+),? column (\d+)")
 
 
 def bodied(extra, title='"t"', body='"b"'):
@@ -18,18 +18,8 @@ def bodied(extra, title='"t"', body='"b"'):
     return f'{{"title": {title}, "body": {body},\n"x": {extra}}}'
 
 
-def refusal(answer, status=400):
-    """The sentence of a refused request."""
-    assert (answer.status_code, answer.json) == (
-        status,
-        {"ok": False, "error": ANY, "code": "VALIDATION_ERROR", "statusCode": status},
-    )
-    assert type(answer.json["error"]) is str and answer.json["error"]
-    return answer.json["error"]
-
-
 def place(answer):
-    """Line and column that the sentence of a refused request names."""
+    """The line and the column that a refusal names."""
     found = AT.search(refusal(answer))
     assert found, answer.json["error"]
     return int(found[1]), int(found[2])
@@ -388,14 +378,6 @@ def test_the_query_is_not_the_body(owner):
 
 
 # MAX_BODY_BYTES
-
-
-@pytest.fixture
-def small(make_service, moved_clock):
-    """A caller of a service that takes bodies of at most 2,048 bytes."""
-    service = make_service(MAX_BODY_BYTES="2048")
-    service.account()
-    return service.caller()
 
 
 def padded(good, size):

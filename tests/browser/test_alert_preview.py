@@ -1,0 +1,357 @@
+"""The message of an alert in a browser: its live preview, and what it does when that cannot work."""
+
+import json
+from contextlib import suppress
+
+import pytest
+from playwright.sync_api import Error, expect
+
+from store.database import run
+from tests.support.alerts_in_browser import EVENT, AlertPage, open_values, post, pushed
+from tests.support.browser import listen, said, until
+
+PREVIEW_MS = 300
+HOSTILE = {
+    "title": "</script><script>window.hacked = 1</script>",
+    "message": "<img src=x onerror='window.hacked = 2'><b class=hostile>bold</b>",
+    "<b class=hostile onclick=alert(1)>key</b>": "“quoted” 'x' \" & &amp; &lt;i class=hostile&gt;",
+    '"><svg class=hostile onload="window.hacked = 3">': {"<script>window.hacked = 4</script>": "\u202edlrow"},
+    "</textarea><i class=hostile>": "</code></pre><i class=hostile>",
+    "אזהרה": "הדיסק של web-1 מלא ב־98 %",
+}
+
+
+# The parts of a hostile payload that became markup.
+HACKED = """
+() => [
+  ...document.querySelectorAll("main :is(script, .hostile, img[src='x'], [onerror], [onload], [onclick])"),
+].map((element) => element.outerHTML.slice(0, 80)).concat(window.hacked ? [`hacked ${window.hacked}`] : [])
+"""
+
+
+# --- the live preview ---------------------------------------------------------------------------------------
+
+
+TEMPLATES = [
+    ("{{ title | upcase }} on {{ host.name }}", "{{ message }}\n{{ value }} at {{ at | date: '%H:%M' }}"),
+    ('{{ nothing | default: "none" }}', "{{ host }}"),
+    ("{{ not.there }} stays", "  two  spaces\n\nאזהרה: {{ message }} 🔥"),
+    ("", ""),
+]
+
+
+@pytest.mark.parametrize("title, body", TEMPLATES)
+def test_the_live_preview_is_what_is_then_delivered(phone, site, title, body):
+    phone.enable()
+    alert = AlertPage(phone.page, site)
+    alert.receive()
+    alert.title.fill("another")
+    alert.body.fill("draft")
+    alert.expect_shown("another", "draft")
+    alert.title.fill(title)
+    alert.body.fill(body)
+    until(lambda: alert.shown[0] != "another" and alert.shown[1] != "draft", phone.page)
+    shown = alert.shown
+    alert.save()
+    assert alert.shown == shown
+    post(alert.address, EVENT)
+    assert pushed(phone)[-1] == shown
+
+
+def test_the_preview_waits_until_one_stops_typing_for_300_ms(alert):
+    alert.page.clock.install(time=0)
+    alert.page.reload()
+    alert.page.clock.pause_at(3600)  # from now on the page's clock moves only by run_for
+    alert.title.focus()
+    for letter in "Disk full":
+        alert.page.keyboard.type(letter)
+        alert.page.clock.run_for(PREVIEW_MS // 6)
+    assert alert.previews() == 0
+    alert.page.clock.run_for(PREVIEW_MS)
+    alert.expect_shown("Disk full")
+    assert alert.previews() == 1
+
+
+def test_did_you_mean_comes_and_goes_as_one_types(alert):
+    alert.title.fill("{{ titel }} {{ host.nane }} {{ zzzzzz }}")
+    expect(alert.missing).to_have_text(
+        [
+            "titel is not in what came. Did you mean title?",
+            "host.nane is not in what came. Did you mean host.name?",
+            "zzzzzz is not in what came.",
+        ]
+    )
+    alert.title.fill("{{ title }} {{ host.name }}")
+    expect(alert.missing).to_have_count(0)
+    alert.expect_shown("Disk web-1")
+
+
+def test_why_a_placeholder_stays_as_it_is_written_comes_and_goes_as_one_types(alert):
+    said = alert.page.locator("#preview [data-unfilled] li")
+    alert.title.fill("{{ title | round }} {{ title | truncate: abc }} {{ ti")
+    expect(said).to_have_text(
+        [
+            "{{ title | round }} is shown as it is written: round needs a number.",
+            "{{ title | truncate: abc }} is shown as it is written:"
+            " truncate takes a number of characters, as in truncate: 30.",
+            "{{ ti is shown as it is written: it has no }}.",
+        ]
+    )
+    alert.title.fill("{{ title | truncate: 30 }}")
+    expect(said).to_have_count(0)
+
+
+def test_nothing_is_said_to_be_missing_before_anything_came(owners_page, site):
+    waiting = AlertPage(owners_page, site)
+    expect(waiting.missing).to_have_count(0)
+    waiting.title.fill("{{ title }}!")
+    waiting.expect_shown("{{ title }}!")
+    expect(waiting.missing).to_have_count(0)
+
+
+def tap(page, path):
+    open_values(page)
+    page.get_by_role("button", name=path, exact=True).click()
+
+
+def test_a_tap_on_a_value_puts_it_at_the_cursor_of_the_field_that_was_last_in_use(alert):
+    page = alert.page
+    tap(page, "message")  # no field was in use
+    expect(alert.body).to_have_value("{{ message }}")
+    alert.title.fill("on  now")
+    alert.title.evaluate("field => field.setSelectionRange(3, 3)")
+    tap(page, "host.name")
+    expect(alert.title).to_have_value("on {{ host.name }} now")
+    expect(alert.title).to_be_focused()
+    page.keyboard.type("!")
+    expect(alert.title).to_have_value("on {{ host.name }}! now")
+    alert.expect_shown("on web-1! now", "root at 98 %")
+    alert.body.click()
+    page.keyboard.press("Control+A")
+    tap(page, "host.zone")
+    expect(alert.body).to_have_value("{{ host.zone }}")
+    alert.expect_shown(body="eu")
+
+
+def test_a_tap_on_a_value_while_json_was_pasted_goes_to_the_text(alert):
+    alert.title.focus()
+    alert.page.get_by_text("Try with other JSON").click()
+    alert.page.get_by_label("JSON", exact=True).fill('{"title": "Other", "message": "text"}')
+    tap(alert.page, "title")
+    expect(alert.page.get_by_label("JSON", exact=True)).to_have_value('{"title": "Other", "message": "text"}')
+    until(lambda: "{{ title }}" in alert.title.input_value() + alert.body.input_value(), alert.page)
+
+
+def test_undo_takes_an_inserted_value_away(alert):
+    alert.title.fill("on ")
+    tap(alert.page, "host.name")
+    expect(alert.title).to_have_value("on {{ host.name }}")
+    alert.page.keyboard.press("Control+Z")
+    expect(alert.title).to_have_value("on ")
+
+
+def test_the_values_of_pasted_json_are_offered_at_once(alert):
+    alert.page.get_by_text("Try with other JSON").click()
+    alert.page.get_by_label("JSON", exact=True).fill('{"pasted": {"value": "mine"}}')
+    tap(alert.page, "pasted.value")
+    expect(alert.body).to_have_value("{{ pasted.value }}")
+    alert.expect_shown(body="mine")
+    expect(alert.page.get_by_role("button", name="host.name", exact=True)).to_have_count(0)
+
+
+def test_what_is_wrong_with_a_draft_is_shown_and_goes(alert):
+    expect(alert.error).to_be_hidden()
+    alert.title.fill("{{ title | upper }}")
+    expect(alert.error).to_contain_text('There is no filter "upper"')
+    expect(alert.error).to_be_visible()
+    alert.expect_shown("", "")
+    alert.title.fill("{{ title | upcase }}")
+    expect(alert.error).to_be_hidden()
+    alert.expect_shown("DISK", "root at 98 %")
+    assert alert.stored() == (None, None)
+
+
+def test_pasted_json_is_used_for_the_preview(alert):
+    page = alert.page
+    alert.title.fill("{{ title }} {{ ref }}")
+    expect(alert.missing).to_contain_text(["ref is not in what came."])
+    page.get_by_text("Try with other JSON").click()
+    pasted = page.get_by_label("JSON", exact=True)
+    pasted.fill('{"title": "Push", "ref": "main"')
+    expect(alert.error).to_be_visible()
+    pasted.fill('{"title": "Push", "ref": "main"}')
+    expect(alert.error).to_be_hidden()
+    alert.expect_shown("Push main", '{"title":"Push","ref":"main"}')
+    expect(alert.missing).to_have_count(0)
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_text("Values to insert")).to_be_visible()
+    open_values(page)
+    expect(page.get_by_role("button", name="ref", exact=True)).to_be_visible()
+    expect(pasted).to_have_value('{"title": "Push", "ref": "main"}')
+    alert.expect_shown("Push main")
+    assert alert.stored() == (None, None)
+    pasted.fill("")
+    alert.expect_shown("Disk {{ ref }}")
+
+
+def test_a_draft_is_sent_as_a_test_and_not_saved(phone, site):
+    phone.enable()
+    alert = AlertPage(phone.page, site)
+    alert.receive()
+    alert.title.fill("Test of {{ title }}")
+    alert.expect_shown("Test of Disk", "root at 98 %")
+    shown = alert.shown
+    phone.page.get_by_role("button", name="Send a test").click()
+    expect(phone.page.get_by_text("Sent, and delivered: it is in the history.")).to_be_visible()
+    expect(alert.title).to_have_value("Test of {{ title }}")
+    assert pushed(phone)[-1] == shown
+    assert alert.stored() == (None, None)
+
+
+def test_the_last_request_is_sent_again_with_the_mended_template_and_forgotten(phone, site):
+    phone.enable()
+    alert = AlertPage(phone.page, site)
+    alert.receive()
+    alert.title.fill("{{ title }} on {{ host.name }}")
+    alert.save()
+    phone.page.locator("summary", has_text="The last request,").click()
+    phone.page.get_by_role("button", name="Send it again").click()
+    expect(phone.page.get_by_role("heading", level=1)).to_have_text("MCP - Disk on web-1")
+    assert pushed(phone) == [("Disk", "root at 98 %"), ("Disk on web-1", "root at 98 %")]
+    phone.go(alert.path)
+    phone.page.locator("summary", has_text="The last request,").click()
+    phone.page.get_by_role("button", name="Forget it").click()
+    said(phone.page, "forgotten")
+    expect(phone.page.locator("summary", has_text="The last request,")).to_have_count(0)
+    assert run("SELECT count(*) FROM alert_payload").fetchone()[0] == 0
+
+
+def test_a_preset_is_proposed_and_taken(owners_page, site, grafana):
+    alert = AlertPage(owners_page, site)
+    alert.receive(grafana)
+    expect(owners_page.get_by_text("What came last looks like Grafana")).to_be_visible()
+    owners_page.get_by_role("button", name="Take the templates for Grafana").click()
+    said(owners_page, "The templates are those for Grafana")
+    expect(alert.title).to_have_value("{{ title }}")
+    alert.expect_shown("[RESOLVED:1]  (TestAlert Grafana)")
+    expect(owners_page.get_by_role("button", name="Take the templates")).to_have_count(0)
+
+
+def test_the_order_of_the_answers_does_not_matter(alert):
+    held = []
+
+    def hold_the_first(route):
+        if held:
+            route.continue_()
+        else:
+            held.append(route)
+
+    alert.page.route("**/preview", hold_the_first)
+    alert.title.fill("first")
+    until(lambda: held, alert.page)
+    alert.title.fill("second")
+    alert.expect_shown("second")
+    with suppress(Error):  # the page has given it up
+        held[0].continue_()
+    alert.page.wait_for_timeout(500)
+    alert.expect_shown("second")
+
+
+def test_a_preview_of_a_tap_and_of_typing_in_the_wrong_order_shows_the_later(alert):
+    """A tap asks for a preview at once, typing only after 300 ms: both show the same draft."""
+    alert.title.fill("typed ")
+    tap(alert.page, "host.name")
+    alert.expect_shown("typed web-1")
+    alert.page.wait_for_timeout(PREVIEW_MS + 200)
+    alert.expect_shown("typed web-1")
+
+
+# --- when it cannot work ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", ["offline", "signed out", "broken answer", "server fault"])
+def test_a_preview_that_fails_leaves_the_page_usable(alert, way):
+    page, troubles = alert.page, []
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    cookies = page.context.cookies()
+    if way == "offline":
+        page.context.set_offline(True)
+    elif way == "signed out":
+        page.context.clear_cookies()
+    else:
+        status = 200 if way == "broken answer" else 502
+        page.route("**/preview", lambda route: route.fulfill(status=status, body="<h1>no JSON</h1>"))
+    alert.title.fill("written ")
+    page.wait_for_timeout(PREVIEW_MS + 200)
+    tap(page, "host.name")
+    page.wait_for_timeout(200)
+    expect(alert.title).to_have_value("written {{ host.name }}")
+    assert troubles == []
+    page.context.set_offline(False)
+    page.context.add_cookies(cookies)
+    page.unroute_all()
+    alert.title.press("End")
+    alert.title.press_sequentially("!")
+    alert.expect_shown("written web-1!")
+    alert.save()
+    assert alert.stored()[0] == "written {{ host.name }}!"
+
+
+def test_a_draft_that_is_saved_while_signed_out_is_not_written_over(alert):
+    alert.title.fill("written")
+    alert.page.context.clear_cookies()
+    alert.page.get_by_role("button", name="Save", exact=True).click()
+    expect(alert.page.get_by_role("heading", level=1)).to_have_text("Sign in")
+    assert alert.stored() == (None, None)
+
+
+def test_a_hostile_payload_never_becomes_markup(owners_page, site):
+    troubles = listen(owners_page)
+    alert = AlertPage(owners_page, site)
+    alert.receive(HOSTILE)
+    owners_page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    assert owners_page.evaluate(HACKED) == []
+    assert alert.shown == (HOSTILE["title"], HOSTILE["message"])
+    open_values(owners_page)
+    for key in HOSTILE:
+        path = owners_page.get_by_role("button", name=key, exact=True)
+        expect(path).to_have_count(1)
+        alert.body.fill("")
+        path.click()
+        assert alert.body.input_value() == f"{{{{ {key} }}}}"
+        alert.title.fill(f"{{{{ {key}x }}}}")
+        value = HOSTILE[key] if isinstance(HOSTILE[key], str) else json.dumps(HOSTILE[key], ensure_ascii=False)
+        alert.expect_shown(f"{{{{ {key}x }}}}", value.replace('": "', '":"'))
+        expect(alert.missing).to_contain_text([f"{key}x is not in what came."])
+        alert.body.focus()
+    assert owners_page.evaluate(HACKED) == []
+    alert.save()
+    assert owners_page.evaluate(HACKED) == []
+    owners_page.get_by_text("Try with other JSON").click()
+    owners_page.get_by_label("JSON", exact=True).fill(json.dumps({"</textarea><script>alert(1)</script>": HOSTILE}))
+    owners_page.get_by_role("button", name="Preview").click()
+    expect(owners_page.get_by_text("Values to insert")).to_be_visible()
+    assert owners_page.evaluate(HACKED) == []
+    owners_page.goto(f"{site.base}/app/notifications")
+    assert owners_page.evaluate(HACKED) == []
+    assert troubles == []
+
+
+def test_a_hostile_name_never_becomes_markup(owners_page, site):
+    troubles = listen(owners_page)
+    alert = AlertPage(owners_page, site)
+    name = "<b class=hostile>&amp;</b>\"'<script>hacked=5</script>"
+    owners_page.get_by_label("Name", exact=True).fill(name)
+    owners_page.get_by_role("button", name="Save the settings").click()
+    said(owners_page, "Saved")
+    expect(owners_page.get_by_role("heading", level=1)).to_have_text(name)
+    assert owners_page.evaluate(HACKED) == []
+    owners_page.goto(f"{site.base}/app/alerts")
+    expect(owners_page.get_by_role("link", name=name)).to_be_visible()
+    assert owners_page.evaluate(HACKED) == []
+    owners_page.goto(site.base + alert.path)
+    owners_page.locator("summary", has_text="Delete…").click()
+    owners_page.get_by_role("button", name="Delete").click()
+    said(owners_page, name)
+    assert owners_page.evaluate(HACKED) == []
+    assert troubles == []

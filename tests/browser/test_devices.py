@@ -1,0 +1,296 @@
+"""A browser as a device: switched on, refused, given another subscription."""
+
+import pytest
+from playwright.sync_api import expect
+
+from app import open_service
+from store.database import run, transaction
+from tests.support.accounts import OWNER
+from tests.support.browser import ON, Phone, enable_button, state, until
+
+IPHONE = (
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko)"
+    " Version/17.5 Mobile/15E148 Safari/604.1"
+)
+IPAD = (
+    "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko)"
+    " Version/17.5 Safari/605.1.15"
+)
+
+
+# Fires the event with which a push service gives a browser another subscription, `given` or to be made. Returns the
+# options with which the worker subscribed, or why it failed.
+CHANGE_SUBSCRIPTION = """
+async ({ given, next }) => {
+  const made = (subscription) => ({
+    endpoint: subscription.endpoint,
+    toJSON: () => ({ ...subscription, expirationTime: null }),
+  });
+  const asked = [];
+  PushManager.prototype.getSubscription = async () => null;
+  PushManager.prototype.subscribe = async ({ userVisibleOnly, applicationServerKey }) => {
+    asked.push({ userVisibleOnly, key: [...new Uint8Array(applicationServerKey)] });
+    return made(next);
+  };
+  const event = new ExtendableEvent("pushsubscriptionchange");
+  Object.defineProperty(event, "oldSubscription", { value: null });
+  Object.defineProperty(event, "newSubscription", { value: given ? made(given) : null });
+  let done;
+  event.waitUntil = (promise) => { done = promise; };
+  self.dispatchEvent(event);
+  return done.then(() => asked, String);
+}
+"""
+
+
+def change_vapid_key(site):
+    """Give the server another key pair, as after a move without its database."""
+    with transaction():
+        run("DELETE FROM server_key")
+    open_service(site.service.app, site.service.settings)
+
+
+# --- a browser and its device -------------------------------------------------------------------------------
+
+
+def test_a_browser_that_is_on_stays_on_after_a_reload(phone):
+    phone.enable()
+    phone.page.reload()
+    expect(state(phone.page)).to_have_text(ON)
+    expect(enable_button(phone.page)).to_be_hidden()
+    expect(phone.page.locator("summary", has_text="Remove…")).to_have_count(1)
+
+
+def test_a_device_that_the_owner_removed_in_its_own_browser_stays_removed(phone):
+    phone.enable()
+    phone.page.locator("summary", has_text="Remove…").click()
+    with phone.page.expect_navigation():
+        phone.page.get_by_role("button", name="Remove").click()
+    expect(phone.page.get_by_text("The device is removed")).to_be_visible()
+    expect(state(phone.page)).not_to_be_empty()
+    phone.page.reload()
+    expect(phone.page.locator("summary", has_text="Remove…")).to_have_count(0)
+    expect(enable_button(phone.page)).to_be_visible()
+
+
+def test_the_states_follow_each_other_from_the_first_visit_on(phone, site):
+    """default → on → lost → on: each with its sentence, and the button where enabling is what to do next."""
+    expect(state(phone.go())).to_contain_text(
+        "This browser does not get your notifications yet. Enable it, and allow"
+    )
+    enable_button(phone.page).click()
+    expect(state(phone.page)).to_have_text(ON)
+    expect(enable_button(phone.page)).to_be_hidden()
+    device = site.service.flask("device", "list", OWNER).output.split("\t")[0]
+    site.service.flask("device", "remove", OWNER, device)
+    phone.page.reload()
+    expect(state(phone.page)).to_contain_text("Pocketbell has no device for it")
+    expect(state(phone.page)).to_contain_text("Enable it again")
+    enable_button(phone.page).click()
+    expect(state(phone.page)).to_have_text(ON)
+    assert site.subscribed() == [phone.subscription.endpoint]
+
+
+def test_a_browser_that_is_allowed_and_not_subscribed_is_told_so(site, open_context, push_service):
+    phone = Phone(site, open_context(), push_service, permission="granted")
+    expect(state(phone.go())).to_contain_text("Notifications are allowed, but off in this browser")
+    enable_button(phone.page).click()
+    expect(state(phone.page)).to_have_text(ON)
+
+
+def test_another_key_of_the_server_takes_one_tap_and_leaves_one_device(phone, site, push_service):
+    phone.enable()
+    change_vapid_key(site)
+    expect(state(phone.go())).to_contain_text(
+        "The server's key has changed since this browser was enabled. Enable it"
+    )
+    enable_button(phone.page).click()
+    expect(state(phone.page)).to_have_text(ON)
+    assert site.subscribed() == [phone.next_subscription.endpoint]
+    site.send()
+    assert (len(phone.subscription.messages), len(phone.next_subscription.messages)) == (0, 1)
+
+
+def test_another_key_of_the_server_is_noticed_on_any_page(phone, site):
+    phone.enable()
+    change_vapid_key(site)
+    phone.page.evaluate("sessionStorage.removeItem('visited')")  # as in a new tab
+    phone.go("/app/notifications")
+    until(lambda: site.subscribed() == [phone.next_subscription.endpoint], phone.page)
+    site.send()
+    assert (len(phone.subscription.messages), len(phone.next_subscription.messages)) == (0, 1)
+
+
+def test_a_visit_on_any_page_tells_the_server_once_in_a_tab(phone, site):
+    phone.enable()
+    before = site.count("POST", "/app/devices")
+    for tab in (1, 2):
+        with transaction():
+            run("UPDATE device SET last_seen_at = 0")
+        page = phone.context.new_page()
+        page.goto(f"{site.base}/app/notifications")
+        until(lambda: run("SELECT last_seen_at FROM device").fetchone()[0] > 0, page)
+        until(lambda: page.evaluate("sessionStorage.getItem('visited')"), page)  # noqa: B023
+        page.goto(f"{site.base}/app/settings")
+        page.wait_for_load_state("networkidle")
+        assert site.count("POST", "/app/devices") == before + tab
+
+
+def test_a_page_whose_session_ended_says_that_one_must_sign_in(phone):
+    phone.go()
+    expect(enable_button(phone.page)).to_be_visible()
+    phone.context.clear_cookies()
+    enable_button(phone.page).click()
+    expect(state(phone.page)).to_contain_text("You are signed out: sign in again.")
+    expect(enable_button(phone.page)).to_be_visible()
+
+
+# --- when it cannot work ------------------------------------------------------------------------------------
+
+
+def test_a_denied_permission_is_told_with_what_to_do(site, open_context, push_service):
+    phone = Phone(site, open_context(), push_service, settle="denied")
+    enable_button(phone.go()).click()
+    expect(state(phone.page)).to_contain_text("Notifications are blocked for this site: allow them")
+    expect(enable_button(phone.page)).to_be_hidden()
+
+
+def test_a_permission_that_was_denied_before_is_told_at_once(site, open_context, push_service):
+    phone = Phone(site, open_context(), push_service, permission="denied")
+    expect(state(phone.go())).to_contain_text("Notifications are blocked for this site: allow them")
+    expect(enable_button(phone.page)).to_be_hidden()
+
+
+@pytest.mark.parametrize("path", ["/app/", "/app/devices"])
+def test_an_insecure_address_is_told(site, open_context, path):
+    context = open_context()
+    context.add_cookies([{**site.cookie(), "url": site.insecure}])
+    page = context.new_page()
+    page.goto(site.insecure + path)
+    expect(state(page)).to_contain_text("Browsers allow notifications over https or on localhost only")
+    expect(state(page)).to_contain_text("Open Pocketbell at an https address")
+    expect(enable_button(page)).to_be_hidden()
+
+
+@pytest.mark.parametrize(
+    "agent, touch_points, sentence",
+    [
+        (IPHONE, 5, "Add to Home Screen"),
+        (IPAD, 5, "Add to Home Screen"),
+        (IPAD, 0, "This browser has no Web Push. Take a current"),
+        (None, 0, "This browser has no Web Push. Take a current"),
+    ],
+    ids=["iPhone", "iPad", "old Safari on a Mac", "another"],
+)
+def test_a_browser_without_web_push_is_told_what_to_do(site, open_context, agent, touch_points, sentence):
+    context = open_context(user_agent=agent)
+    context.add_init_script("delete window.PushManager; delete window.Notification")
+    context.add_init_script(f"Object.defineProperty(navigator, 'maxTouchPoints', {{ value: {touch_points} }})")
+    context.add_cookies([site.cookie()])
+    page = context.new_page()
+    page.goto(f"{site.base}/app/devices")
+    expect(state(page)).to_contain_text(sentence)
+    expect(enable_button(page)).to_be_hidden()
+
+
+def test_a_push_service_that_does_not_answer_is_given_up_after_20_seconds(site, open_context, push_service):
+    phone = Phone(site, open_context(), push_service, settle="never")
+    phone.page.clock.install()
+    enable_button(phone.go()).click()
+    expect(state(phone.page)).to_contain_text("Asking the browser…")
+    phone.page.clock.run_for(10_000)  # the page's time goes on by itself, too
+    expect(state(phone.page)).to_contain_text("Asking the browser…")
+    expect(enable_button(phone.page)).to_be_hidden()
+    phone.page.clock.run_for(10_100)
+    expect(state(phone.page)).to_contain_text("This browser cannot reach its push service.")
+    expect(enable_button(phone.page)).to_be_visible()
+
+
+FAULTS = {
+    "NotAllowedError": "The browser was not allowed to.",
+    "AbortError": "This browser cannot reach its push service.",
+    "InvalidStateError": "The browser reported a fault of its own (InvalidStateError).",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_of_the_browser_is_told_in_words_of_ours(phone, fault):
+    phone.context.add_init_script(
+        f"PushManager.prototype.subscribe = () => Promise.reject(new DOMException('Registration failed', '{fault}'))"
+    )
+    enable_button(phone.go()).click()
+    expect(state(phone.page)).to_contain_text(FAULTS[fault])
+    expect(state(phone.page)).not_to_contain_text("Registration failed")
+    expect(enable_button(phone.page)).to_be_visible()
+
+
+def test_a_service_worker_that_cannot_start_is_told_in_words_of_ours(phone):
+    phone.context.add_init_script(
+        "ServiceWorkerContainer.prototype.register = () => Promise.reject(new TypeError('Failed to register'))"
+    )
+    expect(state(phone.go())).to_contain_text("did not start Pocketbell's service worker")
+    expect(state(phone.page)).not_to_contain_text("Failed to register")
+    expect(enable_button(phone.page)).to_be_hidden()
+
+
+def test_a_server_that_does_not_answer_is_told_in_words_of_ours(phone):
+    phone.go()
+    phone.page.route("**/app/devices", lambda route: route.abort())
+    enable_button(phone.page).click()
+    expect(state(phone.page)).to_contain_text("Pocketbell did not answer.")
+    expect(state(phone.page)).not_to_contain_text("Failed to fetch")
+
+
+def test_what_the_server_refuses_is_told(phone, site):
+    for number in range(20):
+        site.service.flask("device", "add", OWNER, "apns", f"{number:064x}")
+    enable_button(phone.go()).click()
+    expect(state(phone.page)).to_contain_text("There are 20 devices already: remove one first.")
+    expect(enable_button(phone.page)).to_be_visible()
+
+
+# --- another subscription -----------------------------------------------------------------------------------
+
+
+def change_subscription(phone, worker, is_given):
+    new = phone.next_subscription.subscription
+    return worker.evaluate(CHANGE_SUBSCRIPTION, {"given": new if is_given else None, "next": new})
+
+
+@pytest.mark.parametrize("is_signed_in", [True, False], ids=["signed in", "signed out"])
+@pytest.mark.parametrize("is_given", [True, False], ids=["given", "to be made"])
+def test_the_worker_tells_the_server_of_another_subscription(phone, site, is_signed_in, is_given):
+    phone.enable()
+    if not is_signed_in:
+        with transaction():
+            run("DELETE FROM session")
+    subscribed = change_subscription(phone, phone.worker(), is_given)
+    public_key = phone.page.evaluate("[...keyBytes(document.getElementById('push').dataset.publicKey)]")
+    assert subscribed == ([] if is_given else [{"userVisibleOnly": True, "key": public_key}])
+    assert site.subscribed() == [phone.next_subscription.endpoint]
+    (asked,) = [asked for asked in site.asked if asked[1] == "/app/devices/resync"]
+    assert (asked[0], asked[2]) == ("POST", None)  # no cookie
+    assert asked[3].startswith("Bearer ")
+    site.send()
+    assert (len(phone.subscription.messages), len(phone.next_subscription.messages)) == (0, 1)
+
+
+def test_the_worker_asks_nothing_without_a_token(phone, site):
+    worker = phone.start_worker()
+    assert change_subscription(phone, worker, is_given=False) == []
+    assert site.count("POST", "/app/devices/resync") == 0
+
+
+def test_a_token_that_the_server_refuses_is_forgotten_and_the_next_visit_gets_another(phone, site):
+    phone.enable()
+    worker = phone.worker()
+    with transaction():
+        run("UPDATE device SET resync_token_hash = NULL")
+    assert change_subscription(phone, worker, is_given=True) == []
+    until(lambda: worker.evaluate("recall('token').then((token) => token === undefined)"), phone.page)
+    assert site.subscribed() == [phone.subscription.endpoint]
+    page = phone.context.new_page()  # a new tab
+    page.goto(f"{site.base}/app/settings")
+    until(lambda: worker.evaluate("recall('token')"), page)
+    assert change_subscription(phone, worker, is_given=True) == []
+    assert site.subscribed() == [phone.next_subscription.endpoint]

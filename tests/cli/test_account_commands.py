@@ -1,0 +1,148 @@
+"""`flask account`: create, list, set: CONTRACT 1."""
+
+import re
+
+import pytest
+
+from tests.support.accounts import OWNER, PASSWORD
+from tests.support.commands import printed, said
+
+
+def sign_in(service, password, email=OWNER):
+    """Post the sign-in form; 303 is a welcome."""
+    client = service.app.test_client()
+    page = client.get("/app/login").text
+    csrf = re.search(r'name="csrf" value="([^"]+)"', page)[1]
+    return client.post("/app/login", data={"email": email, "password": password, "csrf": csrf}).status_code
+
+
+# --- account create -----------------------------------------------------------------------------------------
+
+
+def test_account_create_prints_a_one_time_link_alone_when_there_is_no_password(flask):
+    line = printed(flask("account", "create", OWNER))
+    assert re.fullmatch(r"http://127\.0\.0\.1:8000/app/setup/[\w-]{32,}", line)
+
+
+def test_the_printed_link_opens_the_page_that_sets_the_password(service):
+    link = printed(service.flask("account", "create", OWNER))
+    page = service.client.get(link.removeprefix("http://127.0.0.1:8000"))
+    assert page.status_code == 200 and 'type="password"' in page.text
+
+
+def test_the_printed_link_begins_with_base_url(make_service, moved_clock):
+    service = make_service(BASE_URL="https://bell.example.org")
+    assert printed(service.flask("account", "create", OWNER)).startswith("https://bell.example.org/app/setup/")
+
+
+def test_account_create_with_a_password_prints_one_line_and_no_link(flask):
+    line = printed(flask("account", "create", OWNER, "--password-stdin", stdin=PASSWORD))
+    assert OWNER in line and "/app/setup/" not in line and PASSWORD not in line
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+def test_the_password_on_standard_input_signs_in_with_or_without_a_line_end(service, end):
+    printed(service.flask("account", "create", OWNER, "--password-stdin", stdin=PASSWORD + end))
+    assert sign_in(service, PASSWORD) == 303
+
+
+@pytest.mark.parametrize("password", ["", "\n", "elevenchars", "elevenchars\n", "elevenchars\r\n"])
+def test_a_password_of_less_than_12_characters_is_refused_and_no_account_made(flask, password):
+    assert "12 characters" in said(flask("account", "create", OWNER, "--password-stdin", stdin=password))
+    assert flask("account", "list").stdout == ""
+
+
+def test_a_password_of_12_characters_that_are_not_ascii_is_enough(flask):
+    printed(flask("account", "create", OWNER, "--password-stdin", stdin="pässwörter12"))
+
+
+def test_a_password_that_is_not_utf_8_is_refused(flask):
+    assert "UTF-8" in said(flask("account", "create", OWNER, "--password-stdin", stdin=b"correct horse \xff\xfe"))
+
+
+def test_a_refusal_never_repeats_the_password(flask):
+    said_line = said(flask("account", "create", OWNER, "--password-stdin", stdin="hunter2"))
+    assert "hunter2" not in said_line
+
+
+@pytest.mark.parametrize("command", [("create", OWNER), ("set", OWNER)])
+def test_a_password_is_never_an_argument(owned, command):
+    result = owned("account", *command, "--password", PASSWORD)
+    assert (result.exit_code, result.stdout) == (2, "")
+
+
+@pytest.mark.parametrize("plan", ["starter", "pro", "scale"])
+def test_an_account_has_the_plan_it_was_made_with(service, plan):
+    printed(service.flask("account", "create", OWNER, "--plan", plan))
+    assert service.caller(OWNER).get("/stats").json["stats"]["plan"] == plan
+
+
+def test_an_account_is_starter_unless_told_otherwise(service):
+    printed(service.flask("account", "create", OWNER))
+    assert service.caller(OWNER).get("/stats").json["stats"]["plan"] == "starter"
+
+
+@pytest.mark.parametrize("again", [OWNER, "Owner@Example.ORG", f" {OWNER} "])
+def test_a_second_account_with_the_same_address_is_refused(owned, again):
+    assert OWNER in said(owned("account", "create", again))
+    assert len(owned("account", "list").stdout.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "email", ["", " ", "owner", "@", "a@", "@b", "a b@c", "a@b@c", "a@b\nc", "x" * 250 + "@a.org"]
+)
+def test_what_is_no_address_makes_no_account(flask, email):
+    said(flask("account", "create", email))
+    assert flask("account", "list").stdout == ""
+
+
+# --- account list, account set ------------------------------------------------------------------------------
+
+
+def test_account_list_prints_a_line_for_each_account(flask):
+    for email in ("a@example.org", "b@example.org", "c@example.org"):
+        flask("account", "create", email)
+    listed = flask("account", "list")
+    assert [line.split("\t")[0] for line in listed.stdout.splitlines()] == [
+        *("c@example.org", "b@example.org", "a@example.org")
+    ]
+
+
+def test_account_list_of_no_accounts_prints_nothing(flask):
+    result = flask("account", "list")
+    assert (result.exit_code, result.output) == (0, "")
+
+
+def test_account_set_prints_one_line_with_what_holds_now(owned):
+    line = printed(owned("account", "set", OWNER, "--plan", "pro", "--timezone", "Europe/Berlin"))
+    assert OWNER in line and "pro" in line and "Europe/Berlin" in line
+
+
+def test_account_set_changes_only_what_is_named(owned):
+    owned("account", "set", OWNER, "--plan", "pro", "--timezone", "Asia/Tokyo")
+    line = printed(owned("account", "set", OWNER, "--plan", "scale"))
+    assert "scale" in line and "Asia/Tokyo" in line
+
+
+def test_a_changed_plan_holds_from_the_next_request_on(service, owned):
+    caller = service.caller(OWNER)
+    assert caller.get("/stats").headers["X-RateLimit-Limit"] == "100"
+    owned("account", "set", OWNER, "--plan", "pro")
+    assert caller.get("/stats").headers["X-RateLimit-Limit"] == "1000"
+
+
+@pytest.mark.parametrize("zone", ["Mars/Base", "europe/nowhere", "../etc/passwd", "UTC\nUTC", "x" * 5000])
+def test_an_unknown_time_zone_is_refused_and_the_plan_beside_it_not_taken(owned, zone):
+    said(owned("account", "set", OWNER, "--plan", "pro", "--timezone", zone))
+    assert "pro" not in owned("account", "list").stdout
+
+
+def test_a_new_password_takes_the_place_of_the_old_one(service):
+    service.flask("account", "create", OWNER, "--password-stdin", stdin=PASSWORD)
+    printed(service.flask("account", "set", OWNER, "--password-stdin", stdin="another good password"))
+    assert (sign_in(service, PASSWORD), sign_in(service, "another good password")) == (422, 303)
+
+
+def test_a_password_that_is_too_short_changes_nothing(owned):
+    assert "12 characters" in said(owned("account", "set", OWNER, "--plan", "pro", "--password-stdin", stdin="short"))
+    assert "pro" not in owned("account", "list").stdout

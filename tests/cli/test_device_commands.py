@@ -1,0 +1,99 @@
+"""`flask device`: add, list, remove: CONTRACT 1."""
+
+import json
+import re
+
+import pytest
+
+import push
+from tests.support.accounts import OWNER
+from tests.support.commands import UNRULY, printed, said
+
+ID = re.compile(r"[0-9a-zA-Z_-]+")
+
+
+def stand_in_device(flask, push_service):
+    """The owner's only device, added by command."""
+    browser = push_service.browser()
+    return browser, printed(flask("device", "add", OWNER, "webpush", json.dumps(browser.subscription)))
+
+
+def test_device_add_prints_the_id_alone_and_list_begins_with_it(owned, push_service):
+    _, device_id = stand_in_device(owned, push_service)
+    assert ID.fullmatch(device_id)
+    assert printed(owned("device", "list", OWNER)).split("\t")[:2] == [device_id, "webpush"]
+
+
+def test_a_device_added_by_command_gets_the_next_notification(service, owned, push_service):
+    browser, _ = stand_in_device(owned, push_service)
+    service.caller(OWNER).send("Disk", "full")
+    assert [message["notification"]["title"] for message in browser.messages] == ["MCP - Disk"]
+
+
+def test_device_remove_prints_one_line_and_nothing_is_pushed_any_more(service, owned, push_service):
+    browser, device_id = stand_in_device(owned, push_service)
+    printed(owned("device", "remove", OWNER, device_id))
+    service.caller(OWNER).send()
+    assert (browser.pushes, owned("device", "list", OWNER).stdout) == ([], "")
+
+
+@pytest.mark.parametrize("kind, name", [("apns", "APNs"), ("fcm", "FCM")])
+def test_a_device_of_a_kind_that_is_not_configured_is_added_with_a_warning(owned, kind, name):
+    added = owned("device", "add", OWNER, kind, "0a" * 32)
+    assert (added.exit_code, added.stdout.splitlines()) == (
+        0,
+        [printed(owned("device", "list", OWNER)).split("\t")[0]],
+    )
+    warning = f"Warning: {name} is not configured on this server: this device gets nothing until it is."
+    assert added.stderr.splitlines() == [warning]
+
+
+@pytest.fixture
+def every_kind(monkeypatch):
+    """Pretend that APNs and FCM are configured."""
+    monkeypatch.setattr(push, "configured", lambda: set(push.PROVIDERS))
+
+
+@pytest.mark.parametrize("kind, token", [("apns", "0a" * 32), ("apns", "AF" * 100), ("fcm", "dQw4:APA91bF-x_y")])
+def test_a_device_of_each_kind_can_be_added_with_a_name(owned, every_kind, kind, token):
+    device_id = printed(owned("device", "add", OWNER, kind, token, "--name", "Phone"))
+    assert printed(owned("device", "list", OWNER)).split("\t")[:3] == [device_id, kind, "Phone"]
+
+
+def test_adding_the_same_token_again_prints_the_same_id(owned, every_kind):
+    first = printed(owned("device", "add", OWNER, "fcm", "token:1"))
+    assert printed(owned("device", "add", OWNER, "fcm", "token:1")) == first
+
+
+WRONG_ADDRESSES = [
+    *(("apns", token) for token in ("", "0a" * 31, "0a" * 101, "zz" * 32, "0a" * 32 + "\n")),
+    *(("fcm", token) for token in ("", " ", "tök", "a\nb", "x" * 5000)),
+    *(("webpush", text) for text in ("", "{", "[]", "null", "1", '"x"', "{}", "[" * 100_000, '{"endpoint": 1}')),
+    ("webpush", '{"endpoint": "http://127.0.0.1:1/x", "keys": {"p256dh": "a", "auth": "b"}}'),
+    ("webpush", '{"endpoint": "\\ud800", "keys": {"p256dh": "a", "auth": "b"}}'),
+    ("webpush", '{"endpoint": "https://fcm.googleapis.com/x", "keys": []}'),
+]
+
+
+@pytest.mark.parametrize("kind, token", WRONG_ADDRESSES, ids=range(len(WRONG_ADDRESSES)))
+def test_what_is_no_address_of_that_kind_is_refused_in_one_line(owned, kind, token):
+    said(owned("device", "add", OWNER, kind, token))
+    assert owned("device", "list", OWNER).stdout == ""
+
+
+@pytest.mark.parametrize("name", UNRULY[:3])
+def test_a_device_name_with_control_characters_cannot_break_a_line(owned, every_kind, name):
+    printed(owned("device", "add", OWNER, "fcm", "token:1", "--name", name))
+    line = printed(owned("device", "list", OWNER))
+    assert line.split("\t")[2].isprintable()
+
+
+def test_a_refused_device_token_is_not_repeated(owned):
+    assert "s3cret" not in said(owned("device", "add", OWNER, "apns", "s3cret-token"))
+
+
+def test_another_accounts_device_cannot_be_removed(service, owned, push_service):
+    _, device_id = stand_in_device(owned, push_service)
+    service.account("other@example.org")
+    said(owned("device", "remove", "other@example.org", device_id))
+    assert printed(owned("device", "list", OWNER)).startswith(device_id)

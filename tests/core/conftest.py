@@ -1,0 +1,31 @@
+"""Fixtures: nights with quiet hours, and rounds of the worker."""
+
+import pytest
+
+from tests.support.accounts import account_set
+from tests.support.holding import NIGHT, QUIET
+from tests.support.times import utc
+
+
+@pytest.fixture
+def until(moved_clock):
+    """Let time pass until a moment in UTC."""
+    return lambda text: moved_clock.advance((utc(text) - moved_clock.ms) / 1000)
+
+
+@pytest.fixture
+def night(service, owner, until):
+    """The owner's quiet hours have begun an hour ago."""
+    account_set(service, "--quiet-hours", QUIET)
+    until(NIGHT)
+
+
+@pytest.fixture
+def works(service):
+    """Two rounds of the worker: the second pushes what the first released, if the first did not."""
+
+    def twice():
+        service.work()
+        service.work()
+
+    return twice

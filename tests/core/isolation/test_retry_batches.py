@@ -1,0 +1,200 @@
+"""Accounts are retried beside each other, and share the threads: CONTRACT 3."""
+
+import pytest
+
+import push
+from core import retries
+from tests.support.isolation import KINDS, account, in_thread, later, listed, pending, sent, work
+
+# The worker
+
+
+def test_different_accounts_are_retried_at_the_same_time(ann, bob, device, gate, moved_clock):
+    for caller in (ann, bob):
+        pending(caller, device(caller))
+    moved_clock.advance(30)
+    gate.close(ann, bob)
+    retries.retry_due(moved_clock.ms)
+    assert gate.holds(2)
+    gate.open()
+    retries.finish()
+    assert (listed(ann), listed(bob)) == (["delivered"], ["delivered"])
+
+
+def test_an_account_whose_provider_hangs_does_not_delay_what_is_due_later_for_another(
+    ann, bob, device, gate, moved_clock
+):
+    pending(ann, device(ann))
+    moved_clock.advance(30)
+    gate.close(ann)
+    retries.retry_due(moved_clock.ms)
+    assert gate.holds(1)
+    phone = device(bob)
+    pending(bob, phone)
+    moved_clock.advance(30)
+    retries.retry_due(moved_clock.ms)
+    assert gate.until(lambda: phone.messages)
+    assert gate.holds(1)
+    gate.open()
+    retries.finish()
+    assert (listed(ann), listed(bob)) == (["delivered"], ["delivered"])
+
+
+def test_an_account_has_one_batch_of_at_most_ten_under_way(ann, device, gate, service, moved_clock):
+    phone = device(ann)
+    pending(ann, phone, 25)
+    moved_clock.advance(30)
+    gate.begun.clear()
+    gate.close(ann)
+    for _ in range(3):
+        retries.retry_due(moved_clock.ms)
+    assert gate.holds(1)
+    gate.open()
+    retries.finish()
+    work(service)
+    assert gate.most["ann@example.org"] == 1
+    assert max(rows for _, rows in gate.begun) <= 10
+    assert (listed(ann), len(phone.messages), len(phone.pushes)) == (["delivered"] * 25, 25, 50)
+
+
+def test_what_became_due_while_an_accounts_batch_was_under_way_is_taken_up_when_that_has_ended(
+    ann, device, gate, service, moved_clock
+):
+    phone = device(ann)
+    pending(ann, phone)
+    moved_clock.advance(5)
+    pending(ann, phone)
+    moved_clock.advance(25)
+    gate.close(ann)
+    retries.retry_due(moved_clock.ms)
+    assert gate.holds(1)
+    moved_clock.advance(5)
+    retries.due.clear()
+    retries.retry_due(moved_clock.ms)
+    gate.open()
+    retries.finish()
+    work(service)
+    assert listed(ann) == ["delivered"] * 2
+    assert gate.most["ann@example.org"] == 1
+
+
+def test_at_most_eight_accounts_are_retried_at_a_time_and_the_next_as_soon_as_there_is_room(
+    service, device, gate, moved_clock
+):
+    callers = [account(service, f"n{number}") for number in range(10)]
+    for caller in callers:
+        pending(caller, device(caller))
+    moved_clock.advance(30)
+    gate.begun.clear()
+    gate.close(*callers)
+    retries.due.clear()
+    for _ in range(3):
+        retries.retry_due(moved_clock.ms)
+    assert gate.holds(8)
+    assert not gate.until(lambda: len(gate.begun) > 8, timeout=0.3)
+    first = gate.begun[0][0].partition("@")[0]
+    gate.open(*(caller for caller in callers if caller.name == first))
+    assert retries.due.wait(4) or len(gate.begun) > 8
+    retries.retry_due(moved_clock.ms)
+    assert gate.until(lambda: len(gate.begun) == 9)
+    gate.open()
+    retries.finish()
+    work(service)
+    assert [listed(caller) for caller in callers] == [["delivered"]] * 10
+    assert gate.most_accounts == 8
+
+
+def test_a_batch_that_breaks_harms_no_other_and_is_tried_again(ann, bob, device, service, moved_clock, monkeypatch):
+    for caller in (ann, bob):
+        pending(caller, device(caller))
+    moved_clock.advance(30)
+    send = push.send
+
+    def break_for_ann(pushes, timeout_s):
+        if pushes and pushes[0].email == "ann@example.org":
+            raise RuntimeError
+        return send(pushes, timeout_s)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(push, "send", break_for_ann)
+        work(service)
+    assert (listed(ann), listed(bob)) == (["pending"], ["delivered"])
+    later(service, moved_clock, 60)
+    assert listed(ann) == ["delivered"]
+
+
+def test_a_round_waits_until_its_retries_ended(ann, bob, device, gate, service, moved_clock):
+    for caller in (ann, bob):
+        pending(caller, device(caller))
+    moved_clock.advance(30)
+    service.work()
+    assert gate.under_way.total() == 0
+    assert (listed(ann), listed(bob)) == (["delivered"], ["delivered"])
+
+
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize("kind", ["apns", "fcm"])
+def test_retry_after_is_waited_for_by_the_worker_and_nobody_sleeps(ann, device, service, moved_clock, kind, status):
+    phone = device(ann, kind).then(status, Retry_After="100")
+    assert sent(ann) == "pending"
+    later(service, moved_clock, 99)
+    assert len(phone.pushes) == 1
+    later(service, moved_clock, 1)
+    assert (len(phone.pushes), listed(ann)) == (2, ["delivered"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_retry_after_of_a_retry_is_honoured_in_place_of_the_backoff(ann, device, service, moved_clock, kind):
+    phone = device(ann, kind)
+    pending(ann, phone)
+    phone.then(503, Retry_After="300")
+    later(service, moved_clock, 30)
+    later(service, moved_clock, 299)
+    assert len(phone.pushes) == 2
+    later(service, moved_clock, 1)
+    assert (len(phone.pushes), listed(ann)) == (3, ["delivered"])
+
+
+def test_retry_after_of_one_push_does_not_hold_up_the_next(ann, device):
+    phone = device(ann).then(503, Retry_After="100")
+    assert sent(ann) == "pending"
+    assert (sent(ann), len(phone.pushes)) == ("delivered", 2)
+
+
+# Shares of the threads
+
+
+@pytest.fixture
+def sixteen_threads(make_service, push_service, moved_clock):
+    retries.due.clear()
+    return make_service(WEBPUSH_HOSTS=push_service.origin, THREADS="16")
+
+
+def test_a_request_over_its_accounts_quarter_is_pending_at_once_and_others_are_not(sixteen_threads, device, gate):
+    ann, bob = (account(sixteen_threads, name) for name in ("ann", "bob"))
+    phone, _ = device(ann), device(bob)
+    gate.close(ann)
+    running = [in_thread(ann) for _ in range(4)]
+    assert gate.holds(4)
+    assert (sent(ann), retries.due.is_set()) == ("pending", True)
+    assert sent(bob) == "delivered"
+    gate.open()
+    assert [status() for status in running] == ["delivered"] * 4
+    work(sixteen_threads)
+    assert (listed(ann), len(phone.messages), len(phone.pushes)) == (["delivered"] * 5, 5, 5)
+
+
+def test_when_eight_threads_are_left_a_request_is_pending_at_once(sixteen_threads, device, gate):
+    ann, bob, eve = callers = [account(sixteen_threads, name) for name in ("ann", "bob", "eve")]
+    for caller in callers:
+        device(caller)
+    gate.close(ann, bob)
+    running = [in_thread(caller) for caller in (ann, bob) for _ in range(4)]
+    assert gate.holds(8)
+    assert (sent(eve), retries.due.is_set()) == ("pending", True)
+    retries.due.clear()
+    work(sixteen_threads)  # while all the others still wait
+    assert listed(eve) == ["delivered"]
+    gate.open()
+    assert [status() for status in running] == ["delivered"] * 8
+    assert sent(eve) == "delivered"

@@ -1,0 +1,245 @@
+"""Digests through crashes, restarts, clocks that are set back and several workers: each event once."""
+
+import re
+import sqlite3
+import subprocess
+import sys
+import threading
+from contextlib import ExitStack, closing, suppress
+from pathlib import Path
+
+import pytest
+
+import app as application
+import models
+import push
+from core import jobs, retries
+from process import clock
+from store import database
+from store.held import Held
+from tests.support.accounts import PRO, account_set
+from tests.support.devices import subscribe
+from tests.support.holding import MORNING, QUIET, digest_of, happens, held, shown, statuses
+from tests.support.times import HOUR_S, MINUTE_S
+
+# Crashes, restarts, two workers at once
+
+
+def restarted(owner, make_service, push_service):
+    """The service in a new process, as far as it can be seen."""
+    owner.service = make_service(WEBPUSH_HOSTS=push_service.origin)
+    return owner.service
+
+
+def crash(*_, **__):
+    raise KeyboardInterrupt
+
+
+def take_and_crash(*args, sent=push.send, **more):
+    sent(*args, **more)
+    raise KeyboardInterrupt
+
+
+def work_until_crash(service, monkeypatch, fault):
+    with monkeypatch.context() as patched:
+        patched.setattr(push, "send", fault)
+        for _ in range(2):
+            with suppress(KeyboardInterrupt):
+                service.work()
+
+
+def test_what_is_held_survives_a_restart(service, owner, browser, make_service, push_service, night, until):
+    held(service.alert(), "a", "b")
+    again = restarted(owner, make_service, push_service)
+    again.work()
+    assert statuses(owner) == {"a": "held", "b": "held"}
+    until(MORNING)
+    again.work()
+    again.work()
+    assert shown(browser) == [digest_of("Backups: a", "Backups: b")]
+
+
+@pytest.mark.parametrize("messages", [("a",), ("a", "b", "c")])
+def test_a_crash_between_release_and_push_loses_nothing(
+    service, owner, browser, make_service, push_service, night, until, moved_clock, monkeypatch, messages
+):
+    held(service.alert(), *messages)
+    until(MORNING)
+    work_until_crash(service, monkeypatch, crash)
+    assert browser.pushes == []
+    again = restarted(owner, make_service, push_service)
+    for _ in range(5):
+        moved_clock.advance(30)
+        again.work()
+    expected = digest_of(*(f"Backups: {one}" for one in messages)) if len(messages) > 1 else ("MCP - Backups", "a")
+    assert shown(browser) == [expected]
+    assert statuses(owner) == dict.fromkeys(messages, "delivered")
+
+
+@pytest.mark.parametrize("messages", [("a",), ("a", "b", "c")])
+def test_a_crash_after_the_push_repeats_it_under_the_same_tag(
+    service, owner, browser, make_service, push_service, night, until, moved_clock, monkeypatch, messages
+):
+    held(service.alert(), *messages)
+    until(MORNING)
+    work_until_crash(service, monkeypatch, take_and_crash)
+    assert len(browser.messages) == 1
+    again = restarted(owner, make_service, push_service)
+    moved_clock.advance(30)
+    again.work()
+    again.work()
+    first, second = browser.messages
+    assert first == second
+    assert statuses(owner) == dict.fromkeys(messages, "delivered")
+
+
+def test_a_release_that_cannot_be_written_releases_nothing_and_comes_later(
+    service, owner, browser, night, until, works
+):
+    def run(statement):
+        with closing(sqlite3.connect(service.settings.database)) as database, database:
+            database.execute(statement)
+
+    held(service.alert(), "a", "b")
+    until(MORNING)
+    run("CREATE TRIGGER full BEFORE UPDATE ON held BEGIN SELECT RAISE(ABORT, 'disk full'); END")
+    works()
+    assert (statuses(owner), browser.pushes) == ({"a": "held", "b": "held"}, [])
+    run("DROP TRIGGER full")
+    works()
+    assert shown(browser) == [digest_of("Backups: a", "Backups: b")]
+
+
+def in_digests(browsers):
+    """The events in all messages, in the order of their names."""
+    bodies = [body for browser in browsers for _, body in shown(browser)]
+    return sorted(line.partition(": ")[2] for body in bodies for line in body.split("\n"))
+
+
+def test_every_event_is_pushed_exactly_once_whenever_it_happens(service, owner, browser, works, moved_clock):
+    account_set(service, "--quiet-hours", "12:00-13:00")
+    hooks = [
+        service.alert("--frequency", frequency, *more)
+        for frequency in ("instant", "15m", "1h")
+        for more in ((), ("--ignore-quiet-hours",))
+    ]
+    happened = []
+    for minute in range(0, 300, 7):
+        message = f"event {minute:03}"
+        happens(hooks[minute % len(hooks)], message)
+        happened.append(message)
+        works()
+        moved_clock.advance(7 * MINUTE_S)
+    moved_clock.advance(HOUR_S)
+    works()
+    assert len(browser.messages) < len(happened)
+    assert sorted(re.findall(r"event \d\d\d", " ".join(body for _, body in shown(browser)))) == happened
+    assert set(statuses(owner).values()) == {"delivered"}
+
+
+def test_workers_in_several_threads_release_each_event_once(service, owner, pro, browser, push_service, night, until):
+    account_set(service, "--quiet-hours", QUIET, email=PRO)
+    other = subscribe(pro, push_service)
+    held(service.alert(), *(f"{number:02}" for number in range(20)))
+    held(service.alert(email=PRO), *(f"{number:02}" for number in range(20, 40)))
+    until(MORNING)
+    start = threading.Barrier(6)
+
+    def work():
+        start.wait()
+        for _ in range(3):
+            jobs.run_due(clock.now_ms())
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    retries.finish()
+    assert (len(browser.pushes), len(other.pushes)) == (1, 1)
+    assert in_digests([browser, other]) == [f"{number:02}" for number in range(40)]
+
+
+WORKER = """
+import os, sys
+from process import clock
+clock.now_ms = lambda: int(sys.argv[1])
+import config
+from core import jobs, retries
+from app import create_app
+create_app(config.load(os.environ)).open()
+print("ready", flush=True)
+sys.stdin.readline()
+for _ in range(3):
+    jobs.run_due(clock.now_ms())
+retries.finish()
+"""
+
+
+def test_two_services_on_one_database_release_each_event_once(
+    service, owner, browser, push_service, night, until, moved_clock
+):
+    hooks = [service.alert("--frequency", "15m", name=f"Alert {number}") for number in range(4)]
+    for hook in hooks:
+        held(hook, *(f"{hooks.index(hook)}{number}" for number in range(10)))
+    until(MORNING)
+    environ = {"DATA_DIR": str(service.data_dir), "WEBPUSH_HOSTS": push_service.origin}
+    with ExitStack() as running:
+        workers = [
+            running.enter_context(
+                subprocess.Popen(
+                    [sys.executable, "-c", WORKER, str(moved_clock.ms)],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                    env=environ,
+                    cwd=Path(application.__file__).parent,
+                )
+            )
+            for _ in range(2)
+        ]
+        assert [worker.stdout.readline() for worker in workers] == ["ready\n"] * 2
+        for worker in workers:
+            print("go", file=worker.stdin, flush=True)
+        assert [worker.wait(20) for worker in workers] == [0, 0]
+    assert len(browser.pushes) == 1
+    assert in_digests([browser]) == [f"{alert}{number}" for alert in range(4) for number in range(10)]
+    assert set(statuses(owner).values()) == {"delivered"}
+
+
+def test_what_cannot_be_released_for_one_account_does_not_hold_up_the_others(
+    service, owner, browser, night, until, works
+):
+    service.account("other@example.org")
+    service.flask("account", "set", "other@example.org", "--quiet-hours", "22:00-07:00")
+    held(service.alert(email="other@example.org"), "x")
+    held(service.alert(), "a")
+    with database.transaction():
+        models.Account.update(time_zone="Atlantis/Lost").where(models.Account.email == "other@example.org").execute()
+    until(MORNING)
+    works()
+    assert statuses(owner) == {"a": "delivered"}
+
+
+def test_a_clock_that_is_set_back_a_little_ends_no_digest(service, owner, works, moved_clock):
+    hook = service.alert("--frequency", "1d")
+    hook.post({"message": "a"})
+    moved_clock.set_wall(moved_clock.ms - 1_500)
+    works()
+    assert statuses(owner) == {"a": "held"}
+
+
+def test_a_clock_that_is_set_back_for_good_does_not_hold_a_digest_for_ever(service, owner, works, moved_clock):
+    hook = service.alert("--frequency", "1h")
+    hook.post({"message": "a"})
+    moved_clock.set_wall(moved_clock.ms - 86_400_000)
+    works()
+    assert statuses(owner) == {"a": "delivered"}
+
+
+def test_releasing_many_writes_narrow_rows_alone(service, browser):
+    """Rows with their texts take long to write again, and others wait."""
+    for statement in (Held.OLDEST, Held.PUT_IN_DIGEST):
+        values = (1, "[1]", 1)[: statement.count("?")]
+        plan = " ".join(row[3] for row in database.run(f"EXPLAIN QUERY PLAN {statement}", values))
+        assert " notification " not in plan and "SCAN held" not in plan

@@ -1,0 +1,486 @@
+"""Releasing what was held: as itself or as one digest, what fits into it, what becomes of it: CONTRACT 4 (digest)."""
+
+import re
+from unittest.mock import ANY
+
+import pytest
+
+from tests.support.accounts import PRO, account_set
+from tests.support.devices import subscribe
+from tests.support.holding import MORNING, QUIET, digest_of, happens, held, shown, statuses
+from tests.support.times import DAY_S, HOUR_S, MINUTE_S
+
+MORE = re.compile(r"… and ([0-9]+) more")
+
+
+def all_rows(caller):
+    rows, query = [], "?limit=100"
+    while True:
+        page = caller.get(f"/notifications{query}").json
+        rows += page["notifications"]
+        if page["pagination"]["isDone"]:
+            return rows
+        query = f"?limit=100&cursor={page['pagination']['nextCursor']}"
+
+
+# Release when quiet hours end
+
+
+def test_nothing_is_released_a_moment_before_the_end(service, owner, browser, night, until, works):
+    held(service.alert(), "a", "b")
+    until("2026-11-22T06:59:59.999")
+    works()
+    assert (statuses(owner), browser.pushes) == ({"a": "held", "b": "held"}, [])
+
+
+def test_a_single_held_notification_is_pushed_as_itself(service, owner, browser, night, until, works):
+    (held_id,) = held(service.alert(), "a")
+    until(MORNING)
+    works()
+    assert browser.messages == [
+        {
+            "web_push": 8030,
+            "notification": {
+                "title": "MCP - Backups",
+                "body": "a",
+                "navigate": f"http://127.0.0.1:8000/app/notifications/{held_id}",
+                "tag": held_id,
+            },
+        }
+    ]
+    assert statuses(owner) == {"a": "delivered"}
+
+
+def test_several_held_notifications_are_one_push(service, owner, browser, night, until, works):
+    held(service.alert(name="Backups"), "a", "b")
+    held(service.alert(name="Doorbell"), "c")
+    until(MORNING)
+    works()
+    assert browser.messages == [
+        {
+            "web_push": 8030,
+            "notification": {
+                "title": "MCP - 3 notifications",
+                "body": "Backups: a\nBackups: b\nDoorbell: c",
+                "navigate": ANY,
+                "tag": ANY,
+            },
+        }
+    ]
+    assert statuses(owner) == {"a": "delivered", "b": "delivered", "c": "delivered"}
+
+
+def test_a_digest_is_pushed_once(service, browser, night, until, works, moved_clock):
+    held(service.alert(), "a", "b")
+    until(MORNING)
+    for _ in range(5):
+        works()
+        moved_clock.advance(HOUR_S)
+    assert len(browser.pushes) == 1
+
+
+def test_a_digest_has_the_oldest_first_of_whichever_alert(service, browser, night, until, works, moved_clock):
+    first, second = service.alert(name="One"), service.alert(name="Two")
+    for hook, message in [(second, "a"), (first, "b"), (second, "c"), (first, "d")]:
+        held(hook, message)
+        moved_clock.advance(1)
+    until(MORNING)
+    works()
+    assert shown(browser) == [digest_of("Two: a", "One: b", "Two: c", "One: d")]
+
+
+def test_only_the_prefix_is_left_out_of_a_line(service, browser, night, until, works):
+    hook = service.alert()
+    hook.post({"title": "MCP - Disk", "message": "MCP - full"})
+    hook.post({"title": "Disk", "message": "full"})
+    until(MORNING)
+    works()
+    assert shown(browser) == [digest_of("MCP - Disk: MCP - full", "Disk: full")]
+
+
+def test_line_breaks_within_a_notification_are_spaces_in_its_line(service, browser, night, until, works):
+    hook = service.alert()
+    hook.post({"title": "Disk\nroot", "message": "98 %\nfull"})
+    hook.post({"title": "Disk", "message": "a\r\nb\rc\u2028d\x0be\x07f"})
+    until(MORNING)
+    works()
+    ((title, body),) = shown(browser)
+    first, second = body.split("\n")
+    assert (title, first) == ("MCP - 2 notifications", "Disk root: 98 % full")
+    assert second.startswith("Disk: a") and second.isprintable()
+
+
+def test_a_digest_is_no_row_of_the_history(service, owner, browser, night, until, works):
+    ids = held(service.alert(), "a", "b", "c")
+    before = owner.listed()
+    until(MORNING)
+    works()
+    assert owner.listed() == [row | {"status": "delivered"} for row in before]
+    assert [row["id"] for row in before] == ids[::-1]
+
+
+def test_a_digest_counts_in_no_statistics(service, owner, browser, night, until, works):
+    held(service.alert(), "a", "b", "c")
+    until(MORNING)
+    before = owner.get("/stats").json, owner.get("/alerts").json
+    works()
+    assert len(browser.messages) == 1
+    assert (owner.get("/stats").json, owner.get("/alerts").json) == before
+
+
+def test_a_digest_is_not_counted_when_another_time_zone_counts_again(service, owner, browser, night, until, works):
+    held(service.alert(), "a", "b", "c")
+    until(MORNING)
+    works()
+    account_set(service, "--timezone", "Asia/Kathmandu")
+    stats = owner.get("/stats").json["stats"]
+    assert (stats["notificationsThisDay"], stats["notificationsThisMonth"]) == (3, 3)
+
+
+def test_a_digest_is_not_found_in_the_history(service, owner, browser, night, until, works):
+    held(service.alert(), "a", "b")
+    until(MORNING)
+    works()
+    assert owner.listed("?search=notifications") == owner.listed("?search=Backups:") == []
+
+
+def test_each_account_has_its_own_digest(service, owner, pro, browser, push_service, night, until, works):
+    account_set(service, "--quiet-hours", QUIET, email=PRO)
+    other = subscribe(pro, push_service)
+    held(service.alert(), "a", "b")
+    held(service.alert(email=PRO), "c", "d")
+    until(MORNING)
+    works()
+    assert shown(browser) == [digest_of("Backups: a", "Backups: b")]
+    assert shown(other) == [digest_of("Backups: c", "Backups: d")]
+
+
+def test_one_accounts_failing_provider_does_not_keep_the_others_digest(
+    service, owner, pro, browser, push_service, night, until, works
+):
+    account_set(service, "--quiet-hours", QUIET, email=PRO)
+    other = subscribe(pro, push_service)
+    browser.then(503)
+    held(service.alert(), "a", "b")
+    held(service.alert(email=PRO), "c", "d")
+    until(MORNING)
+    works()
+    assert statuses(owner) == {"a": "pending", "b": "pending"}
+    assert statuses(pro) == {"c": "delivered", "d": "delivered"}
+    assert shown(other) == [digest_of("Backups: c", "Backups: d")]
+
+
+def test_each_night_has_its_own_digest(service, browser, night, until, works):
+    hook = service.alert()
+    held(hook, "a", "b")
+    until(MORNING)
+    works()
+    until("2026-11-22T22:00")
+    held(hook, "c", "d", "e")
+    until("2026-11-23T07:00")
+    works()
+    first, second = browser.messages
+    assert shown(browser) == [
+        digest_of("Backups: a", "Backups: b"),
+        digest_of("Backups: c", "Backups: d", "Backups: e"),
+    ]
+    assert first["notification"]["tag"] != second["notification"]["tag"]
+
+
+def test_after_quiet_hours_an_event_is_pushed_at_once_and_not_with_the_digest(service, browser, night, until, works):
+    hook = service.alert()
+    held(hook, "a", "b")
+    until(MORNING)
+    assert hook.post({"message": "c"}).json["status"] == "delivered"
+    works()
+    assert shown(browser) == [("MCP - Backups", "c"), digest_of("Backups: a", "Backups: b")]
+
+
+def test_quiet_hours_that_the_clocks_bring_twice_hold_twice(service, owner, browser, until, works):
+    account_set(service, "--quiet-hours", "23:00-02:30", "--timezone", "Europe/Berlin")
+    hook = service.alert()
+    until("2027-10-31T00:10")
+    held(hook, "a", "b")
+    until("2027-10-31T00:30")
+    works()
+    until("2027-10-31T01:10")
+    held(hook, "c", "d")
+    until("2027-10-31T01:29:59.999")
+    works()
+    assert shown(browser) == [digest_of("Backups: a", "Backups: b")]
+    until("2027-10-31T01:30")
+    works()
+    assert shown(browser)[1:] == [digest_of("Backups: c", "Backups: d")]
+
+
+def test_quiet_hours_whose_end_the_clocks_leave_out_end_with_the_hour_before(service, browser, until, works):
+    account_set(service, "--quiet-hours", "22:00-02:30", "--timezone", "Europe/Berlin")
+    until("2027-03-28T00:15")
+    held(service.alert(), "a", "b")
+    until("2027-03-28T00:59:59.999")
+    works()
+    assert browser.pushes == []
+    until("2027-03-28T01:00")
+    works()
+    assert shown(browser) == [digest_of("Backups: a", "Backups: b")]
+
+
+def test_a_clock_that_is_set_does_not_bring_a_digest_again(service, owner, browser, night, until, works, moved_clock):
+    held(service.alert(), "a", "b")
+    until(MORNING)
+    works()
+    for jump_s in (-8 * HOUR_S, 9 * HOUR_S, -HOUR_S, 40 * DAY_S, -80 * DAY_S):
+        moved_clock.set_wall(moved_clock.ms + jump_s * 1000)
+        works()
+    assert len(browser.pushes) == 1
+
+
+# What fits
+
+
+def check_digest(browser, events):
+    """The only message is a digest of so many events, and its lines account for all of them."""
+    ((title, body),) = shown(browser)
+    lines = body.split("\n")
+    more = MORE.fullmatch(lines[-1])
+    assert title == f"MCP - {events} notifications"
+    assert (len(lines) - 1 + int(more[1]) if more else len(lines)) == events
+    return lines
+
+
+@pytest.mark.parametrize("text", ["x", "é", "漢", "😀", '"', "\\", "👩‍👩‍👧"])
+def test_a_digest_of_long_texts_shortens_each_so_that_all_fit(service, owner, browser, night, until, works, text):
+    happens(service.alert(name="Disk"), *(f"{number}{text * 3_000}" for number in range(1, 6)))
+    until(MORNING)
+    works()
+    lines = check_digest(browser, 5)
+    assert len(lines) == 5
+    assert all(line.startswith(f"Disk: {number}") and line.endswith("…") for number, line in enumerate(lines, 1))
+    assert {one["status"] for one in owner.listed()} == {"delivered"}
+
+
+def test_a_short_line_is_not_shortened_for_a_long_one(service, browser, night, until, works):
+    happens(service.alert(name="Disk"), "x" * 10_000, "short", "y" * 10_000)
+    until(MORNING)
+    works()
+    assert check_digest(browser, 3)[1] == "Disk: short"
+
+
+@pytest.mark.parametrize("length", [250, 300, 350, 500, 1_000, 2_000])
+def test_a_line_that_was_shortened_ends_with_an_ellipsis(service, browser, night, until, works, length):
+    happens(service.alert(name="Disk"), "x" * length, "y")
+    until(MORNING)
+    works()
+    line = check_digest(browser, 2)[0]
+    assert line == "Disk: " + "x" * length or re.fullmatch("Disk: x{100,}…", line)
+
+
+def test_a_long_title_is_shortened_too(service, browser, night, until, works):
+    hook = service.alert()
+    for number in range(3):
+        hook.post({"title": f"{number}" + "t" * 2_000, "message": "b" * 10_000})
+    until(MORNING)
+    works()
+    lines = check_digest(browser, 3)
+    assert [line[0] for line in lines] == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize("text", ["x", "x" * 300, "漢😀" * 300])
+def test_a_digest_of_hundreds_ends_with_how_many_more(service, owner, browser, night, until, works, text):
+    hooks = [service.alert(name=f"Alert {number}") for number in range(6)]
+    for hook in hooks:
+        happens(hook, *(f"{number} {text}" for number in range(60)))
+    until(MORNING)
+    works()
+    lines = check_digest(browser, 360)
+    assert lines[0].startswith("Alert 0: 0 ") and MORE.fullmatch(lines[-1]) and len(lines) > 5
+    assert {row["status"] for row in all_rows(owner)} == {"delivered"}
+
+
+# What becomes of a digest
+
+
+def test_a_digest_that_is_refused_in_passing_is_retried_after_30_seconds_with_the_same_tag(
+    service, owner, browser, night, until, works, moved_clock
+):
+    browser.then(503)
+    held(service.alert(), "a", "b")
+    until(MORNING)
+    works()
+    assert statuses(owner) == {"a": "pending", "b": "pending"}
+    moved_clock.advance(29)
+    works()
+    assert len(browser.pushes) == 1
+    moved_clock.advance(1)
+    works()
+    first, second = (one["topic"] for one in browser.pushes)
+    assert first == second == browser.messages[0]["notification"]["tag"]
+    assert shown(browser) == [digest_of("Backups: a", "Backups: b")]
+    assert statuses(owner) == {"a": "delivered", "b": "delivered"}
+
+
+def test_a_digest_waits_as_long_as_the_provider_asks(service, owner, browser, night, until, works, moved_clock):
+    browser.then(429, Retry_After="100")
+    held(service.alert(), "a", "b")
+    until(MORNING)
+    works()
+    moved_clock.advance(99)
+    works()
+    assert (len(browser.pushes), statuses(owner)) == (1, {"a": "pending", "b": "pending"})
+    moved_clock.advance(1)
+    works()
+    assert statuses(owner) == {"a": "delivered", "b": "delivered"}
+
+
+@pytest.mark.parametrize("status", [400, 404, 410])
+def test_a_digest_that_every_device_refuses_for_good_fails_as_a_whole(
+    service, owner, browser, night, until, works, status
+):
+    browser.then(status)
+    held(service.alert(), "a", "b")
+    until(MORNING)
+    works()
+    assert (statuses(owner), len(browser.pushes)) == ({"a": "failed", "b": "failed"}, 1)
+
+
+@pytest.mark.parametrize(
+    "first, second, status",
+    [(201, 201, "delivered"), (201, 410, "delivered"), (201, 503, "delivered"), (410, 503, "pending")],
+)
+def test_a_digest_fares_with_several_devices_like_any_notification(
+    service, owner, browser, push_service, night, until, works, moved_clock, first, second, status
+):
+    other = subscribe(owner, push_service)
+    browser.then(first)
+    other.then(second)
+    held(service.alert(), "a", "b")
+    until(MORNING)
+    works()
+    assert statuses(owner) == {"a": status, "b": status}
+    moved_clock.advance(30)
+    works()
+    assert statuses(owner) == {"a": "delivered", "b": "delivered"}
+    assert (len(browser.pushes), len(other.pushes)) == (1, 2 if second == 503 else 1)
+
+
+def test_an_event_that_happens_while_a_digest_is_pending_does_not_join_it(
+    service, owner, browser, night, until, works, moved_clock
+):
+    browser.then(503)
+    hook = service.alert()
+    held(hook, "a", "b")
+    until(MORNING)
+    works()
+    happens(hook, "c")
+    moved_clock.advance(30)
+    works()
+    assert shown(browser) == [("MCP - Backups", "c"), digest_of("Backups: a", "Backups: b")]
+
+
+def test_two_pending_digests_stay_apart(service, owner, browser, works, moved_clock):
+    browser.then(503).then(503)
+    first, second = (service.alert("--frequency", "15m", name=name) for name in ("One", "Two"))
+    held(first, "a", "b")
+    moved_clock.advance(15)
+    held(second, "c", "d")
+    for seconds in (15 * MINUTE_S - 15, 15, 15, 15):
+        moved_clock.advance(seconds)
+        works()
+    assert shown(browser) == [digest_of("One: a", "One: b"), digest_of("Two: c", "Two: d")]
+    topics = [one["topic"] for one in browser.pushes]
+    assert topics[:2] == topics[2:] and len(set(topics)) == 2
+    assert set(statuses(owner).values()) == {"delivered"}
+
+
+def test_a_pending_digest_is_not_held_by_the_next_quiet_hours(service, owner, browser, night, until, works):
+    browser.then(503)
+    held(service.alert(), "a", "b")
+    until(MORNING)
+    works()
+    account_set(service, "--quiet-hours", "07:00-08:00")
+    until("2026-11-22T07:00:30")
+    works()
+    assert statuses(owner) == {"a": "delivered", "b": "delivered"}
+
+
+def test_the_24_hours_of_retries_count_from_the_release(service, owner, browser, works, moved_clock):
+    for _ in range(60):
+        browser.then(503)
+    held(service.alert("--frequency", "1d"), "a", "b")
+    moved_clock.advance(DAY_S)
+    works()
+    for _ in range(22):
+        moved_clock.advance(HOUR_S)
+        works()
+    assert statuses(owner) == {"a": "pending", "b": "pending"}
+    for _ in range(3):
+        moved_clock.advance(HOUR_S)
+        works()
+    assert statuses(owner) == {"a": "failed", "b": "failed"}
+    moved_clock.advance(DAY_S)
+    pushes = len(browser.pushes)
+    works()
+    assert len(browser.pushes) == pushes
+
+
+def test_a_single_one_released_after_a_day_is_still_retried(service, owner, browser, works, moved_clock):
+    browser.then(503)
+    held(service.alert("--frequency", "1d"), "a")
+    moved_clock.advance(DAY_S)
+    works()
+    assert statuses(owner) == {"a": "pending"}
+    moved_clock.advance(30)
+    works()
+    assert statuses(owner) == {"a": "delivered"}
+
+
+@pytest.mark.parametrize("messages", [("a",), ("a", "b")])
+def test_without_a_device_a_release_leaves_them_delivered(service, owner, night, until, works, messages):
+    held(service.alert(), *messages)
+    until(MORNING)
+    works()
+    assert statuses(owner) == dict.fromkeys(messages, "delivered")
+
+
+@pytest.mark.parametrize("messages", [("a",), ("a", "b")])
+def test_after_the_last_device_died_a_release_leaves_them_failed(
+    service, owner, browser, night, until, works, messages
+):
+    held(service.alert(), *messages)
+    browser.then(410)
+    owner.send()
+    until(MORNING)
+    works()
+    assert {status for body, status in statuses(owner).items() if body in messages} == {"failed"}
+
+
+def test_after_the_owner_removed_the_last_device_a_release_leaves_them_delivered(
+    service, owner, browser, night, until, works
+):
+    held(service.alert(), "a", "b")
+    (device,) = owner.get("/devices").json["devices"]
+    owner.delete(f"/devices/{device['id']}")
+    until(MORNING)
+    works()
+    assert (statuses(owner), browser.pushes) == ({"a": "delivered", "b": "delivered"}, [])
+
+
+def test_a_device_added_meanwhile_gets_the_digest(service, owner, push_service, night, until, works):
+    held(service.alert(), "a", "b")
+    browser = subscribe(owner, push_service)
+    until(MORNING)
+    works()
+    assert shown(browser) == [digest_of("Backups: a", "Backups: b")]
+
+
+def test_removing_the_last_device_ends_a_pending_digest(service, owner, browser, night, until, works, moved_clock):
+    browser.then(503)
+    held(service.alert(), "a", "b")
+    until(MORNING)
+    works()
+    (device,) = owner.get("/devices").json["devices"]
+    owner.delete(f"/devices/{device['id']}")
+    assert statuses(owner) == {"a": "delivered", "b": "delivered"}
+    moved_clock.advance(HOUR_S)
+    works()
+    assert len(browser.pushes) == 1

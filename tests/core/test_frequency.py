@@ -1,0 +1,136 @@
+"""Alerts that collect their events for a digest: CONTRACT 4 (frequency)."""
+
+import pytest
+
+from tests.support.accounts import account_set
+from tests.support.holding import EVENING, MORNING, NIGHT, QUIET, digest_of, happens, held, shown, statuses
+from tests.support.times import DAY_S, HOUR_S, MINUTE_S
+
+# Frequency
+
+
+@pytest.mark.parametrize("frequency, seconds", [("15m", 15 * MINUTE_S), ("1h", HOUR_S), ("1d", DAY_S)])
+def test_a_digest_of_a_frequency_ends_its_time_after_the_first_event(
+    service, owner, browser, works, moved_clock, frequency, seconds
+):
+    hook = service.alert("--frequency", frequency)
+    held(hook, "a")
+    moved_clock.advance(seconds - 1)
+    held(hook, "b")
+    works()
+    assert (statuses(owner), browser.pushes) == ({"a": "held", "b": "held"}, [])
+    moved_clock.advance(1)
+    works()
+    assert statuses(owner) == {"a": "delivered", "b": "delivered"}
+    assert shown(browser) == [digest_of("Backups: a", "Backups: b")]
+
+
+def test_an_alert_is_instant_unless_told_otherwise(service, browser):
+    assert service.alert().post({"message": "a"}).json["status"] == "delivered"
+    assert len(browser.messages) == 1
+
+
+def test_a_digest_of_one_event_is_pushed_as_itself(service, browser, works, moved_clock):
+    (held_id,) = held(service.alert("--frequency", "1h"), "a")
+    moved_clock.advance(HOUR_S)
+    works()
+    ((title, body),) = shown(browser)
+    assert (title, body, browser.messages[0]["notification"]["tag"]) == ("MCP - Backups", "a", held_id)
+
+
+def test_the_next_event_begins_a_new_digest(service, owner, browser, works, moved_clock):
+    hook = service.alert("--frequency", "15m")
+    held(hook, "a", "b")
+    moved_clock.advance(20 * MINUTE_S)
+    works()
+    held(hook, "c")
+    moved_clock.advance(14 * MINUTE_S)
+    held(hook, "d")
+    works()
+    assert statuses(owner) == {"a": "delivered", "b": "delivered", "c": "held", "d": "held"}
+    moved_clock.advance(MINUTE_S)
+    works()
+    assert shown(browser) == [digest_of("Backups: a", "Backups: b"), digest_of("Backups: c", "Backups: d")]
+
+
+def test_digests_that_end_together_are_one_push(service, browser, works, moved_clock):
+    held(service.alert("--frequency", "1h", name="Hourly"), "a", "b")
+    moved_clock.advance(45 * MINUTE_S)
+    held(service.alert("--frequency", "15m", name="Quarterly"), "c")
+    moved_clock.advance(15 * MINUTE_S)
+    works()
+    assert shown(browser) == [digest_of("Hourly: a", "Hourly: b", "Quarterly: c")]
+
+
+def test_each_alert_collects_on_its_own(service, owner, browser, works, moved_clock):
+    held(service.alert("--frequency", "1h", name="Hourly"), "a", "b")
+    held(service.alert("--frequency", "15m", name="Quarterly"), "c", "d")
+    moved_clock.advance(15 * MINUTE_S)
+    works()
+    assert statuses(owner) == {"a": "held", "b": "held", "c": "delivered", "d": "delivered"}
+    assert shown(browser) == [digest_of("Quarterly: c", "Quarterly: d")]
+
+
+def test_an_instant_alert_does_not_wait_for_another_alerts_digest(service, owner, browser):
+    held(service.alert("--frequency", "1d"), "a")
+    happens(service.alert(name="Doorbell"), "b")
+    assert (statuses(owner), shown(browser)) == ({"a": "held", "b": "delivered"}, [("MCP - Doorbell", "b")])
+
+
+def test_a_digest_whose_time_is_over_in_quiet_hours_goes_on_until_they_end(service, owner, browser, until, works):
+    account_set(service, "--quiet-hours", QUIET)
+    hook = service.alert("--frequency", "15m")
+    for moment, message in [(EVENING, "a"), (NIGHT, "b"), ("2026-11-22T06:59", "c")]:
+        until(moment)
+        held(hook, message)
+        works()
+    assert browser.pushes == []
+    until(MORNING)
+    works()
+    assert shown(browser) == [digest_of("Backups: a", "Backups: b", "Backups: c")]
+    assert set(statuses(owner).values()) == {"delivered"}
+
+
+def test_a_digest_that_begins_in_quiet_hours_goes_on_after_them(service, owner, browser, night, until, works):
+    hook = service.alert("--frequency", "1h")
+    until("2026-11-22T06:55")
+    held(hook, "a")
+    until(MORNING)
+    works()
+    held(hook, "b")
+    until("2026-11-22T07:54:59.999")
+    works()
+    assert (statuses(owner), browser.pushes) == ({"a": "held", "b": "held"}, [])
+    until("2026-11-22T07:55")
+    works()
+    assert shown(browser) == [digest_of("Backups: a", "Backups: b")]
+
+
+def test_a_digest_of_an_alert_that_ignores_quiet_hours_ends_within_them(service, browser, night, works, moved_clock):
+    held(service.alert("--frequency", "15m", "--ignore-quiet-hours"), "a", "b")
+    held(service.alert(name="Doorbell"), "c")
+    moved_clock.advance(15 * MINUTE_S)
+    works()
+    assert shown(browser) == [digest_of("Backups: a", "Backups: b")]
+
+
+def test_the_end_of_quiet_hours_leaves_what_a_frequency_still_holds(service, owner, browser, night, until, works):
+    held(service.alert("--frequency", "1d", name="Daily"), "a")
+    held(service.alert(), "b", "c")
+    until(MORNING)
+    works()
+    assert statuses(owner) == {"a": "held", "b": "delivered", "c": "delivered"}
+    assert shown(browser) == [digest_of("Backups: b", "Backups: c")]
+
+
+def test_a_digest_counts_elapsed_time_when_the_clocks_change(service, owner, browser, until, works):
+    account_set(service, "--timezone", "Europe/Berlin")
+    hook = service.alert("--frequency", "1d")
+    until("2027-03-27T12:00")
+    held(hook, "a")
+    until("2027-03-28T11:59:59.999")
+    works()
+    assert statuses(owner) == {"a": "held"}
+    until("2027-03-28T12:00")
+    works()
+    assert statuses(owner) == {"a": "delivered"}

@@ -1,0 +1,552 @@
+"""The filters of placeholders, one by one: CONTRACT 4 (templates)."""
+
+import json
+import re
+from decimal import Decimal
+
+import pytest
+
+from core import message_templates
+from tests.support.templates import WRONG_ARGUMENTS, applied, filled, rendered
+from wire import strict_json
+
+NOON = 1_795_262_400  # 2026-11-21 12:00 UTC
+
+
+def stays_visible(filters, value):
+    """Whether the placeholder stays as it was written and does not count as missing."""
+    template = "<{{ v | " + filters + " }}>"
+    return filled(template, f'{{"v": {value}}}') == (template, ())
+
+
+# Filters: the notation
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        *["{{v|upcase|truncate:3}}", "{{ v | upcase | truncate: 3 }}"],
+        *[
+            "{{   v   |   upcase   |   truncate:   3   }}",
+            "{{ v\n| upcase\n| truncate: 3\n}}",
+            "{{v |upcase| truncate:3 }}",
+        ],
+    ],
+)
+def test_white_space_around_filters_and_arguments_is_ignored(template):
+    assert rendered(template, {"v": "abcdef"}) == "AB…"
+
+
+@pytest.mark.parametrize(
+    "written, argument",
+    [
+        ('"n/a"', "n/a"),
+        ("'n/a'", "n/a"),
+        ('""', ""),
+        ('" a "', " a "),
+        ("'say \"x\"'", 'say "x"'),
+        ('"it\'s"', "it's"),
+        ('"}}"', "}}"),
+        ("'a }} b'", "a }} b"),
+        ('"a | upcase"', "a | upcase"),
+        ("'|'", "|"),
+        ('"\\"', "\\"),
+        ("'\\n\\u00e9'", "\\n\\u00e9"),
+        ('"a: b, c"', "a: b, c"),
+        ('"é😀"', "é😀"),
+        ('"%s {} $"', "%s {} $"),
+        ("0", "0"),
+        ("42", "42"),
+        ("1795262400", "1795262400"),
+    ],
+)
+def test_an_argument_is_quoted_without_escapes_or_a_whole_number(written, argument):
+    assert filled("<{{ v | default: " + written + " }}>", {}) == (f"<{argument}>", ())
+
+
+def test_filters_apply_from_left_to_right():
+    payload = {"alerts": [{"labels": {"name": "disk full"}}, {"labels": {}}, {"labels": {"name": "load"}}]}
+    template = '{{ alerts | map: "labels.name" | join: ", " | upcase | truncate: 14 }} ({{ alerts | size }})'
+    assert filled(template, payload) == ("DISK FULL, , … (3)", ())
+    assert applied("truncate: 3 | size", '"abcdef"') == "3"
+    assert applied("size | truncate: 1", '"abcdefghijk"') == "…"
+    assert applied("upcase | capitalize | downcase", '"aBC dEF"') == "abc def"
+    assert applied("last | first | round: 1", "[1, [2.25, 3]]") == "2.3"
+
+
+@pytest.mark.parametrize("filters", WRONG_ARGUMENTS)
+@pytest.mark.parametrize("value", ['"abcdef"', "1.25", "1795262400", '["a", {"a": 1}]'])
+def test_a_filter_with_a_missing_wrong_or_surplus_argument_leaves_the_placeholder_visible(filters, value):
+    assert stays_visible(filters, value)
+    assert stays_visible(f"{filters} | upcase", value)
+
+
+@pytest.mark.parametrize("filters", ["shout", "upcase | shout", "shout: 3 | upcase", "shout: 'x', 2", "UPCASE"])
+def test_an_unknown_filter_leaves_the_placeholder_visible(filters):
+    assert stays_visible(filters, '"text"')
+
+
+CANNOT_TAKE = {
+    "join": ['"text"', "1", "true", "null", "{}", '{"a": 1}', '""'],
+    'join: ","': ['"text"', "1", "true", "null", "{}", '""'],
+    'map: "a"': ['"text"', "1", "true", "null", "{}", '{"a": 1}', '""'],
+    'where: "a", 1': ['"text"', "1", "true", "null", "{}", '{"a": 1}', '""'],
+    "first": ['"text"', "1", "true", "null", "{}", '{"a": 1}', '""'],
+    "last": ['"text"', "1", "true", "null", "{}", '{"a": 1}', '""'],
+    "size": ["1", "0", "1.5", "true", "false", "null"],
+    "round": ["true", "false", "null", "[]", "[1]", "{}", '""', '"text"'],
+    "round: 1": ["true", "null", "[1.25]", '{"a": 1}', '"1.25 GB"'],
+    'date: "%H"': ["true", "false", "null", "[]", f"[{NOON}]", "{}", '""', '"soon"', '"2026-02-30"'],
+}
+
+
+@pytest.mark.parametrize(
+    "filters, value", [(filters, value) for filters, values in CANNOT_TAKE.items() for value in values]
+)
+def test_a_filter_on_a_value_that_it_cannot_take_leaves_the_placeholder_visible(filters, value):
+    assert stays_visible(filters, value)
+    assert stays_visible(f'{filters} | default: "x"', value)
+
+
+def test_a_placeholder_that_stays_visible_does_not_touch_its_neighbours():
+    assert rendered("{{ a }}{{ a | first }}{{ a | shout }}{{ a }}", {"a": 1}) == "1{{ a | first }}{{ a | shout }}1"
+
+
+# Filters, one by one
+
+
+@pytest.mark.parametrize("value", ["null", "false", '""', "[]", "{}"])
+def test_default_takes_the_place_of_null_false_and_what_is_empty(value):
+    assert applied('default: "n/a"', value) == "n/a"
+
+
+@pytest.mark.parametrize("value", ["0", "0.0", "-0", "true", "[null]", '{"a":null}', "[[]]"])
+def test_default_leaves_any_other_value(value):
+    assert applied('default: "n/a"', value) == value
+
+
+@pytest.mark.parametrize("text", [" ", "0", "false", "null", "\ufffd"])
+def test_default_leaves_any_other_text(text):
+    assert applied('default: "n/a"', json.dumps(text)) == text
+
+
+@pytest.mark.parametrize("path", ["nope", "a.b", "list.7", "text.0", "none.x", "a b.c"])
+def test_default_takes_the_place_of_a_missing_variable(path):
+    payload = {"a": {}, "list": [1], "text": "t", "none": None}
+    assert filled("{{ " + path + ' | default: "n/a" }}', payload) == ("n/a", ())
+
+
+@pytest.mark.parametrize(
+    "filters, text",
+    [
+        ('default: "n/a" | upcase', "N/A"),
+        ('upcase | default: "n/a"', "n/a"),
+        ('first | round: 2 | date: "%H" | map: "x" | default: "n/a" | capitalize', "N/a"),
+        ('default: "" | default: "b"', "b"),
+        ('default: "a" | default: "b"', "a"),
+        ('default: "abcdef" | truncate: 3 | size', "3"),
+        ('default: ""', ""),
+    ],
+)
+def test_a_missing_variable_goes_through_filters_untouched_until_a_default_takes_it(filters, text):
+    assert filled("{{ nope | " + filters + " }}", {}) == (text, ())
+
+
+@pytest.mark.parametrize(
+    "filters, text",
+    [
+        ('default: b | default: "n/a"', "B"),
+        ('default: nope | default: b | default: "n/a"', "B"),
+        ('default: nope | default: "n/a"', "n/a"),
+        ('default: nil | default: empty | default: "" ', ""),
+        ("default:b|default:'n/a'|upcase", "B"),
+        ('default: list.1.n | default: "n/a"', "9.90"),
+        ('default: key with-dash.x | default: "n/a"', "found"),
+        ('default: list | default: "n/a" | size', "2"),
+        ('default: off | default: "n/a"', "n/a"),
+        ('first | default: b | upcase | default: "n/a" | downcase', "b"),
+    ],
+)
+def test_default_takes_another_path_and_at_last_a_text(filters, text):
+    payload = {"b": "B", "nil": None, "empty": "", "off": False, "list": [0, {"n": "9.90"}]}
+    payload |= {"key with-dash": {"x": "found"}, "text": "{{ b }}"}
+    for path in ("lacking", "nil.x", "list.7"):
+        assert filled("{{ " + path + " | " + filters + " }}", payload) == (text, ())
+
+
+@pytest.mark.parametrize("path, text", [("b", "B"), ("zero", "0"), ("list", "[0]"), ("quoted", "{{ b }}")])
+def test_another_path_is_not_asked_for_what_is_there(path, text):
+    payload = {"b": "B", "zero": 0, "list": [0], "quoted": "{{ b }}"}
+    assert filled("{{ " + path + ' | default: other | default: "n/a" }}', payload) == (text, ())
+
+
+@pytest.mark.parametrize("filters", ["default: b", 'default: "x" | default: b', "default: b | upcase", "default: v"])
+@pytest.mark.parametrize("value", ['"text"', '""', "null"])
+def test_a_default_that_ends_with_a_path_leaves_the_placeholder_visible(filters, value):
+    assert stays_visible(filters, value)
+
+
+@pytest.mark.parametrize(
+    "filters", ["upcase: v", "join: v", "truncate: v", "map: v", "default: a, b", "default: a:b", "where: v, v"]
+)
+def test_only_default_takes_a_path(filters):
+    assert stays_visible(f'{filters} | default: "x"', '["a"]')
+
+
+def test_a_default_of_many_paths_is_bounded():
+    payload = {f"k{number}": None for number in range(300)} | {"end": "found"}
+    chain = "".join(f" | default: k{number}" for number in range(300))
+    assert rendered("{{ nope" + chain + ' | default: end | default: "n/a" }}', payload) == "found"
+    long = "x." * 400
+    template = "{{ nope" + f" | default: {long}y" * 10 + ' | default: "" }}'
+    assert rendered(template, {"x": {"y": 1}}) in ("", template)
+
+
+@pytest.mark.parametrize(
+    "value, upper, lower",
+    [
+        ('"hELLO wORLD"', "HELLO WORLD", "hello world"),
+        ('"éCOLE"', "ÉCOLE", "école"),
+        ('"Straße Ж"', "STRASSE Ж", "straße ж"),
+        ('"日本 😀"', "日本 😀", "日本 😀"),
+        ('""', "", ""),
+        ("null", "", ""),
+        ("true", "TRUE", "true"),
+        ("1.50", "1.50", "1.50"),
+        ("1E5", "1E5", "1e5"),
+        ('["a", "B"]', '["A","B"]', '["a","b"]'),
+        ('{"aB": null}', '{"AB":NULL}', '{"ab":null}'),
+    ],
+)
+def test_upcase_and_downcase_work_on_the_text_of_a_value(value, upper, lower):
+    assert (applied("upcase", value), applied("downcase", value)) == (upper, lower)
+
+
+@pytest.mark.parametrize(
+    "value, text",
+    [
+        *[('"hELLO wORLD"', "Hello world"), ('"ÉCOLE"', "École"), ('"éCOLE"', "École"), ('"x"', "X"), ('""', "")],
+        *[("null", ""), ("true", "True"), ("false", "False"), ("9.90", "9.90"), ('"日本 😀"', "日本 😀")],
+    ],
+)
+def test_capitalize_makes_the_first_letter_large_and_the_rest_small(value, text):
+    assert applied("capitalize", value) == text
+
+
+@pytest.mark.parametrize(
+    "value, length, text",
+    [
+        ('"abcdef"', 6, "abcdef"),
+        ('"abcdef"', 7, "abcdef"),
+        ('"abcdef"', 5, "abcd…"),
+        ('"abcdef"', 1, "…"),
+        ('"a"', 1, "a"),
+        ('""', 1, ""),
+        ("null", 3, ""),
+        ('"😀😀😀"', 2, "😀…"),
+        ("12345.60", 5, "1234…"),
+        ("true", 3, "tr…"),
+        ("[1, 2, 3]", 4, "[1,…"),
+        ('{"a": "b"}', 9, '{"a":"b"}'),
+        ('"abcdef"', 1_000_000, "abcdef"),
+    ],
+)
+def test_truncate_cuts_to_so_many_characters_with_the_ellipsis_included(value, length, text):
+    assert applied(f"truncate: {length}", value) == text
+
+
+@pytest.mark.parametrize(
+    "value, filters, text",
+    [
+        ('["a", "b", "c"]', 'join: ", "', "a, b, c"),
+        ('["a", "b"]', "join", "a b"),
+        ('["a", "b"]', 'join: ""', "ab"),
+        ('["a"]', 'join: ", "', "a"),
+        ("[]", 'join: ", "', ""),
+        ('[1.50, true, null, "x"]', 'join: "-"', "1.50-true--x"),
+        ('[{"a": 1}, {}]', 'join: ";"', '{"a":1};{}'),
+        ('["a", "b"]', "join: '}} | {'", "a}} | {b"),
+        ('["a", "b"]', 'join: "," | upcase', "A,B"),
+    ],
+)
+def test_join_puts_its_argument_between_the_elements(value, filters, text):
+    assert applied(filters, value) == text
+
+
+@pytest.mark.parametrize(
+    "value, first, last",
+    [
+        ('["a", "b", "c"]', "a", "c"),
+        ("[9.90]", "9.90", "9.90"),
+        ("[null, [1, 2]]", "", "[1,2]"),
+        ('[{"a": 1}, false]', '{"a":1}', "false"),
+    ],
+)
+def test_first_and_last_take_an_element(value, first, last):
+    assert (applied("first", value), applied("last", value)) == (first, last)
+
+
+@pytest.mark.parametrize("name", ["first", "last"])
+def test_first_and_last_of_an_empty_array_are_like_a_missing_variable(name):
+    template = "{{ v | " + name + " | upcase }}"
+    assert filled(template, {"v": []}) == (template, ("v",))
+    assert applied(f'{name} | upcase | default: "none"', "[]") == "none"
+
+
+@pytest.mark.parametrize(
+    "value, path, text",
+    [
+        ('[{"n": 1.50}, {"n": "b"}, {"n": null}]', "n", '[1.50,"b",null]'),
+        ('[{"n": 1}, {}, 5, "n", null, []]', "n", "[1,null,null,null,null,null]"),
+        ('[{"a": {"b": 1}}, {"a.b": 2, "a": {"b": 3}}]', "a.b", "[1,2]"),
+        ("[[1, 2], [3], []]", "1", "[2,null,null]"),
+        ('[{"a": [{"b": 7}]}]', "a.0.b", "[7]"),
+        ('[{"a b-c": 1}]', "a b-c", "[1]"),
+        ('[{"n": null}]', "n", "[null]"),
+        ("[]", "n", "[]"),
+    ],
+)
+def test_map_takes_a_path_within_each_element_and_null_where_it_is_lacking(value, path, text):
+    assert applied(f'map: "{path}"', value) == text
+
+
+@pytest.mark.parametrize("value", ['[{"a": 1}]', "[1, 2]", '["n"]', "[null]", '[{"N": 1}, {"n.": 1}]', "[[]]"])
+def test_map_of_a_path_that_every_element_lacks_is_like_a_missing_variable(value):
+    template = '{{ v | map: "n" | join }}'
+    assert filled(template, f'{{"v": {value}}}') == (template, ("v",))
+    assert applied('map: "n" | join | default: "none"', value) == "none"
+
+
+@pytest.mark.parametrize(
+    "value, arguments, text",
+    [
+        ('[{"s": "on", "n": 1}, {"s": "off"}, {"s": "on"}]', '"s", "on"', '[{"s":"on","n":1},{"s":"on"}]'),
+        ('[{"s": "firing"}]', "'s' ,'firing'", '[{"s":"firing"}]'),
+        ('[{"s": "Firing"}, {"s": "firing "}, {"s": "fir"}, {"s": ["firing"]}]', '"s", "firing"', "[]"),
+        ("[]", '"s", "firing"', "[]"),
+        ('[{"a": {"b": "x"}}, {"a": {"b": "y"}}, {"a": "x"}]', '"a.b", "x"', '[{"a":{"b":"x"}}]'),
+        ('[{"a.b": "x", "a": {"b": "y"}}]', '"a.b", "x"', '[{"a.b":"x","a":{"b":"y"}}]'),
+        ('[{"a": [{"b": 7}]}, {"a": []}]', '"a.0.b", 7', '[{"a":[{"b":7}]}]'),
+        ('[{"n": 500}, {"n": "500"}, {"n": 500.0}, {"n": 5e2}]', '"n", 500', '[{"n":500},{"n":"500"}]'),
+        ('[{"n": 9.90}, {"n": 9.9}, {"n": "9.90"}]', '"n", "9.90"', '[{"n":9.90},{"n":"9.90"}]'),
+        ('[{"b": true}, {"b": "true"}, {"b": 1}, {"b": false}]', '"b", "true"', '[{"b":true},{"b":"true"}]'),
+        ('[{"b": false}, {"b": null}, {"b": 0}]', '"b", "false"', '[{"b":false}]'),
+        ('[{"s": ""}, {"s": null}, {}, {"s": " "}, {"s": []}, {"s": {}}]', '"s", ""', '[{"s":""},{"s":null},{}]'),
+        ('["s", 1, null, true, [{"s": "x"}], ["x"], {"s": "x"}]', '"s", "x"', '[{"s":"x"}]'),
+        ('[["x"]]', '"0", "x"', "[]"),
+        ('[{"o": {"a": 1}}, {"o": "{\\"a\\":1}"}]', '"o", \'{"a":1}\'', '[{"o":"{\\"a\\":1}"}]'),
+        ('[{"a b-c": "é😀"}]', '"a b-c", "é😀"', '[{"a b-c":"é😀"}]'),
+        ('[{"s": "a, b"}]', '"s", "a, b"', '[{"s":"a, b"}]'),
+    ],
+)  # fmt: skip
+def test_where_takes_the_objects_of_an_array_whose_path_shows_that_value(value, arguments, text):
+    assert applied(f"where: {arguments}", value) == text
+
+
+def test_where_goes_on_with_other_filters():
+    alerts = '[{"s": "firing", "n": {"x": "a"}}, {"s": "ok", "n": {"x": "b"}}, {"s": "firing", "n": {"x": "c"}}]'
+    assert applied('where: "s", "firing" | map: "n.x" | join: ", "', alerts) == "a, c"
+    assert applied('where: "s", "firing" | where: "n.x", "c" | size', alerts) == "1"
+    assert applied('where: "s", "none" | size', alerts) == "0"
+    assert applied('where: "s", "none" | map: "n.x" | join: ", " | default: "none"', alerts) == "none"
+    assert applied('where: "s", "none" | first | default: "none"', alerts) == "none"
+    assert rendered('{{ nope | where: "s", "x" | default: "none" }}', {}) == "none"
+
+
+@pytest.mark.parametrize(
+    "value, size",
+    [
+        ('""', 0),
+        ('"abc"', 3),
+        ('"é😀漢"', 3),
+        ("[]", 0),
+        ("[[1, 2], null]", 2),
+        ("{}", 0),
+        ('{"a": 1, "b": {"c": 2}}', 2),
+        ('"' + "x" * 9_999 + '"', 9_999),
+    ],
+)
+def test_size_counts_characters_elements_or_keys(value, size):
+    assert applied("size", value) == str(size)
+
+
+def test_a_filter_looks_at_the_first_10000_characters_of_a_text():
+    value = '"' + "a" * 10_000 + "b" * 10_000 + '"'
+    assert applied("upcase | size", value) == "10000"
+    assert applied("downcase | truncate: 5", value) == "aaaa…"
+    assert applied("upcase", value, limit=10_000) in ("A" * 10_000, "A" * 9_999 + "…")
+
+
+@pytest.mark.parametrize(
+    "value, decimals, text",
+    [
+        ("2.675", 2, "2.68"),
+        ("2.5", 0, "3"),
+        ("3.5", 0, "4"),
+        ("0.5", 0, "1"),
+        ("-2.5", 0, "-3"),
+        ("-2.675", 2, "-2.68"),
+        ("2.4", 0, "2"),
+        ("1.005", 2, "1.01"),
+        ("1.0049999999999999999999999999999999999999", 2, "1.00"),
+        ("2.49999999999999999999999999999999999999999999", 0, "2"),
+        ("9.99", 1, "10.0"),
+        ("1" * 50 + ".678", 1, "1" * 50 + ".7"),
+        ("9" * 50 + ".95", 1, "1" + "0" * 50),
+        ("99.5", 0, "100"),
+        ("0.1234567890123456789012345", 20, "0.12345678901234567890"),
+        (
+            "12345678901234567890123456789012345678901234567890.678",
+            1,
+            "12345678901234567890123456789012345678901234567890.7",
+        ),
+        ("1.25e-1", 2, "0.13"),
+        ("12345e-3", 1, "12.3"),
+        ("1.25e1", 0, "13"),
+        ("5e-324", 3, "0"),
+        ("1e-400", 2, "0"),
+        ("-0.2", 0, "0"),
+        ('"2.675"', 2, "2.68"),
+        ('"-2.5"', 0, "-3"),
+        ('"1.25e1"', 0, "13"),
+    ],
+)
+def test_round_rounds_half_away_from_zero_on_the_decimal_digits(value, decimals, text):
+    rounded = applied(f"round: {decimals}", value)
+    assert re.fullmatch(r"-?\d+(\.\d+)?", rounded)
+    assert Decimal(rounded) == Decimal(text)
+
+
+@pytest.mark.parametrize(
+    "value, text", [("2.5", "3"), ("2.4", "2"), ("12.51", "13"), ('"0.5"', "1"), ("-0.51", "-1")]
+)
+def test_round_without_an_argument_rounds_to_a_whole_number(value, text):
+    assert applied("round", value) == applied("round: 0", value) == text
+
+
+@pytest.mark.parametrize(
+    "value, decimals",
+    [
+        *[("7", 0), ("7", 2), ("-12", 1), ("9" * 100, 0), ("9.90", 2), ("9.90", 20), ("1.0", 1), ("0.5", 1)],
+        *[("0", 0), ("1.10", 3), ("100000000000000000000000000.50", 2)],
+        *[('"7"', 1), ('"9.90"', 2), ("1e5", 0), ("1e300", 2)],
+    ],
+)
+def test_round_leaves_integers_and_what_has_no_more_decimals(value, decimals):
+    assert applied(f"round: {decimals}", value) == value.strip('"')
+
+
+@pytest.mark.parametrize(
+    "string",
+    [
+        *["", " ", "abc", "1,5", "01.5", "+1.5", ".5", "1.", "1_0.5", " 1.5", "1.5 ", "1.5\\n", "NaN", "Infinity"],
+        *["-Infinity", "nan", "inf", "0x1p3", "1e", "--1", "-", "1.5.5", "١.٥", "１.５", "²", "1e5x", "true", "null"],
+    ],
+)
+def test_round_takes_no_string_that_is_not_a_json_number(string):
+    assert stays_visible("round", f'"{string}"')
+
+
+@pytest.mark.parametrize("exponent", ["999999999", "-999999999", "99999999999999999999", "-99999999999999999999"])
+def test_round_never_fails_on_a_string_with_a_huge_exponent(exponent):
+    number = f"1.5e{exponent}"
+    assert applied("round: 2", f'"{number}"') in (number, "{{ v | round: 2 }}", "0", "0.00")
+
+
+@pytest.mark.parametrize(
+    "value", ["1e-999999999", "0." + "1" * 5_000, "0." + "1" * 100_000, '"0.' + "1" * 5_000 + '"']
+)
+def test_round_never_fails_on_a_number_of_very_many_digits(value):
+    assert applied("round: 2", value) in ("{{ v | round: 2 }}", "0.11", "0", "0.00")
+
+
+@pytest.mark.parametrize(
+    "value, text",
+    [
+        ("0", "1970-01-01 00:00:00"),
+        ("1795262400", "2026-11-21 12:00:00"),
+        ("1795262400000", "2026-11-21 12:00:00"),
+        ("1795262400999", "2026-11-21 12:00:00"),
+        ("1795262400.9", "2026-11-21 12:00:00"),
+        ("1795262400000.5", "2026-11-21 12:00:00"),
+        ("1.7952624e9", "2026-11-21 12:00:00"),
+        ("1.7952624E+12", "2026-11-21 12:00:00"),
+        ("99999999999", "5138-11-16 09:46:39"),
+        ("100000000000", "1973-03-03 09:46:40"),
+        ('"1795262400"', "2026-11-21 12:00:00"),
+        ('"1795262400000"', "2026-11-21 12:00:00"),
+        ('"99999999999"', "5138-11-16 09:46:39"),
+        ('"100000000000"', "1973-03-03 09:46:40"),
+        ('"2026-11-21T12:00:00Z"', "2026-11-21 12:00:00"),
+        ('"2026-11-21T12:00:00+00:00"', "2026-11-21 12:00:00"),
+        ('"2026-11-21T14:30:00+02:30"', "2026-11-21 12:00:00"),
+        ('"2026-11-20T20:00:00-16:00"', "2026-11-21 12:00:00"),
+        ('"2026-11-21T12:00:00.123Z"', "2026-11-21 12:00:00"),
+        ('"2026-11-21T12:00:00.123456789Z"', "2026-11-21 12:00:00"),
+        ('"2026-11-21T12:00:00.999999999+00:00"', "2026-11-21 12:00:00"),
+        ('"2026-11-21T12:00:00"', "2026-11-21 12:00:00"),
+        ('"2026-11-21T12:00"', "2026-11-21 12:00:00"),
+        ('"2026-11-21"', "2026-11-21 00:00:00"),
+    ],
+)
+def test_date_takes_seconds_milliseconds_and_iso_8601(value, text):
+    assert applied('date: "%Y-%m-%d %H:%M:%S"', value) == text
+
+
+@pytest.mark.parametrize(
+    "value, zone, text",
+    [
+        (f"{NOON}", "Europe/Berlin", "21 13:00 +0100"),
+        (f"{NOON}000", "America/New_York", "21 07:00 -0500"),
+        (f'"{NOON}"', "Asia/Kathmandu", "21 17:45 +0545"),
+        (f"{NOON}", "Pacific/Kiritimati", "22 02:00 +1400"),
+        ("1782907200", "Europe/Berlin", "01 14:00 +0200"),
+        ("1792889999", "Europe/Berlin", "25 02:59 +0200"),
+        ("1792890000", "Europe/Berlin", "25 02:00 +0100"),
+        ('"2026-11-21T12:00:00Z"', "Europe/Berlin", "21 13:00 +0100"),
+        ('"2026-07-01T12:00:00+09:00"', "Europe/Berlin", "01 05:00 +0200"),
+        ('"2026-11-21T12:00:00"', "Europe/Berlin", "21 12:00 +0100"),
+        ('"2026-07-01T12:00:00"', "America/New_York", "01 12:00 -0400"),
+        ('"2026-11-21"', "Asia/Kathmandu", "21 00:00 +0545"),
+    ],
+)
+def test_date_shows_the_accounts_local_time_and_honours_an_offset(value, zone, text):
+    assert applied('date: "%d %H:%M %z"', value, zone=zone) == text
+
+
+def test_a_date_is_in_utc_unless_told_otherwise():
+    payload = strict_json.parse_event(b'{"v": 1795262400}')
+    assert message_templates.fill('{{ v | date: "%H %Z" }}', payload, 100).text == "12 UTC"
+
+
+@pytest.mark.parametrize(
+    "form, text",
+    [
+        ("%A, %d %B %Y", "Saturday, 21 November 2026"),
+        ("%H Uhr – %%", "12 Uhr – %"),
+        ("um", "um"),
+        ("%H}}%M|", "12}}00|"),
+        ("%I:%M %p", "12:00 PM"),
+        ("😀 %j", "😀 325"),
+    ],
+)
+def test_a_date_is_shown_in_the_form_asked_for(form, text):
+    assert applied(f"date: '{form}'", NOON) == text
+    assert applied(f"date: '{form}' | upcase", NOON) == text.upper()
+
+
+@pytest.mark.parametrize(
+    "string",
+    [
+        *["soon", "2026-13-01", "2026-02-30T00:00:00Z", "2026-11-21T25:00:00Z", "21.11.2026", "²"],
+        *["2026-11-21T12:00:00+99:00", "2026-11-21T12:00:00 Europe/Berlin", "now", "T", "Z", "-", "9" * 30],
+        *["9" * 5_000],
+    ],
+)
+def test_date_takes_no_other_string(string):
+    assert stays_visible('date: "%H"', f'"{string}"')
+
+
+@pytest.mark.parametrize("value", ["1e300", "-1e300", "9" * 100, "-" + "9" * 100, "1e17"])
+def test_date_takes_no_number_that_lies_beyond_any_calendar(value):
+    assert stays_visible('date: "%H"', value)

@@ -1,0 +1,232 @@
+"""The last payload of an alert and its recent requests: kept, shown, sent again, forgotten."""
+
+import re
+import sqlite3
+from unittest.mock import ANY
+from urllib.parse import urlencode
+
+import pytest
+
+from core import alerts
+from store.alert_payloads import AlertPayload
+from tests.support.accounts import account_set
+from tests.support.alert_page import KEPT_BYTES, AlertPage, in_history, preview_of
+from tests.support.pages import signed_in
+from tests.support.times import HOUR_S, MINUTE_S
+
+# --- the last payload ---------------------------------------------------------------------------------------
+
+
+DIGITS = '{"a":9.90,"b":1E5,"c":-0,"d":12345678901234567890123456789,"e":1.0e-7,"f":"ü🔥","g":[true,null,{}]}'
+
+
+def test_the_last_payload_is_kept_digit_for_digit(alert):
+    alert.post({"before": 1})
+    alert.post(data=DIGITS)
+    assert alert.kept == DIGITS
+
+
+def test_the_last_payload_is_shown_digit_for_digit(alert):
+    alert.post(data=DIGITS)
+    (text,) = [text for text in alert.page.texts_of("code") if "ü🔥" in text]
+    assert re.sub(r"\s", "", text) == DIGITS
+
+
+def test_the_last_payload_of_a_form_is_kept_as_the_json_in_it(alert):
+    form = urlencode({"payload": '{"a": "ü & 9.90"}'})
+    assert alert.post(data=form, headers={"Content-Type": "application/x-www-form-urlencoded"}).status_code == 200
+    assert alert.kept == '{"a":"ü & 9.90"}'
+
+
+def test_what_cannot_be_stored_is_kept_as_it_was_delivered(alert):
+    alert.post(data='{"a": "x\\u0000y\\ud800z"}')
+    assert alert.kept == '{"a":"x\ufffdy\ufffdz"}' and preview_of(alert.page) == in_history(alert.owner)
+
+
+@pytest.mark.parametrize("character", ["x", "ü", "🔥"])
+def test_a_payload_of_64_kb_is_kept_and_a_larger_one_not(alert, character):
+    room = KEPT_BYTES - len('{"a":""}')
+    fits = character * (room // len(character.encode()))
+    alert.post({"a": fits})
+    assert alert.kept == f'{{"a":"{fits}"}}'
+    alert.post({"a": fits + character})
+    assert (alert.kept, AlertPayload.select().count()) == (None, 1)
+    page = alert.page
+    assert "more than 64 KB" in page.text and "x" * 100 not in page.text
+    assert not page.forms("/replay")
+
+
+def test_a_payload_that_was_refused_replaces_nothing(alert):
+    alert.post({"a": 1})
+    assert alert.post(data='{"a": 1e400}').status_code == 400
+    assert alert.kept == '{"a":1}'
+
+
+def test_a_payload_that_made_no_notification_is_not_kept(alert):
+    alert.do("switch", on="0")
+    alert.post({"a": 1})
+    assert alert.kept is None
+
+
+def test_a_payload_is_forgotten_on_demand(alert):
+    alert.post({"a": "secret"})
+    page = alert.do("forget")
+    assert "forgotten" in page.text and "secret" not in page.section("Message") and AlertPayload.select().count() == 0
+
+
+def test_a_payload_is_not_kept_when_its_owner_does_not_want_it(alert):
+    alert.post({"a": 1})
+    form = {"name": "x", "icon": "bell", "color": "#3b82f6", "frequency": "instant"}
+    alert.owner.done(f"{alert.path}/settings", form)
+    assert AlertPayload.select().count() == 0
+    assert alert.post({"a": 2}).status_code == 200
+    assert AlertPayload.select().count() == 0
+    alert.owner.done(f"{alert.path}/settings", form | {"keeps_payload": "1"})
+    alert.post({"a": 3})
+    assert alert.kept == '{"a":3}'
+
+
+def test_a_payload_goes_with_its_alert(alert):
+    alert.post({"a": 1})
+    alert.do("delete")
+    assert AlertPayload.select().count() == 0
+
+
+def test_a_payload_is_in_no_log(alert, caplog):
+    caplog.set_level(0)
+    alert.post({"a": "topsecret"})
+    alert.preview("{{ a }}", "", '{"a": "topsecret", }')
+    alert.preview("{{ a }}")
+    alert.do("replay")
+    alert.post(data='{"a": "topsecret" broken')
+    assert "topsecret" not in caplog.text
+
+
+def test_each_alert_keeps_its_own_payload(service, owner):
+    first, second = AlertPage(service, owner, name="A"), AlertPage(service, owner, name="B")
+    first.post({"a": "of the first"})
+    second.post({"a": "of the second"})
+    assert "of the first" in first.page.section("Message") and "of the first" not in second.page.section("Message")
+
+
+def test_a_payload_is_in_a_backup(service, alert, tmp_path):
+    alert.post({"a": 1})
+    done = service.flask("backup", tmp_path / "copy.db")
+    assert done.exit_code == 0, done.output
+    assert sqlite3.connect(tmp_path / "copy.db").execute("SELECT payload FROM alert_payload").fetchall() == [
+        ('{"a":1}',)
+    ]
+
+
+# --- sending it again ---------------------------------------------------------------------------------------
+
+
+def test_the_last_payload_is_sent_again_with_the_templates_as_they_are_now(service, alert, browser):
+    alert.post(data='{"cost": 9.90}')
+    alert.owner.done(alert.path, {"title": "Paid {{ cost }}", "body": "now"})
+    page = alert.do("replay")
+    assert page.texts_of("h1") == ["MCP - Paid 9.90"] and in_history(alert.owner) == ("Paid 9.90", "now")
+    assert len(browser.messages) == 2 and alert.row.notification_count == 2
+    assert service.caller().get("/stats").json["stats"]["totalNotificationsAllTime"] == 2
+    assert alert.kept is not None
+
+
+def test_what_is_sent_again_is_held_by_quiet_hours(service, alert, browser):
+    alert.post({"a": 1})
+    account_set(service, "--quiet-hours", "09:00-11:00")
+    assert "held" in alert.do("replay").text and len(browser.messages) == 1
+
+
+def test_an_alert_that_is_off_sends_nothing_again(alert):
+    alert.post({"a": 1})
+    alert.do("switch", on="0")
+    page = alert.refused("replay")
+    assert page.said("alert") == ["The alert is off: switch it on first."] and alert.row.notification_count == 1
+
+
+def test_the_last_payload_is_sent_again_even_if_the_address_changes_meanwhile(alert, monkeypatch):
+    alert.post({"title": "again"})
+    rendered = alerts.rendered
+
+    def rendered_while_rotated(*args):
+        alerts.rotate_code(1, alert.row.id)
+        return rendered(*args)
+
+    monkeypatch.setattr(alerts, "rendered", rendered_while_rotated)
+    alert.do("replay")
+    assert alert.row.notification_count == 2
+
+
+def test_what_is_not_kept_is_not_sent_again(alert):
+    assert alert.refused("replay").said("alert") == ["No request is kept to send again."]
+    alert.post({"a": "x" * KEPT_BYTES})
+    assert alert.refused("replay").said("alert") == ["No request is kept to send again."]
+
+
+# --- recent requests ----------------------------------------------------------------------------------------
+
+
+def test_recent_requests_are_shown_with_their_answers_newest_first(make_service, push_service, moved_clock):
+    service = make_service(WEBPUSH_HOSTS=push_service.origin, MAX_BODY_BYTES="1024")
+    alert = AlertPage(service, signed_in(service))
+    assert "None since" in alert.page.section("Recent requests")
+    alert.post({"a": 1})
+    alert.owner.enable(push_service.browser())
+    alert.post({"a": 1})
+    account_set(service, "--quiet-hours", "09:00-11:00")
+    alert.post({"a": 1})
+    alert.do("switch", on="0")
+    alert.post({"a": 1})
+    alert.do("switch", on="1")
+    sentence = alert.post(data="[1]").json["error"]
+    assert alert.post({"a": "x" * 2000}).status_code == 413
+    taken = ["200 inactive", "200 held", "200 delivered", "200 stored, no device"]
+    assert alert.seen == [ANY, f"400 {sentence}", *taken]
+    assert alert.seen[0].startswith("413 ") and alert.seen[0].endswith(".")
+
+
+def test_a_request_beyond_60_a_minute_is_shown_with_the_reason_and_equal_ones_as_one(alert):
+    for _ in range(60):
+        assert alert.post({"a": 1}).status_code == 200
+    for _ in range(7):
+        assert alert.post({"a": 1}).status_code == 429
+    assert alert.seen == ["429 more than 60 a minute (7 times)", *["200 stored, no device"] * 29]
+
+
+def test_a_request_beyond_the_limit_of_all_alerts_is_shown_with_the_reason(make_service, moved_clock):
+    service = make_service(INGEST_PER_MINUTE="2")
+    alert = AlertPage(service, signed_in(service))
+    for _ in range(3):
+        alert.post({"a": 1})
+    assert alert.seen == ["429 too many for all alerts together", *["200 stored, no device"] * 2]
+
+
+def test_the_sender_is_not_told_the_reason(alert):
+    for _ in range(60):
+        alert.post({"a": 1})
+    assert alert.post({"a": 1}).json["error"] == "Rate limit exceeded"
+
+
+def test_refusals_with_others_between_are_not_put_together(alert):
+    for body in ("[1]", "[1]", '{"a": 1}', "[1]", "{"):
+        alert.post(data=body)
+    assert [seen[:3] for seen in alert.seen] == ["400", "400", "200", "400"] and alert.seen[3].endswith("(2 times)")
+
+
+def test_equal_refusals_count_as_one_with_the_time_of_the_last(alert, moved_clock):
+    alert.post(data="[1]")
+    moved_clock.advance(2 * HOUR_S)
+    alert.post(data="[1]")
+    moved_clock.advance(10 * MINUTE_S)
+    assert "(2 times)10 min ago" in alert.page.section("Recent requests")
+
+
+def test_recent_requests_hold_nothing_of_a_payload(alert):
+    bodies = ('{"a": "topsecret" x', '{"topsecret": NaN}', '{"topsecret": 1e400}', "payload=topsecret", "topsecret")
+    assert [alert.post(data=body).status_code for body in bodies] == [400] * 5
+    assert "topsecret" not in alert.page.text and len(alert.seen) >= 4
+
+
+def test_recent_requests_of_one_alert_are_not_another_ones(service, alert):
+    alert.post({"a": 1})
+    assert AlertPage(service, alert.owner, name="Other").seen == []

@@ -1,0 +1,329 @@
+"""The message of an alert: its preview, what is missing in a payload, which paths a payload offers."""
+
+import json
+
+import pytest
+
+from core import message_templates
+from tests.support.accounts import account_set
+from tests.support.alert_page import KEPT_BYTES, AlertPage, in_history, preview_of
+from tests.support.pages import Page
+from tests.support.payloads import EXPECTED, sample
+from tests.support.tables import everything
+from tests.support.times import at_little_cost
+from wire.strict_json import parse_event
+
+# --- the preview --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not EXPECTED, reason="no payloads")
+@pytest.mark.parametrize("name", EXPECTED)
+def test_the_preview_is_what_is_delivered(service, owner, name):
+    """This holds for the page's script and for the page itself, before and after the templates are saved."""
+    title, body = EXPECTED[name]["title_template"], EXPECTED[name]["body_template"]
+    expected = EXPECTED[name]["expected_title"].replace("{alert name}", "Backups"), EXPECTED[name]["expected_body"]
+    alert, payload = AlertPage(service, owner), sample(name)
+    the_preview_without_templates_is_what_is_delivered(alert, payload)
+    pasted = alert.preview(title, body, payload.decode("utf-8-sig")).json
+    assert (pasted["title"], pasted["body"], pasted["error"]) == (*expected, "")
+    if len(payload) <= KEPT_BYTES:
+        of_the_last = alert.preview(title, body).json
+        assert (of_the_last["title"], of_the_last["body"]) == expected
+    alert.owner.done(alert.path, {"title": title, "body": body})
+    if len(payload) <= KEPT_BYTES:
+        assert preview_of(alert.page) == expected
+    alert.post(data=payload)
+    assert in_history(owner) == expected
+
+
+def the_preview_without_templates_is_what_is_delivered(alert, payload):
+    pasted = alert.preview(payload=payload.decode("utf-8-sig")).json
+    assert alert.post(data=payload).status_code == 200
+    assert (pasted["title"], pasted["body"]) == in_history(alert.owner)
+    if len(payload) <= KEPT_BYTES:
+        assert preview_of(alert.page) == in_history(alert.owner)
+
+
+def test_the_preview_uses_the_time_zone_of_the_account(service, alert):
+    account_set(service, "--timezone", "Asia/Tokyo")
+    assert alert.preview('{{ at | date: "%H:%M" }}', "", '{"at": 0}').json["title"] == "09:00"
+
+
+def test_the_preview_shows_numbers_with_the_digits_that_came(alert):
+    alert.post(data='{"cost": 9.90, "id": 12345678901234567890123, "tiny": 1E-5}')
+    template = "{{ cost }} {{ id }} {{ tiny }}"
+    assert in_history(alert.owner)[1] == '{"cost":9.90,"id":12345678901234567890123,"tiny":1E-5}'
+    assert alert.preview(template).json["title"] == "9.90 12345678901234567890123 1E-5"
+
+
+def test_the_preview_shows_the_payload_that_was_pasted(alert):
+    alert.post({"a": "last"})
+    assert alert.preview("{{ a }}", "", '{"a": "pasted"}').json["title"] == "pasted"
+    page = Page(alert.owner.post(alert.path, {"title": "{{ a }}", "payload": '{"a": "pasted"}', "preview": "1"}).text)
+    assert preview_of(page)[0] == "pasted"
+
+
+@pytest.mark.parametrize("payload", ["[1]", "{", "nonsense", '"x"', "{'a': 1}", '{"a": NaN}', '{"a": 1e400}'])
+def test_pasted_json_that_is_none_is_refused_with_a_sentence(alert, payload):
+    by_script = alert.preview("x", "y", payload)
+    assert by_script.status_code in (200, 400, 422) and by_script.json["error"].endswith(".")
+    for button in ("preview", "test"):
+        page = alert.owner.refused(alert.path, {"title": "{{ a }}", "body": "typed", "payload": payload, button: "1"})
+        assert page.said("alert") == [by_script.json["error"]]
+        assert page.texts_of("textarea", id="title") == ["{{ a }}"] and page.texts_of("textarea", id="payload") == [
+            " ".join(payload.split())
+        ]
+
+
+@pytest.mark.parametrize("sent", ["[]", "{", '{"title": 1}', '{"payload": {}}', ""])
+def test_a_preview_that_is_asked_for_wrongly_is_refused(alert, sent):
+    answer = alert.owner.post(f"{alert.path}/preview", sent, content_type="application/json")
+    assert answer.status_code == 400 and answer.json["error"].endswith(".")
+
+
+@pytest.mark.parametrize("field", ["title", "body"])
+def test_an_unknown_filter_is_refused_by_its_name(alert, field):
+    draft = {"title": "t", "body": "b", field: "{{ a | shout }}"}
+    by_script = alert.preview(**draft).json
+    assert "shout" in by_script["error"] and by_script["error"].endswith(".")
+    before = everything()
+    for button in ({}, {"test": "1"}):
+        page = alert.owner.refused(alert.path, draft | button)
+        assert by_script["error"] in page.said("alert") and page.texts_of("textarea", id=field) == ["{{ a | shout }}"]
+    assert everything() == before
+
+
+WARNED = [
+    ("{{ title", "{{ title is shown as it is written: it has no }}."),
+    ("{{ a | truncate }}", "{{ a | truncate }} is shown as it is written: truncate takes a number of characters"),
+    ("{% if a %}", "{% if a %} is shown as it is written: there are no tags"),
+]
+
+
+@pytest.mark.parametrize("field", ["title", "body"])
+@pytest.mark.parametrize("text, warning", WARNED)
+def test_what_a_template_never_fills_is_saved_with_a_warning(alert, field, text, warning):
+    page = alert.owner.done(alert.path, {"title": "t", "body": "b", field: f"a {text}"})
+    said = page.said("status")
+    assert said[0].startswith("Saved, but “") and warning.partition(" is shown")[0] in said[0]
+    assert warning.partition(": ")[2] in said[0] and said[0].endswith(".")
+    assert getattr(alert.row, f"{field}_template") == f"a {text}"
+    assert any(line.startswith(warning) for line in alert.page.texts_of("li"))  # at later visits, too
+
+
+def test_several_of_them_are_counted_where_it_says_saved(alert):
+    page = alert.owner.done(alert.path, {"title": "{{ a", "body": "{{ }} {% x %}"})
+    assert page.said("status")[0].endswith("it has no }}. The preview names 2 more.")
+
+
+def test_a_template_in_order_is_saved_without_a_warning(alert):
+    page = alert.owner.done(alert.path, {"title": "{{ a }}", "body": "{ b } 50 %"})
+    assert page.said("status")[0] == "Saved. The next event is shown like this."
+
+
+def test_the_preview_says_why_a_filter_cannot_apply(alert):
+    alert.post({"name": "disk", "load": "high", "many": ["a"]})
+    draft = {
+        "title": "{{ name | round }} {{ many | join }}",
+        "body": '{{ load | date: "%H" }} {{ load | default: nobody }}',
+    }
+    told = alert.preview(**draft).json["unfilled"]
+    assert told == [
+        ["{{ name | round }}", "round needs a number."],
+        ['{{ load | date: "%H" }}', "date needs a time: Unix seconds, milliseconds or ISO 8601."],
+        ["{{ load | default: nobody }}", 'default takes what to show instead, at last a text, as in default: "n/a".'],
+    ]
+    page = Page(alert.owner.post(alert.path, {**draft, "preview": "1"}).text)
+    assert [f"{text} is shown as it is written: {why}" for text, why in told] == [
+        line for line in page.texts_of("li") if "as it is written" in line
+    ]
+
+
+def test_without_a_request_the_preview_says_only_what_no_request_can_fill(alert):
+    assert alert.preview("{{ a | round }} {{ }}").json["unfilled"] == [["{{ }}", "it names no variable."]]
+
+
+@pytest.mark.parametrize("field, longest", [("title", 1000), ("body", 10_000)])
+def test_a_template_that_is_too_long_is_refused(alert, field, longest):
+    draft = {"title": "t", "body": "b", field: "x" * (longest + 1)}
+    assert str(longest) in alert.preview(**draft).json["error"]
+    assert str(longest) in alert.owner.refused(alert.path, draft).said("alert")[0]
+    alert.owner.done(alert.path, draft | {field: "x" * longest})
+
+
+def test_a_draft_is_not_saved_by_looking_at_it(alert):
+    alert.post({"a": 1})
+    before = everything()
+    alert.preview("{{ a }}", "new", '{"a": 2}')
+    alert.owner.post(alert.path, {"title": "{{ a }}", "body": "new", "payload": '{"a": 2}', "preview": "1"})
+    assert everything() == before
+
+
+def test_templates_are_saved_as_they_were_typed(alert):
+    alert.owner.done(alert.path, {"title": "{{ a }}", "body": " first\r\n\r\nsecond "})
+    assert (alert.row.title_template, alert.row.body_template) == ("{{ a }}", " first\n\nsecond ")
+    alert.owner.done(alert.path, {"title": "", "body": " \r\n"})
+    assert (alert.row.title_template, alert.row.body_template) == (None, None)
+
+
+def test_a_test_sends_the_draft_to_all_devices_and_saves_nothing(service, alert, push_service, browser):
+    second = push_service.browser()
+    assert alert.owner.enable(second).status_code == 201
+    account_set(service, "--quiet-hours", "09:00-11:00")
+    form = {"title": "{{ a }}", "body": "b", "payload": '{"a": "tried"}', "test": "1"}
+    page = Page(alert.owner.post(alert.path, form).text)
+    assert page.said("status")[0] == "Sent, and delivered: it is in the history."
+    assert page.texts_of("textarea", id="title") == ["{{ a }}"]
+    assert [len(one.messages) for one in (browser, second)] == [1, 1]
+    assert (alert.row.title_template, alert.kept, alert.row.notification_count) == (None, None, 0)
+
+
+def test_a_test_without_a_device_says_that_it_is_stored(alert):
+    page = Page(alert.owner.post(alert.path, {"title": "a", "body": "b", "test": "1"}).text)
+    assert page.said("status")[0] == "There is no device to send it to: it is in the history alone."
+
+
+# --- what is missing ----------------------------------------------------------------------------------------
+
+
+PAYLOAD = {
+    "repository": {"full_name": "a/b", "html_url": "u"},
+    "alerts": [{"labels": {"alertname": "x", "severity": "y"}}],
+    "monitor": {"name": "n"},
+}
+
+
+@pytest.mark.parametrize(
+    "written, meant",
+    [
+        ("repository.fullname", "repository.full_name"),
+        ("repository.full_nam", "repository.full_name"),
+        ("repositry.full_name", "repository.full_name"),
+        ("full_name", "repository.full_name"),
+        ("data.repository.full_name", "repository.full_name"),
+        ("alerts.0.label.severity", "alerts.0.labels.severity"),
+        ("alerts.labels.severity", "alerts.0.labels.severity"),
+        ("severity", "alerts.0.labels.severity"),
+        ("Monitor.Name", "monitor.name"),
+        ("zzz", None),
+        ("quux.quuux", None),
+    ],
+)
+def test_what_was_probably_meant_is_said(alert, written, meant):
+    alert.post(PAYLOAD)
+    assert alert.preview(f"{{{{ {written} }}}}").json["meant"] == {written: meant}
+    alert.owner.done(alert.path, {"title": f"{{{{ {written} }}}}"})
+    said = [text for text in alert.page.texts_of("li") if "is not in what came" in text]
+    assert said == [f"{written} is not in what came." + (f" Did you mean {meant}?" if meant else "")]
+
+
+def test_however_many_are_missing_each_is_said(alert):
+    alert.post({"alertname": "x"})
+    made = alert.preview("".join(f"{{{{ missing{n:02} }}}}" for n in range(30)), "{{ alertnam }}").json["meant"]
+    assert made == {f"missing{n:02}": None for n in range(30)} | {"alertnam": "alertname"}
+
+
+def test_what_is_there_is_not_said_to_be_missing(alert):
+    alert.post(PAYLOAD)
+    assert alert.preview("{{ monitor.name }}", '{{ x | default: "" }}').json["meant"] == {}
+
+
+def test_before_anything_came_nothing_is_said_to_be_missing(alert):
+    alert.owner.done(alert.path, {"title": "{{ a }}"})
+    assert "is not in what came" not in alert.page.text
+
+
+@pytest.mark.parametrize("many, longer", [(590, ""), (3, "x" * 180)], ids=["many", "long"])
+def test_a_draft_with_very_many_variables_or_long_ones_is_previewed_soon(alert, many, longer):
+    alert.post({f"some_key_{longer}{n}": n for n in range(300)})
+    body = "".join(f"{{{{some_kye_{longer}{n}}}}}" for n in range(many))[:10_000]
+    with at_little_cost():
+        assert alert.preview("", body).status_code == 200
+
+
+def test_before_anything_came_a_text_without_template_is_empty(alert):
+    assert alert.preview("", "").json["body"] == ""
+    assert preview_of(alert.page)[1] == ""
+
+
+# --- paths of a payload -------------------------------------------------------------------------------------
+
+
+ODD_KEYS = ["a.b", "a-b", "a b", "ü", "0", "a.b.c", "🔥", "$ref", "a[0]", "a:b", "'", '"', "#", "<b>", "a\tb", "a..b"]
+HARD_KEYS = ["{", "}", "a|b", "a\nb", " a", "a ", "", "{{ x }}", "a\rb", "\u2028a\u2028b", "\x85x", "x\x85"]
+
+
+def misses(payload):
+    return [
+        path
+        for path in message_templates.paths(payload)
+        if message_templates.fill(f"{{{{ {path} }}}}", payload, 10).missing
+    ]
+
+
+@pytest.mark.parametrize("key", ODD_KEYS + HARD_KEYS)
+def test_every_path_that_is_offered_works(key):
+    other = {"x": 1, key: {key: [{key: 2}, 3]}, f"{key}.x": {"y": None}, "list": [[1], {key: 1}]}
+    assert misses(other) == []
+
+
+@pytest.mark.skipif(not EXPECTED, reason="no payloads")
+@pytest.mark.parametrize("name", EXPECTED)
+def test_every_path_that_is_offered_of_a_senders_payload_works(name):
+    payload = parse_event(sample(name))
+    assert misses(payload) == [] and 0 < len(message_templates.paths(payload)) <= 300
+
+
+@pytest.mark.parametrize("key", ODD_KEYS)
+def test_a_key_with_dots_hyphens_or_spaces_is_offered_as_it_is(key):
+    assert message_templates.paths({key: {"x": 1}}) == [key, f"{key}.x"]
+
+
+@pytest.mark.parametrize("key", ["{", "}", "a|b", "a\nb", "a\rb"])
+def test_a_key_that_no_template_can_hold_is_left_out(key):
+    assert message_templates.paths({key: {"x": 1}, "fine": 1}) == ["fine"]
+
+
+def test_each_path_is_offered_with_what_a_template_would_show_for_it(alert):
+    payload = {"z": 9.9, "a": {"b.c": "of a"}, "a.b": {"c": "of a.b"}, "long": "x" * 100, "none": None}
+    alert.post(data=json.dumps(payload).replace("9.9", "9.90"))
+    expected = {
+        "z": "9.90",
+        "a": '{"b.c":"of a"}',
+        "a.b": '{"c":"of a.b"}',
+        "long": "x" * 59 + "…",
+        "none": "",
+        "a.b.c": "of a.b",
+    }
+    assert list(alert.preview("").json["values"].items()) == list(expected.items())
+    assert alert.preview("", "", '{"pasted": 1}').json["values"] == {"pasted": "1"}
+    (listed,) = alert.page.texts_of("ul", **{"class": "plain paths"})
+    assert listed == " ".join(f"{path} {value}".strip() for path, value in expected.items())
+
+
+def test_of_a_list_the_first_two_are_offered():
+    assert message_templates.paths({"a": [{"b": 1}, 2, 3]}) == ["a", "a.0", "a.1", "a.0.b"]
+
+
+def nested(depth):
+    return json.loads('{"a":' * depth + "1" + "}" * depth)
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {f"k{n}": n for n in range(100_000)},
+        {"k" * 900_000: {"x": 1}},
+        {"{" * 10 + str(n): n for n in range(50_000)},
+        {f"k{n}": {f"m{m}": m for m in range(300)} for n in range(300)},
+        {"a": [[[list(range(1000))] * 10] * 10] * 10},
+        nested(64),
+        {"k" * 190: {"x" * 9: {"y": {}}}},
+        {" " * 100_000 + "x": 1, "x" + " " * 100_000: 1, " " * 100_000: 2},
+    ],
+    ids=range(8),
+)
+def test_the_paths_of_a_hostile_payload_are_few_and_found_fast(payload):
+    with at_little_cost():
+        found = message_templates.paths(payload)
+    assert len(found) <= 300 and all(len(path) <= 200 for path in found)

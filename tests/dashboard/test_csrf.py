@@ -1,0 +1,93 @@
+"""A form is accepted only from our own pages: its token and its origin are checked."""
+
+import re
+
+import pytest
+
+from tests.support.accounts import OWNER
+from tests.support.commands import lines_of
+from tests.support.forms import PAGES_OF_THE_OWNER, POST_RULES, PREVIEW
+from tests.support.tables import everything
+
+pytestmark = pytest.mark.usefixtures("few_time_zones")
+FOREIGN_ORIGINS = [
+    "https://evil.example",
+    "http://localhost.evil.example",
+    "http://evil.example/localhost",
+    "http://localhost:8001",
+    "http://localhost@evil.example",
+    "null",
+    "",
+    "http://[",
+]
+
+
+@pytest.mark.parametrize("rule", POST_RULES)
+def test_a_form_of_ours_is_taken_and_changes_something(forms, rule):
+    before = everything()
+    answer = forms.send(rule)
+    assert answer.status_code in (200, 201, 303), answer.text
+    assert (everything() != before) == (rule != PREVIEW)
+
+
+@pytest.mark.parametrize("rule", POST_RULES)
+def test_a_form_without_its_token_is_refused_and_changes_nothing(forms, rule):
+    before = everything()
+    answer = forms.send(rule, token="")
+    assert answer.status_code == 400 and "open the page again" in answer.text
+    assert everything() == before and forms.owner.is_signed_in and not forms.visitor.is_signed_in
+
+
+@pytest.mark.parametrize("rule", POST_RULES)
+def test_a_form_with_another_sessions_token_is_refused_and_changes_nothing(forms, rule, stranger):
+    before = everything()
+    answer = forms.send(rule, token=stranger.token)
+    assert answer.status_code == 400 and "open the page again" in answer.text
+    assert everything() == before and forms.owner.is_signed_in and not forms.visitor.is_signed_in
+
+
+@pytest.mark.parametrize("rule", POST_RULES)
+def test_a_form_from_another_origin_is_refused_and_changes_nothing(forms, rule):
+    before = everything()
+    answers = {origin: forms.send(rule, headers={"Origin": origin}) for origin in FOREIGN_ORIGINS}
+    assert {origin: answer.status_code for origin, answer in answers.items()} == dict.fromkeys(FOREIGN_ORIGINS, 400)
+    assert all("open the page again" in answer.text for answer in answers.values())
+    assert everything() == before and forms.owner.is_signed_in and not forms.visitor.is_signed_in
+
+
+@pytest.mark.parametrize("token", ["é", "\u00ff" * 5000, "0", "None", "undefined"])
+def test_a_token_that_was_made_up_is_refused(owner, token):
+    assert owner.post("/app/keys", {"name": "x", "csrf": token}, headers={"X-CSRF-Token": None}).status_code == 400
+
+
+def test_a_form_of_a_browser_that_sends_no_origin_is_taken(owner):
+    assert owner.post("/app/keys", {"name": "x"}, headers={"Origin": None}).status_code == 303
+
+
+def test_a_form_sends_its_token_in_a_field(owner):
+    sent = {"name": "x", "csrf": owner.page("/app/keys").value("csrf")}
+    assert owner.post("/app/keys", sent, headers={"X-CSRF-Token": None}).status_code == 303
+
+
+def test_a_form_that_was_open_while_the_browser_signed_out_is_refused(service, owner):
+    old = owner.token
+    owner.post("/app/logout")
+    owner.sign_in()
+    assert owner.post("/app/keys", {"name": "x"}, token=old).status_code == 400
+    assert lines_of(service, "key", "list", OWNER) == []
+
+
+@pytest.mark.parametrize("rule", POST_RULES)
+def test_looking_at_the_address_of_a_form_changes_nothing(forms, rule):
+    before = everything()
+    path = re.sub("<[a-z_]+>", lambda match: forms.ids[match[0]], rule)
+    forms.owner.get(path, query_string=forms.content(rule) if rule not in ("/app/devices", PREVIEW) else None)
+    assert everything() == before and forms.owner.is_signed_in
+
+
+def test_every_form_of_a_page_holds_the_token_of_its_session(forms):
+    for path in PAGES_OF_THE_OWNER:
+        page = forms.owner.page(path)
+        posts = [form for form in page.all("form") if form.get("method") == "post"]
+        tokens = [field.get("value") for field in page.all("input") if field.get("name") == "csrf"]
+        assert tokens == [forms.owner.token] * len(posts), path

@@ -1,0 +1,113 @@
+"""Whatever strangers write is shown as text, on every page."""
+
+import json
+from urllib.parse import urlencode
+
+import pytest
+
+from models import Alert, ApiKey, Device
+from store.database import transaction
+from store.deliveries import Delivery
+from store.notifications import Notification
+from store.sessions import Session
+from tests.support.accounts import PASSWORD
+from tests.support.forms import PAGES_OF_THE_OWNER
+from tests.support.hostile import HOSTILE
+from tests.support.pages import Page, Visitor, make_account, setup_link
+
+pytestmark = pytest.mark.usefixtures("few_time_zones")
+
+
+def test_there_are_thirty_hostile_texts():
+    assert len(set(HOSTILE)) == 30
+
+
+def pages_with(text, owner, notification_id):
+    """All pages, with `text` everywhere that a stranger, a sender or a provider can put it."""
+    with transaction():
+        ApiKey.update(name=text).execute()
+        Alert.update(name=text, icon=text, paused_at=1).execute()
+        Device.update(name=text, last_error=text, last_error_at=1).execute()
+        Notification.update(title=text, body=text, missing=json.dumps([text])).execute()
+        Delivery.update(status="failed", answered_at=1, next_attempt_at=None, error=text).execute()
+        Session.update(name=text).execute()
+    return [owner.page(path) for path in (*PAGES_OF_THE_OWNER, f"/app/notifications/{notification_id}")]
+
+
+@pytest.mark.parametrize("texts", [HOSTILE[start::6] for start in range(6)], ids=range(6))
+def test_names_texts_and_errors_are_shown_as_they_are(service, owner, texts):
+    caller = service.caller()
+    assert caller.post("/devices", {"kind": "apns", "token": "ab" * 32, "name": "x"}).status_code == 201
+    notification_id = service.alert().post({"message": "x"}).json["notificationId"]
+    plain = pages_with("harmless", owner, notification_id)
+    for text in texts:
+        hostile = pages_with(text, owner, notification_id)
+        for before, after in zip(plain, hostile, strict=True):
+            assert after.shape == before.shape, text
+            assert after.text == before.text.replace("harmless", " ".join(text.split()))
+        assert any(f"Revoke {text}" in page.values() for page in hostile)
+        assert any(f"Remove {text}" in page.values() for page in hostile)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_what_was_searched_for_is_shown_as_it_is(service, owner, text):
+    service.caller().send(f"a {text} b", "body")
+    terms = ("body", text, "!?", f"!?{text}")
+    searched = [owner.page(f"/app/notifications?{urlencode({'search': term})}") for term in terms]
+    assert [page.value("search") for page in searched] == list(terms)
+    assert searched[1].texts_of("mark") == [" ".join(text.split())]
+    assert searched[0].titles() == searched[1].titles() == [f"MCP - a {' '.join(text.split())} b"]
+    assert searched[2].shape == searched[3].shape
+
+
+TYPED = [
+    ("/app/keys", "name", {"name": "…" + "x" * 100}),
+    ("/app/quiet", "end", {"begin": "22:00", "end": "…"}),
+    ("/app/devices/token", "name", {"kind": "apns", "token": "no", "name": "…"}),
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_what_was_typed_in_a_form_is_shown_as_it_is(owner, text):
+    for path, field, form in TYPED:
+        plain, hostile = (
+            owner.refused(path, {name: value.replace("…", typed) for name, value in form.items()})
+            for typed in ("harmless", text)
+        )
+        assert hostile.shape == plain.shape, path
+        assert form[field].replace("…", text) in hostile.values()
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_an_address_that_was_typed_is_shown_as_it_is(service, visitor, text):
+    make_account(service)
+    pages = [Page(visitor.sign_in(email, "x").text) for email in ("harmless", text)]
+    assert pages[1].value("email") == text
+    assert pages[1].shape == pages[0].shape and pages[1].text == pages[0].text
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_what_was_typed_on_the_set_up_page_is_shown_as_it_is(visitor, text):
+    link = setup_link()
+    visitor.get(link)
+    typed = [{"email": one, "password": PASSWORD, "time_zone": one} for one in ("harmless", text)]
+    pages = [Page(visitor.post(link, form).text) for form in typed]
+    assert pages[1].value("email") == text
+    assert pages[1].shape == pages[0].shape
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_an_accounts_address_is_shown_as_it_is(service, text):
+    shown = []
+    for local in ("harmless", "".join(text.split()).replace("@", "").lower()):
+        address = local + "@x.local"
+        printed = service.flask("account", "create", "--", address).output.strip().partition(":8000")[2]
+        visitor = Visitor(service)
+        setup = visitor.page(printed)
+        assert f"For the account {address}." in setup.text
+        visitor.post(printed, {"password": PASSWORD})
+        devices, settings = visitor.page("/app/devices"), visitor.page("/app/settings")
+        assert f"Apple refuses Web Push from the contact mailto:{address}:" in devices.text
+        assert address in settings.text
+        shown.append([page.shape for page in (setup, devices, settings)])
+    assert shown[0] == shown[1]

@@ -1,0 +1,184 @@
+"""The page of API keys: made, shown once, revoked."""
+
+import re
+
+import pytest
+
+from tests.support.accounts import OWNER, account_set
+from tests.support.commands import lines_of
+from tests.support.pages import Page, Visitor, make_account
+from tests.support.service import Caller
+
+pytestmark = pytest.mark.usefixtures("few_time_zones")
+
+
+def make_key(owner, name="backup"):
+    """Make a key with the page's form, and return its full text."""
+    owner.get("/app/keys")
+    return full_key_at(owner, owner.post("/app/keys", {"name": name}).location)
+
+
+def full_key_at(owner, path):
+    """The key that the page shows in full, if any."""
+    shown = re.search('<code id="full-key">(sk_test_[0-9a-f]{48})</code>', owner.get(path).text)
+    return shown and shown[1]
+
+
+def test_the_key_that_the_page_shows_sends_notifications(service, owner):
+    assert Caller(service, make_key(owner)).send().status_code == 200
+
+
+def test_a_key_is_shown_once_and_only_its_beginning_afterwards(owner):
+    full_key = make_key(owner)
+    later = owner.get("/app/keys").text
+    assert full_key not in later and f"<code>{full_key[:16]}…</code>" in later
+    assert full_key[:17] not in later
+
+
+def test_a_page_with_a_key_that_is_loaded_again_makes_no_second_one_and_shows_none(service, owner):
+    answer = owner.post("/app/keys", {"name": "backup"})
+    assert answer.status_code == 303 and full_key_at(owner, answer.location)
+    assert full_key_at(owner, answer.location) is None and "was shown once" in owner.page(answer.location).text
+    assert len(lines_of(service, "key", "list", OWNER)) == 1
+
+
+def test_two_tabs_are_shown_each_its_own_key(service, owner):
+    paths = [owner.post("/app/keys", {"name": name}).location for name in ("first", "second")]
+    keys = [full_key_at(owner, path) for path in paths]
+    assert len({*keys}) == 2 and [Caller(service, key).send().status_code for key in keys] == [200, 200]
+
+
+def test_a_new_key_is_shown_in_the_session_alone_that_made_it(service, owner, stranger):
+    path = owner.post("/app/keys", {"name": "backup"}).location
+    other_browser = Visitor(service)
+    other_browser.sign_in()
+    for visitor in (other_browser, stranger):
+        assert visitor.get(path).status_code == 200 and full_key_at(visitor, path) is None
+    assert full_key_at(owner, path)
+
+
+@pytest.mark.parametrize("made", ["", "0" * 32, "é", "' OR 1", "%00"])
+def test_an_address_with_a_made_up_key_shows_none(owner, made):
+    owner.post("/app/keys", {"name": "backup"})
+    assert full_key_at(owner, f"/app/keys?made={made}") is None
+
+
+def test_a_key_is_in_no_cookie_no_header_and_no_address(owner):
+    answer = owner.post("/app/keys", {"name": "backup"})
+    signer = owner.service.app.session_interface.get_signing_serializer(owner.service.app)
+    told = [answer.headers, answer.location, owner.cookie, signer.loads(owner.cookie)]
+    full_key = full_key_at(owner, answer.location)
+    told += [owner.cookie, signer.loads(owner.cookie), owner.get("/app/keys").headers]
+    for part in (full_key, full_key[8:], full_key[16:]):
+        assert part not in str(told)
+
+
+def test_a_key_that_waits_to_be_shown_is_not_on_the_disk(service, owner):
+    path = owner.post("/app/keys", {"name": "backup"}).location
+
+    def stored():
+        return b"".join(file.read_bytes() for file in service.data_dir.rglob("*") if file.is_file())
+
+    while_waiting = stored()
+    full_key = full_key_at(owner, path)
+    for kept in (while_waiting, stored()):
+        for part in (full_key, full_key[8:], full_key[16:]):
+            assert part.encode() not in kept
+        assert bytes.fromhex(full_key[8:]) not in kept
+
+
+def test_a_key_that_nobody_looked_at_is_kept_for_no_later_one(owner, moved_clock):
+    forgotten = owner.post("/app/keys", {"name": "forgotten"}).location
+    moved_clock.advance(11 * 60)
+    assert make_key(owner, "later") and full_key_at(owner, forgotten) is None
+
+
+def test_the_example_command_holds_the_key_and_the_address_of_the_page(owner):
+    page = owner.done("/app/keys", {"name": "x"})
+    full_key = re.search("sk_test_[0-9a-f]{48}", page.text)[0]
+    command = f"curl http://localhost/api/v1/notifications/send \\ -H 'Authorization: Bearer {full_key}' \\ -d '{{"
+    assert command in page.text
+
+
+def test_the_example_command_holds_the_public_address(make_service, push_service, moved_clock):
+    service = make_service(BASE_URL="https://bell.example.org")
+    make_account(service)
+    owner = Visitor(service)
+    owner.sign_in()
+    owner.get("/app/keys")
+    page = owner.done("/app/keys", {"name": "x"})
+    assert "curl https://bell.example.org/api/v1/notifications/send" in page.text
+
+
+@pytest.mark.parametrize("name", ["", "   ", "x" * 101, "\0"])
+def test_a_key_without_a_good_name_is_refused_with_a_sentence(service, owner, name):
+    answer = owner.post("/app/keys", {"name": name})
+    (sentence,) = Page(answer.text).said("alert")
+    assert answer.status_code == 422 and sentence.endswith(".")
+    assert lines_of(service, "key", "list", OWNER) == []
+
+
+def test_a_key_is_revoked_only_after_a_second_question(owner):
+    make_key(owner)
+    page = owner.page("/app/keys")
+    (action,) = page.forms("/revoke")
+    asked = page.confirmation(action)
+    assert asked.startswith("Revoke…") and "cannot be undone" in asked
+
+
+def test_a_key_is_revoked_by_its_button(service, owner):
+    caller = Caller(service, make_key(owner))
+    (action,) = [form["action"] for form in owner.page("/app/keys").all("form") if "revoke" in form["action"]]
+    answer = owner.post(action)
+    assert (answer.status_code, answer.location) == (303, "/app/keys")
+    assert caller.send().status_code == 401
+
+
+def test_a_revoked_key_is_listed_without_a_button(service, owner):
+    make_key(owner)
+    ((key_id, *_),) = lines_of(service, "key", "list", OWNER)
+    owner.post(f"/app/keys/{key_id}/revoke")
+    page = owner.page("/app/keys")
+    assert "revoked 2026-11-21 10:00" in page.text and "The key is revoked" in page.text
+    assert not [form for form in page.all("form") if "revoke" in form["action"]]
+
+
+def test_a_message_is_shown_once(service, owner):
+    make_key(owner)
+    ((key_id, *_),) = lines_of(service, "key", "list", OWNER)
+    owner.post(f"/app/keys/{key_id}/revoke")
+    owner.get("/app/keys")
+    assert "The key is revoked" not in owner.page("/app/keys").text
+
+
+def test_a_key_says_when_it_was_used_last_in_the_owners_time_zone(service, owner, moved_clock):
+    account_set(service, "--timezone", "Asia/Tokyo")
+    caller = Caller(service, make_key(owner))
+    assert "made 2026-11-21 19:00, never used" in owner.page("/app/keys").text
+    moved_clock.advance(3600)
+    caller.send()
+    page = owner.page("/app/keys")
+    assert "last used" in page.text and "2026-11-21 20:00" in page.values()
+
+
+def test_a_key_names_the_devices_that_it_added(service, owner):
+    maker, idle = service.caller(name="phone app"), service.caller(name="idle")
+    for token, name in (("ab" * 32, "Phone"), ("cd" * 32, "Tablet")):
+        assert maker.post("/devices", {"kind": "apns", "token": token, "name": name}).status_code == 201
+    assert idle.send().status_code == 200
+    page = owner.page("/app/keys")
+    assert "Phone" in page.section("phone app") and "Tablet" in page.section("phone app")
+    assert "Phone" not in page.section("idle")
+
+
+def test_another_accounts_key_id_is_as_good_as_unknown(service, owner, stranger):
+    caller = Caller(service, make_key(owner))
+    ((key_id, *_),) = lines_of(service, "key", "list", OWNER)
+    foreign, unknown = (stranger.post(f"/app/keys/{tried}/revoke") for tried in (key_id, "0" * 32))
+    assert (foreign.status_code, foreign.text) == (404, unknown.text)
+    assert caller.send().status_code == 200
+
+
+def test_another_accounts_keys_are_not_listed(owner, stranger):
+    full_key = make_key(owner, "mine alone")
+    assert "mine alone" not in stranger.get("/app/keys").text and full_key[:16] not in stranger.get("/app/keys").text

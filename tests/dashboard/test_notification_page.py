@@ -1,0 +1,234 @@
+"""The page of one notification: where it came from, what became of it, held ones, digests."""
+
+import re
+
+import pytest
+
+from tests.support.accounts import OWNER, account_set
+from tests.support.pages import HISTORY, Page, device_ids, event, notification_page
+from tests.support.times import DAY_S
+from web import rate_limits
+
+# --- one notification: where it came from -------------------------------------------------------------------
+
+
+def test_a_notification_is_shown_whole(owner, caller):
+    body = "line 1\n  line 2\n" + "x" * 9000
+    sent = caller.send("Disk", body).json["notification"]
+    page = notification_page(owner, sent["id"])
+    assert page.texts_of("h1") == ["MCP - Disk"] and " ".join(body.split()) in page.texts_of("p")
+    assert "2026-11-21 10:00" in page.text
+
+
+def test_a_notification_names_the_key_that_sent_it(owner, caller):
+    sent = caller.send().json["notification"]
+    assert "backup script" in notification_page(owner, sent["id"]).text
+
+
+def test_a_notification_names_its_alert(service, owner):
+    assert "Doorbell" in notification_page(owner, event(service.alert(name="Doorbell"), title="x")).text
+
+
+def test_a_notification_of_a_deleted_alert_stays_and_says_so(service, owner):
+    hook = service.alert(name="Doorbell")
+    notification_id = event(hook, title="x")
+    service.flask("alert", "delete", OWNER, hook.id)
+    page = notification_page(owner, notification_id)
+    assert "deleted" in page.text and "Doorbell" not in page.text
+    assert "deleted" in owner.page(HISTORY).text
+
+
+def test_a_notification_from_these_pages_says_so(owner):
+    assert "these pages" in owner.done("/app/test").text
+
+
+@pytest.mark.parametrize("tried", ["0" * 32, "x", "%00", "%ff", "1", "x" * 5000])
+def test_an_unknown_notification_is_a_404_with_a_sentence(owner, tried):
+    answer = owner.get(f"{HISTORY}/{tried}")
+    assert answer.status_code == 404 and Page(answer.text).texts_of("p")[0].endswith(".")
+
+
+def test_another_accounts_notification_is_as_good_as_unknown(owner, caller, stranger):
+    sent = caller.send("mine").json["notification"]
+    foreign, unknown = (stranger.get(f"{HISTORY}/{tried}") for tried in (sent["id"], "0" * 32))
+    assert (foreign.status_code, foreign.text) == (404, unknown.text)
+
+
+# --- one notification: what became of it --------------------------------------------------------------------
+
+
+def test_a_device_that_took_it_says_when(owner, caller, browser, moved_clock):
+    sent = caller.send().json["notification"]
+    moved_clock.advance(DAY_S)
+    page = notification_page(owner, sent["id"])
+    assert "accepted 2026-11-21 10:00" in page.section("Chrome on Linux")
+
+
+def test_a_device_that_took_it_at_a_later_try_says_at_which(service, owner, caller, browser, moved_clock):
+    browser.then(503)
+    sent = caller.send().json["notification"]
+    moved_clock.advance(60)
+    service.work()
+    text = notification_page(owner, sent["id"]).section("Chrome on Linux")
+    assert "accepted 2026-11-21 10:01:00, on attempt 2" in text
+
+
+def test_a_pending_one_says_what_was_answered_and_when_it_is_tried_next(owner, caller, browser):
+    browser.then(503, Retry_After="3600")
+    sent = caller.send().json["notification"]
+    page = notification_page(owner, sent["id"])
+    text = page.section("Chrome on Linux")
+    assert "The push service answered 503." in text and "Next try today 11:00" in text
+
+
+def test_one_that_waits_for_its_first_try_says_so(service, owner, caller, browser, monkeypatch):
+    monkeypatch.setattr(rate_limits, "FLOOD", rate_limits.Quota(5))
+    hook = service.alert()
+    for _ in range(5):
+        hook.post(data=b"not JSON")
+    (notification_id,) = owner.page(HISTORY).rows()
+    assert "not tried yet" in notification_page(owner, notification_id).section("Chrome on Linux")
+    service.work()
+    assert "accepted" in notification_page(owner, notification_id).section("Chrome on Linux")
+
+
+def test_a_failed_one_says_why(owner, caller, browser):
+    browser.then(400, b'{"reason": "BadTopic"}')
+    sent = caller.send().json["notification"]
+    text = notification_page(owner, sent["id"]).section("Chrome on Linux")
+    assert "failed 2026-11-21 10:00" in text and "The push service answered 400 (BadTopic)." in text
+
+
+def test_each_device_is_told_of_on_its_own(owner, caller, browser, push_service):
+    other = push_service.browser()
+    owner.enable(other, agent="Firefox/144.0 (Windows)")
+    other.then(400)
+    sent = caller.send().json["notification"]
+    page = notification_page(owner, sent["id"])
+    assert "1 of 2" in page.text
+    assert "accepted" in page.section("Chrome on Linux") and "failed" in page.section("Firefox on Windows")
+
+
+def test_a_device_that_was_removed_since_is_still_told_of(service, owner, caller, browser):
+    sent = caller.send().json["notification"]
+    owner.post(f"/app/devices/{device_ids(service)[0]}/remove")
+    text = notification_page(owner, sent["id"]).section("Chrome on Linux")
+    assert "removed since" in text and "accepted" in text
+
+
+def test_without_a_device_it_is_stored_and_no_page_calls_that_delivered(owner, caller):
+    sent = caller.send().json["notification"]
+    assert sent["status"] == "delivered"  # what the API calls it
+    page = notification_page(owner, sent["id"])
+    assert "stored, no device" in page.text and "There was no device" in page.text
+    for path in (f"{HISTORY}/{sent['id']}", HISTORY, "/app/"):
+        page = owner.page(path)
+        assert page.texts_of("span", **{"class": "stored"}) == ["stored, no device"], path
+        assert page.texts_of("span", **{"class": "good"}) == [], path
+
+
+def test_a_digest_that_no_device_got_is_stored_like_what_it_holds(service, owner, moved_clock):
+    account_set(service, "--quiet-hours", "09:00-12:00")
+    hook = service.alert()
+    first, _ = [event(hook, title=title) for title in ("a", "b")]
+    owner.done("/app/quiet/deliver")
+    assert owner.page(HISTORY).texts_of("span", **{"class": "stored"}) == ["stored, no device"] * 2
+    assert "stored, no device" in notification_page(owner, first).text
+
+
+def test_a_notification_whose_only_device_was_removed_before_it_answered_is_stored(service, owner, caller, browser):
+    browser.then(503)
+    sent = caller.send().json["notification"]
+    owner.post(f"/app/devices/{device_ids(service)[0]}/remove")
+    assert "stored, no device" in notification_page(owner, sent["id"]).text
+
+
+def test_after_the_last_device_died_it_says_that_there_was_none(owner, caller, browser):
+    browser.then(410)
+    caller.send()
+    sent = caller.send().json["notification"]
+    page = notification_page(owner, sent["id"])
+    assert "failed" in page.text and "There was no device" in page.text
+
+
+def test_times_are_in_the_owners_zone(service, owner, caller, browser):
+    account_set(service, "--timezone", "Asia/Tokyo")
+    sent = caller.send().json["notification"]
+    assert "accepted 2026-11-21 19:00" in notification_page(owner, sent["id"]).text
+
+
+# --- one notification: held, digests, variables -------------------------------------------------------------
+
+
+def test_a_held_one_says_until_when(owner, held):
+    (notification_id,) = held("a")
+    page = notification_page(owner, notification_id)
+    assert "held" in page.text and "today 12:00" in page.text and "No device was asked yet" in page.text
+
+
+def test_a_held_one_says_until_when_a_frequency_collects(service, owner, browser, moved_clock):
+    notification_id = event(service.alert("--frequency", "1d"), title="a")
+    moved_clock.advance(3600)
+    assert "tomorrow 10:00" in notification_page(owner, notification_id).text
+
+
+def test_one_that_was_held_says_until_when_it_was(service, owner, held, moved_clock):
+    (notification_id,) = held("a")
+    moved_clock.advance(2 * 3600)
+    service.work()
+    service.work()
+    page = notification_page(owner, notification_id)
+    assert "until 2026-11-21 12:00" in page.text and "accepted 2026-11-21 12:00" in page.text
+
+
+def test_part_of_a_digest_says_so_and_what_became_of_the_digest(service, owner, held, moved_clock):
+    first, _ = held("a", "b")
+    moved_clock.advance(2 * 3600)
+    service.work()
+    service.work()
+    page = notification_page(owner, first)
+    assert "digest" in page.text and "delivered" in page.text
+    assert "accepted 2026-11-21 12:00" in page.section("Chrome on Linux")
+
+
+def test_part_of_a_digest_says_in_the_list_how_many_devices_took_it(service, owner, held, browser, push_service):
+    owner.enable(push_service.browser().then(400))
+    held("a", "b")
+    owner.done("/app/quiet/deliver")
+    service.work()
+    assert owner.page(HISTORY).text.count("1 of 2") == 2
+
+
+def test_the_push_of_a_digest_leads_to_a_page_with_its_contents(service, owner, held, browser):
+    ids = held("a", "b", "c")
+    owner.done("/app/quiet/deliver")
+    service.work()
+    (message,) = browser.messages
+    path = message["notification"]["navigate"].removeprefix("http://localhost")
+    assert path == f"{HISTORY}/{message['notification']['tag']}"
+    page = owner.page(path)
+    assert page.texts_of("h1") == ["MCP - 3 notifications"] and sorted(page.rows()) == sorted(ids)
+    assert "accepted" in page.section("Chrome on Linux")
+
+
+def test_another_accounts_digest_is_as_good_as_unknown(service, owner, held, browser, stranger):
+    held("a", "b")
+    owner.done("/app/quiet/deliver")
+    service.work()
+    digest_id = browser.messages[0]["notification"]["tag"]
+    assert stranger.get(f"{HISTORY}/{digest_id}").status_code == 404
+
+
+def test_the_variables_that_an_event_lacked_are_named_in_list_and_page(service, owner):
+    hook = service.alert("--title", "{{ a }} {{ b.c }}", "--body", "{{ b.c }} {{ d }}")
+    notification_id = event(hook, d=1)
+    page = notification_page(owner, notification_id)
+    assert page.texts_of("code") == ["{{ a }}", "{{ b.c }}"]
+    assert re.search("2 (variables )?missing", owner.page(HISTORY).text)
+
+
+def test_when_nothing_was_missing_nothing_is_said_of_it(service, owner):
+    notification_id = event(service.alert("--title", "{{ a }}"), a=1)
+    assert (
+        "Missing" not in notification_page(owner, notification_id).text and "missing" not in owner.page(HISTORY).text
+    )

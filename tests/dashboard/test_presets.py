@@ -1,0 +1,92 @@
+"""Making an alert from a preset, and the preset that a payload proposes."""
+
+import pytest
+
+from models import Alert
+from tests.support.alert_page import AlertPage
+from tests.support.pages import joined
+from tests.support.payloads import PRESETS, sample, sender_of, with_payloads
+from tests.support.tables import everything
+
+
+@pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS)
+def test_an_alert_is_made_from_a_preset(owner, preset):
+    page = owner.page("/app/alerts/new")
+    assert preset.id in [radio["value"] for radio in page.all("input") if radio.get("type") == "radio"]
+    page = owner.done("/app/alerts/new", {"preset": preset.id, "name": ""})
+    row = Alert.get()
+    assert page.texts_of("h1") == [preset.name] == [row.name]
+    assert (row.icon, row.color, row.preset) == (preset.icon, preset.color, preset.id)
+    assert (row.title_template or "", row.body_template or "") == (preset.title, preset.body)
+    assert f"#{preset.icon}" in "".join(use["href"] for use in page.all("use"))
+    assert [step for step in preset.steps if joined([step]) not in page.texts_of("li")] == []
+
+
+def test_an_alert_is_called_as_its_owner_wants(owner):
+    assert owner.done("/app/alerts/new", {"preset": "grafana", "name": " Home "}).texts_of("h1") == ["Home"]
+
+
+def test_a_name_that_is_too_long_is_refused_and_kept(owner):
+    page = owner.refused("/app/alerts/new", {"preset": "grafana", "name": "x" * 101})
+    assert page.value("name") == "x" * 101 and Alert.select().count() == 0
+    (chosen,) = [radio["value"] for radio in page.all("input") if "checked" in radio]
+    assert chosen == "grafana"
+
+
+def test_a_preset_that_is_not_proposed_is_refused(service, owner):
+    alert = AlertPage(service, owner)
+    alert.post({"zen": "Keep it logically awesome.", "hook_id": 1})
+    before = everything()
+    for form in ({"preset": "nothing"}, {}, {"preset": "<b>"}, {"preset": "grafana"}):
+        assert "nothing was done" in owner.done(f"{alert.path}/preset", form).said("alert")[0]
+    assert everything() == before
+
+
+def test_a_proposed_preset_does_not_replace_templates_that_were_saved_meanwhile(service, owner):
+    alert = AlertPage(service, owner)
+    alert.post({"zen": "Keep it logically awesome.", "hook_id": 1})
+    assert proposed(alert.page) == ["Take the templates for GitHub"]
+    owner.done(alert.path, {"title": "My own", "body": ""})
+    assert "nothing was done" in owner.done(f"{alert.path}/preset", {"preset": "github"}).said("alert")[0]
+    assert (alert.row.title_template, alert.row.icon) == ("My own", "bell")
+
+
+def test_a_proposed_preset_leaves_an_icon_and_a_colour_that_were_chosen(service, owner):
+    alert = AlertPage(service, owner)
+    alert.post({"zen": "Keep it logically awesome.", "hook_id": 1})
+    alert.settings(icon="rocket", color="#ff0000")
+    owner.done(f"{alert.path}/preset", {"preset": "github"})
+    assert (alert.row.preset, alert.row.icon, alert.row.color) == ("github", "rocket", "#ff0000")
+
+
+def proposed(page):
+    return [text for text in page.texts_of("button") if text.startswith("Take the templates for")]
+
+
+@with_payloads
+@pytest.mark.parametrize("name", ["github-push", "gitlab-push", "grafana-unified-test", "uptimekuma-down"])
+def test_a_preset_is_proposed_from_the_last_payload_and_taken_by_one_form(service, owner, name):
+    preset, alert = PRESETS[sender_of(name)], AlertPage(service, owner)
+    assert proposed(alert.page) == []
+    alert.post(data=sample(name))
+    page = alert.page
+    assert proposed(page) == [f"Take the templates for {preset.name}"]
+    (action,) = page.forms("/preset")
+    page = owner.done(action, page.hidden(action))
+    assert proposed(page) == [] and alert.row.title_template == preset.title and alert.row.preset == preset.id
+    assert alert.row.name == "Backups"
+
+
+@with_payloads
+def test_who_changed_a_presets_title_is_not_asked_to_take_the_preset_again(service, owner):
+    alert = AlertPage(service, owner)
+    alert.post(data=sample("github-push"))
+    alert.do("preset", preset="github")
+    owner.done(alert.path, {"title": "My own {{ repository.name }}", "body": "{{ ref }}"})
+    assert proposed(alert.page) == []
+
+
+def test_of_an_unknown_senders_payload_no_preset_is_proposed(service, owner):
+    alert = AlertPage(service, owner)
+    alert.post({"a": 1})
+    assert proposed(alert.page) == []

@@ -1,0 +1,99 @@
+"""How long a session lasts, and what its browser is called."""
+
+import sqlite3
+
+import pytest
+
+from store.database import WriteFailed
+from store.sessions import Session
+from tests.support.accounts import OWNER, PASSWORD
+from tests.support.pages import CHROME, Visitor, make_account
+from tests.support.times import DAY_S
+
+# --- how long a session lasts -------------------------------------------------------------------------------
+
+
+def test_a_session_ends_90_days_after_the_last_visit(owner, moved_clock):
+    moved_clock.advance(90 * DAY_S - 1)
+    assert owner.is_signed_in
+    moved_clock.advance(90 * DAY_S - 1)
+    assert owner.is_signed_in
+    moved_clock.advance(90 * DAY_S)
+    assert not owner.is_signed_in
+
+
+def test_a_visit_a_week_keeps_a_session_for_a_year(owner, moved_clock):
+    for _ in range(53):
+        moved_clock.advance(7 * DAY_S)
+        assert owner.is_signed_in
+
+
+def test_the_cookie_goes_on_with_the_session(owner, moved_clock):
+    moved_clock.advance(80 * DAY_S)
+    (cookie,) = owner.get("/app/").headers.getlist("Set-Cookie")
+    assert "Expires=" in cookie
+
+
+def test_a_visit_is_written_at_most_once_an_hour(owner, moved_clock):
+    begun = moved_clock.ms
+    seen = []
+    for _ in range(7):
+        moved_clock.advance(20 * 60)
+        owner.get("/app/")
+        seen.append((Session.get().last_seen_at - begun) // 60_000)
+    assert seen == [0, 0, 60, 60, 60, 120, 120]
+
+
+def test_a_clock_that_was_set_back_does_not_keep_visits_from_being_noted(owner, moved_clock):
+    moved_clock.set_wall(moved_clock.ms - 5 * DAY_S * 1000)
+    assert owner.is_signed_in
+    assert Session.get().last_seen_at == moved_clock.ms
+
+
+def test_a_visit_that_cannot_be_written_breaks_no_page(owner, moved_clock, monkeypatch):
+    def full(*_):
+        raise WriteFailed from sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(Session, "note_visit", full)
+    moved_clock.advance(7200)
+    assert owner.get("/app/").status_code == 200
+
+
+def test_who_looks_at_a_session_that_ended_is_led_back_after_signing_in(owner, moved_clock):
+    moved_clock.advance(90 * DAY_S)
+    sign_in = owner.get("/app/quiet").location
+    owner.get(sign_in)
+    assert owner.post(sign_in, {"email": OWNER, "password": PASSWORD}).location == "/app/quiet"
+
+
+# --- what a browser is called -------------------------------------------------------------------------------
+
+
+AGENTS = {
+    "Chrome on Linux": CHROME,
+    "Chrome on Android": "Mozilla/5.0 (Linux; Android 16; Pixel 9) AppleWebKit/537.36 (KHTML, like Gecko)"
+    " Chrome/141.0 Mobile Safari/537.36",
+    "Edge on Windows": "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko)"
+    " Chrome/141.0 Safari/537.36 Edg/141.0",
+    "Firefox on Windows": "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:144.0) Gecko/20100101 Firefox/144.0",
+    "Safari on iPhone": "Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X) AppleWebKit/605.1.15"
+    " (KHTML, like Gecko) Version/18.6 Mobile/15E148 Safari/604.1",
+    "Safari on Mac": "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko)"
+    " Version/18.6 Safari/605.1.15",
+    "A browser": "<script>alert(1)</script>",
+}
+
+
+@pytest.mark.parametrize("name, agent", AGENTS.items())
+def test_a_session_is_called_by_its_browser_and_system(service, name, agent):
+    make_account(service)
+    visitor = Visitor(service, agent=agent)
+    visitor.sign_in()
+    assert Session.get().name == name
+    assert name in visitor.page("/app/settings").section("Signed in")
+
+
+def test_a_browser_that_does_not_say_what_it_is_can_sign_in(service):
+    make_account(service)
+    visitor = Visitor(service, agent="")
+    assert visitor.sign_in().status_code == 303 and "A browser" in visitor.page("/app/settings").section("Signed in")

@@ -1,0 +1,242 @@
+"""The links that make the owner’s account and that set a password."""
+
+import re
+
+import pytest
+
+from app import ROUTES
+from core import accounts
+from process import clock
+from tests.support.accounts import OWNER, PASSWORD
+from tests.support.commands import lines_of
+from tests.support.pages import Page, Visitor, setup_form, setup_link
+from tests.support.times import DAY_S
+
+# --- the link that makes the owner's account ----------------------------------------------------------------
+
+
+def test_looking_at_the_set_up_link_does_not_spend_it(visitor):
+    link = setup_link()
+    assert [visitor.get(link).status_code for _ in range(3)] == [200, 200, 200]
+    assert visitor.post(link, setup_form()).status_code == 303
+
+
+def test_the_set_up_form_makes_the_account(service, visitor):
+    link = setup_link()
+    visitor.get(link)
+    visitor.post(link, setup_form(email=" Owner@Example.org "))
+    assert [line[:3] for line in lines_of(service, "account", "list")] == [[OWNER, "starter", "Europe/Berlin"]]
+
+
+def test_the_set_up_form_signs_in_and_leads_home(visitor):
+    link = setup_link()
+    visitor.get(link)
+    answer = visitor.post(link, setup_form())
+    assert (answer.status_code, answer.location) == (303, "/app/")
+    assert visitor.is_signed_in
+
+
+def test_the_password_of_the_set_up_form_signs_in_later(service, visitor):
+    link = setup_link()
+    visitor.get(link)
+    visitor.post(link, setup_form())
+    later = Visitor(service)
+    assert later.sign_in().status_code == 303 and later.is_signed_in
+
+
+def test_the_set_up_link_works_once(service, visitor):
+    link, late = setup_link(), Visitor(service)
+    visitor.get(link)
+    late.get(link)
+    visitor.post(link, setup_form())
+    assert late.post(link, setup_form(email="late@example.org")).status_code == 404
+    assert late.get(link).status_code == 404
+    assert [line[0] for line in lines_of(service, "account", "list")] == [OWNER]
+
+
+WRONG_SETUPS = [
+    ({"email": ""}, "e-mail address"),
+    ({"email": "nobody"}, "e-mail address"),
+    ({"email": "a b@example.org"}, "e-mail address"),
+    ({"email": "a@" + "b" * 253}, "e-mail address"),
+    ({"email": "nul\0@example.org"}, "e-mail address"),
+    ({"password": ""}, "password"),
+    ({"password": "elevenchars"}, "password"),
+    ({"password": "x" * 1025}, "password"),
+    ({"time_zone": ""}, "time zone"),
+    ({"time_zone": "Mars/Olympus"}, "time zone"),
+    ({"time_zone": "../../etc/passwd"}, "time zone"),
+]
+
+
+@pytest.mark.parametrize("wrong, named", WRONG_SETUPS)
+def test_wrong_input_to_the_set_up_form_is_answered_with_a_sentence(visitor, wrong, named):
+    link = setup_link()
+    visitor.get(link)
+    answer = visitor.post(link, setup_form(**wrong))
+    (sentence,) = Page(answer.text).said("alert")
+    assert answer.status_code == 422
+    assert named in sentence and sentence.endswith(".")
+
+
+@pytest.mark.parametrize("wrong, named", WRONG_SETUPS)
+def test_wrong_input_to_the_set_up_form_makes_no_account_and_leaves_the_link(visitor, wrong, named):
+    link = setup_link()
+    visitor.get(link)
+    visitor.post(link, setup_form(**wrong))
+    assert not accounts.any_account()
+    assert visitor.post(link, setup_form()).status_code == 303
+
+
+def test_wrong_input_to_the_set_up_form_keeps_what_was_typed(visitor):
+    link = setup_link()
+    visitor.get(link)
+    answer = visitor.post(link, setup_form(password="short"))
+    assert Page(answer.text).value("email") == OWNER
+    assert Page(answer.text).chosen("time_zone") == "Europe/Berlin"
+
+
+def test_a_password_that_was_typed_is_never_sent_back(visitor):
+    link = setup_link()
+    visitor.get(link)
+    answer = visitor.post(link, setup_form(email="wrong", password="a-secret-of-mine"))
+    assert answer.status_code == 422 and "a-secret-of-mine" not in answer.text
+
+
+def test_the_set_up_link_is_good_for_24_hours(visitor, moved_clock):
+    link = setup_link()
+    moved_clock.advance(DAY_S - 1)
+    assert visitor.get(link).status_code == 200
+    moved_clock.advance(1)
+    assert visitor.get(link).status_code == 404
+
+
+def test_a_set_up_link_that_grew_old_while_its_page_was_open_makes_no_account(visitor, moved_clock):
+    link = setup_link()
+    visitor.get(link)
+    moved_clock.advance(DAY_S)
+    assert visitor.post(link, setup_form()).status_code == 404
+    assert not accounts.any_account()
+
+
+def test_the_next_start_voids_the_set_up_link(visitor):
+    old, new = setup_link(), setup_link()
+    assert [visitor.get(link).status_code for link in (old, new)] == [404, 200]
+
+
+def test_a_start_without_a_terminal_voids_the_set_up_link_too(visitor):
+    link = setup_link()
+    accounts.make_setup_link(clock.now_ms(), wanted=False)
+    assert visitor.get(link).status_code == 404
+
+
+def test_the_set_up_link_is_void_once_there_is_an_account(service, visitor):
+    link = setup_link()
+    visitor.get(link)
+    service.account()
+    assert visitor.get(link).status_code == 404
+    assert visitor.post(link, setup_form(email="thief@example.org")).status_code == 404
+    assert [line[0] for line in lines_of(service, "account", "list")] == [OWNER]
+
+
+def test_there_is_no_set_up_link_once_there_is_an_account(service):
+    service.account()
+    assert setup_link() is None
+
+
+@pytest.mark.parametrize("token", ["x", "A" * 43, "%00", "%ff", "%ED%A0%80", "..%2f", "%25", "'or'1'='1", "x" * 5000])
+def test_an_unknown_set_up_link_is_not_found(visitor, token):
+    setup_link()
+    visitor.get("/app/login")
+    assert visitor.get(f"/app/setup/{token}").status_code == 404
+    assert visitor.post(f"/app/setup/{token}", setup_form()).status_code == 404
+    assert not accounts.any_account()
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.rule}")
+def test_without_the_link_no_route_makes_an_account(visitor, route):
+    setup_link()
+    path = re.sub("<[a-z_]+>", "0" * 32, route.rule)
+    visitor.get("/app/login")
+    form = setup_form(name="x", title="x", body="x", csrf=visitor.token)
+    for sent in ({"data": form}, {"json": form}, {"query_string": form}):
+        more = {"headers": {"X-CSRF-Token": visitor.token, "Authorization": "Bearer sk_test_" + "0" * 48}}
+        assert visitor.client.open(path, method=route.method, **sent, **more).status_code < 500 or path == "/healthz"
+    assert not accounts.any_account()
+
+
+# --- the link that sets a password --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def password_link(service):
+    """What `flask account create` prints, without the address of the service."""
+    printed = service.flask("account", "create", OWNER).output.strip()
+    assert printed.startswith("http://127.0.0.1:8000/app/setup/")
+    return printed.removeprefix("http://127.0.0.1:8000")
+
+
+def test_the_link_of_account_create_asks_for_a_password_and_the_time_zone(visitor, password_link):
+    page = visitor.page(password_link)
+    assert OWNER in page.text
+    assert [attributes.get("name") for attributes in page.all("input")] == ["csrf", "username", "password"]
+    assert [select["name"] for select in page.all("select")] == ["time_zone"]
+
+
+def test_the_link_of_account_create_asks_for_no_time_zone_once_something_was_counted_in_one(
+    service, visitor, password_link
+):
+    service.caller().send()
+    assert visitor.page(password_link).all("select") == []
+    assert visitor.post(password_link, setup_form()).status_code == 303
+    assert [line[2] for line in lines_of(service, "account", "list")] == ["UTC"]
+
+
+def test_the_link_of_account_create_takes_no_wrong_time_zone_and_stays(service, visitor, password_link):
+    visitor.get(password_link)
+    answer = visitor.post(password_link, setup_form(time_zone="Mars/Olympus"))
+    assert answer.status_code == 422 and "time zone" in Page(answer.text).said("alert")[0]
+    assert visitor.post(password_link, setup_form()).status_code == 303
+
+
+def test_the_link_of_account_create_sets_the_password_and_signs_in(service, visitor, password_link):
+    visitor.get(password_link)
+    answer = visitor.post(password_link, {"password": PASSWORD})
+    assert (answer.status_code, answer.location) == (303, "/app/")
+    assert visitor.is_signed_in
+    assert Visitor(service).sign_in().status_code == 303
+
+
+def test_the_link_of_account_create_works_once(service, visitor, password_link):
+    visitor.get(password_link)
+    visitor.post(password_link, {"password": PASSWORD})
+    thief = Visitor(service)
+    thief.get("/app/login")
+    assert thief.get(password_link).status_code == 404
+    assert thief.post(password_link, {"password": "another password"}).status_code == 404
+    assert Visitor(service).sign_in().status_code == 303
+
+
+def test_the_link_of_account_create_is_good_for_24_hours(visitor, password_link, moved_clock):
+    moved_clock.advance(DAY_S - 1)
+    assert visitor.get(password_link).status_code == 200
+    moved_clock.advance(1)
+    assert visitor.get(password_link).status_code == 404
+
+
+def test_the_link_of_account_create_sets_the_time_zone_and_never_the_address(service, visitor, password_link):
+    visitor.get(password_link)
+    visitor.post(password_link, setup_form(email="thief@example.org"))
+    assert [line[:3] for line in lines_of(service, "account", "list")] == [[OWNER, "starter", "Europe/Berlin"]]
+
+
+def test_a_password_that_is_too_short_leaves_the_link_of_account_create(visitor, password_link):
+    visitor.get(password_link)
+    answer = visitor.post(password_link, {"password": "elevenchars"})
+    assert answer.status_code == 422 and "12 characters or more" in answer.text
+    assert visitor.post(password_link, {"password": PASSWORD}).status_code == 303
+
+
+@pytest.mark.parametrize("password", ["", PASSWORD, "pocketbell"])
+def test_nobody_signs_in_to_an_account_without_a_password(visitor, password_link, password):
+    assert visitor.sign_in(OWNER, password).status_code == 422

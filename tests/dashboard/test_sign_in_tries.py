@@ -1,0 +1,326 @@
+"""How often a sign-in may be tried: by address, by sender, by a known browser, all together."""
+
+import threading
+
+import pytest
+
+from core import accounts
+from process.turns import Turns
+from store.database import transaction
+from store.sessions import Session
+from tests.support.accounts import OTHER, OWNER, PASSWORD
+from tests.support.pages import Visitor, make_account, use_up_tries
+from web import rate_limits
+
+# --- how often a sign-in may be tried -----------------------------------------------------------------------
+
+
+def test_after_ten_tries_for_an_address_even_the_right_password_is_refused(service, visitor):
+    make_account(service)
+    assert use_up_tries(visitor) == [422] * 10
+    answer = visitor.sign_in()
+    assert answer.status_code == 429 and "wait a quarter of an hour" in answer.text
+    assert not visitor.is_signed_in
+
+
+def test_the_tries_are_counted_over_all_browsers_and_spellings(service, visitor):
+    make_account(service)
+    use_up_tries(visitor)
+    assert Visitor(service).sign_in(" OWNER@example.org ").status_code == 429
+
+
+def test_tries_for_one_address_do_not_touch_another(service, visitor):
+    make_account(service)
+    use_up_tries(visitor, "other@example.org")
+    assert visitor.sign_in().status_code == 303
+
+
+def test_tries_for_an_unknown_address_are_counted_alike(service, visitor):
+    make_account(service)
+    assert use_up_tries(visitor, "nobody@example.org") == [422] * 10
+    assert visitor.sign_in("nobody@example.org").status_code == 429
+
+
+def test_a_quarter_of_an_hour_later_the_owner_can_sign_in(service, visitor, moved_clock):
+    make_account(service)
+    use_up_tries(visitor)
+    moved_clock.advance(15 * 60 - 1)
+    assert visitor.sign_in().status_code == 429
+    moved_clock.advance(1)
+    assert visitor.sign_in().status_code == 303
+
+
+def test_tries_that_were_refused_do_not_lengthen_the_wait(service, visitor, moved_clock):
+    make_account(service)
+    use_up_tries(visitor)
+    for _ in range(14):
+        moved_clock.advance(60)
+        assert visitor.sign_in(OWNER, "not the password").status_code == 429
+    moved_clock.advance(60)
+    assert visitor.sign_in().status_code == 303
+
+
+def test_setting_the_wall_clock_back_does_not_lengthen_the_wait(service, visitor, moved_clock):
+    make_account(service)
+    use_up_tries(visitor)
+    moved_clock.set_wall(moved_clock.ms - 3_600_000)
+    moved_clock.advance(15 * 60)
+    assert visitor.sign_in().status_code == 303
+
+
+def test_retry_after_says_when_the_next_try_is_taken(service, visitor, moved_clock):
+    make_account(service)
+    use_up_tries(visitor)
+    moved_clock.advance(int(visitor.sign_in().headers["Retry-After"]))
+    assert visitor.sign_in().status_code == 303
+
+
+def test_who_is_signed_in_stays_so_while_others_try(owner, service):
+    use_up_tries(Visitor(service))
+    assert owner.is_signed_in
+
+
+def test_a_right_password_does_not_count_as_a_try(service, visitor):
+    make_account(service)
+    for _ in range(11):
+        assert visitor.sign_in().status_code == 303
+
+
+def test_a_try_that_found_no_place_to_be_checked_does_not_count(service, visitor, monkeypatch):
+    make_account(service)
+    with monkeypatch.context() as patched:
+        full = Turns(1, {accounts.NEW_BROWSER: 0}, 0, accounts.hash_turns.refuse)
+        patched.setattr(accounts, "hash_turns", full)
+        with full.turn(accounts.NEW_BROWSER):
+            assert [visitor.sign_in(OWNER, "not the password").status_code for _ in range(11)] == [429] * 11
+    assert visitor.sign_in().status_code == 303
+
+
+def test_blanks_around_an_address_are_no_way_around_its_limit(service):
+    make_account(service)
+    for number in range(10):
+        Visitor(service).sign_in(OWNER, f"not the password {number}")
+    for blanks in (1, 254 - len(OWNER), 253, 254, 255, 1_000):
+        assert Visitor(service).sign_in(" " * blanks + OWNER).status_code == 429, blanks
+
+
+def test_a_password_that_is_changed_while_the_old_one_is_checked_opens_nothing(service, visitor, monkeypatch):
+    make_account(service)
+    with_password = accounts.with_password
+
+    def checked_late(*args):
+        account = with_password(*args)
+        accounts.set_password(accounts.find_account(OWNER), "scrypt:128:8:1$another$hash")
+        return account
+
+    monkeypatch.setattr(accounts, "with_password", checked_late)
+    assert visitor.sign_in().status_code == 409
+    assert Session.select().count() == 0
+
+
+def test_an_address_that_is_only_asked_for_is_not_kept(service):
+    kept = rate_limits.limiter.limiter.storage.hits[15 * 60]
+    for number in range(100):
+        rate_limits.check_sign_in(rate_limits.Visitor(f"{number}@example.org", "203.0.113.7", None))
+    assert len(kept) == 0
+
+
+def test_a_password_set_by_command_voids_the_link_that_would_set_another(service, visitor):
+    link = service.flask("account", "create", OWNER).output.strip()
+    service.flask("account", "set", OWNER, "--password-stdin", stdin=PASSWORD)
+    assert visitor.get(link.removeprefix("http://127.0.0.1:8000")).status_code == 404
+
+
+# --- a known browser, and everybody together ----------------------------------------------------------------
+
+
+def from_address(service, address):
+    return Visitor(service, address=address)
+
+
+def test_tries_of_one_sender_do_not_lock_out_another(service, visitor):
+    make_account(service)
+    use_up_tries(from_address(service, "203.0.113.7"))
+    assert from_address(service, "203.0.113.7").sign_in().status_code == 429
+    assert from_address(service, "203.0.113.8").sign_in().status_code == 303
+
+
+def test_the_addresses_of_one_ipv6_network_are_one_sender(service):
+    make_account(service)
+    use_up_tries(from_address(service, "2001:db8::1"))
+    assert from_address(service, "2001:db8::2").sign_in().status_code == 429
+    assert from_address(service, "2001:db8:0:1::1").sign_in().status_code == 303
+
+
+def test_a_browser_that_was_signed_in_before_is_not_locked_out_by_its_own_sender(service, owner):
+    owner.post("/app/logout")
+    use_up_tries(Visitor(service))
+    assert Visitor(service).sign_in().status_code == 429
+    assert owner.sign_in().status_code == 303
+
+
+def test_a_browser_that_was_signed_in_before_is_not_locked_out_by_strangers_however_many(service, owner):
+    owner.post("/app/logout")
+    for number in range(11):
+        use_up_tries(from_address(service, f"203.0.113.{number}"))
+    assert from_address(service, "198.51.100.1").sign_in().status_code == 429
+    assert owner.sign_in().status_code == 303
+
+
+def test_a_browser_that_was_signed_in_before_has_ten_tries_of_its_own(service, owner):
+    owner.post("/app/logout")
+    assert use_up_tries(owner) == [422] * 10
+    assert owner.sign_in().status_code == 429
+    assert Visitor(service).sign_in().status_code == 303
+
+
+def test_the_tries_of_a_browser_that_was_signed_in_before_come_again_after_a_quarter_of_an_hour(owner, moved_clock):
+    owner.post("/app/logout")
+    use_up_tries(owner)
+    moved_clock.advance(15 * 60)
+    assert owner.sign_in().status_code == 303
+
+
+def test_a_browser_is_known_for_the_account_alone_that_it_was_signed_in_to(service, owner, stranger):
+    owner.post("/app/logout")
+    assert use_up_tries(Visitor(service), OTHER) == [422] * 10
+    assert owner.sign_in(OTHER).status_code == 429
+
+
+def test_with_a_new_password_the_tries_of_all_begin_anew(service, owner):
+    """Or an owner who set one in distress would stand before a closed door."""
+    owner.post("/app/logout")
+    strangers = [from_address(service, f"203.0.113.{number}") for number in range(10)]
+    for visitor in (owner, *strangers):
+        use_up_tries(visitor)
+    service.flask("account", "set", OWNER, "--password-stdin", stdin="another password")
+    late = from_address(service, "198.51.100.1")
+    assert [visitor.sign_in(password="another password").status_code for visitor in (owner, late)] == [303, 303]
+
+
+def test_a_browser_that_was_signed_in_with_an_earlier_password_is_not_known(service, owner):
+    """Who had stolen that one must not keep tries of his own."""
+    service.flask("account", "set", OWNER, "--password-stdin", stdin="another password")
+    use_up_tries(Visitor(service))
+    assert owner.sign_in(password="another password").status_code == 429
+
+
+def test_each_browser_that_was_signed_in_before_has_tries_of_its_own(service, owner):
+    second = Visitor(service)
+    second.sign_in()
+    for browser in (owner, second):
+        browser.post("/app/logout")
+    use_up_tries(owner)
+    assert second.sign_in().status_code == 303
+
+
+def test_a_browser_whose_session_ended_is_still_known(service, owner):
+    with transaction():
+        Session.delete().execute()
+    use_up_tries(Visitor(service))
+    assert not owner.is_signed_in and owner.sign_in().status_code == 303
+
+
+FORGED = ["x", "e30.aSAfWA.x", "eyJrbm93biI6eyJlbWFpbCI6Im93bmVyQGV4YW1wbGUub3JnIiwiYnJvd3NlciI6IngifX0.aSAfWA.AAAA"]
+
+
+@pytest.mark.parametrize("cookie", FORGED)
+def test_a_cookie_that_was_made_up_makes_no_known_browser(service, visitor, cookie):
+    make_account(service)
+    use_up_tries(visitor)
+    assert visitor.with_cookie(cookie).sign_in().status_code == 429
+
+
+def test_a_known_browser_of_another_service_is_none_here(service, owner, visitor):
+    """The cookie must be signed by this service's secret."""
+    payload, *_ = owner.cookie.rpartition(".")
+    use_up_tries(visitor)
+    assert visitor.with_cookie(f"{payload}.{'A' * 27}").sign_in().status_code == 429
+
+
+def test_thirty_tries_of_one_sender_over_many_addresses_are_all_it_has(service):
+    make_account(service)
+    sender = from_address(service, "203.0.113.7")
+    tries = [sender.sign_in(f"{number}@example.org", "not the password").status_code for number in range(31)]
+    assert tries == [422] * 30 + [429]
+    assert sender.sign_in().status_code == 429
+    assert from_address(service, "203.0.113.8").sign_in().status_code == 303
+
+
+def test_the_wait_of_a_sender_ends_after_a_quarter_of_an_hour(service, moved_clock):
+    make_account(service)
+    sender = from_address(service, "203.0.113.7")
+    for number in range(30):
+        sender.sign_in(f"{number}@example.org", "not the password")
+    moved_clock.advance(15 * 60 - 1)
+    assert sender.sign_in().status_code == 429
+    moved_clock.advance(1)
+    assert sender.sign_in().status_code == 303
+
+
+def test_a_hundred_tries_for_one_address_are_all_that_strangers_have_together(service, moved_clock):
+    make_account(service)
+    tries = [use_up_tries(from_address(service, f"203.0.113.{number}")) for number in range(10)]
+    assert tries == [[422] * 10] * 10
+    stranger = from_address(service, "198.51.100.1")
+    assert stranger.sign_in().status_code == 429
+    assert stranger.sign_in(OTHER, "x").status_code == 422
+    moved_clock.advance(15 * 60)
+    assert stranger.sign_in().status_code == 303
+
+
+# --- races, clocks, proxies ---------------------------------------------------------------------------------
+
+
+def test_tries_at_the_same_time_are_no_more_than_ten(service, monkeypatch):
+    make_account(service)
+    visitors = [Visitor(service) for _ in range(4)]
+    for visitor in visitors:
+        visitor.get("/app/login")
+    for _ in range(9):
+        assert visitors[0].post("/app/login", {"email": OWNER, "password": "wrong"}).status_code == 422
+    begun, checked = threading.Barrier(5), accounts.check_password_hash
+    waiting = threading.Semaphore(0)
+
+    def slow(expected, password):
+        waiting.acquire(timeout=1)  # until all have passed the first look at the quota
+        return checked(expected, password)
+
+    monkeypatch.setattr(accounts, "check_password_hash", slow)
+    answers = []
+
+    def try_one(visitor):
+        begun.wait()
+        answers.append(visitor.post("/app/login", {"email": OWNER, "password": "wrong"}).status_code)
+
+    threads = [threading.Thread(target=try_one, args=[visitor]) for visitor in visitors]
+    for thread in threads:
+        thread.start()
+    begun.wait()
+    for _ in threads:
+        waiting.release()
+    for thread in threads:
+        thread.join()
+    assert sorted(answers) == [422, 429, 429, 429]
+
+
+def test_a_cookie_from_a_clock_that_was_ahead_is_still_a_session(owner, moved_clock):
+    moved_clock.set_wall(moved_clock.ms - 3_600_000)
+    assert owner.is_signed_in
+
+
+def test_a_link_of_the_command_line_lets_the_owner_in_whatever_strangers_do(service):
+    make_account(service)
+    for number in range(100):
+        stranger = Visitor(service)
+        stranger.get("/app/login")
+        sender = {"REMOTE_ADDR": f"203.0.113.{number // 9}"}
+        stranger.post("/app/login", {"email": OWNER, "password": "wrong"}, environ_overrides=sender)
+    phone = Visitor(service)
+    assert phone.sign_in().status_code == 429
+    link = (
+        service.flask("account", "set", OWNER, "--password-link").output.strip().removeprefix("http://127.0.0.1:8000")
+    )
+    phone.get(link)
+    assert phone.post(link, {"password": "another password"}).status_code == 303
+    assert phone.is_signed_in

@@ -1,0 +1,242 @@
+"""The database's file: who may read it, which are refused, copies and backups: CONTRACT 1."""
+
+import json
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from store import database
+from tests.support.accounts import OWNER
+from tests.support.server import ROOT
+from tests.support.tables import look, mode, version
+
+# --- permissions --------------------------------------------------------------------------------------------
+
+
+def test_the_data_directory_and_all_in_it_are_their_owners_alone(service, tmp_path):
+    service.account(OWNER)
+    modes = {path.name: mode(path) for path in service.data_dir.iterdir()}
+    assert mode(service.data_dir) == 0o700
+    assert {"pocketbell.db", "pocketbell.db-wal", "pocketbell.db-shm", "secret_key"} <= set(modes)
+    assert set(modes.values()) == {0o600}
+
+
+def test_a_backup_is_its_owners_alone(service, tmp_path):
+    assert service.flask("backup", tmp_path / "copy.db").exit_code == 0
+    assert mode(tmp_path / "copy.db") == 0o600
+
+
+def test_a_backup_is_its_owners_alone_whatever_the_umask(opened, tmp_path):
+    before = os.umask(0)
+    try:
+        database.copy_database(tmp_path / "copy.db")
+    finally:
+        os.umask(before)
+    assert mode(tmp_path / "copy.db") == 0o600
+
+
+def test_a_process_with_a_wide_umask_makes_narrow_files(tmp_path):
+    env = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(tmp_path / "data")}
+    command = [Path(sys.executable).with_name("flask"), "account", "create", OWNER]
+    subprocess.run(command, env=env, cwd=ROOT, umask=0, check=True, capture_output=True, timeout=30)
+    modes = {mode(path) for path in (tmp_path / "data").iterdir()}
+    assert (mode(tmp_path / "data"), modes) == (0o700, {0o600})
+
+
+# --- files that are refused ---------------------------------------------------------------------------------
+
+
+def test_an_sqlite_that_is_too_old_is_named(file, monkeypatch):
+    monkeypatch.setattr(database.sqlite3, "sqlite_version_info", (3, 36, 9))
+    with pytest.raises(database.DatabaseRefused, match=r"has SQLite [\d.]+: Pocketbell needs 3\.37 or later"):
+        database.open_database(file)
+    assert not file.exists()
+
+
+def refusal(path):
+    """The one sentence with which the file is refused."""
+    with pytest.raises(database.DatabaseRefused) as refused:
+        database.open_database(path)
+    (line,) = str(refused.value).splitlines()
+    return line
+
+
+def other_database(path, *statements):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    connection = sqlite3.connect(path)
+    for statement in statements:
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+    return path
+
+
+def test_a_newer_schema_is_refused_with_a_sentence_and_left_alone(file):
+    other_database(file, "CREATE TABLE future (n)", f"PRAGMA user_version = {database.SCHEMA_VERSION + 1}")
+    line = refusal(file)
+    assert str(file) in line and str(database.SCHEMA_VERSION + 1) in line and "newer" in line
+    assert look(file, "SELECT name FROM sqlite_schema") == [("future",)]
+
+
+@pytest.mark.parametrize("content", [b"This is no database. " * 100, b"x", os.urandom(8192), b"SQLite format 4\0"])
+def test_a_file_that_is_no_database_is_refused_with_a_sentence_and_left_alone(file, content):
+    file.parent.mkdir()
+    file.write_bytes(content)
+    assert str(file) in refusal(file)
+    assert file.read_bytes() == content
+
+
+def test_a_directory_in_the_place_of_the_file_is_refused_with_a_sentence(file):
+    file.mkdir(parents=True)
+    assert str(file) in refusal(file)
+
+
+def test_a_directory_that_cannot_be_made_is_refused_with_a_sentence(tmp_path):
+    (tmp_path / "file").write_text("")
+    assert str(tmp_path / "file") in refusal(tmp_path / "file" / "bell.db")
+
+
+def test_a_database_of_another_program_is_refused_rather_than_mixed_with_ours(file):
+    other_database(file, "CREATE TABLE recipe (name TEXT)", "INSERT INTO recipe VALUES ('soup')")
+    assert str(file) in refusal(file)
+    assert look(file, "SELECT name FROM sqlite_schema") == [("recipe",)]
+
+
+def test_a_database_of_another_program_that_counts_its_versions_too_is_refused(file):
+    other_database(file, "CREATE TABLE recipe (name TEXT)", f"PRAGMA user_version = {database.SCHEMA_VERSION}")
+    assert str(file) in refusal(file)
+    assert look(file, "SELECT name FROM sqlite_schema") == [("recipe",)]
+
+
+def test_after_a_refusal_another_file_can_be_opened(file):
+    other_database(file, f"PRAGMA user_version = {database.SCHEMA_VERSION + 1}")
+    refusal(file)
+    database.open_database(file.with_name("other.db"))
+    assert version(file.with_name("other.db")) == database.SCHEMA_VERSION
+
+
+# --- copies and backups -------------------------------------------------------------------------------------
+
+
+def test_a_backup_holds_all_that_was_acknowledged_before_it_began(service, tmp_path):
+    service.account(OWNER, "scale")
+    callers = [service.caller(OWNER, f"writer {n}") for n in range(4)]
+    acknowledged, stop, enough = [], threading.Event(), threading.Event()
+
+    def write(n):
+        client = service.app.test_client()
+        headers = {"Authorization": f"Bearer {callers[n].key}"}
+        while not stop.is_set() and len(acknowledged) < 2000:
+            message = {"title": "t", "body": "b"}
+            answer = client.post("/api/v1/notifications/send", json=message, headers=headers)
+            assert answer.status_code == 200
+            acknowledged.append(answer.json["notification"]["id"])
+            if len(acknowledged) > 60:
+                enough.set()
+
+    writers = [threading.Thread(target=write, args=(n,)) for n in range(4)]
+    for writer in writers:
+        writer.start()
+    assert enough.wait(30)
+    before = list(acknowledged)
+    result = service.flask("backup", tmp_path / "copy.db")
+    stop.set()
+    for writer in writers:
+        writer.join(30)
+    assert result.exit_code == 0, result.output
+    copied = {row[0] for row in look(tmp_path / "copy.db", "SELECT id FROM notification")}
+    assert set(before) <= copied
+    assert look(tmp_path / "copy.db", "PRAGMA integrity_check") == [("ok",)]
+    assert look(tmp_path / "copy.db", "PRAGMA foreign_key_check") == []
+
+
+def test_the_counters_of_a_backup_agree_with_its_rows(service, tmp_path):
+    service.account(OWNER, "pro")
+    caller = service.caller(OWNER)
+    stop = threading.Event()
+
+    def write():
+        client = service.app.test_client()
+        while not stop.is_set():
+            headers = {"Authorization": f"Bearer {caller.key}"}
+            client.post("/api/v1/notifications/send", json={"title": "t", "body": "b"}, headers=headers)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    for n in range(5):
+        assert service.flask("backup", tmp_path / f"{n}.db").exit_code == 0
+    stop.set()
+    writer.join(30)
+    counted = "SELECT (SELECT count(*) FROM notification) - notification_count FROM account"
+    assert [look(tmp_path / f"{n}.db", counted) for n in range(5)] == [[(0,)]] * 5
+
+
+def public_key_of_a_push(service, push_service):
+    """The `k=` of what the service signs its pushes with."""
+    browser = push_service.browser()
+    assert service.flask("device", "add", OWNER, "webpush", json.dumps(browser.subscription)).exit_code == 0
+    service.caller(OWNER, "pusher").send()
+    return re.search(r"k=([\w-]+)", browser.pushes[0]["authorization"])[1]
+
+
+def started_on(make_service, push_service, path):
+    return make_service(WEBPUSH_HOSTS=push_service.origin, DATABASE_URL=f"sqlite:///{path}")
+
+
+def test_a_service_started_on_a_backup_has_the_same_web_push_key(service, push_service, make_service, tmp_path):
+    service.account(OWNER)
+    key = public_key_of_a_push(service, push_service)
+    assert service.flask("backup", tmp_path / "copy.db").exit_code == 0
+    restored = started_on(make_service, push_service, tmp_path / "copy.db")
+    assert public_key_of_a_push(restored, push_service) == key
+
+
+def test_the_web_push_key_is_made_at_the_first_start_and_so_in_every_backup(
+    service, push_service, make_service, tmp_path
+):
+    service.account(OWNER)
+    assert service.flask("backup", tmp_path / "copy.db").exit_code == 0
+    key = public_key_of_a_push(service, push_service)
+    restored = started_on(make_service, push_service, tmp_path / "copy.db")
+    assert public_key_of_a_push(restored, push_service) == key
+
+
+def test_a_service_started_on_a_backup_takes_the_same_keys_and_shows_the_same_history(
+    service, push_service, make_service, tmp_path
+):
+    service.account(OWNER)
+    caller = service.caller(OWNER)
+    caller.send("Disk", "full")
+    shown = caller.listed()
+    assert service.flask("backup", tmp_path / "copy.db").exit_code == 0
+    caller.service = started_on(make_service, push_service, tmp_path / "copy.db")
+    assert caller.listed() == shown
+
+
+def test_a_copy_in_the_making_is_never_seen_under_its_name(opened, tmp_path):
+    with database.transaction():
+        database.run("CREATE TABLE big (text TEXT)")
+        for _ in range(200):
+            database.run("INSERT INTO big VALUES (?)", ("x" * 20_000,))
+    target, seen, done = tmp_path / "copy.db", set(), threading.Event()
+
+    def watch():
+        while not done.is_set():
+            if target.exists():
+                seen.add(target.stat().st_size)
+            time.sleep(0)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    database.copy_database(target)
+    done.set()
+    watcher.join(30)
+    assert seen <= {target.stat().st_size}
+    assert look(target, "SELECT count(*) FROM big") == [(200,)]

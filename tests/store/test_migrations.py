@@ -1,0 +1,332 @@
+"""Databases of earlier versions become like new ones, and lose no row: CONTRACT 1."""
+
+import re
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import models
+from store import alert_payloads, database
+from tests.support.server import ROOT
+from tests.support.tables import ADD_ACCOUNT, look, mode, version
+
+STEP_2 = """-- Accounts have a colour.
+ALTER TABLE account ADD COLUMN colour TEXT;
+UPDATE account
+   SET colour = 'blue; not red'; -- a semicolon within a string
+"""
+STEP_3 = """CREATE TABLE shelf (n INTEGER NOT NULL) STRICT;
+INSERT INTO shelf SELECT seq FROM account;
+CREATE TRIGGER shelf_up AFTER INSERT ON account BEGIN
+    INSERT INTO shelf VALUES (new.seq);
+END;
+"""
+BROKEN_STEP_3 = "CREATE TABLE shelf (n INTEGER) STRICT;\nINSERT INTO no_such_table VALUES (1);\n"
+
+
+@pytest.fixture
+def steps(tmp_path):
+    """A directory with the steps to the schemas 2 and 3."""
+    directory = tmp_path / "steps"
+    directory.mkdir()
+    (directory / "0002_colour.sql").write_text(STEP_2)
+    (directory / "0003_shelf.sql").write_text(STEP_3)
+    return directory
+
+
+@pytest.fixture
+def older(file):
+    """A database of schema 1 with one account, closed."""
+    database.open_database(file, newest=1)
+    with database.transaction():
+        database.run(ADD_ACCOUNT, ("old@example.org",))
+    database.close()
+    return file
+
+
+def copies(path):
+    """What lies beside the database that is neither it nor SQLite's own."""
+    own = {path.name, f"{path.name}-wal", f"{path.name}-shm"}
+    return [other for other in path.parent.iterdir() if other.name not in own]
+
+
+def test_an_older_database_is_brought_to_the_newest_schema_step_by_step(older, steps):
+    database.open_database(older, migrations=steps, newest=3)
+    assert version(older) == 3
+    assert look(older, "SELECT email, colour FROM account") == [("old@example.org", "blue; not red")]
+    assert look(older, "SELECT n FROM shelf") == [(1,)]
+
+
+def test_a_step_may_make_a_trigger(older, steps):
+    database.open_database(older, migrations=steps, newest=3)
+    columns = "email, plan, time_zone, notification_count, created_at"
+    with database.transaction():
+        database.run(f"INSERT INTO account ({columns}) VALUES ('new@example.org', 'pro', 'UTC', 0, 0)")
+    assert look(older, "SELECT n FROM shelf") == [(1,), (2,)]
+
+
+def test_before_an_upgrade_the_file_is_copied_beside_itself(older, steps):
+    database.open_database(older, migrations=steps, newest=3)
+    (copy,) = copies(older)
+    assert (version(copy), mode(copy)) == (1, 0o600)
+    assert look(copy, "SELECT email FROM account") == [("old@example.org",)]
+    assert look(copy, "SELECT name FROM pragma_table_info('account') WHERE name = 'colour'") == []
+
+
+def test_an_upgrade_by_one_step_begins_where_the_file_is(older, steps):
+    database.open_database(older, migrations=steps, newest=2)
+    database.open_database(older, migrations=steps, newest=3)
+    assert version(older) == 3
+    assert sorted(version(copy) for copy in copies(older)) == [1, 2]
+
+
+def test_opening_it_a_second_time_changes_nothing(older, steps):
+    database.open_database(older, migrations=steps, newest=3)
+    before = look(older, "SELECT sql FROM sqlite_schema"), [copy.stat().st_mtime_ns for copy in copies(older)]
+    database.open_database(older, migrations=steps, newest=3)
+    assert (look(older, "SELECT sql FROM sqlite_schema"), [c.stat().st_mtime_ns for c in copies(older)]) == before
+    assert look(older, "SELECT email, colour FROM account") == [("old@example.org", "blue; not red")]
+
+
+def test_a_new_or_current_database_is_not_copied(file):
+    database.open_database(file)
+    database.open_database(file)
+    assert copies(file) == []
+
+
+def test_a_step_that_fails_leaves_the_database_at_the_version_before_it(older, steps):
+    (steps / "0003_shelf.sql").write_text(BROKEN_STEP_3)
+    with pytest.raises(database.DatabaseRefused, match="no_such_table") as refused:
+        database.open_database(older, migrations=steps, newest=3)
+    assert len(str(refused.value).splitlines()) == 1
+    assert version(older) == 2
+    assert look(older, "SELECT name FROM sqlite_schema WHERE name = 'shelf'") == []
+
+
+def test_after_a_failed_first_step_the_older_version_works_on(older, steps):
+    (steps / "0002_colour.sql").write_text("ALTER TABLE account ADD COLUMN colour TEXT;\nNonsense;\n")
+    with pytest.raises(database.DatabaseRefused):
+        database.open_database(older, migrations=steps, newest=3)
+    database.open_database(older, newest=1)
+    with database.transaction():
+        database.run(ADD_ACCOUNT, ("new@example.org",))
+    assert look(older, "SELECT email FROM account ORDER BY seq") == [("old@example.org",), ("new@example.org",)]
+
+
+def test_a_statement_without_its_semicolon_is_run_or_refused_and_never_passed_over(older, steps):
+    (steps / "0002_colour.sql").write_text("ALTER TABLE account ADD COLUMN colour TEXT;\nCREATE TABLE shelf (n)")
+    try:
+        database.open_database(older, migrations=steps, newest=2)
+    except database.DatabaseRefused:
+        assert version(older) == 1
+    else:
+        assert look(older, "SELECT name FROM sqlite_schema WHERE name = 'shelf'") == [("shelf",)]
+
+
+OPEN = """
+import pathlib, sys
+from store import database
+database.open_database(*map(pathlib.Path, sys.argv[1:3]), newest=3)
+"""
+
+
+def open_elsewhere(path, steps):
+    """Another process that opens, and so upgrades, the database."""
+    command = [sys.executable, "-c", OPEN, str(path), str(steps)]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def test_processes_that_start_at_the_same_time_upgrade_it_once_and_all_go_on(older, steps):
+    processes = [open_elsewhere(older, steps) for _ in range(3)]
+    results = [(process.communicate(timeout=60)[1], process.returncode) for process in processes]
+    assert results == [(b"", 0)] * 3
+    assert version(older) == 3 and look(older, "SELECT n FROM shelf") == [(1,)]
+
+
+def test_processes_that_start_at_the_same_time_make_one_new_database(file, steps):
+    processes = [open_elsewhere(file, steps) for _ in range(3)]
+    results = [(process.communicate(timeout=60)[1], process.returncode) for process in processes]
+    assert results == [(b"", 0)] * 3
+    assert version(file) == 3
+
+
+def test_the_copy_holds_the_older_schema_even_if_another_process_upgrades_at_the_same_moment(
+    older, steps, monkeypatch
+):
+    alone_in, entered = database._alone_in, []
+
+    def alone_late(directory):
+        entered.append(directory)
+        if len(entered) == 2:  # the version was read
+            assert open_elsewhere(older, steps).communicate(timeout=60) == (b"", b"")
+        return alone_in(directory)
+
+    monkeypatch.setattr(database, "_alone_in", alone_late)
+    database.open_database(older, migrations=steps, newest=3)
+    assert [version(copy) for copy in copies(older)] == [1]
+
+
+def test_another_process_that_upgrades_it_while_it_is_copied_waits_for_the_copy(older, steps, monkeypatch):
+    replace, processes = Path.replace, []
+
+    def replace_late(source, target):
+        processes.append(open_elsewhere(older, steps))
+        return replace(source, target)
+
+    monkeypatch.setattr(Path, "replace", replace_late)
+    database.open_database(older, migrations=steps, newest=3)
+    assert [process.communicate(timeout=60) for process in processes] == [(b"", b"")]
+    assert version(older) == 3
+    assert [version(copy) for copy in copies(older)] == [1]
+
+
+def test_a_copy_that_was_killed_is_gone_after_the_next(older, steps):
+    leftover = older.parent / f".{older.name}.schema-1.k1lled"
+    leftover.mkdir()
+    (leftover / "copy").write_bytes(b"a part")
+    database.open_database(older, migrations=steps, newest=3)
+    assert [version(copy) for copy in copies(older)] == [1]
+
+
+SCHEMAS = sorted((Path(__file__).parent / "schemas").glob("*.sql"))
+OLD_ROWS = """
+INSERT INTO account (seq, email, plan, time_zone, quiet_hours, notification_count, created_at)
+ VALUES (1, 'old@example.org', 'pro', 'Europe/Berlin', '22:00-07:00', 2, 5);
+INSERT INTO account (seq, email, plan, time_zone, notification_count, created_at)
+ VALUES (2, 'empty@example.org', 'starter', 'UTC', 0, 5);
+INSERT INTO session (token_hash, account_seq, created_at, expires_at) VALUES (x'02', 1, 11, 99);
+INSERT INTO api_key VALUES (1, 'key', 1, 'nas', 'sk_test_01234567', x'00', 6, NULL, NULL);
+INSERT INTO notification (seq, id, account_seq, api_key_seq, alert_seq, title, body, status, created_at)
+ VALUES (1, 'first', 1, 1, NULL, 'MCP - a', 'b', 'delivered', 7),
+ (2, 'second', 1, NULL, 1, 'MCP - c', 'd', 'pending', 8);
+INSERT INTO device (seq, id, account_seq, kind, token, name, api_key_seq, created_at)
+ VALUES (1, 'device', 1, 'fcm', 'token', 'Phone', 1, 6), (2, 'newer', 1, 'fcm', 'other', 'Tablet', 1, 10);
+INSERT INTO delivery VALUES (2, 1, 'pending', 3, 9, 8, 'Not now.');
+INSERT INTO idempotency_key VALUES (1, 'once', x'01', 1, 'delivered', 7);
+"""
+OLD_METRIC = "INSERT INTO metric VALUES (1, 1, 'p', 'm', 'M', 1.5, '%', 7, '{}');"
+OLD_ALERT = "1, 'alert', 1, 'AbCdEf1', 'Disk', 'bell', '#3B82F6', '{{ a }}', NULL, '1h', 1, 1, 2, 7, 6"
+ROWS_OF_SCHEMA = {  # where schemas differ in what a row must have
+    1: f"INSERT INTO alert VALUES ({OLD_ALERT});",
+    2: f"INSERT INTO alert VALUES ({OLD_ALERT}, 6);",
+    3: f"INSERT INTO alert VALUES ({OLD_ALERT}, 6, NULL); UPDATE account SET known_device_seq = 2 WHERE seq = 1;"
+    " UPDATE session SET last_seen_at = 11;",
+    4: f"INSERT INTO alert VALUES ({OLD_ALERT}, 6, NULL, NULL, 1); UPDATE account SET known_device_seq = 2"
+    " WHERE seq = 1; UPDATE session SET last_seen_at = 11;",
+}
+ROWS_OF_SCHEMA[5] = ROWS_OF_SCHEMA[6] = ROWS_OF_SCHEMA[4]
+
+
+ROWS_OF_SCHEMA = {number: rows + OLD_METRIC for number, rows in ROWS_OF_SCHEMA.items()}
+ROWS_OF_SCHEMA[6] = (
+    f"{ROWS_OF_SCHEMA[6].removesuffix(OLD_METRIC)} INSERT INTO metric_series VALUES (1, 1, 'p', 'm');"
+    " INSERT INTO metric VALUES (1, 1, 'M', 1.5, '%', 7, '{}');"
+)
+
+
+def as_of_now(statement):
+    """A statement that reads a table as schema 5 had it, for the newest."""
+    of_series = "metric.*, account_seq, project_id, metric_id FROM metric JOIN metric_series s ON s.seq = series_seq"
+    return re.sub(r"FROM metric\b", f"FROM (SELECT {of_series})", statement)
+
+
+def shape(path):
+    """The tables and indexes of a database, however they came to be."""
+    tables = [row[0] for row in look(path, "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")]
+    pragmas = ("table_info", "index_list", "foreign_key_list")
+    indexes = look(path, "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL ORDER BY name")
+    told = {
+        (table, pragma): sorted(look(path, f"PRAGMA {pragma}({table})")) for table in tables for pragma in pragmas
+    }
+    for (_, pragma), rows in told.items():
+        if pragma == "index_list":
+            rows[:] = sorted(row[1:] for row in rows)  # the order of their making aside
+    return told, [(name, " ".join(sql.split())) for name, sql in indexes]
+
+
+@pytest.fixture(params=SCHEMAS, ids=[schema.stem for schema in SCHEMAS])
+def old_version(request, file):
+    """A database that an earlier version made and used."""
+    file.parent.mkdir()
+    connection, number = sqlite3.connect(file), int(request.param.stem)
+    connection.executescript(
+        request.param.read_text() + OLD_ROWS + ROWS_OF_SCHEMA[number] + f"PRAGMA user_version = {number};"
+    )
+    connection.close()
+    return file
+
+
+def test_every_earlier_schema_is_kept_for_the_tests():
+    assert [schema.stem for schema in SCHEMAS] == [f"{number:04}" for number in range(1, database.SCHEMA_VERSION)]
+
+
+def test_a_database_of_an_earlier_version_becomes_like_a_new_one(old_version, tmp_path):
+    database.open_database(old_version)
+    migrated = shape(old_version)
+    database.open_database(tmp_path / "new.db")
+    assert migrated == shape(tmp_path / "new.db")
+    assert version(old_version) == database.SCHEMA_VERSION
+
+
+def test_a_database_of_an_earlier_version_keeps_every_row(old_version):
+    names = [row[0] for row in look(old_version, "SELECT name FROM sqlite_schema WHERE type = 'table'")]
+    before = {}
+    for name in names:
+        if name == "sqlite_sequence":  # SQLite's own
+            continue
+        columns = ", ".join(row[1] for row in look(old_version, f"PRAGMA table_info({name})"))
+        before[f"SELECT {columns} FROM {name}"] = look(old_version, f"SELECT {columns} FROM {name}")
+    database.open_database(old_version)
+    now = {statement: look(old_version, as_of_now(statement)) for statement in before}
+    assert now == before
+    assert look(old_version, "PRAGMA foreign_key_check") == look(old_version, "SELECT 1 WHERE 0")
+
+
+def test_an_alert_of_an_earlier_version_counts_as_switched_on_when_it_was_made(old_version):
+    database.open_database(old_version)
+    assert look(old_version, "SELECT switched_on_at FROM alert") == [(6,)]
+
+
+def test_devices_of_an_earlier_version_are_none_to_warn_of(old_version):
+    database.open_database(old_version)
+    assert look(old_version, "SELECT known_device_seq FROM account ORDER BY seq") == [(2,), (0,)]
+
+
+def test_a_session_of_an_earlier_version_goes_on_and_was_seen_last_when_it_began(old_version):
+    database.open_database(old_version)
+    assert look(old_version, "SELECT last_seen_at, expires_at, name FROM session") == [(11, 99, "")]
+
+
+def test_an_account_of_an_earlier_version_looks_like_the_system_and_is_shown_the_first_steps(old_version):
+    database.open_database(old_version)
+    assert look(old_version, "SELECT DISTINCT theme, hides_first_steps FROM account") == [("system", 0)]
+
+
+def test_an_alert_that_was_inactive_in_an_earlier_version_is_none_that_was_paused(old_version):
+    database.open_database(old_version)
+    assert look(old_version, "SELECT paused_at FROM alert") == [(None,)]
+
+
+def test_an_alert_of_an_earlier_version_keeps_what_comes_last_from_now_on(old_version):
+    database.open_database(old_version)
+    assert look(old_version, "SELECT keeps_payload, preset FROM alert") == [(1, None)]
+    assert look(old_version, "SELECT count(*) FROM alert_payload") == [(0,)]
+    with database.transaction():
+        alert_payloads.AlertPayload.put(1, "{}", 9)
+        models.Alert.get_by_id(1).delete_instance()
+    assert look(old_version, "SELECT count(*) FROM alert_payload") == [(0,)]
+
+
+def test_the_seq_of_a_deleted_alert_is_never_given_again(old_version):
+    """Else its notifications would become another alert's."""
+    database.open_database(old_version)
+    with database.transaction():
+        models.Alert.get_by_id(1).delete_instance()
+        made = models.Alert.create(
+            id="new", account=1, short_code="1234567", name="New", icon="bell", color="#3B82F6", frequency="instant",
+            ignores_quiet_hours=0, is_active=1, notification_count=0, created_at=9, switched_on_at=9,
+        )  # fmt: skip
+    assert made.seq == 2

@@ -1,0 +1,115 @@
+"""One truth for the schema: models and schema.sql say the same."""
+
+import importlib
+import re
+
+import peewee
+import pytest
+
+import models
+from store import database
+from tests.support.server import ROOT
+from tests.support.tables import look
+from wire.notification import STATUSES, Content
+
+TYPES = {
+    peewee.AutoField: "INTEGER",
+    peewee.IntegerField: "INTEGER",
+    peewee.FloatField: "REAL",
+    peewee.TextField: "TEXT",
+    peewee.BlobField: "BLOB",
+}
+
+
+def tables():
+    """Every model with a table of its own, found through its base class."""
+    for file in (ROOT / "store").glob("*.py"):
+        importlib.import_module(f"store.{file.stem}")
+    return sorted(models.Model.__subclasses__(), key=lambda model: model._meta.table_name)
+
+
+every_table = pytest.mark.parametrize("model", tables(), ids=[model._meta.table_name for model in tables()])
+
+
+def type_of(field):
+    while isinstance(field, peewee.ForeignKeyField):
+        field = field.rel_field
+    return next(name for kind, name in TYPES.items() if isinstance(field, kind))
+
+
+def test_every_table_has_a_model_and_every_model_a_table(opened):
+    made = {row[0] for row in look(opened, "SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    assert made - {"sqlite_sequence"} == {model._meta.table_name for model in tables()}
+
+
+@every_table
+def test_a_models_columns_are_the_tables(opened, model):
+    columns = [row[1] for row in look(opened, f"PRAGMA table_info({model._meta.table_name})")]
+    assert sorted(field.column_name for field in model._meta.sorted_fields) == sorted(columns)
+
+
+@every_table
+def test_a_models_types_are_the_tables(opened, model):
+    types = {row[1]: row[2] for row in look(opened, f"PRAGMA table_info({model._meta.table_name})")}
+    assert {field.column_name: type_of(field) for field in model._meta.sorted_fields} == types
+
+
+@every_table
+def test_a_models_columns_are_null_where_the_tables_are(opened, model):
+    info = look(opened, f"PRAGMA table_info({model._meta.table_name})")
+    nullable = {name for _, name, _, not_null, _, key in info if not not_null and not key}
+    assert {field.column_name for field in model._meta.sorted_fields if field.null} == nullable
+
+
+def test_the_statuses_in_the_schema_are_those_of_a_notification(opened):
+    (table,) = look(opened, "SELECT sql FROM sqlite_schema WHERE name = 'notification'")
+    written = re.search(r"CHECK \(status IN \((.*?)\)\)", table[0])[1]
+    assert tuple(re.findall(r"'(\w+)'", written)) == STATUSES
+
+
+def test_a_notifications_content_is_in_columns_of_the_same_names(opened):
+    columns = [row[1] for row in look(opened, "PRAGMA table_info(notification)")]
+    assert set(Content._fields) <= set(columns)
+
+
+@every_table
+def test_a_models_primary_key_is_the_tables(opened, model):
+    info = look(opened, f"PRAGMA table_info({model._meta.table_name})")
+    key = {name for _, name, _, _, _, position in info if position}
+    assert {field.column_name for field in model._meta.get_primary_keys()} == key
+
+
+@every_table
+def test_a_models_foreign_keys_are_the_tables(opened, model):
+    made = {(row[3], row[2]) for row in look(opened, f"PRAGMA foreign_key_list({model._meta.table_name})")}
+    fields = [field for field in model._meta.sorted_fields if isinstance(field, peewee.ForeignKeyField)]
+    told = {(field.column_name, field.rel_model._meta.table_name) for field in fields}
+    assert told <= made
+
+
+def test_every_table_is_strict(opened):
+    rows = look(opened, "PRAGMA table_list")
+    loose = [name for _, name, kind, _, _, strict in rows if kind == "table" and not strict]
+    assert [name for name in loose if not name.startswith("sqlite_")] == []
+
+
+def test_every_reference_has_an_index_that_begins_with_it(opened):
+    """Else deleting what is referred to walks the whole table."""
+    missing = []
+    for model in tables():
+        table = model._meta.table_name
+        indexes = [row[1] for row in look(opened, f"PRAGMA index_list({table})")]
+        first = {look(opened, f"PRAGMA index_info({index})")[0][2] for index in indexes}
+        first |= {row[1] for row in look(opened, f"PRAGMA table_info({table})") if row[5] == 1}  # the primary key
+        referring = {row[3] for row in look(opened, f"PRAGMA foreign_key_list({table})") if row[6] == "CASCADE"}
+        missing += [f"{table}.{column}" for column in referring - first]
+    assert missing == []
+
+
+def test_a_new_file_has_the_newest_version(opened):
+    assert look(opened, "PRAGMA user_version") == [(database.SCHEMA_VERSION,)]
+
+
+def test_the_schema_file_names_every_migration_there_is():
+    steps = sorted(path.name[:4] for path in (ROOT / "migrations").glob("*.sql"))
+    assert steps == [f"{step:04}" for step in range(2, database.SCHEMA_VERSION + 1)]

@@ -1,0 +1,434 @@
+"""Transactions: durable, immediate, committed in groups, never locked out for long."""
+
+import sqlite3
+import threading
+import time
+from contextlib import suppress
+
+import peewee
+import pytest
+
+from store import database
+from tests.support.server import wait_until
+from tests.support.tables import ADD_ACCOUNT, look
+
+
+def pragma(name):
+    return database.run(f"PRAGMA {name}").fetchone()[0]
+
+
+def in_threads(number, work):
+    """Run `work(n)` in so many threads at once; answers with what they raised."""
+    faults, start = [], threading.Barrier(number)
+
+    def run(n):
+        start.wait()
+        try:
+            work(n)
+        except Exception as fault:
+            faults.append(fault)
+        finally:
+            database.database.close()
+
+    threads = [threading.Thread(target=run, args=(n,)) for n in range(number)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    return faults
+
+
+SETTINGS = [("journal_mode", "wal"), ("synchronous", 2), ("foreign_keys", 1)]  # 2 is FULL
+
+
+@pytest.mark.parametrize("name, value", SETTINGS)
+def test_the_connection_that_opened_the_file_is_durable_and_holds_references(opened, name, value):
+    assert pragma(name) == value
+
+
+@pytest.mark.parametrize("name, value", SETTINGS)
+def test_every_threads_connection_is_durable_and_holds_references(opened, name, value):
+    seen = []
+    assert in_threads(4, lambda n: seen.append(pragma(name))) == []
+    assert seen == [value] * 4
+
+
+def test_a_reference_to_nothing_is_refused_in_every_thread(opened):
+    statement = "INSERT INTO session (token_hash, account_seq, created_at, expires_at) VALUES (?, 999, 0, 0)"
+
+    def refer(n):
+        with database.transaction():
+            database.run(statement, (bytes([n]),))
+
+    faults = in_threads(3, refer)
+    assert [type(fault) for fault in faults] == [peewee.IntegrityError] * 3
+
+
+def test_when_the_file_is_read_only_no_more_the_next_transaction_is_stored(opened, file):
+    database.close()
+    database._writing.init(f"file:{file}?mode=ro", uri=True)
+    with pytest.raises(database.WriteFailed), database.transaction():
+        database.run(ADD_ACCOUNT, ("lost@example.org",))
+    database._writing.connect_params.clear()
+    database._writing.database = str(file)
+    with database.transaction():
+        database.run(ADD_ACCOUNT, ("new@example.org",))
+    assert look(file, "SELECT email FROM account") == [("new@example.org",)]
+
+
+def test_a_transaction_is_immediate(opened):
+    with database.transaction():
+        other = sqlite3.connect(opened, timeout=0)
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            other.execute("BEGIN IMMEDIATE")
+        other.close()
+
+
+def test_a_transaction_that_fails_leaves_nothing(opened):
+    with pytest.raises(ZeroDivisionError), database.transaction():
+        database.run("INSERT INTO server_key VALUES ('a', 'b')")
+        _ = 1 / 0
+    assert look(opened, "SELECT * FROM server_key") == []
+
+
+def test_a_transaction_within_a_transaction_ends_with_the_outer_one(opened):
+    with pytest.raises(ZeroDivisionError), database.transaction():
+        with database.transaction():
+            database.run("INSERT INTO server_key VALUES ('a', 'b')")
+        _ = 1 / 0
+    assert look(opened, "SELECT * FROM server_key") == []
+
+
+def test_a_failed_transaction_lets_the_next_thread_write(opened):
+    def fail(n):
+        with database.transaction():
+            raise ZeroDivisionError
+
+    def write(n):
+        with database.transaction():
+            database.run("INSERT INTO server_key VALUES ('a', 'b')")
+
+    assert [type(fault) for fault in in_threads(1, fail)] == [ZeroDivisionError]
+    assert in_threads(1, write) == []
+
+
+def test_16_threads_that_read_and_then_write_one_counter_lose_nothing_and_are_never_locked_out(opened):
+    with database.transaction():
+        database.run("CREATE TABLE counter (n INTEGER NOT NULL) STRICT")
+        database.run("INSERT INTO counter VALUES (0)")
+
+    def count(n):
+        for _ in range(20):
+            with database.transaction():
+                (before,) = database.run("SELECT n FROM counter").fetchone()
+                database.run("UPDATE counter SET n = ?", (before + 1,))
+
+    assert in_threads(16, count) == []
+    assert look(opened, "SELECT n FROM counter") == [(320,)]
+
+
+def test_what_was_committed_is_there_for_another_program_at_once(opened):
+    with database.transaction():
+        database.run("INSERT INTO server_key VALUES ('a', 'b')")
+    assert look(opened, "SELECT name, value FROM server_key") == [("a", "b")]
+
+
+def test_nothing_is_written_outside_a_transaction(opened):
+    with pytest.raises(database.WriteFailed):
+        database.run("INSERT INTO server_key VALUES ('a', 'b')")
+
+
+def in_one_group(number, work):
+    """Run `work(n)` in so many transactions that all wait for the first; their faults, and how many commits."""
+    commits = []
+
+    def write(n):
+        with database.transaction():
+            if n == 0:
+                while database._writer.waiting < number - 1:
+                    time.sleep(0)
+            work(n)
+
+    def one(n):
+        while n and not database._writer.turn.locked():
+            time.sleep(0)
+        write(n)
+
+    with database.transaction():
+        database._writing.connection().set_trace_callback(lambda sql: commits.append(sql == "COMMIT"))
+    commits.clear()
+    faults = in_threads(number, one)
+    return faults, sum(commits)
+
+
+def put(n):
+    database.run("INSERT INTO server_key VALUES (?, '')", (str(n),))
+
+
+def test_transactions_that_wait_for_one_another_are_committed_at_once(opened):
+    assert in_one_group(8, put) == ([], 1)
+    assert look(opened, "SELECT count(*) FROM server_key") == [(8,)]
+
+
+def test_one_of_them_that_fails_takes_nothing_of_the_others_with_it(opened):
+    def work(n):
+        put(n)
+        if n in (0, 3):
+            raise ZeroDivisionError
+
+    faults, commits = in_one_group(5, work)
+    assert ([type(fault) for fault in faults], commits) == ([ZeroDivisionError] * 2, 1)
+    assert look(opened, "SELECT name FROM server_key ORDER BY name") == [("1",), ("2",), ("4",)]
+
+
+def test_when_the_commit_fails_all_of_them_are_told_and_the_next_one_succeeds(opened):
+    def work(n):
+        put(n)
+        if n == 2:
+            database.run("PRAGMA defer_foreign_keys = ON")  # what is wrong is found by the commit
+            session = (
+                "INSERT INTO session (token_hash, account_seq, created_at, expires_at) VALUES (x'00', 999, 0, 0)"
+            )
+            database.run(session)
+
+    faults, _ = in_one_group(4, work)
+    assert [type(fault) for fault in faults] == [database.WriteFailed] * 4
+    assert not database.answers()
+    with database.transaction():
+        put(9)
+    assert look(opened, "SELECT name FROM server_key") == [("9",)] and database.answers()
+
+
+def test_when_one_cannot_write_all_of_them_are_told(opened):
+    """The disk is full, say: SQLite has undone what the others wrote, too."""
+
+    def work(n):
+        put(n)
+        if n == 1:
+            database.run("ROLLBACK")
+            raise MemoryError
+
+    faults, _ = in_one_group(3, work)
+    kinds = {type(fault) for fault in faults}
+    assert kinds == {database.WriteFailed} and len(faults) >= 2  # the one after it may begin anew
+    assert len(faults) + look(opened, "SELECT count(*) FROM server_key")[0][0] == 3
+
+
+def test_what_is_refused_again_and_again_does_not_put_off_the_commit_of_others(opened):
+    """A refused one waits, too: else there would always be somebody to leave the commit to."""
+    stored, began = threading.Event(), time.monotonic()
+
+    def work(n):
+        if n:
+            while not stored.is_set() and time.monotonic() < began + 20:
+                with suppress(ZeroDivisionError), database.transaction():
+                    raise ZeroDivisionError
+        else:
+            try:
+                for name in range(20):
+                    with database.transaction():
+                        put(name)
+            finally:
+                stored.set()
+
+    assert in_threads(8, work) == []
+    assert time.monotonic() - began < 20, "a second would be much"
+
+
+def test_a_refusal_that_rests_on_what_is_not_stored_is_no_refusal(opened):
+    def work(n):
+        if n == 0:
+            put(n)
+            database.run("PRAGMA defer_foreign_keys = ON")
+            database.run(
+                "INSERT INTO session (token_hash, account_seq, created_at, expires_at) VALUES (x'00', 9, 0, 0)"
+            )
+        elif database.run("SELECT name FROM server_key").fetchone():
+            raise ZeroDivisionError
+
+    faults, _ = in_one_group(3, work)
+    assert [type(fault) for fault in faults] == [database.WriteFailed] * 3
+
+
+def test_one_that_failed_and_could_not_be_undone_is_not_stored(opened, monkeypatch):
+    run = database.run
+
+    def no_memory(statement, *values):
+        if statement == "ROLLBACK TO part":
+            raise MemoryError
+        return run(statement, *values)
+
+    monkeypatch.setattr(database, "run", no_memory)
+    with pytest.raises(database.WriteFailed), database.transaction():
+        put(1)
+        raise ZeroDivisionError
+    monkeypatch.undo()
+    with database.transaction():
+        put(2)
+    assert look(opened, "SELECT name FROM server_key") == [("2",)]
+
+
+def test_a_cursor_that_somebody_holds_does_not_keep_the_lock_after_a_failure(opened):
+    with database.transaction():
+        for name in range(3):
+            put(name)
+    with pytest.raises(database.WriteFailed), database.transaction():
+        rows = database.run("SELECT name FROM server_key")
+        rows.fetchone()
+        put(9)
+        raise database.WriteFailed
+    other = sqlite3.connect(opened, timeout=0)
+    other.execute("BEGIN IMMEDIATE")
+    other.close()
+    del rows
+
+
+@pytest.mark.parametrize("where", ["Future", "turn"])
+def test_a_fault_at_the_beginning_leaves_the_next_one_its_turn(opened, monkeypatch, where):
+    class Fails:
+        def __class_getitem__(cls, _):
+            return cls
+
+        def __init__(self):
+            raise MemoryError
+
+        @staticmethod
+        def acquire(timeout):
+            raise MemoryError
+
+    place = database if where == "Future" else database._writer
+    monkeypatch.setattr(place, where, Fails)
+    with pytest.raises(MemoryError), database.transaction():
+        put(1)
+    monkeypatch.undo()
+    with database.transaction():
+        put(2)
+    assert (database._writer.waiting, look(opened, "SELECT name FROM server_key")) == (0, [("2",)])
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """No thread waits for long before it asks why it has no turn."""
+    monkeypatch.setattr(database, "TURN_WAIT_S", 0.01)
+    monkeypatch.setattr(database, "STUCK_S", 0.01)
+
+
+def test_a_thread_waits_for_another_of_this_process_however_long_that_takes(opened, impatient):
+    """Nothing is called locked while no other process holds the file."""
+    holds, asked = threading.Event(), []
+
+    def work(n):
+        if n == 0:
+            with database.transaction():
+                holds.set()
+                wait_until(lambda: len(asked) > 3)
+                put(n)
+        else:
+            holds.wait(10)
+            with database.transaction():
+                put(n)
+
+    acquire = database._writer.turn.acquire
+
+    class Counted:
+        release = database._writer.turn.release
+
+        def acquire(self, blocking=True, timeout=-1):
+            has_turn = acquire(blocking, timeout)
+            if not has_turn:
+                asked.append(timeout)
+            return has_turn
+
+    database._writer.turn, kept = Counted(), database._writer.turn
+    try:
+        assert in_threads(2, work) == []
+    finally:
+        database._writer.turn = kept
+    assert look(opened, "SELECT name FROM server_key ORDER BY name") == [("0",), ("1",)]
+
+
+def test_no_thread_waits_for_ever_for_its_turn(opened, impatient, monkeypatch):
+    monkeypatch.setattr(database, "MAX_TURN_WAITS", 2)
+    holds, refused = threading.Event(), threading.Event()
+
+    def work(n):
+        if n == 0:
+            with database.transaction():
+                holds.set()
+                refused.wait(10)
+                put(n)
+        else:
+            holds.wait(10)
+            try:
+                with database.transaction():
+                    put(n)
+            finally:
+                refused.set()
+
+    assert [type(fault) for fault in in_threads(2, work)] == [database.WriteFailed]
+    assert look(opened, "SELECT name FROM server_key") == [("0",)]
+
+
+def test_threads_that_queue_behind_one_that_another_process_keeps_waiting_are_refused_too(
+    file, impatient, monkeypatch
+):
+    monkeypatch.setattr(database, "BUSY_TIMEOUT_MS", 300)
+    monkeypatch.setattr(database, "MAX_TURN_WAITS", 10_000)
+    database.open_database(file)
+
+    def work(n):
+        with database.transaction():
+            put(n)
+
+    with sqlite3.connect(file) as other:
+        other.execute("BEGIN IMMEDIATE")
+        faults = in_threads(4, work)
+    other.close()
+    assert [type(fault) for fault in faults] == [database.WriteFailed] * 4
+
+
+def test_a_commit_that_writes_nothing_does_not_say_that_writes_succeed_again(opened):
+    with pytest.raises(database.WriteFailed), database.transaction():
+        raise database.WriteFailed("disk full")
+    with database.transaction():
+        database.run("DELETE FROM account WHERE 0")
+    with pytest.raises(ValueError), database.transaction():
+        put(1)
+        raise ValueError
+    assert database.writes_fail() and not database.answers()
+    database.try_writing()
+    assert not database.writes_fail() and database.answers()
+
+
+def test_one_that_is_interrupted_while_it_waits_leaves_no_commit_undone(opened, monkeypatch):
+    writer, turn, commit_if_due = database._writer, database._writer.turn, database._writer.commit_if_due
+    begun, left = threading.Event(), threading.Event()
+
+    class Interrupts:
+        release = turn.release
+
+        def acquire(self, blocking=True, timeout=-1):
+            if blocking and begun.is_set():
+                assert left.wait(10)
+                raise KeyboardInterrupt
+            return turn.acquire(blocking, timeout)
+
+    def leave_it_to_others():
+        commit_if_due()
+        left.set()
+
+    def write():
+        with database.transaction():
+            begun.set()
+            wait_until(lambda: writer.waiting)
+            put(1)
+
+    monkeypatch.setattr(writer, "turn", Interrupts())
+    monkeypatch.setattr(writer, "commit_if_due", leave_it_to_others)
+    first = threading.Thread(target=write, daemon=True)
+    first.start()
+    assert begun.wait(10)
+    with pytest.raises(KeyboardInterrupt), database.transaction():
+        put(2)
+    first.join(10)
+    assert not first.is_alive() and look(opened, "SELECT name FROM server_key") == [("1",)]

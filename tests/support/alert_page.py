@@ -1,0 +1,72 @@
+"""An alert and its page in the dashboard."""
+
+import json
+from types import SimpleNamespace
+
+from models import Alert
+from store.alert_payloads import AlertPayload
+
+
+class AlertPage:
+    """An alert with its webhook and its page in the dashboard."""
+
+    def __init__(self, service, owner, *options, name="Backups"):
+        self.hook, self.owner = service.alert(*options, name=name), owner
+        self.post = self.hook.post
+        self.path = f"/app/alerts/{self.hook.id}"
+
+    @property
+    def page(self):
+        return self.owner.page(self.path)
+
+    @property
+    def row(self):
+        return Alert.get(Alert.id == self.path.rpartition("/")[2])
+
+    def preview(self, title="", body="", payload=""):
+        sent = {"title": title, "body": body, "payload": payload}
+        answer = self.owner.post(f"{self.path}/preview", json.dumps(sent), content_type="application/json")
+        told = dict(answer.json)
+        return SimpleNamespace(
+            status_code=answer.status_code, json=told | {"title": told.get("title", "").removeprefix("MCP - ")}
+        )
+
+    def do(self, action, **form):
+        """Send one of the page's forms and return the page that it leads to."""
+        return self.owner.done(f"{self.path}/{action}", form)
+
+    def refused(self, action):
+        """Send a form that is refused and return the alert's page."""
+        assert self.owner.post(f"{self.path}/{action}").location == self.path
+        return self.page
+
+    def settings(self, **more):
+        form = {"name": "Backups", "icon": "bell", "color": "#3b82f6", "frequency": "instant", "keeps_payload": "1"}
+        return self.owner.post(f"{self.path}/settings", form | more)
+
+    @property
+    def seen(self):
+        """The recent requests as the page shows them."""
+        cells = self.page.texts_of("td")
+        return cells[::2]
+
+    @property
+    def kept(self):
+        row = AlertPayload.get_or_none()
+        return row and row.payload
+
+
+KEPT_BYTES = 65_536
+
+
+def preview_of(page):
+    """The title and the body in a page's preview."""
+    place = next(n for n, e in enumerate(page.elements) if e.attributes.get("id") == "preview")
+    found = {name: e for e in page.elements[place:] for name in e.attributes if name in ("data-title", "data-body")}
+    return "".join(found["data-title"].texts).removeprefix("MCP - "), "".join(found["data-body"].texts)
+
+
+def in_history(owner):
+    """The title and the body of the newest notification."""
+    (entry, *_) = owner.service.caller().listed()
+    return entry["title"].removeprefix("MCP - "), entry["body"]

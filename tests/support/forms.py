@@ -1,0 +1,65 @@
+"""Every form and every page of the web app."""
+
+import json
+import re
+
+from app import ROUTES
+from tests.support.accounts import OWNER, PASSWORD, account_set
+from tests.support.commands import lines_of
+from tests.support.pages import Visitor, device_ids
+
+RESYNC = "/app/devices/resync"  # guarded by a device's token
+PREVIEW = "/app/alerts/<alert_id>/preview"  # JSON for the page's script, and the only one that changes nothing
+OF_ALERT_WITH_NAME = ("/app/alerts/new", "/app/alerts/<alert_id>/settings")
+POST_RULES = [r.rule for r in ROUTES if r.method == "POST" and r.rule.startswith("/app/") and r.rule != RESYNC]
+PAGES_OF_THE_OWNER = [
+    "/app/",
+    "/app/notifications",
+    "/app/alerts",
+    "/app/alerts/new",
+    "/app/metrics",
+    "/app/devices",
+    "/app/keys",
+    "/app/quiet",
+    "/app/settings",
+]
+
+
+class Forms:
+    """Every form of the web app with valid content, and whoever may send it."""
+
+    def __init__(self, service, owner, push_service):
+        self.service, self.owner = service, owner
+        service.flask("key", "create", OWNER, "live")
+        owner.enable(push_service.browser())
+        service.caller().post("/devices", {"kind": "fcm", "token": "t"})
+        account_set(service, "--quiet-hours", "09:00-11:00")
+        hook = service.alert()
+        of_grafana = {"alerts": [], "groupKey": "1", "orgId": 1, "title": "held"}
+        assert hook.post(of_grafana).json["status"] == "held"
+        (key_id, *_), *_ = lines_of(service, "key", "list", OWNER)
+        device_id = device_ids(service)[-1]
+        link = service.flask("account", "create", "invited@example.org").output.strip().partition("/app/setup/")[2]
+        self.ids = {"<key_id>": key_id, "<device_id>": device_id, "<token>": link, "<alert_id>": hook.id}
+        self.subscription = push_service.browser().subscription
+        self.visitor = Visitor(service)
+        self.visitor.get("/app/login")
+
+    def content(self, rule):
+        if rule == "/app/devices":
+            return json.dumps({"subscription": self.subscription})
+        if rule in OF_ALERT_WITH_NAME:
+            return {"name": "x", "icon": "flame", "color": "#00ff00", "frequency": "1h", "preset": "grafana"}
+        if rule == PREVIEW:
+            return json.dumps({"title": "{{ message }}", "body": "{{ a }}", "payload": "{}"})
+        return {
+            "name": "x", "email": OWNER, "password": PASSWORD, "time_zone": "Asia/Tokyo", "theme": "dark",
+            "kind": "apns", "token": "ab" * 32, "begin": "01:00", "end": "02:00",
+            "current": PASSWORD, "new": "another password", "seen": "99", "title": "{{ message }}",
+            "body": "b", "preset": "grafana", "on": "0",
+        }  # fmt: skip
+
+    def send(self, rule, **more):
+        path = re.sub("<[a-z_]+>", lambda match: self.ids[match[0]], rule)
+        sender = self.visitor if rule == "/app/login" else self.owner
+        return sender.post(path, self.content(rule), **more)

@@ -1,0 +1,104 @@
+"""The OpenAPI document, with its references followed."""
+
+import re
+
+import pytest
+import yaml
+
+import app
+from tests.support.service import METRICS_TOKEN
+from web import api_docs, rest
+
+DOCUMENT = yaml.safe_load(api_docs.FILE.read_text())
+SCHEMAS = DOCUMENT["components"]["schemas"]
+
+
+def resolved(node):
+    """The node with its references resolved, and closed to fields that it does not name."""
+    if isinstance(node, list):
+        return [resolved(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        found = DOCUMENT
+        for name in node["$ref"].removeprefix("#/").split("/"):
+            found = found[name]
+        return resolved(found)
+    closed = {name: resolved(value) for name, value in node.items()}
+    return {"additionalProperties": False, **closed} if "properties" in closed and "type" in closed else closed
+
+
+class Described:
+    """One operation as the document describes it."""
+
+    def __init__(self, method, path, operation):
+        self.method, self.path, self.operation = method.upper(), path, resolved(operation)
+        self.id = operation["operationId"]
+        security = operation.get("security", DOCUMENT["security"])
+        self.scheme = next(iter(security[0])) if security else None
+        self.answers = {int(status): answer for status, answer in self.operation["responses"].items()}
+        self.parameters = self.operation.get("parameters", [])
+
+    @property
+    def rule(self):
+        """The route's rule in `app.ROUTES`, with its names in camel case."""
+        return f"{self.method} {self.path}"
+
+    @property
+    def body(self):
+        sent = self.operation.get("requestBody")
+        return sent["content"]["application/json"]["example"] if sent else None
+
+    def path_with(self, value):
+        return re.sub(r"\{\w+\}", value, self.path)
+
+
+OPERATIONS = {
+    one.id: one
+    for path, methods in DOCUMENT["paths"].items()
+    for one in (Described(method, path, operation) for method, operation in methods.items())
+}
+
+
+def camel_cased(route):
+    names = re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", route.rule)
+    return f"{route.method} {re.sub(r'_([a-z])', lambda match: match[1].upper(), names)}"
+
+
+def endpoint(operation):
+    """The endpoint of the operation's route in the application."""
+    return next(f"{one.method} {one.rule}" for one in app.ROUTES if camel_cased(one) == operation.rule)
+
+
+class World:
+    """A service in which every operation can be called as its example says."""
+
+    def __init__(self, service, monkeypatch):
+        self.service, self.monkeypatch = service, monkeypatch
+        service.account()
+        self.caller, self.hook = service.caller(), service.alert()
+        self.credentials = {"apiKey": self.caller.key, "metricsToken": METRICS_TOKEN}
+        monkeypatch.setattr(rest.worker, "is_alive", lambda: True)
+
+    def made(self, operation):
+        """Make what the operation's path names, and return its id."""
+        if operation.id == "revokeApiKey":
+            return self.caller.post("/api-keys/generate", {"name": "nas"}).json["apiKey"]["id"]
+        if operation.id == "deleteNotification":
+            return self.caller.send().json["notification"]["id"]
+        if operation.id == "removeDevice":
+            return self.caller.post("/devices", OPERATIONS["addDevice"].body).json["device"]["id"]
+        return self.hook.code
+
+    def call(self, operation, id_=None, key=True, headers=None, **sent):
+        """Send the example, or what is in `sent` instead."""
+        path = operation.path_with(id_ or self.made(operation)) if "{" in operation.path else operation.path
+        if not sent and operation.body:
+            sent = {"json": operation.body}
+        headers = dict(headers or {})
+        if key and operation.scheme:
+            headers["Authorization"] = f"Bearer {self.credentials[operation.scheme]}"
+        return self.service.client.open(path, method=operation.method, headers=headers, **sent)
+
+
+every_operation = pytest.mark.parametrize("operation", OPERATIONS.values(), ids=list(OPERATIONS))

@@ -1,0 +1,75 @@
+"""What becomes of a notification at a provider, and what its owner is shown of it."""
+
+import re
+import threading
+
+TEXTS = ["a", "é", "漢", "😀", '"', "\\", "\n", "👩‍👩‍👧"]
+NOWHERE = "https://localhost:1"  # nothing listens there
+
+
+def register(caller, phone, kind="apns"):
+    answer = caller.post("/devices", {"kind": kind, "token": phone.token})
+    assert answer.status_code == 201, answer.json
+    return answer.json["device"]["id"]
+
+
+def sent_status(caller):
+    """How a new notification is answered."""
+    return caller.send().json["notification"]["status"]
+
+
+def newest(caller):
+    """The status of the newest notification now, which is listed once."""
+    return caller.listed()[0]["status"]
+
+
+def last_error(caller):
+    """What the only device shows; it is there."""
+    (device,) = caller.get("/devices").json["devices"]
+    return device["lastError"]
+
+
+def assert_says(error, reason, *secrets):
+    assert reason in error and re.fullmatch(r"[A-Z].*\.", error)
+    assert [secret for secret in secrets if secret in error] == []
+
+
+def pass_time(service, moved_clock, seconds):
+    moved_clock.advance(seconds)
+    service.work()
+
+
+def send_at_once(service, server, kind, threads=16):
+    """The statuses that so many threads get; each sends for an account with one phone, and begins with the others."""
+    start, statuses, callers = threading.Barrier(threads), [], []
+    for number in range(threads):
+        email = service.account(f"{kind}{number}@example.org")
+        callers.append(service.caller(email))
+        register(callers[-1], server.phone(), kind)
+
+    def send(key):
+        client, headers = service.app.test_client(), {"Authorization": f"Bearer {key}"}
+        start.wait()
+        answer = client.post("/api/v1/notifications/send", json={"title": "t", "body": "b"}, headers=headers)
+        statuses.append(answer.json["notification"]["status"])
+
+    running = [threading.Thread(target=send, args=(caller.key,)) for caller in callers]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
+    return statuses
+
+
+def assert_shortened(shown, body):
+    assert shown == body or (shown.endswith("…") and body.startswith(shown[:-1]) and len(shown) > 600)
+
+
+def assert_retried_after(seconds, service, caller, phone, moved_clock):
+    """The one push that was seen is pending, and delivered by the second."""
+    assert (newest(caller), len(phone.pushes)) == ("pending", 1)
+    pass_time(service, moved_clock, seconds - 1)
+    assert (newest(caller), len(phone.pushes)) == ("pending", 1)
+    pass_time(service, moved_clock, 1)
+    assert (newest(caller), len(phone.pushes), len(phone.messages)) == ("delivered", 2, 1)
+    assert last_error(caller) is None

@@ -1,0 +1,155 @@
+"""The service in this process: the application on its own database, its clock, callers with keys, and alerts."""
+
+import atexit
+import functools
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+# Opening the application reads DATA_DIR; a test that names no directory gets this one.
+os.environ["DATA_DIR"] = tempfile.mkdtemp(prefix="pocketbell-tests-")
+
+import config
+from app import app, open_service
+from core import accounts, jobs, pruning, retries
+from process import clock
+from store import database
+
+METRICS_TOKEN = "a-token-of-24-characters"
+SCRATCH = Path(os.environ["DATA_DIR"])
+atexit.register(shutil.rmtree, SCRATCH, ignore_errors=True)
+
+
+class MovedClock:
+    """A clock that moves only when a test moves it. Wall time and monotonic time move together by default."""
+
+    def __init__(self) -> None:
+        self.ms = 1_795_255_200_000  # 2026-11-21 10:00 UTC
+        self.monotonic = 1000.0
+
+    def advance(self, seconds: float) -> None:
+        self.ms += round(seconds * 1000)
+        self.monotonic += seconds
+
+    def set_wall(self, ms: int) -> None:
+        self.ms = ms
+
+
+@dataclass
+class Caller:
+    """An HTTP client that sends an API key."""
+
+    service: "Service"
+    key: str
+    headers: dict[str, str] = field(default_factory=dict)
+
+    def request(self, method, path, json=None, data=None, headers=None):
+        sent = {"Authorization": f"Bearer {self.key}", **(headers or {})}
+        return self.service.client.open(path, method=method, json=json, data=data, headers=sent)
+
+    def get(self, path, **more):
+        return self.request("GET", f"/api/v1{path}", **more)
+
+    def post(self, path, json=None, **more):
+        return self.request("POST", f"/api/v1{path}", json=json, **more)
+
+    def delete(self, path, **more):
+        return self.request("DELETE", f"/api/v1{path}", **more)
+
+    def send(self, title="Backup", body="finished", **more):
+        return self.post("/notifications/send", {"title": title, "body": body}, **more)
+
+    def alerts(self):
+        return self.get("/alerts").json["alerts"]
+
+    def listed(self, query=""):
+        return self.get(f"/notifications{query}").json["notifications"]
+
+
+class Hook:
+    """An alert and its webhook address."""
+
+    def __init__(self, service, email, url):
+        self.service, self.email, self.url = service, email, url
+
+    @property
+    def code(self):
+        return self.url.rpartition("/")[2]
+
+    @property
+    def id(self):
+        """The alert's id as `flask alert list` shows it."""
+        lines = self.service.flask("alert", "list", self.email).output.splitlines()
+        return next(line for line in lines if self.code in line).split("\t")[0]
+
+    def post(self, json=None, data=None, address="203.0.113.7", headers=None):
+        """POST to the address; `json` is an object, `data` raw bytes or text, `address` the sender's."""
+        sender = {"REMOTE_ADDR": address}
+        return self.service.client.post(
+            f"/p/{self.code}", json=json, data=data, headers=headers, environ_overrides=sender
+        )
+
+    def set(self, *options):
+        """`flask alert set` with these options."""
+        result = self.service.flask("alert", "set", self.email, self.id, *options)
+        assert result.exit_code == 0, result.output
+
+
+@functools.cache
+def empty_database():
+    """A database file with all tables: copying it is faster than making them."""
+    path = SCRATCH / "empty.db"
+    database.open_database(path)
+    database.close()
+    return path
+
+
+class Service:
+    """The application on its own database, with its command line."""
+
+    def __init__(self, data_dir, **environ):
+        self.data_dir = data_dir
+        self.settings = config.load({"DATA_DIR": str(data_dir), **environ})
+        if not self.settings.database.exists():
+            data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            shutil.copyfile(empty_database(), self.settings.database)
+            (data_dir / "secret_key").write_text("0" * 64)  # to make one waits for the disk
+        self.app = app  # one for all tests: making the routes takes longer than all else
+        open_service(app, self.settings)
+        database._writing.execute_sql("PRAGMA synchronous = OFF")  # no test loses power
+        pruning.prune(clock.now_ms())  # the first round of the worker: it looks at the clock
+        self.client = self.app.test_client()
+
+    def flask(self, *args, stdin=None):
+        """Run a command and return click's result (output, exit_code)."""
+        return self.app.test_cli_runner().invoke(args=[str(arg) for arg in args], input=stdin)
+
+    def account(self, email="owner@example.org", plan="starter"):
+        """Make an account as the command line does, in a tenth of the time."""
+        with database.transaction():
+            accounts.make_link(accounts.create_account(email, plan, "UTC", clock.now_ms()), clock.now_ms())
+        return email
+
+    def caller(self, email="owner@example.org", name="test"):
+        _, full_key = accounts.create_key(accounts.find_account(email).seq, name, clock.now_ms())
+        return Caller(self, full_key)
+
+    def alert(self, *options, email="owner@example.org", name="Backups"):
+        """Make an alert with the options of `flask alert create`."""
+        result = self.flask("alert", "create", email, name, *options)
+        assert result.exit_code == 0, result.output
+        return Hook(self, email, result.stdout.strip())  # stderr may warn of a template
+
+    def work(self):
+        """One round of the background worker."""
+        jobs.run_due(clock.now_ms())
+        retries.finish()
+
+
+def last(caller):
+    """The title, without its prefix, and the body of the newest notification."""
+    newest = caller.listed("?limit=1")[0]
+    assert newest["title"].startswith("MCP - ")
+    return newest["title"].removeprefix("MCP - "), newest["body"]

@@ -1,0 +1,56 @@
+"""The database's contents, read and changed behind the service's back."""
+
+import sqlite3
+import stat
+from contextlib import closing
+
+from store import database
+
+
+def query(service, statement):
+    """The rows of a SELECT on the service's file."""
+    return look(service.settings.database, statement)
+
+
+def everything():
+    """All rows of all tables."""
+    tables = database.run("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").fetchall()
+    return {table: database.run(f"SELECT * FROM {table}").fetchall() for (table,) in tables}
+
+
+def copy_first_row(service, count, every_ms):
+    """Add `count` copies of the oldest notification, each `every_ms` later than the one before."""
+    with closing(sqlite3.connect(service.settings.database)) as file, file:
+        names = [row[1] for row in file.execute("PRAGMA table_info(notification)")]
+        same = ", ".join(name for name in names if name not in ("seq", "id", "created_at"))
+        file.executemany(
+            f"INSERT INTO notification (id, created_at, {same})"
+            f" SELECT ?, created_at + ?, {same} FROM notification ORDER BY seq LIMIT 1",
+            [(f"{number:032x}", number * every_ms) for number in range(1, count + 1)],
+        )
+
+
+def alter(service, statement):
+    """Run a statement behind the service's back, whatever refers to the rows that it changes."""
+    with closing(sqlite3.connect(service.settings.database)) as file, file:
+        file.execute("PRAGMA foreign_keys = OFF")
+        file.execute(statement)
+
+
+def look(path, statement):
+    """What another program reads in the file."""
+    with closing(sqlite3.connect(path)) as file:
+        return file.execute(statement).fetchall()
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+ADD_ACCOUNT = (
+    "INSERT INTO account (email, plan, time_zone, notification_count, created_at) VALUES (?, 'starter', 'UTC', 0, 0)"
+)
+
+
+def version(path):
+    return look(path, "PRAGMA user_version")[0][0]

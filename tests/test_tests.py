@@ -1,0 +1,71 @@
+"""How the tests are built: small files, each for itself, and every helper defined once."""
+
+import ast
+from collections import defaultdict
+from functools import cache
+
+from tests.support.server import ROOT
+
+MAX_LINES = 600
+FILES = sorted((ROOT / "tests").rglob("*.py"))
+TEST_FILES = [path for path in FILES if path.name.startswith("test_")]
+
+
+def named(path):
+    return str(path.relative_to(ROOT))
+
+
+@cache
+def tree(path):
+    """A file as Python reads it."""
+    return ast.parse(path.read_text(), filename=path)
+
+
+def imported(path):
+    """The modules under tests/ that a file imports, and the names that it takes from them."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def is_fixture(node):
+    return any("fixture" in ast.unparse(decorator) for decorator in node.decorator_list)
+
+
+def definition(node):
+    """What a helper does or a constant is, whatever it is called; None for a test, and for what is no definition."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("test_"):
+        says = isinstance(node.body[0], ast.Expr) and isinstance(node.body[0].value, ast.Constant)
+        return "\n".join(map(ast.unparse, node.body[1:] if says else node.body)) or None
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+        return ast.unparse(node)
+    return None
+
+
+def test_no_file_of_tests_has_more_than_600_lines():
+    lines = {named(path): len(path.read_text().splitlines()) for path in FILES}
+    assert {path: count for path, count in lines.items() if count > MAX_LINES} == {}
+
+
+def test_no_test_file_imports_another():
+    for path in TEST_FILES:
+        assert [name for name in imported(path) if name.startswith("tests.") and ".test_" in name] == [], path
+
+
+def test_a_fixture_is_a_function_and_never_assigned():
+    for path in FILES:
+        values = [ast.unparse(node.value) for node in tree(path).body if isinstance(node, ast.Assign)]
+        assert [value for value in values if "pytest.fixture" in value] == [], path
+
+
+def test_a_helper_is_defined_once():
+    places = defaultdict(list)
+    for path in FILES:
+        for node in tree(path).body:
+            # A fixture that leads to another one is how a file says which service it is about.
+            is_alias = isinstance(node, ast.FunctionDef) and is_fixture(node) and node.name == "service"
+            if (what := definition(node)) and not is_alias:
+                places[what].append(f"{named(path)}:{node.lineno}")
+    assert {what: where for what, where in places.items() if len(where) > 1} == {}

@@ -1,0 +1,29 @@
+"""Fixtures: a service with a low global cap, and one on which every operation of the API has something to answer."""
+
+import pytest
+
+from tests.support.openapi import World
+from tests.support.service import METRICS_TOKEN
+
+
+@pytest.fixture
+def capped_at(make_service, moved_clock):
+    """Two alerts of a service that takes so many events a minute."""
+
+    def make(events):
+        service = make_service(INGEST_PER_MINUTE=str(events))
+        service.account()
+        return service.alert(), service.alert(name="Second")
+
+    return make
+
+
+@pytest.fixture
+def capped(capped_at):
+    """An alert of a service that takes 3 events a minute."""
+    return capped_at(3)[0]
+
+
+@pytest.fixture
+def world(make_service, push_service, moved_clock, monkeypatch):
+    return World(make_service(METRICS_TOKEN=METRICS_TOKEN, WEBPUSH_HOSTS=push_service.origin), monkeypatch)

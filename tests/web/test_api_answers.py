@@ -1,0 +1,215 @@
+"""Real answers are as the OpenAPI document describes them."""
+
+from dataclasses import replace
+from io import BytesIO
+
+import pytest
+from jsonschema import Draft202012Validator
+
+import app
+from core import delivery
+from tests.support.openapi import DOCUMENT, OPERATIONS, SCHEMAS, World, endpoint, every_operation, resolved
+from web import mcp, rest
+from wire import errors
+
+RATE_LIMIT = {"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
+TOLD = RATE_LIMIT | {"Retry-After", "WWW-Authenticate", "Idempotent-Replayed", "X-Request-Id", "Allow"}
+WRONG_METHOD = resolved(DOCUMENT["components"]["responses"]["WrongMethod"])
+
+
+def must_be_as_described(answer, described):
+    """Fail where a real answer has another type, header or field than the document says."""
+    headers = described.get("headers", {})
+    assert TOLD & set(answer.headers.keys()) <= set(headers)
+    assert {name for name, header in headers.items() if header.get("required")} <= set(answer.headers.keys())
+    for name, header in headers.items():
+        if name in answer.headers:
+            value = answer.headers[name]
+            is_number = header["schema"]["type"] == "integer"
+            Draft202012Validator(header["schema"]).validate(int(value) if is_number else value)
+    if "content" not in described:
+        assert answer.data == b""
+        return
+    media = described["content"][answer.mimetype]
+    Draft202012Validator(media["schema"]).validate(answer.json if answer.is_json else answer.text)
+    always = {"ok", "success"} & set(answer.json) if answer.is_json else ()
+    assert all(answer.json[name] is (answer.status_code < 400) for name in always)  # as their descriptions say
+
+
+MODERN_HEADERS = {"MCP-Protocol-Version": mcp.MODERN, "Mcp-Method": "no/such"}
+MODERN_META = {"protocolVersion": mcp.MODERN, "clientCapabilities": {}}
+MODERN_PARAMS = {"_meta": {f"{mcp.META}{name}": value for name, value in MODERN_META.items()}}
+
+
+def with_message(world, headers=None, **message):
+    return world.call(OPERATIONS["sendMessage"], headers=headers, json={"jsonrpc": "2.0", "id": 1, **message})
+
+
+def without_id(world, operation):
+    return world.call(operation, json={"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+
+class Broken(BytesIO):
+    def read(self, size=-1):
+        raise OSError("the connection is gone")
+
+
+def not_readable(world, operation):
+    return world.call(operation, input_stream=Broken(), environ_overrides={"HTTP_TRANSFER_ENCODING": "chunked"})
+
+
+def without_key(world, operation):
+    return world.call(operation, key=False)
+
+
+def from_another_site(world, operation):
+    return world.call(operation, headers={"Origin": "https://elsewhere.example"})
+
+
+def without_resource(world, operation):
+    if operation.scheme == "metricsToken":
+        settings = replace(world.service.settings, metrics_token=None)
+        world.monkeypatch.setitem(app.app.config, "SETTINGS", settings)
+    if operation.id == "sendMessage":
+        return with_message(world, method="no/such", params=MODERN_PARAMS, headers=MODERN_HEADERS)
+    return world.call(operation, id_="0000000")
+
+
+def too_large(world, operation):
+    return world.call(operation, data=b" " * (world.service.settings.max_body_bytes + 1))
+
+
+def too_often(world, operation):
+    id_ = world.made(operation) if "{" in operation.path else None
+    for _ in range(100):
+        world.call(operation, id_)
+    return world.call(operation, id_)
+
+
+def while_it_runs(world, operation):
+    def send(*sent):
+        raise errors.Refused(409)
+
+    world.monkeypatch.setattr(delivery, "deliver", send)
+    return world.call(operation)
+
+
+def with_a_fault(world, operation):
+    def fault(**arguments):
+        raise ZeroDivisionError
+
+    world.monkeypatch.setitem(app.app.view_functions, endpoint(operation), fault)
+    return world.call(operation, id_=world.hook.code)
+
+
+def while_it_is_ill(world, operation):
+    world.monkeypatch.setattr(rest.worker, "is_alive", lambda: False)
+    return world.call(operation)
+
+
+HOW = {
+    200: World.call,
+    201: World.call,
+    202: without_id,
+    400: not_readable,
+    401: without_key,
+    403: from_another_site,
+    404: without_resource,
+    409: while_it_runs,
+    413: too_large,
+    429: too_often,
+    500: with_a_fault,
+    503: while_it_is_ill,
+}
+DESCRIBED = [(one, status) for one in OPERATIONS.values() for status in one.answers]
+
+
+@pytest.mark.parametrize("operation, status", DESCRIBED, ids=[f"{one.id}-{status}" for one, status in DESCRIBED])
+def test_a_described_answer_is_given_as_it_is_described(world, operation, status):
+    answer = HOW[status](world, operation)
+    assert answer.status_code == status
+    must_be_as_described(answer, operation.answers[status])
+    has_caller = operation.scheme == "apiKey" and status != 401
+    assert set(answer.headers.keys()) >= RATE_LIMIT if has_caller else not RATE_LIMIT & set(answer.headers.keys())
+
+
+@every_operation
+def test_nothing_that_is_sent_wrong_gets_an_answer_that_is_not_described(world, operation):
+    for wrong in (not_readable, without_key, without_resource, too_large, too_often, with_a_fault):
+        if wrong is not without_resource or "{" in operation.path:
+            answer = wrong(world, operation)
+            must_be_as_described(answer, operation.answers[answer.status_code])
+
+
+@every_operation
+def test_a_wrong_method_is_answered_as_described(world, operation):
+    headers = {"Authorization": f"Bearer {world.caller.key}"}
+    answer = world.service.client.put(operation.path_with("0000000"), headers=headers)
+    assert answer.status_code == 405
+    described = WRONG_METHOD
+    if operation.id == "storeMetrics":
+        described = {**described, "content": operation.answers[400]["content"]}
+    must_be_as_described(answer, described)
+
+
+BODIES = [one for one in OPERATIONS.values() if one.body]
+
+
+@pytest.mark.parametrize("operation", BODIES, ids=[one.id for one in BODIES])
+@pytest.mark.parametrize("data", ["", "{", "[]", '"text"', b"\xff", '{"metrics": [{}], "projectId": "x"}'])
+def test_a_wrong_body_is_answered_as_described(world, operation, data):
+    answer = world.call(operation, data=data)
+    assert answer.status_code == (200 if operation.id == "receiveEvent" and "metrics" in str(data) else 400)
+    must_be_as_described(answer, operation.answers[answer.status_code])
+
+
+@pytest.mark.parametrize(
+    "message, status, outcome",
+    [
+        ({"method": "tools/list", "id": "a"}, 200, "result"),
+        ({"method": "initialize", "params": {"protocolVersion": mcp.HANDSHAKES[0]}}, 200, "result"),
+        ({"method": "tools/call", "params": {"name": "send_notification"}}, 200, "result"),
+        ({"method": "tools/call", "params": {"name": "unknown"}}, 200, "error"),
+        ({"method": "no/such"}, 200, "error"),
+        ({"method": "ping", "params": {"_meta": {f"{mcp.META}protocolVersion": "x"}}}, 400, "error"),
+        ({"method": "ping", "params": MODERN_PARAMS}, 400, "error"),
+    ],
+)
+def test_what_a_message_is_answered_is_as_described(world, message, status, outcome):
+    answer = with_message(world, **message)
+    assert (answer.status_code, outcome in answer.json) == (status, True)
+    must_be_as_described(answer, OPERATIONS["sendMessage"].answers[status])
+
+
+def test_lists_with_everything_in_them_are_as_described(world, every_provider):
+    caller = world.caller
+    with_key = {"headers": {"Idempotency-Key": "order-1"}}
+    for _ in range(2):
+        sent = caller.send(**with_key)
+        must_be_as_described(sent, OPERATIONS["sendNotification"].answers[200])
+    assert sent.headers["Idempotent-Replayed"] == "true"
+    world.hook.post({"text": "disk full"})
+    key = caller.post("/api-keys/generate", {"name": "old"}).json["apiKey"]["id"]
+    caller.delete(f"/api-keys/{key}")
+    for name in ("listNotifications", "listAlerts", "listApiKeys"):
+        answer = world.call(OPERATIONS[name])
+        assert len(next(value for value in answer.json.values() if isinstance(value, list))) >= 1
+        must_be_as_described(answer, OPERATIONS[name].answers[200])
+
+
+def test_an_inactive_alert_answers_as_described(world):
+    world.hook.set("--inactive")
+    answer = world.hook.post({})
+    assert answer.json["status"] == "inactive"
+    must_be_as_described(answer, OPERATIONS["receiveEvent"].answers[200])
+
+
+def test_a_device_that_was_pushed_to_is_as_described(world, push_service):
+    browser = push_service.browser()
+    sent = {"kind": "webpush", "subscription": browser.subscription}
+    Draft202012Validator(resolved(SCHEMAS["DeviceInput"])).validate(sent)
+    must_be_as_described(world.caller.post("/devices", sent), OPERATIONS["addDevice"].answers[201])
+    must_be_as_described(world.caller.send(), OPERATIONS["sendNotification"].answers[200])
+    listed = world.caller.get("/devices")
+    assert listed.json["devices"][0]["lastDeliveredAt"]
+    must_be_as_described(listed, OPERATIONS["listDevices"].answers[200])

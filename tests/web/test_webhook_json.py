@@ -1,0 +1,203 @@
+"""The JSON that an alert webhook takes, bare or in a form, and what it refuses: CONTRACT 4 (JSON)."""
+
+import io
+import json
+import re
+from urllib.parse import urlencode
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.support.answers import AT, FORM, refusal
+from tests.support.service import last
+from tests.support.webhooks import SENDER, the_alert
+
+# The body
+
+
+NO_EVENTS = [
+    *[b"", b" \n", b"{", b"nonsense", b"[]", b'[{"title": "t"}]', b"null", b"true", b"1", b'"title"', b"{}{}"],
+    *[b"{'a': 1}", b'{"a": 1,}', b'{"a": "\n"}', b'{"a": "\x00"}', b"title=t&message=m", b"<a/>", b"//\n{}"],
+    *[b'{"a": NaN}', b'{"a": Infinity}', b'{"a": -Infinity}', b'{"a": 1e400}', b'{"a": ' + b"9" * 101 + b"}"],
+    *[b'{"a": "\xff"}', b'{"a": "\xed\xa0\x80"}', '{"a": 1}'.encode("utf-16"), b"\x1f\x8b\x08\x00", b"\x80"],
+    *[
+        b'{"a":' * 64 + b"{}" + b"}" * 64,
+        b"[" * 100_000,
+        b'{"a":' * 50_000,
+        b'{"a": ' + b"[" * 64 + b"]" * 64 + b"}",
+    ],
+]
+
+
+def test_a_body_that_is_no_json_object_is_refused_and_nothing_recorded(owner, hook):
+    for data in NO_EVENTS:
+        refusal(hook.post(data=data))
+    alert = the_alert(owner)
+    assert (alert["notificationCount"], alert["lastTriggeredAt"], owner.listed()) == (0, None, [])
+
+
+@pytest.mark.parametrize(
+    "data, place",
+    [
+        (b'{"a": 1,\n "b": }', (2, 7)),
+        (b'{"a": nan}', (1, 7)),
+        (b"nonsense", (1, 1)),
+        (b'{\n\n"a": "\xff"}', (3, 7)),
+        (b'{"a":\n1e400}', (2, 1)),
+        (b"", (1, 1)),
+        (b'{"text": "a quote " in it"}', (1, 21)),
+    ],
+)
+def test_a_refusal_says_where_the_json_breaks(hook, data, place):
+    found = AT.search(refusal(hook.post(data=data)))
+    assert (int(found[1]), int(found[2])) == place
+
+
+def test_a_refusal_repeats_nothing_of_the_body(hook):
+    for data in (b"secret-word", b'{"secret-word": secret-word}', b'{"a": "secret-word\n"}', b'["secret-word"]'):
+        assert "secret" not in refusal(hook.post(data=data))
+
+
+def test_64_levels_are_taken(hook):
+    assert hook.post(data=b'{"a":' * 63 + b"{}" + b"}" * 63).status_code == 200
+
+
+CONTENT_TYPES = ["", "text/plain", "application/xml", "application/x-www-form-urlencoded", "nonsense", ";;;"]
+
+
+CONTENT_TYPES += ["multipart/form-data; boundary=x", "application/json; charset=latin-1"]
+
+
+def test_a_body_is_read_as_json_whatever_it_is_called(owner, hook):
+    data = '{"title": "é+%41&payload=1", "message": "漢"}'.encode()
+    for headers in [{}, *({"Content-Type": name} for name in CONTENT_TYPES)]:
+        assert hook.post(data=data, headers=headers).status_code == 200
+        assert last(owner) == ("é+%41&payload=1", "漢")
+    assert len(owner.listed()) == 1 + len(CONTENT_TYPES)
+
+
+@pytest.mark.parametrize(
+    "data, title",
+    [
+        (b'{"title": "first", "title": "last"}', "last"),
+        (b'{"title": 1, "title": "first", "t\\u0069tle": "last"}', "last"),
+        (b'{"title": "first", "title": null, "subject": "other"}', "other"),
+    ],
+)
+def test_the_last_of_duplicate_keys_wins(owner, hook, data, title):
+    hook.post(data=data)
+    assert last(owner)[0] == title
+
+
+@pytest.mark.parametrize(
+    "written, becomes",
+    [
+        ("\\u0000", "\ufffd"),
+        ("a\\u0000b", "a\ufffdb"),
+        ("\\ud800", "\ufffd"),
+        ("\\uDFFF", "\ufffd"),
+        ("\\udc00\\ud800", "\ufffd\ufffd"),
+        ("\\ud800\\ud83d\\ude00", "\ufffd😀"),
+        ("\\ud800\\u0041", "\ufffdA"),
+        ("\\ud83d\\ude00", "😀"),
+        ("\\\\u0000", "\\u0000"),
+        ("\\\\\\u0000", "\\\ufffd"),
+        ("\\\\ud800", "\\ud800"),
+    ],
+)
+def test_a_nul_or_a_lone_surrogate_becomes_the_replacement_character_in_values_and_keys(
+    service, owner, written, becomes
+):
+    hook = service.alert("--title", "{{ a }}", "--body", "{{ " + becomes + " }}")
+    assert hook.post(data=f'{{"a": "{written}", "{written}": "by key"}}'.encode()).status_code == 200
+    assert last(owner) == (becomes, "by key")
+
+
+STRINGS = st.text(st.characters(exclude_categories=[]), max_size=20) | st.sampled_from(["\ud800", "\x00", "\udc00a"])
+NUMBERS = st.integers(-(10**99), 10**99) | st.floats(allow_nan=False, allow_infinity=False)
+VALUES = st.recursive(
+    st.none() | st.booleans() | NUMBERS | STRINGS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(STRINGS, inner, max_size=4),
+    max_leaves=10,
+)
+
+
+def storable(value):
+    """The value as it must be kept: surrogates in pairs, all others and NUL replaced."""
+    if isinstance(value, str):
+        return re.sub("[\ud800-\udfff\x00]", "\ufffd", value)
+    if isinstance(value, list):
+        return [storable(each) for each in value]
+    if isinstance(value, dict):
+        return {storable(key): storable(each) for key, each in value.items()}
+    return value
+
+
+@settings(
+    max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(VALUES)
+def test_any_json_object_is_an_event_and_compact_json_keeps_it(owner, hook, moved_clock, value):
+    moved_clock.advance(61)
+    data = json.dumps({"x": value})
+    assert hook.post(data=data).status_code == 200
+    assert json.loads(last(owner)[1]) == storable(json.loads(data))
+
+
+@pytest.fixture
+def small_hook(make_service, moved_clock):
+    """An alert of a service that takes bodies of at most 2,048 bytes."""
+    service = make_service(MAX_BODY_BYTES="2048")
+    service.account()
+    return service.alert()
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_body_of_exactly_the_limit_is_taken_and_one_byte_more_is_413(small_hook, chunked):
+    def post(size, text=b'{"title": "t"}'):
+        data = text.ljust(size)
+        if not chunked:
+            return small_hook.post(data=data)
+        headers = {"Transfer-Encoding": "chunked"}
+        environ = {"wsgi.input_terminated": True, "REMOTE_ADDR": SENDER}
+        stream = io.BytesIO(data)
+        return small_hook.service.client.post(
+            small_hook.url, input_stream=stream, headers=headers, environ_overrides=environ
+        )
+
+    assert post(2_048).status_code == 200
+    refusal(post(2_049), 413)
+    refusal(post(300_000), 413)
+    refusal(post(2_049, b"not JSON"), 413)
+    assert len(small_hook.service.caller().listed()) == 1
+
+
+# Forms
+
+
+def test_a_form_whose_one_field_payload_holds_an_object_is_taken_as_that_object(owner, hook):
+    payload = json.dumps({"title": "é + & = %41 漢", "message": "two\nlines"})
+    assert hook.post(data=urlencode({"payload": payload}), headers=FORM).status_code == 200
+    assert last(owner) == ("é + & = %41 漢", "two\nlines")
+
+
+def test_a_form_keeps_digits_and_replaces_what_cannot_be_stored_like_json(service, owner):
+    hook = service.alert("--title", "{{ n }}", "--body", "{{ s }}")
+    data = urlencode({"payload": '{"n": 9.90, "s": "a\\u0000"}'})
+    assert hook.post(data=data, headers={"Content-Type": f"{FORM['Content-Type']}; charset=utf-8"}).status_code == 200
+    assert last(owner) == ("9.90", "a\ufffd")
+
+
+OTHER_FORMS = [
+    *[b"", b"payload", b"payload=", b"payload=x", b"payload=[]", b"payload=1", b"payload=null", b"payload=%7B"],
+    *[b"title=t", b"Payload=%7B%7D", b"data=%7B%7D", b"payload[]=%7B%7D", b"=%7B%7D", b"&&&", b"%=%&%"],
+    *[b"payload=%7B%22a%22%3A%22%FF%22%7D", b"payload=%7B%22a%22%3ANaN%7D", b"payload=payload%3D%7B%7D"],
+    *[b"payload=" + b"%7B%22a%22%3A" * 2_000, b"a=1&" * 20_000, b"payload=\xff"],
+]
+
+
+def test_any_other_form_is_refused(owner, hook):
+    for data in OTHER_FORMS:
+        refusal(hook.post(data=data, headers=FORM))
+    assert owner.listed() == []

@@ -1,0 +1,439 @@
+"""How many requests an alert webhook takes: 60 a minute, floods, the global cap, senders that guess: CONTRACT 4."""
+
+from unittest.mock import ANY
+
+import pytest
+
+from tests.support.accounts import account_set
+from tests.support.times import DAY_S
+from tests.support.webhooks import (
+    CODES,
+    INACTIVE,
+    OTHER_SENDER,
+    PROXY,
+    SENDER,
+    UNKNOWN,
+    answered,
+    ask,
+    assert_limited,
+    at_once,
+    burst,
+    guess,
+    rotated,
+    the_alert,
+    whole,
+)
+
+# 60 a minute
+
+
+def test_exactly_60_requests_a_minute_are_let_through(owner, hook):
+    assert burst(hook, 70, b"{}") == [200] * 60 + [429] * 10
+    assert the_alert(owner)["notificationCount"] == 60
+
+
+def test_the_61st_request_is_answered_429_with_retry_after_60_and_not_queued(service, owner, hook, moved_clock):
+    burst(hook, 60)
+    assert_limited(hook.post({"title": "refused"}))
+    moved_clock.advance(61)
+    service.work()
+    assert owner.listed() == []
+
+
+def test_the_window_moves_with_every_request(hook, moved_clock):
+    assert burst(hook, 40) == [400] * 40
+    moved_clock.advance(30)
+    assert burst(hook, 30) == [400] * 20 + [429] * 10
+    moved_clock.advance(29.9)
+    assert burst(hook, 1) == [429]
+    moved_clock.advance(0.2)
+    assert burst(hook, 50) == [400] * 40 + [429] * 10
+
+
+def test_refused_requests_do_not_extend_the_wait(hook, moved_clock):
+    burst(hook, 60)
+    for _ in range(59):
+        moved_clock.advance(1)
+        assert burst(hook, 3) == [429] * 3
+    moved_clock.advance(1.1)
+    assert burst(hook, 61) == [400] * 60 + [429]
+
+
+def test_a_wall_clock_that_is_set_neither_frees_nor_locks(hook, moved_clock):
+    burst(hook, 60)
+    for by_ms in (3_600_000, -7_200_000, 86_400_000):
+        moved_clock.set_wall(moved_clock.ms + by_ms)
+        assert burst(hook, 1) == [429]
+    moved_clock.advance(60.1)
+    assert burst(hook, 1) == [400]
+
+
+@pytest.mark.parametrize("data, status", [(b"not JSON", 400), (b"[]", 400), (b" " * 1_100_000, 413), (b"{}", 200)])
+def test_a_request_counts_whatever_its_body(hook, data, status):
+    burst(hook, 59)
+    assert hook.post(data=data).status_code == status
+    assert_limited(hook.post(data=data))
+
+
+def test_requests_to_an_inactive_alert_count(hook):
+    hook.set("--inactive")
+    assert burst(hook, 61) == [200] * 60 + [429]
+    hook.set("--active")
+    assert_limited(hook.post({}))
+
+
+def test_every_alert_has_a_count_of_its_own(service, hook):
+    second = service.alert(name="Second")
+    assert burst(hook, 61) == burst(second, 61) == [400] * 60 + [429]
+
+
+def test_senders_share_the_alerts_count(hook):
+    answers = [hook.post(data=b"x", address=f"198.51.100.{number}").status_code for number in range(61)]
+    assert answers == [400] * 60 + [429]
+
+
+def test_threads_that_post_at_once_get_exactly_60(service, hook):
+    answers = at_once(8, lambda: [service.app.test_client().post(hook.url).status_code for _ in range(15)])
+    assert sorted(code for each in answers for code in each) == [400] * 60 + [429] * 60
+
+
+# Flood
+
+
+@pytest.fixture
+def zebra(service, owner):
+    """An alert with a name that is easy to find in texts."""
+    return service.alert(name="Zebra crossing")
+
+
+def notices(caller):
+    """The notifications that name the alert: bursts record no others."""
+    listed = caller.listed()
+    assert all("Zebra crossing" in each["title"] + each["body"] for each in listed)
+    return listed
+
+
+def test_the_500th_request_within_a_minute_pauses_the_alert_refused_ones_included(owner, zebra):
+    assert burst(zebra, 499) == [400] * 60 + [429] * 439
+    assert (the_alert(owner)["isActive"], notices(owner)) == (True, [])
+    zebra.post({})
+    assert (the_alert(owner)["isActive"], len(notices(owner))) == (False, 1)
+
+
+def test_requests_that_were_let_through_count_too(service, owner):
+    hook = service.alert("--title", "event", "--body", "event", name="Zebra crossing")
+    burst(hook, 500, b"{}")
+    assert the_alert(owner)["isActive"] is False
+    listed = owner.listed("?limit=100")
+    assert len(listed) == 61 and sum("Zebra crossing" in each["title"] + each["body"] for each in listed) == 1
+
+
+def test_requests_refused_by_the_global_cap_count_too(capped):
+    assert burst(capped, 500) == [400] * 3 + [429] * 497
+    first, _ = capped.service.caller().get("/alerts").json["alerts"][::-1]
+    assert first["isActive"] is False
+
+
+def test_a_flood_is_499_requests_and_one_more_in_any_60_seconds(owner, zebra, moved_clock):
+    burst(zebra, 250)
+    moved_clock.advance(59)
+    burst(zebra, 249)
+    moved_clock.advance(1.1)
+    burst(zebra, 1)
+    assert the_alert(owner)["isActive"] is True
+    burst(zebra, 249)
+    assert the_alert(owner)["isActive"] is True
+    burst(zebra, 1)
+    assert the_alert(owner)["isActive"] is False
+
+
+def test_requests_to_two_alerts_are_no_flood(service, owner, zebra):
+    second = service.alert(name="Second")
+    for _ in range(2):
+        burst(zebra, 150)
+        burst(second, 150)
+    assert [each["isActive"] for each in owner.get("/alerts").json["alerts"]] == [True, True]
+
+
+def test_the_one_notice_is_pushed_although_it_is_night(service, owner, zebra, browser):
+    account_set(service, "--quiet-hours", "09:00-11:00")
+    burst(zebra, 560)
+    assert notices(owner)[0]["status"] in ("pending", "delivered")
+    service.work()
+    (notice,) = notices(owner)
+    assert notice == {"id": ANY, "title": ANY, "body": ANY, "status": "delivered", "createdAt": ANY}
+    assert notice["title"].startswith("MCP - ")
+    (message,) = browser.messages
+    shown = message["notification"]
+    assert (shown["title"], shown["body"], shown["tag"]) == (notice["title"], notice["body"], notice["id"])
+
+
+def test_a_paused_alert_stays_paused_and_gets_no_second_notice(service, owner, zebra, moved_clock):
+    burst(zebra, 500)
+    assert set(burst(zebra, 60)) <= {200, 429}
+    moved_clock.advance(61)
+    assert answered(zebra.post({})) == INACTIVE
+    burst(zebra, 500)
+    service.work()
+    assert the_alert(owner)["isActive"] is False
+    assert [notice["status"] for notice in notices(owner)] == ["delivered"]
+
+
+def test_a_paused_alert_is_still_paused_after_a_restart(owner, zebra, make_service):
+    burst(zebra, 500)
+    zebra.service = owner.service = make_service()
+    assert answered(zebra.post({})) == INACTIVE
+    assert (the_alert(owner)["isActive"], len(notices(owner))) == (False, 1)
+
+
+def test_threads_that_flood_at_once_make_one_notice(service, owner, zebra):
+    at_once(8, lambda: [service.app.test_client().post(zebra.url).status_code for _ in range(70)])
+    assert (the_alert(owner)["isActive"], len(notices(owner))) == (False, 1)
+
+
+@pytest.mark.parametrize("refused_while_paused", [0, 30])
+def test_switching_it_on_starts_the_count_afresh(owner, zebra, moved_clock, refused_while_paused):
+    burst(zebra, 500 + refused_while_paused)
+    moved_clock.advance(1)
+    zebra.set("--active")
+    assert the_alert(owner)["isActive"] is True
+    burst(zebra, 499)
+    assert (the_alert(owner)["isActive"], len(notices(owner))) == (True, 1)
+    burst(zebra, 1)
+    assert (the_alert(owner)["isActive"], len(notices(owner))) == (False, 2)
+
+
+def test_switching_it_off_and_on_by_hand_starts_the_count_afresh(owner, zebra, moved_clock):
+    burst(zebra, 499)
+    moved_clock.advance(1)
+    zebra.set("--inactive")
+    zebra.set("--active")
+    burst(zebra, 2)
+    assert (the_alert(owner)["isActive"], notices(owner)) == (True, [])
+
+
+# The global cap
+
+
+def test_the_cap_is_over_all_alerts_and_accounts(capped):
+    capped.service.account("other@example.org")
+    other = capped.service.alert(email="other@example.org")
+    assert [capped.post({}).status_code, other.post({}).status_code, capped.post({}).status_code] == [200] * 3
+    assert_limited(other.post({}))
+    assert_limited(capped.post({}))
+
+
+def test_the_caps_window_moves_and_refused_requests_do_not_extend_it(capped, moved_clock):
+    assert burst(capped, 2) == [400] * 2
+    moved_clock.advance(30)
+    assert burst(capped, 3) == [400, 429, 429]
+    moved_clock.advance(29.9)
+    assert burst(capped, 1) == [429]
+    moved_clock.advance(0.2)
+    assert burst(capped, 3) == [400, 400, 429]
+
+
+def test_the_cap_does_not_count_what_an_alerts_own_limit_refused(capped_at):
+    first, second = capped_at(100)
+    assert burst(first, 110) == [400] * 60 + [429] * 50
+    assert burst(second, 41) == [400] * 40 + [429]
+
+
+def test_the_cap_does_not_count_unknown_and_malformed_codes_and_refused_senders(capped):
+    guess(capped.service, 70)
+    ask(capped.service, "abcdef", OTHER_SENDER)
+    assert burst(capped, 5) == [429] * 5  # for the sender
+    assert [capped.post({}, address=OTHER_SENDER).status_code for _ in range(4)] == [200, 200, 200, 429]
+
+
+def test_a_request_refused_by_the_cap_does_not_use_up_the_alerts_own_60(capped_at, moved_clock):
+    first, second = capped_at(60)
+    burst(first, 60)
+    moved_clock.advance(30)
+    assert burst(second, 60) == [429] * 60
+    moved_clock.advance(30.1)
+    assert burst(second, 61) == [400] * 60 + [429]
+
+
+def test_the_cap_counts_inactive_alerts(capped):
+    capped.set("--inactive")
+    assert burst(capped, 4) == [200] * 3 + [429]
+
+
+def test_without_the_setting_one_alert_after_the_other_may_use_its_60(service, owner):
+    assert [burst(service.alert(name=f"Alert {number}"), 60) for number in range(3)] == [[400] * 60] * 3
+
+
+# The budget of a sender that guesses
+
+
+def test_an_address_may_ask_for_60_unknown_codes_a_minute(service):
+    assert guess(service, 63) == [404] * 60 + [429] * 3
+    assert_limited(ask(service, "abc1234"))
+
+
+def test_malformed_codes_count_like_unknown_ones(service):
+    malformed = [ask(service, f"abc{number}x").status_code for number in range(30)]
+    assert malformed + guess(service, 31) == [404] * 60 + [429]
+    assert_limited(ask(service, "abcdef"))
+    assert_limited(ask(service, "abc/efg"))
+
+
+def test_rotated_codes_count_like_unknown_ones(service, hook):
+    rotated(hook)
+    assert guess(service, 59) + burst(hook, 2) == [404] * 60 + [429]
+
+
+def test_the_budget_moves_with_time(service, moved_clock):
+    assert guess(service, 40) == [404] * 40
+    moved_clock.advance(30)
+    assert guess(service, 20) == [404] * 20
+    moved_clock.advance(29.9)
+    assert guess(service, 1) == [429]
+    moved_clock.advance(60.1)
+    assert guess(service, 61) == [404] * 60 + [429]
+
+
+def test_other_addresses_have_a_budget_of_their_own(service):
+    assert guess(service, 61, SENDER)[-1] == 429
+    assert guess(service, 61, OTHER_SENDER) == [404] * 60 + [429]
+
+
+def test_beyond_the_budget_a_code_without_an_event_looks_like_an_unknown_one(service, owner, hook):
+    guess(service, 60)
+    assert_limited(hook.post({}))
+    assert whole(hook.post({})) == whole(ask(service, UNKNOWN))
+    assert owner.listed() == []
+    assert hook.post({}, address=OTHER_SENDER).status_code == 200
+
+
+def test_beyond_the_budget_codes_in_use_pass(service, hook):
+    hook.post({}, address=OTHER_SENDER)
+    guess(service, 60)
+    assert answered(hook.post({})) == (200, {"ok": True, "status": "delivered", "notificationId": ANY})
+
+
+@pytest.mark.parametrize("seconds, status", [(DAY_S - 1, 200), (DAY_S + 1, 429)])
+def test_a_code_is_in_use_for_24_hours_after_its_last_event(service, hook, moved_clock, seconds, status):
+    hook.post({})
+    moved_clock.advance(seconds)
+    guess(service, 60)
+    assert hook.post({}).status_code == status
+
+
+def test_a_code_in_use_is_still_in_use_after_a_restart(hook, make_service):
+    hook.post({})
+    hook.service = make_service()
+    guess(hook.service, 60)
+    assert hook.post({}).status_code == 200
+
+
+def test_requests_to_codes_that_exist_do_not_use_up_the_budget(service, hook):
+    burst(hook, 70)
+    assert guess(service, 61) == [404] * 60 + [429]
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "HEAD", "OPTIONS"])
+def test_guessing_with_another_method_learns_nothing(service, hook, method):
+    for _ in range(100):
+        ask(service, f"{next(CODES):07}", method=method)
+    assert whole(ask(service, hook.code, method=method)) == whole(ask(service, UNKNOWN, method=method))
+
+
+@pytest.mark.parametrize("other, status", [("2001:db8:1:2:ffff::9", 429), ("2001:db8:1:3::1", 404)])
+def test_the_addresses_of_an_ipv6_64_share_one_budget(service, other, status):
+    same = [status for number in range(1, 61) for status in guess(service, 1, f"2001:db8:1:2::{number:x}")]
+    assert same == [404] * 60
+    assert guess(service, 1, other) == [status]
+
+
+# The client's address
+
+
+def behind(*addresses):
+    return {"X-Forwarded-For": ", ".join(addresses)}
+
+
+def test_a_trusted_proxy_says_who_the_sender_is(service):
+    assert guess(service, 61, PROXY, behind(SENDER)) == [404] * 60 + [429]
+    assert guess(service, 1, PROXY, behind(OTHER_SENDER)) == [404]
+    assert guess(service, 1, SENDER) == [429]
+
+
+def test_a_trusted_proxy_without_the_header_is_the_sender(service):
+    assert guess(service, 61, PROXY) == [404] * 60 + [429]
+
+
+def test_the_forwarded_64_of_an_ipv6_address_shares_one_budget(service):
+    guess(service, 60, PROXY, behind("2001:db8:1:2::1"))
+    assert guess(service, 1, PROXY, behind("2001:db8:1:2::2")) == [429]
+    assert guess(service, 1, PROXY, behind("2001:db8:1:3::1")) == [404]
+
+
+@pytest.mark.parametrize("name", ["X-Forwarded-For", "X-Real-IP", "Forwarded", "X-Client-IP", "CF-Connecting-IP"])
+def test_a_peer_that_is_not_trusted_cannot_say_who_it_is(service, name):
+    assert guess(service, 61, SENDER, lambda number: {name: f"198.51.100.{number}"}) == [404] * 60 + [429]
+
+
+@pytest.mark.parametrize("name", ["X-Real-IP", "Forwarded", "X-Client-IP", "CF-Connecting-IP"])
+def test_no_other_header_says_who_the_sender_is(service, name):
+    answers = guess(service, 61, PROXY, lambda number: behind(SENDER) | {name: f"198.51.100.{number}"})
+    assert answers == [404] * 60 + [429]
+
+
+@pytest.mark.parametrize(
+    "before", ["198.51.100.{}", "127.0.0.1, 198.51.100.{}", "nonsense{}", "198.51.100.{}, 10.0.0.1"]
+)
+def test_what_the_sender_wrote_before_the_last_entry_is_not_believed(service, before):
+    assert guess(service, 61, PROXY, lambda number: behind(before.format(number), SENDER)) == [404] * 60 + [429]
+    assert guess(service, 1, PROXY, behind(SENDER, OTHER_SENDER)) == [404]
+
+
+def test_of_two_headers_the_last_entry_counts(service):
+    def headers(number):
+        return [("X-Forwarded-For", f"198.51.100.{number}"), ("X-Forwarded-For", SENDER)]
+
+    assert guess(service, 61, PROXY, headers) == [404] * 60 + [429]
+
+
+def test_entries_that_are_trusted_proxies_are_passed_over(make_service, moved_clock):
+    service = make_service(FORWARDED_ALLOW_IPS="127.0.0.1, 10.0.0.0/8, 2001:db8:ffff::/48")
+    chains = [
+        (PROXY, (SENDER, "10.1.2.3")),
+        ("10.0.0.9", (SENDER,)),
+        ("2001:db8:ffff::1", (SENDER, PROXY, "10.9.9.9")),
+    ]
+    for peer, chain in chains:
+        assert guess(service, 20, peer, behind("198.51.100.1", *chain)) == [404] * 20
+    for peer, chain in chains:
+        assert guess(service, 1, peer, behind(*chain)) == [429]
+    assert guess(service, 1, PROXY, behind(SENDER, OTHER_SENDER, "10.1.2.3")) == [404]
+
+
+@pytest.mark.parametrize("peer, entries", [(PROXY, ()), ("10.0.0.1", ("10.0.0.2",))])
+def test_a_proxy_that_is_not_named_is_a_sender(make_service, moved_clock, peer, entries):
+    service = make_service(FORWARDED_ALLOW_IPS="10.0.0.1")
+    answers = guess(service, 61, peer, lambda number: behind(f"198.51.100.{number}", *entries))
+    assert answers == [404] * 60 + [429]
+
+
+def test_no_forwarded_header_causes_a_fault_of_the_server(service, hook):
+    texts = [
+        "",
+        ",",
+        " , ",
+        "unknown",
+        "_hidden",
+        "203.0.113.7:4711",
+        "[2001:db8::1]:80",
+        "999.1.1.1",
+        "::",
+        "1",
+        "é",
+    ]
+    texts += ["127.0.0.1", "127.0.0.1, 127.0.0.1", "fe80::1%eth0", "::ffff:203.0.113.7", "a" * 10_000, "1," * 5_000]
+    for text in texts:
+        for address in (PROXY, SENDER):
+            headers = {"X-Forwarded-For": text}
+            assert hook.post(data=b"x", address=address, headers=headers).status_code == 400, text
+            assert ask(service, UNKNOWN, address, headers=headers).status_code == 404, text

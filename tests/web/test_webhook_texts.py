@@ -1,0 +1,144 @@
+"""The title and the body of the notification that an event makes: CONTRACT 4 (title, templates)."""
+
+import json
+
+import pytest
+
+from store.notifications import Notification
+from tests.support.accounts import account_set
+from tests.support.service import last
+from tests.support.webhooks import guess
+
+# Title and body
+
+
+@pytest.mark.parametrize(
+    "payload, title, body",
+    [
+        (dict(zip(["name", "subject", "title", "msg", "text", "body", "message"], "nstgxbm", strict=True)), "t", "m"),
+        ({"name": "n", "subject": "s", "msg": "g", "text": "x", "body": "b"}, "s", "b"),
+        ({"name": "n", "msg": "g", "text": "x"}, "n", "x"),
+        ({"msg": "g", "content": "c"}, "Backups", "g"),
+        ({"content": "c"}, "Backups", "c"),
+        (
+            {"title": 1, "subject": None, "name": "n", "message": {"a": 1}, "body": ["b"], "text": True, "msg": "g"},
+            "n",
+            "g",
+        ),
+        ({"Title": "t", "MESSAGE": "m"}, "Backups", '{"Title":"t","MESSAGE":"m"}'),
+        ({}, "Backups", "{}"),
+        ({"z": {"b": [1, None, True, "x y"]}, "a": []}, "Backups", '{"z":{"b":[1,null,true,"x y"]},"a":[]}'),
+        ({"data": {"title": "t", "message": "m"}}, "Backups", '{"data":{"title":"t","message":"m"}}'),
+        ({"title": "", "message": "m"}, "Backups", "m"),
+        ({"title": "{{ message }}", "message": "{{ title }}"}, "{{ message }}", "{{ title }}"),
+    ],
+    ids=range(12),
+)
+def test_without_templates_the_payloads_usual_fields_are_taken(owner, hook, payload, title, body):
+    assert hook.post(payload).status_code == 200
+    assert last(owner) == (title, body)
+
+
+def test_compact_json_keeps_numbers_digit_for_digit(owner, hook):
+    hook.post(data=b'{ "a": 9.90, "b": [1.0, 1E+2, 12345678901234567890], "c": { "d": -0.0, "e": -0 } }')
+    assert last(owner)[1] == '{"a":9.90,"b":[1.0,1E+2,12345678901234567890],"c":{"d":-0.0,"e":-0}}'
+
+
+def test_templates_are_filled_from_the_payload(service, owner):
+    hook = service.alert(
+        "--title",
+        "[{{ status }}] {{alerts.0.labels.alertname}}",
+        "--body",
+        "{{ on }} {{no.such}} {{ nil }}| {{ alerts.0.labels }} %",
+    )
+    hook.post({"status": "firing", "on": True, "nil": None, "alerts": [{"labels": {"alertname": "Disk", "n": 1}}]})
+    assert last(owner) == ("[firing] Disk", 'true {{no.such}} | {"alertname":"Disk","n":1} %')
+
+
+@pytest.mark.parametrize("option, rendered", [("--title", ("v", "m")), ("--body", ("t", "v"))])
+def test_a_template_that_is_not_there_leaves_the_usual_field(service, owner, option, rendered):
+    service.alert(option, "{{ v }}").post({"v": "v", "title": "t", "message": "m"})
+    assert last(owner) == rendered
+
+
+def test_a_changed_template_is_used_at_once(owner, hook):
+    hook.post({"a": "1"})
+    hook.set("--title", "T {{ a }}", "--body", "B {{ a }}")
+    hook.post({"a": "2"})
+    assert last(owner) == ("T 2", "B 2")
+
+
+def test_a_number_is_rendered_digit_for_digit(service, owner):
+    hook = service.alert("--title", "{{ n }}", "--body", "={{ list.0 }}")
+    numbers = ["9.90", "1.0", "0", "-0", "-0.0", "1E+2", "1e-7", "12345678901234567890", "0.10000000000000000555"]
+    for number in [*numbers, "1" + "0" * 99]:
+        hook.post(data=f'{{"n": {number}, "list": [{number}]}}')
+        assert last(owner) == (number, f"={number}")
+
+
+@pytest.mark.parametrize("options", [(), ("--title", "{{ title }}", "--body", "{{ message }}")])
+@pytest.mark.parametrize("letter", ["x", "é", "😀"])
+def test_a_title_is_cut_to_1000_characters_before_the_prefix_and_a_body_to_10000(service, owner, options, letter):
+    hook = service.alert(*options)
+    hook.post({"title": letter * 1_000, "message": letter * 10_000})
+    assert last(owner) == (letter * 1_000, letter * 10_000)
+    hook.post({"title": letter * 1_001, "message": letter * 10_001})
+    assert last(owner) == (letter * 999 + "…", letter * 9_999 + "…")
+
+
+def test_compact_json_is_cut_to_10000_characters(owner, hook):
+    hook.post({"a": "x" * 20_000})
+    assert last(owner)[1] == '{"a":"' + "x" * 9_993 + "…"
+
+
+def test_a_title_that_renders_to_nothing_is_the_alerts_name(service, owner):
+    service.alert("--title", "{{ a }}{{ b }}", "--body", "m").post({"a": "", "b": None})
+    assert last(owner) == ("Backups", "m")
+
+
+def missing_of(hook, payload):
+    """The variables that are stored with the notification as missing; None if there are none."""
+    answer = hook.post(payload)
+    assert answer.status_code == 200
+    row = Notification.get(Notification.id == answer.json["notificationId"])
+    return row.missing and json.loads(row.missing)
+
+
+@pytest.mark.parametrize(
+    "title, body, payload, missing",
+    [
+        ("{{ a }}", "{{ b }}", {"a": 1, "b": 2}, None),
+        ("{{ a }}", "{{ b }}", {"b": 2}, ["a"]),
+        ("{{ a }}", "{{ b }}", {}, ["a", "b"]),
+        ("{{ b }}", "{{ a }}", {}, ["b", "a"]),
+        ("{{ a }} {{a}}", "{{ a }} {{ b }} {{ b }}", {}, ["a", "b"]),
+        ("{{ a.b }}", "{{ a.c }}", {"a": {"b": 1}}, ["a.c"]),
+        ("{{ a.b }}", "x", {"a": None}, ["a.b"]),
+        ("{{ a }}", "x", {"a": None}, None),
+        ("{{ a }}", "x", {"a": ""}, None),
+        ("{{ a.0 }} {{ a.1 }}", "x", {"a": [1]}, ["a.1"]),
+        ('{{ a | default: "n/a" }}', "{{ b }}", {}, ["b"]),
+        ("no variable", "{% at %} { all }", {}, None),
+    ],
+)
+def test_variables_that_an_event_lacks_are_kept_each_once(service, owner, title, body, payload, missing):
+    assert missing_of(service.alert("--title", title, "--body", body), payload) == missing
+
+
+def test_without_templates_nothing_is_missing(service, owner, hook):
+    assert missing_of(hook, {}) is None
+    assert missing_of(hook, {"title": "{{ a }}", "message": "{{ b }}"}) is None
+
+
+def test_what_is_missing_is_kept_of_a_held_event_too(service, owner):
+    account_set(service, "--quiet-hours", "09:00-11:00")
+    assert missing_of(service.alert("--title", "{{ a }}"), {}) == ["a"]
+
+
+def test_what_is_missing_is_not_told_to_the_sender(service, owner):
+    answer = service.alert("--title", "{{ a }}").post({})
+    assert set(answer.json) == {"ok", "status", "notificationId"}
+
+
+def test_senders_whose_address_the_server_does_not_know_are_one_sender(service):
+    assert guess(service, 61, address="") == [404] * 60 + [429]
