@@ -96,15 +96,18 @@ def tree_of(path):
     return ast.parse(path.read_text())
 
 
+@cache
 def imported(path):
     """(dotted name, line) of every module that the file imports, within functions too."""
+    found = []
     for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
-            yield from ((alias.name, node.lineno) for alias in node.names)
+            found += [(alias.name, node.lineno) for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
             inner = [f"{node.module}.{alias.name}" for alias in node.names]
             modules = {name if name in MODULES else node.module for name in inner}
-            yield from ((module, node.lineno) for module in modules)
+            found += [(module, node.lineno) for module in modules]
+    return found
 
 
 def packages(path):

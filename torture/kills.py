@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.store.test_database import as_of_now
+from tests.support.schemas import as_of_now
 from tests.support.server import OWNER, Server
 from torture.client import counted
 from torture.figure import Figure

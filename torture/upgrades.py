@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from store.database import SCHEMA_VERSION
-from tests.store.test_database import OLD_ROWS, ROWS_OF_SCHEMA, SCHEMAS, as_of_now
+from tests.support.schemas import OLD_ROWS, ROWS_OF_SCHEMA, SCHEMAS, as_of_now
 from tests.support.server import ROOT, serving
 from torture.client import counted
 from torture.figure import Figure

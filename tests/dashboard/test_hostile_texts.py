@@ -34,7 +34,10 @@ def pages_with(text, owner, notification_id):
     return [owner.page(path) for path in (*PAGES_OF_THE_OWNER, f"/app/notifications/{notification_id}")]
 
 
-@pytest.mark.parametrize("texts", [HOSTILE[start::6] for start in range(6)], ids=range(6))
+in_parts = pytest.mark.parametrize("texts", [HOSTILE[start::6] for start in range(6)], ids=range(6))
+
+
+@in_parts
 def test_names_texts_and_errors_are_shown_as_they_are(service, owner, texts):
     caller = service.caller()
     assert caller.post("/devices", {"kind": "apns", "token": "ab" * 32, "name": "x"}).status_code == 201
@@ -67,39 +70,42 @@ TYPED = [
 ]
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_what_was_typed_in_a_form_is_shown_as_it_is(owner, text):
+@in_parts
+def test_what_was_typed_in_a_form_is_shown_as_it_is(owner, texts):
     for path, field, form in TYPED:
-        plain, hostile = (
+        plain, *hostile = (
             owner.refused(path, {name: value.replace("…", typed) for name, value in form.items()})
-            for typed in ("harmless", text)
+            for typed in ("harmless", *texts)
         )
-        assert hostile.shape == plain.shape, path
-        assert form[field].replace("…", text) in hostile.values()
+        for text, page in zip(texts, hostile, strict=True):
+            assert page.shape == plain.shape, (path, text)
+            assert form[field].replace("…", text) in page.values()
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_an_address_that_was_typed_is_shown_as_it_is(service, visitor, text):
+@in_parts
+def test_an_address_that_was_typed_is_shown_as_it_is(service, visitor, texts):
     make_account(service)
-    pages = [Page(visitor.sign_in(email, "x").text) for email in ("harmless", text)]
-    assert pages[1].value("email") == text
-    assert pages[1].shape == pages[0].shape and pages[1].text == pages[0].text
+    plain, *hostile = (Page(visitor.sign_in(email, "x").text) for email in ("harmless", *texts))
+    for text, page in zip(texts, hostile, strict=True):
+        assert page.value("email") == text
+        assert page.shape == plain.shape and page.text == plain.text, text
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_what_was_typed_on_the_set_up_page_is_shown_as_it_is(visitor, text):
+@in_parts
+def test_what_was_typed_on_the_set_up_page_is_shown_as_it_is(visitor, texts):
     link = setup_link()
     visitor.get(link)
-    typed = [{"email": one, "password": PASSWORD, "time_zone": one} for one in ("harmless", text)]
-    pages = [Page(visitor.post(link, form).text) for form in typed]
-    assert pages[1].value("email") == text
-    assert pages[1].shape == pages[0].shape
+    typed = ({"email": one, "password": PASSWORD, "time_zone": one} for one in ("harmless", *texts))
+    plain, *hostile = (Page(visitor.post(link, form).text) for form in typed)
+    for text, page in zip(texts, hostile, strict=True):
+        assert page.value("email") == text
+        assert page.shape == plain.shape, text
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_an_accounts_address_is_shown_as_it_is(service, text):
+@in_parts
+def test_an_accounts_address_is_shown_as_it_is(service, texts):
     shown = []
-    for local in ("harmless", "".join(text.split()).replace("@", "").lower()):
+    for local in ("harmless", *("".join(text.split()).replace("@", "").lower() for text in texts)):
         address = local + "@x.local"
         printed = service.flask("account", "create", "--", address).output.strip().partition(":8000")[2]
         visitor = Visitor(service)
@@ -110,4 +116,4 @@ def test_an_accounts_address_is_shown_as_it_is(service, text):
         assert f"Apple refuses Web Push from the contact mailto:{address}:" in devices.text
         assert address in settings.text
         shown.append([page.shape for page in (setup, devices, settings)])
-    assert shown[0] == shown[1]
+    assert shown == shown[:1] * len(shown)

@@ -1,0 +1,46 @@
+"""The schemas of earlier versions, with rows that each of them could hold."""
+
+import re
+
+from tests.support.server import ROOT
+
+SCHEMAS = sorted((ROOT / "tests/store/schemas").glob("*.sql"))
+OLD_ROWS = """
+INSERT INTO account (seq, email, plan, time_zone, quiet_hours, notification_count, created_at)
+ VALUES (1, 'old@example.org', 'pro', 'Europe/Berlin', '22:00-07:00', 2, 5);
+INSERT INTO account (seq, email, plan, time_zone, notification_count, created_at)
+ VALUES (2, 'empty@example.org', 'starter', 'UTC', 0, 5);
+INSERT INTO session (token_hash, account_seq, created_at, expires_at) VALUES (x'02', 1, 11, 99);
+INSERT INTO api_key VALUES (1, 'key', 1, 'nas', 'sk_test_01234567', x'00', 6, NULL, NULL);
+INSERT INTO notification (seq, id, account_seq, api_key_seq, alert_seq, title, body, status, created_at)
+ VALUES (1, 'first', 1, 1, NULL, 'MCP - a', 'b', 'delivered', 7),
+ (2, 'second', 1, NULL, 1, 'MCP - c', 'd', 'pending', 8);
+INSERT INTO device (seq, id, account_seq, kind, token, name, api_key_seq, created_at)
+ VALUES (1, 'device', 1, 'fcm', 'token', 'Phone', 1, 6), (2, 'newer', 1, 'fcm', 'other', 'Tablet', 1, 10);
+INSERT INTO delivery VALUES (2, 1, 'pending', 3, 9, 8, 'Not now.');
+INSERT INTO idempotency_key VALUES (1, 'once', x'01', 1, 'delivered', 7);
+"""
+OLD_METRIC = "INSERT INTO metric VALUES (1, 1, 'p', 'm', 'M', 1.5, '%', 7, '{}');"
+OLD_ALERT = "1, 'alert', 1, 'AbCdEf1', 'Disk', 'bell', '#3B82F6', '{{ a }}', NULL, '1h', 1, 1, 2, 7, 6"
+ROWS_OF_SCHEMA = {  # where schemas differ in what a row must have
+    1: f"INSERT INTO alert VALUES ({OLD_ALERT});",
+    2: f"INSERT INTO alert VALUES ({OLD_ALERT}, 6);",
+    3: f"INSERT INTO alert VALUES ({OLD_ALERT}, 6, NULL); UPDATE account SET known_device_seq = 2 WHERE seq = 1;"
+    " UPDATE session SET last_seen_at = 11;",
+    4: f"INSERT INTO alert VALUES ({OLD_ALERT}, 6, NULL, NULL, 1); UPDATE account SET known_device_seq = 2"
+    " WHERE seq = 1; UPDATE session SET last_seen_at = 11;",
+}
+ROWS_OF_SCHEMA[5] = ROWS_OF_SCHEMA[6] = ROWS_OF_SCHEMA[4]
+
+
+ROWS_OF_SCHEMA = {number: rows + OLD_METRIC for number, rows in ROWS_OF_SCHEMA.items()}
+ROWS_OF_SCHEMA[6] = (
+    f"{ROWS_OF_SCHEMA[6].removesuffix(OLD_METRIC)} INSERT INTO metric_series VALUES (1, 1, 'p', 'm');"
+    " INSERT INTO metric VALUES (1, 1, 'M', 1.5, '%', 7, '{}');"
+)
+
+
+def as_of_now(statement):
+    """A statement that reads a table as schema 5 had it, for the newest."""
+    of_series = "metric.*, account_seq, project_id, metric_id FROM metric JOIN metric_series s ON s.seq = series_seq"
+    return re.sub(r"FROM metric\b", f"FROM (SELECT {of_series})", statement)
