@@ -52,13 +52,13 @@ def admit(guard: Check, quota: Check) -> Any:
     the guard, because the size that a page accepts depends on who is signed in.
     """
     if not guard:
-        request_body.settle()
+        request_body.check_size()
         return None
     answer = guard()
     if quota and answer is None:
         answer = quota()
         if answer is None:
-            request_body.settle()
+            request_body.check_size()
     return answer
 
 

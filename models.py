@@ -194,7 +194,7 @@ class ApiKey(Model):
 
     @classmethod
     def delete_some(cls, account_seq: int, limit: int) -> int:
-        """Delete at most `limit` revoked keys of the account; answers with how many."""
+        """Delete at most `limit` revoked keys of the account; returns how many."""
         some = "SELECT seq FROM api_key WHERE account_seq = ? AND revoked_at IS NOT NULL LIMIT ?"
         return run(f"DELETE FROM api_key WHERE seq IN ({some})", (account_seq, limit)).rowcount
 
@@ -404,6 +404,6 @@ class Device(Model):
 
     @classmethod
     def delete_some(cls, account_seq: int, limit: int) -> int:
-        """Delete at most `limit` devices of the account; answers with how many."""
+        """Delete at most `limit` devices of the account; returns how many."""
         some = "SELECT seq FROM device WHERE account_seq = ? LIMIT ?"
         return run(f"DELETE FROM device WHERE seq IN ({some})", (account_seq, limit)).rowcount

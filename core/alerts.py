@@ -45,7 +45,7 @@ def create_alert(account_seq: int, settings: dict[str, Any], now: int) -> Alert:
 
 
 def change_alert(account_seq: int, alert_id: str, settings: dict[str, Any], now: int) -> Alert:
-    """Change the columns that `settings` name, and answer with the alert.
+    """Change the columns that `settings` name, and return the alert.
 
     They are name, icon, color, title_template, body_template (None or empty: none), frequency, ignores_quiet_hours,
     keeps_payload and is_active. `Refused` (404) when there is no such alert, (400) when a value is wrong. A value

@@ -51,7 +51,7 @@ def push_to(device: ActiveDevice, message: Message, email: str) -> Push:
 def note_outcomes(attempts: list[Attempt], answers: list[Answer], now: int) -> dict[int, int]:
     """Write what became of each attempt; call inside `transaction()`.
 
-    Answers with the devices (by seq) whose provider was not asked, and for how many seconds to leave them alone.
+    Returns the devices (by seq) whose provider was not asked, and for how many seconds to leave them alone.
     """
     left_alone = dict[int, int]()
     for attempt, answer in zip(attempts, answers, strict=True):

@@ -25,13 +25,13 @@ def delete_notification(account_seq: int, notification_id: str) -> None:
 
 
 def delete_history(account: Account, day: str) -> int:
-    """Delete what came before a calendar day (YYYY-MM-DD) in the account's time zone; answers with how many."""
+    """Delete what came before a calendar day (YYYY-MM-DD) in the account's time zone; returns how many."""
     begin, _ = day_bounds(day, account.time_zone)
     return _delete_notifications(account.seq, begin)
 
 
 def delete_metrics(account: Account, project_id: str, metric_id: str | None) -> int:
-    """Delete a metric, or without `metric_id` a whole project; answers with how many values it had.
+    """Delete a metric, or without `metric_id` a whole project; returns how many values it had.
 
     `Refused` (404) when the account has no such metric.
     """
@@ -63,7 +63,7 @@ def _in_transaction(delete_some: Callable[[int, int], int], account_seq: int) ->
 
 
 def _delete_notifications(account_seq: int, before: int) -> int:
-    """Delete the account's notifications made before that time; answers with how many."""
+    """Delete the account's notifications made before that time; returns how many."""
     last = 0
 
     def piece() -> int:
@@ -89,7 +89,7 @@ def _delete_values(account_seq: int, project_id: str | None, metric_id: str | No
 
 
 def _repeated(piece: Callable[[], int]) -> int:
-    """Repeat a piece of work until it finds less than a whole piece of rows; answers with how many rows in all."""
+    """Repeat a piece of work until it finds less than a whole piece of rows; returns how many rows in all."""
     done = 0
 
     def is_more() -> bool:

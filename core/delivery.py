@@ -100,7 +100,7 @@ def _record_and_attempt(sender: Sender, content: Content, request: IdempotentReq
 def deliver_event(short_code: str, content: Content, payload: str | None) -> Sent | None:
     """Record the notification that an event made, with the prefix, and hold it or push it (CONTRACT 4).
 
-    `payload` (None if it is too large) is kept as the alert's last one if the owner wants that. Answers with None if
+    `payload` (None if it is too large) is kept as the alert's last one if the owner wants that. Returns None if
     the alert is inactive, and raises `Refused` (404) if no alert has the code any longer: the body of a request may
     arrive long after its address.
     """
@@ -212,7 +212,7 @@ def _insert(sender: Sender, content: Content, status: str, now: int) -> Notifica
 
 
 def _attempt(source: str, sender: Sender, notification: NotificationRow, devices: list[ActiveDevice]) -> Sent:
-    """Push the notification to these devices, if there are any, and answer with it as it is then."""
+    """Push the notification to these devices, if there are any, and return it as it is then."""
     if devices:
         notification = notification._replace(status=_push_and_settle(sender, notification, devices))
     count("notifications", source, notification.status)
@@ -251,14 +251,14 @@ def _settle(notification: NotificationRow, attempts: list[Attempt], answers: lis
             Delivery.make_due(notification.seq, now)
         status = Notification.settle(notification.seq) or notification.status
         IdempotencyKey.note_answer(notification.seq, status)
-    retries.let_rest(left_alone)
+    retries.leave_alone(left_alone)
     if not attempts:
         retries.due.set()
     return status
 
 
 def try_device(account: Account, device_id: str) -> Answer:
-    """Push a test to one device and answer with what its provider said; it is in no history.
+    """Push a test to one device and return what its provider said; it is in no history.
 
     `Refused` (404) when the account has no such device, (429) when its other pushes take all slots.
     """

@@ -43,7 +43,7 @@ def release_due(now: int) -> None:
 
 
 def release_now(account_seq: int, now: int) -> int:
-    """Release all that is held for an account, as its owner asks; answers with how many notifications."""
+    """Release all that is held for an account, as its owner asks; returns how many notifications."""
     released = _release(account_seq, [alert.alert_seq for alert in Held.of_account(account_seq)], now)
     retries.due.set()
     return released

@@ -58,7 +58,7 @@ REMOVALS = (
 
 
 def run_due(now: int, jobs: Iterable[Job] = RECORDS + DELIVERIES + REMOVALS) -> list[Job]:
-    """Run every job once, and answer with those that have more to do.
+    """Run every job once, and return those that have more to do.
 
     The failure of a job is logged, and the others run all the same.
     """

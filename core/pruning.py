@@ -30,7 +30,7 @@ log = logging.getLogger("pocketbell")
 
 
 def prune(now: int) -> bool:
-    """Remove what is too old or too much, for a while; answers with whether more is left."""
+    """Remove what is too old or too much, for a while; returns whether more is left."""
     if not _guard.believes(now):
         return False
     left = [in_pieces(partial(_prune_idempotency_keys, now))]

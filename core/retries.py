@@ -24,7 +24,7 @@ from wire.errors import log_fault
 
 RETRIES_OF_AN_ACCOUNT = 10  # in one batch
 RETRYING_ACCOUNTS = 8  # at the same time
-BACKLOG_REST_S = 10.0
+BACKLOG_PAUSE_S = 10.0
 CLOCK_STEP_MS = 2_000  # a smaller step back of the wall clock is its usual correction
 
 log = logging.getLogger("pocketbell")
@@ -33,7 +33,7 @@ due = threading.Event()  # set when something is due that must not wait for the 
 _threads = ThreadPoolExecutor(RETRYING_ACCOUNTS, thread_name_prefix="retry")
 _retrying: set[int] = set()  # accounts with a batch under way
 _batches: list[Future[None]] = []
-_rest_ends_s: dict[int, float] = {}  # by device: the worker takes up nothing of its backlog until then
+_left_alone_until_s: dict[int, float] = {}  # by device: the worker takes up nothing of its backlog until then
 _clock_difference_ms: int | None = None  # wall clock minus monotonic clock at the last check
 
 
@@ -41,7 +41,7 @@ def reset() -> None:
     """Forget everything, and begin with new threads: the old ones have connections to the database before."""
     global _threads, _clock_difference_ms
     _clock_difference_ms = None
-    _rest_ends_s.clear()
+    _left_alone_until_s.clear()
     _threads.shutdown()
     _threads = ThreadPoolExecutor(RETRYING_ACCOUNTS, thread_name_prefix="retry")
 
@@ -77,7 +77,7 @@ def _due(now: int, accounts: int) -> list[tuple[int, int]]:
     """
     device_seqs, kinds = defaultdict[int, list[int]](list), push.configured()
     for device in Delivery.due_devices(now):
-        if device.kind in kinds and device.account_seq not in _retrying and not _rests(device.seq):
+        if device.kind in kinds and device.account_seq not in _retrying and not _is_left_alone(device.seq):
             device_seqs[device.account_seq].append(device.seq)
     chosen = list[tuple[int, int]]()
     for seqs in list(device_seqs.values())[:accounts]:
@@ -97,9 +97,9 @@ def _retry(account_seq: int, attempts: list[Attempt]) -> None:
         with transaction():
             left_alone = note_outcomes(attempts, answers, clock.now_ms())
             Notification.settle_all({attempt.notification.seq for attempt in attempts})
-        let_rest(left_alone)
+        leave_alone(left_alone)
         if len(attempts) == RETRIES_OF_AN_ACCOUNT:
-            let_rest(dict.fromkeys(_unsettled_devices(attempts, answers), BACKLOG_REST_S))
+            leave_alone(dict.fromkeys(_unsettled_devices(attempts, answers), BACKLOG_PAUSE_S))
     except Exception as error:  # they are due again when their leases end
         log_fault(log, "A batch of retries failed", error)
     finally:
@@ -112,17 +112,17 @@ def _retry(account_seq: int, attempts: list[Attempt]) -> None:
 # --- rests --------------------------------------------------------------------------------------------------
 
 
-def let_rest(waits_s: Mapping[int, float]) -> None:
+def leave_alone(waits_s: Mapping[int, float]) -> None:
     """Leave the backlogs of these devices alone for a while; `waits_s` has the seconds by the device's seq."""
     for device_seq, wait_s in waits_s.items():
-        _rest_ends_s[device_seq] = clock.monotonic_s() + wait_s
+        _left_alone_until_s[device_seq] = clock.monotonic_s() + wait_s
 
 
-def _rests(device_seq: int) -> bool:
+def _is_left_alone(device_seq: int) -> bool:
     """Whether the device is left alone now."""
-    ends_s = _rest_ends_s.get(device_seq)
+    ends_s = _left_alone_until_s.get(device_seq)
     if ends_s is not None and ends_s <= clock.monotonic_s():
-        _rest_ends_s.pop(device_seq, None)
+        _left_alone_until_s.pop(device_seq, None)
         return False
     return ends_s is not None
 
@@ -140,7 +140,7 @@ def _unsettled_devices(attempts: list[Attempt], answers: list[Answer]) -> set[in
 
 
 def give_up_unconfigured(now: int) -> bool:
-    """Fail what has waited for a day for a provider that is not configured; answers with whether more is left."""
+    """Fail what has waited for a day for a provider that is not configured; returns whether more is left."""
     kinds, due_by = push.configured(), now - GIVEN_UP_AFTER_MS
     due_devices = [device for device in Delivery.due_devices(due_by) if device.kind not in kinds]
     left = [in_pieces(partial(_give_up_some, device, due_by, now)) for device in due_devices]

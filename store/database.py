@@ -245,7 +245,7 @@ class _Writer:
         self.has_changes = False  # whether that commit will write anything
 
     def take_turn(self) -> Future[None]:
-        """Let this thread write; answers with the outcome of the commit. `WriteFailed` if nothing can be written."""
+        """Let this thread write; returns the outcome of the commit. `WriteFailed` if nothing can be written."""
         has_turn = False
         with self.counting:
             self.waiting += 1

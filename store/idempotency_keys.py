@@ -65,7 +65,7 @@ class IdempotencyKey(Model):
 
     @classmethod
     def prune(cls, before: int, limit: int) -> int:
-        """Remove up to `limit` keys that came before `before`; answers with how many."""
+        """Remove up to `limit` keys that came before `before`; returns how many."""
         return run(
             "DELETE FROM idempotency_key WHERE notification_seq IN"  # the two columns of the key would scan
             " (SELECT notification_seq FROM idempotency_key WHERE created_at <= ? LIMIT ?)",

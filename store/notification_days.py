@@ -46,7 +46,7 @@ class NotificationDay(Model):
 
     @classmethod
     def count(cls, account_seq: int, day: str) -> int:
-        """Count one more on `day` (YYYY-MM-DD); answers with how many that makes. Call inside `transaction()`."""
+        """Count one more on `day` (YYYY-MM-DD); returns how many that makes. Call inside `transaction()`."""
         return int(run(cls.COUNT, (account_seq, day)).fetchone()[0])
 
     @classmethod

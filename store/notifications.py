@@ -118,7 +118,7 @@ class Notification(Model):
     ) -> tuple[NotificationRow, int] | None:
         """Insert a notification and count it; call inside `transaction()`.
 
-        Answers also with how many the account has got on `day` (YYYY-MM-DD), this one included. None if the account
+        Also returns how many the account has got on `day` (YYYY-MM-DD), this one included. None if the account
         is gone.
         """
         if not run(cls.COUNT, (sender.account_seq,)).rowcount:
@@ -226,7 +226,7 @@ class Notification(Model):
     def count_by_quarter_hour(cls, account_seq: int, since: int, after: int, until: int) -> list[tuple[int, int]]:
         """Count the notifications made since time `since`, with seqs beyond `after` up to `until`, by quarter hour.
 
-        Answers with the start (ms) of each quarter of an hour that has any, and how many.
+        Returns the start (ms) of each quarter of an hour that has any, and how many.
         """
         counts = run(
             "SELECT created_at / 900000 * 900000 AS start, count(*) FROM notification WHERE account_seq = ?"
@@ -273,7 +273,7 @@ class Notification(Model):
     def prune(cls, account_seq: int, before: int, limit: int) -> int:
         """Of the account's `limit` oldest, remove those that are older than `before` and neither held nor pending.
 
-        Answers with how many were removed; call inside `transaction()`.
+        Returns how many were removed; call inside `transaction()`.
         """
         return run(cls.PRUNE, (account_seq, limit, before)).rowcount
 

@@ -31,7 +31,7 @@ def reader(row_type: type[Row]) -> Callable[[Sequence[Any]], Row]:
     compiled, like the methods of a namedtuple: a loop over the fields would take five times as long, and a page of
     the history reads 50 rows.
     """
-    names: dict[str, Any] = {"_array": _array}
+    names: dict[str, Any] = {"_array": _array, "_new": tuple.__new__}  # what the type's own `_make` calls
     source = f"lambda row: {_constructor(row_type, count(), names)}"
     return cast(Callable[[Sequence[Any]], Row], eval(source, names))  # noqa: S307 - built from field names alone
 
@@ -48,7 +48,7 @@ def _constructor(row_type: type[tuple[Any, ...]], places: Iterator[int], names: 
             arguments.append(f"_array(row[{place}]) if row[{place}] else ()")
         else:
             arguments.append(f"row[{next(places)}]")
-    return f"{row_type.__name__}({', '.join(arguments)})"
+    return f"_new({row_type.__name__}, ({', '.join(arguments)},))"
 
 
 def _is_row_type(kind: Any) -> bool:

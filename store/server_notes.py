@@ -20,7 +20,7 @@ class ServerKey(Model):
 
     @classmethod
     def put_first(cls, name: str, value: str) -> str:
-        """Keep `value` unless there is a key of that name already; answers with the one that is kept."""
+        """Keep `value` unless there is a key of that name already; returns the one that is kept."""
         with transaction():
             cls.insert(name=name, value=value).on_conflict_ignore().execute()
             return str(cls.get(cls.name == name).value)

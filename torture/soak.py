@@ -99,7 +99,7 @@ def slope(points: list[tuple[float, float]]) -> float:
 
 def figures(scratch: Path) -> Iterator[Figure]:
     """100 requests a second for SOAK_S seconds."""
-    lasting = int(os.environ.get("SOAK_S", "120"))
+    lasting = int(os.environ.get("SOAK_S", "300"))
     data_dir = scratch / "data"
     emails = [f"owner-{number}@example.org" for number in range(ACCOUNTS)]
     accounts = seed(data_dir, emails, KEYS, HOOKS, password=PASSWORD)

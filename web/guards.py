@@ -64,13 +64,13 @@ def device_token() -> None:
     device = Device.with_resync_token(sha256_of(token)) if token else None
     if device is None:
         raise Refused(401, "No device has this token: open Pocketbell there and sign in.")
-    request_body.settle(request_body.MAX_VISITOR_FORM_BYTES)
+    request_body.check_size(request_body.MAX_VISITOR_FORM_BYTES)
     current().device = device
 
 
 def metrics_token() -> None:
     """`Authorization: Bearer` with `METRICS_TOKEN`; without that setting the address does not exist."""
-    request_body.settle()
+    request_body.check_size()
     token = current_app.config["SETTINGS"].metrics_token
     if token is None:
         raise Refused(404)
@@ -99,14 +99,14 @@ def origin() -> str:
 
 def visitor() -> None:
     """Anybody with a browser; a form must be small and come from one of our pages."""
-    request_body.settle_form(request_body.MAX_VISITOR_FORM_BYTES)
+    request_body.check_form(request_body.MAX_VISITOR_FORM_BYTES)
     _check_form()
 
 
 def signed_in() -> Response | None:
     """A signed-in owner, whose account is kept. Others are sent to the sign-in page, and back again afterwards."""
     account = accounts.session_account(session.get("token", ""), clock.now_ms())
-    request_body.settle_form(request_body.MAX_OWNER_FORM_BYTES if account else request_body.MAX_VISITOR_FORM_BYTES)
+    request_body.check_form(request_body.MAX_OWNER_FORM_BYTES if account else request_body.MAX_VISITOR_FORM_BYTES)
     if account is None:
         back = request.full_path.rstrip("?") if request.method == "GET" else ""
         return redirect("/app/login" + (f"?{urlencode({'next': back})}" if back not in ("", HOME) else ""), 303)

@@ -108,7 +108,7 @@ class MovingWindows(Storage, MovingWindowSupport):
         return True
 
     def reset(self) -> int:
-        """Forget everything; answers with the number of keys."""
+        """Forget everything; returns the number of keys."""
         with self.lock:
             forgotten = sum(map(len, self.hits.values()))
             self.hits.clear()
@@ -179,19 +179,19 @@ def _wait_s(item: Quota, *key: str) -> int:
 # --- alert webhooks (SPEC 8, CONTRACT 4) --------------------------------------------------------------------
 
 
-def unknown_code(sender: str) -> None:
+def count_unknown_code(sender: str) -> None:
     """Count a code that leads nowhere against its sender; `Refused` (429) beyond the budget."""
     if not limiter.limiter.hit(UNKNOWN_CODES, "unknown-codes", sender):
         raise Refused(429, TOO_MANY_EVENTS)
 
 
-def seldom_used_code(sender: str) -> None:
+def count_seldom_used_code(sender: str) -> None:
     """`Refused` (429) for a sender that tried too many unknown codes: it must not learn that a guess was right."""
     if not limiter.limiter.test(UNKNOWN_CODES, "unknown-codes", sender):
         raise Refused(429, TOO_MANY_EVENTS, owner_message="its sender asked for many unknown addresses")
 
 
-def reaches_flood(alert_seq: int, switched_on_at: int) -> bool:
+def count_towards_flood(alert_seq: int, switched_on_at: int) -> bool:
     """Count any request to an active alert; whether its requests since it was switched on are a flood."""
     key = ("flood", str(alert_seq), str(switched_on_at))
     return not limiter.limiter.hit(Quota(FLOOD.amount - 1), *key)  # the request that makes it a flood

@@ -85,7 +85,7 @@ def _text_event(sent: Request, raw: bytes, refused: Refused) -> dict[str, Any]:
     return {**titled, "message": replaced_text(raw)}
 
 
-def settle(largest: int | None = None) -> None:
+def check_size(largest: int | None = None) -> None:
     """Refuse (413) a body beyond `MAX_BODY_BYTES` or `largest`, chunked or not, before anything reads it.
 
     A chunked body is read here and has a length from then on: Flask would cut it at the limit.
@@ -102,9 +102,9 @@ def settle(largest: int | None = None) -> None:
         raise Refused(413, f"The request body is larger than {largest} bytes.")
 
 
-def settle_form(largest: int) -> None:
-    """`settle` for a page; also refuses (400) a form with too many fields, since Werkzeug parses any number."""
-    settle(largest)
+def check_form(largest: int) -> None:
+    """`check_size` for a page; also refuses (400) a form with too many fields, since Werkzeug parses any number."""
+    check_size(largest)
     sent = request_ctx.request
     if _announced(sent) and sent.mimetype == FORM:
         form = _read_all()

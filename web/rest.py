@@ -20,7 +20,7 @@ from models import Alert, ApiKey, Device
 from process import clock
 from store.database import AFTER_ALL, answers
 from store.notification_days import NotificationDay
-from store.notifications import Notification, NotificationRow
+from store.notifications import Notification
 from store.search import Wanted, search
 from web.context import current
 from web.rate_limits import DEFAULT_LISTED, MAX_LISTED
@@ -50,7 +50,7 @@ def deliver(fields: Payload, idempotency_key: str | None) -> tuple[Payload, bool
     if idempotency_key is not None and not IDEMPOTENCY_KEY.fullmatch(idempotency_key):
         raise Refused(400, "Idempotency-Key must be 1 to 255 visible ASCII characters.")
     sent = delivery.deliver(current().caller, content, idempotency_key)
-    return {"ok": True, "notification": _notification(sent.notification)}, sent.replayed
+    return {"ok": True, "notification": answered(sent.notification)}, sent.replayed
 
 
 def list_notifications() -> Payload:
@@ -72,7 +72,7 @@ def find_notifications(fields: Mapping[str, Any]) -> Payload:
         rows, last, is_done = Notification.page(caller.account_seq, before, since, limit)
     return {
         "ok": True,
-        "notifications": [_notification(row) for row in rows],
+        "notifications": [answered(row) for row in rows],
         "pagination": {"nextCursor": _cursor(0 if is_done else last), "isDone": is_done},
     }
 
@@ -194,10 +194,6 @@ def _cursors(secret: str) -> Signer:
 
 
 # --- wire shapes --------------------------------------------------------------------------------------------
-
-
-def _notification(row: NotificationRow) -> Payload:
-    return answered(row.id, row.content, row.status, row.created_at)
 
 
 def _alert(alert: Alert) -> Payload:

@@ -34,12 +34,12 @@ def admit_event() -> Payload | None:
     """Check the limits in the order of CONTRACT 4; for an inactive alert this is the whole answer."""
     webhook = current().webhook
     if webhook is None:
-        rate_limits.unknown_code(guards.sender())
+        rate_limits.count_unknown_code(guards.sender())
         raise Refused(404)
     if (webhook.last_triggered_at or 0) <= clock.now_ms() - DAY_MS:
-        rate_limits.seldom_used_code(guards.sender())
+        rate_limits.count_seldom_used_code(guards.sender())
     is_active = bool(webhook.is_active)
-    if is_active and rate_limits.reaches_flood(webhook.alert_seq, webhook.switched_on_at):
+    if is_active and rate_limits.count_towards_flood(webhook.alert_seq, webhook.switched_on_at):
         floods.pause(webhook, rate_limits.FLOOD.amount)
         is_active = False
     rate_limits.event(webhook.alert_seq)

@@ -5,7 +5,7 @@ schema.sql and docs/openapi.yaml to it. An optional field is a field of `Content
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from wire.errors import Refused
 from wire.json_schema import TEXT, TIME, Schema, record, text
@@ -96,14 +96,35 @@ def checked_content(request: Mapping[str, Any]) -> Content:
     return Content(**said)
 
 
-def answered(id_: str, content: Content, status: str, created_at: int) -> dict[str, Any]:
+class Recorded(Protocol):
+    """A notification that is stored."""
+
+    @property
+    def id(self) -> str:
+        """Its id for the outside."""
+
+    @property
+    def content(self) -> Content:
+        """What it says."""
+
+    @property
+    def status(self) -> str:
+        """One of `STATUSES`."""
+
+    @property
+    def created_at(self) -> int:
+        """When it was recorded, in ms."""
+
+
+def answered(notification: Recorded) -> dict[str, Any]:
     """A notification as it is answered: `SCHEMA` describes it."""
+    content = notification.content
     shown = {
-        "id": id_,
+        "id": notification.id,
         "title": content.title,
         "body": content.body,
-        "status": status,
-        "createdAt": created_at,
+        "status": notification.status,
+        "createdAt": notification.created_at,
     }
     for field in OPTIONAL_FIELDS:
         value = getattr(content, field.column)

@@ -110,7 +110,7 @@ def test_every_part_of_the_measurements_that_the_readme_names_is_there():
 
 
 def test_the_readme_can_be_read_in_one_go():
-    assert len(README.splitlines()) < 200
+    assert len(README.splitlines()) <= 220, "move a part of it to a page in docs/"
 
 
 ASSISTANTS = (ROOT / "docs/assistants.md").read_text()

@@ -2,6 +2,7 @@
 
 import pytest
 
+from store.notifications import NotificationRow
 from wire import notification
 from wire.errors import Refused
 from wire.json_schema import TEXT
@@ -50,8 +51,8 @@ def test_a_required_field_is_neither_absent_nor_null(name):
 
 
 def test_an_optional_field_is_answered_under_its_own_name(optional):
-    answered = notification.answered("1", Content("Disk", "full", missing=("a",)), "held", 7)
-    assert answered == {
+    recorded = NotificationRow(1, "1", "held", 7, Content("Disk", "full", missing=("a",)))
+    assert notification.answered(recorded) == {
         "id": "1",
         "title": "Disk",
         "body": "full",
