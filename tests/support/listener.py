@@ -6,6 +6,8 @@ from contextlib import contextmanager
 
 from providers.transport import Request
 
+PLENTY_S = 30  # for exchanges that take some milliseconds on a machine that has nothing else to do
+
 
 class Listener:
     """A raw TCP server: `serve(connection, number)` runs in a thread for each connection."""

@@ -9,6 +9,7 @@ import pytest
 import push
 from app import open_service
 from core import retries
+from providers.transport import FAILURES, Reply
 from tests.support.isolation import KINDS, account, in_thread, later, listed, pending, sent
 from tests.support.push_service import Browser
 
@@ -76,13 +77,16 @@ def test_after_three_pushes_without_an_answer_the_next_is_pending_and_the_provid
 
 
 def test_three_that_were_not_answered_in_time_count(ann, device, monkeypatch):
-    phone, send = device(ann, "apns"), push.send
-    monkeypatch.setattr(push, "send", lambda pushes, timeout_s: send(pushes, 0.5))
-    for _ in range(3):
-        phone.then("hang")
-        assert sent(ann) == "pending"
-    assert sent(ann) == "pending"
-    assert len(phone.pushes) == 3
+    asked = []
+
+    def too_late(requests, timeout_s):
+        asked.extend(requests)
+        return [Reply(failure=FAILURES[28]) for _ in requests]
+
+    device(ann, "apns")
+    monkeypatch.setattr(push, "send_all", too_late)
+    assert [sent(ann) for _ in range(4)] == ["pending"] * 4
+    assert len(asked) == 3
 
 
 def test_three_refused_connections_count(make_service, moved_clock):
