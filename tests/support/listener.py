@@ -47,7 +47,7 @@ def listening(serve, host="127.0.0.1"):
 
 
 def read_request(connection):
-    """Bytes of one request with a body of 4 bytes."""
+    """Read one request whose body has 4 bytes."""
     data = b""
     while not data.endswith(b"\r\n\r\nbody"):
         part = connection.recv(4096)

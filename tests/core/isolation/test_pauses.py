@@ -18,7 +18,7 @@ ROUND_S = 5
 
 
 class Unanswered(list):
-    """A stand-in's list of pushes; it answers none of them until it is told to."""
+    """A stand-in's list of pushes, none of which is answered before `answer` is set."""
 
     def __init__(self, pushes=()):
         super().__init__(pushes)
@@ -31,14 +31,14 @@ class Unanswered(list):
 
 
 class Always(list):
-    """A stand-in's script that does not end."""
+    """A stand-in's script that never ends."""
 
     def pop(self, index=-1):
         return self[index]
 
 
 def unanswered(caller, phone, times=3):
-    """So many pushes in a row that get no answer."""
+    """Send `times` notifications whose pushes get no answer."""
     for _ in range(times):
         phone.then(0)
         assert sent(caller) == "pending"
