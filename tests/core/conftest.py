@@ -15,14 +15,14 @@ def until(moved_clock):
 
 @pytest.fixture
 def night(service, owner, until):
-    """The owner's quiet hours have begun an hour ago."""
+    """The owner's quiet hours began an hour ago."""
     account_set(service, "--quiet-hours", QUIET)
     until(NIGHT)
 
 
 @pytest.fixture
 def works(service):
-    """Two rounds of the worker: the second pushes what the first released, if the first did not."""
+    """Let the worker do two rounds: the second pushes what the first released."""
 
     def twice():
         service.work()

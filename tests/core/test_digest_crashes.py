@@ -26,7 +26,7 @@ from tests.support.times import HOUR_S, MINUTE_S
 
 
 def restarted(owner, make_service, push_service):
-    """The service in a new process, as far as it can be seen."""
+    """Open the service again as a new process would."""
     owner.service = make_service(WEBPUSH_HOSTS=push_service.origin)
     return owner.service
 
@@ -238,7 +238,7 @@ def test_a_clock_that_is_set_back_for_good_does_not_hold_a_digest_for_ever(servi
 
 
 def test_releasing_many_writes_narrow_rows_alone(service, browser):
-    """Rows with their texts take long to write again, and others wait."""
+    """Writing rows with their texts again takes long, while others wait."""
     for statement in (Held.OLDEST, Held.PUT_IN_DIGEST):
         values = (1, "[1]", 1)[: statement.count("?")]
         plan = " ".join(row[3] for row in database.run(f"EXPLAIN QUERY PLAN {statement}", values))

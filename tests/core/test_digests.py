@@ -239,7 +239,7 @@ def test_a_clock_that_is_set_does_not_bring_a_digest_again(service, owner, brows
 
 
 def check_digest(browser, events):
-    """The only message is a digest of so many events, and its lines account for all of them."""
+    """The only message must be a digest whose lines account for this many events."""
     ((title, body),) = shown(browser)
     lines = body.split("\n")
     more = MORE.fullmatch(lines[-1])

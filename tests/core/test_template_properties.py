@@ -23,7 +23,7 @@ MISSING = object()
 
 
 class Digits(str):
-    """A number of the payload, as it is written."""
+    """A number in the payload, digit for digit."""
 
 
 class Unfit(Exception):
@@ -120,7 +120,7 @@ ORACLE = {
 
 
 def expected(value, chain, placeholder):
-    """What a placeholder shows whose path leads to this value."""
+    """The text of a placeholder whose path leads to this value."""
     try:
         for name, *arguments in chain:
             if value is not MISSING or name == "default":
@@ -183,7 +183,7 @@ WANTED = ARGUMENTS | st.sampled_from([('"true"', "true"), ("1", "1"), ('""', "")
 
 
 def both(arguments):
-    """Two arguments as one: as they are written, then for the oracle."""
+    """Two arguments as one: first as they are written, then for the oracle."""
     (first, path), (second, wanted) = arguments
     return f"{first} , {second}", path, wanted
 
@@ -201,7 +201,7 @@ SPACES = st.sampled_from(["", " ", "  ", "\t"])
 
 @st.composite
 def chains(draw):
-    """The filters of a placeholder: as they are written, and for the oracle."""
+    """The filters of a placeholder: first as they are written, then for the oracle."""
     text, chain = "", []
     for name, argument in draw(st.lists(STEPS, max_size=4)):
         text += draw(SPACES) + "|" + draw(SPACES) + name

@@ -12,7 +12,7 @@ from store.notifications import Notification
 from store.sessions import Session
 from tests.support.accounts import PASSWORD
 from tests.support.forms import PAGES_OF_THE_OWNER
-from tests.support.hostile import HOSTILE
+from tests.support.hostile import HOSTILE, in_parts
 from tests.support.pages import Page, Visitor, make_account, setup_link
 
 pytestmark = pytest.mark.usefixtures("few_time_zones")
@@ -32,9 +32,6 @@ def pages_with(text, owner, notification_id):
         Delivery.update(status="failed", answered_at=1, next_attempt_at=None, error=text).execute()
         Session.update(name=text).execute()
     return [owner.page(path) for path in (*PAGES_OF_THE_OWNER, f"/app/notifications/{notification_id}")]
-
-
-in_parts = pytest.mark.parametrize("texts", [HOSTILE[start::6] for start in range(6)], ids=range(6))
 
 
 @in_parts

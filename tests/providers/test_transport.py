@@ -15,7 +15,7 @@ from cryptography.x509.oid import NameOID
 import config
 from providers import transport
 from providers.transport import is_public, send_all
-from tests.support.listener import answer, ignore, listening, post, read_request
+from tests.support.listener import PLENTY_S, answer, ignore, listening, post, read_request
 
 
 def test_requests_run_at_the_same_time_in_the_calling_thread():
@@ -23,11 +23,11 @@ def test_requests_run_at_the_same_time_in_the_calling_thread():
 
     def answer_once_all_have_come(connection, number):
         read_request(connection)
-        together.wait(timeout=4)
+        together.wait(timeout=PLENTY_S)
         answer(connection)
 
     with listening(answer_once_all_have_come) as listener:
-        replies = send_all([post(listener.url)] * 5, timeout_s=5)
+        replies = send_all([post(listener.url)] * 5, timeout_s=PLENTY_S)
     assert [reply.status for reply in replies] == [201] * 5
 
 
@@ -37,7 +37,7 @@ def test_replies_come_in_the_order_of_the_requests():
         answer(connection, body=path)
 
     with listening(answer_with_the_path) as listener:
-        replies = send_all([post(f"{listener.url}/{n}") for n in range(8)], timeout_s=5)
+        replies = send_all([post(f"{listener.url}/{n}") for n in range(8)], timeout_s=PLENTY_S)
     assert [reply.body for reply in replies] == [b"/push/%d" % n for n in range(8)]
 
 
@@ -48,10 +48,10 @@ def test_one_that_does_not_answer_ends_at_the_deadline_and_costs_the_others_noth
 
     with listening(first_hangs) as listener:
         began = time.monotonic()
-        hanging, healthy = send_all([post(f"{listener.url}/hang"), post(listener.url)], timeout_s=0.5)
+        hanging, healthy = send_all([post(f"{listener.url}/hang"), post(listener.url)], timeout_s=2)
     assert (hanging.status, hanging.failure) == (0, "it did not answer in time")
     assert (healthy.status, healthy.failure) == (201, None)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < PLENTY_S
 
 
 def test_a_redirect_is_not_followed():
@@ -60,7 +60,7 @@ def test_a_redirect_is_not_followed():
         answer(connection, "307 Temporary Redirect", f"Location: {elsewhere.url}\r\n")
 
     with listening(ignore) as elsewhere, listening(redirect) as listener:
-        (reply,) = send_all([post(listener.url)], timeout_s=2)
+        (reply,) = send_all([post(listener.url)], timeout_s=PLENTY_S)
         assert (reply.status, elsewhere.connections) == (307, 0)
 
 
@@ -75,7 +75,7 @@ def test_an_answer_is_read_up_to_16_kilobytes():
             pass
 
     with listening(flood) as listener:
-        (reply,) = send_all([post(listener.url)], timeout_s=3)
+        (reply,) = send_all([post(listener.url)], timeout_s=PLENTY_S)
     assert (reply.status, reply.headers["retry-after"], len(reply.body) <= 16_384) == (503, "7", True)
 
 
@@ -89,8 +89,8 @@ def test_a_kept_connection_that_closes_without_an_answer_is_not_tried_again():
         connection.close()
 
     with listening(answer_once_then_close) as listener:
-        (first,) = send_all([post(listener.url)], timeout_s=2)
-        (second,) = send_all([post(listener.url)], timeout_s=2)
+        (first,) = send_all([post(listener.url)], timeout_s=PLENTY_S)
+        (second,) = send_all([post(listener.url)], timeout_s=PLENTY_S)
         assert (first.status, second.status, listener.connections) == (201, 0, 1)
     assert second.failure and len(seen) == 2
 
@@ -102,7 +102,7 @@ def test_garbage_is_a_failure():
         connection.close()
 
     with listening(garbage) as listener:
-        (reply,) = send_all([post(listener.url)], timeout_s=2)
+        (reply,) = send_all([post(listener.url)], timeout_s=PLENTY_S)
     assert reply.status == 0 and reply.failure
 
 
@@ -125,7 +125,7 @@ def test_garbage_is_a_failure():
 def test_no_connection_is_made_to_an_address_that_is_not_public(host):
     with listening(ignore) as listener, listening(ignore, "::1") as listener6:
         urls = [f"https://{host}:{port}/" for port in (listener.port, listener6.port)]
-        replies = send_all([post(url, any_address=False) for url in urls], timeout_s=2)
+        replies = send_all([post(url, any_address=False) for url in urls], timeout_s=PLENTY_S)
         assert (listener.connections, listener6.connections) == (0, 0)
     assert all(reply.failure for reply in replies)
 
@@ -133,7 +133,7 @@ def test_no_connection_is_made_to_an_address_that_is_not_public(host):
 @pytest.mark.parametrize("scheme", ["http", "ftp", "gopher", "telnet", "dict"])
 def test_no_other_scheme_than_https_is_spoken(scheme):
     with listening(ignore) as listener:
-        (reply,) = send_all([post(f"{scheme}://127.0.0.1:{listener.port}/", any_address=False)], timeout_s=2)
+        (reply,) = send_all([post(f"{scheme}://127.0.0.1:{listener.port}/", any_address=False)], timeout_s=PLENTY_S)
         assert (reply.status, listener.connections) == (0, 0)
     assert reply.failure
 
@@ -146,7 +146,7 @@ def test_a_proxy_named_in_the_environment_is_not_used(monkeypatch):
     with listening(ignore) as proxy, listening(created) as listener:
         monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.port}")
         monkeypatch.setenv("all_proxy", f"http://127.0.0.1:{proxy.port}")
-        (reply,) = send_all([post(listener.url)], timeout_s=2)
+        (reply,) = send_all([post(listener.url)], timeout_s=PLENTY_S)
         assert (reply.status, proxy.connections) == (201, 0)
 
 
@@ -221,14 +221,14 @@ def secure_url(own_authority):
 
 
 def test_a_certificate_of_an_unknown_authority_is_not_trusted(secure_url):
-    (reply,) = send_all([post(secure_url)], timeout_s=2)
+    (reply,) = send_all([post(secure_url)], timeout_s=PLENTY_S)
     assert (reply.status, reply.failure) == (0, "its certificate is not trusted")
 
 
 def test_the_authority_of_ssl_cert_file_is_trusted(secure_url, own_authority):
     transport.trust(config.load({"SSL_CERT_FILE": str(own_authority)}).ca_file)
     try:
-        (reply,) = send_all([post(secure_url)], timeout_s=2)
+        (reply,) = send_all([post(secure_url)], timeout_s=PLENTY_S)
     finally:
         transport.trust(None)
     assert (reply.status, reply.failure) == (201, None)

@@ -14,9 +14,9 @@ from providers import transport
 from providers.transport import Request, send_all
 from tests.support.apns_requests import apns_headers
 from tests.support.apns_service import ApnsService
-from tests.support.listener import answer, ignore, listening, post, read_request
+from tests.support.listener import PLENTY_S, answer, ignore, listening, post, read_request
 
-LATE_S = 2.0  # on a machine that has much else to do
+LATE_S = 10.0  # on a machine that has much else to do
 END_OF_A_SENTENCE = re.compile(r"[a-z][^0-9]*[^0-9.!?\s]")
 
 
@@ -88,7 +88,7 @@ def is_told(reply):
 
 def test_sixteen_to_a_fresh_connection_all_succeed_over_that_one(apns, to):
     some = phones(apns, 16)
-    assert statuses(send_all(to(*some), 3)) == [200] * 16
+    assert statuses(send_all(to(*some), PLENTY_S)) == [200] * 16
     assert (apns.connections, apns.excess, apns.seen, apns.duplicates) == (1, 0, 16, 0)
     assert taken(some) == [1] * 16
 
@@ -96,7 +96,7 @@ def test_sixteen_to_a_fresh_connection_all_succeed_over_that_one(apns, to):
 def test_the_first_goes_alone_and_the_others_when_it_has_ended(apns, to, arrivals):
     first, *others = some = phones(apns, 5)
     first.then(200, after_s=0.2)
-    assert statuses(send_all(to(*some), 3)) == [200] * 5
+    assert statuses(send_all(to(*some), PLENTY_S)) == [200] * 5
     (led,) = arrivals[first.token]
     assert min(arrivals[phone.token][0] for phone in others) >= led + 0.2
 
@@ -106,24 +106,24 @@ def test_the_others_go_after_a_third_of_the_time_when_the_first_does_not_end(apn
     first, *others = some = phones(apns, 5)
     first.then("hang")
     began = time.monotonic()
-    led, *rest = send_all(to(*some), 1.5)
+    led, *rest = send_all(to(*some), 3)
     assert (led.status, led.failure) == (0, "it did not answer in time")
     assert statuses(rest) == [200] * 4
-    assert min(arrivals[phone.token][0] for phone in others) >= began + 0.49
+    assert min(arrivals[phone.token][0] for phone in others) >= began + 0.99
 
 
 @pytest.mark.parametrize("status", [400, 403, 410, 429, 500, 503])
 def test_the_others_go_too_when_the_first_is_refused(apns, to, status):
     first, *others = some = phones(apns, 16)
     first.then(status)
-    assert statuses(send_all(to(*some), 3)) == [status] + [200] * 15
+    assert statuses(send_all(to(*some), PLENTY_S)) == [status] + [200] * 15
     assert (seen(some), taken(others)) == ([1] * 16, [1] * 15)
 
 
 def test_the_others_go_too_when_the_first_is_closed_upon(apns, to):
     first, *others = some = phones(apns, 4)
     first.then(0)
-    led, *rest = send_all(to(*some), 3)
+    led, *rest = send_all(to(*some), PLENTY_S)
     assert is_told(led)
     assert statuses(rest) == [200] * 3
     assert (seen(some), taken(others), apns.duplicates) == ([1] * 4, [1] * 3, 0)
@@ -133,7 +133,7 @@ def test_the_others_go_too_when_the_first_is_closed_upon(apns, to):
 def test_all_succeed_when_the_first_is_sent_back(apns, to, kind):
     some = phones(apns, 4)
     some[0].then(kind)
-    assert statuses(send_all(to(*some), 3)) == [200] * 4
+    assert statuses(send_all(to(*some), PLENTY_S)) == [200] * 4
     assert (taken(some), apns.duplicates) == ([1] * 4, 0)
 
 
@@ -141,16 +141,21 @@ def test_requests_to_another_origin_do_not_wait(apns, fcm, to, monkeypatch):
     elsewhere, was_in_time = threading.Event(), []
     receive_there, receive = fcm.receive, apns.receive
     monkeypatch.setattr(fcm, "receive", lambda *args: (elsewhere.set(), receive_there(*args))[1])
-    monkeypatch.setattr(apns, "receive", lambda *args: (was_in_time.append(elsewhere.wait(0.9)), receive(*args))[1])
+
+    def wait_for_the_other(*args):
+        was_in_time.append(elsewhere.wait(PLENTY_S / 3 - 1))
+        return receive(*args)
+
+    monkeypatch.setattr(apns, "receive", wait_for_the_other)
     to_fcm = Request(fcm.url, {"Content-Type": "application/json"}, b"{}", True, True)
-    replies = send_all([*to(*phones(apns, 2)), to_fcm, to_fcm], 3)
+    replies = send_all([*to(*phones(apns, 2)), to_fcm, to_fcm], PLENTY_S)
     assert was_in_time[0]
     assert statuses(replies) == [200, 200, 401, 401]
 
 
 def test_one_request_alone_needs_nobody_to_lead_it(apns, to, arrivals):
     (phone,) = phones(apns, 1)
-    assert statuses(send_all(to(phone), 3)) == [200]
+    assert statuses(send_all(to(phone), PLENTY_S)) == [200]
     assert len(arrivals[phone.token]) == 1
 
 
@@ -161,9 +166,9 @@ def test_one_request_alone_needs_nobody_to_lead_it(apns, to, arrivals):
 @pytest.mark.parametrize("is_kept", [False, True], ids=["fresh", "kept"])
 def test_one_that_was_sent_back_is_repeated_by_itself(apns, to, kind, times, is_kept):
     if is_kept:
-        send_all(to(apns.phone()), 3)
+        send_all(to(apns.phone()), PLENTY_S)
     phone = apns.phone().then(kind)
-    assert statuses(send_all(to(phone), 3)) == [200]
+    assert statuses(send_all(to(phone), PLENTY_S)) == [200]
     assert (len(phone.pushes), len(phone.messages), apns.duplicates) == (times, 1, 0)
 
 
@@ -173,7 +178,7 @@ def test_nothing_is_lost_or_doubled_while_the_provider_goes_away_again_and_again
     apns.inject(kind, every=12)
     some = phones(apns, 20)
     for _ in range(4):
-        assert statuses(send_all(to(*some), 3)) == [200] * 20
+        assert statuses(send_all(to(*some), PLENTY_S)) == [200] * 20
     assert (taken(some), apns.duplicates) == ([4] * 20, 0)
 
 
@@ -186,7 +191,7 @@ def test_sixteen_threads_lose_and_double_nothing_while_the_provider_goes_away(ap
 
     def push(first, second):
         start.wait()
-        replies.extend(send_all(first, 5) + send_all(second, 5))
+        replies.extend(send_all(first, PLENTY_S) + send_all(second, PLENTY_S))
 
     threads = [threading.Thread(target=push, args=two) for two in batches]
     for thread in threads:
@@ -203,19 +208,19 @@ def test_sixteen_threads_lose_and_double_nothing_while_the_provider_goes_away(ap
 @pytest.mark.parametrize("is_kept", [False, True], ids=["fresh", "kept"])
 def test_one_whose_connection_closed_without_an_answer_is_not_repeated(apns, to, is_kept):
     if is_kept:
-        send_all(to(apns.phone()), 3)
+        send_all(to(apns.phone()), PLENTY_S)
     phone = apns.phone().then(0)
-    (reply,) = send_all(to(phone), 3)
+    (reply,) = send_all(to(phone), PLENTY_S)
     assert is_told(reply)
     assert (len(phone.pushes), apns.duplicates, apns.connections) == (1, 0, 1)
 
 
 def test_of_many_on_a_connection_that_closed_none_is_repeated_that_was_taken(apns, to):
-    send_all(to(apns.phone()), 3)
+    send_all(to(apns.phone()), PLENTY_S)
     some = phones(apns, 12)
     for number, phone in enumerate(some[1:], 1):
         phone.then(*((0, "", 0.05) if number == 7 else (200, "", 0.1)))
-    replies = send_all(to(*some), 3)
+    replies = send_all(to(*some), PLENTY_S)
     assert is_told(replies[7])
     assert all(reply.status == 200 or is_told(reply) for reply in replies)
     assert (seen(some), apns.duplicates) == ([1] * 12, 0)
@@ -223,8 +228,8 @@ def test_of_many_on_a_connection_that_closed_none_is_repeated_that_was_taken(apn
 
 def test_after_a_connection_that_closed_the_next_request_gets_another(apns, to):
     phone = apns.phone().then(0)
-    send_all(to(phone), 3)
-    assert statuses(send_all(to(phone), 3)) == [200]
+    send_all(to(phone), PLENTY_S)
+    assert statuses(send_all(to(phone), PLENTY_S)) == [200]
     assert apns.connections == 2
 
 
@@ -267,7 +272,7 @@ def test_replies_come_in_the_order_of_the_requests_however_long_each_took(apns, 
     some = [apns.phone().then(status, after_s=0.08 - n / 100) for n, status in enumerate(wanted)]
     to_fcm = Request(fcm.url, {"Content-Type": "application/json"}, b"{}", True, True)
     mixed = [one for request in to(*some) for one in (request, to_fcm)]
-    replies = send_all(mixed, 3)
+    replies = send_all(mixed, PLENTY_S)
     assert statuses(replies[::2]) == wanted
     assert statuses(replies[1::2]) == [401] * 8
     assert json.loads(replies[2].body)["reason"] == "Unregistered"
@@ -276,7 +281,7 @@ def test_replies_come_in_the_order_of_the_requests_however_long_each_took(apns, 
 def test_a_connection_is_kept_and_used_again(apns, to):
     some = phones(apns, 3)
     for _ in range(5):
-        assert statuses(send_all(to(*some), 3)) == [200] * 3
+        assert statuses(send_all(to(*some), PLENTY_S)) == [200] * 3
     assert apns.connections == 1
 
 
@@ -325,8 +330,8 @@ def reset_amid_the_answer(connection, number):
 def test_a_connection_that_breaks_is_told_in_words(serve, body):
     with listening(serve) as listener:
         if serve is close_when_kept:
-            assert statuses(send_all([post(listener.url)], 3)) == [201]
-        (reply,) = send_all([Request(listener.url, {}, body, True)], 3)
+            assert statuses(send_all([post(listener.url)], PLENTY_S)) == [201]
+        (reply,) = send_all([Request(listener.url, {}, body, True)], PLENTY_S)
         assert listener.connections == 1
     assert is_told(reply)
 
@@ -336,6 +341,6 @@ def test_a_connection_that_breaks_under_tls_is_told_in_words(fcm):
     body = json.dumps({"message": {"token": phone.token, "notification": {"title": "t", "body": "b"}}}).encode()
     fcm.access["known"] = time.time() + 60
     headers = {"Authorization": "Bearer known", "Content-Type": "application/json"}
-    (reply,) = send_all([Request(fcm.url, headers, body, True, True)], 3)
+    (reply,) = send_all([Request(fcm.url, headers, body, True, True)], PLENTY_S)
     assert is_told(reply)
     assert (len(phone.pushes), fcm.duplicates) == (1, 0)

@@ -7,7 +7,7 @@ from store import database
 
 @pytest.fixture
 def file(tmp_path):
-    """Where a test's database is to be; the service's own is opened again by whatever test comes next."""
+    """The path of a test's database, which is closed afterwards."""
     yield tmp_path / "data" / "bell.db"
     database.close()
 

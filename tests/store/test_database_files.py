@@ -61,7 +61,7 @@ def test_an_sqlite_that_is_too_old_is_named(file, monkeypatch):
 
 
 def refusal(path):
-    """The one sentence with which the file is refused."""
+    """The sentence with which the file is refused."""
     with pytest.raises(database.DatabaseRefused) as refused:
         database.open_database(path)
     (line,) = str(refused.value).splitlines()
@@ -179,7 +179,7 @@ def test_the_counters_of_a_backup_agree_with_its_rows(service, tmp_path):
 
 
 def public_key_of_a_push(service, push_service):
-    """The `k=` of what the service signs its pushes with."""
+    """The public key (`k=`) with which the service signs its pushes."""
     browser = push_service.browser()
     assert service.flask("device", "add", OWNER, "webpush", json.dumps(browser.subscription)).exit_code == 0
     service.caller(OWNER, "pusher").send()

@@ -29,7 +29,7 @@ BROKEN_STEP_3 = "CREATE TABLE shelf (n INTEGER) STRICT;\nINSERT INTO no_such_tab
 
 @pytest.fixture
 def steps(tmp_path):
-    """A directory with the steps to the schemas 2 and 3."""
+    """A directory with the migrations to schemas 2 and 3."""
     directory = tmp_path / "steps"
     directory.mkdir()
     (directory / "0002_colour.sql").write_text(STEP_2)
@@ -48,7 +48,7 @@ def older(file):
 
 
 def copies(path):
-    """What lies beside the database that is neither it nor SQLite's own."""
+    """The files beside the database that are not SQLite's own."""
     own = {path.name, f"{path.name}-wal", f"{path.name}-shm"}
     return [other for other in path.parent.iterdir() if other.name not in own]
 
@@ -134,7 +134,7 @@ database.open_database(*map(pathlib.Path, sys.argv[1:3]), newest=3)
 
 
 def open_elsewhere(path, steps):
-    """Another process that opens, and so upgrades, the database."""
+    """Start another process that opens the database, and so upgrades it."""
     command = [sys.executable, "-c", OPEN, str(path), str(steps)]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
@@ -192,7 +192,7 @@ def test_a_copy_that_was_killed_is_gone_after_the_next(older, steps):
 
 
 def shape(path):
-    """The tables and indexes of a database, however they came to be."""
+    """The tables and indexes of a database, whichever way they were made."""
     tables = [row[0] for row in look(path, "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")]
     pragmas = ("table_info", "index_list", "foreign_key_list")
     indexes = look(path, "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL ORDER BY name")
@@ -279,7 +279,7 @@ def test_an_alert_of_an_earlier_version_keeps_what_comes_last_from_now_on(old_ve
 
 
 def test_the_seq_of_a_deleted_alert_is_never_given_again(old_version):
-    """Else its notifications would become another alert's."""
+    """Otherwise its notifications would become another alert's."""
     database.open_database(old_version)
     with database.transaction():
         models.Alert.get_by_id(1).delete_instance()

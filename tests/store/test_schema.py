@@ -22,7 +22,7 @@ TYPES = {
 
 
 def tables():
-    """Every model with a table of its own, found through its base class."""
+    """Every model that has a table, found through its base class."""
     for file in (ROOT / "store").glob("*.py"):
         importlib.import_module(f"store.{file.stem}")
     return sorted(models.Model.__subclasses__(), key=lambda model: model._meta.table_name)
@@ -94,7 +94,7 @@ def test_every_table_is_strict(opened):
 
 
 def test_every_reference_has_an_index_that_begins_with_it(opened):
-    """Else deleting what is referred to walks the whole table."""
+    """Otherwise deleting the row that is referred to scans the whole table."""
     missing = []
     for model in tables():
         table = model._meta.table_name

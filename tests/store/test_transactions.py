@@ -18,7 +18,7 @@ def pragma(name):
 
 
 def in_threads(number, work):
-    """Run `work(n)` in so many threads at once; answers with what they raised."""
+    """Run `work(n)` in `number` threads at once, and return what they raised."""
     faults, start = [], threading.Barrier(number)
 
     def run(n):
@@ -139,7 +139,7 @@ def test_nothing_is_written_outside_a_transaction(opened):
 
 
 def in_one_group(number, work):
-    """Run `work(n)` in so many transactions that all wait for the first; their faults, and how many commits."""
+    """Run `work(n)` in `number` transactions behind a first one; return their faults and the number of commits."""
     commits = []
 
     def write(n):
@@ -200,7 +200,7 @@ def test_when_the_commit_fails_all_of_them_are_told_and_the_next_one_succeeds(op
 
 
 def test_when_one_cannot_write_all_of_them_are_told(opened):
-    """The disk is full, say: SQLite has undone what the others wrote, too."""
+    """On a full disk, SQLite undoes what the others wrote as well."""
 
     def work(n):
         put(n)
@@ -215,7 +215,7 @@ def test_when_one_cannot_write_all_of_them_are_told(opened):
 
 
 def test_what_is_refused_again_and_again_does_not_put_off_the_commit_of_others(opened):
-    """A refused one waits, too: else there would always be somebody to leave the commit to."""
+    """A refused transaction waits as well: otherwise each would leave the commit to the next one for ever."""
     stored, began = threading.Event(), time.monotonic()
 
     def work(n):
@@ -308,13 +308,13 @@ def test_a_fault_at_the_beginning_leaves_the_next_one_its_turn(opened, monkeypat
 
 @pytest.fixture
 def impatient(monkeypatch):
-    """No thread waits for long before it asks why it has no turn."""
+    """Let threads ask soon why they have no turn."""
     monkeypatch.setattr(database, "TURN_WAIT_S", 0.01)
     monkeypatch.setattr(database, "STUCK_S", 0.01)
 
 
 def test_a_thread_waits_for_another_of_this_process_however_long_that_takes(opened, impatient):
-    """Nothing is called locked while no other process holds the file."""
+    """A file counts as locked only while another process holds it."""
     holds, asked = threading.Event(), []
 
     def work(n):

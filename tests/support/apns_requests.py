@@ -11,7 +11,7 @@ def provider_token(apns, ago=0, key=None, kid=None, algorithm="ES256", **claims)
 
 
 def apns_headers(apns, **changes):
-    """Right ones, with changes: None leaves one out."""
+    """Valid headers with these changes; None leaves one out."""
     headers = {
         "authorization": f"bearer {provider_token(apns)}",
         "apns-topic": apns.topic,

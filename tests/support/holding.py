@@ -7,26 +7,26 @@ EVENING, NIGHT, MORNING = "2026-11-21T21:50", "2026-11-21T23:00", "2026-11-22T07
 
 
 def happens(hook, *messages):
-    """Events, one for each message; answers with the ids of their notifications, which all have the same status."""
+    """Post an event for each message, and return the ids of their notifications, which all have the same status."""
     answers = [hook.post({"message": message}) for message in messages]
     assert {answer.status_code for answer in answers} == {200}
     return [answer.json["notificationId"] for answer in answers]
 
 
 def held(hook, *messages):
-    """Events that are held."""
+    """Post events that are held, and return the ids of their notifications."""
     answers = [hook.post({"message": message}).json for message in messages]
     assert answers == [{"ok": True, "status": "held", "notificationId": ANY}] * len(messages)
     return [answer["notificationId"] for answer in answers]
 
 
 def statuses(caller):
-    """By body; the bodies in these tests are different."""
+    """The statuses by body: these tests use different bodies."""
     return {one["body"]: one["status"] for one in caller.listed("?limit=100")}
 
 
 def shown(browser):
-    """Title and body of each message on the phone."""
+    """The title and the body of each message on the phone."""
     return [(one["notification"]["title"], one["notification"]["body"]) for one in browser.messages]
 
 

@@ -9,7 +9,7 @@ KINDS = ("webpush", "apns", "fcm")
 
 
 class Gate:
-    """In front of `push.send`: counts the batches of each account, and holds those of accounts it is closed to."""
+    """Stands in front of `push.send`, counts each account's batches, and holds those of accounts it is closed to."""
 
     def __init__(self, send):
         self.send = send
@@ -41,7 +41,7 @@ class Gate:
         self.closed_to |= {email_of(caller) for caller in callers}
 
     def open(self, *callers):
-        """To these accounts, or to all."""
+        """Let the batches of these accounts pass, or of all."""
         with self.changed:
             self.closed_to -= {email_of(caller) for caller in callers} or set(self.closed_to)
             self.changed.notify_all()
@@ -59,14 +59,14 @@ def email_of(caller):
 
 
 def account(service, name, plan="pro"):
-    """A caller of a new account."""
+    """Make an account, and return a caller of it."""
     caller = service.caller(service.account(f"{name}@example.org", plan))
     caller.name = name
     return caller
 
 
 def sent(caller):
-    """The status that a new notification is answered with."""
+    """Send a notification, and return the status in the answer."""
     answer = caller.send()
     assert answer.status_code == 200
     return answer.json["notification"]["status"]
@@ -77,14 +77,14 @@ def listed(caller):
 
 
 def pending(caller, phone, count=1):
-    """So many notifications that are due in 30 seconds."""
+    """Make `count` notifications that are due in 30 seconds."""
     for _ in range(count):
         phone.then(503)
         assert sent(caller) == "pending"
 
 
 def work(service):
-    """All that the worker does without time going on."""
+    """Let the worker do everything that is due now."""
     service.work()
     for _ in range(20):
         if not retries.due.is_set():
@@ -94,13 +94,13 @@ def work(service):
 
 
 def later(service, moved_clock, seconds):
-    """The worker, at the end of so many seconds."""
+    """Let `seconds` pass, and then the worker do what is due."""
     moved_clock.advance(seconds)
     work(service)
 
 
 def in_thread(caller):
-    """Send in a thread of its own; answers with a function that waits for the status."""
+    """Send in a new thread, and return a function that waits for the status."""
     statuses = []
 
     def ask():

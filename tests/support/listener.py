@@ -6,6 +6,8 @@ from contextlib import contextmanager
 
 from providers.transport import Request
 
+PLENTY_S = 30  # for exchanges that take some milliseconds on a machine that has nothing else to do
+
 
 class Listener:
     """A raw TCP server: `serve(connection, number)` runs in a thread for each connection."""
@@ -45,7 +47,7 @@ def listening(serve, host="127.0.0.1"):
 
 
 def read_request(connection):
-    """Bytes of one request with a body of 4 bytes."""
+    """Read one request whose body has 4 bytes."""
     data = b""
     while not data.endswith(b"\r\n\r\nbody"):
         part = connection.recv(4096)

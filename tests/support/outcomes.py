@@ -14,7 +14,7 @@ def register(caller, phone, kind="apns"):
 
 
 def sent_status(caller):
-    """How a new notification is answered."""
+    """Send a notification, and return the status in the answer."""
     return caller.send().json["notification"]["status"]
 
 
@@ -24,7 +24,7 @@ def newest(caller):
 
 
 def last_error(caller):
-    """What the only device shows; it is there."""
+    """The error that the account's only device shows."""
     (device,) = caller.get("/devices").json["devices"]
     return device["lastError"]
 
@@ -40,7 +40,7 @@ def pass_time(service, moved_clock, seconds):
 
 
 def send_at_once(service, server, kind, threads=16):
-    """The statuses that so many threads get; each sends for an account with one phone, and begins with the others."""
+    """The statuses that `threads` threads get, which start together and send for an account with one phone each."""
     start, statuses, callers = threading.Barrier(threads), [], []
     for number in range(threads):
         email = service.account(f"{kind}{number}@example.org")
@@ -66,7 +66,7 @@ def assert_shortened(shown, body):
 
 
 def assert_retried_after(seconds, service, caller, phone, moved_clock):
-    """The one push that was seen is pending, and delivered by the second."""
+    """The first push left the notification pending; a second one delivers it after this time."""
     assert (newest(caller), len(phone.pushes)) == ("pending", 1)
     pass_time(service, moved_clock, seconds - 1)
     assert (newest(caller), len(phone.pushes)) == ("pending", 1)

@@ -37,11 +37,16 @@ class Page(HTMLParser):
 
     def __init__(self, html):
         super().__init__(convert_charrefs=True)
-        self.elements = []  # in order
-        self.texts = []
-        self.open = []
-        self.feed(html)
+        self.html = html
+
+    def __getattr__(self, name):
+        """The elements or the texts, in order. To parse a page takes longest of all, and many are never looked at."""
+        if name not in ("elements", "texts"):
+            raise AttributeError(name)
+        self.elements, self.texts, self.open = [], [], []
+        self.feed(self.html)
         self.close()
+        return self.__dict__[name]
 
     def handle_starttag(self, tag, attrs):
         element = Element(tag, dict(attrs))

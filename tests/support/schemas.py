@@ -41,6 +41,6 @@ ROWS_OF_SCHEMA[6] = (
 
 
 def as_of_now(statement):
-    """A statement that reads a table as schema 5 had it, for the newest."""
+    """A statement on a table of schema 5, rewritten for the newest schema."""
     of_series = "metric.*, account_seq, project_id, metric_id FROM metric JOIN metric_series s ON s.seq = series_seq"
     return re.sub(r"FROM metric\b", f"FROM (SELECT {of_series})", statement)

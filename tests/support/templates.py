@@ -12,7 +12,7 @@ FILTERS = [
 
 
 def filled(template, payload, limit=10_000, zone="UTC"):
-    """What `fill` makes of a webhook's body; a payload that is text is the JSON as it was sent."""
+    """What `fill` makes from a webhook's body; a payload given as text is raw JSON."""
     raw = payload if isinstance(payload, str) else json.dumps(payload)
     return message_templates.fill(template, strict_json.parse_event(raw.encode()), limit, zone)
 
@@ -22,7 +22,7 @@ def rendered(template, payload, **more):
 
 
 def applied(filters, value, **more):
-    """The text of a value, given as JSON, behind these filters."""
+    """The text that a value, given as JSON, becomes behind these filters."""
     return rendered("{{ v | " + filters + " }}", f'{{"v": {value}}}', **more)
 
 

@@ -1,12 +1,13 @@
 """The official client of the Model Context Protocol (the package `mcp`) against the service as it is run."""
 
+import json
 import os
 from functools import partial
 
 import pytest
 
 from tests.support.accounts import OWNER
-from tests.support.server import PATIENCE_S, serving
+from tests.support.server import PATIENCE_S, bearer, serving
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="gunicorn runs on POSIX alone")
 mcp = pytest.importorskip("mcp")
@@ -22,6 +23,7 @@ MODES = {"auto": "2026-07-28", "legacy": "2025-11-25"}  # how it begins, and the
 def server(tmp_path_factory):
     with serving(tmp_path_factory.mktemp("assistants") / "data") as server:
         server.key = server.wait_until_ready().owner_key()
+        server.flask("alert", "create", OWNER, "Backups")
         yield server
 
 
@@ -78,8 +80,7 @@ def test_it_sends_and_finds_a_notification(connected, mode):
 @pytest.mark.parametrize(
     "tool, field", [("list_alerts", "alerts"), ("get_stats", "stats"), ("list_api_keys", "apiKeys")]
 )
-def test_it_reads(server, connected, tool, field):
-    server.flask("alert", "create", OWNER, "Backups")
+def test_it_reads(connected, tool, field):
     result = called(connected, tool)
     assert not result.is_error and result.structured_content[field]
 
@@ -103,8 +104,9 @@ def test_an_unknown_tool_is_an_error_of_the_protocol(connected):
 
 
 def test_a_revoked_key_does_not_get_in(server, connected, key):
-    lines = server.flask("key", "list", OWNER).splitlines()
-    server.flask("key", "revoke", OWNER, next(line for line in lines if key[:16] in line).split("\t")[0])
+    listed = json.loads(server.get("/api/v1/api-keys", key).text)["apiKeys"]
+    (key_id,) = [one["id"] for one in listed if one["keyPreview"] == key[:16]]
+    assert server.request("DELETE", f"/api/v1/api-keys/{key_id}", headers=bearer(key)).status == 200
     with pytest.raises(BaseExceptionGroup) as raised:
         connected(hello)
     assert raised.group_contains(mcp.MCPError)

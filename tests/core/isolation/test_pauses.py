@@ -9,6 +9,7 @@ import pytest
 import push
 from app import open_service
 from core import retries
+from providers.transport import FAILURES, Reply
 from tests.support.isolation import KINDS, account, in_thread, later, listed, pending, sent
 from tests.support.push_service import Browser
 
@@ -17,7 +18,7 @@ ROUND_S = 5
 
 
 class Unanswered(list):
-    """A stand-in's list of pushes; it answers none of them until it is told to."""
+    """A stand-in's list of pushes, none of which is answered before `answer` is set."""
 
     def __init__(self, pushes=()):
         super().__init__(pushes)
@@ -30,14 +31,14 @@ class Unanswered(list):
 
 
 class Always(list):
-    """A stand-in's script that does not end."""
+    """A stand-in's script that never ends."""
 
     def pop(self, index=-1):
         return self[index]
 
 
 def unanswered(caller, phone, times=3):
-    """So many pushes in a row that get no answer."""
+    """Send `times` notifications whose pushes get no answer."""
     for _ in range(times):
         phone.then(0)
         assert sent(caller) == "pending"
@@ -76,13 +77,16 @@ def test_after_three_pushes_without_an_answer_the_next_is_pending_and_the_provid
 
 
 def test_three_that_were_not_answered_in_time_count(ann, device, monkeypatch):
-    phone, send = device(ann, "apns"), push.send
-    monkeypatch.setattr(push, "send", lambda pushes, timeout_s: send(pushes, 0.5))
-    for _ in range(3):
-        phone.then("hang")
-        assert sent(ann) == "pending"
-    assert sent(ann) == "pending"
-    assert len(phone.pushes) == 3
+    asked = []
+
+    def too_late(requests, timeout_s):
+        asked.extend(requests)
+        return [Reply(failure=FAILURES[28]) for _ in requests]
+
+    device(ann, "apns")
+    monkeypatch.setattr(push, "send_all", too_late)
+    assert [sent(ann) for _ in range(4)] == ["pending"] * 4
+    assert len(asked) == 3
 
 
 def test_three_refused_connections_count(make_service, moved_clock):
