@@ -85,9 +85,14 @@ class Group(OneLineErrors, AppGroup):
 
 
 def _cause(error: BaseException) -> BaseException:
-    """The error that came first: if the rollback failed too, `error` is the rollback's."""
+    """The error that came first: if the rollback failed too, `error` is the rollback's.
+
+    A `Refused` is said as it is: whoever raised it knew what came before.
+    """
     before = error.__context__
-    return _cause(before) if isinstance(before, (DatabaseError, OSError)) else error
+    if isinstance(error, Refused) or not isinstance(before, (DatabaseError, OSError)):
+        return error
+    return _cause(before)
 
 
 def _give_up_output(error: Exception) -> None:
@@ -397,6 +402,8 @@ def _counted(number: int, what: str) -> str:
 def backup(file: Path) -> None:
     """Write a consistent copy of the live database to FILE, which must not exist."""
     delivery.vapid_key()  # makes the VAPID key if there is none: browsers that subscribe later depend on it
+    if file.is_dir():
+        raise Refused(400, f"{file.resolve()} is a directory: name the file to write.")
     if not file.parent.is_dir():
         raise Refused(400, f"There is no directory {file.parent}.")
     try:
