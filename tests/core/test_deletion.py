@@ -142,6 +142,20 @@ def test_a_day_that_is_none_deletes_nothing(service, owner, day):
     assert len(owner.listed()) == 1
 
 
+@pytest.mark.parametrize("day", ["9999-12-31", "0001-01-01", "3000-01-01", "0999-12-31"])
+def test_a_day_of_a_far_year_is_refused_with_the_years_that_are_taken(service, owner, day):
+    owner.send()
+    sentence = "Error: The day must be of a year from 1000 to 2999 and written like 2026-11-21."
+    assert said(service.flask("history", "delete", OWNER, "--before", day)) == sentence
+    assert len(owner.listed()) == 1
+
+
+@pytest.mark.parametrize("day, deleted", [("1000-01-01", "0 notifications"), ("2999-12-31", "1 notification")])
+def test_the_first_and_the_last_day_that_are_taken_delete_nothing_and_everything(service, owner, day, deleted):
+    owner.send()
+    assert lines(service, "history", "delete", OWNER, "--before", day) == [f"Deleted {deleted} from before {day}."]
+
+
 def put(account_seq, project, metric, values=1):
     value = MetricValue(metric, "M", 1.0, None, 1_795_255_200_000, None)
     for _ in range(0, values, 100):
