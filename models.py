@@ -60,10 +60,17 @@ class Account(Model):
     hides_first_steps = peewee.IntegerField(default=0)
     known_device_seq = peewee.IntegerField(default=0)
 
+    # The seq of a deleted account is never given to another: its limits, cursors and open requests would pass to it.
+    LAST_SEQ = (
+        "SELECT max(coalesce((SELECT max(seq) FROM account), 0),"
+        " coalesce((SELECT CAST(value AS INTEGER) FROM server_note WHERE name = 'last_account'), 0))"
+    )
+
     @classmethod
     def add(cls, email: str, plan: str, time_zone: str, now: int) -> "Account":
-        """The new account; `peewee.IntegrityError` when the address is taken."""
-        return cls.create(email=email, plan=plan, time_zone=time_zone, notification_count=0, created_at=now)
+        """The new account; `peewee.IntegrityError` when the address is taken. Call inside `transaction()`."""
+        columns = {"email": email, "plan": plan, "time_zone": time_zone, "notification_count": 0, "created_at": now}
+        return cls.create(force_insert=True, seq=run(cls.LAST_SEQ).fetchone()[0] + 1, **columns)
 
     @classmethod
     def change(cls, seq: int, **values: str | int | None) -> None:
@@ -77,8 +84,9 @@ class Account(Model):
 
     @classmethod
     def password_hash_of(cls, seq: int) -> str | None:
-        """The hash of the account's password as it is now."""
-        return cls.get_by_id(seq).password_hash
+        """The hash of the account's password as it is now; None without a password, or without the account."""
+        account = cls.get_or_none(cls.seq == seq)
+        return account.password_hash if account else None
 
     @classmethod
     def all(cls) -> list["Account"]:
@@ -100,6 +108,7 @@ class Account(Model):
     @classmethod
     def delete_rest(cls, seq: int) -> None:
         """Delete an account to which only its counters refer; call inside `transaction()`."""
+        run(f"REPLACE INTO server_note (name, value) VALUES ('last_account', ({cls.LAST_SEQ}))")
         run("DELETE FROM notification_day WHERE account_seq = ?", (seq,))
         run("DELETE FROM account WHERE seq = ?", (seq,))
 

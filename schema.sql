@@ -115,6 +115,7 @@ CREATE TABLE held (
     digest_seq INTEGER                     -- the digest it was released in, whose status it takes; NULL while it is held
 ) STRICT;
 CREATE INDEX held_still ON held (account_seq, alert_seq, created_at) WHERE digest_seq IS NULL;
+CREATE INDEX held_in_digest ON held (digest_seq) WHERE digest_seq IS NOT NULL;
 
 CREATE TABLE device (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, -- never reused: account.known_device_seq may be that of a purged device

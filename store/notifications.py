@@ -265,7 +265,8 @@ class Notification(Model):
         f" {STATUS} AS status FROM notification n WHERE account_seq = ? ORDER BY seq LIMIT ?)"
         " WHERE created_at < ? AND status NOT IN ('held', 'pending'))"
     )
-    DELETE = "DELETE FROM notification WHERE account_seq = ? AND id = ? AND NOT is_digest"
+    FIND_SEQ = "SELECT seq FROM notification WHERE account_seq = ? AND id = ? AND NOT is_digest"
+    REWRITE = "UPDATE notification SET title = ?, body = ? WHERE seq = ?"
     BEFORE = "SELECT seq FROM notification WHERE account_seq = ? AND seq > ? AND created_at < ? ORDER BY seq LIMIT ?"
     DELETE_ALL = "DELETE FROM notification WHERE seq IN (SELECT value FROM json_each(?))"
 
@@ -278,9 +279,15 @@ class Notification(Model):
         return run(cls.PRUNE, (account_seq, limit, before)).rowcount
 
     @classmethod
-    def delete_one(cls, account_seq: int, id_: str) -> bool:
-        """Delete a notification and its deliveries; False when the account has none with that id."""
-        return run(cls.DELETE, (account_seq, id_)).rowcount > 0
+    def find_seq(cls, account_seq: int, id_: str) -> int | None:
+        """The seq of a notification; None when the account has none with that id, or it is a digest."""
+        row = run(cls.FIND_SEQ, (account_seq, id_)).fetchone()
+        return row and int(row[0])
+
+    @classmethod
+    def rewrite(cls, seq: int, content: Content) -> None:
+        """Give a digest another text; call inside `transaction()`."""
+        run(cls.REWRITE, (content.title, content.body, seq))
 
     @classmethod
     def before(cls, account_seq: int, after: int, created_before: int, limit: int) -> list[int]:
