@@ -27,7 +27,6 @@ LONG_INTEGER = b"0" * (MAX_INTEGER_DIGITS + 1)
 GREAT_EXPONENT = b"e000"
 MINUS_ZERO = re.compile(r"-0(?![.eE])")
 STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-STRINGS = re.compile(STRING, re.DOTALL)
 SQUARE = bytes.maketrans(b"{}", b"[]")
 NEITHER_BRACKETS_NOR_QUOTES = bytes(set(range(256)) - set(b'[]{}"'))
 NUMBER = re.compile(r"-?\d++(?:\.\d++)?+(?:[eE][+-]?\d++)?+")
@@ -268,10 +267,10 @@ def _number_fault(text: str) -> Fault:
 
 def _string_fault(text: str) -> Fault:
     start = _end(BEFORE_STRING, text, 0)
-    string = STRINGS.match(text, start)
-    if string is None:
+    escape = UNSTORABLE.match(text, _end(BEFORE_UNSTORABLE, text, start))
+    if escape is None:  # the text ends here, or it is not JSON from here on and the decoder stopped before
         return None
-    kind = "NUL character" if "\0" in json.loads(string[0]) else "lone surrogate"
+    kind = "NUL character" if escape[0] == r"\u0000" else "lone surrogate"
     return start, f"a string with a {kind}"
 
 

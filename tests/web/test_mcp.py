@@ -223,7 +223,9 @@ def test_what_is_no_request_is_refused(owner, message, message_id):
     assert error_of(post(owner, message)) == (400, -32600, message_id)
 
 
-@pytest.mark.parametrize("text", ["", "{", "nonsense", '{"id": NaN}', "[" * 65, '{"id": "\\ud800"}', b"\xff"])
+@pytest.mark.parametrize(
+    "text", ["", "{", "nonsense", '{"id": NaN}', "[" * 65, '{"id": "\\ud800"}', b"\xff", '[NaN,"\\x"]']
+)
 def test_what_is_no_json_is_refused(owner, text):
     assert error_of(post(owner, data=text)) == (400, -32700, None)
 

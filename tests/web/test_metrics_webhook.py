@@ -244,7 +244,7 @@ def test_metadata_may_be_an_empty_object(owner):
 # What is no JSON object
 
 
-NOT_JSON = [None, b"", b"{", b"nonsense", b"projectId=shop&metrics=1", b"\xff", b"[" * 100_000]
+NOT_JSON = [None, b"", b"{", b"nonsense", b"projectId=shop&metrics=1", b"\xff", b"[" * 100_000, b'[NaN,"\\x"]']
 NOT_AN_OBJECT = [b"[]", b"null", b"1", json.dumps([batch()]).encode()]
 NEARLY_JSON = [json.dumps(batch()).encode() + b"x", json.dumps(batch()).encode("utf-16")]
 ODD_VALUES = ["NaN", "Infinity", "-Infinity", "1e400", "9" * 101, "01", "[" * 65 + "]" * 65]

@@ -38,6 +38,7 @@ def test_a_byte_order_mark_in_front_is_passed_over(owner, hook):
         (b'{"a": ', '{"a": '),
         (b'{"a": NaN}', '{"a": NaN}'),
         (b"[1, 2]", "[1, 2]"),
+        (b'[NaN,"\\x"]', '[NaN,"\\x"]'),
         (b'"text"', '"text"'),
         (b"title=t&message=m", "title=t&message=m"),
         (b"", ""),

@@ -54,6 +54,8 @@ def nested(levels, start="[", end="]"):
         ('/* c */ {"title": "t", "body": "b"}', (1, 1)),
         ('\u00a0{"title": "t", "body": "b"}', (1, 1)),
         ('\x0c{"title": "t", "body": "b"}', (1, 1)),
+        ('[NaN,"\\x"]', (1, 2)),
+        ('{"title": "t",\n "body": 1e400, "x": "\\x"}', (2, 10)),
     ],
 )
 def test_a_body_that_is_not_json_is_refused_with_line_and_column(owner, data, where):
