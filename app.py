@@ -77,6 +77,7 @@ ASSISTANTS = "/mcp"
 ROUTES = (
     rest_route("POST", "/notifications/send", rest.send_notification),
     rest_route("GET", "/notifications", rest.list_notifications),
+    rest_route("GET", "/notifications/<id:notification_id>", rest.get_notification),
     rest_route("DELETE", "/notifications/<id:notification_id>", rest.delete_notification),
     rest_route("GET", "/alerts", rest.list_alerts),
     rest_route("GET", "/stats", rest.get_stats),

@@ -66,6 +66,7 @@ class Entry(NamedTuple):
     digest_seq: int | None  # the digest that it was released in
     accepted: int  # how many devices' providers took it
     devices: int  # how many were asked
+    replaced_by: str | None  # the id of the newer notification with its tag
 
     @property
     def shown_status(self) -> str:
@@ -96,6 +97,11 @@ class Notification(Model):
     released_at = peewee.IntegerField(null=True)
     is_digest = peewee.IntegerField()
     missing = peewee.TextField(null=True)
+    priority = peewee.IntegerField(null=True)
+    url = peewee.TextField(null=True)
+    tag = peewee.TextField(null=True)
+    expires_at = peewee.IntegerField(null=True)
+    replaced_by = peewee.IntegerField(null=True)
 
     # --- recording ---
 
@@ -148,7 +154,11 @@ class Notification(Model):
     PAGE = f"{ROW} WHERE account_seq = ? AND seq < ? AND created_at >= ? AND NOT is_digest ORDER BY seq DESC LIMIT ?"
     LISTED = f"{ROW} WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq DESC"
     ONE = f"SELECT {columns(NotificationRow, 'n')} FROM notification n WHERE seq = ?"
-    SOURCES = {"api_key": "k.name", "digest_seq": "h.digest_seq"}
+    SOURCES = {
+        "api_key": "k.name",
+        "digest_seq": "h.digest_seq",
+        "replaced_by": "(SELECT id FROM notification WHERE seq = n.replaced_by)",
+    }
     OF_ALERT = {"alert_id": "l.id", "alert": "l.name", "icon": "l.icon", "color": "l.color"}
     OUTCOME = {"accepted": "coalesce(sum(d.status = 'delivered'), 0)", "devices": "count(d.status)"}
     ENTRY = (
@@ -257,6 +267,28 @@ class Notification(Model):
     def settle_all(cls, seqs: Iterable[int]) -> None:
         """Derive the statuses of many at once; call inside `transaction()`."""
         run(cls.SETTLE_ALL, (json.dumps(list(seqs)),))
+
+    EXPIRED = "SELECT seq FROM notification WHERE status = 'pending' AND expires_at <= ? ORDER BY expires_at LIMIT ?"
+
+    @classmethod
+    def expired(cls, now: int, limit: int) -> list[int]:
+        """The seqs of at most `limit` notifications that are pending although they have expired."""
+        return [row[0] for row in run(cls.EXPIRED, (now, limit))]
+
+    # --- replacing ---
+
+    REPLACE = (
+        "UPDATE notification SET replaced_by = ? WHERE account_seq = ? AND tag = ? AND replaced_by IS NULL"
+        " AND seq < ? RETURNING seq, status"
+    )
+
+    @classmethod
+    def replace_earlier(cls, account_seq: int, tag: str, seq: int) -> list[tuple[int, str]]:
+        """Mark the account's earlier notifications with a tag as replaced by the newest; call inside `transaction()`.
+
+        Answers with the seq and the status of each. There is at most one, unless two were held.
+        """
+        return list(run(cls.REPLACE, (seq, account_seq, tag, seq)).fetchall())
 
     # --- pruning and deleting ---
 

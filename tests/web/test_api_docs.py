@@ -316,7 +316,7 @@ class World:
         """The id that stands in the operation's path."""
         if operation.id == "revokeApiKey":
             return self.caller.post("/api-keys/generate", {"name": "nas"}).json["apiKey"]["id"]
-        if operation.id == "deleteNotification":
+        if operation.id in ("getNotification", "deleteNotification"):
             return self.caller.send().json["notification"]["id"]
         if operation.id == "removeDevice":
             return self.caller.post("/devices", OPERATIONS["addDevice"].body).json["device"]["id"]
