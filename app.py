@@ -131,6 +131,7 @@ ROUTES = (
     owners("POST", "/devices/token", dashboard.devices.add_token),
     owners("POST", "/devices/<device_id>/test", dashboard.devices.test_device),
     owners("POST", "/devices/<device_id>/rename", dashboard.devices.rename_device),
+    owners("POST", "/devices/<device_id>/priority", dashboard.devices.set_priority),
     owners("POST", "/devices/<device_id>/remove", dashboard.devices.remove_device),
     owners("GET", "/keys", dashboard.keys.show_keys),
     owners("POST", "/keys", dashboard.keys.create_key),

@@ -53,7 +53,7 @@ class Sent(NamedTuple):
     @property
     def shown_status(self) -> str:
         """The status as the owner reads it."""
-        return shown_status(self.notification.status, self.devices)
+        return shown_status(self.notification.status, self.devices, self.notification.content.priority)
 
 
 def reset() -> None:

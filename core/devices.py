@@ -129,7 +129,7 @@ def set_min_priority(account_seq: int, device_id: str, priority: int | str) -> D
 
     `priority` is a number or a word.
     """
-    return _change(account_seq, device_id, min_priority=checked_priority(priority, "minPriority"))
+    return _change(account_seq, device_id, min_priority=checked_priority(priority, "The priority"))
 
 
 def _change(account_seq: int, device_id: str, **values: Any) -> Device:

@@ -15,7 +15,7 @@ from store.database import run
 from store.notification_days import NotificationDay
 from store.rows import as_column, columns, reader
 from store.senders import Sender
-from wire.notification import Content
+from wire.notification import MIN_PRIORITY, Content
 
 STATUS = (  # of the notification n: one that was released in a digest has the digest's
     "CASE n.status WHEN 'held' THEN (SELECT CASE WHEN h.digest_seq IS NULL THEN 'held' ELSE"
@@ -34,9 +34,11 @@ class NotificationRow(NamedTuple):
     content: Content
 
 
-def shown_status(status: str, devices: int) -> str:
+def shown_status(status: str, devices: int, priority: int | None = None) -> str:
     """The status as the owner reads it: what no device was asked for is stored and was delivered to nobody."""
-    return "stored, no device" if status == "delivered" and not devices else status
+    if status != "delivered" or devices:
+        return status
+    return "stored, not pushed" if priority == MIN_PRIORITY else "stored, no device"
 
 
 class HistoryPage(NamedTuple):
@@ -71,7 +73,7 @@ class Entry(NamedTuple):
     @property
     def shown_status(self) -> str:
         """The status as the owner reads it."""
-        return shown_status(self.status, self.devices)
+        return shown_status(self.status, self.devices, self.content.priority)
 
 
 class LatestOfAlert(NamedTuple):
@@ -289,6 +291,15 @@ class Notification(Model):
         Answers with the seq and the status of each. There is at most one, unless two were held.
         """
         return list(run(cls.REPLACE, (seq, account_seq, tag, seq)).fetchall())
+
+    REPLACED = (
+        "SELECT seq FROM notification WHERE account_seq = ? AND tag = ? AND replaced_by = ? ORDER BY seq DESC LIMIT ?"
+    )
+
+    @classmethod
+    def replaced_with(cls, account_seq: int, entry: Entry, limit: int) -> list[int]:
+        """The seqs of the newest notifications that this one replaced."""
+        return [row[0] for row in run(cls.REPLACED, (account_seq, entry.content.tag, entry.seq, limit))]
 
     # --- pruning and deleting ---
 

@@ -15,6 +15,7 @@ from wire.validation import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, checked_l
 
 STATUSES = ("delivered", "pending", "held", "failed")
 PRIORITIES = {"min": 1, "low": 2, "normal": 3, "high": 4, "urgent": 5}
+PRIORITY_WORDS = {number: word for word, number in PRIORITIES.items()}
 MIN_PRIORITY, LOW_PRIORITY, DEFAULT_PRIORITY, HIGH_PRIORITY, MAX_PRIORITY = PRIORITIES.values()
 MAX_URL_CHARACTERS = 2_000
 MAX_TAG_CHARACTERS = 64
