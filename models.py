@@ -365,11 +365,10 @@ class Device(Model):
     def last_was_dead(cls, account_seq: int) -> bool:
         """Whether the account has no device because the last one was removed as dead by its provider's word."""
         row = run(
-            "SELECT removed_as FROM device WHERE account_seq = ?"
-            " ORDER BY removed_at IS NULL DESC, removed_at DESC, seq DESC LIMIT 1",  # one that is not removed counts
+            "SELECT removed_as FROM device WHERE account_seq = ? ORDER BY removed_at DESC, seq DESC LIMIT 1",
             (account_seq,),
         ).fetchone()
-        return row is not None and row[0] == "dead"
+        return row is not None and row[0] == "dead" and not cls.active(account_seq)
 
     @classmethod
     def remove(cls, seq: int, removed_as: str, now: int) -> None:

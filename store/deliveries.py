@@ -101,7 +101,8 @@ class Delivery(Model):
     FORGET = "DELETE FROM delivery WHERE device_seq = ? AND notification_seq IN (SELECT value FROM json_each(?))"
     ANSWER = (
         "UPDATE delivery SET status = ?, attempts = attempts + 1, next_attempt_at = ?, answered_at = ?, error = ?"
-        " WHERE notification_seq = ? AND device_seq = ? AND (status = 'pending' OR ? = 'delivered')"
+        " WHERE notification_seq = ? AND device_seq = ?"
+        " AND (status = 'pending' OR (status = 'failed' AND ? = 'delivered'))"
     )
 
     @classmethod

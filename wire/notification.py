@@ -41,6 +41,9 @@ class Content(NamedTuple):
     expires_at: int | None = None  # after it nothing is tried
 
 
+PLAIN = tuple(Content._field_defaults.values())  # what follows title and body where nothing was set
+
+
 class RequestField(NamedTuple):
     """A field of a request to send a notification, which the answer has too if it was set.
 
@@ -179,9 +182,8 @@ def checked_content(request: Mapping[str, Any]) -> Content:
     """What a request to send a notification says; `Refused` (400) names the first field that is wrong."""
     said = dict[str, Any]()
     for field in FIELDS:
-        value = field.value(request)
-        if value is not None:
-            said[field.column] = value
+        if field.is_required or request.get(field.name) is not None:  # most requests have no optional field
+            said[field.column] = field.value(request)
     return Content(**said)
 
 
@@ -194,8 +196,9 @@ def answered(id_: str, content: Content, status: str, created_at: int) -> dict[s
         "status": status,
         "createdAt": created_at,
     }
-    for field in OPTIONAL_FIELDS:
-        value = getattr(content, field.column)
-        if value is not None:
-            shown[field.name] = value
+    if content[2:] != PLAIN:
+        for field in OPTIONAL_FIELDS:
+            value = getattr(content, field.column)
+            if value is not None:
+                shown[field.name] = value
     return shown

@@ -5,6 +5,8 @@ import hashlib
 
 import pytest
 
+from core.attempts import tag_slot
+
 DAY_S = 86_400
 URL = "https://example.org/" + "u" * 1_980
 
@@ -160,8 +162,6 @@ def test_two_accounts_share_no_place_on_a_screen(phones, every_provider):
 
 def test_the_place_of_a_tag_stays_over_updates():
     """What is on a screen was put there by whatever version ran then."""
-    from core.attempts import tag_slot
-
     assert tag_slot(7, "disk") == base64.urlsafe_b64encode(hashlib.sha256(b"7 disk").digest()).decode()[:32]
 
 

@@ -5,6 +5,10 @@ from unittest.mock import ANY
 
 import pytest
 
+from core import delivery
+from store import database
+from store.notifications import Notification
+
 EMAIL = "owner@example.org"
 LONGEST_URL = "https://example.org/" + "u" * 1_980
 
@@ -263,8 +267,6 @@ def test_a_replaced_one_that_a_device_has_stays_delivered(owner, browser, push_s
 
 def test_a_device_that_had_it_when_it_was_replaced_counts(service, owner, browser, monkeypatch):
     """Its provider's answer came after the newer one was recorded."""
-    from core import delivery
-
     push_all = delivery.push_all
 
     def slow(attempts):
@@ -292,6 +294,28 @@ def test_the_newer_one_may_be_deleted(owner):
     first, second = sent(owner, tag="t"), sent(owner, tag="t")
     owner.delete(f"/notifications/{second['id']}")
     assert "replacedBy" not in got(owner, first["id"])
+
+
+@pytest.mark.parametrize(
+    "statement, values, index",
+    [
+        (Notification.REPLACE, (9, 1, "t", 9), "notification_of_tag"),
+        (Notification.REPLACED, (1, "t", 9, 5), "notification_of_tag"),
+        (Notification.EXPIRED, (9, 500), "notification_expiring"),
+    ],
+)
+def test_what_is_replaced_or_expired_is_found_by_an_index(service, statement, values, index):
+    plan = " ".join(row[3] for row in database.run(f"EXPLAIN QUERY PLAN {statement}", values))
+    assert index in plan and "SCAN notification" not in plan
+
+
+def test_many_with_a_tag_cost_the_next_one_nothing(service, pro, push_service):
+    browser = add(pro, push_service)
+    for _ in range(50):
+        sent(pro, tag="t")
+    assert len(browser.pushes) == 50
+    with database.transaction():
+        assert len(Notification.replace_earlier(1, "t", 2**40)) == 1
 
 
 # --- expiresAt ----------------------------------------------------------------------------------------------
