@@ -243,7 +243,8 @@ def _attempt(source: str, sender: Sender, notification: NotificationRow, devices
 def _push_and_settle(sender: Sender, notification: NotificationRow, devices: list[ActiveDevice]) -> str:
     """Push within the request if a slot is free, or leave it to the worker at once; the status after that."""
     with push_slots.slot(sender.account_seq) as granted:
-        attempts = [_first_attempt(sender, notification, device) for device in devices] if granted else []
+        goes_out = granted and not (notification.content.tag and Notification.is_replaced(notification.seq))
+        attempts = [_first_attempt(sender, notification, device) for device in devices] if goes_out else []
         answers = push_all(attempts)
     try:
         return _settle(notification, attempts, answers)

@@ -162,7 +162,7 @@ def _give_up_some(device: DueDevice, due_by: int, now: int) -> bool:
 
 def settle_expired(now: int) -> bool:
     """Fail what expired before any device had it; answers with whether more is left."""
-    return in_pieces(partial(_settle_some_expired, now))
+    return bool(Notification.expired(now, 1)) and in_pieces(partial(_settle_some_expired, now))
 
 
 def _settle_some_expired(now: int) -> bool:

@@ -243,8 +243,11 @@ def _payload(message: Message, origin: str) -> bytes:
     if message.priority == MAX_PRIORITY:
         fixed["requireInteraction"] = True
 
+    # Safari ignores tags: a push with one lets the service worker show it, which closes the earlier ones.
+    declared = {"web_push": 8030, "mutable": True} if message.content.tag else {"web_push": 8030}
+
     def build(title: str, body: str) -> bytes:
-        return compact_json({"web_push": 8030, "notification": {"title": title, "body": body, **fixed}})
+        return compact_json({**declared, "notification": {"title": title, "body": body, **fixed}})
 
     return build(*fitted(shown(message.content.title), shown(message.content.body), build, MAX_BYTES))
 

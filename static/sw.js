@@ -37,9 +37,9 @@ async function fresh(request, path) {
 
 function read(event) {
   try {
-    const message = event.data.json();
-    const { title, body = "", tag, ...rest } = message.notification ?? message; // declarative Web Push, or plain JSON
-    const { navigate, silent, requireInteraction } = rest;
+    const message = event.data ? event.data.json() : event; // Safari has read a declarative push itself
+    const notification = message.notification ?? message; // declarative Web Push, or plain JSON
+    const { title, body = "", tag, navigate, silent, requireInteraction } = notification;
     if (![title, body].every((text) => typeof text === "string")) return UNREADABLE;
     const urgency = { ...(silent === true && { silent }), ...(requireInteraction === true && { requireInteraction }) };
     const data = isElsewhere(navigate) ? { url: navigate } : { navigate };

@@ -292,6 +292,11 @@ class Notification(Model):
         """
         return list(run(cls.REPLACE, (seq, account_seq, tag, seq)).fetchall())
 
+    @classmethod
+    def is_replaced(cls, seq: int) -> bool:
+        """Whether a newer notification with its tag has been recorded."""
+        return run("SELECT 1 FROM notification WHERE seq = ? AND replaced_by NOT NULL", (seq,)).fetchone() is not None
+
     REPLACED = (
         "SELECT seq FROM notification WHERE account_seq = ? AND tag = ? AND replaced_by = ? ORDER BY seq DESC LIMIT ?"
     )

@@ -41,6 +41,20 @@ IGNORE_TAGS = """
 """
 
 
+DECLARED = """
+async (members) => {
+  class Declared {}
+  for (const [name, value] of Object.entries(members)) Object.defineProperty(Declared.prototype, name, { value });
+  const event = new PushEvent("push");
+  Object.defineProperty(event, "notification", { value: new Declared() });
+  let done;
+  event.waitUntil = (promise) => { done = promise; };
+  self.dispatchEvent(event);
+  await done;
+}
+"""
+
+
 class Sender:
     """Sends with a key, and hands what was pushed to the phone's service worker."""
 
@@ -89,6 +103,15 @@ def test_it_does_so_where_the_browser_ignores_tags(sender):
     sender.show("other")
     until(lambda: len(sender.on_screen()) == 2, sender.phone.page)
     assert sorted(one["title"] for one in sender.on_screen()) == ["MCP - 2", "MCP - other"]
+
+
+def test_a_push_that_safari_has_read_is_shown_by_the_worker(sender):
+    for number in range(2):
+        told = {"title": str(number), "body": "b", "tag": "t", "navigate": "https://example.org/", "silent": True}
+        sender.worker.evaluate(DECLARED, told)
+    (shown,) = sender.on_screen()
+    assert (shown["title"], shown["tag"], shown["silent"]) == ("1", "t", True)
+    assert sender.worker.evaluate(TAP, "t") == ["https://example.org/"]
 
 
 @pytest.mark.parametrize("url", ["https://nas.example.org/disks?a=b#c", "{base}/docs"])

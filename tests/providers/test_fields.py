@@ -173,6 +173,8 @@ def test_a_push_carries_url_and_tag(phones):
     assert phones.to_android["data"] == told
     notification, _ = phones.to_browser
     assert (notification["navigate"], notification["data"]) == (URL, {"tag": "disk “1”"})
+    assert phones.browser.messages[-1].keys() == {"web_push", "mutable", "notification"}
+    assert phones.browser.messages[-1]["mutable"] is True  # for Safari, whose own display ignores tags
 
 
 @pytest.mark.parametrize("text", ["a", "é", "漢", "😀", '"', "\\", "\n"])

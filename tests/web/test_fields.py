@@ -281,6 +281,20 @@ def test_a_device_that_had_it_when_it_was_replaced_counts(service, owner, browse
     assert [one["status"] for one in got(owner, first["id"])["deliveries"]] == ["delivered"]
 
 
+def test_one_that_was_replaced_before_its_push_is_not_pushed_after_the_newer_one(owner, browser, monkeypatch):
+    """Two of a tag that are stored at the same moment: the newest is what stays on the screen."""
+    attempt = delivery._attempt
+
+    def late(source, sender, notification, devices):
+        monkeypatch.setattr(delivery, "_attempt", attempt)
+        sent(owner, tag="disk", body="second")
+        return attempt(source, sender, notification, devices)
+
+    monkeypatch.setattr(delivery, "_attempt", late)
+    assert sent(owner, tag="disk", body="first")["status"] == "failed"
+    assert [message["notification"]["body"] for message in browser.messages] == ["second"]
+
+
 def test_one_that_failed_without_a_device_stays_failed_when_it_is_replaced(owner, browser):
     browser.then(410)
     sent(owner)
