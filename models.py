@@ -278,6 +278,7 @@ class ActiveDevice(NamedTuple):
     p256dh: str | None
     auth: str | None
     origin: str | None
+    min_priority: int  # lower ones are not pushed to it
 
 
 class Device(Model):
@@ -303,6 +304,7 @@ class Device(Model):
     last_error_at = peewee.IntegerField(null=True)
     last_seen_at = peewee.IntegerField(null=True)
     resync_token_hash = peewee.BlobField(null=True)
+    min_priority = peewee.IntegerField(default=1)
 
     NOTE_OUTCOME = (
         "UPDATE device SET last_error = ?, last_error_at = ?,"
@@ -370,12 +372,12 @@ class Device(Model):
 
     @classmethod
     def last_was_dead(cls, account_seq: int) -> bool:
-        """For an account without devices: whether the last one was removed because its provider called it dead."""
+        """Whether the account has no device because the last one was removed as dead by its provider's word."""
         row = run(
             "SELECT removed_as FROM device WHERE account_seq = ? ORDER BY removed_at DESC, seq DESC LIMIT 1",
             (account_seq,),
         ).fetchone()
-        return row is not None and row[0] == "dead"
+        return row is not None and row[0] == "dead" and not cls.active(account_seq)
 
     @classmethod
     def remove(cls, seq: int, removed_as: str, now: int) -> None:

@@ -10,7 +10,6 @@ from collections import defaultdict
 
 from core import delivery, local_time, retries
 from core.value_text import cut
-from models import Device
 from providers.base import compact_json, shown
 from store.database import transaction
 from store.deliveries import Delivery
@@ -74,7 +73,7 @@ def _release(account_seq: int, alert_seqs: list[int], now: int) -> int:
         seqs = Held.oldest(account_seq, alert_seqs, MAX_RELEASED)
         if not seqs:  # another process was faster
             return 0
-        devices = Device.active(account_seq)
+        devices = delivery.receivers(account_seq)
         status = delivery.first_status(account_seq, devices)
         if len(seqs) == 1:
             pushed = seqs[0]
