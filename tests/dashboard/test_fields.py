@@ -3,9 +3,8 @@
 import pytest
 
 from tests.support.accounts import OWNER
-from tests.support.pages import Visitor, device_ids
+from tests.support.pages import HISTORY, Visitor, device_ids, notification_page
 
-HISTORY = "/app/notifications"
 URL = "https://nas.example.org/a?b=1&c=%22"
 
 
@@ -20,10 +19,6 @@ def send(caller, title="Disk", **more):
     return answer.json["notification"]["id"]
 
 
-def shown(owner, notification_id):
-    return owner.page(f"{HISTORY}/{notification_id}")
-
-
 def badges(page):
     return [element.text for element in page.elements if "badge" in element.attributes.get("class", "").split()]
 
@@ -34,18 +29,21 @@ def badges(page):
 @pytest.mark.parametrize("priority, word", [(1, "min"), (2, "low"), (4, "high"), (5, "urgent")])
 def test_a_priority_is_a_badge_with_its_word(owner, caller, priority, word):
     notification_id = send(caller, priority=priority)
-    assert badges(shown(owner, notification_id)) == [word]
+    assert badges(notification_page(owner, notification_id)) == [word]
     assert badges(owner.page(HISTORY)) == [word]
 
 
 def test_the_default_priority_has_no_badge(owner, caller):
     plain, normal = send(caller), send(caller, priority=3)
-    assert badges(owner.page(HISTORY)) == badges(shown(owner, normal)) == []
-    assert "Prioritynormal" in shown(owner, normal).main and "Priority" not in shown(owner, plain).main
+    assert badges(owner.page(HISTORY)) == badges(notification_page(owner, normal)) == []
+    assert (
+        "Prioritynormal" in notification_page(owner, normal).main
+        and "Priority" not in notification_page(owner, plain).main
+    )
 
 
 def test_a_url_is_a_link_that_tells_nothing_of_this_page(owner, caller):
-    page = shown(owner, send(caller, url=URL))
+    page = notification_page(owner, send(caller, url=URL))
     (link,) = [link for link in page.all("a") if link.get("href") == URL]
     assert link["rel"] == "noopener noreferrer" and "target" not in link
     assert URL in page.texts_of("a")
@@ -53,27 +51,30 @@ def test_a_url_is_a_link_that_tells_nothing_of_this_page(owner, caller):
 
 def test_a_url_is_text_and_no_markup(owner, caller):
     url = 'https://example.org/"><script>alert(1)</script>'
-    page = shown(owner, send(caller, url=url))
+    page = notification_page(owner, send(caller, url=url))
     assert [link["href"] for link in page.all("a") if link["href"].startswith("http")] == [url]
     assert "alert" not in "".join(page.texts_of("script"))
 
 
-def test_tag_and_expiry_are_shown(owner, caller, moved_clock):
-    page = shown(owner, send(caller, tag="<b>disk", expiresAt=moved_clock.ms + 90_000))
+def test_tag_and_expiry_are_notification_page(owner, caller, moved_clock):
+    page = notification_page(owner, send(caller, tag="<b>disk", expiresAt=moved_clock.ms + 90_000))
     assert "Tag<b>disk" in page.main and "Expires2026-11-21 10:01:30" in page.main
 
 
 def test_what_replaced_it_and_what_it_replaced_are_linked(owner, caller):
     first, second, third = (send(caller, title=name, tag="t") for name in ("first", "second", "third"))
-    page = shown(owner, second)
+    page = notification_page(owner, second)
     assert "Replacedby a newer notification" in page.main
     assert f"{HISTORY}/{third}" in [link["href"] for link in page.all("a")]
     assert page.rows() == [first] and page.section("It replaced")
-    assert "Replaced" not in shown(owner, third).main and "It replaced" not in shown(owner, first).main
+    assert (
+        "Replaced" not in notification_page(owner, third).main
+        and "It replaced" not in notification_page(owner, first).main
+    )
 
 
 def test_one_for_the_history_alone_says_so(owner, caller, browser):
-    page = shown(owner, send(caller, priority=1))
+    page = notification_page(owner, send(caller, priority=1))
     assert "It is for the history alone" in page.section("Devices")
     assert "stored, not pushed" in page.main and browser.pushes == []
 
@@ -83,7 +84,7 @@ def test_one_that_expired_says_so(service, owner, caller, browser, moved_clock):
     notification_id = send(caller, expiresAt=moved_clock.ms + 10_000)
     moved_clock.advance(10)
     service.work()
-    assert "It expired before this device had it." in shown(owner, notification_id).section("Devices")
+    assert "It expired before this device had it." in notification_page(owner, notification_id).section("Devices")
 
 
 # --- the history --------------------------------------------------------------------------------------------
