@@ -372,6 +372,8 @@ def _counted(number: int, what: str) -> str:
 def backup(file: Path) -> None:
     """Write a consistent copy of the live database to FILE, which must not exist."""
     delivery.vapid_key()  # makes the VAPID key if there is none: browsers that subscribe later depend on it
+    if file.is_dir():
+        raise Refused(400, f"{file.resolve()} is a directory: name the file to write.")
     if not file.parent.is_dir():
         raise Refused(400, f"There is no directory {file.parent}.")
     try:

@@ -73,9 +73,14 @@ class Group(OneLineErrors, AppGroup):
 
 
 def _cause(error: BaseException) -> BaseException:
-    """The error that came first: if the rollback failed too, `error` is the rollback's."""
+    """The error that came first: if the rollback failed too, `error` is the rollback's.
+
+    A `Refused` is said as it is: whoever raised it knew what came before.
+    """
     before = error.__context__
-    return _cause(before) if isinstance(before, (DatabaseError, OSError)) else error
+    if isinstance(error, Refused) or not isinstance(before, (DatabaseError, OSError)):
+        return error
+    return _cause(before)
 
 
 def _give_up_output(error: Exception) -> None:

@@ -107,12 +107,12 @@ class WebPush(Provider[WebPushSettings]):
         value = registration.get("subscription")
         if not isinstance(value, dict):
             raise Refused(400, "subscription must be an object: what PushSubscription.toJSON() gives.")
-        endpoint, keys = required_text(value, "endpoint"), value.get("keys")
+        endpoint, keys = required_text(value, "endpoint", "subscription."), value.get("keys")
         if not isinstance(keys, dict):
             raise Refused(400, "subscription.keys must be an object with p256dh and auth.")
         if len(endpoint) > MAX_ENDPOINT_CHARACTERS or self._permission(endpoint) is None:
             raise Refused(400, "subscription.endpoint is not the address of a push service in WEBPUSH_HOSTS.")
-        p256dh, auth = required_text(keys, "p256dh"), required_text(keys, "auth")
+        p256dh, auth = (required_text(keys, name, "subscription.keys.") for name in ("p256dh", "auth"))
         if not _is_point(_decoded(p256dh)):
             raise Refused(400, "subscription.keys.p256dh is not an uncompressed P-256 public key in base64url.")
         if len(_decoded(auth)) != 16:

@@ -11,11 +11,11 @@ MAX_BODY_CHARACTERS = 10_000
 MAX_SEARCH_CHARACTERS = 200
 
 
-def required_text(payload: Mapping[str, Any], field: str) -> str:
-    """The field, which must be a string; null counts as missing."""
-    value = optional_text(payload, field)
+def required_text(payload: Mapping[str, Any], field: str, within: str = "") -> str:
+    """The field, which must be a string; null counts as missing. `within` is what a refusal puts before its name."""
+    value = optional_text(payload, field, within)
     if value is None:
-        raise Refused(400, f"{field} is required.")
+        raise Refused(400, f"{within}{field} is required.")
     return value
 
 
@@ -25,11 +25,11 @@ def either(words: Iterable[str]) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
-def optional_text(payload: Mapping[str, Any], field: str) -> str | None:
+def optional_text(payload: Mapping[str, Any], field: str, within: str = "") -> str | None:
     """The field, which must be a string unless it is missing or null (None)."""
     value = payload.get(field)
     if value is not None and not isinstance(value, str):
-        raise Refused(400, f"{field} must be a string.")
+        raise Refused(400, f"{within}{field} must be a string.")
     return value
 
 

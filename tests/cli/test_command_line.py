@@ -172,6 +172,19 @@ def test_a_backup_that_cannot_be_written_is_an_error_in_one_line(owned, tmp_path
     said(owned("backup", target))
 
 
+def test_a_backup_where_nothing_can_be_written_names_the_directory(owned):
+    sentence = "Error: Cannot write to /proc: No such file or directory."
+    assert said(owned("backup", "/proc/copy.db")) == sentence
+
+
+@pytest.mark.parametrize("target", ["", ".", "inner", "inner/.."])
+def test_a_backup_to_a_directory_asks_for_a_file(owned, tmp_path, monkeypatch, target):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "inner").mkdir()
+    directory = (tmp_path / target).resolve()
+    assert said(owned("backup", target)) == f"Error: {directory} is a directory: name the file to write."
+
+
 @pytest.mark.parametrize("name", ["a\nb.db", "missing\n/b.db", os.fsdecode(b"caf\xe9.db")], ids=range(3))
 def test_a_file_name_of_any_characters_cannot_break_the_line_of_backup(owned, tmp_path, name):
     result = owned("backup", tmp_path / name)

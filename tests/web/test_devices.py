@@ -301,6 +301,21 @@ def test_a_subscription_with_one_fault_is_refused(owner, push_service, fault):
     device_of(subscribe(owner, good))
 
 
+@pytest.mark.parametrize(
+    "fault, sentence",
+    [
+        ("no endpoint", "subscription.endpoint is required."),
+        ("an endpoint that is a number", "subscription.endpoint must be a string."),
+        ("no keys", "subscription.keys must be an object with p256dh and auth."),
+        ("no p256dh", "subscription.keys.p256dh is required."),
+        ("auth a number", "subscription.keys.auth must be a string."),
+    ],
+)
+def test_a_refused_subscription_is_told_which_of_its_fields_is_wrong(owner, push_service, fault, sentence):
+    good = push_service.browser().subscription
+    assert subscribe(owner, SUBSCRIPTION_FAULTS[fault](good)).json["error"] == sentence
+
+
 def test_what_else_a_browser_puts_into_its_subscription_is_ignored(owner, push_service):
     subscription = push_service.browser().subscription
     device_of(
