@@ -77,6 +77,7 @@ ASSISTANTS = "/mcp"
 ROUTES = (
     rest_route("POST", "/notifications/send", rest.send_notification),
     rest_route("GET", "/notifications", rest.list_notifications),
+    rest_route("GET", "/notifications/<id:notification_id>", rest.get_notification),
     rest_route("DELETE", "/notifications/<id:notification_id>", rest.delete_notification),
     rest_route("GET", "/alerts", rest.list_alerts),
     rest_route("GET", "/stats", rest.get_stats),
@@ -130,6 +131,7 @@ ROUTES = (
     owners("POST", "/devices/token", dashboard.devices.add_token),
     owners("POST", "/devices/<device_id>/test", dashboard.devices.test_device),
     owners("POST", "/devices/<device_id>/rename", dashboard.devices.rename_device),
+    owners("POST", "/devices/<device_id>/priority", dashboard.devices.set_priority),
     owners("POST", "/devices/<device_id>/remove", dashboard.devices.remove_device),
     owners("GET", "/keys", dashboard.keys.show_keys),
     owners("POST", "/keys", dashboard.keys.create_key),

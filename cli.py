@@ -4,21 +4,18 @@ It must not know requests or SQL. Every command can run while the service is run
 on stderr with exit status 1.
 """
 
-import contextlib
 import errno
-import os
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import click
 from flask import Flask, current_app
-from flask.cli import AppGroup, ScriptInfo, with_appcontext
+from flask.cli import with_appcontext
 
 import push
-from config import Settings
+from cli_base import OPEN_DATA, Command, FirstCommand, Group, line, moment
 from core import accounts, alerts, deletion, delivery, devices, doctor
 from core.local_time import COLLECTED_MS
 from core.plans import PLANS
@@ -26,81 +23,10 @@ from core.template_lint import unfilled
 from models import Account, Alert, ApiKey, Device
 from process import clock
 from providers import PROVIDERS
-from store.database import DatabaseError, copy_database, has_data, transaction
+from store.database import copy_database, transaction
+from store.senders import Owner
 from wire.errors import Refused
-
-OPEN_DATA = "open_data"  # the key in `app.extensions` of the function that opens the database
-
-
-class OneLineErrors:
-    """Turns the errors of a command into one line each, without a traceback."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command and flush its output, so that a failed write is reported too."""
-        try:
-            result = super().invoke(ctx)  # type: ignore[misc]
-            if sys.stdout:  # None if the shell closed it
-                sys.stdout.flush()
-        except BrokenPipeError:
-            raise  # the reader of a pipe has gone: click exits without a message
-        except UnicodeError:
-            raise click.ClickException("An argument is not valid text.") from None
-        except (Refused, DatabaseError, OSError) as error:
-            _give_up_output(error)
-            raise click.ClickException(_line(str(_cause(error)))) from None
-        return result
-
-
-class Command(OneLineErrors, click.Command):
-    """A command that needs an existing database."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Open the database, then run the command."""
-        app = ctx.ensure_object(ScriptInfo).load_app()
-        self.check(app.config["SETTINGS"])
-        app.extensions[OPEN_DATA]()
-        return super().invoke(ctx)
-
-    def check(self, settings: Settings) -> None:
-        """Refuse to run without a database: making one here would hide a mistyped DATA_DIR."""
-        if not has_data(settings.database):
-            place = _line(str(settings.database.parent.resolve()))
-            raise click.ClickException(
-                f"There is no Pocketbell data in {place}. Set DATA_DIR or DATABASE_URL to what the service uses,"
-                " or start there with: flask account create."
-            )
-
-
-class FirstCommand(Command):
-    """A command that creates the database if there is none."""
-
-    def check(self, settings: Settings) -> None:
-        """Accept a missing database."""
-
-
-class Group(OneLineErrors, AppGroup):
-    """A group of commands that report errors in one line."""
-
-    command_class = Command
-
-
-def _cause(error: BaseException) -> BaseException:
-    """The error that came first: if the rollback failed too, `error` is the rollback's.
-
-    A `Refused` is said as it is: whoever raised it knew what came before.
-    """
-    before = error.__context__
-    if isinstance(error, Refused) or not isinstance(before, (DatabaseError, OSError)):
-        return error
-    return _cause(before)
-
-
-def _give_up_output(error: Exception) -> None:
-    """Point stdout at /dev/null if the disk is full, so that the interpreter's flush at exit cannot fail again."""
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        with contextlib.suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
+from wire.notification import PRIORITIES, checked_content
 
 account = Group("account", help="Manage accounts.")
 key = Group("key", help="Manage API keys.")
@@ -108,7 +34,9 @@ alert = Group("alert", help="Manage alerts and their webhook addresses.")
 device = Group("device", help="Manage the devices that get push notifications.")
 history = Group("history", help="Delete notifications from the history.")
 metric = Group("metric", help="Delete metrics.")
+MAX_PIPED_BYTES = 1 << 20
 with_plan = click.option("--plan", type=click.Choice(tuple(PLANS)), help="Sets rate limits and days of history.")
+PRIORITY = click.Choice((*map(str, PRIORITIES.values()), *PRIORITIES))
 with_password = click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
 
 
@@ -117,6 +45,7 @@ def add_commands(app: Flask, open_data: Callable[[], None]) -> None:
     app.extensions[OPEN_DATA] = open_data
     for group in (account, key, alert, device, history, metric):
         app.cli.add_command(group)
+    app.cli.add_command(send)
     app.cli.add_command(backup)
     app.cli.add_command(examine)
 
@@ -136,7 +65,7 @@ def create_account(email: str, plan: str | None, password_stdin: bool) -> None:
         if hashed:
             accounts.set_password(created, hashed)
     if hashed:
-        click.echo(f"Created the account {_line(created.email)} with the plan {created.plan}.")
+        click.echo(f"Created the account {line(created.email)} with the plan {created.plan}.")
     else:
         click.echo(current_app.config["SETTINGS"].public_url + accounts.make_link(created, clock.now_ms()))
 
@@ -145,7 +74,7 @@ def create_account(email: str, plan: str | None, password_stdin: bool) -> None:
 def list_accounts() -> None:
     """Print one line per account: email, plan, time zone, created, quiet hours."""
     for one in Account.all():
-        click.echo(_line(one.email, one.plan, one.time_zone, _time(one.created_at), one.quiet_hours or "-"))
+        click.echo(line(one.email, one.plan, one.time_zone, moment(one.created_at), one.quiet_hours or "-"))
 
 
 @account.command("set")
@@ -165,7 +94,7 @@ def set_account(
 ) -> None:
     """Change an account's plan, time zone, quiet hours or password."""
     changed = accounts.find_account(email)
-    hashed = accounts.password_hash(_piped_password()) if password_stdin else None
+    hashed = accounts.password_hash(_piped("the password")) if password_stdin else None
     days = PLANS[plan or changed.plan].history_days
     change = None if timezone is None else accounts.zone_change(changed, timezone, days, clock.now_ms())
     with transaction():
@@ -182,7 +111,7 @@ def set_account(
         return
     now = accounts.find_account(email)
     held = f"quiet hours {now.quiet_hours}" if now.quiet_hours else "no quiet hours"
-    click.echo(f"{_line(now.email)}: plan {now.plan}, time zone {now.time_zone}, {held}.")
+    click.echo(f"{line(now.email)}: plan {now.plan}, time zone {now.time_zone}, {held}.")
 
 
 @account.command("delete")
@@ -194,24 +123,25 @@ def delete_account(email: str, yes: bool) -> None:
     if not yes:
         raise click.UsageError(f"Nothing was deleted. To delete {deleted.email} and everything it has, add --yes.")
     deletion.delete_account(deleted)
-    click.echo(f"Deleted the account {_line(deleted.email)}.")
+    click.echo(f"Deleted the account {line(deleted.email)}.")
 
 
 def _new_password_hash(password_stdin: bool) -> str | None:
     if password_stdin:
-        return accounts.password_hash(_piped_password())
+        return accounts.password_hash(_piped("the password"))
     if sys.stdin and sys.stdin.isatty():
         return accounts.password_hash(click.prompt("Password", hide_input=True, confirmation_prompt=True))
     return None
 
 
-def _piped_password() -> str:
+def _piped(what: str) -> str:
+    """What comes on standard input, without the line end behind it."""
     if not sys.stdin:
-        raise Refused(400, "Cannot read the password: standard input is closed.")
+        raise Refused(400, f"Cannot read {what}: standard input is closed.")
     try:
-        return sys.stdin.buffer.read(8192).decode().removesuffix("\n").removesuffix("\r")
+        return sys.stdin.buffer.read(MAX_PIPED_BYTES).decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
-        raise Refused(400, "The password on standard input is not UTF-8.") from None
+        raise Refused(400, f"{what.capitalize()} on standard input is not UTF-8.") from None
 
 
 # --- key ----------------------------------------------------------------------------------------------------
@@ -231,8 +161,8 @@ def create_key(email: str, name: str) -> None:
 def list_keys(email: str) -> None:
     """Print one line per key: id, preview, name, created, last used, revoked."""
     for one in ApiKey.of_account(accounts.find_account(email).seq):
-        times = (_time(one.created_at), _time(one.last_used_at), _time(one.revoked_at))
-        click.echo(_line(one.id, one.preview, one.name, *times))
+        times = (moment(one.created_at), moment(one.last_used_at), moment(one.revoked_at))
+        click.echo(line(one.id, one.preview, one.name, *times))
 
 
 @key.command("revoke")
@@ -241,7 +171,7 @@ def list_keys(email: str) -> None:
 def revoke_key(email: str, key_id: str) -> None:
     """Revoke a key. This cannot be undone."""
     accounts.revoke_key(accounts.find_account(email).seq, key_id, clock.now_ms())
-    click.echo(f"Revoked the key {_line(key_id)}.")
+    click.echo(f"Revoked the key {line(key_id)}.")
 
 
 # --- alert --------------------------------------------------------------------------------------------------
@@ -280,8 +210,8 @@ def list_alerts(email: str) -> None:
     for one in Alert.of_account(accounts.find_account(email).seq):
         state = "active" if one.is_active else "inactive"
         follows = "ignores quiet hours" if one.ignores_quiet_hours else "follows quiet hours"
-        count, last = str(one.notification_count), _time(one.last_triggered_at)
-        click.echo(_line(one.id, one.name, state, one.frequency, follows, count, last, _address(one)))
+        count, last = str(one.notification_count), moment(one.last_triggered_at)
+        click.echo(line(one.id, one.name, state, one.frequency, follows, count, last, _address(one)))
 
 
 @alert.command("set")
@@ -296,7 +226,7 @@ def set_alert(email: str, alert_id: str, **settings: Any) -> None:
     owner = accounts.find_account(email)
     changed = alerts.change_alert(owner.seq, alert_id, _given(settings), clock.now_ms())
     state = "active" if changed.is_active else "inactive"
-    click.echo(_line(f"{changed.name}: {state}, frequency {changed.frequency}."))
+    click.echo(line(f"{changed.name}: {state}, frequency {changed.frequency}."))
     _warn_of_templates(settings)
 
 
@@ -314,14 +244,14 @@ def rotate_alert(email: str, alert_id: str) -> None:
 def delete_alert(email: str, alert_id: str) -> None:
     """Delete an alert. Its notifications stay in the history."""
     deleted = alerts.delete_alert(accounts.find_account(email).seq, alert_id)
-    click.echo(_line(f"Deleted the alert {deleted.name}."))
+    click.echo(line(f"Deleted the alert {deleted.name}."))
 
 
 def _warn_of_templates(settings: dict[str, Any]) -> None:
     """Warn on stderr of each place in the templates that no event can ever fill."""
     for column, field in (("title_template", "title"), ("body_template", "body")):
         for text, why in unfilled(settings.get(column) or ""):
-            click.echo(_line(f"Warning: in the {field}, “{text}” will appear as written: {why}"), err=True)
+            click.echo(line(f"Warning: in the {field}, “{text}” will appear as written: {why}"), err=True)
 
 
 def _address(one: Alert) -> str:
@@ -355,8 +285,23 @@ def add_device(email: str, kind: str, token: str, name: str | None) -> None:
 def list_devices(email: str) -> None:
     """Print one line per device: id, kind, name, created, last delivered, last error."""
     for one in Device.of_account(accounts.find_account(email).seq):
-        times = (_time(one.created_at), _time(one.last_delivered_at))
-        click.echo(_line(one.id, one.kind, one.name, *times, one.last_error or "-"))
+        times = (moment(one.created_at), moment(one.last_delivered_at))
+        click.echo(line(one.id, one.kind, one.name, *times, one.last_error or "-"))
+
+
+@device.command("set")
+@click.argument("email")
+@click.argument("device_id")
+@click.option("--min-priority", type=PRIORITY, required=True, help="Push nothing of a lower priority to it.")
+def set_device(email: str, device_id: str, min_priority: str) -> None:
+    """Change a device."""
+    owner = accounts.find_account(email)
+    changed = devices.set_min_priority(owner.seq, device_id, _number_or_word(min_priority))
+    click.echo(line(f"{changed.name}: priority {changed.min_priority} and higher."))
+
+
+def _number_or_word(priority: str) -> int | str:
+    return int(priority) if priority.isdecimal() else priority
 
 
 @device.command("remove")
@@ -365,7 +310,32 @@ def list_devices(email: str) -> None:
 def remove_device(email: str, device_id: str) -> None:
     """Remove a device."""
     devices.remove_device(accounts.find_account(email).seq, device_id, clock.now_ms())
-    click.echo(f"Removed the device {_line(device_id)}.")
+    click.echo(f"Removed the device {line(device_id)}.")
+
+
+# --- send ---------------------------------------------------------------------------------------------------
+
+
+@click.command("send", cls=Command)
+@click.argument("email")
+@click.argument("title")
+@click.argument("body", required=False)
+@click.option("--priority", type=PRIORITY, help="1 or min is not pushed, 2 or low is silent, 5 or urgent stays.")
+@click.option("--url", help="What a tap on the notification opens.")
+@click.option("--tag", help="Replace the earlier notifications with this tag.")
+@with_appcontext
+def send(email: str, title: str, body: str | None, priority: str | None, **more: str | None) -> None:
+    """Send a notification and print its id and status. Without BODY, read the body from standard input."""
+    owner = accounts.find_account(email)
+    said: dict[str, Any] = {
+        "title": title,
+        "body": _piped("the body") if body is None else body,
+        **more,
+    }
+    if priority:
+        said["priority"] = _number_or_word(priority)
+    sent = delivery.deliver(Owner.of(owner), checked_content(said)).notification
+    click.echo(line(sent.id, sent.status))
 
 
 # --- history and metrics ------------------------------------------------------------------------------------
@@ -387,7 +357,7 @@ def delete_history(email: str, before: str) -> None:
 def delete_metric(email: str, project: str, metric_id: str | None) -> None:
     """Delete a metric with all its values, or a whole project without METRIC."""
     deleted = deletion.delete_metrics(accounts.find_account(email), project, metric_id)
-    click.echo(_line(f"Deleted {_counted(deleted, 'value')} of {project if metric_id is None else metric_id}."))
+    click.echo(line(f"Deleted {_counted(deleted, 'value')} of {project if metric_id is None else metric_id}."))
 
 
 def _counted(number: int, what: str) -> str:
@@ -413,7 +383,7 @@ def backup(file: Path) -> None:
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT):
             raise Refused(400, f"Cannot write to {file.parent.resolve()}: {error.strerror}.") from None
         raise
-    click.echo(_line(f"Wrote {file} ({file.stat().st_size} bytes)."))
+    click.echo(line(f"Wrote {file} ({file.stat().st_size} bytes)."))
 
 
 # --- doctor -------------------------------------------------------------------------------------------------
@@ -425,19 +395,6 @@ def examine() -> None:
     """Check this installation and say what to fix. Exits with status 1 if anything is bad."""
     findings = list(doctor.examine(current_app.config["SETTINGS"]))
     for check, level, words in findings:
-        click.echo(f"{level:<5}{check:<16}{_line(words)}")
+        click.echo(f"{level:<5}{check:<16}{line(words)}")
     if any(one.level == "bad" for one in findings):
         raise SystemExit(1)
-
-
-# --- printing -----------------------------------------------------------------------------------------------
-
-
-def _time(at: int | None) -> str:
-    """Milliseconds as ISO 8601 in UTC, or a dash."""
-    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if at is not None else "-"
-
-
-def _line(*columns: str) -> str:
-    """The columns joined by tabs, with each unprintable character replaced by a space so that it stays one line."""
-    return "\t".join("".join(c if c.isprintable() else " " for c in column) for column in columns)

@@ -60,10 +60,17 @@ class Account(Model):
     hides_first_steps = peewee.IntegerField(default=0)
     known_device_seq = peewee.IntegerField(default=0)
 
+    # The seq of a deleted account is never given to another: its limits, cursors and open requests would pass to it.
+    LAST_SEQ = (
+        "SELECT max(coalesce((SELECT max(seq) FROM account), 0),"
+        " coalesce((SELECT CAST(value AS INTEGER) FROM server_note WHERE name = 'last_account'), 0))"
+    )
+
     @classmethod
     def add(cls, email: str, plan: str, time_zone: str, now: int) -> "Account":
-        """The new account; `peewee.IntegrityError` when the address is taken."""
-        return cls.create(email=email, plan=plan, time_zone=time_zone, notification_count=0, created_at=now)
+        """The new account; `peewee.IntegrityError` when the address is taken. Call inside `transaction()`."""
+        columns = {"email": email, "plan": plan, "time_zone": time_zone, "notification_count": 0, "created_at": now}
+        return cls.create(force_insert=True, seq=run(cls.LAST_SEQ).fetchone()[0] + 1, **columns)
 
     @classmethod
     def change(cls, seq: int, **values: str | int | None) -> None:
@@ -77,8 +84,9 @@ class Account(Model):
 
     @classmethod
     def password_hash_of(cls, seq: int) -> str | None:
-        """The hash of the account's password as it is now."""
-        return cls.get_by_id(seq).password_hash
+        """The hash of the account's password as it is now; None without a password, or without the account."""
+        account = cls.get_or_none(cls.seq == seq)
+        return account.password_hash if account else None
 
     @classmethod
     def all(cls) -> list["Account"]:
@@ -100,6 +108,7 @@ class Account(Model):
     @classmethod
     def delete_rest(cls, seq: int) -> None:
         """Delete an account to which only its counters refer; call inside `transaction()`."""
+        run(f"REPLACE INTO server_note (name, value) VALUES ('last_account', ({cls.LAST_SEQ}))")
         run("DELETE FROM notification_day WHERE account_seq = ?", (seq,))
         run("DELETE FROM account WHERE seq = ?", (seq,))
 
@@ -269,6 +278,7 @@ class ActiveDevice(NamedTuple):
     p256dh: str | None
     auth: str | None
     origin: str | None
+    min_priority: int  # lower ones are not pushed to it
 
 
 class Device(Model):
@@ -294,6 +304,7 @@ class Device(Model):
     last_error_at = peewee.IntegerField(null=True)
     last_seen_at = peewee.IntegerField(null=True)
     resync_token_hash = peewee.BlobField(null=True)
+    min_priority = peewee.IntegerField(default=1)
 
     NOTE_OUTCOME = (
         "UPDATE device SET last_error = ?, last_error_at = ?,"
@@ -361,12 +372,12 @@ class Device(Model):
 
     @classmethod
     def last_was_dead(cls, account_seq: int) -> bool:
-        """For an account without devices: whether the last one was removed because its provider called it dead."""
+        """Whether the account has no device because the last one was removed as dead by its provider's word."""
         row = run(
             "SELECT removed_as FROM device WHERE account_seq = ? ORDER BY removed_at DESC, seq DESC LIMIT 1",
             (account_seq,),
         ).fetchone()
-        return row is not None and row[0] == "dead"
+        return row is not None and row[0] == "dead" and not cls.active(account_seq)
 
     @classmethod
     def remove(cls, seq: int, removed_as: str, now: int) -> None:

@@ -98,12 +98,19 @@ CREATE TABLE notification (
     created_at INTEGER NOT NULL,
     released_at INTEGER,                   -- if it was held and released on its own: when its delivery began
     is_digest INTEGER NOT NULL DEFAULT 0 CHECK (is_digest IN (0, 1)), -- a digest is pushed, but neither listed nor counted
-    missing TEXT                           -- JSON array of the variables that the event lacked; NULL if none
+    missing TEXT,                          -- JSON array of the variables that the event lacked; NULL if none
+    priority INTEGER CHECK (priority BETWEEN 1 AND 5), -- it and the next three: as sent, or NULL
+    url TEXT,
+    tag TEXT,
+    expires_at INTEGER,
+    replaced_by INTEGER                    -- the newer notification with its tag. No foreign key: that may be deleted
 ) STRICT;
 CREATE INDEX notification_of_account ON notification (account_seq);
 CREATE INDEX notification_failed_or_held ON notification (account_seq) WHERE status IN ('failed', 'held');
 CREATE INDEX notification_pending ON notification (account_seq) WHERE status = 'pending';
 CREATE INDEX notification_of_alert ON notification (alert_seq) WHERE alert_seq IS NOT NULL;
+CREATE INDEX notification_of_tag ON notification (account_seq, tag, replaced_by) WHERE tag IS NOT NULL;
+CREATE INDEX notification_expiring ON notification (expires_at) WHERE expires_at IS NOT NULL AND status = 'pending';
 
 -- One row for each notification whose status is 'held', even after its release in a digest. The rows are narrow, so
 -- that releasing many at once is fast.
@@ -115,6 +122,7 @@ CREATE TABLE held (
     digest_seq INTEGER                     -- the digest it was released in, whose status it takes; NULL while it is held
 ) STRICT;
 CREATE INDEX held_still ON held (account_seq, alert_seq, created_at) WHERE digest_seq IS NULL;
+CREATE INDEX held_in_digest ON held (digest_seq) WHERE digest_seq IS NOT NULL;
 
 CREATE TABLE device (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, -- never reused: account.known_device_seq may be that of a purged device
@@ -134,7 +142,8 @@ CREATE TABLE device (
     removed_as TEXT CHECK (removed_as IN ('dead', 'removed')),
     last_error_at INTEGER,
     last_seen_at INTEGER,                  -- when the web app was last opened in this browser
-    resync_token_hash BLOB                 -- SHA-256 of the token with which its service worker renews the subscription
+    resync_token_hash BLOB,                -- SHA-256 of the token with which its service worker renews the subscription
+    min_priority INTEGER NOT NULL DEFAULT 1 CHECK (min_priority BETWEEN 1 AND 5) -- lower ones are not pushed to it
 ) STRICT;
 CREATE UNIQUE INDEX device_token ON device (account_seq, kind, token) WHERE removed_at IS NULL;
 CREATE UNIQUE INDEX device_resync_token ON device (resync_token_hash) WHERE resync_token_hash IS NOT NULL;

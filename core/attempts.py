@@ -4,6 +4,8 @@ No transaction is open while providers are asked; the outcomes are written after
 until the next attempt. Must not know requests, wire names or what a provider's answer looks like.
 """
 
+import base64
+import hashlib
 import logging
 
 import push
@@ -19,6 +21,7 @@ LEASE_MS = 30_000  # longer than the deadline: nobody else makes an attempt that
 FIRST_RETRY_S = 30
 MAX_RETRY_S = 3600
 GIVEN_UP_AFTER_MS = DAY_MS
+EXPIRED = "It expired before this device had it."
 
 log = logging.getLogger("pocketbell")
 
@@ -39,8 +42,16 @@ def push_each(pushes: list[Push]) -> list[Answer]:
 
 def _push(attempt: Attempt) -> Push:
     notification = attempt.notification
-    message = Message(notification.id, notification.content, f"/app/notifications/{notification.id}")
+    tag = notification.content.tag
+    slot = tag_slot(attempt.account_seq, tag) if tag else None
+    message = Message(notification.id, notification.content, f"/app/notifications/{notification.id}", slot)
     return push_to(attempt.device, message, attempt.email)
+
+
+def tag_slot(account_seq: int, tag: str) -> str:
+    """What stands for an account's tag on its devices: 32 characters of base64url."""
+    digest = hashlib.sha256(f"{account_seq} {tag}".encode()).digest()
+    return base64.urlsafe_b64encode(digest).decode()[:32]
 
 
 def push_to(device: ActiveDevice, message: Message, email: str) -> Push:
@@ -59,7 +70,8 @@ def note_outcomes(attempts: list[Attempt], answers: list[Answer], now: int) -> d
             _note_outcome(attempt, answer, now)
             continue
         wait_s = answer.retry_after_s or 1
-        Delivery.put_off(attempt.notification.seq, attempt.device.seq, now + wait_s * 1000)
+        next_attempt_at = _until_expiry(attempt, now + wait_s * 1000)
+        Delivery.put_off(attempt.notification.seq, attempt.device.seq, next_attempt_at)
         left_alone[attempt.device.seq] = wait_s
     return left_alone
 
@@ -86,7 +98,19 @@ def _verdict(attempt: Attempt, answer: Answer, now: int) -> tuple[str, int | Non
         next_attempt_at = min(next_attempt_at, given_up_at)  # a last attempt, however long the provider asks to wait
     if next_attempt_at > given_up_at:
         return "failed", None
-    return "pending", next_attempt_at
+    return "pending", _until_expiry(attempt, next_attempt_at)
+
+
+def _until_expiry(attempt: Attempt, at: int) -> int:
+    """The time, or an earlier one at which the notification expires: then it is settled without an attempt."""
+    expires_at = attempt.notification.content.expires_at
+    return at if expires_at is None else min(at, expires_at)
+
+
+def is_expired(attempt: Attempt, now: int) -> bool:
+    """Whether it is too late for this attempt."""
+    expires_at = attempt.notification.content.expires_at
+    return expires_at is not None and expires_at <= now
 
 
 def _backoff_s(attempt: Attempt, answer: Answer) -> int:

@@ -8,20 +8,24 @@ import math
 from collections.abc import Callable
 from functools import partial
 
+from core import digests
 from core.local_time import day_bounds
 from core.pieces import ROWS, in_pieces
 from models import Account, ApiKey, Device
 from store.custom_metrics import Metric
 from store.database import AFTER_ALL, transaction
+from store.held import Held
 from store.notifications import Notification
 from wire.errors import Refused
 
 
 def delete_notification(account_seq: int, notification_id: str) -> None:
-    """Delete one; `Refused` (404) when the account has none with that id."""
+    """Delete one, from its digest too; `Refused` (404) when the account has none with that id."""
     with transaction():
-        if not Notification.delete_one(account_seq, notification_id):
+        seq = Notification.find_seq(account_seq, notification_id)
+        if seq is None:
             raise Refused(404)
+        _delete([seq])
 
 
 def delete_history(account: Account, day: str) -> int:
@@ -72,10 +76,18 @@ def _delete_notifications(account_seq: int, before: int) -> int:
         if seqs:
             last = seqs[-1]
             with transaction():
-                Notification.delete_all(seqs)
+                _delete(seqs)
         return len(seqs)
 
     return _repeated(piece)
+
+
+def _delete(seqs: list[int]) -> None:
+    """Delete these notifications, and take them out of their digests; call inside `transaction()`."""
+    rewritten = Held.digests_of(seqs)
+    Notification.delete_all(seqs)
+    for digest_seq in rewritten:
+        digests.leave_out(digest_seq)
 
 
 def _delete_values(account_seq: int, project_id: str | None, metric_id: str | None) -> int:

@@ -26,9 +26,10 @@ from store.notifications import Notification, NotificationRow, shown_status
 from store.senders import Owner, Sender, Webhook, find_webhook
 from store.server_notes import ServerKey
 from wire.errors import TOO_MANY_EVENTS, Refused, log_fault
-from wire.notification import Content
+from wire.notification import DEFAULT_PRIORITY, MIN_PRIORITY, NOT_IN_FUTURE, Content
 
 TITLE_PREFIX = "MCP - "  # SPEC 1
+REPLACED = "Replaced by a newer notification."
 TEST_BODY = "This device gets your notifications."
 MAX_PENDING = 100_000  # notifications of an account
 FULL_FOR_S = 1.0  # how long a backlog counts as full without another look
@@ -52,7 +53,7 @@ class Sent(NamedTuple):
     @property
     def shown_status(self) -> str:
         """The status as the owner reads it."""
-        return shown_status(self.notification.status, self.devices)
+        return shown_status(self.notification.status, self.devices, self.notification.content.priority)
 
 
 def reset() -> None:
@@ -88,7 +89,9 @@ def _record_and_attempt(sender: Sender, content: Content, request: IdempotentReq
         earlier = request and idempotency.earlier(request, now)
         if earlier:
             return Sent(earlier, replayed=True)
-        devices = Device.active(sender.account_seq)
+        if content.expires_at is not None and content.expires_at <= now:
+            raise Refused(400, NOT_IN_FUTURE)
+        devices = receivers(sender.account_seq, content.priority)
         if devices and _has_full_backlog(sender.account_seq):
             raise Refused(429, f"There are {MAX_PENDING:,} pending notifications already: no device gets them.")
         notification = record(sender, content, devices, now + LEASE_MS, now)
@@ -134,7 +137,7 @@ def _record_event(webhook: Webhook, content: Content, now: int) -> tuple[Notific
     Alert.note_event(webhook.alert_seq, now)
     if local_time.is_held(webhook.frequency, now, webhook.quiet_hours, webhook.time_zone, now):
         return hold(webhook, prefixed(content), now), []
-    devices = Device.active(webhook.account_seq)
+    devices = receivers(webhook.account_seq, content.priority)
     if devices and _has_full_backlog(webhook.account_seq):
         raise Refused(429, TOO_MANY_EVENTS, owner_message=f"{MAX_PENDING:,} notifications are pending already")
     return record(webhook, prefixed(content), devices, now + LEASE_MS, now), devices
@@ -169,7 +172,8 @@ def record(sender: Sender, content: Content, devices: list[ActiveDevice], due_at
 
     The worker attempts it at `due_at` unless the request that made it is faster.
     """
-    notification = _insert(sender, content, first_status(sender.account_seq, devices), now)
+    status = first_status(sender.account_seq, devices, content.priority)
+    notification = _insert(sender, content, status, now)
     Delivery.add(notification.seq, devices, due_at)
     return notification
 
@@ -183,14 +187,22 @@ def hold(webhook: Webhook, content: Content, now: int) -> NotificationRow:
 
 def record_notice(sender: Sender, content: Content, now: int) -> None:
     """Tell the owner something, quiet hours or not; the worker pushes it. Call inside `transaction()`."""
-    record(sender, prefixed(content), Device.active(sender.account_seq), now, now)
+    record(sender, prefixed(content), receivers(sender.account_seq, content.priority), now, now)
 
 
-def first_status(account_seq: int, devices: list[ActiveDevice]) -> str:
-    """The status of a notification before any of the account's active devices was asked."""
+def receivers(account_seq: int, priority: int | None = None) -> list[ActiveDevice]:
+    """The account's devices that a notification of this priority (None: the default) is pushed to."""
+    number = priority or DEFAULT_PRIORITY
+    if number == MIN_PRIORITY:  # it is for the history
+        return []
+    return [device for device in Device.active(account_seq) if number >= device.min_priority]
+
+
+def first_status(account_seq: int, devices: list[ActiveDevice], priority: int | None = None) -> str:
+    """The status of a notification before any of its receivers was asked."""
     if devices:
         return "pending"
-    return "failed" if Device.last_was_dead(account_seq) else "delivered"
+    return "failed" if priority != MIN_PRIORITY and Device.last_was_dead(account_seq) else "delivered"
 
 
 def _insert(sender: Sender, content: Content, status: str, now: int) -> NotificationRow:
@@ -200,12 +212,21 @@ def _insert(sender: Sender, content: Content, status: str, now: int) -> Notifica
     if recorded is None:
         raise Refused(401)  # the account was deleted since the request began
     notification, of_day = recorded
+    if content.tag is not None:
+        _replace_earlier(sender.account_seq, content.tag, notification.seq, now)
     if of_day == MANY_A_DAY:
         owner = Owner(sender.account_seq, sender.time_zone, sender.email)
         body = "Look in the history for the key or the alert that sends so many, and revoke it or switch it off."
         record_notice(owner, Content(f"{MANY_A_DAY:,} notifications today", body), now)
         retries.due.set()
     return notification
+
+
+def _replace_earlier(account_seq: int, tag: str, seq: int, now: int) -> None:
+    """End what is pending of the earlier notifications with this tag; what is held stays in its digest."""
+    replaced = Notification.replace_earlier(account_seq, tag, seq)
+    Delivery.end([earlier for earlier, _ in replaced], REPLACED, now)
+    Notification.settle_all([earlier for earlier, status in replaced if status == "pending"])
 
 
 # --- attempting and settling --------------------------------------------------------------------------------
@@ -222,7 +243,8 @@ def _attempt(source: str, sender: Sender, notification: NotificationRow, devices
 def _push_and_settle(sender: Sender, notification: NotificationRow, devices: list[ActiveDevice]) -> str:
     """Push within the request if a slot is free, or leave it to the worker at once; the status after that."""
     with push_slots.slot(sender.account_seq) as granted:
-        attempts = [_first_attempt(sender, notification, device) for device in devices] if granted else []
+        goes_out = granted and not (notification.content.tag and Notification.is_replaced(notification.seq))
+        attempts = [_first_attempt(sender, notification, device) for device in devices] if goes_out else []
         answers = push_all(attempts)
     try:
         return _settle(notification, attempts, answers)

@@ -16,6 +16,7 @@ from store.database import AFTER_ALL, transaction
 from store.deliveries import Delivery
 from store.notifications import Notification
 from wire.errors import Refused
+from wire.notification import checked_priority
 from wire.validation import checked_name, either, optional_text, required_text
 
 MAX_DEVICES = 20
@@ -25,8 +26,9 @@ BROWSER = WebPush.kind
 def add_device(account_seq: int, registration: dict[str, Any], now: int, key_seq: int | None = None) -> Device:
     """Add a device, or bring the one that has this token up to date.
 
-    `registration` holds a kind, a name (optional) and the address: a token, or a subscription for Web Push. `key_seq`
-    is the API key that adds it. Raises `Refused` (400), which says what is wrong.
+    `registration` holds a kind, the address (a token, or a subscription for Web Push) and, if wanted, a name and the
+    least priority that is pushed to it. `key_seq` is the API key that adds it. Raises `Refused` (400), which says
+    what is wrong.
     """
     kind = required_text(registration, "kind")
     if kind not in PROVIDERS:
@@ -35,6 +37,8 @@ def add_device(account_seq: int, registration: dict[str, Any], now: int, key_seq
     values = _address(kind, registration)
     if name is not None:
         values["name"] = checked_name(name)
+    if registration.get("minPriority") is not None:
+        values["min_priority"] = checked_priority(registration["minPriority"], "minPriority")
     with transaction():
         known = Device.with_token(account_seq, kind, values["token"])
         if known and key_seq not in (None, known.api_key_seq):
@@ -117,12 +121,23 @@ def _move(device: Device, values: dict[str, Any]) -> None:
 
 def rename_device(account_seq: int, device_id: str, name: str) -> None:
     """Give a device another name; raises `Refused` (400) for a bad name, (404) if there is no such device."""
-    checked = checked_name(name)
+    _change(account_seq, device_id, name=checked_name(name))
+
+
+def set_min_priority(account_seq: int, device_id: str, priority: int | str) -> Device:
+    """Push nothing of a lower priority to the device; raises `Refused` (400) for none, (404) without such a device.
+
+    `priority` is a number or a word.
+    """
+    return _change(account_seq, device_id, min_priority=checked_priority(priority, "The priority"))
+
+
+def _change(account_seq: int, device_id: str, **values: Any) -> Device:
     with transaction():
         device = Device.find(account_seq, device_id)
         if device is None:
             raise Refused(404)
-        _changed(device, name=checked)
+        return _changed(device, **values)
 
 
 def _changed(device: Device, **values: Any) -> Device:

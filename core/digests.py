@@ -10,7 +10,6 @@ from collections import defaultdict
 
 from core import delivery, local_time, retries
 from core.value_text import cut
-from models import Device
 from providers.base import compact_json, shown
 from store.database import transaction
 from store.deliveries import Delivery
@@ -74,19 +73,32 @@ def _release(account_seq: int, alert_seqs: list[int], now: int) -> int:
         seqs = Held.oldest(account_seq, alert_seqs, MAX_RELEASED)
         if not seqs:  # another process was faster
             return 0
-        devices = Device.active(account_seq)
+        devices = delivery.receivers(account_seq)
         status = delivery.first_status(account_seq, devices)
         if len(seqs) == 1:
             pushed = seqs[0]
             Notification.release(pushed, status, now)
             Held.remove(pushed)
         else:
-            body = digest_body(Held.texts(seqs[:MAX_LINES], MAX_DIGEST_BYTES + 1), len(seqs))
-            content = delivery.prefixed(Content(f"{len(seqs)} notifications", body))
-            pushed = Notification.add_digest(account_seq, content, status, now)
+            pushed = Notification.add_digest(account_seq, _content(seqs[:MAX_LINES], len(seqs)), status, now)
             Held.put_in_digest(seqs, pushed)
         Delivery.add(pushed, devices, now)
     return len(seqs)
+
+
+def leave_out(digest_seq: int) -> None:
+    """Take what was deleted out of a digest, or delete an empty digest; call inside `transaction()`."""
+    left = Held.count_in_digest(digest_seq)
+    if left:
+        Notification.rewrite(digest_seq, _content(Held.in_digest(digest_seq, MAX_LINES), left))
+    else:
+        Notification.delete_all([digest_seq])
+
+
+def _content(oldest: list[int], count: int) -> Content:
+    """The text of a digest of `count` notifications, whose oldest have these seqs."""
+    body = digest_body(Held.texts(oldest, MAX_DIGEST_BYTES + 1), count)
+    return delivery.prefixed(Content(f"{count} notification{'' if count == 1 else 's'}", body))
 
 
 def digest_body(oldest: list[HeldText], count: int) -> str:

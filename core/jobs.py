@@ -47,6 +47,7 @@ RECORDS = (
     Job("look after writes", look_after_writes),
     Job("write the pauses of flooded alerts", floods.write_pauses),
     Job("release what is no longer held", digests.release_due),
+    Job("settle what expired", retries.settle_expired),
     Job("settle what removed devices left behind", devices.settle_left_behind),
     Job("write when each key was last used", lambda now: ApiKey.write_used()),
     Job("note which peers speak like a proxy", proxies.write_note, 60.0),

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import groupby
 
 import push
-from core.attempts import GIVEN_UP_AFTER_MS, LEASE_MS, note_outcomes, push_all
+from core.attempts import EXPIRED, GIVEN_UP_AFTER_MS, LEASE_MS, is_expired, note_outcomes, push_all
 from core.pieces import ROWS, in_pieces
 from process import clock
 from providers.base import Answer, Outcome
@@ -91,15 +91,20 @@ def _due(now: int, accounts: int) -> list[tuple[int, int]]:
 
 
 def _retry(account_seq: int, attempts: list[Attempt]) -> None:
-    """Make the attempts of one account and settle their notifications."""
+    """Make the attempts of one account, of those that have not expired, and settle their notifications."""
     try:
-        answers = push_all(attempts)
+        began_at = clock.now_ms()
+        expired = {attempt.notification.seq for attempt in attempts if is_expired(attempt, began_at)}
+        made = [attempt for attempt in attempts if attempt.notification.seq not in expired]
+        answers = push_all(made)
         with transaction():
-            left_alone = note_outcomes(attempts, answers, clock.now_ms())
+            now = clock.now_ms()
+            left_alone = note_outcomes(made, answers, now)
+            Delivery.end(expired, EXPIRED, now)
             Notification.settle_all({attempt.notification.seq for attempt in attempts})
         leave_alone(left_alone)
         if len(attempts) == RETRIES_OF_AN_ACCOUNT:
-            leave_alone(dict.fromkeys(_unsettled_devices(attempts, answers), BACKLOG_PAUSE_S))
+            leave_alone(dict.fromkeys(_unsettled_devices(made, answers), BACKLOG_PAUSE_S))
     except Exception as error:  # they are due again when their leases end
         log_fault(log, "A batch of retries failed", error)
     finally:
@@ -151,6 +156,19 @@ def _give_up_some(device: DueDevice, due_by: int, now: int) -> bool:
     with transaction():
         seqs = Delivery.oldest_due(device.seq, due_by, ROWS)
         Delivery.fail(device.seq, seqs, push.not_configured(device.kind), now)
+        Notification.settle_all(seqs)
+    return len(seqs) == ROWS
+
+
+def settle_expired(now: int) -> bool:
+    """Fail what expired before any device had it; answers with whether more is left."""
+    return bool(Notification.expired(now, 1)) and in_pieces(partial(_settle_some_expired, now))
+
+
+def _settle_some_expired(now: int) -> bool:
+    with transaction():
+        seqs = Notification.expired(now, ROWS)
+        Delivery.end(seqs, EXPIRED, now)
         Notification.settle_all(seqs)
     return len(seqs) == ROWS
 

@@ -18,6 +18,7 @@ from web import guards
 from web.context import current
 from web.request_body import read_fields
 from wire.errors import Refused
+from wire.notification import MIN_PRIORITY, PRIORITIES
 from wire.validation import either, optional_text
 
 SILENT_AFTER_MS = 30 * DAY_MS
@@ -43,6 +44,7 @@ def _devices_page(problem: Problem | None = None, **typed: str) -> str:
         services={kind: provider.service for kind, provider in PROVIDERS.items()},
         by_hand=_added_by_hand(),
         configured=push.configured(),
+        priorities=PRIORITIES,
         origin=origin if origin.startswith("https://") else None,
         problem=problem,
         typed=typed,
@@ -127,6 +129,21 @@ def rename_device(device_id: str) -> Page:
         problem = Problem.of(refused)._replace(field=f"name-{device_id}")
         return _devices_page(problem, new_name=name), 422
     flash("The device has its new name.")
+    return redirect("/app/devices", 303)
+
+
+def set_priority(device_id: str) -> Page:
+    """POST /app/devices/{id}/priority."""
+    word = request.form.get("priority", "")
+    try:
+        device = devices.set_min_priority(current().account.seq, device_id, word)
+    except Refused as refused:
+        problem = Problem.of(refused)._replace(field=f"priority-{device_id}")
+        return _devices_page(problem), 422
+    if device.min_priority == MIN_PRIORITY:
+        flash("The device gets every notification that is pushed.")
+    else:
+        flash(f"The device gets nothing below the priority {word}.")
     return redirect("/app/devices", 303)
 
 

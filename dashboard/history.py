@@ -15,16 +15,17 @@ from store.notifications import Entry, Notification
 from store.search import Found, Wanted, search
 from web.context import current
 from wire.errors import Refused
-from wire.notification import STATUSES
+from wire.notification import PRIORITIES, STATUSES
 from wire.validation import MAX_SEARCH_CHARACTERS
 
 PAGE_ROWS = 50
 MAX_SHOWN_OF_DIGEST = 200
+MAX_SHOWN_REPLACED = 5
 
 
 def show_history() -> Page:
-    """GET /app/notifications?search&alert&status&day&before."""
-    asked = {name: request.args.get(name, "") for name in ("search", "alert", "status", "day")}
+    """GET /app/notifications?search&alert&status&priority&day&before."""
+    asked = {name: request.args.get(name, "") for name in ("search", "alert", "status", "priority", "day")}
     try:
         return _history_page(asked, _found(asked))
     except Refused as refused:
@@ -43,6 +44,7 @@ def _history_page(asked: dict[str, str], found: Found, problem: Problem | None =
         older=None if found.is_done else {**{k: v for k, v in asked.items() if v}, "before": found.before},
         alerts=Alert.of_account(account.seq),
         statuses=STATUSES,
+        priorities=PRIORITIES,
         days_kept=plans.PLANS[account.plan].history_days,
         today=local_time.local_day(clock.now_ms(), account.time_zone),
     )
@@ -67,7 +69,10 @@ def _wanted(asked: dict[str, str]) -> Wanted:
     alert = Alert.find(current().account.seq, asked["alert"]) if asked["alert"] else None
     if asked["alert"] and alert is None:
         raise Refused(404, "There is no such alert any more.", field="alert")
-    return Wanted(asked["search"], asked["status"] or None, alert.seq if alert else None)
+    priority = PRIORITIES.get(asked["priority"])
+    if asked["priority"] and priority is None:
+        raise Refused(400, f"The priority must be one of {', '.join(PRIORITIES)}.", field="priority")
+    return Wanted(asked["search"], asked["status"] or None, alert.seq if alert else None, priority)
 
 
 def _before() -> int:
@@ -89,6 +94,7 @@ def show_notification(notification_id: str) -> Page:
         entry=entry,
         deliveries=Delivery.of_notification(entry.digest_seq or entry.seq),
         contents=contents,
+        replaced=Notification.entries(Notification.replaced_with(account.seq, entry, MAX_SHOWN_REPLACED)),
         releases=_releases(entry, now),
     )
 

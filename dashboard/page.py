@@ -22,6 +22,7 @@ from store.search import fold
 from web import guards
 from web.context import current, signed_in_account
 from wire.errors import Refused
+from wire.notification import PRIORITY_WORDS
 
 Page = str | BaseResponse | tuple[str, int]
 
@@ -55,7 +56,7 @@ def install(app: Flask) -> None:
     """Register the filters and globals that the templates use."""
     times = {"moment": moment, "formatted": formatted, "ago": ago, "near": near}
     texts = {"number": number, "value": value, "excerpt": excerpt, "hits": hits, "icon": icon, "ink": ink}
-    app.jinja_env.filters.update({**times, **texts})
+    app.jinja_env.filters.update({**times, **texts, "priority_word": PRIORITY_WORDS.__getitem__})
     app.jinja_env.globals.update(asset=asset, by_day=by_day, problem=None)
     app.context_processor(lambda: {"signed_in": signed_in_account()})
 

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from process import clock
-from process.variables import SettingError, Variable, http_origin, matching, text_of_file, value_or_file
+from process.variables import SettingError, Variable, between, http_origin, matching, text_of_file, value_or_file
 from providers.base import (
-    LIFE_S,
     Meaning,
     Message,
     Outcome,
@@ -30,11 +29,13 @@ from providers.base import (
     shown,
 )
 from providers.transport import Reply, Request
+from wire.notification import HIGH_PRIORITY, LOW_PRIORITY, MAX_PRIORITY
 
 MAX_BYTES = 4_096
 TOKEN_LIFE_S = 40 * 60
 MIN_RENEWAL_S = 20 * 60.0  # Apple refuses a token that follows another sooner
 CLOCK_TOLERANCE_S = 60
+CRITICAL_SOUND = {"critical": 1, "name": "default", "volume": 1.0}  # without it, a muted phone stays silent
 APPLE_ID = r"[A-Za-z0-9]{10}"
 
 
@@ -43,6 +44,7 @@ class ApnsSettings:
     """The account at Apple: `key` is the PEM text of its private key."""
 
     url: str
+    is_critical: bool  # urgent notifications are critical alerts, which Apple must have allowed the app
     key: str = field(repr=False)
     key_id: str
     team_id: str
@@ -87,6 +89,7 @@ class Apns(Provider[ApnsSettings]):
         Variable(
             "APNS_URL", "https://api.push.apple.com", http_origin, "an origin, such as https://api.push.apple.com"
         ),
+        Variable("APNS_CRITICAL", "0", between(0, 1), "1 for an app that Apple allows critical alerts, or 0"),
     )
     token_form = TokenForm(re.compile(r"[0-9A-Fa-f]{64,200}"), "64 to 200 hexadecimal digits")
     nobody = "00" * 32
@@ -109,7 +112,7 @@ class Apns(Provider[ApnsSettings]):
         if missing:
             wanted = " and ".join(missing).replace("APNS_KEY ", "APNS_KEY (or APNS_KEY_FILE) ")
             raise SettingError(f"APNs is configured in part: {wanted} must be set, too.")
-        return ApnsSettings(values["APNS_URL"], *parts.values())
+        return ApnsSettings(values["APNS_URL"], values["APNS_CRITICAL"] == 1, *parts.values())
 
     def checked_address(self, registration: Mapping[str, Any]) -> dict[str, Any]:
         """The device token in lower case, since its hexadecimal digits may be written either way."""
@@ -121,17 +124,18 @@ class Apns(Provider[ApnsSettings]):
 
     def request(self, push: Push, left_s: float) -> Request:
         """The request that pushes."""
+        now = clock.now_ms()
         headers = {
             "authorization": f"bearer {self._provider_token()}",
             "apns-topic": self.settings.topic,
             "apns-push-type": "alert",
-            "apns-priority": "10",
-            "apns-expiration": str(clock.now_ms() // 1000 + LIFE_S),
-            "apns-collapse-id": push.message.id,
+            "apns-priority": "5" if push.message.priority <= LOW_PRIORITY else "10",
+            "apns-expiration": str(now // 1000 + push.message.life_s(now)),
+            "apns-collapse-id": push.message.slot,
             "content-type": "application/json",
         }
         url = f"{self.settings.url}/3/device/{push.token}"
-        return Request(url, headers, _payload(push.message), any_address=True, leads=True)
+        return Request(url, headers, self._payload(push.message), any_address=True, leads=True)
 
     def said(self, reply: Reply) -> Said:
         """The status with Apple's reason."""
@@ -161,10 +165,19 @@ class Apns(Provider[ApnsSettings]):
                 self._made_at_s, self._dated_s = now_s, wall_s
             return self._token
 
+    def _payload(self, message: Message) -> bytes:
+        urgency = self._urgency(message.priority)
 
-def _payload(message: Message) -> bytes:
-    def build(title: str, body: str) -> bytes:
-        aps = {"alert": {"title": title, "body": body}, "sound": "default"}
-        return compact_json({"aps": aps, "id": message.id, "path": message.path})
+        def build(title: str, body: str) -> bytes:
+            aps = {"alert": {"title": title, "body": body}, "sound": "default", **urgency}
+            return compact_json({"aps": aps, "id": message.id, "path": message.path, **message.extras})
 
-    return build(*fitted(shown(message.content.title), shown(message.content.body), build, MAX_BYTES))
+        return build(*fitted(shown(message.content.title), shown(message.content.body), build, MAX_BYTES))
+
+    def _urgency(self, priority: int) -> dict[str, Any]:
+        """The members of `aps` that say how urgent it is."""
+        if priority <= LOW_PRIORITY:
+            return {"interruption-level": "passive"}
+        if priority == MAX_PRIORITY and self.settings.is_critical:
+            return {"interruption-level": "critical", "sound": CRITICAL_SOUND}
+        return {"interruption-level": "time-sensitive"} if priority >= HIGH_PRIORITY else {}

@@ -19,10 +19,11 @@ from process.variables import Variable
 from providers.transport import Reply, Request
 from wire.errors import Refused
 from wire.json_text import as_json
-from wire.notification import Content
+from wire.notification import DEFAULT_PRIORITY, Content
 from wire.validation import required_text
 
-LIFE_S = 86_400  # how long a provider keeps a push for a device that cannot be reached
+LIFE_S = 86_400  # how long a provider keeps a push for a device that cannot be reached, unless it expires earlier
+MAX_PUSHED_URL_BYTES = 2_300  # as JSON: a longer one would leave too little for the text
 MIN_BODY_CHARACTERS = 200  # a long title is shortened until so much of the body fits beside it
 MAX_RETRY_AFTER_S = 48 * 3600
 NOT_PUSHED = {code: None for code in (*range(32), *range(127, 160)) if code != ord("\n")}
@@ -46,11 +47,41 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Message:
-    """What to show. `id` makes a repeat replace the first on the screen; a tap opens `path`."""
+    """What to show. A tap opens `path`, the page of the notification, unless the content has a URL.
+
+    On the screen it replaces what has the same `slot`: by default only its own repeats.
+    """
 
     id: str
     content: Content
     path: str
+    tag_slot: str | None = None  # of the account and the tag, if there is one
+
+    @property
+    def slot(self) -> str:
+        """At most 32 characters that are safe in a URL and in a header."""
+        return self.tag_slot or self.id
+
+    @property
+    def priority(self) -> int:
+        """From 1 to 5."""
+        return self.content.priority or DEFAULT_PRIORITY
+
+    @property
+    def url(self) -> str | None:
+        """What a tap opens; None also for one that would leave too little room for the text."""
+        url = self.content.url
+        return url if url and len(compact_json(url)) <= MAX_PUSHED_URL_BYTES else None
+
+    @property
+    def extras(self) -> dict[str, str]:
+        """The URL and the tag, as far as they were set, for a native app to use."""
+        return {name: value for name, value in (("url", self.url), ("tag", self.content.tag)) if value}
+
+    def life_s(self, now: int) -> int:
+        """For how many seconds a provider should keep the push."""
+        expires_at = self.content.expires_at
+        return LIFE_S if expires_at is None else max(0, min(LIFE_S, (expires_at - now) // 1000))
 
 
 @dataclass(frozen=True)

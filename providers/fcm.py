@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 from process import clock
 from process.variables import Variable, http_origin, text_of_file, value_or_file
 from providers.base import (
-    LIFE_S,
     Answer,
     Meaning,
     Outcome,
@@ -33,6 +32,7 @@ from providers.base import (
     shown,
 )
 from providers.transport import Reply, Request, send_all
+from wire.notification import LOW_PRIORITY
 
 MAX_BYTES = 4_000  # of notification and data; FCM allows 4,096
 SCOPE = "https://www.googleapis.com/auth/firebase.messaging"
@@ -151,11 +151,11 @@ class Fcm(Provider[FcmSettings]):
 
     def _payload(self, push: Push) -> bytes:
         message = push.message
-        data = {"id": message.id, "path": message.path}
+        data = {"id": message.id, "path": message.path, **message.extras}
         android = {
-            "priority": "HIGH",
-            "ttl": f"{LIFE_S}s",
-            "notification": {"tag": message.id},
+            "priority": "NORMAL" if message.priority <= LOW_PRIORITY else "HIGH",
+            "ttl": f"{message.life_s(clock.now_ms())}s",
+            "notification": {"tag": message.slot},
         }
 
         def measured(title: str, body: str) -> bytes:

@@ -14,7 +14,6 @@ from typing import Any
 from process import clock
 from process.variables import HTTP_ORIGIN, Variable
 from providers.base import (
-    LIFE_S,
     Answer,
     Meaning,
     Message,
@@ -30,6 +29,7 @@ from providers.base import (
 )
 from providers.transport import Reply, Request
 from wire.errors import Refused
+from wire.notification import LOW_PRIORITY, MAX_PRIORITY
 from wire.validation import required_text
 
 MAX_BYTES = 3_993  # of clear text: 4,096 once encrypted
@@ -140,9 +140,9 @@ class WebPush(Provider[WebPushSettings]):
             "Authorization": self._authorization(origin, push.email),
             "Content-Encoding": "aes128gcm",
             "Content-Type": "application/octet-stream",
-            "TTL": str(LIFE_S),
-            "Topic": push.message.id,
-            "Urgency": "high",
+            "TTL": str(push.message.life_s(clock.now_ms())),
+            "Topic": push.message.slot,
+            "Urgency": "low" if push.message.priority <= LOW_PRIORITY else "high",
         }
         return Request(push.token, headers, body, any_address)
 
@@ -235,10 +235,19 @@ def new_vapid_key() -> str:
 
 def _payload(message: Message, origin: str) -> bytes:
     """The declarative form: Safari shows it by itself, elsewhere the service worker (static/sw.js) reads it."""
-    fixed = {"navigate": origin + message.path, "tag": message.id}
+    fixed: dict[str, Any] = {"navigate": message.url or origin + message.path, "tag": message.slot}
+    if message.content.tag:
+        fixed["data"] = {"tag": message.content.tag}
+    if message.priority <= LOW_PRIORITY:
+        fixed["silent"] = True
+    if message.priority == MAX_PRIORITY:
+        fixed["requireInteraction"] = True
+
+    # Safari ignores tags: a push with one lets the service worker show it, which closes the earlier ones.
+    declared = {"web_push": 8030, "mutable": True} if message.content.tag else {"web_push": 8030}
 
     def build(title: str, body: str) -> bytes:
-        return compact_json({"web_push": 8030, "notification": {"title": title, "body": body, **fixed}})
+        return compact_json({**declared, "notification": {"title": title, "body": body, **fixed}})
 
     return build(*fitted(shown(message.content.title), shown(message.content.body), build, MAX_BYTES))
 

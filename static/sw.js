@@ -37,25 +37,51 @@ async function fresh(request, path) {
 
 function read(event) {
   try {
-    const message = event.data.json();
-    const { title, body = "", tag, navigate } = message.notification ?? message; // declarative Web Push, or plain JSON
-    if ([title, body].every((text) => typeof text === "string")) return { title, body, tag: String(tag ?? ""), navigate };
+    const message = event.data ? event.data.json() : event; // Safari has read a declarative push itself
+    const notification = message.notification ?? message; // declarative Web Push, or plain JSON
+    const { title, body = "", tag, navigate, silent, requireInteraction } = notification;
+    if (![title, body].every((text) => typeof text === "string")) return UNREADABLE;
+    const urgency = { ...(silent === true && { silent }), ...(requireInteraction === true && { requireInteraction }) };
+    const data = isElsewhere(navigate) ? { url: navigate } : { navigate };
+    return { title, body, tag: String(tag ?? ""), data, ...urgency };
   } catch {
-    // shown with a general text below
+    return UNREADABLE;
   }
-  return { title: "Pocketbell", body: "A notification arrived that could not be read." };
 }
 
-self.addEventListener("push", (event) => {
-  const { title, body, tag, navigate } = read(event);
+const UNREADABLE = { title: "Pocketbell", body: "A notification arrived that could not be read." };
+
+self.addEventListener("push", (event) => event.waitUntil(show(read(event))));
+
+async function show({ title, ...options }) {
   const pictures = { icon: "/app/static/icon-192.png", badge: "/app/static/badge-96.png" };
-  event.waitUntil(self.registration.showNotification(title, { body, tag, ...pictures, data: { navigate } }));
-});
+  if (options.tag) await closeEarlier(options.tag);
+  return self.registration.showNotification(title, { ...pictures, ...options });
+}
+
+// Safari shows the notifications of a tag beside each other; elsewhere the newest would replace them without a sound.
+async function closeEarlier(tag) {
+  try {
+    for (const earlier of await self.registration.getNotifications({ tag })) earlier.close();
+  } catch {
+    // better two on the screen than none
+  }
+}
 
 self.addEventListener("notificationclick", (event) => {
   event.notification.close();
   event.waitUntil(openPage(event.notification.data));
 });
+
+// Whether that is a web address which is not a page of ours: the URL that the sender gave the notification.
+function isElsewhere(navigate) {
+  try {
+    const { href, protocol } = new URL(navigate);
+    return ["http:", "https:"].includes(protocol) && !href.startsWith(new URL("/app/", self.location.origin).href);
+  } catch {
+    return false;
+  }
+}
 
 // The absolute URL of a page of ours. Opening a bare path is not safe: one that begins with // names another host.
 function ours(navigate) {
@@ -69,6 +95,7 @@ function ours(navigate) {
 }
 
 async function openPage(data) {
+  if (data && isElsewhere(data.url)) return self.clients.openWindow(data.url);
   const page = ours(data && data.navigate);
   const windows = await self.clients.matchAll({ type: "window", includeUncontrolled: true });
   const here = windows.find((client) => new URL(client.url).pathname.startsWith("/app/"));

@@ -40,6 +40,7 @@ class Delivery(Model):
 
     notification = peewee.ForeignKeyField(Notification, column_name="notification_seq", on_delete="CASCADE")
     device_seq = peewee.IntegerField()
+    device: Device  # of what `of_notification` answers with
     status = peewee.TextField()
     attempts = peewee.IntegerField()
     next_attempt_at = peewee.IntegerField(null=True)
@@ -93,10 +94,15 @@ class Delivery(Model):
         "UPDATE delivery SET status = 'failed', next_attempt_at = NULL, answered_at = ?, error = ?"
         " WHERE device_seq = ? AND notification_seq IN (SELECT value FROM json_each(?))"
     )
+    END = (
+        "UPDATE delivery SET status = 'failed', next_attempt_at = NULL, answered_at = ?, error = ?"
+        " WHERE notification_seq IN (SELECT value FROM json_each(?)) AND status = 'pending'"
+    )
     FORGET = "DELETE FROM delivery WHERE device_seq = ? AND notification_seq IN (SELECT value FROM json_each(?))"
     ANSWER = (
         "UPDATE delivery SET status = ?, attempts = attempts + 1, next_attempt_at = ?, answered_at = ?, error = ?"
-        " WHERE notification_seq = ? AND device_seq = ? AND status = 'pending'"
+        " WHERE notification_seq = ? AND device_seq = ?"
+        " AND (status = 'pending' OR (status = 'failed' AND ? = 'delivered'))"
     )
 
     @classmethod
@@ -146,8 +152,11 @@ class Delivery(Model):
         next_attempt_at: int | None,
         now: int,
     ) -> None:
-        """Record the outcome of one attempt; a delivery that is settled already stays as it is."""
-        values = (status, next_attempt_at, now, error, notification_seq, device_seq)
+        """Record the outcome of one attempt.
+
+        A delivery that was settled meanwhile, as one that is replaced, stays as it is unless the device has it now.
+        """
+        values = (status, next_attempt_at, now, error, notification_seq, device_seq, status)
         run(cls.ANSWER, values)
 
     @classmethod
@@ -191,6 +200,11 @@ class Delivery(Model):
     def fail(cls, device_seq: int, notification_seqs: list[int], error: str, now: int) -> None:
         """Settle these deliveries as failed; call inside `transaction()`."""
         run(cls.FAIL, (now, error, device_seq, json.dumps(notification_seqs)))
+
+    @classmethod
+    def end(cls, notification_seqs: Iterable[int], error: str, now: int) -> None:
+        """Settle what is pending of these notifications as failed, on all devices; call inside `transaction()`."""
+        run(cls.END, (now, error, json.dumps(list(notification_seqs))))
 
     @classmethod
     def forget(cls, device_seq: int, notification_seqs: list[int]) -> None:

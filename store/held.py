@@ -63,6 +63,10 @@ class Held(Model):
         " FROM notification n WHERE seq IN (SELECT value FROM json_each(:seqs)) ORDER BY seq"
     )
     READ_TEXT = staticmethod(reader(HeldText))
+    DIGESTS_OF = (
+        "SELECT DISTINCT digest_seq FROM held WHERE digest_seq IS NOT NULL"
+        " AND notification_seq IN (SELECT value FROM json_each(?))"
+    )
     PUT_IN_DIGEST = "UPDATE held SET digest_seq = ? WHERE notification_seq IN (SELECT value FROM json_each(?))"
 
     @classmethod
@@ -100,6 +104,16 @@ class Held(Model):
         """The seqs of the notifications that were released in a digest, oldest first, at most `limit`."""
         rows = cls.select(cls.notification_seq).where(cls.digest_seq == digest_seq)
         return [row.notification_seq for row in rows.order_by(cls.notification_seq).limit(limit)]
+
+    @classmethod
+    def digests_of(cls, seqs: list[int]) -> list[int]:
+        """The seqs of the digests that some of these notifications were released in."""
+        return [row[0] for row in run(cls.DIGESTS_OF, (json.dumps(seqs),))]
+
+    @classmethod
+    def count_in_digest(cls, digest_seq: int) -> int:
+        """How many notifications that were released in the digest are left."""
+        return int(run("SELECT count(*) FROM held WHERE digest_seq = ?", (digest_seq,)).fetchone()[0])
 
     @classmethod
     def put_in_digest(cls, seqs: list[int], digest_seq: int) -> None:

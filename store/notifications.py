@@ -15,7 +15,7 @@ from store.database import run
 from store.notification_days import NotificationDay
 from store.rows import as_column, columns, reader
 from store.senders import Sender
-from wire.notification import Content
+from wire.notification import MIN_PRIORITY, Content
 
 STATUS = (  # of the notification n: one that was released in a digest has the digest's
     "CASE n.status WHEN 'held' THEN (SELECT CASE WHEN h.digest_seq IS NULL THEN 'held' ELSE"
@@ -34,9 +34,11 @@ class NotificationRow(NamedTuple):
     content: Content
 
 
-def shown_status(status: str, devices: int) -> str:
+def shown_status(status: str, devices: int, priority: int | None = None) -> str:
     """The status as the owner reads it: what no device was asked for is stored and was delivered to nobody."""
-    return "stored, no device" if status == "delivered" and not devices else status
+    if status != "delivered" or devices:
+        return status
+    return "stored, not pushed" if priority == MIN_PRIORITY else "stored, no device"
 
 
 class HistoryPage(NamedTuple):
@@ -66,11 +68,12 @@ class Entry(NamedTuple):
     digest_seq: int | None  # the digest that it was released in
     accepted: int  # how many devices' providers took it
     devices: int  # how many were asked
+    replaced_by: str | None  # the id of the newer notification with its tag
 
     @property
     def shown_status(self) -> str:
         """The status as the owner reads it."""
-        return shown_status(self.status, self.devices)
+        return shown_status(self.status, self.devices, self.content.priority)
 
 
 class LatestOfAlert(NamedTuple):
@@ -96,6 +99,11 @@ class Notification(Model):
     released_at = peewee.IntegerField(null=True)
     is_digest = peewee.IntegerField()
     missing = peewee.TextField(null=True)
+    priority = peewee.IntegerField(null=True)
+    url = peewee.TextField(null=True)
+    tag = peewee.TextField(null=True)
+    expires_at = peewee.IntegerField(null=True)
+    replaced_by = peewee.IntegerField(null=True)
 
     # --- recording ---
 
@@ -148,7 +156,11 @@ class Notification(Model):
     PAGE = f"{ROW} WHERE account_seq = ? AND seq < ? AND created_at >= ? AND NOT is_digest ORDER BY seq DESC LIMIT ?"
     LISTED = f"{ROW} WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq DESC"
     ONE = f"SELECT {columns(NotificationRow, 'n')} FROM notification n WHERE seq = ?"
-    SOURCES = {"api_key": "k.name", "digest_seq": "h.digest_seq"}
+    SOURCES = {
+        "api_key": "k.name",
+        "digest_seq": "h.digest_seq",
+        "replaced_by": "(SELECT id FROM notification WHERE seq = n.replaced_by)",
+    }
     OF_ALERT = {"alert_id": "l.id", "alert": "l.name", "icon": "l.icon", "color": "l.color"}
     OUTCOME = {"accepted": "coalesce(sum(d.status = 'delivered'), 0)", "devices": "count(d.status)"}
     ENTRY = (
@@ -258,6 +270,42 @@ class Notification(Model):
         """Derive the statuses of many at once; call inside `transaction()`."""
         run(cls.SETTLE_ALL, (json.dumps(list(seqs)),))
 
+    EXPIRED = "SELECT seq FROM notification WHERE status = 'pending' AND expires_at <= ? ORDER BY expires_at LIMIT ?"
+
+    @classmethod
+    def expired(cls, now: int, limit: int) -> list[int]:
+        """The seqs of at most `limit` notifications that are pending although they have expired."""
+        return [row[0] for row in run(cls.EXPIRED, (now, limit))]
+
+    # --- replacing ---
+
+    REPLACE = (
+        "UPDATE notification SET replaced_by = ? WHERE account_seq = ? AND tag = ? AND replaced_by IS NULL"
+        " AND seq < ? RETURNING seq, status"
+    )
+
+    @classmethod
+    def replace_earlier(cls, account_seq: int, tag: str, seq: int) -> list[tuple[int, str]]:
+        """Mark the account's earlier notifications with a tag as replaced by the newest; call inside `transaction()`.
+
+        Answers with the seq and the status of each. There is at most one, unless two were held.
+        """
+        return list(run(cls.REPLACE, (seq, account_seq, tag, seq)).fetchall())
+
+    @classmethod
+    def is_replaced(cls, seq: int) -> bool:
+        """Whether a newer notification with its tag has been recorded."""
+        return run("SELECT 1 FROM notification WHERE seq = ? AND replaced_by NOT NULL", (seq,)).fetchone() is not None
+
+    REPLACED = (
+        "SELECT seq FROM notification WHERE account_seq = ? AND tag = ? AND replaced_by = ? ORDER BY seq DESC LIMIT ?"
+    )
+
+    @classmethod
+    def replaced_with(cls, account_seq: int, entry: Entry, limit: int) -> list[int]:
+        """The seqs of the newest notifications that this one replaced."""
+        return [row[0] for row in run(cls.REPLACED, (account_seq, entry.content.tag, entry.seq, limit))]
+
     # --- pruning and deleting ---
 
     PRUNE = (
@@ -265,7 +313,8 @@ class Notification(Model):
         f" {STATUS} AS status FROM notification n WHERE account_seq = ? ORDER BY seq LIMIT ?)"
         " WHERE created_at < ? AND status NOT IN ('held', 'pending'))"
     )
-    DELETE = "DELETE FROM notification WHERE account_seq = ? AND id = ? AND NOT is_digest"
+    FIND_SEQ = "SELECT seq FROM notification WHERE account_seq = ? AND id = ? AND NOT is_digest"
+    REWRITE = "UPDATE notification SET title = ?, body = ? WHERE seq = ?"
     BEFORE = "SELECT seq FROM notification WHERE account_seq = ? AND seq > ? AND created_at < ? ORDER BY seq LIMIT ?"
     DELETE_ALL = "DELETE FROM notification WHERE seq IN (SELECT value FROM json_each(?))"
 
@@ -278,9 +327,15 @@ class Notification(Model):
         return run(cls.PRUNE, (account_seq, limit, before)).rowcount
 
     @classmethod
-    def delete_one(cls, account_seq: int, id_: str) -> bool:
-        """Delete a notification and its deliveries; False when the account has none with that id."""
-        return run(cls.DELETE, (account_seq, id_)).rowcount > 0
+    def find_seq(cls, account_seq: int, id_: str) -> int | None:
+        """The seq of a notification; None when the account has none with that id, or it is a digest."""
+        row = run(cls.FIND_SEQ, (account_seq, id_)).fetchone()
+        return row and int(row[0])
+
+    @classmethod
+    def rewrite(cls, seq: int, content: Content) -> None:
+        """Give a digest another text; call inside `transaction()`."""
+        run(cls.REWRITE, (content.title, content.body, seq))
 
     @classmethod
     def before(cls, account_seq: int, after: int, created_before: int, limit: int) -> list[int]:

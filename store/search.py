@@ -10,6 +10,7 @@ from typing import NamedTuple
 from store.database import AFTER_ALL, run
 from store.notifications import STATUS
 from store.rows import columns
+from wire.notification import DEFAULT_PRIORITY
 
 SEARCH_COST = 2_500_000  # the budget of one page, in folded ASCII characters
 ROW_COST = 800  # of a row whose text is searched, besides its characters
@@ -18,11 +19,12 @@ MAX_FIND = 16  # characters of a term that `in` still finds in nearly linear tim
 
 
 class Wanted(NamedTuple):
-    """What a search looks for, all of it: a text in title or body, a status, an alert, a time before `until`."""
+    """What a search looks for, all of it: text in title or body, a status, an alert, a priority, before `until`."""
 
     term: str = ""
     status: str | None = None
     alert_seq: int | None = None
+    priority: int | None = None
     until: int = AFTER_ALL
 
 
@@ -44,7 +46,8 @@ class Candidate(NamedTuple):
 
 CANDIDATES = (
     f"SELECT {columns(Candidate, 'n', title='iif(n.is_wanted, n.title, NULL)')} FROM (SELECT seq, title, body,"
-    f" coalesce({STATUS} = :status, 1) AS is_wanted FROM notification n"
+    f" coalesce({STATUS} = :status, 1) AND coalesce(coalesce(priority, {DEFAULT_PRIORITY}) = :priority, 1)"
+    " AS is_wanted FROM notification n"
     " WHERE {} AND seq < :before AND created_at >= :since AND created_at < :until AND NOT is_digest"
     " ORDER BY seq DESC LIMIT :rows) n"
 )

@@ -16,6 +16,7 @@ FLOORS = (
     ("gunicorn.conf",),
     ("app",),
     ("cli", "dashboard"),
+    ("cli_base",),
     ("web",),
     ("core",),
     ("push", "store"),
@@ -42,7 +43,7 @@ MAY_IMPORT_ALL_THE_SAME = {
 }
 
 MAY_IMPORT = {  # modules, or whole rooms
-    "flask": {"app", "cli", "web", "dashboard"},
+    "flask": {"app", "cli", "cli_base", "web", "dashboard"},
     "werkzeug": {"app", "cli", "web", "dashboard", "core.accounts"},
     "flask_limiter": {"web.rate_limits"},
     "peewee": {"models", "store"},
@@ -54,7 +55,7 @@ MAY_IMPORT = {  # modules, or whole rooms
     "pyfcm": {"providers.fcm"},
     "google": {"providers.fcm"},
     "cryptography": {"providers"},
-    "click": {"cli"},
+    "click": {"cli", "cli_base"},
     "segno": {"dashboard"},
     "yaml": {"web.api_docs"},
     "gunicorn": {"process.gunicorn_worker"},

@@ -1,5 +1,6 @@
 """What is known of the request that is being answered: the guards find it out, the handlers read it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
@@ -25,6 +26,7 @@ class RequestContext:
     account: Account = field(init=False)  # guards.signed_in
     device: Device = field(init=False)  # guards.device_token
     webhook: Webhook | None = None  # guards.short_code; None when the code leads nowhere
+    confirm: Callable[[], object] = lambda: None  # raises `Refused` if the credential has become void meanwhile
     window: Window | None = None  # of the quota that the request counted against
     outcome: str = ""  # of an event, as the alert's page shows it
     is_modern: bool = False  # an assistant's request of the newest protocol revision

@@ -14,7 +14,7 @@ from werkzeug.wrappers import Response
 from core import accounts, alerts, proxies
 from models import Account, ApiKey, Device, sha256_of
 from process import clock
-from store.senders import find_caller, find_webhook
+from store.senders import Caller, find_caller, find_webhook
 from web import request_body
 from web.context import current
 from wire.errors import Refused
@@ -50,22 +50,32 @@ def _credential(form: re.Pattern[str]) -> str | None:
 
 def api_key() -> None:
     """`Authorization: Bearer <API_KEY>` names the caller; looked up each time, so that revoking works at once."""
+    current().caller = caller = _caller()
+    current().confirm = _caller
+    ApiKey.mark_used(caller.key_seq, clock.now_ms())
+
+
+def _caller() -> Caller:
     key = _credential(API_KEY)
     caller = find_caller(sha256_of(key)) if key else None
     if caller is None:
         raise Refused(401)
-    ApiKey.mark_used(caller.key_seq, clock.now_ms())
-    current().caller = caller
+    return caller
 
 
 def device_token() -> None:
     """`Authorization: Bearer` with the token of a browser's service worker names the device."""
+    current().device = _device()
+    current().confirm = _device
+    request_body.check_size(request_body.MAX_VISITOR_FORM_BYTES)
+
+
+def _device() -> Device:
     token = _credential(DEVICE_TOKEN)
     device = Device.with_resync_token(sha256_of(token)) if token else None
     if device is None:
         raise Refused(401, "No device has this token: open Pocketbell there and sign in.")
-    request_body.check_size(request_body.MAX_VISITOR_FORM_BYTES)
-    current().device = device
+    return device
 
 
 def metrics_token() -> None:
@@ -105,14 +115,26 @@ def visitor() -> None:
 
 def signed_in() -> Response | None:
     """A signed-in owner, whose account is kept. Others are sent to the sign-in page, and back again afterwards."""
-    account = accounts.session_account(session.get("token", ""), clock.now_ms())
+    account = _session_account()
     request_body.check_form(request_body.MAX_OWNER_FORM_BYTES if account else request_body.MAX_VISITOR_FORM_BYTES)
+    if account and request.method == "POST":  # reading the form may have taken seconds: the session may have ended
+        account = _session_account()
     if account is None:
         back = request.full_path.rstrip("?") if request.method == "GET" else ""
         return redirect("/app/login" + (f"?{urlencode({'next': back})}" if back not in ("", HOME) else ""), 303)
     _check_form()
     current().account = account
+    current().confirm = _confirm_session
     return None
+
+
+def _session_account() -> Account | None:
+    return accounts.session_account(session.get("token", ""), clock.now_ms())
+
+
+def _confirm_session() -> None:
+    if _session_account() is None:
+        raise Refused(401, "You were signed out meanwhile: sign in again.")
 
 
 def begin_session(account: Account) -> None:

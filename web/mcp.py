@@ -264,6 +264,12 @@ STATS = {
 }
 KEY = {"id": TEXT, "name": TEXT, "keyPreview": TEXT, "createdAt": TIME}
 LISTED_KEY = record({**KEY, "revokedAt": TIME_OR_NULL}, optional={"lastUsedAt": TIME})  # absent until the first use
+DELIVERY = record({"device": TEXT, "kind": TEXT, "status": TEXT}, optional={"error": TEXT})
+DETAIL = {
+    **notification.SCHEMA,
+    "properties": {**notification.SCHEMA["properties"], "deliveries": list_of(DELIVERY), "replacedBy": TEXT},
+    "required": [*notification.SCHEMA["required"], "deliveries"],
+}
 READS = ("readOnlyHint", "idempotentHint")
 
 TOOLS = {
@@ -298,6 +304,15 @@ TOOLS = {
             "cursor": text("nextCursor of the page before"),
             "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LISTED, "default": DEFAULT_LISTED},
         },
+        hints=READS,
+    ),
+    "get_notification": Tool(
+        "Get a notification",
+        "Returns one notification with its status on each device, why a push failed, and what replaced it.",
+        lambda arguments: rest.get_notification(required_text(arguments, "id")),
+        {"notification": DETAIL},
+        {"id": text("id of send_notification or list_notifications")},
+        ("id",),
         hints=READS,
     ),
     "list_alerts": Tool(

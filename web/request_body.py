@@ -11,6 +11,7 @@ from flask import Request, current_app
 from flask.globals import request_ctx
 
 from process.turns import Turns
+from web.context import current
 from wire.errors import Refused
 from wire.strict_json import parse_event, parse_json, replaced_text
 
@@ -51,10 +52,12 @@ def read_event(make: Callable[[dict[str, Any]], Made]) -> Made:
 
 
 def _made(parse: Callable[[bytes], dict[str, Any]], make: Callable[[dict[str, Any]], Made]) -> Made:
-    raw = _read_all()
+    raw = _read_all()  # this and the wait below may take seconds, in which a key may be revoked: hence `confirm`
     if len(raw) <= LARGE_BYTES:
+        current().confirm()
         return make(parse(raw))
     with large_bodies.turn("all"):
+        current().confirm()
         try:
             return make(parse(raw))
         except Refused as refused:

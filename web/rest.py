@@ -19,6 +19,7 @@ from core.plans import PLANS, history_begin
 from models import Alert, ApiKey, Device
 from process import clock
 from store.database import AFTER_ALL, answers
+from store.deliveries import Delivery
 from store.notification_days import NotificationDay
 from store.notifications import Notification
 from store.search import Wanted, search
@@ -26,7 +27,7 @@ from web.context import current
 from web.rate_limits import DEFAULT_LISTED, MAX_LISTED
 from web.request_body import read_fields
 from wire.errors import Refused
-from wire.notification import FIELD_NAMES, answered, checked_content
+from wire.notification import FIELD_NAMES, MIN_PRIORITY, answered, checked_content
 from wire.validation import MAX_SEARCH_CHARACTERS, optional_text, required_text
 
 IDEMPOTENCY_KEY = re.compile(r"[!-~]{1,255}")
@@ -75,6 +76,19 @@ def find_notifications(fields: Mapping[str, Any]) -> Payload:
         "notifications": [answered(row) for row in rows],
         "pagination": {"nextCursor": _cursor(0 if is_done else last), "isDone": is_done},
     }
+
+
+def get_notification(notification_id: str) -> Payload:
+    """GET /api/v1/notifications/{id} (CONTRACT 8)."""
+    caller = current().caller
+    entry = Notification.find(caller.account_seq, notification_id, history_begin(caller.plan, clock.now_ms()))
+    if entry is None or entry.is_digest:
+        raise Refused(404)
+    detail = answered(entry)
+    detail["deliveries"] = [_delivery(one) for one in Delivery.of_notification(entry.digest_seq or entry.seq)]
+    if entry.replaced_by:
+        detail["replacedBy"] = entry.replaced_by
+    return {"ok": True, "notification": detail}
 
 
 def delete_notification(notification_id: str) -> Payload:
@@ -136,7 +150,7 @@ def revoke_key(key_id: str) -> Payload:
 def add_device() -> tuple[Payload, int]:
     """POST /api/v1/devices (CONTRACT 3)."""
     caller = current().caller
-    registration = read_fields("kind", "token", "subscription", "name")
+    registration = read_fields("kind", "token", "subscription", "name", "minPriority")
     device = devices.add_device(caller.account_seq, registration, clock.now_ms(), key_seq=caller.key_seq)
     return {"ok": True, "device": _device(device)}, 201
 
@@ -196,6 +210,11 @@ def _cursors(secret: str) -> Signer:
 # --- wire shapes --------------------------------------------------------------------------------------------
 
 
+def _delivery(one: Delivery) -> Payload:
+    failed = {} if one.error is None else {"error": one.error}
+    return {"device": one.device.id, "kind": one.device.kind, "status": one.status, **failed}
+
+
 def _alert(alert: Alert) -> Payload:
     return {
         "id": alert.id,
@@ -219,6 +238,7 @@ def _listed_key(key: ApiKey) -> Payload:
 
 
 def _device(device: Device) -> Payload:
+    least = {"minPriority": device.min_priority} if device.min_priority > MIN_PRIORITY else {}
     return {
         "id": device.id,
         "kind": device.kind,
@@ -226,4 +246,5 @@ def _device(device: Device) -> Payload:
         "createdAt": device.created_at,
         "lastDeliveredAt": device.last_delivered_at,
         "lastError": device.last_error,
+        **least,
     }

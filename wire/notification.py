@@ -4,14 +4,25 @@ Stated here once: the REST API, the assistants' tools and the history's filter t
 schema.sql and docs/openapi.yaml to it. An optional field is a field of `Content` and a row of `FIELDS`.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
+from urllib.parse import urlsplit
 
 from wire.errors import Refused
 from wire.json_schema import TEXT, TIME, Schema, record, text
-from wire.validation import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, checked_length
+from wire.validation import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, checked_length, either
 
 STATUSES = ("delivered", "pending", "held", "failed")
+PRIORITIES = {"min": 1, "low": 2, "normal": 3, "high": 4, "urgent": 5}
+PRIORITY_WORDS = {number: word for word, number in PRIORITIES.items()}
+MIN_PRIORITY, LOW_PRIORITY, DEFAULT_PRIORITY, HIGH_PRIORITY, MAX_PRIORITY = PRIORITIES.values()
+MAX_URL_CHARACTERS = 2_000
+MAX_TAG_CHARACTERS = 64
+LAST_TIME = 253_402_300_799_999  # the end of the year 9999, in ms
+NOT_IN_FUTURE = "expiresAt must be in the future."
+
+URL = re.compile(r"https?://[^\s/?#\\\x00-\x1f\x7f-\x9f][^\s\x00-\x1f\x7f-\x9f]*", re.I)
 
 
 class Content(NamedTuple):
@@ -24,6 +35,13 @@ class Content(NamedTuple):
     title: str  # with the prefix once it is recorded
     body: str
     missing: tuple[str, ...] = ()  # the variables that an alert's template wanted and the event lacked
+    priority: int | None = None
+    url: str | None = None  # what a tap opens
+    tag: str | None = None  # the newest notification with a tag replaces the earlier ones
+    expires_at: int | None = None  # after it nothing is tried
+
+
+PLAIN = tuple(Content._field_defaults.values())  # what follows title and body where nothing was set
 
 
 class RequestField(NamedTuple):
@@ -38,6 +56,7 @@ class RequestField(NamedTuple):
     check: Callable[[Any, str], Any]
     schema: Schema
     is_required: bool = False
+    answer_schema: Schema | None = None  # if it is answered in another form than it may be sent
 
     def value(self, request: Mapping[str, Any]) -> Any:
         """The checked value of this field in a request; None if it is optional and absent or null."""
@@ -60,6 +79,47 @@ def _text(longest: int) -> Callable[[Any, str], str]:
     return check
 
 
+def checked_priority(sent: Any, name: str) -> int:
+    """The number of a priority that was sent as a number or as a word."""
+    number = PRIORITIES.get(sent, 0) if isinstance(sent, str) else sent
+    if type(number) is not int or not MIN_PRIORITY <= number <= MAX_PRIORITY:
+        raise Refused(400, f"{name} must be a whole number from 1 to 5, or {either(PRIORITIES)}.", field=name)
+    return number
+
+
+def _checked_url(sent: Any, name: str) -> str:
+    if not isinstance(sent, str):
+        raise Refused(400, f"{name} must be a string.")
+    checked_length(sent, name, MAX_URL_CHARACTERS)
+    if not URL.fullmatch(sent) or not _has_host(sent):
+        raise Refused(400, f"{name} must be an address that begins with http:// or https://, without spaces.")
+    return sent
+
+
+def _has_host(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a bracket that is not closed, a port that is no number
+        return False
+
+
+def _checked_tag(sent: Any, name: str) -> str:
+    if not isinstance(sent, str):
+        raise Refused(400, f"{name} must be a string.")
+    if not 1 <= len(sent) <= MAX_TAG_CHARACTERS:
+        raise Refused(400, f"{name} must have 1 to {MAX_TAG_CHARACTERS} characters.")
+    return sent
+
+
+def _checked_time(sent: Any, name: str) -> int:
+    if type(sent) is not int:
+        raise Refused(400, f"{name} must be a whole number: a Unix time in milliseconds.")
+    if sent > LAST_TIME:
+        raise Refused(400, f"{name} must be before the year 10000: it is in milliseconds.")
+    return sent
+
+
 FIELDS = (
     RequestField(
         "title",
@@ -75,6 +135,38 @@ FIELDS = (
         text("plain text", minLength=1, maxLength=MAX_BODY_CHARACTERS),
         is_required=True,
     ),
+    RequestField(
+        "priority",
+        "priority",
+        checked_priority,
+        {
+            "description": "1 or min: for the history alone; 2 or low: silent; 3 or normal, which is the default;"
+            " 4 or high; 5 or urgent: stays on the screen",
+            "anyOf": [
+                {"type": "integer", "minimum": MIN_PRIORITY, "maximum": MAX_PRIORITY},
+                {"type": "string", "enum": list(PRIORITIES)},
+            ],
+        },
+        answer_schema={"type": "integer", "minimum": MIN_PRIORITY, "maximum": MAX_PRIORITY},
+    ),
+    RequestField(
+        "url",
+        "url",
+        _checked_url,
+        text("http or https: a tap on the notification opens it", minLength=1, maxLength=MAX_URL_CHARACTERS),
+    ),
+    RequestField(
+        "tag",
+        "tag",
+        _checked_tag,
+        text("the newest with a tag replaces the earlier ones", minLength=1, maxLength=MAX_TAG_CHARACTERS),
+    ),
+    RequestField(
+        "expiresAt",
+        "expires_at",
+        _checked_time,
+        {"type": "integer", "description": "Unix milliseconds, in the future: after it nothing is tried"},
+    ),
 )
 OPTIONAL_FIELDS = tuple(field for field in FIELDS if not field.is_required)
 FIELD_NAMES = tuple(field.name for field in FIELDS)
@@ -82,7 +174,7 @@ FIELD_NAMES = tuple(field.name for field in FIELDS)
 STATUS: Schema = {"type": "string", "enum": list(STATUSES)}
 SCHEMA = record(
     {"id": TEXT, "title": TEXT, "body": TEXT, "status": STATUS, "createdAt": TIME},
-    {field.name: field.schema for field in OPTIONAL_FIELDS},
+    {field.name: field.answer_schema or field.schema for field in OPTIONAL_FIELDS},
 )
 
 
@@ -90,9 +182,8 @@ def checked_content(request: Mapping[str, Any]) -> Content:
     """What a request to send a notification says; `Refused` (400) names the first field that is wrong."""
     said = dict[str, Any]()
     for field in FIELDS:
-        value = field.value(request)
-        if value is not None:
-            said[field.column] = value
+        if field.is_required or request.get(field.name) is not None:  # most requests have no optional field
+            said[field.column] = field.value(request)
     return Content(**said)
 
 
@@ -126,8 +217,9 @@ def answered(notification: Recorded) -> dict[str, Any]:
         "status": notification.status,
         "createdAt": notification.created_at,
     }
-    for field in OPTIONAL_FIELDS:
-        value = getattr(content, field.column)
-        if value is not None:
-            shown[field.name] = value
+    if content[2:] != PLAIN:
+        for field in OPTIONAL_FIELDS:
+            value = getattr(content, field.column)
+            if value is not None:
+                shown[field.name] = value
     return shown

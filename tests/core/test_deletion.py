@@ -3,11 +3,13 @@
 import pytest
 
 import push
+from core import accounts
 from store.custom_metrics import Metric, MetricValue
-from tests.support.accounts import OWNER, account_set
+from tests.support.accounts import OWNER, PASSWORD, account_set
 from tests.support.commands import said
 from tests.support.tables import copy_first_row, query
 from tests.support.times import DAY_S
+from wire.errors import Refused
 
 
 def delete(caller, notification_id):
@@ -88,6 +90,48 @@ def test_a_digest_is_none_of_the_lists_and_cannot_be_deleted_by_its_id(service, 
     service.work()
     ((digest_id,),) = query(service, "SELECT id FROM notification WHERE is_digest")
     assert delete(owner, digest_id).status_code == 404
+
+
+@pytest.fixture
+def digest(service, owner, browser, moved_clock):
+    """The ids of three notifications in a digest whose push failed for now."""
+    hook = service.alert("--frequency", "15m")
+    ids = [hook.post({"message": message}).json["notificationId"] for message in "abc"]
+    moved_clock.advance(900)
+    browser.then(503)
+    service.work()
+    assert browser.messages == []
+    return ids
+
+
+def test_what_is_deleted_leaves_a_digest_that_is_pending(service, owner, browser, moved_clock, digest):
+    delete(owner, digest[1])
+    moved_clock.advance(60)
+    service.work()
+    shown = [(one["notification"]["title"], one["notification"]["body"]) for one in browser.messages]
+    assert shown == [("MCP - 2 notifications", "Backups: a\nBackups: c")]
+
+
+def test_a_digest_of_which_all_is_deleted_is_not_sent_any_more(service, owner, browser, moved_clock, digest):
+    for notification_id in digest:
+        delete(owner, notification_id)
+    moved_clock.advance(60)
+    service.work()
+    assert (browser.messages, query(service, "SELECT * FROM notification")) == ([], [])
+
+
+def test_a_deleted_history_leaves_no_text_in_a_later_digest(service, owner, browser, moved_clock):
+    moved_clock.set_wall(1_795_305_000_000)  # 2026-11-21 23:50 UTC
+    hook = service.alert("--frequency", "15m")
+    for message in "ab":
+        hook.post({"message": message})
+        moved_clock.advance(660)
+    moved_clock.advance(300)
+    service.work()
+    lines(service, "history", "delete", OWNER, "--before", "2026-11-22")
+    assert query(service, "SELECT title, body FROM notification WHERE is_digest") == [
+        ("MCP - 1 notification", "Backups: b")
+    ]
 
 
 def test_an_idempotency_key_of_a_deleted_notification_is_free_again(owner):
@@ -242,3 +286,19 @@ def test_a_request_that_began_before_its_account_was_deleted_is_refused(service,
 
     monkeypatch.setattr(delivery, "deliver", late)
     assert owner.send().status_code == 401
+
+
+def test_the_number_of_a_deleted_account_is_not_given_to_another(service, owner, pro):
+    numbers = [accounts.find_account(email).seq for email in (OWNER, "pro@example.org")]
+    for email in ("pro@example.org", OWNER):
+        lines(service, "account", "delete", email, "--yes")
+    service.account("next@example.org")
+    assert accounts.find_account("next@example.org").seq > max(numbers)
+
+
+def test_an_account_that_is_deleted_while_its_password_is_checked_is_not_signed_in(service, owner):
+    accounts.set_password(accounts.find_account(OWNER), accounts.password_hash(PASSWORD))
+    account = accounts.find_account(OWNER)
+    lines(service, "account", "delete", OWNER, "--yes")
+    with pytest.raises(Refused, match="changed meanwhile"):
+        accounts.start_session(account, "Chrome", 0)

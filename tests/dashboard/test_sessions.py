@@ -1,13 +1,17 @@
 """How long a session lasts, and what its browser is called."""
 
+import json
 import sqlite3
 
 import pytest
 
+from core import accounts
 from store.database import WriteFailed
 from store.sessions import Session
 from tests.support.accounts import OWNER, PASSWORD
 from tests.support.pages import CHROME, Visitor, make_account
+from tests.support.slow_bodies import post_slowly
+from tests.support.tables import query
 from tests.support.times import DAY_S
 
 # --- how long a session lasts -------------------------------------------------------------------------------
@@ -97,3 +101,26 @@ def test_a_browser_that_does_not_say_what_it_is_can_sign_in(service):
     make_account(service)
     visitor = Visitor(service, agent="")
     assert visitor.sign_in().status_code == 303 and "A browser" in visitor.page("/app/settings").section("Signed in")
+
+
+def signed_out_meanwhile(service, owner, path, body, **headers):
+    """The answer to a form that was on its way while all sessions of the owner were ended."""
+    end = lambda: accounts.sign_out_everywhere(accounts.find_account(OWNER).seq)  # noqa: E731
+    sent = {"Origin": owner.base_url, "X-CSRF-Token": owner.token, **headers}
+    return post_slowly(owner.client, path, body, end, base_url=owner.base_url, headers=sent)
+
+
+def test_a_form_of_a_session_that_ended_meanwhile_does_nothing(service, owner):
+    owner.get("/app/keys")
+    answer = signed_out_meanwhile(
+        service, owner, "/app/keys", b"name=thief", **{"Content-Type": "application/x-www-form-urlencoded"}
+    )
+    assert (answer.status_code, answer.location) == (303, "/app/login")
+    assert query(service, "SELECT * FROM api_key") == []
+
+
+def test_a_device_of_a_session_that_ended_meanwhile_is_not_added(service, owner, push_service):
+    owner.get("/app/devices")
+    body = json.dumps({"subscription": push_service.browser().subscription}).encode()
+    assert signed_out_meanwhile(service, owner, "/app/devices", body).status_code == 401
+    assert query(service, "SELECT * FROM device") == []

@@ -102,7 +102,8 @@ RECORD_SHOWN = """
   const show = ServiceWorkerRegistration.prototype.showNotification;
   ServiceWorkerRegistration.prototype.showNotification = async function (title, options) {
     await show.call(this, title, options);
-    self.shown.push({ title, body: options.body, tag: options.tag, data: options.data });
+    const { body, tag, data, silent, requireInteraction } = options;
+    self.shown.push({ title, body, tag, data, silent, requireInteraction });
   };
 }
 """

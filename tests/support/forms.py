@@ -56,7 +56,7 @@ class Forms:
             "name": "x", "email": OWNER, "password": PASSWORD, "time_zone": "Asia/Tokyo", "theme": "dark",
             "kind": "apns", "token": "ab" * 32, "begin": "01:00", "end": "02:00",
             "current": PASSWORD, "new": "another password", "seen": "99", "title": "{{ message }}",
-            "body": "b", "preset": "grafana", "on": "0",
+            "body": "b", "preset": "grafana", "on": "0", "priority": "high",
         }  # fmt: skip
 
     def send(self, rule, **more):

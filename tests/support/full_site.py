@@ -179,6 +179,7 @@ class Full:
                     "last_delivered_at": (None, self.now, self.now - 40 * DAY_MS)[number % 3],
                     "last_error": errors[number % 3],
                     "last_error_at": self.now,
+                    "min_priority": 1 + number % 5,
                 }
                 for number in range(1, DEVICES + 1)
             ],
@@ -222,7 +223,11 @@ class Full:
                 "created_at": at,
                 "is_digest": 0,
                 "missing": None,
+                **dict.fromkeys(("priority", "url", "tag", "expires_at", "replaced_by")),
             }
+            if kind == "key":
+                row["priority"], row["url"], row["tag"] = 1 + seq % 5, "https://" + "w" * 1_990, "W" * 64
+                row["expires_at"], row["replaced_by"] = at + DAY_MS, min(seq + len(kinds), ROWS)
             if kind == "alert":
                 row["missing"] = json.dumps(["runbook", LONG_NAME, TEXTS[2], *(f"labels.{n}" for n in range(20))])
             if kind == "deleted":

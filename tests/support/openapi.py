@@ -84,7 +84,7 @@ class World:
         """Make what the operation's path names, and return its id."""
         if operation.id == "revokeApiKey":
             return self.caller.post("/api-keys/generate", {"name": "nas"}).json["apiKey"]["id"]
-        if operation.id == "deleteNotification":
+        if operation.id in ("getNotification", "deleteNotification"):
             return self.caller.send().json["notification"]["id"]
         if operation.id == "removeDevice":
             return self.caller.post("/devices", OPERATIONS["addDevice"].body).json["device"]["id"]

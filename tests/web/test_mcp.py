@@ -17,6 +17,7 @@ VERSIONS = ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"]
 TOOLS = [
     "send_notification",
     "list_notifications",
+    "get_notification",
     "list_alerts",
     "get_stats",
     "create_api_key",
@@ -340,6 +341,16 @@ def test_a_tool_is_described(owner):
             "properties": {
                 "title": {"type": "string", "description": ANY, "minLength": 1, "maxLength": 1_000},
                 "body": {"type": "string", "description": ANY, "minLength": 1, "maxLength": 10_000},
+                "priority": {
+                    "description": ANY,
+                    "anyOf": [
+                        {"type": "integer", "minimum": 1, "maximum": 5},
+                        {"type": "string", "enum": ["min", "low", "normal", "high", "urgent"]},
+                    ],
+                },
+                "url": {"type": "string", "description": ANY, "minLength": 1, "maxLength": 2_000},
+                "tag": {"type": "string", "description": ANY, "minLength": 1, "maxLength": 64},
+                "expiresAt": {"type": "integer", "description": ANY},
                 "idempotencyKey": {"type": "string", "description": ANY, "pattern": "^[!-~]{1,255}$"},
             },
             "required": ["title", "body"],
@@ -363,7 +374,7 @@ def test_a_tool_is_described(owner):
 def test_what_only_reads_and_what_destroys_says_so(owner):
     tools = described(owner)
     reading = {name for name, tool in tools.items() if tool["annotations"]["readOnlyHint"]}
-    assert reading == {"list_notifications", "list_alerts", "get_stats", "list_api_keys"}
+    assert reading == {"list_notifications", "get_notification", "list_alerts", "get_stats", "list_api_keys"}
     assert {name for name, tool in tools.items() if tool["annotations"]["destructiveHint"]} == {"revoke_api_key"}
 
 
@@ -396,6 +407,17 @@ def test_the_same_idempotency_key_sends_once(owner):
     first, second = (call(owner, "send_notification", arguments) for _ in range(2))
     assert first == second and len(owner.listed()) == 1
     assert owner.send("t", "b", headers={"Idempotency-Key": "k"}).headers["Idempotent-Replayed"] == "true"
+
+
+def test_a_notification_is_sent_with_what_it_may_carry_and_looked_at(owner, moved_clock):
+    more = {"priority": "high", "url": "https://example.org/", "tag": "disk", "expiresAt": moved_clock.ms + 1}
+    sent = call(owner, "send_notification", {"title": "t", "body": "b", **more})["structuredContent"]["notification"]
+    assert {name: sent[name] for name in more} == {**more, "priority": 4}
+    assert call(owner, "get_notification", {"id": sent["id"]}) == {
+        "content": [{"type": "text", "text": ANY}],
+        "structuredContent": {"ok": True, "notification": {**sent, "deliveries": []}},
+        "isError": False,
+    }
 
 
 @pytest.mark.parametrize(
@@ -464,7 +486,8 @@ def test_a_key_that_is_made_is_shown_once_and_works(owner, service):
         (
             "send_notification",
             {"title": "t", "body": "b", "prio": 1},
-            "There is an argument that this tool does not take: it takes title, body, idempotencyKey.",
+            "There is an argument that this tool does not take: it takes title, body,"
+            " priority, url, tag, expiresAt, idempotencyKey.",
         ),
         ("get_stats", {"x": 1}, "There is an argument that this tool does not take: it takes no arguments."),
         ("list_notifications", {"limit": 0}, "limit must be a whole number of at least 1."),

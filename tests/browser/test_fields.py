@@ -1,0 +1,168 @@
+"""What a notification carries, in a real browser: the service worker shows it, a tap opens its URL (CONTRACT 8)."""
+
+import json
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.support.accounts import OWNER
+from tests.support.browser import until
+
+SHOWN_NOW = """
+async () => (await self.registration.getNotifications()).map(
+  ({ title, tag, silent, requireInteraction }) => ({ title, tag, silent, requireInteraction }))
+"""
+TAP = """
+async (tag) => {
+  self.opened = [];
+  const [notification] = await self.registration.getNotifications({ tag });
+  let done;
+  const event = new NotificationEvent("notificationclick", { notification });
+  event.waitUntil = (promise) => { done = promise; };
+  self.dispatchEvent(event);
+  await done.catch(() => {}); // no window may be focused without a real tap
+  return self.opened;
+}
+"""
+IGNORE_TAGS = """
+() => {
+  const show = ServiceWorkerRegistration.prototype.showNotification;
+  const get = ServiceWorkerRegistration.prototype.getNotifications;
+  let number = 0;
+  self.tags = {};
+  ServiceWorkerRegistration.prototype.showNotification = function (title, { tag, ...options }) {
+    self.tags[`n${++number}`] = tag;
+    return show.call(this, title, { ...options, tag: `n${number}` });
+  };
+  ServiceWorkerRegistration.prototype.getNotifications = async function (filter) {
+    const all = await get.call(this);
+    return filter ? all.filter((one) => self.tags[one.tag] === filter.tag) : all;
+  };
+}
+"""
+
+
+DECLARED = """
+async (members) => {
+  class Declared {}
+  for (const [name, value] of Object.entries(members)) Object.defineProperty(Declared.prototype, name, { value });
+  const event = new PushEvent("push");
+  Object.defineProperty(event, "notification", { value: new Declared() });
+  let done;
+  event.waitUntil = (promise) => { done = promise; };
+  self.dispatchEvent(event);
+  await done;
+}
+"""
+
+
+class Sender:
+    """Sends with a key, and hands what was pushed to the phone's service worker."""
+
+    def __init__(self, phone, site):
+        self.phone, self.site = phone, site
+        phone.enable()
+        self.worker = phone.worker()
+        self.key = site.service.flask("key", "create", OWNER, "sender").output.strip()
+
+    def send(self, title="Disk", **more):
+        sent = self.site.request("/api/v1/notifications/send", self.key, {"title": title, "body": "b", **more})
+        return sent["notification"]
+
+    def show(self, title="Disk", **more):
+        """What the service worker shows of a notification that is sent."""
+        self.send(title, **more)
+        return self.phone.deliver(self.worker, json.dumps(self.phone.subscription.messages[-1]))
+
+    def on_screen(self):
+        return self.worker.evaluate(SHOWN_NOW)
+
+
+@pytest.fixture
+def sender(phone, site):
+    return Sender(phone, site)
+
+
+@pytest.mark.parametrize("priority, silent, stays", [(2, True, False), (3, None, False), (5, None, True)])
+def test_a_priority_is_heard_and_seen(sender, priority, silent, stays):
+    sender.show(priority=priority)
+    (shown,) = sender.on_screen()
+    assert (bool(shown["silent"]), shown["requireInteraction"]) == (bool(silent), stays)
+
+
+def test_the_newest_with_a_tag_replaces_the_earlier_ones_on_the_screen(sender):
+    for number in range(3):
+        sender.show(str(number), tag="disk")
+    sender.show("other")
+    assert sorted(one["title"] for one in sender.on_screen()) == ["MCP - 2", "MCP - other"]
+
+
+def test_it_does_so_where_the_browser_ignores_tags(sender):
+    sender.worker.evaluate(IGNORE_TAGS)
+    for number in range(3):
+        sender.show(str(number), tag="disk")
+    sender.show("other")
+    until(lambda: len(sender.on_screen()) == 2, sender.phone.page)
+    assert sorted(one["title"] for one in sender.on_screen()) == ["MCP - 2", "MCP - other"]
+
+
+def test_a_push_that_safari_has_read_is_shown_by_the_worker(sender):
+    for number in range(2):
+        told = {"title": str(number), "body": "b", "tag": "t", "navigate": "https://example.org/", "silent": True}
+        sender.worker.evaluate(DECLARED, told)
+    (shown,) = sender.on_screen()
+    assert (shown["title"], shown["tag"], shown["silent"]) == ("1", "t", True)
+    assert sender.worker.evaluate(TAP, "t") == ["https://example.org/"]
+
+
+@pytest.mark.parametrize("url", ["https://nas.example.org/disks?a=b#c", "{base}/docs"])
+def test_a_tap_opens_the_url_and_takes_no_open_page_away(sender, site, url):
+    url = url.replace("{base}", site.base)
+    page = sender.phone.go("/app/keys")
+    shown = sender.show(url=url)
+    assert shown["data"] == {"url": url}
+    assert sender.worker.evaluate(TAP, shown["tag"]) == [url]
+    expect(page).to_have_url(f"{site.base}/app/keys")
+    assert sender.on_screen() == []
+
+
+def test_a_tap_without_a_url_opens_the_notifications_page(sender, site):
+    shown = sender.show(tag="disk", priority=4)
+    assert set(shown["data"]) == {"navigate"}
+    sender.worker.evaluate(TAP, shown["tag"])
+    sender.phone.page.wait_for_url(shown["data"]["navigate"])
+    expect(sender.phone.page.locator(".badge")).to_have_text("high")
+
+
+@pytest.mark.parametrize("url", ["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "blob:x", "//a", 7])
+def test_nothing_but_a_web_address_is_ever_opened(sender, site, url):
+    sender.phone.leave(sender.worker)
+    push = {"web_push": 8030, "notification": {"title": "t", "tag": "x", "navigate": url}}
+    sender.phone.deliver(sender.worker, json.dumps(push))
+    (opened,) = sender.worker.evaluate(TAP, "x")
+    assert opened.startswith(f"{site.base}/app/")
+
+
+def test_the_page_of_a_notification_links_its_url_and_what_replaced_it(sender, site):
+    first = sender.send("first", tag="disk", url="https://nas.example.org/disks", priority="urgent")
+    sender.send("second", tag="disk")
+    page = sender.phone.go(f"/app/notifications/{first['id']}")
+    expect(page.get_by_role("link", name="https://nas.example.org/disks")).to_have_attribute(
+        "rel", "noopener noreferrer"
+    )
+    expect(page.locator(".badge")).to_have_text("urgent")
+    page.get_by_role("link", name="a newer notification").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("MCP - second")
+    page.get_by_role("link", name="first").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("MCP - first")
+
+
+def test_a_device_is_given_its_least_priority_on_the_page(sender):
+    page = sender.phone.go()
+    page.get_by_text("Priorities", exact=True).click()
+    page.get_by_label("Push this priority and higher ones").select_option("urgent")
+    page.locator("form[action$='/priority']").get_by_role("button", name="Save").click()
+    expect(page.get_by_text("gets nothing below the priority urgent", exact=True)).to_be_visible()
+    sender.send(priority=4)
+    sender.send(priority=5)
+    assert len(sender.phone.subscription.messages) == 1

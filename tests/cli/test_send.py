@@ -1,0 +1,102 @@
+"""`flask send` and `flask device set`: CONTRACT 1 and 8."""
+
+import json
+
+import pytest
+
+from tests.support.accounts import OWNER
+
+
+@pytest.fixture
+def send(service, owner):
+    return lambda *args, stdin=None: service.flask("send", OWNER, *args, stdin=stdin)
+
+
+@pytest.fixture
+def browser(service, owner, push_service):
+    browser = push_service.browser()
+    result = service.flask("device", "add", OWNER, "webpush", json.dumps(browser.subscription))
+    browser.id = result.output.strip()
+    return browser
+
+
+def test_a_notification_is_sent_and_its_id_and_status_are_printed(owner, send, browser):
+    result = send("Backup", "finished")
+    (listed,) = owner.listed()
+    assert (result.exit_code, result.stdout, result.stderr) == (0, f"{listed['id']}\tdelivered\n", "")
+    assert (listed["title"], listed["body"]) == ("MCP - Backup", "finished")
+    assert browser.messages[0]["notification"]["body"] == "finished"
+
+
+@pytest.mark.parametrize("priority, number", [("4", 4), ("high", 4), ("1", 1), ("urgent", 5)])
+def test_it_carries_what_the_options_say(owner, send, priority, number):
+    result = send("t", "b", "--priority", priority, "--url", "https://example.org/x", "--tag", "disk")
+    assert result.exit_code == 0, result.output
+    (listed,) = owner.listed()
+    assert {name: listed[name] for name in ("priority", "url", "tag")} == {
+        "priority": number,
+        "url": "https://example.org/x",
+        "tag": "disk",
+    }
+
+
+@pytest.mark.parametrize(
+    "piped, body", [("one\ntwo\n", "one\ntwo"), ("é\r\n", "é"), ("b" * 10_000 + "\n", "b" * 10_000)]
+)
+def test_without_a_body_it_is_read_from_standard_input(owner, send, piped, body):
+    assert send("t", stdin=piped).exit_code == 0
+    assert owner.listed()[0]["body"] == body
+
+
+@pytest.mark.parametrize(
+    "args, stdin, sentence",
+    [
+        (("", "b"), None, "title must not be blank"),
+        (("t", " "), None, "body must not be blank"),
+        (("t",), "", "body must not be blank"),
+        (("t",), "é" * 10_001, "body is 10001 characters long"),
+        (("t",), b"\xff\xfe", "The body on standard input is not UTF-8."),
+        (("t", "b", "--url", "javascript:alert(1)"), None, "url must be an address"),
+        (("t", "b", "--tag", "t" * 65), None, "tag must have 1 to 64 characters"),
+        (("t", "b", "--tag", ""), None, "tag must have 1 to 64 characters"),
+    ],
+)
+def test_what_is_wrong_is_one_line_on_stderr(owner, send, args, stdin, sentence):
+    result = send(*args, stdin=stdin)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert sentence in result.stderr and result.stderr.count("\n") == 1
+    assert owner.listed() == []
+
+
+@pytest.mark.parametrize("priority", ["0", "6", "max", "", "４"])
+def test_a_wrong_priority_is_a_wrong_usage(owner, send, priority):
+    assert send("t", "b", "--priority", priority).exit_code == 2
+    assert owner.listed() == []
+
+
+def test_an_unknown_account_is_refused(service, owner):
+    result = service.flask("send", "nobody@example.org", "t", "b")
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+
+
+def test_a_device_that_fails_leaves_it_pending(owner, send, browser):
+    browser.then(503)
+    assert send("t", "b").stdout.endswith("\tpending\n")
+
+
+def test_a_device_is_given_its_least_priority(service, owner, send, browser):
+    result = service.flask("device", "set", OWNER, browser.id, "--min-priority", "high")
+    assert (result.exit_code, result.stdout) == (0, "Web Push: priority 4 and higher.\n")
+    send("t", "b")
+    send("t", "b", "--priority", "5")
+    assert len(browser.pushes) == 1
+    assert owner.get("/devices").json["devices"][0]["minPriority"] == 4
+    assert service.flask("device", "set", OWNER, browser.id, "--min-priority", "1").exit_code == 0
+    assert "minPriority" not in owner.get("/devices").json["devices"][0]
+
+
+@pytest.mark.parametrize(
+    "args, status", [(("x", "--min-priority", "4"), 1), (("x",), 2), (("x", "--min-priority", "9"), 2)]
+)
+def test_a_device_is_set_only_if_it_is_there_and_something_is_said(service, owner, args, status):
+    assert service.flask("device", "set", OWNER, *args).exit_code == status

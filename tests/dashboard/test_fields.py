@@ -1,0 +1,159 @@
+"""What a notification carries, in the web app: CONTRACT 8, on its page, in the history and on the Devices page."""
+
+import pytest
+
+from tests.support.accounts import OWNER
+from tests.support.pages import HISTORY, Visitor, device_ids, notification_page
+
+URL = "https://nas.example.org/a?b=1&c=%22"
+
+
+@pytest.fixture
+def caller(service, owner):
+    return service.caller()
+
+
+def send(caller, title="Disk", **more):
+    answer = caller.post("/notifications/send", {"title": title, "body": "full", **more})
+    assert answer.status_code == 200, answer.json
+    return answer.json["notification"]["id"]
+
+
+def badges(page):
+    return [element.text for element in page.elements if "badge" in element.attributes.get("class", "").split()]
+
+
+# --- one notification ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("priority, word", [(1, "min"), (2, "low"), (4, "high"), (5, "urgent")])
+def test_a_priority_is_a_badge_with_its_word(owner, caller, priority, word):
+    notification_id = send(caller, priority=priority)
+    assert badges(notification_page(owner, notification_id)) == [word]
+    assert badges(owner.page(HISTORY)) == [word]
+
+
+def test_the_default_priority_has_no_badge(owner, caller):
+    plain, normal = send(caller), send(caller, priority=3)
+    assert badges(owner.page(HISTORY)) == badges(notification_page(owner, normal)) == []
+    assert (
+        "Prioritynormal" in notification_page(owner, normal).main
+        and "Priority" not in notification_page(owner, plain).main
+    )
+
+
+def test_a_url_is_a_link_that_tells_nothing_of_this_page(owner, caller):
+    page = notification_page(owner, send(caller, url=URL))
+    (link,) = [link for link in page.all("a") if link.get("href") == URL]
+    assert link["rel"] == "noopener noreferrer" and "target" not in link
+    assert URL in page.texts_of("a")
+
+
+def test_a_url_is_text_and_no_markup(owner, caller):
+    url = 'https://example.org/"><script>alert(1)</script>'
+    page = notification_page(owner, send(caller, url=url))
+    assert [link["href"] for link in page.all("a") if link["href"].startswith("http")] == [url]
+    assert "alert" not in "".join(page.texts_of("script"))
+
+
+def test_tag_and_expiry_are_notification_page(owner, caller, moved_clock):
+    page = notification_page(owner, send(caller, tag="<b>disk", expiresAt=moved_clock.ms + 90_000))
+    assert "Tag<b>disk" in page.main and "Expires2026-11-21 10:01:30" in page.main
+
+
+def test_what_replaced_it_and_what_it_replaced_are_linked(owner, caller):
+    first, second, third = (send(caller, title=name, tag="t") for name in ("first", "second", "third"))
+    page = notification_page(owner, second)
+    assert "Replacedby a newer notification" in page.main
+    assert f"{HISTORY}/{third}" in [link["href"] for link in page.all("a")]
+    assert page.rows() == [first] and page.section("It replaced")
+    assert (
+        "Replaced" not in notification_page(owner, third).main
+        and "It replaced" not in notification_page(owner, first).main
+    )
+
+
+def test_one_for_the_history_alone_says_so(owner, caller, browser):
+    page = notification_page(owner, send(caller, priority=1))
+    assert "It is for the history alone" in page.section("Devices")
+    assert "stored, not pushed" in page.main and browser.pushes == []
+
+
+def test_one_that_expired_says_so(service, owner, caller, browser, moved_clock):
+    browser.then(503)
+    notification_id = send(caller, expiresAt=moved_clock.ms + 10_000)
+    moved_clock.advance(10)
+    service.work()
+    assert "It expired before this device had it." in notification_page(owner, notification_id).section("Devices")
+
+
+# --- the history --------------------------------------------------------------------------------------------
+
+
+def test_the_history_is_filtered_by_priority(owner, caller):
+    sent = {word: send(caller, priority=word) for word in ("min", "low", "high", "urgent")}
+    plain, normal = send(caller), send(caller, priority=3)
+    for word, notification_id in sent.items():
+        page = owner.page(f"{HISTORY}?priority={word}")
+        assert (page.rows(), page.chosen("priority")) == ([notification_id], word)
+    assert owner.page(f"{HISTORY}?priority=normal").rows() == [normal, plain]
+    assert owner.page(f"{HISTORY}?priority=urgent&status=failed").rows() == []
+    assert len(owner.page(f"{HISTORY}?priority=").rows()) == 6
+
+
+@pytest.mark.parametrize("wrong", ["3", "max", "URGENT", "'", "%00"])
+def test_a_priority_that_is_none_is_refused_on_its_page(owner, caller, wrong):
+    answer = owner.get(f"{HISTORY}?priority={wrong}")
+    assert answer.status_code == 400 and "The priority must be one of min, low" in answer.text
+
+
+def test_the_filter_stays_on_older_pages(owner, service):
+    service.flask("account", "set", OWNER, "--plan", "pro")
+    caller = service.caller()
+    for _ in range(51):
+        send(caller, priority=4)
+    page = owner.page(f"{HISTORY}?priority=high")
+    (older,) = [link["href"] for link in page.all("a") if link.get("rel") == "next"]
+    assert "priority=high" in older and len(owner.page(older).rows()) == 1
+
+
+# --- the Devices page ---------------------------------------------------------------------------------------
+
+
+def choose(service, owner, priority):
+    return owner.done(
+        f"/app/devices/{device_ids(service)[0]}/priority", {"priority": priority}, leads_to="/app/devices"
+    )
+
+
+def test_a_device_is_given_its_least_priority(service, owner, caller, browser):
+    assert owner.page("/app/devices").chosen("priority") == "min"
+    page = choose(service, owner, "high")
+    assert "gets nothing below the priority high" in page.main and page.chosen("priority") == "high"
+    send(caller)
+    send(caller, priority=4)
+    assert len(browser.pushes) == 1
+    assert caller.get("/devices").json["devices"][0]["minPriority"] == 4
+    page = choose(service, owner, "min")
+    assert "gets nothing below" not in page.main and "gets every notification" in page.text
+
+
+@pytest.mark.parametrize("wrong", ["", "3x", "max"])
+def test_a_wrong_least_priority_is_refused_on_the_page(service, owner, browser, wrong):
+    answer = owner.post(f"/app/devices/{device_ids(service)[0]}/priority", {"priority": wrong})
+    assert answer.status_code == 422 and "The priority must be" in answer.text
+
+
+def test_anothers_device_is_none(service, owner, browser):
+    service.flask("account", "create", "b@example.org", "--password-stdin", stdin="another good password")
+    stranger = Visitor(service)
+    stranger.sign_in("b@example.org", "another good password")
+    stranger.get("/app/devices")
+    answer = stranger.post(f"/app/devices/{device_ids(service)[0]}/priority", {"priority": "high"})
+    assert answer.status_code == 404
+
+
+def test_a_test_reaches_a_device_whatever_its_least_priority_is(service, owner, browser):
+    choose(service, owner, "urgent")
+    owner.done(f"/app/devices/{device_ids(service)[0]}/test", leads_to="/app/devices")
+    assert len(browser.pushes) == 1

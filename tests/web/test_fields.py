@@ -1,0 +1,464 @@
+"""What a notification may carry beside its text: CONTRACT 8, in requests and in answers."""
+
+import json
+from unittest.mock import ANY
+
+import pytest
+
+from core import delivery
+from store import database
+from store.notifications import Notification
+from tests.support.accounts import OWNER
+
+LONGEST_URL = "https://example.org/" + "u" * 1_980
+
+
+def send(caller, headers=None, **more):
+    return caller.post("/notifications/send", {"title": "Disk", "body": "full", **more}, headers=headers)
+
+
+def sent(caller, **more):
+    answer = send(caller, **more)
+    assert answer.status_code == 200, answer.json
+    return answer.json["notification"]
+
+
+def got(caller, id_):
+    answer = caller.get(f"/notifications/{id_}")
+    assert answer.status_code == 200 and answer.json["ok"] is True and set(answer.json) == {"ok", "notification"}
+    return answer.json["notification"]
+
+
+def bare(moved_clock, **more):
+    """The notification that `send` makes, with what was set."""
+    fixed = {"id": ANY, "title": "MCP - Disk", "body": "full", "status": "delivered", "createdAt": moved_clock.ms}
+    return {**fixed, **more}
+
+
+def add(caller, push_service, **more):
+    browser = push_service.browser()
+    answer = caller.post("/devices", {"kind": "webpush", "subscription": browser.subscription, **more})
+    assert answer.status_code == 201, answer.json
+    browser.id = answer.json["device"]["id"]
+    return browser
+
+
+@pytest.fixture
+def browser(owner, push_service):
+    """The owner's only device."""
+    return add(owner, push_service)
+
+
+# --- what is taken ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "field, value, answered",
+    [
+        *(("priority", number, number) for number in range(1, 6)),
+        *(("priority", word, place) for place, word in enumerate(("min", "low", "normal", "high", "urgent"), 1)),
+        ("url", "http://example.org", "http://example.org"),
+        ("url", "HTTPS://user:pw@[::1]:8443/a?b=c&d=“é”#e", "HTTPS://user:pw@[::1]:8443/a?b=c&d=“é”#e"),
+        ("url", LONGEST_URL, LONGEST_URL),
+        ("tag", "x", "x"),
+        ("tag", "😀" * 64, "😀" * 64),
+        ("tag", "'; DROP TABLE notification; --\n", "'; DROP TABLE notification; --\n"),
+        ("expiresAt", 253_402_300_799_999, 253_402_300_799_999),
+    ],
+)
+def test_a_field_that_is_set_is_answered_and_listed(owner, moved_clock, field, value, answered):
+    answer = send(owner, **{field: value})
+    expected = bare(moved_clock, **{field: answered})
+    assert (answer.status_code, answer.json) == (200, {"ok": True, "notification": expected})
+    assert owner.listed() == [answer.json["notification"]]
+    assert got(owner, answer.json["notification"]["id"]) == {**expected, "deliveries": []}
+
+
+def test_fields_that_are_null_are_absent(owner, moved_clock):
+    nulls = dict.fromkeys(("priority", "url", "tag", "expiresAt"))
+    assert sent(owner, **nulls) == bare(moved_clock)
+
+
+def test_unknown_fields_are_ignored_still(owner, moved_clock):
+    assert sent(owner, expires_at=1, Priority=9, replacedBy="x", min_priority=2) == bare(moved_clock)
+
+
+WRONG = [
+    *(("priority", wrong) for wrong in (0, 6, -1, 3.0, 2.5, True, False, "", "3", "MAX", "High", [3], {}, 10**99)),
+    *(("url", wrong) for wrong in (1, True, ["https://example.org"], {}, "", " ", LONGEST_URL + "u")),
+    *(("url", wrong) for wrong in ("javascript:alert(1)", "data:text/html,x", "//example.org", "example.org", "/x")),
+    *(
+        ("url", wrong)
+        for wrong in ("https://", "https:///x", "https://?x", "https://:80/", "https://[/", "ftp://a/b")
+    ),
+    *(
+        ("url", wrong)
+        for wrong in ("https://a b", "https://a/\n", "https://a/\u2028b", " https://a", "https://a/\x01")
+    ),
+    *(("url", wrong) for wrong in ("https://a:b/", "https://a:99999/", "https://\\a", "https://a\x85", "http:/a")),
+    *(("tag", wrong) for wrong in (1, False, ["a"], {}, "", "t" * 65)),
+    *(("expiresAt", wrong) for wrong in (True, "2026-11-22", 1.5, [1], {}, 253_402_300_800_000, 10**99)),
+]
+
+
+@pytest.mark.parametrize("field, wrong", WRONG)
+def test_a_wrong_type_or_value_is_refused_with_the_fields_name(owner, field, wrong):
+    answer = send(owner, **{field: wrong})
+    assert (answer.status_code, answer.json) == (
+        400,
+        {"ok": False, "error": ANY, "code": "VALIDATION_ERROR", "statusCode": 400},
+    )
+    assert answer.json["error"].startswith(f"{field} ")
+    assert owner.listed() == []
+
+
+@pytest.mark.parametrize("field", ["priority", "expiresAt"])
+@pytest.mark.parametrize("number", ["1" + "0" * 400, "1e400", "-1e400", "NaN"])
+def test_a_number_beyond_all_bounds_is_refused(owner, field, number):
+    data = f'{{"title": "t", "body": "b", "{field}": {number}}}'
+    assert owner.post("/notifications/send", data=data).status_code == 400
+    assert owner.listed() == []
+
+
+def test_what_expires_must_do_so_in_the_future(owner, moved_clock):
+    for past in (moved_clock.ms, moved_clock.ms - 1, 0, -1, moved_clock.ms // 1000):
+        answer = send(owner, expiresAt=past)
+        assert (answer.status_code, answer.json["error"]) == (400, "expiresAt must be in the future.")
+    assert sent(owner, expiresAt=moved_clock.ms + 1)["status"] == "delivered"
+
+
+# --- Idempotency-Key ----------------------------------------------------------------------------------------
+
+
+ONCE = {"Idempotency-Key": "once"}
+
+
+def test_the_same_key_with_another_value_of_a_field_is_refused(owner, moved_clock):
+    more = {"priority": 4, "url": "https://a.example", "tag": "a", "expiresAt": moved_clock.ms + 1_000}
+    first = send(owner, ONCE, **more)
+    others = {"priority": 5, "url": "https://b.example", "tag": "b", "expiresAt": moved_clock.ms + 2_000}
+    for name, value in others.items():
+        assert send(owner, ONCE, **{**more, name: value}).status_code == 400
+        assert send(owner, ONCE, **{**more, name: None}).status_code == 400
+    again = send(owner, ONCE, **more)
+    assert (again.data, again.headers["Idempotent-Replayed"]) == (first.data, "true")
+
+
+def test_a_replay_after_the_expiry_answers_as_the_first_time(owner, moved_clock):
+    more = {"expiresAt": moved_clock.ms + 1_000}
+    first = send(owner, ONCE, **more)
+    moved_clock.advance(5)
+    again = send(owner, ONCE, **more)
+    assert (again.status_code, again.data) == (200, first.data)
+
+
+def test_a_replay_replaces_nothing(owner):
+    send(owner, ONCE, tag="t")
+    newer = sent(owner, tag="t")
+    send(owner, ONCE, tag="t")
+    assert "replacedBy" not in got(owner, newer["id"])
+
+
+# --- one notification ---------------------------------------------------------------------------------------
+
+
+def test_a_notification_has_its_status_on_each_device(owner, push_service, moved_clock):
+    one, other, third = (add(owner, push_service) for _ in range(3))
+    other.then(400, b'{"reason":"BadThing"}')
+    third.then(503)
+    notification = sent(owner)
+    assert got(owner, notification["id"]) == {
+        **bare(moved_clock),
+        "deliveries": [
+            {"device": one.id, "kind": "webpush", "status": "delivered"},
+            {"device": other.id, "kind": "webpush", "status": "failed", "error": ANY},
+            {"device": third.id, "kind": "webpush", "status": "pending", "error": "The push service answered 503."},
+        ],
+    }
+
+
+def test_anothers_notification_is_as_one_that_does_not_exist(owner, pro):
+    mine = sent(owner)
+    answers = [
+        pro.get(f"/notifications/{id_}") for id_ in (mine["id"], "0" * 32, "x", "%00", "'", mine["id"].upper())
+    ]
+    assert {(one.status_code, one.data) for one in answers} == {(404, answers[0].data)}
+    assert answers[0].json["code"] == "NOT_FOUND"
+
+
+def test_a_get_of_send_is_a_405(owner):
+    answer = owner.get("/notifications/send")
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
+
+
+def test_what_is_deleted_or_too_old_is_not_found(owner, moved_clock):
+    first, second = sent(owner), sent(owner)
+    owner.delete(f"/notifications/{first['id']}")
+    assert owner.get(f"/notifications/{first['id']}").status_code == 404
+    moved_clock.advance(30 * 86_400 + 1)
+    assert owner.get(f"/notifications/{second['id']}").status_code == 404
+
+
+def test_a_digest_is_no_notification_and_what_is_in_it_has_its_deliveries(service, owner, browser, moved_clock):
+    service.flask("account", "set", OWNER, "--quiet-hours", "09:00-11:00")
+    hook = service.alert("--title", "{{ t }}")
+    held = [hook.post({"t": str(number)}).json["notificationId"] for number in range(2)]
+    assert got(owner, held[0])["deliveries"] == []
+    moved_clock.advance(3600)
+    service.work()
+    digest = browser.messages[0]["notification"]["tag"]
+    assert owner.get(f"/notifications/{digest}").status_code == 404
+    assert got(owner, held[0])["deliveries"] == [{"device": browser.id, "kind": "webpush", "status": "delivered"}]
+
+
+# --- tag ----------------------------------------------------------------------------------------------------
+
+
+def test_the_newest_replaces_the_earlier_ones_of_its_tag(owner, browser):
+    first, other, second = sent(owner, tag="disk"), sent(owner, tag="cpu"), sent(owner, tag="disk")
+    third = sent(owner, tag="disk")
+    assert got(owner, first["id"])["replacedBy"] == second["id"]
+    assert got(owner, second["id"])["replacedBy"] == third["id"]
+    assert "replacedBy" not in got(owner, third["id"]) and "replacedBy" not in got(owner, other["id"])
+    assert [one["status"] for one in owner.listed()] == ["delivered"] * 4
+    assert len(owner.listed()) == 4 and not any("replacedBy" in one for one in owner.listed())
+
+
+def test_anothers_tag_is_another_tag(owner, pro):
+    mine = sent(owner, tag="disk")
+    sent(pro, tag="disk")
+    assert "replacedBy" not in got(owner, mine["id"])
+
+
+def test_what_is_pending_of_a_replaced_one_ends(service, owner, browser, moved_clock):
+    browser.then(503)
+    first = sent(owner, tag="disk", body="first")
+    assert first["status"] == "pending"
+    second = sent(owner, tag="disk", body="second")
+    moved_clock.advance(3600)
+    service.work()
+    assert [message["notification"]["body"] for message in browser.messages] == ["second"]
+    assert got(owner, first["id"]) == {
+        **first,
+        "status": "failed",
+        "deliveries": [
+            {
+                "device": browser.id,
+                "kind": "webpush",
+                "status": "failed",
+                "error": "Replaced by a newer notification.",
+            }
+        ],
+        "replacedBy": second["id"],
+    }
+
+
+def test_a_replaced_one_that_a_device_has_stays_delivered(owner, browser, push_service):
+    other = add(owner, push_service).then(503)
+    first = sent(owner, tag="disk")
+    sent(owner, tag="disk")
+    detail = got(owner, first["id"])
+    assert detail["status"] == "delivered"
+    assert {one["device"]: one["status"] for one in detail["deliveries"]} == {
+        browser.id: "delivered",
+        other.id: "failed",
+    }
+
+
+def test_a_device_that_had_it_when_it_was_replaced_counts(service, owner, browser, monkeypatch):
+    """Its provider's answer came after the newer one was recorded."""
+    push_all = delivery.push_all
+
+    def slow(attempts):
+        answers = push_all(attempts)
+        monkeypatch.setattr(delivery, "push_all", push_all)
+        sent(owner, tag="disk", body="second")
+        return answers
+
+    monkeypatch.setattr(delivery, "push_all", slow)
+    first = sent(owner, tag="disk", body="first")
+    assert first["status"] == "delivered"
+    assert [one["status"] for one in got(owner, first["id"])["deliveries"]] == ["delivered"]
+
+
+def test_one_that_was_replaced_before_its_push_is_not_pushed_after_the_newer_one(owner, browser, monkeypatch):
+    """Two of a tag that are stored at the same moment: the newest is what stays on the screen."""
+    attempt = delivery._attempt
+
+    def late(source, sender, notification, devices):
+        monkeypatch.setattr(delivery, "_attempt", attempt)
+        sent(owner, tag="disk", body="second")
+        return attempt(source, sender, notification, devices)
+
+    monkeypatch.setattr(delivery, "_attempt", late)
+    assert sent(owner, tag="disk", body="first")["status"] == "failed"
+    assert [message["notification"]["body"] for message in browser.messages] == ["second"]
+
+
+def test_one_that_failed_without_a_device_stays_failed_when_it_is_replaced(owner, browser):
+    browser.then(410)
+    sent(owner)
+    first = sent(owner, tag="disk")
+    assert first["status"] == "failed"
+    sent(owner, tag="disk")
+    assert got(owner, first["id"])["status"] == "failed"
+
+
+def test_the_newer_one_may_be_deleted(owner):
+    first, second = sent(owner, tag="t"), sent(owner, tag="t")
+    owner.delete(f"/notifications/{second['id']}")
+    assert "replacedBy" not in got(owner, first["id"])
+
+
+@pytest.mark.parametrize(
+    "statement, values, index",
+    [
+        (Notification.REPLACE, (9, 1, "t", 9), "notification_of_tag"),
+        (Notification.REPLACED, (1, "t", 9, 5), "notification_of_tag"),
+        (Notification.EXPIRED, (9, 500), "notification_expiring"),
+    ],
+)
+def test_what_is_replaced_or_expired_is_found_by_an_index(service, statement, values, index):
+    plan = " ".join(row[3] for row in database.run(f"EXPLAIN QUERY PLAN {statement}", values))
+    assert index in plan and "SCAN notification" not in plan
+
+
+def test_many_with_a_tag_cost_the_next_one_nothing(service, pro, push_service):
+    browser = add(pro, push_service)
+    for _ in range(50):
+        sent(pro, tag="t")
+    assert len(browser.pushes) == 50
+    with database.transaction():
+        assert len(Notification.replace_earlier(1, "t", 2**40)) == 1
+
+
+# --- expiresAt ----------------------------------------------------------------------------------------------
+
+
+EXPIRED = "It expired before this device had it."
+
+
+def test_after_it_nothing_is_tried_and_what_no_device_has_is_failed(service, owner, browser, moved_clock):
+    browser.then(503).then(503).then(503)
+    notification = sent(owner, expiresAt=moved_clock.ms + 70_000)
+    moved_clock.advance(30)
+    service.work()
+    assert (len(browser.pushes), got(owner, notification["id"])["status"]) == (2, "pending")
+    moved_clock.advance(39)
+    service.work()
+    assert (len(browser.pushes), got(owner, notification["id"])["status"]) == (2, "pending")
+    moved_clock.advance(1)
+    service.work()
+    moved_clock.advance(3600)
+    service.work()
+    assert len(browser.pushes) == 2
+    assert got(owner, notification["id"]) == {
+        **notification,
+        "status": "failed",
+        "deliveries": [{"device": browser.id, "kind": "webpush", "status": "failed", "error": EXPIRED}],
+    }
+
+
+def test_one_that_another_device_has_stays_delivered_and_is_not_tried(
+    service, owner, browser, push_service, moved_clock
+):
+    other = add(owner, push_service).then(503)
+    notification = sent(owner, expiresAt=moved_clock.ms + 10_000)
+    assert notification["status"] == "delivered"
+    moved_clock.advance(3600)
+    service.work()
+    detail = got(owner, notification["id"])
+    assert (detail["status"], len(other.pushes)) == ("delivered", 1)
+    assert detail["deliveries"][1] == {"device": other.id, "kind": "webpush", "status": "failed", "error": EXPIRED}
+
+
+def test_a_device_that_no_provider_reaches_does_not_keep_it_pending(service, owner, moved_clock):
+    assert owner.post("/devices", {"kind": "fcm", "token": "x"}).status_code == 201
+    notification = sent(owner, expiresAt=moved_clock.ms + 10_000)
+    assert notification["status"] == "pending"
+    moved_clock.advance(10)
+    service.work()
+    assert got(owner, notification["id"])["status"] == "failed"
+
+
+def test_a_provider_that_asks_for_patience_is_not_asked_after_it(service, owner, browser, moved_clock):
+    browser.then(429, Retry_After="60")
+    notification = sent(owner, expiresAt=moved_clock.ms + 20_000)
+    moved_clock.advance(61)
+    service.work()
+    assert (len(browser.pushes), got(owner, notification["id"])["status"]) == (1, "failed")
+
+
+# --- priority and devices -----------------------------------------------------------------------------------
+
+
+def test_the_least_priority_is_for_the_history_alone(owner, browser):
+    assert sent(owner, priority="min")["status"] == "delivered"
+    assert got(owner, sent(owner, priority=1)["id"])["deliveries"] == []
+    assert browser.pushes == []
+
+
+def test_the_least_priority_is_delivered_when_the_last_device_died(owner, browser):
+    browser.then(410)
+    assert sent(owner)["status"] == "failed"
+    assert sent(owner, priority=1)["status"] == "delivered"
+
+
+@pytest.mark.parametrize("least", [1, 2, 3, 4, 5])
+def test_a_device_gets_its_least_priority_and_higher_ones(owner, push_service, least):
+    browser = add(owner, push_service, minPriority=least)
+    for priority in (1, 2, 3, 4, 5):
+        assert sent(owner, priority=priority, body=str(priority))["status"] == "delivered"
+    bodies = [int(message["notification"]["body"]) for message in browser.messages]
+    assert bodies == list(range(max(least, 2), 6))
+
+
+def test_what_no_device_may_get_is_delivered_when_stored(service, owner, push_service):
+    browser = add(owner, push_service, minPriority="high")
+    notification = sent(owner)
+    assert (notification["status"], got(owner, notification["id"])["deliveries"]) == ("delivered", [])
+    assert service.alert("--title", "x").post({}).json["status"] == "delivered"
+    assert browser.pushes == []
+
+
+def test_a_device_that_died_beside_one_that_may_not_get_it_fails_nothing(owner, push_service):
+    dead = add(owner, push_service).then(410)
+    add(owner, push_service, minPriority=5)
+    sent(owner)
+    assert (len(dead.pushes), sent(owner)["status"]) == (1, "delivered")
+
+
+def test_a_device_says_its_least_priority_unless_it_is_the_default(owner, push_service):
+    add(owner, push_service)
+    browser = add(owner, push_service, minPriority="urgent")
+    first, second = owner.get("/devices").json["devices"]
+    assert (first["minPriority"], "minPriority" in second) == (5, False)
+    again = owner.post("/devices", {"kind": "webpush", "subscription": browser.subscription, "minPriority": 2}).json[
+        "device"
+    ]
+    assert again == {**first, "minPriority": 2}
+    kept = owner.post("/devices", {"kind": "webpush", "subscription": browser.subscription}).json["device"]
+    assert kept == again
+
+
+@pytest.mark.parametrize("wrong", [0, 6, True, 1.5, "5", "none", [], {}, 10**99])
+def test_a_wrong_least_priority_is_refused_with_its_name(owner, push_service, wrong):
+    subscription = push_service.browser().subscription
+    answer = owner.post("/devices", {"kind": "webpush", "subscription": subscription, "minPriority": wrong})
+    assert answer.status_code == 400 and answer.json["error"].startswith("minPriority must be")
+    assert owner.get("/devices").json["devices"] == []
+
+
+def test_a_plain_push_is_what_it_was(owner, browser):
+    notification = sent(owner)
+    assert json.dumps(browser.messages[0]) == json.dumps(
+        {
+            "web_push": 8030,
+            "notification": {
+                "title": "MCP - Disk",
+                "body": "full",
+                "navigate": f"http://127.0.0.1:8000/app/notifications/{notification['id']}",
+                "tag": notification["id"],
+            },
+        }
+    )

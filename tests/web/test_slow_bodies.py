@@ -1,0 +1,46 @@
+"""A credential that becomes void while its request's body is still on the way does nothing any more (SPEC 3, 5)."""
+
+import json
+
+import pytest
+
+from core import accounts
+from process import clock
+from tests.support.accounts import OWNER
+from tests.support.commands import lines_of
+from tests.support.slow_bodies import post_slowly
+from tests.support.tables import query
+
+JSON_DOORS = {
+    "/api/v1/notifications/send": {"title": "Backup", "body": "finished"},
+    "/api/v1/api-keys/generate": {"name": "another"},
+    "/api/v1/devices": {"kind": "fcm", "token": "t"},
+    "/api/webhooks/custom": {"projectId": "p", "metrics": [{"metricId": "m", "metricName": "M", "value": 1}]},
+    "/mcp": {
+        **{"jsonrpc": "2.0", "id": 1, "method": "tools/call"},
+        "params": {"name": "create_api_key", "arguments": {"name": "another"}},
+    },
+}
+TABLES = ("notification", "device", "metric", "api_key")
+
+
+def rows(service):
+    return [query(service, f"SELECT count(*) FROM {table}") for table in TABLES]
+
+
+@pytest.mark.parametrize("path", JSON_DOORS)
+def test_a_key_that_is_revoked_meanwhile_does_nothing(service, owner, path):
+    (key_id, *_), *_ = lines_of(service, "key", "list", OWNER)
+    before = rows(service)
+    headers = {"Authorization": f"Bearer {owner.key}"}
+    revoke = lambda: accounts.revoke_key(accounts.find_account(OWNER).seq, key_id, clock.now_ms())  # noqa: E731
+    answer = post_slowly(service.client, path, json.dumps(JSON_DOORS[path]).encode(), revoke, headers=headers)
+    assert (answer.status_code, rows(service)) == (401, before)
+
+
+@pytest.mark.parametrize("path", JSON_DOORS)
+def test_a_key_of_an_account_that_is_deleted_meanwhile_does_nothing(service, owner, path):
+    headers = {"Authorization": f"Bearer {owner.key}"}
+    delete = lambda: service.flask("account", "delete", OWNER, "--yes")  # noqa: E731
+    answer = post_slowly(service.client, path, json.dumps(JSON_DOORS[path]).encode(), delete, headers=headers)
+    assert (answer.status_code, rows(service)) == (401, [[(0,)]] * len(TABLES))
