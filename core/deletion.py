@@ -67,19 +67,21 @@ def _in_transaction(delete_some: Callable[[int, int], int], account_seq: int) ->
 
 
 def _delete_notifications(account_seq: int, before: int) -> int:
-    """Delete the account's notifications made before that time; returns how many."""
-    last = 0
+    """Delete the account's notifications made before that time, and its digests; returns how many notifications."""
+    last = deleted = 0
 
     def piece() -> int:
-        nonlocal last
+        nonlocal last, deleted
         seqs = Notification.before(account_seq, last, before, ROWS)
         if seqs:
-            last = seqs[-1]
             with transaction():
+                notifications = Notification.count_without_digests(seqs)
                 _delete(seqs)
+            last, deleted = seqs[-1], deleted + notifications
         return len(seqs)
 
-    return _repeated(piece)
+    _repeated(piece)
+    return deleted
 
 
 def _delete(seqs: list[int]) -> None:

@@ -170,6 +170,20 @@ def test_other_accounts_history_stays(service, owner, pro, moved_clock):
     assert (len(owner.listed()), len(pro.listed())) == (0, 1)
 
 
+def test_digests_are_deleted_with_the_history_but_not_counted(service, owner, browser, moved_clock):
+    hook = service.alert("--frequency", "15m")
+    for _ in range(2):
+        for message in "abc":
+            hook.post({"message": message})
+        moved_clock.advance(900)
+        service.work()
+    assert query(service, "SELECT count(*), sum(is_digest) FROM notification") == [(8, 2)]
+    assert lines(service, "history", "delete", OWNER, "--before", "2999-12-31") == [
+        "Deleted 6 notifications from before 2999-12-31."
+    ]
+    assert query(service, "SELECT * FROM notification") == []
+
+
 def test_much_history_is_deleted_in_pieces(service, pro, moved_clock):
     pro.send()
     copy_first_row(service, 1_299, every_ms=1)
