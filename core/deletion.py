@@ -6,17 +6,23 @@ requests or commands; raises `Refused` with a sentence.
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
+from typing import TypeVar
 
 from core import digests
 from core.local_time import day_bounds
 from core.pieces import ROWS, in_pieces
 from models import Account, ApiKey, Device
 from store.custom_metrics import Metric
-from store.database import AFTER_ALL, transaction
+from store.database import AFTER_ALL, WriteFailed, transaction
 from store.held import Held
 from store.notifications import Notification
 from wire.errors import Refused
+
+MAX_TRIES = 20  # of a write; each waits for another process's lock for BUSY_TIMEOUT_MS, so that all take 30 s
+
+Result = TypeVar("Result")
 
 
 def delete_notification(account_seq: int, notification_id: str) -> None:
@@ -51,35 +57,52 @@ def delete_account(account: Account) -> None:
 
     After an interruption, the next call goes on.
     """
-    with transaction():
-        Account.end_access(account.seq)
-    _delete_notifications(account.seq, AFTER_ALL)
-    _delete_values(account.seq, None, None)
-    for delete_some in (Device.delete_some, ApiKey.delete_some):
-        _repeated(partial(_in_transaction, delete_some, account.seq))
-    with transaction():
-        Account.delete_rest(account.seq)
+    _patiently(partial(_in_transaction, Account.end_access, account.seq))
+    try:
+        _delete_notifications(account.seq, AFTER_ALL)
+        _delete_values(account.seq, None, None)
+        for delete_some in (Device.delete_some, ApiKey.delete_some):
+            _repeated(partial(_in_transaction, delete_some, account.seq, ROWS))
+        _patiently(partial(_in_transaction, Account.delete_rest, account.seq))
+    except WriteFailed as failure:
+        raise _partly(failure) from failure
 
 
-def _in_transaction(delete_some: Callable[[int, int], int], account_seq: int) -> int:
+def _partly(failure: WriteFailed) -> Refused:
+    """What to say when a deletion fails on the way."""
+    why = failure.__cause__ or failure
+    return Refused(500, f"Only a part was deleted: {why}. Run the command again to delete the rest.")
+
+
+def _patiently(write: Callable[[], Result]) -> Result:
+    """Try to write again and again while another process holds the database: a deletion can wait for it."""
+    for _ in range(MAX_TRIES - 1):
+        with suppress(WriteFailed):
+            return write()
+    return write()
+
+
+def _in_transaction(write: Callable[..., Result], *args: int) -> Result:
     with transaction():
-        return delete_some(account_seq, ROWS)
+        return write(*args)
 
 
 def _delete_notifications(account_seq: int, before: int) -> int:
-    """Delete the account's notifications made before that time; returns how many."""
-    last = 0
+    """Delete the account's notifications made before that time, and its digests; returns how many notifications."""
+    last = deleted = 0
 
     def piece() -> int:
-        nonlocal last
+        nonlocal last, deleted
         seqs = Notification.before(account_seq, last, before, ROWS)
         if seqs:
-            last = seqs[-1]
             with transaction():
+                notifications = Notification.count_without_digests(seqs)
                 _delete(seqs)
+            last, deleted = seqs[-1], deleted + notifications
         return len(seqs)
 
-    return _repeated(piece)
+    _repeated(piece)
+    return deleted
 
 
 def _delete(seqs: list[int]) -> None:
@@ -101,14 +124,22 @@ def _delete_values(account_seq: int, project_id: str | None, metric_id: str | No
 
 
 def _repeated(piece: Callable[[], int]) -> int:
-    """Repeat a piece of work until it finds less than a whole piece of rows; returns how many rows in all."""
+    """Repeat a piece of work until it finds less than a whole piece of rows; returns how many rows in all.
+
+    `Refused` (500) if it fails when rows have been deleted before.
+    """
     done = 0
 
     def is_more() -> bool:
         nonlocal done
-        rows = piece()
+        rows = _patiently(piece)
         done += rows
         return rows == ROWS
 
-    in_pieces(is_more, math.inf)
+    try:
+        in_pieces(is_more, math.inf)
+    except WriteFailed as failure:
+        if not done:
+            raise
+        raise _partly(failure) from failure
     return done

@@ -139,7 +139,9 @@ def day_bounds(day: str, zone: str) -> tuple[int, int]:
     try:
         date = datetime.strptime(day if DAY.fullmatch(day) else "", "%Y-%m-%d").date()
     except ValueError:
-        raise Refused(400, "The day must be written like 2026-11-21.", field="day") from None
+        raise Refused(
+            400, "The day must be of a year from 1000 to 2999 and written like 2026-11-21.", field="day"
+        ) from None
     noons = (datetime.combine(date + timedelta(days=later), time(12), ZoneInfo(zone)) for later in (0, 1))
     begin, end = (day_start(int(noon.timestamp() * 1000), zone) for noon in noons)
     return begin, end

@@ -316,6 +316,9 @@ class Notification(Model):
     FIND_SEQ = "SELECT seq FROM notification WHERE account_seq = ? AND id = ? AND NOT is_digest"
     REWRITE = "UPDATE notification SET title = ?, body = ? WHERE seq = ?"
     BEFORE = "SELECT seq FROM notification WHERE account_seq = ? AND seq > ? AND created_at < ? ORDER BY seq LIMIT ?"
+    COUNT_WITHOUT_DIGESTS = (
+        "SELECT count(*) FROM notification WHERE seq IN (SELECT value FROM json_each(?)) AND NOT is_digest"
+    )
     DELETE_ALL = "DELETE FROM notification WHERE seq IN (SELECT value FROM json_each(?))"
 
     @classmethod
@@ -341,6 +344,11 @@ class Notification(Model):
     def before(cls, account_seq: int, after: int, created_before: int, limit: int) -> list[int]:
         """The first `limit` seqs of the account beyond `after`, of notifications made before `created_before`."""
         return [row[0] for row in run(cls.BEFORE, (account_seq, after, created_before, limit))]
+
+    @classmethod
+    def count_without_digests(cls, seqs: list[int]) -> int:
+        """How many of these are notifications and not digests."""
+        return int(run(cls.COUNT_WITHOUT_DIGESTS, (json.dumps(seqs),)).fetchone()[0])
 
     @classmethod
     def delete_all(cls, seqs: list[int]) -> None:

@@ -3,8 +3,10 @@
 import pytest
 
 import push
-from core import accounts
+from core import accounts, deletion
 from store.custom_metrics import Metric, MetricValue
+from store.database import WriteFailed
+from store.notifications import Notification
 from tests.support.accounts import OWNER, PASSWORD, account_set
 from tests.support.commands import said
 from tests.support.tables import copy_first_row, query
@@ -170,6 +172,20 @@ def test_other_accounts_history_stays(service, owner, pro, moved_clock):
     assert (len(owner.listed()), len(pro.listed())) == (0, 1)
 
 
+def test_digests_are_deleted_with_the_history_but_not_counted(service, owner, browser, moved_clock):
+    hook = service.alert("--frequency", "15m")
+    for _ in range(2):
+        for message in "abc":
+            hook.post({"message": message})
+        moved_clock.advance(900)
+        service.work()
+    assert query(service, "SELECT count(*), sum(is_digest) FROM notification") == [(8, 2)]
+    assert lines(service, "history", "delete", OWNER, "--before", "2999-12-31") == [
+        "Deleted 6 notifications from before 2999-12-31."
+    ]
+    assert query(service, "SELECT * FROM notification") == []
+
+
 def test_much_history_is_deleted_in_pieces(service, pro, moved_clock):
     pro.send()
     copy_first_row(service, 1_299, every_ms=1)
@@ -184,6 +200,20 @@ def test_a_day_that_is_none_deletes_nothing(service, owner, day):
     owner.send()
     assert "2026-11-21" in said(service.flask("history", "delete", OWNER, "--before", day))
     assert len(owner.listed()) == 1
+
+
+@pytest.mark.parametrize("day", ["9999-12-31", "0001-01-01", "3000-01-01", "0999-12-31"])
+def test_a_day_of_a_far_year_is_refused_with_the_years_that_are_taken(service, owner, day):
+    owner.send()
+    sentence = "Error: The day must be of a year from 1000 to 2999 and written like 2026-11-21."
+    assert said(service.flask("history", "delete", OWNER, "--before", day)) == sentence
+    assert len(owner.listed()) == 1
+
+
+@pytest.mark.parametrize("day, deleted", [("1000-01-01", "0 notifications"), ("2999-12-31", "1 notification")])
+def test_the_first_and_the_last_day_that_are_taken_delete_nothing_and_everything(service, owner, day, deleted):
+    owner.send()
+    assert lines(service, "history", "delete", OWNER, "--before", day) == [f"Deleted {deleted} from before {day}."]
 
 
 def put(account_seq, project, metric, values=1):
@@ -259,6 +289,63 @@ def test_an_account_whose_deletion_was_interrupted_is_closed_at_once_and_deleted
     service.work()
     lines(service, "account", "delete", OWNER, "--yes")
     assert query(service, "SELECT count(*) FROM account") == [(0,)]
+
+
+class Locked:
+    """A function that finds the database locked in the calls with these numbers, from 1."""
+
+    def __init__(self, function, numbers):
+        self.function, self.numbers, self.calls = function, numbers, 0
+
+    def __call__(self, *args):
+        self.calls += 1
+        if self.calls in self.numbers:
+            raise WriteFailed("database is locked")
+        return self.function(*args)
+
+
+DELETE_HISTORY = ("history", "delete", OWNER, "--before", "2026-11-23")
+DELETE_ACCOUNT = ("account", "delete", OWNER, "--yes")
+PARTLY = "Error: Only a part was deleted: database is locked. Run the command again to delete the rest."
+
+
+def much_history(service, owner, moved_clock):
+    owner.send()
+    copy_first_row(service, 1_299, every_ms=1)
+    moved_clock.advance(2 * DAY_S)
+
+
+def test_a_deletion_waits_while_another_process_holds_the_database(service, owner, moved_clock, monkeypatch):
+    much_history(service, owner, moved_clock)
+    tries = 1 + deletion.MAX_TRIES
+    monkeypatch.setattr(Notification, "delete_all", Locked(Notification.delete_all, range(2, tries)))
+    assert lines(service, *DELETE_HISTORY) == ["Deleted 1,300 notifications from before 2026-11-23."]
+    assert query(service, "SELECT count(*) FROM notification") == [(0,)]
+
+
+@pytest.mark.parametrize("command, passes", [(DELETE_HISTORY, 1), (DELETE_ACCOUNT, 1), (DELETE_ACCOUNT, 0)])
+def test_a_deletion_that_fails_on_the_way_says_so_and_the_next_goes_on(
+    service, owner, moved_clock, monkeypatch, command, passes
+):
+    much_history(service, owner, moved_clock)
+    with monkeypatch.context() as patched:
+        patched.setattr(Notification, "delete_all", Locked(Notification.delete_all, range(passes + 1, 1_000)))
+        assert said(service.flask(*command)) == PARTLY
+    assert query(service, "SELECT count(*) FROM notification") == [(1_300 - 500 * passes,)]
+    lines(service, *command)
+    assert query(service, "SELECT count(*) FROM notification") == [(0,)]
+
+
+def test_a_metrics_deletion_that_fails_on_the_way_says_so(service, owner, monkeypatch):
+    put(1, "p", "a", 1_300)
+    monkeypatch.setattr(Metric, "remove", Locked(Metric.remove, range(2, 1_000)))
+    assert said(service.flask("metric", "delete", OWNER, "p")) == PARTLY
+
+
+def test_a_deletion_that_could_not_begin_says_only_why(service, owner, moved_clock, monkeypatch):
+    much_history(service, owner, moved_clock)
+    monkeypatch.setattr(Notification, "delete_all", Locked(Notification.delete_all, range(1, 1_000)))
+    assert said(service.flask(*DELETE_HISTORY)) == "Error: database is locked"
 
 
 def test_a_request_that_began_before_its_account_was_deleted_is_refused(service, owner, monkeypatch):
