@@ -547,7 +547,7 @@ MESSAGES = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(message=MESSAGES | JSON, version=st.none() | st.sampled_from([*VERSIONS, "x"]))
 def test_no_message_breaks_anything(pro, moved_clock, message, version):
     moved_clock.advance(1)

@@ -419,7 +419,7 @@ def test_the_limit_is_a_mebibyte_unless_told_otherwise(owner):
 # Properties
 
 PROPERTY = settings(
-    max_examples=150, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=50, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 ANY_TEXT = st.text(st.characters(exclude_categories=[]), max_size=30)
 SCALARS = (
