@@ -82,9 +82,10 @@ def too_large(world, operation):
 
 def too_often(world, operation):
     id_ = world.made(operation) if "{" in operation.path else None
-    for _ in range(100):
-        world.call(operation, id_)
-    return world.call(operation, id_)
+    for _ in range(101):  # more than any limit of a starter account
+        if (answer := world.call(operation, id_)).status_code == 429:
+            break
+    return answer
 
 
 def while_it_runs(world, operation):
