@@ -1,6 +1,8 @@
 """Fixtures: a service in this process on a temporary database, its clock, and a stand-in push service."""
 
 import functools
+import gc
+import itertools
 import json
 
 import pytest
@@ -19,6 +21,25 @@ pytest_plugins = ["tests.support.browser"]
 
 # Checking the RSA key takes 50 ms and happens several times in a test, always with the same key.
 serialization.load_pem_private_key = functools.cache(serialization.load_pem_private_key)
+
+
+_directory_numbers = itertools.count()
+
+
+def pytest_collection_finish():
+    """Spare the garbage collector the thousands of collected tests: it would look through them again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
+
+
+@pytest.fixture
+def tmp_path(tmp_path_factory, request):
+    """A test's own directory. Pytest's fixture looks through all directories of earlier tests for a free number."""
+    name = f"{next(_directory_numbers)}-{request.function.__name__[:40]}"
+    path = tmp_path_factory.getbasetemp() / name
+    path.mkdir()
+    return path
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -9,6 +9,7 @@ from graphlib import TopologicalSorter
 import pytest
 
 from providers import PROVIDERS
+from tests.support.rows import each
 from tests.support.server import ROOT
 
 # The rooms, from top to bottom. Imports run downwards only: into a lower room, or within a room without a circle.
@@ -128,7 +129,7 @@ def may(module, allowed):
     return module in allowed or module.partition(".")[0] in allowed
 
 
-every_file = pytest.mark.parametrize("path", FILES, ids=[str(path.relative_to(ROOT)) for path in FILES])
+every_file = each("path", FILES)
 
 
 @every_file

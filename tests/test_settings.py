@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import config
+from tests.support.rows import each
 from tests.support.server import ROOT
 
 
@@ -48,12 +49,12 @@ DEFAULTS = [
 ]
 
 
-@pytest.mark.parametrize("field, value", DEFAULTS)
+@each("field, value", DEFAULTS)
 def test_every_setting_is_optional_and_has_a_default(field, value):
     assert getattr(config.load({}), field) == value
 
 
-@pytest.mark.parametrize(
+@each(
     "host",
     ["web.push.apple.com", "fcm.googleapis.com", "updates.push.services.mozilla.com", "db5.notify.windows.com"],
 )
@@ -66,7 +67,7 @@ def test_set_but_empty_counts_as_unset_for_every_variable():
     assert config.load({variable.name: "" for variable in config.variables()}) == config.load({})
 
 
-@pytest.mark.parametrize("name", [variable.name for variable in config.variables()])
+@each("name", [variable.name for variable in config.variables()])
 def test_an_empty_variable_is_no_start_up_error(name):
     assert config.load({name: ""}) == config.load({})
 
@@ -76,7 +77,7 @@ def test_no_variable_is_described_twice():
     assert len(names) == len(set(names))
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     [
         *("HOST", "PORT", "DATA_DIR", "DATABASE_URL", "WEB_CONCURRENCY", "THREADS", "SECRET_KEY", "BASE_URL"),
@@ -120,12 +121,12 @@ GOOD = [
 ]
 
 
-@pytest.mark.parametrize("name, value, field, understood", GOOD)
+@each("name, value, field, understood", GOOD)
 def test_a_good_value_is_understood(name, value, field, understood):
     assert getattr(config.load({name: value}), field) == understood
 
 
-@pytest.mark.parametrize(
+@each(
     "value, hosts",
     [
         ("push.example.com", ("push.example.com",)),
@@ -172,7 +173,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("name, value", WRONG)
+@each("name, value", WRONG)
 def test_a_wrong_value_is_refused_with_its_name_what_it_held_and_what_is_taken(name, value):
     said = refusal(**{name: value})
     (variable,) = (one for one in config.variables() if one.name == name)
@@ -189,14 +190,14 @@ SECRETS = [
 ]
 
 
-@pytest.mark.parametrize("name, value", SECRETS)
+@each("name, value", SECRETS)
 def test_the_refusal_of_a_secret_says_what_is_taken_and_never_the_value(name, value):
     said = refusal(**{name: value})
     assert name in said and "sqlite:////absolute" in said
     assert "hunter2pw" not in said and "user" not in said
 
 
-@pytest.mark.parametrize("value", ["sqlite:///", "sqlite://", "sqlite:", "sqlite:///:memory:"])
+@each("value", ["sqlite:///", "sqlite://", "sqlite:", "sqlite:///:memory:"])
 def test_a_database_url_that_names_no_file_is_refused(value):
     assert "DATABASE_URL" in refusal(DATABASE_URL=value)
 
@@ -212,7 +213,7 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize("name", BROKEN)
+@each("name", BROKEN)
 def test_a_value_with_line_breaks_is_refused_in_one_line(name):
     assert len(refusal(**{name: "no\nsuch\r\nvalue\u2028"}).splitlines()) == 1
 
@@ -230,9 +231,7 @@ def test_fine_settings_pass_the_check():
     assert (checked.returncode, checked.stderr) == (0, b"")
 
 
-@pytest.mark.parametrize(
-    "name, value", [("PORT", "http"), ("WEB_CONCURRENCY", "2"), ("DATABASE_URL", "postgres://a")]
-)
+@each("name, value", [("PORT", "http"), ("WEB_CONCURRENCY", "2"), ("DATABASE_URL", "postgres://a")])
 def test_the_check_of_a_wrong_setting_ends_with_status_1_and_one_line(name, value):
     checked = run_config(**{name: value})
     assert (checked.returncode, checked.stdout) == (1, b"")
@@ -271,6 +270,6 @@ PUBLIC_URLS = [
 ]
 
 
-@pytest.mark.parametrize("environ, address", PUBLIC_URLS)
+@each("environ, address", PUBLIC_URLS)
 def test_the_public_address_is_base_url_or_where_the_service_listens(environ, address):
     assert config.load(environ).public_url == address

@@ -18,6 +18,7 @@ from app import create_app
 from core import accounts
 from tests.support.accounts import OWNER, PASSWORD
 from tests.support.commands import FULL_KEY, key_columns, printed, said
+from tests.support.rows import each
 from tests.support.server import PATIENCE_S, ROOT
 
 FLASK = Path(sys.executable).with_name("flask")
@@ -92,8 +93,8 @@ OF_AN_ACCOUNT = [
 COMMAND_NAMES = [" ".join(command[:2]) for command in OF_AN_ACCOUNT]
 
 
-@pytest.mark.parametrize("command", OF_AN_ACCOUNT, ids=COMMAND_NAMES)
-@pytest.mark.parametrize("email", ["nobody@example.org", "a\nb@example.org"])
+@each("command", OF_AN_ACCOUNT)
+@each("email", ["nobody@example.org", "a\nb@example.org"])
 def test_an_unknown_account_is_an_error_in_one_line(owned, command, email):
     said(owned(*(email if part == "EMAIL" else part for part in command)))
 
@@ -104,8 +105,8 @@ def test_an_address_that_is_not_utf_8_is_an_error_in_one_line(owned, command):
     said(owned(*(email if part == "EMAIL" else part for part in command)))
 
 
-@pytest.mark.parametrize("command", [("key", "revoke"), ("device", "remove")])
-@pytest.mark.parametrize("unknown", ["x", "", "a\nb", "a" * 10_000, os.fsdecode(b"\xff")])
+@each("command", [("key", "revoke"), ("device", "remove")])
+@each("unknown", ["x", "", "a\nb", "a" * 10_000, os.fsdecode(b"\xff")])
 def test_an_unknown_id_is_an_error_in_one_line(owned, command, unknown):
     said(owned(*command, OWNER, unknown))
 
@@ -134,7 +135,7 @@ WRONG_USAGE = [
 ]
 
 
-@pytest.mark.parametrize("command", WRONG_USAGE, ids=[" ".join(command) for command in WRONG_USAGE])
+@each("command", WRONG_USAGE)
 def test_wrong_usage_ends_with_status_2_and_prints_nothing_on_stdout(owned, command):
     result = owned(*command)
     assert (result.exit_code, result.stdout) == (2, "")

@@ -8,6 +8,7 @@ import pytest
 import push
 from tests.support.accounts import OWNER
 from tests.support.commands import UNRULY, printed, said
+from tests.support.rows import each
 
 ID = re.compile(r"[0-9a-zA-Z_-]+")
 
@@ -75,7 +76,7 @@ WRONG_ADDRESSES = [
 ]
 
 
-@pytest.mark.parametrize("kind, token", WRONG_ADDRESSES, ids=range(len(WRONG_ADDRESSES)))
+@each("kind, token", WRONG_ADDRESSES)
 def test_what_is_no_address_of_that_kind_is_refused_in_one_line(owned, kind, token):
     said(owned("device", "add", OWNER, kind, token))
     assert owned("device", "list", OWNER).stdout == ""

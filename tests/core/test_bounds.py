@@ -16,6 +16,7 @@ from store.database import WriteFailed, run, transaction
 from store.deliveries import Delivery
 from store.notifications import Notification
 from tests.support.accounts import account_set
+from tests.support.rows import each
 from tests.support.tables import query
 from tests.support.times import DAY_MS, DAY_S
 
@@ -344,7 +345,7 @@ def kept(service):
     return [row[0] for row in query(service, "SELECT value FROM metric ORDER BY timestamp, seq")]
 
 
-@pytest.mark.parametrize("plan, values", [("starter", 1_000_000), ("pro", 10_000_000), ("scale", 50_000_000)])
+@each("plan, values", [("starter", 1_000_000), ("pro", 10_000_000), ("scale", 50_000_000)])
 def test_a_plan_keeps_so_many_values(plan, values):
     assert PLANS[plan].metric_values == values
 

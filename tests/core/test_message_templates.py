@@ -6,6 +6,7 @@ import re
 import pytest
 
 from core import message_templates
+from tests.support.rows import each
 from tests.support.templates import FILTERS, NUMBERS, WRONG_ARGUMENTS, cut, filled, rendered
 from wire import errors, strict_json
 
@@ -36,12 +37,12 @@ def test_a_placeholder_may_come_again_and_stand_beside_another():
     assert rendered("{{ a }}{{ b }}{{ a }}", {"a": 1, "b": 2}) == "121"
 
 
-@pytest.mark.parametrize("template", ["{{a}}", "{{ a}}", "{{a }}", "{{   a   }}", "{{\ta\t}}", "{{\n a\r\n}}"])
+@each("template", ["{{a}}", "{{ a}}", "{{a }}", "{{   a   }}", "{{\ta\t}}", "{{\n a\r\n}}"])
 def test_white_space_around_a_path_is_ignored(template):
     assert rendered(template, {"a": "x"}) == "x"
 
 
-@pytest.mark.parametrize(
+@each(
     "value, text",
     [
         ('"text"', "text"),
@@ -59,13 +60,13 @@ def test_strings_render_as_themselves_booleans_as_words_and_null_as_nothing(valu
     assert filled("<{{ v }}>", f'{{"v": {value}}}') == (f"<{text}>", ())
 
 
-@pytest.mark.parametrize("number", NUMBERS)
+@each("number", NUMBERS)
 def test_numbers_render_digit_for_digit(number):
     payload = f'{{"v": {number}, "list": [{number}], "object": {{"n": {number}}}}}'
     assert rendered("{{ v }} {{ list }} {{ object }}", payload) == f'{number} [{number}] {{"n":{number}}}'
 
 
-@pytest.mark.parametrize(
+@each(
     "value, text",
     [
         ('[1, 2.50, "a b", true, false, null]', '[1,2.50,"a b",true,false,null]'),
@@ -84,7 +85,7 @@ def test_objects_and_arrays_render_as_compact_json_in_the_payloads_order(value, 
 # Paths
 
 
-@pytest.mark.parametrize(
+@each(
     "key",
     [
         *["a-b", "a b", "a  b", "a.b", "a.b.c", ".", "..", ".a", "a.", "0", "01", "-1", "@timestamp", "$", "#x"],
@@ -95,7 +96,7 @@ def test_a_key_is_written_as_it_is(key):
     assert filled("<{{ " + key + " }}>", {key: "x", "other": "y"}) == ("<x>", ())
 
 
-@pytest.mark.parametrize(
+@each(
     "payload, path, value",
     [
         ({"a.b": 1, "a": {"b": 2}}, "a.b", "1"),
@@ -116,7 +117,7 @@ def test_at_each_object_the_longest_key_that_matches_wins(payload, path, value):
     assert filled("{{ " + path + " }}", payload) == (value, ())
 
 
-@pytest.mark.parametrize(
+@each(
     "payload",
     [
         {"a.b": {}, "a": {"b": {"c": 1}}},
@@ -129,13 +130,13 @@ def test_a_longer_key_that_leads_nowhere_is_not_taken_back(payload):
     assert filled("{{ a.b.c }}", payload) == ("{{ a.b.c }}", ("a.b.c",))
 
 
-@pytest.mark.parametrize("path", ["ab", "abc", "a.b", "A.c", "abc.d", "b", "abcd.c", "ab.cd", "ab.c.d", "ab."])
+@each("path", ["ab", "abc", "a.b", "A.c", "abc.d", "b", "abcd.c", "ab.cd", "ab.c.d", "ab."])
 def test_a_key_matches_up_to_a_dot_or_the_end_alone(path):
     payload = {"abcd": 1, "a": {"c": 1}, "ab.cc": 1, "ab .c": 1, "ab.c": 1}
     assert filled("{{ " + path + " }}", payload) == ("{{ " + path + " }}", (path,))
 
 
-@pytest.mark.parametrize(
+@each(
     "path, value",
     [("a.0", "[10,11]"), ("a.0.1", "11"), ("a.2.b.0", "12"), ("a.10", "20"), ("a.1", ""), ("a.9", "[]")],
 )
@@ -144,7 +145,7 @@ def test_array_positions_are_numbers(path, value):
     assert filled("{{ " + path + " }}", payload) == (value, ())
 
 
-@pytest.mark.parametrize(
+@each(
     "position",
     [
         *["2", "00", "01", "-1", "+1", "-0", "1.0", "0x0", "1e0", "0_1", "٠", "²", "①", " 0", "", "length", "size"],
@@ -156,8 +157,8 @@ def test_any_other_position_is_missing(position):
     assert filled(template, {"a": ["x", "y"]}) == (template, (("a." + position).strip(),))
 
 
-@pytest.mark.parametrize("value", ["text", "", 5, 1.5, True, False, None])
-@pytest.mark.parametrize("rest", ["b", "0", "size", "upper", "__class__", "real", "literal", ""])
+@each("value", ["text", "", 5, 1.5, True, False, None])
+@each("rest", ["b", "0", "size", "upper", "__class__", "real", "literal", ""])
 def test_what_is_no_object_or_array_has_nothing_inside(value, rest):
     assert filled("{{ a." + rest + " }}", {"a": value}) == ("{{ a." + rest + " }}", ("a." + rest,))
 
@@ -165,7 +166,7 @@ def test_what_is_no_object_or_array_has_nothing_inside(value, rest):
 # What the payload lacks
 
 
-@pytest.mark.parametrize(
+@each(
     "template",
     [
         *["{{nope}}", "{{  nope   }}", "{{\tnope\n}}", "{{ nope|upcase }}", "{{ nope |  truncate:3|upcase }}"],
@@ -200,7 +201,7 @@ def test_any_number_of_paths_may_be_missing():
 # What is text
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         *["", " ", "plain", "a | upcase", "line\nline\r\n", "é😀\x00\x01", "{", "}", "{}", "{ }", "{a}", "{{", "}}"],
@@ -214,7 +215,7 @@ def test_any_other_text_is_itself(text):
     assert filled(text, {"a": "A", "": "E", "0": "Z"}) == (text, ())
 
 
-@pytest.mark.parametrize(
+@each(
     "template, text",
     [
         ("{{{name}}}", "{x}"),
@@ -244,7 +245,7 @@ def test_braces_that_are_no_placeholder_are_text_beside_one(template, text):
     assert rendered(template, {"name": "x"}) == text
 
 
-@pytest.mark.parametrize(
+@each(
     "inside",
     [
         *["7*7", "a()", "a[0]", "a == 1", "a + a", "a.__class__", "__class__", "a.__init__.__globals__", "self"],
@@ -255,11 +256,11 @@ def test_nothing_is_ever_evaluated(inside):
     assert rendered("{{ " + inside + " }}", {"a": ["x"]}) == "{{ " + inside + " }}"
 
 
-@pytest.mark.parametrize(
+@each(
     "value",
     ["{{ b }}", "{{b}}", "{{", "}}", "{{ a }}", "{% b %}", "{{ b | upcase }}", "x | upcase", '" | upcase', "%H"],
 )
-@pytest.mark.parametrize("template", ["{{ a }}", "<{{ a }}>", "{{ a }} {{ a }}", "{{ a | truncate: 99 }}"])
+@each("template", ["{{ a }}", "<{{ a }}>", "{{ a }} {{ a }}", "{{ a | truncate: 99 }}"])
 def test_what_a_value_contains_is_never_looked_at_again(template, value):
     expected = template.replace("{{ a }}", value).replace("{{ a | truncate: 99 }}", value)
     assert filled(template, {"a": value, "b": "evaluated"}) == (expected, ())
@@ -275,7 +276,7 @@ def test_values_and_text_never_make_a_placeholder_together():
 # Rendered length
 
 
-@pytest.mark.parametrize(
+@each(
     "template, limit, text",
     [
         ("abcde", 5, "abcde"),
@@ -307,7 +308,7 @@ def test_the_text_is_cut_to_the_limit_with_the_ellipsis_included(template, limit
 # What is refused when it is saved
 
 
-@pytest.mark.parametrize(
+@each(
     "template",
     [
         *["{{ a | shout }}", "{{a|shout}}", "{{ a | shout: 3 }}", '{{ a | shout: "x" }}', "{{{ a | shout }}}"],
@@ -321,14 +322,14 @@ def test_a_template_with_an_unknown_filter_is_refused_with_its_name(template):
     assert "shout" in refusal(template)
 
 
-@pytest.mark.parametrize(
+@each(
     "name", ["Upcase", "UPCASE", "upcased", "up", "strip", "escape", "date_to_string", "plus", "__class__", "größe"]
 )
 def test_only_the_filters_of_the_set_are_known(name):
     assert name in refusal("{{ a | " + name + " }}")
 
 
-@pytest.mark.parametrize(
+@each(
     "template",
     [
         *["", "text", "{{ a }}", "{{ nope.0.x }}", "a | shout", "{% a | shout %}", "{ a | shout }", "{{}}", "{{ }}"],
@@ -346,7 +347,7 @@ def test_any_other_template_is_taken(template):
 # CONTRACT 4, JSON: the payload
 
 
-@pytest.mark.parametrize(
+@each(
     "string, text",
     [
         ("\\u0000", "\ufffd"),
@@ -368,7 +369,7 @@ def test_a_nul_or_a_lone_surrogate_becomes_a_replacement_character(string, text)
     assert strict_json.parse_event(raw.encode()) == {"v": text, f"k{text}": 1, "list": [text]}
 
 
-@pytest.mark.parametrize(
+@each(
     "raw, line",
     [
         ("", 1),
@@ -390,14 +391,14 @@ def test_what_is_not_json_is_refused_with_its_place(raw, line):
     assert (refused.value.status, int(found[1])) == (400, line)
 
 
-@pytest.mark.parametrize("raw", ["[]", "null", "1", '"text"', '[{"a": 1}]', "payload=[]", "payload=1", "payload="])
+@each("raw", ["[]", "null", "1", '"text"', '[{"a": 1}]', "payload=[]", "payload=1", "payload="])
 def test_only_an_object_is_a_payload(raw):
     with pytest.raises(errors.Refused) as refused:
         strict_json.parse_event(raw.encode())
     assert refused.value.status == 400
 
 
-@pytest.mark.parametrize("form", ["payload=%7B%22a%22%3A+9.90%7D", 'payload={"a":9.90}'])
+@each("form", ["payload=%7B%22a%22%3A+9.90%7D", 'payload={"a":9.90}'])
 def test_a_form_with_one_field_payload_is_the_object_that_it_holds(form):
     payload = strict_json.parse_event(form.encode())
     assert message_templates.fill("{{ a }} {{ payload }}", payload, 100) == ("9.90 {{ payload }}", ("payload",))
@@ -410,7 +411,7 @@ def test_the_last_of_duplicate_keys_wins():
 # Hostile input: what it costs is measured elsewhere
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         *["{{" + " " * 64_000, "{{" * 10_000, "{" * 20_000, "}" * 20_000, "{{ a " * 5_000, "{{ a |" * 5_000],
@@ -468,7 +469,7 @@ def huge():
     return strict_json.parse_event(raw.encode())
 
 
-@pytest.mark.parametrize(
+@each(
     "placeholder, begins",
     [
         ("{{ text }}", "xxxxxxxxxx"),

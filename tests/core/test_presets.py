@@ -6,6 +6,7 @@ import pytest
 
 from core import alerts, message_templates, presets
 from tests.support.payloads import NAMES, PRESETS, made, payload_of, sender_of, with_payloads
+from tests.support.rows import each
 
 HOLDS = {  # what a person needs to read, in title or body
     "github-issues-opened": ["Codertocat/Hello-World", "Spelling error in the README file", "opened", "issue"],
@@ -47,7 +48,7 @@ HOLDS = {  # what a person needs to read, in title or body
 }
 
 
-@pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS)
+@each("preset", PRESETS.values())
 def test_the_templates_of_a_preset_can_be_saved(preset):
     message_templates.check_template(preset.title)
     message_templates.check_template(preset.body)
@@ -55,14 +56,14 @@ def test_the_templates_of_a_preset_can_be_saved(preset):
 
 
 @with_payloads
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_a_payload_is_recognized_as_its_senders_and_as_nobody_elses(name):
     recognized = presets.recognized(payload_of(name))
     assert (recognized and recognized.id) == sender_of(name)
 
 
 @with_payloads
-@pytest.mark.parametrize("name", [name for name in NAMES if sender_of(name)])
+@each("name", [name for name in NAMES if sender_of(name)])
 def test_a_preset_makes_a_whole_notification_of_its_senders_payload(name):
     text = made(PRESETS[sender_of(name)], payload_of(name))
     assert text.missing == () and text.title.strip() and text.body.strip()
@@ -70,7 +71,7 @@ def test_a_preset_makes_a_whole_notification_of_its_senders_payload(name):
 
 
 @with_payloads
-@pytest.mark.parametrize("name", [name for name in HOLDS if name in NAMES])
+@each("name", [name for name in HOLDS if name in NAMES])
 def test_a_preset_tells_what_a_person_needs(name):
     text = made(PRESETS[sender_of(name)], payload_of(name))
     told = f"{text.title}\n{text.body}".lower()
@@ -78,7 +79,7 @@ def test_a_preset_tells_what_a_person_needs(name):
 
 
 @with_payloads
-@pytest.mark.parametrize("name", [name for name in NAMES if sender_of(name)])
+@each("name", [name for name in NAMES if sender_of(name)])
 def test_the_text_of_a_preset_has_no_gaps(name):
     """It has no blank line, no line that begins with a space, and no two spaces where a word is missing."""
     text = made(PRESETS[sender_of(name)], payload_of(name))
@@ -87,7 +88,7 @@ def test_the_text_of_a_preset_has_no_gaps(name):
     assert [line for line in lines if not line.strip() or line[0] == " " or "  " in line.strip()] == []
 
 
-@pytest.mark.parametrize(
+@each(
     "payload",
     [
         {},
@@ -100,7 +101,6 @@ def test_the_text_of_a_preset_has_no_gaps(name):
         {"repository": None, "sender": "x", "object_kin": 1},
         {"monitor": None, "msg": "x"},
     ],
-    ids=str,
 )
 def test_a_payload_of_nobody_in_particular_is_not_recognized(payload):
     assert presets.recognized(payload) is None
@@ -129,8 +129,8 @@ def one_alert(status, labels=(), **annotations):
     return {"status": status, "labels": dict(labels), "annotations": annotations}
 
 
-@pytest.mark.parametrize("preset", ["alertmanager", "grafana"])
-@pytest.mark.parametrize(
+@each("preset", ["alertmanager", "grafana"])
+@each(
     "alerts, body",
     [
         ([one_alert("firing", summary="a"), one_alert("resolved", summary="b")], "1 firing: a\n1 resolved: b"),
@@ -148,7 +148,7 @@ def test_firing_and_resolved_alerts_are_told_apart_by_summary_description_or_lab
     assert "\n".join(" ".join(line.split()) for line in text.body.split("\n")) == body and text.missing == ()
 
 
-@pytest.mark.parametrize(
+@each(
     "labels, title",
     [
         ({"commonLabels": {"alertname": "Disk"}, "groupLabels": {"job": "node"}}, "[FIRING] Disk"),
@@ -160,7 +160,7 @@ def test_a_group_of_alertmanager_has_the_name_that_its_alerts_share(labels, titl
     assert made(PRESETS["alertmanager"], group(one_alert("firing", summary="a"), **labels)).title == title
 
 
-@pytest.mark.parametrize("share", [0, 0.5, 1])
+@each("share", [0, 0.5, 1])
 def test_a_group_of_a_thousand_alerts_is_shown(share):
     firing = int(share * 1_000)
     alerts = [
@@ -225,14 +225,13 @@ HEALTHCHECKS = {  # a check as Healthchecks fills in $JSON, without what no temp
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each(
     "check, body, title, lines",
     [
         (HEALTHCHECKS, "said\nmore", 'the "nas" is DOWN', ['Tags: prod "a\\b"', "said", "more"]),
         (HEALTHCHECKS, "", 'the "nas" is DOWN', ['Tags: prod "a\\b"', "runs at 02:00"]),
         ({"name": "", "slug": "", "tags": "", "desc": ""}, "", "A check without a name is DOWN", ["Tags: none", ""]),
     ],
-    ids=["with all", "without output", "without a name"],
 )
 def test_the_set_up_of_healthchecks_makes_json_that_its_preset_shows(check, body, title, lines):
     """Healthchecks escapes what $NAME_JSON, $JSON and $BODY_JSON stand for, and nothing else."""

@@ -4,9 +4,8 @@ import json
 import re
 from decimal import Decimal
 
-import pytest
-
 from core import message_templates
+from tests.support.rows import each
 from tests.support.templates import WRONG_ARGUMENTS, applied, filled, rendered
 from wire import strict_json
 
@@ -22,7 +21,7 @@ def stays_visible(filters, value):
 # Filters: the notation
 
 
-@pytest.mark.parametrize(
+@each(
     "template",
     [
         *["{{v|upcase|truncate:3}}", "{{ v | upcase | truncate: 3 }}"],
@@ -37,7 +36,7 @@ def test_white_space_around_filters_and_arguments_is_ignored(template):
     assert rendered(template, {"v": "abcdef"}) == "AB…"
 
 
-@pytest.mark.parametrize(
+@each(
     "written, argument",
     [
         ('"n/a"', "n/a"),
@@ -74,14 +73,14 @@ def test_filters_apply_from_left_to_right():
     assert applied("last | first | round: 1", "[1, [2.25, 3]]") == "2.3"
 
 
-@pytest.mark.parametrize("filters", WRONG_ARGUMENTS)
-@pytest.mark.parametrize("value", ['"abcdef"', "1.25", "1795262400", '["a", {"a": 1}]'])
+@each("filters", WRONG_ARGUMENTS)
+@each("value", ['"abcdef"', "1.25", "1795262400", '["a", {"a": 1}]'])
 def test_a_filter_with_a_missing_wrong_or_surplus_argument_leaves_the_placeholder_visible(filters, value):
     assert stays_visible(filters, value)
     assert stays_visible(f"{filters} | upcase", value)
 
 
-@pytest.mark.parametrize("filters", ["shout", "upcase | shout", "shout: 3 | upcase", "shout: 'x', 2", "UPCASE"])
+@each("filters", ["shout", "upcase | shout", "shout: 3 | upcase", "shout: 'x', 2", "UPCASE"])
 def test_an_unknown_filter_leaves_the_placeholder_visible(filters):
     assert stays_visible(filters, '"text"')
 
@@ -100,9 +99,7 @@ CANNOT_TAKE = {
 }
 
 
-@pytest.mark.parametrize(
-    "filters, value", [(filters, value) for filters, values in CANNOT_TAKE.items() for value in values]
-)
+@each("filters, value", [(filters, value) for filters, values in CANNOT_TAKE.items() for value in values])
 def test_a_filter_on_a_value_that_it_cannot_take_leaves_the_placeholder_visible(filters, value):
     assert stays_visible(filters, value)
     assert stays_visible(f'{filters} | default: "x"', value)
@@ -115,28 +112,28 @@ def test_a_placeholder_that_stays_visible_does_not_touch_its_neighbours():
 # Filters, one by one
 
 
-@pytest.mark.parametrize("value", ["null", "false", '""', "[]", "{}"])
+@each("value", ["null", "false", '""', "[]", "{}"])
 def test_default_takes_the_place_of_null_false_and_what_is_empty(value):
     assert applied('default: "n/a"', value) == "n/a"
 
 
-@pytest.mark.parametrize("value", ["0", "0.0", "-0", "true", "[null]", '{"a":null}', "[[]]"])
+@each("value", ["0", "0.0", "-0", "true", "[null]", '{"a":null}', "[[]]"])
 def test_default_leaves_any_other_value(value):
     assert applied('default: "n/a"', value) == value
 
 
-@pytest.mark.parametrize("text", [" ", "0", "false", "null", "\ufffd"])
+@each("text", [" ", "0", "false", "null", "\ufffd"])
 def test_default_leaves_any_other_text(text):
     assert applied('default: "n/a"', json.dumps(text)) == text
 
 
-@pytest.mark.parametrize("path", ["nope", "a.b", "list.7", "text.0", "none.x", "a b.c"])
+@each("path", ["nope", "a.b", "list.7", "text.0", "none.x", "a b.c"])
 def test_default_takes_the_place_of_a_missing_variable(path):
     payload = {"a": {}, "list": [1], "text": "t", "none": None}
     assert filled("{{ " + path + ' | default: "n/a" }}', payload) == ("n/a", ())
 
 
-@pytest.mark.parametrize(
+@each(
     "filters, text",
     [
         ('default: "n/a" | upcase', "N/A"),
@@ -152,7 +149,7 @@ def test_a_missing_variable_goes_through_filters_untouched_until_a_default_takes
     assert filled("{{ nope | " + filters + " }}", {}) == (text, ())
 
 
-@pytest.mark.parametrize(
+@each(
     "filters, text",
     [
         ('default: b | default: "n/a"', "B"),
@@ -174,21 +171,19 @@ def test_default_takes_another_path_and_at_last_a_text(filters, text):
         assert filled("{{ " + path + " | " + filters + " }}", payload) == (text, ())
 
 
-@pytest.mark.parametrize("path, text", [("b", "B"), ("zero", "0"), ("list", "[0]"), ("quoted", "{{ b }}")])
+@each("path, text", [("b", "B"), ("zero", "0"), ("list", "[0]"), ("quoted", "{{ b }}")])
 def test_another_path_is_not_asked_for_what_is_there(path, text):
     payload = {"b": "B", "zero": 0, "list": [0], "quoted": "{{ b }}"}
     assert filled("{{ " + path + ' | default: other | default: "n/a" }}', payload) == (text, ())
 
 
-@pytest.mark.parametrize("filters", ["default: b", 'default: "x" | default: b', "default: b | upcase", "default: v"])
-@pytest.mark.parametrize("value", ['"text"', '""', "null"])
+@each("filters", ["default: b", 'default: "x" | default: b', "default: b | upcase", "default: v"])
+@each("value", ['"text"', '""', "null"])
 def test_a_default_that_ends_with_a_path_leaves_the_placeholder_visible(filters, value):
     assert stays_visible(filters, value)
 
 
-@pytest.mark.parametrize(
-    "filters", ["upcase: v", "join: v", "truncate: v", "map: v", "default: a, b", "default: a:b", "where: v, v"]
-)
+@each("filters", ["upcase: v", "join: v", "truncate: v", "map: v", "default: a, b", "default: a:b", "where: v, v"])
 def test_only_default_takes_a_path(filters):
     assert stays_visible(f'{filters} | default: "x"', '["a"]')
 
@@ -202,7 +197,7 @@ def test_a_default_of_many_paths_is_bounded():
     assert rendered(template, {"x": {"y": 1}}) in ("", template)
 
 
-@pytest.mark.parametrize(
+@each(
     "value, upper, lower",
     [
         ('"hELLO wORLD"', "HELLO WORLD", "hello world"),
@@ -222,7 +217,7 @@ def test_upcase_and_downcase_work_on_the_text_of_a_value(value, upper, lower):
     assert (applied("upcase", value), applied("downcase", value)) == (upper, lower)
 
 
-@pytest.mark.parametrize(
+@each(
     "value, text",
     [
         *[('"hELLO wORLD"', "Hello world"), ('"ÉCOLE"', "École"), ('"éCOLE"', "École"), ('"x"', "X"), ('""', "")],
@@ -233,7 +228,7 @@ def test_capitalize_makes_the_first_letter_large_and_the_rest_small(value, text)
     assert applied("capitalize", value) == text
 
 
-@pytest.mark.parametrize(
+@each(
     "value, length, text",
     [
         ('"abcdef"', 6, "abcdef"),
@@ -255,7 +250,7 @@ def test_truncate_cuts_to_so_many_characters_with_the_ellipsis_included(value, l
     assert applied(f"truncate: {length}", value) == text
 
 
-@pytest.mark.parametrize(
+@each(
     "value, filters, text",
     [
         ('["a", "b", "c"]', 'join: ", "', "a, b, c"),
@@ -273,7 +268,7 @@ def test_join_puts_its_argument_between_the_elements(value, filters, text):
     assert applied(filters, value) == text
 
 
-@pytest.mark.parametrize(
+@each(
     "value, first, last",
     [
         ('["a", "b", "c"]', "a", "c"),
@@ -286,14 +281,14 @@ def test_first_and_last_take_an_element(value, first, last):
     assert (applied("first", value), applied("last", value)) == (first, last)
 
 
-@pytest.mark.parametrize("name", ["first", "last"])
+@each("name", ["first", "last"])
 def test_first_and_last_of_an_empty_array_are_like_a_missing_variable(name):
     template = "{{ v | " + name + " | upcase }}"
     assert filled(template, {"v": []}) == (template, ("v",))
     assert applied(f'{name} | upcase | default: "none"', "[]") == "none"
 
 
-@pytest.mark.parametrize(
+@each(
     "value, path, text",
     [
         ('[{"n": 1.50}, {"n": "b"}, {"n": null}]', "n", '[1.50,"b",null]'),
@@ -310,14 +305,14 @@ def test_map_takes_a_path_within_each_element_and_null_where_it_is_lacking(value
     assert applied(f'map: "{path}"', value) == text
 
 
-@pytest.mark.parametrize("value", ['[{"a": 1}]', "[1, 2]", '["n"]', "[null]", '[{"N": 1}, {"n.": 1}]', "[[]]"])
+@each("value", ['[{"a": 1}]', "[1, 2]", '["n"]', "[null]", '[{"N": 1}, {"n.": 1}]', "[[]]"])
 def test_map_of_a_path_that_every_element_lacks_is_like_a_missing_variable(value):
     template = '{{ v | map: "n" | join }}'
     assert filled(template, f'{{"v": {value}}}') == (template, ("v",))
     assert applied('map: "n" | join | default: "none"', value) == "none"
 
 
-@pytest.mark.parametrize(
+@each(
     "value, arguments, text",
     [
         ('[{"s": "on", "n": 1}, {"s": "off"}, {"s": "on"}]', '"s", "on"', '[{"s":"on","n":1},{"s":"on"}]'),
@@ -353,7 +348,7 @@ def test_where_goes_on_with_other_filters():
     assert rendered('{{ nope | where: "s", "x" | default: "none" }}', {}) == "none"
 
 
-@pytest.mark.parametrize(
+@each(
     "value, size",
     [
         ('""', 0),
@@ -377,7 +372,7 @@ def test_a_filter_looks_at_the_first_10000_characters_of_a_text():
     assert applied("upcase", value, limit=10_000) in ("A" * 10_000, "A" * 9_999 + "…")
 
 
-@pytest.mark.parametrize(
+@each(
     "value, decimals, text",
     [
         ("2.675", 2, "2.68"),
@@ -417,14 +412,12 @@ def test_round_rounds_half_away_from_zero_on_the_decimal_digits(value, decimals,
     assert Decimal(rounded) == Decimal(text)
 
 
-@pytest.mark.parametrize(
-    "value, text", [("2.5", "3"), ("2.4", "2"), ("12.51", "13"), ('"0.5"', "1"), ("-0.51", "-1")]
-)
+@each("value, text", [("2.5", "3"), ("2.4", "2"), ("12.51", "13"), ('"0.5"', "1"), ("-0.51", "-1")])
 def test_round_without_an_argument_rounds_to_a_whole_number(value, text):
     assert applied("round", value) == applied("round: 0", value) == text
 
 
-@pytest.mark.parametrize(
+@each(
     "value, decimals",
     [
         *[("7", 0), ("7", 2), ("-12", 1), ("9" * 100, 0), ("9.90", 2), ("9.90", 20), ("1.0", 1), ("0.5", 1)],
@@ -436,7 +429,7 @@ def test_round_leaves_integers_and_what_has_no_more_decimals(value, decimals):
     assert applied(f"round: {decimals}", value) == value.strip('"')
 
 
-@pytest.mark.parametrize(
+@each(
     "string",
     [
         *["", " ", "abc", "1,5", "01.5", "+1.5", ".5", "1.", "1_0.5", " 1.5", "1.5 ", "1.5\\n", "NaN", "Infinity"],
@@ -447,20 +440,18 @@ def test_round_takes_no_string_that_is_not_a_json_number(string):
     assert stays_visible("round", f'"{string}"')
 
 
-@pytest.mark.parametrize("exponent", ["999999999", "-999999999", "99999999999999999999", "-99999999999999999999"])
+@each("exponent", ["999999999", "-999999999", "99999999999999999999", "-99999999999999999999"])
 def test_round_never_fails_on_a_string_with_a_huge_exponent(exponent):
     number = f"1.5e{exponent}"
     assert applied("round: 2", f'"{number}"') in (number, "{{ v | round: 2 }}", "0", "0.00")
 
 
-@pytest.mark.parametrize(
-    "value", ["1e-999999999", "0." + "1" * 5_000, "0." + "1" * 100_000, '"0.' + "1" * 5_000 + '"']
-)
+@each("value", ["1e-999999999", "0." + "1" * 5_000, "0." + "1" * 100_000, '"0.' + "1" * 5_000 + '"'])
 def test_round_never_fails_on_a_number_of_very_many_digits(value):
     assert applied("round: 2", value) in ("{{ v | round: 2 }}", "0.11", "0", "0.00")
 
 
-@pytest.mark.parametrize(
+@each(
     "value, text",
     [
         ("0", "1970-01-01 00:00:00"),
@@ -493,7 +484,7 @@ def test_date_takes_seconds_milliseconds_and_iso_8601(value, text):
     assert applied('date: "%Y-%m-%d %H:%M:%S"', value) == text
 
 
-@pytest.mark.parametrize(
+@each(
     "value, zone, text",
     [
         (f"{NOON}", "Europe/Berlin", "21 13:00 +0100"),
@@ -519,7 +510,7 @@ def test_a_date_is_in_utc_unless_told_otherwise():
     assert message_templates.fill('{{ v | date: "%H %Z" }}', payload, 100).text == "12 UTC"
 
 
-@pytest.mark.parametrize(
+@each(
     "form, text",
     [
         ("%A, %d %B %Y", "Saturday, 21 November 2026"),
@@ -535,7 +526,7 @@ def test_a_date_is_shown_in_the_form_asked_for(form, text):
     assert applied(f"date: '{form}' | upcase", NOON) == text.upper()
 
 
-@pytest.mark.parametrize(
+@each(
     "string",
     [
         *["soon", "2026-13-01", "2026-02-30T00:00:00Z", "2026-11-21T25:00:00Z", "21.11.2026", "²"],
@@ -547,6 +538,6 @@ def test_date_takes_no_other_string(string):
     assert stays_visible('date: "%H"', f'"{string}"')
 
 
-@pytest.mark.parametrize("value", ["1e300", "-1e300", "9" * 100, "-" + "9" * 100, "1e17"])
+@each("value", ["1e300", "-1e300", "9" * 100, "-" + "9" * 100, "1e17"])
 def test_date_takes_no_number_that_lies_beyond_any_calendar(value):
     assert stays_visible('date: "%H"', value)

@@ -3,12 +3,12 @@
 import json
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core import message_templates, presets
 from core.template_lint import MAX_UNFILLED, NEEDS, TAKES, unfilled
+from tests.support.rows import each
 from wire import strict_json
 
 NO_END = "it has no }}."
@@ -23,7 +23,7 @@ def told(template, payload=None, zone="UTC"):
     return [tuple(part) for part in unfilled(template, parsed, zone)]
 
 
-@pytest.mark.parametrize(
+@each(
     "template",
     [
         "", "plain", "{{ title }}", "{{title}}{{ a.0.b }}", "{{ a | default: 5 }}", "{{ a b-c.d }}", "{{{ a }}}",
@@ -37,7 +37,7 @@ def test_nothing_is_said_of_a_template_that_can_be_filled(template):
     assert told(template) == []
 
 
-@pytest.mark.parametrize(
+@each(
     "template, shown, why",
     [
         ("{{ title", "{{ title", NO_END),
@@ -60,7 +60,7 @@ def test_what_is_no_variable_is_told_with_the_reason(template, shown, why):
     assert told(template) == [(shown, why)]
 
 
-@pytest.mark.parametrize(
+@each(
     "filters, name",
     [
         ("truncate", "truncate"), ("truncate: abc", "truncate"), ("truncate: 0", "truncate"),
@@ -84,7 +84,7 @@ def test_a_filter_that_does_not_take_what_follows_it_is_told_whatever_comes(filt
     assert told(f"x {placeholder} y", "{}") == expected
 
 
-@pytest.mark.parametrize(
+@each(
     "filters, value, name",
     [
         ("round", '"disk"', "round"), ("round: 2", "true", "round"), ("round", "[]", "round"),
@@ -136,7 +136,7 @@ def test_every_filter_says_what_it_takes_and_what_it_needs():
                 assert why == f"{name} needs {NEEDS[name]}.", (name, value)
 
 
-@pytest.mark.parametrize("preset", presets.PRESETS, ids=lambda preset: preset.id)
+@each("preset", presets.PRESETS)
 def test_of_a_preset_and_its_sample_nothing_is_told(preset):
     for template in filter(None, (preset.title, preset.body)):
         assert told(template) == told(template, json.dumps(preset.sample)) == []
@@ -159,13 +159,12 @@ def test_nothing_is_told_exactly_where_everything_is_filled(template):
         assert text.rstrip("…").split()[0] in " ".join(filled.text.split())
 
 
-@pytest.mark.parametrize(
+@each(
     "template",
     [
         "{{" * 5_000, "{{ " * 3_000, "{{ a | truncate }}" * 550, "{%" * 5_000, "{{ }}" * 2_000,
         "{{ a |" + "|" * 9_000 + "}}", '{{ a | "' * 1_200,
     ],
-    ids=range(7),
 )  # fmt: skip
 def test_of_the_longest_templates_a_few_short_parts_are_told(template):
     found = unfilled(template, {"a": "text"})

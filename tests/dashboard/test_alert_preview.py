@@ -9,6 +9,7 @@ from tests.support.accounts import account_set
 from tests.support.alert_page import KEPT_BYTES, AlertPage, in_history, preview_of
 from tests.support.pages import Page
 from tests.support.payloads import EXPECTED, sample
+from tests.support.rows import each
 from tests.support.tables import everything
 from tests.support.times import at_little_cost
 from wire.strict_json import parse_event
@@ -68,7 +69,7 @@ def test_the_preview_shows_the_payload_that_was_pasted(alert):
     assert preview_of(page)[0] == "pasted"
 
 
-@pytest.mark.parametrize("payload", ["[1]", "{", "nonsense", '"x"', "{'a': 1}", '{"a": NaN}', '{"a": 1e400}'])
+@each("payload", ["[1]", "{", "nonsense", '"x"', "{'a': 1}", '{"a": NaN}', '{"a": 1e400}'])
 def test_pasted_json_that_is_none_is_refused_with_a_sentence(alert, payload):
     by_script = alert.preview("x", "y", payload)
     assert by_script.status_code in (200, 400, 422) and by_script.json["error"].endswith(".")
@@ -198,7 +199,7 @@ PAYLOAD = {
 }
 
 
-@pytest.mark.parametrize(
+@each(
     "written, meant",
     [
         ("repository.fullname", "repository.full_name"),
@@ -266,25 +267,25 @@ def misses(payload):
     ]
 
 
-@pytest.mark.parametrize("key", ODD_KEYS + HARD_KEYS)
+@each("key", ODD_KEYS + HARD_KEYS)
 def test_every_path_that_is_offered_works(key):
     other = {"x": 1, key: {key: [{key: 2}, 3]}, f"{key}.x": {"y": None}, "list": [[1], {key: 1}]}
     assert misses(other) == []
 
 
 @pytest.mark.skipif(not EXPECTED, reason="no payloads")
-@pytest.mark.parametrize("name", EXPECTED)
+@each("name", EXPECTED)
 def test_every_path_that_is_offered_of_a_senders_payload_works(name):
     payload = parse_event(sample(name))
     assert misses(payload) == [] and 0 < len(message_templates.paths(payload)) <= 300
 
 
-@pytest.mark.parametrize("key", ODD_KEYS)
+@each("key", ODD_KEYS)
 def test_a_key_with_dots_hyphens_or_spaces_is_offered_as_it_is(key):
     assert message_templates.paths({key: {"x": 1}}) == [key, f"{key}.x"]
 
 
-@pytest.mark.parametrize("key", ["{", "}", "a|b", "a\nb", "a\rb"])
+@each("key", ["{", "}", "a|b", "a\nb", "a\rb"])
 def test_a_key_that_no_template_can_hold_is_left_out(key):
     assert message_templates.paths({key: {"x": 1}, "fine": 1}) == ["fine"]
 
@@ -314,7 +315,7 @@ def nested(depth):
     return json.loads('{"a":' * depth + "1" + "}" * depth)
 
 
-@pytest.mark.parametrize(
+@each(
     "payload",
     [
         {f"k{n}": n for n in range(100_000)},
@@ -326,7 +327,6 @@ def nested(depth):
         {"k" * 190: {"x" * 9: {"y": {}}}},
         {" " * 100_000 + "x": 1, "x" + " " * 100_000: 1, " " * 100_000: 2},
     ],
-    ids=range(8),
 )
 def test_the_paths_of_a_hostile_payload_are_few_and_found_fast(payload):
     with at_little_cost():

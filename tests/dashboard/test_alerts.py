@@ -9,7 +9,6 @@ import urllib.request
 from pathlib import Path
 from urllib.parse import urlencode
 
-import pytest
 import segno
 
 from models import Alert
@@ -19,6 +18,7 @@ from tests.support.accounts import OWNER, PASSWORD
 from tests.support.alert_page import AlertPage, in_history
 from tests.support.hostile import in_parts
 from tests.support.pages import Page, Visitor, make_account
+from tests.support.rows import each
 from tests.support.server import PATIENCE_S, serving
 from tests.support.tables import everything
 
@@ -124,7 +124,7 @@ WRONG_SETTINGS = [
 ]
 
 
-@pytest.mark.parametrize("wrong", WRONG_SETTINGS, ids=str)
+@each("wrong", WRONG_SETTINGS)
 def test_settings_that_are_wrong_are_refused_with_a_sentence(alert, wrong):
     before = everything()
     answer = alert.settings(**wrong)

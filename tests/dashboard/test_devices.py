@@ -22,6 +22,7 @@ from tests.support.pages import (
     signed_in,
     the_device,
 )
+from tests.support.rows import each
 from tests.support.tables import everything
 from tests.support.times import DAY_S
 
@@ -453,7 +454,7 @@ def test_only_the_owner_gets_the_qr_code(service):
 # --- subscriptions that cannot be one -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("body", WRONG_SUBSCRIPTIONS)
+@each("body", WRONG_SUBSCRIPTIONS)
 def test_a_subscription_that_cannot_be_one_is_refused_with_a_sentence_for_the_script(service, owner, body):
     answer = owner.post("/app/devices", body, content_type="application/json")
     assert answer.status_code == 400

@@ -9,6 +9,7 @@ from werkzeug.formparser import FormDataParser
 from app import ROUTES
 from tests.support.accounts import OWNER, PASSWORD
 from tests.support.pages import Page, Visitor, make_account, setup_form, setup_link, signed_in
+from tests.support.rows import each
 from web import request_body
 
 RULES = [route.rule for route in ROUTES if route.method == "POST" and route.rule.startswith("/app/")]
@@ -38,8 +39,8 @@ def unparsed(monkeypatch):
     monkeypatch.setattr(FormDataParser, "parse", lambda *_, **__: pytest.fail("the form was parsed"))
 
 
-@pytest.mark.parametrize("is_chunked", [False, True])
-@pytest.mark.parametrize("path", PATHS)
+@each("is_chunked", [False, True])
+@each("path", PATHS)
 def test_without_a_session_more_than_16_kb_is_413_before_anything_is_parsed(visitor, unparsed, path, is_chunked):
     visitor.get("/app/login")
     for size in (STRANGERS + 1, 1_000_000):
@@ -74,7 +75,7 @@ def test_the_set_up_form_takes_16_kb_and_no_more(visitor):
     assert post(visitor, link, form_of(STRANGERS, **fields)).status_code == 303
 
 
-@pytest.mark.parametrize("path", [path for path in PATHS if path != "/app/devices/resync"])
+@each("path", [path for path in PATHS if path != "/app/devices/resync"])
 def test_a_form_of_a_browser_that_has_opened_no_page_is_refused_unparsed(service, unparsed, path):
     fresh = Visitor(service)
     answer = fresh.post(path, b"csrf=x&email=x", content_type=FORM, headers={"X-CSRF-Token": None})

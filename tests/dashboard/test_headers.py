@@ -8,6 +8,7 @@ import pytest
 from tests.support.forms import PAGES_OF_THE_OWNER
 from tests.support.hostile import POLICY
 from tests.support.pages import Visitor, make_account, setup_link
+from tests.support.rows import each
 from tests.support.server import ROOT
 
 pytestmark = pytest.mark.usefixtures("few_time_zones")
@@ -27,7 +28,7 @@ def check_headers(answer, cache_control):
     assert answer.headers.getlist("Referrer-Policy") in (["no-referrer"], ["same-origin"])
 
 
-@pytest.mark.parametrize("path", PAGES)
+@each("path", PAGES)
 def test_a_page_carries_the_security_headers_and_is_never_stored(owner, service, path):
     for visitor in (owner, Visitor(service)):
         check_headers(visitor.get(path), "no-store")
@@ -44,12 +45,12 @@ def test_the_answer_to_a_form_carries_the_security_headers_and_is_never_stored(o
     check_headers(owner.post("/app/logout"), "no-store")
 
 
-@pytest.mark.parametrize("path", STATIC_FILES)
+@each("path", STATIC_FILES)
 def test_a_static_file_carries_the_security_headers_and_is_asked_for_each_time(visitor, path):
     check_headers(visitor.get(path), "no-cache")
 
 
-@pytest.mark.parametrize("path", STATIC_FILES)
+@each("path", STATIC_FILES)
 def test_a_static_file_at_the_address_of_its_content_is_kept_for_a_year(visitor, path):
     check_headers(visitor.get(f"{path}?v=0123456789ab"), "public, max-age=31536000, immutable")
 

@@ -9,6 +9,7 @@ import dashboard
 from store import search as store_search
 from tests.support.accounts import account_set
 from tests.support.pages import HISTORY, Page, event, notification_page
+from tests.support.rows import each
 from tests.support.times import DAY_S, at
 
 
@@ -273,7 +274,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("asked, status", WRONG)
+@each("asked, status", WRONG)
 def test_what_cannot_be_asked_is_answered_with_a_page_and_a_sentence(owner, caller, asked, status):
     caller.send()
     answer = owner.get(address(**asked))
@@ -283,8 +284,8 @@ def test_what_cannot_be_asked_is_answered_with_a_page_and_a_sentence(owner, call
     assert said.endswith(".") and page.rows() == [] and "No match" not in page.text
 
 
-@pytest.mark.parametrize("day", ["0001-01-01", "0001-01-02", "9999-12-30", "9999-12-31"])
-@pytest.mark.parametrize("zone", ["Europe/Berlin", "Asia/Tokyo", "Pacific/Chatham", "America/New_York", "UTC"])
+@each("day", ["0001-01-01", "0001-01-02", "9999-12-30", "9999-12-31"])
+@each("zone", ["Europe/Berlin", "Asia/Tokyo", "Pacific/Chatham", "America/New_York", "UTC"])
 def test_the_first_and_the_last_days_of_all_break_no_page(service, owner, day, zone):
     account_set(service, "--timezone", zone)
     assert owner.get(address(day=day)).status_code in (200, 400)

@@ -14,6 +14,7 @@ from store.custom_metrics import MAX_LISTED_SERIES, Metric, MetricSeries, Metric
 from tests.support.accounts import account_set
 from tests.support.hostile import HOSTILE
 from tests.support.pages import Page, joined
+from tests.support.rows import each
 from tests.support.times import at_little_cost
 
 NOW = 1_795_255_200_000  # of the clock that stands still
@@ -101,8 +102,8 @@ def test_another_accounts_metrics_are_not_there(service, owner, stranger):
         assert (foreign.status_code, foreign.text) == (404, unknown.text)
 
 
-@pytest.mark.parametrize("query", ["", "project=home", "metric=m", "project=m&metric=home", "project=home&metric=M"])
-@pytest.mark.parametrize("page", ["one", "one.csv"])
+@each("query", ["", "project=home", "metric=m", "project=m&metric=home", "project=home&metric=M"])
+@each("page", ["one", "one.csv"])
 def test_an_unknown_metric_is_404(owner, query, page):
     add((1, NOW))
     assert owner.get(f"/app/metrics/{page}?{query}").status_code == 404

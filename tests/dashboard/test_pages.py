@@ -10,6 +10,7 @@ from models import Device
 from tests.support.accounts import OWNER, PASSWORD
 from tests.support.forms import PAGES_OF_THE_OWNER, POST_RULES, RESYNC
 from tests.support.pages import Page, Visitor, make_account, setup_link, use_up_tries
+from tests.support.rows import each
 from tests.support.server import ROOT
 
 pytestmark = pytest.mark.usefixtures("few_time_zones")
@@ -21,13 +22,13 @@ pytestmark = pytest.mark.usefixtures("few_time_zones")
 TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
 
 
-@pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.name)
+@each("template", TEMPLATES)
 def test_a_template_has_no_script_or_style_inside(template):
     text = template.read_text()
     assert re.findall(r"<script(?![^>]*\ssrc=)|<style|\sstyle\s*=|\son[a-z]+\s*=|javascript:", text, re.I) == []
 
 
-@pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.name)
+@each("template", TEMPLATES)
 def test_a_template_loads_and_sends_nothing_elsewhere(template):
     of_sender = '<a href="{{ content.url }}" rel="noopener noreferrer">'
     addresses = re.findall(r'\s(?:src|href|action)="([^"]*)"', template.read_text().replace(of_sender, ""))
@@ -35,12 +36,12 @@ def test_a_template_loads_and_sends_nothing_elsewhere(template):
     assert [address for address in addresses if not re.match(rf"/(?!/)|#|{built}", address)] == []
 
 
-@pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.name)
+@each("template", TEMPLATES)
 def test_a_template_switches_no_escaping_off(template):
     assert re.findall(r"\|\s*safe|autoescape|Markup", template.read_text()) == []
 
 
-@pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.name)
+@each("template", TEMPLATES)
 def test_every_form_holds_its_token(template):
     text = template.read_text()
     forms = re.findall(r"<form method=\"post\".*?</form>", text, re.S)
@@ -48,7 +49,7 @@ def test_every_form_holds_its_token(template):
     assert [form for form in forms if "{{ token() }}" not in form] == []
 
 
-@pytest.mark.parametrize("script", sorted((ROOT / "static").glob("*.js")), ids=lambda path: path.name)
+@each("script", sorted((ROOT / "static").glob("*.js")))
 def test_a_script_writes_no_html_and_evaluates_no_text(script):
     text = script.read_text()
     assert re.findall(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function", text) == []
@@ -162,7 +163,7 @@ BODIES = [
 ]
 
 
-@pytest.mark.parametrize("query", QUERIES, ids=range(len(QUERIES)))
+@each("query", QUERIES)
 def test_an_odd_query_string_breaks_no_page(owner, query):
     statuses = {path: owner.client.get(f"{path}?{query}").status_code for path in GET_PATHS}
     assert statuses == {path: owner.client.get(path).status_code for path in GET_PATHS}
@@ -187,7 +188,7 @@ def test_an_odd_form_breaks_no_page(service, owner, body, content_type):
         assert answer.status_code in expected, f"{rule}: {answer.text}"
 
 
-@pytest.mark.parametrize("body, content_type", BODIES, ids=range(len(BODIES)))
+@each("body, content_type", BODIES)
 def test_an_odd_form_breaks_no_set_up_page(visitor, body, content_type):
     link = setup_link()
     visitor.get(link)
@@ -211,9 +212,7 @@ ODD_VALUES = [
 ]
 
 
-@pytest.mark.parametrize(
-    "name", ["Host", "Origin", "X-CSRF-Token", "Cookie", "Content-Type", "Range", "If-None-Match"]
-)
+@each("name", ["Host", "Origin", "X-CSRF-Token", "Cookie", "Content-Type", "Range", "If-None-Match"])
 def test_an_odd_header_breaks_no_page(owner, name):
     variable = "CONTENT_TYPE" if name == "Content-Type" else f"HTTP_{name.upper().replace('-', '_')}"
     form = {"name": "x", "csrf": owner.token, "email": OWNER, "password": "x"}

@@ -11,6 +11,7 @@ from store import database
 from tests.support.accounts import OTHER, OWNER, PASSWORD
 from tests.support.forms import RESYNC
 from tests.support.pages import APNS, WRONG_SUBSCRIPTIONS, device_ids, given_token, only_id, the_device
+from tests.support.rows import each
 from tests.support.server import wait_until
 from tests.support.tables import everything
 
@@ -146,7 +147,7 @@ def test_a_resync_with_its_own_subscription_changes_nothing(service, owner, push
     assert everything()["device"] == before
 
 
-@pytest.mark.parametrize("body", WRONG_SUBSCRIPTIONS)
+@each("body", WRONG_SUBSCRIPTIONS)
 def test_a_resync_with_what_is_no_subscription_is_refused_and_changes_nothing(service, owner, push_service, body):
     token = given_token(owner, push_service.browser())
     before = everything()

@@ -10,6 +10,7 @@ from process import clock
 from tests.support.accounts import OWNER, PASSWORD
 from tests.support.commands import lines_of
 from tests.support.pages import Page, Visitor, setup_form, setup_link
+from tests.support.rows import each
 from tests.support.times import DAY_S
 
 # --- the link that makes the owner's account ----------------------------------------------------------------
@@ -69,7 +70,7 @@ WRONG_SETUPS = [
 ]
 
 
-@pytest.mark.parametrize("wrong, named", WRONG_SETUPS)
+@each("wrong, named", WRONG_SETUPS)
 def test_wrong_input_to_the_set_up_form_is_answered_with_a_sentence(visitor, wrong, named):
     link = setup_link()
     visitor.get(link)
@@ -144,7 +145,7 @@ def test_there_is_no_set_up_link_once_there_is_an_account(service):
     assert setup_link() is None
 
 
-@pytest.mark.parametrize("token", ["x", "A" * 43, "%00", "%ff", "%ED%A0%80", "..%2f", "%25", "'or'1'='1", "x" * 5000])
+@each("token", ["x", "A" * 43, "%00", "%ff", "%ED%A0%80", "..%2f", "%25", "'or'1'='1", "x" * 5000])
 def test_an_unknown_set_up_link_is_not_found(visitor, token):
     setup_link()
     visitor.get("/app/login")

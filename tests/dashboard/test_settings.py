@@ -8,6 +8,7 @@ from models import Account
 from store.sessions import Session
 from tests.support.accounts import OTHER, OWNER, PASSWORD, account_set
 from tests.support.pages import Page, Visitor, use_up_tries
+from tests.support.rows import each
 from tests.support.tables import everything
 from tests.support.times import DAY_S, at
 
@@ -281,7 +282,7 @@ def test_quiet_hours_are_switched_off_whatever_else_the_form_holds(owner):
     assert quiet_hours() is None and "Off" in page.text
 
 
-@pytest.mark.parametrize(
+@each(
     "begin, end", [("", ""), ("22:00", ""), ("", "07:00"), ("22:00", "22:00"), ("24:00", "07:00"), ("9:00", "7:00"),
                    ("22:00:00", "07:00"), ("ten", "seven"), ("22:00", "07:00\n"), ("\0", "07:00")]
 )  # fmt: skip

@@ -9,6 +9,7 @@ from app import ROUTES
 from core import accounts
 from tests.support.accounts import OWNER, PASSWORD
 from tests.support.pages import Page, Visitor, make_account
+from tests.support.rows import each
 from tests.support.tables import everything
 from web import guards
 
@@ -19,12 +20,18 @@ SIGNED_IN_RULES = [(route.method, route.rule) for route in ROUTES if route.guard
 # --- sign-in, sign-out --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method, rule", SIGNED_IN_RULES)
-def test_who_is_not_signed_in_is_led_to_the_sign_in_page(service, visitor, method, rule):
+@pytest.fixture
+def signed_out(service, visitor):
+    """A browser that has opened the sign-in page of a service that has an account."""
     make_account(service)
     visitor.get("/app/login")
+    return visitor
+
+
+@each("method, rule", SIGNED_IN_RULES)
+def test_who_is_not_signed_in_is_led_to_the_sign_in_page(signed_out, method, rule):
     path = re.sub("<[a-z_]+>", "1", rule)
-    answer = visitor.get(path) if method == "GET" else visitor.post(path)
+    answer = signed_out.get(path) if method == "GET" else signed_out.post(path)
     back = f"?{urlencode({'next': path})}" if method == "GET" and path != "/app/" else ""
     assert (answer.status_code, answer.location) == (303, f"/app/login{back}")
 

@@ -2,8 +2,7 @@
 
 import re
 
-import pytest
-
+from tests.support.rows import each
 from tests.support.server import ROOT
 
 NAME = r"[A-Za-z0-9._-]+"
@@ -29,12 +28,12 @@ def test_what_is_asked_for_is_locked_at_that_version():
     assert ASKED and {normal(name): version for name, version in ASKED}.items() <= locked.items()
 
 
-@pytest.mark.parametrize("name, version, hashes", LOCKED, ids=[name for name, *_ in LOCKED])
+@each("name, version, hashes", LOCKED)
 def test_a_package_has_sha_256_hashes_alone(name, version, hashes):
     assert re.fullmatch(r"(?:--hash=sha256:[0-9a-f]{64}(?: \\ )?)+", re.sub(r"\s+", " ", hashes.strip()))
 
 
-@pytest.mark.parametrize("name", ["pycurl", "cryptography", "aiohttp", "cffi", "markupsafe"])
+@each("name", ["pycurl", "cryptography", "aiohttp", "cffi", "markupsafe"])
 def test_a_package_with_binaries_has_the_hashes_of_other_machines_too(name):
     """Linux and macOS, Intel and ARM, and each Python from 3.11 on: more than this machine alone would need."""
     (hashes,) = (hashes for one, _, hashes in LOCKED if normal(one) == name)

@@ -5,12 +5,12 @@ import re
 import tomllib
 
 import click
-import pytest
 
 import app
 import config
 from bench.__main__ import PARTS
 from core import icons, message_templates
+from tests.support.rows import each
 from tests.support.server import ROOT
 from web import mcp
 from wire.strict_json import parse_event
@@ -28,7 +28,7 @@ def commands():
             yield f"flask {name}"
 
 
-@pytest.mark.parametrize("name", [variable.name for variable in config.variables()])
+@each("name", [variable.name for variable in config.variables()])
 def test_the_readme_names_every_variable(name):
     assert f"`{name}`" in README
 
@@ -39,7 +39,7 @@ def test_the_readme_names_no_variable_that_is_not_there():
     assert named == {variable.name for variable in config.variables()}
 
 
-@pytest.mark.parametrize("variable", config.variables(), ids=lambda variable: variable.name)
+@each("variable", config.variables())
 def test_the_readme_states_the_default_of_a_variable(variable):
     row = next(line for line in README.splitlines() if line.startswith("|") and f"`{variable.name}`" in line)
     shown_otherwise = variable.name == "WEBPUSH_HOSTS" or variable.default is None
@@ -51,7 +51,7 @@ def test_the_page_on_alerts_names_every_icon_and_no_other():
     assert set(re.findall(r"`([^`]+)`", table)) == icons.ICONS
 
 
-@pytest.mark.parametrize("command", sorted(commands()))
+@each("command", sorted(commands()))
 def test_the_page_on_the_command_line_names_every_command(command):
     assert f"`{command}" in COMMANDS
 
@@ -68,7 +68,7 @@ def written(route):
     return f"{route.method} {route.rule}".replace("<path:", "<").replace("<id:", "<")
 
 
-@pytest.mark.parametrize("route", [r for r in app.ROUTES if not r.rule.startswith("/app") and r.rule != "/"])
+@each("route", [r for r in app.ROUTES if not r.rule.startswith("/app") and r.rule != "/"])
 def test_the_api_page_names_every_route(route):
     assert f"`{written(route)}`" in API
 
@@ -82,7 +82,7 @@ ALERTS = (ROOT / "docs/alerts.md").read_text()
 EXAMPLES = re.findall(r"^\|.*\| `(\{\{.*\}\})` \| `(.*)` \|$", ALERTS, re.M)
 
 
-@pytest.mark.parametrize("template, text", EXAMPLES, ids=[template for template, _ in EXAMPLES])
+@each("template, text", EXAMPLES)
 def test_a_filter_gives_what_the_page_on_alerts_says(template, text):
     payload = parse_event(re.search(r"on `(\{.*\})` \| gives", ALERTS)[1].encode())
     assert message_templates.fill(template.replace("\\|", "|"), payload, 100) == (text, ())
@@ -92,7 +92,7 @@ def test_the_page_on_alerts_shows_every_filter():
     assert {name for name in message_templates.FILTERS if f"`{name}" in ALERTS} == set(message_templates.FILTERS)
 
 
-@pytest.mark.parametrize("page", ["README.md", *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))])
+@each("page", ["README.md", *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))])
 def test_a_page_links_to_files_that_are_there(page):
     for target in re.findall(r"\]\(([^)#:]+)\)", (ROOT / page).read_text()):
         assert (ROOT / page).parent.joinpath(target).exists()
@@ -132,7 +132,7 @@ def test_the_page_on_assistants_configures_the_common_ones():
     assert list(CONFIGURATIONS) == named
 
 
-@pytest.mark.parametrize("assistant", CONFIGURATIONS)
+@each("assistant", CONFIGURATIONS)
 def test_a_configuration_names_our_address_and_the_key_as_bearer(assistant):
     server = server_of(CONFIGURATIONS[assistant])
     if "command" in server:
@@ -156,11 +156,11 @@ def test_the_curl_example_of_the_page_on_assistants_gives_what_it_says(owner):
     text = ASSISTANTS.split("## curl")[1]
     sent, answer = re.search(r"-d '(.*?)'", text, re.S)[1], json.loads(re.search(r"```json\n(.*?)```", text, re.S)[1])
     given = owner.request("POST", "/mcp", data=sent).json
-    for each in (given, answer):
-        written_out = json.loads(each["result"]["content"][0].pop("text"))
-        assert written_out == each["result"]["structuredContent"]
+    for one in (given, answer):
+        written_out = json.loads(one["result"]["content"][0].pop("text"))
+        assert written_out == one["result"]["structuredContent"]
         for name in ("id", "createdAt"):
-            each["result"]["structuredContent"]["notification"].pop(name)
+            one["result"]["structuredContent"]["notification"].pop(name)
     assert given == answer
 
 
@@ -172,7 +172,7 @@ ARCHITECTURE = re.sub(r"```.*?```", "", (ROOT / "docs/architecture.md").read_tex
 OUR_PYTHON = [path for path in ROOT.rglob("*.py") if path.relative_to(ROOT).parts[0] not in (".venv", "tests")]
 
 
-@pytest.mark.parametrize("path", sorted(set(re.findall(r"`([\w./-]+(?:\.(?:py|sql|md|yaml)|/))`", ARCHITECTURE))))
+@each("path", sorted(set(re.findall(r"`([\w./-]+(?:\.(?:py|sql|md|yaml)|/))`", ARCHITECTURE))))
 def test_the_files_that_the_page_on_architecture_names_are_there(path):
     assert (ROOT / path).exists()
 

@@ -17,6 +17,7 @@ import app
 from core import presets
 from tests.support.accounts import OWNER
 from tests.support.payloads import made
+from tests.support.rows import each
 from tests.support.server import BIN, PATIENCE_S, ROOT, free_port, serving, wait_until
 
 SENDERS = (ROOT / "docs/senders.md").read_text()
@@ -77,7 +78,7 @@ def test_the_contents_name_every_section_in_its_order():
     assert re.findall(r"\]\(#([^)]+)\)", contents) == [slug(heading) for heading in HEADINGS]
 
 
-@pytest.mark.parametrize("page", [SENDERS, COMING_FROM], ids=["senders", "coming-from"])
+@each("page", [SENDERS, COMING_FROM])
 def test_an_anchor_that_is_linked_to_is_there(page):
     linked = set(re.findall(r"\]\((?:senders\.md)?#([^)]+)\)", page))
     assert linked and linked <= {slug(heading) for heading in HEADINGS}
@@ -95,20 +96,20 @@ def test_the_page_on_alerts_names_every_preset():
     assert f"posts: {', '.join(names)}, or {last}, which has none." in text
 
 
-@pytest.mark.parametrize("heading", SECTION)
+@each("heading", SECTION)
 def test_the_steps_and_the_snippet_of_a_section_are_its_presets(heading):
     preset = SECTION[heading]
     assert re.findall(r"^\d\. (.*)$", section(heading), re.M) == list(preset.steps)
     assert not preset.snippet or snippets(heading) == [preset.snippet]
 
 
-@pytest.mark.parametrize("heading", SECTION)
+@each("heading", SECTION)
 def test_what_arrives_is_what_the_preset_makes_of_its_sample(heading):
     text = made(SECTION[heading], SECTION[heading].sample)
     assert text.missing == () and arrives(heading) == tidy(f"MCP - {text.title}\n{text.body}")
 
 
-@pytest.mark.parametrize("preset", [preset for preset in PROGRAMS if preset.marks], ids=lambda preset: preset.id)
+@each("preset", [preset for preset in PROGRAMS if preset.marks])
 def test_the_sample_of_a_preset_is_recognized_as_its_own(preset):
     assert presets.recognized(preset.sample) is preset
 
@@ -471,7 +472,7 @@ def test_shoutrrr_sends_as_watchtower_does(place):
     assert place.listed[0] == ("MCP - Updates", "done")
 
 
-@pytest.mark.parametrize("program, path", [("Gatus", "alerting.ntfy.url"), ("Diun", "notif.ntfy.endpoint"),
+@each("program, path", [("Gatus", "alerting.ntfy.url"), ("Diun", "notif.ntfy.endpoint"),
                                            ("borgmatic", "ntfy.server")])  # fmt: skip
 def test_the_configuration_of_a_program_for_ntfy_has_the_address_as_the_server(program, path):
     yaml = pytest.importorskip("yaml", reason="no PyYAML")

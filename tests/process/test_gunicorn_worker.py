@@ -13,6 +13,7 @@ from gunicorn.http.parser import RequestParser
 
 from process import gunicorn_worker, logs
 from process.gunicorn_worker import READ_S, Patience, ThreadedWorker
+from tests.support.rows import each
 from tests.support.server import PATIENCE_S, UNDELAYED_S, bearer, serving
 
 
@@ -169,14 +170,14 @@ def test_every_line_of_the_log_is_one_json_object_with_time_level_and_message(tm
     assert len({line["request_id"] for line in lines if "request_id" in line}) == server.answered
 
 
-@pytest.mark.parametrize("text", ["a\nb", "a\r\nb", "\x1b[31m", "ü🔥\u2028", '"quoted"', "{}"])
+@each("text", ["a\nb", "a\r\nb", "\x1b[31m", "ü🔥\u2028", '"quoted"', "{}"])
 def test_no_text_adds_a_line_to_the_log(text):
     record = logging.LogRecord("pocketbell", logging.INFO, "", 0, "%s", (text,), None)
     line = logs.JsonLines().format(record)
     assert len(line.splitlines()) == 1 and json.loads(line)["message"] == text
 
 
-@pytest.mark.parametrize(
+@each(
     "address",
     ["/api/v1/api-keys/sk_test_5ecret", "/p/c0d5ecr", "/app/setup/l1nk5ecret", "/%70/c0d5ecr", "/%73k_test_5ecret"],
 )

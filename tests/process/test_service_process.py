@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.accounts import OWNER
+from tests.support.rows import each
 from tests.support.server import (
     BIN,
     PATIENCE_S,
@@ -259,7 +260,7 @@ def test_the_access_log_has_one_line_for_each_request(logged):
     assert [json.loads(line)["method"] for line in lines] == [method for method, *_ in LOGGED]
 
 
-@pytest.mark.parametrize("index", range(len(LOGGED)), ids=[path.split("?")[0] for _, path, *_ in LOGGED])
+@each("index", range(len(LOGGED)))
 def test_a_line_of_the_access_log_has_the_route_and_the_status(logged, index):
     _, _, route, status = LOGGED[index]
     line = json.loads(logged[1][index])
@@ -267,7 +268,7 @@ def test_a_line_of_the_access_log_has_the_route_and_the_status(logged, index):
     assert line["client"] == "127.0.0.1" and line["ms"] >= 0 and line["bytes"] > 0
 
 
-@pytest.mark.parametrize("index", range(len(LOGGED)), ids=[path.split("?")[0] for _, path, *_ in LOGGED])
+@each("index", range(len(LOGGED)))
 def test_a_line_of_the_access_log_holds_no_key_query_link_code_or_id(logged, index):
     key, line = logged[0], logged[1][index]
     assert key not in line and "sk_test_" not in line and "?" not in line

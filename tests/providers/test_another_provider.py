@@ -15,6 +15,7 @@ from providers import PROVIDERS
 from providers.base import Answer, Meaning, Outcome, Provider, Said, TokenForm, compact_json, parsed
 from providers.transport import Request
 from tests.support.pages import signed_in
+from tests.support.rows import each
 
 
 class PigeonPost(Provider[str]):
@@ -127,7 +128,7 @@ def checked(service):
     return next((one.level, one.words) for one in doctor.examine(service.settings) if one.check == "Pigeon post")
 
 
-@pytest.mark.parametrize("kind", PROVIDERS)
+@each("kind", PROVIDERS)
 def test_every_provider_declares_its_names(kind):
     provider = PROVIDERS[kind]
     assert provider.kind == kind and provider.name and provider.service

@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 import config
 from tests.support.certificates import key_pem
+from tests.support.rows import each
 from tests.support.server import ROOT
 
 PARTS = ("APNS_KEY", "APNS_KEY_ID", "APNS_TEAM_ID", "APNS_TOPIC")
@@ -126,8 +127,8 @@ def test_the_credentials_are_taken_from_files(make_service, apns, fcm, authority
     assert_delivers(make_service(**environment(apns, fcm, authority), **files), apns, fcm)
 
 
-@pytest.mark.parametrize("url", ["https://api.sandbox.push.apple.com", "https://localhost:2197"])
-@pytest.mark.parametrize("name", ["APNS_URL", "FCM_URL"])
+@each("url", ["https://api.sandbox.push.apple.com", "https://localhost:2197"])
+@each("name", ["APNS_URL", "FCM_URL"])
 def test_another_address_of_a_provider_is_taken(name, url):
     assert config.load({name: url})
 
@@ -138,8 +139,8 @@ def test_another_address_of_a_provider_is_taken(name, url):
 SUBSETS = [subset for size in (1, 2, 3) for subset in combinations(PARTS, size)]
 
 
-@pytest.mark.parametrize("missing", SUBSETS)
-@pytest.mark.parametrize("unset", [None, ""])
+@each("missing", SUBSETS)
+@each("unset", [None, ""])
 def test_a_partial_set_is_refused_with_what_is_missing(missing, unset):
     said = refusal(**apns_environ(**dict.fromkeys(missing, unset)))
     assert set(missing) <= named(said)
@@ -188,7 +189,7 @@ NO_KEYS = {
 }
 
 
-@pytest.mark.parametrize("make", NO_KEYS.values(), ids=NO_KEYS)
+@each("make", NO_KEYS.values())
 def test_a_key_that_is_none_for_apns_is_refused_without_being_shown(make):
     said = refusal(**apns_environ(APNS_KEY=make()))
     assert named(said) >= {"APNS_KEY"} and make()[-40:] not in said
@@ -208,15 +209,15 @@ def test_a_key_file_without_text_is_refused(file, content):
 FILES = {"APNS_KEY_FILE": apns_environ(APNS_KEY=None), "FCM_SERVICE_ACCOUNT_FILE": {}}
 
 
-@pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("path", ["/nowhere/credentials", "/", "no\nsuch\u2028file"])
+@each("name", FILES)
+@each("path", ["/nowhere/credentials", "/", "no\nsuch\u2028file"])
 def test_a_file_that_cannot_be_read_is_refused_in_one_line_with_its_name(name, path):
     said = refusal(**FILES[name], **{name: path})
     assert name in named(said) and path.split("\n")[0] in said
 
 
-@pytest.mark.parametrize("name", ["APNS_URL", "FCM_URL"])
-@pytest.mark.parametrize(
+@each("name", ["APNS_URL", "FCM_URL"])
+@each(
     "url",
     [
         *("api.push.apple.com", "ftp://api.push.apple.com", "https://", "https:api.push.apple.com", "/3/device"),
@@ -290,7 +291,7 @@ def test_a_private_key_that_is_none_for_google_is_refused_and_named(file, form, 
     assert name in named(said) and "private_key" in said
 
 
-@pytest.mark.parametrize("uri", ["", "oauth2.googleapis.com/token", "ftp://localhost/token", "https://", "file:///a"])
+@each("uri", ["", "oauth2.googleapis.com/token", "ftp://localhost/token", "https://", "file:///a"])
 def test_a_token_uri_that_is_none_is_refused_and_named(uri):
     assert "token_uri" in refusal(FCM_SERVICE_ACCOUNT=json.dumps(account(token_uri=uri)))
 
@@ -307,7 +308,7 @@ def test_a_start_with_a_wrong_key_ends_with_one_line_and_no_trace(tmp_path):
     assert [line for line in rsa_pem().splitlines() if line in checked.stderr] == []
 
 
-@pytest.mark.parametrize(
+@each(
     "value",
     [
         "-----BEGIN PRIVATE KEY-----\nMIGH5ecret\n",
@@ -315,7 +316,7 @@ def test_a_start_with_a_wrong_key_ends_with_one_line_and_no_trace(tmp_path):
         '{"private_key": "5ecret"}',
     ],
 )
-@pytest.mark.parametrize("name", ["APNS_KEY_FILE", "FCM_SERVICE_ACCOUNT_FILE"])
+@each("name", ["APNS_KEY_FILE", "FCM_SERVICE_ACCOUNT_FILE"])
 def test_a_key_that_stands_where_its_files_name_should_be_is_not_shown(name, value):
     with pytest.raises(config.SettingError) as refused:
         config.load({name: value})

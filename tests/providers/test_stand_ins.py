@@ -21,6 +21,7 @@ from h2.events import DataReceived, RemoteSettingsChanged, ResponseReceived, Str
 
 from tests.support import fcm_service
 from tests.support.apns_requests import apns_headers, provider_token
+from tests.support.rows import each
 
 BODY = {"aps": {"alert": {"title": "Backup", "body": "finished"}}, "id": "n1"}
 NODE = """
@@ -111,7 +112,7 @@ def test_a_right_push_to_apns_is_taken(apns, client):
     assert (apns.connections, len(apns.tokens), apns.duplicates) == (1, 1, 0)
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "status", "reason"),
     [
         ({"apns_topic": None}, 400, "MissingTopic"),
@@ -134,7 +135,7 @@ def test_apns_refuses_wrong_headers(apns, client, changes, status, reason):
     assert (phone.messages, len(phone.pushes), len(phone.answers)) == ([], 1, 1)
 
 
-@pytest.mark.parametrize(
+@each(
     ("claims", "reason"),
     [
         ({"iss": "TEAM654321"}, "InvalidProviderToken"),
@@ -174,7 +175,7 @@ def test_new_provider_tokens_are_limited_when_told(apns, client, monkeypatch):
     assert len(apns.tokens) == 2
 
 
-@pytest.mark.parametrize(
+@each(
     ("method", "path", "body", "reason"),
     [
         ("GET", "/3/device/{token}", b"", "MethodNotAllowed"),
@@ -420,7 +421,7 @@ def test_google_fails_to_give_a_token_as_scripted(fcm, google):
     assert fcm.oauth_calls == 3
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "wrong"),
     [
         ({"data": {"count": 3}}, "message.data"),

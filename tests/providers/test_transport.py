@@ -16,6 +16,7 @@ import config
 from providers import transport
 from providers.transport import is_public, send_all
 from tests.support.listener import PLENTY_S, answer, ignore, listening, post, read_request
+from tests.support.rows import each
 
 
 def test_requests_run_at_the_same_time_in_the_calling_thread():
@@ -106,7 +107,7 @@ def test_garbage_is_a_failure():
     assert reply.status == 0 and reply.failure
 
 
-@pytest.mark.parametrize(
+@each(
     "host",
     [
         "localhost",
@@ -130,7 +131,7 @@ def test_no_connection_is_made_to_an_address_that_is_not_public(host):
     assert all(reply.failure for reply in replies)
 
 
-@pytest.mark.parametrize("scheme", ["http", "ftp", "gopher", "telnet", "dict"])
+@each("scheme", ["http", "ftp", "gopher", "telnet", "dict"])
 def test_no_other_scheme_than_https_is_spoken(scheme):
     with listening(ignore) as listener:
         (reply,) = send_all([post(f"{scheme}://127.0.0.1:{listener.port}/", any_address=False)], timeout_s=PLENTY_S)
@@ -150,12 +151,12 @@ def test_a_proxy_named_in_the_environment_is_not_used(monkeypatch):
         assert (reply.status, proxy.connections) == (201, 0)
 
 
-@pytest.mark.parametrize("address", ["1.1.1.1", "17.188.143.1", "2606:4700:4700::1111", "::ffff:1.1.1.1"])
+@each("address", ["1.1.1.1", "17.188.143.1", "2606:4700:4700::1111", "::ffff:1.1.1.1"])
 def test_public_addresses(address):
     assert is_public(address)
 
 
-@pytest.mark.parametrize(
+@each(
     "address",
     [
         "0.0.0.0",

@@ -15,6 +15,7 @@ from providers.transport import Request, send_all
 from tests.support.apns_requests import apns_headers
 from tests.support.apns_service import ApnsService
 from tests.support.listener import PLENTY_S, answer, ignore, listening, post, read_request
+from tests.support.rows import each
 
 LATE_S = 10.0  # on a machine that has much else to do
 END_OF_A_SENTENCE = re.compile(r"[a-z][^0-9]*[^0-9.!?\s]")
@@ -317,7 +318,7 @@ def reset_amid_the_answer(connection, number):
     reset(connection)
 
 
-@pytest.mark.parametrize(
+@each(
     ("serve", "body"),
     [
         (close, b"body"),

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import pytest
 
 from store.rows import as_column, columns, reader
+from tests.support.rows import each
 
 
 class Inner(NamedTuple):
@@ -33,13 +34,11 @@ def test_a_source_of_no_field_is_a_fault():
         columns(Outer, "n", statuss="'held'")
 
 
-@pytest.mark.parametrize("text, tags", [('["a", "b"]', ("a", "b")), (None, ())])
+@each("text, tags", [('["a", "b"]', ("a", "b")), (None, ())])
 def test_a_row_is_read_by_its_fields(text, tags):
     assert reader(Outer)((7, "Disk", text, None)) == Outer(7, Inner("Disk", tags), None)
 
 
-@pytest.mark.parametrize(
-    "value, column", [("Disk", "Disk"), (7, 7), (None, None), (("a", "ü"), '["a", "\\u00fc"]'), ((), None)]
-)
+@each("value, column", [("Disk", "Disk"), (7, 7), (None, None), (("a", "ü"), '["a", "\\u00fc"]'), ((), None)])
 def test_a_tuple_is_a_json_array_in_its_column_and_other_values_are_themselves(value, column):
     assert as_column(value) == column

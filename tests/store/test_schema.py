@@ -4,10 +4,10 @@ import importlib
 import re
 
 import peewee
-import pytest
 
 import models
 from store import database
+from tests.support.rows import each
 from tests.support.server import ROOT
 from tests.support.tables import look
 from wire.notification import STATUSES, Content
@@ -28,7 +28,7 @@ def tables():
     return sorted(models.Model.__subclasses__(), key=lambda model: model._meta.table_name)
 
 
-every_table = pytest.mark.parametrize("model", tables(), ids=[model._meta.table_name for model in tables()])
+every_table = each("model", tables())
 
 
 def type_of(field):

@@ -3,6 +3,7 @@
 import atexit
 import functools
 import os
+import secrets
 import shutil
 import tempfile
 from dataclasses import dataclass, field
@@ -14,8 +15,20 @@ os.environ["DATA_DIR"] = tempfile.mkdtemp(prefix="pocketbell-tests-")
 import config
 from app import app, open_service
 from core import accounts, jobs, pruning, retries
+from models import new_id, sha256_of
 from process import clock
 from store import database
+
+# Building these statements with Peewee took a third of the time of a plain test.
+ADD_ACCOUNT = (
+    "INSERT INTO account (email, plan, password_hash, time_zone, notification_count, created_at)"
+    " VALUES (?, ?, ?, 'UTC', 0, ?)"
+)
+ADD_LINK = "INSERT INTO one_time_link (token_hash, account_seq, expires_at) VALUES (?, ?, ?)"
+ADD_KEY = (
+    "INSERT INTO api_key (id, account_seq, name, preview, key_hash, created_at)"
+    " SELECT ?, seq, ?, ?, ?, ? FROM account WHERE email = ?"
+)
 
 METRICS_TOKEN = "a-token-of-24-characters"
 SCRATCH = Path(os.environ["DATA_DIR"])
@@ -112,28 +125,36 @@ class Service:
     def __init__(self, data_dir, **environ):
         self.data_dir = data_dir
         self.settings = config.load({"DATA_DIR": str(data_dir), **environ})
-        if not self.settings.database.exists():
+        is_new = not self.settings.database.exists()
+        if is_new:
             data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
             shutil.copyfile(empty_database(), self.settings.database)
             (data_dir / "secret_key").write_text("0" * 64)  # to make one waits for the disk
         self.app = app  # one for all tests: making the routes takes longer than all else
         open_service(app, self.settings)
         database._writing.execute_sql("PRAGMA synchronous = OFF")  # no test loses power
-        pruning.prune(clock.now_ms())  # the first round of the worker: it looks at the clock
+        # The first round of the worker looks at the clock, and finds nothing to remove in a new database.
+        (pruning._guard.believes if is_new else pruning.prune)(clock.now_ms())
         self.client = self.app.test_client()
 
     def flask(self, *args, stdin=None):
         """Run a command and return click's result (output, exit_code)."""
         return self.app.test_cli_runner().invoke(args=[str(arg) for arg in args], input=stdin)
 
-    def account(self, email="owner@example.org", plan="starter"):
-        """Make an account as the command line does, in a tenth of the time."""
+    def account(self, email="owner@example.org", plan="starter", password_hash=None):
+        """Make an account as the command line does, in a tenth of the time; with a link unless it has a password."""
+        now = clock.now_ms()
         with database.transaction():
-            accounts.make_link(accounts.create_account(email, plan, "UTC", clock.now_ms()), clock.now_ms())
+            seq = database.run(ADD_ACCOUNT, (email, plan, password_hash, now)).lastrowid
+            if password_hash is None:
+                database.run(ADD_LINK, (secrets.token_bytes(32), seq, now + accounts.LINK_LIFE_MS))
         return email
 
     def caller(self, email="owner@example.org", name="test"):
-        _, full_key = accounts.create_key(accounts.find_account(email).seq, name, clock.now_ms())
+        now, full_key = clock.now_ms(), accounts.KEY_PREFIX + secrets.token_hex(24)
+        with database.transaction():
+            added = (new_id(now), name, full_key[:16], sha256_of(full_key), now, email)
+            assert database.run(ADD_KEY, added).rowcount == 1
         return Caller(self, full_key)
 
     def alert(self, *options, email="owner@example.org", name="Backups"):

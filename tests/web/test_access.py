@@ -8,6 +8,7 @@ import sqlite3
 import pytest
 
 from tests.support.answers import error
+from tests.support.rows import each
 
 ROUTES = [
     ("POST", "/api/v1/notifications/send"),
@@ -111,7 +112,7 @@ MALFORMED = {
 }
 
 
-@pytest.mark.parametrize("form", MALFORMED)
+@each("form", MALFORMED)
 def test_anything_but_exactly_one_bearer_key_is_401(service, owner, form):
     headers = [("Authorization", value) for value in MALFORMED[form](owner.key.lower())]
     for method, path in ROUTES:
@@ -228,7 +229,7 @@ def test_a_body_above_the_limit_is_413_where_none_is_wanted(small, path):
 # CONTRACT 3, unknown paths and wrong methods under /api/v1
 
 
-@pytest.mark.parametrize("path", UNKNOWN_PATHS)
+@each("path", UNKNOWN_PATHS)
 def test_an_unknown_path_is_404_with_a_key(owner, path):
     for method in set(METHODS) - {"HEAD"}:
         answer = owner.request(method, path)
@@ -236,7 +237,7 @@ def test_an_unknown_path_is_404_with_a_key(owner, path):
         assert answer.content_type == "application/json"
 
 
-@pytest.mark.parametrize("path", PATHS)
+@each("path", PATHS)
 def test_a_wrong_method_is_405_with_a_key_and_names_the_right_ones(owner, path):
     right = {allowed for allowed, route in ROUTES if route == path}
     for method in [wrong for wrong, route in WRONG_METHODS if route == path and wrong != "HEAD"]:

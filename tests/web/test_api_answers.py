@@ -9,6 +9,7 @@ from jsonschema import Draft202012Validator
 import app
 from core import delivery
 from tests.support.openapi import DOCUMENT, OPERATIONS, SCHEMAS, World, endpoint, every_operation, resolved
+from tests.support.rows import each
 from web import mcp, rest
 from wire import errors
 
@@ -81,9 +82,10 @@ def too_large(world, operation):
 
 def too_often(world, operation):
     id_ = world.made(operation) if "{" in operation.path else None
-    for _ in range(100):
-        world.call(operation, id_)
-    return world.call(operation, id_)
+    for _ in range(101):  # more than any limit of a starter account
+        if (answer := world.call(operation, id_)).status_code == 429:
+            break
+    return answer
 
 
 def while_it_runs(world, operation):
@@ -155,8 +157,8 @@ def test_a_wrong_method_is_answered_as_described(world, operation):
 BODIES = [one for one in OPERATIONS.values() if one.body]
 
 
-@pytest.mark.parametrize("operation", BODIES, ids=[one.id for one in BODIES])
-@pytest.mark.parametrize("data", ["", "{", "[]", '"text"', b"\xff", '{"metrics": [{}], "projectId": "x"}'])
+@each("operation", BODIES)
+@each("data", ["", "{", "[]", '"text"', b"\xff", '{"metrics": [{}], "projectId": "x"}'])
 def test_a_wrong_body_is_answered_as_described(world, operation, data):
     answer = world.call(operation, data=data)
     assert answer.status_code == (200 if operation.id == "receiveEvent" and "metrics" in str(data) else 400)

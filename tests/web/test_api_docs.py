@@ -17,6 +17,7 @@ from providers import PROVIDERS
 from tests.support.hostile import POLICY
 from tests.support.openapi import DOCUMENT, OPERATIONS, SCHEMAS, camel_cased, endpoint, every_operation, resolved
 from tests.support.pages import Page
+from tests.support.rows import each
 from web import api_docs, mcp, rate_limits, rest, webhooks
 from wire import errors, validation
 
@@ -133,7 +134,7 @@ def test_the_names_of_schemas_collide_with_nothing_that_generators_name():
     assert taken & set(SCHEMAS) == set()
 
 
-@pytest.mark.parametrize("name, answer", DOCUMENT["components"]["responses"].items())
+@each("name, answer", DOCUMENT["components"]["responses"].items())
 def test_the_example_of_an_error_has_the_words_of_the_service(name, answer):
     example = answer["content"]["application/json"]["example"]
     if "statusCode" in example:

@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.accounts import OWNER
 from tests.support.answers import error, unlike
+from tests.support.rows import each
 
 APNS = "0123456789abcdef" * 4
 
@@ -142,7 +143,7 @@ def test_a_removed_device_may_be_registered_again(owner):
     assert devices(owner) == [again]
 
 
-@pytest.mark.parametrize("device_id", ["x", "0", "%20", "%00", "'%20OR%201=1--", "é", "😀", "a" * 10_000, "%ff"])
+@each("device_id", ["x", "0", "%20", "%00", "'%20OR%201=1--", "é", "😀", "a" * 10_000, "%ff"])
 def test_an_id_of_any_other_shape_does_not_exist(owner, device_id):
     answer = owner.delete(f"/devices/{device_id}")
     assert (answer.status_code, answer.json) == (404, error(404, "NOT_FOUND"))
@@ -227,7 +228,7 @@ def test_an_apns_token_of_64_to_200_hexadecimal_digits_is_taken(owner, token):
     device_of(register(owner, token))
 
 
-@pytest.mark.parametrize(
+@each(
     "token",
     [
         *["", "a" * 63, "a" * 201, "g" + "a" * 63, "a" * 63 + "g", "a" * 32 + " " + "a" * 32, " " + "a" * 64],
@@ -435,7 +436,7 @@ ELSEWHERE = {
 }
 
 
-@pytest.mark.parametrize("group", ELSEWHERE)
+@each("group", ELSEWHERE)
 def test_an_endpoint_anywhere_else_is_refused(owner, push_service, group):
     origin = push_service.origin
     origins = {

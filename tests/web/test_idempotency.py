@@ -10,6 +10,7 @@ import pytest
 import push
 from core.idempotency import request_hash
 from tests.support.answers import error
+from tests.support.rows import each
 from tests.support.times import HOUR_S
 from wire.notification import Content
 
@@ -116,7 +117,7 @@ def test_the_hash_of_title_and_body_is_the_one_that_earlier_versions_stored():
     assert request_hash(BARE._replace(**{name: Content._field_defaults[name] for name in OPTIONAL})) == expected
 
 
-@pytest.mark.parametrize("name", Content._fields)
+@each("name", Content._fields)
 def test_every_field_of_a_notification_is_in_the_hash(name):
     assert request_hash(BARE._replace(**{name: ("another",)})) != request_hash(BARE)
 
@@ -166,7 +167,7 @@ def test_a_key_of_1_to_255_visible_ascii_characters_is_taken(owner, key):
     assert (first.status_code, send(owner, key).headers["Idempotent-Replayed"]) == (200, "true")
 
 
-@pytest.mark.parametrize(
+@each(
     "key",
     [
         "",

@@ -8,6 +8,7 @@ import pytest
 
 from store import database
 from tests.support.answers import unlike
+from tests.support.rows import each
 
 MINUTE_S = 61
 
@@ -69,7 +70,7 @@ def test_every_key_is_another(owner):
     assert len({key["fullKey"] for key in keys}) == len({key["id"] for key in keys}) == 20
 
 
-@pytest.mark.parametrize(
+@each(
     "name, kept",
     [
         ("x", "x"),
@@ -244,7 +245,7 @@ def test_another_accounts_revoked_key_behaves_exactly_like_an_unknown_one(owner,
     assert unlike(answers[0]) == unlike(answers[1])
 
 
-@pytest.mark.parametrize(
+@each(
     "key_id",
     ["x", "0", "-1", "null", "%20", "%00", "'%20OR%201=1--", "%25", "_", "é", "😀", "a" * 10_000, "%ff", "1e3"],
 )

@@ -10,6 +10,7 @@ from core import delivery
 from models import Alert
 from process import recent_requests
 from process.turns import Turns
+from tests.support.rows import each
 from web import request_body
 from wire import strict_json
 from wire.errors import Refused
@@ -128,10 +129,8 @@ def test_the_owner_is_told_why_an_event_was_refused(owner, hook, turns, service)
     assert (seen.status, seen.words) == (429, "too many large requests at once")
 
 
-@pytest.mark.parametrize(
-    "number", ["0.1", "1", "1e5", "-0.0", "12345678901234567890"], ids=["float", "int", "exponent", "zero", "long"]
-)
-@pytest.mark.parametrize("first", ["0", "-0"])
+@each("number", ["0.1", "1", "1e5", "-0.0", "12345678901234567890"])
+@each("first", ["0", "-0"])
 def test_to_parse_many_numbers_of_an_event_calls_no_function_of_ours_for_each(number, first):
     def calls(count):
         counted = 0

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core import accounts
+from tests.support.rows import each
 from web import mcp
 
 META = "io.modelcontextprotocol/"
@@ -131,7 +132,7 @@ def test_a_request_of_the_newest_revision_is_complete_in_itself(owner):
     assert answer.json["result"]["structuredContent"] == {"ok": True, "alerts": []}
 
 
-@pytest.mark.parametrize(
+@each(
     "changed",
     [
         {"MCP_Protocol_Version": None},
@@ -197,14 +198,14 @@ def test_a_notification_of_the_newest_revision_is_taken_too(owner):
     assert post(owner, message, {"MCP-Protocol-Version": VERSIONS[0]}).status_code == 202
 
 
-@pytest.mark.parametrize(
+@each(
     "method", ["", "tools", "tools/lists", "Ping", "resources/list", "prompts/list", "logging/setLevel", "__class__"]
 )
 def test_an_unknown_method_is_refused(owner, method):
     assert error_of(ask(owner, method)) == (200, -32601, 1)
 
 
-@pytest.mark.parametrize(
+@each(
     "message, message_id",
     [
         ({}, None),
@@ -238,13 +239,13 @@ def test_a_batch_is_refused_as_is_all_that_is_no_object(owner, text):
     assert answer.json["error"]["message"].startswith("The body must be a JSON object, not ")
 
 
-@pytest.mark.parametrize("params", [[], "x", 1, True, [{}]])
-@pytest.mark.parametrize("method", ["initialize", "ping", "tools/list", "tools/call"])
+@each("params", [[], "x", 1, True, [{}]])
+@each("method", ["initialize", "ping", "tools/list", "tools/call"])
 def test_params_are_an_object(owner, method, params):
     assert error_of(ask(owner, method, params)) == (200, -32602, 1)
 
 
-@pytest.mark.parametrize(
+@each(
     "params",
     [
         {},
@@ -465,7 +466,7 @@ def test_a_key_that_is_made_is_shown_once_and_works(owner, service):
     assert ask(owner, "ping").status_code == 200
 
 
-@pytest.mark.parametrize(
+@each(
     "tool, arguments, sentence",
     [
         ("send_notification", {}, "title is required."),
@@ -571,7 +572,7 @@ MESSAGES = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(message=MESSAGES | JSON, version=st.none() | st.sampled_from([*VERSIONS, "x"]))
 def test_no_message_breaks_anything(pro, moved_clock, message, version):
     moved_clock.advance(1)

@@ -7,6 +7,7 @@ from urllib.parse import quote
 import pytest
 import yaml
 
+from tests.support.rows import each
 from tests.support.times import DAY_S
 from web import api_docs
 from wire import notification
@@ -218,7 +219,7 @@ def test_a_limit_of_thousands_of_digits_is_taken_as_100(pro):
     assert len(page(pro, limit="9" * 6_000)[0]) == 100
 
 
-@pytest.mark.parametrize(
+@each(
     "limit",
     [
         *["0", "00", "-1", "-0", "+1", "1.0", "1.5", "1e1", "0x10", "1_0", " 1", "1 ", "\t1", "1\n", "abc", "null"],
@@ -254,12 +255,12 @@ def test_cutting_or_stretching_a_cursor_gets_it_refused(pro, cursor):
     changed = [cursor[:end] for end in range(1, len(cursor))] + [cursor[start:] for start in range(1, len(cursor))]
     changed += [cursor + end for end in ["A", "=", "==", ".", " ", "\n", "\x00", cursor, "." + cursor, "&"]]
     changed += [start + cursor for start in ["A", "=", ".", " ", "\n", "\x00"]]
-    for each in changed:
-        answer = pro.get(f"/notifications?cursor={quote(each, safe='')}")
-        assert answer.status_code == 400, (each, answer.json)
+    for one in changed:
+        answer = pro.get(f"/notifications?cursor={quote(one, safe='')}")
+        assert answer.status_code == 400, (one, answer.json)
 
 
-@pytest.mark.parametrize(
+@each(
     "cursor",
     [
         *[

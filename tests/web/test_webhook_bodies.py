@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 import pytest
 
 from tests.support.answers import AT, FORM, refusal
+from tests.support.rows import each
 from tests.support.service import last
 
 BOM = b"\xef\xbb\xbf"
@@ -27,8 +28,8 @@ def test_a_byte_order_mark_in_front_is_passed_over(owner, hook):
     assert "byte order mark" in refusal(hook.post(data=BOM + BOM + b"{}"))
 
 
-@pytest.mark.parametrize("kind", ["text/plain", "Text/Plain; charset=utf-8", "text/plain;charset=iso-8859-1"])
-@pytest.mark.parametrize(
+@each("kind", ["text/plain", "Text/Plain; charset=utf-8", "text/plain;charset=iso-8859-1"])
+@each(
     "data, message",
     [
         (b"disk full", "disk full"),
@@ -88,8 +89,8 @@ def test_only_a_body_sent_as_text_plain_is_a_text(owner, hook):
     assert owner.listed() == []
 
 
-@pytest.mark.parametrize("kind", ["application/json", "text/plain", "application/x-www-form-urlencoded"])
-@pytest.mark.parametrize(
+@each("kind", ["application/json", "text/plain", "application/x-www-form-urlencoded"])
+@each(
     "coding, data",
     [
         ("gzip", gzip.compress(b'{"a": 1}', mtime=0)),

@@ -136,7 +136,7 @@ def storable(value):
 
 
 @settings(
-    max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=50, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(VALUES)
 def test_any_json_object_is_an_event_and_compact_json_keeps_it(owner, hook, moved_clock, value):

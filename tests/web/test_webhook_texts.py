@@ -6,13 +6,14 @@ import pytest
 
 from store.notifications import Notification
 from tests.support.accounts import account_set
+from tests.support.rows import each
 from tests.support.service import last
 from tests.support.webhooks import guess
 
 # Title and body
 
 
-@pytest.mark.parametrize(
+@each(
     "payload, title, body",
     [
         (dict(zip(["name", "subject", "title", "msg", "text", "body", "message"], "nstgxbm", strict=True)), "t", "m"),
@@ -32,7 +33,6 @@ from tests.support.webhooks import guess
         ({"title": "", "message": "m"}, "Backups", "m"),
         ({"title": "{{ message }}", "message": "{{ title }}"}, "{{ message }}", "{{ title }}"),
     ],
-    ids=range(12),
 )
 def test_without_templates_the_payloads_usual_fields_are_taken(owner, hook, payload, title, body):
     assert hook.post(payload).status_code == 200

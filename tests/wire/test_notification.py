@@ -3,6 +3,7 @@
 import pytest
 
 from store.notifications import NotificationRow
+from tests.support.rows import each
 from wire import notification
 from wire.errors import Refused
 from wire.json_schema import TEXT
@@ -41,7 +42,7 @@ def test_an_optional_field_of_a_wrong_type_is_refused_with_its_name(optional):
         checked(lacks=1)
 
 
-@pytest.mark.parametrize("name", ["title", "body"])
+@each("name", ["title", "body"])
 def test_a_required_field_is_neither_absent_nor_null(name):
     null = {"title": "Disk", "body": "full", name: None}
     absent = {one: sent for one, sent in null.items() if sent is not None}

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.support.answers import AT, refusal
+from tests.support.rows import each
 
 SEND = "/api/v1/notifications/send"
 
@@ -36,7 +37,7 @@ def nested(levels, start="[", end="]"):
 # What is not JSON
 
 
-@pytest.mark.parametrize(
+@each(
     "data, where",
     [
         ("{", (1, 2)),
@@ -63,7 +64,7 @@ def test_a_body_that_is_not_json_is_refused_with_line_and_column(owner, data, wh
     assert owner.listed() == []
 
 
-@pytest.mark.parametrize(
+@each(
     "extra",
     [
         *[
@@ -91,7 +92,7 @@ def test_what_strict_json_does_not_know_is_refused_with_its_line(owner, extra):
     assert line in (2, 3) and column >= 1
 
 
-@pytest.mark.parametrize(
+@each(
     "value",
     [
         "NaN",
@@ -123,8 +124,8 @@ def test_a_value_that_cannot_be_kept_is_refused_with_its_line_even_in_an_unknown
     assert owner.listed() == []
 
 
-@pytest.mark.parametrize("field", ["title", "body"])
-@pytest.mark.parametrize("value", ['"\\ud800"', '"a\\u0000"', "1e400", "NaN", "9" * 101])
+@each("field", ["title", "body"])
+@each("value", ['"\\ud800"', '"a\\u0000"', "1e400", "NaN", "9" * 101])
 def test_a_value_that_cannot_be_kept_is_refused_in_a_known_field(owner, field, value):
     place(send(owner, bodied("1", **{field: value})))
 
@@ -138,7 +139,7 @@ def test_the_column_counts_characters_and_not_bytes(owner):
     assert place(send(owner, '{"é😀": nan}')) == (1, 8)
 
 
-@pytest.mark.parametrize(
+@each(
     "data",
     [
         b'{"title": "\xff", "body": "b"}',
@@ -193,8 +194,8 @@ def test_64_levels_are_taken(owner, value):
     assert send(owner, bodied(value)).status_code == 200
 
 
-@pytest.mark.parametrize("levels", [64, 65, 1_000, 100_000])
-@pytest.mark.parametrize("start, end", [("[", "]"), ('{"a":[', "]}"), ("[0,", "0]")])
+@each("levels", [64, 65, 1_000, 100_000])
+@each("start, end", [("[", "]"), ('{"a":[', "]}"), ("[0,", "0]")])
 def test_more_than_64_levels_are_refused(owner, levels, start, end):
     refusal(send(owner, bodied(nested(levels, start, end))))
     assert owner.listed() == []
@@ -218,7 +219,7 @@ def test_brackets_side_by_side_are_no_nesting(owner):
 # What is JSON, however odd
 
 
-@pytest.mark.parametrize(
+@each(
     "extra",
     [
         *["1e308", "-1.7976931348623157e308", "5e-324", "-0", "-0.0", "9" * 100, "-" + "9" * 100, "0." + "1" * 5_000],
@@ -336,7 +337,7 @@ def test_a_fields_name_is_exact(owner, name):
 # CONTRACT 3, content type
 
 
-@pytest.mark.parametrize(
+@each(
     "content_type",
     [
         None,
@@ -420,7 +421,7 @@ def test_the_limit_is_a_mebibyte_unless_told_otherwise(owner):
 # Properties
 
 PROPERTY = settings(
-    max_examples=150, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=50, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 ANY_TEXT = st.text(st.characters(exclude_categories=[]), max_size=30)
 SCALARS = (
