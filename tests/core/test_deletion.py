@@ -365,7 +365,7 @@ def test_the_number_of_a_deleted_account_is_not_given_to_another(service, owner,
     numbers = [accounts.find_account(email).seq for email in (OWNER, "pro@example.org")]
     for email in ("pro@example.org", OWNER):
         lines(service, "account", "delete", email, "--yes")
-    service.account("next@example.org")
+    lines(service, "account", "create", "next@example.org")
     assert accounts.find_account("next@example.org").seq > max(numbers)
 
 
