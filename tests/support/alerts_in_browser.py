@@ -3,15 +3,15 @@
 import json
 import urllib.error
 import urllib.request
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from playwright.sync_api import expect
 
 from store.database import run
 from tests.support.browser import said
+from tests.support.payloads import FOLDER
 
-GRAFANA = Path("/work/shared/payloads/json/grafana-unified-test.json")
+GRAFANA = FOLDER / "json" / "grafana-unified-test.json"
 EVENT = {
     "title": "Disk",
     "message": "root at 98 %",
