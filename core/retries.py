@@ -114,7 +114,7 @@ def _retry(account_seq: int, attempts: list[Attempt]) -> None:
             due.set()  # there may be more
 
 
-# --- rests --------------------------------------------------------------------------------------------------
+# --- devices that are left alone ----------------------------------------------------------------------------
 
 
 def leave_alone(waits_s: Mapping[int, float]) -> None:

@@ -18,6 +18,7 @@ from wire.strict_json import parse_event, parse_json, replaced_text
 COMPRESSIONS = {"gzip", "x-gzip", "deflate", "compress", "br", "zstd"}
 COMPRESSED_STARTS = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # how gzip and zstd begin
 FORM = "application/x-www-form-urlencoded"
+MULTIPART = "multipart/form-data"
 WHAT_IS_TAKEN = "an alert takes a JSON object, a form whose only field payload holds one, or text as text/plain"
 LARGE_BYTES = 65_536  # a larger body waits until no other is being parsed: parsed, it may take 30 times its size
 MAX_LARGE_WAITING = 32
@@ -106,12 +107,15 @@ def check_size(largest: int | None = None) -> None:
 
 
 def check_form(largest: int) -> None:
-    """`check_size` for a page; also refuses (400) a form with too many fields, since Werkzeug parses any number."""
+    """`check_size` for a page, which also reads a form to its end.
+
+    Refuses (400) one with too many fields: Werkzeug parses any number of them.
+    """
     check_size(largest)
     sent = request_ctx.request
-    if _announced(sent) and sent.mimetype == FORM:
+    if _announced(sent) and sent.mimetype in (FORM, MULTIPART):
         form = _read_all()
-        if form.count(b"&") >= MAX_FORM_FIELDS:
+        if sent.mimetype == FORM and form.count(b"&") >= MAX_FORM_FIELDS:
             raise Refused(400, f"The form has more than {MAX_FORM_FIELDS} fields.")
         _replace(sent, form)
 

@@ -72,11 +72,15 @@ def _text(longest: int) -> Callable[[Any, str], str]:
     """The check of a text that must not be blank and has at most `longest` characters."""
 
     def check(sent: Any, name: str) -> str:
-        if not isinstance(sent, str):
-            raise Refused(400, f"{name} must be a string.")
-        return checked_length(sent, name, longest)
+        return checked_length(_string(sent, name), name, longest)
 
     return check
+
+
+def _string(sent: Any, name: str) -> str:
+    if not isinstance(sent, str):
+        raise Refused(400, f"{name} must be a string.")
+    return sent
 
 
 def checked_priority(sent: Any, name: str) -> int:
@@ -88,12 +92,11 @@ def checked_priority(sent: Any, name: str) -> int:
 
 
 def _checked_url(sent: Any, name: str) -> str:
-    if not isinstance(sent, str):
-        raise Refused(400, f"{name} must be a string.")
-    checked_length(sent, name, MAX_URL_CHARACTERS)
-    if not URL.fullmatch(sent) or not _has_host(sent):
+    url = _string(sent, name)
+    checked_length(url, name, MAX_URL_CHARACTERS)
+    if not URL.fullmatch(url) or not _has_host(url):
         raise Refused(400, f"{name} must be an address that begins with http:// or https://, without spaces.")
-    return sent
+    return url
 
 
 def _has_host(url: str) -> bool:
@@ -105,11 +108,10 @@ def _has_host(url: str) -> bool:
 
 
 def _checked_tag(sent: Any, name: str) -> str:
-    if not isinstance(sent, str):
-        raise Refused(400, f"{name} must be a string.")
-    if not 1 <= len(sent) <= MAX_TAG_CHARACTERS:
+    tag = _string(sent, name)
+    if not 1 <= len(tag) <= MAX_TAG_CHARACTERS:
         raise Refused(400, f"{name} must have 1 to {MAX_TAG_CHARACTERS} characters.")
-    return sent
+    return tag
 
 
 def _checked_time(sent: Any, name: str) -> int:

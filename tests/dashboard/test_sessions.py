@@ -119,6 +119,15 @@ def test_a_form_of_a_session_that_ended_meanwhile_does_nothing(service, owner):
     assert query(service, "SELECT * FROM api_key") == []
 
 
+def test_a_multipart_form_of_a_session_that_ended_meanwhile_does_nothing(service, owner):
+    owner.get("/app/keys")
+    body = b'--x\r\nContent-Disposition: form-data; name="name"\r\n\r\nthief\r\n--x--\r\n'
+    kind = {"Content-Type": "multipart/form-data; boundary=x"}
+    answer = signed_out_meanwhile(service, owner, "/app/keys", body, **kind)
+    assert (answer.status_code, answer.location) == (303, "/app/login")
+    assert query(service, "SELECT * FROM api_key") == []
+
+
 def test_a_device_of_a_session_that_ended_meanwhile_is_not_added(service, owner, push_service):
     owner.get("/app/devices")
     body = json.dumps({"subscription": push_service.browser().subscription}).encode()
