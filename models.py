@@ -230,6 +230,12 @@ class Alert(Model):
     paused_at = peewee.IntegerField(null=True)
     preset = peewee.TextField(null=True)
     keeps_payload = peewee.IntegerField(default=1)
+    priority_template = peewee.TextField(null=True)
+    url_template = peewee.TextField(null=True)
+    tag_template = peewee.TextField(null=True)
+    resolved_when = peewee.TextField(null=True)
+    repeats_urgent = peewee.IntegerField(default=0)
+    urgent_passes_quiet_hours = peewee.IntegerField(default=0)
 
     NOTE_EVENT = "UPDATE alert SET notification_count = notification_count + 1, last_triggered_at = ? WHERE seq = ?"
     PAUSE = "UPDATE alert SET is_active = 0, paused_at = ? WHERE seq = ? AND is_active = 1 AND switched_on_at = ?"

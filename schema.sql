@@ -75,7 +75,13 @@ CREATE TABLE alert (
     switched_on_at INTEGER NOT NULL,       -- when the owner last switched it on: starts the flood count afresh
     paused_at INTEGER,                     -- when a flood paused it; NULL once the owner switches it on or off
     preset TEXT,                           -- the id of the preset it was made from (core/presets.py)
-    keeps_payload INTEGER NOT NULL DEFAULT 1 CHECK (keeps_payload IN (0, 1))
+    keeps_payload INTEGER NOT NULL DEFAULT 1 CHECK (keeps_payload IN (0, 1)),
+    priority_template TEXT,
+    url_template TEXT,
+    tag_template TEXT,
+    resolved_when TEXT,                    -- 'PATH = VALUE': an event for which it holds ends what has its tag
+    repeats_urgent INTEGER NOT NULL DEFAULT 0 CHECK (repeats_urgent IN (0, 1)),
+    urgent_passes_quiet_hours INTEGER NOT NULL DEFAULT 0 CHECK (urgent_passes_quiet_hours IN (0, 1))
 ) STRICT;
 CREATE INDEX alert_of_account ON alert (account_seq);
 
@@ -103,7 +109,10 @@ CREATE TABLE notification (
     url TEXT,
     tag TEXT,
     expires_at INTEGER,
-    replaced_by INTEGER                    -- the newer notification with its tag. No foreign key: that may be deleted
+    replaced_by INTEGER,                   -- the newer notification with its tag. No foreign key: that may be deleted
+    actions TEXT,                          -- JSON array of its buttons, as sent; NULL if none
+    acknowledge TEXT,                      -- JSON array: every how many seconds it repeats, and for how many; or NULL
+    deliver_at INTEGER                     -- when it is to be delivered, if not at once; 'held' until then
 ) STRICT;
 CREATE INDEX notification_of_account ON notification (account_seq);
 CREATE INDEX notification_failed_or_held ON notification (account_seq) WHERE status IN ('failed', 'held');
@@ -111,6 +120,7 @@ CREATE INDEX notification_pending ON notification (account_seq) WHERE status = '
 CREATE INDEX notification_of_alert ON notification (alert_seq) WHERE alert_seq IS NOT NULL;
 CREATE INDEX notification_of_tag ON notification (account_seq, tag, replaced_by) WHERE tag IS NOT NULL;
 CREATE INDEX notification_expiring ON notification (expires_at) WHERE expires_at IS NOT NULL AND status = 'pending';
+CREATE INDEX notification_scheduled ON notification (deliver_at) WHERE deliver_at IS NOT NULL AND status = 'held';
 
 -- One row for each notification whose status is 'held', even after its release in a digest. The rows are narrow, so
 -- that releasing many at once is fast.
@@ -162,6 +172,39 @@ CREATE TABLE delivery (
     PRIMARY KEY (notification_seq, device_seq)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX delivery_pending ON delivery (device_seq, next_attempt_at) WHERE status = 'pending';
+
+-- The buttons whose press a device sends to us: one row for each button on each device.
+CREATE TABLE button (
+    token_hash BLOB PRIMARY KEY,           -- SHA-256 of the token in the button's address
+    notification_seq INTEGER NOT NULL REFERENCES notification ON DELETE CASCADE,
+    device_seq INTEGER NOT NULL,           -- no foreign key, as in delivery
+    position INTEGER,                      -- of its answer in the notification's actions; NULL: it acknowledges
+    expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX button_of_notification ON button (notification_seq);
+CREATE INDEX button_by_age ON button (expires_at);
+
+-- The first answer to a notification, which is the only one.
+CREATE TABLE answer (
+    notification_seq INTEGER PRIMARY KEY REFERENCES notification ON DELETE CASCADE,
+    position INTEGER NOT NULL,             -- in the notification's actions
+    answered_at INTEGER NOT NULL,
+    device_seq INTEGER                     -- NULL: in the web app
+) STRICT;
+
+-- A notification that is pushed again until it is acknowledged.
+CREATE TABLE alarm (
+    notification_seq INTEGER PRIMARY KEY REFERENCES notification ON DELETE CASCADE,
+    account_seq INTEGER NOT NULL REFERENCES account,
+    state TEXT NOT NULL CHECK (state IN ('waiting', 'acknowledged', 'expired', 'cancelled')),
+    ends_at INTEGER,                       -- NULL while the notification is held
+    next_at INTEGER,                       -- when the next push is due, a repeat or "Acknowledged"; a claim moves it
+    repeats INTEGER NOT NULL,              -- made so far
+    acknowledged_at INTEGER,
+    device_seq INTEGER                     -- where it was acknowledged; NULL: in the web app or by a program
+) STRICT;
+CREATE INDEX alarm_waiting ON alarm (account_seq) WHERE state = 'waiting';
+CREATE INDEX alarm_due ON alarm (next_at) WHERE next_at IS NOT NULL;
 
 CREATE TABLE idempotency_key (
     account_seq INTEGER NOT NULL REFERENCES account,

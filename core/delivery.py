@@ -26,7 +26,7 @@ from store.notifications import Notification, NotificationRow, shown_status
 from store.senders import Owner, Sender, Webhook, find_webhook
 from store.server_notes import ServerKey
 from wire.errors import TOO_MANY_EVENTS, Refused, log_fault
-from wire.notification import DEFAULT_PRIORITY, MIN_PRIORITY, NOT_IN_FUTURE, Content
+from wire.notification import DEFAULT_PRIORITY, MIN_PRIORITY, Content, check_times
 
 TITLE_PREFIX = "MCP - "  # SPEC 1
 REPLACED = "Replaced by a newer notification."
@@ -89,8 +89,7 @@ def _record_and_attempt(sender: Sender, content: Content, request: IdempotentReq
         earlier = request and idempotency.earlier(request, now)
         if earlier:
             return Sent(earlier, replayed=True)
-        if content.expires_at is not None and content.expires_at <= now:
-            raise Refused(400, NOT_IN_FUTURE)
+        check_times(content, now)
         devices = receivers(sender.account_seq, content.priority)
         if devices and _has_full_backlog(sender.account_seq):
             raise Refused(429, f"There are {MAX_PENDING:,} pending notifications already: no device gets them.")

@@ -104,6 +104,9 @@ class Notification(Model):
     tag = peewee.TextField(null=True)
     expires_at = peewee.IntegerField(null=True)
     replaced_by = peewee.IntegerField(null=True)
+    actions = peewee.TextField(null=True)
+    acknowledge = peewee.TextField(null=True)
+    deliver_at = peewee.IntegerField(null=True)
 
     # --- recording ---
 

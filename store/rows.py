@@ -27,7 +27,7 @@ def columns(row_type: type[tuple[Any, ...]], table: str, **sources: str) -> str:
 def reader(row_type: type[Row]) -> Callable[[Sequence[Any]], Row]:
     """A function that makes a `row_type` of a result row with the `columns` of that type.
 
-    A field that is a tuple of strings is a JSON array in its column, or NULL when it is empty. The function is
+    A field that is a tuple is a JSON array in its column, or NULL when it is empty. The function is
     compiled, like the methods of a namedtuple: a loop over the fields would take five times as long, and a page of
     the history reads 50 rows.
     """
@@ -55,7 +55,7 @@ def _is_row_type(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")
 
 
-def _array(text: str) -> tuple[str, ...]:
+def _array(text: str) -> tuple[Any, ...]:
     return tuple(json.loads(text))
 
 

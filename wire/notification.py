@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from wire.errors import Refused
-from wire.json_schema import TEXT, TIME, Schema, record, text
+from wire.json_schema import BOOLEAN, TEXT, TIME, Schema, record, text
 from wire.validation import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, checked_length, either
 
 STATUSES = ("delivered", "pending", "held", "failed")
@@ -19,8 +19,13 @@ PRIORITY_WORDS = {number: word for word, number in PRIORITIES.items()}
 MIN_PRIORITY, LOW_PRIORITY, DEFAULT_PRIORITY, HIGH_PRIORITY, MAX_PRIORITY = PRIORITIES.values()
 MAX_URL_CHARACTERS = 2_000
 MAX_TAG_CHARACTERS = 64
+MAX_ACTIONS = 3
+MAX_LABEL_CHARACTERS = 40
+MAX_ANSWER_CHARACTERS = 100
+MIN_REPEATING_S, MAX_REPEATING_S = 30, 10_800  # of both times of `acknowledge`
+EVERY_S, FOR_S = 60, 3_600  # of `acknowledge: true`
+MAX_AHEAD_MS = 366 * 86_400_000  # of `deliverAt`
 LAST_TIME = 253_402_300_799_999  # the end of the year 9999, in ms
-NOT_IN_FUTURE = "expiresAt must be in the future."
 
 URL = re.compile(r"https?://[^\s/?#\\\x00-\x1f\x7f-\x9f][^\s\x00-\x1f\x7f-\x9f]*", re.I)
 
@@ -39,6 +44,9 @@ class Content(NamedTuple):
     url: str | None = None  # what a tap opens
     tag: str | None = None  # the newest notification with a tag replaces the earlier ones
     expires_at: int | None = None  # after it nothing is tried
+    actions: tuple[dict[str, str], ...] = ()  # the buttons, each with `label` and either `url` or `answer`
+    acknowledge: tuple[int, ...] = ()  # every how many seconds it repeats until it is acknowledged, and for how many
+    deliver_at: int | None = None  # it is held until then
 
 
 PLAIN = tuple(Content._field_defaults.values())  # what follows title and body where nothing was set
@@ -57,6 +65,7 @@ class RequestField(NamedTuple):
     schema: Schema
     is_required: bool = False
     answer_schema: Schema | None = None  # if it is answered in another form than it may be sent
+    answered: Callable[[Any], Any] = lambda value: value  # the kept value as it is answered
 
     def value(self, request: Mapping[str, Any]) -> Any:
         """The checked value of this field in a request; None if it is optional and absent or null."""
@@ -122,6 +131,60 @@ def _checked_time(sent: Any, name: str) -> int:
     return sent
 
 
+def _checked_actions(sent: Any, name: str) -> tuple[dict[str, str], ...]:
+    if not isinstance(sent, list) or not 1 <= len(sent) <= MAX_ACTIONS:
+        raise Refused(400, f"{name} must be an array of 1 to {MAX_ACTIONS} buttons.")
+    return tuple(_checked_action(action, f"{name}[{place}]") for place, action in enumerate(sent))
+
+
+def _checked_action(sent: Any, name: str) -> dict[str, str]:
+    is_one = isinstance(sent, dict) and ("url" in sent) != ("answer" in sent)
+    if not is_one or sent.keys() - {"label", "url", "answer"}:
+        raise Refused(400, f"{name} must be an object with label and either url or answer.")
+    checks = {"label": _text(MAX_LABEL_CHARACTERS), "url": _checked_url, "answer": _text(MAX_ANSWER_CHARACTERS)}
+    kind = "url" if "url" in sent else "answer"
+    return {part: checks[part](sent.get(part), f"{name}.{part}") for part in ("label", kind)}
+
+
+def _checked_acknowledge(sent: Any, name: str) -> tuple[int, ...]:
+    """Both times in seconds."""
+    if sent is True:
+        return EVERY_S, FOR_S
+    if not isinstance(sent, dict) or sent.keys() - {"everyS", "forS"}:
+        raise Refused(400, f"{name} must be true or an object with everyS and forS.")
+    times = (sent.get("everyS", EVERY_S), sent.get("forS", FOR_S))
+    for part, time in zip(("everyS", "forS"), times, strict=True):
+        if type(time) is not int or not MIN_REPEATING_S <= time <= MAX_REPEATING_S:
+            bounds = f"from {MIN_REPEATING_S} to {MAX_REPEATING_S:,}"
+            raise Refused(400, f"{name}.{part} must be a whole number of seconds {bounds}.")
+    return times
+
+
+def _repeating_seconds(default: int, description: str) -> Schema:
+    bounds = {"minimum": MIN_REPEATING_S, "maximum": MAX_REPEATING_S, "default": default}
+    return {"type": "integer", "description": description, **bounds}
+
+
+ACTION: Schema = {
+    "type": "object",
+    "properties": {
+        "label": text("what the button says", minLength=1, maxLength=MAX_LABEL_CHARACTERS),
+        "url": text("http or https: what the button opens", minLength=1, maxLength=MAX_URL_CHARACTERS),
+        "answer": text("what you read if it is pressed first", minLength=1, maxLength=MAX_ANSWER_CHARACTERS),
+    },
+    "required": ["label"],
+    "oneOf": [{"required": ["url"]}, {"required": ["answer"]}],
+    "additionalProperties": False,
+}
+ACKNOWLEDGE: Schema = {
+    "type": "object",
+    "properties": {
+        "everyS": _repeating_seconds(EVERY_S, "seconds from one push to the next"),
+        "forS": _repeating_seconds(FOR_S, "seconds after which it no longer repeats"),
+    },
+    "additionalProperties": False,
+}
+
 FIELDS = (
     RequestField(
         "title",
@@ -169,6 +232,36 @@ FIELDS = (
         _checked_time,
         {"type": "integer", "description": "Unix milliseconds, in the future: after it nothing is tried"},
     ),
+    RequestField(
+        "actions",
+        "actions",
+        _checked_actions,
+        {
+            "type": "array",
+            "description": "buttons: each opens a url, or sends an answer, of which the first counts",
+            "minItems": 1,
+            "maxItems": MAX_ACTIONS,
+            "items": ACTION,
+        },
+    ),
+    RequestField(
+        "acknowledge",
+        "acknowledge",
+        _checked_acknowledge,
+        {
+            "description": "pushed again until the owner acknowledges it; makes the priority 5; true: each minute for"
+            " an hour",
+            "anyOf": [BOOLEAN, ACKNOWLEDGE],
+        },
+        answer_schema=ACKNOWLEDGE,
+        answered=lambda times: dict(zip(("everyS", "forS"), times, strict=True)),
+    ),
+    RequestField(
+        "deliverAt",
+        "deliver_at",
+        _checked_time,
+        {"type": "integer", "description": "Unix milliseconds, at most 366 days ahead: held until then"},
+    ),
 )
 OPTIONAL_FIELDS = tuple(field for field in FIELDS if not field.is_required)
 FIELD_NAMES = tuple(field.name for field in FIELDS)
@@ -186,7 +279,23 @@ def checked_content(request: Mapping[str, Any]) -> Content:
     for field in FIELDS:
         if field.is_required or request.get(field.name) is not None:  # most requests have no optional field
             said[field.column] = field.value(request)
+    if "acknowledge" in said:
+        said["priority"] = MAX_PRIORITY
     return Content(**said)
+
+
+def check_times(content: Content, now: int) -> None:
+    """Refuse (400) a time that is not in the future, or one that comes before another one."""
+    if content.deliver_at is not None:
+        if content.deliver_at <= now:
+            raise Refused(400, "deliverAt must be in the future.")
+        if content.deliver_at > now + MAX_AHEAD_MS:
+            raise Refused(400, "deliverAt must be at most 366 days ahead.")
+    if content.expires_at is not None:
+        if content.expires_at <= now:
+            raise Refused(400, "expiresAt must be in the future.")
+        if content.deliver_at is not None and content.expires_at <= content.deliver_at:
+            raise Refused(400, "expiresAt must be after deliverAt.")
 
 
 class Recorded(Protocol):
@@ -222,6 +331,6 @@ def answered(notification: Recorded) -> dict[str, Any]:
     if content[2:] != PLAIN:
         for field in OPTIONAL_FIELDS:
             value = getattr(content, field.column)
-            if value is not None:
-                shown[field.name] = value
+            if value is not None and value != ():
+                shown[field.name] = field.answered(value)
     return shown

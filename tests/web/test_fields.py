@@ -11,6 +11,9 @@ from store.notifications import Notification
 from tests.support.accounts import OWNER
 
 LONGEST_URL = "https://example.org/" + "u" * 1_980
+OPENS = {"label": "Look", "url": LONGEST_URL}
+ANSWERS = {"label": "Yes", "answer": "y"}
+LONGEST_ANSWER = {"label": "😀" * 40, "answer": "😀" * 100}
 
 
 def send(caller, headers=None, **more):
@@ -64,6 +67,8 @@ def browser(owner, push_service):
         ("tag", "😀" * 64, "😀" * 64),
         ("tag", "'; DROP TABLE notification; --\n", "'; DROP TABLE notification; --\n"),
         ("expiresAt", 253_402_300_799_999, 253_402_300_799_999),
+        ("actions", [OPENS], [OPENS]),
+        ("actions", [ANSWERS, OPENS, LONGEST_ANSWER], [ANSWERS, OPENS, LONGEST_ANSWER]),
     ],
 )
 def test_a_field_that_is_set_is_answered_and_listed(owner, moved_clock, field, value, answered):
@@ -75,7 +80,7 @@ def test_a_field_that_is_set_is_answered_and_listed(owner, moved_clock, field, v
 
 
 def test_fields_that_are_null_are_absent(owner, moved_clock):
-    nulls = dict.fromkeys(("priority", "url", "tag", "expiresAt"))
+    nulls = dict.fromkeys(("priority", "url", "tag", "expiresAt", "actions", "acknowledge", "deliverAt"))
     assert sent(owner, **nulls) == bare(moved_clock)
 
 
@@ -97,7 +102,27 @@ WRONG = [
     ),
     *(("url", wrong) for wrong in ("https://a:b/", "https://a:99999/", "https://\\a", "https://a\x85", "http:/a")),
     *(("tag", wrong) for wrong in (1, False, ["a"], {}, "", "t" * 65)),
-    *(("expiresAt", wrong) for wrong in (True, "2026-11-22", 1.5, [1], {}, 253_402_300_800_000, 10**99)),
+    *(
+        (time, wrong)
+        for time in ("expiresAt", "deliverAt")
+        for wrong in (True, "2026-11-22", 1.5, [1], {}, 253_402_300_800_000, 10**99)
+    ),
+    *(("actions", wrong) for wrong in (1, True, "Yes", {}, ANSWERS, [], [ANSWERS] * 4)),
+    *(("acknowledge", wrong) for wrong in (False, 1, "true", [], {"everyS": 60, "for": 60}, {"forS": 3600, "x": 1})),
+]
+WRONG_PARTS = [
+    *(("actions[1]", wrong) for wrong in (1, None, "Yes", [], {}, {"label": "Yes"}, {"answer": "y", "url": "x"})),
+    *(("actions[1]", {"label": "Yes", **more}) for more in ({"url": "https://a", "answer": "y"}, {"method": "POST"})),
+    ("actions[1]", {**ANSWERS, "body": "x"}),
+    *(("actions[1].label", {**ANSWERS, "label": wrong}) for wrong in (None, 1, "", " ", "y" * 41)),
+    ("actions[1].label", {"answer": "y"}),
+    *(("actions[1].answer", {**ANSWERS, "answer": wrong}) for wrong in (None, 1, [], "", "\n", "y" * 101)),
+    *(
+        ("actions[1].url", {**OPENS, "url": wrong})
+        for wrong in (None, 1, "", "javascript:alert(1)", "/x", LONGEST_URL + "u")
+    ),
+    *(("acknowledge.everyS", {"everyS": wrong}) for wrong in (None, True, "60", 60.5, 29, 10_801, -60, 10**99)),
+    *(("acknowledge.forS", {"forS": wrong, "everyS": 30}) for wrong in (None, False, "1h", 29, 10_801, 0)),
 ]
 
 
@@ -112,7 +137,30 @@ def test_a_wrong_type_or_value_is_refused_with_the_fields_name(owner, field, wro
     assert owner.listed() == []
 
 
-@pytest.mark.parametrize("field", ["priority", "expiresAt"])
+@pytest.mark.parametrize("part, wrong", WRONG_PARTS)
+def test_a_wrong_part_of_a_field_is_refused_with_its_place(owner, part, wrong):
+    field = part.partition("[")[0].partition(".")[0]
+    answer = send(owner, **{field: [OPENS, wrong] if field == "actions" else wrong})
+    assert (answer.status_code, answer.json["error"].split(" ")[0]) == (400, part)
+    assert owner.listed() == []
+
+
+@pytest.mark.parametrize(
+    "sent_value, times",
+    [
+        (True, (60, 3_600)),
+        ({}, (60, 3_600)),
+        ({"everyS": 30, "forS": 10_800}, (30, 10_800)),
+        ({"forS": 30}, (60, 30)),
+    ],
+)
+def test_what_is_to_be_acknowledged_is_urgent_and_answered_with_both_times(owner, sent_value, times):
+    answer = sent(owner, acknowledge=sent_value, priority=2)
+    every_s, for_s = times
+    assert (answer["acknowledge"], answer["priority"]) == ({"everyS": every_s, "forS": for_s}, 5)
+
+
+@pytest.mark.parametrize("field", ["priority", "expiresAt", "deliverAt"])
 @pytest.mark.parametrize("number", ["1" + "0" * 400, "1e400", "-1e400", "NaN"])
 def test_a_number_beyond_all_bounds_is_refused(owner, field, number):
     data = f'{{"title": "t", "body": "b", "{field}": {number}}}'
@@ -125,6 +173,22 @@ def test_what_expires_must_do_so_in_the_future(owner, moved_clock):
         answer = send(owner, expiresAt=past)
         assert (answer.status_code, answer.json["error"]) == (400, "expiresAt must be in the future.")
     assert sent(owner, expiresAt=moved_clock.ms + 1)["status"] == "delivered"
+
+
+def test_what_is_delivered_later_is_so_in_the_future_and_before_it_expires(owner, moved_clock):
+    now, days_366 = moved_clock.ms, 366 * 86_400_000
+    wrong = {
+        "deliverAt must be in the future.": [{"deliverAt": past} for past in (now, 0, -1, now // 1000)],
+        "deliverAt must be at most 366 days ahead.": [{"deliverAt": now + days_366 + 1}],
+        "expiresAt must be after deliverAt.": [
+            {"deliverAt": now + 2, "expiresAt": expires} for expires in (now + 1, now + 2)
+        ],
+    }
+    for error, requests in wrong.items():
+        for request in requests:
+            answer = send(owner, **request)
+            assert (answer.status_code, answer.json["error"]) == (400, error)
+    assert owner.listed() == []
 
 
 # --- Idempotency-Key ----------------------------------------------------------------------------------------

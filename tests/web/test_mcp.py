@@ -352,6 +352,9 @@ def test_a_tool_is_described(owner):
                 "url": {"type": "string", "description": ANY, "minLength": 1, "maxLength": 2_000},
                 "tag": {"type": "string", "description": ANY, "minLength": 1, "maxLength": 64},
                 "expiresAt": {"type": "integer", "description": ANY},
+                "actions": {"type": "array", "description": ANY, "minItems": 1, "maxItems": 3, "items": ANY},
+                "acknowledge": {"description": ANY, "anyOf": [{"type": "boolean"}, ANY]},
+                "deliverAt": {"type": "integer", "description": ANY},
                 "idempotencyKey": {"type": "string", "description": ANY, "pattern": "^[!-~]{1,255}$"},
             },
             "required": ["title", "body"],
@@ -488,7 +491,7 @@ def test_a_key_that_is_made_is_shown_once_and_works(owner, service):
             "send_notification",
             {"title": "t", "body": "b", "prio": 1},
             "There is an argument that this tool does not take: it takes title, body,"
-            " priority, url, tag, expiresAt, idempotencyKey.",
+            " priority, url, tag, expiresAt, actions, acknowledge, deliverAt, idempotencyKey.",
         ),
         ("get_stats", {"x": 1}, "There is an argument that this tool does not take: it takes no arguments."),
         ("list_notifications", {"limit": 0}, "limit must be a whole number of at least 1."),
