@@ -311,6 +311,7 @@ class Device(Model):
     last_seen_at = peewee.IntegerField(null=True)
     resync_token_hash = peewee.BlobField(null=True)
     min_priority = peewee.IntegerField(default=1)
+    poll_hash = peewee.TextField(null=True)
 
     NOTE_OUTCOME = (
         "UPDATE device SET last_error = ?, last_error_at = ?,"

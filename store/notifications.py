@@ -107,6 +107,7 @@ class Notification(Model):
     actions = peewee.TextField(null=True)
     acknowledge = peewee.TextField(null=True)
     deliver_at = peewee.IntegerField(null=True)
+    tags = peewee.TextField(null=True)
 
     # --- recording ---
 
