@@ -6,6 +6,7 @@ The table ROUTES is the whole HTTP surface. This module must not know queries or
 import contextlib
 import logging
 import os
+import re
 import secrets
 import threading
 from collections.abc import Callable
@@ -25,10 +26,11 @@ import push
 from core import accounts, delivery, floods, proxies, pruning, push_slots, retries
 from process import clock, counters, recent_requests
 from store import database
-from web import api_docs, context, guards, mcp, prometheus, rate_limits, request_body, rest, webhooks
+from web import api_docs, context, guards, mcp, ntfy_topics, prometheus, rate_limits, request_body, rest, webhooks
 from web.context import Window, current
 from wire.errors import CODES, Refused, log_fault, metrics_body, rest_body
 from wire.json_text import as_json
+from wire.ntfy_stream import NtfyRefused, error_body
 
 log = logging.getLogger("pocketbell")
 
@@ -74,6 +76,8 @@ def owners(method: str, rule: str, handler: Callable[..., Any]) -> Route:
 
 CUSTOM_METRICS = "/api/webhooks/custom"
 ASSISTANTS = "/mcp"
+TOPICS = "/<topics:topics>"
+TOPIC = "[-_A-Za-z0-9]{1,64}"
 ROUTES = (
     rest_route("POST", "/notifications/send", rest.send_notification),
     rest_route("GET", "/notifications", rest.list_notifications),
@@ -147,6 +151,15 @@ ROUTES = (
     owners("POST", "/logout", dashboard.signin.sign_out),
 )
 
+# Beside the specified surface: the ntfy app fetches here what is stored for a device (CONTRACT 9).
+COMPATIBLE_ROUTES = (
+    Route("GET", f"{TOPICS}/auth", ntfy_topics.check_topic, guards.topic),
+    Route("GET", f"{TOPICS}/json", ntfy_topics.stream_json, guards.topic),
+    Route("GET", f"{TOPICS}/sse", ntfy_topics.stream_events, guards.topic),
+    Route("GET", f"{TOPICS}/raw", ntfy_topics.stream_texts, guards.topic),
+)
+OWN_SEGMENTS = {route.rule.split("/")[1] for route in ROUTES}
+
 PAGE_HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
@@ -173,6 +186,13 @@ class IdConverter(BaseConverter):
     """An id in a path. `send` is not an id, so that a GET of `…/notifications/send` stays a 405."""
 
     regex = r"(?!send(?:/|$))[^/]+"
+
+
+class TopicsConverter(BaseConverter):
+    """Topics of ntfy's form, joined by commas; the first segments of our own addresses are none."""
+
+    own = "|".join(map(re.escape, OWN_SEGMENTS - {""}))
+    regex = rf"(?!(?:{own})(?:/|$)){TOPIC}(?:,{TOPIC})*"
 
 
 class MatchedRule(Rule):
@@ -220,6 +240,7 @@ def create_app(settings: config.Settings | None = None) -> Application:
     app.session_interface = guards.PageSessions()
     app.url_map.merge_slashes = False
     app.url_map.converters["id"] = IdConverter
+    app.url_map.converters["topics"] = TopicsConverter
     rate_limits.configure(app)
     _add_routes(app)
     app.config["SETTINGS"] = settings or config.load()
@@ -273,7 +294,7 @@ def _kept_secret(settings: config.Settings) -> str:
 
 
 def _add_routes(app: Flask) -> None:
-    routes = {f"{route.method} {route.rule}": route for route in ROUTES}
+    routes = {f"{route.method} {route.rule}": route for route in ROUTES + COMPATIBLE_ROUTES}
     for endpoint, route in routes.items():
         methods = [route.method]
         app.add_url_rule(route.rule, endpoint, route.handler, methods=methods, provide_automatic_options=False)
@@ -357,6 +378,8 @@ def _error_body(refused: Refused) -> Any:
         return dashboard.page.address_page()
     if request.path == ASSISTANTS and refused.status == 500:
         return mcp.fault()
+    if isinstance(refused, NtfyRefused) or (request.url_rule and request.url_rule.rule.startswith(TOPICS)):
+        return error_body(refused)
     return metrics_body(refused) if request.path == CUSTOM_METRICS else rest_body(refused)
 
 

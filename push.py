@@ -140,6 +140,11 @@ def configured() -> set[str]:
     return {kind for kind, provider in _State.providers.items() if provider.is_configured}
 
 
+def asked() -> set[str]:
+    """The kinds of devices that are pushed to: the others fetch what is stored for them."""
+    return {kind for kind in configured() if not PROVIDERS[kind].is_fetched}
+
+
 def not_configured(kind: str) -> str:
     """The sentence for a device that cannot be pushed to with these settings."""
     return provider_of(kind).not_configured()

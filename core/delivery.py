@@ -8,13 +8,14 @@ a provider's answer looks like.
 import logging
 from typing import NamedTuple
 
-from core import idempotency, local_time, push_slots, retries
+from core import fetching, idempotency, local_time, push_slots, retries
 from core.attempts import LEASE_MS, note_outcomes, push_all, push_each, push_to
 from core.devices import drop_device
 from core.idempotency import IdempotentRequest
 from models import Account, ActiveDevice, Alert, Device, new_id
 from process import clock
 from process.counters import count
+from providers import is_fetched
 from providers.base import Answer, Message, Outcome
 from providers.webpush import new_vapid_key
 from store.alert_payloads import AlertPayload
@@ -95,7 +96,8 @@ def _record_and_attempt(sender: Sender, content: Content, request: IdempotentReq
             raise Refused(429, f"There are {MAX_PENDING:,} pending notifications already: no device gets them.")
         notification = record(sender, content, devices, now + LEASE_MS, now)
         if request:
-            idempotency.keep(request, notification, None if devices else notification.status)
+            is_asked = bool(fetching.pushed_to(devices))
+            idempotency.keep(request, notification, None if is_asked else notification.status)
     return _attempt("send", sender, notification, devices)
 
 
@@ -173,7 +175,7 @@ def record(sender: Sender, content: Content, devices: list[ActiveDevice], due_at
     """
     status = first_status(sender.account_seq, devices, content.priority)
     notification = _insert(sender, content, status, now)
-    Delivery.add(notification.seq, devices, due_at)
+    fetching.add_deliveries(notification.seq, devices, due_at, content.expires_at, now)
     return notification
 
 
@@ -192,9 +194,10 @@ def record_notice(sender: Sender, content: Content, now: int) -> None:
 def receivers(account_seq: int, priority: int | None = None) -> list[ActiveDevice]:
     """The account's devices that a notification of this priority (None: the default) is pushed to."""
     number = priority or DEFAULT_PRIORITY
-    if number == MIN_PRIORITY:  # it is for the history
-        return []
-    return [device for device in Device.active(account_seq) if number >= device.min_priority]
+    devices = [device for device in Device.active(account_seq) if number >= device.min_priority]
+    if number == MIN_PRIORITY:  # it is for the history, and for apps that show it without a push
+        return [device for device in devices if is_fetched(device.kind)]
+    return devices
 
 
 def first_status(account_seq: int, devices: list[ActiveDevice], priority: int | None = None) -> str:
@@ -233,8 +236,9 @@ def _replace_earlier(account_seq: int, tag: str, seq: int, now: int) -> None:
 
 def _attempt(source: str, sender: Sender, notification: NotificationRow, devices: list[ActiveDevice]) -> Sent:
     """Push the notification to these devices, if there are any, and return it as it is then."""
-    if devices:
-        notification = notification._replace(status=_push_and_settle(sender, notification, devices))
+    pushed = fetching.pushed_to(devices)
+    if pushed:
+        notification = notification._replace(status=_push_and_settle(sender, notification, pushed))
     count("notifications", source, notification.status)
     return Sent(notification, len(devices))
 
@@ -246,7 +250,7 @@ def _push_and_settle(sender: Sender, notification: NotificationRow, devices: lis
         attempts = [_first_attempt(sender, notification, device) for device in devices] if goes_out else []
         answers = push_all(attempts)
     try:
-        return _settle(notification, attempts, answers)
+        return _settle(notification, devices, attempts, answers)
     except WriteFailed as error:  # the row is stored; the worker retries when the lease expires
         log_fault(log, "The outcome of a push could not be written", error)
         return "pending"
@@ -263,13 +267,15 @@ def _first_attempt(sender: Sender, notification: NotificationRow, device: Active
     )
 
 
-def _settle(notification: NotificationRow, attempts: list[Attempt], answers: list[Answer]) -> str:
+def _settle(
+    notification: NotificationRow, devices: list[ActiveDevice], attempts: list[Attempt], answers: list[Answer]
+) -> str:
     """Write the outcomes; without attempts, make the deliveries due for the worker. The notification's status."""
     with transaction():
         now = clock.now_ms()
         left_alone = note_outcomes(attempts, answers, now)
         if not attempts:
-            Delivery.make_due(notification.seq, now)
+            Delivery.make_due(notification.seq, devices, now)
         status = Notification.settle(notification.seq) or notification.status
         IdempotencyKey.note_answer(notification.seq, status)
     retries.leave_alone(left_alone)

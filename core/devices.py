@@ -35,6 +35,7 @@ def add_device(account_seq: int, registration: dict[str, Any], now: int, key_seq
         raise Refused(400, f"kind must be {either(sorted(PROVIDERS))}.")
     name = optional_text(registration, "name")
     values = _address(kind, registration)
+    topic = values.pop("topic", None)
     if name is not None:
         values["name"] = checked_name(name)
     if registration.get("minPriority") is not None:
@@ -45,7 +46,9 @@ def add_device(account_seq: int, registration: dict[str, Any], now: int, key_seq
             return known  # this key did not add it, so it may not change it
         if known:
             return _changed(known, **values)
-        return _added(account_seq, kind, {"name": PROVIDERS[kind].name, "api_key": key_seq, **values}, now)
+        added = _added(account_seq, kind, {"name": PROVIDERS[kind].name, "api_key": key_seq, **values}, now)
+        added.topic = topic
+        return added
 
 
 def _added(account_seq: int, kind: str, values: dict[str, Any], now: int) -> Device:

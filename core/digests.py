@@ -8,11 +8,10 @@ import logging
 from bisect import bisect_left
 from collections import defaultdict
 
-from core import delivery, local_time, retries
+from core import delivery, fetching, local_time, retries
 from core.value_text import cut
 from providers.base import compact_json, shown
 from store.database import transaction
-from store.deliveries import Delivery
 from store.held import Held, HeldOfAlert, HeldText
 from store.notifications import Notification
 from wire.errors import log_fault
@@ -82,7 +81,7 @@ def _release(account_seq: int, alert_seqs: list[int], now: int) -> int:
         else:
             pushed = Notification.add_digest(account_seq, _content(seqs[:MAX_LINES], len(seqs)), status, now)
             Held.put_in_digest(seqs, pushed)
-        Delivery.add(pushed, devices, now)
+        fetching.add_deliveries(pushed, devices, now, Notification.one(pushed).content.expires_at, now)
     return len(seqs)
 
 

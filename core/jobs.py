@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from core import devices, digests, floods, proxies, pruning, retries
+from core import devices, digests, fetching, floods, proxies, pruning, retries
 from models import ApiKey
 from process import clock
 from store.database import WriteFailed, try_writing, writes_fail
@@ -48,6 +48,7 @@ RECORDS = (
     Job("write the pauses of flooded alerts", floods.write_pauses),
     Job("release what is no longer held", digests.release_due),
     Job("settle what expired", retries.settle_expired),
+    Job("give up what no app fetched", fetching.give_up, fetching.GIVEN_UP_EVERY_S),
     Job("settle what removed devices left behind", devices.settle_left_behind),
     Job("write when each key was last used", lambda now: ApiKey.write_used()),
     Job("note which peers speak like a proxy", proxies.write_note, 60.0),

@@ -174,6 +174,7 @@ class Provider(ABC, Generic[S]):
     answers: ClassVar[tuple[Meaning, ...]]  # the first row that fits counts, then COMMON_ANSWERS
     variables: ClassVar[tuple[Variable, ...]] = ()
     token_form: ClassVar[TokenForm | None] = None  # None: its devices have no token that a person could type
+    is_fetched: ClassVar[bool] = False  # its devices fetch what is stored for them: nothing is pushed
     nobody: ClassVar[str | None] = None  # a token that no device has, for `flask doctor` to try the credentials
 
     def __init__(self, settings: S | None, server: Server) -> None:

@@ -281,6 +281,13 @@ class Notification(Model):
         """The seqs of at most `limit` notifications that are pending although they have expired."""
         return [row[0] for row in run(cls.EXPIRED, (now, limit))]
 
+    EXPIRED_OF = "SELECT seq FROM notification WHERE seq IN (SELECT value FROM json_each(?)) AND expires_at <= ?"
+
+    @classmethod
+    def expired_of(cls, seqs: list[int], now: int) -> list[int]:
+        """Those of these notifications that have expired."""
+        return [row[0] for row in run(cls.EXPIRED_OF, (json.dumps(seqs), now))]
+
     # --- replacing ---
 
     REPLACE = (

@@ -11,13 +11,14 @@ from flask.sessions import SecureCookieSession, SecureCookieSessionInterface
 from itsdangerous import URLSafeSerializer
 from werkzeug.wrappers import Response
 
-from core import accounts, alerts, proxies
+from core import accounts, alerts, proxies, subscriptions
 from models import Account, ApiKey, Device, sha256_of
 from process import clock
 from store.senders import Caller, find_caller, find_webhook
-from web import request_body
+from web import rate_limits, request_body
 from web.context import current
 from wire.errors import Refused
+from wire.ntfy_stream import NtfyRefused
 
 HOME = "/app/"
 BROWSERS = (
@@ -92,6 +93,14 @@ def short_code() -> None:
     """The code in the path names the webhook, if it leads to one; a malformed code is not looked up."""
     code = (request.view_args or {}).get("short_code", "")
     current().webhook = find_webhook(code) if alerts.SHORT_CODE.fullmatch(code) else None
+
+
+def topic() -> None:
+    """The topics in the path: those that are a device's are kept; 403 if none is, and 429 after too many such."""
+    current().topics = subscriptions.known((request.view_args or {}).get("topics", "").split(","))
+    if not current().topics:
+        rate_limits.count_unknown_topic(sender())
+        raise NtfyRefused(40301, "forbidden")
 
 
 def sender() -> str:

@@ -152,7 +152,8 @@ def add_device() -> tuple[Payload, int]:
     caller = current().caller
     registration = read_fields("kind", "token", "subscription", "name", "minPriority")
     device = devices.add_device(caller.account_seq, registration, clock.now_ms(), key_seq=caller.key_seq)
-    return {"ok": True, "device": _device(device)}, 201
+    once = {"topic": device.topic} if device.topic else {}
+    return {"ok": True, "device": {**_device(device), **once}}, 201
 
 
 def list_devices() -> Payload:

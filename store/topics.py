@@ -1,0 +1,103 @@
+"""What is stored for the devices that fetch: the devices by their topic, and the notifications of one of them.
+
+A notification is stored for a device that has a delivery of it. Constant SQL that returns row types. Callers pass the
+time; nothing here reads a clock or a setting.
+"""
+
+import json
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from store.database import run
+from store.notifications import NotificationRow
+from store.rows import columns, reader
+
+NEWEST = 2_000  # notifications of an account among which those that a device had before are looked for
+
+
+class FetchingDevice(NamedTuple):
+    """A device that fetches, found by its topic."""
+
+    seq: int
+    id: str
+    account_seq: int
+    token: str
+    kind: str
+
+
+class Found(NamedTuple):
+    """A notification that is stored for a device, and when its delivery began."""
+
+    seq: int
+    id: str
+    begun_at: int
+
+
+BEGUN = "coalesce(n.released_at, n.created_at) AS begun_at"
+DEVICE = f"SELECT {columns(FetchingDevice, 'd')} FROM device d"
+OF_TOPIC = f"{DEVICE} WHERE kind = 'ntfy' AND token = ? AND removed_at IS NULL"
+PRESENT = "SELECT seq FROM device WHERE seq IN (SELECT value FROM json_each(?)) AND removed_at IS NULL"
+HAS_IT = (  # what was replaced, or came too late, is not given to the device any more
+    f"SELECT {columns(Found, 'n', begun_at=BEGUN)} FROM notification n"
+    " JOIN delivery p ON p.notification_seq = n.seq AND p.device_seq = :device"
+)
+STILL = "p.status <> 'failed' AND coalesce(n.expires_at > :now, 1)"
+STORED = (
+    f"{HAS_IT} WHERE n.seq IN (SELECT seq FROM notification WHERE account_seq = :account AND seq > :after"
+    " UNION SELECT seq FROM notification WHERE account_seq = :account AND released_at >= :since"
+    " UNION SELECT * FROM (SELECT notification_seq FROM delivery WHERE device_seq = :device AND status = 'pending'"
+    " ORDER BY next_attempt_at LIMIT :pending))"
+    f" AND (begun_at >= :since OR (p.status = 'pending' AND :pending)) AND {STILL} ORDER BY begun_at, n.seq"
+)
+OF_ID = f"{HAS_IT} WHERE n.account_seq = :account AND n.id = :id AND {STILL}"
+ONE = (
+    f"SELECT {columns(NotificationRow, 'n')} FROM notification n"
+    f" JOIN delivery p ON p.notification_seq = n.seq AND p.device_seq = :device WHERE n.seq = :seq AND {STILL}"
+)
+SEQ_BEFORE_NEWEST = "SELECT seq FROM notification WHERE account_seq = ? ORDER BY seq DESC LIMIT 1 OFFSET ?"
+BEGINNING = f"SELECT {columns(Found, 'n', begun_at=BEGUN)} FROM notification n WHERE account_seq = ? AND id = ?"
+_read_device, _read_found, _read_one = reader(FetchingDevice), reader(Found), reader(NotificationRow)
+
+
+def device_of_topic(token: str) -> FetchingDevice | None:
+    """The device whose topic has this hash."""
+    row = run(OF_TOPIC, (token,)).fetchone()
+    return _read_device(row) if row else None
+
+
+def present(device_seqs: Iterable[int]) -> set[int]:
+    """Those of these devices that are not removed."""
+    return {row[0] for row in run(PRESENT, (json.dumps(list(device_seqs)),))}
+
+
+def stored(device: FetchingDevice, since: int, after: int, pending: int, now: int) -> list[Found]:
+    """What is stored for the device, oldest first: what began at `since` or later, and up to `pending` that wait.
+
+    Of what does not wait and was never held, only notifications with a seq beyond `after` are looked at.
+    """
+    place = {"device": device.seq, "account": device.account_seq, "after": after}
+    return list(map(_read_found, run(STORED, place | {"since": since, "pending": pending, "now": now})))
+
+
+def with_id(device: FetchingDevice, id_: str, now: int) -> list[Found]:
+    """The notification with that id, if it is stored for the device."""
+    values = {"device": device.seq, "account": device.account_seq, "id": id_, "now": now}
+    return list(map(_read_found, run(OF_ID, values)))
+
+
+def one(device: FetchingDevice, seq: int, now: int) -> NotificationRow | None:
+    """The notification, unless it was deleted, replaced or has expired since it was found."""
+    row = run(ONE, {"device": device.seq, "seq": seq, "now": now}).fetchone()
+    return _read_one(row) if row else None
+
+
+def before_newest(account_seq: int) -> int:
+    """The seq beyond which the account's newest notifications are that are looked at."""
+    row = run(SEQ_BEFORE_NEWEST, (account_seq, NEWEST)).fetchone()
+    return int(row[0]) if row else 0
+
+
+def beginning(account_seq: int, id_: str) -> Found | None:
+    """When the delivery of a notification of the account began; None if there is none with that id."""
+    row = run(BEGINNING, (account_seq, id_)).fetchone()
+    return _read_found(row) if row else None
