@@ -23,7 +23,7 @@ import config
 import dashboard
 import models
 import push
-from core import accounts, delivery, floods, proxies, pruning, push_slots, retries
+from core import accounts, delivery, floods, proxies, pruning, push_slots, retries, streams
 from process import clock, counters, recent_requests
 from store import database
 from web import api_docs, context, guards, mcp, ntfy_topics, prometheus, rate_limits, request_body, rest, webhooks
@@ -157,6 +157,7 @@ COMPATIBLE_ROUTES = (
     Route("GET", f"{TOPICS}/json", ntfy_topics.stream_json, guards.topic),
     Route("GET", f"{TOPICS}/sse", ntfy_topics.stream_events, guards.topic),
     Route("GET", f"{TOPICS}/raw", ntfy_topics.stream_texts, guards.topic),
+    Route("GET", f"{TOPICS}/ws", ntfy_topics.stream_frames, guards.topic),
 )
 OWN_SEGMENTS = {route.rule.split("/")[1] for route in ROUTES}
 
@@ -213,6 +214,7 @@ class Application(Flask):
 
     url_rule_class = MatchedRule
     is_open = False
+    streams = streams.hub  # gunicorn's worker ends them when it stops
 
     def open(self) -> None:
         """Open the database that the settings name, unless it is open already; create it if it is missing."""
@@ -225,6 +227,13 @@ class Application(Flask):
         if not self.is_open:
             self.open()
         return super().wsgi_app(environ, start_response)
+
+    def create_url_adapter(self, request: Request | None) -> Any:
+        """Match a request whatever it says of an upgrade: Werkzeug has rules of their own for WebSockets."""
+        adapter = super().create_url_adapter(request)
+        if adapter:
+            adapter.websocket = False
+        return adapter
 
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
         """Return the function: we have no coroutines, and Flask would check for them four times per request."""

@@ -8,7 +8,7 @@ a provider's answer looks like.
 import logging
 from typing import NamedTuple
 
-from core import fetching, idempotency, local_time, push_slots, retries
+from core import fetching, idempotency, local_time, push_slots, retries, streams
 from core.attempts import LEASE_MS, note_outcomes, push_all, push_each, push_to
 from core.devices import drop_device
 from core.idempotency import IdempotentRequest
@@ -237,6 +237,8 @@ def _replace_earlier(account_seq: int, tag: str, seq: int, now: int) -> None:
 def _attempt(source: str, sender: Sender, notification: NotificationRow, devices: list[ActiveDevice]) -> Sent:
     """Push the notification to these devices, if there are any, and return it as it is then."""
     pushed = fetching.pushed_to(devices)
+    if len(pushed) < len(devices):
+        streams.hub.wake()
     if pushed:
         notification = notification._replace(status=_push_and_settle(sender, notification, pushed))
     count("notifications", source, notification.status)

@@ -49,6 +49,11 @@ STORED = (
     " ORDER BY next_attempt_at LIMIT :pending))"
     f" AND (begun_at >= :since OR (p.status = 'pending' AND :pending)) AND {STILL} ORDER BY begun_at, n.seq"
 )
+BEGUN_SINCE = (  # whatever the clock says: it may have been set back
+    f"{HAS_IT} WHERE n.seq IN (SELECT seq FROM notification WHERE account_seq = :account AND seq > :after"
+    " UNION SELECT seq FROM notification WHERE account_seq = :account AND released_at >= :since)"
+    f" AND {STILL} ORDER BY begun_at, n.seq"
+)
 OF_ID = f"{HAS_IT} WHERE n.account_seq = :account AND n.id = :id AND {STILL}"
 ONE = (
     f"SELECT {columns(NotificationRow, 'n')} FROM notification n"
@@ -77,6 +82,12 @@ def stored(device: FetchingDevice, since: int, after: int, pending: int, now: in
     """
     place = {"device": device.seq, "account": device.account_seq, "after": after}
     return list(map(_read_found, run(STORED, place | {"since": since, "pending": pending, "now": now})))
+
+
+def begun(device: FetchingDevice, since: int, after: int, now: int) -> list[Found]:
+    """What is stored for the device that has a seq beyond `after` or was released at `since` or later."""
+    place = {"device": device.seq, "account": device.account_seq, "after": after}
+    return list(map(_read_found, run(BEGUN_SINCE, place | {"since": since, "now": now})))
 
 
 def with_id(device: FetchingDevice, id_: str, now: int) -> list[Found]:

@@ -2,6 +2,12 @@
 
 import json
 import re
+import socket
+
+from wsproto import ConnectionType, WSConnection
+from wsproto.events import AcceptConnection, CloseConnection, Ping, Pong, RejectConnection, Request, TextMessage
+
+from tests.support.server import PATIENCE_S, bearer
 
 TOPIC = re.compile(r"pb[0-9A-Za-z]{40}")
 ANDROID = "ntfy/1.24.0 (fdroid; Android 15; SDK 35)"
@@ -51,3 +57,86 @@ class Phone:
         answer = self.get(f"json?poll=1&id={message_id}", agent=IPHONE)
         assert answer.status_code == 200
         return json.loads(answer.text)
+
+
+def add_topic(server, key, **more):
+    """Add a device of the ntfy app at a service in another process; returns the device with its topic."""
+    answer = server.request("POST", "/api/v1/devices", json.dumps({"kind": "ntfy", **more}), bearer(key))
+    assert answer.status == 201, answer.text
+    return json.loads(answer.text)["device"]
+
+
+class Listener:
+    """An open stream of Android's app: it reads lines, keeps what is new, and can come back where it left off."""
+
+    def __init__(self, server, topics, since="none", path="json"):
+        self.server, self.topics, self.path = server, topics, path
+        self.kept, self.last_id, self.doubled = {}, None, []
+        self.connect(since)
+
+    def connect(self, since=None):
+        """Connect, and read the answer's head and the event `open`."""
+        self.connection = socket.create_connection(("127.0.0.1", self.server.port), timeout=PATIENCE_S)
+        self.file = self.connection.makefile("rb")
+        query = f"?since={since or self.last_id or 'none'}"
+        request = f"GET /{self.topics}/{self.path}{query} HTTP/1.1\r\nHost: bell\r\nUser-Agent: {ANDROID}\r\n\r\n"
+        self.connection.sendall(request.encode())
+        self.status = int(self.file.readline().split()[1])
+        lines = iter(self.file.readline, b"\r\n")
+        self.headers = dict(line.decode().strip().lower().split(": ", 1) for line in lines if line)
+        return self
+
+    def event(self):
+        """The next event, or None at the end of the stream."""
+        line = self.file.readline()
+        return json.loads(line) if line else None
+
+    def message(self):
+        """The next message, which is kept, or None at the end; signs of life are passed over."""
+        while (event := self.event()) and event["event"] != "message":
+            pass
+        if event:
+            if event["id"] in self.kept:
+                self.doubled.append(event["id"])
+            self.kept[event["id"]] = event
+            self.last_id = event["id"]
+        return event
+
+    def bodies(self, number):
+        return [self.message()["message"] for _ in range(number)]
+
+    def close(self):
+        self.file.close()
+        self.connection.close()
+
+
+class WebSocketListener:
+    """An open WebSocket of Android's app."""
+
+    def __init__(self, server, topics, since="none"):
+        self.connection = socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S)
+        self.frames, self.got = WSConnection(ConnectionType.CLIENT), []
+        self.send(Request(host="bell", target=f"/{topics}/ws?since={since}"))
+
+    def send(self, event):
+        self.connection.sendall(self.frames.send(event))
+
+    def event(self):
+        """The next event of the protocol; None when the connection has ended."""
+        while not self.got:
+            data = self.connection.recv(65_536)
+            if not data:
+                return None
+            self.frames.receive_data(data)
+            self.got += self.frames.events()
+        return self.got.pop(0)
+
+    def message(self):
+        """The next text frame as JSON."""
+        event = self.event()
+        assert isinstance(event, TextMessage), event
+        assert event.message_finished
+        return json.loads(event.data)
+
+
+__all__ = ["AcceptConnection", "CloseConnection", "Ping", "Pong", "RejectConnection", "TextMessage"]
