@@ -6,7 +6,9 @@ import re
 from datetime import UTC, datetime
 from urllib.parse import unquote
 
-SECRETS = re.compile(r"sk_[\w]*|/p/[^\s'\"]*|/app/setup/[^\s'\"]*")
+SECRETS = re.compile(
+    r"sk_[\w]*|/p/[^\s'\"]*|/app/setup/[^\s'\"]*|\b(?:auth(?:orization)?|token)=[^\s'\"&]*", re.IGNORECASE
+)
 
 
 class JsonLines(logging.Formatter):
