@@ -248,11 +248,20 @@ def test_the_limit_of_a_sender_counts_its_true_address_whatever_it_claims(proxy)
     assert proxy.request("POST", "/p/0000000", "{}", claimed, sender=other).status == 404
 
 
-@pytest.mark.parametrize("path", ["/p/0000000", "/api/webhooks/custom"])
-def test_a_body_far_too_large_is_refused_in_the_shape_of_its_address(proxy, path):
-    refused = proxy.request("POST", path, b" " * 2_000_000)
-    assert refused.status == 413 and refused.headers["Content-Type"] == "application/json"
-    assert json.loads(refused.text)["error"] and ("code" in json.loads(refused.text)) == path.startswith("/p/")
+@pytest.mark.parametrize(
+    "names, paths",
+    [
+        ({"ok", "error", "code", "statusCode"}, ["/p/0000000", "/api/v1/notifications/send", "/mcp"]),
+        ({"error"}, ["/api/webhooks/custom"]),
+        ({"code", "http", "error"}, ["/", "/backups", "/backups/job-7"]),
+        ({"error", "errorCode", "errorDescription"}, ["/gotify/message"]),
+    ],
+)
+def test_a_body_far_too_large_is_refused_in_the_shape_of_its_address(proxy, names, paths):
+    for path in paths:
+        refused = proxy.request("POST", path, b" " * 2_000_000)
+        assert refused.status == 413 and refused.headers["Content-Type"] == "application/json"
+        assert set(json.loads(refused.text)) == names, path
 
 
 @pytest.mark.parametrize("path", ["/app/login", "/app/setup/x"])
@@ -300,7 +309,7 @@ def test_no_code_link_or_key_is_logged_even_when_the_service_is_down(kind, tmp_p
     proxy = Proxy(kind, tmp_path, free_port())
     try:
         wait_until(lambda: answers_502(proxy, "/healthz"))
-        for path in ("/p/c0d5ecr", "/app/setup/l1nk5ecret"):
+        for path in ("/p/c0d5ecr", "/app/setup/l1nk5ecret", "/backups?auth=5ecret", "/gotify/message?token=5ecret"):
             secret = {"Referer": f"{ORIGIN}{path}"} | bearer("sk_test_k3y5ecret")
             assert proxy.request("POST", path, "{}", secret).status == 502
             assert answers_502(proxy, "/healthz", secret)
