@@ -17,7 +17,7 @@ def publish() -> tuple[Payload, dict[str, str]]:
     """POST /gotify/message: JSON or a form."""
     caller = current().caller
     fields = read_form() if request.mimetype in (FORM, MULTIPART) else read_fields(*FIELDS)
-    said = content(fields, ApiKey.name_of(caller.key_seq))
+    said = content(fields, lambda: ApiKey.name_of(caller.key_seq))
     sent = deliver_content(said, request.headers.get("Idempotency-Key"))
     answer = message(sent.notification, fields, caller.key_seq)
     return answer, {"Idempotent-Replayed": "true"} if sent.replayed else {}

@@ -33,13 +33,15 @@ from wire.ntfy import (
     topic_of,
 )
 
+HTTP = "HTTP_"  # before the name of a header in the environment of WSGI
+
 Answer = tuple[Payload, dict[str, str]]
 
 
 def publish(topic: str, sequence_id: str = "") -> Answer:
     """POST and PUT /TOPIC and /TOPIC/ID: the body is the message."""
-    sent = Publication(request.headers.get, request.args.get)
-    return _deliver(topic, published(sent, topic, body_text(read_raw()), sequence_id, clock.now_ms()))
+    text = body_text(read_raw())
+    return _deliver(topic, published(_publication({}), topic, text, sequence_id, clock.now_ms()))
 
 
 def publish_by_get(topic: str) -> Answer:
@@ -58,8 +60,15 @@ def publish_json() -> Answer:
     topic, text = topic_of(fields), fields.pop("message", None)
     if not isinstance(text, str | None):
         raise NtfyRefused(40017, "message must be a string.")
-    sent = Publication(request.headers.get, request.args.get, fields)
-    return _deliver(topic, published(sent, topic, text or "", "", clock.now_ms()))
+    return _deliver(topic, published(_publication(fields), topic, text or "", "", clock.now_ms()))
+
+
+def _publication(fields: Payload) -> Publication:
+    """The parameters of the request, in dictionaries: up to fifty names are asked for."""
+    headers = {
+        name[5:].replace("_", "-").lower(): value for name, value in request.environ.items() if name[:5] == HTTP
+    }
+    return Publication(headers, request.args.to_dict(), fields)
 
 
 def _deliver(topic: str, content: Content) -> Answer:

@@ -4,7 +4,7 @@ What is merely too long is cut, and a link that is none is left out, so that no 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
@@ -21,13 +21,13 @@ WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,15}", re.ASCII)
 ON_A_TAP = ("client::notification", "click", "url")  # where `extras` have the link
 
 
-def content(fields: Mapping[str, Any], key_name: str) -> Content:
+def content(fields: Mapping[str, Any], key_name: Callable[[], str]) -> Content:
     """What a request to publish says, with the key's name if it has no title; `Refused` (400) without a message."""
     title, body = optional_text(fields, "title") or "", optional_text(fields, "message") or ""
     if not body.strip():
         raise Refused(400, "message is required.")
     return Content(
-        title=cut(title, MAX_TITLE_CHARACTERS) or key_name,
+        title=cut(title, MAX_TITLE_CHARACTERS) or key_name(),
         body=cut(body, MAX_BODY_CHARACTERS),
         priority=_priority(fields.get("priority")),
         url=_url(fields.get("extras")),

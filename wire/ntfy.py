@@ -6,9 +6,10 @@ is merely too long is cut, and a link that is none is left out, so that no messa
 
 import base64
 import binascii
+import json
 import re
 from codecs import BOM_UTF8
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from email.errors import HeaderParseError
 from email.header import decode_header
@@ -64,10 +65,11 @@ DURATION = re.compile(rf"([0-9]{{1,15}})\s*{UNIT}\s*", re.I | re.ASCII)
 UNITS_MS = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000}
 ENCODED_WORD = r"=\?[\w-]+\?[bq]\?[^?\s]*\?="
 ENCODED_WORDS = re.compile(rf"{ENCODED_WORD}(?:\s+{ENCODED_WORD})*+", re.I | re.ASCII)
+WHOLE_CHARACTERS = re.compile(r"(?:[^\\]++|\\u[0-9a-f]{4}|\\[^u])*+", re.DOTALL)  # of a JSON string, perhaps cut
 CHARSETS = ("utf-8", "us-ascii", "iso-8859-1", "iso-8859-15", "windows-1252")  # others are slow, or no text at all
 
 CODES: Mapping[int, int] = {400: 40000, 401: 40101, 403: 40301, 404: 40401, 413: 41301, 429: 42901, 500: 50001}
-WORDS: Mapping[int, str] = {401: "unauthorized", 404: "page not found"}
+WORDS: Mapping[int, str] = {401: "unauthorized", 403: "forbidden", 404: "page not found"}
 
 
 class NtfyRefused(Refused):
@@ -89,10 +91,10 @@ def error_body(refused: Refused) -> dict[str, object]:
 
 
 class Publication(NamedTuple):
-    """A request to publish: its JSON fields, headers (as WSGI decodes them) and query, by lower-case name."""
+    """A request to publish: its headers (as WSGI decodes them), query and JSON fields, by lower-case name."""
 
-    header: Callable[[str], str | None]
-    query: Callable[[str], str | None]
+    headers: Mapping[str, str]
+    query: Mapping[str, str]
     fields: Mapping[str, Any] = {}
 
     def read(self, names: tuple[str, ...]) -> Any:
@@ -101,9 +103,9 @@ class Publication(NamedTuple):
             if (value := self.fields.get(name)) not in (None, "", 0, False, [], {}):
                 return value
         for name in names:
-            if value := header_text(name, self.header(name) or ""):
+            if (sent := self.headers.get(name)) and (value := header_text(name, sent)):
                 return value
-        return next((value for name in names if (value := (self.query(name) or "").strip())), "")
+        return next((value for name in names if (value := self.query.get(name, "").strip())), "")
 
     def text(self, names: tuple[str, ...]) -> str:
         """`read` for what must be a text; `NtfyRefused` for another type of JSON."""
@@ -312,11 +314,10 @@ def fitted(answer: dict[str, Any], most: int = MAX_ANSWER_BYTES) -> dict[str, An
     for name in ("actions", "click", "tags", "title"):
         if _size(shorter) > most:
             shorter.pop(name, None)
-    text, fits = answer["message"][:most], 0
-    for step in (1 << bit for bit in reversed(range(len(text).bit_length()))):  # the longest beginning that fits
-        if fits + step <= len(text) and _size({**shorter, "message": text[: fits + step]}) <= most:
-            fits += step
-    return {**shorter, "message": text[:fits]}
+    room = most - _size(shorter)
+    written = as_json(answer["message"])[1:-1].encode()[:room].decode(errors="ignore")
+    whole = WHOLE_CHARACTERS.match(written)
+    return {**shorter, "message": json.loads(f'"{whole[0] if whole else ""}"')}
 
 
 def _size(answer: dict[str, Any]) -> int:

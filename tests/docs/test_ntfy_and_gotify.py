@@ -64,6 +64,11 @@ def test_a_command_of_the_page_sends_what_it_says(server, command, tmp_path):
     assert {name: newest.get(name) for name in expected} == expected
 
 
+def test_a_message_of_several_kilobytes_fits_into_an_address(server):
+    answer = server.get(f"/backups/publish?message={'x' * 8_000}", server.key)
+    assert answer.status == 200 and json.loads(answer.text)["message"].startswith("xxx")
+
+
 def test_every_command_is_one_of_those_that_are_checked():
     assert len(COMMANDS) == len(ARRIVES)
 
