@@ -6,17 +6,15 @@ The table ROUTES is the whole HTTP surface. This module must not know queries or
 import contextlib
 import logging
 import os
-import re
 import secrets
 import threading
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any
 
-from flask import Flask, Request, Response, request
+from flask import Flask, Request, Response, current_app, request
 from flask.globals import request_ctx
 from flask.json.provider import DefaultJSONProvider
-from werkzeug.exceptions import HTTPException, MethodNotAllowed
-from werkzeug.routing import BaseConverter, Rule
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
 import cli
 import config
@@ -26,25 +24,28 @@ import push
 from core import accounts, delivery, floods, proxies, pruning, push_slots, retries, streams
 from process import clock, counters, recent_requests
 from store import database
-from web import api_docs, context, guards, mcp, ntfy_topics, prometheus, rate_limits, request_body, rest, webhooks
+from web import (
+    api_docs,
+    context,
+    gotify,
+    guards,
+    mcp,
+    ntfy,
+    ntfy_topics,
+    prometheus,
+    rate_limits,
+    request_body,
+    rest,
+    webhooks,
+)
 from web.context import Window, current
+from web.routing import Check, IdConverter, MatchedRule, Route, first_segments, topics_beside
+from wire import gotify as gotify_shapes
+from wire import ntfy as ntfy_shapes
 from wire.errors import CODES, Refused, log_fault, metrics_body, rest_body
 from wire.json_text import as_json
-from wire.ntfy_stream import NtfyRefused, error_body
 
 log = logging.getLogger("pocketbell")
-
-Check = Callable[[], Any] | None
-
-
-class Route(NamedTuple):
-    """One method at one address: who may call it, and which rate limit counts it."""
-
-    method: str
-    rule: str
-    handler: Callable[..., Any]
-    guard: Check = None
-    quota: Check = None
 
 
 def admit(guard: Check, quota: Check) -> Any:
@@ -74,10 +75,13 @@ def owners(method: str, rule: str, handler: Callable[..., Any]) -> Route:
     return Route(method, f"/app{rule}", handler, guards.signed_in)
 
 
+def ntfy_routes(rule: str, handler: Callable[..., Any], *methods: str) -> Iterator[Route]:
+    """Routes for ntfy's clients: they need an API key and count against the key's rate limit."""
+    return (Route(method, rule, handler, guards.ntfy_key, rate_limits.rest) for method in methods)
+
+
 CUSTOM_METRICS = "/api/webhooks/custom"
 ASSISTANTS = "/mcp"
-TOPICS = "/<topics:topics>"
-TOPIC = "[-_A-Za-z0-9]{1,64}"
 ROUTES = (
     rest_route("POST", "/notifications/send", rest.send_notification),
     rest_route("GET", "/notifications", rest.list_notifications),
@@ -151,15 +155,33 @@ ROUTES = (
     owners("POST", "/logout", dashboard.signin.sign_out),
 )
 
-# Beside the specified surface: the ntfy app fetches here what is stored for a device (CONTRACT 9).
+# Beside the specified surface: a program that can send to ntfy or Gotify needs only another host (CONTRACT 9).
+# `COMPATIBILITY=off` removes them.
 COMPATIBLE_ROUTES = (
-    Route("GET", f"{TOPICS}/auth", ntfy_topics.check_topic, guards.topic),
-    Route("GET", f"{TOPICS}/json", ntfy_topics.stream_json, guards.topic),
-    Route("GET", f"{TOPICS}/sse", ntfy_topics.stream_events, guards.topic),
-    Route("GET", f"{TOPICS}/raw", ntfy_topics.stream_texts, guards.topic),
-    Route("GET", f"{TOPICS}/ws", ntfy_topics.stream_frames, guards.topic),
+    *ntfy_routes("/", ntfy.publish_json, "POST", "PUT"),
+    *ntfy_routes("/<topic:topic>", ntfy.publish, "POST", "PUT"),
+    *ntfy_routes("/<topic:topic>/<topic:sequence_id>", ntfy.publish, "POST", "PUT"),
+    *ntfy_routes("/<topic:topic>/publish", ntfy.publish_by_get, "GET"),
+    *ntfy_routes("/<topic:topic>/send", ntfy.publish_by_get, "GET"),
+    *ntfy_routes("/<topic:topic>/trigger", ntfy.publish_by_get, "GET"),
+    *ntfy_routes("/v1/account", ntfy.show_account, "GET"),
+    *ntfy_routes("/v1/account/token", ntfy.show_token, "POST"),
+    Route("GET", "/v1/health", ntfy.show_health),
+    Route("GET", "/<topics:topics>/auth", ntfy_topics.check_topic, guards.topic),
+    Route("GET", "/<topics:topics>/json", ntfy_topics.stream_json, guards.topic),
+    Route("GET", "/<topics:topics>/sse", ntfy_topics.stream_events, guards.topic),
+    Route("GET", "/<topics:topics>/raw", ntfy_topics.stream_texts, guards.topic),
+    Route("GET", "/<topics:topics>/ws", ntfy_topics.stream_frames, guards.topic),
+    Route("POST", "/gotify/message", gotify.publish, guards.gotify_key, rate_limits.rest),
+    Route("GET", "/gotify/version", gotify.show_version),
+    Route("GET", "/gotify/health", gotify.show_health),
 )
-OWN_SEGMENTS = {route.rule.split("/")[1] for route in ROUTES}
+OF_NTFY, OF_GOTIFY = "/v1/", "/gotify/"
+
+
+OWN_SEGMENTS = first_segments(ROUTES)
+COMPATIBLE_ENDPOINTS = {f"{route.method} {route.rule}" for route in COMPATIBLE_ROUTES}
+COMPATIBLE_SEGMENTS = first_segments(COMPATIBLE_ROUTES)
 
 PAGE_HEADERS = {
     "Content-Security-Policy": (
@@ -181,29 +203,6 @@ class CompactJson(DefaultJSONProvider):
     def response(self, *args: Any, **kwargs: Any) -> Response:
         """Build a JSON response with its content type, so that werkzeug need not derive it from the mimetype."""
         return Response(self.dumps(*args, **kwargs) + "\n", content_type=self.mimetype)
-
-
-class IdConverter(BaseConverter):
-    """An id in a path. `send` is not an id, so that a GET of `…/notifications/send` stays a 405."""
-
-    regex = r"(?!send(?:/|$))[^/]+"
-
-
-class TopicsConverter(BaseConverter):
-    """Topics of ntfy's form, joined by commas; the first segments of our own addresses are none."""
-
-    own = "|".join(map(re.escape, OWN_SEGMENTS - {""}))
-    regex = rf"(?!(?:{own})(?:/|$)){TOPIC}(?:,{TOPIC})*"
-
-
-class MatchedRule(Rule):
-    """A rule that cannot build URLs: we never call `url_for`, and compiling URL builders is 10 % of the start-up."""
-
-    def _compile_builder(self, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
-        def build(*_: Any, **__: Any) -> tuple[str, str]:
-            raise NotImplementedError("url_for is not used here")
-
-        return build
 
 
 _opening = threading.Lock()
@@ -248,8 +247,8 @@ def create_app(settings: config.Settings | None = None) -> Application:
     dashboard.page.install(app)
     app.session_interface = guards.PageSessions()
     app.url_map.merge_slashes = False
-    app.url_map.converters["id"] = IdConverter
-    app.url_map.converters["topics"] = TopicsConverter
+    topic, topics = topics_beside(OWN_SEGMENTS | COMPATIBLE_SEGMENTS)
+    app.url_map.converters.update(id=IdConverter, topic=topic, topics=topics)
     rate_limits.configure(app)
     _add_routes(app)
     app.config["SETTINGS"] = settings or config.load()
@@ -311,6 +310,7 @@ def _add_routes(app: Flask) -> None:
     def guard() -> Any:
         context.begin()
         sent = request_ctx.request  # resolve Flask's proxy once: each access costs as much as a dozen dict look-ups
+        _hide_foreign(sent)
         rule, environ = sent.url_rule, sent.environ
         environ["pocketbell.route"] = rule.rule if rule else "-"  # logged instead of the path, which may be secret
         environ["pocketbell.request"] = secrets.token_hex(8)
@@ -330,6 +330,24 @@ def _add_routes(app: Flask) -> None:
     app.before_request(guard)
     app.after_request(_finish)
     app.register_error_handler(Exception, _render_error)
+
+
+def _hide_foreign(sent: Request) -> None:
+    """Make an address of ntfy's or Gotify's unknown if they are switched off, and a topic for every other method."""
+    if sent.url_rule is None:
+        if isinstance(sent.routing_exception, MethodNotAllowed) and not _is_own(sent):
+            sent.routing_exception = NotFound()
+    elif sent.url_rule.endpoint in COMPATIBLE_ENDPOINTS and not _is_compatible():
+        sent.url_rule, sent.routing_exception = None, NotFound()
+
+
+def _is_own(sent: Request) -> bool:
+    first = sent.path.split("/")[1]
+    return first in OWN_SEGMENTS or (first in COMPATIBLE_SEGMENTS and _is_compatible())
+
+
+def _is_compatible() -> bool:
+    return bool(current_app.config["SETTINGS"].compatibility)
 
 
 def _finish(response: Response) -> Response:
@@ -387,9 +405,15 @@ def _error_body(refused: Refused) -> Any:
         return dashboard.page.address_page()
     if request.path == ASSISTANTS and refused.status == 500:
         return mcp.fault()
-    if isinstance(refused, NtfyRefused) or (request.url_rule and request.url_rule.rule.startswith(TOPICS)):
-        return error_body(refused)
+    if _is_compatible() and request.path.startswith(OF_GOTIFY):
+        return gotify_shapes.error_body(refused)
+    if _is_compatible() and (request.path.startswith(OF_NTFY) or _endpoint() in COMPATIBLE_ENDPOINTS):
+        return ntfy_shapes.error_body(refused)
     return metrics_body(refused) if request.path == CUSTOM_METRICS else rest_body(refused)
+
+
+def _endpoint() -> str:
+    return request.url_rule.endpoint if request.url_rule else ""
 
 
 app = create_app()

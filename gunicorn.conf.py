@@ -39,6 +39,7 @@ threads = settings.threads + waiting  # requests that wait for their turn have t
 timeout = 30
 graceful_timeout = 30
 keepalive = 20
+limit_request_line = 8190  # the most that gunicorn takes: ntfy's clients may send a message in the address
 worker_connections = min(1000, open_files(2048) - 240 - 4 * threads)  # the rest: database, providers, log, streams
 umask = 0o077
 control_socket_disable = True  # through it, more workers could be added

@@ -141,6 +141,11 @@ class ApiKey(Model):
         return cls.create(id=new_id(now), account=account_seq, name=name, created_at=now, **kept)
 
     @classmethod
+    def name_of(cls, seq: int) -> str:
+        """The name of a key."""
+        return str(cls.select(cls.name).where(cls.seq == seq).scalar())
+
+    @classmethod
     def mark_used(cls, seq: int, now: int) -> None:
         """Remember a use in memory until `write_used` writes it."""
         cls._used[seq] = now

@@ -13,8 +13,10 @@ from core.streams import Subscription, hub
 from process import clock, websocket
 from process.streams import HandOver, Source, Stream
 from web.context import current
+from web.ntfy import publication
 from wire.json_text import as_json
-from wire.ntfy_stream import FORMATS, Format, NtfyRefused, Wanted, wanted
+from wire.ntfy import NtfyRefused
+from wire.ntfy_stream import FORMATS, Format, Wanted, wanted
 
 RETRY_AFTER_S = 30
 UNBUFFERED = {"X-Accel-Buffering": "no", "Cache-Control": "no-store"}
@@ -63,8 +65,7 @@ def _answer(written: Format) -> Response:
 
 
 def _asked() -> Wanted:
-    headers = {name.lower(): value for name, value in request.headers.items()}
-    return wanted(headers, request.args, clock.now_ms())
+    return wanted(publication({}), clock.now_ms())
 
 
 def _names() -> str:

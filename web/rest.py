@@ -27,7 +27,7 @@ from web.context import current
 from web.rate_limits import DEFAULT_LISTED, MAX_LISTED
 from web.request_body import read_fields
 from wire.errors import Refused
-from wire.notification import FIELD_NAMES, MIN_PRIORITY, answered, checked_content
+from wire.notification import FIELD_NAMES, MIN_PRIORITY, Content, answered, checked_content
 from wire.validation import MAX_SEARCH_CHARACTERS, optional_text, required_text
 
 IDEMPOTENCY_KEY = re.compile(r"[!-~]{1,255}")
@@ -47,11 +47,15 @@ def send_notification() -> Payload | tuple[Payload, dict[str, str]]:
 
 def deliver(fields: Payload, idempotency_key: str | None) -> tuple[Payload, bool]:
     """Send what `fields` say to the caller's devices; the answer, and whether an earlier request had it already."""
-    content = checked_content(fields)
+    sent = deliver_content(checked_content(fields), idempotency_key)
+    return {"ok": True, "notification": answered(sent.notification)}, sent.replayed
+
+
+def deliver_content(content: Content, idempotency_key: str | None) -> delivery.Sent:
+    """Send it to the caller's devices, or find what an earlier request with this Idempotency-Key sent."""
     if idempotency_key is not None and not IDEMPOTENCY_KEY.fullmatch(idempotency_key):
         raise Refused(400, "Idempotency-Key must be 1 to 255 visible ASCII characters.")
-    sent = delivery.deliver(current().caller, content, idempotency_key)
-    return {"ok": True, "notification": answered(sent.notification)}, sent.replayed
+    return delivery.deliver(current().caller, content, idempotency_key)
 
 
 def list_notifications() -> Payload:

@@ -5,47 +5,23 @@ Must not know Flask, SQL, or who asks.
 
 import re
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from wire.errors import Refused
 from wire.json_text import as_json
-from wire.notification import DEFAULT_PRIORITY, PRIORITIES, Content
+from wire.notification import DEFAULT_PRIORITY, Content
+from wire.ntfy import MESSAGE, PRIORITY, PRIORITY_NUMBERS, TAGS, TITLE, NtfyRefused, Publication
 
-PARAMETERS = {  # ntfy's names of each parameter: those of headers, which are asked first, and of the query
-    "poll": ("x-poll", "poll", "po"),
-    "since": ("x-since", "since", "si"),
-    "id": ("x-id", "id"),
-    "message": ("x-message", "message", "m"),
-    "title": ("x-title", "title", "t"),
-    "priority": ("x-priority", "priority", "prio", "p"),
-    "tags": ("x-tags", "tags", "tag", "ta"),
-}
+POLL, SINCE, ID = ("x-poll", "poll", "po"), ("x-since", "since", "si"), ("x-id", "id")
 YES = ("1", "yes", "true")
-MORE_PRIORITIES = {"default": PRIORITIES["normal"], "max": PRIORITIES["urgent"]}
 DIGITS = re.compile(r"[0-9]{1,12}")
 OUR_ID = re.compile(r"([0-9a-f]{32})(?:-.{1,20})?", re.S)
 DURATION = re.compile(r"(?:[0-9]{1,9}(?:\.[0-9]{1,9})?(?:ns|us|µs|ms|s|m|h))+")
 PART = re.compile(r"([0-9.]+)(ns|us|µs|ms|s|m|h)")
 UNIT_MS = {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4, "h": 36e5}
 ANY_ID = re.compile(r"[-_A-Za-z0-9]{1,64}")
-EXTENSIBLE_PRIORITY = re.compile(r"\s*(u=[0-7]|i\b).*", re.I)  # RFC 9218's header of the same name
 
 Message = dict[str, Any]
-
-
-class NtfyRefused(Refused):
-    """A request that is refused with one of ntfy's codes, whose first three digits are the HTTP status."""
-
-    def __init__(self, code: int, message: str) -> None:
-        super().__init__(code // 100, message)
-        self.code = code
-
-
-def error_body(refused: Refused) -> dict[str, object]:
-    """An error in ntfy's shape."""
-    code = refused.code if isinstance(refused, NtfyRefused) else refused.status * 100 + 1
-    return {"code": code, "http": refused.status, "error": refused.message}
 
 
 class Since(NamedTuple):
@@ -83,19 +59,12 @@ class Wanted(NamedTuple):
     filters: Filters
 
 
-def wanted(headers: Mapping[str, str], query: Mapping[str, str], now: int) -> Wanted:
+def wanted(sent: Publication, now: int) -> Wanted:
     """What the parameters of a request ask for; raises `NtfyRefused`."""
-    values = {name: _value(names, headers, query) for name, names in PARAMETERS.items()}
-    poll = values["poll"].lower() in YES
-    priorities = tuple(_priority(word) for word in _words(values["priority"]))
-    filters = Filters(values["id"], values["message"], values["title"], priorities, _words(values["tags"]))
-    return Wanted(poll, _since(values["since"], poll, now), filters)
-
-
-def _value(names: tuple[str, ...], headers: Mapping[str, str], query: Mapping[str, str]) -> str:
-    in_headers = (headers.get(name, "") for name in names)
-    found = next((text for text in in_headers if text and not EXTENSIBLE_PRIORITY.fullmatch(text)), "")
-    return (found or next((text for name in names if (text := query.get(name, ""))), "")).strip()
+    poll = sent.text(POLL).lower() in YES
+    priorities = tuple(_priority(word) for word in _words(sent.text(PRIORITY)))
+    filters = Filters(sent.text(ID), sent.text(MESSAGE), sent.text(TITLE), priorities, _words(sent.text(TAGS)))
+    return Wanted(poll, _since(sent.text(SINCE), poll, now), filters)
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -103,9 +72,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _priority(word: str) -> int:
-    number = PRIORITIES.get(word.lower()) or MORE_PRIORITIES.get(word.lower())
-    if number is None and word in "12345":
-        number = int(word)
+    number = PRIORITY_NUMBERS.get(word.lower())
     if number is None:
         raise NtfyRefused(40007, "invalid priority parameter")
     return number

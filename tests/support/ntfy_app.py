@@ -66,21 +66,27 @@ def add_topic(server, key, **more):
     return json.loads(answer.text)["device"]
 
 
+def dialled(server):
+    """A connection to the service."""
+    return socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S)
+
+
 class Listener:
     """An open stream of Android's app: it reads lines, keeps what is new, and can come back where it left off."""
 
-    def __init__(self, server, topics, since="none", path="json"):
+    def __init__(self, server, topics, since="none", path="json", dial=None, host="bell"):
         self.server, self.topics, self.path = server, topics, path
+        self.dial, self.host = dial or (lambda: dialled(self.server)), host
         self.kept, self.last_id, self.doubled = {}, None, []
         self.connect(since)
 
     def connect(self, since=None):
         """Connect, and read the answer's head and the event `open`."""
-        self.connection = socket.create_connection(("127.0.0.1", self.server.port), timeout=PATIENCE_S)
+        self.connection = self.dial()
         self.file = self.connection.makefile("rb")
         query = f"?since={since or self.last_id or 'none'}"
-        request = f"GET /{self.topics}/{self.path}{query} HTTP/1.1\r\nHost: bell\r\nUser-Agent: {ANDROID}\r\n\r\n"
-        self.connection.sendall(request.encode())
+        lines = (f"GET /{self.topics}/{self.path}{query} HTTP/1.1", f"Host: {self.host}", f"User-Agent: {ANDROID}")
+        self.connection.sendall("\r\n".join([*lines, "", ""]).encode())
         self.status = int(self.file.readline().split()[1])
         lines = iter(self.file.readline, b"\r\n")
         self.headers = dict(line.decode().strip().lower().split(": ", 1) for line in lines if line)
@@ -88,7 +94,8 @@ class Listener:
 
     def event(self):
         """The next event, or None at the end of the stream."""
-        line = self.file.readline()
+        while (line := self.file.readline()) and not line.startswith(b"{"):
+            pass  # a proxy writes in chunks: their sizes are lines
         return json.loads(line) if line else None
 
     def message(self):
@@ -113,10 +120,10 @@ class Listener:
 class WebSocketListener:
     """An open WebSocket of Android's app."""
 
-    def __init__(self, server, topics, since="none"):
-        self.connection = socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S)
+    def __init__(self, server, topics, since="none", dial=None, host="bell"):
+        self.connection = dial() if dial else dialled(server)
         self.frames, self.got = WSConnection(ConnectionType.CLIENT), []
-        self.send(Request(host="bell", target=f"/{topics}/ws?since={since}"))
+        self.send(Request(host=host, target=f"/{topics}/ws?since={since}"))
 
     def send(self, event):
         self.connection.sendall(self.frames.send(event))
