@@ -21,7 +21,7 @@ import config
 import dashboard
 import models
 import push
-from core import accounts, delivery, floods, proxies, pruning, push_slots, retries, streams
+from core import accounts, delivery, floods, proxies, pruning, push_slots, retries, streams, waking
 from process import clock, counters, recent_requests
 from store import database
 from web import (
@@ -269,7 +269,7 @@ def open_service(app: Application, settings: config.Settings) -> None:
     models.ApiKey.forget_used()
     push.configure(settings, delivery.vapid_key)
     push_slots.configure(settings.threads)
-    for module in (delivery, floods, retries):
+    for module in (delivery, floods, retries, waking):
         module.reset()
     rate_limits.reset(settings.ingest_per_minute)
     proxies.configure(settings.trusted_proxies)

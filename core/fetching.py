@@ -7,6 +7,7 @@ requests, or the shape in which a notification is fetched.
 from collections.abc import Collection, Iterable
 from functools import partial
 
+from core import waking
 from core.attempts import EXPIRED, GIVEN_UP_AFTER_MS
 from core.pieces import ROWS, in_pieces
 from models import ActiveDevice, Device, sha256_of
@@ -40,6 +41,7 @@ def add_deliveries(
         given_up_at = now + GIVEN_UP_AFTER_MS
         fetched = [device for device in devices if is_fetched(device.kind)]
         Delivery.add(notification_seq, fetched, min(given_up_at, expires_at or given_up_at))
+        waking.wake_later(notification_seq, fetched)
 
 
 def device_of(topic: str) -> FetchingDevice | None:

@@ -242,6 +242,10 @@ class Provider(ABC, Generic[S]):
         """A sentence about what will go wrong with the pushes of the owner with this address, if anything will."""
         return None
 
+    def waking(self, poll_hash: str, message_id: str) -> Request | None:
+        """The request that makes a device fetch what is stored for it; None if there is no such way."""
+        return None
+
     def ready(self) -> str:
         """What `flask doctor` says of a provider that has no `nobody`, when it is well."""
         return "it is ready."

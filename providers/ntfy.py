@@ -63,6 +63,13 @@ class Ntfy(Provider[NtfySettings]):
         """Nothing is pushed: the app fetches what is stored for it."""
         return Answer(Outcome.TRANSIENT, "The ntfy app fetches its notifications: send a test from Home.", 60, False)
 
+    def waking(self, poll_hash: str, message_id: str) -> Request | None:
+        """An empty message to the upstream server, which has Apple wake the app; it learns no text."""
+        if self.settings.upstream is None:
+            return None
+        url = f"{self.settings.upstream}/{poll_hash}"
+        return Request(url, {"x-poll-id": message_id}, b"", any_address=True)  # the owner has listed it
+
     def ready(self) -> str:
         """What `flask doctor` says."""
         return "it is ready." if self.settings.upstream else "it is ready. Without NTFY_UPSTREAM no iPhone is woken."

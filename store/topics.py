@@ -33,6 +33,15 @@ class Found(NamedTuple):
     begun_at: int
 
 
+class Sleeper(NamedTuple):
+    """A device that is to fetch a notification, and what is needed to tell it so."""
+
+    kind: str
+    poll_hash: str
+    id: str  # the notification's
+    priority: int | None
+
+
 BEGUN = "coalesce(n.released_at, n.created_at) AS begun_at"
 DEVICE = f"SELECT {columns(FetchingDevice, 'd')} FROM device d"
 OF_TOPIC = f"{DEVICE} WHERE kind = 'ntfy' AND token = ? AND removed_at IS NULL"
@@ -61,6 +70,12 @@ ONE = (
 )
 SEQ_BEFORE_NEWEST = "SELECT seq FROM notification WHERE account_seq = ? ORDER BY seq DESC LIMIT 1 OFFSET ?"
 BEGINNING = f"SELECT {columns(Found, 'n', begun_at=BEGUN)} FROM notification n WHERE account_seq = ? AND id = ?"
+SLEEPERS = (
+    f"SELECT {columns(Sleeper, 'd', id='n.id', priority='n.priority')} FROM delivery p"
+    " JOIN device d ON d.seq = p.device_seq JOIN notification n ON n.seq = p.notification_seq WHERE p.notification_seq = ? AND d.poll_hash NOT NULL"
+    " AND d.seq IN (SELECT value FROM json_each(?))"
+)
+_read_sleeper = reader(Sleeper)
 _read_device, _read_found, _read_one = reader(FetchingDevice), reader(Found), reader(NotificationRow)
 
 
@@ -112,3 +127,8 @@ def beginning(account_seq: int, id_: str) -> Found | None:
     """When the delivery of a notification of the account began; None if there is none with that id."""
     row = run(BEGINNING, (account_seq, id_)).fetchone()
     return _read_found(row) if row else None
+
+
+def sleepers(notification_seq: int, device_seqs: list[int]) -> list[Sleeper]:
+    """Those of these devices that have a delivery of the notification."""
+    return list(map(_read_sleeper, run(SLEEPERS, (notification_seq, json.dumps(device_seqs)))))
