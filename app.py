@@ -137,6 +137,7 @@ ROUTES = (
     owners("GET", "/devices/qr.svg", dashboard.devices.show_qr_code),
     owners("POST", "/devices/seen", dashboard.home.note_devices),
     owners("POST", "/devices/token", dashboard.devices.add_token),
+    owners("POST", "/devices/fetching", dashboard.devices.add_fetching),
     owners("POST", "/devices/<device_id>/test", dashboard.devices.test_device),
     owners("POST", "/devices/<device_id>/rename", dashboard.devices.rename_device),
     owners("POST", "/devices/<device_id>/priority", dashboard.devices.set_priority),

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import push
+from core import shown_once
 from core.pieces import ROWS, in_pieces
 from models import Device, sha256_of
 from providers import PROVIDERS
@@ -21,6 +22,7 @@ from wire.validation import checked_name, either, optional_text, required_text
 
 MAX_DEVICES = 20
 BROWSER = WebPush.kind
+UNSEEN_TOPIC = "unseen topic "  # with a device's id after it, the name of the note that holds the topic
 
 
 def add_device(account_seq: int, registration: dict[str, Any], now: int, key_seq: int | None = None) -> Device:
@@ -49,6 +51,21 @@ def add_device(account_seq: int, registration: dict[str, Any], now: int, key_seq
         added = _added(account_seq, kind, {"name": PROVIDERS[kind].name, "api_key": key_seq, **values}, now)
         added.topic = topic
         return added
+
+
+def add_device_to_show(account_seq: int, registration: dict[str, Any], session_token: str, now: int) -> Device:
+    """A new device that fetches, whose topic `take_topic` gives once to the browser with this session."""
+    with transaction():
+        device = add_device(account_seq, registration, now)
+        shown_once.keep(UNSEEN_TOPIC, device.id, device.topic or "", session_token, now)
+    return device
+
+
+def take_topic(device: Device, session_token: str) -> str | None:
+    """The topic of a device that nobody has seen yet, if this session added it; it is then forgotten."""
+    return shown_once.take(
+        UNSEEN_TOPIC, device.id, lambda topic: sha256_of(topic).hex() == device.token, session_token
+    )
 
 
 def _added(account_seq: int, kind: str, values: dict[str, Any], now: int) -> Device:

@@ -72,8 +72,8 @@ SEQ_BEFORE_NEWEST = "SELECT seq FROM notification WHERE account_seq = ? ORDER BY
 BEGINNING = f"SELECT {columns(Found, 'n', begun_at=BEGUN)} FROM notification n WHERE account_seq = ? AND id = ?"
 SLEEPERS = (
     f"SELECT {columns(Sleeper, 'd', id='n.id', priority='n.priority')} FROM delivery p"
-    " JOIN device d ON d.seq = p.device_seq JOIN notification n ON n.seq = p.notification_seq WHERE p.notification_seq = ? AND d.poll_hash NOT NULL"
-    " AND d.seq IN (SELECT value FROM json_each(?))"
+    " JOIN device d ON d.seq = p.device_seq JOIN notification n ON n.seq = p.notification_seq"
+    " WHERE p.notification_seq = ? AND d.poll_hash NOT NULL AND d.seq IN (SELECT value FROM json_each(?))"
 )
 _read_sleeper = reader(Sleeper)
 _read_device, _read_found, _read_one = reader(FetchingDevice), reader(Found), reader(NotificationRow)
