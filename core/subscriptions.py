@@ -72,7 +72,7 @@ def _since_id(device: FetchingDevice, since: Since, after: int, now: int) -> lis
     if last is None:  # it was deleted, or is another service's
         return topics.stored(device, now - ALL_OF_MS, after, MAX_PENDING, now)
     found = topics.stored(device, last.begun_at, after, MAX_PENDING, now)
-    return [one for one in found if one.begun_at < last.begun_at or _place(one) > _place(last)]
+    return [one for one in found if one.is_pending or _place(one) > _place(last)]
 
 
 def _place(found: Found) -> tuple[int, int]:

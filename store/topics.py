@@ -31,6 +31,7 @@ class Found(NamedTuple):
     seq: int
     id: str
     begun_at: int
+    is_pending: int
 
 
 class Sleeper(NamedTuple):
@@ -43,11 +44,12 @@ class Sleeper(NamedTuple):
 
 
 BEGUN = "coalesce(n.released_at, n.created_at) AS begun_at"
+PENDING = "p.status = 'pending'"
 DEVICE = f"SELECT {columns(FetchingDevice, 'd')} FROM device d"
 OF_TOPIC = f"{DEVICE} WHERE kind = 'ntfy' AND token = ? AND removed_at IS NULL"
 PRESENT = "SELECT seq FROM device WHERE seq IN (SELECT value FROM json_each(?)) AND removed_at IS NULL"
 HAS_IT = (  # what was replaced, or came too late, is not given to the device any more
-    f"SELECT {columns(Found, 'n', begun_at=BEGUN)} FROM notification n"
+    f"SELECT {columns(Found, 'n', begun_at=BEGUN, is_pending=PENDING)} FROM notification n"
     " JOIN delivery p ON p.notification_seq = n.seq AND p.device_seq = :device"
 )
 STILL = "p.status <> 'failed' AND coalesce(n.expires_at > :now, 1)"
@@ -56,7 +58,7 @@ STORED = (
     " UNION SELECT seq FROM notification WHERE account_seq = :account AND released_at >= :since"
     " UNION SELECT * FROM (SELECT notification_seq FROM delivery WHERE device_seq = :device AND status = 'pending'"
     " ORDER BY next_attempt_at LIMIT :pending))"
-    f" AND (begun_at >= :since OR (p.status = 'pending' AND :pending)) AND {STILL} ORDER BY begun_at, n.seq"
+    f" AND (begun_at >= :since OR ({PENDING} AND :pending)) AND {STILL} ORDER BY begun_at, n.seq"
 )
 BEGUN_SINCE = (  # whatever the clock says: it may have been set back
     f"{HAS_IT} WHERE n.seq IN (SELECT seq FROM notification WHERE account_seq = :account AND seq > :after"
@@ -69,7 +71,8 @@ ONE = (
     f" JOIN delivery p ON p.notification_seq = n.seq AND p.device_seq = :device WHERE n.seq = :seq AND {STILL}"
 )
 SEQ_BEFORE_NEWEST = "SELECT seq FROM notification WHERE account_seq = ? ORDER BY seq DESC LIMIT 1 OFFSET ?"
-BEGINNING = f"SELECT {columns(Found, 'n', begun_at=BEGUN)} FROM notification n WHERE account_seq = ? AND id = ?"
+BEGINS = columns(Found, "n", begun_at=BEGUN, is_pending="0")
+BEGINNING = f"SELECT {BEGINS} FROM notification n WHERE account_seq = ? AND id = ?"
 SLEEPERS = (
     f"SELECT {columns(Sleeper, 'd', id='n.id', priority='n.priority')} FROM delivery p"
     " JOIN device d ON d.seq = p.device_seq JOIN notification n ON n.seq = p.notification_seq"

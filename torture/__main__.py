@@ -34,6 +34,7 @@ PARTS = (
     "providers",
     "sockets",
     "marks",
+    "streams",
     "fuzz",
     "soak",
 )

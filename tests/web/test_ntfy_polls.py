@@ -191,6 +191,15 @@ def test_an_id_gives_what_waits_too_whenever_it_was_made(owner, phone, hook, mov
     assert phone.bodies(f"since={later}") == ["held"]  # it began after the other one, though it is older
 
 
+def test_an_id_gives_itself_again_to_a_device_that_did_not_have_it_yet(owner, phone):
+    other = add_phone(owner)
+    (one,) = sent(owner, "one")
+    assert phone.bodies() == ["one"]
+    both = [message["topic"] for message in phone.messages(f"since={one}", topics=f"{phone.topic},{other.topic}")]
+    assert both == [other.topic]
+    assert phone.bodies(f"since={one}", topics=f"{phone.topic},{other.topic}") == []
+
+
 def test_an_app_that_polls_gets_everything_once(owner, phone, moved_clock):
     sent(owner, "one", "two")
     assert [one["message"] for one in phone.poll()] == ["one", "two"]
