@@ -22,7 +22,7 @@ import config
 import dashboard
 import models
 import push
-from core import accounts, delivery, floods, proxies, pruning, push_slots, retries
+from core import accounts, alarms, delivery, floods, proxies, pruning, push_slots, retries
 from process import clock, counters, recent_requests
 from store import database
 from web import api_docs, context, guards, mcp, prometheus, rate_limits, request_body, rest, webhooks
@@ -240,7 +240,7 @@ def open_service(app: Application, settings: config.Settings) -> None:
     models.ApiKey.forget_used()
     push.configure(settings, delivery.vapid_key)
     push_slots.configure(settings.threads)
-    for module in (delivery, floods, retries):
+    for module in (alarms, delivery, floods, retries):
         module.reset()
     rate_limits.reset(settings.ingest_per_minute)
     proxies.configure(settings.trusted_proxies)
