@@ -8,6 +8,7 @@ from core import digests, local_time, plans
 from dashboard.page import Page, Problem
 from models import Alert
 from process import clock
+from store.buttons import ButtonAnswer
 from store.database import AFTER_ALL
 from store.deliveries import Delivery
 from store.held import Held
@@ -96,6 +97,7 @@ def show_notification(notification_id: str) -> Page:
         contents=contents,
         replaced=Notification.entries(Notification.replaced_with(account.seq, entry, MAX_SHOWN_REPLACED)),
         releases=_releases(entry, now),
+        given=ButtonAnswer.find(entry.seq) if entry.content.actions else None,
     )
 
 

@@ -17,6 +17,7 @@ META = "io.modelcontextprotocol/"
 VERSIONS = ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"]
 TOOLS = [
     "send_notification",
+    "ask",
     "list_notifications",
     "get_notification",
     "list_alerts",
