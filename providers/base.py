@@ -23,8 +23,9 @@ from wire.notification import DEFAULT_PRIORITY, Content
 from wire.validation import required_text
 
 LIFE_S = 86_400  # how long a provider keeps a push for a device that cannot be reached, unless it expires earlier
-MAX_PUSHED_URL_BYTES = 2_300  # of the URL and the buttons, as JSON: more would leave too little for the text
-BUTTON_BYTES = 150  # of a button beside its label: its names, and an address of ours
+MAX_PUSHED_URL_BYTES = 2_300  # as JSON: a longer one would leave too little for the text
+MAX_BESIDE_BYTES = 2_500  # of the URL and all buttons
+BUTTON_BYTES = 110  # of a button beside its label: its names, and an address of ours
 MIN_BODY_CHARACTERS = 200  # a long title is shortened until so much of the body fits beside it
 MAX_RETRY_AFTER_S = 48 * 3600
 NOT_PUSHED = {code: None for code in (*range(32), *range(127, 160)) if code != ord("\n")}
@@ -105,7 +106,8 @@ class Message:
     @property
     def _url_bytes(self) -> int:
         """How many bytes are left for URLs beside the buttons' labels."""
-        return MAX_PUSHED_URL_BYTES - sum(BUTTON_BYTES + _size_of_part(button.label) for button in self.buttons)
+        used = sum(BUTTON_BYTES + _size_of_part(button.label) for button in self.buttons)
+        return min(MAX_PUSHED_URL_BYTES, MAX_BESIDE_BYTES - used)
 
     def native_actions(self, origin: str) -> list[dict[str, str]]:
         """The buttons as a native app gets them; it sends a POST where a `method` says so, and opens the others."""
