@@ -79,6 +79,7 @@ ROUTES = (
     rest_route("GET", "/notifications", rest.list_notifications),
     rest_route("GET", "/notifications/<id:notification_id>", rest.get_notification),
     rest_route("DELETE", "/notifications/<id:notification_id>", rest.delete_notification),
+    rest_route("POST", "/notifications/<id:notification_id>/acknowledge", rest.acknowledge_notification),
     rest_route("GET", "/alerts", rest.list_alerts),
     rest_route("GET", "/stats", rest.get_stats),
     rest_route("POST", "/api-keys/generate", rest.generate_key),

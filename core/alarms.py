@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import NamedTuple
 
-from core import buttons
+from core import buttons, waiting
 from core.attempts import LEASE_MS, is_expired, push_all
 from core.devices import drop_device, receivers
 from models import ActiveDevice, Device
@@ -113,6 +113,7 @@ def acknowledge_notification(account_seq: int, notification_id: str, now: int) -
         if Alarm.find(seq) is None:
             raise Refused(409, "This notification does not repeat: there is nothing to acknowledge.")
         acknowledge(account_seq, seq, None, now)
+    waiting.note_change()
 
 
 # --- pushing ------------------------------------------------------------------------------------------------

@@ -1,14 +1,12 @@
-"""Answers to a notification: the press of a button, the first answer, and requests that wait for one (CONTRACT 8).
+"""Answers to a notification: the press of a button, and the first answer, which is the only one (CONTRACT 8).
 
 A press names its button by a token; in the web app the owner answers without one. Must not know requests.
 """
 
 import re
-import threading
-from collections.abc import Callable
 from typing import NamedTuple
 
-from core import alarms
+from core import alarms, waiting
 from core.buttons import ACKNOWLEDGE
 from core.plans import history_begin
 from models import Account, sha256_of
@@ -22,12 +20,6 @@ from wire.notification import Content
 TOKEN = re.compile(r"[A-Za-z0-9_-]{22}")
 NO_BUTTON = "There is no such button: it may be older than a week, or its notification was deleted."
 TOO_LATE = "It was answered before."
-MAX_WAITING = 8  # requests that wait for an answer at the same time
-POLLED_EVERY_S = 0.5  # another process may take the answer
-
-_places = threading.BoundedSemaphore(MAX_WAITING)
-_changed = threading.Condition()
-_changes = 0  # answers and acknowledgements that this process has taken
 
 
 class Question(NamedTuple):
@@ -47,9 +39,6 @@ class Question(NamedTuple):
     def answer(self) -> str | None:
         """The label of the button that was pressed first, if one was."""
         return self.button.content.actions[self.given.position]["label"] if self.given else None
-
-
-# --- answering ----------------------------------------------------------------------------------------------
 
 
 def find(token: str) -> Question:
@@ -73,7 +62,7 @@ def press(token: str) -> None:
             alarms.acknowledge(button.account_seq, button.notification_seq, button.device_seq, clock.now_ms())
         else:
             _answer(button.account_seq, button.notification_seq, button.content, button.position, button.device_seq)
-    note_change()
+    waiting.note_change()
 
 
 def answer(account: Account, notification_id: str, position: int) -> None:
@@ -89,7 +78,7 @@ def answer(account: Account, notification_id: str, position: int) -> None:
         if not 0 <= position < len(actions) or "answer" not in actions[position]:
             raise Refused(400, "The notification has no such button.")
         _answer(account.seq, entry.seq, entry.content, position, None)
-    note_change()
+    waiting.note_change()
 
 
 def _answer(account_seq: int, seq: int, content: Content, position: int, device_seq: int | None) -> None:
@@ -98,45 +87,3 @@ def _answer(account_seq: int, seq: int, content: Content, position: int, device_
         raise Refused(409, TOO_LATE)
     if content.acknowledge:
         alarms.acknowledge(account_seq, seq, device_seq, now)
-
-
-# --- waiting ------------------------------------------------------------------------------------------------
-
-
-def goes_on() -> bool:
-    """Whether the process goes on serving; the server replaces this function."""
-    return True
-
-
-def wait_for(notification_seq: int, wait_s: float, confirm: Callable[[], object]) -> None:
-    """Return once the notification was answered, acknowledged or deleted, or after `wait_s` seconds.
-
-    At once if enough others wait, and soon when the process ends. `confirm` may raise an exception to end the wait.
-    """
-    if not _places.acquire(blocking=False):
-        return
-    try:
-        until_s, seen = clock.monotonic_s() + wait_s, _changes
-        while ButtonAnswer.has_come(notification_seq) is False and goes_on():
-            left_s = until_s - clock.monotonic_s()
-            if left_s <= 0:
-                return
-            seen = _pause(seen, min(left_s, POLLED_EVERY_S))
-            confirm()
-    finally:
-        _places.release()
-
-
-def note_change() -> None:
-    """Wake the requests that wait, since something was answered or acknowledged."""
-    global _changes
-    with _changed:
-        _changes += 1
-        _changed.notify_all()
-
-
-def _pause(seen: int, pause_s: float) -> int:
-    """Wait at most so long for a change after the one that was `seen`; the newest one."""
-    with _changed:
-        _changed.wait_for(lambda: _changes != seen, pause_s)
-        return _changes

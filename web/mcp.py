@@ -278,6 +278,7 @@ DETAIL = {
     "properties": {
         **notification.SCHEMA["properties"],
         **{"deliveries": list_of(DELIVERY), "replacedBy": TEXT, "answer": ANSWER},
+        **{"acknowledge": notification.ALARM, "acknowledgedAt": TIME, "repeats": INTEGER},
     },
     "required": [*notification.SCHEMA["required"], "deliveries"],
 }
@@ -287,8 +288,8 @@ TOOLS = {
     "send_notification": Tool(
         "Send a notification",
         "Push a message to the owner's phones and browsers. Returns the notification; status delivered: a device has"
-        " it, or it is in the history of an owner without devices; pending: being tried; held: comes after quiet"
-        " hours; failed: no device took it.",
+        " it, or it is in the history of an owner without devices; pending: being tried; held: comes at deliverAt;"
+        " failed: no device took it.",
         lambda arguments: rest.deliver(arguments, optional_text(arguments, "idempotencyKey"))[0],
         {"notification": notification.SCHEMA},
         {
@@ -346,9 +347,9 @@ TOOLS = {
     ),
     "get_notification": Tool(
         "Get a notification",
-        "Returns one notification with its status on each device, why a push failed, what replaced it, and the"
-        " owner's answer once there is one. With wait it returns when the owner has answered or acknowledged it, or"
-        " after so many seconds: then call it again.",
+        "Returns one notification with its status on each device, why a push failed, what replaced it, whether it was"
+        " acknowledged, and the owner's answer once there is one. With wait it returns when the owner has answered or"
+        " acknowledged it, or after so many seconds: then call it again.",
         lambda arguments: rest.find_notification(required_text(arguments, "id"), arguments),
         {"notification": DETAIL},
         {

@@ -13,12 +13,13 @@ from typing import Any
 from flask import current_app, request
 from itsdangerous import Signer
 
-from core import accounts, answers, deletion, delivery, devices, local_time
+from core import accounts, alarms, deletion, delivery, devices, local_time, waiting
 from core.jobs import worker
 from core.plans import PLANS, history_begin
 from models import Alert, ApiKey, Device
 from process import clock
 from store import database
+from store.alarms import Alarm
 from store.buttons import ButtonAnswer
 from store.database import AFTER_ALL
 from store.deliveries import Delivery
@@ -34,7 +35,9 @@ from wire.notification import (
     MAX_ACTIONS,
     MAX_LABEL_CHARACTERS,
     MIN_PRIORITY,
+    Content,
     answered,
+    as_acknowledge,
     checked_content,
 )
 from wire.validation import (
@@ -125,7 +128,7 @@ def find_notification(notification_id: str, fields: Mapping[str, Any]) -> Payloa
     wait_s = _wait_s(fields)
     entry = _entry(notification_id)
     if wait_s:
-        answers.wait_for(entry.seq, wait_s, current().confirm)
+        waiting.wait_for(entry.seq, wait_s, current().confirm)
         current().confirm()
         entry = _entry(notification_id)
     return {"ok": True, "notification": _detail(entry)}
@@ -137,6 +140,12 @@ def _entry(notification_id: str) -> Entry:
     if entry is None or entry.is_digest:
         raise Refused(404)
     return entry
+
+
+def acknowledge_notification(notification_id: str) -> Payload:
+    """POST /api/v1/notifications/{id}/acknowledge (CONTRACT 8)."""
+    alarms.acknowledge_notification(current().caller.account_seq, notification_id, clock.now_ms())
+    return find_notification(notification_id, {})
 
 
 def delete_notification(notification_id: str) -> Payload:
@@ -270,7 +279,7 @@ def _cursors(secret: str) -> Signer:
 
 
 def _detail(entry: Entry) -> Payload:
-    detail = answered(entry)
+    detail = answered(entry) | _alarm(Alarm.find(entry.seq), entry.content)
     detail["deliveries"] = [_delivery(one) for one in Delivery.of_notification(entry.digest_seq or entry.seq)]
     if entry.replaced_by:
         detail["replacedBy"] = entry.replaced_by
@@ -279,6 +288,16 @@ def _detail(entry: Entry) -> Payload:
         action = entry.content.actions[given.position]
         detail["answer"] = {**action, "at": given.answered_at, "device": given.device_id}
     return detail
+
+
+def _alarm(alarm: Alarm | None, content: Content) -> Payload:
+    """What has become of a notification that repeats, in the place of what its sender set."""
+    if alarm is None:
+        return {}
+    shown: Payload = {"acknowledge": {**as_acknowledge(content.acknowledge), "state": alarm.state}}
+    if alarm.acknowledged_at is not None:
+        shown["acknowledgedAt"] = alarm.acknowledged_at
+    return {**shown, "repeats": alarm.repeats} if alarm.repeats else shown
 
 
 def _delivery(one: Delivery) -> Payload:

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from core import answers
+from core.waiting import MAX_WAITING
 from models import Account
 from tests.support.accounts import OWNER
 from tests.support.buttons import ANSWERS
@@ -29,7 +30,7 @@ def server(start):
 def waiting(server):
     """The answers to requests that wait, and their threads; `MAX_WAITING` wait, and one more was answered at once."""
     found, path = [], f"/api/v1/notifications/{server.asked}?wait=25"
-    threads = in_threads(answers.MAX_WAITING + 1, lambda _: found.append(server.get(path, server.key)))
+    threads = in_threads(MAX_WAITING + 1, lambda _: found.append(server.get(path, server.key)))
     wait_until(lambda: len(found) == 1)
     return found, threads
 
@@ -42,7 +43,7 @@ def test_what_waits_takes_no_thread_from_the_others_and_hears_of_an_answer_from_
     join(threads)
     assert {one.status for one in found} == {200}
     given = [json.loads(one.text)["notification"].get("answer", {}).get("answer") for one in found]
-    assert given == [None] + ["n"] * answers.MAX_WAITING
+    assert given == [None] + ["n"] * MAX_WAITING
 
 
 def test_the_end_of_the_service_is_not_delayed_and_what_waits_is_answered(server, waiting):
@@ -51,4 +52,4 @@ def test_the_end_of_the_service_is_not_delayed_and_what_waits_is_answered(server
     assert server.terminate() == 0
     assert time.monotonic() - began < UNDELAYED_S
     join(threads)
-    assert [one.status for one in found] == [200] * (answers.MAX_WAITING + 1)
+    assert [one.status for one in found] == [200] * (MAX_WAITING + 1)

@@ -92,6 +92,9 @@ class World:
             question = {"title": "Deploy?", "body": "now", "actions": [{"label": "Yes", "answer": "y"}]}
             sent = self.caller.post("/notifications/send", question).json["notification"]["id"]
             return token_of(sent, device, 0)
+        if operation.id == "acknowledgeNotification":
+            sent = {"title": "Disk", "body": "full", "acknowledge": True}
+            return self.caller.post("/notifications/send", sent).json["notification"]["id"]
         if operation.id == "removeDevice":
             return self.caller.post("/devices", OPERATIONS["addDevice"].body).json["device"]["id"]
         return self.hook.code

@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from core import answers
+from core import waiting
 from store import database
 from store.database import transaction
 from tests.support.buttons import ANSWERS, paths, press
@@ -17,7 +17,7 @@ from tests.support.server import in_threads, join
 @pytest.fixture
 def meanwhile(monkeypatch, moved_clock):
     """Lets the clock pass where a request would wait. What is put into this list happens in the first pause."""
-    happens, pause = [], answers._pause
+    happens, pause = [], waiting._pause
 
     def passes(seen, pause_s):
         moved_clock.advance(pause_s)
@@ -25,7 +25,7 @@ def meanwhile(monkeypatch, moved_clock):
             join(in_threads(1, lambda _: happens.pop()()))  # as another request
         return pause(seen, 0)
 
-    monkeypatch.setattr(answers, "_pause", passes)
+    monkeypatch.setattr(waiting, "_pause", passes)
     return happens
 
 
@@ -60,16 +60,16 @@ def test_it_returns_with_the_answer(service, owner, browser, asked, meanwhile, m
     began = moved_clock.monotonic
     meanwhile.append(lambda: press(service, paths(browser)["No"]))
     assert waited(owner, asked, 25).json["notification"]["answer"]["answer"] == "n"
-    assert moved_clock.monotonic - began == answers.POLLED_EVERY_S
+    assert moved_clock.monotonic - began == waiting.POLLED_EVERY_S
     assert waited(owner, asked, 25).json["notification"]["answer"]["answer"] == "n"
-    assert moved_clock.monotonic - began == answers.POLLED_EVERY_S
+    assert moved_clock.monotonic - began == waiting.POLLED_EVERY_S
 
 
 def test_it_returns_with_the_acknowledgement(service, owner, browser, asked, meanwhile, moved_clock):
     began = moved_clock.monotonic
     meanwhile.append(lambda: press(service, paths(browser)["Acknowledge"]))
     assert "answer" not in waited(owner, asked, 25).json["notification"]
-    assert moved_clock.monotonic - began == answers.POLLED_EVERY_S
+    assert moved_clock.monotonic - began == waiting.POLLED_EVERY_S
 
 
 def test_an_answer_that_another_process_took_is_found(service, owner, asked, meanwhile, moved_clock):
@@ -87,17 +87,17 @@ def test_a_key_that_is_revoked_meanwhile_is_401(service, owner, asked, meanwhile
     (key,) = [one["id"] for one in other.get("/api-keys").json["apiKeys"] if one["name"] == "test"]
     meanwhile.append(lambda: other.delete(f"/api-keys/{key}"))
     assert waited(owner, asked, 25).status_code == 401
-    assert moved_clock.monotonic == 1000 + answers.POLLED_EVERY_S
+    assert moved_clock.monotonic == 1000 + waiting.POLLED_EVERY_S
 
 
 def test_what_is_deleted_meanwhile_is_404(service, owner, asked, meanwhile, moved_clock):
     meanwhile.append(lambda: owner.delete(f"/notifications/{asked}"))
     assert waited(owner, asked, 25).status_code == 404
-    assert moved_clock.monotonic == 1000 + answers.POLLED_EVERY_S
+    assert moved_clock.monotonic == 1000 + waiting.POLLED_EVERY_S
 
 
 def test_when_the_service_ends_it_returns_at_once(owner, asked, meanwhile, moved_clock, monkeypatch):
-    monkeypatch.setattr(answers, "goes_on", lambda: False)
+    monkeypatch.setattr(waiting, "goes_on", lambda: False)
     assert waited(owner, asked, 25).status_code == 200
     assert moved_clock.monotonic == 1000
 
@@ -114,14 +114,14 @@ def test_no_lock_is_held_while_it_waits(service, owner, asked, meanwhile):
 
 
 def test_at_most_eight_wait_and_the_others_are_answered_at_once(owner, asked, moved_clock):
-    assert answers.MAX_WAITING == 8
+    assert waiting.MAX_WAITING == 8
     for _ in range(8):
-        assert answers._places.acquire(blocking=False)
+        assert waiting._places.acquire(blocking=False)
     try:
         assert waited(owner, asked, 25).status_code == 200  # the clock stands still: it would wait for ever
     finally:
         for _ in range(8):
-            answers._places.release()
+            waiting._places.release()
 
 
 def test_the_place_of_one_that_waited_is_free_again(service, owner, asked, meanwhile):
@@ -129,20 +129,20 @@ def test_the_place_of_one_that_waited_is_free_again(service, owner, asked, meanw
         meanwhile.append(happens)
         waited(owner, asked, 1)
     for _ in range(8):
-        assert answers._places.acquire(blocking=False)
-    answers._places.release(8)
+        assert waiting._places.acquire(blocking=False)
+    waiting._places.release(8)
 
 
 def test_a_press_wakes_the_request_that_waits(service, owner, browser, asked, monkeypatch):
     """Within this process nobody waits for the next look at the database."""
-    monkeypatch.setattr(answers, "POLLED_EVERY_S", 3600)
-    waits, real = threading.Event(), answers._pause
+    monkeypatch.setattr(waiting, "POLLED_EVERY_S", 3600)
+    waits, real = threading.Event(), waiting._pause
 
     def pause(seen, pause_s):
         waits.set()
         return real(seen, 3600)
 
-    monkeypatch.setattr(answers, "_pause", pause)
+    monkeypatch.setattr(waiting, "_pause", pause)
     found = []
     client = service.app.test_client()
     headers = {"Authorization": f"Bearer {owner.key}"}
