@@ -45,7 +45,7 @@ function read(event) {
     const { title, body = "", tag, navigate, silent, requireInteraction, actions } = notification;
     if (![title, body].every((text) => typeof text === "string")) return UNREADABLE;
     const urgency = { ...(silent === true && { silent }), ...(requireInteraction === true && { requireInteraction }) };
-    const data = isElsewhere(navigate) ? { url: navigate } : { navigate };
+    const data = destination(navigate);
     if (Array.isArray(actions)) data.actions = actions.map(({ action, title, navigate }) => ({ action, title, navigate }));
     return { title, body, tag: String(tag ?? ""), data, ...urgency };
   } catch {
@@ -93,8 +93,7 @@ async function closeEarlier(tag) {
 
 self.addEventListener("notificationclick", (event) => {
   event.notification.close();
-  const followed = follow(event.action, event.notification);
-  event.waitUntil(Promise.all([followed, sendPresses(), countOnIcon(event.notification.tag)]));
+  event.waitUntil(Promise.all([follow(event.action, event.notification), countOnIcon(event.notification.tag)]));
 });
 
 self.addEventListener("notificationclose", (event) => event.waitUntil(countOnIcon(event.notification.tag)));
@@ -104,7 +103,8 @@ function follow(action, { title, data }) {
   const pressed = action && data?.actions?.find((one) => one.action === action);
   const path = pressed && pathOfPress(pressed.navigate);
   if (path) return press(path, title);
-  return openPage(pressed ? (isElsewhere(pressed.navigate) ? { url: pressed.navigate } : pressed) : data);
+  const opened = pressed ? destination(pressed.navigate) : data;
+  return Promise.all([openPage(opened), sendPresses()]);
 }
 
 // --- buttons that answer or acknowledge ---------------------------------------------------------------------
@@ -166,6 +166,8 @@ function isElsewhere(navigate) {
     return false;
   }
 }
+
+const destination = (navigate) => (isElsewhere(navigate) ? { url: navigate } : { navigate });
 
 // The absolute URL of a page of ours. Opening a bare path is not safe: one that begins with // names another host.
 function ours(navigate) {
