@@ -31,16 +31,26 @@ class Forms:
     def __init__(self, service, owner, push_service):
         self.service, self.owner = service, owner
         service.flask("key", "create", OWNER, "live")
+        question = {"title": "Deploy?", "body": "b", "actions": [{"label": "Yes", "answer": "y"}], "acknowledge": True}
+        asked = service.caller().post("/notifications/send", question).json["notification"]["id"]
         owner.enable(push_service.browser())
         service.caller().post("/devices", {"kind": "fcm", "token": "t"})
         account_set(service, "--quiet-hours", "09:00-11:00")
         hook = service.alert()
         of_grafana = {"alerts": [], "groupKey": "1", "orgId": 1, "title": "held"}
         assert hook.post(of_grafana).json["status"] == "held"
+        question = {
+            "title": "Deploy?",
+            "body": "b",
+            "actions": [{"label": "Yes", "answer": "y"}],
+            "acknowledge": True,
+        }
+        asked = service.caller().post("/notifications/send", question).json["notification"]["id"]
         (key_id, *_), *_ = lines_of(service, "key", "list", OWNER)
         device_id = device_ids(service)[-1]
         link = service.flask("account", "create", "invited@example.org").output.strip().partition("/app/setup/")[2]
         self.ids = {"<key_id>": key_id, "<device_id>": device_id, "<token>": link, "<alert_id>": hook.id}
+        self.ids["<notification_id>"] = asked
         self.subscription = push_service.browser().subscription
         self.visitor = Visitor(service)
         self.visitor.get("/app/login")
@@ -56,7 +66,7 @@ class Forms:
             "name": "x", "email": OWNER, "password": PASSWORD, "time_zone": "Asia/Tokyo", "theme": "dark",
             "kind": "apns", "token": "ab" * 32, "begin": "01:00", "end": "02:00",
             "current": PASSWORD, "new": "another password", "seen": "99", "title": "{{ message }}",
-            "body": "b", "preset": "grafana", "on": "0", "priority": "high",
+            "body": "b", "preset": "grafana", "on": "0", "priority": "high", "position": "0",
         }  # fmt: skip
 
     def send(self, rule, **more):
