@@ -111,6 +111,8 @@ ROUTES = (
     owners("GET", "/notifications", dashboard.history.show_history),
     owners("GET", "/notifications/<notification_id>", dashboard.history.show_notification),
     owners("POST", "/notifications/<notification_id>/answer", dashboard.answers.answer_notification),
+    owners("POST", "/notifications/<notification_id>/acknowledge", dashboard.history.acknowledge_notification),
+    owners("POST", "/notifications/<notification_id>/delete", dashboard.history.delete_notification),
     owners("GET", "/alerts", dashboard.alerts.show_alerts),
     owners("GET", "/alerts/new", dashboard.alerts.show_new_alert),
     owners("POST", "/alerts/new", dashboard.alerts.create_alert),

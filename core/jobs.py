@@ -125,8 +125,8 @@ class Worker:
     def __init__(self) -> None:
         self.lanes = (
             Lane(DELIVERIES, retries.due),
-            Lane(TIMED, alarms.due),
             Lane(RECORDS, threading.Event()),
+            Lane(TIMED, alarms.due),
             Lane(REMOVALS, threading.Event(), MAX_REMOVAL_S),
         )
 

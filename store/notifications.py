@@ -69,6 +69,7 @@ class Entry(NamedTuple):
     accepted: int  # how many devices' providers took it
     devices: int  # how many were asked
     replaced_by: str | None  # the id of the newer notification with its tag
+    alarm_state: str | None  # if it is to be acknowledged
 
     @property
     def shown_status(self) -> str:
@@ -163,6 +164,7 @@ class Notification(Model):
         "api_key": "k.name",
         "digest_seq": "h.digest_seq",
         "replaced_by": "(SELECT id FROM notification WHERE seq = n.replaced_by)",
+        "alarm_state": "(SELECT state FROM alarm WHERE notification_seq = n.seq)",
     }
     OF_ALERT = {"alert_id": "l.id", "alert": "l.name", "icon": "l.icon", "color": "l.color"}
     OUTCOME = {"accepted": "coalesce(sum(d.status = 'delivered'), 0)", "devices": "count(d.status)"}
