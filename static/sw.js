@@ -64,9 +64,9 @@ async function show({ title, ...options }) {
   await countOnIcon();
 }
 
-// As many buttons as the browser shows; the notification's page has all of them.
+// As many buttons as the browser shows; the notification's page has all of them. Safari shows none, and ignores them.
 function buttons(data) {
-  const shown = (data?.actions ?? []).slice(0, Notification.maxActions ?? 0);
+  const shown = (data?.actions ?? []).slice(0, Notification.maxActions ?? 2);
   return shown.length ? { actions: shown.map(({ action, title }) => ({ action, title })) } : {};
 }
 

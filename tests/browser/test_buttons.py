@@ -210,8 +210,7 @@ def test_the_icon_counts_what_wants_to_be_acknowledged(phone, site, worker, asks
     assert tags.count(shown["tag"]) == 1
 
 
-def test_a_browser_without_buttons_shows_the_notification(phone, site, worker):
+def test_a_browser_that_does_not_say_how_many_buttons_it_shows_gets_two(phone, site, worker, asks):
     worker.evaluate("() => { Object.defineProperty(Notification, 'maxActions', { value: undefined }); }")
-    site.send("Deploy?", "version 7", actions=ANSWERS)
-    shown = phone.deliver(worker, json.dumps(phone.subscription.messages[-1]))
-    assert (shown["title"], shown["actions"]) == ("MCP - Deploy?", [])
+    _, shown = asks(acknowledge=True)
+    assert [one["title"] for one in shown["actions"]] == ["Acknowledge", "Yes"]
