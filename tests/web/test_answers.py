@@ -211,6 +211,17 @@ def test_a_browser_that_presses_gets_a_page(service, owner, browser):
     assert unknown.status_code == 404 and Page(unknown.text).said("alert") == [NO_BUTTON]
 
 
+def test_the_page_of_acknowledge_says_that_it_was_even_if_a_newer_notification_replaced_it(service, owner, browser):
+    for is_replaced in (False, True):
+        ask(owner, acknowledge=True, tag="disk")
+        path = paths(browser)["Acknowledge"]
+        assert Page(press(service, path, "GET", headers=BROWSER).text).texts_of("button") == ["Acknowledge"]
+        if is_replaced:
+            ask(owner, tag="disk")
+        for _ in range(2):
+            assert Page(press(service, path, headers=BROWSER).text).said("status") == ["Acknowledged."]
+
+
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
 @pytest.mark.parametrize("is_known", [True, False])
 def test_the_address_leaks_to_nobody_and_sets_no_cookie(service, owner, browser, method, is_known):
