@@ -44,6 +44,13 @@ def add_deliveries(
         waking.wake_later(notification_seq, fetched)
 
 
+def add_missing(notification_seq: int, devices: list[ActiveDevice], expires_at: int | None, now: int) -> None:
+    """Let these devices, which fetch, have a repeat, new ones too; call inside `transaction()`."""
+    given_up_at = now + GIVEN_UP_AFTER_MS
+    Delivery.add_missing(notification_seq, devices, min(given_up_at, expires_at or given_up_at))
+    waking.wake_later(notification_seq, devices)
+
+
 def device_of(topic: str) -> FetchingDevice | None:
     """The device that has this topic; whoever knows the topic may fetch for it."""
     return topics.device_of_topic(sha256_of(topic).hex())

@@ -14,6 +14,7 @@ from process import clock
 from process.streams import Ended, Hub
 from store import database
 from store import topics as found_topics
+from store.database import AFTER_ALL
 from store.notifications import Notification
 from wire import ntfy_stream
 from wire.errors import log_fault
@@ -40,6 +41,11 @@ class Subscription:
         self.looked_at = now
         self.waiting = deque(stored(subscribed, wanted, now))
         self.known = dict.fromkeys(map(_mark, self.waiting))  # what was written or waits to be
+        self.repeating = set[int]()  # seqs of notifications that may yet be acknowledged
+        for topic in subscribed:  # what is repeating now comes with its next repeat
+            for found in found_topics.begun(topic.device, AFTER_ALL, self.after[topic.device.account_seq], (), now):
+                self.repeating.add(found.seq)
+                self.known[_mark(Stored(topic, found))] = None
         self.written: Stored | None = None
         self.fetched = list[Stored]()
         self.is_open = False
@@ -88,9 +94,9 @@ class Subscription:
         since = min(self.looked_at, now) - SLACK_MS
         for topic in self.topics:
             account_seq = topic.device.account_seq
-            for found in found_topics.begun(topic.device, since, self.after[account_seq], now):
+            for found in found_topics.begun(topic.device, since, self.after[account_seq], self.repeating, now):
                 one = Stored(topic, found)
-                if _mark(one) not in self.known:
+                if self._is_news(one):
                     self.known[_mark(one)] = None
                     self.waiting.append(one)
         self.after |= {account_seq: newest[account_seq] for account_seq in self.after}
@@ -98,9 +104,14 @@ class Subscription:
         for mark in list(self.known)[:-MAX_REMEMBERED]:
             del self.known[mark]
 
+    def _is_news(self, one: Stored) -> bool:
+        """Whether the message was not written yet; what repeats is looked at until it was acknowledged."""
+        (self.repeating.add if one.found.is_repeating else self.repeating.discard)(one.found.seq)
+        return _mark(one) not in self.known
 
-def _mark(one: Stored) -> tuple[int, int]:
-    return one.topic.device.seq, one.found.seq
+
+def _mark(one: Stored) -> tuple[int, int, str]:
+    return one.topic.device.seq, one.found.seq, one.found.version
 
 
 class Store:

@@ -7,15 +7,16 @@ import logging
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from core import fetching
+import push
+from core import buttons, fetching
 from process import clock
-from providers.base import shown
+from providers.base import one_line, shown
 from store import topics
 from store.database import WriteFailed
 from store.topics import FetchingDevice, Found
 from wire import ntfy_stream
 from wire.errors import log_fault
-from wire.notification import Content
+from wire.notification import LOW_PRIORITY, Content
 from wire.ntfy_stream import Message, Since, Wanted
 
 NEWEST_OF_ALL = 50
@@ -67,12 +68,19 @@ def _stored(device: FetchingDevice, wanted: Wanted, now: int) -> list[Found]:
 
 
 def _since_id(device: FetchingDevice, since: Since, after: int, now: int) -> list[Found]:
-    """What began after that notification, and what waits: a connection that broke may have left out any of it."""
+    """What began after that message, and what waits: a connection that broke may have left out any of it."""
     last = topics.beginning(device.account_seq, since.id)
     if last is None:  # it was deleted, or is another service's
         return topics.stored(device, now - ALL_OF_MS, after, MAX_PENDING, now)
-    found = topics.stored(device, last.begun_at, after, MAX_PENDING, now)
-    return [one for one in found if one.is_pending or _place(one) > _place(last)]
+    found = topics.stored(device, last[0], after, MAX_PENDING, now)
+    return [one for one in found if one.is_pending or _place(one) > last or _is_newer(one, since)]
+
+
+def _is_newer(one: Found, since: Since) -> bool:
+    """Whether it is a repeat that may have been missed, or another message of the same notification."""
+    if one.id == since.id:
+        return one.version != since.version
+    return bool(one.is_repeating and one.repeats)
 
 
 def _place(found: Found) -> tuple[int, int]:
@@ -81,15 +89,28 @@ def _place(found: Found) -> tuple[int, int]:
 
 def message_of(stored: Stored, now: int) -> Message | None:
     """The notification as the app reads it, unless it was deleted, replaced or has expired meanwhile."""
-    notification = topics.one(stored.topic.device, stored.found.seq, now)
+    device, found = stored.topic.device, stored.found
+    notification = topics.one(device, found.seq, now)
     if notification is None:
         return None
-    content = _shown(notification.content)
-    return ntfy_stream.message(notification.id, content, stored.topic.name, stored.found.begun_at)
+    content = _shown(notification.content, found)
+    origin = push.provider_of(device.kind).server.public_url
+    pressed = () if found.is_acknowledged else buttons.pushed(notification, device.id)
+    actions = [
+        ntfy_stream.action(place, one_line(one.label), one.url or f"{origin}/a/{one.token}", is_sent=bool(one.token))
+        for place, one in enumerate(pressed)
+    ]
+    shape = ntfy_stream.Shape(notification.id, found.version, stored.topic.name, found.begun_at)
+    return ntfy_stream.message(shape, content, actions)
 
 
-def _shown(content: Content) -> Content:
-    return content._replace(title=shown(content.title), body=shown(content.body))
+def _shown(content: Content, found: Found) -> Content:
+    """The content as the app shows it: with where it was acknowledged, if it was, and then without a sound."""
+    title, body = shown(content.title), shown(content.body)
+    if not found.is_acknowledged:
+        return content._replace(title=title, body=body)
+    where = f" on {found.acknowledged_on}" if found.acknowledged_on else ""
+    return content._replace(title=title, body=f"{body}\n\nAcknowledged{where}.", priority=LOW_PRIORITY)
 
 
 def polled(subscribed: list[Topic], wanted: Wanted, write: ntfy_stream.Format, now: int) -> str:

@@ -48,6 +48,7 @@ class Problem(NamedTuple):
 
 STATIC = Path(__file__).parent.parent / "static"
 EXCERPT = 300  # characters of a body that a list shows
+KINDS = ("application/json", "text/html")  # the first is the default of clients without a preference
 BEFORE_HIT = 80  # characters of an excerpt before the search term
 MINUTE_MS, HOUR_MS = 60_000, 3_600_000
 LOCAL_HOST = re.compile(r"(?:.*\.)?localhost|127\.[0-9.]+|\[::1\]")
@@ -55,7 +56,7 @@ LOCAL_HOST = re.compile(r"(?:.*\.)?localhost|127\.[0-9.]+|\[::1\]")
 
 def install(app: Flask) -> None:
     """Register the filters and globals that the templates use."""
-    times = {"moment": moment, "formatted": formatted, "ago": ago, "near": near}
+    times = {"moment": moment, "formatted": formatted, "ago": ago, "near": near, "lasting": lasting}
     texts = {"number": number, "value": value, "excerpt": excerpt, "hits": hits, "icon": icon, "ink": ink}
     app.jinja_env.filters.update({**times, **texts, "priority_word": PRIORITY_WORDS.__getitem__})
     app.jinja_env.globals.update(asset=asset, by_day=by_day, problem=None)
@@ -69,8 +70,7 @@ def error_page(refused: Refused) -> str:
 
 def is_wanted() -> bool:
     """Whether the client is a browser that prefers a page to JSON."""
-    kinds = ("application/json", "text/html")  # the first is the default of clients without a preference
-    return request.method in ("GET", "HEAD") and request.accept_mimetypes.best_match(kinds) == "text/html"
+    return request.accept_mimetypes.best_match(KINDS) == "text/html"
 
 
 def address_page() -> str:
@@ -135,6 +135,13 @@ def ago(at: int) -> str:
     if age < MINUTE_MS:
         return "just now"
     return f"{age // MINUTE_MS} min ago" if age < HOUR_MS else f"{age // HOUR_MS} h ago"
+
+
+def lasting(seconds: int) -> str:
+    """A duration as "60 s", "5 min" or "3 h"."""
+    if seconds < 120 or seconds % 60:
+        return f"{seconds} s"
+    return f"{seconds // 60} min" if seconds < 7_200 or seconds % 3_600 else f"{seconds // 3_600} h"
 
 
 def by_day(entries: list[Entry]) -> list[tuple[str, list[Entry]]]:

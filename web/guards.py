@@ -115,6 +115,12 @@ def _device() -> Device:
     return device
 
 
+def button_token() -> None:
+    """Anybody, 60 times a minute: the token of a button, in the path, is the credential. The body is ignored."""
+    rate_limits.button(sender())
+    request_body.check_size(request_body.MAX_VISITOR_FORM_BYTES)
+
+
 def metrics_token() -> None:
     """`Authorization: Bearer` with `METRICS_TOKEN`; without that setting the address does not exist."""
     request_body.check_size()

@@ -15,7 +15,7 @@ from wire.ntfy import MESSAGE, PRIORITY, PRIORITY_NUMBERS, TAGS, TITLE, NtfyRefu
 POLL, SINCE, ID = ("x-poll", "poll", "po"), ("x-since", "since", "si"), ("x-id", "id")
 YES = ("1", "yes", "true")
 DIGITS = re.compile(r"[0-9]{1,12}")
-OUR_ID = re.compile(r"([0-9a-f]{32})(?:-.{1,20})?", re.S)
+OUR_ID = re.compile(r"([0-9a-f]{32})(?:-([0-9a-z]{1,9}))?")
 DURATION = re.compile(r"(?:[0-9]{1,9}(?:\.[0-9]{1,9})?(?:ns|us|µs|ms|s|m|h))+")
 PART = re.compile(r"([0-9.]+)(ns|us|µs|ms|s|m|h)")
 UNIT_MS = {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4, "h": 36e5}
@@ -29,6 +29,7 @@ class Since(NamedTuple):
 
     word: str = ""
     id: str = ""
+    version: str = ""  # which message of that notification
     time: int = 0
 
 
@@ -43,12 +44,10 @@ class Filters(NamedTuple):
 
     def passes(self, message: Message) -> bool:
         """Whether the message is wanted."""
-        is_same = all(not wanted or wanted == message[name] for name, wanted in zip(SAME, self[:3], strict=True))
+        is_it = not self.id or notification_id(self.id) == notification_id(message["id"])
+        is_same = is_it and self.message in ("", message["message"]) and self.title in ("", message["title"])
         has_priority = not self.priorities or message["priority"] in self.priorities
         return is_same and has_priority and set(self.tags) <= set(message.get("tags", ()))
-
-
-SAME = ("id", "message", "title")
 
 
 class Wanted(NamedTuple):
@@ -82,7 +81,7 @@ def _since(text: str, poll: bool, now: int) -> Since:
     if text in ("all", "latest", "none", ""):
         return Since(word=text or ("all" if poll else "none"))
     if ours := OUR_ID.fullmatch(text):
-        return Since(id=ours[1])
+        return Since(id=ours[1], version=ours[2] or "")
     if DIGITS.fullmatch(text):
         return Since(time=int(text) * 1000)
     if DURATION.fullmatch(text):
@@ -106,31 +105,37 @@ def event(name: str, topics: str, now: int) -> Message:
     return {"id": secrets.token_hex(6), "time": now // 1000, "event": name, "topic": topics}
 
 
-def message(id_: str, content: Content, topic: str, begun_at: int) -> Message:
-    """A notification whose delivery began at `begun_at`, as the app reads it; `content` is as it may be shown."""
+class Shape(NamedTuple):
+    """What a message is of: the notification's id, which message of it, the topic, and when it began (ms)."""
+
+    id: str
+    version: str
+    topic: str
+    begun_at: int
+
+
+def message(of: Shape, content: Content, actions: list[Message]) -> Message:
+    """A notification as the app reads it; `content` is as it may be shown."""
     shown = {
-        "id": id_,
-        "time": begun_at // 1000,
+        "id": f"{of.id}-{of.version}" if of.version else of.id,  # the app drops a message whose id it knows
+        "time": of.begun_at // 1000,
         "event": "message",
-        "topic": topic,
+        "topic": of.topic,
         "title": content.title,
         "message": content.body,
         "priority": content.priority or DEFAULT_PRIORITY,
         "tags": list(content.tags),
         "click": content.url,
-        "actions": _actions(content),
-        "sequence_id": content.tag or id_,
+        "actions": actions,
+        "sequence_id": content.tag or of.id,
     }
     return {name: value for name, value in shown.items() if value not in (None, [])}
 
 
-def _actions(content: Content) -> list[Message]:
-    """The buttons that open an address."""
-    return [
-        {"id": str(place), "action": "view", "label": action["label"], "url": action["url"], "clear": False}
-        for place, action in enumerate(content.actions)
-        if "url" in action
-    ]
+def action(place: int, label: str, url: str, is_sent: bool) -> Message:
+    """A button: one that is sent to us clears the notification, the others open an address."""
+    kind = {"action": "http", "method": "POST", "clear": True} if is_sent else {"action": "view", "clear": False}
+    return {"id": str(place), "label": label, "url": url, **kind}
 
 
 # --- how messages are written one after the other -----------------------------------------------------------

@@ -325,7 +325,8 @@ def test_no_code_link_or_key_is_logged_even_when_the_service_is_down(kind, tmp_p
     proxy = Proxy(kind, tmp_path, free_port())
     try:
         wait_until(lambda: answers_502(proxy, "/healthz"))
-        for path in ("/p/c0d5ecr", "/app/setup/l1nk5ecret", "/backups?auth=5ecret", "/gotify/message?token=5ecret"):
+        secrets = ("/p/c0d5ecr", "/a/t0k5ecret", "/app/setup/l1nk5ecret", "/backups?auth=5ecret", "/pb5ecret/json")
+        for path in (*secrets, "/gotify/message?token=5ecret"):
             secret = {"Referer": f"{ORIGIN}{path}"} | bearer("sk_test_k3y5ecret")
             assert proxy.request("POST", path, "{}", secret).status == 502
             assert answers_502(proxy, "/healthz", secret)
@@ -480,11 +481,12 @@ def test_the_page_on_security_states_the_numbers_that_hold():
 
 def test_no_table_holds_what_the_page_on_security_does_not_name():
     """A new table needs a word on that page; then add its name here."""
-    told = "account alert alert_payload api_key delivery device held idempotency_key metric metric_series"
+    told = "account alarm alert alert_payload answer api_key button delivery device held idempotency_key metric"
     of_the_service = {"server_key", "server_note"}
     tables = re.findall(r"^CREATE TABLE (\w+)", (ROOT / "schema.sql").read_text(), re.M)
     assert {*tables} == {
         *told.split(),
+        "metric_series",
         "notification",
         "notification_day",
         "one_time_link",

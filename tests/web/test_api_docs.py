@@ -12,7 +12,8 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 import app
 import config
 import models
-from core import accounts, devices, plans
+from core import accounts, buttons, devices, plans, waiting
+from process.clock import DAY_MS
 from providers import PROVIDERS
 from tests.support.hostile import POLICY
 from tests.support.openapi import DOCUMENT, OPERATIONS, SCHEMAS, camel_cased, endpoint, every_operation, resolved
@@ -203,6 +204,10 @@ def test_its_numbers_in_sentences_are_those_of_the_code():
     assert f"at most {devices.MAX_DEVICES} devices" in said["addDevice"]
     assert f"{rate_limits.ALERT_EVENTS.amount} requests a minute" in said["receiveEvent"]
     assert f"{rate_limits.FLOOD.amount} within a minute" in said["receiveEvent"]
+    assert f"{buttons.LIFE_MS // DAY_MS} days" in said["pressButton"]
+    assert f"{rate_limits.BUTTONS.amount} tries a minute" in said["pressButton"]
+    wait = OPERATIONS["getNotification"].parameters[1]
+    assert wait["schema"]["maximum"] == rest.MAX_WAIT_S and f"At most {waiting.MAX_WAITING} " in wait["description"]
     for name, plan in plans.PLANS.items():
         assert re.search(rf"{plan.metrics_per_hour:,} on (the plan )?`{name}`", said["storeMetrics"])
     too_many = DOCUMENT["components"]["responses"]["TooManyRequests"]["description"]
@@ -258,7 +263,9 @@ def test_a_command_of_the_page_works(world, operation):
     page = Page(world.service.client.get("/docs").text)
     (command,) = page.texts_of("code", id=f"curl-{operation.id}")
     curl, *arguments = shlex.split(command.replace(" \\ ", " "))
-    method = "DELETE" if "-X" in arguments else "POST" if "-d" in arguments else "GET"
+    method = "POST" if "-d" in arguments else "GET"
+    if "-X" in arguments:
+        method = arguments[arguments.index("-X") + 1]
     assert (curl, method) == ("curl", operation.method)
     path = urlsplit(next(argument for argument in arguments if argument.startswith("http://localhost/")))
     sent = {"data": arguments[arguments.index("-d") + 1]} if "-d" in arguments else {}
