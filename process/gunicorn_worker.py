@@ -157,8 +157,8 @@ class ThreadedWorker(ThreadWorker):
         try:
             return bool(super().handle_request(req, conn))
         except HandOver as given:
-            conn.close = _leave_open
             given.begin(conn.sock)
+            conn.close = _leave_open
             return False
 
     def handle_exit(self, sig: int, frame: Any) -> None:

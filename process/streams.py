@@ -182,6 +182,7 @@ class Hub:
         self.reserved = list[float]()  # until when each is
         self.arriving = deque[Stream]()
         self.streams = list[Stream]()  # the oldest first; only the thread changes it
+        self.ended = list[Stream]()  # since the last round
         self.thread: threading.Thread | None = None
         self.is_stopping = False
         self._wakes: tuple[int, int] | None = None
@@ -248,15 +249,17 @@ class Hub:
                     looked_s = clock.monotonic_s()
                     self._look(selector, is_woken)
                 self._write(selector)
-            for stream in [*self.streams, *self.arriving]:
-                self._end(selector, stream, stream.source.farewell())
+            if self.is_stopping:  # else another thread may have begun already
+                for stream in [*self.streams, *self.arriving]:
+                    self._end(selector, stream, stream.source.farewell())
+                self._settle()
             self.feed.close()
 
     def _goes_on(self) -> bool:
         """Whether there is anything to do; if not, the thread ends, and the next stream begins another one."""
         with self.lock:
             if self.is_stopping or not (self.streams or self.arriving):
-                self.thread = None if not self.is_stopping else self.thread
+                self.thread = self.thread if self.is_stopping else None  # `finish` waits for it
                 return False
             return True
 
@@ -301,7 +304,7 @@ class Hub:
                 wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if stream.out else 0)
                 if selector.get_key(stream).events != wanted:
                     selector.modify(stream, wanted)
-        self._settle(self.streams)
+        self._settle()
 
     def _do(self, selector: selectors.BaseSelector, stream: Stream, work: Callable[[], object]) -> None:
         """Do something with a stream, unless it has ended; it ends if that fails."""
@@ -323,11 +326,13 @@ class Hub:
                 self.streams.remove(stream)
         with contextlib.suppress(KeyError, ValueError):
             selector.unregister(stream)
-        self._settle([stream])
         stream.end(last)
+        self.ended.append(stream)
 
-    def _settle(self, streams: Iterable[Stream]) -> None:
+    def _settle(self) -> None:
+        """Write down what all streams have taken, also those that have just ended, once no client waits for it."""
+        ended, self.ended = self.ended, []
         try:
-            self.feed.settle([stream.source.subscription for stream in streams])
+            self.feed.settle([stream.source.subscription for stream in [*ended, *self.streams]])
         except Exception as error:  # they stay as they are, and are written again when the client comes back
             log_fault(log, "What a stream's client took could not be noted", error)

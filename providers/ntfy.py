@@ -45,9 +45,14 @@ class Ntfy(Provider[NtfySettings]):
     )
 
     @classmethod
-    def read(cls, values: Mapping[str, Any]) -> NtfySettings:
-        """The upstream server, which is optional: the app needs no settings."""
-        return NtfySettings(values["NTFY_UPSTREAM"])
+    def read(cls, values: Mapping[str, Any]) -> NtfySettings | None:
+        """The upstream server, which is optional; None where the app's addresses are switched off."""
+        return NtfySettings(values["NTFY_UPSTREAM"]) if values["COMPATIBILITY"] else None
+
+    @classmethod
+    def not_configured(cls) -> str:
+        """The sentence for a device that finds nothing to fetch from."""
+        return "The ntfy app's addresses are switched off on this server (COMPATIBILITY)."
 
     def checked_address(self, registration: Mapping[str, Any]) -> dict[str, Any]:
         """A new topic, in clear this once, and the two hashes that are kept of it."""
@@ -65,7 +70,7 @@ class Ntfy(Provider[NtfySettings]):
 
     def waking(self, poll_hash: str, message_id: str) -> Request | None:
         """An empty message to the upstream server, which has Apple wake the app; it learns no text."""
-        if self.settings.upstream is None:
+        if not self.is_configured or self.settings.upstream is None:
             return None
         url = f"{self.settings.upstream}/{poll_hash}"
         return Request(url, {"x-poll-id": message_id}, b"", any_address=True)  # the owner has listed it

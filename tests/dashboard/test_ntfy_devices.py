@@ -73,3 +73,12 @@ def test_a_test_by_hand_says_that_the_app_fetches(service, owner):
     device_id = service.flask("device", "list", OWNER).output.split("\t")[0]
     owner.get("/app/devices")
     assert "send a test from Home" in owner.done(f"/app/devices/{device_id}/test").main
+
+
+def test_where_its_addresses_are_switched_off_the_page_offers_none(make_service, moved_clock):
+    service = make_service(COMPATIBILITY="off")
+    visitor = signed_in(service)
+    assert "Add the ntfy app" not in visitor.get("/app/devices").text
+    warned = service.flask("device", "add", OWNER, "ntfy")
+    assert "The ntfy app's addresses are switched off on this server (COMPATIBILITY)" in warned.stderr
+    assert "not configured" in visitor.page("/app/devices").section("ntfy app")
