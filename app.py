@@ -196,11 +196,8 @@ COMPATIBLE_ROUTES = (
     Route("GET", "/gotify/health", gotify.show_health),
 )
 OF_NTFY, OF_GOTIFY = "/v1/", "/gotify/"
-
-
-OWN_SEGMENTS = first_segments(ROUTES)
 COMPATIBLE_ENDPOINTS = {f"{route.method} {route.rule}" for route in COMPATIBLE_ROUTES}
-COMPATIBLE_SEGMENTS = first_segments(COMPATIBLE_ROUTES)
+OWN_SEGMENTS, COMPATIBLE_SEGMENTS = first_segments(ROUTES), first_segments(COMPATIBLE_ROUTES)
 
 PAGE_HEADERS = {
     "Content-Security-Policy": (

@@ -208,6 +208,40 @@ def test_the_body_wins_over_the_parameter_unless_it_is_empty(pro, body, header, 
     assert_stored(publish(pro, body=body.encode(), headers={"Message": header}), body=message)
 
 
+UPTIME_KUMA = {
+    **{
+        "topic": "up",
+        "title": "Shop Down [Uptime-Kuma]",
+        "message": "timeout",
+        "priority": 5,
+        "tags": ["red_circle", "a: b"],
+    },
+    **{
+        "actions": [{"action": "view", "label": f"Open {'shop ' * 9}", "url": LINK}],
+        "icon": "https://x.example/i.png",
+    },
+}
+SONARR = {
+    "X-Title": "Episode Grabbed",
+    "X-Message": "The Show - 1x01",
+    "X-Priority": "3",
+    "X-Tags": "tv,new",
+    "X-Click": LINK,
+}
+
+
+def test_what_programs_send_arrives(pro):
+    """Their requests as their sources make them."""
+    label = f"Open {'shop ' * 9}"[:40].strip()
+    kept = {"priority": 5, "tags": ("red_circle", "a: b"), "actions": ({"label": label, "url": LINK},)}
+    answer = pro.request("POST", "/", json=UPTIME_KUMA, headers={"Authorization": basic("kuma", pro.key)})
+    assert_stored(answer, title="MCP - Shop Down [Uptime-Kuma]", body="timeout", **kept)
+    kept = {"priority": 3, "tags": ("tv", "new"), "url": LINK}
+    assert_stored(
+        publish(pro, "/tv", b"", headers=SONARR), title="MCP - Episode Grabbed", body="The Show - 1x01", **kept
+    )
+
+
 # --- what loses no message ----------------------------------------------------------------------------------
 
 
