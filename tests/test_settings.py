@@ -171,6 +171,7 @@ WRONG = [
     ),
     *(("SSL_CERT_FILE", value) for value in ("/nowhere/ca.pem", "/")),
     *(("MAX_BODY_BYTES", value) for value in ("0", "-1", "1MB", "1e6", "1_000_000")),
+    *(("NTFY_UPSTREAM", value) for value in ("ntfy.sh", "https://ntfy.sh/topic", "ftp://ntfy.sh", "on")),
     *(("COMPATIBILITY", value) for value in ("1", "yes", "ntfy")),
     *(("LOG_LEVEL", value) for value in ("loud", "20", "info,debug")),
     *(("PRINT_SETUP_LINK", value) for value in ("yes", "2", "true")),

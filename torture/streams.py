@@ -18,7 +18,8 @@ from torture.figure import Figure
 from torture.load import Seeded, rows, seed, send, stored_id, timed
 
 ROUNDS = 20
-REQUESTS = 1_500  # of REST, with and without streams
+REQUESTS, TURNS = 400, 8  # of REST, with and without streams
+KEYS = 10  # so many that none reaches its limit
 RESTED_S = 20.0
 MAX_MORE_MB, MAX_SHARE = 20.0, 0.01
 WITHIN_S = 60.0
@@ -139,32 +140,43 @@ def _compared(data_dir: Path, app: App, sent: list[str]) -> Iterator[Figure]:
 
 
 def _open(scratch: Path) -> Iterator[Figure]:
-    """32 open streams: what they cost."""
+    """32 open streams: what they cost. A busy machine is slow at times: so requests with and without take turns."""
     with started(scratch, "open") as server:
-        key, worker = server.owner_key(), worker_pid(server)
-        others = [server.new_key(key, f"key {number}") for number in range(4)]
+        key, worker, what = server.owner_key(), worker_pid(server), f"{MAX_STREAMS} open streams"
+        keys = [server.new_key(key, f"key {number}") for number in range(KEYS)]
         devices = [add_topic(server, key) for _ in range(MAX_STREAMS // MAX_STREAMS_OF_KEY)]
-        _asked(server, others)
-        without_s, memory_before = _asked(server, others), memory_mb(worker)
         topics = [device["topic"] for device in devices for _ in range(MAX_STREAMS_OF_KEY)]
-        listeners = [Listener(server, topic) for topic in topics]
-        for listener in listeners:
-            listener.event()
+        without_s, with_s = [_asked(server, keys)], list[float]()
+        memory_before = memory_mb(worker)
+        listeners = _listening(server, topics)
         more = memory_mb(worker) - memory_before
-        what = f"{MAX_STREAMS} open streams"
         yield Figure(what, f"at most {MAX_MORE_MB:.0f} MB more memory", f"{more:.1f} MB", more < MAX_MORE_MB)
         begun, used = time.monotonic(), cpu_s(worker)
         time.sleep(RESTED_S)
         share = (cpu_s(worker) - used) / (time.monotonic() - begun)
         yield Figure(what, "at most 1 % of a core at rest", f"{share:.2%}", share < MAX_SHARE)
-        with_s = _asked(server, others)
-        pair = [percentile(times, 0.99) for times in (without_s, with_s)]
-        told = f"{in_ms(pair[1])} with, {in_ms(pair[0])} without"
-        yield Figure(what, "REST's p99 at most a half and 3 ms more", told, pair[1] < pair[0] * 1.5 + 0.003)
+        for _ in range(TURNS):
+            with_s.append(_asked(server, keys))
+            for listener in listeners:
+                listener.close()
+            without_s.append(_asked(server, keys))
+            listeners = _listening(server, topics)
+        told = f"{in_ms(min(with_s))} with, {in_ms(min(without_s))} without, the best of {TURNS} turns"
+        yield Figure(
+            what, "REST's p99 at most a half and 1 ms more", told, min(with_s) < min(without_s) * 1.5 + 0.001
+        )
         yield logged_faults(server)
 
 
-def _asked(server: Server, keys: list[str]) -> list[float]:
-    """How long each of some requests took, in s."""
+def _listening(server: Server, topics: list[str]) -> list[Listener]:
+    """An open stream of each topic."""
+    listeners = [Listener(server, topic) for topic in topics]
+    for listener in listeners:
+        listener.event()
+    return listeners
+
+
+def _asked(server: Server, keys: list[str]) -> float:
+    """The p99 of requests, in s."""
     answers = [timed(server, "GET", "/api/v1/stats", key=keys[number % len(keys)]) for number in range(REQUESTS)]
-    return [answer.seconds for answer in answers if answer.status == 200]
+    return percentile((answer.seconds for answer in answers if answer.status == 200), 0.99)
