@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 import time
 
 import pytest
@@ -143,6 +144,19 @@ def test_events_and_texts_are_streamed_too(server, device, listen):
     send(server, "two\nlines")
     assert json.loads(events.file.readline().removeprefix(b"data: "))["message"] == "two\nlines"
     assert texts.file.readline() == b"two lines\n"
+
+
+def test_a_stream_may_begin_on_a_connection_that_answered_before(server, device):
+    with socket.create_connection(("127.0.0.1", server.port), timeout=BUSY_S) as connection:
+        file = connection.makefile("rb")
+        for path in ("auth", "json?poll=1", "json"):
+            connection.sendall(f"GET /{device['topic']}/{path} HTTP/1.1\r\nHost: bell\r\n\r\n".encode())
+            assert file.readline() == b"HTTP/1.1 200 OK\r\n"
+            head = dict(line.decode().lower().split(": ", 1) for line in iter(file.readline, b"\r\n"))
+            file.read(int(head.get("content-length", 0)))
+        assert json.loads(file.readline())["event"] == "open"
+        send(server, "one")
+        assert json.loads(file.readline())["message"] == "one"
 
 
 # --- room and ends ------------------------------------------------------------------------------------------

@@ -4,8 +4,9 @@ import socket
 
 import pytest
 
-from process import streams
+from process import clock, streams
 from process.streams import MAX_STREAMS, Ended, Hub, Stream
+from tests.support.ntfy_app import GIVES_UP_S
 from tests.support.server import PATIENCE_S, wait_until
 
 
@@ -120,6 +121,23 @@ def test_without_streams_there_is_no_thread_and_the_next_begins_one(hub, connect
 def test_a_sign_of_life_comes_when_nothing_else_does(connect, monkeypatch):
     monkeypatch.setattr(streams, "KEEPALIVE_S", 0.02)
     assert connect(Tape()).recv(6) == b"alive\n"
+
+
+def test_signs_of_life_come_often_enough_for_the_app(moved_clock):
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.setblocking(False)
+        stream = Stream(ours, b"", Tape(), {})
+        for _ in range(2):
+            for _ in range(1, int(streams.KEEPALIVE_S)):
+                moved_clock.advance(1)
+                stream.serve(clock.monotonic_s())
+                with pytest.raises(BlockingIOError):
+                    theirs.recv(100)
+            moved_clock.advance(1)
+            stream.serve(clock.monotonic_s())
+            assert theirs.recv(100) == b"alive\n"
+    assert streams.KEEPALIVE_S < GIVES_UP_S
 
 
 def test_a_client_that_takes_nothing_is_given_up(hub, connect, monkeypatch):

@@ -281,3 +281,10 @@ def test_deep_json_is_a_400(unlimited, path):
     body = b'{"topic": "t", "message": "x", "actions": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
     answer = unlimited.request("POST", path, data=body)
     assert answer.status_code == 400 and "nesting deeper" in answer.text
+
+
+def test_the_filter_of_the_log_takes_a_topic_of_a_device_out_too():
+    topic = "pb" + "aB3" * 13 + "x"
+    for line in (f"Error handling /{topic}/json", f"/other,{topic}/ws?since=all", f"/%70{topic[1:]}/auth"):
+        record = logging.LogRecord("gunicorn", logging.ERROR, "", 0, line, (), None)
+        assert WithoutSecrets().filter(record) and topic[5:] not in record.getMessage()
