@@ -155,7 +155,7 @@ def browser(push_service, owner):
 
 
 @pytest.fixture
-def phone(owner):
+def android(owner):
     """The owner's only device: one with the ntfy app."""
     return add_phone(owner)
 

@@ -16,9 +16,10 @@ YES_NO = [{"label": "Yes", "answer": "yes"}, {"label": "Log", "url": "https://ex
 class Stream:
     """A stream as the hub serves it, a look after the other."""
 
-    def __init__(self, phone, since="none"):
+    def __init__(self, android, since="none"):
         asked = wanted(Publication({}, {"since": since}), 0)
-        self.store, self.subscription = Store(), Subscription(known([phone.topic]), phone.topic, asked, lambda m: m)
+        topics = known([android.topic])
+        self.store, self.subscription = Store(), Subscription(topics, android.topic, asked, lambda message: message)
         assert self.next()["event"] == "open"
 
     def next(self):
@@ -35,7 +36,7 @@ class Stream:
 
 
 @pytest.fixture
-def alarm(owner, phone):
+def alarm(owner, android):
     """Sends a notification that repeats each minute, and returns its id."""
 
     def send(**more):
@@ -50,24 +51,24 @@ def repeat(owner, moved_clock):
     owner.service.work()
 
 
-def press(phone, action):
-    return phone.service.client.post(urlsplit(action["url"]).path)
+def press(android, action):
+    return android.service.client.post(urlsplit(action["url"]).path)
 
 
-def test_a_button_opens_its_address_or_sends_the_answer_to_us(owner, phone):
+def test_a_button_opens_its_address_or_sends_the_answer_to_us(owner, android):
     sent = owner.post("/notifications/send", {"title": "t", "body": "Deploy?", "actions": YES_NO}).json
-    (message,) = phone.messages()
+    (message,) = android.messages()
     answer, link = message["actions"]
     assert (answer["action"], answer["method"], answer["clear"], answer["label"]) == ("http", "POST", True, "Yes")
     assert (link["action"], link["url"]) == ("view", "https://example.org/log")
     assert len({action["id"] for action in message["actions"]}) == 2
-    assert press(phone, answer).status_code == 200
+    assert press(android, answer).status_code == 200
     told = owner.get(f"/notifications/{sent['notification']['id']}").json["notification"]["answer"]
-    assert (told["answer"], told["device"]) == ("yes", phone.id)
+    assert (told["answer"], told["device"]) == ("yes", android.id)
 
 
-def test_each_repeat_is_a_message_of_its_own_in_the_same_place(owner, phone, alarm, moved_clock):
-    id_, stream = alarm(), Stream(phone, since="all")
+def test_each_repeat_is_a_message_of_its_own_in_the_same_place(owner, android, alarm, moved_clock):
+    id_, stream = alarm(), Stream(android, since="all")
     messages = stream.new()
     for _ in range(2):
         assert stream.new() == []
@@ -79,29 +80,29 @@ def test_each_repeat_is_a_message_of_its_own_in_the_same_place(owner, phone, ala
     assert owner.get(f"/notifications/{id_}").json["notification"]["repeats"] == 2
 
 
-def test_a_phone_that_polls_gets_each_repeat_once(owner, phone, alarm, moved_clock):
+def test_a_phone_that_polls_gets_each_repeat_once(owner, android, alarm, moved_clock):
     id_ = alarm()
-    assert [message["id"] for message in phone.poll()] == [id_]
-    assert phone.poll() == []
+    assert [message["id"] for message in android.poll()] == [id_]
+    assert android.poll() == []
     repeat(owner, moved_clock)
-    assert [message["id"] for message in phone.poll()] == [f"{id_}-1"]
-    assert phone.poll() == []
+    assert [message["id"] for message in android.poll()] == [f"{id_}-1"]
+    assert android.poll() == []
 
 
-def test_one_that_is_woken_with_the_id_fetches_the_newest_repeat(owner, phone, alarm, moved_clock):
+def test_one_that_is_woken_with_the_id_fetches_the_newest_repeat(owner, android, alarm, moved_clock):
     id_ = alarm()
     repeat(owner, moved_clock)
-    assert phone.fetch(id_)["id"] == phone.fetch(f"{id_}-1")["id"] == f"{id_}-1"
+    assert android.fetch(id_)["id"] == android.fetch(f"{id_}-1")["id"] == f"{id_}-1"
 
 
-def test_a_press_on_acknowledge_ends_it_and_the_other_phones_are_told_silently(owner, phone, alarm, moved_clock):
+def test_a_press_on_acknowledge_ends_it_and_the_other_phones_are_told_silently(owner, android, alarm, moved_clock):
     other = add_phone(owner, name="Tablet")
     id_ = alarm()
-    streams = Stream(phone), Stream(other)
+    streams = Stream(android), Stream(other)
     repeat(owner, moved_clock)
     (message,), _ = (stream.new() for stream in streams)
     acknowledge = message["actions"][0]
-    assert acknowledge["label"] == "Acknowledge" and press(phone, acknowledge).status_code == 200
+    assert acknowledge["label"] == "Acknowledge" and press(android, acknowledge).status_code == 200
     assert streams[0].new() == []
     (told,) = streams[1].new()
     assert (told["id"], told["sequence_id"], told["priority"]) == (f"{id_}-a", id_, 2)
@@ -110,10 +111,10 @@ def test_a_press_on_acknowledge_ends_it_and_the_other_phones_are_told_silently(o
     assert [stream.new() for stream in streams] == [[], []]
 
 
-def test_what_repeats_when_a_stream_begins_comes_with_its_next_repeat(owner, phone, alarm, moved_clock):
+def test_what_repeats_when_a_stream_begins_comes_with_its_next_repeat(owner, android, alarm, moved_clock):
     id_ = alarm()
-    phone.poll()
-    stream = Stream(phone)
+    android.poll()
+    stream = Stream(android)
     assert stream.new() == []
     repeat(owner, moved_clock)
     assert [message["id"] for message in stream.new()] == [f"{id_}-1"]
@@ -127,9 +128,9 @@ def test_a_repeat_reaches_a_phone_that_was_added_later(owner, alarm, moved_clock
     assert [message["id"] for message in later.messages()] == [f"{id_}-1"]
 
 
-def test_what_is_sent_later_is_fetched_then(owner, phone, moved_clock):
+def test_what_is_sent_later_is_fetched_then(owner, android, moved_clock):
     sent = {"title": "t", "body": "later", "deliverAt": moved_clock.ms + 60_000}
     assert owner.post("/notifications/send", sent).json["notification"]["status"] == "held"
-    assert phone.messages() == []
+    assert android.messages() == []
     repeat(owner, moved_clock)
-    assert phone.bodies() == ["later"]
+    assert android.bodies() == ["later"]

@@ -13,17 +13,17 @@ def delivery(owner, id_=None):
     return one["status"], device["status"], device.get("error")
 
 
-def test_what_is_sent_is_pending_until_it_is_fetched(owner, phone, moved_clock):
+def test_what_is_sent_is_pending_until_it_is_fetched(owner, android, moved_clock):
     assert owner.send().json["notification"]["status"] == "pending"
     owner.service.work()
     assert delivery(owner) == ("pending", "pending", None)
     moved_clock.advance(5)
-    phone.poll()
+    android.poll()
     assert delivery(owner) == ("delivered", "delivered", None)
     assert owner.get("/devices").json["devices"][0]["lastDeliveredAt"] == moved_clock.ms
 
 
-def test_it_fails_when_nobody_fetches_it_for_a_day(owner, phone, moved_clock):
+def test_it_fails_when_nobody_fetches_it_for_a_day(owner, android, moved_clock):
     owner.send()
     moved_clock.advance(24 * HOUR_S - 1)
     owner.service.work()
@@ -32,85 +32,85 @@ def test_it_fails_when_nobody_fetches_it_for_a_day(owner, phone, moved_clock):
     owner.service.work()
     sentence = "The ntfy app did not fetch it within 24 hours."
     assert delivery(owner) == ("failed", "failed", sentence)
-    assert phone.poll() == []
+    assert android.poll() == []
 
 
 def test_it_fails_when_it_expires_first_also_beside_a_device_that_has_it(owner, push_service, moved_clock):
     subscribe(owner, push_service)
-    phone = add_phone(owner)
+    android = add_phone(owner)
     sent = {"title": "t", "body": "b", "expiresAt": moved_clock.ms + 60_000}
     assert owner.post("/notifications/send", sent).json["notification"]["status"] == "delivered"
     moved_clock.advance(61)
-    assert phone.messages() == []
+    assert android.messages() == []
     owner.service.work()
     one = owner.get(f"/notifications/{owner.listed()[0]['id']}").json["notification"]
     assert one["status"] == "delivered"
     assert one["deliveries"][1]["error"] == "It expired before this device had it."
 
 
-def test_a_replaced_one_is_not_fetched_any_more(owner, phone):
+def test_a_replaced_one_is_not_fetched_any_more(owner, android):
     for body in ("old", "new"):
         owner.post("/notifications/send", {"title": "t", "body": body, "tag": "disk"})
-    assert phone.bodies() == ["new"]
+    assert android.bodies() == ["new"]
     assert [one["status"] for one in owner.listed()] == ["delivered", "failed"]
 
 
-def test_a_deleted_one_is_not_fetched_any_more(owner, phone):
+def test_a_deleted_one_is_not_fetched_any_more(owner, android):
     id_ = owner.send().json["notification"]["id"]
     assert owner.delete(f"/notifications/{id_}").status_code == 200
-    assert phone.poll() == []
+    assert android.poll() == []
 
 
-def test_removing_the_device_settles_what_waited_for_it(owner, phone):
+def test_removing_the_device_settles_what_waited_for_it(owner, android):
     owner.send()
-    assert owner.delete(f"/devices/{phone.id}").status_code == 200
+    assert owner.delete(f"/devices/{android.id}").status_code == 200
     assert owner.listed()[0]["status"] == "delivered"
 
 
 def test_priority_1_reaches_it_and_no_browser(owner, push_service):
-    browser, phone = subscribe(owner, push_service), add_phone(owner)
+    browser, android = subscribe(owner, push_service), add_phone(owner)
     owner.post("/notifications/send", {"title": "t", "body": "quiet", "priority": 1})
-    assert phone.bodies() == ["quiet"] and browser.messages == []
+    assert android.bodies() == ["quiet"] and browser.messages == []
 
 
 def test_its_least_priority_counts_for_priority_1_too(owner):
-    phone = add_phone(owner, minPriority=2)
+    android = add_phone(owner, minPriority=2)
     for priority in (1, 2):
         owner.post("/notifications/send", {"title": "t", "body": str(priority), "priority": priority})
-    assert phone.bodies() == ["2"]
+    assert android.bodies() == ["2"]
 
 
 def test_the_others_are_pushed_to_as_ever(owner, push_service, moved_clock):
-    browser, phone = subscribe(owner, push_service), add_phone(owner)
+    browser, android = subscribe(owner, push_service), add_phone(owner)
     push_service.status = 503
     owner.send("t", "both")
     push_service.status = 201
     moved_clock.advance(31)
     owner.service.work()
     assert len(browser.messages) >= 1
-    assert phone.bodies() == ["both"]
+    assert android.bodies() == ["both"]
 
 
-def test_a_digest_is_fetched_as_one_message(owner, phone, hook, moved_clock):
+def test_a_digest_is_fetched_as_one_message(owner, android, hook, moved_clock):
     hook.set("--frequency", "1h")
     for message in ("one", "two"):
         hook.post({"message": message})
     moved_clock.advance(HOUR_S + 1)
     owner.service.work()
-    (digest,) = phone.poll()
+    (digest,) = android.poll()
     assert digest["title"] == "MCP - 2 notifications"
     assert {one["status"] for one in owner.listed()} == {"delivered"}
 
 
-def test_a_replay_with_an_idempotency_key_says_what_was_answered_first(owner, phone):
+def test_a_replay_with_an_idempotency_key_says_what_was_answered_first(owner, android):
     answers = []
     for _ in range(2):
         answers.append(owner.send(headers={"Idempotency-Key": "k"}).json["notification"]["status"])
-        phone.poll()
+        android.poll()
     assert answers == ["pending", "pending"]
 
 
-def test_the_clock_set_back_does_not_keep_it_waiting_longer(owner, phone, moved_clock):
+def test_the_clock_set_back_does_not_keep_it_waiting_longer(owner, android, moved_clock):
     owner.service.work()
     owner.send()
     moved_clock.set_wall(moved_clock.ms - 5 * HOUR_S * 1000)

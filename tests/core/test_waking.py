@@ -57,28 +57,28 @@ def send(owner, **more):
     return answer.json["notification"]["id"]
 
 
-def path_of(phone):
-    return "/" + hashlib.sha256(f"{BASE_URL}/{phone.topic}".encode()).hexdigest()
+def path_of(android):
+    return "/" + hashlib.sha256(f"{BASE_URL}/{android.topic}".encode()).hexdigest()
 
 
-def test_the_app_is_woken_with_the_id_alone_and_fetches_that_message(owner, phone, upstream):
+def test_the_app_is_woken_with_the_id_alone_and_fetches_that_message(owner, android, upstream):
     id_ = send(owner)
-    assert upstream.got == [(path_of(phone), id_, b"")]
-    assert phone.fetch(id_)["message"] == "secret text"
+    assert upstream.got == [(path_of(android), id_, b"")]
+    assert android.fetch(id_)["message"] == "secret text"
 
 
-def test_each_phone_is_woken_for_what_it_gets_from_priority_3_on(owner, phone, upstream):
+def test_each_phone_is_woken_for_what_it_gets_from_priority_3_on(owner, android, upstream):
     urgent = add_phone(owner, minPriority=5)
     for priority in (1, 2):
         send(owner, priority=priority)
     assert upstream.got == []
     send(owner, priority=3)
     send(owner, priority=5)
-    assert [path for path, _, _ in upstream.got].count(path_of(phone)) == 2
+    assert [path for path, _, _ in upstream.got].count(path_of(android)) == 2
     assert [path for path, _, _ in upstream.got].count(path_of(urgent)) == 1
 
 
-def test_what_is_released_later_wakes_it_too(owner, phone, upstream, hook, moved_clock):
+def test_what_is_released_later_wakes_it_too(owner, android, upstream, hook, moved_clock):
     hook.set("--frequency", "1h")
     hook.post({"message": "held"})
     waking.finish()
@@ -89,7 +89,7 @@ def test_what_is_released_later_wakes_it_too(owner, phone, upstream, hook, moved
     assert len(upstream.got) == 1
 
 
-def test_a_failure_is_logged_once_and_not_tried_again(owner, phone, upstream, caplog):
+def test_a_failure_is_logged_once_and_not_tried_again(owner, android, upstream, caplog):
     upstream.status = 429
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
@@ -103,10 +103,10 @@ def test_a_failure_is_logged_once_and_not_tried_again(owner, phone, upstream, ca
         upstream.status = 500
         send(owner)
     assert len(caplog.records) == 2
-    assert owner.listed()[0]["status"] == "pending" and phone.topic not in caplog.text
+    assert owner.listed()[0]["status"] == "pending" and android.topic not in caplog.text
 
 
-def test_what_is_not_stored_wakes_nobody(owner, phone, upstream, monkeypatch):
+def test_what_is_not_stored_wakes_nobody(owner, android, upstream, monkeypatch):
     monkeypatch.setattr(waking, "LOOKED_EVERY_S", 0.001)
     monkeypatch.setattr(waking, "COMMITTED_WITHIN_S", 0.01)
     with pytest.raises(ZeroDivisionError), transaction():
@@ -116,7 +116,7 @@ def test_what_is_not_stored_wakes_nobody(owner, phone, upstream, monkeypatch):
     assert upstream.got == []
 
 
-def test_a_bug_in_waking_is_logged_and_hurts_nobody(owner, phone, monkeypatch, caplog):
+def test_a_bug_in_waking_is_logged_and_hurts_nobody(owner, android, monkeypatch, caplog):
     monkeypatch.setattr(push, "wake", lambda *_: 1 / 0)
     send(owner)
     assert "A device could not be woken: ZeroDivisionError" in caplog.text

@@ -37,41 +37,41 @@ def test_each_device_has_a_topic_of_its_own(owner):
     assert {device["name"] for device in owner.get("/devices").json["devices"]} == {"ntfy app"}
 
 
-def test_the_topic_itself_is_not_kept(owner, phone, service):
+def test_the_topic_itself_is_not_kept(owner, android, service):
     files = b"".join(path.read_bytes() for path in service.data_dir.iterdir() if path.is_file())
-    assert phone.topic.encode() not in files
+    assert android.topic.encode() not in files
 
 
-def test_auth_knows_the_topic(phone):
-    answer = phone.get("auth")
+def test_auth_knows_the_topic(android):
+    answer = android.get("auth")
     assert (answer.status_code, answer.json) == (200, {"success": True})
     assert answer.headers["Cache-Control"] == "no-store"
 
 
 @each("path", ["auth", "json?poll=1", "json", "sse?poll=1", "raw?poll=1"])
-def test_an_unknown_topic_is_forbidden(owner, phone, path):
-    for topic in ("pb" + "x" * 40, "backups", phone.topic.lower(), phone.topic + "x"):
-        answer = phone.get(path, topics=topic)
+def test_an_unknown_topic_is_forbidden(owner, android, path):
+    for topic in ("pb" + "x" * 40, "backups", android.topic.lower(), android.topic + "x"):
+        answer = android.get(path, topics=topic)
         assert (answer.status_code, answer.json) == (403, FORBIDDEN)
 
 
-def test_a_removed_device_is_forbidden(owner, phone):
+def test_a_removed_device_is_forbidden(owner, android):
     sent(owner, "one")
-    assert owner.delete(f"/devices/{phone.id}").status_code == 200
-    assert phone.get("auth").json == FORBIDDEN
-    assert phone.get("json?poll=1").json == FORBIDDEN
+    assert owner.delete(f"/devices/{android.id}").status_code == 200
+    assert android.get("auth").json == FORBIDDEN
+    assert android.get("json?poll=1").json == FORBIDDEN
 
 
-def test_unknown_topics_are_counted_against_their_sender(phone, moved_clock):
+def test_unknown_topics_are_counted_against_their_sender(android, moved_clock):
     for _ in range(60):
-        assert phone.get("auth", topics="guess").status_code == 403
-    refused = phone.get("auth", topics="guess")
+        assert android.get("auth", topics="guess").status_code == 403
+    refused = android.get("auth", topics="guess")
     assert (refused.status_code, refused.json["http"]) == (429, 429)
     assert refused.headers["Retry-After"] == "60"
-    assert phone.get("auth", topics="guess", address="203.0.113.10").status_code == 403
-    assert phone.get("auth").status_code == 200
+    assert android.get("auth", topics="guess", address="203.0.113.10").status_code == 403
+    assert android.get("auth").status_code == 200
     moved_clock.advance(61)
-    assert phone.get("auth", topics="guess").status_code == 403
+    assert android.get("auth", topics="guess").status_code == 403
 
 
 @each("path", ["/app/json", "/api/auth", "/p/json", "/docs/json", "/mcp/sse", "/healthz/raw", "/metrics/auth"])
@@ -82,14 +82,14 @@ def test_our_own_addresses_are_no_topics(service, path):
 # --- messages -----------------------------------------------------------------------------------------------
 
 
-def test_a_message_has_the_fields_that_the_app_reads(owner, phone, moved_clock):
+def test_a_message_has_the_fields_that_the_app_reads(owner, android, moved_clock):
     (one,) = sent(owner, "finished")
-    assert phone.messages() == [
+    assert android.messages() == [
         {
             "id": one,
             "time": moved_clock.ms // 1000,
             "event": "message",
-            "topic": phone.topic,
+            "topic": android.topic,
             "title": "MCP - Backup",
             "message": "finished",
             "priority": 3,
@@ -98,37 +98,37 @@ def test_a_message_has_the_fields_that_the_app_reads(owner, phone, moved_clock):
     ]
 
 
-def test_what_was_set_is_in_the_message(owner, phone):
+def test_what_was_set_is_in_the_message(owner, android):
     actions = [{"label": "Log", "url": "https://example.org/log"}]
     sent(owner, "failed", priority=5, url="https://example.org", tag="backup", actions=actions)
-    (message,) = phone.messages()
+    (message,) = android.messages()
     assert (message["priority"], message["click"], message["sequence_id"]) == (5, "https://example.org", "backup")
     (action,) = message["actions"]
     assert action.pop("id")
     assert action == {"action": "view", "label": "Log", "url": "https://example.org/log", "clear": False}
 
 
-def test_messages_come_oldest_first_each_on_a_line(owner, phone):
+def test_messages_come_oldest_first_each_on_a_line(owner, android):
     sent(owner, "one", "two\nlines", "three")
-    answer = phone.get("json?poll=1")
+    answer = android.get("json?poll=1")
     assert [json.loads(line)["message"] for line in answer.text.splitlines()] == ["one", "two\nlines", "three"]
     assert answer.headers["X-Accel-Buffering"] == "no"
 
 
-def test_sse_and_raw_say_the_same(owner, phone):
+def test_sse_and_raw_say_the_same(owner, android):
     sent(owner, "one", "two\nlines")
-    events = phone.get("sse?poll=1")
+    events = android.get("sse?poll=1")
     assert events.content_type == "text/event-stream; charset=utf-8"
     assert [json.loads(part.removeprefix("data: "))["message"] for part in events.text.strip().split("\n\n")] == [
         *("one", "two\nlines"),
     ]
-    texts = phone.get("raw?poll=1")
+    texts = android.get("raw?poll=1")
     assert (texts.text, texts.content_type) == ("one\ntwo lines\n", "text/plain; charset=utf-8")
 
 
-def test_head_gives_nothing_and_takes_nothing(owner, phone, service):
+def test_head_gives_nothing_and_takes_nothing(owner, android, service):
     sent(owner, "one")
-    answer = service.client.head(f"/{phone.topic}/json?poll=1")
+    answer = service.client.head(f"/{android.topic}/json?poll=1")
     assert (answer.status_code, answer.data) == (200, b"")
     assert owner.listed()[0]["status"] == "pending"
 
@@ -137,7 +137,7 @@ def test_head_gives_nothing_and_takes_nothing(owner, phone, service):
 
 
 @pytest.fixture
-def five(owner, phone, moved_clock):
+def five(owner, android, moved_clock):
     """The ids of five notifications, an hour apart, the last an hour ago."""
     ids = []
     for number in range(5):
@@ -146,7 +146,7 @@ def five(owner, phone, moved_clock):
     return ids
 
 
-def test_since_takes_an_id_a_time_a_duration_and_words(phone, five, moved_clock):
+def test_since_takes_an_id_a_time_a_duration_and_words(android, five, moved_clock):
     wanted = {
         "": "01234",
         "since=all": "01234",
@@ -161,60 +161,60 @@ def test_since_takes_an_id_a_time_a_duration_and_words(phone, five, moved_clock)
         "since=abcDEF123456": "01234",
         f"si={five[3]}": "4",
     }
-    phone.messages()  # what waits would come with any id
-    assert {query: "".join(phone.bodies(query)) for query in wanted} == wanted
-    assert phone.bodies("", headers={"X-Since": five[3]}) == ["4"]
+    android.messages()  # what waits would come with any id
+    assert {query: "".join(android.bodies(query)) for query in wanted} == wanted
+    assert android.bodies("", headers={"X-Since": five[3]}) == ["4"]
 
 
-def test_a_since_that_means_nothing_is_refused(phone):
+def test_a_since_that_means_nothing_is_refused(android):
     for query in ("since=a%20day", "since=%00", f"since={'x' * 65}"):
-        answer = phone.get(f"json?poll=1&{query}")
+        answer = android.get(f"json?poll=1&{query}")
         assert answer.json == {"code": 40008, "http": 400, "error": "invalid since parameter"}
 
 
 def test_all_is_the_newest_50_of_12_hours(pro, moved_clock):
-    phone = add_phone(pro)
+    android = add_phone(pro)
     sent(pro, "too old")
     moved_clock.advance(12 * 3600 + 1)
     sent(pro, *map(str, range(52)))
-    assert phone.bodies() == [str(number) for number in range(2, 52)]
+    assert android.bodies() == [str(number) for number in range(2, 52)]
 
 
-def test_an_id_gives_what_waits_too_whenever_it_was_made(owner, phone, hook, moved_clock):
+def test_an_id_gives_what_waits_too_whenever_it_was_made(owner, android, hook, moved_clock):
     hook.set("--frequency", "1h")
     hook.post({"message": "held"})
     (later,) = sent(owner, "later")
-    assert phone.bodies() == ["later"]
+    assert android.bodies() == ["later"]
     moved_clock.advance(3601)
     owner.service.work()
-    assert phone.bodies(f"since={later}") == ["held"]
-    assert phone.bodies(f"since={later}") == ["held"]  # it began after the other one, though it is older
+    assert android.bodies(f"since={later}") == ["held"]
+    assert android.bodies(f"since={later}") == ["held"]  # it began after the other one, though it is older
 
 
-def test_an_id_gives_itself_again_to_a_device_that_did_not_have_it_yet(owner, phone):
+def test_an_id_gives_itself_again_to_a_device_that_did_not_have_it_yet(owner, android):
     other = add_phone(owner)
     (one,) = sent(owner, "one")
-    assert phone.bodies() == ["one"]
-    both = [message["topic"] for message in phone.messages(f"since={one}", topics=f"{phone.topic},{other.topic}")]
+    assert android.bodies() == ["one"]
+    both = [message["topic"] for message in android.messages(f"since={one}", topics=f"{android.topic},{other.topic}")]
     assert both == [other.topic]
-    assert phone.bodies(f"since={one}", topics=f"{phone.topic},{other.topic}") == []
+    assert android.bodies(f"since={one}", topics=f"{android.topic},{other.topic}") == []
 
 
-def test_an_app_that_polls_gets_everything_once(owner, phone, moved_clock):
+def test_an_app_that_polls_gets_everything_once(owner, android, moved_clock):
     sent(owner, "one", "two")
-    assert [one["message"] for one in phone.poll()] == ["one", "two"]
-    assert phone.poll() == []
+    assert [one["message"] for one in android.poll()] == ["one", "two"]
+    assert android.poll() == []
     moved_clock.advance(20 * 3600)
     sent(owner, "three")
-    assert [one["message"] for one in phone.poll()] == ["three"]
+    assert [one["message"] for one in android.poll()] == ["three"]
 
 
-def test_one_message_is_fetched_by_its_id(phone, five):
-    assert phone.fetch(five[1])["message"] == "1"
-    assert phone.messages("id=0123") == []
+def test_one_message_is_fetched_by_its_id(android, five):
+    assert android.fetch(five[1])["message"] == "1"
+    assert android.messages("id=0123") == []
 
 
-def test_filters_let_through_what_has_all_of_them(owner, phone):
+def test_filters_let_through_what_has_all_of_them(owner, android):
     for priority, body in ((1, "low"), (4, "high"), (5, "high")):
         sent(owner, body, priority=priority)
     wanted = {
@@ -226,9 +226,9 @@ def test_filters_let_through_what_has_all_of_them(owner, phone):
         "title=Backup": 0,
         "tags=warning": 0,
     }
-    assert {query: len(phone.messages(query)) for query in wanted} == wanted
-    assert len(phone.messages("", headers={"Priority": "u=1, i"})) == 3
-    assert phone.get("json?poll=1&priority=9").json["code"] == 40007
+    assert {query: len(android.messages(query)) for query in wanted} == wanted
+    assert len(android.messages("", headers={"Priority": "u=1, i"})) == 3
+    assert android.get("json?poll=1&priority=9").json["code"] == 40007
 
 
 # --- several topics, several owners -------------------------------------------------------------------------
@@ -244,10 +244,10 @@ def test_topics_are_joined_and_unknown_ones_passed_over(owner, moved_clock):
     assert got == [(all_of_them.topic, "3"), (all_of_them.topic, "5"), (urgent.topic, "5")]
 
 
-def test_nobody_gets_what_is_anothers(service, owner, phone):
+def test_nobody_gets_what_is_anothers(service, owner, android):
     service.account("other@example.org")
     other = service.caller("other@example.org")
     others_phone = add_phone(other)
     (one,) = sent(owner, "mine")
     assert others_phone.messages() == [] and others_phone.messages(f"id={one}") == []
-    assert phone.bodies() == ["mine"]
+    assert android.bodies() == ["mine"]
