@@ -13,8 +13,10 @@ from core.devices import drop_device
 from models import ActiveDevice, Device
 from process.clock import DAY_MS
 from providers.base import Answer, Message, Outcome, Push
+from store.alarms import Alarm
 from store.deliveries import Attempt, Delivery
 from wire.errors import log_fault
+from wire.notification import Content
 
 PUSH_DEADLINE_S = 4.5  # with what comes before and after, a request is never held longer than 5 s
 LEASE_MS = 30_000  # longer than the deadline: nobody else makes an attempt that somebody claimed
@@ -73,7 +75,14 @@ def note_outcomes(attempts: list[Attempt], answers: list[Answer], now: int) -> d
         next_attempt_at = _until_expiry(attempt, now + wait_s * 1000)
         Delivery.put_off(attempt.notification.seq, attempt.device.seq, next_attempt_at)
         left_alone[attempt.device.seq] = wait_s
+    outcomes = zip(attempts, answers, strict=True)
+    Alarm.note_pushed({one.notification.seq for one, answer in outcomes if _rings(one, answer)}, now)
     return left_alone
+
+
+def _rings(attempt: Attempt, answer: Answer) -> bool:
+    """Whether a device now shows something that is to be acknowledged."""
+    return bool(attempt.notification.content.acknowledge) and answer.outcome is Outcome.DELIVERED
 
 
 def _note_outcome(attempt: Attempt, answer: Answer, now: int) -> None:
@@ -107,10 +116,9 @@ def _until_expiry(attempt: Attempt, at: int) -> int:
     return at if expires_at is None else min(at, expires_at)
 
 
-def is_expired(attempt: Attempt, now: int) -> bool:
-    """Whether it is too late for this attempt."""
-    expires_at = attempt.notification.content.expires_at
-    return expires_at is not None and expires_at <= now
+def is_expired(content: Content, now: int) -> bool:
+    """Whether it is too late to push this."""
+    return content.expires_at is not None and content.expires_at <= now
 
 
 def _backoff_s(attempt: Attempt, answer: Answer) -> int:

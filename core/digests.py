@@ -8,7 +8,8 @@ import logging
 from bisect import bisect_left
 from collections import defaultdict
 
-from core import delivery, local_time, retries
+from core import alarms, delivery, local_time, retries
+from core.devices import receivers
 from core.value_text import cut
 from providers.base import compact_json, shown
 from store.database import transaction
@@ -73,7 +74,7 @@ def _release(account_seq: int, alert_seqs: list[int], now: int) -> int:
         seqs = Held.oldest(account_seq, alert_seqs, MAX_RELEASED)
         if not seqs:  # another process was faster
             return 0
-        devices = delivery.receivers(account_seq)
+        devices = receivers(account_seq)
         status = delivery.first_status(account_seq, devices)
         if len(seqs) == 1:
             pushed = seqs[0]
@@ -83,6 +84,7 @@ def _release(account_seq: int, alert_seqs: list[int], now: int) -> int:
             pushed = Notification.add_digest(account_seq, _content(seqs[:MAX_LINES], len(seqs)), status, now)
             Held.put_in_digest(seqs, pushed)
         Delivery.add(pushed, devices, now)
+        alarms.begin(seqs, now)
     return len(seqs)
 
 
