@@ -8,7 +8,7 @@ import logging
 from bisect import bisect_left
 from collections import defaultdict
 
-from core import alarms, delivery, local_time, retries
+from core import alarms, buttons, delivery, local_time, retries
 from core.devices import receivers
 from core.value_text import cut
 from providers.base import compact_json, shown
@@ -84,6 +84,7 @@ def _release(account_seq: int, alert_seqs: list[int], now: int) -> int:
             pushed = Notification.add_digest(account_seq, _content(seqs[:MAX_LINES], len(seqs)), status, now)
             Held.put_in_digest(seqs, pushed)
         Delivery.add(pushed, devices, now)
+        buttons.add(Notification.one(pushed), devices, now)
         alarms.begin(seqs, now)
     return len(seqs)
 
