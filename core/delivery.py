@@ -8,7 +8,7 @@ a provider's answer looks like.
 import logging
 from typing import NamedTuple
 
-from core import idempotency, local_time, push_slots, retries
+from core import holding, idempotency, local_time, push_slots, retries
 from core.attempts import LEASE_MS, note_outcomes, push_all, push_each, push_to
 from core.devices import drop_device
 from core.idempotency import IdempotentRequest
@@ -134,7 +134,7 @@ def _record_event(webhook: Webhook, content: Content, now: int) -> tuple[Notific
     if not webhook.is_active:
         return None
     Alert.note_event(webhook.alert_seq, now)
-    if local_time.is_held(webhook.frequency, now, webhook.quiet_hours, webhook.time_zone, now):
+    if holding.is_held(webhook, content.priority, now, now):
         return hold(webhook, prefixed(content), now), []
     devices = receivers(webhook.account_seq, content.priority)
     if devices and _has_full_backlog(webhook.account_seq):
@@ -222,9 +222,10 @@ def _insert(sender: Sender, content: Content, status: str, now: int) -> Notifica
 
 
 def _replace_earlier(account_seq: int, tag: str, seq: int, now: int) -> None:
-    """End what is pending of the earlier notifications with this tag; what is held stays in its digest."""
+    """End what is pending of the earlier notifications with this tag; for what is held, the newer one stands."""
     replaced = Notification.replace_earlier(account_seq, tag, seq)
     Delivery.end([earlier for earlier, _ in replaced], REPLACED, now)
+    Held.put_behind([earlier for earlier, status in replaced if status == "held"], seq)
     Notification.settle_all([earlier for earlier, status in replaced if status == "pending"])
 
 

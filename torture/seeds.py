@@ -27,7 +27,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "/alerts/new": ("preset", "name"),
     "/settings/time-zone": ("time_zone",),
     "/settings/theme": ("theme",),
-    "/settings": ("name", "icon", "color", "frequency", "ignores_quiet_hours", "keeps_payload"),
+    "/settings": ("name", "icon", "color", "frequency", "quiet_hours", "repeats_urgent", "keeps_payload"),
     "/devices/token": ("kind", "token", "name"),
     "/devices/seen": ("seen",),
     "/rename": ("name",),
