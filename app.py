@@ -22,7 +22,7 @@ import config
 import dashboard
 import models
 import push
-from core import accounts, delivery, floods, proxies, pruning, push_slots, retries
+from core import accounts, alarms, delivery, floods, proxies, pruning, push_slots, retries
 from process import clock, counters, recent_requests
 from store import database
 from web import api_docs, context, guards, mcp, prometheus, rate_limits, request_body, rest, webhooks
@@ -79,6 +79,7 @@ ROUTES = (
     rest_route("GET", "/notifications", rest.list_notifications),
     rest_route("GET", "/notifications/<id:notification_id>", rest.get_notification),
     rest_route("DELETE", "/notifications/<id:notification_id>", rest.delete_notification),
+    rest_route("POST", "/notifications/<id:notification_id>/acknowledge", rest.acknowledge_notification),
     rest_route("GET", "/alerts", rest.list_alerts),
     rest_route("GET", "/stats", rest.get_stats),
     rest_route("POST", "/api-keys/generate", rest.generate_key),
@@ -107,6 +108,8 @@ ROUTES = (
     owners("POST", "/first-steps/hide", dashboard.home.hide_first_steps),
     owners("GET", "/notifications", dashboard.history.show_history),
     owners("GET", "/notifications/<notification_id>", dashboard.history.show_notification),
+    owners("POST", "/notifications/<notification_id>/acknowledge", dashboard.history.acknowledge_notification),
+    owners("POST", "/notifications/<notification_id>/delete", dashboard.history.delete_notification),
     owners("GET", "/alerts", dashboard.alerts.show_alerts),
     owners("GET", "/alerts/new", dashboard.alerts.show_new_alert),
     owners("POST", "/alerts/new", dashboard.alerts.create_alert),
@@ -240,7 +243,7 @@ def open_service(app: Application, settings: config.Settings) -> None:
     models.ApiKey.forget_used()
     push.configure(settings, delivery.vapid_key)
     push_slots.configure(settings.threads)
-    for module in (delivery, floods, retries):
+    for module in (alarms, delivery, floods, retries):
         module.reset()
     rate_limits.reset(settings.ingest_per_minute)
     proxies.configure(settings.trusted_proxies)

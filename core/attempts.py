@@ -15,6 +15,7 @@ from process.clock import DAY_MS
 from providers.base import Answer, Message, Outcome, Push
 from store.deliveries import Attempt, Delivery
 from wire.errors import log_fault
+from wire.notification import Content
 
 PUSH_DEADLINE_S = 4.5  # with what comes before and after, a request is never held longer than 5 s
 LEASE_MS = 30_000  # longer than the deadline: nobody else makes an attempt that somebody claimed
@@ -107,10 +108,9 @@ def _until_expiry(attempt: Attempt, at: int) -> int:
     return at if expires_at is None else min(at, expires_at)
 
 
-def is_expired(attempt: Attempt, now: int) -> bool:
-    """Whether it is too late for this attempt."""
-    expires_at = attempt.notification.content.expires_at
-    return expires_at is not None and expires_at <= now
+def is_expired(content: Content, now: int) -> bool:
+    """Whether it is too late to push this."""
+    return content.expires_at is not None and content.expires_at <= now
 
 
 def _backoff_s(attempt: Attempt, answer: Answer) -> int:

@@ -8,9 +8,9 @@ a provider's answer looks like.
 import logging
 from typing import NamedTuple
 
-from core import holding, idempotency, local_time, push_slots, retries
+from core import alarms, holding, idempotency, local_time, push_slots, retries
 from core.attempts import LEASE_MS, note_outcomes, push_all, push_each, push_to
-from core.devices import drop_device
+from core.devices import drop_device, receivers
 from core.idempotency import IdempotentRequest
 from models import Account, ActiveDevice, Alert, Device, new_id
 from process import clock
@@ -26,7 +26,7 @@ from store.notifications import Notification, NotificationRow, shown_status
 from store.senders import Owner, Sender, Webhook, find_webhook
 from store.server_notes import ServerKey
 from wire.errors import TOO_MANY_EVENTS, Refused, log_fault
-from wire.notification import DEFAULT_PRIORITY, MIN_PRIORITY, Content, check_times
+from wire.notification import MIN_PRIORITY, Content, check_times
 
 TITLE_PREFIX = "MCP - "  # SPEC 1
 REPLACED = "Replaced by a newer notification."
@@ -90,10 +90,15 @@ def _record_and_attempt(sender: Sender, content: Content, request: IdempotentReq
         if earlier:
             return Sent(earlier, replayed=True)
         check_times(content, now)
-        devices = receivers(sender.account_seq, content.priority)
+        alarms.check_room(sender.account_seq, content)
+        is_later = content.deliver_at is not None
+        devices = [] if is_later else receivers(sender.account_seq, content.priority)
         if devices and _has_full_backlog(sender.account_seq):
             raise Refused(429, f"There are {MAX_PENDING:,} pending notifications already: no device gets them.")
-        notification = record(sender, content, devices, now + LEASE_MS, now)
+        if is_later:
+            notification = _insert(sender, content, "held", now)  # `scheduled` releases it
+        else:
+            notification = record(sender, content, devices, now + LEASE_MS, now)
         if request:
             idempotency.keep(request, notification, None if devices else notification.status)
     return _attempt("send", sender, notification, devices)
@@ -134,6 +139,7 @@ def _record_event(webhook: Webhook, content: Content, now: int) -> tuple[Notific
     if not webhook.is_active:
         return None
     Alert.note_event(webhook.alert_seq, now)
+    content = alarms.within_room(webhook.account_seq, content)
     if holding.is_held(webhook, content.priority, now, now):
         return hold(webhook, prefixed(content), now), []
     devices = receivers(webhook.account_seq, content.priority)
@@ -174,6 +180,8 @@ def record(sender: Sender, content: Content, devices: list[ActiveDevice], due_at
     status = first_status(sender.account_seq, devices, content.priority)
     notification = _insert(sender, content, status, now)
     Delivery.add(notification.seq, devices, due_at)
+    if content.acknowledge:
+        alarms.begin([notification.seq], now)
     return notification
 
 
@@ -187,14 +195,6 @@ def hold(webhook: Webhook, content: Content, now: int) -> NotificationRow:
 def record_notice(sender: Sender, content: Content, now: int) -> None:
     """Tell the owner something, quiet hours or not; the worker pushes it. Call inside `transaction()`."""
     record(sender, prefixed(content), receivers(sender.account_seq, content.priority), now, now)
-
-
-def receivers(account_seq: int, priority: int | None = None) -> list[ActiveDevice]:
-    """The account's devices that a notification of this priority (None: the default) is pushed to."""
-    number = priority or DEFAULT_PRIORITY
-    if number == MIN_PRIORITY:  # it is for the history
-        return []
-    return [device for device in Device.active(account_seq) if number >= device.min_priority]
 
 
 def first_status(account_seq: int, devices: list[ActiveDevice], priority: int | None = None) -> str:
@@ -213,6 +213,7 @@ def _insert(sender: Sender, content: Content, status: str, now: int) -> Notifica
     notification, of_day = recorded
     if content.tag is not None:
         _replace_earlier(sender.account_seq, content.tag, notification.seq, now)
+    alarms.add(sender.account_seq, notification)
     if of_day == MANY_A_DAY:
         owner = Owner(sender.account_seq, sender.time_zone, sender.email)
         body = "Look in the history for the key or the alert that sends so many, and revoke it or switch it off."
@@ -222,11 +223,19 @@ def _insert(sender: Sender, content: Content, status: str, now: int) -> Notifica
 
 
 def _replace_earlier(account_seq: int, tag: str, seq: int, now: int) -> None:
-    """End what is pending of the earlier notifications with this tag; for what is held, the newer one stands."""
+    """End what is pending, scheduled or repeats of the earlier notifications with this tag.
+
+    For what an alert's event made and is held, the newer one stands.
+    """
     replaced = Notification.replace_earlier(account_seq, tag, seq)
-    Delivery.end([earlier for earlier, _ in replaced], REPLACED, now)
+    if not replaced:
+        return
+    earlier = [earlier for earlier, _ in replaced]
+    Delivery.end(earlier, REPLACED, now)
     Held.put_behind([earlier for earlier, status in replaced if status == "held"], seq)
     Notification.settle_all([earlier for earlier, status in replaced if status == "pending"])
+    Notification.end_scheduled(earlier)
+    alarms.cancel(earlier)
 
 
 # --- attempting and settling --------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Adding, changing and removing the devices of an account, whoever asks for it (CONTRACT 3, 6).
+"""Adding, changing and removing the devices of an account, whoever asks for it, and who gets what (CONTRACT 3, 6).
 
 What a device's address must look like is its provider's business. Must not know requests.
 """
@@ -9,18 +9,26 @@ from typing import Any, NamedTuple
 
 import push
 from core.pieces import ROWS, in_pieces
-from models import Device, sha256_of
+from models import ActiveDevice, Device, sha256_of
 from providers import PROVIDERS
 from providers.webpush import WebPush
 from store.database import AFTER_ALL, transaction
 from store.deliveries import Delivery
 from store.notifications import Notification
 from wire.errors import Refused
-from wire.notification import checked_priority
+from wire.notification import DEFAULT_PRIORITY, MIN_PRIORITY, checked_priority
 from wire.validation import checked_name, either, optional_text, required_text
 
 MAX_DEVICES = 20
 BROWSER = WebPush.kind
+
+
+def receivers(account_seq: int, priority: int | None = None) -> list[ActiveDevice]:
+    """The account's devices that a notification of this priority (None: the default) is pushed to."""
+    number = priority or DEFAULT_PRIORITY
+    if number == MIN_PRIORITY:  # it is for the history
+        return []
+    return [device for device in Device.active(account_seq) if number >= device.min_priority]
 
 
 def add_device(account_seq: int, registration: dict[str, Any], now: int, key_seq: int | None = None) -> Device:

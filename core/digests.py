@@ -8,7 +8,8 @@ import logging
 from bisect import bisect_left
 from collections import defaultdict
 
-from core import delivery, holding, local_time, retries
+from core import alarms, delivery, holding, local_time, retries
+from core.devices import receivers
 from core.value_text import cut
 from providers.base import compact_json, shown
 from store.database import transaction
@@ -80,7 +81,7 @@ def _release(account_seq: int, alerts: list[HeldOfAlert], now: int) -> int:
             return 0
         seqs, highest = [one.notification_seq for one in held], max(one.priority for one in held)
         priority = None if highest == DEFAULT_PRIORITY else highest
-        devices = delivery.receivers(account_seq, priority)
+        devices = receivers(account_seq, priority)
         status = delivery.first_status(account_seq, devices, priority)
         if len(seqs) == 1:
             pushed = seqs[0]
@@ -91,6 +92,7 @@ def _release(account_seq: int, alerts: list[HeldOfAlert], now: int) -> int:
             pushed = Notification.add_digest(account_seq, content, status, now)
             Held.put_in_digest(seqs, pushed)
         Delivery.add(pushed, devices, now)
+        alarms.begin(seqs, now)
     return len(seqs)
 
 

@@ -1,4 +1,4 @@
-"""The background jobs and their threads: one for retries, one for removals, one for everything else.
+"""The background jobs and their threads: for retries, for what has its time, for removals, for everything else.
 
 Each job is given the time. Must not know Flask or providers.
 """
@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from core import devices, digests, floods, proxies, pruning, retries
+from core import alarms, devices, digests, floods, proxies, pruning, retries, scheduled
 from models import ApiKey
 from process import clock
 from store.database import WriteFailed, try_writing, writes_fail
@@ -43,6 +43,10 @@ DELIVERIES = (
     Job("follow the clock", retries.follow_clock),
     Job("retry what is pending", retries.retry_due),
 )
+TIMED = (
+    Job("release what was to be sent later", scheduled.release_due),
+    Job("repeat what is not acknowledged", alarms.repeat_due),
+)
 RECORDS = (
     Job("look after writes", look_after_writes),
     Job("write the pauses of flooded alerts", floods.write_pauses),
@@ -58,7 +62,7 @@ REMOVALS = (
 )
 
 
-def run_due(now: int, jobs: Iterable[Job] = RECORDS + DELIVERIES + REMOVALS) -> list[Job]:
+def run_due(now: int, jobs: Iterable[Job] = RECORDS + TIMED + DELIVERIES + REMOVALS) -> list[Job]:
     """Run every job once, and return those that have more to do.
 
     The failure of a job is logged, and the others run all the same.
@@ -122,6 +126,7 @@ class Worker:
         self.lanes = (
             Lane(DELIVERIES, retries.due),
             Lane(RECORDS, threading.Event()),
+            Lane(TIMED, alarms.due),
             Lane(REMOVALS, threading.Event(), MAX_REMOVAL_S),
         )
 
@@ -135,6 +140,7 @@ class Worker:
         for lane in self.lanes:
             lane.stop()
         retries.finish()
+        alarms.finish()
         ApiKey.write_used()
 
     def lag_s(self) -> float:

@@ -17,6 +17,7 @@ from core.attempts import EXPIRED, GIVEN_UP_AFTER_MS, LEASE_MS, is_expired, note
 from core.pieces import ROWS, in_pieces
 from process import clock
 from providers.base import Answer, Outcome
+from store.alarms import Alarm
 from store.database import transaction
 from store.deliveries import Attempt, Delivery, DueDevice
 from store.notifications import Notification
@@ -94,14 +95,15 @@ def _retry(account_seq: int, attempts: list[Attempt]) -> None:
     """Make the attempts of one account, of those that have not expired, and settle their notifications."""
     try:
         began_at = clock.now_ms()
-        expired = {attempt.notification.seq for attempt in attempts if is_expired(attempt, began_at)}
+        pushed = {attempt.notification.seq: attempt.notification.content for attempt in attempts}
+        expired = {seq for seq, content in pushed.items() if is_expired(content, began_at)}
         made = [attempt for attempt in attempts if attempt.notification.seq not in expired]
         answers = push_all(made)
         with transaction():
             now = clock.now_ms()
             left_alone = note_outcomes(made, answers, now)
             Delivery.end(expired, EXPIRED, now)
-            Notification.settle_all({attempt.notification.seq for attempt in attempts})
+            Notification.settle_all(pushed)
         leave_alone(left_alone)
         if len(attempts) == RETRIES_OF_AN_ACCOUNT:
             leave_alone(dict.fromkeys(_unsettled_devices(made, answers), BACKLOG_PAUSE_S))
@@ -174,8 +176,10 @@ def _settle_some_expired(now: int) -> bool:
 
 
 def follow_clock(now: int) -> None:
-    """When the wall clock was set back, bring the next attempts forward by as much: they would come too late."""
+    """When the wall clock was set back, bring attempts and repeats forward by as much: they would come too late."""
     global _clock_difference_ms
     before, _clock_difference_ms = _clock_difference_ms, now - int(clock.monotonic_s() * 1000)
     if before is not None and before - _clock_difference_ms > CLOCK_STEP_MS:
         Delivery.bring_forward(before - _clock_difference_ms)
+        with transaction():
+            Alarm.bring_forward(before - _clock_difference_ms)

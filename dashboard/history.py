@@ -1,13 +1,14 @@
-"""The history with search and filters, and the page of one notification with its status on each device."""
+"""The history with search and filters, and the page of one notification: its status on each device, its alarm."""
 
 import re
 
-from flask import render_template, request
+from flask import flash, redirect, render_template, request
 
-from core import digests, local_time, plans
+from core import alarms, deletion, digests, local_time, plans
 from dashboard.page import Page, Problem
 from models import Alert
 from process import clock
+from store.alarms import Alarm
 from store.database import AFTER_ALL
 from store.deliveries import Delivery
 from store.held import Held
@@ -93,16 +94,33 @@ def show_notification(notification_id: str) -> Page:
         "notification.html",
         entry=entry,
         deliveries=Delivery.of_notification(entry.digest_seq or entry.seq),
+        alarm=Alarm.find(entry.seq),
+        acknowledged_on=Alarm.device_of(entry.seq),
         contents=contents,
         replaced=Notification.entries(Notification.replaced_with(account.seq, entry, MAX_SHOWN_REPLACED)),
         releases=_releases(entry, now),
     )
 
 
+def acknowledge_notification(notification_id: str) -> Page:
+    """POST /app/notifications/{id}/acknowledge."""
+    alarms.acknowledge_notification(current().account.seq, notification_id, clock.now_ms())
+    return redirect(f"/app/notifications/{notification_id}", 303)
+
+
+def delete_notification(notification_id: str) -> Page:
+    """POST /app/notifications/{id}/delete."""
+    deletion.delete_notification(current().account.seq, notification_id)
+    flash("The notification is deleted.")
+    return redirect("/app/notifications", 303)
+
+
 def _releases(entry: Entry, now: int) -> list[int]:
     """The times at which a held notification will be released, given the present settings."""
     if entry.status != "held" or entry.digest_seq:  # a newer one with its tag stands for it
         return []
+    if entry.content.deliver_at is not None:
+        return [entry.content.deliver_at]
     collected_with = max(entry.content.priority or DEFAULT_PRIORITY, DEFAULT_PRIORITY)
     held = [one for one in Held.of_account(current().account.seq) if one.alert_seq == entry.alert_seq]
     return digests.releases([one for one in held if one.priority == collected_with], now)

@@ -54,7 +54,7 @@ LOCAL_HOST = re.compile(r"(?:.*\.)?localhost|127\.[0-9.]+|\[::1\]")
 
 def install(app: Flask) -> None:
     """Register the filters and globals that the templates use."""
-    times = {"moment": moment, "formatted": formatted, "ago": ago, "near": near}
+    times = {"moment": moment, "formatted": formatted, "ago": ago, "near": near, "lasting": lasting}
     texts = {"number": number, "value": value, "excerpt": excerpt, "hits": hits, "icon": icon, "ink": ink}
     app.jinja_env.filters.update({**times, **texts, "priority_word": PRIORITY_WORDS.__getitem__})
     app.jinja_env.globals.update(asset=asset, by_day=by_day, problem=None)
@@ -129,6 +129,13 @@ def ago(at: int) -> str:
     if age < MINUTE_MS:
         return "just now"
     return f"{age // MINUTE_MS} min ago" if age < HOUR_MS else f"{age // HOUR_MS} h ago"
+
+
+def lasting(seconds: int) -> str:
+    """A duration as "60 s", "5 min" or "3 h"."""
+    if seconds < 120 or seconds % 60:
+        return f"{seconds} s"
+    return f"{seconds // 60} min" if seconds < 7_200 or seconds % 3_600 else f"{seconds // 3_600} h"
 
 
 def by_day(entries: list[Entry]) -> list[tuple[str, list[Entry]]]:

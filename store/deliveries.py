@@ -105,6 +105,13 @@ class Delivery(Model):
         " AND (status = 'pending' OR (status = 'failed' AND ? = 'delivered'))"
     )
 
+    ACCEPT = (
+        "INSERT INTO delivery (notification_seq, device_seq, status, attempts, answered_at)"
+        " SELECT seq, :device, 'delivered', 1, :now FROM notification WHERE seq = :seq"
+        " ON CONFLICT (notification_seq, device_seq) DO UPDATE SET status = 'delivered', attempts = attempts + 1,"
+        " next_attempt_at = NULL, answered_at = :now, error = NULL WHERE status <> 'delivered'"
+    )
+
     @classmethod
     def of_notification(cls, notification_seq: int) -> list["Delivery"]:
         """The notification's deliveries with their devices, in the order in which these were added."""
@@ -158,6 +165,11 @@ class Delivery(Model):
         """
         values = (status, next_attempt_at, now, error, notification_seq, device_seq, status)
         run(cls.ANSWER, values)
+
+    @classmethod
+    def accept(cls, notification_seq: int, device_seq: int, now: int) -> None:
+        """The device has the notification, whatever became of earlier attempts; none if it was deleted meanwhile."""
+        run(cls.ACCEPT, {"seq": notification_seq, "device": device_seq, "now": now})
 
     @classmethod
     def put_off(cls, notification_seq: int, device_seq: int, next_attempt_at: int) -> None:

@@ -17,10 +17,10 @@ from store.rows import as_column, columns, reader
 from store.senders import Sender
 from wire.notification import MIN_PRIORITY, Content
 
-STATUS = (  # of the notification n: one that was released in a digest has the digest's
-    "CASE n.status WHEN 'held' THEN (SELECT CASE WHEN h.digest_seq IS NULL THEN 'held' ELSE"
+STATUS = (  # of the notification n: one released in a digest has the digest's; one for later has no row in held
+    "CASE n.status WHEN 'held' THEN coalesce((SELECT CASE WHEN h.digest_seq IS NULL THEN 'held' ELSE"
     " coalesce((SELECT status FROM notification WHERE seq = h.digest_seq), 'delivered') END"
-    " FROM held h WHERE h.notification_seq = n.seq) ELSE n.status END"
+    " FROM held h WHERE h.notification_seq = n.seq), 'held') ELSE n.status END"
 )
 
 
@@ -70,6 +70,7 @@ class Entry(NamedTuple):
     accepted: int  # how many devices' providers took it
     devices: int  # how many were asked
     replaced_by: str | None  # the id of the newer notification with its tag
+    alarm_state: str | None  # if it is to be acknowledged
 
     @property
     def shown_status(self) -> str:
@@ -165,6 +166,7 @@ class Notification(Model):
         "digest_seq": "h.digest_seq",
         "in_digest": "(SELECT is_digest FROM notification WHERE seq = h.digest_seq)",
         "replaced_by": "(SELECT id FROM notification WHERE seq = n.replaced_by)",
+        "alarm_state": "(SELECT state FROM alarm WHERE notification_seq = n.seq)",
     }
     OF_ALERT = {"alert_id": "l.id", "alert": "l.name", "icon": "l.icon", "color": "l.color"}
     OUTCOME = {"accepted": "coalesce(sum(d.status = 'delivered'), 0)", "devices": "count(d.status)"}
@@ -252,6 +254,18 @@ class Notification(Model):
         )
         return list(counts.fetchall())
 
+    # --- sending later ---
+
+    SCHEDULED_DUE = (
+        "SELECT seq, account_seq FROM notification WHERE status = 'held' AND deliver_at <= ?"
+        " ORDER BY deliver_at LIMIT ?"
+    )
+
+    @classmethod
+    def scheduled_due(cls, now: int, limit: int) -> list[tuple[int, int]]:
+        """At most `limit` notifications whose `deliver_at` has come: the seq of each, and of its account."""
+        return list(run(cls.SCHEDULED_DUE, (now, limit)).fetchall())
+
     # --- settling ---
 
     SETTLED = (
@@ -296,6 +310,16 @@ class Notification(Model):
         Answers with the seq and the status of each. There is at most one, unless two were held.
         """
         return list(run(cls.REPLACE, (seq, account_seq, tag, seq)).fetchall())
+
+    END_SCHEDULED = (
+        "UPDATE notification SET status = 'failed'"
+        " WHERE seq IN (SELECT value FROM json_each(?)) AND status = 'held' AND deliver_at IS NOT NULL"
+    )
+
+    @classmethod
+    def end_scheduled(cls, seqs: Iterable[int]) -> None:
+        """Settle those of these notifications that were to be sent later as failed; call inside `transaction()`."""
+        run(cls.END_SCHEDULED, (json.dumps(list(seqs)),))
 
     @classmethod
     def is_replaced(cls, seq: int) -> bool:

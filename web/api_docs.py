@@ -67,7 +67,8 @@ class Operation(NamedTuple):
 
     def curl(self, origin: str) -> str:
         """A command to copy."""
-        options = ["-X DELETE", *self.options] if self.method == "DELETE" else self.options
+        usual = "POST" if any(option.startswith("-d ") for option in self.options) else "GET"
+        options = self.options if self.method == usual else [f"-X {self.method}", *self.options]
         return " \\\n  ".join([f"curl {quote(origin + self.sample)}", *options])
 
 

@@ -267,7 +267,11 @@ LISTED_KEY = record({**KEY, "revokedAt": TIME_OR_NULL}, optional={"lastUsedAt": 
 DELIVERY = record({"device": TEXT, "kind": TEXT, "status": TEXT}, optional={"error": TEXT})
 DETAIL = {
     **notification.SCHEMA,
-    "properties": {**notification.SCHEMA["properties"], "deliveries": list_of(DELIVERY), "replacedBy": TEXT},
+    "properties": {
+        **notification.SCHEMA["properties"],
+        **{"deliveries": list_of(DELIVERY), "replacedBy": TEXT},
+        **{"acknowledge": notification.ALARM, "acknowledgedAt": TIME, "repeats": INTEGER},
+    },
     "required": [*notification.SCHEMA["required"], "deliveries"],
 }
 READS = ("readOnlyHint", "idempotentHint")
@@ -276,8 +280,8 @@ TOOLS = {
     "send_notification": Tool(
         "Send a notification",
         "Push a message to the owner's phones and browsers. Returns the notification; status delivered: a device has"
-        " it, or it is in the history of an owner without devices; pending: being tried; held: comes after quiet"
-        " hours; failed: no device took it.",
+        " it, or it is in the history of an owner without devices; pending: being tried; held: comes at deliverAt;"
+        " failed: no device took it.",
         lambda arguments: rest.deliver(arguments, optional_text(arguments, "idempotencyKey"))[0],
         {"notification": notification.SCHEMA},
         {
@@ -308,7 +312,8 @@ TOOLS = {
     ),
     "get_notification": Tool(
         "Get a notification",
-        "Returns one notification with its status on each device, why a push failed, and what replaced it.",
+        "Returns one notification with its status on each device, why a push failed, what replaced it, and whether it"
+        " was acknowledged.",
         lambda arguments: rest.get_notification(required_text(arguments, "id")),
         {"notification": DETAIL},
         {"id": text("id of send_notification or list_notifications")},

@@ -13,11 +13,12 @@ from typing import Any
 from flask import current_app, request
 from itsdangerous import Signer
 
-from core import accounts, deletion, delivery, devices, local_time
+from core import accounts, alarms, deletion, delivery, devices, local_time
 from core.jobs import worker
 from core.plans import PLANS, history_begin
 from models import Alert, ApiKey, Device
 from process import clock
+from store.alarms import Alarm
 from store.database import AFTER_ALL, answers
 from store.deliveries import Delivery
 from store.notification_days import NotificationDay
@@ -27,7 +28,7 @@ from web.context import current
 from web.rate_limits import DEFAULT_LISTED, MAX_LISTED
 from web.request_body import read_fields
 from wire.errors import Refused
-from wire.notification import FIELD_NAMES, MIN_PRIORITY, answered, checked_content
+from wire.notification import FIELD_NAMES, MIN_PRIORITY, Content, answered, as_acknowledge, checked_content
 from wire.validation import MAX_SEARCH_CHARACTERS, optional_text, required_text
 
 IDEMPOTENCY_KEY = re.compile(r"[!-~]{1,255}")
@@ -84,11 +85,17 @@ def get_notification(notification_id: str) -> Payload:
     entry = Notification.find(caller.account_seq, notification_id, history_begin(caller.plan, clock.now_ms()))
     if entry is None or entry.is_digest:
         raise Refused(404)
-    detail = answered(entry)
+    detail = answered(entry) | _alarm(Alarm.find(entry.seq), entry.content)
     detail["deliveries"] = [_delivery(one) for one in Delivery.of_notification(entry.digest_seq or entry.seq)]
     if entry.replaced_by:
         detail["replacedBy"] = entry.replaced_by
     return {"ok": True, "notification": detail}
+
+
+def acknowledge_notification(notification_id: str) -> Payload:
+    """POST /api/v1/notifications/{id}/acknowledge (CONTRACT 8)."""
+    alarms.acknowledge_notification(current().caller.account_seq, notification_id, clock.now_ms())
+    return get_notification(notification_id)
 
 
 def delete_notification(notification_id: str) -> Payload:
@@ -208,6 +215,16 @@ def _cursors(secret: str) -> Signer:
 
 
 # --- wire shapes --------------------------------------------------------------------------------------------
+
+
+def _alarm(alarm: Alarm | None, content: Content) -> Payload:
+    """What has become of a notification that repeats, in the place of what its sender set."""
+    if alarm is None:
+        return {}
+    shown: Payload = {"acknowledge": {**as_acknowledge(content.acknowledge), "state": alarm.state}}
+    if alarm.acknowledged_at is not None:
+        shown["acknowledgedAt"] = alarm.acknowledged_at
+    return {**shown, "repeats": alarm.repeats} if alarm.repeats else shown
 
 
 def _delivery(one: Delivery) -> Payload:

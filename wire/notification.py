@@ -25,6 +25,7 @@ MAX_ANSWER_CHARACTERS = 100
 MIN_REPEATING_S, MAX_REPEATING_S = 30, 10_800  # of both times of `acknowledge`
 EVERY_S, FOR_S = 60, 3_600  # of `acknowledge: true`
 MAX_AHEAD_MS = 366 * 86_400_000  # of `deliverAt`
+ALARM_STATES = ("waiting", "acknowledged", "expired", "cancelled")  # of a notification that is to be acknowledged
 LAST_TIME = 253_402_300_799_999  # the end of the year 9999, in ms
 
 URL = re.compile(r"https?://[^\s/?#\\\x00-\x1f\x7f-\x9f][^\s\x00-\x1f\x7f-\x9f]*", re.I)
@@ -161,6 +162,11 @@ def _checked_acknowledge(sent: Any, name: str) -> tuple[int, ...]:
     return times
 
 
+def as_acknowledge(times: tuple[int, ...]) -> dict[str, int]:
+    """The two times of `acknowledge` as they are answered."""
+    return dict(zip(("everyS", "forS"), times, strict=True))
+
+
 def _repeating_seconds(default: int, description: str) -> Schema:
     bounds = {"minimum": MIN_REPEATING_S, "maximum": MAX_REPEATING_S, "default": default}
     return {"type": "integer", "description": description, **bounds}
@@ -255,7 +261,7 @@ FIELDS = (
             "anyOf": [BOOLEAN, ACKNOWLEDGE],
         },
         answer_schema=ACKNOWLEDGE,
-        answered=lambda times: dict(zip(("everyS", "forS"), times, strict=True)),
+        answered=as_acknowledge,
     ),
     RequestField(
         "deliverAt",
@@ -267,6 +273,11 @@ FIELDS = (
 OPTIONAL_FIELDS = tuple(field for field in FIELDS if not field.is_required)
 FIELD_NAMES = tuple(field.name for field in FIELDS)
 
+ALARM: Schema = {
+    **ACKNOWLEDGE,
+    "properties": {**ACKNOWLEDGE["properties"], "state": {"type": "string", "enum": list(ALARM_STATES)}},
+    "required": ["everyS", "forS", "state"],
+}
 STATUS: Schema = {"type": "string", "enum": list(STATUSES)}
 SCHEMA = record(
     {"id": TEXT, "title": TEXT, "body": TEXT, "status": STATUS, "createdAt": TIME},

@@ -5,6 +5,7 @@ import re
 
 from app import ROUTES
 from tests.support.accounts import OWNER, PASSWORD, account_set
+from tests.support.alarms import ring
 from tests.support.commands import lines_of
 from tests.support.pages import Visitor, device_ids
 
@@ -31,6 +32,7 @@ class Forms:
     def __init__(self, service, owner, push_service):
         self.service, self.owner = service, owner
         service.flask("key", "create", OWNER, "live")
+        rings = ring(service.caller())
         owner.enable(push_service.browser())
         service.caller().post("/devices", {"kind": "fcm", "token": "t"})
         account_set(service, "--quiet-hours", "09:00-11:00")
@@ -41,6 +43,7 @@ class Forms:
         device_id = device_ids(service)[-1]
         link = service.flask("account", "create", "invited@example.org").output.strip().partition("/app/setup/")[2]
         self.ids = {"<key_id>": key_id, "<device_id>": device_id, "<token>": link, "<alert_id>": hook.id}
+        self.ids["<notification_id>"] = rings
         self.subscription = push_service.browser().subscription
         self.visitor = Visitor(service)
         self.visitor.get("/app/login")

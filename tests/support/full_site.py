@@ -204,7 +204,7 @@ class Full:
     def _add_notifications(self):
         """The oldest first, as they came; of `kinds`, the last of each is kept in `self.ids`."""
         kinds = ("key", "alert", "deleted", "page", "pending", "failed", "no device", "held", "in a digest")
-        self.ids, rows, held, deliveries = {}, [], [], []
+        self.ids, rows, held, deliveries, alarms = {}, [], [], [], []
         for seq in range(1, ROWS + 1):
             kind, text, at = (
                 kinds[seq % len(kinds)],
@@ -223,7 +223,7 @@ class Full:
                 "created_at": at,
                 "is_digest": 0,
                 "missing": None,
-                **dict.fromkeys(("priority", "url", "tag", "expires_at", "replaced_by")),
+                **dict.fromkeys(("priority", "url", "tag", "expires_at", "replaced_by", "acknowledge", "deliver_at")),
             }
             if kind == "key":
                 row["priority"], row["url"], row["tag"] = 1 + seq % 5, "https://" + "w" * 1_990, "W" * 64
@@ -234,6 +234,9 @@ class Full:
                 row["alert_seq"] = 999
             if kind in ("pending", "failed"):
                 row["status"] = kind
+                row["acknowledge"], row["deliver_at"] = "[60, 10800]", at
+                state = "waiting" if kind == "pending" else "acknowledged"
+                alarms.append(self._alarm(seq, state))
             if kind in ("held", "in a digest"):
                 row["status"] = "held"
                 values = {"notification_seq": seq, "account_seq": self.account, "alert_seq": row["alert_seq"]}
@@ -250,10 +253,23 @@ class Full:
         self.ids.update(digest=digest["id"], long=long["id"])
         self._insert("notification", rows)
         self._insert("held", held)
+        self._insert("alarm", alarms)
         self._insert("delivery", deliveries + self._deliveries(ROWS + 1, "pending", DEVICES))
         days = local_time.last_days(30, "UTC", self.now)
         counts = [{"account_seq": self.account, "day": day, "notification_count": 36} for day in days]
         self._insert("notification_day", counts)
+
+    def _alarm(self, seq, state):
+        return {
+            "notification_seq": seq,
+            "account_seq": self.account,
+            "state": state,
+            "ends_at": self.now + DAY_MS,
+            "next_at": None,
+            "repeats": 50,
+            "acknowledged_at": self.now if state == "acknowledged" else None,
+            "device_seq": 4 if state == "acknowledged" else None,
+        }
 
     def _deliveries(self, seq, kind, count):
         statuses = {"key": ("delivered", "pending", "failed"), "alert": ("delivered", "failed")}.get(kind, (kind,))

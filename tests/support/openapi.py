@@ -86,6 +86,9 @@ class World:
             return self.caller.post("/api-keys/generate", {"name": "nas"}).json["apiKey"]["id"]
         if operation.id in ("getNotification", "deleteNotification"):
             return self.caller.send().json["notification"]["id"]
+        if operation.id == "acknowledgeNotification":
+            sent = {"title": "Disk", "body": "full", "acknowledge": True}
+            return self.caller.post("/notifications/send", sent).json["notification"]["id"]
         if operation.id == "removeDevice":
             return self.caller.post("/devices", OPERATIONS["addDevice"].body).json["device"]["id"]
         return self.hook.code

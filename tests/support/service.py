@@ -14,7 +14,7 @@ os.environ["DATA_DIR"] = tempfile.mkdtemp(prefix="pocketbell-tests-")
 
 import config
 from app import app, open_service
-from core import accounts, jobs, pruning, retries
+from core import accounts, alarms, jobs, pruning, retries
 from models import new_id, sha256_of
 from process import clock
 from store import database
@@ -167,6 +167,7 @@ class Service:
         """One round of the background worker."""
         jobs.run_due(clock.now_ms())
         retries.finish()
+        alarms.finish()
 
 
 def last(caller):

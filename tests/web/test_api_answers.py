@@ -89,6 +89,9 @@ def too_often(world, operation):
 
 
 def while_it_runs(world, operation):
+    if operation.id == "acknowledgeNotification":  # one that does not repeat
+        return world.call(operation, id_=world.caller.send().json["notification"]["id"])
+
     def send(*sent):
         raise errors.Refused(409)
 

@@ -258,7 +258,9 @@ def test_a_command_of_the_page_works(world, operation):
     page = Page(world.service.client.get("/docs").text)
     (command,) = page.texts_of("code", id=f"curl-{operation.id}")
     curl, *arguments = shlex.split(command.replace(" \\ ", " "))
-    method = "DELETE" if "-X" in arguments else "POST" if "-d" in arguments else "GET"
+    method = "POST" if "-d" in arguments else "GET"
+    if "-X" in arguments:
+        method = arguments[arguments.index("-X") + 1]
     assert (curl, method) == ("curl", operation.method)
     path = urlsplit(next(argument for argument in arguments if argument.startswith("http://localhost/")))
     sent = {"data": arguments[arguments.index("-d") + 1]} if "-d" in arguments else {}

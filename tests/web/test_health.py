@@ -117,7 +117,7 @@ def test_the_log_tells_the_first_cause_of_a_database_fault(caplog):
 
 def test_a_round_that_waits_for_providers_does_not_hold_up_the_records(service, worker, monkeypatch):
     held, done = threading.Event(), threading.Event()
-    waiting, records, _ = worker.lanes
+    waiting, records, *_ = worker.lanes
     monkeypatch.setattr(waiting, "next_run_s", {jobs.Job("wait", lambda now: held.wait(10)): 0.0})
     monkeypatch.setattr(records, "next_run_s", {jobs.Job("write", lambda now: done.set()): 0.0})
     worker.start()

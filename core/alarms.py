@@ -1,0 +1,241 @@
+"""Notifications that repeat until they are acknowledged: how they begin, are pushed again, and end (CONTRACT 8).
+
+A repeat is claimed with a lease, as a retry is: so one of several processes makes it, and after a crash it is made
+when the lease has ended. A repeat that fails is not retried: the next one is its retry. Must not know requests.
+"""
+
+import logging
+import threading
+from collections import defaultdict
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import NamedTuple
+
+from core.attempts import LEASE_MS, is_expired, push_all
+from core.devices import drop_device, receivers
+from models import ActiveDevice, Device
+from process import clock
+from providers.base import Answer, Outcome
+from store.alarms import Alarm, ClaimedAlarm, DueAlarm
+from store.database import transaction
+from store.deliveries import Attempt, Delivery
+from store.notifications import Notification, NotificationRow
+from wire.errors import Refused, log_fault
+from wire.notification import LOW_PRIORITY, Content
+
+MAX_WAITING = 20  # notifications of an account that are not acknowledged
+MAX_REPEATS = 50  # of a notification
+ALARMS_OF_AN_ACCOUNT = 5  # in one batch
+REPEATING_ACCOUNTS = 8  # at the same time
+ACKNOWLEDGED_BEFORE = "It was acknowledged before this device had it."
+
+log = logging.getLogger("pocketbell")
+due = threading.Event()  # set when something is due that must not wait for the next round
+
+_threads = ThreadPoolExecutor(REPEATING_ACCOUNTS, thread_name_prefix="repeat")
+_repeating: set[int] = set()  # accounts with a batch under way
+_batches: list[Future[None]] = []
+
+
+def reset() -> None:
+    """Begin with new threads: the old ones have connections to the database before."""
+    global _threads
+    _threads.shutdown()
+    _threads = ThreadPoolExecutor(REPEATING_ACCOUNTS, thread_name_prefix="repeat")
+
+
+def finish() -> None:
+    """Wait until the batches that are under way have ended."""
+    wait(_batches)
+
+
+# --- beginning and ending -----------------------------------------------------------------------------------
+
+
+def check_room(account_seq: int, content: Content) -> None:
+    """`Refused` (429) if the account has as many notifications waiting to be acknowledged as it may have."""
+    if not _has_room(account_seq, content):
+        raise Refused(429, f"{MAX_WAITING} notifications are not acknowledged yet: acknowledge or delete one first.")
+
+
+def within_room(account_seq: int, content: Content) -> Content:
+    """The content, which does not repeat if too many of the account's notifications do already."""
+    return content if _has_room(account_seq, content) else content._replace(acknowledge=())
+
+
+def _has_room(account_seq: int, content: Content) -> bool:
+    return not content.acknowledge or Alarm.count_waiting(account_seq, content.tag) < MAX_WAITING
+
+
+def add(account_seq: int, notification: NotificationRow) -> None:
+    """Keep that a new notification is to repeat, if it is; call inside `transaction()`."""
+    if notification.content.acknowledge:
+        Alarm.add(notification.seq, account_seq)
+
+
+def begin(notification_seqs: Iterable[int], now: int) -> None:
+    """The delivery of these begins: those that are to repeat do so from now on. Call inside `transaction()`."""
+    Alarm.begin(notification_seqs, now)
+
+
+def expire(notification_seqs: Iterable[int]) -> None:
+    """It is too late for these notifications: those that wait do so no longer. Call inside `transaction()`."""
+    Alarm.end(notification_seqs, "expired")
+
+
+def cancel(notification_seqs: Iterable[int]) -> None:
+    """These notifications were replaced: nothing of them is pushed again. Call inside `transaction()`."""
+    Alarm.end(notification_seqs, "cancelled")
+
+
+def acknowledge(account_seq: int, notification_seq: int, device_seq: int | None, now: int) -> None:
+    """The owner has seen it, on this device or (None) elsewhere: it is not pushed again. Call in `transaction()`.
+
+    The first time is kept. The other devices are told so by the worker; one that did not have it gets no retries.
+    """
+    if Alarm.acknowledge(account_seq, notification_seq, device_seq, now):
+        Delivery.end([notification_seq], ACKNOWLEDGED_BEFORE, now)
+        if Notification.one(notification_seq).status == "pending":
+            Notification.settle(notification_seq)
+        due.set()
+
+
+def acknowledge_notification(account_seq: int, notification_id: str, now: int) -> None:
+    """Acknowledge a notification that repeats, as its owner or a program asks; nothing happens the second time.
+
+    `Refused` (404) when the account has none with that id, (409) when it does not repeat.
+    """
+    with transaction():
+        seq = Notification.find_seq(account_seq, notification_id)
+        if seq is None:
+            raise Refused(404)
+        if Alarm.find(seq) is None:
+            raise Refused(409, "This notification does not repeat: there is nothing to acknowledge.")
+        acknowledge(account_seq, seq, None, now)
+
+
+# --- pushing ------------------------------------------------------------------------------------------------
+
+
+class _Turn(NamedTuple):
+    """An alarm that was claimed: when its push was due, when its lease ends, and the attempts."""
+
+    alarm: ClaimedAlarm
+    due_at: int
+    lease: int
+    attempts: list[Attempt]
+
+    @property
+    def seq(self) -> int:
+        """That of the notification."""
+        return self.alarm.notification.seq
+
+    @property
+    def is_repeat(self) -> bool:
+        """Whether the notification itself is pushed, and not "Acknowledged"."""
+        return self.alarm.state == "waiting"
+
+
+def repeat_due(now: int) -> None:
+    """Push again what nobody has acknowledged, and "Acknowledged" once somebody has.
+
+    Each account's pushes are a batch in a thread of its own, apart from the threads for retries: so nobody waits for
+    another's provider.
+    """
+    _batches[:] = [batch for batch in _batches if not batch.done()]
+    found = defaultdict[int, list[DueAlarm]](list)
+    for alarm in Alarm.due(now):
+        if alarm.account_seq not in _repeating:
+            found[alarm.account_seq].append(alarm)
+    room = REPEATING_ACCOUNTS - len(_repeating)
+    for account_seq, alarms in list(found.items())[:room]:
+        _repeating.add(account_seq)
+        _batches.append(_threads.submit(_push_due, account_seq, alarms))
+
+
+def _push_due(account_seq: int, alarms: list[DueAlarm]) -> None:
+    """Claim some of these alarms of an account, make their pushes, and note what became of each."""
+    try:
+        turns = _claimed(account_seq, alarms[:ALARMS_OF_AN_ACCOUNT])
+        answers = iter(push_all([attempt for turn in turns for attempt in turn.attempts]))
+        answered = [(turn, [(attempt, next(answers)) for attempt in turn.attempts]) for turn in turns]
+        with transaction():
+            now = clock.now_ms()
+            for turn, outcomes in answered:
+                _note(turn, outcomes, now)
+    except Exception as error:  # they are due again when their leases end
+        log_fault(log, "A batch of repeats failed", error)
+    finally:
+        was_full = len(_repeating) >= REPEATING_ACCOUNTS
+        _repeating.discard(account_seq)
+        if was_full or len(alarms) > ALARMS_OF_AN_ACCOUNT:
+            due.set()  # there may be more
+
+
+def _claimed(account_seq: int, alarms: list[DueAlarm]) -> list[_Turn]:
+    """The alarms that this process may push now; those whose time is over expire instead."""
+    with transaction():
+        now = clock.now_ms()
+        lease = now + LEASE_MS
+        turns = [_turn(alarm, due_at, lease) for alarm, due_at in Alarm.claim(alarms, lease)]
+        over = [turn.seq for turn in turns if _is_over(turn, now)]
+        expire(over)
+    return [turn for turn in turns if turn.seq not in over]
+
+
+def _turn(alarm: ClaimedAlarm, due_at: int, lease: int) -> _Turn:
+    notification, is_repeat = alarm.notification, alarm.state == "waiting"
+    devices = receivers(alarm.account_seq, notification.content.priority)
+    if not is_repeat:
+        notification = notification._replace(content=_acknowledged(alarm))
+        devices = [device for device in devices if device.seq != alarm.device_seq]
+    attempts = [Attempt(alarm.account_seq, alarm.email, notification, device, due_at, 0) for device in devices]
+    return _Turn(alarm, due_at, lease, attempts)
+
+
+def _acknowledged(alarm: ClaimedAlarm) -> Content:
+    """What replaces the notification on the devices on which it was not acknowledged."""
+    body = f"Acknowledged on {alarm.device}." if alarm.device else "Acknowledged."
+    return alarm.notification.content._replace(body=body, priority=LOW_PRIORITY, actions=(), acknowledge=())
+
+
+def _is_over(turn: _Turn, now: int) -> bool:
+    """Whether it is too late for this push: for a repeat also when the service was away until after the end."""
+    if is_expired(turn.alarm.notification.content, now):
+        return True
+    return turn.is_repeat and max(turn.due_at, now - LEASE_MS) > turn.alarm.ends_at
+
+
+def _note(turn: _Turn, outcomes: list[tuple[Attempt, Answer]], now: int) -> None:
+    """Note what became of the pushes, and when the next is due; call inside `transaction()`."""
+    tried = [(attempt.device, answer) for attempt, answer in outcomes if answer.was_tried]
+    for device, answer in tried:
+        is_same = Device.note_outcome(device, answer.error, now)
+        if answer.outcome is Outcome.DEAD and is_same:
+            drop_device(device.seq, "dead", now)
+    if not turn.is_repeat:
+        Alarm.note_done(turn.seq, turn.lease)
+        return
+    _note_accepted(turn, [device for device, answer in tried if answer.outcome is Outcome.DELIVERED], now)
+    Alarm.note_repeat(turn.seq, bool(tried), turn.lease, _next_at(turn, now), now)
+    if turn.alarm.repeats + bool(tried) >= MAX_REPEATS:
+        expire([turn.seq])
+
+
+def _note_accepted(turn: _Turn, devices: list[ActiveDevice], now: int) -> None:
+    """These devices have the notification now. What went out in a digest has the digest's deliveries."""
+    if devices and turn.alarm.notification.status != "held":
+        for device in devices:
+            Delivery.accept(turn.seq, device.seq, now)
+        Notification.settle(turn.seq)
+
+
+def _next_at(turn: _Turn, now: int) -> int:
+    """When the next repeat is due, or the time at which it ends."""
+    content = turn.alarm.notification.content
+    every_ms = content.acknowledge[0] * 1000
+    next_at = turn.due_at + every_ms
+    if next_at <= now:
+        next_at = now + every_ms
+    ends_at = turn.alarm.ends_at + 1
+    return min(next_at, ends_at if content.expires_at is None else min(ends_at, content.expires_at))

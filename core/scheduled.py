@@ -1,0 +1,44 @@
+"""Sending later: a notification with `deliverAt` is held until then, and then goes its way (CONTRACT 8).
+
+It has no row in `held`: neither quiet hours nor a digest hold it. Must not know requests.
+"""
+
+from functools import partial
+
+from core import alarms, delivery, retries
+from core.attempts import is_expired
+from core.devices import receivers
+from core.pieces import in_pieces
+from store.database import transaction
+from store.deliveries import Delivery
+from store.notifications import Notification
+
+RELEASED_AT_ONCE = 100  # each with a delivery to every device
+
+
+def release_due(now: int) -> bool:
+    """Release what was to be sent by now, in pieces; the retries push it. Returns whether more is left."""
+    return bool(Notification.scheduled_due(now, 1)) and in_pieces(partial(_release_some, now))
+
+
+def _release_some(now: int) -> bool:
+    with transaction():
+        due = Notification.scheduled_due(now, RELEASED_AT_ONCE)
+        for seq, account_seq in due:
+            _release(seq, account_seq, now)
+    retries.due.set()
+    return len(due) == RELEASED_AT_ONCE
+
+
+def _release(seq: int, account_seq: int, now: int) -> None:
+    """Begin the delivery to the devices that there are now; call inside `transaction()`."""
+    content = Notification.one(seq).content
+    if is_expired(content, now):  # the service was away
+        Notification.release(seq, "failed", now)
+        alarms.expire([seq])
+        return
+    devices = receivers(account_seq, content.priority)
+    Notification.release(seq, delivery.first_status(account_seq, devices, content.priority), now)
+    Delivery.add(seq, devices, now)
+    if content.acknowledge:
+        alarms.begin([seq], now)

@@ -1,0 +1,398 @@
+"""What repeats until it is acknowledged: CONTRACT 8 (acknowledge)."""
+
+import threading
+
+import pytest
+
+import push
+from core import alarms, delivery
+from core.attempts import LEASE_MS
+from store import database
+from store.alarms import Alarm
+from tests.support.alarms import acknowledge, bodies, detail, every, ring, rung, send_at
+from tests.support.devices import subscribe
+from tests.support.holding import MORNING, digest_of, shown
+from tests.support.times import HOUR_S
+from wire.notification import Content
+
+URGENT = Content("Disk", "full", priority=5, acknowledge=(60, 3600))
+
+
+@pytest.fixture
+def rings(owner, browser):
+    """The id of a notification that repeats each minute for an hour, and was pushed once."""
+    return ring(owner)
+
+
+@pytest.fixture
+def passes(service, moved_clock):
+    return lambda seconds, times=1: every(service, moved_clock, seconds, times)
+
+
+# --- repeating ----------------------------------------------------------------------------------------------
+
+
+def test_it_is_pushed_again_until_it_is_acknowledged(owner, browser, rings, passes):
+    passes(59)
+    assert (rung(owner, rings), len(browser.messages)) == (("waiting", 0), 1)
+    passes(1)
+    passes(60)
+    assert (rung(owner, rings), bodies(browser)) == (("waiting", 2), ["full"] * 3)
+    acknowledge(owner, rings)
+    passes(60, 5)
+    assert rung(owner, rings) == ("acknowledged", 2)
+    assert bodies(browser) == ["full"] * 3 + ["Acknowledged."]
+
+
+def test_a_repeat_has_the_same_id_slot_and_priority(owner, browser, rings, passes):
+    passes(60)
+    first, second = browser.messages
+    assert first == second
+    assert browser.pushes[0]["topic"] == browser.pushes[1]["topic"] == rings
+    assert [push["urgency"] for push in browser.pushes] == ["high", "high"]
+
+
+def test_it_repeats_as_long_as_was_asked_and_then_expires(owner, browser, passes):
+    id_ = ring(owner, every_s=30, for_s=90)
+    passes(30, 3)
+    assert rung(owner, id_) == ("waiting", 3)
+    passes(1)
+    assert (rung(owner, id_), len(browser.messages)) == (("expired", 3), 4)
+    passes(30, 3)
+    assert len(browser.messages) == 4
+
+
+def test_it_repeats_once_where_both_times_are_the_same(owner, browser, passes):
+    id_ = ring(owner, every_s=60, for_s=60)
+    passes(60)
+    passes(60)
+    assert (rung(owner, id_), len(browser.messages)) == (("expired", 1), 2)
+
+
+def test_it_repeats_at_most_50_times(owner, browser, passes):
+    id_ = ring(owner, every_s=30, for_s=10_800)
+    passes(30, 52)
+    assert (rung(owner, id_), len(browser.messages)) == (("expired", 50), 51)
+
+
+def test_it_does_not_repeat_after_it_expires(owner, browser, passes, moved_clock):
+    id_ = ring(owner, expiresAt=moved_clock.ms + 90_000)
+    passes(60)
+    passes(30)
+    assert (rung(owner, id_), len(browser.messages)) == (("expired", 1), 2)
+
+
+def test_after_a_long_stop_it_repeats_once_and_then_at_its_pace(owner, browser, passes):
+    id_ = ring(owner)
+    passes(1_000)
+    passes(59)
+    assert rung(owner, id_) == ("waiting", 1)
+    passes(1)
+    assert rung(owner, id_) == ("waiting", 2)
+
+
+def test_after_a_stop_until_long_after_its_end_it_is_not_pushed_again(owner, browser, passes):
+    id_ = ring(owner)
+    passes(2 * HOUR_S)
+    assert (rung(owner, id_), len(browser.messages)) == (("expired", 0), 1)
+
+
+def test_a_clock_that_is_set_back_does_not_stop_it(service, owner, browser, rings, passes, moved_clock):
+    service.work()
+    moved_clock.set_wall(moved_clock.ms - 5 * HOUR_S * 1000)
+    passes(59)
+    assert rung(owner, rings) == ("waiting", 0)
+    passes(1)
+    assert rung(owner, rings) == ("waiting", 1)
+    passes(3541)
+    passes(60)
+    assert rung(owner, rings)[0] == "expired"
+
+
+def test_a_repeat_goes_to_the_devices_that_there_are_then(owner, push_service, browser, rings, passes):
+    later = subscribe(owner, push_service)
+    passes(60)
+    assert (len(browser.messages), len(later.messages)) == (2, 1)
+    assert [one["status"] for one in detail(owner, rings)["deliveries"]] == ["delivered", "delivered"]
+
+
+def test_an_account_without_devices_is_not_counted_a_repeat(owner, passes):
+    id_ = ring(owner)
+    passes(60, 3)
+    assert rung(owner, id_) == ("waiting", 0)
+
+
+# --- what becomes of the deliveries ------------------------------------------------------------------------
+
+
+def test_a_repeat_that_is_accepted_delivers_what_was_pending(owner, browser, passes):
+    browser.then(503, retry_after="7200")
+    id_ = ring(owner)
+    assert detail(owner, id_)["status"] == "pending"
+    passes(60)
+    found = detail(owner, id_)
+    assert (found["status"], [one["status"] for one in found["deliveries"]]) == ("delivered", ["delivered"])
+    passes(7200)
+    assert len(browser.messages) == 1  # no retry came
+
+
+def test_a_repeat_that_is_accepted_delivers_what_had_failed(owner, browser, passes):
+    browser.then(413)
+    id_ = ring(owner)
+    assert detail(owner, id_)["status"] == "failed"
+    passes(60)
+    assert detail(owner, id_)["status"] == "delivered"
+    assert "error" not in detail(owner, id_)["deliveries"][0]
+
+
+@pytest.mark.parametrize("status", [503, 413, 403])
+def test_a_repeat_that_is_not_accepted_leaves_it_delivered_and_the_next_is_its_retry(
+    owner, browser, rings, passes, status
+):
+    browser.then(status)
+    passes(60)
+    found = detail(owner, rings)
+    assert (found["status"], found["deliveries"][0]["status"], found["repeats"]) == ("delivered", "delivered", 1)
+    (device,) = owner.get("/devices").json["devices"]
+    assert str(status) in device["lastError"]
+    passes(30)
+    assert len(browser.pushes) == 2
+    passes(30)
+    assert (len(browser.messages), rung(owner, rings)) == (2, ("waiting", 2))
+
+
+def test_a_device_that_is_gone_is_removed_by_a_repeat(owner, browser, rings, passes):
+    browser.then(410)
+    passes(60)
+    assert owner.get("/devices").json["devices"] == []
+    assert detail(owner, rings)["status"] == "delivered"
+    passes(60)
+    assert len(browser.pushes) == 2
+
+
+# --- acknowledging ------------------------------------------------------------------------------------------
+
+
+def test_what_is_acknowledged_is_replaced_silently_on_the_devices(owner, browser, rings, service, moved_clock):
+    moved_clock.advance(20)
+    acknowledge(owner, rings)
+    service.work()
+    shown = browser.messages[1]["notification"]
+    assert (shown["title"], shown["body"], shown["silent"]) == ("MCP - Disk", "Acknowledged.", True)
+    assert (browser.pushes[1]["topic"], browser.pushes[1]["urgency"]) == (rings, "low")
+
+
+def test_the_device_on_which_it_was_acknowledged_is_not_told_and_the_others_are_told_its_name(
+    service, owner, push_service, browser, moved_clock
+):
+    other, id_ = subscribe(owner, push_service), ring(owner)
+    first = owner.get("/devices").json["devices"][-1]["id"]
+    with database.transaction():
+        find = "SELECT d.seq, d.account_seq, n.seq FROM device d, notification n WHERE d.id = ? AND n.id = ?"
+        device_seq, account_seq, seq = database.run(find, (first, id_)).fetchone()
+        database.run("UPDATE device SET name = 'Kitchen' WHERE seq = ?", (device_seq,))
+        alarms.acknowledge(account_seq, seq, device_seq, moved_clock.ms)
+    service.work()
+    assert (bodies(browser), bodies(other)) == (["full"], ["full", "Acknowledged on Kitchen."])
+
+
+def test_one_that_is_acknowledged_before_a_device_had_it_is_not_retried_there(owner, browser, passes):
+    browser.then(503)
+    id_ = ring(owner)
+    acknowledge(owner, id_)
+    passes(30, 4)
+    assert bodies(browser) == ["Acknowledged."]
+    assert detail(owner, id_)["deliveries"][0]["error"] == "It was acknowledged before this device had it."
+
+
+def test_a_late_acknowledgement_of_an_expired_one_is_recorded(owner, browser, passes, moved_clock):
+    id_ = ring(owner, every_s=30, for_s=30)
+    passes(30)
+    passes(30)
+    assert rung(owner, id_) == ("expired", 1)
+    assert acknowledge(owner, id_)["acknowledgedAt"] == moved_clock.ms
+    passes(1)
+    assert (rung(owner, id_), bodies(browser)[-1]) == (("acknowledged", 1), "Acknowledged.")
+
+
+def test_a_failed_push_of_acknowledged_is_not_tried_again(owner, browser, rings, passes):
+    acknowledge(owner, rings)
+    browser.then(503)
+    passes(1)
+    passes(30, 4)
+    assert len(browser.pushes) == 2
+
+
+# --- other ends ---------------------------------------------------------------------------------------------
+
+
+def test_a_newer_one_with_its_tag_cancels_it(owner, browser, passes):
+    id_ = ring(owner, tag="disk")
+    owner.post("/notifications/send", {"title": "Disk", "body": "free", "tag": "disk"})
+    passes(60, 3)
+    assert (rung(owner, id_), bodies(browser)) == (("cancelled", 0), ["full", "free"])
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_acknowledging_one_that_is_replaced_pushes_nothing(owner, browser, passes, when):
+    id_ = ring(owner, every_s=30, for_s=30, tag="disk")
+    passes(90)
+    assert rung(owner, id_) == ("expired", 0)
+    if when == "before":
+        acknowledge(owner, id_)
+    owner.post("/notifications/send", {"title": "Disk", "body": "free", "tag": "disk"})
+    acknowledge(owner, id_)
+    passes(30, 2)
+    assert bodies(browser) == ["full", "free"]
+
+
+def test_a_cancelled_one_stays_cancelled(owner, browser, passes):
+    id_ = ring(owner, tag="disk")
+    ring(owner, tag="disk")
+    found = acknowledge(owner, id_)
+    assert (found["acknowledge"]["state"], "acknowledgedAt" in found) == ("cancelled", False)
+
+
+def test_a_deleted_one_does_not_repeat(owner, browser, rings, passes):
+    assert owner.delete(f"/notifications/{rings}").status_code == 200
+    passes(60, 3)
+    assert bodies(browser) == ["full"]
+    assert owner.post(f"/notifications/{rings}/acknowledge").status_code == 404
+
+
+# --- held first ---------------------------------------------------------------------------------------------
+
+
+def test_one_that_is_sent_later_begins_to_repeat_when_it_is_delivered(owner, browser, passes, moved_clock):
+    id_ = send_at(owner, moved_clock.ms + HOUR_S * 1000, acknowledge=True)
+    passes(60, 5)
+    assert (rung(owner, id_), browser.pushes) == (("waiting", 0), [])
+    passes(HOUR_S - 300)
+    passes(60)
+    assert (rung(owner, id_), bodies(browser)) == (("waiting", 1), ["later", "later"])
+
+
+def test_one_that_is_acknowledged_while_it_is_held_comes_once_and_does_not_repeat(
+    owner, browser, passes, moved_clock
+):
+    id_ = send_at(owner, moved_clock.ms + 90_000, acknowledge=True)
+    assert acknowledge(owner, id_)["acknowledge"]["state"] == "acknowledged"
+    passes(90)
+    passes(60, 3)
+    assert (rung(owner, id_), bodies(browser)) == (("acknowledged", 0), ["later"])
+
+
+def test_what_an_alert_held_begins_to_repeat_when_it_is_released(
+    service, owner, browser, night, until, works, passes
+):
+    hook = service.alert()
+    one, two = (delivery.deliver_event(hook.code, URGENT._replace(body=body), None).notification.id for body in "ab")
+    passes(60, 3)
+    assert (rung(owner, one), browser.pushes) == (("waiting", 0), [])
+    until(MORNING)
+    works()
+    assert shown(browser) == [digest_of("Disk: a", "Disk: b")]
+    passes(60)
+    assert (rung(owner, one), sorted(bodies(browser)[1:])) == (("waiting", 1), ["a", "b"])
+    acknowledge(owner, one)
+    passes(60)
+    assert sorted(bodies(browser)[3:]) == ["Acknowledged.", "b"]
+    assert [detail(owner, id_)["status"] for id_ in (one, two)] == ["delivered", "delivered"]
+
+
+# --- how many -----------------------------------------------------------------------------------------------
+
+
+def test_the_21st_that_waits_is_refused_until_one_is_acknowledged(owner, browser):
+    first, *_ = [ring(owner) for _ in range(20)]
+    answer = owner.post("/notifications/send", {"title": "t", "body": "b", "acknowledge": True})
+    assert (answer.status_code, answer.json["code"]) == (429, "RATE_LIMIT_EXCEEDED")
+    assert answer.json["error"] == "20 notifications are not acknowledged yet: acknowledge or delete one first."
+    assert owner.send().status_code == 200 and len(owner.listed()) == 21
+    acknowledge(owner, first)
+    ring(owner)
+
+
+def test_one_that_replaces_another_is_not_the_21st(owner, browser):
+    for number in range(20):
+        ring(owner, tag=f"disk {number}")
+    ring(owner, tag="disk 7")
+
+
+def test_a_replay_is_not_refused_and_does_not_start_another(owner, browser, passes):
+    sent = {"title": "t", "body": "b", "acknowledge": True}
+    first, *_ = [owner.post("/notifications/send", sent, headers={"Idempotency-Key": str(n)}) for n in range(20)]
+    again = owner.post("/notifications/send", sent, headers={"Idempotency-Key": "0"})
+    assert (again.status_code, again.json) == (200, first.json)
+    passes(60, 1)
+    for _ in range(5):
+        passes(0)
+    assert len(browser.messages) == 40
+
+
+def test_an_event_beyond_20_is_delivered_and_does_not_repeat(service, owner, browser, passes):
+    for _ in range(20):
+        ring(owner)
+    sent = delivery.deliver_event(service.alert().code, URGENT, None).notification
+    assert sent.status == "delivered"
+    found = detail(owner, sent.id)
+    assert (found["priority"], "acknowledge" in found) == (5, False)
+    answer = owner.post(f"/notifications/{sent.id}/acknowledge")
+    assert (answer.status_code, answer.json["code"]) == (409, "VALIDATION_ERROR")
+    assert answer.json["error"] == "This notification does not repeat: there is nothing to acknowledge."
+
+
+# --- leases and other processes ----------------------------------------------------------------------------
+
+
+def test_a_repeat_that_a_crash_cut_off_is_made_when_its_lease_has_ended(owner, browser, rings, passes, moved_clock):
+    moved_clock.advance(60)
+    assert len(Alarm.claim(Alarm.due(moved_clock.ms), moved_clock.ms + LEASE_MS)) == 1  # and the process dies
+    passes(29)
+    assert len(browser.messages) == 1
+    passes(1)
+    assert (len(browser.messages), rung(owner, rings)) == (2, ("waiting", 1))
+
+
+def test_of_two_that_find_a_repeat_due_one_makes_it(owner, browser, rings, moved_clock):
+    moved_clock.advance(60)
+    seen, lease = Alarm.due(moved_clock.ms), moved_clock.ms + LEASE_MS
+    assert [len(Alarm.claim(seen, lease)) for _ in range(2)] == [1, 0]
+
+
+def test_of_workers_at_the_same_time_one_repeats(owner, browser, rings, passes, moved_clock):
+    moved_clock.advance(60)
+    due = Alarm.due(moved_clock.ms)
+    (account_seq,) = {one.account_seq for one in due}
+    together = threading.Barrier(8)
+
+    def work():
+        together.wait()
+        alarms._push_due(account_seq, due)
+
+    workers = [threading.Thread(target=work) for _ in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert (len(browser.messages), rung(owner, rings)) == (2, ("waiting", 1))
+
+
+def test_what_is_acknowledged_during_its_repeat_is_said_to_be_after_it(
+    service, owner, browser, rings, moved_clock, monkeypatch
+):
+    send = push.send
+
+    def acknowledged_meanwhile(pushes, timeout_s):
+        monkeypatch.setattr(push, "send", send)
+        acknowledge(owner, rings)
+        service.work()  # as another process does: "Acknowledged" overtakes the repeat
+        return send(pushes, timeout_s)
+
+    moved_clock.advance(60)
+    due = Alarm.due(moved_clock.ms)
+    monkeypatch.setattr(push, "send", acknowledged_meanwhile)
+    alarms._push_due(due[0].account_seq, due)
+    service.work()
+    service.work()
+    assert (bodies(browser)[-2:], rung(owner, rings)) == (["full", "Acknowledged."], ("acknowledged", 1))

@@ -1,0 +1,214 @@
+"""What is sent later: CONTRACT 8 (deliverAt)."""
+
+import threading
+
+import pytest
+
+from core import retries, scheduled
+from store import database
+from store.notifications import Notification
+from tests.support.alarms import bodies, detail, every, send_at
+from tests.support.devices import subscribe
+from tests.support.holding import MORNING, held, statuses
+from tests.support.times import DAY_S, HOUR_S
+
+HOUR_MS = HOUR_S * 1000
+
+
+@pytest.fixture
+def passes(service, moved_clock):
+    """Let so many seconds pass, and the worker release what is due and push it."""
+
+    def work(seconds):
+        every(service, moved_clock, seconds)
+        service.work()
+
+    return work
+
+
+@pytest.fixture
+def later(owner, browser, moved_clock):
+    """The id of a notification that is delivered in an hour."""
+    return send_at(owner, moved_clock.ms + HOUR_MS)
+
+
+def test_it_is_held_until_then_and_goes_out_at_once(owner, browser, later, passes, moved_clock):
+    sent_at = moved_clock.ms
+    assert detail(owner, later) == {
+        "id": later,
+        "title": "MCP - Later",
+        "body": "later",
+        "status": "held",
+        "createdAt": sent_at,
+        "deliverAt": sent_at + HOUR_MS,
+        "deliveries": [],
+    }
+    passes(HOUR_S - 1)
+    assert (owner.listed()[0]["status"], browser.pushes) == ("held", [])
+    passes(1)
+    assert (owner.listed()[0]["status"], bodies(browser)) == ("delivered", ["later"])
+    passes(DAY_S)
+    assert len(browser.pushes) == 1
+
+
+def test_its_release_wakes_the_retries(service, owner, later, moved_clock):
+    moved_clock.advance(HOUR_S)
+    retries.due.clear()
+    assert not scheduled.release_due(moved_clock.ms - 1) and not retries.due.is_set()
+    scheduled.release_due(moved_clock.ms)
+    assert retries.due.is_set()
+    assert owner.listed()[0]["status"] == "pending"
+
+
+def test_it_goes_to_the_devices_that_there_are_then(owner, push_service, browser, later, passes):
+    other = subscribe(owner, push_service)
+    passes(HOUR_S)
+    assert (bodies(browser), bodies(other)) == (["later"], ["later"])
+
+
+def test_it_is_counted_when_it_is_sent(owner, later, passes):
+    assert owner.get("/stats").json["stats"]["totalNotificationsAllTime"] == 1
+    passes(HOUR_S)
+    assert owner.get("/stats").json["stats"]["totalNotificationsAllTime"] == 1
+
+
+@pytest.mark.parametrize("priority, pushed", [(1, 0), (2, 0), (4, 1)])
+def test_its_priority_says_to_which_devices_it_goes(service, owner, browser, passes, moved_clock, priority, pushed):
+    device = owner.get("/devices").json["devices"][0]["id"]
+    service.flask("device", "set", "owner@example.org", device, "--min-priority", "4")
+    id_ = send_at(owner, moved_clock.ms + HOUR_MS, priority=priority)
+    passes(HOUR_S)
+    assert (detail(owner, id_)["status"], len(browser.pushes)) == ("delivered", pushed)
+
+
+def test_quiet_hours_do_not_hold_it(owner, browser, night, passes, moved_clock):
+    send_at(owner, moved_clock.ms + HOUR_MS)
+    passes(HOUR_S)
+    assert bodies(browser) == ["later"]
+
+
+def test_a_digest_does_not_take_it_along(service, owner, browser, night, until, works, moved_clock):
+    id_ = send_at(owner, moved_clock.ms + 24 * HOUR_MS)
+    held(service.alert(), "a", "b")
+    until(MORNING)
+    works()
+    assert len(browser.messages) == 1
+    assert (statuses(owner), detail(owner, id_)["deliveries"]) == (
+        {"a": "delivered", "b": "delivered", "later": "held"},
+        [],
+    )
+
+
+def test_it_is_retried_for_a_day_from_its_release(owner, browser, passes, moved_clock):
+    id_ = send_at(owner, moved_clock.ms + 3 * 24 * HOUR_MS)
+    browser.then(503)
+    passes(3 * DAY_S)
+    assert detail(owner, id_)["status"] == "pending"
+    passes(30)
+    assert (detail(owner, id_)["status"], bodies(browser)) == ("delivered", ["later"])
+
+
+def test_one_whose_push_a_crash_cut_off_is_pushed_when_its_lease_has_ended(
+    owner, browser, later, passes, moved_clock
+):
+    moved_clock.advance(HOUR_S)
+    scheduled.release_due(moved_clock.ms)
+    seqs = database.run("SELECT notification_seq, device_seq FROM delivery").fetchall()
+    assert len(retries.Delivery.claim(seqs, moved_clock.ms, moved_clock.ms + 30_000)) == 1  # and the process dies
+    passes(29)
+    assert browser.pushes == []
+    passes(1)
+    assert (detail(owner, later)["status"], bodies(browser)) == ("delivered", ["later"])
+
+
+def test_a_stop_of_the_service_delays_it(owner, browser, later, passes):
+    passes(5 * DAY_S)
+    assert bodies(browser) == ["later"]
+
+
+def test_one_that_expired_while_the_service_was_away_is_failed(owner, browser, passes, moved_clock):
+    more = {"expiresAt": moved_clock.ms + 2 * HOUR_MS, "acknowledge": True}
+    id_ = send_at(owner, moved_clock.ms + HOUR_MS, **more)
+    passes(2 * HOUR_S)
+    found = detail(owner, id_)
+    assert (found["status"], found["acknowledge"]["state"], browser.pushes) == ("failed", "expired", [])
+
+
+def test_one_that_is_replaced_before_is_never_sent(owner, browser, passes, moved_clock):
+    first = send_at(owner, moved_clock.ms + HOUR_MS, "first", tag="reminder")
+    second = send_at(owner, moved_clock.ms + 2 * HOUR_MS, "second", tag="reminder")
+    found = detail(owner, first)
+    assert (found["status"], found["replacedBy"]) == ("failed", second)
+    passes(HOUR_S)
+    passes(HOUR_S)
+    assert bodies(browser) == ["second"]
+
+
+def test_one_that_is_deleted_is_never_sent(owner, browser, later, passes):
+    assert owner.delete(f"/notifications/{later}").json == {"ok": True}
+    passes(HOUR_S)
+    assert browser.pushes == []
+
+
+def test_without_devices_it_is_in_the_history(owner, passes, moved_clock):
+    id_ = send_at(owner, moved_clock.ms + HOUR_MS)
+    assert detail(owner, id_)["status"] == "held"
+    passes(HOUR_S)
+    assert detail(owner, id_)["status"] == "delivered"
+
+
+def test_without_its_last_device_it_fails(owner, browser, later, passes):
+    browser.then(410)
+    owner.send()
+    passes(HOUR_S)
+    assert detail(owner, later)["status"] == "failed"
+
+
+def test_a_replay_is_answered_as_held_and_sends_nothing(owner, browser, passes, moved_clock):
+    sent = {"title": "Later", "body": "later", "deliverAt": moved_clock.ms + HOUR_MS}
+    first = owner.post("/notifications/send", sent, headers={"Idempotency-Key": "k"})
+    passes(HOUR_S)
+    again = owner.post("/notifications/send", sent, headers={"Idempotency-Key": "k"})
+    assert (again.status_code, again.json, len(browser.messages)) == (200, first.json, 1)
+    assert again.json["notification"]["status"] == "held"
+
+
+def test_many_that_are_due_at_once_all_come(owner, pro, push_service, passes, moved_clock):
+    phone = subscribe(pro, push_service)
+    for number in range(scheduled.RELEASED_AT_ONCE + 5):
+        send_at(pro, moved_clock.ms + HOUR_MS + number, str(number))
+    passes(HOUR_S + 1)
+    for _ in range(12):
+        passes(1)
+    assert sorted(map(int, bodies(phone))) == list(range(scheduled.RELEASED_AT_ONCE + 5))
+
+
+def test_of_workers_at_the_same_time_one_releases_it(service, owner, browser, later, moved_clock):
+    moved_clock.advance(HOUR_S)
+    together = threading.Barrier(8)
+
+    def work():
+        together.wait()
+        scheduled.release_due(moved_clock.ms)
+
+    workers = [threading.Thread(target=work) for _ in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    service.work()
+    assert bodies(browser) == ["later"]
+
+
+def test_it_is_not_pruned_before_it_was_sent(service, owner, moved_clock):
+    kept = send_at(owner, moved_clock.ms + 60 * 24 * HOUR_MS)
+    owner.send()
+    every(service, moved_clock, 45 * DAY_S)  # a starter account keeps 30 days
+    assert database.run("SELECT id FROM notification").fetchall() == [(kept,)]
+    every(service, moved_clock, 16 * DAY_S, 2)
+    assert database.run("SELECT id FROM notification").fetchall() == []
+
+
+def test_the_release_reads_the_index_of_what_is_scheduled(service):
+    plan = database.run(f"EXPLAIN QUERY PLAN {Notification.SCHEDULED_DUE}", (0, 1)).fetchall()
+    assert "notification_scheduled" in plan[0][3]

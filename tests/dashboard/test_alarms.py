@@ -1,0 +1,167 @@
+"""What repeats, what is sent later and what is deleted, in the web app: CONTRACT 8."""
+
+import pytest
+
+from store.alarms import Alarm
+from store.database import run, transaction
+from tests.support.alarms import every, ring, rung, send_at
+from tests.support.pages import HISTORY, notification_page
+from tests.support.times import HOUR_S
+
+REPEATS = "Repeats until it is acknowledged"
+
+
+@pytest.fixture
+def rings(caller, browser):
+    """The id of a notification that repeats each minute for an hour."""
+    return ring(caller)
+
+
+def part(owner, id_):
+    return notification_page(owner, id_).section(REPEATS).removeprefix(REPEATS).strip()
+
+
+def acknowledged(owner, id_):
+    return owner.done(f"{HISTORY}/{id_}/acknowledge", leads_to=f"{HISTORY}/{id_}")
+
+
+# --- repeating ----------------------------------------------------------------------------------------------
+
+
+def test_what_waits_says_how_often_it_is_pushed_and_is_acknowledged_there(
+    service, owner, caller, browser, rings, moved_clock
+):
+    assert part(owner, rings) == "Not acknowledged: it is pushed again every 60 s for 60 min. Acknowledge"
+    every(service, moved_clock, 60)
+    assert "for 60 min. It was pushed again 1 time. Acknowledge" in part(owner, rings)
+    every(service, moved_clock, 60)
+    assert "It was pushed again 2 times." in part(owner, rings)
+    page = acknowledged(owner, rings)
+    said = "Acknowledged 2026-11-21 10:02:00 in the web app or by a program. It was pushed again 2 times."
+    assert page.section(REPEATS) == f"{REPEATS} {said}"
+    assert rung(caller, rings) == ("acknowledged", 2)
+    every(service, moved_clock, 60, 3)
+    assert [one["notification"]["body"] for one in browser.messages] == ["full"] * 3 + ["Acknowledged."]
+
+
+def test_the_device_on_which_it_was_acknowledged_is_named(owner, rings, moved_clock):
+    account_seq, device_seq, seq = run("SELECT account_seq, seq, 1 FROM device").fetchone()
+    with transaction():
+        assert Alarm.acknowledge(account_seq, seq, device_seq, moved_clock.ms)
+    assert part(owner, rings) == "Acknowledged 2026-11-21 10:00:00 on Chrome on Linux."
+
+
+def test_one_that_nobody_acknowledged_says_so_and_still_can_be(service, owner, caller, browser, moved_clock):
+    id_ = ring(caller, every_s=30, for_s=30)
+    every(service, moved_clock, 30, 2)
+    assert part(owner, id_) == "Nobody acknowledged it while it repeated. It was pushed again 1 time. Acknowledge"
+    assert "Acknowledged 2026-11-21 10:01:00" in acknowledged(owner, id_).text
+
+
+def test_one_that_was_replaced_says_so_and_has_no_button(owner, caller, browser):
+    id_ = ring(caller, tag="disk")
+    ring(caller, tag="disk")
+    assert part(owner, id_) == "A newer notification replaced it before anybody acknowledged it."
+    assert notification_page(owner, id_).forms("/acknowledge") == []
+
+
+def test_one_that_is_sent_later_says_from_when_it_repeats(owner, caller, moved_clock):
+    id_ = send_at(caller, moved_clock.ms + 90_000, acknowledge={"everyS": 300, "forS": 10_800})
+    said = "It is pushed again every 5 min for 3 h from its delivery on, unless somebody acknowledges it. Acknowledge"
+    assert part(owner, id_) == said
+
+
+def test_the_history_marks_what_waits(owner, caller, rings):
+    caller.send()
+    assert owner.page(HISTORY).text.count("not acknowledged") == 1
+    acknowledged(owner, rings)
+    assert "not acknowledged" not in owner.page(HISTORY).text
+
+
+def test_one_that_does_not_repeat_has_no_such_part(owner, caller):
+    sent = caller.send().json["notification"]["id"]
+    assert REPEATS not in notification_page(owner, sent).text
+    answer = owner.post(f"{HISTORY}/{sent}/acknowledge")
+    assert (answer.status_code, "does not repeat" in answer.text) == (409, True)
+
+
+def test_a_stranger_acknowledges_and_deletes_nothing(owner, caller, stranger, rings):
+    stranger.get(HISTORY)
+    for what in ("acknowledge", "delete"):
+        assert stranger.post(f"{HISTORY}/{rings}/{what}").status_code == 404
+    assert rung(caller, rings) == ("waiting", 0)
+
+
+# --- sent later ---------------------------------------------------------------------------------------------
+
+
+def test_one_that_is_sent_later_says_when_it_comes(service, owner, caller, browser, moved_clock):
+    id_ = send_at(caller, moved_clock.ms + HOUR_S * 1000)
+    page = notification_page(owner, id_)
+    assert "Statusheld, arrives today 11:00" in page.main and "Scheduledfor 2026-11-21 11:00:00" in page.main
+    assert page.section("Devices") == "Devices No device was asked yet: it is held."
+    assert "held, arrives today 11:00" in owner.page(HISTORY).text
+    every(service, moved_clock, HOUR_S)
+    service.work()
+    page = notification_page(owner, id_)
+    assert "Statusdelivered" in page.main and "Helduntil 2026-11-21 11:00:00" in page.main
+    assert "arrives" not in owner.page(HISTORY).text
+
+
+def test_what_is_sent_later_is_not_held_by_quiet_hours_and_not_delivered_now(
+    service, owner, caller, held, moved_clock
+):
+    send_at(caller, moved_clock.ms + HOUR_S * 1000)
+    assert "Nothing is held." in owner.page("/app/quiet").section("Held now")
+    held("a")
+    assert "One notification." in owner.page("/app/quiet").section("Held now")
+    owner.done("/app/quiet/deliver", leads_to="/app/quiet")
+    assert [one["status"] for one in caller.listed()] == ["pending", "held"]
+
+
+def test_one_that_was_replaced_before_it_was_sent_says_so(owner, caller, browser, moved_clock):
+    first, _ = (send_at(caller, moved_clock.ms + 90_000, tag="t") for _ in range(2))
+    said = "No device was asked: a newer notification replaced it before its time came."
+    assert said in notification_page(owner, first).section("Devices")
+
+
+def test_one_that_expired_before_it_was_sent_says_so(service, owner, caller, browser, moved_clock):
+    id_ = send_at(caller, moved_clock.ms + 90_000, expiresAt=moved_clock.ms + 91_000)
+    every(service, moved_clock, 100)
+    said = "No device was asked: it had expired when Pocketbell was there to send it."
+    assert said in notification_page(owner, id_).section("Devices")
+
+
+# --- deleting -----------------------------------------------------------------------------------------------
+
+
+def test_one_is_deleted_after_a_confirmation(owner, caller, browser):
+    sent = caller.send().json["notification"]["id"]
+    page, action = notification_page(owner, sent), f"{HISTORY}/{sent}/delete"
+    assert page.confirmation(action) == "Delete… MCP - BackupIt is gone from the history for good.Delete"
+    page = owner.done(action, leads_to=HISTORY)
+    assert "The notification is deleted." in page.text and page.rows() == []
+    assert owner.get(f"{HISTORY}/{sent}").status_code == 404
+
+
+@pytest.mark.parametrize("why", ["held", "pending", "repeating"])
+def test_what_is_under_way_is_cancelled_and_deleted(service, owner, caller, browser, moved_clock, why):
+    if why == "held":
+        id_ = send_at(caller, moved_clock.ms + 30_000)
+    else:
+        browser.then(503 if why == "pending" else 201)
+        id_ = caller.send().json["notification"]["id"] if why == "pending" else ring(caller, every_s=30)
+    page, action = notification_page(owner, id_), f"{HISTORY}/{id_}/delete"
+    said = "It is not sent any more, and is gone from the history for good."
+    assert page.confirmation(action) == f"Cancel and delete… {page.texts_of('h1')[0]}{said}Cancel and delete"
+    pushes = len(browser.pushes)
+    owner.done(action, leads_to=HISTORY)
+    every(service, moved_clock, 30, 3)
+    assert len(browser.pushes) == pushes and caller.listed() == []
+
+
+def test_a_digest_has_nothing_to_delete(service, owner, held, browser, moved_clock):
+    held("a", "b")
+    every(service, moved_clock, 3 * HOUR_S, 2)
+    digest = browser.messages[-1]["notification"]["navigate"].rpartition("/")[2]
+    assert notification_page(owner, digest).forms("/delete") == []
