@@ -22,7 +22,7 @@ import config
 import dashboard
 import models
 import push
-from core import accounts, alarms, delivery, floods, proxies, pruning, push_slots, retries
+from core import accounts, alarms, buttons, delivery, floods, proxies, pruning, push_slots, retries
 from process import clock, counters, recent_requests
 from store import database
 from web import api_docs, context, guards, mcp, prometheus, rate_limits, request_body, rest, webhooks
@@ -91,6 +91,8 @@ ROUTES = (
     Route("POST", "/p/<path:short_code>", webhooks.receive_event, guards.short_code, webhooks.admit_event),
     Route("POST", CUSTOM_METRICS, webhooks.store_metrics, guards.api_key, rate_limits.custom_metrics),
     Route("POST", ASSISTANTS, mcp.answer_message, guards.api_key, rate_limits.rest),
+    Route("GET", "/a/<path:token>", dashboard.answers.show_button, guards.button_token),
+    Route("POST", "/a/<path:token>", dashboard.answers.press_button, guards.button_token),
     Route("GET", "/healthz", rest.healthz),
     Route("GET", "/metrics", prometheus.show_figures, guards.metrics_token),
     Route("GET", "/openapi.json", api_docs.show_json),
@@ -108,6 +110,7 @@ ROUTES = (
     owners("POST", "/first-steps/hide", dashboard.home.hide_first_steps),
     owners("GET", "/notifications", dashboard.history.show_history),
     owners("GET", "/notifications/<notification_id>", dashboard.history.show_notification),
+    owners("POST", "/notifications/<notification_id>/answer", dashboard.answers.answer_notification),
     owners("POST", "/notifications/<notification_id>/acknowledge", dashboard.history.acknowledge_notification),
     owners("POST", "/notifications/<notification_id>/delete", dashboard.history.delete_notification),
     owners("GET", "/alerts", dashboard.alerts.show_alerts),
@@ -243,6 +246,7 @@ def open_service(app: Application, settings: config.Settings) -> None:
     models.ApiKey.forget_used()
     push.configure(settings, delivery.vapid_key)
     push_slots.configure(settings.threads)
+    buttons.configure(app.config["SECRET_KEY"])
     for module in (alarms, delivery, floods, retries):
         module.reset()
     rate_limits.reset(settings.ingest_per_minute)
@@ -326,7 +330,8 @@ def _add_headers(response: Response, sent: Request, window: Window | None) -> No
     headers.add("X-Content-Type-Options", "nosniff")
     if path.startswith("/app/") or path == "/docs":
         headers.extend(PAGE_HEADERS)
-    elif response.status_code == 405 and response.mimetype == "text/html":  # the page at an alert's secret address
+    elif path.startswith("/a/") or (response.status_code == 405 and response.mimetype == "text/html"):
+        # A button's page, or the one at an alert's address: both addresses are secret.
         headers.extend({**PAGE_HEADERS, "Referrer-Policy": "no-referrer"})
     if response.status_code >= 500:  # only these: the 404s of short codes must stay identical byte for byte
         headers.add("X-Request-Id", sent.environ.get("pocketbell.request", "-"))
@@ -356,7 +361,10 @@ def _render_error(error: Exception) -> tuple[Any, int, dict[str, str]]:
 def _error_body(refused: Refused) -> Any:
     if request.path.startswith("/app/") and not request.is_json:
         return dashboard.page.error_page(refused)
-    if request.path.startswith("/p/") and refused.status == 405 and dashboard.page.is_wanted():
+    if request.path.startswith("/a/") and dashboard.page.is_wanted():
+        return dashboard.page.error_page(refused)
+    is_read = request.method in ("GET", "HEAD")
+    if request.path.startswith("/p/") and refused.status == 405 and is_read and dashboard.page.is_wanted():
         return dashboard.page.address_page()
     if request.path == ASSISTANTS and refused.status == 500:
         return mcp.fault()

@@ -12,7 +12,7 @@ import sys
 import threading
 
 from config import load as load_settings
-from core import accounts, jobs, proxies
+from core import accounts, jobs, proxies, waiting
 from process import clock, cpu_affinity, service_lock
 from process.gunicorn_worker import JsonLogger, ThreadedWorker
 from process.logs import JsonLines
@@ -34,8 +34,8 @@ def open_files(wanted):
 bind = f"[{settings.host}]:{settings.port}" if ":" in settings.host else f"{settings.host}:{settings.port}"
 workers = 1  # the rate limits are counted in this process's memory
 worker_class = ThreadedWorker
-waiting = request_body.large_bodies.most_waiting + accounts.hash_turns.most_waiting
-threads = settings.threads + waiting  # requests that wait for their turn have threads of their own beside THREADS
+most_waiting = request_body.large_bodies.most_waiting + accounts.hash_turns.most_waiting + waiting.MAX_WAITING
+threads = settings.threads + most_waiting  # requests that wait, for a turn or an answer, have threads beside THREADS
 timeout = 30
 graceful_timeout = 30
 keepalive = 20
@@ -130,6 +130,7 @@ def post_worker_init(worker):
     """Prepare the worker process: CPU, database, memory, background jobs."""
     cpu_affinity.keep_to_one()
     worker.wsgi.open()
+    waiting.goes_on = lambda: worker.alive  # the end of the service waits for the requests that are being answered
     with contextlib.suppress(OSError, AttributeError):  # mallopt exists only in glibc
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 2)
         ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 131_072)

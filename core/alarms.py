@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import NamedTuple
 
+from core import buttons, waiting
 from core.attempts import LEASE_MS, is_expired, push_all
 from core.devices import drop_device, receivers
 from models import ActiveDevice, Device
@@ -112,6 +113,7 @@ def acknowledge_notification(account_seq: int, notification_id: str, now: int) -
         if Alarm.find(seq) is None:
             raise Refused(409, "This notification does not repeat: there is nothing to acknowledge.")
         acknowledge(account_seq, seq, None, now)
+    waiting.note_change()
 
 
 # --- pushing ------------------------------------------------------------------------------------------------
@@ -177,18 +179,19 @@ def _claimed(account_seq: int, alarms: list[DueAlarm]) -> list[_Turn]:
     with transaction():
         now = clock.now_ms()
         lease = now + LEASE_MS
-        turns = [_turn(alarm, due_at, lease) for alarm, due_at in Alarm.claim(alarms, lease)]
+        turns = [_turn(alarm, due_at, lease, now) for alarm, due_at in Alarm.claim(alarms, lease)]
         over = [turn.seq for turn in turns if _is_over(turn, now)]
         expire(over)
     return [turn for turn in turns if turn.seq not in over]
 
 
-def _turn(alarm: ClaimedAlarm, due_at: int, lease: int) -> _Turn:
+def _turn(alarm: ClaimedAlarm, due_at: int, lease: int, now: int) -> _Turn:
     notification, is_repeat = alarm.notification, alarm.state == "waiting"
     devices = receivers(alarm.account_seq, notification.content.priority)
     if not is_repeat:
         notification = notification._replace(content=_acknowledged(alarm))
         devices = [device for device in devices if device.seq != alarm.device_seq]
+    buttons.add(notification, devices, now)  # a device may be new, or got the notification in a digest
     attempts = [Attempt(alarm.account_seq, alarm.email, notification, device, due_at, 0) for device in devices]
     return _Turn(alarm, due_at, lease, attempts)
 

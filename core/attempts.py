@@ -9,6 +9,7 @@ import hashlib
 import logging
 
 import push
+from core import buttons
 from core.devices import drop_device
 from models import ActiveDevice, Device
 from process.clock import DAY_MS
@@ -45,7 +46,8 @@ def _push(attempt: Attempt) -> Push:
     notification = attempt.notification
     tag = notification.content.tag
     slot = tag_slot(attempt.account_seq, tag) if tag else None
-    message = Message(notification.id, notification.content, f"/app/notifications/{notification.id}", slot)
+    path, shown = f"/app/notifications/{notification.id}", buttons.pushed(notification, attempt.device.id)
+    message = Message(notification.id, notification.content, path, slot, shown)
     return push_to(attempt.device, message, attempt.email)
 
 

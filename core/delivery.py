@@ -8,7 +8,7 @@ a provider's answer looks like.
 import logging
 from typing import NamedTuple
 
-from core import alarms, holding, idempotency, local_time, push_slots, retries
+from core import alarms, buttons, holding, idempotency, local_time, push_slots, retries
 from core.attempts import LEASE_MS, note_outcomes, push_all, push_each, push_to
 from core.devices import drop_device, receivers
 from core.idempotency import IdempotentRequest
@@ -180,6 +180,7 @@ def record(sender: Sender, content: Content, devices: list[ActiveDevice], due_at
     status = first_status(sender.account_seq, devices, content.priority)
     notification = _insert(sender, content, status, now)
     Delivery.add(notification.seq, devices, due_at)
+    buttons.add(notification, devices, now)
     if content.acknowledge:
         alarms.begin([notification.seq], now)
     return notification

@@ -8,7 +8,7 @@ import logging
 from bisect import bisect_left
 from collections import defaultdict
 
-from core import alarms, delivery, holding, local_time, retries
+from core import alarms, buttons, delivery, holding, local_time, retries
 from core.devices import receivers
 from core.value_text import cut
 from providers.base import compact_json, shown
@@ -92,6 +92,7 @@ def _release(account_seq: int, alerts: list[HeldOfAlert], now: int) -> int:
             pushed = Notification.add_digest(account_seq, content, status, now)
             Held.put_in_digest(seqs, pushed)
         Delivery.add(pushed, devices, now)
+        buttons.add(Notification.one(pushed), devices, now)
         alarms.begin(seqs, now)
     return len(seqs)
 

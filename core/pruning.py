@@ -15,6 +15,7 @@ from core.plans import PLANS, history_begin
 from models import Account, ApiKey, Device
 from process import clock
 from process.clock import DAY_MS
+from store.buttons import Button
 from store.custom_metrics import Metric
 from store.database import transaction
 from store.idempotency_keys import IdempotencyKey
@@ -33,7 +34,7 @@ def prune(now: int) -> bool:
     """Remove what is too old or too much, for a while; returns whether more is left."""
     if not _guard.believes(now):
         return False
-    left = [in_pieces(partial(_prune_idempotency_keys, now))]
+    left = [in_pieces(partial(job, now)) for job in (_prune_idempotency_keys, _prune_buttons)]
     for account in Account.all():
         left += [job(account, now) for job in (_prune_history, _prune_metrics, _purge_keys, _purge_devices)]
     return any(left)
@@ -108,6 +109,12 @@ def _prune_idempotency_keys(now: int) -> bool:
     """Remove Idempotency-Keys that have expired."""
     with transaction():
         return IdempotencyKey.prune(now - idempotency.LIFE_MS, ROWS) > 0
+
+
+def _prune_buttons(now: int) -> bool:
+    """Remove buttons whose tokens have expired."""
+    with transaction():
+        return Button.prune(now, ROWS) > 0
 
 
 def _prune_metrics(account: Account, now: int) -> bool:

@@ -5,7 +5,7 @@ It has no row in `held`: neither quiet hours nor a digest hold it. Must not know
 
 from functools import partial
 
-from core import alarms, delivery, retries
+from core import alarms, buttons, delivery, retries
 from core.attempts import is_expired
 from core.devices import receivers
 from core.pieces import in_pieces
@@ -32,7 +32,8 @@ def _release_some(now: int) -> bool:
 
 def _release(seq: int, account_seq: int, now: int) -> None:
     """Begin the delivery to the devices that there are now; call inside `transaction()`."""
-    content = Notification.one(seq).content
+    notification = Notification.one(seq)
+    content = notification.content
     if is_expired(content, now):  # the service was away
         Notification.release(seq, "failed", now)
         alarms.expire([seq])
@@ -40,5 +41,6 @@ def _release(seq: int, account_seq: int, now: int) -> None:
     devices = receivers(account_seq, content.priority)
     Notification.release(seq, delivery.first_status(account_seq, devices, content.priority), now)
     Delivery.add(seq, devices, now)
+    buttons.add(notification, devices, now)
     if content.acknowledge:
         alarms.begin([seq], now)

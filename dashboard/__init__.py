@@ -7,6 +7,7 @@ It must not know SQL, the field names of the REST API, or how a push is sent.
 from dashboard import (
     alert_template,
     alerts,
+    answers,
     devices,
     history,
     home,
@@ -21,6 +22,7 @@ from dashboard import (
 __all__ = [
     "alert_template",
     "alerts",
+    "answers",
     "devices",
     "history",
     "home",

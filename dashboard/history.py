@@ -9,6 +9,7 @@ from dashboard.page import Page, Problem
 from models import Alert
 from process import clock
 from store.alarms import Alarm
+from store.buttons import ButtonAnswer
 from store.database import AFTER_ALL
 from store.deliveries import Delivery
 from store.held import Held
@@ -99,6 +100,7 @@ def show_notification(notification_id: str) -> Page:
         contents=contents,
         replaced=Notification.entries(Notification.replaced_with(account.seq, entry, MAX_SHOWN_REPLACED)),
         releases=_releases(entry, now),
+        given=ButtonAnswer.find(entry.seq) if entry.content.actions else None,
     )
 
 

@@ -47,6 +47,7 @@ class Problem(NamedTuple):
 
 STATIC = Path(__file__).parent.parent / "static"
 EXCERPT = 300  # characters of a body that a list shows
+KINDS = ("application/json", "text/html")  # the first is the default of clients without a preference
 BEFORE_HIT = 80  # characters of an excerpt before the search term
 MINUTE_MS, HOUR_MS = 60_000, 3_600_000
 LOCAL_HOST = re.compile(r"(?:.*\.)?localhost|127\.[0-9.]+|\[::1\]")
@@ -68,8 +69,7 @@ def error_page(refused: Refused) -> str:
 
 def is_wanted() -> bool:
     """Whether the client is a browser that prefers a page to JSON."""
-    kinds = ("application/json", "text/html")  # the first is the default of clients without a preference
-    return request.method in ("GET", "HEAD") and request.accept_mimetypes.best_match(kinds) == "text/html"
+    return request.accept_mimetypes.best_match(KINDS) == "text/html"
 
 
 def address_page() -> str:

@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime
 from urllib.parse import unquote
 
-SECRETS = re.compile(r"sk_[\w]*|/p/[^\s'\"]*|/app/setup/[^\s'\"]*")
+SECRETS = re.compile(r"sk_[\w]*|/[ap]/[^\s'\"]*|/app/setup/[^\s'\"]*")
 
 
 class JsonLines(logging.Formatter):

@@ -167,10 +167,13 @@ class Apns(Provider[ApnsSettings]):
 
     def _payload(self, message: Message) -> bytes:
         urgency = self._urgency(message.priority)
+        beside: dict[str, Any] = {"id": message.id, "path": message.path, **message.extras}
+        if message.buttons:
+            beside["actions"] = message.native_actions(self.server.public_url)
 
         def build(title: str, body: str) -> bytes:
             aps = {"alert": {"title": title, "body": body}, "sound": "default", **urgency}
-            return compact_json({"aps": aps, "id": message.id, "path": message.path, **message.extras})
+            return compact_json({"aps": aps, **beside})
 
         return build(*fitted(shown(message.content.title), shown(message.content.body), build, MAX_BYTES))
 

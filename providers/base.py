@@ -24,6 +24,8 @@ from wire.validation import required_text
 
 LIFE_S = 86_400  # how long a provider keeps a push for a device that cannot be reached, unless it expires earlier
 MAX_PUSHED_URL_BYTES = 2_300  # as JSON: a longer one would leave too little for the text
+MAX_BESIDE_BYTES = 2_500  # of the URL and all buttons
+BUTTON_BYTES = 110  # of a button beside its label: its names, and an address of ours
 MIN_BODY_CHARACTERS = 200  # a long title is shortened until so much of the body fits beside it
 MAX_RETRY_AFTER_S = 48 * 3600
 NOT_PUSHED = {code: None for code in (*range(32), *range(127, 160)) if code != ord("\n")}
@@ -45,6 +47,15 @@ class Outcome(Enum):
     EXPIRED = "expired"  # our credential is too old and nothing was delivered: try once more with a new one
 
 
+class PushedButton(NamedTuple):
+    """A button of a push. A press opens `url`, or sends us `token`."""
+
+    action: str  # its name among the buttons of the push
+    label: str
+    url: str | None = None
+    token: str | None = None
+
+
 @dataclass(frozen=True)
 class Message:
     """What to show. A tap opens `path`, the page of the notification, unless the content has a URL.
@@ -56,6 +67,7 @@ class Message:
     content: Content
     path: str
     tag_slot: str | None = None  # of the account and the tag, if there is one
+    buttons: tuple[PushedButton, ...] = ()
 
     @property
     def slot(self) -> str:
@@ -71,7 +83,39 @@ class Message:
     def url(self) -> str | None:
         """What a tap opens; None also for one that would leave too little room for the text."""
         url = self.content.url
-        return url if url and len(compact_json(url)) <= MAX_PUSHED_URL_BYTES else None
+        return url if url and len(compact_json(url)) <= self._url_bytes else None
+
+    def addresses(self, origin: str) -> list[str]:
+        """What a press on each button opens, or where it is sent; `origin` is this server's.
+
+        Instead of a URL that would leave too little room for the text, the page of the notification, which has all
+        the buttons.
+        """
+        left, found = self._url_bytes - len(compact_json(self.url or "")), list[str]()
+        for button in self.buttons:
+            size = _size_of_part(button.url) if button.url else 0
+            if button.token:
+                found.append(f"{origin}/a/{button.token}")
+            elif button.url and size <= left:
+                found.append(button.url)
+                left -= size
+            else:
+                found.append(origin + self.path)
+        return found
+
+    @property
+    def _url_bytes(self) -> int:
+        """How many bytes are left for URLs beside the buttons' labels."""
+        used = sum(BUTTON_BYTES + _size_of_part(button.label) for button in self.buttons)
+        return min(MAX_PUSHED_URL_BYTES, MAX_BESIDE_BYTES - used)
+
+    def native_actions(self, origin: str) -> list[dict[str, str]]:
+        """The buttons as a native app gets them; it sends a POST where a `method` says so, and opens the others."""
+        buttons = zip(self.buttons, self.addresses(origin), strict=True)
+        return [
+            {"label": one_line(button.label), "url": address, **({"method": "POST"} if button.token else {})}
+            for button, address in buttons
+        ]
 
     @property
     def extras(self) -> dict[str, str]:
@@ -252,6 +296,16 @@ class Provider(ABC, Generic[S]):
 def shown(text: str) -> str:
     """The text as a push carries it: CR LF as LF, no other control characters."""
     return text.replace("\r\n", "\n").translate(NOT_PUSHED)
+
+
+def one_line(text: str) -> str:
+    """The text as a button shows it."""
+    return " ".join(shown(text).split())
+
+
+def _size_of_part(text: str) -> int:
+    """The bytes of a text within a button: one provider gets the buttons as JSON in a JSON string."""
+    return len(compact_json(compact_json(text).decode()))
 
 
 def fitted(title: str, body: str, build: Callable[[str, str], bytes], limit: int) -> tuple[str, str]:

@@ -32,6 +32,7 @@ from providers.base import (
     shown,
 )
 from providers.transport import Reply, Request, send_all
+from wire.json_text import as_json
 from wire.notification import LOW_PRIORITY
 
 MAX_BYTES = 4_000  # of notification and data; FCM allows 4,096
@@ -152,6 +153,8 @@ class Fcm(Provider[FcmSettings]):
     def _payload(self, push: Push) -> bytes:
         message = push.message
         data = {"id": message.id, "path": message.path, **message.extras}
+        if message.buttons:
+            data["actions"] = as_json(message.native_actions(self.server.public_url))  # FCM takes only strings
         android = {
             "priority": "NORMAL" if message.priority <= LOW_PRIORITY else "HIGH",
             "ttl": f"{message.life_s(clock.now_ms())}s",

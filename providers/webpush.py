@@ -25,6 +25,7 @@ from providers.base import (
     Unavailable,
     compact_json,
     fitted,
+    one_line,
     shown,
 )
 from providers.transport import Reply, Request
@@ -238,6 +239,12 @@ def _payload(message: Message, origin: str) -> bytes:
     fixed: dict[str, Any] = {"navigate": message.url or origin + message.path, "tag": message.slot}
     if message.content.tag:
         fixed["data"] = {"tag": message.content.tag}
+    if message.buttons:
+        buttons = zip(message.buttons, message.addresses(origin), strict=True)
+        fixed["actions"] = [
+            {"action": button.action, "title": one_line(button.label), "navigate": address}
+            for button, address in buttons
+        ]
     if message.priority <= LOW_PRIORITY:
         fixed["silent"] = True
     if message.priority == MAX_PRIORITY:

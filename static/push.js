@@ -10,7 +10,8 @@ function subscribe(registration, publicKey) {
   return registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: keyBytes(publicKey) });
 }
 
-// An IndexedDB store with two values, token and publicKey. It holds no pages and no notifications.
+// An IndexedDB store: token, publicKey, and under its address each press of a button that has not arrived yet, with the
+// title of its notification. It holds nothing else that belongs to an account.
 function store(mode, use) {
   return new Promise((resolve, reject) => {
     const opening = indexedDB.open("pocketbell", 1);
@@ -28,3 +29,4 @@ function store(mode, use) {
 const recall = (name) => store("readonly", (kept) => kept.get(name));
 const remember = (name, value) => store("readwrite", (kept) => kept.put(value, name));
 const forget = (name) => store("readwrite", (kept) => kept.delete(name));
+const namesFrom = (start) => store("readonly", (all) => all.getAllKeys(IDBKeyRange.bound(start, `${start}\uffff`)));

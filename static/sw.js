@@ -13,16 +13,19 @@ self.addEventListener("install", (event) => {
   event.waitUntil(caches.open(CACHE).then((cache) => cache.addAll(KEPT)).catch(() => {}));
 });
 
-self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
+self.addEventListener("activate", (event) => event.waitUntil(Promise.all([self.clients.claim(), sendPresses()])));
 
 self.addEventListener("fetch", (event) => {
   const { request } = event;
   const { pathname } = new URL(request.url);
-  if (request.mode === "navigate") event.respondWith(fetch(request).catch(() => kept(OFFLINE)));
+  if (request.mode === "navigate") {
+    event.respondWith(fetch(request).catch(() => cached(OFFLINE)));
+    event.waitUntil(sendPresses());
+  }
   else if (KEPT.includes(pathname)) event.respondWith(fresh(request, pathname));
 });
 
-const kept = async (path) => (await caches.match(path)) || Response.error();
+const cached = async (path) => (await caches.match(path)) || Response.error();
 
 // Fetches from the network and updates the cache; without a network, answers from the cache.
 async function fresh(request, path) {
@@ -31,7 +34,7 @@ async function fresh(request, path) {
     if (answer.ok) await caches.open(CACHE).then((cache) => cache.put(path, answer.clone())).catch(() => {});
     return answer;
   } catch {
-    return kept(path);
+    return cached(path);
   }
 }
 
@@ -39,10 +42,11 @@ function read(event) {
   try {
     const message = event.data ? event.data.json() : event; // Safari has read a declarative push itself
     const notification = message.notification ?? message; // declarative Web Push, or plain JSON
-    const { title, body = "", tag, navigate, silent, requireInteraction } = notification;
+    const { title, body = "", tag, navigate, silent, requireInteraction, actions } = notification;
     if (![title, body].every((text) => typeof text === "string")) return UNREADABLE;
     const urgency = { ...(silent === true && { silent }), ...(requireInteraction === true && { requireInteraction }) };
-    const data = isElsewhere(navigate) ? { url: navigate } : { navigate };
+    const data = destination(navigate);
+    if (Array.isArray(actions)) data.actions = actions.map(({ action, title, navigate }) => ({ action, title, navigate }));
     return { title, body, tag: String(tag ?? ""), data, ...urgency };
   } catch {
     return UNREADABLE;
@@ -51,12 +55,31 @@ function read(event) {
 
 const UNREADABLE = { title: "Pocketbell", body: "A notification arrived that could not be read." };
 
-self.addEventListener("push", (event) => event.waitUntil(show(read(event))));
+self.addEventListener("push", (event) => event.waitUntil(Promise.all([show(read(event)), sendPresses()])));
 
 async function show({ title, ...options }) {
   const pictures = { icon: "/app/static/icon-192.png", badge: "/app/static/badge-96.png" };
   if (options.tag) await closeEarlier(options.tag);
-  return self.registration.showNotification(title, { ...pictures, ...options });
+  await self.registration.showNotification(title, { ...pictures, ...options, ...buttons(options.data) });
+  await countOnIcon();
+}
+
+// As many buttons as the browser shows; the notification's page has all of them. Safari shows none, and ignores them.
+function buttons(data) {
+  const shown = (data?.actions ?? []).slice(0, Notification.maxActions ?? 2);
+  return shown.length ? { actions: shown.map(({ action, title }) => ({ action, title })) } : {};
+}
+
+// The number on the web app's icon: how many of the notifications that are shown want to be acknowledged.
+async function countOnIcon(closed) {
+  try {
+    const shown = await self.registration.getNotifications();
+    const waits = ({ tag, data }) => tag !== closed && data?.actions?.some(({ action }) => action === "acknowledge");
+    const count = shown.filter(waits).length;
+    await (count ? navigator.setAppBadge(count) : navigator.clearAppBadge());
+  } catch {
+    // this browser has no such number
+  }
 }
 
 // Safari shows the notifications of a tag beside each other; elsewhere the newest would replace them without a sound.
@@ -70,8 +93,69 @@ async function closeEarlier(tag) {
 
 self.addEventListener("notificationclick", (event) => {
   event.notification.close();
-  event.waitUntil(openPage(event.notification.data));
+  event.waitUntil(Promise.all([follow(event.action, event.notification), countOnIcon(event.notification.tag)]));
 });
+
+self.addEventListener("notificationclose", (event) => event.waitUntil(countOnIcon(event.notification.tag)));
+
+// What a tap asks for: the page, or what the button that was pressed does.
+function follow(action, { title, data }) {
+  const pressed = action && data?.actions?.find((one) => one.action === action);
+  const path = pressed && pathOfPress(pressed.navigate);
+  if (path) return press(path, title);
+  const opened = pressed ? destination(pressed.navigate) : data;
+  return Promise.all([openPage(opened), sendPresses()]);
+}
+
+// --- buttons that answer or acknowledge ---------------------------------------------------------------------
+
+const PRESS = /^\/a\/[\w-]{22}$/;
+const ENDS = { 404: "This button is no longer good.", 409: "It was answered before." };
+
+// The path of the button's address if a press on it is sent to us, and not opened.
+function pathOfPress(navigate) {
+  try {
+    const { origin, pathname } = new URL(navigate);
+    return origin === self.location.origin && PRESS.test(pathname) ? pathname : null;
+  } catch {
+    return null;
+  }
+}
+
+// Keeps the press until it has arrived: a phone may have no network just now.
+async function press(path, title) {
+  const isKept = await remember(path, title).then(() => true, () => false); // private windows store nothing
+  const isLeft = isKept ? await sendPresses() : await send(path, title);
+  if (isLeft && isKept) await self.registration.sync?.register("presses").catch(() => {});
+}
+
+// Where there is no Background Sync, they are sent with the next push, tap or page.
+self.addEventListener("sync", (event) => {
+  event.waitUntil(sendPresses().then((isLeft) => { if (isLeft) throw new Error("They are sent again later."); }));
+});
+
+let sending = Promise.resolve(false);
+
+// Sends what is kept, each press once. Resolves to whether anything is left.
+function sendPresses() {
+  sending = sending.then(sendAll).catch(() => true);
+  return sending;
+}
+
+async function sendAll() {
+  let isLeft = false;
+  for (const path of await namesFrom("/a/")) isLeft = (await send(path, await recall(path))) || isLeft;
+  return isLeft;
+}
+
+// Resolves to whether it must be sent again. Tells when it came too late.
+async function send(path, title) {
+  const answer = await fetch(path, { method: "POST", credentials: "omit" }).catch(() => null);
+  if (!answer || answer.status >= 500 || answer.status === 429) return true;
+  await forget(path).catch(() => {});
+  if (ENDS[answer.status]) await show({ title, body: ENDS[answer.status], tag: path, silent: true });
+  return false;
+}
 
 // Whether that is a web address which is not a page of ours: the URL that the sender gave the notification.
 function isElsewhere(navigate) {
@@ -82,6 +166,8 @@ function isElsewhere(navigate) {
     return false;
   }
 }
+
+const destination = (navigate) => (isElsewhere(navigate) ? { url: navigate } : { navigate });
 
 // The absolute URL of a page of ours. Opening a bare path is not safe: one that begins with // names another host.
 function ours(navigate) {

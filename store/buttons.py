@@ -1,9 +1,33 @@
-"""The buttons whose press a device sends to us, the answers, and their queries."""
+"""The buttons whose press a device sends to us, the answers, and their queries. Callers pass the time."""
+
+from typing import NamedTuple
 
 import peewee
 
 from models import Model
+from store.database import run
 from store.notifications import Notification
+from store.rows import columns, reader
+from wire.notification import Content
+
+
+class PressedButton(NamedTuple):
+    """A button that can be pressed: whose it is, on which device, and what its notification says."""
+
+    account_seq: int
+    notification_seq: int
+    device_seq: int
+    position: int | None  # None: it acknowledges
+    content: Content
+
+
+class GivenAnswer(NamedTuple):
+    """The answer to a notification: its place among the actions, and the device it came from (None: the web app)."""
+
+    position: int
+    answered_at: int
+    device_id: str | None
+    device_name: str | None
 
 
 class Button(Model):
@@ -14,6 +38,38 @@ class Button(Model):
     device_seq = peewee.IntegerField()
     position = peewee.IntegerField(null=True)
     expires_at = peewee.IntegerField()
+
+    INSERT = (
+        "INSERT OR IGNORE INTO button (token_hash, notification_seq, device_seq, position, expires_at)"
+        " VALUES (?, ?, ?, ?, ?)"
+    )
+    PRESSED = (
+        f"SELECT {columns(PressedButton, 'b', account_seq='n.account_seq', content=columns(Content, 'n'))}"
+        " FROM button b JOIN notification n ON n.seq = b.notification_seq JOIN device d ON d.seq = b.device_seq"
+        " WHERE b.token_hash = ? AND b.expires_at > ? AND d.removed_as IS NOT 'removed'"
+    )
+    READ_PRESSED = staticmethod(reader(PressedButton))
+
+    @classmethod
+    def add(
+        cls, token_hash: bytes, notification_seq: int, device_seq: int, position: int | None, expires_at: int
+    ) -> None:
+        """A button of a notification on a device, unless it exists already; call inside `transaction()`."""
+        run(cls.INSERT, (token_hash, notification_seq, device_seq, position, expires_at))
+
+    @classmethod
+    def pressed(cls, token_hash: bytes, now: int) -> PressedButton | None:
+        """The button with this token, if it has not expired and the owner has not removed its device."""
+        row = run(cls.PRESSED, (token_hash, now)).fetchone()
+        return cls.READ_PRESSED(row) if row else None
+
+    @classmethod
+    def prune(cls, now: int, limit: int) -> int:
+        """Remove up to `limit` buttons that have expired; returns how many. Call inside `transaction()`."""
+        return run(
+            "DELETE FROM button WHERE token_hash IN (SELECT token_hash FROM button WHERE expires_at <= ? LIMIT ?)",
+            (now, limit),
+        ).rowcount
 
 
 class ButtonAnswer(Model):
@@ -26,3 +82,33 @@ class ButtonAnswer(Model):
 
     class Meta:
         table_name = "answer"
+
+    PUT_FIRST = (
+        "INSERT OR IGNORE INTO answer (notification_seq, position, answered_at, device_seq) VALUES (?, ?, ?, ?)"
+    )
+    FIND = (
+        f"SELECT {columns(GivenAnswer, 'r', device_id='d.id', device_name='d.name')}"
+        " FROM answer r LEFT JOIN device d ON d.seq = r.device_seq WHERE r.notification_seq = ?"
+    )
+    READ_FOUND = staticmethod(reader(GivenAnswer))
+    HAS_COME = (
+        "SELECT EXISTS (SELECT 1 FROM answer WHERE notification_seq = n.seq) OR EXISTS (SELECT 1 FROM alarm"
+        " WHERE notification_seq = n.seq AND acknowledged_at NOT NULL) FROM notification n WHERE seq = ?"
+    )
+
+    @classmethod
+    def put_first(cls, notification_seq: int, position: int, device_seq: int | None, now: int) -> bool:
+        """Keep the answer if it is the first; returns whether it is. Call inside `transaction()`."""
+        return run(cls.PUT_FIRST, (notification_seq, position, now, device_seq)).rowcount > 0
+
+    @classmethod
+    def find(cls, notification_seq: int) -> GivenAnswer | None:
+        """The answer to the notification, if there is one."""
+        row = run(cls.FIND, (notification_seq,)).fetchone()
+        return cls.READ_FOUND(row) if row else None
+
+    @classmethod
+    def has_come(cls, notification_seq: int) -> bool | None:
+        """Whether the notification was answered or acknowledged; None if there is no such notification."""
+        row = run(cls.HAS_COME, (notification_seq,)).fetchone()
+        return row and bool(row[0])

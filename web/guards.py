@@ -15,7 +15,7 @@ from core import accounts, alerts, proxies
 from models import Account, ApiKey, Device, sha256_of
 from process import clock
 from store.senders import Caller, find_caller, find_webhook
-from web import request_body
+from web import rate_limits, request_body
 from web.context import current
 from wire.errors import Refused
 
@@ -76,6 +76,12 @@ def _device() -> Device:
     if device is None:
         raise Refused(401, "No device has this token: open Pocketbell there and sign in.")
     return device
+
+
+def button_token() -> None:
+    """Anybody, 60 times a minute: the token of a button, in the path, is the credential. The body is ignored."""
+    rate_limits.button(sender())
+    request_body.check_size(request_body.MAX_VISITOR_FORM_BYTES)
 
 
 def metrics_token() -> None:

@@ -20,7 +20,13 @@ from wire.errors import SENTENCES, Refused
 from wire.json_schema import BOOLEAN, INTEGER, TEXT, TIME, TIME_OR_NULL, list_of, record, text
 from wire.json_text import as_json
 from wire.strict_json import NotAnObject
-from wire.validation import MAX_NAME_CHARACTERS, MAX_SEARCH_CHARACTERS, optional_text, required_text
+from wire.validation import (
+    MAX_BODY_CHARACTERS,
+    MAX_NAME_CHARACTERS,
+    MAX_SEARCH_CHARACTERS,
+    optional_text,
+    required_text,
+)
 
 MODERN = "2026-07-28"
 HANDSHAKES = ("2025-11-25", "2025-06-18", "2025-03-26")
@@ -28,7 +34,8 @@ VERSIONS = (MODERN, *HANDSHAKES)
 SERVER = {"name": "pocketbell", "title": "Pocketbell", "version": "1"}
 INSTRUCTIONS = (
     "Pocketbell sends push notifications to the phones and browsers of its owner. Use send_notification when the"
-    " owner asked to be told, or when long work ends. Times are Unix milliseconds."
+    " owner asked to be told, or when long work ends, and ask when only the owner can decide. Times are Unix"
+    " milliseconds."
 )
 CACHING = {"ttlMs": 3_600_000, "cacheScope": "private"}
 META = "io.modelcontextprotocol/"
@@ -254,6 +261,7 @@ class Tool(NamedTuple):
             raise Refused(400, f"There is an argument that this tool does not take: it takes {taken}.")
 
 
+ANSWER = record({"label": TEXT, "answer": TEXT, "at": TIME, "device": {"type": ["string", "null"]}})
 ALERT = {
     **{"id": TEXT, "name": TEXT, "icon": TEXT, "color": TEXT, "isActive": BOOLEAN},
     **{"notificationCount": INTEGER, "lastTriggeredAt": TIME_OR_NULL, "createdAt": TIME},
@@ -269,7 +277,7 @@ DETAIL = {
     **notification.SCHEMA,
     "properties": {
         **notification.SCHEMA["properties"],
-        **{"deliveries": list_of(DELIVERY), "replacedBy": TEXT},
+        **{"deliveries": list_of(DELIVERY), "replacedBy": TEXT, "answer": ANSWER},
         **{"acknowledge": notification.ALARM, "acknowledgedAt": TIME, "repeats": INTEGER},
     },
     "required": [*notification.SCHEMA["required"], "deliveries"],
@@ -294,6 +302,33 @@ TOOLS = {
         tuple(field.name for field in notification.FIELDS if field.is_required),
         ("openWorldHint",),
     ),
+    "ask": Tool(
+        "Ask the owner",
+        "Push a question with a button for each answer to the owner's devices. Returns the notification at once: call"
+        " get_notification with its id and wait until it has answer. The owner may not see it: silence is never a"
+        " yes.",
+        rest.ask,
+        {"notification": notification.SCHEMA},
+        {
+            "question": text("plain text", minLength=1, maxLength=MAX_BODY_CHARACTERS),
+            "answers": {
+                "type": "array",
+                "description": "what the buttons say; phones may show only the first two beside the question",
+                "minItems": rest.MIN_ANSWERS,
+                "maxItems": notification.MAX_ACTIONS,
+                "items": {"type": "string", "minLength": 1, "maxLength": notification.MAX_LABEL_CHARACTERS},
+            },
+            "timeoutS": {
+                "type": "integer",
+                "description": "seconds after which it is not delivered any more",
+                "minimum": rest.MIN_TIMEOUT_S,
+                "maximum": rest.MAX_TIMEOUT_S,
+                "default": rest.DEFAULT_TIMEOUT_S,
+            },
+        },
+        ("question", "answers"),
+        ("openWorldHint",),
+    ),
     "list_notifications": Tool(
         "List or search notifications",
         "The history, newest first. Returns a page of notifications and pagination; go on with nextCursor until"
@@ -312,11 +347,15 @@ TOOLS = {
     ),
     "get_notification": Tool(
         "Get a notification",
-        "Returns one notification with its status on each device, why a push failed, what replaced it, and whether it"
-        " was acknowledged.",
-        lambda arguments: rest.get_notification(required_text(arguments, "id")),
+        "Returns one notification with its status on each device, why a push failed, what replaced it, whether it was"
+        " acknowledged, and the owner's answer once there is one. With wait it returns when the owner has answered or"
+        " acknowledged it, or after so many seconds: then call it again.",
+        lambda arguments: rest.find_notification(required_text(arguments, "id"), arguments),
         {"notification": DETAIL},
-        {"id": text("id of send_notification or list_notifications")},
+        {
+            "id": text("id of send_notification, ask or list_notifications"),
+            "wait": {"type": "integer", "description": "seconds", "minimum": 1, "maximum": rest.MAX_WAIT_S},
+        },
         ("id",),
         hints=READS,
     ),

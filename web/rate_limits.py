@@ -36,6 +36,7 @@ MAX_METRICS = 100  # in one request
 ALERT_EVENTS = Quota(60)
 FLOOD = Quota(500)
 UNKNOWN_CODES = Quota(60)  # asked for by one sender
+BUTTONS = Quota(60)  # shown to or pressed by one sender
 SIGN_IN_TRIES = Quota(10, 15)  # wrong passwords for an account from one sender, or from a known browser
 TRIES_OF_SENDER = Quota(30, 15)  # from one sender, whatever the address
 TRIES_OF_STRANGERS = Quota(100, 15)  # for an account, from all senders
@@ -206,6 +207,16 @@ def event(alert_seq: int) -> None:
         if not limiter.limiter.hit(_all_events, "events"):
             raise Refused(429, TOO_MANY_EVENTS, owner_message="too many for all alerts together")
         limiter.limiter.hit(ALERT_EVENTS, "alert", str(alert_seq))
+
+
+# --- buttons (CONTRACT 8) -----------------------------------------------------------------------------------
+
+
+def button(sender: str) -> None:
+    """Count a button that is shown or pressed, also an unknown one, against its sender; `Refused` (429) beyond it."""
+    if not limiter.limiter.hit(BUTTONS, "button", sender):
+        wait_s = _wait_s(BUTTONS, "button", sender)
+        raise Refused(429, "Too many tries: wait a minute, then try again.", wait_s)
 
 
 # --- signing in ---------------------------------------------------------------------------------------------

@@ -13,25 +13,46 @@ from typing import Any
 from flask import current_app, request
 from itsdangerous import Signer
 
-from core import accounts, alarms, deletion, delivery, devices, local_time
+from core import accounts, alarms, deletion, delivery, devices, local_time, waiting
 from core.jobs import worker
 from core.plans import PLANS, history_begin
 from models import Alert, ApiKey, Device
 from process import clock
+from store import database
 from store.alarms import Alarm
-from store.database import AFTER_ALL, answers
+from store.buttons import ButtonAnswer
+from store.database import AFTER_ALL
 from store.deliveries import Delivery
 from store.notification_days import NotificationDay
-from store.notifications import Notification
+from store.notifications import Entry, Notification
 from store.search import Wanted, search
 from web.context import current
 from web.rate_limits import DEFAULT_LISTED, MAX_LISTED
 from web.request_body import read_fields
 from wire.errors import Refused
-from wire.notification import FIELD_NAMES, MIN_PRIORITY, Content, answered, as_acknowledge, checked_content
-from wire.validation import MAX_SEARCH_CHARACTERS, optional_text, required_text
+from wire.notification import (
+    FIELD_NAMES,
+    MAX_ACTIONS,
+    MAX_LABEL_CHARACTERS,
+    MIN_PRIORITY,
+    Content,
+    answered,
+    as_acknowledge,
+    checked_content,
+)
+from wire.validation import (
+    MAX_BODY_CHARACTERS,
+    MAX_SEARCH_CHARACTERS,
+    checked_length,
+    optional_text,
+    required_text,
+)
 
 IDEMPOTENCY_KEY = re.compile(r"[!-~]{1,255}")
+MAX_WAIT_S = 25
+QUESTION = "Question"  # the title of what an assistant asks
+MIN_ANSWERS = 2
+MIN_TIMEOUT_S, DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S = 10, 3_600, 604_800
 WHOLE_NUMBER = re.compile(r"0*([1-9][0-9]*)")
 
 Payload = dict[str, Any]
@@ -53,6 +74,24 @@ def deliver(fields: Payload, idempotency_key: str | None) -> tuple[Payload, bool
         raise Refused(400, "Idempotency-Key must be 1 to 255 visible ASCII characters.")
     sent = delivery.deliver(current().caller, content, idempotency_key)
     return {"ok": True, "notification": answered(sent.notification)}, sent.replayed
+
+
+def ask(fields: Payload) -> Payload:
+    """Send the question that `fields` ask, with a button for each answer: an assistant's tool."""
+    question = checked_length(required_text(fields, "question"), "question", MAX_BODY_CHARACTERS)
+    texts = fields.get("answers")
+    if not isinstance(texts, list) or not MIN_ANSWERS <= len(texts) <= MAX_ACTIONS:
+        raise Refused(400, f"answers must be an array of {MIN_ANSWERS} or {MAX_ACTIONS} strings.")
+    for place, text in enumerate(texts):
+        name = f"answers[{place}]"
+        checked_length(required_text({name: text}, name), name, MAX_LABEL_CHARACTERS)
+    timeout_s = fields.get("timeoutS", DEFAULT_TIMEOUT_S)
+    if type(timeout_s) is not int or not MIN_TIMEOUT_S <= timeout_s <= MAX_TIMEOUT_S:
+        bounds = f"from {MIN_TIMEOUT_S} to {MAX_TIMEOUT_S:,}"
+        raise Refused(400, f"timeoutS must be a whole number of seconds {bounds}.")
+    actions = [{"label": text, "answer": text} for text in texts]
+    expires_at = clock.now_ms() + timeout_s * 1000
+    return deliver({"title": QUESTION, "body": question, "actions": actions, "expiresAt": expires_at}, None)[0]
 
 
 def list_notifications() -> Payload:
@@ -81,21 +120,32 @@ def find_notifications(fields: Mapping[str, Any]) -> Payload:
 
 def get_notification(notification_id: str) -> Payload:
     """GET /api/v1/notifications/{id} (CONTRACT 8)."""
+    return find_notification(notification_id, request.args)
+
+
+def find_notification(notification_id: str, fields: Mapping[str, Any]) -> Payload:
+    """One notification in detail; with `wait`, once it was answered or acknowledged, or after so many seconds."""
+    wait_s = _wait_s(fields)
+    entry = _entry(notification_id)
+    if wait_s:
+        waiting.wait_for(entry.seq, wait_s, current().confirm)
+        current().confirm()
+        entry = _entry(notification_id)
+    return {"ok": True, "notification": _detail(entry)}
+
+
+def _entry(notification_id: str) -> Entry:
     caller = current().caller
     entry = Notification.find(caller.account_seq, notification_id, history_begin(caller.plan, clock.now_ms()))
     if entry is None or entry.is_digest:
         raise Refused(404)
-    detail = answered(entry) | _alarm(Alarm.find(entry.seq), entry.content)
-    detail["deliveries"] = [_delivery(one) for one in Delivery.of_notification(entry.digest_seq or entry.seq)]
-    if entry.replaced_by:
-        detail["replacedBy"] = entry.replaced_by
-    return {"ok": True, "notification": detail}
+    return entry
 
 
 def acknowledge_notification(notification_id: str) -> Payload:
     """POST /api/v1/notifications/{id}/acknowledge (CONTRACT 8)."""
     alarms.acknowledge_notification(current().caller.account_seq, notification_id, clock.now_ms())
-    return get_notification(notification_id)
+    return find_notification(notification_id, {})
 
 
 def delete_notification(notification_id: str) -> Payload:
@@ -178,7 +228,7 @@ def remove_device(device_id: str) -> Payload:
 
 def healthz() -> tuple[Payload, int]:
     """GET /healthz: whether the database answers and the background worker is alive (CONTRACT 3)."""
-    healthy = answers() and worker.is_alive()
+    healthy = database.answers() and worker.is_alive()
     return ({"status": "ok"}, 200) if healthy else ({"status": "unavailable"}, 503)
 
 
@@ -191,6 +241,17 @@ def _limit(fields: Mapping[str, Any]) -> int:
     if match is None:
         raise Refused(400, "limit must be a whole number of at least 1.")
     return min(int(match[1][:9]), MAX_LISTED)  # nine digits are far beyond it
+
+
+def _wait_s(fields: Mapping[str, Any]) -> int:
+    """For how many seconds the request may wait; 0 if it does not say."""
+    value = fields.get("wait")
+    if value in (None, ""):
+        return 0
+    match = WHOLE_NUMBER.fullmatch(str(value))
+    if match is None or len(match[1]) > 2 or int(match[1]) > MAX_WAIT_S:
+        raise Refused(400, f"wait must be a whole number of seconds from 1 to {MAX_WAIT_S}.")
+    return int(match[1])
 
 
 def _before(fields: Mapping[str, Any]) -> int:
@@ -215,6 +276,18 @@ def _cursors(secret: str) -> Signer:
 
 
 # --- wire shapes --------------------------------------------------------------------------------------------
+
+
+def _detail(entry: Entry) -> Payload:
+    detail = answered(entry) | _alarm(Alarm.find(entry.seq), entry.content)
+    detail["deliveries"] = [_delivery(one) for one in Delivery.of_notification(entry.digest_seq or entry.seq)]
+    if entry.replaced_by:
+        detail["replacedBy"] = entry.replaced_by
+    given = ButtonAnswer.find(entry.seq) if entry.content.actions else None
+    if given:
+        action = entry.content.actions[given.position]
+        detail["answer"] = {**action, "at": given.answered_at, "device": given.device_id}
+    return detail
 
 
 def _alarm(alarm: Alarm | None, content: Content) -> Payload:

@@ -300,7 +300,7 @@ def test_no_code_link_or_key_is_logged_even_when_the_service_is_down(kind, tmp_p
     proxy = Proxy(kind, tmp_path, free_port())
     try:
         wait_until(lambda: answers_502(proxy, "/healthz"))
-        for path in ("/p/c0d5ecr", "/app/setup/l1nk5ecret"):
+        for path in ("/p/c0d5ecr", "/a/t0k5ecret", "/app/setup/l1nk5ecret"):
             secret = {"Referer": f"{ORIGIN}{path}"} | bearer("sk_test_k3y5ecret")
             assert proxy.request("POST", path, "{}", secret).status == 502
             assert answers_502(proxy, "/healthz", secret)

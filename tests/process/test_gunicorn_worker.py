@@ -179,7 +179,10 @@ def test_no_text_adds_a_line_to_the_log(text):
 
 @each(
     "address",
-    ["/api/v1/api-keys/sk_test_5ecret", "/p/c0d5ecr", "/app/setup/l1nk5ecret", "/%70/c0d5ecr", "/%73k_test_5ecret"],
+    [
+        *("/api/v1/api-keys/sk_test_5ecret", "/p/c0d5ecr", "/a/t0ken5ecret", "/app/setup/l1nk5ecret", "/%70/c0d5ecr"),
+        *("/%61/t0ken5ecret", "/%73k_test_5ecret"),
+    ],
 )
 def test_no_key_code_or_link_is_left_in_what_the_server_says_of_an_address(address):
     record = logging.LogRecord("gunicorn.error", logging.DEBUG, "", 0, "Invalid request line: %r", (address,), None)

@@ -237,6 +237,7 @@ LOGGED = [
     ("DELETE", "/api/v1/devices/1d5ecret", "/api/v1/devices/<device_id>", "404"),
     ("GET", "/app/setup/l1nk5ecret", "/app/setup/<token>", "404"),
     ("GET", "/p/c0d5ecr", None, None),
+    ("POST", "/a/t0ken5ecret", "/a/<path:token>", "404"),
     ("GET", "/no/such/pl4ce", None, "404"),
     ("PUT", "/api/v1/stats", None, "405"),
 ]
@@ -316,6 +317,7 @@ def test_no_key_no_link_and_no_payload_is_in_the_log_even_at_its_most_talkative(
     server.get(f"/api/v1/api-keys/{KEY_IN_IT}", key)
     server.get(f"/p/{KEY_IN_IT}")
     server.get("/p/c0d5ecr")
+    server.get("/a/t0ken5ecret")
     server.request("POST", "/p%2Fc0d5ecr", "{}")
     server.get("/c0d5ecr")
     server.request("POST", "/%70/c0d5ecr", "{}")

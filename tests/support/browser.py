@@ -102,8 +102,8 @@ RECORD_SHOWN = """
   const show = ServiceWorkerRegistration.prototype.showNotification;
   ServiceWorkerRegistration.prototype.showNotification = async function (title, options) {
     await show.call(this, title, options);
-    const { body, tag, data, silent, requireInteraction } = options;
-    self.shown.push({ title, body, tag, data, silent, requireInteraction });
+    const { body, tag, data, silent, requireInteraction, actions = [] } = options;
+    self.shown.push({ title, body, tag, data, silent, requireInteraction, actions });
   };
 }
 """
@@ -187,10 +187,17 @@ class Site:
         with urllib.request.urlopen(asked, timeout=10) as answer:
             return json.load(answer)
 
-    def send(self, title="Disk", body="root at 98 %"):
+    def send(self, title="Disk", body="root at 98 %", **more):
         """Send a notification with a new API key, and return it as the REST API shows it."""
-        key = self.service.flask("key", "create", OWNER, "sender").output.strip()
-        return self.request("/api/v1/notifications/send", key, {"title": title, "body": body})["notification"]
+        sent = {"title": title, "body": body, **more}
+        return self.request("/api/v1/notifications/send", self.new_key(), sent)["notification"]
+
+    def detail(self, notification_id):
+        """The notification in detail."""
+        return self.request(f"/api/v1/notifications/{notification_id}", self.new_key())["notification"]
+
+    def new_key(self):
+        return self.service.flask("key", "create", OWNER, "sender").output.strip()
 
     def subscribed(self):
         """The endpoints of the browsers that are currently devices."""
@@ -384,14 +391,14 @@ def plain(site, open_context):
     return page
 
 
-# Clicks the notification that is shown (a new one with `data`, if given). Returns what was opened when the worker
-# was done, or why it failed.
+# Clicks the notification that is shown (a new one with `data`, if given), or its button `action`. Returns what was
+# opened when the worker was done, or why it failed.
 CLICK = """
-async ({ data }) => {
+async ({ data, action = "" }) => {
   self.opened = [];
   if (data !== undefined) await self.registration.showNotification("Click me", { data });
   const [notification] = await self.registration.getNotifications();
-  const click = new NotificationEvent("notificationclick", { notification, action: "" });
+  const click = new NotificationEvent("notificationclick", { notification, action });
   let done;
   click.waitUntil = (promise) => { done = promise; };
   self.dispatchEvent(click);

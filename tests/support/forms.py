@@ -32,7 +32,7 @@ class Forms:
     def __init__(self, service, owner, push_service):
         self.service, self.owner = service, owner
         service.flask("key", "create", OWNER, "live")
-        rings = ring(service.caller())
+        rings = ring(service.caller(), actions=[{"label": "Yes", "answer": "y"}])
         owner.enable(push_service.browser())
         service.caller().post("/devices", {"kind": "fcm", "token": "t"})
         account_set(service, "--quiet-hours", "09:00-11:00")
@@ -59,7 +59,7 @@ class Forms:
             "name": "x", "email": OWNER, "password": PASSWORD, "time_zone": "Asia/Tokyo", "theme": "dark",
             "kind": "apns", "token": "ab" * 32, "begin": "01:00", "end": "02:00",
             "current": PASSWORD, "new": "another password", "seen": "99", "title": "{{ message }}",
-            "body": "b", "preset": "grafana", "on": "0", "priority": "high",
+            "body": "b", "preset": "grafana", "on": "0", "priority": "high", "position": "0",
         }  # fmt: skip
 
     def send(self, rule, **more):

@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 import app
+from core.buttons import token_of
 from tests.support.service import METRICS_TOKEN
 from web import api_docs, rest
 
@@ -86,6 +87,11 @@ class World:
             return self.caller.post("/api-keys/generate", {"name": "nas"}).json["apiKey"]["id"]
         if operation.id in ("getNotification", "deleteNotification"):
             return self.caller.send().json["notification"]["id"]
+        if operation.id in ("showButton", "pressButton"):
+            device = self.caller.post("/devices", OPERATIONS["addDevice"].body).json["device"]["id"]
+            question = {"title": "Deploy?", "body": "now", "actions": [{"label": "Yes", "answer": "y"}]}
+            sent = self.caller.post("/notifications/send", question).json["notification"]["id"]
+            return token_of(sent, device, 0)
         if operation.id == "acknowledgeNotification":
             sent = {"title": "Disk", "body": "full", "acknowledge": True}
             return self.caller.post("/notifications/send", sent).json["notification"]["id"]

@@ -12,7 +12,8 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 import app
 import config
 import models
-from core import accounts, devices, plans
+from core import accounts, buttons, devices, plans, waiting
+from process.clock import DAY_MS
 from providers import PROVIDERS
 from tests.support.hostile import POLICY
 from tests.support.openapi import DOCUMENT, OPERATIONS, SCHEMAS, camel_cased, endpoint, every_operation, resolved
@@ -203,6 +204,10 @@ def test_its_numbers_in_sentences_are_those_of_the_code():
     assert f"at most {devices.MAX_DEVICES} devices" in said["addDevice"]
     assert f"{rate_limits.ALERT_EVENTS.amount} requests a minute" in said["receiveEvent"]
     assert f"{rate_limits.FLOOD.amount} within a minute" in said["receiveEvent"]
+    assert f"{buttons.LIFE_MS // DAY_MS} days" in said["pressButton"]
+    assert f"{rate_limits.BUTTONS.amount} tries a minute" in said["pressButton"]
+    wait = OPERATIONS["getNotification"].parameters[1]
+    assert wait["schema"]["maximum"] == rest.MAX_WAIT_S and f"At most {waiting.MAX_WAITING} " in wait["description"]
     for name, plan in plans.PLANS.items():
         assert re.search(rf"{plan.metrics_per_hour:,} on (the plan )?`{name}`", said["storeMetrics"])
     too_many = DOCUMENT["components"]["responses"]["TooManyRequests"]["description"]

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core import accounts
+from tests.support.assistants import ask, call, described, post
 from tests.support.rows import each
 from web import mcp
 
@@ -17,6 +18,7 @@ META = "io.modelcontextprotocol/"
 VERSIONS = ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"]
 TOOLS = [
     "send_notification",
+    "ask",
     "list_notifications",
     "get_notification",
     "list_alerts",
@@ -30,15 +32,6 @@ SERVER = {"name": "pocketbell", "title": "Pocketbell", "version": "1"}
 FAULT = "Something went wrong on the server. It has been logged; try again later."
 
 
-def post(caller, message=None, headers=None, **more):
-    return caller.request("POST", "/mcp", json=message, headers=headers, **more)
-
-
-def ask(caller, method, params=None, headers=None, message_id=1):
-    message = {"jsonrpc": "2.0", "id": message_id, "method": method}
-    return post(caller, message if params is None else {**message, "params": params}, headers)
-
-
 def ask_modern(caller, method, params=None, meta=None, **headers):
     """As the revision of 2026-07-28 has it; `headers` with _ for -, None leaves one out."""
     meta = {"protocolVersion": VERSIONS[0], "clientCapabilities": {}} if meta is None else meta
@@ -48,13 +41,6 @@ def ask_modern(caller, method, params=None, meta=None, **headers):
     sent |= {name.replace("_", "-"): value for name, value in headers.items()}
     params = {**(params or {}), "_meta": {f"{META}{key}": value for key, value in meta.items()}}
     return ask(caller, method, params, {name: value for name, value in sent.items() if value is not None})
-
-
-def call(caller, name, arguments=None):
-    """The result of a tool."""
-    answer = ask(caller, "tools/call", {"name": name, "arguments": arguments or {}})
-    assert (answer.status_code, set(answer.json)) == (200, {"jsonrpc", "id", "result"})
-    return answer.json["result"]
 
 
 def error_of(answer):
@@ -322,10 +308,6 @@ def test_our_own_origin_is_not_refused(make_service, moved_clock, settings):
 
 
 # Tools
-
-
-def described(caller):
-    return {tool["name"]: tool for tool in ask(caller, "tools/list").json["result"]["tools"]}
 
 
 def test_the_tools_are_listed(owner):

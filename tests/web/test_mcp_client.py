@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 
 from tests.support.accounts import OWNER
+from tests.support.buttons import paths
 from tests.support.server import PATIENCE_S, bearer, serving
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="gunicorn runs on POSIX alone")
@@ -20,8 +21,9 @@ MODES = {"auto": "2026-07-28", "legacy": "2025-11-25"}  # how it begins, and the
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    with serving(tmp_path_factory.mktemp("assistants") / "data") as server:
+def server(tmp_path_factory, push_server):
+    settings = {"WEBPUSH_HOSTS": push_server.origin}
+    with serving(tmp_path_factory.mktemp("assistants") / "data", **settings) as server:
         server.key = server.wait_until_ready().owner_key()
         server.flask("alert", "create", OWNER, "Backups")
         yield server
@@ -66,7 +68,7 @@ def test_it_agrees_on_a_version(connected, mode):
 
 def test_it_lists_the_tools(connected):
     tools = connected(lambda client: client.list_tools()).tools
-    assert len(tools) == 8 and all(tool.title and tool.description and tool.annotations for tool in tools)
+    assert len(tools) == 9 and all(tool.title and tool.description and tool.annotations for tool in tools)
 
 
 def test_it_sends_and_finds_a_notification(connected, mode):
@@ -83,6 +85,23 @@ def test_it_sends_and_finds_a_notification(connected, mode):
 def test_it_reads(connected, tool, field):
     result = called(connected, tool)
     assert not result.is_error and result.structured_content[field]
+
+
+def test_it_asks_and_reads_what_the_owner_pressed_on_a_phone(server, connected, push_service):
+    phone = push_service.browser()
+    server.subscribe(server.key, phone)
+    question = {"question": "Deploy version 7?", "answers": ["Yes", "No", "Später"], "timeoutS": 600}
+    asked = called(connected, "ask", **question).structured_content["notification"]
+    assert asked["expiresAt"] - asked["createdAt"] == pytest.approx(600_000, abs=1_000)
+    shown = phone.messages[-1]["notification"]
+    assert (shown["title"], shown["body"], shown["tag"]) == ("MCP - Question", "Deploy version 7?", asked["id"])
+    assert "answer" not in called(connected, "get_notification", id=asked["id"]).structured_content["notification"]
+    assert server.request("POST", paths(phone)["Später"]).status == 200
+    read = called(connected, "get_notification", id=asked["id"], wait=25).structured_content["notification"]
+    assert read["answer"]["answer"] == read["answer"]["label"] == "Später"
+    (device,) = json.loads(server.get("/api/v1/devices", server.key).text)["devices"]
+    assert read["answer"]["device"] == device["id"]
+    assert server.request("DELETE", f"/api/v1/devices/{device['id']}", headers=bearer(server.key)).status == 200
 
 
 def test_a_key_that_it_made_and_revoked_is_useless(server, connected):

@@ -1,0 +1,89 @@
+"""Answers to a notification: the press of a button, and the first answer, which is the only one (CONTRACT 8).
+
+A press names its button by a token; in the web app the owner answers without one. Must not know requests.
+"""
+
+import re
+from typing import NamedTuple
+
+from core import alarms, waiting
+from core.buttons import ACKNOWLEDGE
+from core.plans import history_begin
+from models import Account, sha256_of
+from process import clock
+from store.buttons import Button, ButtonAnswer, GivenAnswer, PressedButton
+from store.database import transaction
+from store.notifications import Notification
+from wire.errors import Refused
+from wire.notification import Content
+
+TOKEN = re.compile(r"[A-Za-z0-9_-]{22}")
+NO_BUTTON = "There is no such button: it may be older than a week, or its notification was deleted."
+TOO_LATE = "It was answered before."
+
+
+class Question(NamedTuple):
+    """A button that can be pressed, and what came of its notification before."""
+
+    button: PressedButton
+    given: GivenAnswer | None
+    is_acknowledged: bool  # known of a button that acknowledges
+
+    @property
+    def label(self) -> str:
+        """What the button says."""
+        position = self.button.position
+        return ACKNOWLEDGE if position is None else self.button.content.actions[position]["label"]
+
+    @property
+    def answer(self) -> str | None:
+        """The label of the button that was pressed first, if one was."""
+        return self.button.content.actions[self.given.position]["label"] if self.given else None
+
+
+def find(token: str) -> Question:
+    """The button with this token; `Refused` (404) if there is none, or it is good no longer."""
+    button = Button.pressed(sha256_of(token), clock.now_ms()) if TOKEN.fullmatch(token) else None
+    if button is None:
+        raise Refused(404, NO_BUTTON)
+    seq = button.notification_seq
+    return Question(button, ButtonAnswer.find(seq), button.position is None and bool(ButtonAnswer.has_come(seq)))
+
+
+def press(token: str) -> None:
+    """Take the press of the button with this token.
+
+    `Refused` (404) if there is none, or it is good no longer; (409) if the notification has an answer already.
+    """
+    find(token)  # first without the lock that writers need: a guess shall not keep them waiting
+    with transaction():
+        button = find(token).button
+        if button.position is None:
+            alarms.acknowledge(button.account_seq, button.notification_seq, button.device_seq, clock.now_ms())
+        else:
+            _answer(button.account_seq, button.notification_seq, button.content, button.position, button.device_seq)
+    waiting.note_change()
+
+
+def answer(account: Account, notification_id: str, position: int) -> None:
+    """Answer in the web app with the button at this place among the actions.
+
+    `Refused` (404) without such a notification, (400) without such a button, (409) if it was answered before.
+    """
+    with transaction():
+        entry = Notification.find(account.seq, notification_id, history_begin(account.plan, clock.now_ms()))
+        if entry is None:
+            raise Refused(404)
+        actions = entry.content.actions
+        if not 0 <= position < len(actions) or "answer" not in actions[position]:
+            raise Refused(400, "The notification has no such button.")
+        _answer(account.seq, entry.seq, entry.content, position, None)
+    waiting.note_change()
+
+
+def _answer(account_seq: int, seq: int, content: Content, position: int, device_seq: int | None) -> None:
+    now = clock.now_ms()
+    if not ButtonAnswer.put_first(seq, position, device_seq, now):
+        raise Refused(409, TOO_LATE)
+    if content.acknowledge:
+        alarms.acknowledge(account_seq, seq, device_seq, now)

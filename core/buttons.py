@@ -1,0 +1,66 @@
+"""The buttons that a notification has on a device: their tokens, and how they are pushed (CONTRACT 8).
+
+A press that comes to us names its button by a token. Tokens are derived from the server's secret, so that a retry or
+a repeat pushes the same ones although only their hashes are stored. Must not know requests, or what a press does.
+"""
+
+import base64
+import hmac
+from collections.abc import Iterable
+
+from models import ActiveDevice, sha256_of
+from process.clock import DAY_MS
+from providers.base import PushedButton
+from store.buttons import Button
+from store.notifications import NotificationRow
+from wire.notification import Content
+
+ACKNOWLEDGE = "Acknowledge"
+LIFE_MS = 7 * DAY_MS
+TOKEN_BYTES = 16
+
+_key = b""  # set by `configure`
+
+
+def configure(secret: str) -> None:
+    """Derive tokens from this secret of the server."""
+    global _key
+    _key = hmac.digest(secret.encode(), b"buttons", "sha256")
+
+
+def token_of(notification_id: str, device_id: str, position: int | None) -> str:
+    """The token of a button on a device: 22 characters of base64url. `position` is None for "Acknowledge"."""
+    digest = hmac.digest(_key, f"{notification_id} {device_id} {position}".encode(), "sha256")
+    return base64.urlsafe_b64encode(digest[:TOKEN_BYTES]).decode().rstrip("=")
+
+
+def add(notification: NotificationRow, devices: Iterable[ActiveDevice], now: int) -> None:
+    """Let these devices press the notification's buttons from now on; call inside `transaction()`.
+
+    Those of a device that has them already stay good for as long as they were.
+    """
+    positions = _with_tokens(notification.content)
+    if positions:
+        for device in devices:
+            for position in positions:
+                token_hash = sha256_of(token_of(notification.id, device.id, position))
+                Button.add(token_hash, notification.seq, device.seq, position, now + LIFE_MS)
+
+
+def pushed(notification: NotificationRow, device_id: str) -> tuple[PushedButton, ...]:
+    """The notification's buttons on a device, in the order in which they are shown."""
+    content = notification.content
+    if not content.actions and not content.acknowledge:
+        return ()
+    tokens = {place: token_of(notification.id, device_id, place) for place in _with_tokens(content)}
+    first = (PushedButton("acknowledge", ACKNOWLEDGE, token=tokens[None]),) if content.acknowledge else ()
+    return first + tuple(
+        PushedButton(str(place), action["label"], action.get("url"), tokens.get(place))
+        for place, action in enumerate(content.actions)
+    )
+
+
+def _with_tokens(content: Content) -> list[int | None]:
+    """The positions of the buttons whose press comes to us."""
+    first: list[int | None] = [None] if content.acknowledge else []
+    return first + [place for place, action in enumerate(content.actions) if "answer" in action]

@@ -1,0 +1,53 @@
+"""Requests that wait until a notification is answered or acknowledged (CONTRACT 8). Must not know requests."""
+
+import threading
+from collections.abc import Callable
+
+from process import clock
+from store.buttons import ButtonAnswer
+
+MAX_WAITING = 8  # requests at the same time
+POLLED_EVERY_S = 0.5  # another process may take the answer
+
+_places = threading.BoundedSemaphore(MAX_WAITING)
+_changed = threading.Condition()
+_changes = 0  # answers and acknowledgements that this process has taken
+
+
+def goes_on() -> bool:
+    """Whether the process goes on serving; the server replaces this function."""
+    return True
+
+
+def wait_for(notification_seq: int, wait_s: float, confirm: Callable[[], object]) -> None:
+    """Return once the notification was answered, acknowledged or deleted, or after `wait_s` seconds.
+
+    At once if enough others wait, and soon when the process ends. `confirm` may raise an exception to end the wait.
+    """
+    if not _places.acquire(blocking=False):
+        return
+    try:
+        until_s, seen = clock.monotonic_s() + wait_s, _changes
+        while ButtonAnswer.has_come(notification_seq) is False and goes_on():
+            left_s = until_s - clock.monotonic_s()
+            if left_s <= 0:
+                return
+            seen = _pause(seen, min(left_s, POLLED_EVERY_S))
+            confirm()
+    finally:
+        _places.release()
+
+
+def note_change() -> None:
+    """Wake the requests that wait, since something was answered or acknowledged."""
+    global _changes
+    with _changed:
+        _changes += 1
+        _changed.notify_all()
+
+
+def _pause(seen: int, pause_s: float) -> int:
+    """Wait at most so long for a change after the one that was `seen`; the newest one."""
+    with _changed:
+        _changed.wait_for(lambda: _changes != seen, pause_s)
+        return _changes

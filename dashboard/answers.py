@@ -1,0 +1,42 @@
+"""The page of a button, whose address a push carries, and the answer to a notification in the web app.
+
+Whoever opens a button's page need not be signed in: the token in its address is what permits the press.
+"""
+
+import re
+
+from flask import flash, redirect, render_template, request
+
+from core import answers
+from dashboard import page
+from dashboard.page import Page
+from web.context import current
+from wire.errors import Refused
+
+POSITION = re.compile("[0-9]")
+
+
+def show_button(token: str) -> Page:
+    """GET /a/{token}: a page with the button. Opening it changes nothing: programs look at links, too."""
+    return render_template("button.html", question=answers.find(token))
+
+
+def press_button(token: str) -> Page | dict[str, bool]:
+    """POST /a/{token}: what a button on a device sends; a browser that shows the page gets a page."""
+    answers.press(token)
+    if page.is_wanted():
+        return render_template("button.html", question=answers.find(token))
+    return {"ok": True}
+
+
+def answer_notification(notification_id: str) -> Page:
+    """POST /app/notifications/{id}/answer with `position`, the place of the answer among the actions."""
+    position = request.form.get("position", "")
+    try:
+        answers.answer(current().account, notification_id, int(position) if POSITION.fullmatch(position) else -1)
+        flash("Your answer is kept.")
+    except Refused as refused:
+        if refused.status != 409:
+            raise
+        flash(refused.message, "error")
+    return redirect(f"/app/notifications/{notification_id}", 303)

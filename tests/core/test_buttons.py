@@ -1,0 +1,146 @@
+"""Which buttons there are, and how long: recorded, retried, released, repeated, pruned."""
+
+import pytest
+
+from core import buttons, pruning
+from models import sha256_of
+from process import clock
+from store import database
+from tests.support.accounts import account_set
+from tests.support.buttons import ANSWERS, paths, press
+from tests.support.devices import subscribe
+from tests.support.holding import MORNING
+from tests.support.tables import query
+from tests.support.times import DAY_S
+
+FIELDS = {"title": "Deploy?", "body": "version 7", "actions": ANSWERS}
+
+
+def ask(caller, **more):
+    answer = caller.post("/notifications/send", {**FIELDS, **more})
+    assert answer.status_code == 200, answer.json
+    return answer.json["notification"]["id"]
+
+
+def rows(service):
+    return query(service, "SELECT notification_seq, device_seq, position, expires_at FROM button ORDER BY 1, 2, 3")
+
+
+def test_a_token_depends_on_secret_notification_device_and_place(service):
+    made = {
+        buttons.token_of(notification, device, place)
+        for notification in ("n", "m")
+        for device in ("d", "e")
+        for place in (None, 0, 1)
+    }
+    assert len(made) == 12 and buttons.token_of("n", "d", None) == buttons.token_of("n", "d", None)
+    buttons.configure("another secret")
+    assert buttons.token_of("n", "d", None) not in made
+
+
+def test_each_device_has_a_row_for_each_button_that_is_sent_to_us(service, owner, push_service, moved_clock):
+    for _ in range(2):
+        subscribe(owner, push_service)
+    ask(owner, actions=[ANSWERS[0], {"label": "Log", "url": "https://example.org/"}, ANSWERS[1]], acknowledge=True)
+    until = moved_clock.ms + buttons.LIFE_MS
+    assert rows(service) == [(1, device, place, until) for device in (1, 2) for place in (None, 0, 2)]
+
+
+def test_a_retry_pushes_the_same_buttons(service, owner, browser, moved_clock):
+    browser.then(503)
+    ask(owner)
+    kept = rows(service)
+    moved_clock.advance(60)
+    service.work()
+    assert rows(service) == kept
+    assert press(service, paths(browser)["Yes"]).status_code == 200
+
+
+def test_what_is_sent_later_has_its_week_from_then_on_and_the_devices_of_then(
+    service, owner, browser, push_service, moved_clock, works
+):
+    ask(owner, deliverAt=moved_clock.ms + 30 * DAY_S * 1000)
+    assert rows(service) == []
+    later = subscribe(owner, push_service)
+    moved_clock.advance(30 * DAY_S)
+    works()
+    assert {until for *_, until in rows(service)} == {moved_clock.ms + buttons.LIFE_MS}
+    moved_clock.advance(6 * DAY_S)
+    assert press(service, paths(later)["Yes"]).status_code == 200
+    assert press(service, paths(browser)["No"]).status_code == 409
+
+
+def test_a_repeat_pushes_the_same_buttons_and_gives_a_new_device_its_own(
+    service, owner, browser, push_service, moved_clock, works
+):
+    ask(owner, acknowledge={"everyS": 60, "forS": 600})
+    first = paths(browser)
+    assert list(first) == ["Acknowledge", "Yes", "No"]
+    later = subscribe(owner, push_service)
+    moved_clock.advance(61)
+    works()
+    assert len(browser.messages) == 2 and paths(browser) == first
+    assert press(service, paths(later)["Acknowledge"]).status_code == 200
+
+
+def test_an_answer_acknowledges_what_repeats(service, owner, browser, push_service, moved_clock, works):
+    other = subscribe(owner, push_service)
+    ask(owner, acknowledge=True)
+    pressed = paths(browser)["No"]
+    assert press(service, pressed).status_code == 200
+    assert query(service, "SELECT state, acknowledged_at, device_seq FROM alarm") == [
+        ("acknowledged", moved_clock.ms, 1)
+    ]
+    works()
+    told = other.messages[-1]["notification"]
+    assert told["body"].startswith("Acknowledged") and "actions" not in told
+    moved_clock.advance(3600)
+    works()
+    assert (len(browser.messages), len(other.messages)) == (1, 2)
+
+
+def test_an_acknowledgement_leaves_the_answer_open_and_can_be_pressed_again(service, owner, browser, moved_clock):
+    ask(owner, acknowledge=True)
+    pressed = paths(browser)
+    began = moved_clock.ms
+    for _ in range(2):
+        answer = press(service, pressed["Acknowledge"])
+        assert (answer.status_code, answer.json) == (200, {"ok": True})
+        moved_clock.advance(1)
+    assert query(service, "SELECT acknowledged_at FROM alarm") == [(began,)]
+    assert press(service, pressed["Yes"]).status_code == 200
+    assert press(service, pressed["Acknowledge"]).status_code == 200
+
+
+@pytest.mark.parametrize("urgent", [True, False])
+def test_a_notification_that_repeats_has_an_acknowledge_button_without_any_other(service, owner, browser, urgent):
+    ask(owner, actions=None, acknowledge=True if urgent else None)
+    shown = browser.messages[-1]["notification"]
+    assert [one["title"] for one in shown.get("actions", [])] == (["Acknowledge"] if urgent else [])
+
+
+def test_expired_buttons_are_removed_in_pieces(service, owner, browser, moved_clock):
+    ask(owner)
+    with database.transaction():
+        for number in range(1_200):
+            token_hash = sha256_of(str(number))
+            buttons.Button.add(token_hash, 1, 1, 0, moved_clock.ms + number)
+    moved_clock.advance(1.0)
+    pruning.prune(clock.now_ms())
+    assert query(service, "SELECT count(*) FROM button") == [(201,)]
+    moved_clock.advance(0.5)
+    pruning.prune(clock.now_ms())
+    assert len(rows(service)) == 2
+    moved_clock.advance(7 * DAY_S)
+    pruning.prune(clock.now_ms())
+    assert rows(service) == []
+
+
+def test_a_digest_has_no_buttons(service, owner, browser, night, until, works):
+    account_set(service, "--quiet-hours", "22:00-07:00")
+    hook = service.alert()
+    for message in ("one", "two"):
+        hook.post({"message": message})
+    until(MORNING)
+    works()
+    assert "actions" not in browser.messages[-1]["notification"] and rows(service) == []

@@ -1,0 +1,154 @@
+"""`GET /api/v1/notifications/{id}?wait=N` until an answer, an acknowledgement or the time is over."""
+
+import sqlite3
+import threading
+from contextlib import closing
+
+import pytest
+
+from core import waiting
+from store import database
+from store.database import transaction
+from tests.support.buttons import ANSWERS, paths, press
+from tests.support.rows import each
+from tests.support.server import in_threads, join
+
+
+@pytest.fixture
+def meanwhile(monkeypatch, moved_clock):
+    """Lets the clock pass where a request would wait. What is put into this list happens in the first pause."""
+    happens, pause = [], waiting._pause
+
+    def passes(seen, pause_s):
+        moved_clock.advance(pause_s)
+        if happens:
+            join(in_threads(1, lambda _: happens.pop()()))  # as another request
+        return pause(seen, 0)
+
+    monkeypatch.setattr(waiting, "_pause", passes)
+    return happens
+
+
+@pytest.fixture
+def asked(owner, browser):
+    """The id of a question that repeats until it is acknowledged."""
+    fields = {"title": "Deploy?", "body": "version 7", "actions": ANSWERS, "acknowledge": True}
+    return owner.post("/notifications/send", fields).json["notification"]["id"]
+
+
+def waited(caller, id_, wait):
+    return caller.get(f"/notifications/{id_}?wait={wait}")
+
+
+@each("wait", ["0", "26", "-1", " 1", "1.5", "x", "1e1", "9" * 5000, "٣", "true", "25s"])
+def test_a_wait_that_is_no_number_from_1_to_25_is_refused(owner, wait):
+    for id_ in (owner.send().json["notification"]["id"], "unknown"):
+        answer = waited(owner, id_, wait)
+        assert answer.status_code == 400
+        assert answer.json["error"] == "wait must be a whole number of seconds from 1 to 25."
+
+
+@pytest.mark.parametrize("wait", [1, 25, "007"])
+def test_without_an_answer_it_returns_when_the_time_is_over(owner, asked, meanwhile, moved_clock, wait):
+    began, detail = moved_clock.monotonic, owner.get(f"/notifications/{asked}").json
+    answer = waited(owner, asked, wait)
+    assert (answer.status_code, answer.json) == (200, detail) and "answer" not in detail["notification"]
+    assert moved_clock.monotonic - began == int(wait)
+
+
+def test_it_returns_with_the_answer(service, owner, browser, asked, meanwhile, moved_clock):
+    began = moved_clock.monotonic
+    meanwhile.append(lambda: press(service, paths(browser)["No"]))
+    assert waited(owner, asked, 25).json["notification"]["answer"]["answer"] == "n"
+    assert moved_clock.monotonic - began == waiting.POLLED_EVERY_S
+    assert waited(owner, asked, 25).json["notification"]["answer"]["answer"] == "n"
+    assert moved_clock.monotonic - began == waiting.POLLED_EVERY_S
+
+
+def test_it_returns_with_the_acknowledgement(service, owner, browser, asked, meanwhile, moved_clock):
+    began = moved_clock.monotonic
+    meanwhile.append(lambda: press(service, paths(browser)["Acknowledge"]))
+    assert "answer" not in waited(owner, asked, 25).json["notification"]
+    assert moved_clock.monotonic - began == waiting.POLLED_EVERY_S
+
+
+def test_an_answer_that_another_process_took_is_found(service, owner, asked, meanwhile, moved_clock):
+    def elsewhere():
+        with closing(sqlite3.connect(service.settings.database)) as file, file:
+            file.execute("INSERT INTO answer SELECT seq, 1, ?, NULL FROM notification", (moved_clock.ms,))
+
+    meanwhile.append(elsewhere)
+    expected = {"label": "No", "answer": "n", "at": moved_clock.ms + 500, "device": None}
+    assert waited(owner, asked, 25).json["notification"]["answer"] == expected
+
+
+def test_a_key_that_is_revoked_meanwhile_is_401(service, owner, asked, meanwhile, moved_clock):
+    other = service.caller(name="other")
+    (key,) = [one["id"] for one in other.get("/api-keys").json["apiKeys"] if one["name"] == "test"]
+    meanwhile.append(lambda: other.delete(f"/api-keys/{key}"))
+    assert waited(owner, asked, 25).status_code == 401
+    assert moved_clock.monotonic == 1000 + waiting.POLLED_EVERY_S
+
+
+def test_what_is_deleted_meanwhile_is_404(service, owner, asked, meanwhile, moved_clock):
+    meanwhile.append(lambda: owner.delete(f"/notifications/{asked}"))
+    assert waited(owner, asked, 25).status_code == 404
+    assert moved_clock.monotonic == 1000 + waiting.POLLED_EVERY_S
+
+
+def test_when_the_service_ends_it_returns_at_once(owner, asked, meanwhile, moved_clock, monkeypatch):
+    monkeypatch.setattr(waiting, "goes_on", lambda: False)
+    assert waited(owner, asked, 25).status_code == 200
+    assert moved_clock.monotonic == 1000
+
+
+def test_no_lock_is_held_while_it_waits(service, owner, asked, meanwhile):
+    def write():
+        with closing(sqlite3.connect(service.settings.database, timeout=0)) as file, file:
+            file.execute("UPDATE account SET theme = 'dark'")
+        with transaction():
+            database.run("UPDATE account SET theme = 'light'")
+
+    meanwhile.append(write)
+    assert waited(owner, asked, 1).status_code == 200 and meanwhile == []
+
+
+def test_at_most_eight_wait_and_the_others_are_answered_at_once(owner, asked, moved_clock):
+    assert waiting.MAX_WAITING == 8
+    for _ in range(8):
+        assert waiting._places.acquire(blocking=False)
+    try:
+        assert waited(owner, asked, 25).status_code == 200  # the clock stands still: it would wait for ever
+    finally:
+        for _ in range(8):
+            waiting._places.release()
+
+
+def test_the_place_of_one_that_waited_is_free_again(service, owner, asked, meanwhile):
+    for happens in (lambda: owner.delete(f"/notifications/{asked}"), lambda: None):
+        meanwhile.append(happens)
+        waited(owner, asked, 1)
+    for _ in range(8):
+        assert waiting._places.acquire(blocking=False)
+    waiting._places.release(8)
+
+
+def test_a_press_wakes_the_request_that_waits(service, owner, browser, asked, monkeypatch):
+    """Within this process nobody waits for the next look at the database."""
+    monkeypatch.setattr(waiting, "POLLED_EVERY_S", 3600)
+    waits, real = threading.Event(), waiting._pause
+
+    def pause(seen, pause_s):
+        waits.set()
+        return real(seen, 3600)
+
+    monkeypatch.setattr(waiting, "_pause", pause)
+    found = []
+    client = service.app.test_client()
+    headers = {"Authorization": f"Bearer {owner.key}"}
+    path = f"/api/v1/notifications/{asked}?wait=25"
+    threads = in_threads(1, lambda _: found.append(client.get(path, headers=headers)))
+    assert waits.wait(60)
+    press(service, paths(browser)["Yes"])
+    join(threads)
+    assert found[0].json["notification"]["answer"]["answer"] == "y"
