@@ -18,6 +18,7 @@ import push
 from cli_alerts import alert
 from cli_base import OPEN_DATA, Command, FirstCommand, Group, line, moment
 from core import accounts, deletion, delivery, devices, doctor
+from core.local_time import moment_ms
 from core.plans import PLANS
 from models import Account, ApiKey, Device
 from process import clock
@@ -233,8 +234,18 @@ def remove_device(email: str, device_id: str) -> None:
 @click.option("--priority", type=PRIORITY, help="1 or min is not pushed, 2 or low is silent, 5 or urgent stays.")
 @click.option("--url", help="What a tap on the notification opens.")
 @click.option("--tag", help="Replace the earlier notifications with this tag.")
+@click.option("--acknowledge", is_flag=True, help="Push it again each minute for an hour, until it is acknowledged.")
+@click.option("--deliver-at", metavar="TIME", help="Send it later: 2026-11-21T07:00, or Unix milliseconds.")
 @with_appcontext
-def send(email: str, title: str, body: str | None, priority: str | None, **more: str | None) -> None:
+def send(
+    email: str,
+    title: str,
+    body: str | None,
+    priority: str | None,
+    acknowledge: bool,
+    deliver_at: str | None,
+    **more: str | None,
+) -> None:
     """Send a notification and print its id and status. Without BODY, read the body from standard input."""
     owner = accounts.find_account(email)
     said: dict[str, Any] = {
@@ -244,6 +255,10 @@ def send(email: str, title: str, body: str | None, priority: str | None, **more:
     }
     if priority:
         said["priority"] = _number_or_word(priority)
+    if acknowledge:
+        said["acknowledge"] = True
+    if deliver_at is not None:
+        said["deliverAt"] = moment_ms(deliver_at, owner.time_zone)
     sent = delivery.deliver(Owner.of(owner), checked_content(said)).notification
     click.echo(line(sent.id, sent.status))
 

@@ -14,6 +14,7 @@ from core.devices import drop_device
 from models import ActiveDevice, Device
 from process.clock import DAY_MS
 from providers.base import Answer, Message, Outcome, Push
+from store.alarms import Alarm
 from store.deliveries import Attempt, Delivery
 from wire.errors import log_fault
 from wire.notification import Content
@@ -76,7 +77,14 @@ def note_outcomes(attempts: list[Attempt], answers: list[Answer], now: int) -> d
         next_attempt_at = _until_expiry(attempt, now + wait_s * 1000)
         Delivery.put_off(attempt.notification.seq, attempt.device.seq, next_attempt_at)
         left_alone[attempt.device.seq] = wait_s
+    outcomes = zip(attempts, answers, strict=True)
+    Alarm.note_pushed({one.notification.seq for one, answer in outcomes if _rings(one, answer)}, now)
     return left_alone
+
+
+def _rings(attempt: Attempt, answer: Answer) -> bool:
+    """Whether a device now shows something that is to be acknowledged."""
+    return bool(attempt.notification.content.acknowledge) and answer.outcome is Outcome.DELIVERED
 
 
 def _note_outcome(attempt: Attempt, answer: Answer, now: int) -> None:

@@ -153,15 +153,26 @@ def formatted(moment: float | str, layout: str, zone: str) -> str:
     An ISO 8601 time without an offset counts as local. `ValueError` if it is no time.
     """
     try:
-        if isinstance(moment, str):
-            local = datetime.fromisoformat(moment)
-            local = local.astimezone(ZoneInfo(zone)) if local.tzinfo else local.replace(tzinfo=ZoneInfo(zone))
-        else:
-            seconds = moment if abs(moment) < SECONDS_BELOW else moment / 1000
-            local = datetime.fromtimestamp(seconds, ZoneInfo(zone))
-        return local.strftime(layout)
+        return _moment(moment, zone).strftime(layout)
     except (OverflowError, OSError) as error:
         raise ValueError from error
+
+
+def _moment(moment: float | str, zone: str) -> datetime:
+    if isinstance(moment, str):
+        local = datetime.fromisoformat(moment)
+        return local.astimezone(ZoneInfo(zone)) if local.tzinfo else local.replace(tzinfo=ZoneInfo(zone))
+    seconds = moment if abs(moment) < SECONDS_BELOW else moment / 1000
+    return datetime.fromtimestamp(seconds, ZoneInfo(zone))
+
+
+def moment_ms(text: str, zone: str) -> int:
+    """A moment that was typed, as `formatted` takes it, in ms; `Refused` (400) if it is no time."""
+    try:
+        return round(_moment(int(text) if text.isdecimal() else text, zone).timestamp() * 1000)
+    except (ValueError, OverflowError, OSError):
+        sentence = f'"{text[:100]}" is no time: write it like 2026-11-21T07:00, or in Unix milliseconds.'
+        raise Refused(400, sentence) from None
 
 
 def day_start(now: int, zone: str) -> int:

@@ -83,6 +83,10 @@ class Alarm(Model):
         "UPDATE alarm SET state = iif(state = 'waiting', ?, state), next_at = NULL"
         " WHERE notification_seq IN (SELECT value FROM json_each(?))"
     )
+    NOTE_PUSHED = (
+        "UPDATE alarm SET next_at = ? WHERE notification_seq IN (SELECT value FROM json_each(?))"
+        f" AND state = 'acknowledged' AND ends_at IS NOT NULL AND NOT {IS_REPLACED}"
+    )
     DONE = "UPDATE alarm SET next_at = NULL WHERE notification_seq = ? AND next_at = ?"
     BRING_FORWARD = "UPDATE alarm SET next_at = next_at - :by, ends_at = ends_at - :by WHERE next_at IS NOT NULL"
 
@@ -137,6 +141,12 @@ class Alarm(Model):
         """Count a repeat if it was pushed, and set when the next is due unless the alarm changed meanwhile."""
         values = {"pushed": int(is_pushed), "lease": lease, "next_at": next_at, "now": now, "seq": notification_seq}
         run(cls.NOTE_REPEAT, values)
+
+    @classmethod
+    def note_pushed(cls, notification_seqs: Iterable[int], now: int) -> None:
+        """Push "Acknowledged" after a push of the notification that was under way when it was acknowledged."""
+        if seqs := list(notification_seqs):
+            run(cls.NOTE_PUSHED, (now, json.dumps(seqs)))
 
     @classmethod
     def note_done(cls, notification_seq: int, lease: int) -> None:

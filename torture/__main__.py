@@ -22,6 +22,7 @@ PARTS = (
     "backups",
     "upgrades",
     "windows",
+    "alarms",
     "clock",
     "removal",
     "growth",

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from tests.support.accounts import OWNER
+from tests.support.accounts import OWNER, account_set
+from tests.support.times import utc
 
 
 @pytest.fixture
@@ -40,6 +41,30 @@ def test_it_carries_what_the_options_say(owner, send, priority, number):
     }
 
 
+def test_it_repeats_until_it_is_acknowledged(owner, send):
+    assert send("t", "b", "--acknowledge").exit_code == 0
+    (listed,) = owner.listed()
+    assert (listed["acknowledge"], listed["priority"]) == ({"everyS": 60, "forS": 3600}, 5)
+
+
+@pytest.mark.parametrize(
+    "typed, at",
+    [
+        ("2026-11-22T07:00", "2026-11-22T06:00"),  # of the account's time zone
+        ("2026-11-22 07:00:30", "2026-11-22T06:00:30"),
+        ("2026-11-22T07:00+00:00", "2026-11-22T07:00"),
+        ("1795330800", "2026-11-22T07:00"),
+        ("1795330800000", "2026-11-22T07:00"),
+    ],
+)
+def test_it_is_sent_later(service, owner, send, browser, typed, at):
+    account_set(service, "--timezone", "Europe/Berlin")
+    result = send("t", "b", "--deliver-at", typed)
+    (listed,) = owner.listed()
+    assert (result.stdout, listed["deliverAt"]) == (f"{listed['id']}\theld\n", utc(at))
+    assert browser.pushes == []
+
+
 @pytest.mark.parametrize(
     "piped, body", [("one\ntwo\n", "one\ntwo"), ("é\r\n", "é"), ("b" * 10_000 + "\n", "b" * 10_000)]
 )
@@ -59,6 +84,10 @@ def test_without_a_body_it_is_read_from_standard_input(owner, send, piped, body)
         (("t", "b", "--url", "javascript:alert(1)"), None, "url must be an address"),
         (("t", "b", "--tag", "t" * 65), None, "tag must have 1 to 64 characters"),
         (("t", "b", "--tag", ""), None, "tag must have 1 to 64 characters"),
+        (("t", "b", "--deliver-at", "tomorrow"), None, '"tomorrow" is no time: write it like 2026-11-21T07:00'),
+        (("t", "b", "--deliver-at", "9" * 30), None, "is no time"),
+        (("t", "b", "--deliver-at", ""), None, '"" is no time'),
+        (("t", "b", "--deliver-at", "2026-11-20"), None, "deliverAt must be in the future."),
     ],
 )
 def test_what_is_wrong_is_one_line_on_stderr(owner, send, args, stdin, sentence):

@@ -396,3 +396,20 @@ def test_what_is_acknowledged_during_its_repeat_is_said_to_be_after_it(
     service.work()
     service.work()
     assert (bodies(browser)[-2:], rung(owner, rings)) == (["full", "Acknowledged."], ("acknowledged", 1))
+
+
+def test_what_is_acknowledged_during_its_first_push_is_said_to_be_after_it(service, owner, browser, monkeypatch):
+    send = push.send
+
+    def acknowledged_before_it_arrives(pushes, timeout_s):
+        monkeypatch.setattr(push, "send", send)
+        acknowledge(owner, owner.listed()[0]["id"])
+        service.work()
+        return send(pushes, timeout_s)
+
+    monkeypatch.setattr(push, "send", acknowledged_before_it_arrives)
+    id_ = ring(owner)
+    for _ in range(2):
+        service.work()
+    assert bodies(browser) == ["Acknowledged.", "full", "Acknowledged."]
+    assert (rung(owner, id_), detail(owner, id_)["status"]) == (("acknowledged", 0), "delivered")

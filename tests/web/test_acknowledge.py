@@ -1,0 +1,75 @@
+"""POST /api/v1/notifications/{id}/acknowledge, and what a notification answers of its repeats: CONTRACT 8."""
+
+import pytest
+
+from tests.support.accounts import OTHER
+from tests.support.alarms import acknowledge, detail, every, ring
+
+
+@pytest.fixture
+def rings(owner, browser):
+    return ring(owner, every_s=90, for_s=900)
+
+
+def told(notification):
+    """What is answered of the repeats."""
+    return {name: notification.get(name) for name in ("acknowledge", "acknowledgedAt", "repeats")}
+
+
+def test_what_became_of_it_is_answered(service, owner, rings, moved_clock):
+    asked = {"everyS": 90, "forS": 900}
+    waiting = {"acknowledge": {**asked, "state": "waiting"}, "acknowledgedAt": None, "repeats": None}
+    assert told(detail(owner, rings)) == waiting
+    assert owner.listed()[0]["acknowledge"] == asked  # a list has what was sent
+    every(service, moved_clock, 90)
+    assert told(detail(owner, rings)) == {**waiting, "repeats": 1}
+    at = moved_clock.ms
+    answer = acknowledge(owner, rings)
+    assert told(answer) == {"acknowledge": {**asked, "state": "acknowledged"}, "acknowledgedAt": at, "repeats": 1}
+    assert answer == detail(owner, rings)
+
+
+def test_a_second_time_is_answered_alike_and_keeps_the_first_time(owner, rings, moved_clock):
+    first = acknowledge(owner, rings)
+    moved_clock.advance(5)
+    assert acknowledge(owner, rings) == first
+
+
+@pytest.mark.parametrize("data", [None, b"", b"{}", b'{"x": 1}', b"not JSON", b"\xff"])
+def test_its_body_does_not_matter(owner, rings, data):
+    assert owner.post(f"/notifications/{rings}/acknowledge", data=data).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["0" * 32, "x", "%00", "x" * 5_000])
+def test_an_unknown_one_is_a_404(owner, path):
+    answer = owner.post(f"/notifications/{path}/acknowledge")
+    assert (answer.status_code, answer.json["code"]) == (404, "NOT_FOUND")
+
+
+def test_another_accounts_is_as_good_as_unknown(service, owner, rings):
+    service.account(OTHER)
+    assert service.caller(OTHER).post(f"/notifications/{rings}/acknowledge").status_code == 404
+    assert detail(owner, rings)["acknowledge"]["state"] == "waiting"
+
+
+def test_one_that_does_not_repeat_is_a_409(owner):
+    sent = owner.send().json["notification"]["id"]
+    assert owner.post(f"/notifications/{sent}/acknowledge").json == {
+        "ok": False,
+        "error": "This notification does not repeat: there is nothing to acknowledge.",
+        "code": "VALIDATION_ERROR",
+        "statusCode": 409,
+    }
+
+
+def test_it_needs_a_key_and_counts_against_it(service, owner, rings):
+    path = f"/api/v1/notifications/{rings}/acknowledge"
+    assert service.client.post(path).status_code == 401
+    before, after = (int(owner.post(path[7:]).headers["X-RateLimit-Remaining"]) for _ in range(2))
+    assert after == before - 1
+
+
+def test_only_a_post_acknowledges(owner, rings):
+    answer = owner.get(f"/notifications/{rings}/acknowledge")
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
+    assert detail(owner, rings)["acknowledge"]["state"] == "waiting"
