@@ -5,7 +5,7 @@ import threading
 import pytest
 
 import push
-from core import alarms, delivery
+from core import alarms, delivery, jobs
 from core.attempts import LEASE_MS
 from store import database
 from store.alarms import Alarm
@@ -413,3 +413,26 @@ def test_what_is_acknowledged_during_its_first_push_is_said_to_be_after_it(servi
         service.work()
     assert bodies(browser) == ["Acknowledged.", "full", "Acknowledged."]
     assert (rung(owner, id_), detail(owner, id_)["status"]) == (("acknowledged", 0), "delivered")
+
+
+def test_a_repeat_that_fails_for_a_fault_of_ours_is_logged_and_made_when_its_lease_has_ended(
+    owner, browser, rings, passes, monkeypatch, caplog
+):
+    def fault(attempts):
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(alarms, "push_all", fault)
+        passes(60)
+    assert "A batch of repeats failed: ZeroDivisionError" in caplog.text
+    passes(29)
+    assert len(browser.messages) == 1
+    passes(1)
+    assert (len(browser.messages), rung(owner, rings)) == (2, ("waiting", 1))
+
+
+def test_to_acknowledge_wakes_the_thread_that_tells_the_devices(owner, browser, rings):
+    alarms.due.clear()
+    acknowledge(owner, rings)
+    assert alarms.due.is_set()
+    assert alarms.due in [lane.wake for lane in jobs.worker.lanes]

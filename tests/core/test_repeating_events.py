@@ -8,19 +8,20 @@ from tests.support.rows import each
 
 FIELDS = (
     *("--title", "{{ m }}", "--body", "b", "--tag", "{{ t }}", "--priority", "{{ p }}"),
-    *("--resolved-when", "s = resolved", "--repeat-urgent"),
+    *("--resolved-when", "s = resolved"),
 )
 MAX_WAITING = 20
 
 
 @pytest.fixture
 def hook(service, owner):
-    return service.alert(*FIELDS)
+    return service.alert(*FIELDS, "--repeat-urgent")
 
 
 @pytest.fixture
-def passes(service, moved_clock):
-    return lambda seconds, times=1: every(service, moved_clock, seconds, times)
+def minutes(service, moved_clock):
+    """Let some minutes pass, and the worker work after each."""
+    return lambda count=1: every(service, moved_clock, 60, count)
 
 
 def post(hook, message="down", tag="web", priority="urgent", **more):
@@ -33,74 +34,74 @@ def titles(browser):
     return [title for title, _ in shown(browser)]
 
 
-def test_an_urgent_event_repeats_until_it_is_acknowledged(owner, hook, browser, passes):
+def test_an_urgent_event_repeats_until_it_is_acknowledged(owner, hook, browser, minutes):
     id_ = post(hook)
-    passes(60, 2)
+    minutes(2)
     assert (rung(owner, id_), titles(browser)) == (("waiting", 2), ["MCP - down"] * 3)
     acknowledge(owner, id_)
-    passes(60, 3)
+    minutes(3)
     assert rung(owner, id_) == ("acknowledged", 2) and len(browser.messages) == 4  # the last says so
 
 
 @each("more", [{"priority": "high"}, {"s": "resolved"}])
-def test_other_events_do_not_repeat(owner, hook, browser, passes, more):
+def test_other_events_do_not_repeat(owner, hook, browser, minutes, more):
     browser.messages.clear()
     id_ = post(hook, **more)
     pushed = len(browser.messages)
-    passes(60, 2)
+    minutes(2)
     assert len(browser.messages) == pushed
     assert "acknowledge" not in owner.get(f"/notifications/{id_}").json["notification"]
 
 
-def test_an_event_that_resolves_it_ends_its_repeats_and_is_silent(owner, hook, browser, passes):
+def test_an_event_that_resolves_it_ends_its_repeats_and_is_silent(owner, hook, browser, minutes):
     id_ = post(hook)
-    passes(60)
+    minutes()
     resolved = post(hook, "up", s="resolved")
-    passes(60, 3)
+    minutes(3)
     assert rung(owner, id_) == ("cancelled", 1) and titles(browser) == ["MCP - down"] * 2 + ["MCP - up"]
     assert browser.messages[-1]["notification"]["silent"] is True
     assert "acknowledge" not in owner.get(f"/notifications/{resolved}").json["notification"]
 
 
-def test_a_resolve_that_quiet_hours_hold_ends_the_repeats_of_what_passed_them(owner, hook, browser, night, passes):
+def test_a_resolve_that_quiet_hours_hold_ends_the_repeats_of_what_passed_them(owner, hook, browser, night, minutes):
     hook.set("--urgent-passes-quiet-hours")
     id_ = post(hook)
-    passes(60)
+    minutes()
     post(hook, "up", s="resolved")
-    passes(60, 3)
+    minutes(3)
     assert rung(owner, id_) == ("cancelled", 1) and titles(browser) == ["MCP - down"] * 2
 
 
-def test_what_was_held_begins_to_repeat_in_the_morning(owner, hook, browser, night, until, works, passes):
+def test_what_was_held_begins_to_repeat_in_the_morning(owner, hook, browser, night, until, works, minutes):
     id_ = post(hook)
-    passes(60, 3)
+    minutes(3)
     assert (rung(owner, id_), browser.pushes) == (("waiting", 0), [])
     until(MORNING)
     works()
-    passes(60, 2)
+    minutes(2)
     assert (rung(owner, id_), titles(browser)) == (("waiting", 2), ["MCP - down"] * 3)
 
 
-def test_what_a_digest_told_repeats_as_itself(owner, hook, browser, night, until, works, passes):
+def test_what_a_digest_told_repeats_as_itself(owner, hook, browser, night, until, works, minutes):
     ids = [post(hook, "down", "web"), post(hook, "full", "disk"), post(hook, "other", "x", "normal")]
     until(MORNING)
     works()
     assert shown(browser) == [digest_of("down: b", "full: b", "other: b")]
-    passes(60)
+    minutes()
     assert sorted(titles(browser)[1:]) == ["MCP - down", "MCP - full"]
     assert [rung(owner, id_) for id_ in ids[:2]] == [("waiting", 1)] * 2
 
 
-def test_what_was_resolved_while_it_was_held_never_repeats(owner, hook, browser, night, until, works, passes):
+def test_what_was_resolved_while_it_was_held_never_repeats(owner, hook, browser, night, until, works, minutes):
     id_ = post(hook)
     post(hook, "up", s="resolved")
     until(MORNING)
     works()
-    passes(60, 2)
+    minutes(2)
     assert rung(owner, id_) == ("cancelled", 0) and titles(browser) == ["MCP - up"]
 
 
-def test_beyond_twenty_that_wait_an_event_is_pushed_without_repeating(owner, hook, browser, passes):
+def test_beyond_twenty_that_wait_an_event_is_pushed_without_repeating(owner, hook, browser, minutes):
     ids = [post(hook, tag=f"{n}") for n in range(MAX_WAITING + 1)]
     assert len(browser.messages) == MAX_WAITING + 1
     assert rung(owner, ids[0]) == ("waiting", 0)

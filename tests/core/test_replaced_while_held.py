@@ -5,6 +5,7 @@ import pytest
 from core import digests
 from models import Account
 from tests.support.accounts import OWNER
+from tests.support.alarms import detail
 from tests.support.holding import MORNING, digest_of, shown
 from tests.support.times import HOUR_S, MINUTE_S
 
@@ -29,10 +30,6 @@ def post(hook, message, tag="", status="firing", priority=""):
 def by_title(caller):
     """The statuses by title."""
     return {one["title"].removeprefix("MCP - "): one["status"] for one in caller.listed("?limit=100")}
-
-
-def detail(caller, id_):
-    return caller.get(f"/notifications/{id_}").json["notification"]
 
 
 def test_firing_and_resolved_held_together_are_one_line(owner, hook, browser, night, until, works):
