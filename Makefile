@@ -14,7 +14,7 @@ test: .venv/installed-dev
 coverage: .venv/installed-dev
 	$(BIN)/python -m pytest --cov --cov-report= --cov-fail-under=92
 	$(BIN)/coverage report --skip-covered
-	$(BIN)/coverage report --include=web/guards.py,core/alarms.py,core/attempts.py,core/delivery.py,core/floods.py,core/idempotency.py,core/local_time.py,core/message_templates.py,core/push_slots.py,core/retries.py,core/scheduled.py,core/template_filters.py,core/value_text.py --fail-under=100
+	$(BIN)/coverage report --include=web/guards.py,core/alarms.py,core/answers.py,core/attempts.py,core/buttons.py,core/delivery.py,core/floods.py,core/idempotency.py,core/local_time.py,core/message_templates.py,core/push_slots.py,core/retries.py,core/scheduled.py,core/template_filters.py,core/value_text.py,core/waiting.py --fail-under=100
 
 # Check the packages for known vulnerabilities, if PyPI's own list is reachable (mirrors have none).
 audit: .venv/installed

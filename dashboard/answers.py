@@ -25,7 +25,7 @@ def press_button(token: str) -> Page | dict[str, bool]:
     """POST /a/{token}: what a button on a device sends; a browser that shows the page gets a page."""
     answers.press(token)
     if page.is_wanted():
-        return render_template("button.html", question=answers.find(token))
+        return render_template("button.html", question=answers.find(token), is_pressed=True)
     return {"ok": True}
 
 

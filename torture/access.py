@@ -35,7 +35,7 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", 
 NOT_HTTP = ("a NUL at the end", "a form feed at the end", "very long")  # no valid HTTP header: 400 before any route
 OPEN = {"POST /p/<path:short_code>", "GET /healthz", "GET /", "GET /app/sw.js", "GET /app/login", "POST /app/login"}
 OPEN |= {"GET /app/setup/<token>", "POST /app/setup/<token>", "GET /app", "GET /docs", "GET /openapi.json"}
-OPEN |= {"GET /metrics"}  # it has its own token
+OPEN |= {"GET /metrics", "GET /a/<path:token>", "POST /a/<path:token>"}  # they have their own tokens
 WITH_A_KEY = ("/api/", ASSISTANTS)
 CURSORS = 2_000
 FORM = {
@@ -197,7 +197,7 @@ def foreign_ids(server: Server, keys: list[str], browser: Browser, secrets: dict
 def attempts(secrets: dict[str, list[str]]) -> Iterator[tuple[str, str, str]]:
     """Method, path (with ID in it), and the other account's value."""
     for route in ROUTES:
-        if "<" in route.rule and not route.rule.startswith(("/p/", "/app/setup")):
+        if "<" in route.rule and not route.rule.startswith(("/p/", "/a/", "/app/setup")):
             for one in secrets["id"]:
                 yield route.method, re.sub("<[^>]*>", "ID", route.rule), one
     for one in secrets["id"]:

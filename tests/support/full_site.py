@@ -30,6 +30,14 @@ TEXTS = [
     "first line\nsecond line\n\n\tfifth " + "and so on " * 60,
 ]
 
+BUTTONS = json.dumps(
+    [
+        {"label": "W" * 40, "answer": "y"},
+        {"label": "אזהרה <b>🔥</b>", "answer": "n"},
+        {"label": "Log", "url": "https://example.org/" + "w" * 1_980},
+    ]
+)
+
 
 def large_payload():
     """300 paths: long ones, right-to-left, emoji, markup."""
@@ -224,6 +232,7 @@ class Full:
                 "is_digest": 0,
                 "missing": None,
                 **dict.fromkeys(("priority", "url", "tag", "expires_at", "replaced_by", "acknowledge", "deliver_at")),
+                "actions": None,
             }
             if kind == "key":
                 row["priority"], row["url"], row["tag"] = 1 + seq % 5, "https://" + "w" * 1_990, "W" * 64
@@ -234,7 +243,7 @@ class Full:
                 row["alert_seq"] = 999
             if kind in ("pending", "failed"):
                 row["status"] = kind
-                row["acknowledge"], row["deliver_at"] = "[60, 10800]", at
+                row["acknowledge"], row["deliver_at"], row["actions"] = "[60, 10800]", at, BUTTONS
                 state = "waiting" if kind == "pending" else "acknowledged"
                 alarms.append(self._alarm(seq, state))
             if kind in ("held", "in a digest"):
@@ -254,6 +263,7 @@ class Full:
         self._insert("notification", rows)
         self._insert("held", held)
         self._insert("alarm", alarms)
+        self._insert("answer", [self._answer(one["notification_seq"]) for one in alarms if one["acknowledged_at"]])
         self._insert("delivery", deliveries + self._deliveries(ROWS + 1, "pending", DEVICES))
         days = local_time.last_days(30, "UTC", self.now)
         counts = [{"account_seq": self.account, "day": day, "notification_count": 36} for day in days]
@@ -270,6 +280,9 @@ class Full:
             "acknowledged_at": self.now if state == "acknowledged" else None,
             "device_seq": 4 if state == "acknowledged" else None,
         }
+
+    def _answer(self, seq):
+        return {"notification_seq": seq, "position": 0, "answered_at": self.now, "device_seq": 4}
 
     def _deliveries(self, seq, kind, count):
         statuses = {"key": ("delivered", "pending", "failed"), "alert": ("delivered", "failed")}.get(kind, (kind,))

@@ -1,5 +1,6 @@
 """Buttons that answer (CONTRACT 8): the address of a button, the first answer, what is refused, the page."""
 
+import threading
 from unittest.mock import ANY
 
 import pytest
@@ -8,6 +9,7 @@ from core.buttons import LIFE_MS, token_of
 from tests.support.buttons import ANSWERS, addresses, paths, press
 from tests.support.devices import subscribe
 from tests.support.pages import Page
+from tests.support.server import in_threads, join
 from tests.support.tables import everything, query
 from tests.support.webhooks import answered
 
@@ -52,6 +54,21 @@ def test_the_first_answer_wins(service, owner, browser, push_service):
         assert answered(press(service, path)) == refused(409, "It was answered before.")
     assert detail(owner, id_)["answer"]["label"] == "No"
     assert "answer" not in detail(owner, ask(owner))
+
+
+def test_of_many_presses_at_once_one_is_the_answer(service, owner, browser):
+    asked, found, lock = ask(owner), [], threading.Lock()
+    tried = [paths(browser)["Yes"], paths(browser)["No"]] * 4
+
+    def try_one(number):
+        answer = service.app.test_client().post(tried[number])
+        with lock:
+            found.append((answer.status_code, number))
+
+    join(in_threads(len(tried), try_one))
+    assert sorted(status for status, _ in found) == [200] + [409] * 7
+    (winner,) = [number for status, number in found if status == 200]
+    assert detail(owner, asked)["answer"]["label"] == ("Yes", "No")[winner % 2]
 
 
 def test_a_url_button_has_its_own_address_and_no_token(service, owner, browser):
@@ -192,6 +209,17 @@ def test_a_browser_that_presses_gets_a_page(service, owner, browser):
     assert shown.said("status") == ["Answered: Yes"] and shown.all("form") == []
     unknown = press(service, "/a/x", headers=BROWSER)
     assert unknown.status_code == 404 and Page(unknown.text).said("alert") == [NO_BUTTON]
+
+
+def test_the_page_of_acknowledge_says_that_it_was_even_if_a_newer_notification_replaced_it(service, owner, browser):
+    for is_replaced in (False, True):
+        ask(owner, acknowledge=True, tag="disk")
+        path = paths(browser)["Acknowledge"]
+        assert Page(press(service, path, "GET", headers=BROWSER).text).texts_of("button") == ["Acknowledge"]
+        if is_replaced:
+            ask(owner, tag="disk")
+        for _ in range(2):
+            assert Page(press(service, path, headers=BROWSER).text).said("status") == ["Acknowledged."]
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
