@@ -101,7 +101,8 @@ def checked_priority(sent: Any, name: str) -> int:
     return number
 
 
-def _checked_url(sent: Any, name: str) -> str:
+def checked_url(sent: Any, name: str) -> str:
+    """An http or https address of at most 2,000 characters, as it was sent."""
     url = _string(sent, name)
     checked_length(url, name, MAX_URL_CHARACTERS)
     if not URL.fullmatch(url) or not _has_host(url):
@@ -142,7 +143,7 @@ def _checked_action(sent: Any, name: str) -> dict[str, str]:
     is_one = isinstance(sent, dict) and ("url" in sent) != ("answer" in sent)
     if not is_one or sent.keys() - {"label", "url", "answer"}:
         raise Refused(400, f"{name} must be an object with label and either url or answer.")
-    checks = {"label": _text(MAX_LABEL_CHARACTERS), "url": _checked_url, "answer": _text(MAX_ANSWER_CHARACTERS)}
+    checks = {"label": _text(MAX_LABEL_CHARACTERS), "url": checked_url, "answer": _text(MAX_ANSWER_CHARACTERS)}
     kind = "url" if "url" in sent else "answer"
     return {part: checks[part](sent.get(part), f"{name}.{part}") for part in ("label", kind)}
 
@@ -223,7 +224,7 @@ FIELDS = (
     RequestField(
         "url",
         "url",
-        _checked_url,
+        checked_url,
         text("http or https: a tap on the notification opens it", minLength=1, maxLength=MAX_URL_CHARACTERS),
     ),
     RequestField(

@@ -1,5 +1,6 @@
 """The filters of placeholders, one by one: CONTRACT 4 (templates)."""
 
+import hashlib
 import json
 import re
 from decimal import Decimal
@@ -346,6 +347,36 @@ def test_where_goes_on_with_other_filters():
     assert applied('where: "s", "none" | map: "n.x" | join: ", " | default: "none"', alerts) == "none"
     assert applied('where: "s", "none" | first | default: "none"', alerts) == "none"
     assert rendered('{{ nope | where: "s", "x" | default: "none" }}', {}) == "none"
+
+
+@each(
+    "value, text",
+    [
+        ('"web-1"', "web-1"),
+        ('"é😀"', "é😀"),
+        ("9.90", "9.90"),
+        ("true", "true"),
+        ('{"a": [1, null]}', '{"a":[1,null]}'),
+    ],
+)
+def test_hash_is_the_beginning_of_the_sha_256_of_what_is_shown(value, text):
+    assert applied("hash", value) == hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@each("value", ['""', "null"])
+def test_the_hash_of_nothing_is_nothing(value):
+    assert applied("hash", value) == ""
+    assert rendered('{{ nope | default: "" | hash }}', {}) == ""
+
+
+def test_hash_tells_long_texts_apart_that_begin_alike():
+    first, second = (applied("hash", json.dumps("x" * 400_000 + end)) for end in "ab")
+    assert first != second and len(first) == len(second) == 16
+
+
+def test_hash_of_more_than_it_can_read_stays_visible():
+    assert applied("hash", json.dumps(["x" * 10_000])) == "{{ v | hash }}"
+    assert filled("{{ v | hash }}{{ v | hash }}", {"v": "x" * 700_000}).text.endswith("{{ v | hash }}")
 
 
 @each(
