@@ -53,15 +53,6 @@ def first_of(*paths: str, otherwise: str = "") -> str:
     return f'{{{{ {path}{chain} | default: "{otherwise}" }}}}'
 
 
-def if_severe(severity: str, priority: str) -> str:
-    """A placeholder that shows a priority if an alert of a group has the severity, and is empty otherwise.
-
-    Templates have no conditions: a date's layout may be any text, and there is one only if there is such an alert.
-    """
-    those = f'alerts | where: "status", "firing" | where: "labels.severity", "{severity}"'
-    return f'{{{{ {those} | map: "startsAt" | first | date: "{priority}" | default: "" }}}}'
-
-
 def alerts_with(status: str) -> str:
     """Placeholders that show how many alerts of a group have the status, and what each says.
 

@@ -1,6 +1,11 @@
 """Presets for what watches or runs machines, and for any other JSON; `presets` says how they are written."""
 
-from core.preset import Preset, alerts_with, first_of, if_severe
+from core.preset import Preset, alerts_with, first_of
+
+CRITICAL_IS_HIGH = (  # if an alert of the group is critical and fires
+    '{{ alerts | where: "status", "firing" | where: "labels.severity", "critical" | map: "labels.severity" | first'
+    ' | default: "" | replace: "critical", "high" }}'
+)
 
 GRAFANA = Preset(
     id="grafana",
@@ -24,7 +29,7 @@ GRAFANA = Preset(
         "message": "**Firing**",
     },
     marks=(("alerts", "groupKey", "orgId", "title"),),
-    priority=if_severe("critical", "high"),
+    priority=CRITICAL_IS_HIGH,
     url=first_of("alerts.0.panelURL", "alerts.0.dashboardURL", "alerts.0.generatorURL", "externalURL"),
     tag='{{ groupKey | default: "" | hash }}',
     resolved_when="status = resolved",
@@ -49,7 +54,7 @@ ALERTMANAGER = Preset(
         ],
     },
     marks=(("alerts", "groupKey", "receiver"),),
-    priority=if_severe("critical", "high"),
+    priority=CRITICAL_IS_HIGH,
     url=first_of("alerts.0.generatorURL", "externalURL"),
     tag='{{ groupKey | default: "" | hash }}',
     resolved_when="status = resolved",

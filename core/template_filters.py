@@ -261,6 +261,16 @@ def _date(value: Any, argument: Argument, work: Work) -> str:
         raise CannotApply from None
 
 
+def _replace(value: Any, argument: Argument, work: Work) -> str:
+    """The text with every occurrence of the first argument replaced by the second."""
+    old, new = map(str, argument) if isinstance(argument, tuple) else ("", "")
+    if not old:
+        raise WrongArgument
+    text = work.text(value)
+    work.spend(text.count(old) * len(new))
+    return text.replace(old, new)
+
+
 def _hash(value: Any, argument: Argument, work: Work) -> str:
     """The same short text for the same value; nothing for nothing, which would otherwise look like a value."""
     _no(argument)
@@ -288,5 +298,6 @@ FILTERS: dict[str, Callable[[Any, Argument, Work], Any]] = {
     "round": _round,
     "date": _date,
     "where": _where,
+    "replace": _replace,
     "hash": _hash,
 }

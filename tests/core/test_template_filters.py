@@ -572,3 +572,27 @@ def test_date_takes_no_other_string(string):
 @each("value", ["1e300", "-1e300", "9" * 100, "-" + "9" * 100, "1e17"])
 def test_date_takes_no_number_that_lies_beyond_any_calendar(value):
     assert stays_visible('date: "%H"', value)
+
+
+@each(
+    "value, filters, text",
+    [
+        ('"critical"', 'replace: "critical", "high"', "high"),
+        ('"non-critical, critical"', 'replace: "critical", "high"', "non-high, high"),
+        ('"info"', 'replace: "error", "high" | replace: "info", "low"', "low"),
+        ('"a.b"', 'replace: ".", ""', "ab"),
+        ("15", "replace: 1, 2", "25"),
+        ("true", 'replace: "true", "high"', "high"),
+        ('"x"', 'replace: "x", "{{ v }}"', "{{ v }}"),
+        ('"x"', 'replace: "x"', '{{ v | replace: "x" }}'),
+        ('"x"', 'replace: "", "y"', '{{ v | replace: "", "y" }}'),
+        ('"x"', "replace", "{{ v | replace }}"),
+    ],
+)
+def test_replace_replaces_every_occurrence(value, filters, text):
+    assert applied(filters, value) == text
+
+
+def test_replace_makes_no_text_that_costs_more_than_the_template_may():
+    filters = f'replace: "x", "{"y" * 900}"'
+    assert applied(filters, json.dumps("x" * 10_000)) == f"{{{{ v | {filters} }}}}"

@@ -116,6 +116,7 @@ ORACLE = {
     "map": mapped,
     "where": where,
     "size": size,
+    "replace": lambda value, old, new: new.join(shown(value).split(old)) if old else fit(False),
     "hash": lambda value: hashlib.sha256(shown(value).encode()).hexdigest()[:16] if shown(value) else "",
     "default": lambda value, other: other if value in (MISSING, None, "", [], {}) or value is False else value,
 }
@@ -196,6 +197,7 @@ STEPS = (
     | st.tuples(st.sampled_from(["join", "default"]), ARGUMENTS)
     | st.tuples(st.just("map"), MAP_PATHS)
     | st.tuples(st.just("where"), st.tuples(MAP_PATHS, WANTED).map(both))
+    | st.tuples(st.just("replace"), st.tuples(WANTED, WANTED).map(both))
 )
 BEFORE = st.text("ab|}\"'\n", max_size=5)
 SPACES = st.sampled_from(["", " ", "  ", "\t"])

@@ -7,7 +7,7 @@ from wire import strict_json
 
 FILTERS = [
     *["default", "upcase", "downcase", "capitalize", "truncate", "join", "map", "size", "first", "last"],
-    *["round", "date", "where", "hash"],
+    *["round", "date", "where", "replace", "hash"],
 ]
 
 
