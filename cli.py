@@ -15,12 +15,12 @@ from flask import Flask, current_app
 from flask.cli import with_appcontext
 
 import push
+from cli_alerts import alert
 from cli_base import OPEN_DATA, Command, FirstCommand, Group, line, moment
-from core import accounts, alerts, deletion, delivery, devices, doctor
-from core.local_time import COLLECTED_MS, moment_ms
+from core import accounts, deletion, delivery, devices, doctor
+from core.local_time import moment_ms
 from core.plans import PLANS
-from core.template_lint import unfilled
-from models import Account, Alert, ApiKey, Device
+from models import Account, ApiKey, Device
 from process import clock
 from providers import PROVIDERS
 from store.database import copy_database, transaction
@@ -30,7 +30,6 @@ from wire.notification import PRIORITIES, checked_content
 
 account = Group("account", help="Manage accounts.")
 key = Group("key", help="Manage API keys.")
-alert = Group("alert", help="Manage alerts and their webhook addresses.")
 device = Group("device", help="Manage the devices that get push notifications.")
 history = Group("history", help="Delete notifications from the history.")
 metric = Group("metric", help="Delete metrics.")
@@ -172,94 +171,6 @@ def revoke_key(email: str, key_id: str) -> None:
     """Revoke a key. This cannot be undone."""
     accounts.revoke_key(accounts.find_account(email).seq, key_id, clock.now_ms())
     click.echo(f"Revoked the key {line(key_id)}.")
-
-
-# --- alert --------------------------------------------------------------------------------------------------
-
-
-def with_alert_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that create and change an alert."""
-    options = (
-        click.option("--title", "title_template", help="Title template with {{ variables }}; empty for the default."),
-        click.option("--body", "body_template", help="Body template with {{ variables }}; empty for the default."),
-        click.option("--icon", help="Icon name, such as bell or server; see docs/alerts.md."),
-        click.option("--color", metavar="#RRGGBB"),
-        click.option("--frequency", type=click.Choice(tuple(COLLECTED_MS)), help="Instant or one digest per period."),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-@alert.command("create")
-@click.argument("email")
-@click.argument("name")
-@with_alert_settings
-@click.option("--ignore-quiet-hours", "ignores_quiet_hours", is_flag=True, help="Push during quiet hours too.")
-def create_alert(email: str, **settings: Any) -> None:
-    """Create an alert and print its webhook address. The address is a secret."""
-    owner = accounts.find_account(email)
-    click.echo(_address(alerts.create_alert(owner.seq, _given(settings), clock.now_ms())))
-    _warn_of_templates(settings)
-
-
-@alert.command("list")
-@click.argument("email")
-def list_alerts(email: str) -> None:
-    """Print one line per alert: id, name, state, frequency, quiet hours, count, last triggered, address."""
-    for one in Alert.of_account(accounts.find_account(email).seq):
-        state = "active" if one.is_active else "inactive"
-        follows = "ignores quiet hours" if one.ignores_quiet_hours else "follows quiet hours"
-        count, last = str(one.notification_count), moment(one.last_triggered_at)
-        click.echo(line(one.id, one.name, state, one.frequency, follows, count, last, _address(one)))
-
-
-@alert.command("set")
-@click.argument("email")
-@click.argument("alert_id")
-@click.option("--name", help="New name.")
-@with_alert_settings
-@click.option("--ignore-quiet-hours/--follow-quiet-hours", "ignores_quiet_hours", default=None)
-@click.option("--active/--inactive", "is_active", default=None, help="Switch the alert on or off.")
-def set_alert(email: str, alert_id: str, **settings: Any) -> None:
-    """Change an alert. Options that are left out keep their value."""
-    owner = accounts.find_account(email)
-    changed = alerts.change_alert(owner.seq, alert_id, _given(settings), clock.now_ms())
-    state = "active" if changed.is_active else "inactive"
-    click.echo(line(f"{changed.name}: {state}, frequency {changed.frequency}."))
-    _warn_of_templates(settings)
-
-
-@alert.command("rotate")
-@click.argument("email")
-@click.argument("alert_id")
-def rotate_alert(email: str, alert_id: str) -> None:
-    """Give an alert a new webhook address and print it. The old address stops working."""
-    click.echo(_address(alerts.rotate_code(accounts.find_account(email).seq, alert_id)))
-
-
-@alert.command("delete")
-@click.argument("email")
-@click.argument("alert_id")
-def delete_alert(email: str, alert_id: str) -> None:
-    """Delete an alert. Its notifications stay in the history."""
-    deleted = alerts.delete_alert(accounts.find_account(email).seq, alert_id)
-    click.echo(line(f"Deleted the alert {deleted.name}."))
-
-
-def _warn_of_templates(settings: dict[str, Any]) -> None:
-    """Warn on stderr of each place in the templates that no event can ever fill."""
-    for column, field in (("title_template", "title"), ("body_template", "body")):
-        for text, why in unfilled(settings.get(column) or ""):
-            click.echo(line(f"Warning: in the {field}, “{text}” will appear as written: {why}"), err=True)
-
-
-def _address(one: Alert) -> str:
-    return f"{current_app.config['SETTINGS'].public_url}/p/{one.short_code}"
-
-
-def _given(settings: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in settings.items() if value is not None}
 
 
 # --- device -------------------------------------------------------------------------------------------------

@@ -124,16 +124,18 @@ CREATE INDEX notification_expiring ON notification (expires_at) WHERE expires_at
 CREATE INDEX notification_released ON notification (account_seq, released_at) WHERE released_at IS NOT NULL;
 CREATE INDEX notification_scheduled ON notification (deliver_at) WHERE deliver_at IS NOT NULL AND status = 'held';
 
--- One row for each notification whose status is 'held', even after its release in a digest. The rows are narrow, so
--- that releasing many at once is fast.
+-- One row for each notification of an alert whose status is 'held', even after its release in a digest. The rows are
+-- narrow, so that releasing many at once is fast.
 CREATE TABLE held (
     notification_seq INTEGER PRIMARY KEY REFERENCES notification ON DELETE CASCADE,
     account_seq INTEGER NOT NULL REFERENCES account,
     alert_seq INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
-    digest_seq INTEGER                     -- the digest it was released in, whose status it takes; NULL while it is held
+    digest_seq INTEGER,                    -- the digest it was released in, or the newer notification with its tag that
+                                           -- came while it was held: it has that one's status. NULL while it is held
+    priority INTEGER NOT NULL DEFAULT 3 CHECK (priority BETWEEN 0 AND 5) -- 0: a newer one with its tag stands for it
 ) STRICT;
-CREATE INDEX held_still ON held (account_seq, alert_seq, created_at) WHERE digest_seq IS NULL;
+CREATE INDEX held_still ON held (account_seq, alert_seq, priority, created_at) WHERE digest_seq IS NULL;
 CREATE INDEX held_in_digest ON held (digest_seq) WHERE digest_seq IS NOT NULL;
 
 CREATE TABLE device (

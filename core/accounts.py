@@ -271,7 +271,7 @@ def session_account(token: str, now: int) -> Account | None:
     if abs(now - session.last_seen_at) >= VISIT_NOTED_EVERY_MS:
         with suppress(WriteFailed), transaction():  # on a full disk, reading goes on
             Session.note_visit(session.token_hash, now + SESSION_LIFE_MS, now)
-    return session.account
+    return Account.with_seq(session.account_seq)
 
 
 def end_session(token: str) -> None:

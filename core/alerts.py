@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from core import icons
+from core.event_fields import checked_condition, event_fields
 from core.local_time import COLLECTED_MS
 from core.message_templates import Filled, check_template, fill
 from core.value_text import as_text, cut
@@ -18,8 +19,8 @@ from store.alert_payloads import AlertPayload
 from store.database import transaction
 from store.senders import Webhook, find_webhook
 from wire.errors import Refused
-from wire.notification import Content
-from wire.validation import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, checked_name, checked_text
+from wire.notification import MAX_URL_CHARACTERS, Content
+from wire.validation import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, checked_name, checked_text, either
 
 SHORT_CODE = re.compile(r"[0-9A-Za-z]{7}", re.ASCII)
 ALPHABET = string.digits + string.ascii_letters
@@ -27,6 +28,12 @@ COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
 TITLE_FIELDS = ("title", "subject", "name")  # of a payload, without a template
 BODY_FIELDS = ("message", "body", "text", "msg", "content")
 MAX_KEPT_BYTES = 65_536
+MAX_FIELD_TEMPLATE = 200  # characters of the templates for priority and tag
+QUIET_HOURS = {  # what an alert does in them: the columns that say so
+    "follow": {"ignores_quiet_hours": False, "urgent_passes_quiet_hours": False},
+    "urgent": {"ignores_quiet_hours": False, "urgent_passes_quiet_hours": True},
+    "ignore": {"ignores_quiet_hours": True, "urgent_passes_quiet_hours": False},
+}
 NEW = {
     "icon": "bell",
     "color": "#3B82F6",
@@ -47,9 +54,9 @@ def create_alert(account_seq: int, settings: dict[str, Any], now: int) -> Alert:
 def change_alert(account_seq: int, alert_id: str, settings: dict[str, Any], now: int) -> Alert:
     """Change the columns that `settings` name, and return the alert.
 
-    They are name, icon, color, title_template, body_template (None or empty: none), frequency, ignores_quiet_hours,
-    keeps_payload and is_active. `Refused` (404) when there is no such alert, (400) when a value is wrong. A value
-    that does not change is not checked: an old alert may have an icon that no longer exists.
+    They are name, icon, color, the templates and resolved_when (None or empty: none), frequency, repeats_urgent, the
+    columns of `QUIET_HOURS`, keeps_payload and is_active. `Refused` (404) when there is no such alert, (400) when a
+    value is wrong. A value that does not change is not checked: an old alert may have an icon that no longer exists.
     """
     with transaction():
         alert = find_alert(account_seq, alert_id)
@@ -108,6 +115,20 @@ def _checked_value(column: str, value: Any) -> Any:
         raise
 
 
+def quiet_hours_columns(word: str) -> dict[str, bool]:
+    """The columns that say what an alert does in quiet hours; `Refused` (400) for a word that is not one."""
+    if word not in QUIET_HOURS:
+        raise Refused(400, f"quiet_hours must be {either(QUIET_HOURS)}.", field="quiet_hours")
+    return QUIET_HOURS[word]
+
+
+def quiet_hours_word(alert: Alert) -> str:
+    """The word of `QUIET_HOURS` for an alert as it is saved."""
+    if alert.ignores_quiet_hours:
+        return "ignore"
+    return "urgent" if alert.urgent_passes_quiet_hours else "follow"
+
+
 def _checked_icon(icon: str) -> str:
     if icon not in icons.ICONS:
         near = ", ".join(icons.like(icon))
@@ -144,6 +165,10 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
     "frequency": _checked_frequency,
     "title_template": lambda template: _checked_template(template, "The title template", MAX_TITLE_CHARACTERS),
     "body_template": lambda template: _checked_template(template, "The body template", MAX_BODY_CHARACTERS),
+    "priority_template": lambda template: _checked_template(template, "The priority template", MAX_FIELD_TEMPLATE),
+    "url_template": lambda template: _checked_template(template, "The link template", MAX_URL_CHARACTERS),
+    "tag_template": lambda template: _checked_template(template, "The tag template", MAX_FIELD_TEMPLATE),
+    "resolved_when": checked_condition,
 }
 
 
@@ -154,17 +179,38 @@ class Template(NamedTuple):
     """What decides what a notification says of an event; a `Webhook` has the same fields."""
 
     name: str
-    title_template: str | None
-    body_template: str | None
     time_zone: str
+    title_template: str | None = None
+    body_template: str | None = None
+    priority_template: str | None = None
+    url_template: str | None = None
+    tag_template: str | None = None
+    resolved_when: str | None = None
+    repeats_urgent: int = 0
+
+    @classmethod
+    def of(cls, alert: Alert, time_zone: str) -> "Template":
+        """What an alert has saved."""
+        return cls(time_zone=time_zone, **{name: getattr(alert, name) for name in cls._fields if name != "time_zone"})
+
+
+TEMPLATE_COLUMNS = Template._fields[2:8]  # of what the owner writes
 
 
 def rendered(template: Template | Webhook, payload: dict[str, Any]) -> Content:
     """What the notification of an event with this payload says, without the prefix."""
-    title, body = _title(template, payload), _body(template, payload)
+    title, body, fields = _title(template, payload), _body(template, payload), event_fields(template, payload)
     is_blank = not any(c.isprintable() and c != " " for c in title.text)
-    missing = dict.fromkeys(title.missing + body.missing)  # each once, in order
-    return Content(template.name if is_blank else title.text, body.text, tuple(missing))
+    missing = dict.fromkeys(title.missing + body.missing + fields.missing)  # each once, in order
+    return Content(
+        template.name if is_blank else title.text,
+        body.text,
+        tuple(missing),
+        priority=fields.priority,
+        url=fields.url,
+        tag=fields.tag,
+        acknowledge=fields.acknowledge,
+    )
 
 
 def _title(template: Template | Webhook, payload: dict[str, Any]) -> Filled:
@@ -191,10 +237,9 @@ def kept_payload(payload: dict[str, Any]) -> str | None:
     return text if len(text.encode()) <= MAX_KEPT_BYTES else None
 
 
-def checked_templates(title: str, body: str) -> tuple[str | None, str | None]:
-    """The templates as they would be saved; `Refused` (400) when one is wrong."""
-    checked = _checked({"title_template": title, "body_template": body})
-    return checked["title_template"], checked["body_template"]
+def checked_templates(written: dict[str, str]) -> dict[str, str | None]:
+    """The columns of templates as they would be saved; `Refused` (400) names the first that is wrong."""
+    return _checked(written)
 
 
 def forget_payload(account_seq: int, alert_id: str) -> None:

@@ -108,6 +108,7 @@ def _delete_notifications(account_seq: int, before: int) -> int:
 def _delete(seqs: list[int]) -> None:
     """Delete these notifications, and take them out of their digests; call inside `transaction()`."""
     rewritten = Held.digests_of(seqs)
+    Held.settle_replaced(seqs)
     Notification.delete_all(seqs)
     for digest_seq in rewritten:
         digests.leave_out(digest_seq)

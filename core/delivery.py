@@ -8,7 +8,7 @@ a provider's answer looks like.
 import logging
 from typing import NamedTuple
 
-from core import alarms, buttons, fetching, idempotency, local_time, push_slots, retries, streams
+from core import alarms, buttons, fetching, holding, idempotency, local_time, push_slots, retries, streams
 from core.attempts import LEASE_MS, note_outcomes, push_all, push_each, push_to
 from core.devices import drop_device, receivers
 from core.idempotency import IdempotentRequest
@@ -141,7 +141,7 @@ def _record_event(webhook: Webhook, content: Content, now: int) -> tuple[Notific
         return None
     Alert.note_event(webhook.alert_seq, now)
     content = alarms.within_room(webhook.account_seq, content)
-    if local_time.is_held(webhook.frequency, now, webhook.quiet_hours, webhook.time_zone, now):
+    if holding.is_held(webhook, content.priority, now, now):
         return hold(webhook, prefixed(content), now), []
     devices = receivers(webhook.account_seq, content.priority)
     if devices and _has_full_backlog(webhook.account_seq):
@@ -227,13 +227,14 @@ def _insert(sender: Sender, content: Content, status: str, now: int) -> Notifica
 def _replace_earlier(account_seq: int, tag: str, seq: int, now: int) -> None:
     """End what is pending, scheduled or repeats of the earlier notifications with this tag.
 
-    What an alert's event made and is held stays in its digest.
+    For what an alert's event made and is held, the newer one stands.
     """
     replaced = Notification.replace_earlier(account_seq, tag, seq)
     if not replaced:
         return
     earlier = [earlier for earlier, _ in replaced]
     Delivery.end(earlier, REPLACED, now)
+    Held.put_behind([earlier for earlier, status in replaced if status == "held"], seq)
     Notification.settle_all([earlier for earlier, status in replaced if status == "pending"])
     Notification.end_scheduled(earlier)
     alarms.cancel(earlier)

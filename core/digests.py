@@ -8,7 +8,7 @@ import logging
 from bisect import bisect_left
 from collections import defaultdict
 
-from core import alarms, buttons, delivery, fetching, local_time, retries
+from core import alarms, buttons, delivery, fetching, holding, local_time, retries
 from core.devices import receivers
 from core.value_text import cut
 from providers.base import compact_json, shown
@@ -16,7 +16,7 @@ from store.database import transaction
 from store.held import Held, HeldOfAlert, HeldText
 from store.notifications import Notification
 from wire.errors import log_fault
-from wire.notification import Content
+from wire.notification import DEFAULT_PRIORITY, Content
 
 MAX_DIGEST_BYTES = 3_000  # of the lines as JSON: leaves room in a push for the rest of it
 MIN_LINE_CHARACTERS = 24  # a shorter line would say too little
@@ -33,7 +33,7 @@ def release_due(now: int) -> None:
         held[alert.account_seq].append(alert)
     for account_seq, alerts in held.items():
         try:
-            released = [alert.alert_seq for alert in alerts if not _is_held(alert, now)]
+            released = [alert for alert in alerts if not _is_held(alert, now)]
             if released:
                 _release(account_seq, released, now)
                 retries.due.set()
@@ -43,7 +43,7 @@ def release_due(now: int) -> None:
 
 def release_now(account_seq: int, now: int) -> int:
     """Release all that is held for an account, as its owner asks; returns how many notifications."""
-    released = _release(account_seq, [alert.alert_seq for alert in Held.of_account(account_seq)], now)
+    released = _release(account_seq, Held.of_account(account_seq), now)
     retries.due.set()
     return released
 
@@ -51,36 +51,44 @@ def release_now(account_seq: int, now: int) -> int:
 def releases(held: list[HeldOfAlert], now: int) -> list[int]:
     """The times (ms, in order, each once) at which these alerts' notifications will be released, as things stand."""
     times = set[int]()
-    for window, zone in {(alert.quiet_hours, alert.time_zone) for alert in held}:
+    for window, zone in {(_quiet_hours(alert), alert.time_zone) for alert in held}:
         quiet_until = 0
-        for end in sorted({_collected_at(alert, now) for alert in held if alert.quiet_hours == window}):
+        for end in sorted({_collected_at(alert, now) for alert in held if _quiet_hours(alert) == window}):
             if window and end >= quiet_until and local_time.is_quiet(window, zone, end):
                 quiet_until = local_time.next_change(window, zone, end)
             times.add(max(end, quiet_until))
     return sorted(times)
 
 
+def _quiet_hours(alert: HeldOfAlert) -> str | None:
+    return holding.what_holds(alert, alert.priority)[1]
+
+
 def _collected_at(alert: HeldOfAlert, now: int) -> int:
-    return local_time.collected_at(alert.frequency, alert.first_held_at, now)
+    frequency, _ = holding.what_holds(alert, alert.priority)
+    return local_time.collected_at(frequency, alert.first_held_at, now)
 
 
 def _is_held(alert: HeldOfAlert, now: int) -> bool:
-    return local_time.is_held(alert.frequency, alert.first_held_at, alert.quiet_hours, alert.time_zone, now)
+    return holding.is_held(alert, alert.priority, alert.first_held_at, now)
 
 
-def _release(account_seq: int, alert_seqs: list[int], now: int) -> int:
+def _release(account_seq: int, alerts: list[HeldOfAlert], now: int) -> int:
     with transaction():
-        seqs = Held.oldest(account_seq, alert_seqs, MAX_RELEASED)
-        if not seqs:  # another process was faster
+        held = Held.oldest(account_seq, alerts, MAX_RELEASED)
+        if not held:  # another process was faster
             return 0
-        devices = receivers(account_seq)
-        status = delivery.first_status(account_seq, devices)
+        seqs, highest = [one.notification_seq for one in held], max(one.priority for one in held)
+        priority = None if highest == DEFAULT_PRIORITY else highest
+        devices = receivers(account_seq, priority)
+        status = delivery.first_status(account_seq, devices, priority)
         if len(seqs) == 1:
             pushed = seqs[0]
             Notification.release(pushed, status, now)
             Held.remove(pushed)
         else:
-            pushed = Notification.add_digest(account_seq, _content(seqs[:MAX_LINES], len(seqs)), status, now)
+            content = _content(seqs[:MAX_LINES], len(seqs))._replace(priority=priority)
+            pushed = Notification.add_digest(account_seq, content, status, now)
             Held.put_in_digest(seqs, pushed)
         released = Notification.one(pushed)
         fetching.add_deliveries(pushed, devices, now, released.content.expires_at, now)
@@ -91,10 +99,11 @@ def _release(account_seq: int, alert_seqs: list[int], now: int) -> int:
 
 def leave_out(digest_seq: int) -> None:
     """Take what was deleted out of a digest, or delete an empty digest; call inside `transaction()`."""
-    left = Held.count_in_digest(digest_seq)
+    left = Held.count_lines(digest_seq)
     if left:
-        Notification.rewrite(digest_seq, _content(Held.in_digest(digest_seq, MAX_LINES), left))
+        Notification.rewrite(digest_seq, _content(Held.lines(digest_seq, MAX_LINES), left))
     else:
+        Held.settle_replaced([digest_seq])
         Notification.delete_all([digest_seq])
 
 

@@ -10,7 +10,7 @@ class Preset:
 
     A payload of the sender has all the paths of one of the tuples in `marks`. `steps` say what to do at the sender,
     with a `snippet` to copy there, in which ADDRESS stands for the webhook address. `sample` is a short payload like
-    those of the sender.
+    those of the sender. An event for which `resolved_when` holds must have the tag of what it resolves.
     """
 
     id: str
@@ -23,12 +23,27 @@ class Preset:
     sample: dict[str, Any]
     marks: tuple[tuple[str, ...], ...] = ()
     snippet: str = ""
+    priority: str = ""
+    url: str = ""
+    tag: str = ""
+    resolved_when: str = ""
+
+    @property
+    def templates(self) -> dict[str, str]:
+        """The columns of an alert that say what an event makes."""
+        return {
+            "title_template": self.title,
+            "body_template": self.body,
+            "priority_template": self.priority,
+            "url_template": self.url,
+            "tag_template": self.tag,
+            "resolved_when": self.resolved_when,
+        }
 
     @property
     def settings(self) -> dict[str, str]:
         """The columns of a new alert."""
-        look = {"icon": self.icon, "color": self.color, "preset": self.id}
-        return {**look, "title_template": self.title, "body_template": self.body}
+        return {"icon": self.icon, "color": self.color, "preset": self.id, **self.templates}
 
 
 def first_of(*paths: str, otherwise: str = "") -> str:

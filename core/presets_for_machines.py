@@ -2,6 +2,11 @@
 
 from core.preset import Preset, alerts_with, first_of
 
+CRITICAL_IS_HIGH = (  # if an alert of the group is critical and fires
+    '{{ alerts | where: "status", "firing" | where: "labels.severity", "critical" | map: "labels.severity" | first'
+    ' | default: "" | replace: "critical", "high" }}'
+)
+
 GRAFANA = Preset(
     id="grafana",
     name="Grafana",
@@ -24,6 +29,10 @@ GRAFANA = Preset(
         "message": "**Firing**",
     },
     marks=(("alerts", "groupKey", "orgId", "title"),),
+    priority=CRITICAL_IS_HIGH,
+    url=first_of("alerts.0.panelURL", "alerts.0.dashboardURL", "alerts.0.generatorURL", "externalURL"),
+    tag='{{ groupKey | default: "" | hash }}',
+    resolved_when="status = resolved",
 )
 ALERTMANAGER = Preset(
     id="alertmanager",
@@ -45,6 +54,10 @@ ALERTMANAGER = Preset(
         ],
     },
     marks=(("alerts", "groupKey", "receiver"),),
+    priority=CRITICAL_IS_HIGH,
+    url=first_of("alerts.0.generatorURL", "externalURL"),
+    tag='{{ groupKey | default: "" | hash }}',
+    resolved_when="status = resolved",
     snippet="receivers:\n  - name: pocketbell\n    webhook_configs:\n      - url: ADDRESS",
 )
 UPTIME_KUMA = Preset(
@@ -61,6 +74,8 @@ UPTIME_KUMA = Preset(
     ),
     sample={"heartbeat": None, "monitor": {"name": "Shop"}, "msg": "It works"},
     marks=(("heartbeat", "monitor", "msg"),),
+    tag='{{ monitor.id | default: "" }} {{ monitor.name | default: "" }}',
+    resolved_when="heartbeat.status = 1",
 )
 HOME_ASSISTANT = Preset(
     id="home-assistant",
@@ -97,6 +112,8 @@ HEALTHCHECKS = Preset(
         "last_ping_body": "it works",
     },
     marks=(("check", "status", "last_ping_body"),),
+    tag=first_of("details.uuid", "check"),
+    resolved_when="status = up",
     snippet='{"check": $NAME_JSON, "status": "$STATUS", "details": $JSON, "last_ping_body": $BODY_JSON}',
 )
 NETDATA = Preset(
@@ -120,6 +137,8 @@ NETDATA = Preset(
         "info": "It works",
     },
     marks=(("host", "status", "old_status", "alarm", "chart"),),
+    tag="{{ host | hash }} {{ chart | hash }} {{ name | hash }}",
+    resolved_when="status = CLEAR",
     snippet=r"""SEND_CUSTOM="YES"
 DEFAULT_RECIPIENT_CUSTOM="pocketbell"
 custom_sender() {
@@ -180,6 +199,7 @@ SONARR_RADARR = Preset(
         "episodeFile": {"relativePath": "Season 1/It works - S01E01.mkv"},
     },
     marks=(("eventType", "series"), ("eventType", "movie"), ("eventType", "instanceName")),
+    url=first_of("applicationUrl"),
 )
 OWN_JSON = Preset(
     id="json",

@@ -2,6 +2,19 @@
 
 from core.preset import Preset, first_of
 
+GITHUB_URL = first_of(
+    *("comment.html_url", "review.html_url", "pull_request.html_url", "issue.html_url", "discussion.html_url"),
+    *("release.html_url", "workflow_run.html_url", "workflow_job.html_url", "check_run.html_url"),
+    *("forkee.html_url", "pages.0.html_url", "alert.html_url", "security_advisory.references.0.url", "compare"),
+    *("repository.html_url",),
+)
+GITLAB_URL = first_of("object_attributes.url", "deployable_url", "url", "project.web_url", "repository.homepage")
+GITEA_URLS = (
+    *("comment.html_url", "pull_request.html_url", "issue.html_url", "release.html_url", "compare_url"),
+    *("workflow_run.html_url", "workflow_job.html_url", "forkee.html_url", "package.html_url"),
+)
+SENTRY_URL = first_of("url", "data.event.web_url", "data.error.web_url", "data.issue.web_url", "data.web_url")
+
 GITHUB = Preset(
     id="github",
     name="GitHub",
@@ -23,14 +36,7 @@ GITHUB = Preset(
         *("deployment_status.state", "workflow_run.conclusion", "workflow_job.conclusion", "check_run.conclusion"),
         *("review.state", "ref_type"),
     )
-    + "\n"
-    + first_of(
-        *("comment.html_url", "review.html_url", "pull_request.html_url", "issue.html_url", "discussion.html_url"),
-        *("release.html_url", "workflow_run.html_url", "workflow_job.html_url", "check_run.html_url"),
-        *("forkee.html_url", "pages.0.html_url", "alert.html_url", "security_advisory.references.0.url", "compare"),
-        *("repository.html_url",),
-    )
-    + "\n"
+    + f"\n{GITHUB_URL}\n"
     + first_of("comment.body", "review.body", "head_commit.message"),
     steps=(
         "In the repository: Settings, Webhooks, Add webhook.",
@@ -44,6 +50,9 @@ GITHUB = Preset(
         "issue": {"title": "It works", "html_url": "https://github.com/octo/hello/issues/1"},
     },
     marks=(("repository.node_id", "sender.login"), ("zen", "hook_id"), ("security_advisory.ghsa_id",)),
+    url=GITHUB_URL,
+    tag="{{ workflow_run.html_url | default: workflow_job.html_url | default: check_run.html_url"
+    ' | default: "" | hash }}',
 )
 GITLAB = Preset(
     id="gitlab",
@@ -59,9 +68,7 @@ GITLAB = Preset(
     )
     + " "
     + first_of("object_attributes.action", "object_attributes.status", "build_status", "status", "action")
-    + "\n"
-    + first_of("object_attributes.url", "deployable_url", "url", "project.web_url", "repository.homepage")
-    + "\n"
+    + f"\n{GITLAB_URL}\n"
     + first_of("object_attributes.note", "commits.0.title", "commit.message"),
     steps=(
         "In the project: Settings, Webhooks, Add new webhook.",
@@ -76,6 +83,7 @@ GITLAB = Preset(
         "commits": [{"title": "It works"}],
     },
     marks=(("object_kind",),),
+    url=GITLAB_URL,
 )
 GITEA = Preset(
     id="gitea",
@@ -95,9 +103,7 @@ GITEA = Preset(
     + first_of("workflow_run.conclusion", "workflow_job.conclusion", "ref_type")
     + "\n"
     + first_of(
-        *("comment.html_url", "pull_request.html_url", "issue.html_url", "release.html_url", "compare_url"),
-        *("workflow_run.html_url", "workflow_job.html_url", "forkee.html_url", "package.html_url", "page"),
-        *("action", "sha"),
+        *(*GITEA_URLS, "page", "action", "sha"),
         otherwise="deleted",  # a created branch or tag has its sha, a deleted one nothing of all this
     )
     + "\n"
@@ -115,6 +121,8 @@ GITEA = Preset(
         "commits": [{"message": "It works"}],
     },
     marks=(("repository.stars_count", "sender.username"),),
+    url=first_of(*GITEA_URLS, "repository.html_url"),
+    tag='{{ workflow_run.html_url | default: workflow_job.html_url | default: "" | hash }}',
 )
 SENTRY = Preset(
     id="sentry",
@@ -139,8 +147,7 @@ SENTRY = Preset(
         *("data.comment",),
         otherwise="no details",
     )
-    + "\n"
-    + first_of("url", "data.event.web_url", "data.error.web_url", "data.issue.web_url", "data.web_url"),
+    + f"\n{SENTRY_URL}",
     steps=(
         "Settings, Developer Settings, make an internal integration.",
         "Webhook URL: the address. Switch Alert Rule Action on, and choose issue events if you want them.",
@@ -148,6 +155,9 @@ SENTRY = Preset(
     ),
     sample={"project_name": "shop", "culprit": "a shell", "message": "It works", "event": {"event_id": "1"}},
     marks=(("installation.uuid", "data"), ("project_name", "culprit", "event.event_id")),
+    url=SENTRY_URL,
+    tag=first_of("data.issue.id", "data.event.issue_id"),
+    resolved_when="action = resolved",
 )
 STRIPE = Preset(
     id="stripe",

@@ -4,6 +4,7 @@ Pure. A filter takes a value, its argument and the `Work` that is left; it raise
 value. Nothing in a payload is evaluated.
 """
 
+import hashlib
 import re
 from collections.abc import Callable, Iterator
 from decimal import ROUND_HALF_UP, Context, Decimal
@@ -23,6 +24,7 @@ DATE_WORK = 1_000
 MAX_DATE_CHARACTERS = 64
 MAX_DECIMALS = 20
 MAX_NUMBER_DIGITS = 400  # a double has at most 309 digits before its point
+HASH_DIGITS = 16
 
 POSITION = re.compile(r"0|[1-9][0-9]{0,8}")
 JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,9})?")
@@ -259,6 +261,29 @@ def _date(value: Any, argument: Argument, work: Work) -> str:
         raise CannotApply from None
 
 
+def _replace(value: Any, argument: Argument, work: Work) -> str:
+    """The text with every occurrence of the first argument replaced by the second."""
+    old, new = map(str, argument) if isinstance(argument, tuple) else ("", "")
+    if not old:
+        raise WrongArgument
+    text = work.text(value)
+    work.spend(text.count(old) * len(new))
+    return text.replace(old, new)
+
+
+def _hash(value: Any, argument: Argument, work: Work) -> str:
+    """The same short text for the same value; nothing for nothing, which would otherwise look like a value."""
+    _no(argument)
+    if isinstance(value, str):
+        work.spend(len(value))
+        text = value
+    else:
+        text = work.text(value)
+        if len(text) >= MAX_TEXT:
+            raise OutOfWork  # what was not read might differ
+    return hashlib.sha256(text.encode()).hexdigest()[:HASH_DIGITS] if text else ""
+
+
 FILTERS: dict[str, Callable[[Any, Argument, Work], Any]] = {
     "default": _default,
     "upcase": _upcase,
@@ -273,4 +298,6 @@ FILTERS: dict[str, Callable[[Any, Argument, Work], Any]] = {
     "round": _round,
     "date": _date,
     "where": _where,
+    "replace": _replace,
+    "hash": _hash,
 }

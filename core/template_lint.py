@@ -19,6 +19,7 @@ TAKES = {  # what follows a filter's name; the others take nothing
     "join": 'what to put between, as in join: ", "',
     "map": 'a path, as in map: "name"',
     "where": 'a path and a value, as in where: "status", "firing"',
+    "replace": 'a text and what to put in its place, as in replace: "error", "high"',
     "round": "a number of decimals up to 20, as in round: 1",
     "date": 'a layout, as in date: "%H:%M"',
 }

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 from flask import flash, redirect, render_template, request
 
-from core import alerts, delivery, message_templates, presets
+from core import alerts, delivery, holding, message_templates, presets
 from core.alerts import Template
+from core.event_fields import holds
 from core.icons import ICONS
 from core.preset import Preset
 from core.template_lint import Unfilled, unfilled
@@ -16,19 +17,33 @@ from dashboard.page import Page, Problem
 from models import Alert
 from process import clock, recent_requests
 from store.alert_payloads import AlertPayload
-from store.senders import Owner
+from store.senders import Owner, find_webhook
 from web import guards
 from web.context import current
 from web.request_body import read_fields
 from wire.errors import Refused
 from wire.json_text import as_json
-from wire.notification import Content
+from wire.notification import MIN_PRIORITY, PRIORITY_WORDS, Content
 from wire.strict_json import parse_event
 from wire.validation import optional_text
 
 Payload = dict[str, Any]
-FIELDS = {"title_template": "title", "body_template": "body"}  # column to form field
+FIELDS = {  # column to form field
+    "title_template": "title",
+    "body_template": "body",
+    "priority_template": "priority",
+    "url_template": "url",
+    "tag_template": "tag",
+    "resolved_when": "resolved",
+}
 SHORT = 60  # characters shown of each value that can be inserted
+NO_LINK = "none, because this makes no address that begins with http"
+NO_TAG = "none, because a variable is missing or all are empty"
+QUIET_HOURS = {
+    "follow": "hold everything",
+    "urgent": "hold everything that is not urgent",
+    "ignore": "hold nothing",
+}
 FREQUENCIES = {
     "instant": "each event at once",
     "15m": "a digest every 15 minutes",
@@ -40,20 +55,36 @@ FREQUENCIES = {
 class Draft(NamedTuple):
     """Templates that are not saved yet, and the JSON payload to try them on (empty: the last one received)."""
 
-    title: str
-    body: str
+    title: str = ""
+    body: str = ""
+    priority: str = ""
+    url: str = ""
+    tag: str = ""
+    resolved: str = ""
     payload: str = ""
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """What would be saved."""
+        return {column: getattr(self, name) for column, name in FIELDS.items()}
 
 
 class Preview(NamedTuple):
     """What a draft makes of a payload, or the `error` that keeps it from making anything.
 
-    `title` and `body` are as delivered. `meant` maps each missing variable to the path that was probably meant.
-    `unfilled` lists what stays as written, and why.
+    `title` and `body` are as delivered; `priority` and the five after it are shown as they are where they are not
+    empty. `meant` maps each missing variable to the path that was probably meant. `unfilled` lists what stays as
+    written, and why.
     """
 
     title: str = ""
     body: str = ""
+    priority: str = ""
+    url: str = ""
+    tag: str = ""
+    resolved: str = ""
+    repeats: str = ""
+    arrival: str = ""
     meant: Mapping[str, str | None] = {}
     unfilled: Sequence[Unfilled] = ()
     error: str = ""
@@ -80,6 +111,8 @@ def template_page(
         preview=Preview(error=wrong) if wrong else _preview(alert, draft, payload, paths),
         problem=problem,
         settings=settings or alert,
+        in_quiet_hours=settings["quiet_hours"] if settings else alerts.quiet_hours_word(alert),
+        quiet_hours=QUIET_HOURS,
         last=last,
         values=_values(paths, payload or {}),
         proposed=_proposed(alert, kept),
@@ -109,8 +142,7 @@ def save_template(alert_id: str) -> Page:
         if "test" in request.form:
             _send_test(alert, draft)
             return template_page(alert, draft)
-        values = {"title_template": draft.title, "body_template": draft.body}
-        alerts.change_alert(current().account.seq, alert_id, values, clock.now_ms())
+        alerts.change_alert(current().account.seq, alert_id, draft.columns, clock.now_ms())
     except Refused as refused:
         problem = Problem.of(refused)
         return template_page(alert, draft, problem._replace(field=FIELDS.get(problem.field, "payload"))), 422
@@ -141,8 +173,8 @@ def replay_payload(alert_id: str) -> Page:
     payload = _kept(alert)
     if payload is None:
         return back_to(alert_id, "No request is kept to send again.", "error")
-    template = Template(alert.name, alert.title_template, alert.body_template, current().account.time_zone)
-    sent = delivery.deliver_event_again(current().account.seq, alert_id, alerts.rendered(template, payload))
+    content = alerts.rendered(Template.of(alert, current().account.time_zone), payload)
+    sent = delivery.deliver_event_again(current().account.seq, alert_id, content)
     if sent is None:
         return back_to(alert_id, "The alert is off: switch it on first.", "error")
     return redirect(f"/app/notifications/{sent.notification.id}", 303)
@@ -168,12 +200,16 @@ def _draft(alert: Alert) -> Draft:
 
 
 def _saved(alert: Alert) -> Draft:
-    return Draft(alert.title_template or "", alert.body_template or "")
+    return Draft(**{name: getattr(alert, column) or "" for column, name in FIELDS.items()})
 
 
 def _send_test(alert: Alert, draft: Draft) -> None:
-    """Send the result of the draft to all devices at once, as the owner's own notification: nothing holds it."""
-    content = _rendered(alert, draft, _tried(draft, _kept(alert)) or {})._replace(missing=())
+    """Send the result of the draft to all devices at once, as the owner's own notification: nothing holds it.
+
+    It replaces nothing and does not repeat: what has its tag may be in earnest.
+    """
+    content = _rendered(alert, draft, _tried(draft, _kept(alert)) or {})
+    content = content._replace(missing=(), tag=None, acknowledge=())
     sent = delivery.deliver(Owner.of(current().account), content)
     if sent.devices:
         flash(f"Sent, and {sent.notification.status}: it is in the history.")
@@ -187,16 +223,38 @@ def _preview(alert: Alert, draft: Draft, payload: Payload | None, paths: list[st
         text = _rendered(alert, draft, payload or {})
     except Refused as refused:
         return Preview(error=refused.message)
-    title = delivery.TITLE_PREFIX + text.title
-    stays = _unfilled(draft, payload, current().account.time_zone)
+    made = Preview(
+        title=delivery.TITLE_PREFIX + text.title,
+        body="" if payload is None and not draft.body.strip() else text.body,
+        unfilled=_unfilled(draft, payload, current().account.time_zone),
+    )
     if payload is None:
-        return Preview(title, text.body if draft.body.strip() else "", unfilled=stays)
-    return Preview(title, text.body, message_templates.likely_paths(text.missing, paths), stays)
+        return made
+    return made._replace(
+        priority=PRIORITY_WORDS[text.priority] if text.priority else "",
+        url=text.url or (NO_LINK if draft.url.strip() else ""),
+        tag=text.tag or (NO_TAG if draft.tag.strip() else ""),
+        resolved="resolved" if holds(draft.resolved.strip(), payload) else "",
+        repeats="repeats until it is acknowledged" if text.acknowledge else "",
+        arrival=_arrival(alert, text.priority),
+        meant=message_templates.likely_paths(text.missing, paths),
+    )
+
+
+def _arrival(alert: Alert, priority: int | None) -> str:
+    """What would become of such an event now."""
+    webhook, now = find_webhook(alert.short_code), clock.now_ms()
+    if priority == MIN_PRIORITY:
+        return "For the history alone: it is not pushed."
+    if webhook and holding.is_held(webhook, priority, now, now):
+        return "Held now: it comes with a digest, or when quiet hours end."
+    return "Pushed at once."
 
 
 def _unfilled(draft: Draft, payload: Payload | None, zone: str) -> list[Unfilled]:
-    """The parts of title and body that stay as written, without duplicates."""
-    found = (unfilled(template, payload, zone) for template in (draft.title, draft.body))
+    """The parts of the templates that stay as written, without duplicates."""
+    templates = (draft.title, draft.body, draft.priority, draft.url, draft.tag)
+    found = (unfilled(template, payload, zone) for template in templates)
     return list(dict.fromkeys(chain.from_iterable(found)))
 
 
@@ -206,14 +264,19 @@ def _values(paths: list[str], payload: Payload) -> dict[str, str]:
 
 
 def _rendered(alert: Alert, draft: Draft, payload: Payload) -> Content:
-    title, body = alerts.checked_templates(draft.title, draft.body)
-    return alerts.rendered(Template(alert.name, title, body, current().account.time_zone), payload)
+    checked = alerts.checked_templates(draft.columns)
+    template = Template(alert.name, current().account.time_zone, **checked, repeats_urgent=alert.repeats_urgent)
+    return alerts.rendered(template, payload)
 
 
 def _proposed(alert: Alert, kept: Payload | None) -> Preset | None:
     """A preset that recognizes the last payload, if the templates are still unchanged and it is not already used."""
     preset, fits = presets.of(alert.preset), presets.recognized(kept) if kept else None
-    is_untouched = _saved(alert) in (Draft("", ""), Draft(preset.title, preset.body))
+    saved, whole = _saved(alert).columns, preset.templates
+    # An alert may be older than some of its preset's templates, but title and body belong together.
+    is_like = {column: (not text, text == whole[column]) for column, text in saved.items()}
+    of_texts = zip(is_like["title_template"], is_like["body_template"], strict=True)
+    is_untouched = any(map(all, of_texts)) and all(map(any, is_like.values()))
     return fits if fits and fits is not preset and is_untouched else None
 
 

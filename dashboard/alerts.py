@@ -66,15 +66,16 @@ def show_alert(alert_id: str) -> Page:
 
 
 def save_settings(alert_id: str) -> Page:
-    """POST /app/alerts/{id}/settings: name, icon, color, frequency, quiet hours, whether payloads are kept."""
+    """POST /app/alerts/{id}/settings: name, icon, color, frequency, quiet hours, repeating, keeping of payloads."""
     settings: dict[str, Any] = {name: request.form.get(name, "") for name in LOOKS}
-    settings["ignores_quiet_hours"] = "ignores_quiet_hours" in request.form
-    settings["keeps_payload"] = "keeps_payload" in request.form
+    settings |= {name: name in request.form for name in ("repeats_urgent", "keeps_payload")}
+    in_quiet_hours = request.form.get("quiet_hours", "follow")
     try:
-        alerts.change_alert(current().account.seq, alert_id, settings, clock.now_ms())
+        changed = settings | alerts.quiet_hours_columns(in_quiet_hours)
+        alerts.change_alert(current().account.seq, alert_id, changed, clock.now_ms())
     except Refused as refused:
-        alert = alerts.find_alert(current().account.seq, alert_id)
-        return template_page(alert, problem=Problem.of(refused), settings=settings), 422
+        alert, typed = alerts.find_alert(current().account.seq, alert_id), settings | {"quiet_hours": in_quiet_hours}
+        return template_page(alert, problem=Problem.of(refused), settings=typed), 422
     return back_to(alert_id, "Saved.")
 
 

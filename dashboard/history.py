@@ -17,7 +17,7 @@ from store.notifications import Entry, Notification
 from store.search import Found, Wanted, search
 from web.context import current
 from wire.errors import Refused
-from wire.notification import PRIORITIES, STATUSES
+from wire.notification import DEFAULT_PRIORITY, PRIORITIES, STATUSES
 from wire.validation import MAX_SEARCH_CHARACTERS
 
 PAGE_ROWS = 50
@@ -119,9 +119,10 @@ def delete_notification(notification_id: str) -> Page:
 
 def _releases(entry: Entry, now: int) -> list[int]:
     """The times at which a held notification will be released, given the present settings."""
-    if entry.status != "held":
+    if entry.status != "held" or entry.digest_seq:  # a newer one with its tag stands for it
         return []
     if entry.content.deliver_at is not None:
         return [entry.content.deliver_at]
-    held = Held.of_account(current().account.seq)
-    return digests.releases([one for one in held if one.alert_seq == entry.alert_seq], now)
+    collected_with = max(entry.content.priority or DEFAULT_PRIORITY, DEFAULT_PRIORITY)
+    held = [one for one in Held.of_account(current().account.seq) if one.alert_seq == entry.alert_seq]
+    return digests.releases([one for one in held if one.priority == collected_with], now)

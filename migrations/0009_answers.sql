@@ -43,3 +43,8 @@ ALTER TABLE alert ADD COLUMN resolved_when TEXT;
 ALTER TABLE alert ADD COLUMN repeats_urgent INTEGER NOT NULL DEFAULT 0 CHECK (repeats_urgent IN (0, 1));
 ALTER TABLE alert ADD COLUMN urgent_passes_quiet_hours INTEGER NOT NULL DEFAULT 0
     CHECK (urgent_passes_quiet_hours IN (0, 1));
+
+-- By its priority a notification is held by more or less, and is grouped accordingly.
+ALTER TABLE held ADD COLUMN priority INTEGER NOT NULL DEFAULT 3 CHECK (priority BETWEEN 0 AND 5);
+DROP INDEX held_still;
+CREATE INDEX held_still ON held (account_seq, alert_seq, priority, created_at) WHERE digest_seq IS NULL;

@@ -191,16 +191,18 @@ function unfilled([text, why]) {
   return line;
 }
 
+const DRAFTED = ["title", "body", "priority", "url", "tag", "resolved", "payload"]; // what the form sends
+const FACTS = ["priority", "resolved", "repeats", "url", "tag", "arrival"]; // each has a row, hidden while it is empty
 let asking = new AbortController();
 
 async function preview() {
   asking.abort(); // an older response must not replace a newer one
   asking = new AbortController();
-  const { title, body, payload, csrf } = template.elements;
+  const texts = Object.fromEntries(DRAFTED.map((name) => [name, template.elements[name].value]));
   const answer = await fetch(template.dataset.preview, {
     method: "POST",
-    headers: { "Content-Type": "application/json", "X-CSRF-Token": csrf.value },
-    body: JSON.stringify({ title: title.value, body: body.value, payload: payload.value }),
+    headers: { "Content-Type": "application/json", "X-CSRF-Token": template.elements.csrf.value },
+    body: JSON.stringify(texts),
     signal: asking.signal,
   });
   if (answer.redirected) return;
@@ -210,6 +212,11 @@ async function preview() {
   part("error").hidden = !made.error;
   part("title").textContent = made.title ?? "";
   part("body").textContent = made.body ?? "";
+  for (const name of FACTS) {
+    part(name).textContent = made[name] ?? "";
+    part(name).closest("[data-row]").hidden = !made[name];
+  }
+  part("priority").className = `badge ${{ high: "soon", urgent: "bad" }[made.priority] ?? "stored"}`;
   part("missing").replaceChildren(...Object.entries(made.meant ?? {}).map(missing));
   part("unfilled").replaceChildren(...(made.unfilled ?? []).map(unfilled));
   if (!made.error) offerAll(Object.entries(made.values ?? {}));
@@ -238,7 +245,7 @@ if (waiting) {
 
 if (template) {
   let timer;
-  const use = ({ target, key }) => { if (["title", "body"].includes(target.name) && !["Tab", "Shift"].includes(key)) insert.last = target; };
+  const use = ({ target, key }) => { if (DRAFTED.slice(0, 5).includes(target.name) && !["Tab", "Shift"].includes(key)) insert.last = target; };
   for (const what of ["input", "pointerdown", "keydown"]) template.addEventListener(what, use);
   template.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(() => preview().catch(() => {}), 300); });
   const shown = [...template.querySelectorAll("#values li")].map((line) => [...line.children].map((one) => one.textContent));

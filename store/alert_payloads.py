@@ -23,7 +23,7 @@ class AlertPayload(Model):
     @classmethod
     def find(cls, alert_seq: int) -> "AlertPayload | None":
         """What is kept of the alert."""
-        return cls.get_or_none(cls.alert == alert_seq)
+        return cls.first("alert_seq = ?", alert_seq)
 
     @classmethod
     def forget(cls, alert_seq: int) -> None:

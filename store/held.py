@@ -11,18 +11,28 @@ from store.database import AFTER_ALL, run
 from store.notifications import NotificationRow
 from store.rows import columns, reader
 from store.senders import QUIET_HOURS_OF_ALERT, Webhook
+from wire.notification import DEFAULT_PRIORITY, MIN_PRIORITY
 
 
 class HeldOfAlert(NamedTuple):
-    """An alert's held notifications: how many, when the first was held, and what decides until when."""
+    """An alert's held notifications of a priority: how many, when the first was held, what decides until when."""
 
     account_seq: int
     alert_seq: int
+    priority: int  # the default also for lower ones: they are collected together
     held_count: int
     first_held_at: int
     time_zone: str
     quiet_hours: str | None  # also None for an alert that ignores them
+    urgent_passes_quiet_hours: int
     frequency: str
+
+
+class HeldOne(NamedTuple):
+    """A held notification."""
+
+    notification_seq: int
+    priority: int
 
 
 class HeldText(NamedTuple):
@@ -32,51 +42,81 @@ class HeldText(NamedTuple):
     body: str
 
 
+def _collected_with(priority: int) -> range:
+    return range(MIN_PRIORITY if priority == DEFAULT_PRIORITY else priority, priority + 1)
+
+
 class Held(Model):
-    """A notification that is held, or was until it was released in a digest."""
+    """A notification that is held, or was until it was released in a digest or replaced by a newer one."""
 
     notification_seq = peewee.IntegerField(primary_key=True)
     account = peewee.ForeignKeyField(Account, column_name="account_seq")
     alert_seq = peewee.IntegerField()
     created_at = peewee.IntegerField()
     digest_seq = peewee.IntegerField(null=True)
+    priority = peewee.IntegerField(default=DEFAULT_PRIORITY)
 
-    INSERT = "INSERT INTO held (notification_seq, account_seq, alert_seq, created_at) VALUES (?, ?, ?, ?)"
+    INSERT = (
+        "INSERT INTO held (notification_seq, account_seq, alert_seq, created_at, priority) VALUES (?, ?, ?, ?, ?)"
+    )
     OF_ALERT = {
         "time_zone": "a.time_zone",
         "quiet_hours": QUIET_HOURS_OF_ALERT,
-        "frequency": "coalesce(l.frequency, 'instant')",  # the alert may have been deleted
+        "urgent_passes_quiet_hours": "coalesce(l.urgent_passes_quiet_hours, 0)",  # the alert may have been deleted
+        "frequency": "coalesce(l.frequency, 'instant')",
     }
+    # The innermost query reads an index in its order. Priorities that are collected together are joined after it.
+    BY_PRIORITY = (
+        "SELECT account_seq, alert_seq, priority, count(*) AS held_count, min(created_at) AS first_held_at FROM held"
+        " WHERE digest_seq IS NULL AND account_seq BETWEEN ? AND ? GROUP BY account_seq, alert_seq, priority"
+    )
     BY_ALERT = (
-        f"SELECT {columns(HeldOfAlert, 'h', **OF_ALERT)} FROM"
-        " (SELECT account_seq, alert_seq, count(*) AS held_count, min(created_at) AS first_held_at FROM held"
-        "  WHERE digest_seq IS NULL AND account_seq BETWEEN ? AND ? GROUP BY account_seq, alert_seq) h"
+        f"SELECT {columns(HeldOfAlert, 'h', **OF_ALERT)} FROM (SELECT account_seq, alert_seq,"
+        f" max(priority, {DEFAULT_PRIORITY}) AS priority, sum(held_count) AS held_count,"
+        f" min(first_held_at) AS first_held_at FROM ({BY_PRIORITY}) GROUP BY 1, 2, 3) h"
         " JOIN account a ON a.seq = h.account_seq LEFT JOIN alert l ON l.seq = h.alert_seq"
     )
     READ_BY_ALERT = staticmethod(reader(HeldOfAlert))
     OLDEST = (
-        "SELECT notification_seq FROM held WHERE digest_seq IS NULL AND account_seq = ?"
-        " AND alert_seq IN (SELECT value FROM json_each(?)) ORDER BY notification_seq LIMIT ?"
+        f"SELECT {columns(HeldOne, 'h')} FROM held h WHERE digest_seq IS NULL AND account_seq = ?"
+        " AND (alert_seq, priority) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?))"
+        " ORDER BY notification_seq LIMIT ?"
     )
+    READ_ONE = staticmethod(reader(HeldOne))
     TEXTS = (
         f"SELECT {columns(HeldText, 'n', title='substr(n.title, 1, :length)', body='substr(n.body, 1, :length)')}"
         " FROM notification n WHERE seq IN (SELECT value FROM json_each(:seqs)) ORDER BY seq"
     )
     READ_TEXT = staticmethod(reader(HeldText))
     DIGESTS_OF = (
-        "SELECT DISTINCT digest_seq FROM held WHERE digest_seq IS NOT NULL"
-        " AND notification_seq IN (SELECT value FROM json_each(?))"
+        "SELECT DISTINCT d.seq FROM held h JOIN notification d ON d.seq = h.digest_seq"
+        " WHERE d.is_digest AND h.notification_seq IN (SELECT value FROM json_each(?))"
     )
     PUT_IN_DIGEST = "UPDATE held SET digest_seq = ? WHERE notification_seq IN (SELECT value FROM json_each(?))"
+    MOVE = "UPDATE held SET digest_seq = ? WHERE digest_seq IN (SELECT value FROM json_each(?))"
+    PUT_BEHIND = (
+        "UPDATE held SET digest_seq = ?, priority = 0 WHERE digest_seq IS NULL"
+        " AND notification_seq IN (SELECT value FROM json_each(?))"
+    )
+    REPLACED_BY = (
+        "SELECT notification_seq FROM held WHERE priority = 0 AND digest_seq IN (SELECT value FROM json_each(?))"
+    )
+    SETTLE = (
+        "UPDATE notification SET status = (SELECT iif(t.status = 'delivered', 'delivered', 'failed') FROM held h"
+        " JOIN notification t ON t.seq = h.digest_seq WHERE h.notification_seq = notification.seq)"
+        " WHERE seq IN (SELECT value FROM json_each(?))"
+    )
 
     @classmethod
     def add(cls, notification: NotificationRow, webhook: Webhook) -> None:
         """Hold a notification whose status is `held`; call inside the transaction that makes it."""
-        run(cls.INSERT, (notification.seq, webhook.account_seq, webhook.alert_seq, notification.created_at))
+        priority = notification.content.priority or DEFAULT_PRIORITY
+        row = (notification.seq, webhook.account_seq, webhook.alert_seq, notification.created_at, priority)
+        run(cls.INSERT, row)
 
     @classmethod
     def by_alert(cls) -> list[HeldOfAlert]:
-        """Every alert that has notifications held."""
+        """Every alert that has notifications held, by their priorities."""
         return list(map(cls.READ_BY_ALERT, run(cls.BY_ALERT, (0, AFTER_ALL))))
 
     @classmethod
@@ -86,13 +126,14 @@ class Held(Model):
 
     @classmethod
     def of_account(cls, account_seq: int) -> list[HeldOfAlert]:
-        """Every alert of the account that has notifications held."""
+        """Every alert of the account that has notifications held, by their priorities."""
         return list(map(cls.READ_BY_ALERT, run(cls.BY_ALERT, (account_seq, account_seq))))
 
     @classmethod
-    def oldest(cls, account_seq: int, alert_seqs: Iterable[int], limit: int) -> list[int]:
-        """The seqs of the oldest notifications held for these alerts, oldest first."""
-        return [row[0] for row in run(cls.OLDEST, (account_seq, json.dumps(list(alert_seqs)), limit))]
+    def oldest(cls, account_seq: int, alerts: Iterable[HeldOfAlert], limit: int) -> list[HeldOne]:
+        """The oldest notifications held for these alerts and priorities, oldest first."""
+        wanted = [(alert.alert_seq, priority) for alert in alerts for priority in _collected_with(alert.priority)]
+        return list(map(cls.READ_ONE, run(cls.OLDEST, (account_seq, json.dumps(wanted), limit))))
 
     @classmethod
     def texts(cls, seqs: list[int], length: int) -> list[HeldText]:
@@ -111,14 +152,41 @@ class Held(Model):
         return [row[0] for row in run(cls.DIGESTS_OF, (json.dumps(seqs),))]
 
     @classmethod
-    def count_in_digest(cls, digest_seq: int) -> int:
-        """How many notifications that were released in the digest are left."""
-        return int(run("SELECT count(*) FROM held WHERE digest_seq = ?", (digest_seq,)).fetchone()[0])
+    def lines(cls, digest_seq: int, limit: int) -> list[int]:
+        """The seqs of those that have a line in a digest, oldest first, at most `limit`."""
+        rows = cls.select(cls.notification_seq).where(cls.digest_seq == digest_seq, cls.priority > 0)
+        return [row.notification_seq for row in rows.order_by(cls.notification_seq).limit(limit)]
+
+    @classmethod
+    def count_lines(cls, digest_seq: int) -> int:
+        """How many of those that have a line in the digest are left."""
+        return int(
+            run("SELECT count(*) FROM held WHERE digest_seq = ? AND priority > 0", (digest_seq,)).fetchone()[0]
+        )
 
     @classmethod
     def put_in_digest(cls, seqs: list[int], digest_seq: int) -> None:
-        """Give these notifications the status of the digest from now on; call inside `transaction()`."""
-        run(cls.PUT_IN_DIGEST, (digest_seq, json.dumps(seqs)))
+        """Give these and what they replaced the status of the digest from now on; call inside `transaction()`."""
+        listed = json.dumps(seqs)
+        run(cls.PUT_IN_DIGEST, (digest_seq, listed))
+        run(cls.MOVE, (digest_seq, listed))
+
+    @classmethod
+    def put_behind(cls, seqs: list[int], newer_seq: int) -> None:
+        """Let a newer one with their tag stand for those of these that are held, and for what they replaced.
+
+        They have its status from now on, and no line in its digest. Call inside `transaction()`.
+        """
+        listed = json.dumps(seqs)
+        run(cls.PUT_BEHIND, (newer_seq, listed))
+        run(cls.MOVE, (newer_seq, listed))
+
+    @classmethod
+    def settle_replaced(cls, newer_seqs: list[int]) -> None:
+        """Give what these stand for a status of its own, before they are deleted; call inside `transaction()`."""
+        seqs = json.dumps([row[0] for row in run(cls.REPLACED_BY, (json.dumps(newer_seqs),))])
+        run(cls.SETTLE, (seqs,))
+        run("DELETE FROM held WHERE notification_seq IN (SELECT value FROM json_each(?))", (seqs,))
 
     @classmethod
     def remove(cls, seq: int) -> None:

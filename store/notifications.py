@@ -65,7 +65,8 @@ class Entry(NamedTuple):
     color: str | None
     is_digest: int
     released_at: int | None
-    digest_seq: int | None  # the digest that it was released in
+    digest_seq: int | None  # the digest that it was released in, or what replaced it while it was held
+    in_digest: int | None  # whether that is a digest
     accepted: int  # how many devices' providers took it
     devices: int  # how many were asked
     replaced_by: str | None  # the id of the newer notification with its tag
@@ -164,6 +165,7 @@ class Notification(Model):
     SOURCES = {
         "api_key": "k.name",
         "digest_seq": "h.digest_seq",
+        "in_digest": "(SELECT is_digest FROM notification WHERE seq = h.digest_seq)",
         "replaced_by": "(SELECT id FROM notification WHERE seq = n.replaced_by)",
         "alarm_state": "(SELECT state FROM alarm WHERE notification_seq = n.seq)",
     }

@@ -76,6 +76,11 @@ class Webhook(NamedTuple):
     name: str
     title_template: str | None
     body_template: str | None
+    priority_template: str | None
+    url_template: str | None
+    tag_template: str | None
+    resolved_when: str | None
+    repeats_urgent: int
     frequency: str
     is_active: int
     last_triggered_at: int | None
@@ -85,6 +90,7 @@ class Webhook(NamedTuple):
     email: str
     time_zone: str
     quiet_hours: str | None  # also None for an alert that ignores them
+    urgent_passes_quiet_hours: int
 
     @property
     def key_seq(self) -> None:

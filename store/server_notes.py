@@ -15,7 +15,7 @@ class ServerKey(Model):
     @classmethod
     def find(cls, name: str) -> str | None:
         """The key's value, if it was made already."""
-        key = cls.get_or_none(cls.name == name)
+        key = cls.first("name = ?", name)
         return str(key.value) if key else None
 
     @classmethod
@@ -35,7 +35,7 @@ class ServerNote(Model):
     @classmethod
     def find(cls, name: str) -> str | None:
         """The value that was put last."""
-        note = cls.get_or_none(cls.name == name)
+        note = cls.first("name = ?", name)
         return str(note.value) if note else None
 
     @classmethod

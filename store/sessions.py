@@ -21,7 +21,7 @@ class OneTimeLink(Model):
     @classmethod
     def find(cls, token_hash: bytes, now: int) -> "OneTimeLink | None":
         """The link if it is still good."""
-        return cls.get_or_none(cls.token_hash == token_hash, cls.expires_at > now)
+        return cls.first("token_hash = ? AND expires_at > ?", token_hash, now)
 
     @classmethod
     def void(cls, account_seq: int | None) -> None:
@@ -40,6 +40,7 @@ class Session(Model):
 
     token_hash = peewee.BlobField(primary_key=True)
     account = peewee.ForeignKeyField(Account, column_name="account_seq")
+    account_seq: int  # Peewee keeps it under this name
     created_at = peewee.IntegerField()
     expires_at = peewee.IntegerField()
     name = peewee.TextField()
@@ -54,7 +55,7 @@ class Session(Model):
     @classmethod
     def find(cls, token_hash: bytes, now: int) -> "Session | None":
         """The session, if it has not ended."""
-        return cls.get_or_none(cls.token_hash == token_hash, cls.expires_at > now)
+        return cls.first("token_hash = ? AND expires_at > ?", token_hash, now)
 
     @classmethod
     def of_account(cls, account_seq: int, now: int) -> list["Session"]:

@@ -17,6 +17,7 @@ FLOORS = (
     ("gunicorn.conf",),
     ("app",),
     ("cli", "dashboard"),
+    ("cli_alerts",),
     ("cli_base",),
     ("web",),
     ("core",),
@@ -44,7 +45,7 @@ MAY_IMPORT_ALL_THE_SAME = {
 }
 
 MAY_IMPORT = {  # modules, or whole rooms
-    "flask": {"app", "cli", "cli_base", "web", "dashboard"},
+    "flask": {"app", "cli", "cli_alerts", "cli_base", "web", "dashboard"},
     "werkzeug": {"app", "cli", "web", "dashboard", "core.accounts"},
     "flask_limiter": {"web.rate_limits"},
     "peewee": {"models", "store"},
@@ -56,7 +57,7 @@ MAY_IMPORT = {  # modules, or whole rooms
     "pyfcm": {"providers.fcm"},
     "google": {"providers.fcm"},
     "cryptography": {"providers"},
-    "click": {"cli", "cli_base"},
+    "click": {"cli", "cli_alerts", "cli_base"},
     "segno": {"dashboard"},
     "yaml": {"web.api_docs"},
     "gunicorn": {"process.gunicorn_worker"},

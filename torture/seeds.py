@@ -19,7 +19,10 @@ GOOD: dict[str, dict[str, Any]] = {
     },
     "/p/": {"title": "t", "message": "m", "alerts": [{"labels": {"alertname": "a.b"}}], "n": 9.90},
     "/app/devices": {"subscription": {"endpoint": "https://x", "keys": {"p256dh": "x", "auth": "y"}}, "token": "t"},
-    "/preview": {"title": "{{ a | upcase }}", "body": "{{ b.0 | date: '%H' }}", "payload": '{"a": 1}'},
+    "/preview": {
+        **{"title": "{{ a | upcase }}", "body": "{{ b.0 | date: '%H' }}", "payload": '{"a": 1}'},
+        **{"priority": "{{ a }}", "url": "https://x/{{ a }}", "tag": "{{ a | hash }}", "resolved": "a = 1"},
+    },
 }
 FIELDS: dict[str, tuple[str, ...]] = {
     "/app/login": ("email", "password"),
@@ -27,14 +30,14 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "/alerts/new": ("preset", "name"),
     "/settings/time-zone": ("time_zone",),
     "/settings/theme": ("theme",),
-    "/settings": ("name", "icon", "color", "frequency", "ignores_quiet_hours", "keeps_payload"),
+    "/settings": ("name", "icon", "color", "frequency", "quiet_hours", "repeats_urgent", "keeps_payload"),
     "/devices/token": ("kind", "token", "name"),
     "/devices/seen": ("seen",),
     "/rename": ("name",),
     "/app/keys": ("name",),
     "/quiet": ("begin", "end", "off"),
     "/switch": ("on",),
-    "/app/alerts/": ("title", "body", "payload", "preview", "test"),
+    "/app/alerts/": ("title", "body", "priority", "url", "tag", "resolved", "payload", "preview", "test"),
 }
 WRONG: tuple[Any, ...] = (
     None, True, False, 0, -1, 1e308, -0.0, 10**99, 10**120, "", " ", "\u0000", "\ud800", "\ufeff", "\u202e",

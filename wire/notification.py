@@ -103,7 +103,7 @@ def checked_priority(sent: Any, name: str) -> int:
 
 
 def checked_url(sent: Any, name: str) -> str:
-    """An address that begins with http:// or https:// and has a host."""
+    """An http or https address of at most 2,000 characters, as it was sent."""
     url = _string(sent, name)
     checked_length(url, name, MAX_URL_CHARACTERS)
     if not URL.fullmatch(url) or not _has_host(url):

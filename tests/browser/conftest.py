@@ -1,9 +1,28 @@
 """Fixtures: a signed-in owner's pages in a browser, and a site with everything on it."""
 
 import pytest
+from playwright.sync_api import sync_playwright
 
 from tests.support.alerts_in_browser import GRAFANA, AlertPage
+from tests.support.browser import CHROMIUM, FLAGS, IS_REQUIRED
 from tests.support.full_site import Full
+
+
+@pytest.fixture(scope="package")
+def playwright():
+    if CHROMIUM is None and IS_REQUIRED:
+        pytest.fail("REQUIRE_BROWSER=1, and there is no Chromium: apt-get install chromium", pytrace=False)
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium: apt-get install chromium")
+    with sync_playwright() as playwright:
+        yield playwright
+
+
+@pytest.fixture(scope="package")
+def chromium(playwright):
+    browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    yield browser
+    browser.close()
 
 
 @pytest.fixture

@@ -101,6 +101,31 @@ def test_why_a_placeholder_stays_as_it_is_written_comes_and_goes_as_one_types(al
     expect(said).to_have_count(0)
 
 
+def test_priority_link_and_tag_come_and_go_as_one_types(alert):
+    page, facts = alert.page, alert.page.locator("#preview [data-row]:visible")
+    expect(facts).to_have_text(["Pushed at once."])
+    page.locator("details", has=page.locator("#priority")).evaluate("more => { more.open = true; }")
+    page.get_by_label("Priority", exact=True).fill("urgent")
+    page.get_by_label("Link", exact=True).fill("https://x.example/{{ host.name }}?a={{ message }}")
+    page.get_by_label("Tag", exact=True).fill("{{ title }}")
+    link = "Link: https://x.example/web-1?a=root%20at%2098%20%25."
+    expect(facts).to_have_text(["urgent", link, "Tag: Disk.", "Pushed at once."])
+    expect(page.locator("#preview [data-priority]")).to_have_class("badge bad")
+    page.get_by_label("Resolved when", exact=True).fill("title = Disk")
+    expect(facts).to_have_text(["low", "resolved", link, "Tag: Disk.", "Pushed at once."])
+    for field in ("priority", "url", "tag", "resolved"):
+        page.locator(f"#{field}").fill("")
+    expect(facts).to_have_text(["Pushed at once."])
+
+
+def test_a_tap_on_a_value_puts_it_into_the_tag(alert):
+    alert.page.locator("details", has=alert.page.locator("#tag")).evaluate("more => { more.open = true; }")
+    alert.page.locator("#tag").click()
+    open_values(alert.page)
+    tap(alert.page, "host.name")
+    expect(alert.page.locator("#tag")).to_have_value("{{ host.name }}")
+
+
 def test_nothing_is_said_to_be_missing_before_anything_came(owners_page, site):
     waiting = AlertPage(owners_page, site)
     expect(waiting.missing).to_have_count(0)

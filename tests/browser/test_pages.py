@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 from store.database import run, transaction
 from tests.support.accounts import PASSWORD
-from tests.support.browser import Phone, listen, state
+from tests.support.browser import GROUND, Phone, listen, state, until
 from tests.support.full_site import LONG_EMAIL, LONG_NAME, OFFLINE, PLAIN, SEARCHES, TEXTS, full_pages
 
 WIDTHS = (320, 390, 1280)
@@ -106,7 +106,8 @@ async ({ least, withRules, ofColours }) => {
 def measure(page, troubles, refused=False):
     """What is wrong with the page that is open, on all widths. `refused`: it is the answer to something wrong.
 
-    In the dark axe's rules on colours alone, on the widths that axe looks at: a theme changes nothing else.
+    In the dark axe's rules on colours alone, on the widths that axe looks at: a theme changes nothing else. The page
+    is not loaded again for it.
     """
     page.wait_for_load_state()
     if state(page).count():
@@ -117,22 +118,33 @@ def measure(page, troubles, refused=False):
         ]
     page.evaluate(AXE)
     closed = page.evaluate("document.querySelectorAll('details:not([open])').length")
-    is_dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
-    widths = AXE_WIDTHS if is_dark else WIDTHS
-    found = [("any", trouble) for trouble in troubles]
-    for width in widths:
-        page.set_viewport_size({"width": width, "height": HEIGHT})
-        needed = page.evaluate("document.documentElement.scrollWidth")
-        found += [(width, f"needs {needed} px")] if needed > width else []
+    found = []
+    for width in WIDTHS:
+        for theme in themes_at(page, width):
+            needed = page.evaluate("document.documentElement.scrollWidth")
+            found += [(f"{width} {theme}", f"needs {needed} px")] if needed > width else []
     if closed:
         page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-    for width in widths:
-        page.set_viewport_size({"width": width, "height": HEIGHT})
-        of_colours = RULES_ON_COLOURS if is_dark else None
-        asked = {"least": SMALLEST_TARGET_PX, "withRules": width in AXE_WIDTHS, "ofColours": of_colours}
-        found += [(width, wrong) for wrong in page.evaluate(MEASURES, asked)]
+    for width in WIDTHS:
+        for theme in themes_at(page, width):
+            of_colours = RULES_ON_COLOURS if theme == "dark" else None
+            asked = {"least": SMALLEST_TARGET_PX, "withRules": width in AXE_WIDTHS, "ofColours": of_colours}
+            found += [(f"{width} {theme}", wrong) for wrong in page.evaluate(MEASURES, asked)]
+    found += [("any", trouble) for trouble in troubles]
     troubles.clear()
     return found
+
+
+def themes_at(page, width):
+    """Set the page to this width and to each of the themes that are looked at there, one after the other."""
+    page.set_viewport_size({"width": width, "height": HEIGHT})
+    yield "light"
+    if width in AXE_WIDTHS:
+        light = page.evaluate(GROUND)
+        page.emulate_media(color_scheme="dark", reduced_motion="reduce")  # else colours would change gradually
+        until(lambda: page.evaluate(GROUND) != light, page, lambda: f"{page.url} is dark")
+        yield "dark"
+        page.emulate_media(color_scheme="light", reduced_motion="reduce")
 
 
 def must_be_sound(found):
@@ -162,9 +174,8 @@ def parts(pages, count):
 # --- tests --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_pages_of_a_visitor_are_sound(site, open_context, theme):
-    page, troubles = opened(open_context(color_scheme=theme))
+def test_the_pages_of_a_visitor_are_sound(site, open_context):
+    page, troubles = opened(open_context())
     found = {}
 
     def see(name, refused=False):
@@ -198,9 +209,8 @@ def test_the_pages_of_a_visitor_are_sound(site, open_context, theme):
     must_be_sound(found)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_pages_of_a_new_account_are_sound(site, open_context, theme):
-    context = open_context(color_scheme=theme)
+def test_the_pages_of_a_new_account_are_sound(site, open_context):
+    context = open_context()
     context.add_cookies([site.cookie()])
     page, troubles = opened(context)
     found = {}
@@ -233,9 +243,8 @@ PARTS = parts(FULL_PAGES, 6)
 
 
 @pytest.mark.parametrize("part", range(len(PARTS)))
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_pages_of_a_full_account_are_sound(full, open_context, push_service, theme, part):
-    phone = Phone(full.site, open_context(color_scheme=theme), push_service, is_signed_in=False)
+def test_the_pages_of_a_full_account_are_sound(full, open_context, push_service, part):
+    phone = Phone(full.site, open_context(), push_service, is_signed_in=False)
     phone.context.add_cookies([full.cookie])
     troubles, addresses, found = listen(phone.page), full_pages(full), {}
     for name in PARTS[part]:
@@ -244,9 +253,8 @@ def test_the_pages_of_a_full_account_are_sound(full, open_context, push_service,
     must_be_sound(found)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_pages_that_answer_a_form_are_sound(full, open_context, theme):
-    context = open_context(color_scheme=theme)
+def test_the_pages_that_answer_a_form_are_sound(full, open_context):
+    context = open_context()
     context.add_cookies([full.cookie])
     page, troubles = opened(context)
     found = {}
@@ -280,9 +288,8 @@ def test_the_pages_that_answer_a_form_are_sound(full, open_context, theme):
     must_be_sound(found)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_alert_pages_that_answer_a_form_are_sound(full, open_context, theme):
-    context = open_context(color_scheme=theme)
+def test_the_alert_pages_that_answer_a_form_are_sound(full, open_context):
+    context = open_context()
     context.add_cookies([full.cookie])
     page, troubles = opened(context)
     found = {}
@@ -318,10 +325,9 @@ def test_the_alert_pages_that_answer_a_form_are_sound(full, open_context, theme)
     must_be_sound(found)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_what_a_page_says_of_this_browser_fits(site, open_context, push_service, theme):
+def test_what_a_page_says_of_this_browser_fits(site, open_context, push_service):
     """Each state is reached in test_at_work.py; here their sentences stand on one page."""
-    phone = Phone(site, open_context(color_scheme=theme), push_service)
+    phone = Phone(site, open_context(), push_service)
     troubles = listen(phone.page)
     phone.go()
     expect(state(phone.page)).not_to_be_empty()

@@ -39,7 +39,7 @@ class Neighbour(BaseHTTPRequestHandler):
 def neighbour():
     handler = type("Handler", (Neighbour,), {})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    Thread(target=server.serve_forever, daemon=True).start()
+    Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     handler.origin = f"http://127.0.0.1:{server.server_port}"
     yield handler
     server.shutdown()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core import digests, local_time
+from core import digests, holding, local_time
 from store.held import HeldOfAlert
 from tests.support.rows import each
 from tests.support.times import MINUTE_MS, utc
@@ -372,7 +372,11 @@ def test_the_next_window_is_under_way_or_begins_with_the_next_change(where, wind
     assert local_time.next_window(written(*window), zone, now) == expected
 
 
-held_alerts = st.lists(st.tuples(st.booleans(), frequencies, st.integers(0, 3_000)), min_size=1, max_size=4)
+held_alerts = st.lists(
+    st.tuples(st.booleans(), st.booleans(), st.integers(3, 5), frequencies, st.integers(0, 3_000)),
+    min_size=1,
+    max_size=4,
+)
 
 
 @given(moments, windows, held_alerts)
@@ -381,13 +385,13 @@ def test_releases_are_told_when_nothing_will_hold_an_alert_any_more(where, windo
     """Followed minute by minute: each time once, in order."""
     (zone, minute), told_by = where, {True: None, False: written(*window)}
     held = [
-        HeldOfAlert(1, n, 1, moment(minute - passed), zone, told_by[ignores], frequency)
-        for n, (ignores, frequency, passed) in enumerate(alerts)
+        HeldOfAlert(1, n, priority, 1, moment(minute - passed), zone, told_by[ignores], urgent_passes, frequency)
+        for n, (ignores, urgent_passes, priority, frequency, passed) in enumerate(alerts)
     ]
     expected = set()
     for one in held:
-        holds = (one.frequency, one.first_held_at, one.quiet_hours, zone)
-        until = next(at for at in range(minute, YEAR_MINUTES) if not local_time.is_held(*holds, moment(at)))
+        holds = (one, one.priority, one.first_held_at)
+        until = next(at for at in range(minute, YEAR_MINUTES) if not holding.is_held(*holds, moment(at)))
         expected.add(moment(until))
     assert digests.releases(held, moment(minute)) == sorted(expected)
 

@@ -52,7 +52,8 @@ HOLDS = {  # what a person needs to read, in title or body
 def test_the_templates_of_a_preset_can_be_saved(preset):
     message_templates.check_template(preset.title)
     message_templates.check_template(preset.body)
-    assert alerts.checked_templates(preset.title, preset.body) == (preset.title or None, preset.body or None)
+    saved = {column: text or None for column, text in preset.templates.items()}
+    assert alerts.checked_templates(preset.templates) == saved
 
 
 @with_payloads
@@ -242,3 +243,92 @@ def test_the_set_up_of_healthchecks_makes_json_that_its_preset_shows(check, body
     assert presets.recognized(payload) is PRESETS["healthchecks"]
     text = made(PRESETS["healthchecks"], payload)
     assert (text.title, text.body.split("\n"), text.missing) == (title, lines, ())
+
+
+# --- priority, link, tag, resolved --------------------------------------------------------------------------
+
+FIELDS = {  # priority; how the link begins; whether there is a tag
+    "github-issues-opened": (None, "https://github.com/Codertocat/Hello-World/issues/1", False),
+    "github-pull_request-opened": (None, "https://github.com/Codertocat/Hello-World/pull/2", False),
+    "github-workflow_job-failure": (None, "https://github.com/octo-org/octo-repo/runs/", True),
+    "github-push": (None, "https://github.com/Codertocat/Hello-World/compare/", False),
+    "gitea-pull_request": (None, "http://localhost:3000/example/example/pulls/2", False),
+    "gogs-push": (None, "http://localhost:3000/unknwon/webhooks/compare/", False),
+    "gitlab-issue": (None, "http://example.com/diaspora/issues/23", False),
+    "grafana-unified-test": (2, "https://zuliptestingwh2.grafana.net/", True),
+    "alertmanager-firing": (4, "http://prom.example.org/graph?g0.expr=up", True),
+    "alertmanager-resolved": (2, "http", True),
+    "uptimekuma-down": (None, None, True),
+    "uptimekuma-up": (2, None, True),
+    "uptimekuma-test": (None, None, False),
+    "sentry-event_alert": (None, "https://sentry.io/organizations/lxyz/issues/123/events/def456/", True),
+    "healthchecks-up": (2, None, True),
+    "netdata-custom": (None, None, True),
+}
+
+
+@with_payloads
+@each("name", [name for name in FIELDS if name in NAMES])
+def test_a_preset_sets_what_its_sender_tells(name):
+    content, (priority, link, has_tag) = made(PRESETS[sender_of(name)], payload_of(name)), FIELDS[name]
+    assert (content.priority, content.url is not None, content.tag is not None) == (
+        priority,
+        link is not None,
+        has_tag,
+    )
+    assert link is None or content.url.startswith(link)
+
+
+ENDED = {  # what the sender's next event changes, and a change that makes it another's
+    "alertmanager": ({"status": "resolved"}, {"groupKey": "2"}),
+    "grafana": ({"status": "resolved"}, {"groupKey": "2"}),
+    "uptime-kuma": ({"heartbeat": {"status": 1}}, {"monitor": {"id": 2, "name": "Shop"}}),
+    "healthchecks": ({"status": "up"}, {"details": {"uuid": "2"}}),
+    "netdata": ({"status": "CLEAR", "old_status": "WARNING"}, {"chart": "disk_space._home"}),
+    "sentry": ({"action": "resolved"}, {"data": {"issue": {"id": "2", "title": "KeyError"}}}),
+}
+BEGAN = {
+    "alertmanager": group(one_alert("firing", summary="a")),
+    "grafana": group(one_alert("firing", summary="a"), title="t", orgId=1),
+    "uptime-kuma": {"heartbeat": {"status": 0}, "monitor": {"id": 1, "name": "Shop"}, "msg": "down"},
+    "healthchecks": {"check": "nas", "status": "down", "details": {"uuid": "1"}, "last_ping_body": ""},
+    "netdata": PRESETS["netdata"].sample,
+    "sentry": {"action": "created", "data": {"issue": {"id": "1", "title": "KeyError"}}},
+}
+
+
+@each("preset", ENDED)
+def test_what_ends_something_has_its_tag_and_is_low(preset):
+    ends, others = ENDED[preset]
+    began, ended, other = (made(PRESETS[preset], BEGAN[preset] | more) for more in ({}, ends, others))
+    assert began.tag == ended.tag != other.tag and began.tag and other.tag
+    assert (began.priority, ended.priority, other.priority) == (None, 2, None)
+
+
+@each("preset", ["alertmanager", "grafana"])
+@each(
+    "severities, status, priority",
+    [
+        (["critical"], "firing", 4), (["warning", "critical"], "firing", 4), (["warning"], "firing", None),
+        ([], "firing", None), (["critical"], "resolved", None),
+    ],
+)  # fmt: skip
+def test_a_group_with_a_critical_alert_that_fires_is_high(preset, severities, status, priority):
+    alerts = [
+        one_alert(status, {"severity": one}.items()) | {"startsAt": "2026-11-21T06:14:43.748432698Z"}
+        for one in severities
+    ]
+    assert made(PRESETS[preset], group(*alerts, title="t")).priority == priority
+
+
+def test_two_monitors_of_uptime_kuma_with_one_number_have_tags_of_their_own():
+    """Two installations number their monitors alike."""
+    shop, mail = ({"heartbeat": None, "monitor": {"id": 1, "name": name}, "msg": ""} for name in ("Shop", "Mail"))
+    assert made(PRESETS["uptime-kuma"], shop).tag != made(PRESETS["uptime-kuma"], mail).tag
+
+
+def test_states_of_a_run_of_github_replace_each_other_and_its_jobs_do_not():
+    run = {"workflow_run": {"html_url": "https://github.com/a/b/actions/runs/1"}}
+    jobs = [{"workflow_job": {"html_url": f"https://github.com/a/b/actions/runs/1/job/{n}"}} for n in (1, 2)]
+    tags = [made(PRESETS["github"], {"action": action, **one}).tag for action in ("a", "b") for one in (run, *jobs)]
+    assert tags[:3] == tags[3:] and len(set(tags)) == 3

@@ -1,5 +1,6 @@
 """The filters of placeholders, one by one: CONTRACT 4 (templates)."""
 
+import hashlib
 import json
 import re
 from decimal import Decimal
@@ -349,6 +350,36 @@ def test_where_goes_on_with_other_filters():
 
 
 @each(
+    "value, text",
+    [
+        ('"web-1"', "web-1"),
+        ('"é😀"', "é😀"),
+        ("9.90", "9.90"),
+        ("true", "true"),
+        ('{"a": [1, null]}', '{"a":[1,null]}'),
+    ],
+)
+def test_hash_is_the_beginning_of_the_sha_256_of_what_is_shown(value, text):
+    assert applied("hash", value) == hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@each("value", ['""', "null"])
+def test_the_hash_of_nothing_is_nothing(value):
+    assert applied("hash", value) == ""
+    assert rendered('{{ nope | default: "" | hash }}', {}) == ""
+
+
+def test_hash_tells_long_texts_apart_that_begin_alike():
+    first, second = (applied("hash", json.dumps("x" * 400_000 + end)) for end in "ab")
+    assert first != second and len(first) == len(second) == 16
+
+
+def test_hash_of_more_than_it_can_read_stays_visible():
+    assert applied("hash", json.dumps(["x" * 10_000])) == "{{ v | hash }}"
+    assert filled("{{ v | hash }}{{ v | hash }}", {"v": "x" * 700_000}).text.endswith("{{ v | hash }}")
+
+
+@each(
     "value, size",
     [
         ('""', 0),
@@ -541,3 +572,27 @@ def test_date_takes_no_other_string(string):
 @each("value", ["1e300", "-1e300", "9" * 100, "-" + "9" * 100, "1e17"])
 def test_date_takes_no_number_that_lies_beyond_any_calendar(value):
     assert stays_visible('date: "%H"', value)
+
+
+@each(
+    "value, filters, text",
+    [
+        ('"critical"', 'replace: "critical", "high"', "high"),
+        ('"non-critical, critical"', 'replace: "critical", "high"', "non-high, high"),
+        ('"info"', 'replace: "error", "high" | replace: "info", "low"', "low"),
+        ('"a.b"', 'replace: ".", ""', "ab"),
+        ("15", "replace: 1, 2", "25"),
+        ("true", 'replace: "true", "high"', "high"),
+        ('"x"', 'replace: "x", "{{ v }}"', "{{ v }}"),
+        ('"x"', 'replace: "x"', '{{ v | replace: "x" }}'),
+        ('"x"', 'replace: "", "y"', '{{ v | replace: "", "y" }}'),
+        ('"x"', "replace", "{{ v | replace }}"),
+    ],
+)
+def test_replace_replaces_every_occurrence(value, filters, text):
+    assert applied(filters, value) == text
+
+
+def test_replace_makes_no_text_that_costs_more_than_the_template_may():
+    filters = f'replace: "x", "{"y" * 900}"'
+    assert applied(filters, json.dumps("x" * 10_000)) == f"{{{{ v | {filters} }}}}"

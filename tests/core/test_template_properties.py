@@ -1,6 +1,7 @@
 """Any template over any payload gives what a slow and obvious oracle gives."""
 
 import functools
+import hashlib
 import json
 import math
 import re
@@ -115,6 +116,8 @@ ORACLE = {
     "map": mapped,
     "where": where,
     "size": size,
+    "replace": lambda value, old, new: new.join(shown(value).split(old)) if old else fit(False),
+    "hash": lambda value: hashlib.sha256(shown(value).encode()).hexdigest()[:16] if shown(value) else "",
     "default": lambda value, other: other if value in (MISSING, None, "", [], {}) or value is False else value,
 }
 
@@ -189,11 +192,12 @@ def both(arguments):
 
 
 STEPS = (
-    st.sampled_from([(name, ()) for name in ("upcase", "downcase", "join", "first", "last", "size")])
+    st.sampled_from([(name, ()) for name in ("upcase", "downcase", "join", "first", "last", "size", "hash")])
     | st.tuples(st.just("truncate"), st.integers(1, 12).map(lambda length: (f"{length}", length)))
     | st.tuples(st.sampled_from(["join", "default"]), ARGUMENTS)
     | st.tuples(st.just("map"), MAP_PATHS)
     | st.tuples(st.just("where"), st.tuples(MAP_PATHS, WANTED).map(both))
+    | st.tuples(st.just("replace"), st.tuples(WANTED, WANTED).map(both))
 )
 BEFORE = st.text("ab|}\"'\n", max_size=5)
 SPACES = st.sampled_from(["", " ", "  ", "\t"])

@@ -100,9 +100,13 @@ def test_the_settings_are_saved(alert):
     assert alert.settings(name=" New ", icon="flame", color="#00FF00", frequency="1h").status_code == 303
     row = alert.row
     assert (row.name, row.icon, row.color.upper(), row.frequency) == ("New", "flame", "#00FF00", "1h")
-    assert (row.ignores_quiet_hours, row.keeps_payload) == (0, 1)
-    alert.settings(ignores_quiet_hours="1", keeps_payload="")
-    assert alert.row.ignores_quiet_hours == 1
+    assert (row.ignores_quiet_hours, row.urgent_passes_quiet_hours, row.repeats_urgent) == (0, 0, 0)
+    assert row.keeps_payload == 1
+    for word, columns in [("ignore", (1, 0)), ("urgent", (0, 1)), ("follow", (0, 0))]:
+        alert.settings(quiet_hours=word, repeats_urgent="1")
+        row = alert.row
+        assert (row.ignores_quiet_hours, row.urgent_passes_quiet_hours, row.repeats_urgent) == (*columns, 1)
+        assert alert.page.chosen("quiet_hours") == word
     page = alert.page
     assert (page.value("name"), page.value("icon"), page.chosen("frequency")) == ("Backups", "bell", "instant")
 
@@ -120,6 +124,7 @@ WRONG_SETTINGS = [
     {"color": "#12345g"},
     {"color": '#123456"'},
     {"frequency": "2h"},
+    {"quiet_hours": "never"},
     {"frequency": ""},
 ]
 

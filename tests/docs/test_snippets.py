@@ -83,7 +83,7 @@ def test_the_commands_of_a_page_run_and_print_what_it_shows(page, push_service, 
 
 
 def test_the_pages_have_commands():
-    assert [len(blocks(page)) for page in PAGES] == [4, 9, 3]
+    assert [len(blocks(page)) for page in PAGES] == [4, 9, 4]
 
 
 def test_the_copy_of_the_readme_is_a_database(push_service, tmp_path):

@@ -76,7 +76,7 @@ class Loft:
         self.got, self.answers = [], []
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (LoftHandler,), {"loft": self}))
         self.url = f"http://127.0.0.1:{self.server.server_port}"
-        Thread(target=self.server.serve_forever, daemon=True).start()
+        Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
 
 
 class LoftHandler(BaseHTTPRequestHandler):

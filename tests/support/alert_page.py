@@ -23,8 +23,8 @@ class AlertPage:
     def row(self):
         return Alert.get(Alert.id == self.path.rpartition("/")[2])
 
-    def preview(self, title="", body="", payload=""):
-        sent = {"title": title, "body": body, "payload": payload}
+    def preview(self, title="", body="", payload="", **more):
+        sent = {"title": title, "body": body, "payload": payload, **more}
         answer = self.owner.post(f"{self.path}/preview", json.dumps(sent), content_type="application/json")
         told = dict(answer.json)
         return SimpleNamespace(
@@ -57,6 +57,7 @@ class AlertPage:
 
 
 KEPT_BYTES = 65_536
+FACTS = ("priority", "resolved", "repeats", "url", "tag", "arrival")
 
 
 def preview_of(page):
@@ -64,6 +65,14 @@ def preview_of(page):
     place = next(n for n, e in enumerate(page.elements) if e.attributes.get("id") == "preview")
     found = {name: e for e in page.elements[place:] for name in e.attributes if name in ("data-title", "data-body")}
     return "".join(found["data-title"].texts).removeprefix("MCP - "), "".join(found["data-body"].texts)
+
+
+def facts_of(page):
+    """What a page's preview says beside title and body; what is not shown is left out."""
+    place = next(n for n, e in enumerate(page.elements) if e.attributes.get("id") == "preview")
+    elements = page.elements[place:]
+    found = {name: e for e in elements for name in FACTS if f"data-{name}" in e.attributes}
+    return {name: text for name, e in found.items() if (text := "".join(e.texts))}
 
 
 def in_history(owner):

@@ -13,7 +13,7 @@ import time
 import urllib.request
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 from core import accounts
@@ -322,23 +322,6 @@ def state(page):
 def no_script(page):
     """What the page says about this browser when its scripts do not run."""
     return page.locator("noscript p", has_text=NO_SCRIPT)
-
-
-@pytest.fixture(scope="module")
-def playwright():
-    if CHROMIUM is None and IS_REQUIRED:
-        pytest.fail("REQUIRE_BROWSER=1, and there is no Chromium: apt-get install chromium", pytrace=False)
-    if CHROMIUM is None:
-        pytest.skip("there is no Chromium: apt-get install chromium")
-    with sync_playwright() as playwright:
-        yield playwright
-
-
-@pytest.fixture(scope="module")
-def chromium(playwright):
-    browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-    yield browser
-    browser.close()
 
 
 @pytest.fixture

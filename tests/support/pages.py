@@ -51,6 +51,10 @@ class Page(HTMLParser):
         self.close()
         return self.__dict__[name]
 
+    def updatepos(self, i, j):
+        """Nobody asks for a line's number, and to count lines takes a tenth of the time."""
+        return j
+
     def handle_starttag(self, tag, attrs):
         element = Element(tag, dict(attrs))
         element.within = list(self.open)

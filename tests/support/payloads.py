@@ -22,7 +22,8 @@ def payload_of(name):
 
 def made(preset, payload):
     """The text that an alert with a preset's templates makes from a payload."""
-    return alerts.rendered(alerts.Template("Name", preset.title or None, preset.body or None, "UTC"), payload)
+    templates = {column: text or None for column, text in preset.templates.items()}
+    return alerts.rendered(alerts.Template("Name", "UTC", **templates), payload)
 
 
 PRESETS = {preset.id: preset for preset in presets.PRESETS}

@@ -70,7 +70,7 @@ class PushService:
         self.server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"service": self}))
         self.server.daemon_threads = True
         self.origin = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 
     def browser(self) -> Browser:
         """A new subscription at this service."""

@@ -1,0 +1,160 @@
+"""The commands for alerts: `flask alert …` (CONTRACT 1, Command line; CONTRACT 8)."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+from flask import current_app
+
+from cli_base import Group, line, moment
+from core import accounts, alerts
+from core.local_time import COLLECTED_MS
+from core.template_lint import unfilled
+from models import Alert
+from process import clock
+
+alert = Group("alert", help="Manage alerts and their webhook addresses.")
+IN_QUIET_HOURS = {
+    "follow": "follows quiet hours",
+    "urgent": "urgent passes quiet hours",
+    "ignore": "ignores quiet hours",
+}
+TEMPLATES = {  # as the options and `show` call them
+    "title_template": "title",
+    "body_template": "body",
+    "priority_template": "priority",
+    "url_template": "url",
+    "tag_template": "tag",
+}
+
+
+REPEAT_URGENT = "Repeat what is urgent until it is acknowledged."
+
+
+def with_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that create and change an alert."""
+    in_quiet_hours = {
+        "follow": "Hold everything in quiet hours but the priority min.",
+        "urgent": "Push what is urgent in quiet hours too.",
+        "ignore": "Push everything in quiet hours too.",
+    }
+    options = (
+        click.option("--title", "title_template", help="Title template with {{ variables }}; empty for the default."),
+        click.option("--body", "body_template", help="Body template with {{ variables }}; empty for the default."),
+        click.option("--priority", "priority_template", help="Template that gives 1 to 5, or min to urgent."),
+        click.option("--url", "url_template", help="Template of what a tap on the notification opens."),
+        click.option("--tag", "tag_template", help="Template of the tag: the newest replaces the earlier ones."),
+        click.option("--resolved-when", metavar="'PATH = VALUE'", help="Then the event ends what has its tag."),
+        click.option("--repeat-urgent/--no-repeat-urgent", "repeats_urgent", default=None, help=REPEAT_URGENT),
+        click.option("--icon", help="Icon name, such as bell or server; see docs/alerts.md."),
+        click.option("--color", metavar="#RRGGBB"),
+        click.option("--frequency", type=click.Choice(tuple(COLLECTED_MS)), help="Instant or one digest per period."),
+        *(
+            click.option(f"--{flag}-quiet-hours", f"{word}_quiet_hours", is_flag=True, help=in_quiet_hours[word])
+            for word, flag in {"follow": "follow", "urgent": "urgent-passes", "ignore": "ignore"}.items()
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@alert.command("create")
+@click.argument("email")
+@click.argument("name")
+@with_settings
+def create_alert(email: str, **settings: Any) -> None:
+    """Create an alert and print its webhook address. The address is a secret."""
+    owner = accounts.find_account(email)
+    click.echo(_address(alerts.create_alert(owner.seq, _given(settings), clock.now_ms())))
+    _warn_of_templates(settings)
+
+
+@alert.command("list")
+@click.argument("email")
+def list_alerts(email: str) -> None:
+    """Print one line per alert: id, name, state, frequency, quiet hours, count, last triggered, address."""
+    for one in Alert.of_account(accounts.find_account(email).seq):
+        follows = IN_QUIET_HOURS[alerts.quiet_hours_word(one)]
+        count, last = str(one.notification_count), moment(one.last_triggered_at)
+        click.echo(line(one.id, one.name, _state(one), one.frequency, follows, count, last, _address(one)))
+
+
+@alert.command("show")
+@click.argument("email")
+@click.argument("alert_id")
+def show_alert(email: str, alert_id: str) -> None:
+    """Print the settings of an alert, one in a line: its name, then its value; a dash where nothing is set."""
+    one = alerts.find_alert(accounts.find_account(email).seq, alert_id)
+    templates = {name: getattr(one, column) for column, name in TEMPLATES.items()}
+    settings = {
+        "name": one.name,
+        "state": _state(one),
+        **templates,
+        "resolved-when": one.resolved_when,
+        "repeat-urgent": "yes" if one.repeats_urgent else "no",
+        "frequency": one.frequency,
+        "quiet-hours": IN_QUIET_HOURS[alerts.quiet_hours_word(one)],
+        "icon": one.icon,
+        "color": one.color,
+        "address": _address(one),
+    }
+    for name, value in settings.items():
+        click.echo(line(name, value or "-"))
+
+
+@alert.command("set")
+@click.argument("email")
+@click.argument("alert_id")
+@click.option("--name", help="New name.")
+@with_settings
+@click.option("--active/--inactive", "is_active", default=None, help="Switch the alert on or off.")
+def set_alert(email: str, alert_id: str, **settings: Any) -> None:
+    """Change an alert. Options that are left out keep their value."""
+    owner = accounts.find_account(email)
+    changed = alerts.change_alert(owner.seq, alert_id, _given(settings), clock.now_ms())
+    click.echo(line(f"{changed.name}: {_state(changed)}, frequency {changed.frequency}."))
+    _warn_of_templates(settings)
+
+
+@alert.command("rotate")
+@click.argument("email")
+@click.argument("alert_id")
+def rotate_alert(email: str, alert_id: str) -> None:
+    """Give an alert a new webhook address and print it. The old address stops working."""
+    click.echo(_address(alerts.rotate_code(accounts.find_account(email).seq, alert_id)))
+
+
+@alert.command("delete")
+@click.argument("email")
+@click.argument("alert_id")
+def delete_alert(email: str, alert_id: str) -> None:
+    """Delete an alert. Its notifications stay in the history."""
+    deleted = alerts.delete_alert(accounts.find_account(email).seq, alert_id)
+    click.echo(line(f"Deleted the alert {deleted.name}."))
+
+
+def _warn_of_templates(settings: dict[str, Any]) -> None:
+    """Warn on stderr of each place in the templates that no event can ever fill."""
+    for column, field in TEMPLATES.items():
+        what = "will appear as written" if field in ("title", "body") else "is never filled"
+        for text, why in unfilled(settings.get(column) or ""):
+            click.echo(line(f"Warning: in the {field}, “{text}” {what}: {why}"), err=True)
+
+
+def _address(one: Alert) -> str:
+    return f"{current_app.config['SETTINGS'].public_url}/p/{one.short_code}"
+
+
+def _state(one: Alert) -> str:
+    return "active" if one.is_active else "inactive"
+
+
+def _given(settings: dict[str, Any]) -> dict[str, Any]:
+    """The columns of the options that were given; `click.UsageError` for two that exclude each other."""
+    words = [word for word in alerts.QUIET_HOURS if settings[f"{word}_quiet_hours"]]
+    if len(words) > 1:
+        raise click.UsageError("Take one of --follow-quiet-hours, --urgent-passes-quiet-hours, --ignore-quiet-hours.")
+    flags = {f"{word}_quiet_hours" for word in alerts.QUIET_HOURS}
+    given = {name: value for name, value in settings.items() if value is not None and name not in flags}
+    return given | (alerts.QUIET_HOURS[words[0]] if words else {})

@@ -1,0 +1,212 @@
+"""What an alert makes of an event beside its text: priority, link, tag, and whether the event says "resolved". Pure.
+
+A payload is a stranger's: nothing that it holds may move a link to another place than the template names, and what
+does not fit is left out, so that no event is lost for it.
+"""
+
+import re
+from typing import Any, NamedTuple, Protocol
+from urllib.parse import quote
+
+from core.message_templates import WRITABLE, Stuck, fill, values
+from core.template_filters import MISSING, CannotApply, Work, resolve
+from core.value_text import as_text
+from wire.errors import Refused
+from wire.notification import (
+    DEFAULT_PRIORITY,
+    EVERY_S,
+    FOR_S,
+    LOW_PRIORITY,
+    MAX_PRIORITY,
+    MAX_TAG_CHARACTERS,
+    MAX_URL_CHARACTERS,
+    PRIORITIES,
+    checked_url,
+)
+from wire.validation import checked_text
+
+MAX_CONDITION_CHARACTERS = 200
+MAX_READ = 10_000  # characters of a tag before it is cut
+CONDITION = re.compile(r"\s*(?P<path>[^=]*[^=\s!<>~])\s*=\s*(?P<value>[^=\s](?:.*\S)?)\s*", re.DOTALL)
+QUOTED = re.compile(r"""(["'])(.*)\1""", re.DOTALL)
+
+OF_AN_ADDRESS = ":/?#[]@!$&'()*+,;=%"  # beside letters, digits and -._~ they may stand in a URL
+LONE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+BEHIND_A_SCHEME = re.compile(r"https?://[^/?#\\]*", re.I)  # where a host is written
+HOST_PART = re.compile(r"[A-Za-z0-9.-]*")
+BEHIND_A_NAME = re.compile(r"[^/.:@]\Z")  # literal text that a value would lengthen to another name
+SEPARATOR = r"[/\\]|%2f|%5c"  # encoded ones too: some servers decode before they resolve the path
+DOT_SEGMENT = re.compile(rf"(?:^|{SEPARATOR})(?:\.|%2e){{1,2}}(?={SEPARATOR}|\Z)", re.I)
+
+NUMBERS = PRIORITIES | {str(number): number for number in PRIORITIES.values()}
+
+
+class Templates(Protocol):
+    """What an alert has beside its templates for title and body."""
+
+    @property
+    def priority_template(self) -> str | None:
+        """It renders to one of the values of a priority."""
+
+    @property
+    def url_template(self) -> str | None:
+        """It renders to what a tap opens."""
+
+    @property
+    def tag_template(self) -> str | None:
+        """It renders to a tag."""
+
+    @property
+    def resolved_when(self) -> str | None:
+        """A condition, as `checked_condition` takes it."""
+
+    @property
+    def repeats_urgent(self) -> int:
+        """Whether urgent events repeat until they are acknowledged."""
+
+    @property
+    def time_zone(self) -> str:
+        """In which dates are shown."""
+
+
+class EventFields(NamedTuple):
+    """The fields of `Content` with these names, and the paths that the payload lacks."""
+
+    priority: int | None = None
+    url: str | None = None
+    tag: str | None = None
+    acknowledge: tuple[int, ...] = ()
+    missing: tuple[str, ...] = ()
+
+
+def event_fields(alert: Templates, payload: dict[str, Any]) -> EventFields:
+    """What the alert's templates make of an event."""
+    if not (alert.priority_template or alert.url_template or alert.tag_template or alert.resolved_when):
+        return EventFields()
+    priority, of_priority = priority_of(alert.priority_template, payload, alert.time_zone)
+    url, of_url = url_of(alert.url_template, payload, alert.time_zone)
+    tag, of_tag = tag_of(alert.tag_template, payload, alert.time_zone)
+    if alert.resolved_when and holds(alert.resolved_when, payload):
+        priority = LOW_PRIORITY
+    repeats = (EVERY_S, FOR_S) if alert.repeats_urgent and priority == MAX_PRIORITY else ()
+    return EventFields(priority, url, tag, repeats, of_priority + of_url + of_tag)
+
+
+def priority_of(template: str | None, payload: dict[str, Any], zone: str) -> tuple[int | None, tuple[str, ...]]:
+    """The number that the template renders to, None if it is the default or no priority; and the missing paths."""
+    filled = fill(template or "", payload, MAX_READ, zone)
+    number = NUMBERS.get(filled.text.strip().lower(), DEFAULT_PRIORITY)
+    return None if number == DEFAULT_PRIORITY else number, filled.missing
+
+
+def tag_of(template: str | None, payload: dict[str, Any], zone: str) -> tuple[str | None, tuple[str, ...]]:
+    """The tag, cut at 64 characters, and the missing paths.
+
+    There is none where a placeholder stays unfilled or all are empty: otherwise all such events would share one.
+    """
+    parts, missing = _parts(template or "", payload, zone, MAX_READ)
+    texts = [part.text for part in parts if part.is_value]
+    if None in texts or (texts and not any(text and text.strip() for text in texts)):
+        return None, missing
+    tag = "".join(part.text or "" for part in parts).strip()
+    return tag[:MAX_TAG_CHARACTERS] or None, missing
+
+
+class Part(NamedTuple):
+    """A part of a template as it is shown: of its own text, or a value; None if a placeholder stays as written."""
+
+    text: str | None
+    is_value: bool
+    is_first: bool  # it is a value and nothing stands before it
+
+
+def _parts(template: str, payload: dict[str, Any], zone: str, limit: int) -> tuple[list[Part], tuple[str, ...]]:
+    """The parts of a template, each value in at most `limit` characters and one more; and the missing paths."""
+    parts, missing, end = list[Part](), dict[str, None](), 0
+    for placeholder, value in values(template, payload, zone):
+        parts.append(Part(template[end : placeholder.start()], False, False))
+        if value is MISSING:
+            missing[placeholder["path"].strip()] = None
+        is_filled = value is not MISSING and not isinstance(value, Stuck)
+        text = as_text(value, limit + 1) if is_filled else None
+        parts.append(Part(text, True, placeholder.start() == 0))
+        end = placeholder.end()
+    return [*parts, Part(template[end:], False, False)], tuple(missing)
+
+
+# --- the link -----------------------------------------------------------------------------------------------
+
+
+def url_of(template: str | None, payload: dict[str, Any], zone: str) -> tuple[str | None, tuple[str, ...]]:
+    """The URL, None if a placeholder stays unfilled or it is no http(s) address; and the missing paths.
+
+    A value at the very beginning is an address; every other one is encoded whole, and stays within its part.
+    """
+    parts, missing = _parts((template or "").strip(), payload, zone, MAX_URL_CHARACTERS)
+    url = address = ""
+    for text, is_value, is_first in parts:
+        if text is None or (is_value and not is_first and not _stays_in_host(url, text)):
+            return None, missing
+        if is_first:
+            address = _encoded_address(text)
+        url += address if is_first else quote(text, safe="") if is_value else text
+    return url if _is_url(url) and not _leaves_its_folder(url, address) else None, missing
+
+
+def _encoded_address(text: str) -> str:
+    """The text with everything encoded that may not stand in a URL."""
+    return LONE_PERCENT.sub("%25", quote(text.strip(), safe=OF_AN_ADDRESS))
+
+
+def _stays_in_host(before: str, text: str) -> bool:
+    """Whether a value behind this part of a URL leaves the host as the template has it.
+
+    `https://example.org{{ x }}` must not become an address at example.org.evil.example.
+    """
+    if not BEHIND_A_SCHEME.fullmatch(before):
+        return True
+    return bool(HOST_PART.fullmatch(text)) and not ("." in text and BEHIND_A_NAME.search(before))
+
+
+def _leaves_its_folder(url: str, address: str) -> bool:
+    """Whether a value is `..`, which browsers take for the folder above."""
+    path = re.split("[?#]", url, maxsplit=1)[0]
+    return bool(DOT_SEGMENT.search(path[len(address) :]))
+
+
+def _is_url(url: str) -> bool:
+    try:
+        checked_url(url, "url")
+    except Refused:
+        return False
+    return True
+
+
+# --- resolved -----------------------------------------------------------------------------------------------
+
+
+def checked_condition(condition: str | None) -> str | None:
+    """`PATH = VALUE` without white space around it, or None for none; `Refused` (400) if it is written otherwise."""
+    condition = (condition or "").strip()
+    if not condition:
+        return None
+    match = CONDITION.fullmatch(checked_text(condition, "The condition", MAX_CONDITION_CHARACTERS))
+    if not match or not WRITABLE.fullmatch(match["path"]):
+        raise Refused(400, "Write the condition like status = resolved: a path, an equals sign, a value.")
+    return condition
+
+
+def holds(condition: str, payload: dict[str, Any]) -> bool:
+    """Whether the value at the condition's path is shown as the condition's value, which may be in quotes."""
+    match = CONDITION.fullmatch(condition)
+    if not match:
+        return False
+    quoted = QUOTED.fullmatch(match["value"])
+    wanted = quoted[2] if quoted else match["value"]
+    try:
+        value = resolve(payload, match["path"], Work("UTC", 1).begin())
+    except CannotApply:  # no work is left to find it
+        return False
+    if value is MISSING or isinstance(value, dict | list):
+        return False
+    return as_text(value, len(wanted) + 1) == wanted

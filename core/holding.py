@@ -1,0 +1,49 @@
+"""What holds a notification of an alert, by its priority: quiet hours, the alert's frequency, both or nothing.
+
+The rule of CONTRACT 8, for what comes, for what is held already, and for the pages. Pure.
+"""
+
+from typing import Protocol
+
+from core import local_time
+from wire.notification import DEFAULT_PRIORITY, MAX_PRIORITY, MIN_PRIORITY
+
+AT_ONCE = "instant"  # the frequency that collects nothing
+
+
+class Holder(Protocol):
+    """The settings of an alert and of its account that decide."""
+
+    @property
+    def frequency(self) -> str:
+        """For how long the alert collects."""
+
+    @property
+    def quiet_hours(self) -> str | None:
+        """The daily window; None also if the alert ignores it."""
+
+    @property
+    def urgent_passes_quiet_hours(self) -> int:
+        """Whether quiet hours do not hold what is urgent."""
+
+    @property
+    def time_zone(self) -> str:
+        """In which the window is."""
+
+
+def what_holds(alert: Holder, priority: int | None) -> tuple[str, str | None]:
+    """The frequency and the quiet hours that hold a notification of this priority (None: the default).
+
+    Quiet hours and frequency hold what is normal or low; quiet hours alone what is high, or urgent unless the alert
+    lets that pass. What is for the history alone comes to nobody, so nothing holds it.
+    """
+    number = priority or DEFAULT_PRIORITY
+    passes = number == MIN_PRIORITY or (number == MAX_PRIORITY and alert.urgent_passes_quiet_hours)
+    is_collected = MIN_PRIORITY < number <= DEFAULT_PRIORITY
+    return alert.frequency if is_collected else AT_ONCE, None if passes else alert.quiet_hours
+
+
+def is_held(alert: Holder, priority: int | None, first_held_at: int, now: int) -> bool:
+    """Whether anything holds it at `now`, if the first of what is collected with it came at `first_held_at`."""
+    frequency, quiet_hours = what_holds(alert, priority)
+    return local_time.is_held(frequency, first_held_at, quiet_hours, alert.time_zone, now)

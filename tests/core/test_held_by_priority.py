@@ -1,0 +1,150 @@
+"""What holds an event of which priority, and when it is released: CONTRACT 8 (priority, held by)."""
+
+import pytest
+
+from core import digests
+from models import Account
+from store.held import Held
+from tests.support.accounts import OWNER
+from tests.support.holding import MORNING, digest_of, shown, statuses
+from tests.support.times import MINUTE_S
+
+FIELDS = ("--priority", "{{ p }}", "--tag", "{{ t }}")
+PASSES, IGNORES = "--urgent-passes-quiet-hours", "--ignore-quiet-hours"
+
+
+def post(hook, message, priority="", **more):
+    answer = hook.post({"message": message, "p": priority, "t": "", **more})
+    assert answer.status_code == 200, answer.json
+    return answer.json["status"]
+
+
+@pytest.mark.parametrize(
+    "options, held",
+    [((), {2, 3, 4, 5}), ((PASSES,), {2, 3, 4}), ((IGNORES,), set()), (("--follow-quiet-hours",), {2, 3, 4, 5})],
+)
+def test_quiet_hours_hold_by_priority(service, owner, night, options, held):
+    hook = service.alert(*FIELDS, *options)
+    assert {number for number in range(1, 6) if post(hook, "a", number) == "held"} == held
+
+
+@pytest.mark.parametrize("options", [(), (PASSES,), (IGNORES,)])
+def test_a_frequency_holds_what_is_normal_or_low(service, owner, options):
+    hook = service.alert(*FIELDS, "--frequency", "1d", *options)
+    assert [number for number in range(1, 6) if post(hook, "a", number) == "held"] == [2, 3]
+
+
+def test_what_is_for_the_history_alone_is_delivered_and_not_pushed(service, owner, browser, night):
+    assert post(service.alert(*FIELDS), "a", "min") == "delivered"
+    assert browser.pushes == [] and owner.listed()[0]["priority"] == 1
+
+
+def test_a_high_one_is_released_by_the_morning_though_its_alert_collects_for_a_day(
+    service, owner, browser, night, until, works
+):
+    hook = service.alert(*FIELDS, "--frequency", "1d")
+    assert [post(hook, message, level) for message, level in [("a", "normal"), ("b", "high")]] == ["held"] * 2
+    until(MORNING)
+    works()
+    assert shown(browser) == [("MCP - Backups", "b")]
+    assert statuses(owner) == {"a": "held", "b": "delivered"}
+
+
+def test_low_and_normal_ones_are_collected_together_from_the_first_of_either(
+    service, owner, browser, works, moved_clock
+):
+    hook = service.alert(*FIELDS, "--frequency", "1h")
+    post(hook, "a", "low")
+    moved_clock.advance(40 * MINUTE_S)
+    post(hook, "b")
+    moved_clock.advance(20 * MINUTE_S - 1)
+    works()
+    assert browser.pushes == []
+    moved_clock.advance(1)
+    works()
+    assert shown(browser) == [digest_of("Backups: a", "Backups: b")]
+
+
+def test_what_is_held_is_asked_anew_when_urgent_begins_to_pass(service, owner, browser, night, works):
+    hook = service.alert(*FIELDS)
+    assert [post(hook, message, level) for message, level in [("a", 4), ("b", 5)]] == ["held"] * 2
+    works()
+    hook.set(PASSES)
+    works()
+    assert shown(browser) == [("MCP - Backups", "b")] and statuses(owner) == {"a": "held", "b": "delivered"}
+
+
+def test_what_an_alert_held_stays_held_when_it_is_deleted(service, owner, browser, night, until, works):
+    hook = service.alert(*FIELDS, PASSES)
+    post(hook, "a", 4)
+    assert service.flask("alert", "delete", hook.email, hook.id).exit_code == 0
+    works()
+    assert browser.pushes == []
+    until(MORNING)
+    works()
+    assert shown(browser) == [("MCP - Backups", "a")]
+
+
+def pushed(browser):
+    return [one["notification"] for one in browser.messages]
+
+
+def test_a_single_released_one_has_its_own_priority(service, owner, browser, night, until, works):
+    post(service.alert(*FIELDS), "a", "urgent")
+    until(MORNING)
+    works()
+    (message,) = pushed(browser)
+    assert message["requireInteraction"] is True and message["title"] == "MCP - Backups"
+
+
+@pytest.mark.parametrize(
+    "levels, priority", [((2, 2), 2), ((2, 3), None), (("", ""), None), ((2, 4), 4), ((3, 5, 2), 5)]
+)
+def test_a_digest_has_the_highest_priority_of_its_lines(
+    service, owner, browser, night, until, works, levels, priority
+):
+    hook = service.alert(*FIELDS)
+    for level in levels:
+        post(hook, "a", level)
+    until(MORNING)
+    works()
+    (message,) = pushed(browser)
+    assert message["title"] == f"MCP - {len(levels)} notifications"
+    assert message.get("silent", False) is (priority == 2)
+    assert message.get("requireInteraction", False) is (priority == 5)
+
+
+@pytest.mark.parametrize("levels", [(4, 3), (3, 2), (4,)])
+def test_what_is_released_goes_to_the_devices_that_want_its_priority(
+    service, owner, browser, push_service, night, until, works, levels
+):
+    proud = push_service.browser()
+    wants = {"kind": "webpush", "subscription": proud.subscription, "minPriority": 4}
+    assert owner.post("/devices", wants).status_code == 201
+    hook = service.alert(*FIELDS)
+    for level in levels:
+        post(hook, f"{level}", level)
+    until(MORNING)
+    works()
+    assert len(browser.messages) == 1 and len(proud.messages) == (max(levels) >= 4)
+    assert set(statuses(owner).values()) == {"delivered"}
+
+
+@pytest.mark.parametrize("frequency", ["instant", "1d"])
+@pytest.mark.parametrize("in_quiet_hours", [(), (PASSES,), (IGNORES,)])
+def test_the_times_that_the_pages_tell_are_those_at_which_they_are_released(
+    service, owner, browser, night, works, moved_clock, frequency, in_quiet_hours
+):
+    hook = service.alert(*FIELDS, "--frequency", frequency, *in_quiet_hours)
+    for level in (2, 3, 4, 5):
+        post(hook, f"{level}", level)
+    account_seq = Account.find(OWNER).seq
+    for at in digests.releases(Held.of_account(account_seq), moved_clock.ms):
+        before = Held.count()
+        moved_clock.advance((at - 1 - moved_clock.ms) / 1000)
+        works()
+        assert Held.count() == before
+        moved_clock.advance(0.001)
+        works()
+        assert Held.count() < before
+    assert Held.count() == 0

@@ -1,0 +1,109 @@
+"""Events of alerts that repeat until they are acknowledged: CONTRACT 8 (`--repeat-urgent`, resolved)."""
+
+import pytest
+
+from tests.support.alarms import acknowledge, every, rung
+from tests.support.holding import MORNING, digest_of, shown
+from tests.support.rows import each
+
+FIELDS = (
+    *("--title", "{{ m }}", "--body", "b", "--tag", "{{ t }}", "--priority", "{{ p }}"),
+    *("--resolved-when", "s = resolved"),
+)
+MAX_WAITING = 20
+
+
+@pytest.fixture
+def hook(service, owner):
+    return service.alert(*FIELDS, "--repeat-urgent")
+
+
+@pytest.fixture
+def minutes(service, moved_clock):
+    """Let some minutes pass, and the worker work after each."""
+    return lambda count=1: every(service, moved_clock, 60, count)
+
+
+def post(hook, message="down", tag="web", priority="urgent", **more):
+    answer = hook.post({"m": message, "t": tag, "p": priority, **more})
+    assert answer.status_code == 200, answer.json
+    return answer.json["notificationId"]
+
+
+def titles(browser):
+    return [title for title, _ in shown(browser)]
+
+
+def test_an_urgent_event_repeats_until_it_is_acknowledged(owner, hook, browser, minutes):
+    id_ = post(hook)
+    minutes(2)
+    assert (rung(owner, id_), titles(browser)) == (("waiting", 2), ["MCP - down"] * 3)
+    acknowledge(owner, id_)
+    minutes(3)
+    assert rung(owner, id_) == ("acknowledged", 2) and len(browser.messages) == 4  # the last says so
+
+
+@each("more", [{"priority": "high"}, {"s": "resolved"}])
+def test_other_events_do_not_repeat(owner, hook, browser, minutes, more):
+    browser.messages.clear()
+    id_ = post(hook, **more)
+    pushed = len(browser.messages)
+    minutes(2)
+    assert len(browser.messages) == pushed
+    assert "acknowledge" not in owner.get(f"/notifications/{id_}").json["notification"]
+
+
+def test_an_event_that_resolves_it_ends_its_repeats_and_is_silent(owner, hook, browser, minutes):
+    id_ = post(hook)
+    minutes()
+    resolved = post(hook, "up", s="resolved")
+    minutes(3)
+    assert rung(owner, id_) == ("cancelled", 1) and titles(browser) == ["MCP - down"] * 2 + ["MCP - up"]
+    assert browser.messages[-1]["notification"]["silent"] is True
+    assert "acknowledge" not in owner.get(f"/notifications/{resolved}").json["notification"]
+
+
+def test_a_resolve_that_quiet_hours_hold_ends_the_repeats_of_what_passed_them(owner, hook, browser, night, minutes):
+    hook.set("--urgent-passes-quiet-hours")
+    id_ = post(hook)
+    minutes()
+    post(hook, "up", s="resolved")
+    minutes(3)
+    assert rung(owner, id_) == ("cancelled", 1) and titles(browser) == ["MCP - down"] * 2
+
+
+def test_what_was_held_begins_to_repeat_in_the_morning(owner, hook, browser, night, until, works, minutes):
+    id_ = post(hook)
+    minutes(3)
+    assert (rung(owner, id_), browser.pushes) == (("waiting", 0), [])
+    until(MORNING)
+    works()
+    minutes(2)
+    assert (rung(owner, id_), titles(browser)) == (("waiting", 2), ["MCP - down"] * 3)
+
+
+def test_what_a_digest_told_repeats_as_itself(owner, hook, browser, night, until, works, minutes):
+    ids = [post(hook, "down", "web"), post(hook, "full", "disk"), post(hook, "other", "x", "normal")]
+    until(MORNING)
+    works()
+    assert shown(browser) == [digest_of("down: b", "full: b", "other: b")]
+    minutes()
+    assert sorted(titles(browser)[1:]) == ["MCP - down", "MCP - full"]
+    assert [rung(owner, id_) for id_ in ids[:2]] == [("waiting", 1)] * 2
+
+
+def test_what_was_resolved_while_it_was_held_never_repeats(owner, hook, browser, night, until, works, minutes):
+    id_ = post(hook)
+    post(hook, "up", s="resolved")
+    until(MORNING)
+    works()
+    minutes(2)
+    assert rung(owner, id_) == ("cancelled", 0) and titles(browser) == ["MCP - up"]
+
+
+def test_beyond_twenty_that_wait_an_event_is_pushed_without_repeating(owner, hook, browser, minutes):
+    ids = [post(hook, tag=f"{n}") for n in range(MAX_WAITING + 1)]
+    assert len(browser.messages) == MAX_WAITING + 1
+    assert rung(owner, ids[0]) == ("waiting", 0)
+    last = owner.get(f"/notifications/{ids[-1]}").json["notification"]
+    assert last["priority"] == 5 and "acknowledge" not in last

@@ -1,0 +1,211 @@
+"""Priority, link, tag and condition on the alert's page: the form, the preview, tests, replays, presets."""
+
+import json
+
+import pytest
+
+from core import presets
+from models import Alert
+from store.database import transaction
+from tests.support.accounts import account_set
+from tests.support.alert_page import FACTS, facts_of
+from tests.support.pages import Page
+from tests.support.payloads import EXPECTED, NAMES, PRESETS, sample, sender_of
+from tests.support.rows import each
+
+DRAFT = {
+    "title": "{{ what }}",
+    "body": "b",
+    "priority": "{{ level }}",
+    "url": "https://x.example/{{ id }}",
+    "tag": "{{ key }}",
+    "resolved": "state = ok",
+}
+COLUMNS = ("priority_template", "url_template", "tag_template", "resolved_when")
+EVENT = {"what": "disk", "level": "urgent", "id": 7, "key": "k", "state": "bad"}
+AT_ONCE, HISTORY = "Pushed at once.", "For the history alone: it is not pushed."
+HELD = "Held now: it comes with a digest, or when quiet hours end."
+
+
+def saved(alert):
+    return {name: getattr(alert.row, name) for name in COLUMNS}
+
+
+def previewed(alert, payload, **draft):
+    """What the script and the page say of a draft on a payload: the same."""
+    draft, text = DRAFT | draft, json.dumps(payload)
+    told = alert.preview(payload=text, **draft).json
+    assert told["error"] == ""
+    page = Page(alert.owner.post(alert.path, {**draft, "payload": text, "preview": "1"}).text)
+    facts = {name: told[name] for name in FACTS if told[name]}
+    assert facts_of(page) == facts
+    return facts
+
+
+def test_the_fields_are_saved_and_shown_again(alert):
+    alert.owner.done(alert.path, DRAFT)
+    assert list(saved(alert).values()) == ["{{ level }}", "https://x.example/{{ id }}", "{{ key }}", "state = ok"]
+    assert {name: alert.page.value(name) for name in ("priority", "url", "tag", "resolved")} == {
+        name: DRAFT[name] for name in ("priority", "url", "tag", "resolved")
+    }
+    alert.owner.done(alert.path, DRAFT | dict.fromkeys(("priority", "url", "tag", "resolved"), " "))
+    assert set(saved(alert).values()) == {None}
+
+
+@pytest.mark.parametrize(
+    "field, wrong", [("priority", "x" * 201), ("url", "{{ a | shout }}"), ("tag", "x" * 201), ("resolved", "state")]
+)
+def test_a_wrong_field_is_refused_beside_it(alert, field, wrong):
+    before = saved(alert)
+    page = alert.owner.refused(alert.path, DRAFT | {field: wrong})
+    (marked,) = [one.attributes["id"] for one in page.elements if one.attributes.get("aria-invalid")]
+    assert marked == field and page.value(field) == wrong
+    assert saved(alert) == before and alert.preview(**DRAFT | {field: wrong}).json["error"].endswith(".")
+
+
+@pytest.mark.parametrize(
+    "event, facts",
+    [
+        ({}, {"priority": "urgent", "url": "https://x.example/7", "tag": "k", "arrival": AT_ONCE}),
+        ({"level": 3}, {"url": "https://x.example/7", "tag": "k", "arrival": AT_ONCE}),
+        ({"level": "min"}, {"priority": "min", "url": "https://x.example/7", "tag": "k", "arrival": HISTORY}),
+        ({"state": "ok"}, {"priority": "low", "resolved": "resolved", "url": "https://x.example/7", "tag": "k",
+                           "arrival": AT_ONCE}),
+        ({"id": "../a&b"}, {"priority": "urgent", "tag": "k", "arrival": AT_ONCE,
+                            "url": "none, because this makes no address that begins with http"}),
+        ({"key": None}, {"priority": "urgent", "url": "https://x.example/7", "arrival": AT_ONCE,
+                         "tag": "none, because a variable is missing or all are empty"}),
+    ],
+)  # fmt: skip
+def test_the_preview_shows_them(alert, event, facts):
+    assert previewed(alert, EVENT | event) == facts
+
+
+def test_the_preview_says_what_is_missing_in_them(alert):
+    told = alert.preview(payload='{"ky": 1}', **DRAFT).json
+    assert told["meant"] == {"what": None, "level": None, "id": None, "key": "ky"}
+    assert told["url"].startswith("none") and told["tag"].startswith("none")
+
+
+def test_the_preview_says_that_an_urgent_one_repeats(alert):
+    assert "repeats" not in previewed(alert, EVENT)
+    alert.hook.set("--repeat-urgent")
+    assert previewed(alert, EVENT)["repeats"] == "repeats until it is acknowledged"
+    assert "repeats" not in previewed(alert, EVENT | {"state": "ok"})
+
+
+@pytest.mark.parametrize(
+    "option, level, arrival",
+    [
+        ("--follow-quiet-hours", "urgent", HELD), ("--urgent-passes-quiet-hours", "urgent", AT_ONCE),
+        ("--urgent-passes-quiet-hours", "high", HELD), ("--ignore-quiet-hours", "normal", AT_ONCE),
+        ("--follow-quiet-hours", "min", HISTORY),
+    ],
+)  # fmt: skip
+def test_the_preview_says_whether_it_would_be_held_now(service, alert, option, level, arrival):
+    account_set(service, "--quiet-hours", "09:00-11:00")
+    alert.hook.set(option)
+    assert previewed(alert, EVENT | {"level": level})["arrival"] == arrival
+
+
+def test_the_preview_says_that_a_frequency_collects_it(alert):
+    alert.hook.set("--frequency", "1h")
+    assert [previewed(alert, EVENT | {"level": n})["arrival"] for n in (2, 3, 4)] == [HELD, HELD, AT_ONCE]
+
+
+def test_without_a_request_the_preview_tells_none_of_them(alert):
+    told = alert.preview(**DRAFT).json
+    assert [told[name] for name in FACTS] == [""] * 6
+
+
+@each("field", ["priority", "url", "tag"])
+def test_what_they_never_fill_is_told(alert, field):
+    (told,) = alert.preview(**DRAFT | {field: "{{ a", "title": "t"}).json["unfilled"]
+    assert told == ["{{ a", "it has no }}."]
+
+
+# --- preview = delivered ------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not EXPECTED, reason="no payloads")
+def test_the_preview_of_a_presets_templates_is_what_is_delivered(alert):
+    for name in [name for name in NAMES if sender_of(name)]:
+        the_preview_of_a_payload_is_what_is_delivered(alert, PRESETS[sender_of(name)], sample(name))
+
+
+def the_preview_of_a_payload_is_what_is_delivered(alert, preset, payload):
+    with transaction():
+        alert.row.change(**{column: text or None for column, text in preset.templates.items()})
+    draft = {"title": preset.title, "body": preset.body, "priority": preset.priority, "url": preset.url}
+    told = alert.preview(payload=payload.decode(), tag=preset.tag, resolved=preset.resolved_when, **draft).json
+    assert alert.post(data=payload).json["status"] == "delivered"
+    (row, *_) = alert.owner.service.caller().listed()
+    words = {1: "min", 2: "low", None: "", 4: "high", 5: "urgent"}
+    delivered = (row["title"], words[row.get("priority")], row.get("url", ""), row.get("tag", ""))
+    links = [told[name] if not told[name].startswith("none,") else "" for name in ("url", "tag")]
+    assert (f"MCP - {told['title']}", told["priority"], *links) == delivered
+
+
+def test_a_test_has_priority_and_link_and_neither_replaces_nor_repeats(alert, browser):
+    alert.hook.set("--repeat-urgent")
+    alert.owner.done(alert.path, DRAFT)
+    first = alert.post(EVENT).json["notificationId"]
+    alert.owner.post(alert.path, {**DRAFT, "test": "1"})
+    tried, event = alert.owner.service.caller().listed()
+    assert (tried["priority"], tried["url"]) == (5, "https://x.example/7")
+    assert not {"tag", "acknowledge"} & set(tried) and event["id"] == first and {"tag", "acknowledge"} <= set(event)
+    assert "replacedBy" not in alert.owner.service.caller().get(f"/notifications/{first}").json["notification"]
+
+
+def test_a_replay_has_them_all(alert):
+    alert.hook.set("--repeat-urgent")
+    alert.owner.done(alert.path, DRAFT)
+    alert.post(EVENT)
+    alert.do("replay")
+    replayed, first = alert.owner.service.caller().listed()
+    assert {**replayed, "id": 0} == {**first, "id": 0} and replayed["tag"] == "k"
+
+
+def test_the_page_of_a_notification_says_what_becomes_of_a_field_with_a_missing_variable(alert):
+    alert.owner.done(alert.path, DRAFT)
+    alert.post({"what": "disk"})
+    (row,) = alert.owner.page("/app/notifications").rows()
+    text = " ".join(alert.owner.page(f"/app/notifications/{row}").text.split())
+    assert "a priority, link or tag with them is left out" in text
+
+
+# --- presets ------------------------------------------------------------------------------------------------
+
+
+def made_from(owner, preset):
+    path = owner.post("/app/alerts/new", {"preset": preset}).location
+    return Alert.get(Alert.id == path.rpartition("/")[2])
+
+
+def test_an_alert_made_from_a_preset_has_its_fields(owner):
+    alert = made_from(owner, "alertmanager")
+    preset = PRESETS["alertmanager"]
+    assert [getattr(alert, name) for name in COLUMNS] == [preset.templates[name] or None for name in COLUMNS]
+
+
+def test_an_alert_that_is_older_than_its_presets_fields_is_still_offered_another(owner):
+    alert = made_from(owner, "grafana")
+    with transaction():
+        alert.change(**dict.fromkeys(COLUMNS))
+    event = PRESETS["alertmanager"].sample
+    assert owner.service.client.post(f"/p/{alert.short_code}", json=event).status_code == 200
+    page = owner.page(f"/app/alerts/{alert.id}")
+    assert "What came last looks like Alertmanager." in " ".join(page.text.split())
+    owner.done(f"/app/alerts/{alert.id}/preset", {"preset": "alertmanager"})
+    changed = Alert.get(Alert.seq == alert.seq)
+    assert changed.tag_template == presets.of("alertmanager").tag != ""
+
+
+@pytest.mark.parametrize("field", COLUMNS)
+def test_a_preset_is_not_offered_over_a_field_that_the_owner_wrote(owner, field):
+    alert = made_from(owner, "json")
+    with transaction():
+        alert.change(**{field: "a = b"})
+    event = PRESETS["alertmanager"].sample
+    assert owner.service.client.post(f"/p/{alert.short_code}", json=event).status_code == 200
+    assert "What came last looks like" not in owner.page(f"/app/alerts/{alert.id}").text
