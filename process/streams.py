@@ -173,6 +173,14 @@ class Stream:
         log.info("stream", extra={"fields": self.fields | {"bytes": self.sent, "messages": self.messages, "ms": ms}})
 
 
+def _pipe() -> tuple[int, int]:
+    """A pipe's ends for reading and writing, neither of which ever blocks."""
+    ends = os.pipe()
+    for end in ends:
+        os.set_blocking(end, False)
+    return ends
+
+
 class Hub:
     """All open streams, and the thread that serves them."""
 
@@ -211,7 +219,7 @@ class Hub:
             self.reserved[:1] = []
             self.arriving.append(stream)
             if self.thread is None:
-                self._wakes = self._wakes or os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+                self._wakes = self._wakes or _pipe()
                 self.thread = threading.Thread(target=self._run, name="streams", daemon=True)
                 self.thread.start()
         self.wake()
