@@ -46,12 +46,17 @@ function read(event) {
     if (![title, body].every((text) => typeof text === "string")) return UNREADABLE;
     const urgency = { ...(silent === true && { silent }), ...(requireInteraction === true && { requireInteraction }) };
     const data = destination(navigate);
-    if (Array.isArray(actions)) data.actions = actions.map(({ action, title, navigate }) => ({ action, title, navigate }));
+    if (Array.isArray(actions)) {
+      data.actions = actions.filter(isButton).map(({ action, title, navigate }) => ({ action, title, navigate }));
+    }
     return { title, body, tag: String(tag ?? ""), data, ...urgency };
   } catch {
     return UNREADABLE;
   }
 }
+
+// Without these texts no notification with the button would be shown.
+const isButton = (one) => [one?.action, one?.title].every((text) => typeof text === "string");
 
 const UNREADABLE = { title: "Pocketbell", body: "A notification arrived that could not be read." };
 

@@ -79,7 +79,8 @@ class Held(Model):
     READ_BY_ALERT = staticmethod(reader(HeldOfAlert))
     OLDEST = (
         f"SELECT {columns(HeldOne, 'h')} FROM held h WHERE digest_seq IS NULL AND account_seq = ?"
-        " AND (alert_seq, priority) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?))"
+        " AND (alert_seq, priority) IN"
+        " (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?))"
         " ORDER BY notification_seq LIMIT ?"
     )
     READ_ONE = staticmethod(reader(HeldOne))
