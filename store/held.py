@@ -142,12 +142,6 @@ class Held(Model):
         return list(map(cls.READ_TEXT, run(cls.TEXTS, {"length": length, "seqs": json.dumps(seqs)})))
 
     @classmethod
-    def in_digest(cls, digest_seq: int, limit: int) -> list[int]:
-        """The seqs of the notifications that were released in a digest, oldest first, at most `limit`."""
-        rows = cls.select(cls.notification_seq).where(cls.digest_seq == digest_seq)
-        return [row.notification_seq for row in rows.order_by(cls.notification_seq).limit(limit)]
-
-    @classmethod
     def digests_of(cls, seqs: list[int]) -> list[int]:
         """The seqs of the digests that some of these notifications were released in."""
         return [row[0] for row in run(cls.DIGESTS_OF, (json.dumps(seqs),))]
