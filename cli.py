@@ -235,7 +235,9 @@ def remove_device(email: str, device_id: str) -> None:
 @click.argument("email")
 @click.argument("title")
 @click.argument("body", required=False)
-@click.option("--priority", type=PRIORITY, help="1 or min is not pushed, 2 or low is silent, 5 or urgent stays.")
+@click.option(
+    "--priority", type=PRIORITY, help="1 or min is not pushed, 2 or low is silent, 5 or urgent stays on the screen."
+)
 @click.option("--url", help="What a tap on the notification opens.")
 @click.option("--tag", help="Replace the earlier notifications with this tag.")
 @click.option("--acknowledge", is_flag=True, help="Push it again each minute for an hour, until it is acknowledged.")

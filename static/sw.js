@@ -115,7 +115,7 @@ function follow(action, { title, data }) {
 // --- buttons that answer or acknowledge ---------------------------------------------------------------------
 
 const PRESS = /^\/a\/[\w-]{22}$/;
-const ENDS = { 404: "This button is no longer good.", 409: "It was answered before." };
+const ENDS = { 404: "This button no longer works.", 409: "It was answered before." };
 
 // The path of the button's address if a press on it is sent to us, and not opened.
 function pathOfPress(navigate) {
