@@ -66,16 +66,18 @@ class Entry(NamedTuple):
     is_digest: int
     released_at: int | None
     digest_seq: int | None  # the digest that it was released in, or what replaced it while it was held
-    in_digest: int | None  # whether that is a digest
+    in_digest: int | None  # whether that is a digest, in which it has a line
     accepted: int  # how many devices' providers took it
     devices: int  # how many were asked
-    replaced_by: str | None  # the id of the newer notification with its tag
+    replaced_by: str | None  # the id of the newer notification with its tag, unless that was deleted
+    is_replaced: int
     alarm_state: str | None  # if it is to be acknowledged
 
     @property
     def shown_status(self) -> str:
         """The status as the owner reads it."""
-        return shown_status(self.status, self.devices, self.content.priority)
+        stood_for = self.digest_seq and not self.in_digest  # a newer one with its tag was delivered instead
+        return shown_status(self.status, self.devices, MIN_PRIORITY if stood_for else self.content.priority)
 
 
 class LatestOfAlert(NamedTuple):
@@ -164,8 +166,9 @@ class Notification(Model):
     SOURCES = {
         "api_key": "k.name",
         "digest_seq": "h.digest_seq",
-        "in_digest": "(SELECT is_digest FROM notification WHERE seq = h.digest_seq)",
+        "in_digest": "(SELECT is_digest AND h.priority > 0 FROM notification WHERE seq = h.digest_seq)",
         "replaced_by": "(SELECT id FROM notification WHERE seq = n.replaced_by)",
+        "is_replaced": "n.replaced_by IS NOT NULL",
         "alarm_state": "(SELECT state FROM alarm WHERE notification_seq = n.seq)",
     }
     OF_ALERT = {"alert_id": "l.id", "alert": "l.name", "icon": "l.icon", "color": "l.color"}
