@@ -184,6 +184,23 @@ def test_many_that_are_due_at_once_all_come(owner, pro, push_service, passes, mo
     assert sorted(map(int, bodies(phone))) == list(range(scheduled.RELEASED_AT_ONCE + 5))
 
 
+def test_writers_do_not_wait_until_many_are_released(service, owner, moved_clock, monkeypatch):
+    for number in range(7):
+        send_at(owner, moved_clock.ms + HOUR_MS, str(number))
+    moved_clock.advance(HOUR_S)
+    release = scheduled._release
+
+    def slow(*args):
+        moved_clock.advance(scheduled.WRITERS_WAIT_S / 3)
+        release(*args)
+
+    monkeypatch.setattr(scheduled, "_release", slow)
+    left = []
+    while scheduled._release_some(moved_clock.ms):
+        left.append(len(Notification.scheduled_due(moved_clock.ms, 10)))
+    assert left == [4, 1, 0]
+
+
 def test_of_workers_at_the_same_time_one_releases_it(service, owner, browser, later, moved_clock):
     moved_clock.advance(HOUR_S)
     together = threading.Barrier(8)
