@@ -15,7 +15,9 @@ from store.database import run
 from store.notification_days import NotificationDay
 from store.rows import as_column, columns, reader
 from store.senders import Sender
-from wire.notification import MIN_PRIORITY, Content
+from wire.notification import MIN_PRIORITY, PLAIN, Content
+
+UNSET = tuple(map(as_column, PLAIN))
 
 STATUS = (  # of the notification n: one released in a digest has the digest's; one for later has no row in held
     "CASE n.status WHEN 'held' THEN coalesce((SELECT CASE WHEN h.digest_seq IS NULL THEN 'held' ELSE"
@@ -143,7 +145,8 @@ class Notification(Model):
             return None
         id_, is_digest = new_id(now), 0
         origin = (id_, sender.account_seq, sender.key_seq, sender.alert_seq)
-        seq = run(cls.INSERT, (*origin, status, now, is_digest, *map(as_column, content))).lastrowid or 0
+        said = (*content[:2], *UNSET) if content[2:] == PLAIN else map(as_column, content)  # most are plain
+        seq = run(cls.INSERT, (*origin, status, now, is_digest, *said)).lastrowid or 0
         return NotificationRow(seq, id_, status, now, content), NotificationDay.count(sender.account_seq, day)
 
     @classmethod
