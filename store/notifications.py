@@ -170,7 +170,10 @@ class Notification(Model):
     )
     ROW = f"SELECT {columns(NotificationRow, 'n', status=STATUS)} FROM notification n"
     READ_ROW = staticmethod(reader(NotificationRow))
-    PAGE = f"{ROW} WHERE account_seq = ? AND seq < ? AND {AGED_FROM} >= ? AND NOT is_digest ORDER BY seq DESC LIMIT ?"
+    PAGE = (
+        f"{ROW} WHERE account_seq = ?1 AND seq < ?2 AND (created_at >= ?3 OR {AGED_FROM} >= ?3) AND NOT is_digest"
+        " ORDER BY seq DESC LIMIT ?4"
+    )
     LISTED = f"{ROW} WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq DESC"
     ONE = f"SELECT {columns(NotificationRow, 'n')} FROM notification n WHERE seq = ?"
     SOURCES = {
