@@ -404,7 +404,8 @@ def _render_error(error: Exception) -> tuple[Any, int, dict[str, str]]:
     headers = dict[str, str]()
     if isinstance(error, HTTPException):
         headers = {name: value for name, value in error.get_headers() if name == "Allow"}
-        only = f"This address takes only {headers['Allow'].replace(', ', ' and ')}." if headers else None
+        *others, last = sorted(headers.get("Allow", "").split(", "))
+        only = f"This address takes only {', '.join(others)}{' and ' * bool(others)}{last}." if headers else None
         refused = Refused(error.code if error.code and error.code in CODES else 400, only)
     elif isinstance(error, Refused):
         refused = error

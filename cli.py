@@ -4,6 +4,7 @@ It must not know requests or SQL. Every command can run while the service is run
 on stderr with exit status 1.
 """
 
+import codecs
 import errno
 import sys
 from collections.abc import Callable
@@ -34,6 +35,7 @@ device = Group("device", help="Manage the devices that get push notifications.")
 history = Group("history", help="Delete notifications from the history.")
 metric = Group("metric", help="Delete metrics.")
 MAX_PIPED_BYTES = 1 << 20
+UTF8 = codecs.getincrementaldecoder("utf-8")
 with_plan = click.option("--plan", type=click.Choice(tuple(PLANS)), help="Sets rate limits and days of history.")
 PRIORITY = click.Choice((*map(str, PRIORITIES.values()), *PRIORITIES))
 with_password = click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
@@ -138,7 +140,9 @@ def _piped(what: str) -> str:
     if not sys.stdin:
         raise Refused(400, f"Cannot read {what}: standard input is closed.")
     try:
-        return sys.stdin.buffer.read(MAX_PIPED_BYTES).decode().removesuffix("\n").removesuffix("\r")
+        data = sys.stdin.buffer.read(MAX_PIPED_BYTES)
+        is_whole = len(data) < MAX_PIPED_BYTES  # otherwise it may end within a character
+        return UTF8().decode(data, is_whole).removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
         raise Refused(400, f"{what.capitalize()} on standard input is not UTF-8.") from None
 
@@ -233,7 +237,9 @@ def remove_device(email: str, device_id: str) -> None:
 @click.argument("email")
 @click.argument("title")
 @click.argument("body", required=False)
-@click.option("--priority", type=PRIORITY, help="1 or min is not pushed, 2 or low is silent, 5 or urgent stays.")
+@click.option(
+    "--priority", type=PRIORITY, help="1 or min is not pushed, 2 or low is silent, 5 or urgent stays on the screen."
+)
 @click.option("--url", help="What a tap on the notification opens.")
 @click.option("--tag", help="Replace the earlier notifications with this tag.")
 @click.option("--acknowledge", is_flag=True, help="Push it again each minute for an hour, until it is acknowledged.")

@@ -34,17 +34,19 @@ REPEAT_URGENT = "Repeat what is urgent until it is acknowledged."
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options that create and change an alert."""
     in_quiet_hours = {
-        "follow": "Hold everything in quiet hours but the priority min.",
-        "urgent": "Push what is urgent in quiet hours too.",
-        "ignore": "Push everything in quiet hours too.",
+        "follow": "Hold everything but the priority min during quiet hours.",
+        "urgent": "Push what is urgent during quiet hours, too.",
+        "ignore": "Push everything during quiet hours, too.",
     }
     options = (
         click.option("--title", "title_template", help="Title template with {{ variables }}; empty for the default."),
         click.option("--body", "body_template", help="Body template with {{ variables }}; empty for the default."),
-        click.option("--priority", "priority_template", help="Template that gives 1 to 5, or min to urgent."),
-        click.option("--url", "url_template", help="Template of what a tap on the notification opens."),
-        click.option("--tag", "tag_template", help="Template of the tag: the newest replaces the earlier ones."),
-        click.option("--resolved-when", metavar="'PATH = VALUE'", help="Then the event ends what has its tag."),
+        click.option("--priority", "priority_template", help="Template for 1 to 5, or a word from min to urgent."),
+        click.option("--url", "url_template", help="Template for the address that a tap opens."),
+        click.option("--tag", "tag_template", help="Template for the tag: the newest replaces earlier ones."),
+        click.option(
+            "--resolved-when", metavar="'PATH = VALUE'", help="Such events silently replace what has their tag."
+        ),
         click.option("--repeat-urgent/--no-repeat-urgent", "repeats_urgent", default=None, help=REPEAT_URGENT),
         click.option("--icon", help="Icon name, such as bell or server; see docs/alerts.md."),
         click.option("--color", metavar="#RRGGBB"),
@@ -84,7 +86,7 @@ def list_alerts(email: str) -> None:
 @click.argument("email")
 @click.argument("alert_id")
 def show_alert(email: str, alert_id: str) -> None:
-    """Print the settings of an alert, one in a line: its name, then its value; a dash where nothing is set."""
+    """Print the settings of an alert, one per line: its name, then its value; a dash where nothing is set."""
     one = alerts.find_alert(accounts.find_account(email).seq, alert_id)
     templates = {name: getattr(one, column) for column, name in TEMPLATES.items()}
     settings = {

@@ -39,8 +39,9 @@ def add(notification: NotificationRow, devices: Iterable[ActiveDevice], now: int
 
     Those of a device that has them already stay good for as long as they were.
     """
-    positions = _with_tokens(notification.content)
-    if positions:
+    content = notification.content
+    if content.actions or content.acknowledge:
+        positions = _with_tokens(content)
         for device in devices:
             for position in positions:
                 token_hash = sha256_of(token_of(notification.id, device.id, position))

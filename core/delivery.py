@@ -31,7 +31,7 @@ from wire.notification import MIN_PRIORITY, Content, check_times
 TITLE_PREFIX = "MCP - "  # SPEC 1
 REPLACED = "Replaced by a newer notification."
 TEST_BODY = "This device gets your notifications."
-MAX_PENDING = 100_000  # notifications of an account
+MAX_PENDING = 100_000  # notifications of an account, with those that are sent later
 FULL_FOR_S = 1.0  # how long a backlog counts as full without another look
 MANY_A_DAY = 100_000  # notifications of an account: its owner is told
 
@@ -93,8 +93,8 @@ def _record_and_attempt(sender: Sender, content: Content, request: IdempotentReq
         alarms.check_room(sender.account_seq, content)
         is_later = content.deliver_at is not None
         devices = [] if is_later else receivers(sender.account_seq, content.priority)
-        if devices and _has_full_backlog(sender.account_seq):
-            raise Refused(429, f"There are {MAX_PENDING:,} pending notifications already: no device gets them.")
+        if (devices or is_later) and _has_full_backlog(sender.account_seq):
+            raise Refused(429, f"{MAX_PENDING:,} notifications are pending or to be sent later already.")
         if is_later:
             notification = _insert(sender, content, "held", now)  # `scheduled` releases it
         else:
@@ -145,12 +145,12 @@ def _record_event(webhook: Webhook, content: Content, now: int) -> tuple[Notific
         return hold(webhook, prefixed(content), now), []
     devices = receivers(webhook.account_seq, content.priority)
     if devices and _has_full_backlog(webhook.account_seq):
-        raise Refused(429, TOO_MANY_EVENTS, owner_message=f"{MAX_PENDING:,} notifications are pending already")
+        raise Refused(429, TOO_MANY_EVENTS, owner_message=f"{MAX_PENDING:,} notifications wait already")
     return record(webhook, prefixed(content), devices, now + LEASE_MS, now), devices
 
 
 def _has_full_backlog(account_seq: int) -> bool:
-    """Whether the account has as many pending notifications as it may have; call inside `transaction()`.
+    """Whether as many notifications of the account are pending or sent later as may be; call inside `transaction()`.
 
     Counting 100,000 rows takes a while, so a full backlog counts as full for a second.
     """

@@ -79,10 +79,13 @@ class EventFields(NamedTuple):
     missing: tuple[str, ...] = ()
 
 
+NOTHING = EventFields()
+
+
 def event_fields(alert: Templates, payload: dict[str, Any]) -> EventFields:
     """What the alert's templates make of an event."""
     if not (alert.priority_template or alert.url_template or alert.tag_template or alert.resolved_when):
-        return EventFields()
+        return NOTHING
     priority, of_priority = priority_of(alert.priority_template, payload, alert.time_zone)
     url, of_url = url_of(alert.url_template, payload, alert.time_zone)
     tag, of_tag = tag_of(alert.tag_template, payload, alert.time_zone)

@@ -45,5 +45,7 @@ def what_holds(alert: Holder, priority: int | None) -> tuple[str, str | None]:
 
 def is_held(alert: Holder, priority: int | None, first_held_at: int, now: int) -> bool:
     """Whether anything holds it at `now`, if the first of what is collected with it came at `first_held_at`."""
+    if alert.frequency == AT_ONCE and not alert.quiet_hours:  # as with most alerts
+        return False
     frequency, quiet_hours = what_holds(alert, priority)
     return local_time.is_held(frequency, first_held_at, quiet_hours, alert.time_zone, now)

@@ -156,7 +156,7 @@ SENTRY = Preset(
     sample={"project_name": "shop", "culprit": "a shell", "message": "It works", "event": {"event_id": "1"}},
     marks=(("installation.uuid", "data"), ("project_name", "culprit", "event.event_id")),
     url=SENTRY_URL,
-    tag=first_of("data.issue.id", "data.event.issue_id"),
+    tag=first_of("data.issue.id", "data.event.issue_id") + "/" + first_of("data.metric_alert.id"),
     resolved_when="action = resolved",
 )
 STRIPE = Preset(

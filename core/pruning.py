@@ -29,6 +29,8 @@ NOTE = "clock"
 
 log = logging.getLogger("pocketbell")
 
+_passed: dict[int, int] = {}  # by account: the seq up to which a removal under way has looked at the history
+
 
 def prune(now: int) -> bool:
     """Remove what is too old or too much, for a while; returns whether more is left."""
@@ -43,6 +45,7 @@ def prune(now: int) -> bool:
 def forget_clock() -> None:
     """Begin anew (another database was opened)."""
     _guard.looked = None
+    _passed.clear()
 
 
 # --- the clock ----------------------------------------------------------------------------------------------
@@ -95,12 +98,22 @@ _guard = _ClockGuard()
 
 
 def _prune_history(account: Account, now: int) -> bool:
-    """Remove notifications that are older than the plan keeps them; a held or pending one only when it is done."""
+    """Remove notifications that are older than the plan keeps them; a held or pending one only when it is done.
+
+    What may not be removed yet is passed over: there may be more of it than a round can look at.
+    """
     before = history_begin(account.plan, now)
 
     def piece() -> bool:
-        with transaction():
-            return Notification.prune(account.seq, before, ROWS) > 0
+        oldest = Notification.oldest(account.seq, _passed.get(account.seq, 0), before, ROWS)
+        if done := [seq for seq, is_done in oldest if is_done]:
+            with transaction():
+                Notification.delete_all(done)
+        if oldest:
+            _passed[account.seq] = oldest[-1][0]
+        else:
+            _passed.pop(account.seq, None)
+        return bool(oldest)
 
     return in_pieces(piece)
 

@@ -9,10 +9,12 @@ from core import alarms, buttons, delivery, fetching, retries
 from core.attempts import is_expired
 from core.devices import receivers
 from core.pieces import in_pieces
+from process import clock
 from store.database import transaction
 from store.notifications import Notification
 
-RELEASED_AT_ONCE = 100  # each with a delivery to every device
+RELEASED_AT_ONCE = 100
+WRITERS_WAIT_S = 0.02  # for a piece: each has a delivery to every device, and as many buttons
 
 
 def release_due(now: int) -> bool:
@@ -22,11 +24,13 @@ def release_due(now: int) -> bool:
 
 def _release_some(now: int) -> bool:
     with transaction():
-        due = Notification.scheduled_due(now, RELEASED_AT_ONCE)
-        for seq, account_seq in due:
+        ends_s, due = clock.monotonic_s() + WRITERS_WAIT_S, Notification.scheduled_due(now, RELEASED_AT_ONCE)
+        for place, (seq, account_seq) in enumerate(due):
+            if place and clock.monotonic_s() >= ends_s:
+                break
             _release(seq, account_seq, now)
     retries.due.set()
-    return len(due) == RELEASED_AT_ONCE
+    return bool(due)
 
 
 def _release(seq: int, account_seq: int, now: int) -> None:

@@ -37,7 +37,7 @@ FIELDS = {  # column to form field
     "resolved_when": "resolved",
 }
 SHORT = 60  # characters shown of each value that can be inserted
-NO_LINK = "none, because this makes no address that begins with http"
+NO_LINK = "none, because the result is no address that begins with http"
 NO_TAG = "none, because a variable is missing or all are empty"
 QUIET_HOURS = {
     "follow": "hold everything",
@@ -151,7 +151,7 @@ def save_template(alert_id: str) -> Page:
         return back_to(alert_id, "Saved. The next event is shown like this.")
     text, why = never_filled[0]
     more = f" The preview names {len(never_filled) - 1} more." if len(never_filled) > 1 else ""
-    return back_to(alert_id, f"Saved, but “{page.isolated(text)}” is shown as it is written: {why}{more}", "warning")
+    return back_to(alert_id, f"Saved, but “{page.isolated(text)}” cannot be filled: {why}{more}", "warning")
 
 
 def preview_template(alert_id: str) -> dict[str, Any]:
@@ -214,7 +214,7 @@ def _send_test(alert: Alert, draft: Draft) -> None:
     if sent.devices:
         flash(f"Sent, and {sent.notification.status}: it is in the history.")
     else:
-        flash("There is no device to send it to: it is in the history alone.")
+        flash("No device gets it: it is in the history alone.")
 
 
 def _preview(alert: Alert, draft: Draft, payload: Payload | None, paths: list[str]) -> Preview:

@@ -90,7 +90,7 @@ def show_notification(notification_id: str) -> Page:
     entry = Notification.find(account.seq, notification_id, plans.history_begin(account.plan, now))
     if entry is None:
         raise Refused(404, "There is no such notification: it may be older than the history goes back.")
-    contents = Notification.entries(Held.in_digest(entry.seq, MAX_SHOWN_OF_DIGEST)) if entry.is_digest else []
+    contents = Notification.entries(Held.lines(entry.seq, MAX_SHOWN_OF_DIGEST)) if entry.is_digest else []
     return render_template(
         "notification.html",
         entry=entry,

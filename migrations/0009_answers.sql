@@ -4,6 +4,8 @@ ALTER TABLE notification ADD COLUMN actions TEXT;
 ALTER TABLE notification ADD COLUMN acknowledge TEXT;
 ALTER TABLE notification ADD COLUMN deliver_at INTEGER;
 CREATE INDEX notification_scheduled ON notification (deliver_at) WHERE deliver_at IS NOT NULL AND status = 'held';
+CREATE INDEX notification_scheduled_of_account ON notification (account_seq)
+    WHERE deliver_at IS NOT NULL AND status = 'held';
 
 CREATE TABLE button (
     token_hash BLOB PRIMARY KEY,

@@ -187,7 +187,7 @@ function missing([name, meant]) {
 function unfilled([text, why]) {
   const line = document.createElement("li");
   line.className = "soon";
-  line.append(named(text), ` is shown as it is written: ${why}`);
+  line.append(named(text), ` cannot be filled: ${why}`);
   return line;
 }
 

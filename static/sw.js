@@ -46,12 +46,17 @@ function read(event) {
     if (![title, body].every((text) => typeof text === "string")) return UNREADABLE;
     const urgency = { ...(silent === true && { silent }), ...(requireInteraction === true && { requireInteraction }) };
     const data = destination(navigate);
-    if (Array.isArray(actions)) data.actions = actions.map(({ action, title, navigate }) => ({ action, title, navigate }));
+    if (Array.isArray(actions)) {
+      data.actions = actions.filter(isButton).map(({ action, title, navigate }) => ({ action, title, navigate }));
+    }
     return { title, body, tag: String(tag ?? ""), data, ...urgency };
   } catch {
     return UNREADABLE;
   }
 }
+
+// Without these texts no notification with the button would be shown.
+const isButton = (one) => [one?.action, one?.title].every((text) => typeof text === "string");
 
 const UNREADABLE = { title: "Pocketbell", body: "A notification arrived that could not be read." };
 
@@ -110,7 +115,7 @@ function follow(action, { title, data }) {
 // --- buttons that answer or acknowledge ---------------------------------------------------------------------
 
 const PRESS = /^\/a\/[\w-]{22}$/;
-const ENDS = { 404: "This button is no longer good.", 409: "It was answered before." };
+const ENDS = { 404: "This button no longer works.", 409: "It was answered before." };
 
 // The path of the button's address if a press on it is sent to us, and not opened.
 function pathOfPress(navigate) {

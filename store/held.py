@@ -79,7 +79,8 @@ class Held(Model):
     READ_BY_ALERT = staticmethod(reader(HeldOfAlert))
     OLDEST = (
         f"SELECT {columns(HeldOne, 'h')} FROM held h WHERE digest_seq IS NULL AND account_seq = ?"
-        " AND (alert_seq, priority) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?))"
+        " AND (alert_seq, priority) IN"
+        " (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?))"
         " ORDER BY notification_seq LIMIT ?"
     )
     READ_ONE = staticmethod(reader(HeldOne))
@@ -139,12 +140,6 @@ class Held(Model):
     def texts(cls, seqs: list[int], length: int) -> list[HeldText]:
         """The first `length` characters of the title and the body of these notifications, oldest first."""
         return list(map(cls.READ_TEXT, run(cls.TEXTS, {"length": length, "seqs": json.dumps(seqs)})))
-
-    @classmethod
-    def in_digest(cls, digest_seq: int, limit: int) -> list[int]:
-        """The seqs of the notifications that were released in a digest, oldest first, at most `limit`."""
-        rows = cls.select(cls.notification_seq).where(cls.digest_seq == digest_seq)
-        return [row.notification_seq for row in rows.order_by(cls.notification_seq).limit(limit)]
 
     @classmethod
     def digests_of(cls, seqs: list[int]) -> list[int]:

@@ -15,12 +15,19 @@ from store.database import run
 from store.notification_days import NotificationDay
 from store.rows import as_column, columns, reader
 from store.senders import Sender
-from wire.notification import MIN_PRIORITY, Content
+from wire.notification import MIN_PRIORITY, PLAIN, Content
+
+UNSET = tuple(map(as_column, PLAIN))
 
 STATUS = (  # of the notification n: one released in a digest has the digest's; one for later has no row in held
     "CASE n.status WHEN 'held' THEN coalesce((SELECT CASE WHEN h.digest_seq IS NULL THEN 'held' ELSE"
     " coalesce((SELECT status FROM notification WHERE seq = h.digest_seq), 'delivered') END"
     " FROM held h WHERE h.notification_seq = n.seq), 'held') ELSE n.status END"
+)
+
+AGED_FROM = (  # when the notification n was made; one for later counts from when it is delivered
+    "iif(n.deliver_at IS NULL, n.created_at,"
+    " coalesce(n.released_at, iif(n.status = 'held', n.deliver_at, n.created_at)))"
 )
 
 
@@ -66,16 +73,18 @@ class Entry(NamedTuple):
     is_digest: int
     released_at: int | None
     digest_seq: int | None  # the digest that it was released in, or what replaced it while it was held
-    in_digest: int | None  # whether that is a digest
+    in_digest: int | None  # whether that is a digest, in which it has a line
     accepted: int  # how many devices' providers took it
     devices: int  # how many were asked
-    replaced_by: str | None  # the id of the newer notification with its tag
+    replaced_by: str | None  # the id of the newer notification with its tag, unless that was deleted
+    is_replaced: int
     alarm_state: str | None  # if it is to be acknowledged
 
     @property
     def shown_status(self) -> str:
         """The status as the owner reads it."""
-        return shown_status(self.status, self.devices, self.content.priority)
+        stood_for = self.digest_seq and not self.in_digest  # a newer one with its tag was delivered instead
+        return shown_status(self.status, self.devices, MIN_PRIORITY if stood_for else self.content.priority)
 
 
 class LatestOfAlert(NamedTuple):
@@ -139,7 +148,8 @@ class Notification(Model):
             return None
         id_, is_digest = new_id(now), 0
         origin = (id_, sender.account_seq, sender.key_seq, sender.alert_seq)
-        seq = run(cls.INSERT, (*origin, status, now, is_digest, *map(as_column, content))).lastrowid or 0
+        said = (*content[:2], *UNSET) if content[2:] == PLAIN else map(as_column, content)  # most are plain
+        seq = run(cls.INSERT, (*origin, status, now, is_digest, *said)).lastrowid or 0
         return NotificationRow(seq, id_, status, now, content), NotificationDay.count(sender.account_seq, day)
 
     @classmethod
@@ -156,17 +166,25 @@ class Notification(Model):
 
     # --- reading ---
 
-    PENDING_FROM = "SELECT 1 FROM notification WHERE account_seq = ? AND status = 'pending' LIMIT 1 OFFSET ?"
+    PENDING_FROM = (
+        "SELECT 1 FROM notification WHERE account_seq = :account AND status = 'pending' UNION ALL"
+        " SELECT 1 FROM notification WHERE account_seq = :account AND status = 'held' AND deliver_at IS NOT NULL"
+        " LIMIT 1 OFFSET :number"
+    )
     ROW = f"SELECT {columns(NotificationRow, 'n', status=STATUS)} FROM notification n"
     READ_ROW = staticmethod(reader(NotificationRow))
-    PAGE = f"{ROW} WHERE account_seq = ? AND seq < ? AND created_at >= ? AND NOT is_digest ORDER BY seq DESC LIMIT ?"
+    PAGE = (
+        f"{ROW} WHERE account_seq = ?1 AND seq < ?2 AND (created_at >= ?3 OR {AGED_FROM} >= ?3) AND NOT is_digest"
+        " ORDER BY seq DESC LIMIT ?4"
+    )
     LISTED = f"{ROW} WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq DESC"
     ONE = f"SELECT {columns(NotificationRow, 'n')} FROM notification n WHERE seq = ?"
     SOURCES = {
         "api_key": "k.name",
         "digest_seq": "h.digest_seq",
-        "in_digest": "(SELECT is_digest FROM notification WHERE seq = h.digest_seq)",
+        "in_digest": "(SELECT is_digest AND h.priority > 0 FROM notification WHERE seq = h.digest_seq)",
         "replaced_by": "(SELECT id FROM notification WHERE seq = n.replaced_by)",
+        "is_replaced": "n.replaced_by IS NOT NULL",
         "alarm_state": "(SELECT state FROM alarm WHERE notification_seq = n.seq)",
     }
     OF_ALERT = {"alert_id": "l.id", "alert": "l.name", "icon": "l.icon", "color": "l.color"}
@@ -179,7 +197,7 @@ class Notification(Model):
     )
     READ_ENTRY = staticmethod(reader(Entry))
     ENTRIES = f"{ENTRY} WHERE n.seq IN (SELECT value FROM json_each(?)) GROUP BY n.seq ORDER BY n.seq DESC"
-    BY_ID = f"{ENTRY} WHERE n.account_seq = ? AND n.id = ? AND n.created_at >= ? GROUP BY n.seq"
+    BY_ID = f"{ENTRY} WHERE n.account_seq = ? AND n.id = ? AND {AGED_FROM} >= ? GROUP BY n.seq"
     LATEST_OF_ALERTS = (
         f"SELECT {columns(LatestOfAlert, 'n', alert_seq='l.seq', status=STATUS)} FROM alert l JOIN notification n"
         " ON n.seq = (SELECT max(seq) FROM notification WHERE alert_seq = l.seq) WHERE l.account_seq = ?"
@@ -188,8 +206,8 @@ class Notification(Model):
 
     @classmethod
     def has_pending(cls, account_seq: int, number: int) -> bool:
-        """Whether the account has at least `number` pending notifications."""
-        return run(cls.PENDING_FROM, (account_seq, number - 1)).fetchone() is not None
+        """Whether the account has at least `number` notifications that are pending or to be sent later."""
+        return run(cls.PENDING_FROM, {"account": account_seq, "number": number - 1}).fetchone() is not None
 
     @classmethod
     def one(cls, seq: int) -> NotificationRow:
@@ -347,10 +365,10 @@ class Notification(Model):
 
     # --- pruning and deleting ---
 
-    PRUNE = (
-        "DELETE FROM notification WHERE seq IN (SELECT seq FROM (SELECT seq, created_at,"
-        f" {STATUS} AS status FROM notification n WHERE account_seq = ? ORDER BY seq LIMIT ?)"
-        " WHERE created_at < ? AND status NOT IN ('held', 'pending'))"
+    OLDEST = (
+        "SELECT seq, is_done FROM (SELECT seq, created_at,"
+        f" {AGED_FROM} < :before AND {STATUS} NOT IN ('held', 'pending') AS is_done FROM notification n"
+        " WHERE account_seq = :account AND seq > :after ORDER BY seq LIMIT :limit) WHERE created_at < :before"
     )
     FIND_SEQ = "SELECT seq FROM notification WHERE account_seq = ? AND id = ? AND NOT is_digest"
     REWRITE = "UPDATE notification SET title = ?, body = ? WHERE seq = ?"
@@ -361,12 +379,13 @@ class Notification(Model):
     DELETE_ALL = "DELETE FROM notification WHERE seq IN (SELECT value FROM json_each(?))"
 
     @classmethod
-    def prune(cls, account_seq: int, before: int, limit: int) -> int:
-        """Of the account's `limit` oldest, remove those that are older than `before` and neither held nor pending.
+    def oldest(cls, account_seq: int, after: int, before: int, limit: int) -> list[tuple[int, int]]:
+        """Of the account's `limit` oldest beyond seq `after`, those made before the time `before`.
 
-        Returns how many were removed; call inside `transaction()`.
+        The seq of each, and whether it may be removed: it is neither held nor pending, nor delivered later than that.
         """
-        return run(cls.PRUNE, (account_seq, limit, before)).rowcount
+        values = {"account": account_seq, "after": after, "before": before, "limit": limit}
+        return run(cls.OLDEST, values).fetchall()
 
     @classmethod
     def find_seq(cls, account_seq: int, id_: str) -> int | None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from store.database import AFTER_ALL, run
-from store.notifications import STATUS
+from store.notifications import AGED_FROM, STATUS
 from store.rows import columns
 from wire.notification import DEFAULT_PRIORITY
 
@@ -48,7 +48,7 @@ CANDIDATES = (
     f"SELECT {columns(Candidate, 'n', title='iif(n.is_wanted, n.title, NULL)')} FROM (SELECT seq, title, body,"
     f" coalesce({STATUS} = :status, 1) AND coalesce(coalesce(priority, {DEFAULT_PRIORITY}) = :priority, 1)"
     " AS is_wanted FROM notification n"
-    " WHERE {} AND seq < :before AND created_at >= :since AND created_at < :until AND NOT is_digest"
+    f" WHERE {{}} AND seq < :before AND {AGED_FROM} >= :since AND created_at < :until AND NOT is_digest"
     " ORDER BY seq DESC LIMIT :rows) n"
 )
 OF_ACCOUNT = CANDIDATES.format("account_seq = :account")

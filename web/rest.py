@@ -89,7 +89,8 @@ def ask(fields: Payload) -> Payload:
     for place, text in enumerate(texts):
         name = f"answers[{place}]"
         checked_length(required_text({name: text}, name), name, MAX_LABEL_CHARACTERS)
-    timeout_s = fields.get("timeoutS", DEFAULT_TIMEOUT_S)
+    timeout_s = fields.get("timeoutS")
+    timeout_s = DEFAULT_TIMEOUT_S if timeout_s is None else timeout_s
     if type(timeout_s) is not int or not MIN_TIMEOUT_S <= timeout_s <= MAX_TIMEOUT_S:
         bounds = f"from {MIN_TIMEOUT_S} to {MAX_TIMEOUT_S:,}"
         raise Refused(400, f"timeoutS must be a whole number of seconds {bounds}.")

@@ -155,12 +155,12 @@ def _checked_acknowledge(sent: Any, name: str) -> tuple[int, ...]:
         return EVERY_S, FOR_S
     if not isinstance(sent, dict) or sent.keys() - {"everyS", "forS"}:
         raise Refused(400, f"{name} must be true or an object with everyS and forS.")
-    times = (sent.get("everyS", EVERY_S), sent.get("forS", FOR_S))
-    for part, time in zip(("everyS", "forS"), times, strict=True):
+    parts = {"everyS": EVERY_S, "forS": FOR_S} | {part: time for part, time in sent.items() if time is not None}
+    for part, time in parts.items():
         if type(time) is not int or not MIN_REPEATING_S <= time <= MAX_REPEATING_S:
             bounds = f"from {MIN_REPEATING_S} to {MAX_REPEATING_S:,}"
             raise Refused(400, f"{name}.{part} must be a whole number of seconds {bounds}.")
-    return times
+    return tuple(parts.values())
 
 
 def as_acknowledge(times: tuple[int, ...]) -> dict[str, int]:

@@ -91,10 +91,10 @@ def test_why_a_placeholder_stays_as_it_is_written_comes_and_goes_as_one_types(al
     alert.title.fill("{{ title | round }} {{ title | truncate: abc }} {{ ti")
     expect(said).to_have_text(
         [
-            "{{ title | round }} is shown as it is written: round needs a number.",
-            "{{ title | truncate: abc }} is shown as it is written:"
+            "{{ title | round }} cannot be filled: round needs a number.",
+            "{{ title | truncate: abc }} cannot be filled:"
             " truncate takes a number of characters, as in truncate: 30.",
-            "{{ ti is shown as it is written: it has no }}.",
+            "{{ ti cannot be filled: it has no }}.",
         ]
     )
     alert.title.fill("{{ title | truncate: 30 }}")

@@ -290,7 +290,7 @@ def test_the_whole_way_of_an_alert_goes_without_javascript(plain, site):
     alert.expect_shown("PUSH")
     plain.get_by_label("JSON", exact=True).fill("")
     plain.get_by_role("button", name="Send a test").click()
-    said(plain, "There is no device to send it to")
+    said(plain, "No device gets it")
     plain.goto(site.base + alert.path)
     alert.title.fill("{{ title | upcase }}")
     alert.save()

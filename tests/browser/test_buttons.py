@@ -163,7 +163,7 @@ def test_a_press_on_what_was_deleted_says_so_and_is_not_sent_again(phone, site, 
         run("DELETE FROM notification")
     worker.evaluate(CLICK, {"action": action_of(phone, "Yes")})
     told = worker.evaluate("self.shown")[-1]
-    assert (told["body"], told["silent"]) == ("This button is no longer good.", True)
+    assert (told["body"], told["silent"]) == ("This button no longer works.", True)
     assert worker.evaluate(KEPT) == []
 
 

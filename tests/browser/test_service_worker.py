@@ -51,6 +51,7 @@ ODD_PUSHES = [
     '{"notification": {"title": "T", "body": {"toString": 1, "valueOf": 1}}}',
     '{"notification": {"title": "T", "body": null, "tag": [], "navigate": {}}}',
     '{"notification": {"title": "T", "body": "\\ud800", "tag": "\\u0000"}}',
+    '{"notification": {"title": "T", "body": "b", "actions": [{}, 7, {"title": "x"}, {"action": "x", "title": {}}]}}',
 ]
 
 

@@ -79,6 +79,17 @@ def test_an_event_beyond_what_may_be_pending_is_refused_with_429(service, owner,
     assert query(service, "SELECT notification_count FROM alert") == [(1,)]
 
 
+@pytest.mark.parametrize("first", [0, 3_600_000])
+def test_what_is_sent_later_counts_as_pending(service, owner, unreachable, monkeypatch, moved_clock, first):
+    monkeypatch.setattr(delivery, "MAX_PENDING", 3)
+
+    def send(in_ms):
+        later = {"deliverAt": moved_clock.ms + in_ms} if in_ms else {}
+        return owner.post("/notifications/send", {"title": "t", "body": "b", **later}).status_code
+
+    assert [send(in_ms) for in_ms in (first, 3_600_000, first, 3_600_000, 0)] == [200, 200, 200, 429, 429]
+
+
 def test_another_accounts_backlog_refuses_nothing(service, owner, unreachable, monkeypatch):
     monkeypatch.setattr(delivery, "MAX_PENDING", 1)
     owner.send()

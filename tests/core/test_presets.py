@@ -332,3 +332,10 @@ def test_states_of_a_run_of_github_replace_each_other_and_its_jobs_do_not():
     jobs = [{"workflow_job": {"html_url": f"https://github.com/a/b/actions/runs/1/job/{n}"}} for n in (1, 2)]
     tags = [made(PRESETS["github"], {"action": action, **one}).tag for action in ("a", "b") for one in (run, *jobs)]
     assert tags[:3] == tags[3:] and len(set(tags)) == 3
+
+
+def test_a_metric_alert_of_sentry_that_is_resolved_replaces_it_and_no_issue_with_its_number():
+    alert = {"data": {"metric_alert": {"id": "1", "title": "Errors"}}}
+    critical, resolved = (made(PRESETS["sentry"], {"action": action, **alert}) for action in ("critical", "resolved"))
+    issue = made(PRESETS["sentry"], {"action": "created", "data": {"issue": {"id": "1", "title": "KeyError"}}})
+    assert critical.tag == resolved.tag != issue.tag and critical.tag and resolved.priority == 2

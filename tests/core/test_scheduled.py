@@ -7,9 +7,10 @@ import pytest
 from core import retries, scheduled
 from store import database
 from store.notifications import Notification
-from tests.support.alarms import bodies, detail, every, send_at
+from tests.support.alarms import bodies, detail, every, rung, send_at
 from tests.support.devices import subscribe
 from tests.support.holding import MORNING, held, statuses
+from tests.support.tables import copy_first_row
 from tests.support.times import DAY_S, HOUR_S
 
 HOUR_MS = HOUR_S * 1000
@@ -183,6 +184,23 @@ def test_many_that_are_due_at_once_all_come(owner, pro, push_service, passes, mo
     assert sorted(map(int, bodies(phone))) == list(range(scheduled.RELEASED_AT_ONCE + 5))
 
 
+def test_writers_do_not_wait_until_many_are_released(service, owner, moved_clock, monkeypatch):
+    for number in range(7):
+        send_at(owner, moved_clock.ms + HOUR_MS, str(number))
+    moved_clock.advance(HOUR_S)
+    release = scheduled._release
+
+    def slow(*args):
+        moved_clock.advance(scheduled.WRITERS_WAIT_S / 3)
+        release(*args)
+
+    monkeypatch.setattr(scheduled, "_release", slow)
+    left = []
+    while scheduled._release_some(moved_clock.ms):
+        left.append(len(Notification.scheduled_due(moved_clock.ms, 10)))
+    assert left == [4, 1, 0]
+
+
 def test_of_workers_at_the_same_time_one_releases_it(service, owner, browser, later, moved_clock):
     moved_clock.advance(HOUR_S)
     together = threading.Barrier(8)
@@ -200,13 +218,43 @@ def test_of_workers_at_the_same_time_one_releases_it(service, owner, browser, la
     assert bodies(browser) == ["later"]
 
 
-def test_it_is_not_pruned_before_it_was_sent(service, owner, moved_clock):
+def test_its_age_counts_from_when_it_is_delivered(service, owner, moved_clock):
     kept = send_at(owner, moved_clock.ms + 60 * 24 * HOUR_MS)
     owner.send()
     every(service, moved_clock, 45 * DAY_S)  # a starter account keeps 30 days
     assert database.run("SELECT id FROM notification").fetchall() == [(kept,)]
     every(service, moved_clock, 16 * DAY_S, 2)
+    for query in ("", "?search=later"):
+        assert [(one["id"], one["status"]) for one in owner.listed(query)] == [(kept, "delivered")]
+    assert detail(owner, kept)["status"] == "delivered"
+    every(service, moved_clock, 15 * DAY_S, 2)
     assert database.run("SELECT id FROM notification").fetchall() == []
+
+
+def test_what_waits_for_longer_than_the_history_is_listed(service, owner, moved_clock):
+    kept = send_at(owner, moved_clock.ms + 60 * 24 * HOUR_MS)
+    every(service, moved_clock, 45 * DAY_S)
+    for query in ("", "?search=later"):
+        assert [one["id"] for one in owner.listed(query)] == [kept]
+    assert detail(owner, kept)["status"] == "held"
+
+
+def test_one_that_is_sent_after_longer_than_the_history_repeats(service, owner, browser, moved_clock):
+    day = send_at(owner, moved_clock.ms + 31 * 24 * HOUR_MS, acknowledge=True)
+    every(service, moved_clock, 31 * DAY_S)
+    every(service, moved_clock, 60, 3)
+    assert (len(browser.messages), rung(owner, day)) == (4, ("waiting", 3))
+
+
+def test_many_that_wait_do_not_keep_what_is_too_old(service, owner, moved_clock):
+    """More than a piece of the removal looks at."""
+    kept = send_at(owner, moved_clock.ms + 60 * 24 * HOUR_MS)
+    copy_first_row(service, 1_200, 0)
+    owner.send()
+    every(service, moved_clock, 31 * DAY_S)
+    assert len(owner.listed("?limit=100")) == 100
+    assert database.run("SELECT count(*), min(status) FROM notification").fetchone() == (1_201, "held")
+    assert detail(owner, kept)["status"] == "held"
 
 
 def test_the_release_reads_the_index_of_what_is_scheduled(service):

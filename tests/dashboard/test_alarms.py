@@ -67,7 +67,7 @@ def test_one_that_was_replaced_says_so_and_has_no_button(owner, caller, browser)
 
 def test_one_that_is_sent_later_says_from_when_it_repeats(owner, caller, moved_clock):
     id_ = send_at(caller, moved_clock.ms + 90_000, acknowledge={"everyS": 300, "forS": 10_800})
-    said = "It is pushed again every 5 min for 3 h from its delivery on, unless somebody acknowledges it. Acknowledge"
+    said = "After its delivery it is pushed again every 5 min for 3 h, unless somebody acknowledges it. Acknowledge"
     assert part(owner, id_) == said
 
 

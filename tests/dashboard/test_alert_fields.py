@@ -72,7 +72,7 @@ def test_a_wrong_field_is_refused_beside_it(alert, field, wrong):
         ({"state": "ok"}, {"priority": "low", "resolved": "resolved", "url": "https://x.example/7", "tag": "k",
                            "arrival": AT_ONCE}),
         ({"id": "../a&b"}, {"priority": "urgent", "tag": "k", "arrival": AT_ONCE,
-                            "url": "none, because this makes no address that begins with http"}),
+                            "url": "none, because the result is no address that begins with http"}),
         ({"key": None}, {"priority": "urgent", "url": "https://x.example/7", "arrival": AT_ONCE,
                          "tag": "none, because a variable is missing or all are empty"}),
     ],
@@ -172,6 +172,18 @@ def test_the_page_of_a_notification_says_what_becomes_of_a_field_with_a_missing_
     (row,) = alert.owner.page("/app/notifications").rows()
     text = " ".join(alert.owner.page(f"/app/notifications/{row}").text.split())
     assert "a priority, link or tag with them is left out" in text
+
+
+@each("field", ["priority", "url", "tag"])
+def test_what_can_never_be_filled_beside_the_text_is_not_said_to_be_shown(alert, field):
+    page = alert.owner.done(alert.path, DRAFT | {field: "{{ a | truncate }}"})
+    (said,) = page.said("status")[:1]
+    assert "cannot be filled: truncate takes" in said and "shown" not in said
+
+
+def test_a_test_with_the_least_priority_does_not_say_that_there_is_no_device(alert, browser):
+    page = Page(alert.owner.post(alert.path, {**DRAFT, "priority": "min", "payload": "{}", "test": "1"}).text)
+    assert page.said("status")[0] == "No device gets it: it is in the history alone." and browser.messages == []
 
 
 # --- presets ------------------------------------------------------------------------------------------------

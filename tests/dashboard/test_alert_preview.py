@@ -100,9 +100,9 @@ def test_an_unknown_filter_is_refused_by_its_name(alert, field):
 
 
 WARNED = [
-    ("{{ title", "{{ title is shown as it is written: it has no }}."),
-    ("{{ a | truncate }}", "{{ a | truncate }} is shown as it is written: truncate takes a number of characters"),
-    ("{% if a %}", "{% if a %} is shown as it is written: there are no tags"),
+    ("{{ title", "{{ title cannot be filled: it has no }}."),
+    ("{{ a | truncate }}", "{{ a | truncate }} cannot be filled: truncate takes a number of characters"),
+    ("{% if a %}", "{% if a %} cannot be filled: there are no tags"),
 ]
 
 
@@ -111,7 +111,7 @@ WARNED = [
 def test_what_a_template_never_fills_is_saved_with_a_warning(alert, field, text, warning):
     page = alert.owner.done(alert.path, {"title": "t", "body": "b", field: f"a {text}"})
     said = page.said("status")
-    assert said[0].startswith("Saved, but “") and warning.partition(" is shown")[0] in said[0]
+    assert said[0].startswith("Saved, but “") and warning.partition(" cannot")[0] in said[0]
     assert warning.partition(": ")[2] in said[0] and said[0].endswith(".")
     assert getattr(alert.row, f"{field}_template") == f"a {text}"
     assert any(line.startswith(warning) for line in alert.page.texts_of("li"))  # at later visits, too
@@ -140,8 +140,8 @@ def test_the_preview_says_why_a_filter_cannot_apply(alert):
         ["{{ load | default: nobody }}", 'default takes what to show instead, at last a text, as in default: "n/a".'],
     ]
     page = Page(alert.owner.post(alert.path, {**draft, "preview": "1"}).text)
-    assert [f"{text} is shown as it is written: {why}" for text, why in told] == [
-        line for line in page.texts_of("li") if "as it is written" in line
+    assert [f"{text} cannot be filled: {why}" for text, why in told] == [
+        line for line in page.texts_of("li") if "cannot be filled" in line
     ]
 
 
@@ -186,7 +186,7 @@ def test_a_test_sends_the_draft_to_all_devices_and_saves_nothing(service, alert,
 
 def test_a_test_without_a_device_says_that_it_is_stored(alert):
     page = Page(alert.owner.post(alert.path, {"title": "a", "body": "b", "test": "1"}).text)
-    assert page.said("status")[0] == "There is no device to send it to: it is in the history alone."
+    assert page.said("status")[0] == "No device gets it: it is in the history alone."
 
 
 # --- what is missing ----------------------------------------------------------------------------------------

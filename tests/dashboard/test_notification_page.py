@@ -211,6 +211,37 @@ def test_the_push_of_a_digest_leads_to_a_page_with_its_contents(service, owner, 
     assert "accepted" in page.section("Chrome on Linux")
 
 
+def test_what_was_replaced_while_it_was_held_has_no_line_in_the_digest_and_says_so(service, owner, browser):
+    account_set(service, "--quiet-hours", "09:00-12:00")
+    hook = service.alert("--tag", "{{ tag }}")
+    old, new, other = (event(hook, title=title, tag=tag) for title, tag in (("a", "x"), ("b", "x"), ("c", "y")))
+    owner.done("/app/quiet/deliver")
+    service.work()
+    digest = browser.messages[0]["notification"]["navigate"].removeprefix("http://localhost")
+    assert sorted(owner.page(digest).rows()) == sorted([new, other])
+    text = notification_page(owner, old).text
+    assert "It was held until the newer one replaced it" in text and "digest" not in text
+
+
+def test_what_was_replaced_while_it_was_held_does_not_say_that_there_was_no_device(service, owner, browser):
+    account_set(service, "--quiet-hours", "09:00-12:00")
+    hook = service.alert("--tag", "x", "--priority", "{{ priority }}")
+    old, _ = event(hook, title="a", priority=3), event(hook, title="b", priority="min")
+    page = notification_page(owner, old)
+    assert "No device was asked: a newer notification replaced it while it was held." in page.text
+    assert "stored, not pushed" in page.text and "no device" not in page.text
+
+
+def test_what_was_replaced_by_one_that_was_deleted_says_so(service, owner, browser):
+    account_set(service, "--quiet-hours", "09:00-12:00")
+    hook = service.alert("--tag", "x")
+    old, new = event(hook, title="a"), event(hook, title="b")
+    owner.done(f"{HISTORY}/{new}/delete")
+    page = notification_page(owner, old)
+    assert "by a newer notification, which was deleted since" in page.text and "No device was asked." in page.text
+    assert "There was no device" not in page.text
+
+
 def test_another_accounts_digest_is_as_good_as_unknown(service, owner, held, browser, stranger):
     held("a", "b")
     owner.done("/app/quiet/deliver")

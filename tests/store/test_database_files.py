@@ -60,6 +60,12 @@ def test_an_sqlite_that_is_too_old_is_named(file, monkeypatch):
     assert not file.exists()
 
 
+def test_no_query_has_an_operator_that_the_oldest_sqlite_lacks():
+    """SQLite 3.38 brought `->>`."""
+    files = [ROOT / "schema.sql", *(ROOT / "store").glob("*.py"), *(ROOT / "migrations").glob("*.sql")]
+    assert [file.name for file in files if "->>" in file.read_text(encoding="utf-8")] == []
+
+
 def refusal(path):
     """The sentence with which the file is refused."""
     with pytest.raises(database.DatabaseRefused) as refused:

@@ -248,6 +248,11 @@ def test_a_wrong_method_is_405_with_a_key_and_names_the_right_ones(owner, path):
         assert right <= {each.strip() for each in answer.headers["Allow"].split(",")} <= right | {"HEAD"}
 
 
+def test_three_right_methods_are_a_list_in_words(service):
+    answer = service.client.put("/a/token")
+    assert answer.json["error"] == "This address takes only GET, HEAD and POST."
+
+
 @pytest.mark.parametrize("path", [path for method, path in ROUTES if method == "GET"])
 def test_head_answers_like_get_without_a_body(owner, path):
     got, head = owner.request("GET", path), owner.request("HEAD", path)

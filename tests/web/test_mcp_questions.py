@@ -37,6 +37,11 @@ def test_a_question_that_is_wrong_is_refused_with_the_name_of_the_argument(owner
     assert owner.listed() == []
 
 
+def test_a_timeout_that_is_null_is_absent(owner, moved_clock):
+    sent = call(owner, "ask", {**GOOD, "timeoutS": None})["structuredContent"]["notification"]
+    assert sent["expiresAt"] == moved_clock.ms + 3_600_000
+
+
 @each("timeout_s", [10, 604_800])
 def test_the_limits_of_a_question_are_those_of_its_schema(owner, moved_clock, timeout_s):
     longest = {"question": "q" * 10_000, "answers": ["😀" * 40, "b", "c"], "timeoutS": timeout_s}

@@ -121,6 +121,8 @@ CREATE INDEX notification_of_alert ON notification (alert_seq) WHERE alert_seq I
 CREATE INDEX notification_of_tag ON notification (account_seq, tag, replaced_by) WHERE tag IS NOT NULL;
 CREATE INDEX notification_expiring ON notification (expires_at) WHERE expires_at IS NOT NULL AND status = 'pending';
 CREATE INDEX notification_scheduled ON notification (deliver_at) WHERE deliver_at IS NOT NULL AND status = 'held';
+CREATE INDEX notification_scheduled_of_account ON notification (account_seq)
+    WHERE deliver_at IS NOT NULL AND status = 'held';
 
 -- One row for each notification of an alert whose status is 'held', even after its release in a digest. The rows are
 -- narrow, so that releasing many at once is fast.
