@@ -85,10 +85,6 @@ class Subscription:
         """A client of HTTP has nothing more to say."""
         return b""
 
-    def farewell(self) -> bytes:
-        """HTTP's stream ends with its connection."""
-        return b""
-
     def look(self, newest: dict[int, int], now: int) -> None:
         """Find what was stored since the last look; `newest` has the newest seq of each account before this one."""
         since = min(self.looked_at, now) - SLACK_MS
