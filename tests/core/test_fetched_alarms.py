@@ -111,6 +111,18 @@ def test_a_press_on_acknowledge_ends_it_and_the_other_phones_are_told_silently(o
     assert [stream.new() for stream in streams] == [[], []]
 
 
+def test_a_phone_that_has_what_was_acknowledged_elsewhere_gets_nothing_again(owner, android, alarm, moved_clock):
+    other, id_ = add_phone(owner), alarm()
+    assert [message["id"] for message in other.poll()] == [id_]
+    moved_clock.advance(1)
+    owner.send("t", "in between")
+    moved_clock.advance(1)
+    press(android, android.messages()[0]["actions"][0])
+    assert [message["id"] for message in other.poll()][1:] == [f"{id_}-a"]
+    assert other.messages(f"since={id_}-a") == []
+    assert other.bodies(f"since={id_}")[0] == "in between"
+
+
 def test_what_repeats_when_a_stream_begins_comes_with_its_next_repeat(owner, android, alarm, moved_clock):
     id_ = alarm()
     android.poll()
