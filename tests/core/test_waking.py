@@ -126,7 +126,7 @@ def test_a_bug_in_waking_is_logged_and_hurts_nobody(owner, android, monkeypatch,
 
 def test_when_the_service_ends_nobody_waits_for_an_upstream_that_hangs(owner, android, monkeypatch):
     asked, answers = [], Event()
-    monkeypatch.setattr(push, "wake", lambda *_: asked.append(1) or answers.wait(PATIENCE_S) and None)
+    monkeypatch.setattr(push, "wake", lambda *_: asked.append(1) or (answers.wait(PATIENCE_S) and None))
     for _ in range(waking.THREADS + 3):
         owner.send()
     wait_until(lambda: len(asked) == waking.THREADS)
