@@ -351,9 +351,13 @@ def _add_routes(app: Flask) -> None:
 
 def _hide_foreign(sent: Request) -> None:
     """Make an address of ntfy's or Gotify's unknown if they are switched off, and a topic for every other method."""
+    refused = sent.routing_exception
     if sent.url_rule is None:
-        if isinstance(sent.routing_exception, MethodNotAllowed) and not _is_own(sent):
+        if isinstance(refused, MethodNotAllowed) and not _is_own(sent):
             sent.routing_exception = NotFound()
+        elif isinstance(refused, MethodNotAllowed) and not _is_compatible():
+            known = refused.valid_methods or ()
+            refused.valid_methods = [one for one in known if f"{one} {sent.path}" not in COMPATIBLE_ENDPOINTS]
     elif sent.url_rule.endpoint in COMPATIBLE_ENDPOINTS and not _is_compatible():
         sent.url_rule, sent.routing_exception = None, NotFound()
 

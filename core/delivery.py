@@ -201,9 +201,11 @@ def record_notice(sender: Sender, content: Content, now: int) -> None:
 
 def first_status(account_seq: int, devices: list[ActiveDevice], priority: int | None = None) -> str:
     """The status of a notification before any of its receivers was asked."""
+    if priority == MIN_PRIORITY:
+        return "delivered"  # it is for the history
     if devices:
         return "pending"
-    return "failed" if priority != MIN_PRIORITY and Device.last_was_dead(account_seq) else "delivered"
+    return "failed" if Device.last_was_dead(account_seq) else "delivered"
 
 
 def _insert(sender: Sender, content: Content, status: str, now: int) -> NotificationRow:

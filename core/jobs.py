@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from core import alarms, devices, digests, fetching, floods, proxies, pruning, retries, scheduled
+from core import alarms, devices, digests, fetching, floods, proxies, pruning, retries, scheduled, waking
 from models import ApiKey
 from process import clock
 from store.database import WriteFailed, try_writing, writes_fail
@@ -142,6 +142,7 @@ class Worker:
             lane.stop()
         retries.finish()
         alarms.finish()
+        waking.stop()
         ApiKey.write_used()
 
     def lag_s(self) -> float:

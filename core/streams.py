@@ -40,6 +40,7 @@ class Subscription:
             self.after[account_seq] = Notification.newest_seq(account_seq)
         self.looked_at = now
         self.waiting = deque(stored(subscribed, wanted, now))
+        self.most_waiting = len(self.waiting) + MAX_REMEMBERED  # a client that takes less ends, and asks again
         self.known = dict.fromkeys(map(_mark, self.waiting))  # what was written or waits to be
         self.repeating = set[int]()  # seqs of notifications that may yet be acknowledged
         for topic in subscribed:  # what is repeating now comes with its next repeat
@@ -85,10 +86,6 @@ class Subscription:
         """A client of HTTP has nothing more to say."""
         return b""
 
-    def farewell(self) -> bytes:
-        """HTTP's stream ends with its connection."""
-        return b""
-
     def look(self, newest: dict[int, int], now: int) -> None:
         """Find what was stored since the last look; `newest` has the newest seq of each account before this one."""
         since = min(self.looked_at, now) - SLACK_MS
@@ -103,6 +100,10 @@ class Subscription:
         self.looked_at = now
         for mark in list(self.known)[:-MAX_REMEMBERED]:
             del self.known[mark]
+
+    def is_behind(self) -> bool:
+        """Whether more waits than is worth keeping in memory."""
+        return len(self.waiting) > self.most_waiting
 
     def _is_news(self, one: Stored) -> bool:
         """Whether the message was not written yet; what repeats is looked at until it was acknowledged."""
@@ -122,13 +123,13 @@ class Store:
         self.fails = False
 
     def look(self, subscriptions: list[Subscription], is_woken: bool) -> list[Subscription]:
-        """Find what is new for these, if the database has changed; returns those whose device was removed."""
+        """Find what is new for these, if the database has changed; returns those without a device, or far behind."""
         version = database.version()
         if version == self.version and not is_woken:
             return []
         now = clock.now_ms()
         present = found_topics.present({key for one in subscriptions for key in one.keys})
-        over = [one for one in subscriptions if not present.issuperset(one.keys)]
+        over = [one for one in subscriptions if one.is_behind() or not present.issuperset(one.keys)]
         newest = {seq: Notification.newest_seq(seq) for one in subscriptions for seq in one.after}
         for one in subscriptions:
             if one not in over:

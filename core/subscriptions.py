@@ -73,14 +73,15 @@ def _since_id(device: FetchingDevice, since: Since, after: int, now: int) -> lis
     if last is None:  # it was deleted, or is another service's
         return topics.stored(device, now - ALL_OF_MS, after, MAX_PENDING, now)
     found = topics.stored(device, last[0], after, MAX_PENDING, now)
-    return [one for one in found if one.is_pending or _place(one) > last or _is_newer(one, since)]
+    last = max([last, *(_place(one) for one in found if (one.id, one.version) == (since.id, since.version))])
+    return [one for one in found if one.is_pending or _is_newer(one, since, last)]
 
 
-def _is_newer(one: Found, since: Since) -> bool:
-    """Whether it is a repeat that may have been missed, or another message of the same notification."""
+def _is_newer(one: Found, since: Since, last: tuple[int, int]) -> bool:
+    """Whether it began later, is a repeat that may have been missed, or another message of the same notification."""
     if one.id == since.id:
         return one.version != since.version
-    return bool(one.is_repeating and one.repeats)
+    return _place(one) > last or bool(one.is_repeating and one.repeats)
 
 
 def _place(found: Found) -> tuple[int, int]:

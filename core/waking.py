@@ -45,6 +45,15 @@ def finish() -> None:
     wait(list(_waiting))
 
 
+def stop() -> None:
+    """Wake nobody who still waits for it: the end of the service does not wait for a server that hangs."""
+    global _threads
+    with _lock:
+        threads, _threads = _threads, None
+    if threads:
+        threads.shutdown(wait=False, cancel_futures=True)
+
+
 def wake_later(notification_seq: int, devices: list[ActiveDevice]) -> None:
     """Wake these devices once the notification is stored; call inside the transaction that stores it."""
     global _threads

@@ -27,6 +27,7 @@ RESERVED_FOR_S = 10.0
 STOPPED_WITHIN_S = 2.0
 MESSAGES_AT_ONCE = 20  # to one connection, before the others get their turn
 READ_BYTES = 4_096
+MAX_HEARD_BYTES = 65_536  # from a client between two signs of life: more would keep the thread from the others
 
 log = logging.getLogger("pocketbell")
 
@@ -62,9 +63,6 @@ class Source(Protocol):
     def received(self, data: bytes) -> bytes:
         """What to write in answer to what the client sent; may raise `Ended`."""
 
-    def farewell(self) -> bytes:
-        """What to write before the connection is closed from here."""
-
 
 class Feed(Protocol):
     """Where the sources of a hub get their messages from. Only the hub's thread calls it."""
@@ -96,7 +94,7 @@ class Stream:
         self.message_ends = 0  # how many bytes of `out` the last message still has, and what is before it
         self.begun_s = self.moved_s = clock.monotonic_s()
         self.keepalive_s = self.begun_s + KEEPALIVE_S
-        self.sent = self.messages = 0
+        self.sent = self.messages = self.heard = 0
         self.is_unfinished = False  # there is more, but the others have their turn
         connection.setblocking(False)
         with contextlib.suppress(OSError, AttributeError):  # Linux alone has it
@@ -146,7 +144,7 @@ class Stream:
         if now_s >= self.keepalive_s:
             if self.out and now_s - self.moved_s >= KEEPALIVE_S:
                 raise Ended
-            self.keepalive_s = now_s + KEEPALIVE_S
+            self.keepalive_s, self.heard = now_s + KEEPALIVE_S, 0
             if not self.out:
                 self.out += self.source.keepalive()
 
@@ -156,7 +154,8 @@ class Stream:
             data = self.connection.recv(READ_BYTES)
         except (BlockingIOError, InterruptedError):
             return
-        if not data:
+        self.heard += len(data)
+        if not data or self.heard > MAX_HEARD_BYTES:
             raise Ended
         self.out += self.source.received(data)
         if len(self.out) > READ_BYTES + self.message_ends:  # it asks for answers and takes none
@@ -259,7 +258,7 @@ class Hub:
                 self._write(selector)
             if self.is_stopping:  # else another thread may have begun already
                 for stream in [*self.streams, *self.arriving]:
-                    self._end(selector, stream, stream.source.farewell())
+                    self._end(selector, stream)
                 self._settle()
             self.feed.close()
 
@@ -292,7 +291,7 @@ class Hub:
             for key in stream.source.keys:
                 same = [one for one in self.streams if key in one.source.keys]
                 for oldest in same[:-MAX_STREAMS_OF_KEY]:
-                    self._end(selector, oldest, oldest.source.farewell())
+                    self._end(selector, oldest)
 
     def _look(self, selector: selectors.BaseSelector, is_woken: bool) -> None:
         streams = {id(stream.source.subscription): stream for stream in self.streams}
@@ -302,7 +301,7 @@ class Hub:
             log_fault(log, "What is new for the streams could not be read", error)
             return
         for stream in [streams[id(subscription)] for subscription in over]:
-            self._end(selector, stream, stream.source.farewell())
+            self._end(selector, stream)
 
     def _write(self, selector: selectors.BaseSelector) -> None:
         now_s = clock.monotonic_s()
@@ -323,12 +322,12 @@ class Hub:
         except Ended as ended:
             self._end(selector, stream, ended.last)
         except OSError:
-            self._end(selector, stream, b"")
+            self._end(selector, stream)
         except Exception as error:
             log_fault(log, "A stream failed", error)
-            self._end(selector, stream, b"")
+            self._end(selector, stream)
 
-    def _end(self, selector: selectors.BaseSelector, stream: Stream, last: bytes) -> None:
+    def _end(self, selector: selectors.BaseSelector, stream: Stream, last: bytes = b"") -> None:
         with self.lock:
             if stream in self.streams:
                 self.streams.remove(stream)

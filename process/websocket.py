@@ -11,7 +11,7 @@ from process.streams import Ended, Source
 
 VERSION = "13"
 MAX_DATA_BYTES = 4_096  # of a message from the client: the app sends none
-NORMAL, GOING_AWAY, UNSUPPORTED, TOO_BIG = 1000, 1001, 1003, 1009
+NORMAL, UNSUPPORTED, TOO_BIG = 1000, 1003, 1009
 
 
 def is_key(value: str) -> bool:
@@ -63,10 +63,6 @@ class WebSocket:
     def keepalive(self) -> bytes:
         """What shows the client that the connection lives."""
         return self._text(self.source.keepalive())
-
-    def farewell(self) -> bytes:
-        """The frame that closes."""
-        return self._close(GOING_AWAY)
 
     def received(self, data: bytes) -> bytes:
         """The answers to the client's pings; raises `Ended` when it closes or breaks the rules."""

@@ -289,6 +289,7 @@ class Notification(Model):
 
     SETTLED = (
         "UPDATE notification SET status = CASE"
+        f" WHEN priority = {MIN_PRIORITY} THEN 'delivered'"
         " WHEN 'delivered' IN (SELECT status FROM delivery WHERE notification_seq = seq) THEN 'delivered'"
         " WHEN 'pending' IN (SELECT status FROM delivery WHERE notification_seq = seq) THEN 'pending'"
         " WHEN 'failed' IN (SELECT status FROM delivery WHERE notification_seq = seq) THEN 'failed'"

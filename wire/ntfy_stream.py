@@ -19,6 +19,7 @@ OUR_ID = re.compile(r"([0-9a-f]{32})(?:-([0-9a-z]{1,9}))?")
 DURATION = re.compile(r"(?:[0-9]{1,9}(?:\.[0-9]{1,9})?(?:ns|us|µs|ms|s|m|h))+")
 PART = re.compile(r"([0-9.]+)(ns|us|µs|ms|s|m|h)")
 UNIT_MS = {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4, "h": 36e5}
+LINE_ENDS = {code: f"\\u{code:04x}" for code in (0x85, 0x2028, 0x2029)}  # for the app on iPhones, within a line too
 ANY_ID = re.compile(r"[-_A-Za-z0-9]{1,64}")
 
 Message = dict[str, Any]
@@ -149,7 +150,7 @@ class Format(NamedTuple):
 
 
 def _json_line(message: Message) -> str:
-    return as_json(message) + "\n"
+    return as_json(message).translate(LINE_ENDS) + "\n"
 
 
 def _sse_event(message: Message) -> str:

@@ -46,8 +46,16 @@ def test_a_device_of_a_kind_that_is_not_configured_is_added_with_a_warning(owned
         0,
         [printed(owned("device", "list", OWNER)).split("\t")[0]],
     )
-    warning = f"Warning: {name} is not configured on this server: this device gets nothing until it is."
+    warning = f"Warning: {name} is not configured on this server. Until that changes, this device gets nothing."
     assert added.stderr.splitlines() == [warning]
+
+
+def test_a_device_of_the_ntfy_app_is_added_with_a_warning_where_its_addresses_are_switched_off(make_service):
+    service = make_service(COMPATIBILITY="off")
+    service.account(OWNER)
+    added = service.flask("device", "add", OWNER, "ntfy")
+    off = "The ntfy app's addresses are switched off on this server (COMPATIBILITY)."
+    assert added.stderr.splitlines() == [f"Warning: {off} Until that changes, this device gets nothing."]
 
 
 @pytest.fixture

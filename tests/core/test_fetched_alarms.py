@@ -4,6 +4,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from core import streams
 from core.streams import Store, Subscription
 from core.subscriptions import known
 from tests.support.ntfy_app import add_phone
@@ -111,6 +112,18 @@ def test_a_press_on_acknowledge_ends_it_and_the_other_phones_are_told_silently(o
     assert [stream.new() for stream in streams] == [[], []]
 
 
+def test_a_phone_that_has_what_was_acknowledged_elsewhere_gets_nothing_again(owner, android, alarm, moved_clock):
+    other, id_ = add_phone(owner), alarm()
+    assert [message["id"] for message in other.poll()] == [id_]
+    moved_clock.advance(1)
+    owner.send("t", "in between")
+    moved_clock.advance(1)
+    press(android, android.messages()[0]["actions"][0])
+    assert [message["id"] for message in other.poll()][1:] == [f"{id_}-a"]
+    assert other.messages(f"since={id_}-a") == []
+    assert other.bodies(f"since={id_}")[0] == "in between"
+
+
 def test_what_repeats_when_a_stream_begins_comes_with_its_next_repeat(owner, android, alarm, moved_clock):
     id_ = alarm()
     android.poll()
@@ -126,6 +139,20 @@ def test_a_repeat_reaches_a_phone_that_was_added_later(owner, alarm, moved_clock
     assert later.messages() == []
     repeat(owner, moved_clock)
     assert [message["id"] for message in later.messages()] == [f"{id_}-1"]
+
+
+def test_a_stream_whose_client_takes_too_little_ends_and_begins_again_with_what_waits(owner, android, monkeypatch):
+    monkeypatch.setattr(streams, "MAX_REMEMBERED", 2)
+    for number in range(4):
+        owner.send("t", str(number))
+    stream = Stream(android, since="all")
+    for number in (4, 5):
+        owner.send("t", str(number))
+    assert stream.store.look([stream.subscription], True) == []
+    owner.send("t", "6")
+    stream.store.look([stream.subscription], True)
+    assert stream.store.look([stream.subscription], True) == [stream.subscription]
+    assert len(Stream(android, since="all").new()) == 7
 
 
 def test_what_is_sent_later_is_fetched_then(owner, android, moved_clock):

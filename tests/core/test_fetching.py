@@ -73,6 +73,19 @@ def test_priority_1_reaches_it_and_no_browser(owner, push_service):
     assert android.bodies() == ["quiet"] and browser.messages == []
 
 
+def test_priority_1_is_delivered_when_stored_whether_it_is_fetched_or_not(owner, android, moved_clock):
+    quiet = {"title": "t", "body": "quiet", "priority": 1}
+    later = owner.post("/notifications/send", quiet | {"deliverAt": moved_clock.ms + 1000}).json["notification"]
+    now = owner.post("/notifications/send", quiet).json["notification"]
+    moved_clock.advance(2)
+    owner.service.work()
+    assert (later["status"], now["status"]) == ("held", "delivered")
+    assert [delivery(owner, one["id"])[:2] for one in (later, now)] == [("delivered", "pending")] * 2
+    moved_clock.advance(24 * HOUR_S + 1)
+    owner.service.work()
+    assert [delivery(owner, one["id"])[:2] for one in (later, now)] == [("delivered", "failed")] * 2
+
+
 def test_its_least_priority_counts_for_priority_1_too(owner):
     android = add_phone(owner, minPriority=2)
     for priority in (1, 2):

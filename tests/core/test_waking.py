@@ -3,14 +3,16 @@
 import hashlib
 import logging
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
 
 import push
 from core import waking
+from core.jobs import Worker
 from store.database import transaction
 from tests.support.ntfy_app import add_phone
+from tests.support.server import PATIENCE_S, wait_until
 
 BASE_URL = "https://bell.example.org"
 
@@ -120,6 +122,20 @@ def test_a_bug_in_waking_is_logged_and_hurts_nobody(owner, android, monkeypatch,
     monkeypatch.setattr(push, "wake", lambda *_: 1 / 0)
     send(owner)
     assert "A device could not be woken: ZeroDivisionError" in caplog.text
+
+
+def test_when_the_service_ends_nobody_waits_for_an_upstream_that_hangs(owner, android, monkeypatch):
+    asked, answers = [], Event()
+    monkeypatch.setattr(push, "wake", lambda *_: asked.append(1) or (answers.wait(PATIENCE_S) and None))
+    for _ in range(waking.THREADS + 3):
+        owner.send()
+    wait_until(lambda: len(asked) == waking.THREADS)
+    Worker().stop()
+    answers.set()
+    waking.finish()
+    assert len(asked) == waking.THREADS
+    send(owner)
+    assert len(asked) == waking.THREADS + 1
 
 
 def test_without_the_setting_nobody_is_asked(make_service, moved_clock):

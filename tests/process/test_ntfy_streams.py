@@ -199,7 +199,7 @@ def test_streams_end_at_once_when_the_service_stops_and_its_log_has_no_topic(sta
     begun = time.monotonic()
     server.process.send_signal(signal.SIGTERM)
     assert listener.message() is None
-    assert isinstance(frames.event(), CloseConnection)
+    assert frames.event() is None  # a close frame would keep Android's app from coming back
     assert time.monotonic() - begun < BUSY_S
     assert server.process.wait(BUSY_S) == 0
     lines = [json.loads(line) for line in server.log.splitlines()]

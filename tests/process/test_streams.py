@@ -26,9 +26,6 @@ class Tape:
     def keepalive(self):
         return b"alive\n"
 
-    def farewell(self):
-        return b"bye\n"
-
     def received(self, data):
         self.heard += data
         if data == b"end":
@@ -166,11 +163,20 @@ def test_what_the_client_says_is_answered_and_may_end_it(hub, connect):
     assert read_to_end(client) == b"ended\n"
 
 
+def test_a_client_that_never_stops_talking_is_given_up(hub, connect, monkeypatch):
+    monkeypatch.setattr(streams, "MAX_HEARD_BYTES", 10)
+    client = connect(Tape())
+    client.sendall(b"hello")
+    assert client.recv(100) == b"heard\n"
+    client.sendall(b"hello!")
+    assert read_to_end(client) == b""
+
+
 def test_a_source_that_is_over_ends_its_stream_alone(hub, connect):
     gone, stays = Tape(), Tape(key=2)
     ends = connect(gone), connect(stays)
     hub.feed.over.append(gone)
-    assert read_to_end(ends[0]) == b"bye\n"
+    assert read_to_end(ends[0]) == b""
     stays.messages.append(b"still here\n")
     assert ends[1].recv(100) == b"still here\n"
 
@@ -197,7 +203,7 @@ def test_a_fault_of_the_feed_ends_nothing(hub, connect):
 
 def test_of_one_key_the_fifth_ends_the_oldest(hub, connect):
     clients = [connect(Tape()) for _ in range(5)]
-    assert read_to_end(clients[0]) == b"bye\n"
+    assert read_to_end(clients[0]) == b""
     assert len(hub.streams) == 4
 
 
@@ -205,7 +211,7 @@ def test_there_is_room_for_so_many_and_always_for_a_key_whose_oldest_ends(hub, c
     clients = [connect(Tape(key=number // 4)) for number in range(MAX_STREAMS)]
     assert not hub.reserve([99])
     fifth = connect(Tape(b"one\n", key=0))
-    assert fifth.recv(100) == b"one\n" and read_to_end(clients[0]) == b"bye\n"
+    assert fifth.recv(100) == b"one\n" and read_to_end(clients[0]) == b""
     clients[1].close()
     wait_until(lambda: hub.reserve([99]))
 
@@ -222,5 +228,5 @@ def test_when_it_stops_all_end_and_no_more_begin(hub, connect):
     for client in clients:
         assert client.recv(4) == b"one\n"
     hub.finish()
-    assert [read_to_end(client) for client in clients] == [b"bye\n"] * 3
+    assert [read_to_end(client) for client in clients] == [b""] * 3
     assert not hub.reserve([1])

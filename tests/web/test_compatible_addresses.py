@@ -117,6 +117,11 @@ def test_switched_off_nothing_has_their_shapes(off, path):
     assert off.request("GET", path).json == NOT_FOUND
 
 
+def test_switched_off_a_405_names_only_the_methods_that_are_there(off):
+    answer = off.request("DELETE", "/")
+    assert answer.status_code == 405 and set(answer.headers["Allow"].split(", ")) == {"GET", "HEAD"}
+
+
 def test_switched_off_the_rest_is_there(off):
     assert off.send().status_code == 200 and off.request("GET", "/").status_code in (302, 303)
 

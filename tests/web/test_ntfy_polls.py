@@ -115,6 +115,14 @@ def test_messages_come_oldest_first_each_on_a_line(owner, android):
     assert answer.headers["X-Accel-Buffering"] == "no"
 
 
+def test_no_character_ends_the_line_for_the_iphone(owner, android):
+    """Its app splits an answer at every character of Unicode that ends a line, also within a message."""
+    body = "one\u2028two\u2029three\u0085"
+    sent(owner, body, actions=[{"label": "a\u2028b", "answer": "yes"}], tag="a\u2028b")
+    (line,) = android.get("json?poll=1").text.splitlines()
+    assert json.loads(line)["message"] == "one\u2028two\u2029three"
+
+
 def test_sse_and_raw_say_the_same(owner, android):
     sent(owner, "one", "two\nlines")
     events = android.get("sse?poll=1")
