@@ -8,41 +8,56 @@ import logging
 import os
 import secrets
 import threading
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any
 
-from flask import Flask, Request, Response, request
+from flask import Flask, Request, Response, current_app, request
 from flask.globals import request_ctx
 from flask.json.provider import DefaultJSONProvider
-from werkzeug.exceptions import HTTPException, MethodNotAllowed
-from werkzeug.routing import BaseConverter, Rule
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
 import cli
 import config
 import dashboard
 import models
 import push
-from core import accounts, alarms, buttons, delivery, floods, proxies, pruning, push_slots, retries
+from core import (
+    accounts,
+    alarms,
+    buttons,
+    delivery,
+    floods,
+    proxies,
+    pruning,
+    push_slots,
+    retries,
+    streams,
+    waking,
+)
 from process import clock, counters, recent_requests
 from store import database
-from web import api_docs, context, guards, mcp, prometheus, rate_limits, request_body, rest, webhooks
+from web import (
+    api_docs,
+    context,
+    gotify,
+    guards,
+    mcp,
+    ntfy,
+    ntfy_topics,
+    prometheus,
+    rate_limits,
+    request_body,
+    rest,
+    webhooks,
+)
 from web.context import Window, current
+from web.routing import Check, IdConverter, MatchedRule, Route, first_segments, topics_beside
+from wire import gotify as gotify_shapes
+from wire import ntfy as ntfy_shapes
 from wire.errors import CODES, Refused, log_fault, metrics_body, rest_body
 from wire.json_text import as_json
 
 log = logging.getLogger("pocketbell")
-
-Check = Callable[[], Any] | None
-
-
-class Route(NamedTuple):
-    """One method at one address: who may call it, and which rate limit counts it."""
-
-    method: str
-    rule: str
-    handler: Callable[..., Any]
-    guard: Check = None
-    quota: Check = None
 
 
 def admit(guard: Check, quota: Check) -> Any:
@@ -70,6 +85,11 @@ def rest_route(method: str, rule: str, handler: Callable[..., Any]) -> Route:
 def owners(method: str, rule: str, handler: Callable[..., Any]) -> Route:
     """A page or form of the web app for signed-in owners."""
     return Route(method, f"/app{rule}", handler, guards.signed_in)
+
+
+def ntfy_routes(rule: str, handler: Callable[..., Any], *methods: str) -> Iterator[Route]:
+    """Routes for ntfy's clients: they need an API key and count against the key's rate limit."""
+    return (Route(method, rule, handler, guards.ntfy_key, rate_limits.rest) for method in methods)
 
 
 CUSTOM_METRICS = "/api/webhooks/custom"
@@ -135,6 +155,7 @@ ROUTES = (
     owners("GET", "/devices/qr.svg", dashboard.devices.show_qr_code),
     owners("POST", "/devices/seen", dashboard.home.note_devices),
     owners("POST", "/devices/token", dashboard.devices.add_token),
+    owners("POST", "/devices/fetching", dashboard.devices.add_fetching),
     owners("POST", "/devices/<device_id>/test", dashboard.devices.test_device),
     owners("POST", "/devices/<device_id>/rename", dashboard.devices.rename_device),
     owners("POST", "/devices/<device_id>/priority", dashboard.devices.set_priority),
@@ -152,6 +173,31 @@ ROUTES = (
     owners("POST", "/settings/sign-out-everywhere", dashboard.settings.sign_out_everywhere),
     owners("POST", "/logout", dashboard.signin.sign_out),
 )
+
+# Beside the specified surface: a program that can send to ntfy or Gotify needs only another host (CONTRACT 9).
+# `COMPATIBILITY=off` removes them.
+COMPATIBLE_ROUTES = (
+    *ntfy_routes("/", ntfy.publish_json, "POST", "PUT"),
+    *ntfy_routes("/<topic:topic>", ntfy.publish, "POST", "PUT"),
+    *ntfy_routes("/<topic:topic>/<topic:sequence_id>", ntfy.publish, "POST", "PUT"),
+    *ntfy_routes("/<topic:topic>/publish", ntfy.publish_by_get, "GET"),
+    *ntfy_routes("/<topic:topic>/send", ntfy.publish_by_get, "GET"),
+    *ntfy_routes("/<topic:topic>/trigger", ntfy.publish_by_get, "GET"),
+    *ntfy_routes("/v1/account", ntfy.show_account, "GET"),
+    *ntfy_routes("/v1/account/token", ntfy.show_token, "POST"),
+    Route("GET", "/v1/health", ntfy.show_health),
+    Route("GET", "/<topics:topics>/auth", ntfy_topics.check_topic, guards.topic),
+    Route("GET", "/<topics:topics>/json", ntfy_topics.stream_json, guards.topic),
+    Route("GET", "/<topics:topics>/sse", ntfy_topics.stream_events, guards.topic),
+    Route("GET", "/<topics:topics>/raw", ntfy_topics.stream_texts, guards.topic),
+    Route("GET", "/<topics:topics>/ws", ntfy_topics.stream_frames, guards.topic),
+    Route("POST", "/gotify/message", gotify.publish, guards.gotify_key, rate_limits.rest),
+    Route("GET", "/gotify/version", gotify.show_version),
+    Route("GET", "/gotify/health", gotify.show_health),
+)
+OF_NTFY, OF_GOTIFY = "/v1/", "/gotify/"
+COMPATIBLE_ENDPOINTS = {f"{route.method} {route.rule}" for route in COMPATIBLE_ROUTES}
+OWN_SEGMENTS, COMPATIBLE_SEGMENTS = first_segments(ROUTES), first_segments(COMPATIBLE_ROUTES)
 
 PAGE_HEADERS = {
     "Content-Security-Policy": (
@@ -175,22 +221,6 @@ class CompactJson(DefaultJSONProvider):
         return Response(self.dumps(*args, **kwargs) + "\n", content_type=self.mimetype)
 
 
-class IdConverter(BaseConverter):
-    """An id in a path. `send` is not an id, so that a GET of `…/notifications/send` stays a 405."""
-
-    regex = r"(?!send(?:/|$))[^/]+"
-
-
-class MatchedRule(Rule):
-    """A rule that cannot build URLs: we never call `url_for`, and compiling URL builders is 10 % of the start-up."""
-
-    def _compile_builder(self, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
-        def build(*_: Any, **__: Any) -> tuple[str, str]:
-            raise NotImplementedError("url_for is not used here")
-
-        return build
-
-
 _opening = threading.Lock()
 
 
@@ -199,6 +229,7 @@ class Application(Flask):
 
     url_rule_class = MatchedRule
     is_open = False
+    streams = streams.hub  # gunicorn's worker ends them when it stops
 
     def open(self) -> None:
         """Open the database that the settings name, unless it is open already; create it if it is missing."""
@@ -211,6 +242,13 @@ class Application(Flask):
         if not self.is_open:
             self.open()
         return super().wsgi_app(environ, start_response)
+
+    def create_url_adapter(self, request: Request | None) -> Any:
+        """Match a request whatever it says of an upgrade: Werkzeug has rules of their own for WebSockets."""
+        adapter = super().create_url_adapter(request)
+        if adapter:
+            adapter.websocket = False
+        return adapter
 
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
         """Return the function: we have no coroutines, and Flask would check for them four times per request."""
@@ -225,7 +263,8 @@ def create_app(settings: config.Settings | None = None) -> Application:
     dashboard.page.install(app)
     app.session_interface = guards.PageSessions()
     app.url_map.merge_slashes = False
-    app.url_map.converters["id"] = IdConverter
+    topic, topics = topics_beside(OWN_SEGMENTS | COMPATIBLE_SEGMENTS)
+    app.url_map.converters.update(id=IdConverter, topic=topic, topics=topics)
     rate_limits.configure(app)
     _add_routes(app)
     app.config["SETTINGS"] = settings or config.load()
@@ -247,7 +286,7 @@ def open_service(app: Application, settings: config.Settings) -> None:
     push.configure(settings, delivery.vapid_key)
     push_slots.configure(settings.threads)
     buttons.configure(app.config["SECRET_KEY"])
-    for module in (alarms, delivery, floods, retries):
+    for module in (alarms, delivery, floods, retries, waking):
         module.reset()
     rate_limits.reset(settings.ingest_per_minute)
     proxies.configure(settings.trusted_proxies)
@@ -280,7 +319,7 @@ def _kept_secret(settings: config.Settings) -> str:
 
 
 def _add_routes(app: Flask) -> None:
-    routes = {f"{route.method} {route.rule}": route for route in ROUTES}
+    routes = {f"{route.method} {route.rule}": route for route in ROUTES + COMPATIBLE_ROUTES}
     for endpoint, route in routes.items():
         methods = [route.method]
         app.add_url_rule(route.rule, endpoint, route.handler, methods=methods, provide_automatic_options=False)
@@ -288,6 +327,7 @@ def _add_routes(app: Flask) -> None:
     def guard() -> Any:
         context.begin()
         sent = request_ctx.request  # resolve Flask's proxy once: each access costs as much as a dozen dict look-ups
+        _hide_foreign(sent)
         rule, environ = sent.url_rule, sent.environ
         environ["pocketbell.route"] = rule.rule if rule else "-"  # logged instead of the path, which may be secret
         environ["pocketbell.request"] = secrets.token_hex(8)
@@ -307,6 +347,28 @@ def _add_routes(app: Flask) -> None:
     app.before_request(guard)
     app.after_request(_finish)
     app.register_error_handler(Exception, _render_error)
+
+
+def _hide_foreign(sent: Request) -> None:
+    """Make an address of ntfy's or Gotify's unknown if they are switched off, and a topic for every other method."""
+    refused = sent.routing_exception
+    if sent.url_rule is None:
+        if isinstance(refused, MethodNotAllowed) and not _is_own(sent):
+            sent.routing_exception = NotFound()
+        elif isinstance(refused, MethodNotAllowed) and not _is_compatible():
+            known = refused.valid_methods or ()
+            refused.valid_methods = [one for one in known if f"{one} {sent.path}" not in COMPATIBLE_ENDPOINTS]
+    elif sent.url_rule.endpoint in COMPATIBLE_ENDPOINTS and not _is_compatible():
+        sent.url_rule, sent.routing_exception = None, NotFound()
+
+
+def _is_own(sent: Request) -> bool:
+    first = sent.path.split("/")[1]
+    return first in OWN_SEGMENTS or (first in COMPATIBLE_SEGMENTS and _is_compatible())
+
+
+def _is_compatible() -> bool:
+    return bool(current_app.config["SETTINGS"].compatibility)
 
 
 def _finish(response: Response) -> Response:
@@ -369,7 +431,15 @@ def _error_body(refused: Refused) -> Any:
         return dashboard.page.address_page()
     if request.path == ASSISTANTS and refused.status == 500:
         return mcp.fault()
+    if _is_compatible() and request.path.startswith(OF_GOTIFY):
+        return gotify_shapes.error_body(refused)
+    if _is_compatible() and (request.path.startswith(OF_NTFY) or _endpoint() in COMPATIBLE_ENDPOINTS):
+        return ntfy_shapes.error_body(refused)
     return metrics_body(refused) if request.path == CUSTOM_METRICS else rest_body(refused)
+
+
+def _endpoint() -> str:
+    return request.url_rule.endpoint if request.url_rule else ""
 
 
 app = create_app()

@@ -183,16 +183,17 @@ def revoke_key(email: str, key_id: str) -> None:
 @device.command("add")
 @click.argument("email")
 @click.argument("kind", type=click.Choice(sorted(PROVIDERS)))
-@click.argument("token", metavar="TOKEN|SUBSCRIPTION_JSON")
+@click.argument("token", metavar="[TOKEN|SUBSCRIPTION_JSON]", required=False)
 @click.option("--name", help="Name to show on the Devices page.")
-def add_device(email: str, kind: str, token: str, name: str | None) -> None:
-    """Add a device and print its id."""
-    owner, registration = accounts.find_account(email), PROVIDERS[kind].registration(token)
+def add_device(email: str, kind: str, token: str | None, name: str | None) -> None:
+    """Add a device and print its id; of one that fetches, which takes no TOKEN, the address to subscribe to."""
+    if (token is None) != PROVIDERS[kind].is_fetched:
+        raise click.UsageError(f"A device of the kind {kind} takes {'a' if token is None else 'no'} TOKEN.")
+    owner, registration = accounts.find_account(email), PROVIDERS[kind].registration(token) if token else {}
     added = devices.add_device(owner.seq, {"kind": kind, "name": name, **registration}, clock.now_ms())
-    click.echo(added.id)
+    click.echo(f"{current_app.config['SETTINGS'].public_url}/{added.topic}" if added.topic else added.id)
     if kind not in push.configured():
-        why = push.not_configured(kind).removesuffix(".")
-        click.echo(f"Warning: {why}: this device gets nothing until it is.", err=True)
+        click.echo(f"Warning: {push.not_configured(kind)} Until that changes, this device gets nothing.", err=True)
 
 
 @device.command("list")

@@ -38,6 +38,7 @@ class Settings:
     ingest_per_minute: int
     metrics_token: str | None = field(repr=False)
     max_body_bytes: int
+    compatibility: bool  # with ntfy and Gotify: their addresses are there
     log_level: str
     print_setup_link: bool
     wipes_disk: bool  # the platform does so at each restart
@@ -56,6 +57,10 @@ class Settings:
 
 def _flag(value: str) -> bool:
     return {"0": False, "1": True}[value]
+
+
+def _on_or_off(value: str) -> bool:
+    return {"on": True, "off": False}[value.lower()]
 
 
 def _database(value: str) -> Path:
@@ -99,6 +104,7 @@ OF_THE_SERVICE = (
     Variable("INGEST_PER_MINUTE", "6000", between(1, 10**6), "a whole number from 1 to 1000000"),
     Variable("METRICS_TOKEN", None, matching(r"[!-~]{16,}"), "at least 16 visible ASCII characters", secret=True),
     Variable("MAX_BODY_BYTES", "1048576", between(1024, 2**30), "a whole number from 1024 to 1073741824"),
+    Variable("COMPATIBILITY", "on", _on_or_off, "on or off"),
     Variable("LOG_LEVEL", "info", _log_level, "debug, info, warning, error or critical"),
     Variable("PRINT_SETUP_LINK", "0", _flag, "0 or 1"),
 )
@@ -127,6 +133,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         ingest_per_minute=values["INGEST_PER_MINUTE"],
         metrics_token=values["METRICS_TOKEN"],
         max_body_bytes=values["MAX_BODY_BYTES"],
+        compatibility=values["COMPATIBILITY"],
         log_level=values["LOG_LEVEL"],
         print_setup_link=values["PRINT_SETUP_LINK"],
         wipes_disk="DYNO" in environ,

@@ -28,7 +28,7 @@ def open_files(wanted):
     allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     if soft != resource.RLIM_INFINITY and soft < allowed:
         resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
-    return max(allowed, 240 + 5 * threads)
+    return max(allowed, 280 + 5 * threads)
 
 
 bind = f"[{settings.host}]:{settings.port}" if ":" in settings.host else f"{settings.host}:{settings.port}"
@@ -39,7 +39,8 @@ threads = settings.threads + most_waiting  # requests that wait, for a turn or a
 timeout = 30
 graceful_timeout = 30
 keepalive = 20
-worker_connections = min(1000, open_files(2048) - 200 - 4 * threads)  # the rest: database, providers, log
+limit_request_line = 8190  # the most that gunicorn takes: ntfy's clients may send a message in the address
+worker_connections = min(1000, open_files(2048) - 240 - 4 * threads)  # the rest: database, providers, log, streams
 umask = 0o077
 control_socket_disable = True  # through it, more workers could be added
 forwarded_allow_ips = ",".join(proxies.with_mapped(settings.trusted_proxies))
@@ -139,5 +140,6 @@ def post_worker_init(worker):
 
 
 def worker_exit(server, worker):
-    """Stop the background jobs, which also writes what they keep in memory."""
+    """Stop the streams and the background jobs, which also writes what they keep in memory."""
+    worker.wsgi.streams.finish()
     jobs.worker.stop()

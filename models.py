@@ -151,6 +151,11 @@ class ApiKey(Model):
         return cls.create(id=new_id(now), account=account_seq, name=name, created_at=now, **kept)
 
     @classmethod
+    def name_of(cls, seq: int) -> str:
+        """The name of a key."""
+        return str(cls.select(cls.name).where(cls.seq == seq).scalar())
+
+    @classmethod
     def mark_used(cls, seq: int, now: int) -> None:
         """Remember a use in memory until `write_used` writes it."""
         cls._used[seq] = now
@@ -321,6 +326,8 @@ class Device(Model):
     last_seen_at = peewee.IntegerField(null=True)
     resync_token_hash = peewee.BlobField(null=True)
     min_priority = peewee.IntegerField(default=1)
+    poll_hash = peewee.TextField(null=True)
+    topic: str | None = None  # in clear, of a device that was just added and fetches; it is kept nowhere
 
     NOTE_OUTCOME = (
         "UPDATE device SET last_error = ?, last_error_at = ?,"
@@ -397,7 +404,7 @@ class Device(Model):
     @classmethod
     def remove(cls, seq: int, removed_as: str, now: int) -> None:
         """Mark a device as `dead` or `removed`, and forget its token; call inside `transaction()`."""
-        forgotten = {"token": "", "p256dh": None, "auth": None, "resync_token_hash": None}
+        forgotten = {"token": "", "poll_hash": None, "p256dh": None, "auth": None, "resync_token_hash": None}
         here = (cls.seq == seq) & cls.removed_at.is_null()
         cls.update(**forgotten, removed_at=now, removed_as=removed_as).where(here).execute()
 
@@ -409,6 +416,12 @@ class Device(Model):
         """
         delivered_at, error_at = (now, None) if error is None else (None, now)
         return run(cls.NOTE_OUTCOME, (error, error_at, delivered_at, device.seq, device.token)).rowcount > 0
+
+    @classmethod
+    def note_fetched(cls, seq: int, now: int) -> None:
+        """A device fetched what is stored for it; call inside `transaction()`."""
+        fetched = "UPDATE device SET last_delivered_at = ?, last_error = NULL, last_error_at = NULL WHERE seq = ?"
+        run(fetched, (now, seq))
 
     PURGEABLE = (
         "SELECT seq FROM device WHERE account_seq = :account AND removed_at < :before"

@@ -140,6 +140,11 @@ def configured() -> set[str]:
     return {kind for kind, provider in _State.providers.items() if provider.is_configured}
 
 
+def asked() -> set[str]:
+    """The kinds of devices that are pushed to: the others fetch what is stored for them."""
+    return {kind for kind in configured() if not PROVIDERS[kind].is_fetched}
+
+
 def not_configured(kind: str) -> str:
     """The sentence for a device that cannot be pushed to with these settings."""
     return provider_of(kind).not_configured()
@@ -156,6 +161,26 @@ def public_vapid_key() -> str:
     provider = provider_of(WebPush.kind)
     assert isinstance(provider, WebPush)  # noqa: S101
     return provider.public_key()
+
+
+# --- waking ---------------------------------------------------------------------------------------------------
+
+
+def can_wake(kind: str) -> bool:
+    """Whether devices of this kind, which fetch, can be told to do so."""
+    return provider_of(kind).waking("", "") is not None
+
+
+def wake(kind: str, poll_hash: str, message_id: str, timeout_s: float) -> str | None:
+    """Make a device fetch a message; returns why it could not be told so, or None."""
+    provider = provider_of(kind)
+    request = provider.waking(poll_hash, message_id)
+    if request is None:
+        return None
+    (reply,) = send_all([request], timeout_s)
+    if reply.failure or not 200 <= reply.status < 300:
+        return f"{provider.hint.removesuffix('.')}: {reply.failure or f'it answered {reply.status}'}."
+    return None
 
 
 # --- sending ------------------------------------------------------------------------------------------------

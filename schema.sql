@@ -112,7 +112,8 @@ CREATE TABLE notification (
     replaced_by INTEGER,                   -- the newer notification with its tag. No foreign key: that may be deleted
     actions TEXT,                          -- JSON array of its buttons, as sent; NULL if none
     acknowledge TEXT,                      -- JSON array: every how many seconds it repeats, and for how many; or NULL
-    deliver_at INTEGER                     -- when it is to be delivered, if not at once; 'held' until then
+    deliver_at INTEGER,                    -- when it is to be delivered, if not at once; 'held' until then
+    tags TEXT                              -- JSON array: what ntfy calls tags, for its app; NULL if none
 ) STRICT;
 CREATE INDEX notification_of_account ON notification (account_seq);
 CREATE INDEX notification_failed_or_held ON notification (account_seq) WHERE status IN ('failed', 'held');
@@ -120,6 +121,7 @@ CREATE INDEX notification_pending ON notification (account_seq) WHERE status = '
 CREATE INDEX notification_of_alert ON notification (alert_seq) WHERE alert_seq IS NOT NULL;
 CREATE INDEX notification_of_tag ON notification (account_seq, tag, replaced_by) WHERE tag IS NOT NULL;
 CREATE INDEX notification_expiring ON notification (expires_at) WHERE expires_at IS NOT NULL AND status = 'pending';
+CREATE INDEX notification_released ON notification (account_seq, released_at) WHERE released_at IS NOT NULL;
 CREATE INDEX notification_scheduled ON notification (deliver_at) WHERE deliver_at IS NOT NULL AND status = 'held';
 CREATE INDEX notification_scheduled_of_account ON notification (account_seq)
     WHERE deliver_at IS NOT NULL AND status = 'held';
@@ -143,7 +145,8 @@ CREATE TABLE device (
     id TEXT NOT NULL UNIQUE,
     account_seq INTEGER NOT NULL REFERENCES account,
     kind TEXT NOT NULL,                    -- one of the push providers
-    token TEXT NOT NULL,                   -- for Web Push the subscription's endpoint; '' once removed
+    token TEXT NOT NULL,                   -- for Web Push the subscription's endpoint, for ntfy the topic's SHA-256 in
+                                           -- hexadecimal digits; '' once removed
     p256dh TEXT,                           -- Web Push: the subscription's public key and secret
     auth TEXT,
     origin TEXT,                           -- Web Push: the origin at which this browser last opened the web app
@@ -157,12 +160,14 @@ CREATE TABLE device (
     last_error_at INTEGER,
     last_seen_at INTEGER,                  -- when the web app was last opened in this browser
     resync_token_hash BLOB,                -- SHA-256 of the token with which its service worker renews the subscription
-    min_priority INTEGER NOT NULL DEFAULT 1 CHECK (min_priority BETWEEN 1 AND 5) -- lower ones are not pushed to it
+    min_priority INTEGER NOT NULL DEFAULT 1 CHECK (min_priority BETWEEN 1 AND 5), -- lower ones are not pushed to it
+    poll_hash TEXT                         -- ntfy: SHA-256 of the topic's address, by which NTFY_UPSTREAM wakes an iPhone
 ) STRICT;
 CREATE UNIQUE INDEX device_token ON device (account_seq, kind, token) WHERE removed_at IS NULL;
 CREATE UNIQUE INDEX device_resync_token ON device (resync_token_hash) WHERE resync_token_hash IS NOT NULL;
 CREATE INDEX device_of_account ON device (account_seq, removed_at);
 CREATE INDEX device_of_key ON device (api_key_seq);
+CREATE INDEX device_of_topic ON device (token) WHERE kind = 'ntfy' AND removed_at IS NULL;
 
 -- The status of one notification on one device.
 CREATE TABLE delivery (

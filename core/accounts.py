@@ -4,7 +4,6 @@ The REST API, the pages and the command line share these rules: what a good pass
 Must not know requests or commands; raises `Refused` with a sentence.
 """
 
-import hmac
 import re
 import secrets
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ from typing import NamedTuple
 
 from werkzeug.security import check_password_hash, generate_password_hash
 
-from core import local_time
+from core import local_time, shown_once
 from models import Account, ApiKey, Device, sha256_of
 from process import cpu_affinity
 from process.clock import DAY_MS
@@ -21,7 +20,6 @@ from process.turns import Turns
 from store.database import AFTER_ALL, WriteFailed, transaction
 from store.notification_days import NotificationDay
 from store.notifications import Notification
-from store.server_notes import ServerNote
 from store.sessions import OneTimeLink, Session
 from wire.errors import Refused
 from wire.validation import checked_name
@@ -38,7 +36,6 @@ MAX_LIVE_KEYS = 1_000
 MAX_EMAIL_CHARACTERS = 254
 KEY_PREFIX = "sk_test_"
 UNSEEN_KEY = "unseen key "  # with a key's id after it, the name of the note that holds the key
-UNSEEN_KEY_LIFE_MS = 600_000
 EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f\ud800-\udfff]+@[^@\s\x00-\x1f\x7f\ud800-\udfff]+")
 
 HASH_WAITS_S = 8.0
@@ -304,34 +301,16 @@ def create_key(account_seq: int, name: str, now: int) -> tuple[ApiKey, str]:
 
 
 def create_key_to_show(account_seq: int, name: str, session_token: str, now: int) -> ApiKey:
-    """A new key, whose full text `take_full_key` gives once to the browser with this session.
-
-    Until then the text is kept masked with the session's token, which only that browser's cookie holds: nobody can
-    read it from the database.
-    """
+    """A new key, whose full text `take_full_key` gives once to the browser with this session."""
     with transaction():
         key, full_key = create_key(account_seq, name, now)
-        ServerNote.forget(UNSEEN_KEY, f"{UNSEEN_KEY}{now - UNSEEN_KEY_LIFE_MS:012x}")
-        ServerNote.put(UNSEEN_KEY + key.id, _masked(full_key.removeprefix(KEY_PREFIX), session_token, key.id))
+        shown_once.keep(UNSEEN_KEY, key.id, full_key, session_token, now)
     return key
 
 
 def take_full_key(key: ApiKey, session_token: str) -> str | None:
     """The full text of a key that nobody has seen yet, if this session made it; it is then forgotten."""
-    note = UNSEEN_KEY + key.id
-    with transaction():
-        kept = ServerNote.find(note)
-        full_key = KEY_PREFIX + _masked(kept, session_token, key.id) if kept else ""
-        if sha256_of(full_key) != key.key_hash:
-            return None
-        ServerNote.forget(note, note)
-    return full_key
-
-
-def _masked(secret: str, session_token: str, key_id: str) -> str:
-    """The 24 bytes of a key (hexadecimal) XORed with a pad that only this key uses; twice gives them back."""
-    pad = hmac.digest(session_token.encode(), key_id.encode(), "sha256")
-    return bytes(a ^ b for a, b in zip(bytes.fromhex(secret), pad, strict=False)).hex()
+    return shown_once.take(UNSEEN_KEY, key.id, lambda full_key: sha256_of(full_key) == key.key_hash, session_token)
 
 
 def revoke_key(account_seq: int, key_id: str, now: int) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import NamedTuple
 
-from core import buttons, waiting
+from core import buttons, fetching, waiting
 from core.attempts import LEASE_MS, is_expired, push_all
 from core.devices import drop_device, receivers
 from models import ActiveDevice, Device
@@ -126,6 +126,7 @@ class _Turn(NamedTuple):
     due_at: int
     lease: int
     attempts: list[Attempt]
+    fetched: list[ActiveDevice]  # the devices that fetch: to them the repeat is another message
 
     @property
     def seq(self) -> int:
@@ -192,8 +193,9 @@ def _turn(alarm: ClaimedAlarm, due_at: int, lease: int, now: int) -> _Turn:
         notification = notification._replace(content=_acknowledged(alarm))
         devices = [device for device in devices if device.seq != alarm.device_seq]
     buttons.add(notification, devices, now)  # a device may be new, or got the notification in a digest
-    attempts = [Attempt(alarm.account_seq, alarm.email, notification, device, due_at, 0) for device in devices]
-    return _Turn(alarm, due_at, lease, attempts)
+    pushed = fetching.pushed_to(devices)
+    attempts = [Attempt(alarm.account_seq, alarm.email, notification, device, due_at, 0) for device in pushed]
+    return _Turn(alarm, due_at, lease, attempts, [device for device in devices if device not in pushed])
 
 
 def _acknowledged(alarm: ClaimedAlarm) -> Content:
@@ -220,8 +222,10 @@ def _note(turn: _Turn, outcomes: list[tuple[Attempt, Answer]], now: int) -> None
         Alarm.note_done(turn.seq, turn.lease)
         return
     _note_accepted(turn, [device for device, answer in tried if answer.outcome is Outcome.DELIVERED], now)
-    Alarm.note_repeat(turn.seq, bool(tried), turn.lease, _next_at(turn, now), now)
-    if turn.alarm.repeats + bool(tried) >= MAX_REPEATS:
+    fetching.add_missing(turn.seq, turn.fetched, turn.alarm.notification.content.expires_at, now)
+    is_made = bool(tried or turn.fetched)
+    Alarm.note_repeat(turn.seq, is_made, turn.lease, _next_at(turn, now), now)
+    if turn.alarm.repeats + is_made >= MAX_REPEATS:
         expire([turn.seq])
 
 

@@ -8,7 +8,7 @@ a provider's answer looks like.
 import logging
 from typing import NamedTuple
 
-from core import alarms, buttons, holding, idempotency, local_time, push_slots, retries
+from core import alarms, buttons, fetching, holding, idempotency, local_time, push_slots, retries, streams
 from core.attempts import LEASE_MS, note_outcomes, push_all, push_each, push_to
 from core.devices import drop_device, receivers
 from core.idempotency import IdempotentRequest
@@ -100,7 +100,8 @@ def _record_and_attempt(sender: Sender, content: Content, request: IdempotentReq
         else:
             notification = record(sender, content, devices, now + LEASE_MS, now)
         if request:
-            idempotency.keep(request, notification, None if devices else notification.status)
+            is_asked = bool(fetching.pushed_to(devices))
+            idempotency.keep(request, notification, None if is_asked else notification.status)
     return _attempt("send", sender, notification, devices)
 
 
@@ -179,7 +180,7 @@ def record(sender: Sender, content: Content, devices: list[ActiveDevice], due_at
     """
     status = first_status(sender.account_seq, devices, content.priority)
     notification = _insert(sender, content, status, now)
-    Delivery.add(notification.seq, devices, due_at)
+    fetching.add_deliveries(notification.seq, devices, due_at, content.expires_at, now)
     buttons.add(notification, devices, now)
     if content.acknowledge:
         alarms.begin([notification.seq], now)
@@ -200,9 +201,11 @@ def record_notice(sender: Sender, content: Content, now: int) -> None:
 
 def first_status(account_seq: int, devices: list[ActiveDevice], priority: int | None = None) -> str:
     """The status of a notification before any of its receivers was asked."""
+    if priority == MIN_PRIORITY:
+        return "delivered"  # it is for the history
     if devices:
         return "pending"
-    return "failed" if priority != MIN_PRIORITY and Device.last_was_dead(account_seq) else "delivered"
+    return "failed" if Device.last_was_dead(account_seq) else "delivered"
 
 
 def _insert(sender: Sender, content: Content, status: str, now: int) -> NotificationRow:
@@ -244,8 +247,11 @@ def _replace_earlier(account_seq: int, tag: str, seq: int, now: int) -> None:
 
 def _attempt(source: str, sender: Sender, notification: NotificationRow, devices: list[ActiveDevice]) -> Sent:
     """Push the notification to these devices, if there are any, and return it as it is then."""
-    if devices:
-        notification = notification._replace(status=_push_and_settle(sender, notification, devices))
+    pushed = fetching.pushed_to(devices)
+    if len(pushed) < len(devices):
+        streams.hub.wake()
+    if pushed:
+        notification = notification._replace(status=_push_and_settle(sender, notification, pushed))
     count("notifications", source, notification.status)
     return Sent(notification, len(devices))
 
@@ -257,7 +263,7 @@ def _push_and_settle(sender: Sender, notification: NotificationRow, devices: lis
         attempts = [_first_attempt(sender, notification, device) for device in devices] if goes_out else []
         answers = push_all(attempts)
     try:
-        return _settle(notification, attempts, answers)
+        return _settle(notification, devices, attempts, answers)
     except WriteFailed as error:  # the row is stored; the worker retries when the lease expires
         log_fault(log, "The outcome of a push could not be written", error)
         return "pending"
@@ -274,13 +280,15 @@ def _first_attempt(sender: Sender, notification: NotificationRow, device: Active
     )
 
 
-def _settle(notification: NotificationRow, attempts: list[Attempt], answers: list[Answer]) -> str:
+def _settle(
+    notification: NotificationRow, devices: list[ActiveDevice], attempts: list[Attempt], answers: list[Answer]
+) -> str:
     """Write the outcomes; without attempts, make the deliveries due for the worker. The notification's status."""
     with transaction():
         now = clock.now_ms()
         left_alone = note_outcomes(attempts, answers, now)
         if not attempts:
-            Delivery.make_due(notification.seq, now)
+            Delivery.make_due(notification.seq, devices, now)
         status = Notification.settle(notification.seq) or notification.status
         IdempotencyKey.note_answer(notification.seq, status)
     retries.leave_alone(left_alone)

@@ -8,9 +8,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import push
+from core import shown_once
 from core.pieces import ROWS, in_pieces
 from models import ActiveDevice, Device, sha256_of
-from providers import PROVIDERS
+from providers import PROVIDERS, is_fetched
 from providers.webpush import WebPush
 from store.database import AFTER_ALL, transaction
 from store.deliveries import Delivery
@@ -21,14 +22,16 @@ from wire.validation import checked_name, either, optional_text, required_text
 
 MAX_DEVICES = 20
 BROWSER = WebPush.kind
+UNSEEN_TOPIC = "unseen topic "  # with a device's id after it, the name of the note that holds the topic
 
 
 def receivers(account_seq: int, priority: int | None = None) -> list[ActiveDevice]:
     """The account's devices that a notification of this priority (None: the default) is pushed to."""
     number = priority or DEFAULT_PRIORITY
-    if number == MIN_PRIORITY:  # it is for the history
-        return []
-    return [device for device in Device.active(account_seq) if number >= device.min_priority]
+    devices = [device for device in Device.active(account_seq) if number >= device.min_priority]
+    if number == MIN_PRIORITY:  # it is for the history, and for apps that list it without a push
+        return [device for device in devices if is_fetched(device.kind)]
+    return devices
 
 
 def add_device(account_seq: int, registration: dict[str, Any], now: int, key_seq: int | None = None) -> Device:
@@ -43,6 +46,7 @@ def add_device(account_seq: int, registration: dict[str, Any], now: int, key_seq
         raise Refused(400, f"kind must be {either(sorted(PROVIDERS))}.")
     name = optional_text(registration, "name")
     values = _address(kind, registration)
+    topic = values.pop("topic", None)
     if name is not None:
         values["name"] = checked_name(name)
     if registration.get("minPriority") is not None:
@@ -53,7 +57,24 @@ def add_device(account_seq: int, registration: dict[str, Any], now: int, key_seq
             return known  # this key did not add it, so it may not change it
         if known:
             return _changed(known, **values)
-        return _added(account_seq, kind, {"name": PROVIDERS[kind].name, "api_key": key_seq, **values}, now)
+        added = _added(account_seq, kind, {"name": PROVIDERS[kind].name, "api_key": key_seq, **values}, now)
+        added.topic = topic
+        return added
+
+
+def add_device_to_show(account_seq: int, registration: dict[str, Any], session_token: str, now: int) -> Device:
+    """A new device that fetches, whose topic `take_topic` gives once to the browser with this session."""
+    with transaction():
+        device = add_device(account_seq, registration, now)
+        shown_once.keep(UNSEEN_TOPIC, device.id, device.topic or "", session_token, now)
+    return device
+
+
+def take_topic(device: Device, session_token: str) -> str | None:
+    """The topic of a device that nobody has seen yet, if this session added it; it is then forgotten."""
+    return shown_once.take(
+        UNSEEN_TOPIC, device.id, lambda topic: sha256_of(topic).hex() == device.token, session_token
+    )
 
 
 def _added(account_seq: int, kind: str, values: dict[str, Any], now: int) -> Device:

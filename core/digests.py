@@ -8,12 +8,11 @@ import logging
 from bisect import bisect_left
 from collections import defaultdict
 
-from core import alarms, buttons, delivery, holding, local_time, retries
+from core import alarms, buttons, delivery, fetching, holding, local_time, retries
 from core.devices import receivers
 from core.value_text import cut
 from providers.base import compact_json, shown
 from store.database import transaction
-from store.deliveries import Delivery
 from store.held import Held, HeldOfAlert, HeldText
 from store.notifications import Notification
 from wire.errors import log_fault
@@ -91,8 +90,9 @@ def _release(account_seq: int, alerts: list[HeldOfAlert], now: int) -> int:
             content = _content(seqs[:MAX_LINES], len(seqs))._replace(priority=priority)
             pushed = Notification.add_digest(account_seq, content, status, now)
             Held.put_in_digest(seqs, pushed)
-        Delivery.add(pushed, devices, now)
-        buttons.add(Notification.one(pushed), devices, now)
+        released = Notification.one(pushed)
+        fetching.add_deliveries(pushed, devices, now, released.content.expires_at, now)
+        buttons.add(released, devices, now)
         alarms.begin(seqs, now)
     return len(seqs)
 

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from core import alarms, devices, digests, floods, proxies, pruning, retries, scheduled
+from core import alarms, devices, digests, fetching, floods, proxies, pruning, retries, scheduled, waking
 from models import ApiKey
 from process import clock
 from store.database import WriteFailed, try_writing, writes_fail
@@ -52,6 +52,7 @@ RECORDS = (
     Job("write the pauses of flooded alerts", floods.write_pauses),
     Job("release what is no longer held", digests.release_due),
     Job("settle what expired", retries.settle_expired),
+    Job("give up what no app fetched", fetching.give_up, fetching.GIVEN_UP_EVERY_S),
     Job("settle what removed devices left behind", devices.settle_left_behind),
     Job("write when each key was last used", lambda now: ApiKey.write_used()),
     Job("note which peers speak like a proxy", proxies.write_note, 60.0),
@@ -141,6 +142,7 @@ class Worker:
             lane.stop()
         retries.finish()
         alarms.finish()
+        waking.stop()
         ApiKey.write_used()
 
     def lag_s(self) -> float:

@@ -76,7 +76,7 @@ def _due(now: int, accounts: int) -> list[tuple[int, int]]:
 
     The devices of an account take turns: a long backlog on one does not keep the others waiting.
     """
-    device_seqs, kinds = defaultdict[int, list[int]](list), push.configured()
+    device_seqs, kinds = defaultdict[int, list[int]](list), push.asked()
     for device in Delivery.due_devices(now):
         if device.kind in kinds and device.account_seq not in _retrying and not _is_left_alone(device.seq):
             device_seqs[device.account_seq].append(device.seq)

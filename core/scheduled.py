@@ -5,13 +5,12 @@ It has no row in `held`: neither quiet hours nor a digest hold it. Must not know
 
 from functools import partial
 
-from core import alarms, buttons, delivery, retries
+from core import alarms, buttons, delivery, fetching, retries
 from core.attempts import is_expired
 from core.devices import receivers
 from core.pieces import in_pieces
 from process import clock
 from store.database import transaction
-from store.deliveries import Delivery
 from store.notifications import Notification
 
 RELEASED_AT_ONCE = 100
@@ -44,7 +43,7 @@ def _release(seq: int, account_seq: int, now: int) -> None:
         return
     devices = receivers(account_seq, content.priority)
     Notification.release(seq, delivery.first_status(account_seq, devices, content.priority), now)
-    Delivery.add(seq, devices, now)
+    fetching.add_deliveries(seq, devices, now, content.expires_at, now)
     buttons.add(notification, devices, now)
     if content.acknowledge:
         alarms.begin([seq], now)

@@ -1,8 +1,9 @@
 """The Devices page: this browser, the other devices and what their providers last said; the service worker."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from flask import Response, current_app, flash, redirect, render_template, request
+from markupsafe import Markup
 
 import push
 from core import delivery, devices
@@ -12,7 +13,7 @@ from dashboard.page import Page, Problem
 from models import Device
 from process import clock
 from process.clock import DAY_MS
-from providers import PROVIDERS
+from providers import PROVIDERS, is_fetched
 from providers.base import Outcome, Provider
 from web import guards
 from web.context import current
@@ -25,11 +26,30 @@ SILENT_AFTER_MS = 30 * DAY_MS
 
 
 def show_devices() -> Page:
-    """GET /app/devices."""
-    return _devices_page()
+    """GET /app/devices?made: the list; the topic of the device `made` is shown if this browser has just added it."""
+    made_id = request.args.get("made", "")
+    made = next((one for one in Device.of_account(current().account.seq) if one.id == made_id), None)
+    topic = made and devices.take_topic(made, guards.session_token())
+    return _devices_page(None, _subscription(topic) if topic else None)
 
 
-def _devices_page(problem: Problem | None = None, **typed: str) -> str:
+class Subscription(NamedTuple):
+    """How an app subscribes to a new device's topic: by its parts, by a link, or by that link's QR code."""
+
+    server: str
+    topic: str
+    link: str
+    picture: Markup
+
+
+def _subscription(topic: str) -> Subscription:
+    server = guards.origin()
+    scheme, _, host = server.partition("://")
+    link = f"ntfy://{host}/{topic}?display=Pocketbell" + ("" if scheme == "https" else "&secure=false")
+    return Subscription(server, topic, link, page.qr_svg(link))
+
+
+def _devices_page(problem: Problem | None = None, fetching: "Subscription | None" = None, /, **typed: str) -> str:
     account, now, origin = current().account, clock.now_ms(), guards.origin()
     listed = Device.of_account(account.seq)
     return render_template(
@@ -48,6 +68,8 @@ def _devices_page(problem: Problem | None = None, **typed: str) -> str:
         origin=origin if origin.startswith("https://") else None,
         problem=problem,
         typed=typed,
+        fetched={kind: provider for kind, provider in PROVIDERS.items() if provider.is_fetched},
+        fetching=fetching,
     )
 
 
@@ -102,9 +124,24 @@ def add_token() -> Page:
         problem = Problem.of(refused)
         if problem.field == "name":  # on the page, every listed device has a field of that name
             problem = problem._replace(field="token-name")
-        return _devices_page(problem, **typed), 422
+        return _devices_page(problem, None, **typed), 422
     flash("The device is added: send it a test.")
     return redirect("/app/devices", 303)
+
+
+def add_fetching() -> Page:
+    """POST /app/devices/fetching: a device of an app that fetches; redirects to the page that shows its topic."""
+    typed = {name: request.form.get(name, "").strip() for name in ("kind", "name")}
+    try:
+        if not is_fetched(typed["kind"]):
+            raise Refused(400)
+        registration = {**typed, "name": typed["name"] or None}
+        account_seq, token = current().account.seq, guards.session_token()
+        device = devices.add_device_to_show(account_seq, registration, token, clock.now_ms())
+    except Refused as refused:
+        problem = Problem.of(refused)._replace(field="fetching-name")
+        return _devices_page(problem, fetching_name=typed["name"]), 422
+    return redirect(f"/app/devices?made={device.id}#subscribe", 303)
 
 
 def test_device(device_id: str) -> Page:

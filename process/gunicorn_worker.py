@@ -21,6 +21,7 @@ from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from process import clock
 from process.logs import JsonLines, WithoutSecrets
+from process.streams import HandOver
 from wire.errors import Refused, rest_body
 
 READ_S = 10.0  # to wait for a connection's first byte, and then for the whole request
@@ -98,6 +99,7 @@ class ThreadedWorker(ThreadWorker):
         is_alive = bool(super().is_parent_alive())
         if not is_alive:
             self.alive = False  # the remaining answers close their connections
+            self._stop_streams()
             for listener in self.sockets:
                 listener.close()
         return is_alive
@@ -150,6 +152,24 @@ class ThreadedWorker(ThreadWorker):
         conn.parser.unreader.sock = Patience(conn.sock, self._max_bytes())
         return super().handle(conn)
 
+    def handle_request(self, req: Any, conn: TConn) -> bool:
+        """Answer one request, or give its connection away: it counts no longer among the worker's own."""
+        try:
+            return bool(super().handle_request(req, conn))
+        except HandOver as given:
+            given.begin(conn.sock)
+            conn.close = _leave_open
+            return False
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        """Begin to stop, and let the streams end at once: they would last for ever."""
+        super().handle_exit(sig, frame)
+        self._stop_streams()
+
+    def _stop_streams(self) -> None:
+        if self.wsgi:  # not before it is loaded
+            self.wsgi.streams.stop()
+
     def _keepalive_after(self, conn: TConn, keepalive: bool) -> bool:
         """Whether the connection may serve another request: once the rest of a refused body has been read.
 
@@ -187,6 +207,10 @@ class ThreadedWorker(ThreadWorker):
         self.log.request(client=addr[0], method="-", route="-", status=400, bytes=len(body), ms=0)
         with contextlib.suppress(OSError):
             client.sendall(head.encode() + b"Connection: close\r\n\r\n" + body)
+
+
+def _leave_open(graceful: bool = False) -> None:
+    """Close nothing: the connection is another's now."""
 
 
 class JsonLogger(Logger):

@@ -6,7 +6,10 @@ import re
 from datetime import UTC, datetime
 from urllib.parse import unquote
 
-SECRETS = re.compile(r"sk_[\w]*|/[ap]/[^\s'\"]*|/app/setup/[^\s'\"]*")
+SECRETS = re.compile(
+    r"sk_[\w]*|pb[0-9A-Za-z]{40}|/[ap]/[^\s'\"]*|/app/setup/[^\s'\"]*|\b(?:auth(?:orization)?|token)=[^\s'\"&]*",
+    re.IGNORECASE,
+)
 
 
 class JsonLines(logging.Formatter):

@@ -5,6 +5,12 @@ from typing import Any
 from providers.apns import Apns
 from providers.base import Provider
 from providers.fcm import Fcm
+from providers.ntfy import Ntfy
 from providers.webpush import WebPush
 
-PROVIDERS: dict[str, type[Provider[Any]]] = {one.kind: one for one in (WebPush, Apns, Fcm)}
+PROVIDERS: dict[str, type[Provider[Any]]] = {one.kind: one for one in (WebPush, Apns, Fcm, Ntfy)}
+
+
+def is_fetched(kind: str) -> bool:
+    """Whether devices of this kind fetch what is stored for them, instead of being pushed to."""
+    return kind in PROVIDERS and PROVIDERS[kind].is_fetched

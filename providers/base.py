@@ -218,6 +218,7 @@ class Provider(ABC, Generic[S]):
     answers: ClassVar[tuple[Meaning, ...]]  # the first row that fits counts, then COMMON_ANSWERS
     variables: ClassVar[tuple[Variable, ...]] = ()
     token_form: ClassVar[TokenForm | None] = None  # None: its devices have no token that a person could type
+    is_fetched: ClassVar[bool] = False  # its devices fetch what is stored for them: nothing is pushed
     nobody: ClassVar[str | None] = None  # a token that no device has, for `flask doctor` to try the credentials
 
     def __init__(self, settings: S | None, server: Server) -> None:
@@ -283,6 +284,10 @@ class Provider(ABC, Generic[S]):
 
     def warning(self, email: str) -> str | None:
         """A sentence about what will go wrong with the pushes of the owner with this address, if anything will."""
+        return None
+
+    def waking(self, poll_hash: str, message_id: str) -> Request | None:
+        """The request that makes a device fetch what is stored for it; None if there is no such way."""
         return None
 
     def ready(self) -> str:

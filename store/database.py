@@ -104,6 +104,17 @@ def open_database(path: Path, migrations: Path = MIGRATIONS, newest: int = SCHEM
         raise DatabaseRefused(f"The database {path} cannot be used: {error}.") from None
 
 
+def version() -> int:
+    """A number that changes with each commit of another connection, this process's or another's."""
+    return int(run("PRAGMA data_version").fetchone()[0])
+
+
+def close_reading() -> None:
+    """Close this thread's connection: the thread ends."""
+    if not database.is_closed():
+        database.close()
+
+
 def has_data(path: Path) -> bool:
     """Whether there is a file at `path` with anything in it."""
     return path.exists() and path.stat().st_size > 0

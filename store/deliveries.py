@@ -89,7 +89,10 @@ class Delivery(Model):
     BRING_FORWARD = (
         "UPDATE delivery SET next_attempt_at = next_attempt_at - ? WHERE status = 'pending' AND device_seq = ?"
     )
-    MAKE_DUE = "UPDATE delivery SET next_attempt_at = ? WHERE notification_seq = ? AND status = 'pending'"
+    MAKE_DUE = (
+        "UPDATE delivery SET next_attempt_at = ? WHERE notification_seq = ? AND status = 'pending'"
+        " AND device_seq IN (SELECT value FROM json_each(?))"
+    )
     FAIL = (
         "UPDATE delivery SET status = 'failed', next_attempt_at = NULL, answered_at = ?, error = ?"
         " WHERE device_seq = ? AND notification_seq IN (SELECT value FROM json_each(?))"
@@ -124,6 +127,12 @@ class Delivery(Model):
         """A pending delivery to each device, due at `next_attempt_at` unless an outcome comes first."""
         for device in devices:
             run(cls.INSERT, (notification_seq, device.seq, next_attempt_at))
+
+    @classmethod
+    def add_missing(cls, notification_seq: int, devices: Iterable[ActiveDevice], next_attempt_at: int) -> None:
+        """A pending delivery to each of these devices that has none."""
+        for device in devices:
+            run(f"{cls.INSERT} ON CONFLICT DO NOTHING", (notification_seq, device.seq, next_attempt_at))
 
     @classmethod
     def due_devices(cls, now: int) -> list[DueDevice]:
@@ -199,9 +208,9 @@ class Delivery(Model):
                 run(cls.BRING_FORWARD, (by_ms, device_seq))
 
     @classmethod
-    def make_due(cls, notification_seq: int, now: int) -> None:
-        """Make the notification's pending deliveries due now."""
-        run(cls.MAKE_DUE, (now, notification_seq))
+    def make_due(cls, notification_seq: int, devices: Iterable[ActiveDevice], now: int) -> None:
+        """Make the notification's pending deliveries to these devices due now."""
+        run(cls.MAKE_DUE, (now, notification_seq, json.dumps([device.seq for device in devices])))
 
     @classmethod
     def left_behind(cls) -> list[tuple[int, str]]:

@@ -118,6 +118,7 @@ class Notification(Model):
     actions = peewee.TextField(null=True)
     acknowledge = peewee.TextField(null=True)
     deliver_at = peewee.IntegerField(null=True)
+    tags = peewee.TextField(null=True)
 
     # --- recording ---
 
@@ -288,13 +289,16 @@ class Notification(Model):
 
     SETTLED = (
         "UPDATE notification SET status = CASE"
+        f" WHEN priority = {MIN_PRIORITY} THEN 'delivered'"
         " WHEN 'delivered' IN (SELECT status FROM delivery WHERE notification_seq = seq) THEN 'delivered'"
         " WHEN 'pending' IN (SELECT status FROM delivery WHERE notification_seq = seq) THEN 'pending'"
         " WHEN 'failed' IN (SELECT status FROM delivery WHERE notification_seq = seq) THEN 'failed'"
         " ELSE 'delivered' END"
     )
     SETTLE = f"{SETTLED} WHERE seq = ? RETURNING status"
-    SETTLE_ALL = f"{SETTLED} WHERE seq IN (SELECT value FROM json_each(?))"
+    SETTLE_ALL = (  # what was released in a digest has the digest's status, whatever its repeats have
+        f"{SETTLED} WHERE seq IN (SELECT value FROM json_each(?)) AND status <> 'held'"
+    )
 
     @classmethod
     def settle(cls, seq: int) -> str | None:
@@ -313,6 +317,13 @@ class Notification(Model):
     def expired(cls, now: int, limit: int) -> list[int]:
         """The seqs of at most `limit` notifications that are pending although they have expired."""
         return [row[0] for row in run(cls.EXPIRED, (now, limit))]
+
+    EXPIRED_OF = "SELECT seq FROM notification WHERE seq IN (SELECT value FROM json_each(?)) AND expires_at <= ?"
+
+    @classmethod
+    def expired_of(cls, seqs: list[int], now: int) -> list[int]:
+        """Those of these notifications that have expired."""
+        return [row[0] for row in run(cls.EXPIRED_OF, (json.dumps(seqs), now))]
 
     # --- replacing ---
 

@@ -14,6 +14,7 @@ from tests.support import certificates
 from tests.support.apns_service import ApnsService
 from tests.support.devices import subscribe
 from tests.support.fcm_service import FcmService
+from tests.support.ntfy_app import add_phone
 from tests.support.push_service import PushService
 from tests.support.service import MovedClock, Service
 
@@ -151,6 +152,12 @@ def pro(service):
 def browser(push_service, owner):
     """The owner's only device."""
     return subscribe(owner, push_service)
+
+
+@pytest.fixture
+def android(owner):
+    """The owner's only device: one with the ntfy app."""
+    return add_phone(owner)
 
 
 @pytest.fixture

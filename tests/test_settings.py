@@ -44,6 +44,7 @@ DEFAULTS = [
     ("trusted_proxies", networks("127.0.0.1")),
     ("ca_file", None),
     ("max_body_bytes", 1_048_576),
+    ("compatibility", True),
     ("log_level", "info"),
     ("print_setup_link", False),
 ]
@@ -116,6 +117,8 @@ GOOD = [
     ("FORWARDED_ALLOW_IPS", "*", "trusted_proxies", networks("0.0.0.0/0", "::/0")),
     ("SSL_CERT_FILE", __file__, "ca_file", __file__),
     ("MAX_BODY_BYTES", "2048", "max_body_bytes", 2048),
+    ("COMPATIBILITY", "off", "compatibility", False),
+    ("COMPATIBILITY", "ON", "compatibility", True),
     ("LOG_LEVEL", "debug", "log_level", "debug"),
     ("LOG_LEVEL", "WARNING", "log_level", "warning"),
 ]
@@ -168,6 +171,8 @@ WRONG = [
     ),
     *(("SSL_CERT_FILE", value) for value in ("/nowhere/ca.pem", "/")),
     *(("MAX_BODY_BYTES", value) for value in ("0", "-1", "1MB", "1e6", "1_000_000")),
+    *(("NTFY_UPSTREAM", value) for value in ("ntfy.sh", "https://ntfy.sh/topic", "ftp://ntfy.sh", "on")),
+    *(("COMPATIBILITY", value) for value in ("1", "yes", "ntfy")),
     *(("LOG_LEVEL", value) for value in ("loud", "20", "info,debug")),
     *(("PRINT_SETUP_LINK", value) for value in ("yes", "2", "true")),
 ]

@@ -35,6 +35,7 @@ PARTS = (
     "providers",
     "sockets",
     "marks",
+    "streams",
     "fuzz",
     "soak",
 )

@@ -6,6 +6,7 @@ from typing import NamedTuple, cast
 
 from flask import g
 
+from core.subscriptions import Topic
 from models import Account, Device
 from store.senders import Caller, Webhook
 
@@ -25,6 +26,7 @@ class RequestContext:
     caller: Caller = field(init=False)  # guards.api_key
     account: Account = field(init=False)  # guards.signed_in
     device: Device = field(init=False)  # guards.device_token
+    topics: list[Topic] = field(init=False)  # guards.topic
     webhook: Webhook | None = None  # guards.short_code; None when the code leads nowhere
     confirm: Callable[[], object] = lambda: None  # raises `Refused` if the credential has become void meanwhile
     window: Window | None = None  # of the quota that the request counted against

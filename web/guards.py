@@ -2,6 +2,7 @@
 
 import re
 import secrets
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,13 +12,14 @@ from flask.sessions import SecureCookieSession, SecureCookieSessionInterface
 from itsdangerous import URLSafeSerializer
 from werkzeug.wrappers import Response
 
-from core import accounts, alerts, proxies
+from core import accounts, alerts, proxies, subscriptions
 from models import Account, ApiKey, Device, sha256_of
 from process import clock
 from store.senders import Caller, find_caller, find_webhook
 from web import rate_limits, request_body
 from web.context import current
 from wire.errors import Refused
+from wire.ntfy import NtfyRefused, authorization, user_and_password
 
 HOME = "/app/"
 BROWSERS = (
@@ -40,6 +42,8 @@ SYSTEMS = (
 DEVICE_TOKEN = re.compile(r"bearer +([A-Za-z0-9_-]{43})", re.IGNORECASE | re.ASCII)
 METRICS_TOKEN = re.compile(r"bearer +([!-~]+)", re.IGNORECASE | re.ASCII)
 API_KEY = re.compile(r"bearer +(sk_test_[0-9a-f]{48})", re.IGNORECASE | re.ASCII)
+KEY_OF_OTHERS = re.compile(r"(?:tk_)?(sk_test_[0-9a-f]{48})", re.ASCII)  # some of ntfy's clients insist on tk_
+BEARER = re.compile(r"bearer +(\S+)", re.IGNORECASE | re.ASCII)
 
 
 def _credential(form: re.Pattern[str]) -> str | None:
@@ -50,13 +54,46 @@ def _credential(form: re.Pattern[str]) -> str | None:
 
 def api_key() -> None:
     """`Authorization: Bearer <API_KEY>` names the caller; looked up each time, so that revoking works at once."""
-    current().caller = caller = _caller()
-    current().confirm = _caller
+    _admit_key(_credential(API_KEY))
+
+
+def ntfy_key() -> None:
+    """An API key as ntfy's clients send a token (CONTRACT 9): `Authorization: Bearer` or `Basic`, or in `?auth=`."""
+    _admit_key(sent_to_ntfy())
+
+
+def sent_to_ntfy() -> str | None:
+    """The API key that a client of ntfy sent, if it has the form of one: as Basic's password, or else as its user."""
+    query = request.args.get("auth") or request.args.get("authorization")
+    value = authorization(query) if query else request.environ.get("HTTP_AUTHORIZATION", "")
+    bearer = BEARER.fullmatch(value.strip())
+    user, password = user_and_password(value)
+    return _key_among(bearer[1] if bearer else "", password, user)
+
+
+def gotify_key() -> None:
+    """An API key as Gotify's clients send a token (CONTRACT 9): `?token=`, `X-Gotify-Key` or `Bearer`."""
+    header = request.headers.get("X-Gotify-Key", "")
+    _admit_key(_key_among(request.args.get("token", ""), header, _credential(BEARER) or ""))
+
+
+def is_key(text: str) -> bool:
+    """Whether it has the form in which ntfy's and Gotify's clients may send an API key."""
+    return KEY_OF_OTHERS.fullmatch(text) is not None
+
+
+def _key_among(*sent: str) -> str | None:
+    """The first that has the form of an API key, without the `tk_` before it."""
+    return next((match[1] for text in sent if (match := KEY_OF_OTHERS.fullmatch(text))), None)
+
+
+def _admit_key(key: str | None) -> None:
+    current().caller = caller = _caller(key)
+    current().confirm = partial(_caller, key)
     ApiKey.mark_used(caller.key_seq, clock.now_ms())
 
 
-def _caller() -> Caller:
-    key = _credential(API_KEY)
+def _caller(key: str | None) -> Caller:
     caller = find_caller(sha256_of(key)) if key else None
     if caller is None:
         raise Refused(401)
@@ -98,6 +135,14 @@ def short_code() -> None:
     """The code in the path names the webhook, if it leads to one; a malformed code is not looked up."""
     code = (request.view_args or {}).get("short_code", "")
     current().webhook = find_webhook(code) if alerts.SHORT_CODE.fullmatch(code) else None
+
+
+def topic() -> None:
+    """The topics in the path: those that are a device's are kept; 403 if none is, and 429 after too many such."""
+    current().topics = subscriptions.known((request.view_args or {}).get("topics", "").split(","))
+    if not current().topics:
+        rate_limits.count_unknown_topic(sender())
+        raise NtfyRefused(40301, "forbidden")
 
 
 def sender() -> str:

@@ -36,6 +36,7 @@ MAX_METRICS = 100  # in one request
 ALERT_EVENTS = Quota(60)
 FLOOD = Quota(500)
 UNKNOWN_CODES = Quota(60)  # asked for by one sender
+UNKNOWN_TOPICS = Quota(60)  # likewise
 BUTTONS = Quota(60)  # shown to or pressed by one sender
 SIGN_IN_TRIES = Quota(10, 15)  # wrong passwords for an account from one sender, or from a known browser
 TRIES_OF_SENDER = Quota(30, 15)  # from one sender, whatever the address
@@ -190,6 +191,12 @@ def count_seldom_used_code(sender: str) -> None:
     """`Refused` (429) for a sender that tried too many unknown codes: it must not learn that a guess was right."""
     if not limiter.limiter.test(UNKNOWN_CODES, "unknown-codes", sender):
         raise Refused(429, TOO_MANY_EVENTS, owner_message="its sender asked for many unknown addresses")
+
+
+def count_unknown_topic(sender: str) -> None:
+    """Count a topic that is no device's against its sender; `Refused` (429) beyond the budget."""
+    if not limiter.limiter.hit(UNKNOWN_TOPICS, "unknown-topics", sender):
+        raise Refused(429, TOO_MANY_EVENTS)
 
 
 def count_towards_flood(alert_seq: int, switched_on_at: int) -> bool:

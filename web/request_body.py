@@ -3,7 +3,7 @@
 Must not know what the body means.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from io import BytesIO
 from typing import Any, TypeVar
 
@@ -50,6 +50,22 @@ def read_object(make: Callable[[dict[str, Any]], Made]) -> Made:
 def read_event(make: Callable[[dict[str, Any]], Made]) -> Made:
     """What `make` builds from the event in the request: a JSON object, a form that holds one, or text."""
     return _made(_parsed_event, make)
+
+
+def read_raw() -> bytes:
+    """The request's body as it is."""
+    raw = _read_all()
+    current().confirm()
+    return raw
+
+
+def read_form() -> Mapping[str, str]:
+    """The texts of the request's form, of which there must not be too many."""
+    sent = request_ctx.request
+    sent.max_form_parts = MAX_FORM_FIELDS
+    check_form(MAX_OWNER_FORM_BYTES)
+    current().confirm()
+    return sent.form
 
 
 def _made(parse: Callable[[bytes], dict[str, Any]], make: Callable[[dict[str, Any]], Made]) -> Made:

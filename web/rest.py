@@ -69,11 +69,15 @@ def send_notification() -> Payload | tuple[Payload, dict[str, str]]:
 
 def deliver(fields: Payload, idempotency_key: str | None) -> tuple[Payload, bool]:
     """Send what `fields` say to the caller's devices; the answer, and whether an earlier request had it already."""
-    content = checked_content(fields)
+    sent = deliver_content(checked_content(fields), idempotency_key)
+    return {"ok": True, "notification": answered(sent.notification)}, sent.replayed
+
+
+def deliver_content(content: Content, idempotency_key: str | None) -> delivery.Sent:
+    """Send it to the caller's devices, or find what an earlier request with this Idempotency-Key sent."""
     if idempotency_key is not None and not IDEMPOTENCY_KEY.fullmatch(idempotency_key):
         raise Refused(400, "Idempotency-Key must be 1 to 255 visible ASCII characters.")
-    sent = delivery.deliver(current().caller, content, idempotency_key)
-    return {"ok": True, "notification": answered(sent.notification)}, sent.replayed
+    return delivery.deliver(current().caller, content, idempotency_key)
 
 
 def ask(fields: Payload) -> Payload:
@@ -210,7 +214,8 @@ def add_device() -> tuple[Payload, int]:
     caller = current().caller
     registration = read_fields("kind", "token", "subscription", "name", "minPriority")
     device = devices.add_device(caller.account_seq, registration, clock.now_ms(), key_seq=caller.key_seq)
-    return {"ok": True, "device": _device(device)}, 201
+    once = {"topic": device.topic} if device.topic else {}
+    return {"ok": True, "device": {**_device(device), **once}}, 201
 
 
 def list_devices() -> Payload:

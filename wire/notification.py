@@ -48,6 +48,7 @@ class Content(NamedTuple):
     actions: tuple[dict[str, str], ...] = ()  # the buttons, each with `label` and either `url` or `answer`
     acknowledge: tuple[int, ...] = ()  # every how many seconds it repeats until it is acknowledged, and for how many
     deliver_at: int | None = None  # it is held until then
+    tags: tuple[str, ...] = ()  # what ntfy calls tags, for its app
 
 
 PLAIN = tuple(Content._field_defaults.values())  # what follows title and body where nothing was set

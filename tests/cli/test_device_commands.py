@@ -8,6 +8,7 @@ import pytest
 import push
 from tests.support.accounts import OWNER
 from tests.support.commands import UNRULY, printed, said
+from tests.support.ntfy_app import TOPIC, Phone
 from tests.support.rows import each
 
 ID = re.compile(r"[0-9a-zA-Z_-]+")
@@ -45,8 +46,16 @@ def test_a_device_of_a_kind_that_is_not_configured_is_added_with_a_warning(owned
         0,
         [printed(owned("device", "list", OWNER)).split("\t")[0]],
     )
-    warning = f"Warning: {name} is not configured on this server: this device gets nothing until it is."
+    warning = f"Warning: {name} is not configured on this server. Until that changes, this device gets nothing."
     assert added.stderr.splitlines() == [warning]
+
+
+def test_a_device_of_the_ntfy_app_is_added_with_a_warning_where_its_addresses_are_switched_off(make_service):
+    service = make_service(COMPATIBILITY="off")
+    service.account(OWNER)
+    added = service.flask("device", "add", OWNER, "ntfy")
+    off = "The ntfy app's addresses are switched off on this server (COMPATIBILITY)."
+    assert added.stderr.splitlines() == [f"Warning: {off} Until that changes, this device gets nothing."]
 
 
 @pytest.fixture
@@ -98,3 +107,18 @@ def test_another_accounts_device_cannot_be_removed(service, owned, push_service)
     service.account("other@example.org")
     said(owned("device", "remove", "other@example.org", device_id))
     assert printed(owned("device", "list", OWNER)).startswith(device_id)
+
+
+def test_a_device_of_the_ntfy_app_is_answered_with_the_address_to_subscribe_to_alone(service, owned):
+    address = printed(owned("device", "add", OWNER, "ntfy", "--name", "Pixel"))
+    base, _, topic = address.rpartition("/")
+    assert (base, bool(TOPIC.fullmatch(topic))) == (service.settings.public_url, True)
+    service.caller(OWNER).send("t", "one")
+    assert Phone(service, {"id": "", "topic": topic}).bodies() == ["one"]
+    assert "Pixel" in owned("device", "list", OWNER).output and topic not in owned("device", "list", OWNER).output
+
+
+@pytest.mark.parametrize("kind, more", [("ntfy", ["token"]), ("apns", [])])
+def test_a_token_is_given_for_the_devices_that_have_one_alone(owned, kind, more):
+    refused = owned("device", "add", OWNER, kind, *more)
+    assert refused.exit_code == 2 and f"A device of the kind {kind} takes" in refused.stderr

@@ -64,6 +64,7 @@ TYPED = [
     ("/app/keys", "name", {"name": "…" + "x" * 100}),
     ("/app/quiet", "end", {"begin": "22:00", "end": "…"}),
     ("/app/devices/token", "name", {"kind": "apns", "token": "no", "name": "…"}),
+    ("/app/devices/fetching", "name", {"kind": "ntfy", "name": "…" + "x" * 100}),
 ]
 
 

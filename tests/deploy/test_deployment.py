@@ -22,6 +22,7 @@ from process import recent_requests
 from process.clock import DAY_MS
 from tests.support import certificates
 from tests.support.accounts import OWNER
+from tests.support.ntfy_app import Listener, WebSocketListener, add_topic
 from tests.support.server import BIN, PATIENCE_S, ROOT, UNDELAYED_S, bearer, free_port, serving, wait_until
 from web import rate_limits
 
@@ -106,7 +107,7 @@ class Proxy:
         file.write_text(
             ours(
                 "Caddyfile",
-                ("{\n\tservers {", f"{{\n\t{alone}\n\thttps_port {self.https_port}\n\tservers {{"),
+                ("{\n\tgrace", f"{{\n\t{alone}\n\thttps_port {self.https_port}\n\tgrace"),
                 ("127.0.0.1:8000", self.upstream),
             )
         )
@@ -248,11 +249,20 @@ def test_the_limit_of_a_sender_counts_its_true_address_whatever_it_claims(proxy)
     assert proxy.request("POST", "/p/0000000", "{}", claimed, sender=other).status == 404
 
 
-@pytest.mark.parametrize("path", ["/p/0000000", "/api/webhooks/custom"])
-def test_a_body_far_too_large_is_refused_in_the_shape_of_its_address(proxy, path):
-    refused = proxy.request("POST", path, b" " * 2_000_000)
-    assert refused.status == 413 and refused.headers["Content-Type"] == "application/json"
-    assert json.loads(refused.text)["error"] and ("code" in json.loads(refused.text)) == path.startswith("/p/")
+@pytest.mark.parametrize(
+    "names, paths",
+    [
+        ({"ok", "error", "code", "statusCode"}, ["/p/0000000", "/api/v1/notifications/send", "/mcp"]),
+        ({"error"}, ["/api/webhooks/custom"]),
+        ({"code", "http", "error"}, ["/", "/backups", "/backups/job-7"]),
+        ({"error", "errorCode", "errorDescription"}, ["/gotify/message"]),
+    ],
+)
+def test_a_body_far_too_large_is_refused_in_the_shape_of_its_address(proxy, names, paths):
+    for path in paths:
+        refused = proxy.request("POST", path, b" " * 2_000_000)
+        assert refused.status == 413 and refused.headers["Content-Type"] == "application/json"
+        assert set(json.loads(refused.text)) == names, path
 
 
 @pytest.mark.parametrize("path", ["/app/login", "/app/setup/x"])
@@ -284,6 +294,21 @@ def test_what_pocketbell_refuses_before_it_has_read_the_body_is_answered_in_its_
         assert (refused.status, json.loads(refused.text)["code"]) == (401, "UNAUTHORIZED")
 
 
+def test_the_ntfy_apps_streams_pass_unbuffered_and_its_topic_is_in_no_log(proxy, server):
+    topic = add_topic(server, server.key)["topic"]
+    lines = Listener(server, topic, dial=proxy.connect, host=NAME)
+    frames = WebSocketListener(server, topic, dial=proxy.connect, host=NAME)
+    assert lines.event()["event"] == "open" and lines.headers["cache-control"] == "no-store"
+    assert type(frames.event()).__name__ == "AcceptConnection" and frames.message()["event"] == "open"
+    server.send(server.key, "A title", "through a proxy")
+    assert lines.message()["message"] == frames.message()["message"] == "through a proxy"
+    ended = server.log.count('"message": "stream"')
+    lines.close()
+    frames.connection.close()
+    wait_until(lambda: server.log.count('"message": "stream"') == ended + 2)
+    assert [path for path in proxy.directory.rglob("*log*") if path.is_file() and topic in path.read_text()] == []
+
+
 def test_half_sent_requests_hold_no_thread(proxy, server):
     head = f"POST {server.hook} HTTP/1.1\r\nHost: {NAME}\r\n"
     with ExitStack() as held:
@@ -300,7 +325,8 @@ def test_no_code_link_or_key_is_logged_even_when_the_service_is_down(kind, tmp_p
     proxy = Proxy(kind, tmp_path, free_port())
     try:
         wait_until(lambda: answers_502(proxy, "/healthz"))
-        for path in ("/p/c0d5ecr", "/a/t0k5ecret", "/app/setup/l1nk5ecret"):
+        secrets = ("/p/c0d5ecr", "/a/t0k5ecret", "/app/setup/l1nk5ecret", "/backups?auth=5ecret", "/pb5ecret/json")
+        for path in (*secrets, "/gotify/message?token=5ecret"):
             secret = {"Referer": f"{ORIGIN}{path}"} | bearer("sk_test_k3y5ecret")
             assert proxy.request("POST", path, "{}", secret).status == 502
             assert answers_502(proxy, "/healthz", secret)

@@ -51,6 +51,8 @@ class Forms:
     def content(self, rule):
         if rule == "/app/devices":
             return json.dumps({"subscription": self.subscription})
+        if rule == "/app/devices/fetching":
+            return {"kind": "ntfy", "name": "x"}
         if rule in OF_ALERT_WITH_NAME:
             return {"name": "x", "icon": "flame", "color": "#00ff00", "frequency": "1h", "preset": "grafana"}
         if rule == PREVIEW:

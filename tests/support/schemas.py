@@ -39,6 +39,9 @@ ROWS_OF_SCHEMA[6] = (
     " INSERT INTO metric VALUES (1, 1, 'M', 1.5, '%', 7, '{}');"
 )
 ROWS_OF_SCHEMA[7] = ROWS_OF_SCHEMA[8] = ROWS_OF_SCHEMA[6]
+ROWS_OF_SCHEMA[9] = ROWS_OF_SCHEMA[8].replace(
+    ", 6, NULL, NULL, 1);", ", 6, NULL, NULL, 1, NULL, NULL, NULL, NULL, 0, 0);"
+)
 
 
 def as_of_now(statement):

@@ -1,0 +1,86 @@
+"""Devices that fetch what is stored for them, instead of being pushed to: what they have, and what they never fetch.
+
+A delivery to such a device is pending until the device has taken it, for a day. No attempt is made. Must not know
+requests, or the shape in which a notification is fetched.
+"""
+
+from collections.abc import Collection, Iterable
+from functools import partial
+
+from core import waking
+from core.attempts import EXPIRED, GIVEN_UP_AFTER_MS
+from core.pieces import ROWS, in_pieces
+from models import ActiveDevice, Device, sha256_of
+from process.counters import count
+from providers import is_fetched
+from store import topics
+from store.database import transaction
+from store.deliveries import Delivery, DueDevice
+from store.notifications import Notification
+from store.topics import FetchingDevice
+
+GIVEN_UP_EVERY_S = 60.0
+NOT_FETCHED = "The ntfy app did not fetch it within 24 hours."
+
+
+def pushed_to(devices: Iterable[ActiveDevice]) -> list[ActiveDevice]:
+    """Those of these devices that are pushed to."""
+    return [device for device in devices if not is_fetched(device.kind)]
+
+
+def add_deliveries(
+    notification_seq: int, devices: list[ActiveDevice], due_at: int, expires_at: int | None, now: int
+) -> None:
+    """A pending delivery to each device; call inside `transaction()`.
+
+    Those that are pushed to are due at `due_at`, the others are given up after a day, or when it expires.
+    """
+    pushed = pushed_to(devices)
+    Delivery.add(notification_seq, pushed, due_at)
+    if len(pushed) < len(devices):
+        given_up_at = now + GIVEN_UP_AFTER_MS
+        fetched = [device for device in devices if is_fetched(device.kind)]
+        Delivery.add(notification_seq, fetched, min(given_up_at, expires_at or given_up_at))
+        waking.wake_later(notification_seq, fetched)
+
+
+def add_missing(notification_seq: int, devices: list[ActiveDevice], expires_at: int | None, now: int) -> None:
+    """Let these devices, which fetch, have a repeat, new ones too; call inside `transaction()`."""
+    given_up_at = now + GIVEN_UP_AFTER_MS
+    Delivery.add_missing(notification_seq, devices, min(given_up_at, expires_at or given_up_at))
+    waking.wake_later(notification_seq, devices)
+
+
+def device_of(topic: str) -> FetchingDevice | None:
+    """The device that has this topic; whoever knows the topic may fetch for it."""
+    return topics.device_of_topic(sha256_of(topic).hex())
+
+
+def note_fetched(taken: Collection[tuple[FetchingDevice, int]], now: int) -> None:
+    """These devices have these notifications (their seqs) now."""
+    with transaction():
+        seqs = set[int]()
+        for device, seq in taken:
+            Delivery.answer(seq, device.seq, "delivered", None, None, now)
+            seqs.add(seq)
+            count("pushes", device.kind, "delivered")
+        for device in {device for device, _ in taken}:
+            Device.note_fetched(device.seq, now)
+        Notification.settle_all(seqs)
+
+
+def give_up(now: int) -> bool:
+    """Fail what waited for a day, or until it expired, and was not fetched; returns whether more is left."""
+    waiting = [device for device in Delivery.due_devices(now) if is_fetched(device.kind)]
+    left = [in_pieces(partial(_give_up_some, device, now)) for device in waiting]
+    return any(left)
+
+
+def _give_up_some(device: DueDevice, now: int) -> bool:
+    with transaction():
+        seqs = Delivery.oldest_due(device.seq, now, ROWS)
+        expired = Notification.expired_of(seqs, now)
+        Delivery.fail(device.seq, expired, EXPIRED, now)
+        Delivery.fail(device.seq, [seq for seq in seqs if seq not in expired], NOT_FETCHED, now)
+        Notification.settle_all(seqs)
+    return len(seqs) == ROWS

@@ -1,0 +1,163 @@
+"""Streams of messages to devices that fetch: what is stored, then what comes, and what of it they have (CONTRACT 9).
+
+A message is noted as delivered when its connection has taken it. If the service dies in between, the device gets it
+again when it comes back, and knows it by its id. Must not know requests.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from core import fetching
+from core.subscriptions import Stored, Topic, message_of, stored
+from process import clock
+from process.streams import Ended, Hub
+from store import database
+from store import topics as found_topics
+from store.database import AFTER_ALL
+from store.notifications import Notification
+from wire import ntfy_stream
+from wire.errors import log_fault
+from wire.ntfy_stream import Message, Wanted
+
+SLACK_MS = 10_000  # a release is noted with the time at which its transaction began
+MAX_REMEMBERED = 5_000
+
+log = logging.getLogger("pocketbell")
+
+
+class Subscription:
+    """What one connection carries: the messages of its topics."""
+
+    def __init__(
+        self, subscribed: list[Topic], names: str, wanted: Wanted, write: Callable[[Message], bytes]
+    ) -> None:
+        now = clock.now_ms()
+        self.topics, self.names, self.wanted, self.write = subscribed, names, wanted, write
+        self.keys = [topic.device.seq for topic in subscribed]
+        self.after = {topic.device.account_seq: 0 for topic in subscribed}
+        for account_seq in self.after:
+            self.after[account_seq] = Notification.newest_seq(account_seq)
+        self.looked_at = now
+        self.waiting = deque(stored(subscribed, wanted, now))
+        self.most_waiting = len(self.waiting) + MAX_REMEMBERED  # a client that takes less ends, and asks again
+        self.known = dict.fromkeys(map(_mark, self.waiting))  # what was written or waits to be
+        self.repeating = set[int]()  # seqs of notifications that may yet be acknowledged
+        for topic in subscribed:  # what is repeating now comes with its next repeat
+            for found in found_topics.begun(topic.device, AFTER_ALL, self.after[topic.device.account_seq], (), now):
+                self.repeating.add(found.seq)
+                self.known[_mark(Stored(topic, found))] = None
+        self.written: Stored | None = None
+        self.fetched = list[Stored]()
+        self.is_open = False
+
+    @property
+    def subscription(self) -> "Subscription":
+        """What the feed knows of it."""
+        return self
+
+    def next(self) -> bytes | None:
+        """The next message as it is written; the first is the event `open`."""
+        now = clock.now_ms()
+        if not self.is_open:
+            self.is_open = True
+            return self.write(ntfy_stream.event("open", self.names, now))
+        while self.waiting:
+            one = self.waiting.popleft()
+            message = message_of(one, now)
+            if message and self.wanted.filters.passes(message):
+                self.written = one
+                return self.write(message)
+        if self.wanted.poll:
+            raise Ended
+        return None
+
+    def taken(self) -> None:
+        """The connection has taken the last message."""
+        if self.written:
+            self.fetched.append(self.written)
+            self.written = None
+
+    def keepalive(self) -> bytes:
+        """The event `keepalive`."""
+        return self.write(ntfy_stream.event("keepalive", self.names, clock.now_ms()))
+
+    def received(self, data: bytes) -> bytes:
+        """A client of HTTP has nothing more to say."""
+        return b""
+
+    def look(self, newest: dict[int, int], now: int) -> None:
+        """Find what was stored since the last look; `newest` has the newest seq of each account before this one."""
+        since = min(self.looked_at, now) - SLACK_MS
+        for topic in self.topics:
+            account_seq = topic.device.account_seq
+            for found in found_topics.begun(topic.device, since, self.after[account_seq], self.repeating, now):
+                one = Stored(topic, found)
+                if self._is_news(one):
+                    self.known[_mark(one)] = None
+                    self.waiting.append(one)
+        self.after |= {account_seq: newest[account_seq] for account_seq in self.after}
+        self.looked_at = now
+        for mark in list(self.known)[:-MAX_REMEMBERED]:
+            del self.known[mark]
+
+    def is_behind(self) -> bool:
+        """Whether more waits than is worth keeping in memory."""
+        return len(self.waiting) > self.most_waiting
+
+    def _is_news(self, one: Stored) -> bool:
+        """Whether the message was not written yet; what repeats is looked at until it was acknowledged."""
+        (self.repeating.add if one.found.is_repeating else self.repeating.discard)(one.found.seq)
+        return _mark(one) not in self.known
+
+
+def _mark(one: Stored) -> tuple[int, int, str]:
+    return one.topic.device.seq, one.found.seq, one.found.version
+
+
+class Store:
+    """Where the streams' messages come from: the database, whichever process writes it."""
+
+    def __init__(self) -> None:
+        self.version = -1
+        self.fails = False
+
+    def look(self, subscriptions: list[Subscription], is_woken: bool) -> list[Subscription]:
+        """Find what is new for these, if the database has changed; returns those without a device, or far behind."""
+        version = database.version()
+        if version == self.version and not is_woken:
+            return []
+        now = clock.now_ms()
+        present = found_topics.present({key for one in subscriptions for key in one.keys})
+        over = [one for one in subscriptions if one.is_behind() or not present.issuperset(one.keys)]
+        newest = {seq: Notification.newest_seq(seq) for one in subscriptions for seq in one.after}
+        for one in subscriptions:
+            if one not in over:
+                one.look(newest, now)
+        self.version = version
+        return over
+
+    def settle(self, subscriptions: Iterable[Subscription]) -> None:
+        """Note what these have taken; what cannot be written now is tried again."""
+        behind = [one for one in subscriptions if one.fetched]
+        if not behind:
+            return
+        taken = [(taken.topic.device, taken.found.seq) for one in behind for taken in one.fetched]
+        try:
+            fetching.note_fetched(taken, clock.now_ms())
+        except database.WriteFailed as error:
+            if not self.fails:
+                log_fault(log, "What an app fetched could not be noted", error)
+            self.fails = True
+            return
+        self.fails = False
+        for one in behind:
+            one.fetched.clear()
+
+    def close(self) -> None:
+        """End this thread's connection to the database."""
+        self.version = -1
+        database.close_reading()
+
+
+hub = Hub(Store())

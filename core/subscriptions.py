@@ -1,0 +1,138 @@
+"""What a device that fetches is given: what is stored for it since when, as messages (CONTRACT 9).
+
+A message that was given is noted as delivered once it has left. Must not know requests or connections.
+"""
+
+import logging
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import push
+from core import buttons, fetching
+from process import clock
+from providers.base import one_line, shown
+from store import topics
+from store.database import WriteFailed
+from store.topics import FetchingDevice, Found
+from wire import ntfy_stream
+from wire.errors import log_fault
+from wire.notification import LOW_PRIORITY, Content
+from wire.ntfy_stream import Message, Since, Wanted
+
+NEWEST_OF_ALL = 50
+ALL_OF_MS = 12 * 3_600_000
+MAX_PENDING = 2_000  # in one go
+MAX_POLLED_CHARACTERS = 4_000_000  # of one answer: the app asks again for what is newer than the last
+
+log = logging.getLogger("pocketbell")
+
+
+class Topic(NamedTuple):
+    """A topic as it was subscribed to, and the device that it stands for."""
+
+    name: str
+    device: FetchingDevice
+
+
+class Stored(NamedTuple):
+    """A notification that is stored for the device of a topic."""
+
+    topic: Topic
+    found: Found
+
+
+def known(names: list[str]) -> list[Topic]:
+    """Those of these topics that are a device's."""
+    found = {name: fetching.device_of(name) for name in dict.fromkeys(names)}
+    return [Topic(name, device) for name, device in found.items() if device]
+
+
+def stored(subscribed: list[Topic], wanted: Wanted, now: int) -> list[Stored]:
+    """What is stored for these topics as far as it is wanted, oldest first."""
+    found = [Stored(topic, one) for topic in subscribed for one in _stored(topic.device, wanted, now)]
+    found.sort(key=lambda one: _place(one.found))
+    return found[-NEWEST_OF_ALL:] if wanted.since.word == "all" and not wanted.filters.id else found
+
+
+def _stored(device: FetchingDevice, wanted: Wanted, now: int) -> list[Found]:
+    since = wanted.since
+    if since.word == "none":
+        return []
+    if wanted.filters.id:
+        return topics.with_id(device, ntfy_stream.notification_id(wanted.filters.id), now)
+    after = topics.before_newest(device.account_seq)
+    if since.id:
+        return _since_id(device, since, after, now)
+    found = topics.stored(device, since.time or now - ALL_OF_MS, after, 0, now)
+    return found[-1:] if since.word == "latest" else found
+
+
+def _since_id(device: FetchingDevice, since: Since, after: int, now: int) -> list[Found]:
+    """What began after that message, and what waits: a connection that broke may have left out any of it."""
+    last = topics.beginning(device.account_seq, since.id)
+    if last is None:  # it was deleted, or is another service's
+        return topics.stored(device, now - ALL_OF_MS, after, MAX_PENDING, now)
+    found = topics.stored(device, last[0], after, MAX_PENDING, now)
+    last = max([last, *(_place(one) for one in found if (one.id, one.version) == (since.id, since.version))])
+    return [one for one in found if one.is_pending or _is_newer(one, since, last)]
+
+
+def _is_newer(one: Found, since: Since, last: tuple[int, int]) -> bool:
+    """Whether it began later, is a repeat that may have been missed, or another message of the same notification."""
+    if one.id == since.id:
+        return one.version != since.version
+    return _place(one) > last or bool(one.is_repeating and one.repeats)
+
+
+def _place(found: Found) -> tuple[int, int]:
+    return found.begun_at, found.seq
+
+
+def message_of(stored: Stored, now: int) -> Message | None:
+    """The notification as the app reads it, unless it was deleted, replaced or has expired meanwhile."""
+    device, found = stored.topic.device, stored.found
+    notification = topics.one(device, found.seq, now)
+    if notification is None:
+        return None
+    content = _shown(notification.content, found)
+    origin = push.provider_of(device.kind).server.public_url
+    pressed = () if found.is_acknowledged else buttons.pushed(notification, device.id)
+    actions = [
+        ntfy_stream.action(place, one_line(one.label), one.url or f"{origin}/a/{one.token}", is_sent=bool(one.token))
+        for place, one in enumerate(pressed)
+    ]
+    shape = ntfy_stream.Shape(notification.id, found.version, stored.topic.name, found.begun_at)
+    return ntfy_stream.message(shape, content, actions)
+
+
+def _shown(content: Content, found: Found) -> Content:
+    """The content as the app shows it: with where it was acknowledged, if it was, and then without a sound."""
+    title, body = shown(content.title), shown(content.body)
+    if not found.is_acknowledged:
+        return content._replace(title=title, body=body)
+    where = f" on {found.acknowledged_on}" if found.acknowledged_on else ""
+    return content._replace(title=title, body=f"{body}\n\nAcknowledged{where}.", priority=LOW_PRIORITY)
+
+
+def polled(subscribed: list[Topic], wanted: Wanted, write: ntfy_stream.Format, now: int) -> str:
+    """All that is stored and wanted, written one after the other, and noted as delivered."""
+    parts, given, characters = [], [], 0
+    for one, message in _wanted(stored(subscribed, wanted, now), wanted, now):
+        parts.append(write.written(message))
+        given.append((one.topic.device, one.found.seq))
+        characters += len(parts[-1])
+        if characters > MAX_POLLED_CHARACTERS:
+            break
+    if given:
+        try:
+            fetching.note_fetched(given, clock.now_ms())
+        except WriteFailed as error:  # they stay pending, and are given again
+            log_fault(log, "What an app fetched could not be noted", error)
+    return "".join(parts)
+
+
+def _wanted(found: list[Stored], wanted: Wanted, now: int) -> Iterator[tuple[Stored, Message]]:
+    for one in found:
+        message = message_of(one, now)
+        if message and wanted.filters.passes(message):
+            yield one, message

@@ -1,0 +1,95 @@
+"""Waking a device that fetches but keeps no connection open, so that it fetches at once (CONTRACT 9, NTFY_UPSTREAM).
+
+It is done in the background, after the notification is stored; what fails is logged once and not tried again, since
+the device fetches by itself some day. Must not know how a device is woken.
+"""
+
+import logging
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+
+import push
+from models import ActiveDevice
+from store import topics
+from wire.errors import log_fault
+from wire.notification import DEFAULT_PRIORITY
+
+LEAST_PRIORITY = DEFAULT_PRIORITY  # silent ones wake nobody
+TIMEOUT_S = 5.0
+THREADS = 2
+MAX_WAITING = 1_000  # beyond it nobody is woken: what they are to fetch is stored all the same
+COMMITTED_WITHIN_S = 5.0  # else the notification was not stored
+LOOKED_EVERY_S = 0.05
+
+log = logging.getLogger("pocketbell")
+
+_never = threading.Event()
+_lock = threading.Lock()
+_threads: ThreadPoolExecutor | None = None
+_waiting: set[Future[None]] = set()
+_failing = False
+
+
+def reset() -> None:
+    """Begin with new threads: the old ones have connections to the database before."""
+    global _threads, _failing
+    finish()
+    with _lock:
+        if _threads:
+            _threads.shutdown()
+        _threads, _failing = None, False
+
+
+def finish() -> None:
+    """Wait until everybody was woken."""
+    wait(list(_waiting))
+
+
+def stop() -> None:
+    """Wake nobody who still waits for it: the end of the service does not wait for a server that hangs."""
+    global _threads
+    with _lock:
+        threads, _threads = _threads, None
+    if threads:
+        threads.shutdown(wait=False, cancel_futures=True)
+
+
+def wake_later(notification_seq: int, devices: list[ActiveDevice]) -> None:
+    """Wake these devices once the notification is stored; call inside the transaction that stores it."""
+    global _threads
+    devices = [device for device in devices if push.can_wake(device.kind)]
+    if not devices:
+        return
+    with _lock:
+        if len(_waiting) >= MAX_WAITING:
+            return
+        _threads = _threads or ThreadPoolExecutor(THREADS, thread_name_prefix="wake")
+        task = _threads.submit(_wake, notification_seq, [device.seq for device in devices])
+        _waiting.add(task)
+    task.add_done_callback(_waiting.discard)
+
+
+def _wake(notification_seq: int, device_seqs: list[int]) -> None:
+    try:
+        for one in _stored(notification_seq, device_seqs):
+            if (one.priority or DEFAULT_PRIORITY) >= LEAST_PRIORITY:
+                _note(push.wake(one.kind, one.poll_hash, one.id, TIMEOUT_S))
+    except Exception as error:
+        log_fault(log, "A device could not be woken", error)
+
+
+def _stored(notification_seq: int, device_seqs: list[int]) -> list[topics.Sleeper]:
+    """The devices, once the transaction is committed; none if it was undone."""
+    for _ in range(int(COMMITTED_WITHIN_S / LOOKED_EVERY_S)):
+        if found := topics.sleepers(notification_seq, device_seqs):
+            return found
+        _never.wait(LOOKED_EVERY_S)
+    return []
+
+
+def _note(failure: str | None) -> None:
+    """Log a failure, if the last try did not fail as well."""
+    global _failing
+    if failure and not _failing:
+        log.warning("A device could not be woken: %s", failure)
+    _failing = failure is not None

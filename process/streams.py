@@ -1,0 +1,345 @@
+"""Connections that stay open for what is to come: all in one thread, beside those that answer requests.
+
+A request thread checks a request, answers with `HandOver`, and is free again: gunicorn's worker (gunicorn_worker.py)
+gives the connection to a `Hub`. Without connections the hub has no thread. Must not know what is streamed.
+"""
+
+import contextlib
+import logging
+import os
+import selectors
+import socket
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, Protocol
+
+from process import clock
+from wire.errors import log_fault
+
+MAX_STREAMS = 32
+MAX_STREAMS_OF_KEY = 4
+KEEPALIVE_S = 45.0  # between two; also how long a client may leave what was written untaken
+LOOKED_EVERY_S = 1.0
+UNACKNOWLEDGED_MS = 90_000  # then the kernel gives a connection up whose other end does not answer
+RESERVED_FOR_S = 10.0
+STOPPED_WITHIN_S = 2.0
+MESSAGES_AT_ONCE = 20  # to one connection, before the others get their turn
+READ_BYTES = 4_096
+MAX_HEARD_BYTES = 65_536  # from a client between two signs of life: more would keep the thread from the others
+
+log = logging.getLogger("pocketbell")
+
+
+class Ended(Exception):
+    """The connection is to end; `last` is written before, if the client takes it."""
+
+    def __init__(self, last: bytes = b"") -> None:
+        self.last = last
+        super().__init__()
+
+
+class Source(Protocol):
+    """What one connection carries. Only the hub's thread calls it."""
+
+    @property
+    def keys(self) -> Iterable[int]:
+        """For whom it is: of each key only `MAX_STREAMS_OF_KEY` connections stay, the newest."""
+
+    @property
+    def subscription(self) -> Any:
+        """What the hub's feed knows of it."""
+
+    def next(self) -> bytes | None:
+        """The next message, or None if there is none now; asked for once all before it is taken."""
+
+    def taken(self) -> None:
+        """The connection has taken the last message."""
+
+    def keepalive(self) -> bytes:
+        """What shows the client that the connection lives."""
+
+    def received(self, data: bytes) -> bytes:
+        """What to write in answer to what the client sent; may raise `Ended`."""
+
+
+class Feed(Protocol):
+    """Where the sources of a hub get their messages from. Only the hub's thread calls it."""
+
+    def look(self, subscriptions: list[Any], is_woken: bool) -> list[Any]:
+        """Find what is new for these; returns those that are over."""
+
+    def settle(self, subscriptions: Iterable[Any]) -> None:
+        """Write down what the connections of these have taken."""
+
+    def close(self) -> None:
+        """The hub's thread ends."""
+
+
+class HandOver(Exception):
+    """Raised instead of an answer: the worker calls `begin` with the connection, which is not its own any more."""
+
+    def __init__(self, begin: Callable[[socket.socket], None]) -> None:
+        self.begin = begin
+        super().__init__()
+
+
+class Stream:
+    """A connection and what is still to be written to it."""
+
+    def __init__(self, connection: socket.socket, head: bytes, source: Source, fields: dict[str, object]) -> None:
+        self.connection, self.source, self.fields = connection, source, fields
+        self.out = bytearray(head)
+        self.message_ends = 0  # how many bytes of `out` the last message still has, and what is before it
+        self.begun_s = self.moved_s = clock.monotonic_s()
+        self.keepalive_s = self.begun_s + KEEPALIVE_S
+        self.sent = self.messages = self.heard = 0
+        self.is_unfinished = False  # there is more, but the others have their turn
+        connection.setblocking(False)
+        with contextlib.suppress(OSError, AttributeError):  # Linux alone has it
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNACKNOWLEDGED_MS)
+
+    def fileno(self) -> int:
+        """For the selector."""
+        return self.connection.fileno()
+
+    def serve(self, now_s: float) -> None:
+        """Write what there is, and a sign of life if it is time."""
+        self._keep_alive(now_s)
+        self._write(now_s)
+
+    def _write(self, now_s: float) -> None:
+        """Write what there is, message after message, until the client takes no more; raises `OSError`."""
+        self.is_unfinished = False
+        for _ in range(MESSAGES_AT_ONCE):
+            self._send(now_s)
+            if self.out or not self._add_message():
+                return
+        self.is_unfinished = True
+
+    def _add_message(self) -> bool:
+        message = self.source.next()
+        if message:
+            self.out += message
+            self.message_ends = len(self.out)
+        return bool(message)
+
+    def _send(self, now_s: float) -> None:
+        while self.out:
+            try:
+                taken = self.connection.send(self.out)
+            except (BlockingIOError, InterruptedError):
+                return
+            del self.out[:taken]
+            self.sent, self.moved_s = self.sent + taken, now_s
+            if self.message_ends:
+                self.message_ends = max(0, self.message_ends - taken)
+                if not self.message_ends:
+                    self.messages += 1
+                    self.source.taken()
+
+    def _keep_alive(self, now_s: float) -> None:
+        """Write a sign of life if it is time; raises `Ended` if the client has taken nothing for as long."""
+        if now_s >= self.keepalive_s:
+            if self.out and now_s - self.moved_s >= KEEPALIVE_S:
+                raise Ended
+            self.keepalive_s, self.heard = now_s + KEEPALIVE_S, 0
+            if not self.out:
+                self.out += self.source.keepalive()
+
+    def read(self) -> None:
+        """Read what the client sent; raises `Ended` at its end, and `OSError`."""
+        try:
+            data = self.connection.recv(READ_BYTES)
+        except (BlockingIOError, InterruptedError):
+            return
+        self.heard += len(data)
+        if not data or self.heard > MAX_HEARD_BYTES:
+            raise Ended
+        self.out += self.source.received(data)
+        if len(self.out) > READ_BYTES + self.message_ends:  # it asks for answers and takes none
+            raise Ended
+
+    def end(self, last: bytes) -> None:
+        """Close the connection, and log the one line of this stream."""
+        with contextlib.suppress(OSError):
+            if last and not self.out:
+                self.connection.send(last)
+            self.connection.shutdown(socket.SHUT_RDWR)
+        self.connection.close()
+        ms = round((clock.monotonic_s() - self.begun_s) * 1000)
+        log.info("stream", extra={"fields": self.fields | {"bytes": self.sent, "messages": self.messages, "ms": ms}})
+
+
+def _pipe() -> tuple[int, int]:
+    """A pipe's ends for reading and writing, neither of which ever blocks."""
+    ends = os.pipe()
+    for end in ends:
+        os.set_blocking(end, False)
+    return ends
+
+
+class Hub:
+    """All open streams, and the thread that serves them."""
+
+    def __init__(self, feed: Feed) -> None:
+        self.feed = feed
+        self.lock = threading.Lock()
+        self.reserved = list[float]()  # until when each is
+        self.arriving = deque[Stream]()
+        self.streams = list[Stream]()  # the oldest first; only the thread changes it
+        self.ended = list[Stream]()  # since the last round
+        self.thread: threading.Thread | None = None
+        self.is_stopping = False
+        self._wakes: tuple[int, int] | None = None
+
+    # --- called by other threads ---
+
+    def reserve(self, keys: Iterable[int]) -> bool:
+        """Whether there is room for another stream of these keys; it must be opened within a few seconds."""
+        now_s = clock.monotonic_s()
+        with self.lock:
+            self.reserved = [until_s for until_s in self.reserved if until_s > now_s]
+            present = [*self.streams, *self.arriving]
+            has_room = len(present) + len(self.reserved) < MAX_STREAMS
+            if self.is_stopping or not (has_room or any(self._is_full(present, key) for key in keys)):
+                return False
+            self.reserved.append(now_s + RESERVED_FOR_S)
+            return True
+
+    @staticmethod
+    def _is_full(streams: Iterable[Stream], key: int) -> bool:
+        return sum(key in stream.source.keys for stream in streams) >= MAX_STREAMS_OF_KEY
+
+    def open(self, stream: Stream) -> None:
+        """Serve a stream from now on, whose room was reserved."""
+        with self.lock:
+            self.reserved[:1] = []
+            self.arriving.append(stream)
+            if self.thread is None:
+                self._wakes = self._wakes or _pipe()
+                self.thread = threading.Thread(target=self._run, name="streams", daemon=True)
+                self.thread.start()
+        self.wake()
+
+    def wake(self) -> None:
+        """Look at once for what is new. Without streams this costs nothing."""
+        if self._wakes and (self.streams or self.arriving or self.is_stopping):
+            with contextlib.suppress(BlockingIOError):  # it wakes up already
+                os.write(self._wakes[1], b"\0")
+
+    def stop(self) -> None:
+        """End all streams soon; a signal's handler may call it, so it takes no lock."""
+        self.is_stopping = True
+        self.wake()
+
+    def finish(self) -> None:
+        """End all streams, and wait until that is done."""
+        self.stop()
+        if thread := self.thread:
+            thread.join(STOPPED_WITHIN_S)
+
+    # --- the thread ---
+
+    def _run(self) -> None:
+        assert self._wakes  # noqa: S101
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._wakes[0], selectors.EVENT_READ)
+            looked_s = clock.monotonic_s()
+            while self._goes_on():
+                is_woken, readable = self._wait(selector)
+                self._admit(selector)
+                for stream in readable:
+                    self._do(selector, stream, stream.read)
+                if is_woken or clock.monotonic_s() - looked_s >= LOOKED_EVERY_S:
+                    looked_s = clock.monotonic_s()
+                    self._look(selector, is_woken)
+                self._write(selector)
+            if self.is_stopping:  # else another thread may have begun already
+                for stream in [*self.streams, *self.arriving]:
+                    self._end(selector, stream)
+                self._settle()
+            self.feed.close()
+
+    def _goes_on(self) -> bool:
+        """Whether there is anything to do; if not, the thread ends, and the next stream begins another one."""
+        with self.lock:
+            if self.is_stopping or not (self.streams or self.arriving):
+                self.thread = self.thread if self.is_stopping else None  # `finish` waits for it
+                return False
+            return True
+
+    def _wait(self, selector: selectors.BaseSelector) -> tuple[bool, list[Stream]]:
+        is_unfinished = any(stream.is_unfinished for stream in self.streams)
+        events = selector.select(0 if is_unfinished else LOOKED_EVERY_S)
+        ready = [key.fileobj for key, mask in events if mask & selectors.EVENT_READ]
+        streams = [one for one in ready if isinstance(one, Stream)]
+        is_woken = len(streams) < len(ready)
+        if is_woken and self._wakes:
+            with contextlib.suppress(BlockingIOError):
+                os.read(self._wakes[0], 4_096)
+        return is_woken, streams
+
+    def _admit(self, selector: selectors.BaseSelector) -> None:
+        """Take up new streams; of each key the oldest make room."""
+        while self.arriving:
+            with self.lock:
+                stream = self.arriving.popleft()
+                self.streams.append(stream)
+            selector.register(stream, selectors.EVENT_READ)
+            for key in stream.source.keys:
+                same = [one for one in self.streams if key in one.source.keys]
+                for oldest in same[:-MAX_STREAMS_OF_KEY]:
+                    self._end(selector, oldest)
+
+    def _look(self, selector: selectors.BaseSelector, is_woken: bool) -> None:
+        streams = {id(stream.source.subscription): stream for stream in self.streams}
+        try:
+            over = self.feed.look([stream.source.subscription for stream in self.streams], is_woken)
+        except Exception as error:  # the database may answer again a second later
+            log_fault(log, "What is new for the streams could not be read", error)
+            return
+        for stream in [streams[id(subscription)] for subscription in over]:
+            self._end(selector, stream)
+
+    def _write(self, selector: selectors.BaseSelector) -> None:
+        now_s = clock.monotonic_s()
+        for stream in list(self.streams):
+            self._do(selector, stream, partial(stream.serve, now_s))
+            if stream in self.streams:
+                wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if stream.out else 0)
+                if selector.get_key(stream).events != wanted:
+                    selector.modify(stream, wanted)
+        self._settle()
+
+    def _do(self, selector: selectors.BaseSelector, stream: Stream, work: Callable[[], object]) -> None:
+        """Do something with a stream, unless it has ended; it ends if that fails."""
+        if stream not in self.streams:
+            return
+        try:
+            work()
+        except Ended as ended:
+            self._end(selector, stream, ended.last)
+        except OSError:
+            self._end(selector, stream)
+        except Exception as error:
+            log_fault(log, "A stream failed", error)
+            self._end(selector, stream)
+
+    def _end(self, selector: selectors.BaseSelector, stream: Stream, last: bytes = b"") -> None:
+        with self.lock:
+            if stream in self.streams:
+                self.streams.remove(stream)
+        with contextlib.suppress(KeyError, ValueError):
+            selector.unregister(stream)
+        stream.end(last)
+        self.ended.append(stream)
+
+    def _settle(self) -> None:
+        """Write down what all streams have taken, also those that have just ended, once no client waits for it."""
+        ended, self.ended = self.ended, []
+        try:
+            self.feed.settle([stream.source.subscription for stream in [*ended, *self.streams]])
+        except Exception as error:  # they stay as they are, and are written again when the client comes back
+            log_fault(log, "What a stream's client took could not be noted", error)

@@ -1,0 +1,104 @@
+"""A stream's messages over a WebSocket (RFC 6455), a text frame each; wsproto knows the frames.
+
+What the client sends is read for pings and its end alone. Must not know what the messages are.
+"""
+
+import base64
+from collections.abc import Iterable
+from typing import Any
+
+from process.streams import Ended, Source
+
+VERSION = "13"
+MAX_DATA_BYTES = 4_096  # of a message from the client: the app sends none
+NORMAL, UNSUPPORTED, TOO_BIG = 1000, 1003, 1009
+
+
+def is_key(value: str) -> bool:
+    """Whether this is what a client sends as `Sec-WebSocket-Key`: 16 bytes in base64."""
+    try:
+        return len(base64.b64decode(value, validate=True)) == 16
+    except ValueError:
+        return False
+
+
+def accept(key: str) -> str:
+    """What proves that the handshake was understood."""
+    from wsproto.utilities import generate_accept_token
+
+    return generate_accept_token(key.encode()).decode()
+
+
+class WebSocket:
+    """A source whose messages are written as frames."""
+
+    def __init__(self, source: Source) -> None:
+        from wsproto.connection import Connection, ConnectionType
+
+        self.source, self.frames = source, Connection(ConnectionType.SERVER)
+        self.data_bytes = 0  # of the client's message so far
+
+    @property
+    def keys(self) -> Iterable[int]:
+        """For whom it is."""
+        return self.source.keys
+
+    @property
+    def subscription(self) -> Any:
+        """What the feed knows of it."""
+        return self.source.subscription
+
+    def next(self) -> bytes | None:
+        """The next message in a frame; raises `Ended` when no more will come."""
+        try:
+            message = self.source.next()
+        except Ended:
+            raise Ended(self._close(NORMAL)) from None
+        return message and self._text(message)
+
+    def taken(self) -> None:
+        """The connection has taken the last message."""
+        self.source.taken()
+
+    def keepalive(self) -> bytes:
+        """What shows the client that the connection lives."""
+        return self._text(self.source.keepalive())
+
+    def received(self, data: bytes) -> bytes:
+        """The answers to the client's pings; raises `Ended` when it closes or breaks the rules."""
+        from wsproto.events import CloseConnection, Message, Ping
+
+        answers = b""
+        self.frames.receive_data(data)
+        for event in self.frames.events():
+            if isinstance(event, CloseConnection):  # also what wsproto makes of a broken rule
+                raise Ended(self._close(event.code))
+            if isinstance(event, Ping):
+                answers += self.frames.send(event.response())
+            elif isinstance(event, Message):
+                self._pass_over(event)
+        return answers
+
+    def _pass_over(self, message: Any) -> None:
+        """Ignore what the client says, as long as it is short and in one frame; else raises `Ended`."""
+        self.data_bytes += len(message.data)
+        if self.data_bytes > MAX_DATA_BYTES:
+            raise Ended(self._close(TOO_BIG))
+        if message.frame_finished and not message.message_finished:
+            raise Ended(self._close(UNSUPPORTED))
+        if message.message_finished:
+            self.data_bytes = 0
+
+    def _text(self, message: bytes) -> bytes:
+        from wsproto.events import TextMessage
+
+        return bytes(self.frames.send(TextMessage(message.decode())))
+
+    def _close(self, code: int) -> bytes:
+        from wsproto.events import CloseConnection
+        from wsproto.utilities import LocalProtocolError
+
+        try:
+            return bytes(self.frames.send(CloseConnection(code)))
+        except LocalProtocolError:  # it is closing already
+            return b""

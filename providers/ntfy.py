@@ -1,0 +1,84 @@
+"""The ntfy app: its devices fetch what is stored for them, at an address that is known to the app alone.
+
+Nothing is pushed to them. `NTFY_UPSTREAM` wakes the app on an iPhone, which keeps no connection open. Must not know
+Flask, the database, or how a notification is fetched.
+"""
+
+import hashlib
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from process.variables import Variable, http_origin
+from providers.base import Answer, Meaning, Outcome, Provider, Push
+from providers.transport import Request
+
+LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+PREFIX = "pb"
+RANDOM_LETTERS = 40
+
+
+@dataclass(frozen=True)
+class NtfySettings:
+    """The ntfy server that wakes the app on iPhones, if there is one."""
+
+    upstream: str | None
+
+
+class Ntfy(Provider[NtfySettings]):
+    """The apps of ntfy, which subscribe to a secret topic."""
+
+    kind = "ntfy"
+    name = "ntfy app"
+    service = "The ntfy app"
+    hint = "Check NTFY_UPSTREAM."
+    answers = (Meaning("2..", Outcome.DELIVERED),)
+    is_fetched = True
+    variables = (
+        Variable(
+            "NTFY_UPSTREAM",
+            None,
+            http_origin,
+            "the address of an ntfy server that wakes iPhones, such as https://ntfy.sh, without a path",
+        ),
+    )
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> NtfySettings | None:
+        """The upstream server, which is optional; None where the app's addresses are switched off."""
+        return NtfySettings(values["NTFY_UPSTREAM"]) if values["COMPATIBILITY"] else None
+
+    @classmethod
+    def not_configured(cls) -> str:
+        """The sentence for a device that finds nothing to fetch from."""
+        return "The ntfy app's addresses are switched off on this server (COMPATIBILITY)."
+
+    def checked_address(self, registration: Mapping[str, Any]) -> dict[str, Any]:
+        """A new topic, in clear this once, and the two hashes that are kept of it."""
+        topic = PREFIX + "".join(secrets.choice(LETTERS) for _ in range(RANDOM_LETTERS))
+        address = f"{self.server.public_url}/{topic}"
+        return {"topic": topic, "token": _hexadecimal(topic), "poll_hash": _hexadecimal(address)}
+
+    def origin(self, push: Push) -> str:
+        """Nobody is asked."""
+        return self.kind
+
+    def request(self, push: Push, left_s: float) -> Request | Answer:
+        """Nothing is pushed: the app fetches what is stored for it."""
+        return Answer(Outcome.TRANSIENT, "The ntfy app fetches its notifications: send a test from Home.", 60, False)
+
+    def waking(self, poll_hash: str, message_id: str) -> Request | None:
+        """An empty message to the upstream server, which has Apple wake the app; it learns no text."""
+        if not self.is_configured or self.settings.upstream is None:
+            return None
+        url = f"{self.settings.upstream}/{poll_hash}"
+        return Request(url, {"x-poll-id": message_id}, b"", any_address=True)  # the owner has listed it
+
+    def ready(self) -> str:
+        """What `flask doctor` says."""
+        return "it is ready." if self.settings.upstream else "it is ready. Without NTFY_UPSTREAM no iPhone is woken."
+
+
+def _hexadecimal(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,165 @@
+"""What is stored for the devices that fetch: the devices by their topic, and the notifications of one of them.
+
+A notification is stored for a device that has a delivery of it. Constant SQL that returns row types. Callers pass the
+time; nothing here reads a clock or a setting.
+"""
+
+import json
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from store.database import run
+from store.notifications import NotificationRow
+from store.rows import columns, reader
+
+NEWEST = 2_000  # notifications of an account among which those that a device had before are looked for
+
+
+class FetchingDevice(NamedTuple):
+    """A device that fetches, found by its topic."""
+
+    seq: int
+    id: str
+    account_seq: int
+    token: str
+    kind: str
+
+
+class Found(NamedTuple):
+    """A notification that is stored for a device, and when it last began to be delivered there.
+
+    A repeat of it begins anew, and so does what is shown once it was acknowledged elsewhere.
+    """
+
+    seq: int
+    id: str
+    begun_at: int
+    is_pending: int
+    is_repeating: int
+    repeats: int
+    is_acknowledged: int  # on another device, in the web app or by a program
+    acknowledged_on: str | None  # the device's name
+
+    @property
+    def version(self) -> str:
+        """What tells one message of the notification from the next; empty for the first."""
+        return "a" if self.is_acknowledged else str(self.repeats or "")
+
+
+class Sleeper(NamedTuple):
+    """A device that is to fetch a notification, and what is needed to tell it so."""
+
+    kind: str
+    poll_hash: str
+    id: str  # the notification's
+    priority: int | None
+
+
+PENDING = "p.status = 'pending'"
+ELSEWHERE = "(r.state = 'acknowledged' AND r.device_seq IS NOT p.device_seq)"
+DEVICE = f"SELECT {columns(FetchingDevice, 'd')} FROM device d"
+OF_TOPIC = f"{DEVICE} WHERE kind = 'ntfy' AND token = ? AND removed_at IS NULL"
+PRESENT = "SELECT seq FROM device WHERE seq IN (SELECT value FROM json_each(?)) AND removed_at IS NULL"
+OF_FOUND = {
+    "begun_at": f"max(coalesce(n.released_at, n.created_at), iif({ELSEWHERE}, r.acknowledged_at, 0)) AS begun_at",
+    "is_pending": PENDING,
+    "is_repeating": "coalesce(r.state = 'waiting', 0)",
+    "repeats": "coalesce(r.repeats, 0)",
+    "is_acknowledged": f"coalesce({ELSEWHERE}, 0)",
+    "acknowledged_on": "(SELECT name FROM device WHERE seq = r.device_seq)",
+}
+HAS_IT = (
+    f"SELECT {columns(Found, 'n', **OF_FOUND)} FROM notification n"
+    " JOIN delivery p ON p.notification_seq = n.seq AND p.device_seq = :device"
+    " LEFT JOIN alarm r ON r.notification_seq = n.seq"
+)
+WAITING = "SELECT notification_seq FROM alarm WHERE account_seq = :account AND state = 'waiting'"
+# What was replaced, or came too late, is not given to the device any more.
+STILL = "p.status <> 'failed' AND coalesce(n.expires_at > :now, 1)"
+STORED = (
+    f"{HAS_IT} WHERE n.seq IN (SELECT seq FROM notification WHERE account_seq = :account AND seq > :after"
+    " UNION SELECT seq FROM notification WHERE account_seq = :account AND released_at >= :since"
+    " UNION SELECT * FROM (SELECT notification_seq FROM delivery WHERE device_seq = :device AND status = 'pending'"
+    f" ORDER BY next_attempt_at LIMIT :pending) UNION {WAITING})"
+    f" AND (begun_at >= :since OR ({PENDING} AND :pending)) AND {STILL} ORDER BY begun_at, n.seq"
+)
+BEGUN_SINCE = (  # whatever the clock says: it may have been set back
+    f"{HAS_IT} WHERE n.seq IN (SELECT seq FROM notification WHERE account_seq = :account AND seq > :after"
+    " UNION SELECT seq FROM notification WHERE account_seq = :account AND released_at >= :since"
+    f" UNION {WAITING} UNION SELECT value FROM json_each(:also))"
+    f" AND {STILL} ORDER BY begun_at, n.seq"
+)
+OF_ID = f"{HAS_IT} WHERE n.account_seq = :account AND n.id = :id AND {STILL}"
+ONE = (
+    f"SELECT {columns(NotificationRow, 'n')} FROM notification n"
+    f" JOIN delivery p ON p.notification_seq = n.seq AND p.device_seq = :device WHERE n.seq = :seq AND {STILL}"
+)
+SEQ_BEFORE_NEWEST = "SELECT seq FROM notification WHERE account_seq = ? ORDER BY seq DESC LIMIT 1 OFFSET ?"
+BEGINS = "coalesce(n.released_at, n.created_at)"
+BEGINNING = f"SELECT {BEGINS}, seq FROM notification n WHERE account_seq = ? AND id = ?"
+SLEEPERS = (
+    f"SELECT {columns(Sleeper, 'd', id='n.id', priority='n.priority')} FROM delivery p"
+    " JOIN device d ON d.seq = p.device_seq JOIN notification n ON n.seq = p.notification_seq"
+    " WHERE p.notification_seq = ? AND d.poll_hash NOT NULL AND d.seq IN (SELECT value FROM json_each(?))"
+)
+_read_sleeper = reader(Sleeper)
+_read_device, _read_found, _read_one = reader(FetchingDevice), reader(Found), reader(NotificationRow)
+
+
+def device_of_topic(token: str) -> FetchingDevice | None:
+    """The device whose topic has this hash."""
+    row = run(OF_TOPIC, (token,)).fetchone()
+    return _read_device(row) if row else None
+
+
+def present(device_seqs: Iterable[int]) -> set[int]:
+    """Those of these devices that are not removed."""
+    return {row[0] for row in run(PRESENT, (json.dumps(list(device_seqs)),))}
+
+
+def stored(device: FetchingDevice, since: int, after: int, pending: int, now: int) -> list[Found]:
+    """What is stored for the device, oldest first: what began at `since` or later, and up to `pending` that wait.
+
+    Of what does not wait and was never held, only notifications with a seq beyond `after` are looked at.
+    """
+    place = {"device": device.seq, "account": device.account_seq, "after": after}
+    return list(map(_read_found, run(STORED, place | {"since": since, "pending": pending, "now": now})))
+
+
+def begun(device: FetchingDevice, since: int, after: int, also: Iterable[int], now: int) -> list[Found]:
+    """What is stored for the device that has a seq beyond `after` or was released at `since` or later.
+
+    What repeats comes with it, and the notifications with the seqs `also`.
+    """
+    place = {"device": device.seq, "account": device.account_seq, "after": after}
+    values = place | {"since": since, "also": json.dumps(list(also)), "now": now}
+    return list(map(_read_found, run(BEGUN_SINCE, values)))
+
+
+def with_id(device: FetchingDevice, id_: str, now: int) -> list[Found]:
+    """The notification with that id, if it is stored for the device."""
+    values = {"device": device.seq, "account": device.account_seq, "id": id_, "now": now}
+    return list(map(_read_found, run(OF_ID, values)))
+
+
+def one(device: FetchingDevice, seq: int, now: int) -> NotificationRow | None:
+    """The notification, unless it was deleted, replaced or has expired since it was found."""
+    row = run(ONE, {"device": device.seq, "seq": seq, "now": now}).fetchone()
+    return _read_one(row) if row else None
+
+
+def before_newest(account_seq: int) -> int:
+    """The seq beyond which the account's newest notifications are that are looked at."""
+    row = run(SEQ_BEFORE_NEWEST, (account_seq, NEWEST)).fetchone()
+    return int(row[0]) if row else 0
+
+
+def beginning(account_seq: int, id_: str) -> tuple[int, int] | None:
+    """When the delivery of a notification of the account began, and its seq; None if there is none with that id."""
+    row = run(BEGINNING, (account_seq, id_)).fetchone()
+    return (int(row[0]), int(row[1])) if row else None
+
+
+def sleepers(notification_seq: int, device_seqs: list[int]) -> list[Sleeper]:
+    """Those of these devices that have a delivery of the notification."""
+    return list(map(_read_sleeper, run(SLEEPERS, (notification_seq, json.dumps(device_seqs)))))

@@ -1,0 +1,163 @@
+"""Buttons, repeats and "Acknowledged" on a device that fetches (CONTRACT 8 and 9)."""
+
+from urllib.parse import urlsplit
+
+import pytest
+
+from core import streams
+from core.streams import Store, Subscription
+from core.subscriptions import known
+from tests.support.ntfy_app import add_phone
+from wire.ntfy import Publication
+from wire.ntfy_stream import wanted
+
+YES_NO = [{"label": "Yes", "answer": "yes"}, {"label": "Log", "url": "https://example.org/log"}]
+
+
+class Stream:
+    """A stream as the hub serves it, a look after the other."""
+
+    def __init__(self, android, since="none"):
+        asked = wanted(Publication({}, {"since": since}), 0)
+        topics = known([android.topic])
+        self.store, self.subscription = Store(), Subscription(topics, android.topic, asked, lambda message: message)
+        assert self.next()["event"] == "open"
+
+    def next(self):
+        message = self.subscription.next()
+        self.subscription.taken()
+        return message
+
+    def new(self):
+        """The messages that came since the last look."""
+        assert self.store.look([self.subscription], True) == []
+        found = list(iter(self.next, None))
+        self.store.settle([self.subscription])
+        return found
+
+
+@pytest.fixture
+def alarm(owner, android):
+    """Sends a notification that repeats each minute, and returns its id."""
+
+    def send(**more):
+        sent = {"title": "Fire", "body": "in the attic", "acknowledge": True} | more
+        return owner.post("/notifications/send", sent).json["notification"]["id"]
+
+    return send
+
+
+def repeat(owner, moved_clock):
+    moved_clock.advance(61)
+    owner.service.work()
+
+
+def press(android, action):
+    return android.service.client.post(urlsplit(action["url"]).path)
+
+
+def test_a_button_opens_its_address_or_sends_the_answer_to_us(owner, android):
+    sent = owner.post("/notifications/send", {"title": "t", "body": "Deploy?", "actions": YES_NO}).json
+    (message,) = android.messages()
+    answer, link = message["actions"]
+    assert (answer["action"], answer["method"], answer["clear"], answer["label"]) == ("http", "POST", True, "Yes")
+    assert (link["action"], link["url"]) == ("view", "https://example.org/log")
+    assert len({action["id"] for action in message["actions"]}) == 2
+    assert press(android, answer).status_code == 200
+    told = owner.get(f"/notifications/{sent['notification']['id']}").json["notification"]["answer"]
+    assert (told["answer"], told["device"]) == ("yes", android.id)
+
+
+def test_each_repeat_is_a_message_of_its_own_in_the_same_place(owner, android, alarm, moved_clock):
+    id_, stream = alarm(), Stream(android, since="all")
+    messages = stream.new()
+    for _ in range(2):
+        assert stream.new() == []
+        repeat(owner, moved_clock)
+        messages += stream.new()
+    assert [message["id"] for message in messages] == [id_, f"{id_}-1", f"{id_}-2"]
+    assert {message["sequence_id"] for message in messages} == {id_}
+    assert {message["priority"] for message in messages} == {5}
+    assert owner.get(f"/notifications/{id_}").json["notification"]["repeats"] == 2
+
+
+def test_a_phone_that_polls_gets_each_repeat_once(owner, android, alarm, moved_clock):
+    id_ = alarm()
+    assert [message["id"] for message in android.poll()] == [id_]
+    assert android.poll() == []
+    repeat(owner, moved_clock)
+    assert [message["id"] for message in android.poll()] == [f"{id_}-1"]
+    assert android.poll() == []
+
+
+def test_one_that_is_woken_with_the_id_fetches_the_newest_repeat(owner, android, alarm, moved_clock):
+    id_ = alarm()
+    repeat(owner, moved_clock)
+    assert android.fetch(id_)["id"] == android.fetch(f"{id_}-1")["id"] == f"{id_}-1"
+
+
+def test_a_press_on_acknowledge_ends_it_and_the_other_phones_are_told_silently(owner, android, alarm, moved_clock):
+    other = add_phone(owner, name="Tablet")
+    id_ = alarm()
+    streams = Stream(android), Stream(other)
+    repeat(owner, moved_clock)
+    (message,), _ = (stream.new() for stream in streams)
+    acknowledge = message["actions"][0]
+    assert acknowledge["label"] == "Acknowledge" and press(android, acknowledge).status_code == 200
+    assert streams[0].new() == []
+    (told,) = streams[1].new()
+    assert (told["id"], told["sequence_id"], told["priority"]) == (f"{id_}-a", id_, 2)
+    assert told["message"] == "in the attic\n\nAcknowledged on ntfy app." and "actions" not in told
+    repeat(owner, moved_clock)
+    assert [stream.new() for stream in streams] == [[], []]
+
+
+def test_a_phone_that_has_what_was_acknowledged_elsewhere_gets_nothing_again(owner, android, alarm, moved_clock):
+    other, id_ = add_phone(owner), alarm()
+    assert [message["id"] for message in other.poll()] == [id_]
+    moved_clock.advance(1)
+    owner.send("t", "in between")
+    moved_clock.advance(1)
+    press(android, android.messages()[0]["actions"][0])
+    assert [message["id"] for message in other.poll()][1:] == [f"{id_}-a"]
+    assert other.messages(f"since={id_}-a") == []
+    assert other.bodies(f"since={id_}")[0] == "in between"
+
+
+def test_what_repeats_when_a_stream_begins_comes_with_its_next_repeat(owner, android, alarm, moved_clock):
+    id_ = alarm()
+    android.poll()
+    stream = Stream(android)
+    assert stream.new() == []
+    repeat(owner, moved_clock)
+    assert [message["id"] for message in stream.new()] == [f"{id_}-1"]
+
+
+def test_a_repeat_reaches_a_phone_that_was_added_later(owner, alarm, moved_clock):
+    id_ = alarm()
+    later = add_phone(owner)
+    assert later.messages() == []
+    repeat(owner, moved_clock)
+    assert [message["id"] for message in later.messages()] == [f"{id_}-1"]
+
+
+def test_a_stream_whose_client_takes_too_little_ends_and_begins_again_with_what_waits(owner, android, monkeypatch):
+    monkeypatch.setattr(streams, "MAX_REMEMBERED", 2)
+    for number in range(4):
+        owner.send("t", str(number))
+    stream = Stream(android, since="all")
+    for number in (4, 5):
+        owner.send("t", str(number))
+    assert stream.store.look([stream.subscription], True) == []
+    owner.send("t", "6")
+    stream.store.look([stream.subscription], True)
+    assert stream.store.look([stream.subscription], True) == [stream.subscription]
+    assert len(Stream(android, since="all").new()) == 7
+
+
+def test_what_is_sent_later_is_fetched_then(owner, android, moved_clock):
+    sent = {"title": "t", "body": "later", "deliverAt": moved_clock.ms + 60_000}
+    assert owner.post("/notifications/send", sent).json["notification"]["status"] == "held"
+    assert android.messages() == []
+    repeat(owner, moved_clock)
+    assert android.bodies() == ["later"]

@@ -1,0 +1,133 @@
+"""Devices that fetch: their deliveries wait for a day, and nothing is pushed to them (CONTRACT 9)."""
+
+from tests.support.devices import subscribe
+from tests.support.ntfy_app import add_phone
+
+HOUR_S = 3600
+
+
+def delivery(owner, id_=None):
+    """The status of the newest notification, or of one, and of its only delivery with the reason."""
+    one = owner.get(f"/notifications/{id_ or owner.listed()[0]['id']}").json["notification"]
+    (device,) = one["deliveries"]
+    return one["status"], device["status"], device.get("error")
+
+
+def test_what_is_sent_is_pending_until_it_is_fetched(owner, android, moved_clock):
+    assert owner.send().json["notification"]["status"] == "pending"
+    owner.service.work()
+    assert delivery(owner) == ("pending", "pending", None)
+    moved_clock.advance(5)
+    android.poll()
+    assert delivery(owner) == ("delivered", "delivered", None)
+    assert owner.get("/devices").json["devices"][0]["lastDeliveredAt"] == moved_clock.ms
+
+
+def test_it_fails_when_nobody_fetches_it_for_a_day(owner, android, moved_clock):
+    owner.send()
+    moved_clock.advance(24 * HOUR_S - 1)
+    owner.service.work()
+    assert delivery(owner)[0] == "pending"
+    moved_clock.advance(2)
+    owner.service.work()
+    sentence = "The ntfy app did not fetch it within 24 hours."
+    assert delivery(owner) == ("failed", "failed", sentence)
+    assert android.poll() == []
+
+
+def test_it_fails_when_it_expires_first_also_beside_a_device_that_has_it(owner, push_service, moved_clock):
+    subscribe(owner, push_service)
+    android = add_phone(owner)
+    sent = {"title": "t", "body": "b", "expiresAt": moved_clock.ms + 60_000}
+    assert owner.post("/notifications/send", sent).json["notification"]["status"] == "delivered"
+    moved_clock.advance(61)
+    assert android.messages() == []
+    owner.service.work()
+    one = owner.get(f"/notifications/{owner.listed()[0]['id']}").json["notification"]
+    assert one["status"] == "delivered"
+    assert one["deliveries"][1]["error"] == "It expired before this device had it."
+
+
+def test_a_replaced_one_is_not_fetched_any_more(owner, android):
+    for body in ("old", "new"):
+        owner.post("/notifications/send", {"title": "t", "body": body, "tag": "disk"})
+    assert android.bodies() == ["new"]
+    assert [one["status"] for one in owner.listed()] == ["delivered", "failed"]
+
+
+def test_a_deleted_one_is_not_fetched_any_more(owner, android):
+    id_ = owner.send().json["notification"]["id"]
+    assert owner.delete(f"/notifications/{id_}").status_code == 200
+    assert android.poll() == []
+
+
+def test_removing_the_device_settles_what_waited_for_it(owner, android):
+    owner.send()
+    assert owner.delete(f"/devices/{android.id}").status_code == 200
+    assert owner.listed()[0]["status"] == "delivered"
+
+
+def test_priority_1_reaches_it_and_no_browser(owner, push_service):
+    browser, android = subscribe(owner, push_service), add_phone(owner)
+    owner.post("/notifications/send", {"title": "t", "body": "quiet", "priority": 1})
+    assert android.bodies() == ["quiet"] and browser.messages == []
+
+
+def test_priority_1_is_delivered_when_stored_whether_it_is_fetched_or_not(owner, android, moved_clock):
+    quiet = {"title": "t", "body": "quiet", "priority": 1}
+    later = owner.post("/notifications/send", quiet | {"deliverAt": moved_clock.ms + 1000}).json["notification"]
+    now = owner.post("/notifications/send", quiet).json["notification"]
+    moved_clock.advance(2)
+    owner.service.work()
+    assert (later["status"], now["status"]) == ("held", "delivered")
+    assert [delivery(owner, one["id"])[:2] for one in (later, now)] == [("delivered", "pending")] * 2
+    moved_clock.advance(24 * HOUR_S + 1)
+    owner.service.work()
+    assert [delivery(owner, one["id"])[:2] for one in (later, now)] == [("delivered", "failed")] * 2
+
+
+def test_its_least_priority_counts_for_priority_1_too(owner):
+    android = add_phone(owner, minPriority=2)
+    for priority in (1, 2):
+        owner.post("/notifications/send", {"title": "t", "body": str(priority), "priority": priority})
+    assert android.bodies() == ["2"]
+
+
+def test_the_others_are_pushed_to_as_ever(owner, push_service, moved_clock):
+    browser, android = subscribe(owner, push_service), add_phone(owner)
+    push_service.status = 503
+    owner.send("t", "both")
+    push_service.status = 201
+    moved_clock.advance(31)
+    owner.service.work()
+    assert len(browser.messages) >= 1
+    assert android.bodies() == ["both"]
+
+
+def test_a_digest_is_fetched_as_one_message(owner, android, hook, moved_clock):
+    hook.set("--frequency", "1h")
+    for message in ("one", "two"):
+        hook.post({"message": message})
+    moved_clock.advance(HOUR_S + 1)
+    owner.service.work()
+    (digest,) = android.poll()
+    assert digest["title"] == "MCP - 2 notifications"
+    assert {one["status"] for one in owner.listed()} == {"delivered"}
+
+
+def test_a_replay_with_an_idempotency_key_says_what_was_answered_first(owner, android):
+    answers = []
+    for _ in range(2):
+        answers.append(owner.send(headers={"Idempotency-Key": "k"}).json["notification"]["status"])
+        android.poll()
+    assert answers == ["pending", "pending"]
+
+
+def test_the_clock_set_back_does_not_keep_it_waiting_longer(owner, android, moved_clock):
+    owner.service.work()
+    owner.send()
+    moved_clock.set_wall(moved_clock.ms - 5 * HOUR_S * 1000)
+    owner.service.work()
+    moved_clock.advance(24 * HOUR_S + 1)
+    owner.service.work()
+    assert delivery(owner)[0] == "failed"

@@ -1,0 +1,146 @@
+"""NTFY_UPSTREAM: an iPhone's ntfy app is woken, and then fetches one message (CONTRACT 9)."""
+
+import hashlib
+import logging
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Thread
+
+import pytest
+
+import push
+from core import waking
+from core.jobs import Worker
+from store.database import transaction
+from tests.support.ntfy_app import add_phone
+from tests.support.server import PATIENCE_S, wait_until
+
+BASE_URL = "https://bell.example.org"
+
+
+class Upstream:
+    """The stand-in for ntfy.sh: keeps what it is asked, and gives the status it is told to."""
+
+    def __init__(self):
+        self.got, self.status = [], 200
+        handler = type("Handler", (UpstreamHandler,), {"upstream": self})
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        Thread(target=self.server.serve_forever, daemon=True).start()
+
+
+class UpstreamHandler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.upstream.got.append((self.path, self.headers["X-Poll-ID"], body))
+        self.send_response(self.upstream.status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def upstream():
+    upstream = Upstream()
+    yield upstream
+    upstream.server.shutdown()
+    upstream.server.server_close()
+
+
+@pytest.fixture
+def service(make_service, upstream, moved_clock):
+    return make_service(NTFY_UPSTREAM=upstream.url, BASE_URL=BASE_URL)
+
+
+def send(owner, **more):
+    answer = owner.post("/notifications/send", {"title": "t", "body": "secret text", **more})
+    waking.finish()
+    return answer.json["notification"]["id"]
+
+
+def path_of(android):
+    return "/" + hashlib.sha256(f"{BASE_URL}/{android.topic}".encode()).hexdigest()
+
+
+def test_the_app_is_woken_with_the_id_alone_and_fetches_that_message(owner, android, upstream):
+    id_ = send(owner)
+    assert upstream.got == [(path_of(android), id_, b"")]
+    assert android.fetch(id_)["message"] == "secret text"
+
+
+def test_each_phone_is_woken_for_what_it_gets_from_priority_3_on(owner, android, upstream):
+    urgent = add_phone(owner, minPriority=5)
+    for priority in (1, 2):
+        send(owner, priority=priority)
+    assert upstream.got == []
+    send(owner, priority=3)
+    send(owner, priority=5)
+    assert [path for path, _, _ in upstream.got].count(path_of(android)) == 2
+    assert [path for path, _, _ in upstream.got].count(path_of(urgent)) == 1
+
+
+def test_what_is_released_later_wakes_it_too(owner, android, upstream, hook, moved_clock):
+    hook.set("--frequency", "1h")
+    hook.post({"message": "held"})
+    waking.finish()
+    assert upstream.got == []
+    moved_clock.advance(3601)
+    owner.service.work()
+    waking.finish()
+    assert len(upstream.got) == 1
+
+
+def test_a_failure_is_logged_once_and_not_tried_again(owner, android, upstream, caplog):
+    upstream.status = 429
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            send(owner)
+        assert len(upstream.got) == 3
+        assert [one.getMessage() for one in caplog.records] == [
+            "A device could not be woken: Check NTFY_UPSTREAM: it answered 429."
+        ]
+        upstream.status = 200
+        send(owner)
+        upstream.status = 500
+        send(owner)
+    assert len(caplog.records) == 2
+    assert owner.listed()[0]["status"] == "pending" and android.topic not in caplog.text
+
+
+def test_what_is_not_stored_wakes_nobody(owner, android, upstream, monkeypatch):
+    monkeypatch.setattr(waking, "LOOKED_EVERY_S", 0.001)
+    monkeypatch.setattr(waking, "COMMITTED_WITHIN_S", 0.01)
+    with pytest.raises(ZeroDivisionError), transaction():
+        waking.wake_later(10**9, [type("Device", (), {"seq": 1, "kind": "ntfy"})])
+        raise ZeroDivisionError
+    waking.finish()
+    assert upstream.got == []
+
+
+def test_a_bug_in_waking_is_logged_and_hurts_nobody(owner, android, monkeypatch, caplog):
+    monkeypatch.setattr(push, "wake", lambda *_: 1 / 0)
+    send(owner)
+    assert "A device could not be woken: ZeroDivisionError" in caplog.text
+
+
+def test_when_the_service_ends_nobody_waits_for_an_upstream_that_hangs(owner, android, monkeypatch):
+    asked, answers = [], Event()
+    monkeypatch.setattr(push, "wake", lambda *_: asked.append(1) or (answers.wait(PATIENCE_S) and None))
+    for _ in range(waking.THREADS + 3):
+        owner.send()
+    wait_until(lambda: len(asked) == waking.THREADS)
+    Worker().stop()
+    answers.set()
+    waking.finish()
+    assert len(asked) == waking.THREADS
+    send(owner)
+    assert len(asked) == waking.THREADS + 1
+
+
+def test_without_the_setting_nobody_is_asked(make_service, moved_clock):
+    service = make_service()
+    service.account()
+    add_phone(service.caller())
+    send(service.caller(name="b"))
+    assert waking._threads is None

@@ -1,0 +1,302 @@
+"""The ntfy app's streams at the service as it really runs (CONTRACT 9)."""
+
+import json
+import signal
+import socket
+import time
+
+import pytest
+
+from process.streams import MAX_STREAMS
+from tests.support.accounts import OWNER
+from tests.support.ntfy_app import (
+    CloseConnection,
+    Listener,
+    Ping,
+    Pong,
+    TextMessage,
+    WebSocketListener,
+    add_topic,
+)
+from tests.support.server import bearer, serving, wait_until
+
+SOON_S = 2.0  # within which a stream ends or learns of what another process stored; a busy machine gets more
+BUSY_S = 8.0
+MASKED_TEXT = b"\x81\x83\x00\x00\x00\x00abc"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """The service that most tests share: its four threads would not do for so many streams."""
+    with serving(tmp_path_factory.mktemp("streams") / "data", THREADS="4") as shared:
+        shared.key = shared.owner_key()
+        yield shared.wait_until_ready()
+
+
+@pytest.fixture
+def device(server):
+    device = add_topic(server, server.key)
+    yield device
+    server.request("DELETE", f"/api/v1/devices/{device['id']}", headers=bearer(server.key))
+
+
+@pytest.fixture
+def listen(server):
+    """Opens streams, which are closed with the test."""
+    listeners = []
+
+    def listen_to(*devices, **more):
+        listeners.append(Listener(server, ",".join(device["topic"] for device in devices), **more))
+        return listeners[-1]
+
+    yield listen_to
+    for listener in listeners:
+        listener.close()
+
+
+def send(server, body, **more):
+    said = json.dumps({"title": "Backup", "body": body, **more})
+    answer = server.request("POST", "/api/v1/notifications/send", said, bearer(server.key))
+    assert answer.status == 200, answer.text
+    return json.loads(answer.text)["notification"]["id"]
+
+
+def status(server, id_):
+    return json.loads(server.get(f"/api/v1/notifications/{id_}", server.key).text)["notification"]["status"]
+
+
+def remove(server, device):
+    assert server.request("DELETE", f"/api/v1/devices/{device['id']}", headers=bearer(server.key)).status == 200
+
+
+# --- what comes ---------------------------------------------------------------------------------------------
+
+
+def test_what_is_sent_arrives_and_is_delivered(server, device, listen):
+    listener = listen(device)
+    assert listener.status == 200
+    assert listener.headers["content-type"] == "application/x-ndjson; charset=utf-8"
+    assert (listener.headers["x-accel-buffering"], listener.headers["cache-control"]) == ("no", "no-store")
+    opened = listener.event()
+    assert (opened["event"], opened["topic"]) == ("open", device["topic"])
+    id_ = send(server, "one")
+    message = listener.message()
+    assert (message["id"], message["topic"], message["message"]) == (id_, device["topic"], "one")
+    wait_until(lambda: status(server, id_) == "delivered")
+
+
+def test_what_is_stored_comes_first(server, device, listen):
+    ids = [send(server, body) for body in ("one", "two", "three")]
+    assert listen(device, since="all").bodies(3) == ["one", "two", "three"]
+    wait_until(lambda: status(server, ids[2]) == "delivered")  # what is pending would come with any id
+    assert listen(device, since=ids[0]).bodies(2) == ["two", "three"]
+    last = listen(device, since=ids[2])
+    send(server, "four")
+    assert last.bodies(1) == ["four"]
+
+
+def test_every_stream_of_a_device_gets_everything(server, device, listen):
+    listeners = [listen(device) for _ in range(4)]
+    for body in ("one", "two"):
+        send(server, body)
+    assert [listener.bodies(2) for listener in listeners] == [["one", "two"]] * 4
+
+
+def test_a_fifth_stream_of_a_device_ends_the_oldest(server, device, listen):
+    listeners = [listen(device) for _ in range(5)]
+    assert listeners[0].message() is None
+    send(server, "one")
+    assert [listener.bodies(1) for listener in listeners[1:]] == [["one"]] * 4
+
+
+def test_one_stream_carries_several_topics(server, device, listen):
+    urgent = add_topic(server, server.key, minPriority=5)
+    listener = listen(device, {"topic": "unknown"}, urgent)
+    send(server, "low", priority=2)
+    send(server, "urgent", priority=5)
+    got = [(message["topic"], message["message"]) for message in (listener.message() for _ in range(3))]
+    assert got[0] == (device["topic"], "low")
+    assert {*got[1:]} == {(device["topic"], "urgent"), (urgent["topic"], "urgent")}
+    remove(server, urgent)
+    assert listener.message() is None
+
+
+def test_filters_hold_for_what_comes_too(server, device, listen):
+    listener = listen(device, path="json", since="none&priority=5")
+    ids = [send(server, "low", priority=2), send(server, "urgent", priority=5)]
+    assert listener.bodies(1) == ["urgent"]
+    assert status(server, ids[0]) == "pending"
+
+
+def test_what_another_process_stores_arrives(server, device, listen):
+    listener = listen(device)
+    assert listener.event()["event"] == "open"
+    server.flask("send", OWNER, "From a shell", "b")
+    assert listener.message()["title"] == "MCP - From a shell"
+
+
+def test_events_and_texts_are_streamed_too(server, device, listen):
+    events, texts = listen(device, path="sse"), listen(device, path="raw")
+    assert events.headers["content-type"] == "text/event-stream; charset=utf-8"
+    assert events.file.readline() == b"event: open\n"
+    assert json.loads(events.file.readline().removeprefix(b"data: "))["event"] == "open"
+    assert (events.file.readline(), texts.file.readline()) == (b"\n", b"\n")
+    send(server, "two\nlines")
+    assert json.loads(events.file.readline().removeprefix(b"data: "))["message"] == "two\nlines"
+    assert texts.file.readline() == b"two lines\n"
+
+
+def test_a_stream_may_begin_on_a_connection_that_answered_before(server, device):
+    with socket.create_connection(("127.0.0.1", server.port), timeout=BUSY_S) as connection:
+        file = connection.makefile("rb")
+        for path in ("auth", "json?poll=1", "json"):
+            connection.sendall(f"GET /{device['topic']}/{path} HTTP/1.1\r\nHost: bell\r\n\r\n".encode())
+            assert file.readline() == b"HTTP/1.1 200 OK\r\n"
+            head = dict(line.decode().lower().split(": ", 1) for line in iter(file.readline, b"\r\n"))
+            file.read(int(head.get("content-length", 0)))
+        assert json.loads(file.readline())["event"] == "open"
+        send(server, "one")
+        assert json.loads(file.readline())["message"] == "one"
+
+
+# --- room and ends ------------------------------------------------------------------------------------------
+
+
+def test_the_service_answers_while_all_streams_are_open(server, listen):
+    devices = [add_topic(server, server.key) for _ in range(9)]
+    listeners = [listen(devices[number // 4]) for number in range(MAX_STREAMS)]
+    refused = server.get(f"/{devices[-1]['topic']}/json")
+    assert (refused.status, refused.headers["Retry-After"]) == (429, "30")
+    assert json.loads(refused.text)["http"] == 429
+    for number in range(20):
+        send(server, str(number))
+    wanted = [str(number) for number in range(20)]
+    assert all(listener.bodies(20) == wanted for listener in listeners)
+    listeners[0].close()
+    wait_until(lambda: listen(devices[-1]).status == 200)
+    for device in devices:
+        remove(server, device)
+    assert [listener.message() for listener in listeners[1:]] == [None] * (MAX_STREAMS - 1)
+
+
+def test_a_stream_ends_when_its_device_is_removed(server, device, listen):
+    listener = listen(device)
+    listener.event()
+    remove(server, device)
+    begun = time.monotonic()
+    assert listener.message() is None
+    assert time.monotonic() - begun < BUSY_S
+    assert Listener(server, device["topic"]).status == 403
+
+
+def test_streams_end_at_once_when_the_service_stops_and_its_log_has_no_topic(start):
+    server = start().wait_until_ready()
+    server.key = server.owner_key()
+    device = add_topic(server, server.key)
+    listener, frames = Listener(server, device["topic"]), WebSocketListener(server, device["topic"])
+    listener.event()
+    frames.event(), frames.message()
+    begun = time.monotonic()
+    server.process.send_signal(signal.SIGTERM)
+    assert listener.message() is None
+    assert frames.event() is None  # a close frame would keep Android's app from coming back
+    assert time.monotonic() - begun < BUSY_S
+    assert server.process.wait(BUSY_S) == 0
+    lines = [json.loads(line) for line in server.log.splitlines()]
+    (line,) = (line for line in lines if line["message"] == "stream" and line["route"].endswith("/json"))
+    assert (line["method"], line["status"], line["client"]) == ("GET", 200, "127.0.0.1")
+    assert device["topic"] not in server.log
+
+
+def test_nothing_is_lost_and_nothing_doubled_when_the_service_is_killed(start):
+    server = start().wait_until_ready()
+    server.key, port = server.owner_key(), str(server.port)
+    device = add_topic(server, server.key)
+    listener = Listener(server, device["topic"])
+    ids = []
+    for _ in range(2):
+        ids += [send(server, str(len(ids))) for _ in range(5)]
+        listener.message()
+        server.kill()
+        while listener.message():
+            pass
+        server = start(PORT=port)
+        server.key, server.port = listener.server.key, int(port)
+        listener.server = server.wait_until_ready()
+        listener.connect()
+    ids.append(send(server, "last"))
+    while listener.message()["message"] != "last":
+        pass
+    assert [*listener.kept] == ids
+
+
+# --- WebSocket ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def frames(server, device):
+    listener = WebSocketListener(server, device["topic"])
+    assert listener.event().__class__.__name__ == "AcceptConnection"
+    assert listener.message()["event"] == "open"
+    yield listener
+    listener.connection.close()
+
+
+def test_a_web_socket_gets_each_message_in_a_frame(server, frames):
+    id_ = send(server, "one ✓")
+    assert frames.message()["message"] == "one ✓"
+    wait_until(lambda: status(server, id_) == "delivered")
+
+
+def test_its_pings_are_answered(server, frames):
+    frames.send(Ping(b"are you there"))
+    assert frames.event() == Pong(bytearray(b"are you there"))
+    frames.send(TextMessage("ignored"))
+    send(server, "one")
+    assert frames.message()["message"] == "one"
+
+
+def test_it_closes_when_the_client_does(frames):
+    frames.send(CloseConnection(1000))
+    assert frames.event() == CloseConnection(1000, "")
+    assert frames.event() is None
+
+
+@pytest.mark.parametrize(
+    "sent, code",
+    [
+        (b"\x81\x03abc", 1002),  # not masked
+        (b"\x01" + MASKED_TEXT[1:], 1003),  # the first of several frames
+        (b"\x81\xfe\x20\x00\x00\x00\x00\x00" + b"x" * 8_192, 1009),
+        (b"\x83\x80\x00\x00\x00\x00", 1002),  # an opcode that nobody knows
+        (b"\x89\xfe\x01\x00\x00\x00\x00\x00" + b"x" * 256, 1002),  # a ping that is too long
+        (b"\x81\x81\x00\x00\x00\x00\xff", 1007),  # not UTF-8
+    ],
+)
+def test_it_ends_when_the_client_breaks_the_rules(frames, sent, code):
+    frames.connection.sendall(sent)
+    event = frames.event()
+    assert isinstance(event, CloseConnection) and event.code == code
+    assert frames.event() is None
+
+
+def test_a_poll_over_a_web_socket_ends(server, device):
+    send(server, "one")
+    frames = WebSocketListener(server, device["topic"], since="all&poll=1")
+    frames.event()
+    assert frames.message()["event"] == "open"
+    assert frames.message()["message"] == "one"
+    assert frames.event() == CloseConnection(1000, "")
+    frames.connection.close()
+
+
+def test_what_is_no_web_socket_is_refused(server, device):
+    headers = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13"}
+    for sent in (
+        {},
+        headers,
+        headers | {"Sec-WebSocket-Key": "short"},
+        headers | {"Sec-WebSocket-Key": "A" * 22 + "==", "Sec-WebSocket-Version": "8"},
+    ):
+        answer = server.request("GET", f"/{device['topic']}/ws", headers=sent)
+        assert (answer.status, json.loads(answer.text)["code"]) == (400, 40016)

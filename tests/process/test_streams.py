@@ -1,0 +1,232 @@
+"""Connections that stay open: one thread for all, room for so many, signs of life, and their ends (CONTRACT 9)."""
+
+import socket
+
+import pytest
+
+from process import clock, streams
+from process.streams import MAX_STREAMS, Ended, Hub, Stream
+from tests.support.ntfy_app import GIVES_UP_S
+from tests.support.server import PATIENCE_S, wait_until
+
+
+class Tape:
+    """A source with the messages that a test gives it."""
+
+    def __init__(self, *messages, key=1):
+        self.messages, self.keys, self.took, self.heard = list(messages), [key], 0, b""
+        self.subscription = self
+
+    def next(self):
+        return self.messages.pop(0) if self.messages else None
+
+    def taken(self):
+        self.took += 1
+
+    def keepalive(self):
+        return b"alive\n"
+
+    def received(self, data):
+        self.heard += data
+        if data == b"end":
+            raise Ended(b"ended\n")
+        return b"heard\n"
+
+
+class Library:
+    """A feed that notes what it is asked."""
+
+    def __init__(self):
+        self.looks, self.settled, self.over, self.closed = 0, [], [], 0
+
+    def look(self, sources, is_woken):
+        self.looks += 1
+        return [source for source in sources if source in self.over]
+
+    def settle(self, sources):
+        self.settled += [source for source in sources if source.took]
+
+    def close(self):
+        self.closed += 1
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(streams, "LOOKED_EVERY_S", 0.01)
+
+
+@pytest.fixture
+def hub():
+    hub = Hub(Library())
+    yield hub
+    hub.finish()
+
+
+@pytest.fixture
+def connect(hub):
+    """Opens a stream, and returns the client's end of it."""
+    ends = []
+
+    def connect_one(source, head=b""):
+        assert hub.reserve(source.keys)
+        ours, theirs = socket.socketpair()
+        theirs.settimeout(PATIENCE_S)
+        hub.open(Stream(ours, head, source, {"route": "/test"}))
+        ends.append(theirs)
+        return theirs
+
+    yield connect_one
+    for end in ends:
+        end.close()
+
+
+def read_to_end(connection):
+    return b"".join(iter(lambda: connection.recv(65_536), b""))
+
+
+def test_what_there_is_is_written_in_order_and_noted_as_taken(hub, connect):
+    tape = Tape(b"one\n", b"two\n")
+    client = connect(tape, b"head\n")
+    wait_until(lambda: tape in hub.feed.settled and tape.took == 2)
+    assert client.recv(100) == b"head\none\ntwo\n"
+
+
+def test_what_is_new_comes_when_the_hub_is_woken(hub, connect, monkeypatch):
+    monkeypatch.setattr(streams, "LOOKED_EVERY_S", PATIENCE_S * 2)
+    tape = Tape(b"one\n")
+    client = connect(tape)
+    assert client.recv(100) == b"one\n"
+    tape.messages.append(b"two\n")
+    hub.wake()
+    assert client.recv(100) == b"two\n"
+
+
+def test_it_looks_by_itself_from_time_to_time(hub, connect):
+    connect(Tape())
+    wait_until(lambda: hub.feed.looks > 2)
+
+
+def test_without_streams_there_is_no_thread_and_the_next_begins_one(hub, connect):
+    assert hub.thread is None
+    for number in range(3):
+        client = connect(Tape(b"one\n"))
+        assert client.recv(100) == b"one\n"
+        client.close()
+        wait_until(lambda number=number: hub.thread is None and hub.feed.closed == number + 1)
+
+
+def test_a_sign_of_life_comes_when_nothing_else_does(connect, monkeypatch):
+    monkeypatch.setattr(streams, "KEEPALIVE_S", 0.02)
+    assert connect(Tape()).recv(6) == b"alive\n"
+
+
+def test_signs_of_life_come_often_enough_for_the_app(moved_clock):
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.setblocking(False)
+        stream = Stream(ours, b"", Tape(), {})
+        for _ in range(2):
+            for _ in range(1, int(streams.KEEPALIVE_S)):
+                moved_clock.advance(1)
+                stream.serve(clock.monotonic_s())
+                with pytest.raises(BlockingIOError):
+                    theirs.recv(100)
+            moved_clock.advance(1)
+            stream.serve(clock.monotonic_s())
+            assert theirs.recv(100) == b"alive\n"
+    assert streams.KEEPALIVE_S < GIVES_UP_S
+
+
+def test_a_client_that_takes_nothing_is_given_up(hub, connect, monkeypatch):
+    monkeypatch.setattr(streams, "KEEPALIVE_S", 0.1)
+    tape = Tape(*[b"x" * 100_000] * 1_000)
+    client = connect(tape)
+    wait_until(lambda: not hub.streams and not hub.arriving)
+    assert tape.took < 1_000 and len(read_to_end(client)) < 100_000_000
+
+
+def test_one_slow_client_does_not_keep_the_others_waiting(connect):
+    connect(Tape(*[b"x" * 100_000] * 1_000))
+    assert connect(Tape(b"quick\n", key=2)).recv(100) == b"quick\n"
+
+
+def test_the_end_of_the_client_is_the_end_of_the_stream(hub, connect):
+    connect(Tape()).close()
+    wait_until(lambda: not hub.streams and not hub.arriving)
+
+
+def test_what_the_client_says_is_answered_and_may_end_it(hub, connect):
+    client = connect(Tape())
+    client.sendall(b"hello")
+    assert client.recv(100) == b"heard\n"
+    client.sendall(b"end")
+    assert read_to_end(client) == b"ended\n"
+
+
+def test_a_client_that_never_stops_talking_is_given_up(hub, connect, monkeypatch):
+    monkeypatch.setattr(streams, "MAX_HEARD_BYTES", 10)
+    client = connect(Tape())
+    client.sendall(b"hello")
+    assert client.recv(100) == b"heard\n"
+    client.sendall(b"hello!")
+    assert read_to_end(client) == b""
+
+
+def test_a_source_that_is_over_ends_its_stream_alone(hub, connect):
+    gone, stays = Tape(), Tape(key=2)
+    ends = connect(gone), connect(stays)
+    hub.feed.over.append(gone)
+    assert read_to_end(ends[0]) == b""
+    stays.messages.append(b"still here\n")
+    assert ends[1].recv(100) == b"still here\n"
+
+
+def test_a_fault_of_a_source_ends_its_stream_alone(connect, monkeypatch):
+    class Broken(Tape):
+        def next(self):
+            raise KeyError
+
+    other = connect(Tape(b"one\n", key=2))
+    assert read_to_end(connect(Broken())) == b""
+    assert other.recv(100) == b"one\n"
+
+
+def test_a_fault_of_the_feed_ends_nothing(hub, connect):
+    client, tape = None, Tape()
+    client = connect(tape)
+    hub.feed.over = None  # looking fails from now on
+    looks = hub.feed.looks
+    wait_until(lambda: hub.feed.looks > looks + 2)
+    tape.messages.append(b"one\n")
+    assert client.recv(100) == b"one\n"
+
+
+def test_of_one_key_the_fifth_ends_the_oldest(hub, connect):
+    clients = [connect(Tape()) for _ in range(5)]
+    assert read_to_end(clients[0]) == b""
+    assert len(hub.streams) == 4
+
+
+def test_there_is_room_for_so_many_and_always_for_a_key_whose_oldest_ends(hub, connect):
+    clients = [connect(Tape(key=number // 4)) for number in range(MAX_STREAMS)]
+    assert not hub.reserve([99])
+    fifth = connect(Tape(b"one\n", key=0))
+    assert fifth.recv(100) == b"one\n" and read_to_end(clients[0]) == b""
+    clients[1].close()
+    wait_until(lambda: hub.reserve([99]))
+
+
+def test_room_that_is_reserved_and_not_used_is_free_again(moved_clock):
+    hub = Hub(Library())
+    assert [hub.reserve([number]) for number in range(MAX_STREAMS + 1)] == [True] * MAX_STREAMS + [False]
+    moved_clock.advance(11)
+    assert hub.reserve([1])
+
+
+def test_when_it_stops_all_end_and_no_more_begin(hub, connect):
+    clients = [connect(Tape(b"one\n", key=number)) for number in range(3)]
+    for client in clients:
+        assert client.recv(4) == b"one\n"
+    hub.finish()
+    assert [read_to_end(client) for client in clients] == [b""] * 3
+    assert not hub.reserve([1])

@@ -1,0 +1,295 @@
+"""Where ntfy's and Gotify's addresses are (CONTRACT 9): beside ours, nowhere once switched off; hostile input."""
+
+import base64
+import json
+import logging
+from unittest.mock import ANY
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import app
+from process import counters
+from process.logs import WithoutSecrets
+from tests.support.answers import error
+from tests.support.rows import each
+
+NOT_FOUND = error(404, "NOT_FOUND")
+ROUTES = [(route.method, route.rule) for route in app.COMPATIBLE_ROUTES]
+METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"]
+
+
+def path_of(rule):
+    for part, text in (
+        ("<topic:topic>", "backups"),
+        ("<topics:topics>", "backups"),
+        ("<topic:sequence_id>", "job-7"),
+    ):
+        rule = rule.replace(part, text)
+    return rule
+
+
+# --- beside our own addresses -------------------------------------------------------------------------------
+
+
+@each("method", [method for method in METHODS if method not in ("POST", "PUT")])
+def test_a_topic_is_unknown_to_every_other_method(service, method):
+    unknown = service.client.open("/no.such", method=method)
+    for path in ("/backups", "/backups/job-7", "/backups/a,b"):
+        answer = service.client.open(path, method=method)
+        assert (answer.status_code, answer.data, [*answer.headers]) == (404, unknown.data, [*unknown.headers])
+    assert method == "HEAD" or unknown.json == NOT_FOUND
+
+
+@each(
+    "path",
+    [
+        *("/back.ups", "/backups/", "/backups/a/b", f"/{'t' * 65}", f"/backups/{'s' * 65}", "/größe", "/a,b"),
+        *("/%61pi", "/api", "/p", "/v1", "/gotify", "/openapi.json/x", "/healthz/x"),
+    ],
+)
+def test_what_is_no_topic_is_unknown(pro, path):
+    assert pro.request("POST", path, data="x").status_code in (404, 405)
+    assert pro.listed() == []
+
+
+@each("segment", sorted(app.OWN_SEGMENTS - {""}))
+def test_no_address_of_ours_begins_like_a_topic(pro, segment):
+    for path in (f"/{segment}", f"/{segment}/job-7"):
+        answer = pro.request("PUT", path, data="x")
+        assert answer.status_code in (404, 405)
+        assert answer.json == error(answer.status_code, ANY) or path.startswith("/app/")  # a page
+    assert pro.listed() == []
+
+
+def test_the_first_segments_of_our_addresses_are_found_in_the_routes():
+    assert {"", "api", "app", "docs", "healthz", "mcp", "metrics", "openapi.json", "p"} <= app.OWN_SEGMENTS
+    assert {"v1", "gotify"} <= app.COMPATIBLE_SEGMENTS and not any("<" in one for one in app.OWN_SEGMENTS)
+
+
+@each(
+    "method, path", [("POST", "/healthz"), ("PUT", "/docs"), ("DELETE", "/"), ("PUT", "/app"), ("POST", "/metrics")]
+)
+def test_a_wrong_method_on_an_address_of_ours_is_still_a_405(service, method, path):
+    answer = service.client.open(path, method=method)
+    assert (answer.status_code, answer.json) == (405, error(405)) and answer.headers["Allow"]
+
+
+def test_the_page_at_the_root_is_still_there(service):
+    assert service.client.get("/").status_code in (302, 303)
+
+
+@each(
+    "method, path, status, body",
+    [
+        ("GET", "/v1/version", 404, {"code": 40401, "http": 404, "error": "page not found"}),
+        ("POST", "/v1/health", 405, {"code": 40500, "http": 405, "error": ANY}),
+        ("GET", "/gotify/x", 404, {"error": "Not Found", "errorCode": 404, "errorDescription": ANY}),
+        ("GET", "/gotify/message", 405, {"error": "Method Not Allowed", "errorCode": 405, "errorDescription": ANY}),
+    ],
+)
+def test_what_is_unknown_beside_them_is_refused_in_their_shapes(service, method, path, status, body):
+    answer = service.client.open(path, method=method)
+    assert (answer.status_code, answer.json) == (status, body)
+
+
+# --- switched off -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def off(make_service, moved_clock):
+    service = make_service(COMPATIBILITY="off")
+    service.account()
+    return service.caller()
+
+
+@each("method, rule", ROUTES)
+def test_switched_off_they_are_404(off, method, rule):
+    for method_ in {method, "DELETE"} if rule != "/" else {method}:
+        answer = off.request(method_, path_of(rule), data="x")
+        assert (answer.status_code, answer.json) == (404, NOT_FOUND)
+    assert {labels[:2] for labels in counters.counted("responses")} == {("-", "-")}
+
+
+@each("path", ["/v1/version", "/gotify/x"])
+def test_switched_off_nothing_has_their_shapes(off, path):
+    assert off.request("GET", path).json == NOT_FOUND
+
+
+def test_switched_off_a_405_names_only_the_methods_that_are_there(off):
+    answer = off.request("DELETE", "/")
+    assert answer.status_code == 405 and set(answer.headers["Allow"].split(", ")) == {"GET", "HEAD"}
+
+
+def test_switched_off_the_rest_is_there(off):
+    assert off.send().status_code == 200 and off.request("GET", "/").status_code in (302, 303)
+
+
+# --- what is logged -----------------------------------------------------------------------------------------
+
+
+@each("method, rule", ROUTES)
+def test_the_log_and_the_counters_have_the_pattern_of_the_route_alone(pro, method, rule):
+    counters.reset()
+    pro.request(method, f"{path_of(rule)}?token={pro.key}", data="x")
+    (counted,) = counters.counted("responses")
+    assert counted[:2] == (method, rule)
+
+
+def test_a_key_is_in_no_log_however_it_was_sent(pro, caplog, monkeypatch):
+    encoded = base64.urlsafe_b64encode(f"Bearer {pro.key}".encode()).decode()
+    monkeypatch.setattr("core.delivery.deliver", lambda *_: 1 / 0)
+    with caplog.at_level(logging.DEBUG):
+        pro.request("GET", f"/backups/publish?auth={encoded}")
+        pro.request("POST", f"/gotify/message?token={pro.key}", json={"message": "x"})
+    assert "failed" in caplog.text and pro.key[16:] not in caplog.text and encoded[:20] not in caplog.text
+
+
+@each("line", ["/t/publish?auth={}", "/t?m=x&authorization={}&x", "/gotify/message?token={}", "/t?AUTH={}"])
+def test_the_filter_of_the_log_takes_them_out_of_an_address(line):
+    record = logging.LogRecord("gunicorn", logging.ERROR, "", 0, f"Error handling {line}", (), None)
+    record.msg = record.msg.format("QmVhcmVyIHNr")
+    assert WithoutSecrets().filter(record) and "QmVh" not in record.msg and "Error handling" in record.msg
+
+
+# --- hostile input ------------------------------------------------------------------------------------------
+
+NAMES = ["Title", "Message", "Priority", "Tags", "Click", "Actions", "Delay", "SID", "Filename", "Template", "Attach"]
+NAMES += ["Authorization", "X-Gotify-Key", "Idempotency-Key", "Content-Type", "Content-Encoding"]
+PIECES = st.sampled_from(
+    [
+        *(
+            "view",
+            "http",
+            ",",
+            ";",
+            "=",
+            '"',
+            "'",
+            "\\",
+            "[",
+            "]",
+            "{",
+            "}",
+            "label",
+            "url",
+            "action",
+            "clear",
+            " ",
+            "\t",
+        ),
+        *(
+            "=?",
+            "?=",
+            "=?utf-8?b?",
+            "=?utf-8?q?",
+            "=FF",
+            "w7w",
+            "\x80",
+            "\xff",
+            "\x01",
+            "\xc3\xbc",
+            "%00",
+            "%ff",
+            "\\n",
+        ),
+        *(
+            "1",
+            "5",
+            "30m",
+            "9" * 15,
+            "9" * 400,
+            "d",
+            "u=3",
+            "https://x.example/",
+            "javascript:",
+            "multipart/form-data",
+        ),
+        *("application/x-www-form-urlencoded", "; boundary=x", "Basic ", "Bearer ", "tk_", "sk_test_"),
+    ]
+)
+TEXTS = st.lists(PIECES, max_size=12).map("".join)
+VALUES = st.one_of(TEXTS, st.none(), st.booleans(), st.integers(), st.floats(), st.lists(TEXTS, max_size=3))
+OBJECTS = st.dictionaries(
+    st.sampled_from(
+        ["topic", "title", "message", "priority", "tags", "click", "actions", "delay", "extras", "sequence_id"]
+    ),
+    st.one_of(VALUES, st.lists(st.dictionaries(st.sampled_from(["action", "label", "url"]), VALUES), max_size=4)),
+)
+ADDRESSES = ["/backups", "/backups/job-7", "/", "/gotify/message"]
+
+
+@pytest.fixture
+def unlimited(pro, monkeypatch):
+    """A caller without a quota."""
+    monkeypatch.setattr("web.rate_limits._count", lambda *_: True)
+    return pro
+
+
+def assert_answered(answer):
+    assert answer.status_code in (200, 400, 401, 413), answer.data
+    assert answer.status_code != 200 or answer.json["title"].startswith("MCP - ")
+
+
+def test_no_headers_query_or_body_are_a_fault(unlimited):
+    @settings(max_examples=200, deadline=None, derandomize=True, database=None)
+    @given(st.sampled_from(ADDRESSES), st.dictionaries(st.sampled_from(NAMES), TEXTS, max_size=4), TEXTS, st.binary())
+    def ask(path, headers, query, body):
+        sent = {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in headers.items()}
+        sent["HTTP_AUTHORIZATION"] = sent.get("HTTP_AUTHORIZATION") or f"Bearer {unlimited.key}"
+        client = unlimited.service.client
+        assert_answered(client.post(f"{path}?title={query}", data=body, environ_overrides=sent))
+
+    ask()
+
+
+def test_no_json_is_a_fault(unlimited):
+    @settings(max_examples=200, deadline=None, derandomize=True, database=None)
+    @given(st.sampled_from(ADDRESSES), OBJECTS)
+    def ask(path, said):
+        assert_answered(unlimited.request("POST", path, data=json.dumps({"topic": "t", **said}).encode()))
+        headers = {"X-Gotify-Key": unlimited.key, "Actions": json.dumps(said.get("actions"))}
+        assert_answered(unlimited.request("POST", path, data=json.dumps(said).encode(), headers=headers))
+
+    ask()
+
+
+LONG = 64 * 1_024
+
+
+@each(
+    "query",
+    [
+        *(
+            "m=" + "x" * LONG,
+            "actions=" + "view," * (LONG // 5),
+            "actions=" + "a=" * (LONG // 2),
+            "t=" + "=?" * (LONG // 2),
+        ),
+        *("actions=%22" + "%5C" * (LONG // 3), "delay=" + "1s" * (LONG // 2), "tags=" + "," * LONG, "&" * LONG),
+        *(
+            "t=" + "=?utf-8?q?a?= " * (LONG // 14),
+            "p=" + "9" * LONG,
+            "actions=%5B" + "%5B" * (LONG // 3),
+            "auth=" + "A" * LONG,
+        ),
+    ],
+)
+def test_a_query_of_64_kilobytes_is_answered(unlimited, query):
+    headers = {} if query.startswith("auth") else {"Authorization": f"Bearer {unlimited.key}"}
+    assert_answered(unlimited.service.client.post(f"/backups?{query}", headers=headers))
+
+
+@each("path", ["/", "/gotify/message"])
+def test_deep_json_is_a_400(unlimited, path):
+    body = b'{"topic": "t", "message": "x", "actions": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    answer = unlimited.request("POST", path, data=body)
+    assert answer.status_code == 400 and "nesting deeper" in answer.text
+
+
+def test_the_filter_of_the_log_takes_a_topic_of_a_device_out_too():
+    topic = "pb" + "aB3" * 13 + "x"
+    for line in (f"Error handling /{topic}/json", f"/other,{topic}/ws?since=all", f"/%70{topic[1:]}/auth"):
+        record = logging.LogRecord("gunicorn", logging.ERROR, "", 0, line, (), None)
+        assert WithoutSecrets().filter(record) and topic[5:] not in record.getMessage()

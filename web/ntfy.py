@@ -1,0 +1,105 @@
+"""Publishing by ntfy's addresses (CONTRACT 9), for programs that can send to ntfy: only their host changes.
+
+Each handler reads its parameters, sends through the function that the REST API sends through, and answers in ntfy's
+shapes. Must not know SQL or push.
+"""
+
+from typing import Any
+
+from flask import request
+
+from core import local_time
+from core.plans import PLANS
+from models import ApiKey
+from process import clock
+from process.clock import DAY_MS
+from store.notification_days import NotificationDay
+from web import guards, rate_limits
+from web.context import current
+from web.request_body import read_fields, read_raw
+from web.rest import Payload, deliver_content, healthz
+from wire.errors import Refused
+from wire.notification import Content
+from wire.ntfy import (
+    JSON_FIELDS,
+    NtfyRefused,
+    Publication,
+    access_token,
+    account,
+    body_text,
+    fitted,
+    message,
+    published,
+    topic_of,
+)
+
+HTTP = "HTTP_"  # before the name of a header in the environment of WSGI
+
+Answer = tuple[Payload, dict[str, str]]
+
+
+def publish(topic: str, sequence_id: str = "") -> Answer:
+    """POST and PUT /TOPIC and /TOPIC/ID: the body is the message."""
+    text = body_text(read_raw())
+    return _deliver(topic, published(publication({}), topic, text, sequence_id, clock.now_ms()))
+
+
+def publish_by_get(topic: str) -> Answer:
+    """GET /TOPIC/publish, /TOPIC/send and /TOPIC/trigger: for what can only open an address."""
+    if request.method == "HEAD":  # some programs ask so whether an address is there
+        raise Refused(404)
+    return publish(topic)
+
+
+def publish_json() -> Answer:
+    """POST and PUT /: a JSON object that names its topic."""
+    try:
+        fields = read_fields(*JSON_FIELDS)
+    except Refused as refused:
+        raise NtfyRefused(40024, refused.message) if refused.status == 400 else refused from None
+    topic, text = topic_of(fields), fields.pop("message", None)
+    if not isinstance(text, str | None):
+        raise NtfyRefused(40017, "message must be a string.")
+    return _deliver(topic, published(publication(fields), topic, text or "", "", clock.now_ms()))
+
+
+def publication(fields: Payload) -> Publication:
+    """The parameters of the request, in dictionaries: up to fifty names are asked for."""
+    headers = {
+        name[5:].replace("_", "-").lower(): value for name, value in request.environ.items() if name[:5] == HTTP
+    }
+    return Publication(headers, request.args.to_dict(), fields)
+
+
+def _deliver(topic: str, content: Content) -> Answer:
+    sent = deliver_content(content, request.headers.get("Idempotency-Key"))
+    return fitted(message(sent.notification, topic)), {"Idempotent-Replayed": "true"} if sent.replayed else {}
+
+
+def show_account() -> Payload:
+    """GET /v1/account: what Home Assistant reads when it is set up, and then as sensors."""
+    caller, now = current().caller, clock.now_ms()
+    plan = PLANS[caller.plan]
+    today = NotificationDay.stats(caller.account_seq, local_time.local_day(now, caller.time_zone)).day
+    limit = plan.rest_per_minute
+    remaining = limit - rate_limits.rest_used(caller.plan, caller.key_seq)
+    kept_s = plan.history_days * DAY_MS // 1_000
+    return account(_user() or ApiKey.name_of(caller.key_seq), caller.plan, today, limit, remaining, kept_s)
+
+
+def _user() -> str:
+    """The user that came with the key as a password: Home Assistant wants to find it again."""
+    sent: Any = request.authorization
+    user, password = (sent.get("username"), sent.get("password")) if sent else ("", "")
+    return user if user and password and guards.is_key(password) else ""
+
+
+def show_token() -> Payload:
+    """POST /v1/account/token: the key that was sent, for Home Assistant, which wants a token for a password."""
+    return access_token(guards.sent_to_ntfy() or "", clock.now_ms())
+
+
+def show_health() -> tuple[Payload, int]:
+    """GET /v1/health: as /healthz."""
+    status = healthz()[1]
+    return {"healthy": status == 200}, status

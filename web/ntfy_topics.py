@@ -1,0 +1,105 @@
+"""The addresses at which the ntfy app fetches what is stored for a device (CONTRACT 9).
+
+The topic is the credential. Must not know SQL, or what is stored for whom.
+"""
+
+from typing import Any, NoReturn
+
+from flask import Response, request
+from werkzeug.http import HTTP_STATUS_CODES, http_date
+
+from core import subscriptions
+from core.streams import Subscription, hub
+from process import clock, websocket
+from process.streams import HandOver, Source, Stream
+from web.context import current
+from web.ntfy import publication
+from wire.json_text import as_json
+from wire.ntfy import NtfyRefused
+from wire.ntfy_stream import FORMATS, Format, Wanted, wanted
+
+RETRY_AFTER_S = 30
+UNBUFFERED = {"X-Accel-Buffering": "no", "Cache-Control": "no-store"}
+
+
+def check_topic(topics: str) -> dict[str, Any]:
+    """GET /{topics}/auth: the guard has found the topic."""
+    return {"success": True}
+
+
+def stream_json(topics: str) -> Response:
+    """GET /{topics}/json."""
+    return _answer(FORMATS["json"])
+
+
+def stream_events(topics: str) -> Response:
+    """GET /{topics}/sse."""
+    return _answer(FORMATS["sse"])
+
+
+def stream_texts(topics: str) -> Response:
+    """GET /{topics}/raw."""
+    return _answer(FORMATS["raw"])
+
+
+def stream_frames(topics: str) -> Response:
+    """GET /{topics}/ws."""
+    key = request.headers.get("Sec-WebSocket-Key", "")
+    asks = request.headers.get("Upgrade", "").lower() == "websocket" and websocket.is_key(key)
+    if not asks or request.headers.get("Sec-WebSocket-Version") != websocket.VERSION:
+        raise NtfyRefused(40016, "invalid request: client not using the websocket protocol")
+    source = Subscription(current().topics, _names(), _asked(), lambda message: as_json(message).encode())
+    upgrade = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Accept": websocket.accept(key)}
+    return Streaming(websocket.WebSocket(source), upgrade, 101)
+
+
+def _answer(written: Format) -> Response:
+    asked = _asked()
+    if request.method == "HEAD":
+        return Response(content_type=written.content_type, headers=UNBUFFERED)
+    if asked.poll:
+        text = subscriptions.polled(current().topics, asked, written, clock.now_ms())
+        return Response(text, content_type=written.content_type, headers=UNBUFFERED)
+    source = Subscription(current().topics, _names(), asked, lambda message: written.written(message).encode())
+    return Streaming(source, {"Content-Type": written.content_type, "Connection": "close"})
+
+
+def _asked() -> Wanted:
+    return wanted(publication({}), clock.now_ms())
+
+
+def _names() -> str:
+    return str((request.view_args or {})["topics"])
+
+
+class Streaming(Response):
+    """An answer without an end: its head is written by the hub of streams, which has the connection from then on."""
+
+    default_mimetype = None
+
+    def __init__(self, source: Source, headers: dict[str, str], status: int = 200) -> None:
+        super().__init__(None, status, UNBUFFERED | headers)
+        self.source = source
+        if "gunicorn.socket" not in request.environ:
+            raise NtfyRefused(40000, "This server has no streams: ask with poll=1.")
+        if not hub.reserve(source.keys):
+            refused = NtfyRefused(42903, "limit reached: too many active subscriptions")
+            refused.retry_after_s = RETRY_AFTER_S
+            raise refused
+
+    def __call__(self, environ: Any, start_response: Any) -> NoReturn:
+        """Give the connection away."""
+        fields = {
+            "request_id": environ["pocketbell.request"],
+            "client": environ.get("REMOTE_ADDR", "-"),
+            "method": environ["REQUEST_METHOD"],
+            "route": environ["pocketbell.route"],
+            "status": self.status_code,
+        }
+        raise HandOver(lambda connection: hub.open(Stream(connection, self._head(), self.source, fields)))
+
+    def _head(self) -> bytes:
+        headers = {**self.headers, "Date": http_date(clock.now_ms() // 1000)}
+        lines = [f"HTTP/1.1 {self.status_code} {HTTP_STATUS_CODES[self.status_code]}"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        return "\r\n".join([*lines, "", ""]).encode("latin-1")

@@ -1,0 +1,54 @@
+"""What the routes of `app.py` are made of: a route, and what a part of a path may be. Must not know any address."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from werkzeug.routing import BaseConverter, Rule
+
+from wire.ntfy import TOPIC
+
+Check = Callable[[], Any] | None
+
+
+class Route(NamedTuple):
+    """One method at one address: who may call it, and which rate limit counts it."""
+
+    method: str
+    rule: str
+    handler: Callable[..., Any]
+    guard: Check = None
+    quota: Check = None
+
+
+class IdConverter(BaseConverter):
+    """An id in a path. `send` is not an id, so that a GET of `…/notifications/send` stays a 405."""
+
+    regex = r"(?!send(?:/|$))[^/]+"
+
+
+def first_segments(routes: Iterable[Route]) -> frozenset[str]:
+    """What the addresses begin with: none of it is a topic."""
+    return frozenset(first for route in routes if not (first := route.rule.split("/")[1]).startswith("<"))
+
+
+def topics_beside(taken: Iterable[str]) -> tuple[type[BaseConverter], type[BaseConverter]]:
+    """Converters for a topic of ntfy's in a path, and for several with commas: none of the `taken` parts."""
+    one, beside = TOPIC.pattern, rf"(?!(?:{'|'.join(sorted(taken))})\Z)"
+
+    class TopicConverter(BaseConverter):
+        regex = f"{beside}{one}"
+
+    class TopicsConverter(BaseConverter):
+        regex = f"{beside}{one}(?:,{one})*"
+
+    return TopicConverter, TopicsConverter
+
+
+class MatchedRule(Rule):
+    """A rule that cannot build URLs: we never call `url_for`, and compiling URL builders is 10 % of the start-up."""
+
+    def _compile_builder(self, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
+        def build(*_: Any, **__: Any) -> tuple[str, str]:
+            raise NotImplementedError("url_for is not used here")
+
+        return build

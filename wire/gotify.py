@@ -1,0 +1,75 @@
+"""What Gotify's clients send and are answered with: a message, errors. Must not know Flask.
+
+What is merely too long is cut, and a link that is none is left out, so that no message is lost for it.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import Any
+
+from wire.errors import Refused
+from wire.notification import Content, Recorded
+from wire.ntfy import cut, web_address
+from wire.validation import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, optional_text
+
+FIELDS = ("title", "message", "priority", "extras")
+VERSION = "2.9.0"  # whose way to publish is followed
+OUR_PRIORITIES = (1, 2, 2, 2, 3, 3, 3, 3, 4, 4, 5)  # by Gotify's
+WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,15}", re.ASCII)
+ON_A_TAP = ("client::notification", "click", "url")  # where `extras` have the link
+
+
+def content(fields: Mapping[str, Any], key_name: Callable[[], str]) -> Content:
+    """What a request to publish says, with the key's name if it has no title; `Refused` (400) without a message."""
+    title, body = optional_text(fields, "title") or "", optional_text(fields, "message") or ""
+    if not body.strip():
+        raise Refused(400, "message is required.")
+    return Content(
+        title=cut(title, MAX_TITLE_CHARACTERS) or key_name(),
+        body=cut(body, MAX_BODY_CHARACTERS),
+        priority=_priority(fields.get("priority")),
+        url=_url(fields.get("extras")),
+    )
+
+
+def _priority(sent: Any) -> int | None:
+    """Our priority for Gotify's, which is a number from 0 to 10; forms send it as text."""
+    if sent is None or sent == "":
+        return None
+    if isinstance(sent, str) and WHOLE_NUMBER.fullmatch(sent.strip()):
+        sent = int(sent)
+    if type(sent) is not int:
+        raise Refused(400, "priority must be a whole number.")
+    return OUR_PRIORITIES[min(max(sent, 0), len(OUR_PRIORITIES) - 1)]
+
+
+def _url(extras: Any) -> str | None:
+    for name in ON_A_TAP:
+        extras = extras.get(name) if isinstance(extras, dict) else None
+    return web_address(extras)
+
+
+def message(notification: Recorded, sent: Mapping[str, Any], app_id: int) -> dict[str, Any]:
+    """The notification as Gotify's message, with the priority as it was sent.
+
+    The id is a number, as in Gotify: the first 52 bits of ours, which begin with the time.
+    """
+    kept = notification.content
+    extras = {ON_A_TAP[0]: {ON_A_TAP[1]: {ON_A_TAP[2]: kept.url}}}
+    return {
+        "id": int(notification.id[:13], 16),
+        "appid": app_id,
+        "message": kept.body,
+        "title": kept.title,
+        "priority": int(sent.get("priority") or 0),
+        "date": datetime.fromtimestamp(notification.created_at / 1_000, UTC).isoformat(timespec="milliseconds"),
+        **({"extras": extras} if kept.url else {}),
+    }
+
+
+def error_body(refused: Refused) -> dict[str, object]:
+    """An error in Gotify's shape."""
+    status = refused.status
+    return {"error": HTTPStatus(status).phrase, "errorCode": status, "errorDescription": refused.message}
