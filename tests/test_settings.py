@@ -118,6 +118,7 @@ GOOD = [
     ("SSL_CERT_FILE", __file__, "ca_file", __file__),
     ("MAX_BODY_BYTES", "2048", "max_body_bytes", 2048),
     ("COMPATIBILITY", "off", "compatibility", False),
+    ("HEARTBEAT_URL", "http://10.0.0.1:8000/ping/x?a=b", "heartbeat_url", "http://10.0.0.1:8000/ping/x?a=b"),
     ("COMPATIBILITY", "ON", "compatibility", True),
     ("LOG_LEVEL", "debug", "log_level", "debug"),
     ("LOG_LEVEL", "WARNING", "log_level", "warning"),
@@ -172,6 +173,10 @@ WRONG = [
     *(("SSL_CERT_FILE", value) for value in ("/nowhere/ca.pem", "/")),
     *(("MAX_BODY_BYTES", value) for value in ("0", "-1", "1MB", "1e6", "1_000_000")),
     *(("NTFY_UPSTREAM", value) for value in ("ntfy.sh", "https://ntfy.sh/topic", "ftp://ntfy.sh", "on")),
+    *(
+        ("HEARTBEAT_URL", value)
+        for value in ("x", "ftp://a/b", "http://", "http://a b", "http://a:0/", "http://[::1")
+    ),
     *(("COMPATIBILITY", value) for value in ("1", "yes", "ntfy")),
     *(("LOG_LEVEL", value) for value in ("loud", "20", "info,debug")),
     *(("PRINT_SETUP_LINK", value) for value in ("yes", "2", "true")),
