@@ -42,9 +42,10 @@ def change_heartbeat(account_seq: int, id_: str, settings: dict[str, Any], now: 
     They are name, period or cron, grace and priority. One that was pinged is expected anew from now on if its period,
     cron or grace changes. `Refused` (404) when there is no such heartbeat, (400) when a value is wrong.
     """
-    values = _columns(settings, now)
+    checked = _columns(settings, now)
     with transaction():
         beat = find_heartbeat(account_seq, id_)
+        values = {column: value for column, value in checked.items() if value != getattr(beat, column)}
         Heartbeat.change(beat.seq, **values)
         changed = find_heartbeat(account_seq, id_)
         if beat.deadline_at is not None and values.keys() & {"period_s", "cron", "grace_s"}:

@@ -97,7 +97,8 @@ class Heartbeat(Model):
     @classmethod
     def change(cls, seq: int, **values: Any) -> None:
         """Set these columns; call inside `transaction()`."""
-        cls.update(**values).where(cls.seq == seq).execute()
+        if values:
+            cls.update(**values).where(cls.seq == seq).execute()
 
     @classmethod
     def remove(cls, seq: int) -> None:

@@ -173,10 +173,6 @@ WRONG = [
     *(("SSL_CERT_FILE", value) for value in ("/nowhere/ca.pem", "/")),
     *(("MAX_BODY_BYTES", value) for value in ("0", "-1", "1MB", "1e6", "1_000_000")),
     *(("NTFY_UPSTREAM", value) for value in ("ntfy.sh", "https://ntfy.sh/topic", "ftp://ntfy.sh", "on")),
-    *(
-        ("HEARTBEAT_URL", value)
-        for value in ("x", "ftp://a/b", "http://", "http://a b", "http://a:0/", "http://[::1")
-    ),
     *(("COMPATIBILITY", value) for value in ("1", "yes", "ntfy")),
     *(("LOG_LEVEL", value) for value in ("loud", "20", "info,debug")),
     *(("PRINT_SETUP_LINK", value) for value in ("yes", "2", "true")),
@@ -205,6 +201,12 @@ def test_the_refusal_of_a_secret_says_what_is_taken_and_never_the_value(name, va
     said = refusal(**{name: value})
     assert name in said and "sqlite:////absolute" in said
     assert "hunter2pw" not in said and "user" not in said
+
+
+@each("address", ["", "ftp://a/", "http:///", "http://a b/", "http://a:0/", "http://[::1/", "http://a:x/"])
+def test_what_is_no_address_to_call_is_refused_without_being_shown(address):
+    said = refusal(HEARTBEAT_URL=f"{address}hunter2pw")
+    assert said == "HEARTBEAT_URL is not understood: it takes an http or https address."
 
 
 @each("value", ["sqlite:///", "sqlite://", "sqlite:", "sqlite:///:memory:"])
