@@ -3,7 +3,6 @@
 The table ROUTES is the whole HTTP surface. This module must not know queries or providers.
 """
 
-import contextlib
 import logging
 import os
 import secrets
@@ -27,20 +26,24 @@ from core import (
     buttons,
     delivery,
     floods,
+    outside_watch,
     proxies,
     pruning,
     push_slots,
     retries,
     streams,
     waking,
+    watching,
 )
 from process import clock, counters, recent_requests
+from process.secret_key import kept_secret
 from store import database
 from web import (
     api_docs,
     context,
     gotify,
     guards,
+    heartbeats,
     mcp,
     ntfy,
     ntfy_topics,
@@ -101,6 +104,7 @@ ROUTES = (
     rest_route("DELETE", "/notifications/<id:notification_id>", rest.delete_notification),
     rest_route("POST", "/notifications/<id:notification_id>/acknowledge", rest.acknowledge_notification),
     rest_route("GET", "/alerts", rest.list_alerts),
+    rest_route("GET", "/watches", rest.list_watches),
     rest_route("GET", "/stats", rest.get_stats),
     rest_route("POST", "/api-keys/generate", rest.generate_key),
     rest_route("GET", "/api-keys", rest.list_keys),
@@ -109,6 +113,11 @@ ROUTES = (
     rest_route("GET", "/devices", rest.list_devices),
     rest_route("DELETE", "/devices/<device_id>", rest.remove_device),
     Route("POST", "/p/<path:short_code>", webhooks.receive_event, guards.short_code, webhooks.admit_event),
+    *(
+        Route(method, rule, heartbeats.receive_ping, guards.ping_id, heartbeats.admit_ping)
+        for method in ("GET", "POST")  # GET stands for HEAD, too
+        for rule in ("/ping/<ping_id>", "/ping/<ping_id>/<signal>")
+    ),
     Route("POST", CUSTOM_METRICS, webhooks.store_metrics, guards.api_key, rate_limits.custom_metrics),
     Route("POST", ASSISTANTS, mcp.answer_message, guards.api_key, rate_limits.rest),
     Route("GET", "/a/<path:token>", dashboard.answers.show_button, guards.button_token),
@@ -147,6 +156,13 @@ ROUTES = (
     owners("POST", "/alerts/<alert_id>/rotate", dashboard.alerts.rotate_alert),
     owners("POST", "/alerts/<alert_id>/delete", dashboard.alerts.delete_alert),
     owners("POST", "/alerts/<alert_id>/forget", dashboard.alerts.forget_payload),
+    owners("GET", "/watches", dashboard.watches.show_watches),
+    owners("POST", "/watches", dashboard.watches.create_heartbeat),
+    owners("GET", "/watches/<heartbeat_id>", dashboard.watches.show_heartbeat),
+    owners("POST", "/watches/<heartbeat_id>", dashboard.watches.save_heartbeat),
+    owners("POST", "/watches/<heartbeat_id>/pause", dashboard.watches.pause_heartbeat),
+    owners("POST", "/watches/<heartbeat_id>/resume", dashboard.watches.resume_heartbeat),
+    owners("POST", "/watches/<heartbeat_id>/delete", dashboard.watches.delete_heartbeat),
     owners("GET", "/metrics", dashboard.metrics.show_metrics),
     owners("GET", "/metrics/one", dashboard.metrics.show_metric),
     owners("GET", "/metrics/one.csv", dashboard.metrics.download_metric),
@@ -276,7 +292,7 @@ def open_service(app: Application, settings: config.Settings) -> None:
     """Make the application serve `settings`, and reset all state in memory from what it served before."""
     app.config.update(
         SETTINGS=settings,
-        SECRET_KEY=settings.secret_key or _kept_secret(settings),
+        SECRET_KEY=settings.secret_key or kept_secret(settings.data_dir),
         MAX_CONTENT_LENGTH=settings.max_body_bytes,
         SESSION_COOKIE_SAMESITE="Lax",
         PERMANENT_SESSION_LIFETIME=accounts.SESSION_LIFE_MS // 1000,
@@ -285,8 +301,9 @@ def open_service(app: Application, settings: config.Settings) -> None:
     models.ApiKey.forget_used()
     push.configure(settings, delivery.vapid_key)
     push_slots.configure(settings.threads)
+    outside_watch.configure(settings.heartbeat_url, settings.ca_file)
     buttons.configure(app.config["SECRET_KEY"])
-    for module in (alarms, delivery, floods, retries, waking):
+    for module in (alarms, delivery, floods, retries, waking, watching):
         module.reset()
     rate_limits.reset(settings.ingest_per_minute)
     proxies.configure(settings.trusted_proxies)
@@ -294,28 +311,6 @@ def open_service(app: Application, settings: config.Settings) -> None:
     pruning.forget_clock()
     counters.reset()
     app.is_open = True
-
-
-def _kept_secret(settings: config.Settings) -> str:
-    """The key that signs sessions and cursors. The first start creates its file atomically."""
-    path = settings.data_dir / "secret_key"
-    try:
-        settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not path.exists():
-            unfinished = path.with_name(f".secret_key.{secrets.token_hex(4)}")
-            with unfinished.open("w") as file:
-                file.write(secrets.token_hex(32))
-                file.flush()
-                os.fsync(file.fileno())
-            with contextlib.suppress(FileExistsError):  # another process created it first: use its key
-                os.link(unfinished, path)
-            unfinished.unlink()
-        kept = path.read_text()
-    except OSError as error:
-        raise config.SettingError(f'DATA_DIR is "{settings.data_dir}": {path}: {error.strerror}.') from None
-    if not kept:
-        raise config.SettingError(f"{path} is empty: remove it, and a new one is made.")
-    return kept
 
 
 def _add_routes(app: Flask) -> None:
@@ -342,6 +337,8 @@ def _add_routes(app: Flask) -> None:
             return admit(guards.api_key, rate_limits.custom_metrics)
         if f"{sent.path}/".startswith("/p/") and not isinstance(sent.routing_exception, MethodNotAllowed):
             return admit(guards.short_code, webhooks.admit_event)  # malformed short codes count as unknown ones
+        if f"{sent.path}/".startswith("/ping/") and not isinstance(sent.routing_exception, MethodNotAllowed):
+            return admit(guards.ping_id, heartbeats.admit_ping)
         return None
 
     app.before_request(guard)

@@ -17,7 +17,8 @@ from flask.cli import with_appcontext
 
 import push
 from cli_alerts import alert
-from cli_base import OPEN_DATA, Command, FirstCommand, Group, line, moment
+from cli_base import OPEN_DATA, PRIORITY, Command, FirstCommand, Group, line, moment, number_or_word
+from cli_heartbeats import heartbeat
 from core import accounts, deletion, delivery, devices, doctor
 from core.local_time import moment_ms
 from core.plans import PLANS
@@ -27,7 +28,7 @@ from providers import PROVIDERS
 from store.database import copy_database, transaction
 from store.senders import Owner
 from wire.errors import Refused
-from wire.notification import PRIORITIES, checked_content
+from wire.notification import checked_content
 
 account = Group("account", help="Manage accounts.")
 key = Group("key", help="Manage API keys.")
@@ -37,14 +38,13 @@ metric = Group("metric", help="Delete metrics.")
 MAX_PIPED_BYTES = 1 << 20
 UTF8 = codecs.getincrementaldecoder("utf-8")
 with_plan = click.option("--plan", type=click.Choice(tuple(PLANS)), help="Sets rate limits and days of history.")
-PRIORITY = click.Choice((*map(str, PRIORITIES.values()), *PRIORITIES))
 with_password = click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
 
 
 def add_commands(app: Flask, open_data: Callable[[], None]) -> None:
     """Register the commands with `flask`; each calls `open_data` before it runs."""
     app.extensions[OPEN_DATA] = open_data
-    for group in (account, key, alert, device, history, metric):
+    for group in (account, key, alert, heartbeat, device, history, metric):
         app.cli.add_command(group)
     app.cli.add_command(send)
     app.cli.add_command(backup)
@@ -212,12 +212,8 @@ def list_devices(email: str) -> None:
 def set_device(email: str, device_id: str, min_priority: str) -> None:
     """Change a device."""
     owner = accounts.find_account(email)
-    changed = devices.set_min_priority(owner.seq, device_id, _number_or_word(min_priority))
+    changed = devices.set_min_priority(owner.seq, device_id, number_or_word(min_priority))
     click.echo(line(f"{changed.name}: priority {changed.min_priority} and higher."))
-
-
-def _number_or_word(priority: str) -> int | str:
-    return int(priority) if priority.isdecimal() else priority
 
 
 @device.command("remove")
@@ -261,7 +257,7 @@ def send(
         **more,
     }
     if priority:
-        said["priority"] = _number_or_word(priority)
+        said["priority"] = number_or_word(priority)
     if acknowledge:
         said["acknowledge"] = True
     if deliver_at is not None:

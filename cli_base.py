@@ -16,7 +16,9 @@ from flask.cli import AppGroup, ScriptInfo
 from config import Settings
 from store.database import DatabaseError, has_data
 from wire.errors import Refused
+from wire.notification import PRIORITIES
 
+PRIORITY = click.Choice((*map(str, PRIORITIES.values()), *PRIORITIES))
 OPEN_DATA = "open_data"  # the key in `app.extensions` of the function that opens the database
 
 
@@ -88,6 +90,11 @@ def _give_up_output(error: Exception) -> None:
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def number_or_word(priority: str) -> int | str:
+    """A priority as an option gives it."""
+    return int(priority) if priority.isdecimal() else priority
 
 
 # --- printing -----------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from process.variables import SettingError as SettingError  # what `load` raises
-from process.variables import Variable, between, http_origin, matching
+from process.variables import Variable, between, http_address, http_origin, matching
 from providers import PROVIDERS
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -39,6 +39,7 @@ class Settings:
     metrics_token: str | None = field(repr=False)
     max_body_bytes: int
     compatibility: bool  # with ntfy and Gotify: their addresses are there
+    heartbeat_url: str | None = field(repr=False)
     log_level: str
     print_setup_link: bool
     wipes_disk: bool  # the platform does so at each restart
@@ -105,6 +106,7 @@ OF_THE_SERVICE = (
     Variable("METRICS_TOKEN", None, matching(r"[!-~]{16,}"), "at least 16 visible ASCII characters", secret=True),
     Variable("MAX_BODY_BYTES", "1048576", between(1024, 2**30), "a whole number from 1024 to 1073741824"),
     Variable("COMPATIBILITY", "on", _on_or_off, "on or off"),
+    Variable("HEARTBEAT_URL", None, http_address, "an http or https address", secret=True),
     Variable("LOG_LEVEL", "info", _log_level, "debug, info, warning, error or critical"),
     Variable("PRINT_SETUP_LINK", "0", _flag, "0 or 1"),
 )
@@ -134,6 +136,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         metrics_token=values["METRICS_TOKEN"],
         max_body_bytes=values["MAX_BODY_BYTES"],
         compatibility=values["COMPATIBILITY"],
+        heartbeat_url=values["HEARTBEAT_URL"],
         log_level=values["LOG_LEVEL"],
         print_setup_link=values["PRINT_SETUP_LINK"],
         wipes_disk="DYNO" in environ,

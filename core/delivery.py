@@ -20,6 +20,7 @@ from providers.webpush import new_vapid_key
 from store.alert_payloads import AlertPayload
 from store.database import WriteFailed, transaction
 from store.deliveries import Attempt, Delivery
+from store.heartbeats import Beat
 from store.held import Held
 from store.idempotency_keys import IdempotencyKey
 from store.notifications import Notification, NotificationRow, shown_status
@@ -187,11 +188,19 @@ def record(sender: Sender, content: Content, devices: list[ActiveDevice], due_at
     return notification
 
 
-def hold(webhook: Webhook, content: Content, now: int) -> NotificationRow:
+def hold(sender: Sender, content: Content, now: int) -> NotificationRow:
     """A new notification that waits for quiet hours or a digest to end; call inside `transaction()`."""
-    notification = _insert(webhook, content, "held", now)
-    Held.add(notification, webhook)
+    notification = _insert(sender, content, "held", now)
+    Held.add(notification, sender)
     return notification
+
+
+def tell(beat: Beat, content: Content, now: int) -> None:
+    """Tell the owner of a change, held in quiet hours; the worker pushes it. Call inside `transaction()`."""
+    if holding.is_held(beat, content.priority, now, now):
+        hold(beat, prefixed(content), now)
+    else:
+        record_notice(beat, content, now)
 
 
 def record_notice(sender: Sender, content: Content, now: int) -> None:

@@ -6,19 +6,14 @@ Each check looks at one thing and returns one line. Must not know the command li
 import json
 import os
 import shutil
-import ssl
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import Any, NamedTuple
 
-import certifi
-
 import push
 from config import Settings
-from core import proxies
+from core import http_get, outside_watch, proxies
 from models import Account, Device
 from process import clock
 from providers import PROVIDERS
@@ -28,7 +23,6 @@ from store import database
 from store.notifications import Notification
 from wire.notification import Content
 
-ANSWER_TIMEOUT_S = 5
 CLOCK_TOLERANCE_S = 60
 MIN_FREE_BYTES = 200_000_000
 LOOKED_AT_TOKEN = (Outcome.DEAD, Outcome.REFUSED, Outcome.DELIVERED)  # so the provider took our credentials
@@ -101,9 +95,9 @@ def _clock(settings: Settings) -> tuple[str, str]:
         return "look", "there is nothing to compare it with: every host in WEBPUSH_HOSTS has a wildcard."
     url = host if "://" in host else f"https://{host}"
     try:
-        _, date, _ = _ask(settings, url)
+        _, date, _ = http_get.get(url, settings.ca_file)
     except OSError as error:
-        return "look", f"{url} could not be asked for the time: {_reason(error)}."
+        return "look", f"{url} could not be asked for the time: {http_get.reason(error)}."
     if not date:
         return "look", f"{url} did not say what time it is."
     off_s = round(clock.now_ms() / 1000 - parsedate_to_datetime(date).timestamp())
@@ -126,9 +120,9 @@ def _address(settings: Settings) -> tuple[str, str]:
 
 def _health(settings: Settings, url: str, advice: str) -> tuple[str, str]:
     try:
-        status, _, body = _ask(settings, url)
+        status, _, body = http_get.get(url, settings.ca_file)
     except OSError as error:
-        return "bad", f"{url} does not answer: {_reason(error)}; {advice}."
+        return "bad", f"{url} does not answer: {http_get.reason(error)}; {advice}."
     try:
         is_ours = json.loads(body).get("status") in ("ok", "unavailable")
     except (ValueError, AttributeError):
@@ -143,6 +137,15 @@ def _proxies(settings: Settings) -> tuple[str, str]:
     if warning:
         return "look", warning
     return "ok", "no request came through a proxy that FORWARDED_ALLOW_IPS does not list."
+
+
+def _watched(settings: Settings) -> tuple[str, str]:
+    if settings.heartbeat_url is None:
+        return "look", "nothing notices when this service is down: set HEARTBEAT_URL (docs/watches.md)."
+    failure = outside_watch.last_failure()
+    if failure:
+        return "bad", f"HEARTBEAT_URL did not take the last call: {failure}."
+    return "ok", "HEARTBEAT_URL is called each minute while the service is well."
 
 
 def _provider(kind: str, settings: Settings) -> tuple[str, str]:
@@ -162,7 +165,7 @@ def _provider(kind: str, settings: Settings) -> tuple[str, str]:
 def _probe(provider: Provider[Any], nobody: str) -> tuple[str, str]:
     """Push to a device that does not exist: a provider that refuses only its token accepts our credentials."""
     message = Message("doctor", Content("Doctor", "Nobody gets this."), "/app/")
-    (answer,) = push.send([Push(provider.kind, nobody, message, "")], ANSWER_TIMEOUT_S)
+    (answer,) = push.send([Push(provider.kind, nobody, message, "")], http_get.TIMEOUT_S)
     if answer.outcome in LOOKED_AT_TOKEN:
         return "ok", f"{provider.service} accepts the credentials."
     return "bad", str(answer.error)
@@ -177,29 +180,10 @@ CHECKS: dict[str, Check] = {
     "service": _service,
     "public address": _address,
     "proxies": _proxies,
+    "watched": _watched,
 }
 
 
 def checks() -> dict[str, Check]:
     """Every check by its name: those of the installation, then one for each provider."""
     return CHECKS | {provider.name: partial(_provider, kind) for kind, provider in PROVIDERS.items()}
-
-
-def _ask(settings: Settings, url: str) -> tuple[int, str | None, bytes]:
-    """The answer to a GET of the address: its status, `Date` and the beginning of its body; raises `OSError`."""
-    context = ssl.create_default_context(cafile=settings.ca_file or certifi.where())
-    https, no_proxy = urllib.request.HTTPSHandler(context=context), urllib.request.ProxyHandler({})
-    try:
-        with urllib.request.build_opener(https, no_proxy).open(url, timeout=ANSWER_TIMEOUT_S) as answer:
-            return answer.status, answer.headers["Date"], answer.read(1000)
-    except urllib.error.HTTPError as answer:
-        with answer:
-            return answer.code, answer.headers["Date"], b""
-    except (ValueError, urllib.error.URLError) as error:
-        raise OSError(_reason(error)) from None
-
-
-def _reason(error: Exception) -> str:
-    """The reason in few words, without the address that was asked."""
-    reason = getattr(error, "reason", error)
-    return str(getattr(reason, "verify_message", None) or getattr(reason, "strerror", None) or reason)

@@ -9,10 +9,23 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from core import alarms, devices, digests, fetching, floods, proxies, pruning, retries, scheduled, waking
+from core import (
+    alarms,
+    devices,
+    digests,
+    fetching,
+    floods,
+    outside_watch,
+    proxies,
+    pruning,
+    retries,
+    scheduled,
+    waking,
+    watching,
+)
 from models import ApiKey
 from process import clock
-from store.database import WriteFailed, try_writing, writes_fail
+from store.database import WriteFailed, answers, try_writing, writes_fail
 from wire.errors import log_fault
 
 ROUND_S = 1.0
@@ -20,6 +33,7 @@ HEARTBEAT_LIFE_S = 30.0
 MAX_REMOVAL_S = 3600.0  # a round may read all that very large accounts have
 STOPPED_WITHIN_S = 10.0
 PRUNED_EVERY_S = 3600.0
+CALLED_EVERY_S = 60.0
 
 log = logging.getLogger("pocketbell")
 
@@ -45,6 +59,7 @@ DELIVERIES = (
 )
 TIMED = (
     Job("release what was to be sent later", scheduled.release_due),
+    Job("follow heartbeats", watching.watch),
     Job("repeat what is not acknowledged", alarms.repeat_due),
 )
 RECORDS = (
@@ -121,7 +136,7 @@ class Lane:
 
 
 class Worker:
-    """The background worker of a process: its lanes."""
+    """The background worker of a process: its lanes, and one apart, which waits for an address that is not ours."""
 
     def __init__(self) -> None:
         self.lanes = (
@@ -130,15 +145,18 @@ class Worker:
             Lane(TIMED, alarms.due),
             Lane(REMOVALS, threading.Event(), MAX_REMOVAL_S),
         )
+        self.apart = Lane((Job("call HEARTBEAT_URL", call_outside, CALLED_EVERY_S),), threading.Event())
 
     def start(self) -> None:
         """Begin; once only."""
         for lane in self.lanes:
             lane.start()
+        if outside_watch.is_wanted():
+            self.apart.start()
 
     def stop(self) -> None:
         """End, and write what is only in memory."""
-        for lane in self.lanes:
+        for lane in (*self.lanes, self.apart):
             lane.stop()
         retries.finish()
         alarms.finish()
@@ -153,6 +171,17 @@ class Worker:
     def is_alive(self) -> bool:
         """Whether every lane is alive."""
         return all(lane.is_alive() for lane in self.lanes)
+
+
+def is_healthy() -> bool:
+    """Whether the database answers and the background worker is alive."""
+    return answers() and worker.is_alive()
+
+
+def call_outside(now: int) -> None:
+    """Tell whoever watches this service that it is well; if it is not, its silence does."""
+    if is_healthy():
+        outside_watch.call()
 
 
 worker = Worker()

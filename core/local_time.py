@@ -10,6 +10,8 @@ from datetime import UTC, datetime, time, timedelta
 from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
 
+from cronsim import CronSim, CronSimError
+
 from process.clock import DAY_MS
 from wire.errors import Refused
 
@@ -18,6 +20,7 @@ QUIET_HOURS = re.compile(rf"({TIME_OF_DAY})-({TIME_OF_DAY})")
 MINUTE_MS = 60_000
 MAX_MS = 253_402_128_000_000  # 9999-12-30: a day before the end of the calendar, since zones are up to 14 h ahead
 COLLECTED_MS = {"instant": 0, "15m": 900_000, "1h": 3_600_000, "1d": DAY_MS}  # by frequency
+CRON_FIELDS, MAX_CRON_CHARACTERS = 5, 100
 DAY = re.compile(r"[12][0-9]{3}-[0-9]{2}-[0-9]{2}")
 SECONDS_BELOW = 100_000_000_000  # a greater number is milliseconds
 
@@ -188,3 +191,29 @@ def count_by_day(counts: Iterable[tuple[int, int]], zone: str) -> dict[str, int]
         day = local_day(start, zone)
         days[day] = days.get(day, 0) + count
     return days
+
+
+# --- cron ---------------------------------------------------------------------------------------------------
+
+
+def next_run(cron: str, zone: str, after: int) -> int:
+    """When a cron expression, as Debian's cron reads it, runs next in `zone` after a time; in ms.
+
+    What runs at a fixed hour that a change to daylight saving time leaves out runs right after it, and what runs at
+    one that comes twice runs once.
+    """
+    return int(next(CronSim(cron, _local(after, zone))).timestamp() * 1000)
+
+
+def checked_cron(cron: str, now: int) -> str:
+    """`cron` with single spaces, if it is an expression of five fields that runs at all; `Refused` (400) if not."""
+    fields = cron.split()
+    text = " ".join(fields)
+    try:
+        if len(fields) != CRON_FIELDS or len(text) > MAX_CRON_CHARACTERS or not text.isascii():
+            raise ValueError
+        next_run(text, "UTC", now)
+    except (CronSimError, ValueError, AssertionError, StopIteration, OverflowError):
+        sentence = f'"{cron[:100]}" is no cron expression: write five fields, such as 0 3 * * * for 03:00 each day.'
+        raise Refused(400, sentence, field="cron") from None
+    return text

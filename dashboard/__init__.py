@@ -17,6 +17,7 @@ from dashboard import (
     quiet_hours,
     settings,
     signin,
+    watches,
 )
 
 __all__ = [
@@ -32,4 +33,5 @@ __all__ = [
     "quiet_hours",
     "settings",
     "signin",
+    "watches",
 ]

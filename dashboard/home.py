@@ -12,6 +12,7 @@ from dashboard.page import Page
 from models import Account, Alert, ApiKey, Device
 from process import clock
 from store.database import AFTER_ALL
+from store.heartbeats import Heartbeat
 from store.notification_days import NotificationDay
 from store.notifications import Notification
 from store.senders import Owner
@@ -92,6 +93,17 @@ def _warnings(account: Account, devices: list[Device]) -> Iterator[tuple[str, st
         names = [page.isolated(device.name) for device in devices if device.last_error == error]
         more = f" and {len(names) - 2} more" if len(names) > 2 else ""
         yield f"No notifications for {', '.join(names[:2])}{more}: {error}", "/app/devices"
+    yield from _stopped(account)
+
+
+def _stopped(account: Account) -> Iterator[tuple[str, str]]:
+    """A sentence for each heartbeat that is down and each alert that is paused."""
+    for beat in Heartbeat.of_account(account.seq):
+        if beat.down_since:
+            yield (
+                f"“{page.isolated(beat.name)}” is down since {page.near(beat.down_since)}.",
+                f"/app/watches/{beat.id}",
+            )
     for alert in Alert.of_account(account.seq):
         if alert.paused_at:
             since = f"since {page.near(alert.paused_at)}, when it got too many requests"

@@ -95,6 +95,15 @@ def http_origin(value: str) -> str:
     return text
 
 
+def http_address(value: str) -> str:
+    """Parses an HTTP address with whatever path and query."""
+    parts = urlsplit(value)
+    is_plain = re.fullmatch(r"[!-~]{1,2000}", value)
+    if not is_plain or parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
+        raise ValueError
+    return value
+
+
 def text_of_file(value: str) -> str:
     """Parses the path of a file into the text that the file holds."""
     try:

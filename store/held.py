@@ -10,8 +10,10 @@ from models import Account, Model
 from store.database import AFTER_ALL, run
 from store.notifications import NotificationRow
 from store.rows import columns, reader
-from store.senders import QUIET_HOURS_OF_ALERT, Webhook
+from store.senders import QUIET_HOURS_OF_ALERT, Sender
 from wire.notification import DEFAULT_PRIORITY, MIN_PRIORITY
+
+NO_ALERT = 0  # what holds it is what holds the notifications of a deleted alert: quiet hours alone
 
 
 class HeldOfAlert(NamedTuple):
@@ -109,10 +111,10 @@ class Held(Model):
     )
 
     @classmethod
-    def add(cls, notification: NotificationRow, webhook: Webhook) -> None:
+    def add(cls, notification: NotificationRow, sender: Sender) -> None:
         """Hold a notification whose status is `held`; call inside the transaction that makes it."""
         priority = notification.content.priority or DEFAULT_PRIORITY
-        row = (notification.seq, webhook.account_seq, webhook.alert_seq, notification.created_at, priority)
+        row = (notification.seq, sender.account_seq, sender.alert_seq or NO_ALERT, notification.created_at, priority)
         run(cls.INSERT, row)
 
     @classmethod

@@ -14,6 +14,7 @@ from tests.support import certificates
 from tests.support.apns_service import ApnsService
 from tests.support.devices import subscribe
 from tests.support.fcm_service import FcmService
+from tests.support.heartbeats import Pinged
 from tests.support.ntfy_app import add_phone
 from tests.support.push_service import PushService
 from tests.support.service import MovedClock, Service
@@ -164,6 +165,12 @@ def android(owner):
 def hook(service, owner):
     """An alert of the owner without templates."""
     return service.alert()
+
+
+@pytest.fixture
+def beat(service, owner):
+    """A heartbeat of the owner that is expected each hour, and may be ten minutes late."""
+    return Pinged(service, owner, "--period", "1h")
 
 
 @pytest.fixture

@@ -118,6 +118,7 @@ GOOD = [
     ("SSL_CERT_FILE", __file__, "ca_file", __file__),
     ("MAX_BODY_BYTES", "2048", "max_body_bytes", 2048),
     ("COMPATIBILITY", "off", "compatibility", False),
+    ("HEARTBEAT_URL", "http://10.0.0.1:8000/ping/x?a=b", "heartbeat_url", "http://10.0.0.1:8000/ping/x?a=b"),
     ("COMPATIBILITY", "ON", "compatibility", True),
     ("LOG_LEVEL", "debug", "log_level", "debug"),
     ("LOG_LEVEL", "WARNING", "log_level", "warning"),
@@ -200,6 +201,12 @@ def test_the_refusal_of_a_secret_says_what_is_taken_and_never_the_value(name, va
     said = refusal(**{name: value})
     assert name in said and "sqlite:////absolute" in said
     assert "hunter2pw" not in said and "user" not in said
+
+
+@each("address", ["", "ftp://a/", "http:///", "http://a b/", "http://a:0/", "http://[::1/", "http://a:x/"])
+def test_what_is_no_address_to_call_is_refused_without_being_shown(address):
+    said = refusal(HEARTBEAT_URL=f"{address}hunter2pw")
+    assert said == "HEARTBEAT_URL is not understood: it takes an http or https address."
 
 
 @each("value", ["sqlite:///", "sqlite://", "sqlite:", "sqlite:///:memory:"])

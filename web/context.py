@@ -8,6 +8,7 @@ from flask import g
 
 from core.subscriptions import Topic
 from models import Account, Device
+from store.heartbeats import Beat
 from store.senders import Caller, Webhook
 
 
@@ -28,6 +29,7 @@ class RequestContext:
     device: Device = field(init=False)  # guards.device_token
     topics: list[Topic] = field(init=False)  # guards.topic
     webhook: Webhook | None = None  # guards.short_code; None when the code leads nowhere
+    beat: Beat | None = None  # guards.ping_id; None when the UUID leads nowhere
     confirm: Callable[[], object] = lambda: None  # raises `Refused` if the credential has become void meanwhile
     window: Window | None = None  # of the quota that the request counted against
     outcome: str = ""  # of an event, as the alert's page shows it

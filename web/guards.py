@@ -15,6 +15,7 @@ from werkzeug.wrappers import Response
 from core import accounts, alerts, proxies, subscriptions
 from models import Account, ApiKey, Device, sha256_of
 from process import clock
+from store.heartbeats import Heartbeat
 from store.senders import Caller, find_caller, find_webhook
 from web import rate_limits, request_body
 from web.context import current
@@ -43,6 +44,7 @@ DEVICE_TOKEN = re.compile(r"bearer +([A-Za-z0-9_-]{43})", re.IGNORECASE | re.ASC
 METRICS_TOKEN = re.compile(r"bearer +([!-~]+)", re.IGNORECASE | re.ASCII)
 API_KEY = re.compile(r"bearer +(sk_test_[0-9a-f]{48})", re.IGNORECASE | re.ASCII)
 KEY_OF_OTHERS = re.compile(r"(?:tk_)?(sk_test_[0-9a-f]{48})", re.ASCII)  # some of ntfy's clients insist on tk_
+PING_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 BEARER = re.compile(r"bearer +(\S+)", re.IGNORECASE | re.ASCII)
 
 
@@ -135,6 +137,12 @@ def short_code() -> None:
     """The code in the path names the webhook, if it leads to one; a malformed code is not looked up."""
     code = (request.view_args or {}).get("short_code", "")
     current().webhook = find_webhook(code) if alerts.SHORT_CODE.fullmatch(code) else None
+
+
+def ping_id() -> None:
+    """The UUID in the path names the heartbeat, if it leads to one; what is no UUID is not looked up."""
+    sent = (request.view_args or {}).get("ping_id", "").lower()
+    current().beat = Heartbeat.pinged(sent) if PING_ID.fullmatch(sent) else None
 
 
 def topic() -> None:

@@ -266,6 +266,13 @@ ALERT = {
     **{"id": TEXT, "name": TEXT, "icon": TEXT, "color": TEXT, "isActive": BOOLEAN},
     **{"notificationCount": INTEGER, "lastTriggeredAt": TIME_OR_NULL, "createdAt": TIME},
 }
+WATCH = record(
+    {
+        **{"id": TEXT, "kind": TEXT, "name": TEXT, "state": TEXT, "graceS": INTEGER, "priority": INTEGER},
+        **{"lastPingAt": TIME_OR_NULL, "deadlineAt": TIME_OR_NULL, "downSince": TIME_OR_NULL, "createdAt": TIME},
+    },
+    optional={"periodS": INTEGER, "cron": TEXT},
+)
 STATS = {
     **{"plan": TEXT, "totalNotificationsAllTime": INTEGER, "notificationsThisMonth": INTEGER},
     **{"notificationsThisDay": INTEGER, "alertsCount": INTEGER, "historyLimitDays": INTEGER},
@@ -365,6 +372,14 @@ TOOLS = {
         " name, whether it is active, how many notifications it made and when the last one.",
         lambda _: rest.list_alerts(),
         {"alerts": list_of(record(ALERT))},
+        hints=READS,
+    ),
+    "list_watches": Tool(
+        "List watches",
+        "The heartbeats: jobs that are expected to ping. Returns for each its state (new: never pinged; up; late;"
+        " down; paused), when it pinged last and, when up or late, until when it is to ping.",
+        lambda _: rest.list_watches(),
+        {"watches": list_of(WATCH)},
         hints=READS,
     ),
     "get_stats": Tool(

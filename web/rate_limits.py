@@ -37,6 +37,7 @@ ALERT_EVENTS = Quota(60)
 FLOOD = Quota(500)
 UNKNOWN_CODES = Quota(60)  # asked for by one sender
 UNKNOWN_TOPICS = Quota(60)  # likewise
+PINGS = Quota(60)  # of a heartbeat
 BUTTONS = Quota(60)  # shown to or pressed by one sender
 SIGN_IN_TRIES = Quota(10, 15)  # wrong passwords for an account from one sender, or from a known browser
 TRIES_OF_SENDER = Quota(30, 15)  # from one sender, whatever the address
@@ -214,6 +215,15 @@ def event(alert_seq: int) -> None:
         if not limiter.limiter.hit(_all_events, "events"):
             raise Refused(429, TOO_MANY_EVENTS, owner_message="too many for all alerts together")
         limiter.limiter.hit(ALERT_EVENTS, "alert", str(alert_seq))
+
+
+# --- heartbeats (CONTRACT 10) -------------------------------------------------------------------------------
+
+
+def ping(beat_seq: int) -> None:
+    """Count a ping against its heartbeat; `Refused` (429) beyond the limit."""
+    if not limiter.limiter.hit(PINGS, "ping", str(beat_seq)):
+        raise Refused(429, TOO_MANY_EVENTS)
 
 
 # --- buttons (CONTRACT 8) -----------------------------------------------------------------------------------

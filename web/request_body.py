@@ -59,6 +59,15 @@ def read_raw() -> bytes:
     return raw
 
 
+def read_beginning(most: int) -> bytes:
+    """The first `most` bytes of the request's body; the rest is not read."""
+    wanted = min(_announced(request_ctx.request), most)
+    body = _read(request_ctx.request, wanted)
+    if len(body) < wanted:
+        raise Refused(400, "The request body ended before its announced length.")
+    return body
+
+
 def read_form() -> Mapping[str, str]:
     """The texts of the request's form, of which there must not be too many."""
     sent = request_ctx.request
@@ -142,12 +151,7 @@ def _replace(sent: Request, body: bytes) -> None:
 
 
 def _read_all() -> bytes:
-    sent = request_ctx.request
-    size = _announced(sent)
-    body = _read(sent, size)
-    if len(body) < size:
-        raise Refused(400, "The request body ended before its announced length.")
-    return body
+    return read_beginning(_announced(request_ctx.request))
 
 
 def _announced(sent: Request) -> int:

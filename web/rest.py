@@ -14,15 +14,15 @@ from flask import current_app, request
 from itsdangerous import Signer
 
 from core import accounts, alarms, deletion, delivery, devices, local_time, waiting
-from core.jobs import worker
+from core.jobs import is_healthy
 from core.plans import PLANS, history_begin
 from models import Alert, ApiKey, Device
 from process import clock
-from store import database
 from store.alarms import Alarm
 from store.buttons import ButtonAnswer
 from store.database import AFTER_ALL
 from store.deliveries import Delivery
+from store.heartbeats import Beat, Heartbeat
 from store.notification_days import NotificationDay
 from store.notifications import Entry, Notification
 from store.search import Wanted, search
@@ -181,6 +181,11 @@ def list_alerts() -> Payload:
     return {"ok": True, "alerts": [_alert(alert) for alert in Alert.of_account(current().caller.account_seq)]}
 
 
+def list_watches() -> Payload:
+    """GET /api/v1/watches (CONTRACT 10)."""
+    return {"ok": True, "watches": [_watch(beat) for beat in Heartbeat.of_account(current().caller.account_seq)]}
+
+
 # --- keys ---------------------------------------------------------------------------------------------------
 
 
@@ -234,8 +239,7 @@ def remove_device(device_id: str) -> Payload:
 
 def healthz() -> tuple[Payload, int]:
     """GET /healthz: whether the database answers and the background worker is alive (CONTRACT 3)."""
-    healthy = database.answers() and worker.is_alive()
-    return ({"status": "ok"}, 200) if healthy else ({"status": "unavailable"}, 503)
+    return ({"status": "ok"}, 200) if is_healthy() else ({"status": "unavailable"}, 503)
 
 
 # --- reading requests ---------------------------------------------------------------------------------------
@@ -321,6 +325,22 @@ def _alert(alert: Alert) -> Payload:
         "notificationCount": alert.notification_count,
         "lastTriggeredAt": alert.last_triggered_at,
         "createdAt": alert.created_at,
+    }
+
+
+def _watch(beat: Beat) -> Payload:
+    return {
+        "id": beat.id,
+        "kind": "heartbeat",
+        "name": beat.name,
+        "state": beat.state,
+        **({"cron": beat.cron} if beat.cron is not None else {"periodS": beat.period_s}),
+        "graceS": beat.grace_s,
+        "priority": beat.priority,
+        "lastPingAt": beat.last_ping_at,
+        "deadlineAt": beat.deadline_at,
+        "downSince": beat.down_since,
+        "createdAt": beat.created_at,
     }
 
 

@@ -235,6 +235,7 @@ FULL_PAGES = [
     *SEARCHES,
     *(f"notification: {kind}" for kind in ("digest", "alert", "failed", "held", "long", "key")),
     *(f"alert: {kind}" for kind in ("fresh", "large", "recent", "proposed", "oversized")),
+    *(f"watch: {kind}" for kind in ("down", "late")),
     *(f"metric, {name}" for name in ("24 h", "7 d", "30 d", "extreme")),
     "metric without values",
     "metrics, 30 d",

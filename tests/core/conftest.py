@@ -3,6 +3,7 @@
 import pytest
 
 from tests.support.accounts import account_set
+from tests.support.alarms import every
 from tests.support.holding import NIGHT, QUIET
 from tests.support.times import utc
 
@@ -29,3 +30,14 @@ def works(service):
         service.work()
 
     return twice
+
+
+@pytest.fixture
+def passes(service, moved_clock):
+    """Let so many seconds pass, and the worker release what is due and push it."""
+
+    def work(seconds):
+        every(service, moved_clock, seconds)
+        service.work()
+
+    return work

@@ -17,17 +17,6 @@ HOUR_MS = HOUR_S * 1000
 
 
 @pytest.fixture
-def passes(service, moved_clock):
-    """Let so many seconds pass, and the worker release what is due and push it."""
-
-    def work(seconds):
-        every(service, moved_clock, seconds)
-        service.work()
-
-    return work
-
-
-@pytest.fixture
 def later(owner, browser, moved_clock):
     """The id of a notification that is delivered in an hour."""
     return send_at(owner, moved_clock.ms + HOUR_MS)

@@ -252,7 +252,7 @@ def test_the_limit_of_a_sender_counts_its_true_address_whatever_it_claims(proxy)
 @pytest.mark.parametrize(
     "names, paths",
     [
-        ({"ok", "error", "code", "statusCode"}, ["/p/0000000", "/api/v1/notifications/send", "/mcp"]),
+        ({"ok", "error", "code", "statusCode"}, ["/p/0000000", "/ping/0/1", "/api/v1/notifications/send", "/mcp"]),
         ({"error"}, ["/api/webhooks/custom"]),
         ({"code", "http", "error"}, ["/", "/backups", "/backups/job-7"]),
         ({"error", "errorCode", "errorDescription"}, ["/gotify/message"]),
@@ -326,7 +326,7 @@ def test_no_code_link_or_key_is_logged_even_when_the_service_is_down(kind, tmp_p
     try:
         wait_until(lambda: answers_502(proxy, "/healthz"))
         secrets = ("/p/c0d5ecr", "/a/t0k5ecret", "/app/setup/l1nk5ecret", "/backups?auth=5ecret", "/pb5ecret/json")
-        for path in (*secrets, "/gotify/message?token=5ecret"):
+        for path in (*secrets, "/gotify/message?token=5ecret", "/ping/u5ecret/fail"):
             secret = {"Referer": f"{ORIGIN}{path}"} | bearer("sk_test_k3y5ecret")
             assert proxy.request("POST", path, "{}", secret).status == 502
             assert answers_502(proxy, "/healthz", secret)
@@ -486,6 +486,7 @@ def test_no_table_holds_what_the_page_on_security_does_not_name():
     tables = re.findall(r"^CREATE TABLE (\w+)", (ROOT / "schema.sql").read_text(), re.M)
     assert {*tables} == {
         *told.split(),
+        *("heartbeat", "ping"),
         "metric_series",
         "notification",
         "notification_day",

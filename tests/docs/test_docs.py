@@ -59,7 +59,9 @@ def test_the_page_on_the_command_line_names_every_command(command):
 def test_no_command_is_named_that_is_not_there():
     pages = README + COMMANDS + (ROOT / "docs/deployment.md").read_text()
     named = set(
-        re.findall(r"flask (?:account|key|device|alert|history|metric) [a-z]+|flask backup|flask doctor", pages)
+        re.findall(
+            r"flask (?:account|key|device|alert|heartbeat|history|metric) [a-z]+|flask backup|flask doctor", pages
+        )
     )
     assert named <= set(commands())
 

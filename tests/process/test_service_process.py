@@ -237,6 +237,7 @@ LOGGED = [
     ("DELETE", "/api/v1/devices/1d5ecret", "/api/v1/devices/<device_id>", "404"),
     ("GET", "/app/setup/l1nk5ecret", "/app/setup/<token>", "404"),
     ("GET", "/p/c0d5ecr", None, None),
+    ("GET", "/ping/u5ecret/fail", "/ping/<ping_id>/<signal>", "404"),
     ("POST", "/a/t0ken5ecret", "/a/<path:token>", "404"),
     ("GET", "/no/such/pl4ce", None, "404"),
     ("PUT", "/api/v1/stats", None, "405"),

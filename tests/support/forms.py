@@ -18,6 +18,7 @@ PAGES_OF_THE_OWNER = [
     "/app/notifications",
     "/app/alerts",
     "/app/alerts/new",
+    "/app/watches",
     "/app/metrics",
     "/app/devices",
     "/app/keys",
@@ -44,6 +45,10 @@ class Forms:
         link = service.flask("account", "create", "invited@example.org").output.strip().partition("/app/setup/")[2]
         self.ids = {"<key_id>": key_id, "<device_id>": device_id, "<token>": link, "<alert_id>": hook.id}
         self.ids["<notification_id>"] = rings
+        for name in ("Backup", "Paused"):
+            service.flask("heartbeat", "create", OWNER, name, "--period", "1h")
+        self.paused_id, self.ids["<heartbeat_id>"] = (one[0] for one in lines_of(service, "heartbeat", "list", OWNER))
+        service.flask("heartbeat", "pause", OWNER, self.paused_id)
         self.subscription = push_service.browser().subscription
         self.visitor = Visitor(service)
         self.visitor.get("/app/login")
@@ -55,6 +60,8 @@ class Forms:
             return {"kind": "ntfy", "name": "x"}
         if rule in OF_ALERT_WITH_NAME:
             return {"name": "x", "icon": "flame", "color": "#00ff00", "frequency": "1h", "preset": "grafana"}
+        if rule.startswith("/app/watches"):
+            return {"name": "x", "period": "2h", "cron": "", "grace": "10m", "priority": "4"}
         if rule == PREVIEW:
             return json.dumps({"title": "{{ message }}", "body": "{{ a }}", "payload": "{}"})
         return {
@@ -65,6 +72,7 @@ class Forms:
         }  # fmt: skip
 
     def send(self, rule, **more):
-        path = re.sub("<[a-z_]+>", lambda match: self.ids[match[0]], rule)
+        ids = self.ids | ({"<heartbeat_id>": self.paused_id} if rule.endswith("/resume") else {})
+        path = re.sub("<[a-z_]+>", lambda match: ids[match[0]], rule)
         sender = self.visitor if rule == "/app/login" else self.owner
         return sender.post(path, self.content(rule), **more)

@@ -65,6 +65,7 @@ class Full:
             self._add_notifications()
             self._add_metrics()
             self._add_payloads()
+            self._add_heartbeats()
 
     def _insert(self, table, rows):
         names = list(rows[0])
@@ -143,6 +144,41 @@ class Full:
                 recent_requests.note(
                     seq, status, f"{number} " + ("delivered", "W" * 200, TEXTS[2], "…")[number % 4], self.now
                 )
+
+    def _add_heartbeats(self):
+        """One in each state, with long and hostile texts, and the pings that are kept of the first."""
+        states = ("down", "late", "up", "new", "paused", "up")
+        self.beats = [new_id(self.now) for _ in states]
+        rows = [
+            {
+                "id": self.beats[number],
+                "ping_id": f"00000000-0000-4000-8000-{number:012}",
+                "account_seq": self.account,
+                "name": TEXTS[number][:100] if number else LONG_NAME,
+                "period_s": None if number % 2 else 31_536_000 + 3_661,
+                "cron": ",".join(map(str, range(36))) + " * * * *" if number % 2 else None,
+                "grace_s": 2_678_400,
+                "priority": 1 + number % 5,
+                "state": state,
+                "last_ping_at": None if state == "new" else self.now - number * DAY_MS,
+                "deadline_at": self.now + DAY_MS if state in ("up", "late") else None,
+                "down_since": self.now - DAY_MS if state == "down" else None,
+                "created_at": self.now,
+            }
+            for number, state in enumerate(states)
+        ]
+        self._insert("heartbeat", rows)
+        pings = [
+            {
+                "heartbeat_seq": 1,
+                "kind": ("success", "fail", "start")[number % 3],
+                "exit_code": (0, 255, None)[number % 3],
+                "body": ("", "W" * 10_000, "\n".join(TEXTS))[number % 3] if number < 6 else "",
+                "received_at": self.now - (30 - number) * MINUTE_MS,
+            }
+            for number in range(30)
+        ]
+        self._insert("ping", pings)
 
     def _put(self, name, payload):
         values = {"alert_seq": 1 + self.alerts.index(self.alert_ids[name]), "payload": payload}
@@ -307,6 +343,7 @@ PLAIN = {
     "history": "/app/notifications",
     "alerts": "/app/alerts",
     "new alert": "/app/alerts/new",
+    "watches": "/app/watches",
     "metrics": "/app/metrics",
     "devices": "/app/devices",
     "keys": "/app/keys",
@@ -327,7 +364,8 @@ def full_pages(full):
     searches = {name: path.format(day=day) for name, path in SEARCHES.items()}
     kinds = {f"notification: {kind}": f"/app/notifications/{id_}" for kind, id_ in full.ids.items()}
     of_alerts = {f"alert: {kind}": f"/app/alerts/{id_}" for kind, id_ in full.alert_ids.items()}
-    return {**PLAIN, **searches, **kinds, **of_alerts, **metric_pages(full)}
+    watches = {f"watch: {kind}": f"/app/watches/{full.beats[n]}" for n, kind in enumerate(("down", "late"))}
+    return {**PLAIN, **searches, **kinds, **of_alerts, **watches, **metric_pages(full)}
 
 
 def metric_pages(full):

@@ -6,9 +6,11 @@ import pytest
 import yaml
 
 import app
+from core import jobs
 from core.buttons import token_of
+from tests.support.heartbeats import Pinged
 from tests.support.service import METRICS_TOKEN
-from web import api_docs, rest
+from web import api_docs
 
 DOCUMENT = yaml.safe_load(api_docs.FILE.read_text())
 SCHEMAS = DOCUMENT["components"]["schemas"]
@@ -51,7 +53,7 @@ class Described:
         return sent["content"]["application/json"]["example"] if sent else None
 
     def path_with(self, value):
-        return re.sub(r"\{\w+\}", value, self.path)
+        return re.sub(r"\{\w+\}", value, self.path, count=1).replace("{signal}", "fail")
 
 
 OPERATIONS = {
@@ -79,7 +81,7 @@ class World:
         service.account()
         self.caller, self.hook = service.caller(), service.alert()
         self.credentials = {"apiKey": self.caller.key, "metricsToken": METRICS_TOKEN}
-        monkeypatch.setattr(rest.worker, "is_alive", lambda: True)
+        monkeypatch.setattr(jobs.worker, "is_alive", lambda: True)
 
     def made(self, operation):
         """Make what the operation's path names, and return its id."""
@@ -92,6 +94,8 @@ class World:
             question = {"title": "Deploy?", "body": "now", "actions": [{"label": "Yes", "answer": "y"}]}
             sent = self.caller.post("/notifications/send", question).json["notification"]["id"]
             return token_of(sent, device, 0)
+        if operation.id in ("ping", "pingWithText", "signal", "signalWithText"):
+            return Pinged(self.service, self.caller, "--period", "1h").path.removeprefix("/ping/")
         if operation.id == "acknowledgeNotification":
             sent = {"title": "Disk", "body": "full", "acknowledge": True}
             return self.caller.post("/notifications/send", sent).json["notification"]["id"]

@@ -42,6 +42,7 @@ ROWS_OF_SCHEMA[7] = ROWS_OF_SCHEMA[8] = ROWS_OF_SCHEMA[6]
 ROWS_OF_SCHEMA[9] = ROWS_OF_SCHEMA[8].replace(
     ", 6, NULL, NULL, 1);", ", 6, NULL, NULL, 1, NULL, NULL, NULL, NULL, 0, 0);"
 )
+ROWS_OF_SCHEMA[10] = ROWS_OF_SCHEMA[9]
 
 
 def as_of_now(statement):

@@ -13,7 +13,6 @@ from app import open_service
 from core import jobs
 from store.database import database, transaction
 from tests.support.server import ROOT
-from web import rest
 from wire.errors import log_fault
 
 
@@ -21,7 +20,7 @@ from wire.errors import log_fault
 def worker(service, monkeypatch):
     """A background worker of this test's own, not yet begun."""
     worker = jobs.Worker()
-    monkeypatch.setattr(rest, "worker", worker)
+    monkeypatch.setattr(jobs, "worker", worker)
     yield worker
     worker.stop()
 

@@ -22,6 +22,7 @@ TOOLS = [
     "list_notifications",
     "get_notification",
     "list_alerts",
+    "list_watches",
     "get_stats",
     "create_api_key",
     "list_api_keys",
@@ -360,7 +361,8 @@ def test_a_tool_is_described(owner):
 def test_what_only_reads_and_what_destroys_says_so(owner):
     tools = described(owner)
     reading = {name for name, tool in tools.items() if tool["annotations"]["readOnlyHint"]}
-    assert reading == {"list_notifications", "get_notification", "list_alerts", "get_stats", "list_api_keys"}
+    of_the_account = {"list_alerts", "list_watches", "get_stats", "list_api_keys"}
+    assert reading == {"list_notifications", "get_notification", *of_the_account}
     assert {name for name, tool in tools.items() if tool["annotations"]["destructiveHint"]} == {"revoke_api_key"}
 
 
@@ -411,6 +413,7 @@ def test_a_notification_is_sent_with_what_it_may_carry_and_looked_at(owner, move
     [
         ("list_notifications", "/notifications"),
         ("list_alerts", "/alerts"),
+        ("list_watches", "/watches"),
         ("get_stats", "/stats"),
         ("list_api_keys", "/api-keys"),
     ],

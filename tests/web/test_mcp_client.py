@@ -26,6 +26,7 @@ def server(tmp_path_factory, push_server):
     with serving(tmp_path_factory.mktemp("assistants") / "data", **settings) as server:
         server.key = server.wait_until_ready().owner_key()
         server.flask("alert", "create", OWNER, "Backups")
+        server.flask("heartbeat", "create", OWNER, "Nightly", "--cron", "0 3 * * *")
         yield server
 
 
@@ -68,7 +69,7 @@ def test_it_agrees_on_a_version(connected, mode):
 
 def test_it_lists_the_tools(connected):
     tools = connected(lambda client: client.list_tools()).tools
-    assert len(tools) == 9 and all(tool.title and tool.description and tool.annotations for tool in tools)
+    assert len(tools) == 10 and all(tool.title and tool.description and tool.annotations for tool in tools)
 
 
 def test_it_sends_and_finds_a_notification(connected, mode):
@@ -80,7 +81,8 @@ def test_it_sends_and_finds_a_notification(connected, mode):
 
 
 @pytest.mark.parametrize(
-    "tool, field", [("list_alerts", "alerts"), ("get_stats", "stats"), ("list_api_keys", "apiKeys")]
+    "tool, field",
+    [("list_alerts", "alerts"), ("list_watches", "watches"), ("get_stats", "stats"), ("list_api_keys", "apiKeys")],
 )
 def test_it_reads(connected, tool, field):
     result = called(connected, tool)

@@ -1,0 +1,102 @@
+"""The commands for heartbeats: `flask heartbeat …` (CONTRACT 10)."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+from flask import current_app
+
+from cli_base import PRIORITY, Group, line, moment, number_or_word
+from core import accounts, heartbeats
+from core.durations import short
+from process import clock
+from store.heartbeats import Beat, Heartbeat
+
+heartbeat = Group("heartbeat", help="Manage heartbeats: jobs that are expected to ping.")
+
+
+def with_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that create and change a heartbeat."""
+    options = (
+        click.option("--period", metavar="1h", help="It pings at least that often: 1m to 366d."),
+        click.option("--cron", metavar="'0 3 * * *'", help="It pings when this says, in the account's time zone."),
+        click.option("--grace", metavar="10m", help="It may be late for that long: 1m to 31d; 10m unless given."),
+        click.option("--priority", type=PRIORITY, help="Of the notification that it is down; 4 unless given."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@heartbeat.command("create")
+@click.argument("email")
+@click.argument("name")
+@with_settings
+def create_heartbeat(email: str, **settings: Any) -> None:
+    """Create a heartbeat and print the address to ping. The address is a secret."""
+    made = heartbeats.create_heartbeat(accounts.find_account(email), _given(settings), clock.now_ms())
+    click.echo(_address(made))
+
+
+@heartbeat.command("list")
+@click.argument("email")
+def list_heartbeats(email: str) -> None:
+    """Print one line per heartbeat: id, name, state, schedule, grace, priority, last ping, deadline, address."""
+    for beat in Heartbeat.of_account(accounts.find_account(email).seq):
+        times = (moment(beat.last_ping_at), moment(beat.deadline_at))
+        said = (beat.state, heartbeats.schedule(beat), short(beat.grace_s), str(beat.priority))
+        click.echo(line(beat.id, beat.name, *said, *times, _address(beat)))
+
+
+@heartbeat.command("set")
+@click.argument("email")
+@click.argument("heartbeat_id")
+@click.option("--name", help="New name.")
+@with_settings
+def set_heartbeat(email: str, heartbeat_id: str, **settings: Any) -> None:
+    """Change a heartbeat. Options that are left out keep their value."""
+    owner = accounts.find_account(email)
+    changed = heartbeats.change_heartbeat(owner.seq, heartbeat_id, _given(settings), clock.now_ms())
+    words = f"{heartbeats.schedule(changed)}, grace {short(changed.grace_s)}, priority {changed.priority}"
+    click.echo(line(f"{changed.name}: {words}."))
+
+
+@heartbeat.command("pause")
+@click.argument("email")
+@click.argument("heartbeat_id")
+def pause_heartbeat(email: str, heartbeat_id: str) -> None:
+    """Expect no pings until it is resumed."""
+    paused = heartbeats.pause_heartbeat(accounts.find_account(email).seq, heartbeat_id)
+    click.echo(line(f"Paused the heartbeat {paused.name}."))
+
+
+@heartbeat.command("resume")
+@click.argument("email")
+@click.argument("heartbeat_id")
+def resume_heartbeat(email: str, heartbeat_id: str) -> None:
+    """Expect pings again, from now on."""
+    resumed = heartbeats.resume_heartbeat(accounts.find_account(email).seq, heartbeat_id, clock.now_ms())
+    click.echo(line(f"Resumed the heartbeat {resumed.name}."))
+
+
+@heartbeat.command("delete")
+@click.argument("email")
+@click.argument("heartbeat_id")
+def delete_heartbeat(email: str, heartbeat_id: str) -> None:
+    """Delete a heartbeat with its pings. Its notifications stay in the history."""
+    deleted = heartbeats.delete_heartbeat(accounts.find_account(email).seq, heartbeat_id)
+    click.echo(line(f"Deleted the heartbeat {deleted.name}."))
+
+
+def _address(beat: Beat) -> str:
+    return f"{current_app.config['SETTINGS'].public_url}/ping/{beat.ping_id}"
+
+
+def _given(settings: dict[str, Any]) -> dict[str, Any]:
+    """The options that were given; `click.UsageError` for two that exclude each other."""
+    given = {name: value for name, value in settings.items() if value is not None}
+    if "period" in given and "cron" in given:
+        raise click.UsageError("Take one of --period and --cron.")
+    if "priority" in given:
+        given["priority"] = number_or_word(given["priority"])
+    return given

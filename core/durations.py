@@ -1,0 +1,42 @@
+"""Durations as people write them: 90s, 10m, 1h, 1h 30m, 7d. Pure."""
+
+import re
+
+from wire.errors import Refused
+
+UNITS_S = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}  # the greatest first
+DURATION = re.compile(r"(?:[0-9]{1,9}[dhms] ?)+", re.ASCII)
+PART = re.compile(r"([0-9]+)([dhms])")
+MAX_SHOWN_PARTS = 2
+MAX_CHARACTERS = 40
+
+
+def seconds_of(text: str, field: str, least_s: int, most_s: int) -> int:
+    """The seconds of a duration from `least_s` to `most_s`; `Refused` (400) that names the field for any other."""
+    written = text.strip().lower()
+    if len(written) > MAX_CHARACTERS or not DURATION.fullmatch(written):
+        raise Refused(400, f'The {field} must be written like 10m, 1h or 7d, not like "{text[:100]}".', field=field)
+    seconds = sum(int(number) * UNITS_S[unit] for number, unit in PART.findall(written))
+    if not least_s <= seconds <= most_s:
+        bounds = f"from {short(least_s)} to {short(most_s)}"
+        raise Refused(400, f"The {field} must be {bounds}.", field=field)
+    return seconds
+
+
+def short(seconds: int) -> str:
+    """A duration in full, as `seconds_of` reads it."""
+    return " ".join(_parts(seconds)) or "0s"
+
+
+def near(seconds: int) -> str:
+    """A duration in its two greatest units."""
+    return " ".join(_parts(seconds)[:MAX_SHOWN_PARTS]) or "0s"
+
+
+def _parts(seconds: int) -> list[str]:
+    parts = []
+    for unit, length in UNITS_S.items():
+        number, seconds = divmod(seconds, length)
+        if number:
+            parts.append(f"{number}{unit}")
+    return parts

@@ -1,0 +1,112 @@
+"""Heartbeats of an account, by whatever door: made, changed, paused, resumed, deleted (CONTRACT 10).
+
+`core/watching.py` has what pings and deadlines do to them. Must not know requests.
+"""
+
+import uuid
+from typing import Any
+
+from core import watching
+from core.durations import seconds_of, short
+from core.local_time import checked_cron
+from models import Account
+from store.database import transaction
+from store.heartbeats import Beat, Heartbeat
+from wire.errors import Refused
+from wire.notification import HIGH_PRIORITY, checked_priority
+from wire.validation import checked_name
+
+MAX_HEARTBEATS = 100  # of an account
+MIN_S, MAX_PERIOD_S, MAX_GRACE_S = 60, 366 * 86_400, 31 * 86_400
+DEFAULT_GRACE = "10m"
+
+
+def create_heartbeat(account: Account, settings: dict[str, Any], now: int) -> Beat:
+    """A new heartbeat with the `settings` given, as for `change_heartbeat`: a name, and either a period or a cron.
+
+    `Refused` (400) when a value is wrong or the account has as many as it may have.
+    """
+    values = _columns({"grace": DEFAULT_GRACE, "priority": HIGH_PRIORITY, **settings}, now)
+    if "period_s" not in values:
+        raise Refused(400, "A heartbeat needs a period or a cron expression.", field="period")
+    with transaction():
+        if Heartbeat.count(account.seq) >= MAX_HEARTBEATS:
+            raise Refused(400, f"An account has at most {MAX_HEARTBEATS} heartbeats: delete one first.")
+        made = Heartbeat.add(account.seq, {**values, "ping_id": str(uuid.uuid4()), "state": "new"}, now)
+        return find_heartbeat(account.seq, made)
+
+
+def change_heartbeat(account_seq: int, id_: str, settings: dict[str, Any], now: int) -> Beat:
+    """Change what `settings` name, texts as the owner writes them, and return the heartbeat.
+
+    They are name, period or cron, grace and priority. One that was pinged is expected anew from now on if its period,
+    cron or grace changes. `Refused` (404) when there is no such heartbeat, (400) when a value is wrong.
+    """
+    checked = _columns(settings, now)
+    with transaction():
+        beat = find_heartbeat(account_seq, id_)
+        values = {column: value for column, value in checked.items() if value != getattr(beat, column)}
+        Heartbeat.change(beat.seq, **values)
+        changed = find_heartbeat(account_seq, id_)
+        if beat.deadline_at is not None and values.keys() & {"period_s", "cron", "grace_s"}:
+            watching.expect(changed, now)
+        return find_heartbeat(account_seq, id_)
+
+
+def find_heartbeat(account_seq: int, id_: str) -> Beat:
+    """The account's heartbeat with that id, or with that UUID in its address; `Refused` (404) when it has none."""
+    beat = Heartbeat.find(account_seq, id_)
+    if beat is None:
+        raise Refused(404)
+    return beat
+
+
+def pause_heartbeat(account_seq: int, id_: str) -> Beat:
+    """Expect no pings until it is resumed; those that come are kept and change nothing."""
+    with transaction():
+        beat = find_heartbeat(account_seq, id_)
+        Heartbeat.change_state(beat, "paused", None)
+        return find_heartbeat(account_seq, id_)
+
+
+def resume_heartbeat(account_seq: int, id_: str, now: int) -> Beat:
+    """Expect pings again, from now on; one that has never been pinged waits for its first ping."""
+    with transaction():
+        beat = find_heartbeat(account_seq, id_)
+        if beat.state == "paused":
+            if beat.last_ping_at is None:
+                Heartbeat.change_state(beat, "new", None)
+            else:
+                watching.expect(beat, now)
+        return find_heartbeat(account_seq, id_)
+
+
+def delete_heartbeat(account_seq: int, id_: str) -> Beat:
+    """Delete it with its pings; its address stops working, and its notifications stay."""
+    with transaction():
+        beat = find_heartbeat(account_seq, id_)
+        Heartbeat.remove(beat.seq)
+    return beat
+
+
+def schedule(beat: Beat) -> str:
+    """When it is expected, as its owner wrote it: `1h` or `0 3 * * *`."""
+    return beat.cron if beat.cron is not None else short(beat.period_s or 0)
+
+
+def _columns(settings: dict[str, Any], now: int) -> dict[str, Any]:
+    """The columns of these settings, checked."""
+    values = dict[str, Any]()
+    if settings.get("period") and settings.get("cron"):
+        raise Refused(400, "Give a period or a cron expression, not both.", field="period")
+    if settings.get("period"):
+        values |= {"period_s": seconds_of(settings["period"], "period", MIN_S, MAX_PERIOD_S), "cron": None}
+    if settings.get("cron"):
+        values |= {"period_s": None, "cron": checked_cron(settings["cron"], now)}
+    if "name" in settings:
+        values["name"] = checked_name(settings["name"])
+    if "grace" in settings:
+        values["grace_s"] = seconds_of(settings["grace"], "grace", MIN_S, MAX_GRACE_S)
+    if "priority" in settings:
+        values["priority"] = checked_priority(settings["priority"], "priority")
+    return values

@@ -1,0 +1,178 @@
+"""What pings and deadlines do to heartbeats, and what the owner is told of it (CONTRACT 10).
+
+Each change of state is one transaction with the notification that tells of it, and happens only if the state is still
+what it was: so two processes or a crash neither lose nor double one. Must not know requests.
+"""
+
+import logging
+
+from core import delivery, durations, retries
+from core.local_time import local_time, next_run
+from process import clock
+from store.database import WriteFailed, transaction, writes_fail
+from store.heartbeats import Beat, Heartbeat, KeptPing, Ping
+from store.server_notes import ServerNote
+from wire.errors import Refused, log_fault
+from wire.notification import LOW_PRIORITY, Content
+
+KEPT_PINGS = 30  # of a heartbeat
+CHECKED_AT_ONCE = 500
+NOTED_EVERY_S = 30.0  # that the service is alive: its downtime is taken for up to so much longer than it was
+CLOCK_STEP_MS = 2_000  # a smaller step of the wall clock is its usual correction
+MARGIN_MS = 60_000  # a ping may come so much before it is expected
+NOTE = "watched"
+
+log = logging.getLogger("pocketbell")
+
+_clock_difference_ms: int | None = None  # wall clock minus monotonic clock at the last look; None: look anew
+_noted_s = 0.0
+
+
+def reset() -> None:
+    """Look anew for how long the service was away (another database was opened)."""
+    global _clock_difference_ms
+    _clock_difference_ms = None
+
+
+# --- pings --------------------------------------------------------------------------------------------------
+
+
+def note_ping(ping_id: str, kind: str, exit_code: int | None, body: str) -> None:
+    """A ping has come: `success`, `fail`, or `start`, which changes no state; `Refused` (404) if there is no such."""
+    with transaction():
+        now = clock.now_ms()
+        beat = Heartbeat.pinged(ping_id)
+        if beat is None:  # deleted while the body arrived
+            raise Refused(404)
+        Ping.add(beat.seq, KeptPing(kind, exit_code, body, now), KEPT_PINGS)
+        if kind != "start":
+            Heartbeat.note_ping(beat.seq, now)
+            if beat.state != "paused":
+                _follow_ping(beat, kind, exit_code, now)
+
+
+def _follow_ping(beat: Beat, kind: str, exit_code: int | None, now: int) -> None:
+    if kind == "success":
+        expect(beat, now)
+        if beat.state == "down":
+            _say_up(beat, now)
+    elif beat.state != "down":
+        code = "" if exit_code is None else f" with exit code {exit_code}"
+        _go_down(beat, f"It reported a failure{code}.", now)
+
+
+def expect(beat: Beat, now: int) -> None:
+    """It is up, and the next ping is expected as from now; call inside `transaction()`."""
+    Heartbeat.change_state(beat, "up", _next_deadline(beat, now))
+
+
+def _next_deadline(beat: Beat, now: int) -> int:
+    if beat.cron is not None:
+        return next_run(beat.cron, beat.time_zone, now)
+    return now + (beat.period_s or 0) * 1000
+
+
+def _go_down(beat: Beat, why: str, now: int) -> None:
+    if Heartbeat.change_state(beat, "down", None, now):
+        _tell(beat, Content(f"{beat.name} is down", why, priority=beat.priority), now)
+
+
+def _say_up(beat: Beat, now: int) -> None:
+    lasted_s = max(0, now - (beat.down_since or now)) // 1000
+    body = f"It was down for {durations.near(lasted_s)}."
+    _tell(beat, Content(f"{beat.name} is up", body, priority=min(LOW_PRIORITY, beat.priority)), now)
+
+
+def _tell(beat: Beat, content: Content, now: int) -> None:
+    delivery.tell(beat, content._replace(tag=f"heartbeat {beat.id}"), now)
+    retries.due.set()
+
+
+# --- deadlines ----------------------------------------------------------------------------------------------
+
+
+def watch(now: int) -> bool:
+    """Change the state of what is late or down by now; returns whether more is left.
+
+    Nothing is judged while it is unknown for how long the service was away.
+    """
+    return follow_clock(now) and _check_deadlines(now)
+
+
+def _check_deadlines(now: int) -> bool:
+    due = Heartbeat.due(now, CHECKED_AT_ONCE)
+    for seq in due:
+        try:
+            with transaction():
+                _pass_deadline(Heartbeat.one(seq), now)
+        except Exception as error:  # the others must not wait for this one
+            log_fault(log, "The deadline of a heartbeat could not be followed", error)
+    return len(due) == CHECKED_AT_ONCE
+
+
+def _pass_deadline(beat: Beat | None, now: int) -> None:
+    if beat is None or beat.deadline_at is None or beat.deadline_at > now:
+        return  # a ping or another process was faster
+    expected_at = _expected_at(beat)
+    if beat.state == "up" and beat.cron is not None:
+        again = next_run(beat.cron, beat.time_zone, beat.last_ping_at or now)
+        if again > now:  # the account's time zone has changed since
+            Heartbeat.change_state(beat, "up", again)
+            return
+    down_at = expected_at + beat.grace_s * 1000
+    if down_at > now:
+        Heartbeat.change_state(beat, "late", down_at)
+        return
+    last = local_time(beat.last_ping_at or now, beat.time_zone)
+    expected = local_time(expected_at, beat.time_zone)
+    _go_down(beat, f"Its last ping came {last}, and the next was expected {expected}.", now)
+
+
+def _expected_at(beat: Beat) -> int:
+    """When the ping of one that is up or late is or was expected."""
+    return (beat.deadline_at or 0) - (beat.grace_s * 1000 if beat.state == "late" else 0)
+
+
+# --- the clock, and the service's own downtime --------------------------------------------------------------
+
+
+def follow_clock(now: int) -> bool:
+    """Note that the service is alive, and move the deadlines when it was away or the wall clock was set.
+
+    Returns whether that is known: it is not while nothing can be written. Of several processes, one moves them.
+    """
+    global _clock_difference_ms, _noted_s
+    now_s = clock.monotonic_s()
+    before, difference = _clock_difference_ms, now - int(now_s * 1000)
+    is_steady = before is not None and abs(difference - before) <= CLOCK_STEP_MS and not writes_fail()
+    if not is_steady or now_s >= _noted_s + NOTED_EVERY_S:
+        _clock_difference_ms = None
+        try:
+            with transaction():
+                noted = ServerNote.find(NOTE)
+                if noted and not is_steady:
+                    _move_deadlines(now - int(noted), now)
+                ServerNote.put(NOTE, str(now))
+        except WriteFailed:  # it was logged when it first failed
+            return False
+        _noted_s = now_s
+    _clock_difference_ms = difference
+    return True
+
+
+def _move_deadlines(gap_ms: int, now: int) -> None:
+    """Move all deadlines after a gap in which no pings were taken, or by which the clock was set."""
+    for beat in Heartbeat.expected():
+        Heartbeat.change_state(beat, *_moved(beat, gap_ms, now))
+
+
+def _moved(beat: Beat, gap_ms: int, now: int) -> tuple[str, int]:
+    """The state and the deadline after the gap.
+
+    The ping that was expected meanwhile may have come and was not taken: the next one counts. A cron expression goes
+    by the wall clock.
+    """
+    may_have_come = gap_ms > 0 and _expected_at(beat) <= now + MARGIN_MS
+    if may_have_come or (beat.cron is not None and gap_ms < 0):
+        return "up", _next_deadline(beat, now)
+    return beat.state, (beat.deadline_at or 0) + (gap_ms if beat.cron is None else 0)

@@ -1,0 +1,210 @@
+"""The tables of heartbeats and their pings, and their queries. Callers pass the time."""
+
+from typing import Any, NamedTuple
+
+import peewee
+
+from models import Account, Model, new_id
+from store.database import run
+from store.rows import columns, reader
+
+
+class Beat(NamedTuple):
+    """A heartbeat with what is needed of its account: its rule, its state, and what decides when it may be heard.
+
+    It sends notifications; they are no alert's, but quiet hours hold them like those of one that follows them.
+    """
+
+    seq: int
+    id: str
+    ping_id: str
+    name: str
+    period_s: int | None
+    cron: str | None
+    grace_s: int
+    priority: int
+    state: str
+    last_ping_at: int | None
+    deadline_at: int | None
+    down_since: int | None
+    created_at: int
+    account_seq: int
+    email: str
+    time_zone: str
+    quiet_hours: str | None
+
+    @property
+    def key_seq(self) -> None:
+        """A heartbeat is no key."""
+
+    @property
+    def alert_seq(self) -> None:
+        """A heartbeat is no alert."""
+
+    @property
+    def frequency(self) -> str:
+        """Nothing is collected."""
+        return "instant"
+
+    @property
+    def urgent_passes_quiet_hours(self) -> int:
+        """Quiet hours hold what is urgent, too."""
+        return 0
+
+
+class Heartbeat(Model):
+    """A job that is expected to ping."""
+
+    seq = peewee.AutoField()
+    id = peewee.TextField()
+    ping_id = peewee.TextField()
+    account = peewee.ForeignKeyField(Account, column_name="account_seq")
+    name = peewee.TextField()
+    period_s = peewee.IntegerField(null=True)
+    cron = peewee.TextField(null=True)
+    grace_s = peewee.IntegerField()
+    priority = peewee.IntegerField()
+    state = peewee.TextField()
+    last_ping_at = peewee.IntegerField(null=True)
+    deadline_at = peewee.IntegerField(null=True)
+    down_since = peewee.IntegerField(null=True)
+    created_at = peewee.IntegerField()
+
+    BEATS = (
+        f"SELECT {columns(Beat, 'h', email='a.email', time_zone='a.time_zone', quiet_hours='a.quiet_hours')}"
+        " FROM heartbeat h JOIN account a ON a.seq = h.account_seq"
+    )
+    READ = staticmethod(reader(Beat))
+    OF_ACCOUNT = f"{BEATS} WHERE h.account_seq = ? ORDER BY h.seq DESC"
+    FIND = f"{BEATS} WHERE h.account_seq = ? AND (h.id = ? OR h.ping_id = ?)"
+    PINGED = f"{BEATS} WHERE h.ping_id = ?"
+    ONE = f"{BEATS} WHERE h.seq = ?"
+    DUE = "SELECT seq FROM heartbeat WHERE deadline_at <= ? ORDER BY deadline_at LIMIT ?"
+    EXPECTED = f"{BEATS} WHERE h.deadline_at IS NOT NULL"
+    CHANGE_STATE = (
+        "UPDATE heartbeat SET state = ?, deadline_at = ?, down_since = ?"
+        " WHERE seq = ? AND state = ? AND deadline_at IS ?"
+    )
+    NOTE_PING = "UPDATE heartbeat SET last_ping_at = ? WHERE seq = ?"
+
+    @classmethod
+    def add(cls, account_seq: int, values: dict[str, Any], now: int) -> str:
+        """The id of a new heartbeat with these columns; call inside `transaction()`."""
+        id_ = new_id(now)
+        cls.create(id=id_, account=account_seq, created_at=now, **values)
+        return id_
+
+    @classmethod
+    def change(cls, seq: int, **values: Any) -> None:
+        """Set these columns; call inside `transaction()`."""
+        if values:
+            cls.update(**values).where(cls.seq == seq).execute()
+
+    @classmethod
+    def remove(cls, seq: int) -> None:
+        """Delete it with its pings; call inside `transaction()`."""
+        run("DELETE FROM heartbeat WHERE seq = ?", (seq,))
+
+    @classmethod
+    def count(cls, account_seq: int) -> int:
+        """How many the account has."""
+        return int(run("SELECT count(*) FROM heartbeat WHERE account_seq = ?", (account_seq,)).fetchone()[0])
+
+    @classmethod
+    def of_account(cls, account_seq: int) -> list[Beat]:
+        """The account's heartbeats, newest first."""
+        return list(map(cls.READ, run(cls.OF_ACCOUNT, (account_seq,)).fetchall()))
+
+    @classmethod
+    def find(cls, account_seq: int, id_: str) -> Beat | None:
+        """The account's heartbeat with that id, or with that UUID in its address."""
+        return cls._one(cls.FIND, account_seq, id_, id_)
+
+    @classmethod
+    def pinged(cls, ping_id: str) -> Beat | None:
+        """The heartbeat with that UUID in its address."""
+        return cls._one(cls.PINGED, ping_id)
+
+    @classmethod
+    def one(cls, seq: int) -> Beat | None:
+        """The heartbeat as it is now; None if it was deleted."""
+        return cls._one(cls.ONE, seq)
+
+    @classmethod
+    def _one(cls, query: str, *values: object) -> Beat | None:
+        row = run(query, values).fetchone()
+        return cls.READ(row) if row else None
+
+    # --- states ---
+
+    @classmethod
+    def due(cls, now: int, limit: int) -> list[int]:
+        """The seqs of at most `limit` whose deadline has passed, the longest passed first."""
+        return [row[0] for row in run(cls.DUE, (now, limit))]
+
+    @classmethod
+    def expected(cls) -> list[Beat]:
+        """Those of all accounts that have a deadline."""
+        return list(map(cls.READ, run(cls.EXPECTED).fetchall()))
+
+    @classmethod
+    def change_state(cls, beat: Beat, state: str, deadline_at: int | None, down_since: int | None = None) -> bool:
+        """Change the state, unless it is not what `beat` says any longer; returns whether it did.
+
+        Call inside the transaction that records what the change tells the owner.
+        """
+        values = (state, deadline_at, down_since, beat.seq, beat.state, beat.deadline_at)
+        return run(cls.CHANGE_STATE, values).rowcount > 0
+
+    @classmethod
+    def note_ping(cls, seq: int, now: int) -> None:
+        """Keep when it pinged last; call inside `transaction()`."""
+        run(cls.NOTE_PING, (now, seq))
+
+
+class KeptPing(NamedTuple):
+    """A ping that is kept."""
+
+    kind: str
+    exit_code: int | None
+    body: str
+    received_at: int
+
+
+class Ping(Model):
+    """One of a heartbeat's newest pings."""
+
+    seq = peewee.AutoField()
+    heartbeat = peewee.ForeignKeyField(Heartbeat, column_name="heartbeat_seq", on_delete="CASCADE")
+    kind = peewee.TextField()
+    exit_code = peewee.IntegerField(null=True)
+    body = peewee.TextField()
+    received_at = peewee.IntegerField()
+
+    INSERT = "INSERT INTO ping (heartbeat_seq, kind, exit_code, body, received_at) VALUES (?, ?, ?, ?, ?)"
+    FORGET = (
+        "DELETE FROM ping WHERE heartbeat_seq = :heartbeat AND seq <="
+        " (SELECT seq FROM ping WHERE heartbeat_seq = :heartbeat ORDER BY seq DESC LIMIT 1 OFFSET :kept)"
+    )
+    NEWEST = f"SELECT {columns(KeptPing, 'p')} FROM ping p WHERE heartbeat_seq = ? ORDER BY seq DESC"
+    READ_NEWEST = staticmethod(reader(KeptPing))
+    KINDS = (
+        "SELECT p.heartbeat_seq, p.kind FROM ping p JOIN heartbeat h ON h.seq = p.heartbeat_seq"
+        " WHERE h.account_seq = ? ORDER BY p.seq"
+    )
+
+    @classmethod
+    def add(cls, heartbeat_seq: int, ping: KeptPing, kept: int) -> None:
+        """Keep a ping, and of the earlier ones so many that there are `kept`; call inside `transaction()`."""
+        run(cls.INSERT, (heartbeat_seq, ping.kind, ping.exit_code, ping.body, ping.received_at))
+        run(cls.FORGET, {"heartbeat": heartbeat_seq, "kept": kept})
+
+    @classmethod
+    def newest(cls, heartbeat_seq: int) -> list[KeptPing]:
+        """The kept pings of a heartbeat, newest first."""
+        return list(map(cls.READ_NEWEST, run(cls.NEWEST, (heartbeat_seq,)).fetchall()))
+
+    @classmethod
+    def kinds(cls, account_seq: int) -> list[tuple[int, str]]:
+        """The kinds of all kept pings of the account, oldest first, each with its heartbeat's seq."""
+        return list(run(cls.KINDS, (account_seq,)).fetchall())

@@ -1,0 +1,101 @@
+"""The commands for heartbeats: CONTRACT 10."""
+
+import re
+
+import pytest
+
+from tests.support.heartbeats import EMAIL, Pinged
+from tests.support.rows import each
+
+
+def create(service, *options, name="Backup"):
+    return service.flask("heartbeat", "create", EMAIL, name, *options)
+
+
+def test_create_prints_the_address_alone(service, owner):
+    address = r"http://127\.0\.0\.1:8000/ping/[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\n"
+    assert re.fullmatch(address, create(service, "--period", "1h").output)
+    assert re.fullmatch(address, create(service, "--cron", "0 3 * * *", "--grace", "10m", "--priority", "5").output)
+
+
+def test_list_prints_a_line_each_newest_first(service, beat, moved_clock):
+    other = Pinged(service, beat.caller, "--cron", "0  3 * * *", "--grace", "1h30m", "--priority", "low", name="a\tb")
+    beat.ping()
+    assert beat.run("list") == (
+        f"{other.id}\ta b\tnew\t0 3 * * *\t1h 30m\t2\t-\t-\t{other.url}\n"
+        f"{beat.id}\tBackup\tup\t1h\t10m\t4\t2026-11-21T10:00:00Z\t2026-11-21T11:00:00Z\t{beat.url}\n"
+    )
+
+
+def test_set_changes_what_is_given(beat):
+    assert beat.run("set", beat.id, "--cron", "*/5 * * * *") == "Backup: */5 * * * *, grace 10m, priority 4.\n"
+    assert beat.run("set", beat.id, "--period", "2h", "--name", "B") == "B: 2h, grace 10m, priority 4.\n"
+    assert beat.run("set", beat.id, "--grace", "1h", "--priority", "min") == "B: 2h, grace 1h, priority 1.\n"
+
+
+def test_pause_resume_and_delete_say_so_in_a_line(service, beat):
+    assert beat.run("pause", beat.id) == "Paused the heartbeat Backup.\n"
+    assert beat.state == "paused"
+    assert beat.run("resume", beat.id) == "Resumed the heartbeat Backup.\n"
+    assert beat.run("delete", beat.id) == "Deleted the heartbeat Backup.\n"
+    assert (beat.run("list"), service.client.get(beat.path).status_code) == ("", 404)
+
+
+def test_the_uuid_of_the_address_does_for_the_id(beat):
+    assert beat.run("pause", beat.path.removeprefix("/ping/")) == "Paused the heartbeat Backup.\n"
+
+
+@pytest.mark.parametrize("command", ["set", "pause", "resume", "delete"])
+def test_another_accounts_heartbeat_is_not_there(service, beat, command):
+    service.account("other@example.org")
+    result = service.flask("heartbeat", command, "other@example.org", beat.id)
+    assert (result.exit_code, result.output) == (1, "Error: There is nothing here with that address or id.\n")
+
+
+@each("period", ["1m", "60s", "366d", "1d 2h", "1h30m", "90S"])
+def test_a_period_is_from_a_minute_to_a_year(service, owner, period):
+    assert create(service, "--period", period).exit_code == 0
+
+
+@each("option", ["--period", "--grace"])
+@each(
+    "text", ["", "1", "59s", "367d", "-1h", "1.5h", "h", "1h-", "²h", "1 h", "9" * 5_000 + "h", "9" * 30 + "d", "1y"]
+)
+def test_other_durations_are_refused_in_a_line(service, owner, option, text):
+    more = () if option == "--period" else ("--period", "1h")
+    result = create(service, option, text, *more)
+    assert result.exit_code == 1 and result.output.count("\n") == 1 and result.output.startswith("Error: ")
+
+
+@each(
+    "cron",
+    [
+        *("", "0 3 * *", "0 3 * * * *", "61 * * * *", "0 0 30 2 *", "x", "@daily", "* * * * ²", "1-0 * * * *"),
+        *("*/0 * * * *", "0 0 * * L", "9" * 5_000 + " * * * *", "* * * * " + "1," * 100 + "1", "\0 * * * *"),
+        *("0 0 * * 1#6", "0 0 L/2-3 * *", "5/L * * * *"),
+    ],
+)
+def test_what_is_no_cron_expression_is_refused_in_a_line(service, owner, cron):
+    result = create(service, "--cron", cron)
+    assert result.exit_code == 1 and result.output.count("\n") == 1 and result.output.startswith("Error: ")
+
+
+@each(
+    "cron", ["* * * * *", "0 0 29 2 *", "0 0 L * *", "0 0 * * MON#1", "0 9-17/2 * JAN-MAR mon-fri", "0 0 * 2 MON#5"]
+)
+def test_what_debians_cron_takes_is_taken(service, owner, cron):
+    assert create(service, "--cron", cron).exit_code == 0
+
+
+def test_one_schedule_is_needed_and_no_more(service, owner, beat):
+    assert create(service).output == "Error: A heartbeat needs a period or a cron expression.\n"
+    for result in (
+        create(service, "--period", "1h", "--cron", "* * * * *"),
+        service.flask("heartbeat", "set", EMAIL, beat.id, "--period", "1h", "--cron", "* * * * *"),
+    ):
+        assert result.exit_code == 2 and "one of --period and --cron" in result.output
+
+
+@each("name", ["", " ", "x" * 101, "a\0b"])
+def test_a_name_has_1_to_100_characters(service, owner, name):
+    assert create(service, "--period", "1h", name=name).exit_code == 1

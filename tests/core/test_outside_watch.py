@@ -1,0 +1,88 @@
+"""`HEARTBEAT_URL`: CONTRACT 10."""
+
+import logging
+
+import pytest
+
+from core import doctor, jobs, outside_watch
+from tests.support.listener import answer, listening
+from tests.support.server import free_port
+
+
+@pytest.fixture
+def watcher():
+    """An address that answers with the statuses of `says` in turn, and then with 200; `asked` are the requests."""
+    says, asked = [], []
+
+    def serve(connection, _):
+        asked.append(connection.recv(4096))
+        answer(connection, says.pop(0) if says else "200 OK", "Connection: close\r\n", b"body")
+        connection.close()
+
+    with listening(serve) as listener:
+        listener.says, listener.asked = says, asked
+        yield listener
+
+
+@pytest.fixture
+def watched(make_service, watcher, moved_clock, monkeypatch):
+    """A service that is well, and calls it."""
+    monkeypatch.setattr(jobs.worker, "is_alive", lambda: True)
+    return make_service(HEARTBEAT_URL=f"{watcher.url}/5ecret?a=b")
+
+
+def test_it_is_called_while_the_service_is_well(watched, watcher, moved_clock):
+    jobs.call_outside(moved_clock.ms)
+    assert [request.split(b"\r\n")[0] for request in watcher.asked] == [b"GET /push/5ecret?a=b HTTP/1.1"]
+
+
+def test_it_is_not_called_while_the_service_is_ill(watched, watcher, moved_clock, monkeypatch):
+    monkeypatch.setattr(jobs.worker, "is_alive", lambda: False)
+    jobs.call_outside(moved_clock.ms)
+    assert watcher.asked == []
+
+
+def test_it_is_called_each_minute_in_a_thread_of_its_own():
+    (job,) = jobs.Worker().apart.next_run_s
+    assert (job.run, job.every_s) == (jobs.call_outside, 60.0)
+
+
+def test_that_thread_runs_only_if_there_is_something_to_call(service, monkeypatch):
+    worker = jobs.Worker()
+    monkeypatch.setattr(worker, "lanes", ())
+    worker.start()
+    assert worker.apart.thread is None
+    worker.stop()
+
+
+def test_failures_in_a_row_are_logged_once_and_without_the_address(watched, watcher, moved_clock, caplog):
+    caplog.set_level(logging.INFO, "pocketbell")
+    watcher.says += ["500 Oh", "404 No", "200 OK", "503 Later"]
+    for _ in range(5):
+        jobs.call_outside(moved_clock.ms)
+    assert [record.getMessage() for record in caplog.records] == [
+        "HEARTBEAT_URL was called in vain: it answered 500",
+        "HEARTBEAT_URL takes calls again",
+        "HEARTBEAT_URL was called in vain: it answered 503",
+        "HEARTBEAT_URL takes calls again",
+    ]
+
+
+def test_an_address_that_does_not_answer_is_a_failure_too(make_service, moved_clock, caplog):
+    make_service(HEARTBEAT_URL=f"http://127.0.0.1:{free_port()}/5ecret")
+    outside_watch.call()
+    (record,) = caplog.records
+    assert "Connection refused" in record.getMessage() and "5ecret" not in caplog.text
+
+
+def test_the_doctor_says_whether_anything_watches(service, watched, watcher, make_service):
+    def seen():
+        return next(one[1:] for one in doctor.examine(watched.settings) if one.check == "watched")
+
+    assert doctor.CHECKS["watched"](service.settings)[0] == "look"
+    assert seen() == ("ok", "HEARTBEAT_URL is called each minute while the service is well.")
+    watcher.says.append("410 Gone")
+    outside_watch.call()
+    assert seen() == ("bad", "HEARTBEAT_URL did not take the last call: it answered 410.")
+    outside_watch.call()
+    assert seen()[0] == "ok"

@@ -1,0 +1,403 @@
+"""The states of a heartbeat, and what its owner is told, exactly once: CONTRACT 10."""
+
+import threading
+
+import pytest
+
+from core import heartbeats, watching
+from store import database
+from store.heartbeats import Heartbeat
+from tests.support.accounts import account_set
+from tests.support.heartbeats import EMAIL, Pinged, told
+from tests.support.holding import QUIET
+from tests.support.times import DAY_S, HOUR_S, MINUTE_S, at, local_ms, utc
+
+DOWN = ("Backup is down", "Its last ping came 2026-11-21 10:00, and the next was expected 2026-11-21 11:00.")
+
+
+@pytest.fixture
+def restarted(service, make_service, moved_clock):
+    """Start the service again after so many seconds."""
+
+    def restart(seconds):
+        moved_clock.advance(seconds)
+        make_service().work()
+
+    return restart
+
+
+# --- the states ---------------------------------------------------------------------------------------------
+
+
+def test_it_is_new_until_its_first_ping_however_long_that_takes(owner, beat, passes):
+    passes(400 * DAY_S)
+    assert (beat.state, beat.watch["deadlineAt"], told(owner)) == ("new", None, [])
+
+
+def test_a_ping_makes_it_up_until_its_period_ends(beat, passes, moved_clock):
+    beat.ping()
+    assert beat.watch["deadlineAt"] == moved_clock.ms + HOUR_S * 1000
+    passes(HOUR_S - 1)
+    assert beat.state == "up"
+    beat.ping()
+    passes(HOUR_S - 1)
+    assert beat.state == "up"
+
+
+def test_then_it_is_late_for_the_grace_and_nobody_is_told(owner, beat, passes):
+    beat.ping()
+    passes(HOUR_S)
+    assert (beat.state, told(owner)) == ("late", [])
+    passes(10 * MINUTE_S - 1)
+    assert (beat.state, told(owner)) == ("late", [])
+    beat.ping()
+    assert (beat.state, told(owner)) == ("up", [])
+
+
+def test_then_it_is_down_and_its_owner_is_told_once(owner, beat, passes, moved_clock):
+    beat.ping()
+    passes(HOUR_S)
+    passes(10 * MINUTE_S)
+    assert (beat.state, beat.watch["deadlineAt"], beat.watch["downSince"]) == ("down", None, moved_clock.ms)
+    passes(DAY_S)
+    assert told(owner) == [DOWN]
+    assert owner.listed()[0]["priority"] == 4
+
+
+def test_it_is_down_at_once_when_the_worker_looks_late(owner, beat, passes):
+    beat.ping()
+    passes(2 * HOUR_S)
+    assert (beat.state, told(owner)) == ("down", [DOWN])
+
+
+def test_a_ping_brings_it_up_and_replaces_the_notification(owner, browser, beat, passes):
+    beat.ping()
+    passes(2 * HOUR_S)
+    passes(3 * HOUR_S + 5 * MINUTE_S + 2)
+    beat.ping()
+    beat.ping()
+    passes(1)
+    assert told(owner) == [DOWN, ("Backup is up", "It was down for 3h 5m.")]
+    up, down = owner.listed()
+    assert (up["priority"], up["tag"]) == (2, down["tag"])
+    assert owner.get(f"/notifications/{down['id']}").json["notification"]["replacedBy"] == up["id"]
+    tags = {message["notification"]["tag"] for message in browser.messages}
+    assert (len(browser.messages), len(tags), beat.state) == (2, 1, "up")
+
+
+@pytest.mark.parametrize("signal, why", [("/fail", ""), ("/1", " with exit code 1"), ("/255", " with exit code 255")])
+def test_a_failure_makes_it_down_at_once_whatever_it_was(owner, beat, signal, why):
+    beat.ping(signal)
+    beat.ping(signal)
+    assert (beat.state, told(owner)) == ("down", [("Backup is down", f"It reported a failure{why}.")])
+
+
+def test_the_exit_code_0_is_a_success(beat):
+    beat.ping("/0")
+    assert beat.state == "up"
+
+
+def test_a_start_changes_no_state(owner, beat, passes):
+    beat.ping("/start")
+    assert (beat.state, beat.watch["lastPingAt"]) == ("new", None)
+    beat.ping()
+    passes(HOUR_S)
+    beat.ping("/start")
+    passes(10 * MINUTE_S)
+    assert (beat.state, told(owner)) == ("down", [DOWN])
+
+
+def test_while_it_is_paused_nothing_changes_it_and_resumed_it_is_expected_anew(owner, beat, passes, moved_clock):
+    beat.ping()
+    beat.run("pause", beat.id)
+    passes(DAY_S)
+    beat.ping("/fail")
+    assert (beat.state, told(owner)) == ("paused", [])
+    beat.run("resume", beat.id)
+    assert (beat.state, beat.watch["deadlineAt"]) == ("up", moved_clock.ms + HOUR_S * 1000)
+    beat.run("resume", beat.id)
+    passes(2 * HOUR_S)
+    assert beat.state == "down"
+
+
+def test_one_that_was_never_pinged_is_new_when_it_is_resumed(beat):
+    beat.run("pause", beat.id)
+    beat.run("resume", beat.id)
+    assert beat.state == "new"
+
+
+def test_another_period_counts_from_now_on(beat, passes, moved_clock):
+    beat.ping()
+    passes(HOUR_S)
+    beat.run("set", beat.id, "--period", "2h")
+    assert (beat.state, beat.watch["deadlineAt"]) == ("up", moved_clock.ms + 2 * HOUR_S * 1000)
+    beat.run("set", beat.id, "--name", "Other", "--priority", "5")
+    assert beat.watch["deadlineAt"] == moved_clock.ms + 2 * HOUR_S * 1000
+
+
+def test_its_priority_is_that_of_the_notification_and_the_good_news_is_never_louder(service, owner, passes):
+    beat = Pinged(service, owner, "--period", "1m", "--grace", "1m", "--priority", "min")
+    beat.ping("/fail")
+    beat.ping()
+    assert [one["priority"] for one in owner.listed()] == [1, 1]
+
+
+# --- quiet hours --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("priority", ["normal", "high", "urgent"])
+def test_quiet_hours_hold_it_urgent_or_not(service, owner, browser, passes, until, priority):
+    account_set(service, "--quiet-hours", QUIET)
+    until("2026-11-21T23:00")
+    Pinged(service, owner, "--period", "1h", "--priority", priority).ping("/fail")
+    passes(1)
+    assert ([one["status"] for one in owner.listed()], browser.pushes) == (["held"], [])
+    until("2026-11-22T07:00")
+    passes(0)
+    assert [one["status"] for one in owner.listed()] == ["delivered"]
+    assert [one["notification"]["title"] for one in browser.messages] == ["MCP - Backup is down"]
+
+
+def test_what_went_down_and_up_in_one_night_is_told_in_one(service, owner, browser, passes, night, until):
+    beat = Pinged(service, owner, "--period", "1d")
+    beat.ping("/fail")
+    passes(MINUTE_S)
+    beat.ping()
+    until("2026-11-22T07:00")
+    passes(0)
+    assert [one["notification"]["title"] for one in browser.messages] == ["MCP - Backup is up"]
+
+
+# --- exactly once -------------------------------------------------------------------------------------------
+
+
+def test_two_workers_tell_it_once(owner, beat, moved_clock):
+    beat.ping()
+    moved_clock.advance(2 * HOUR_S)
+    (seq,) = Heartbeat.due(moved_clock.ms, 10)
+    both_see = threading.Barrier(2)
+    stale = Heartbeat.one(seq)
+
+    def work():
+        try:
+            both_see.wait(timeout=30)
+            with database.transaction():
+                watching._pass_deadline(stale, moved_clock.ms)
+        finally:
+            database.close_reading()
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    watching.watch(moved_clock.ms)
+    assert told(owner) == [DOWN]
+
+
+def test_a_ping_that_is_faster_than_the_worker_wins(owner, beat, moved_clock):
+    beat.ping()
+    moved_clock.advance(2 * HOUR_S)
+    (seq,) = Heartbeat.due(moved_clock.ms, 10)
+    stale = Heartbeat.one(seq)
+    beat.ping()
+    with database.transaction():
+        watching._pass_deadline(stale, moved_clock.ms)
+    assert (beat.state, told(owner)) == ("up", [])
+
+
+@pytest.mark.parametrize("signal", ["/fail", ""])
+def test_without_its_notification_no_state_changes(service, owner, beat, moved_clock, monkeypatch, signal):
+    """As when the process dies between the two: both are one transaction."""
+    beat.ping("/fail" if not signal else "")
+    before = beat.watch, told(owner)
+
+    def die(*_):
+        raise SystemExit
+
+    monkeypatch.setattr(watching.delivery, "tell", die)
+    with pytest.raises(SystemExit):
+        service.client.post(beat.path + signal)
+    assert (beat.watch, told(owner)) == before
+    monkeypatch.undo()
+
+
+def test_one_that_fails_does_not_keep_the_others_from_being_followed(service, owner, beat, passes, monkeypatch):
+    other = Pinged(service, owner, "--period", "1h", name="Other")
+    beat.ping()
+    other.ping()
+    follow = watching._pass_deadline
+
+    def fail(beat, now):
+        if beat.name == "Backup":
+            raise ValueError("no")
+        follow(beat, now)
+
+    monkeypatch.setattr(watching, "_pass_deadline", fail)
+    passes(2 * HOUR_S)
+    assert (beat.state, other.state) == ("up", "down")
+
+
+# --- the service's downtime and the clock -------------------------------------------------------------------
+
+
+def test_what_was_due_while_the_service_was_away_is_expected_a_period_after_its_return(
+    owner, beat, passes, restarted, moved_clock
+):
+    beat.ping()
+    passes(30 * MINUTE_S)
+    restarted(5 * HOUR_S)
+    assert (beat.state, beat.watch["deadlineAt"], told(owner)) == ("up", moved_clock.ms + HOUR_S * 1000, [])
+    passes(HOUR_S + 10 * MINUTE_S)
+    assert beat.state == "down"
+
+
+def test_what_was_late_when_the_service_went_is_up_after_its_return(beat, passes, restarted):
+    beat.ping()
+    passes(HOUR_S + MINUTE_S)
+    assert beat.state == "late"
+    restarted(1)
+    assert beat.state == "up"
+
+
+def test_other_deadlines_move_by_the_time_that_the_service_was_away(beat, passes, restarted):
+    beat.ping()
+    deadline = beat.watch["deadlineAt"]
+    passes(10)
+    restarted(20 * MINUTE_S)
+    assert (beat.state, beat.watch["deadlineAt"]) == ("up", deadline + 20 * MINUTE_S * 1000)
+
+
+def test_a_second_service_beside_the_first_moves_nothing_again(beat, passes, restarted):
+    beat.ping()
+    passes(10)
+    restarted(20 * MINUTE_S)
+    deadline = beat.watch["deadlineAt"]
+    restarted(0)
+    assert beat.watch["deadlineAt"] == deadline
+
+
+@pytest.mark.parametrize("step_s", [-HOUR_S, 5 * HOUR_S])
+def test_a_step_of_the_wall_clock_cries_no_wolf_and_delays_no_news(owner, beat, passes, moved_clock, step_s):
+    beat.ping()
+    passes(MINUTE_S)
+    moved_clock.set_wall(moved_clock.ms + step_s * 1000)
+    passes(MINUTE_S)
+    assert (beat.state, told(owner)) == ("up", [])
+    passes(HOUR_S + 11 * MINUTE_S)
+    assert beat.state == "down"
+
+
+def test_that_the_service_is_alive_is_written_every_half_minute(service, moved_clock, monkeypatch):
+    written = []
+    service.work()
+    monkeypatch.setattr(watching.ServerNote, "put", lambda name, value: written.append(value))
+    for _ in range(120):
+        moved_clock.advance(1)
+        watching.follow_clock(moved_clock.ms)
+    assert len(written) == 4
+
+
+def test_while_nothing_can_be_written_nothing_is_judged_and_the_outage_counts_as_downtime(
+    owner, beat, passes, moved_clock, monkeypatch
+):
+    beat.ping()
+    passes(MINUTE_S)
+
+    def refuse(*_):
+        raise database.WriteFailed("disk full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(watching.ServerNote, "put", refuse)
+        moved_clock.advance(2 * HOUR_S)
+        assert watching.watch(moved_clock.ms) is False
+        assert watching.watch(moved_clock.ms) is False
+    passes(0)
+    assert (beat.state, beat.watch["deadlineAt"], told(owner)) == ("up", moved_clock.ms + HOUR_S * 1000, [])
+
+
+# --- cron ---------------------------------------------------------------------------------------------------
+
+
+def nightly(service, owner, cron="30 2 * * *", zone="Europe/Berlin"):
+    account_set(service, "--timezone", zone)
+    return Pinged(service, owner, "--cron", cron)
+
+
+@pytest.mark.parametrize(
+    "pinged, expected",
+    [
+        ("2026-11-20T02:30", "2026-11-21T02:30"),
+        ("2027-03-27T02:31", "2027-03-28T03:00"),  # there is no 02:30: it runs right after the change
+        ("2027-03-28T03:00", "2027-03-29T02:30"),
+        ("2027-10-30T02:31", "2027-10-31T02:30"),  # 02:30 comes twice: it runs the first time
+        ("2027-10-31T02:31", "2027-11-01T02:30"),
+    ],
+)
+def test_a_cron_expression_is_in_the_accounts_time_zone_in_nights_of_a_change_too(
+    service, owner, moved_clock, pinged, expected
+):
+    beat = nightly(service, owner)
+    at(moved_clock, pinged, "Europe/Berlin")
+    beat.ping()
+    assert beat.watch["deadlineAt"] == local_ms(expected, "Europe/Berlin")
+
+
+def test_another_time_zone_of_the_account_moves_what_is_expected(service, owner, passes, until, moved_clock):
+    beat = nightly(service, owner, zone="UTC")
+    until("2026-11-22T07:30")  # 02:30 in New York
+    beat.ping()
+    account_set(service, "--timezone", "America/New_York")
+    until("2026-11-23T03:00")
+    passes(0)
+    assert (beat.state, beat.watch["deadlineAt"]) == ("up", utc("2026-11-23T07:30"))
+
+
+def test_a_cron_that_was_due_while_the_service_was_away_is_expected_the_next_time(
+    service, owner, passes, until, restarted
+):
+    beat = nightly(service, owner, zone="UTC")
+    until("2026-11-22T02:30")
+    beat.ping()
+    until("2026-11-23T02:00")
+    passes(0)
+    restarted(HOUR_S)
+    assert (beat.state, beat.watch["deadlineAt"]) == ("up", utc("2026-11-24T02:30"))
+    restarted(HOUR_S)
+    assert beat.watch["deadlineAt"] == utc("2026-11-24T02:30")
+
+
+def test_a_clock_that_is_set_back_lets_a_cron_be_expected_as_the_clock_says(service, owner, passes, moved_clock):
+    beat = nightly(service, owner, zone="UTC")
+    beat.ping()
+    passes(1)
+    moved_clock.set_wall(utc("2026-11-20T10:00"))
+    passes(1)
+    assert beat.watch["deadlineAt"] == utc("2026-11-21T02:30")
+
+
+# --- bounds -------------------------------------------------------------------------------------------------
+
+
+def test_the_newest_thirty_pings_are_kept(service, beat):
+    for number in range(35):
+        beat.ping(data=str(number))
+    rows = database.run("SELECT body FROM ping ORDER BY seq").fetchall()
+    assert [row[0] for row in rows] == [str(number) for number in range(5, 35)]
+
+
+def test_an_account_has_at_most_100_heartbeats(service, owner, monkeypatch):
+    assert heartbeats.MAX_HEARTBEATS == 100
+    monkeypatch.setattr(heartbeats, "MAX_HEARTBEATS", 2)
+    args = ("heartbeat", "create", EMAIL, "Job", "--period", "1h")
+    results = [service.flask(*args) for _ in range(3)]
+    assert [result.exit_code for result in results] == [0, 0, 1]
+    assert "at most 2 heartbeats" in results[2].output
+
+
+def test_deleting_the_account_deletes_its_heartbeats_with_their_pings(service, beat):
+    beat.ping()
+    assert service.flask("account", "delete", EMAIL, "--yes").exit_code == 0
+    assert service.client.get(beat.path).status_code == 404
+    left = database.run("SELECT (SELECT count(*) FROM heartbeat), (SELECT count(*) FROM ping)").fetchone()
+    assert left == (0, 0)

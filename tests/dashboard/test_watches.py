@@ -1,0 +1,118 @@
+"""The pages of heartbeats: CONTRACT 10."""
+
+import pytest
+
+from tests.support.commands import lines_of
+from tests.support.heartbeats import EMAIL, Pinged
+from tests.support.rows import each
+from tests.support.times import HOUR_S
+
+FORM = {"name": "Mail", "period": "", "cron": "0 3 * * *", "grace": "1h", "priority": "5"}
+
+
+@pytest.fixture
+def path(owner, beat):
+    """The address of a heartbeat's page, which the owner has opened."""
+    owner.get(f"/app/watches/{beat.id}")
+    return f"/app/watches/{beat.id}"
+
+
+def settings_of(service):
+    """Name, schedule, grace and priority of every heartbeat."""
+    return [[line[1], *line[3:6]] for line in lines_of(service, "heartbeat", "list", EMAIL)]
+
+
+def test_the_form_makes_a_heartbeat_and_shows_its_address(service, owner):
+    owner.get("/app/watches")
+    page = owner.page(owner.post("/app/watches", FORM).location)
+    (line,) = lines_of(service, "heartbeat", "list", EMAIL)
+    assert settings_of(service) == [["Mail", "0 3 * * *", "1h", "5"]]
+    address = line[-1].replace("http://127.0.0.1:8000", "http://localhost")
+    assert page.texts_of("code", id="url") == [address]
+    assert all(
+        address in text for name in ("in-curl", "in-cron", "in-systemd") for text in page.texts_of("code", id=name)
+    )
+
+
+@each(
+    "field, text, problem",
+    [
+        ("name", " ", "must not be blank"),
+        ("period", "1h", "not both"),
+        ("cron", "61 * * * *", "no cron expression"),
+        ("cron", "", "needs a period or a cron"),
+        ("grace", "1s", "from 1m to 31d"),
+        ("priority", "6", "from 1 to 5"),
+        ("priority", "<b>", "from 1 to 5"),
+    ],
+)
+def test_what_is_wrong_with_the_form_is_said_and_what_was_typed_is_kept(service, owner, field, text, problem):
+    owner.get("/app/watches")
+    page = owner.refused("/app/watches", {**FORM, field: text})
+    assert problem in page.said("alert")[0] and page.value("name") in ("Mail", "")
+    assert settings_of(service) == []
+
+
+def test_the_list_begins_with_what_is_down_and_shows_the_latest_pings(service, owner, moved_clock):
+    good, bad = (Pinged(service, owner, "--period", "1h", name=name) for name in ("Good", "Bad"))
+    Pinged(service, owner, "--period", "1h", name="<b>New</b>")
+    for signal in ("", "/start", "/0"):
+        good.ping(signal)
+    bad.ping("/fail")
+    page = owner.page("/app/watches")
+    rows = [one.text for one in page.elements if one.tag == "a" and one.attributes.get("class") == "row"]
+    assert [row.split()[0] for row in rows] == ["Bad", "Good", "<b>New</b>"]
+    assert "down since today 10:00" in rows[0] and "up, expected by today 11:00" in rows[1]
+    assert "new, waits for its first ping" in rows[2]
+    strips = [one.attributes["aria-label"] for one in page.elements if one.attributes.get("class") == "pings"]
+    assert strips == ["The last 1 pings: 1 failed", "The last 3 pings: 0 failed"]
+
+
+def test_the_page_shows_the_texts_of_the_pings_as_text(owner, beat, path):
+    beat.ping("/3", data="<script>alert(1)</script>\nline 2")
+    page = owner.page(path)
+    assert "fail with exit code 3" in page.text
+    assert "<script>alert(1)</script> line 2" in " ".join(page.texts_of("pre")[-1].split())
+    assert "<script>alert(1)" not in owner.get(path).text
+
+
+def test_saving_changes_the_settings(service, owner, path):
+    owner.done(path, FORM)
+    assert settings_of(service) == [["Mail", "0 3 * * *", "1h", "5"]]
+    page = owner.refused(path, {**FORM, "cron": "x"})
+    assert page.value("cron") == "x" and settings_of(service) == [["Mail", "0 3 * * *", "1h", "5"]]
+
+
+def test_another_name_alone_does_not_begin_its_period_anew(service, owner, beat, path, moved_clock):
+    beat.ping()
+    moved_clock.advance(HOUR_S / 2)
+    owner.done(path, {"name": "Other", "period": "1h", "cron": "", "grace": "10m", "priority": "4"})
+    (line,) = lines_of(service, "heartbeat", "list", EMAIL)
+    assert (line[1], line[7]) == ("Other", "2026-11-21T11:00:00Z")
+
+
+def test_it_is_paused_resumed_and_deleted_with_a_confirmation(service, owner, path):
+    owner.done(f"{path}/pause")
+    assert "paused" in owner.page("/app/watches").text
+    owner.done(f"{path}/resume")
+    assert "This cannot be undone" in owner.page(path).confirmation(f"{path}/delete")
+    owner.post(f"{path}/delete")
+    assert (settings_of(service), owner.get(path).status_code) == ([], 404)
+
+
+@pytest.mark.parametrize("action", ["", "/pause", "/resume", "/delete"])
+def test_another_accounts_heartbeat_is_not_there(service, stranger, beat, action):
+    stranger.get("/app/watches")
+    assert stranger.get(f"/app/watches/{beat.id}").status_code == 404
+    assert stranger.post(f"/app/watches/{beat.id}{action}", FORM).status_code == 404
+    assert settings_of(service) == [["Backup", "1h", "10m", "4"]]
+
+
+def test_home_warns_of_what_is_down(owner, beat, path):
+    assert "is down since" not in owner.page("/app/").text
+    beat.ping("/fail")
+    page = owner.page("/app/")
+    assert "“Backup” is down since today 10:00." in page.text
+    assert path in [link["href"] for link in page.all("a")]
+    beat.ping()
+    assert "is down since" not in owner.page("/app/").text

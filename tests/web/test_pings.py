@@ -1,0 +1,167 @@
+"""The address of a heartbeat: CONTRACT 10."""
+
+import pytest
+
+from store.database import run
+from tests.support.heartbeats import Pinged, told
+from tests.support.rows import each
+from web import heartbeats
+
+UNKNOWN = "/ping/00000000-0000-4000-8000-000000000000"
+
+
+def kept(column="body"):
+    return [row[0] for row in run(f"SELECT {column} FROM ping ORDER BY seq").fetchall()]
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
+@pytest.mark.parametrize("signal", ["", "/start", "/fail", "/0", "/255"])
+def test_a_ping_is_answered_with_ok_as_text(beat, method, signal):
+    answer = beat.ping(signal, method)
+    assert answer.text == ("" if method == "HEAD" else "OK")
+    assert answer.content_type == "text/plain; charset=utf-8"
+    assert answer.headers["Cache-Control"] == "no-store"
+
+
+@each("path", ["/256", "/-1", "/00001", "/log", "/START", "/fail/", "/1/2", "/%31%00", "/²"])
+def test_other_signals_are_not_found_and_change_nothing(service, beat, path):
+    assert service.client.post(beat.path + path).status_code == 404
+    assert (beat.state, kept()) == ("new", [])
+
+
+@each("method", ["PUT", "DELETE", "PATCH", "OPTIONS"])
+def test_other_methods_are_not_allowed(service, beat, method):
+    assert service.client.open(beat.path, method=method).status_code == 405
+    assert kept() == []
+
+
+def test_the_uuid_may_be_in_capital_letters(service, beat):
+    assert service.client.get("/ping/" + beat.path.removeprefix("/ping/").upper()).status_code == 200
+
+
+@each("path", [UNKNOWN, f"{UNKNOWN}/fail", "/ping/x", "/ping/", "/ping", f"{UNKNOWN}/fail/x", "/ping/" + "9" * 5_000])
+def test_an_unknown_address_is_not_found(service, path):
+    answer = service.client.post(path)
+    assert (answer.status_code, answer.json["code"]) == (404, "NOT_FOUND")
+
+
+def test_who_asks_for_unknown_addresses_has_60_tries_a_minute_as_for_short_codes(service, beat, moved_clock):
+    statuses = [service.client.get(UNKNOWN).status_code for _ in range(30)]
+    statuses += [service.client.post("/p/0000000").status_code for _ in range(30)]
+    assert statuses == [404] * 60
+    assert [service.client.get(path).status_code for path in (UNKNOWN, "/ping/x", "/ping")] == [429] * 3
+    assert beat.ping().status_code == 200
+    moved_clock.advance(60)
+    assert service.client.get(UNKNOWN).status_code == 404
+
+
+def test_a_heartbeat_takes_60_pings_a_minute(service, owner, beat, moved_clock):
+    other = Pinged(service, owner, "--period", "1h", name="Other")
+    for _ in range(60):
+        beat.ping()
+    refused = service.client.post(f"{beat.path}/fail")
+    assert (refused.status_code, refused.headers["Retry-After"]) == (429, "60")
+    assert (beat.state, other.ping().status_code) == ("up", 200)
+    moved_clock.advance(60)
+    beat.ping()
+
+
+# --- bodies -------------------------------------------------------------------------------------------------
+
+
+@each(
+    "sent, expected",
+    [
+        (b"disk full\n", "disk full\n"),
+        (b"x" * 100_001, "x" * 10_000),
+        (b"x" * 1_000_000, "x" * 10_000),
+        ("é".encode() * 6_000, "é" * 5_000),
+        (b"\xff\x00<script>", "\ufffd\ufffd<script>"),
+        (b"\xff" * 20_000, "\ufffd" * 3_333),
+        (b"", ""),
+    ],
+)
+def test_the_beginning_of_a_body_is_kept_as_text(beat, sent, expected):
+    beat.ping(data=sent)
+    assert kept()[-1] == expected
+
+
+def test_a_body_that_is_too_large_is_refused_and_nothing_kept(service, beat):
+    assert service.client.post(beat.path, data=b"x" * 1_048_577).status_code == 413
+    assert kept() == []
+
+
+def test_a_form_is_kept_as_it_is(beat):
+    beat.ping(data={"a": "b"})
+    assert kept() == ["a=b"]
+
+
+def test_the_signal_and_the_exit_code_are_kept(beat):
+    for signal in ("", "/start", "/fail", "/0", "/007"):
+        beat.ping(signal)
+    assert list(zip(kept("kind"), kept("exit_code"), strict=True)) == [
+        ("success", None),
+        ("start", None),
+        ("fail", None),
+        ("success", 0),
+        ("fail", 7),
+    ]
+
+
+# --- what follows -------------------------------------------------------------------------------------------
+
+
+def test_one_that_is_deleted_while_its_ping_arrives_is_not_found(service, beat, monkeypatch):
+    read = heartbeats.read_beginning
+
+    def read_slowly(most):
+        beat.run("delete", beat.id)
+        return read(most)
+
+    monkeypatch.setattr(heartbeats, "read_beginning", read_slowly)
+    assert (service.client.post(beat.path).status_code, kept()) == (404, [])
+
+
+def test_a_name_is_only_text_in_what_it_says(service, owner):
+    name = "{{ x }} <b>🔥</b> אזהרה"
+    Pinged(service, owner, "--period", "1h", name=name).ping("/fail")
+    assert told(owner) == [(f"{name} is down", "It reported a failure.")]
+
+
+def test_a_key_of_another_account_does_not_list_it(service, beat):
+    service.account("other@example.org")
+    assert service.caller("other@example.org").get("/watches").json == {"ok": True, "watches": []}
+
+
+def test_the_list_has_every_field(owner, beat, moved_clock):
+    beat.ping()
+    assert owner.get("/watches").json == {
+        "ok": True,
+        "watches": [
+            {
+                "id": beat.id,
+                "kind": "heartbeat",
+                "name": "Backup",
+                "state": "up",
+                "periodS": 3600,
+                "graceS": 600,
+                "priority": 4,
+                "lastPingAt": moved_clock.ms,
+                "deadlineAt": moved_clock.ms + 3_600_000,
+                "downSince": None,
+                "createdAt": moved_clock.ms,
+            }
+        ],
+    }
+
+
+def test_the_list_names_a_cron_expression_in_place_of_a_period(service, owner):
+    Pinged(service, owner, "--cron", "0 3 * * *")
+    (watch,) = owner.get("/watches").json["watches"]
+    assert watch["cron"] == "0 3 * * *" and "periodS" not in watch
+
+
+def test_the_uuid_is_in_no_answer_of_the_api_and_in_no_notification(owner, beat):
+    beat.ping("/fail")
+    uuid = beat.path.removeprefix("/ping/")
+    assert all(uuid not in owner.get(path).text for path in ("/watches", "/notifications"))
