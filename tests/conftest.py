@@ -28,7 +28,7 @@ _directory_numbers = itertools.count()
 
 
 def pytest_collection_modifyitems(items):
-    """Begin with the tests that wait for processes, so that other workers compute meanwhile, to the end of the run."""
+    """Begin with the tests that wait for processes, so that other workers compute meanwhile."""
     items.sort(key=lambda item: "process" not in item.path.parts)
 
 
