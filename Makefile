@@ -6,9 +6,10 @@ BIN := .venv/bin
 run: .venv/installed
 	@$(BIN)/python config.py >/dev/null && PRINT_SETUP_LINK=1 exec $(BIN)/gunicorn --config gunicorn.conf.py --no-control-socket app:app
 
-# Where PYTHONDONTWRITEBYTECODE is set, every worker would compile all tests anew: 5 s of the processor for each.
+# One worker more than cores: some tests wait for a process or a browser. Where PYTHONDONTWRITEBYTECODE is set, every
+# worker would compile all tests anew: 5 s of the processor for each.
 test: .venv/installed-dev
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
+	PYTHONDONTWRITEBYTECODE= PYTEST_XDIST_AUTO_NUM_WORKERS=$$(($$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) + 1)) $(BIN)/python -m pytest
 
 # Line and branch coverage. The modules that decide over access, delivery and texts must be covered completely.
 coverage: .venv/installed-dev

@@ -28,6 +28,11 @@ serialization.load_pem_private_key = functools.cache(serialization.load_pem_priv
 _directory_numbers = itertools.count()
 
 
+def pytest_collection_modifyitems(items):
+    """Begin with the tests that wait for processes, so that other workers compute meanwhile."""
+    items.sort(key=lambda item: "process" not in item.path.parts)
+
+
 def pytest_collection_finish():
     """Spare the garbage collector the thousands of collected tests: it would look through them again and again."""
     gc.collect()

@@ -16,6 +16,7 @@ import pytest
 import config
 from app import create_app
 from core import accounts
+from store import database
 from tests.support.accounts import OWNER, PASSWORD
 from tests.support.commands import FULL_KEY, key_columns, printed, said
 from tests.support.rows import each
@@ -39,6 +40,12 @@ def told(finished):
     assert "Traceback" not in stderr
     (line,) = stderr.splitlines()
     return line
+
+
+def run_here(data_dir, *args, **environ):
+    """Run a command in this process, of an application that has not opened its database."""
+    settings = config.load({"DATA_DIR": str(data_dir), **environ})
+    return create_app(settings).test_cli_runner().invoke(args=args)
 
 
 @contextmanager
@@ -230,15 +237,9 @@ WITHOUT_DATA = [
 ]
 
 
-def without_data(data_dir, *args):
-    """Run a command of an application whose database is not there."""
-    settings = config.load({"DATA_DIR": str(data_dir)})
-    return create_app(settings).test_cli_runner().invoke(args=args)
-
-
 @pytest.mark.parametrize("command", WITHOUT_DATA, ids=lambda command: " ".join(command[:2]))
 def test_a_command_where_there_is_no_data_says_so_and_makes_none(tmp_path, command):
-    sentence = said(without_data(tmp_path / "typo", *command))
+    sentence = said(run_here(tmp_path / "typo", *command))
     assert f"There is no Pocketbell data in {tmp_path / 'typo'}" in sentence and "DATA_DIR" in sentence
     assert list(tmp_path.iterdir()) == []
 
@@ -246,8 +247,8 @@ def test_a_command_where_there_is_no_data_says_so_and_makes_none(tmp_path, comma
 def test_a_command_beside_an_empty_file_leaves_it_empty(tmp_path):
     (tmp_path / "bell.db").touch()
     elsewhere = {"DATABASE_URL": f"sqlite:///{tmp_path}/bell.db"}
-    said = told(run_flask(tmp_path / "data", "account", "list", **elsewhere))
-    assert f"There is no Pocketbell data in {tmp_path}" in said and "DATABASE_URL" in said
+    sentence = said(run_here(tmp_path / "data", "account", "list", **elsewhere))
+    assert f"There is no Pocketbell data in {tmp_path}" in sentence and "DATABASE_URL" in sentence
     assert [(file.name, file.stat().st_size) for file in tmp_path.iterdir()] == [("bell.db", 0)]
 
 
@@ -258,7 +259,7 @@ def test_flasks_own_commands_make_no_data(tmp_path):
 
 @pytest.mark.parametrize("command", ["--help", "account --help", "account create --help", "key list --help"])
 def test_what_needs_no_data_makes_none(tmp_path, command):
-    result = without_data(tmp_path / "typo", *command.split())
+    result = run_here(tmp_path / "typo", *command.split())
     assert (result.exit_code, result.stderr) == (0, "") and list(tmp_path.iterdir()) == []
 
 
@@ -320,7 +321,8 @@ def garbage(path):
 
 def damaged(path):
     """A database whose tables are overwritten behind its first page."""
-    assert run_flask(path.parent, "account", "create", OWNER).returncode == 0
+    assert run_here(path.parent, "account", "create", OWNER).exit_code == 0
+    database.close()
     content = path.read_bytes()
     path.write_bytes(content[:4096] + b"\xa5" * (len(content) - 4096))
 
@@ -345,18 +347,25 @@ def of_the_future(path):
 @pytest.mark.parametrize("unusable", [garbage, damaged, directory, of_another_program, of_the_future])
 def test_a_database_file_that_cannot_be_used_is_an_error_in_one_line(tmp_path, unusable):
     unusable(tmp_path / "pocketbell.db")
+    result = run_here(tmp_path, "account", "list")
+    assert result.exit_code == 1 and isinstance(result.exception, SystemExit)
+    assert len(result.output.splitlines()) == 1, result.output
+
+
+def test_a_process_says_in_one_line_that_its_database_file_cannot_be_used(tmp_path):
+    garbage(tmp_path / "pocketbell.db")
     told(run_flask(tmp_path, "account", "list"))
 
 
 @pytest.mark.parametrize("data_dir", ["file", "file/below"])
 def test_a_data_directory_that_cannot_be_made_is_an_error_in_one_line(tmp_path, data_dir):
     (tmp_path / "file").write_text("")
-    assert str(tmp_path) in told(run_flask(tmp_path / data_dir, "account", "list"))
+    assert str(tmp_path) in said(run_here(tmp_path / data_dir, "account", "list"))
 
 
 def test_a_database_in_a_directory_that_cannot_be_written_is_an_error_in_one_line(tmp_path):
     (tmp_path / "file").write_text("")
-    told(run_flask(tmp_path, "account", "list", DATABASE_URL=f"sqlite:///{tmp_path}/file/below/bell.db"))
+    said(run_here(tmp_path, "account", "list", DATABASE_URL=f"sqlite:///{tmp_path}/file/below/bell.db"))
 
 
 def test_a_full_disk_is_an_error_in_one_line_and_no_key_is_printed(service, owned):

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from core import accounts
+from models import Alert
 from tests.support.accounts import OWNER
 from tests.support.server import BIN, PATIENCE_S, ROOT, serving
 
@@ -33,6 +35,11 @@ class Reader:
         self.mine |= {"http://127.0.0.1:8000": self.environ["BELL"], "sk_test_...": server.owner_key()}
         self.environ["KEY"] = self.mine["sk_test_..."]
 
+    def first_alert(self):
+        """The id of the alert that `flask alert list` shows first."""
+        with self.server.beside():
+            return next(iter(Alert.of_account(accounts.find_account(OWNER).seq))).id
+
     def run(self, commands):
         """What they print, as lines."""
         for theirs, mine in self.mine.items():
@@ -46,8 +53,7 @@ class Reader:
                     ids = re.findall(r'"id":"([0-9a-f]{32})"', printed)
                     command = command.replace(name, ids[0])
             if "ALERT_ID" in command:
-                (listed,) = self.run(f".venv/bin/flask alert list {OWNER} | head -1")
-                command = command.replace("ALERT_ID", re.search(r"[0-9a-f]{32}", listed)[0])
+                command = command.replace("ALERT_ID", self.first_alert())
             done = subprocess.run(
                 ["sh", "-eu", "-c", command.replace("curl ", "curl -sS ")],
                 cwd=ROOT, env=self.environ, stdin=subprocess.DEVNULL, capture_output=True, text=True,

@@ -10,7 +10,7 @@ import app
 from core import delivery, jobs
 from tests.support.openapi import DOCUMENT, OPERATIONS, SCHEMAS, World, endpoint, every_operation, resolved
 from tests.support.rows import each
-from web import mcp
+from web import mcp, rate_limits
 from wire import errors
 
 RATE_LIMIT = {"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
@@ -80,8 +80,16 @@ def too_large(world, operation):
     return world.call(operation, data=b" " * (world.service.settings.max_body_bytes + 1))
 
 
+def use_up(quota, *key):
+    """Leave one request of the quota."""
+    left = rate_limits.limiter.limiter.get_window_stats(quota, *key).remaining
+    assert left <= 1 or rate_limits.limiter.limiter.hit(quota, *key, cost=left - 1)
+
+
 def too_often(world, operation):
     id_ = world.made(operation) if "{" in operation.path else None
+    use_up(rate_limits.REST["starter"], "key", "1")
+    use_up(rate_limits.CUSTOM_METRICS["starter"], "metrics", "1")
     for _ in range(101):  # more than any limit of a starter account
         if (answer := world.call(operation, id_)).status_code == 429:
             break
