@@ -316,6 +316,20 @@ def test_while_nothing_can_be_written_nothing_is_judged_and_the_outage_counts_as
     assert (beat.state, beat.watch["deadlineAt"], told(owner)) == ("up", moved_clock.ms + HOUR_S * 1000, [])
 
 
+@pytest.mark.parametrize("options", [("--period", "1d"), ("--cron", "0 10 * * *")])
+def test_a_restart_each_day_while_it_is_late_delays_the_news_once(service, owner, passes, until, restarted, options):
+    beat = Pinged(service, owner, *options, "--grace", "30m")
+    beat.ping()
+    for day, state in ((22, "up"), (23, "down")):
+        until(f"2026-11-{day}T10:05")
+        passes(0)
+        restarted(10)
+        until(f"2026-11-{day}T10:45")
+        passes(0)
+        assert beat.state == state
+    assert len(told(owner)) == 1
+
+
 # --- cron ---------------------------------------------------------------------------------------------------
 
 
@@ -374,6 +388,33 @@ def test_a_clock_that_is_set_back_lets_a_cron_be_expected_as_the_clock_says(serv
     moved_clock.set_wall(utc("2026-11-20T10:00"))
     passes(1)
     assert beat.watch["deadlineAt"] == utc("2026-11-21T02:30")
+
+
+def test_a_clock_that_is_set_back_a_little_leaves_a_late_cron_late(service, owner, passes, until, moved_clock):
+    beat = nightly(service, owner, zone="UTC")
+    beat.ping()
+    until("2026-11-22T02:35")
+    passes(0)
+    moved_clock.set_wall(moved_clock.ms - 3_000)
+    passes(1)
+    assert beat.state == "late"
+    passes(10 * MINUTE_S)
+    assert beat.state == "down"
+
+
+def test_a_ping_while_the_clock_was_a_year_ahead_does_not_keep_a_cron_up_for_a_year(
+    service, owner, passes, until, moved_clock
+):
+    beat = nightly(service, owner, zone="UTC")
+    right = moved_clock.ms
+    moved_clock.set_wall(right + 365 * DAY_S * 1000)
+    passes(1)
+    beat.ping()
+    moved_clock.set_wall(right)
+    passes(1)
+    until("2026-11-22T02:41")
+    passes(0)
+    assert beat.state == "down"
 
 
 # --- bounds -------------------------------------------------------------------------------------------------
