@@ -114,17 +114,11 @@ def _pass_deadline(beat: Beat | None, now: int) -> None:
     if beat is None or beat.deadline_at is None or beat.deadline_at > now:
         return  # a ping or another process was faster
     expected_at = _expected_at(beat)
-    last_ping_at = beat.last_ping_at or now
-    if beat.state == "up" and beat.cron is not None and last_ping_at <= expected_at:  # else the clock was set back
-        again = next_run(beat.cron, beat.time_zone, last_ping_at)
-        if again > now:  # the account's time zone has changed since
-            Heartbeat.change_state(beat, "up", again)
-            return
     down_at = expected_at + beat.grace_s * 1000
     if down_at > now:
         Heartbeat.change_state(beat, "late", down_at)
         return
-    last = local_time(last_ping_at, beat.time_zone)
+    last = local_time(beat.last_ping_at or now, beat.time_zone)
     expected = local_time(expected_at, beat.time_zone)
     _go_down(beat, f"Its last ping came {last}, and the next was expected {expected}.", now)
 

@@ -367,6 +367,19 @@ def test_another_time_zone_of_the_account_moves_what_is_expected(service, owner,
     assert (beat.state, beat.watch["deadlineAt"]) == ("up", utc("2026-11-23T07:30"))
 
 
+def test_another_time_zone_moves_one_that_was_resumed_too(service, owner, passes, until):
+    beat = nightly(service, owner, zone="UTC")
+    beat.ping()
+    beat.run("pause", beat.id)
+    until("2026-11-25T10:00")
+    beat.run("resume", beat.id)
+    account_set(service, "--timezone", "America/New_York")
+    assert beat.watch["deadlineAt"] == utc("2026-11-26T07:30")
+    until("2026-11-26T03:00")
+    passes(0)
+    assert (beat.state, told(owner)) == ("up", [])
+
+
 def test_a_cron_that_was_due_while_the_service_was_away_is_expected_the_next_time(
     service, owner, passes, until, restarted
 ):
