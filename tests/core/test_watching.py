@@ -357,6 +357,15 @@ def test_a_cron_expression_is_in_the_accounts_time_zone_in_nights_of_a_change_to
     assert beat.watch["deadlineAt"] == local_ms(expected, "Europe/Berlin")
 
 
+def test_a_ping_in_the_hour_that_comes_twice_does_not_make_a_cron_overdue(service, owner, passes, until):
+    beat = nightly(service, owner)
+    until("2027-10-31T01:14")  # 02:14 the second time: it ran at 02:30 the first time
+    beat.ping()
+    assert beat.watch["deadlineAt"] == local_ms("2027-11-01T02:30", "Europe/Berlin")
+    passes(HOUR_S)
+    assert (beat.state, told(owner)) == ("up", [])
+
+
 def test_another_time_zone_of_the_account_moves_what_is_expected(service, owner, passes, until, moved_clock):
     beat = nightly(service, owner, zone="UTC")
     until("2026-11-22T07:30")  # 02:30 in New York
