@@ -18,6 +18,7 @@ from process import cpu_affinity
 from process.clock import DAY_MS
 from process.turns import Turns
 from store.database import AFTER_ALL, WriteFailed, transaction
+from store.heartbeats import Heartbeat
 from store.notification_days import NotificationDay
 from store.notifications import Notification
 from store.sessions import OneTimeLink, Session
@@ -163,9 +164,10 @@ def note_devices(account: Account, device_seq: int) -> None:
 
 
 class ZoneChange(NamedTuple):
-    """A new time zone, and the notifications since `since` by quarter of an hour, as far as the seq `newest`."""
+    """A new time zone from `at` on, and notifications since `since` by quarter of an hour, to the seq `newest`."""
 
     zone: str
+    at: int
     since: int
     newest: int
     counts: list[tuple[int, int]]
@@ -181,14 +183,17 @@ def zone_change(account: Account, time_zone: str, history_days: int, now: int) -
     with cpu_affinity.any_of_them():
         newest = Notification.newest_seq(account.seq)
         counts = Notification.count_by_quarter_hour(account.seq, since, 0, newest)
-    return ZoneChange(zone, since, newest, counts)
+    return ZoneChange(zone, now, since, newest, counts)
 
 
 def set_time_zone(account: Account, change: ZoneChange) -> None:
-    """Change the zone and the counters, including what came after `zone_change` counted."""
-    zone, since, newest, counts = change
+    """Change the zone, what cron expressions expect, and the counters, including what came after `zone_change`."""
+    zone, at, since, newest, counts = change
     with transaction():
         Account.change(account.seq, time_zone=zone)
+        for beat in Heartbeat.of_account(account.seq):
+            if beat.state == "up" and beat.cron is not None and (beat.deadline_at or 0) > at:
+                Heartbeat.change_state(beat, "up", local_time.next_run(beat.cron, zone, at))
         newer = Notification.count_by_quarter_hour(account.seq, since, newest, AFTER_ALL)
         days = local_time.count_by_day(counts + newer, zone)
         NotificationDay.replace_since(account.seq, local_time.local_day(since, zone), days)

@@ -110,12 +110,12 @@ class Lane:
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
 
-    def stop(self) -> None:
-        """End after the current round."""
+    def stop(self, within_s: float = STOPPED_WITHIN_S) -> None:
+        """End after the current round; wait for that so long."""
         self.stopping = True
         self.wake.set()
         if self.thread:
-            self.thread.join(timeout=STOPPED_WITHIN_S)
+            self.thread.join(timeout=within_s)
 
     def is_alive(self) -> bool:
         """Whether a round has ended lately."""
@@ -156,7 +156,8 @@ class Worker:
 
     def stop(self) -> None:
         """End, and write what is only in memory."""
-        for lane in (*self.lanes, self.apart):
+        self.apart.stop(within_s=0)  # the other side may never answer
+        for lane in self.lanes:
             lane.stop()
         retries.finish()
         alarms.finish()

@@ -202,7 +202,8 @@ def next_run(cron: str, zone: str, after: int) -> int:
     What runs at a fixed hour that a change to daylight saving time leaves out runs right after it, and what runs at
     one that comes twice runs once.
     """
-    return int(next(CronSim(cron, _local(after, zone))).timestamp() * 1000)
+    runs = (int(run.timestamp() * 1000) for run in CronSim(cron, _local(after, zone)))
+    return next(at for at in runs if at > after)  # in an hour that comes twice, the first may be past
 
 
 def checked_cron(cron: str, now: int) -> str:

@@ -114,11 +114,6 @@ def _pass_deadline(beat: Beat | None, now: int) -> None:
     if beat is None or beat.deadline_at is None or beat.deadline_at > now:
         return  # a ping or another process was faster
     expected_at = _expected_at(beat)
-    if beat.state == "up" and beat.cron is not None:
-        again = next_run(beat.cron, beat.time_zone, beat.last_ping_at or now)
-        if again > now:  # the account's time zone has changed since
-            Heartbeat.change_state(beat, "up", again)
-            return
     down_at = expected_at + beat.grace_s * 1000
     if down_at > now:
         Heartbeat.change_state(beat, "late", down_at)
@@ -169,10 +164,22 @@ def _move_deadlines(gap_ms: int, now: int) -> None:
 def _moved(beat: Beat, gap_ms: int, now: int) -> tuple[str, int]:
     """The state and the deadline after the gap.
 
-    The ping that was expected meanwhile may have come and was not taken: the next one counts. A cron expression goes
-    by the wall clock.
+    The ping that was expected meanwhile may have come and was not taken: the next one counts, but only once since the
+    last ping, or a service that restarts each night would never tell. A cron expression goes by the wall clock.
     """
-    may_have_come = gap_ms > 0 and _expected_at(beat) <= now + MARGIN_MS
-    if may_have_come or (beat.cron is not None and gap_ms < 0):
+    expected_at, is_cron = _expected_at(beat), beat.cron is not None
+    may_have_come = gap_ms > 0 and expected_at <= now + MARGIN_MS and not _was_moved_on(beat, expected_at)
+    if may_have_come or (is_cron and gap_ms < 0 and expected_at > now):
         return "up", _next_deadline(beat, now)
-    return beat.state, (beat.deadline_at or 0) + (gap_ms if beat.cron is None else 0)
+    deadline_at = beat.deadline_at or 0
+    if not is_cron or (gap_ms > 0 and beat.state == "late"):
+        return beat.state, deadline_at + gap_ms
+    return beat.state, max(deadline_at, now) if gap_ms > 0 else deadline_at
+
+
+def _was_moved_on(beat: Beat, expected_at: int) -> bool:
+    """Whether a ping that was expected since the last one was passed over already."""
+    last_ping_at = beat.last_ping_at or expected_at
+    if beat.cron is not None:
+        return expected_at > next_run(beat.cron, beat.time_zone, last_ping_at)
+    return expected_at >= last_ping_at + 2 * (beat.period_s or 0) * 1000

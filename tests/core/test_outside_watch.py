@@ -1,6 +1,7 @@
 """`HEARTBEAT_URL`: CONTRACT 10."""
 
 import logging
+import threading
 
 import pytest
 
@@ -53,6 +54,24 @@ def test_that_thread_runs_only_if_there_is_something_to_call(service, monkeypatc
     worker.start()
     assert worker.apart.thread is None
     worker.stop()
+
+
+def test_the_end_of_the_service_does_not_wait_for_that_thread(service, monkeypatch):
+    called, may_end = threading.Event(), threading.Event()
+
+    def hang(now):
+        called.set()
+        may_end.wait(timeout=5)  # a stop that waited would find it ended
+
+    worker = jobs.Worker()
+    monkeypatch.setattr(worker, "lanes", ())
+    monkeypatch.setattr(worker, "apart", jobs.Lane((jobs.Job("hang", hang),), threading.Event()))
+    worker.apart.start()
+    assert called.wait(timeout=30)
+    worker.stop()
+    assert worker.apart.thread.is_alive()
+    may_end.set()
+    worker.apart.thread.join()
 
 
 def test_failures_in_a_row_are_logged_once_and_without_the_address(watched, watcher, moved_clock, caplog):

@@ -316,6 +316,20 @@ def test_while_nothing_can_be_written_nothing_is_judged_and_the_outage_counts_as
     assert (beat.state, beat.watch["deadlineAt"], told(owner)) == ("up", moved_clock.ms + HOUR_S * 1000, [])
 
 
+@pytest.mark.parametrize("options", [("--period", "1d"), ("--cron", "0 10 * * *")])
+def test_a_restart_each_day_while_it_is_late_delays_the_news_once(service, owner, passes, until, restarted, options):
+    beat = Pinged(service, owner, *options, "--grace", "30m")
+    beat.ping()
+    for day, state in ((22, "up"), (23, "down")):
+        until(f"2026-11-{day}T10:05")
+        passes(0)
+        restarted(10)
+        until(f"2026-11-{day}T10:45")
+        passes(0)
+        assert beat.state == state
+    assert len(told(owner)) == 1
+
+
 # --- cron ---------------------------------------------------------------------------------------------------
 
 
@@ -343,6 +357,15 @@ def test_a_cron_expression_is_in_the_accounts_time_zone_in_nights_of_a_change_to
     assert beat.watch["deadlineAt"] == local_ms(expected, "Europe/Berlin")
 
 
+def test_a_ping_in_the_hour_that_comes_twice_does_not_make_a_cron_overdue(service, owner, passes, until):
+    beat = nightly(service, owner)
+    until("2027-10-31T01:14")  # 02:14 the second time: it ran at 02:30 the first time
+    beat.ping()
+    assert beat.watch["deadlineAt"] == local_ms("2027-11-01T02:30", "Europe/Berlin")
+    passes(HOUR_S)
+    assert (beat.state, told(owner)) == ("up", [])
+
+
 def test_another_time_zone_of_the_account_moves_what_is_expected(service, owner, passes, until, moved_clock):
     beat = nightly(service, owner, zone="UTC")
     until("2026-11-22T07:30")  # 02:30 in New York
@@ -351,6 +374,19 @@ def test_another_time_zone_of_the_account_moves_what_is_expected(service, owner,
     until("2026-11-23T03:00")
     passes(0)
     assert (beat.state, beat.watch["deadlineAt"]) == ("up", utc("2026-11-23T07:30"))
+
+
+def test_another_time_zone_moves_one_that_was_resumed_too(service, owner, passes, until):
+    beat = nightly(service, owner, zone="UTC")
+    beat.ping()
+    beat.run("pause", beat.id)
+    until("2026-11-25T10:00")
+    beat.run("resume", beat.id)
+    account_set(service, "--timezone", "America/New_York")
+    assert beat.watch["deadlineAt"] == utc("2026-11-26T07:30")
+    until("2026-11-26T03:00")
+    passes(0)
+    assert (beat.state, told(owner)) == ("up", [])
 
 
 def test_a_cron_that_was_due_while_the_service_was_away_is_expected_the_next_time(
@@ -374,6 +410,33 @@ def test_a_clock_that_is_set_back_lets_a_cron_be_expected_as_the_clock_says(serv
     moved_clock.set_wall(utc("2026-11-20T10:00"))
     passes(1)
     assert beat.watch["deadlineAt"] == utc("2026-11-21T02:30")
+
+
+def test_a_clock_that_is_set_back_a_little_leaves_a_late_cron_late(service, owner, passes, until, moved_clock):
+    beat = nightly(service, owner, zone="UTC")
+    beat.ping()
+    until("2026-11-22T02:35")
+    passes(0)
+    moved_clock.set_wall(moved_clock.ms - 3_000)
+    passes(1)
+    assert beat.state == "late"
+    passes(10 * MINUTE_S)
+    assert beat.state == "down"
+
+
+def test_a_ping_while_the_clock_was_a_year_ahead_does_not_keep_a_cron_up_for_a_year(
+    service, owner, passes, until, moved_clock
+):
+    beat = nightly(service, owner, zone="UTC")
+    right = moved_clock.ms
+    moved_clock.set_wall(right + 365 * DAY_S * 1000)
+    passes(1)
+    beat.ping()
+    moved_clock.set_wall(right)
+    passes(1)
+    until("2026-11-22T02:41")
+    passes(0)
+    assert beat.state == "down"
 
 
 # --- bounds -------------------------------------------------------------------------------------------------
