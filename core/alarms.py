@@ -200,8 +200,13 @@ def _turn(alarm: ClaimedAlarm, due_at: int, lease: int, now: int) -> _Turn:
 
 def _acknowledged(alarm: ClaimedAlarm) -> Content:
     """What replaces the notification on the devices on which it was not acknowledged."""
-    body = f"Acknowledged on {alarm.device}." if alarm.device else "Acknowledged."
+    body = acknowledged_on(alarm.device)
     return alarm.notification.content._replace(body=body, priority=LOW_PRIORITY, actions=(), acknowledge=())
+
+
+def acknowledged_on(device: str | None) -> str:
+    """What the other devices show: on which one it was acknowledged, by its name, if it was on one."""
+    return f"Acknowledged on {device}." if device else "Acknowledged."
 
 
 def _is_over(turn: _Turn, now: int) -> bool:

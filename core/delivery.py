@@ -181,11 +181,17 @@ def record(sender: Sender, content: Content, devices: list[ActiveDevice], due_at
     """
     status = first_status(sender.account_seq, devices, content.priority)
     notification = _insert(sender, content, status, now)
+    begin(notification, devices, due_at, now)
+    return notification
+
+
+def begin(notification: NotificationRow, devices: list[ActiveDevice], due_at: int, now: int) -> None:
+    """Let the delivery of a stored notification to these devices begin; call inside `transaction()`."""
+    content = notification.content
     fetching.add_deliveries(notification.seq, devices, due_at, content.expires_at, now)
     buttons.add(notification, devices, now)
     if content.acknowledge:
         alarms.begin([notification.seq], now)
-    return notification
 
 
 def hold(sender: Sender, content: Content, now: int) -> NotificationRow:

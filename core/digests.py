@@ -8,7 +8,7 @@ import logging
 from bisect import bisect_left
 from collections import defaultdict
 
-from core import alarms, buttons, delivery, fetching, holding, local_time, retries
+from core import alarms, delivery, holding, local_time, retries
 from core.devices import receivers
 from core.value_text import cut
 from providers.base import compact_json, shown
@@ -90,10 +90,8 @@ def _release(account_seq: int, alerts: list[HeldOfAlert], now: int) -> int:
             content = _content(seqs[:MAX_LINES], len(seqs))._replace(priority=priority)
             pushed = Notification.add_digest(account_seq, content, status, now)
             Held.put_in_digest(seqs, pushed)
-        released = Notification.one(pushed)
-        fetching.add_deliveries(pushed, devices, now, released.content.expires_at, now)
-        buttons.add(released, devices, now)
-        alarms.begin(seqs, now)
+            alarms.begin(seqs, now)
+        delivery.begin(Notification.one(pushed), devices, now, now)
     return len(seqs)
 
 

@@ -5,7 +5,7 @@ It has no row in `held`: neither quiet hours nor a digest hold it. Must not know
 
 from functools import partial
 
-from core import alarms, buttons, delivery, fetching, retries
+from core import alarms, delivery, retries
 from core.attempts import is_expired
 from core.devices import receivers
 from core.pieces import in_pieces
@@ -43,7 +43,4 @@ def _release(seq: int, account_seq: int, now: int) -> None:
         return
     devices = receivers(account_seq, content.priority)
     Notification.release(seq, delivery.first_status(account_seq, devices, content.priority), now)
-    fetching.add_deliveries(seq, devices, now, content.expires_at, now)
-    buttons.add(notification, devices, now)
-    if content.acknowledge:
-        alarms.begin([seq], now)
+    delivery.begin(notification, devices, now, now)

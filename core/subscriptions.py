@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import push
 from core import buttons, fetching
+from core.alarms import acknowledged_on
 from process import clock
 from providers.base import one_line, shown
 from store import topics
@@ -110,8 +111,8 @@ def _shown(content: Content, found: Found) -> Content:
     title, body = shown(content.title), shown(content.body)
     if not found.is_acknowledged:
         return content._replace(title=title, body=body)
-    where = f" on {found.acknowledged_on}" if found.acknowledged_on else ""
-    return content._replace(title=title, body=f"{body}\n\nAcknowledged{where}.", priority=LOW_PRIORITY)
+    body = f"{body}\n\n{acknowledged_on(found.acknowledged_on)}"
+    return content._replace(title=title, body=body, priority=LOW_PRIORITY)
 
 
 def polled(subscribed: list[Topic], wanted: Wanted, write: ntfy_stream.Format, now: int) -> str:

@@ -11,7 +11,7 @@ import peewee
 
 from models import ActiveDevice, Device, Model
 from store.database import run, transaction
-from store.notifications import Notification, NotificationRow
+from store.notifications import BEGUN_AT, Notification, NotificationRow
 from store.rows import columns, reader
 
 
@@ -79,9 +79,8 @@ class Delivery(Model):
         " AND status = 'pending' AND next_attempt_at <= ?"
     )
     PARTS = {"notification": columns(NotificationRow, "n"), "device": columns(ActiveDevice, "d")}
-    SINCE = "coalesce(n.released_at, n.created_at)"
     ATTEMPT = (
-        f"SELECT {columns(Attempt, 'p', account_seq='a.seq', email='a.email', since=SINCE, **PARTS)}"
+        f"SELECT {columns(Attempt, 'p', account_seq='a.seq', email='a.email', since=BEGUN_AT, **PARTS)}"
         " FROM delivery p JOIN notification n ON n.seq = p.notification_seq JOIN account a ON a.seq = n.account_seq"
         " JOIN device d ON d.seq = p.device_seq WHERE p.notification_seq = ? AND p.device_seq = ?"
     )

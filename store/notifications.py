@@ -19,6 +19,7 @@ from wire.notification import MIN_PRIORITY, PLAIN, Content
 
 UNSET = tuple(map(as_column, PLAIN))
 
+BEGUN_AT = "coalesce(n.released_at, n.created_at)"  # when the delivery of the notification n began
 STATUS = (  # of the notification n: one released in a digest has the digest's; one for later has no row in held
     "CASE n.status WHEN 'held' THEN coalesce((SELECT CASE WHEN h.digest_seq IS NULL THEN 'held' ELSE"
     " coalesce((SELECT status FROM notification WHERE seq = h.digest_seq), 'delivered') END"

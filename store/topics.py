@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from store.database import run
-from store.notifications import NotificationRow
+from store.notifications import BEGUN_AT, NotificationRow
 from store.rows import columns, reader
 
 NEWEST = 2_000  # notifications of an account among which those that a device had before are looked for
@@ -61,7 +61,7 @@ DEVICE = f"SELECT {columns(FetchingDevice, 'd')} FROM device d"
 OF_TOPIC = f"{DEVICE} WHERE kind = 'ntfy' AND token = ? AND removed_at IS NULL"
 PRESENT = "SELECT seq FROM device WHERE seq IN (SELECT value FROM json_each(?)) AND removed_at IS NULL"
 OF_FOUND = {
-    "begun_at": f"max(coalesce(n.released_at, n.created_at), iif({ELSEWHERE}, r.acknowledged_at, 0)) AS begun_at",
+    "begun_at": f"max({BEGUN_AT}, iif({ELSEWHERE}, r.acknowledged_at, 0)) AS begun_at",
     "is_pending": PENDING,
     "is_repeating": "coalesce(r.state = 'waiting', 0)",
     "repeats": "coalesce(r.repeats, 0)",
@@ -95,8 +95,7 @@ ONE = (
     f" JOIN delivery p ON p.notification_seq = n.seq AND p.device_seq = :device WHERE n.seq = :seq AND {STILL}"
 )
 SEQ_BEFORE_NEWEST = "SELECT seq FROM notification WHERE account_seq = ? ORDER BY seq DESC LIMIT 1 OFFSET ?"
-BEGINS = "coalesce(n.released_at, n.created_at)"
-BEGINNING = f"SELECT {BEGINS}, seq FROM notification n WHERE account_seq = ? AND id = ?"
+BEGINNING = f"SELECT {BEGUN_AT}, seq FROM notification n WHERE account_seq = ? AND id = ?"
 SLEEPERS = (
     f"SELECT {columns(Sleeper, 'd', id='n.id', priority='n.priority')} FROM delivery p"
     " JOIN device d ON d.seq = p.device_seq JOIN notification n ON n.seq = p.notification_seq"
