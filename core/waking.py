@@ -1,7 +1,7 @@
 """Waking a device that fetches but keeps no connection open, so that it fetches at once (CONTRACT 9, NTFY_UPSTREAM).
 
 It is done in the background, after the notification is stored; what fails is logged once and not tried again, since
-the device fetches by itself some day. Must not know how a device is woken.
+the device also fetches by itself. Must not know how a device is woken.
 """
 
 import logging
