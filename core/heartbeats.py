@@ -65,16 +65,21 @@ def pause_heartbeat(account_seq: int, id_: str) -> Beat:
     """Expect no pings until it is resumed; those that come are kept and change nothing."""
     with transaction():
         beat = find_heartbeat(account_seq, id_)
-        Heartbeat.change_state(beat, "paused", None)
+        Heartbeat.change_state(beat, "paused", None, beat.down_since)
         return find_heartbeat(account_seq, id_)
 
 
 def resume_heartbeat(account_seq: int, id_: str, now: int) -> Beat:
-    """Expect pings again, from now on; one that has never been pinged waits for its first ping."""
+    """Expect pings again, from now on.
+
+    One that has never been pinged waits for its first ping, and one that was down is down until it succeeds.
+    """
     with transaction():
         beat = find_heartbeat(account_seq, id_)
         if beat.state == "paused":
-            if beat.last_ping_at is None:
+            if beat.down_since is not None:
+                Heartbeat.change_state(beat, "down", None, beat.down_since)
+            elif beat.last_ping_at is None:
                 Heartbeat.change_state(beat, "new", None)
             else:
                 watching.expect(beat, now)
