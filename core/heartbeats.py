@@ -26,9 +26,7 @@ def create_heartbeat(account: Account, settings: dict[str, Any], now: int) -> Be
 
     `Refused` (400) when a value is wrong or the account has as many as it may have.
     """
-    values = _columns({"grace": DEFAULT_GRACE, "priority": HIGH_PRIORITY, **settings}, now)
-    if "period_s" not in values:
-        raise Refused(400, "A heartbeat needs a period or a cron expression.", field="period")
+    values = _columns({"period": "", "grace": DEFAULT_GRACE, "priority": HIGH_PRIORITY, **settings}, now)
     with transaction():
         if Heartbeat.count(account.seq) >= MAX_HEARTBEATS:
             raise Refused(400, f"An account has at most {MAX_HEARTBEATS} heartbeats: delete one first.")
@@ -104,6 +102,8 @@ def _columns(settings: dict[str, Any], now: int) -> dict[str, Any]:
     values = dict[str, Any]()
     if settings.get("period") and settings.get("cron"):
         raise Refused(400, "Give a period or a cron expression, not both.", field="period")
+    if settings.keys() & {"period", "cron"} and not (settings.get("period") or settings.get("cron")):
+        raise Refused(400, "A heartbeat needs a period or a cron expression.", field="period")
     if settings.get("period"):
         values |= {"period_s": seconds_of(settings["period"], "period", MIN_S, MAX_PERIOD_S), "cron": None}
     if settings.get("cron"):
