@@ -109,17 +109,18 @@ def _calmed(calm: Calm, rule: Watched) -> Calm:
 
 def _follow_values(calm: dict[str, Calm], values: Sequence[MetricColumns], now: int) -> None:
     """Judge the rules that these values may change; only they are read."""
-    expecting, changed = set[int](), set[int]()
+    arrived, changed = dict[str, Calm](), set[int]()
     for metric_id, _, value, _, timestamp, _ in values:
         rules = calm.get(metric_id)
         if rules is None:
             continue
-        expecting.update(rules.expecting)
-        changed.update(rules.firing)
+        arrived[metric_id] = rules
         if not (rules.least <= value <= rules.most) or timestamp > now or value in rules.excluded:
             changed.update(rules.judged)
+    expecting = [seq for rules in arrived.values() for seq in rules.expecting]
     if expecting:
-        MetricRule.expect(sorted(expecting), now)
+        MetricRule.expect(expecting, now)
+    changed.update(seq for rules in arrived.values() for seq in rules.firing)
     for seq in sorted(changed):
         rule = MetricRule.one(seq)
         if rule:
