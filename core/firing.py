@@ -203,7 +203,7 @@ def _holds_since(rule: Rule, values: list[TimedValue]) -> int | None:
 
 def _tell(rule: Rule, state: str, newest: TimedValue | None, now: int) -> None:
     name, said = metric_title(rule), f"Rule: {rule_text(rule)}. Project: {rule.project_id}."
-    measured = "" if newest is None else f"{number_text(newest.value)} {newest.unit or ''}".strip()
+    measured = "" if newest is None else f"{number_text(newest.value)} {(newest.unit or '').strip()}".strip()
     if state == FIRING:
         RuleFiring.begin(rule.seq, now)
         content = Content(f"{name} is {measured or 'silent'}", said, priority=HIGH_PRIORITY)
