@@ -24,17 +24,6 @@ def lasting(service, owner):
     return Ruled(service, owner, "> 90", "--for", "5m")
 
 
-@pytest.fixture
-def restarted(make_service, moved_clock):
-    """Start the service again after so many seconds."""
-
-    def restart(seconds):
-        moved_clock.advance(seconds)
-        make_service().work()
-
-    return restart
-
-
 # --- silent -------------------------------------------------------------------------------------------------
 
 
@@ -182,6 +171,16 @@ def test_more_values_than_are_looked_at_do_not_begin_the_time_anew(lasting, pass
 # --- the service's downtime, and the clock ------------------------------------------------------------------
 
 
+def test_while_the_service_is_frozen_no_silence_counts(owner, silent, passes, moved_clock):
+    silent.sends(0)
+    passes(HOUR_S)
+    moved_clock.advance(5 * DAY_S)
+    watching.watch(moved_clock.ms)
+    assert (silent.state, told(owner)) == ("ok", [])
+    passes(23 * HOUR_S)
+    assert silent.state == "firing"
+
+
 def test_while_the_service_is_away_no_silence_counts(owner, silent, passes, restarted):
     silent.sends(0)
     passes(HOUR_S)
@@ -203,11 +202,11 @@ def test_what_was_silent_before_is_silent_after_a_restart_and_told_no_second_tim
 def test_a_restart_each_hour_delays_the_news_by_the_downtime_alone(silent, passes, restarted):
     silent.sends(0)
     for _ in range(23):
-        passes(HOUR_S - 10)
-        restarted(10)
-    passes(HOUR_S - 10)
+        passes(HOUR_S - MINUTE_S)
+        restarted(MINUTE_S)
+    passes(HOUR_S + 23 * MINUTE_S - 1)
     assert silent.state == "ok"
-    passes(24 * 10)
+    passes(1)
     assert silent.state == "firing"
 
 
@@ -291,7 +290,7 @@ def test_while_nothing_can_be_written_no_silence_is_told_and_the_outage_counts_a
         patch.setattr(watching.ServerNote, "put", refuse)
         moved_clock.advance(2 * DAY_S)
         assert watching.watch(moved_clock.ms) is False
-    passes(0)
+    watching.watch(moved_clock.ms)
     assert (silent.state, told(owner)) == ("ok", [])
     passes(DAY_S - MINUTE_S)
     assert silent.state == "firing"
