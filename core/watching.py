@@ -174,7 +174,9 @@ def _make_up(now: int, step_ms: int) -> bool:
     gap_ms = _gap_ms(noted, now)
     if gap_ms:
         _move_deadlines(gap_ms, now)
-        Heartbeat.move_down_since(step_ms if abs(step_ms) > CLOCK_STEP_MS else 0)
+        if abs(step_ms) > CLOCK_STEP_MS:
+            Heartbeat.move_down_since(step_ms)
+            MetricRule.move_firing_since(step_ms)
     elif gap_ms is None:
         _noted = noted
     return gap_ms is not None

@@ -138,6 +138,7 @@ class MetricRule(Model):
     )
     DUE = "SELECT seq FROM metric_rule WHERE look_at <= ? ORDER BY look_at LIMIT ?"
     MOVED = "min(fires_at + :gap, :now + for_s * 1000)"
+    MOVE_FIRING_SINCE = "UPDATE metric_rule SET changed_at = changed_at + ? WHERE state = 'firing'"
     MOVE = (
         f"UPDATE metric_rule SET fires_at = {MOVED}, look_at = min(look_at, {MOVED})"
         " WHERE fires_at IS NOT NULL AND fires_at - for_s * 1000 NOT BETWEEN :back AND :now"
@@ -238,6 +239,12 @@ class MetricRule(Model):
         """
         run(cls.MOVE, {"gap": gap_ms, "back": back_at, "now": now})
 
+    @classmethod
+    def move_firing_since(cls, by_ms: int) -> None:
+        """The clock was set: what fires began so much later; call inside `transaction()`."""
+        run(cls.MOVE_FIRING_SINCE, (by_ms,))
+        run(RuleFiring.MOVE_OPEN, (by_ms,))
+
 
 class RuleFiring(Model):
     """One of the newest times that a rule fired."""
@@ -251,6 +258,7 @@ class RuleFiring(Model):
         table_name = "firing"
 
     BEGIN = "INSERT INTO firing (rule_seq, began_at) VALUES (?, ?)"
+    MOVE_OPEN = "UPDATE firing SET began_at = began_at + ? WHERE ended_at IS NULL"
     END = "UPDATE firing SET ended_at = max(?, began_at) WHERE rule_seq = ? AND ended_at IS NULL"
     FORGET = (
         "DELETE FROM firing WHERE rule_seq = :rule AND seq <="

@@ -277,6 +277,18 @@ def test_a_value_of_the_future_counts_once_the_clock_was_set_past_it(owner, pass
     assert rule.state == "firing"
 
 
+def test_a_clock_that_is_set_changes_nothing_of_how_long_a_rule_fired(service, owner, passes, moved_clock):
+    rule = Ruled(service, owner, "> 90")
+    rule.sends(95)
+    passes(MINUTE_S)
+    moved_clock.set_wall(moved_clock.ms + 5 * HOUR_S * 1000)
+    passes(0)
+    assert rule.listed["firingSince"] == moved_clock.ms - MINUTE_S * 1000
+    passes(MINUTE_S)
+    rule.sends(50)
+    assert told(owner)[1][1].endswith("It fired for 2m.")
+
+
 def test_while_nothing_can_be_written_no_silence_is_told_and_the_outage_counts_as_downtime(
     owner, silent, passes, moved_clock, monkeypatch
 ):
