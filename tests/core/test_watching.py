@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from core import heartbeats, watching
+from core import heartbeats, retries, watching
 from store import database
 from store.heartbeats import Heartbeat
 from tests.support.accounts import account_set
@@ -202,6 +202,14 @@ def test_two_workers_tell_it_once(owner, beat, moved_clock):
         thread.join()
     watching.watch(moved_clock.ms)
     assert told(owner) == [DOWN]
+
+
+def test_the_worker_is_woken_to_tell_it_once_it_is_stored(browser, beat):
+    retries.due.clear()
+    with database.transaction():
+        beat.ping("/fail")
+        assert not retries.due.is_set()
+    assert retries.due.is_set()
 
 
 def test_a_ping_that_is_faster_than_the_worker_wins(owner, beat, moved_clock):
