@@ -119,9 +119,8 @@ def _follow_values(calm: dict[str, Calm], values: Sequence[MetricColumns], now: 
         if rules is None:
             continue
         arrived[metric_id] = rules
-        is_calm = rules.least <= value <= rules.most and value not in rules.excluded
-        if not is_calm or timestamp > now or timestamp >= rules.until:
-            changed.update(rules.judged)
+        if not rules.least <= value <= rules.most or value in rules.excluded or timestamp >= rules.until:
+            changed.update(rules.judged)  # of the future, too: then `look_at` is that time
     expecting = [seq for rules in arrived.values() for seq in rules.expecting]
     if expecting:
         MetricRule.expect(expecting, now)

@@ -144,6 +144,15 @@ def test_values_of_the_future_count_one_after_the_other_and_not_if_a_later_one_c
     assert rule.state == "ok"
 
 
+def test_a_value_of_the_future_that_changed_nothing_when_it_came_may_do_so_when_its_time_has_come(rule, passes, ago):
+    rule.sends((50, ago(-60)))
+    rule.sends(95)
+    passes(59)
+    assert rule.state == "firing"
+    passes(1)
+    assert rule.state == "ok"
+
+
 def test_a_new_rule_is_judged_by_the_value_that_is_there(service, owner, passes):
     send(owner, 95)
     rule = Ruled(service, owner, "> 90")
