@@ -23,6 +23,7 @@ from store.deliveries import Attempt, Delivery
 from store.heartbeats import Beat
 from store.held import Held
 from store.idempotency_keys import IdempotencyKey
+from store.metric_rules import Rule
 from store.notifications import Notification, NotificationRow, shown_status
 from store.senders import Owner, Sender, Webhook, find_webhook
 from store.server_notes import ServerKey
@@ -203,12 +204,12 @@ def hold(sender: Sender, content: Content, now: int) -> NotificationRow:
     return notification
 
 
-def tell(beat: Beat, content: Content, now: int) -> None:
+def tell(watch: Beat | Rule, content: Content, now: int) -> None:
     """Tell the owner of a change, held in quiet hours; the worker pushes it. Call inside `transaction()`."""
-    if holding.is_held(beat, content.priority, now, now):
-        hold(beat, prefixed(content), now)
+    if holding.is_held(watch, content.priority, now, now):
+        hold(watch, prefixed(content), now)
     else:
-        record_notice(beat, content, now)
+        record_notice(watch, content, now)
 
 
 def record_notice(sender: Sender, content: Content, now: int) -> None:

@@ -6,11 +6,12 @@ what it was: so two processes or a crash neither lose nor double one. Must not k
 
 import logging
 
-from core import delivery, durations
+from core import delivery, durations, firing
 from core.local_time import local_time, next_run
 from process import clock
 from store.database import WriteFailed, transaction, writes_fail
 from store.heartbeats import Beat, Heartbeat, KeptPing, Ping
+from store.metric_rules import MetricRule
 from store.server_notes import ServerNote
 from wire.errors import Refused, log_fault
 from wire.notification import LOW_PRIORITY, Content
@@ -96,13 +97,13 @@ def _tell(beat: Beat, content: Content, now: int) -> None:
 
 
 def watch(_: int) -> bool:
-    """Change the state of what is late or down; returns whether more is left.
+    """Change the state of what is late, down or silent, and of rules; returns whether more is left.
 
     Nothing is judged while it is unknown for how long the service was away. The time is read anew: since the round of
     jobs began, the clock may have been set.
     """
     now = follow_clock()
-    return now is not None and _check_deadlines(now)
+    return now is not None and any([_check_deadlines(now), firing.look_at_due(now)])
 
 
 def _check_deadlines(now: int) -> bool:
@@ -173,7 +174,9 @@ def _make_up(now: int, step_ms: int) -> bool:
     gap_ms = _gap_ms(noted, now)
     if gap_ms:
         _move_deadlines(gap_ms, now)
-        Heartbeat.move_down_since(step_ms if abs(step_ms) > CLOCK_STEP_MS else 0)
+        if abs(step_ms) > CLOCK_STEP_MS:
+            Heartbeat.move_down_since(step_ms)
+            MetricRule.move_firing_since(step_ms)
     elif gap_ms is None:
         _noted = noted
     return gap_ms is not None
@@ -196,14 +199,15 @@ def _gap_ms(noted: str | None, now: int) -> int | None:
 
 
 def _move_deadlines(gap_ms: int, now: int) -> None:
-    """Move all deadlines after a gap in which no pings were taken, or by which the clock was set.
+    """Move all deadlines after a gap in which nothing was taken, or by which the clock was set.
 
-    Those of what has pinged since are right.
+    Those of what has pinged or sent since are right.
     """
     back_at = now - BETWEEN_LOOKS_MS if _looked else _began_at
     for beat in Heartbeat.expected():
         if not back_at <= (beat.last_ping_at or 0) <= now:
             Heartbeat.change_state(beat, *_moved(beat, gap_ms, now))
+    MetricRule.move(gap_ms, back_at, now)
 
 
 def _moved(beat: Beat, gap_ms: int, now: int) -> tuple[str, int]:
