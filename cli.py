@@ -19,6 +19,7 @@ import push
 from cli_alerts import alert
 from cli_base import OPEN_DATA, PRIORITY, Command, FirstCommand, Group, line, moment, number_or_word
 from cli_heartbeats import heartbeat
+from cli_rules import rule
 from core import accounts, deletion, delivery, devices, doctor
 from core.local_time import moment_ms
 from core.plans import PLANS
@@ -44,7 +45,7 @@ with_password = click.option("--password-stdin", is_flag=True, help="Read the pa
 def add_commands(app: Flask, open_data: Callable[[], None]) -> None:
     """Register the commands with `flask`; each calls `open_data` before it runs."""
     app.extensions[OPEN_DATA] = open_data
-    for group in (account, key, alert, heartbeat, device, history, metric):
+    for group in (account, key, alert, heartbeat, rule, device, history, metric):
         app.cli.add_command(group)
     app.cli.add_command(send)
     app.cli.add_command(backup)

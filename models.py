@@ -64,6 +64,7 @@ class Account(Model):
     theme = peewee.TextField(default="system")
     hides_first_steps = peewee.IntegerField(default=0)
     known_device_seq = peewee.IntegerField(default=0)
+    rules_version = peewee.IntegerField(null=True)
 
     # The seq of a deleted account is never given to another: its limits, cursors and open requests would pass to it.
     LAST_SEQ = (

@@ -15,7 +15,8 @@ CREATE TABLE account (
     created_at INTEGER NOT NULL,
     theme TEXT NOT NULL DEFAULT 'system' CHECK (theme IN ('system', 'light', 'dark')),
     hides_first_steps INTEGER NOT NULL DEFAULT 0 CHECK (hides_first_steps IN (0, 1)),
-    known_device_seq INTEGER NOT NULL DEFAULT 0 -- Home warns about devices with a higher seq that an API key added
+    known_device_seq INTEGER NOT NULL DEFAULT 0, -- Home warns about devices with a higher seq that an API key added
+    rules_version INTEGER                  -- another random number after each change of its rules; NULL: it had none
 ) STRICT;
 
 -- One row per calendar day, in the account's time zone, that has notifications.

@@ -1,6 +1,6 @@
-"""Rules on metrics of an account, by whatever door: made and deleted (CONTRACT 10).
+"""Rules on metrics of an account, by whatever door: made, deleted, written out (CONTRACT 10).
 
-Must not know requests.
+`core/firing.py` has what values and the time do to them. Must not know requests.
 """
 
 import math
@@ -18,6 +18,7 @@ MAX_RULES = 100  # of an account
 MIN_FOR_S, MAX_FOR_S = 1, 31 * 86_400
 MIN_SILENT_S, MAX_SILENT_S = 60, 366 * 86_400
 SILENT = "silent"
+OK, FIRING = "ok", "firing"
 CONDITION = re.compile(r"(>=|<=|!=|>|<|=) *([^ ].*)")
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
 MAX_SHOWN = 100  # characters of what is refused
@@ -34,8 +35,9 @@ def create_rule(
         "project_id": checked_name(project, "project"),
         "metric_id": checked_name(metric, "metric"),
         **_condition(condition_text.strip(), for_text),
-        "state": "ok",
     }
+    first_look = now + values["for_s"] * 1000 if values["operator"] == SILENT else now  # at the values that are there
+    values |= {"state": OK, "look_at": first_look, "fires_at": first_look if values["operator"] == SILENT else None}
     with transaction():
         if MetricRule.count(account.seq) >= MAX_RULES:
             raise Refused(400, f"An account has at most {MAX_RULES} rules: delete one first.")
@@ -54,8 +56,13 @@ def delete_rule(account_seq: int, id_: str) -> Rule:
     """Delete it; its notifications stay."""
     with transaction():
         rule = find_rule(account_seq, id_)
-        MetricRule.remove(rule.seq)
+        MetricRule.remove(rule)
     return rule
+
+
+def firing_since(rule: Rule) -> int | None:
+    """When the rule began to fire; None if it does not."""
+    return rule.changed_at if rule.state == FIRING else None
 
 
 def rule_text(rule: Rule) -> str:
@@ -67,8 +74,8 @@ def rule_text(rule: Rule) -> str:
 
 
 def number_text(number: float) -> str:
-    """A number without the `.0` of a whole one."""
-    return repr(number).removesuffix(".0")
+    """A number in up to 15 digits: without what a double adds to 0.3, and without the `.0` of a whole one."""
+    return f"{number:.15g}"
 
 
 def metric_title(rule: Rule) -> str:

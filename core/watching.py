@@ -6,11 +6,12 @@ what it was: so two processes or a crash neither lose nor double one. Must not k
 
 import logging
 
-from core import delivery, durations, retries
+from core import delivery, durations, firing
 from core.local_time import local_time, next_run
 from process import clock
 from store.database import WriteFailed, transaction, writes_fail
 from store.heartbeats import Beat, Heartbeat, KeptPing, Ping
+from store.metric_rules import MetricRule
 from store.server_notes import ServerNote
 from wire.errors import Refused, log_fault
 from wire.notification import LOW_PRIORITY, Content
@@ -85,18 +86,17 @@ def _say_up(beat: Beat, now: int) -> None:
 
 def _tell(beat: Beat, content: Content, now: int) -> None:
     delivery.tell(beat, content._replace(tag=f"heartbeat {beat.id}"), now)
-    retries.due.set()
 
 
 # --- deadlines ----------------------------------------------------------------------------------------------
 
 
 def watch(now: int) -> bool:
-    """Change the state of what is late or down by now; returns whether more is left.
+    """Change the state of what is late, down or silent by now, and of rules; returns whether more is left.
 
     Nothing is judged while it is unknown for how long the service was away.
     """
-    return follow_clock(now) and _check_deadlines(now)
+    return follow_clock(now) and any([_check_deadlines(now), firing.look_at_due(now)])
 
 
 def _check_deadlines(now: int) -> bool:
@@ -156,9 +156,10 @@ def follow_clock(now: int) -> bool:
 
 
 def _move_deadlines(gap_ms: int, now: int) -> None:
-    """Move all deadlines after a gap in which no pings were taken, or by which the clock was set."""
+    """Move all deadlines after a gap in which nothing was taken, or by which the clock was set."""
     for beat in Heartbeat.expected():
         Heartbeat.change_state(beat, *_moved(beat, gap_ms, now))
+    MetricRule.move(gap_ms, now)
 
 
 def _moved(beat: Beat, gap_ms: int, now: int) -> tuple[str, int]:

@@ -1,4 +1,6 @@
 -- Rules on metrics: the owner is told when one begins to hold, and when it no longer does.
+ALTER TABLE account ADD COLUMN rules_version INTEGER;
+
 CREATE TABLE metric_rule (
     seq INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,

@@ -1,5 +1,6 @@
 """The tables of rules on metrics and of when they fired, and their queries. Callers pass the time."""
 
+import secrets
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -11,6 +12,15 @@ from store.rows import columns, reader
 from wire.json_text import as_json
 
 KEPT_FIRINGS = 100  # of a rule
+
+
+class Changes(NamedTuple):
+    """What values and time change of a rule; see the columns in schema.sql."""
+
+    state: str
+    holds_since: int | None
+    fires_at: int | None
+    look_at: int | None
 
 
 class Rule(NamedTuple):
@@ -39,6 +49,11 @@ class Rule(NamedTuple):
     quiet_hours: str | None
 
     @property
+    def changes(self) -> Changes:
+        """What may change, as it is."""
+        return Changes(self.state, self.holds_since, self.fires_at, self.look_at)
+
+    @property
     def key_seq(self) -> None:
         """A rule is no key."""
 
@@ -55,6 +70,18 @@ class Rule(NamedTuple):
     def urgent_passes_quiet_hours(self) -> int:
         """Quiet hours hold what is urgent, too."""
         return 0
+
+
+class Watched(NamedTuple):
+    """A rule with what tells whether a value may change it."""
+
+    seq: int
+    project_id: str
+    metric_id: str
+    operator: str
+    threshold: float | None
+    is_firing: int
+    holds: int
 
 
 class Firing(NamedTuple):
@@ -97,18 +124,34 @@ class MetricRule(Model):
     OF_METRIC = f"{RULES} WHERE r.account_seq = ? AND r.project_id = ? AND r.metric_id = ? ORDER BY r.seq DESC"
     FIND = f"{RULES} WHERE r.account_seq = ? AND r.id = ?"
     ONE = f"{RULES} WHERE r.seq = ?"
+    VERSION = "SELECT rules_version FROM account WHERE seq = ?"
+    SET_VERSION = "UPDATE account SET rules_version = ? WHERE seq = ?"
+    OF_WATCHED = {"is_firing": "state = 'firing'", "holds": "holds_since IS NOT NULL"}
+    WATCHED = f"SELECT {columns(Watched, 'metric_rule', **OF_WATCHED)} FROM metric_rule WHERE account_seq = ?"
+    READ_WATCHED = staticmethod(reader(Watched))
+    EXPECT = "UPDATE metric_rule SET fires_at = ? + for_s * 1000 WHERE seq IN (SELECT value FROM json_each(?))"
+    CHANGE = (
+        "UPDATE metric_rule SET state = ?, holds_since = ?, fires_at = ?, look_at = ?,"
+        " changed_at = CASE WHEN state = ? THEN changed_at ELSE ? END"
+        " WHERE seq = ? AND state = ? AND holds_since IS ? AND fires_at IS ? AND look_at IS ?"
+    )
+    DUE = "SELECT seq FROM metric_rule WHERE look_at <= ? ORDER BY look_at LIMIT ?"
+    MOVED = "min(fires_at + :gap, :now + for_s * 1000)"
+    MOVE = f"UPDATE metric_rule SET fires_at = {MOVED}, look_at = min(look_at, {MOVED}) WHERE fires_at IS NOT NULL"
 
     @classmethod
     def add(cls, account_seq: int, values: dict[str, Any], now: int) -> str:
         """The id of a new rule with these columns; call inside `transaction()`."""
         id_ = new_id(now)
         cls.create(id=id_, account=account_seq, created_at=now, **values)
+        cls._change_version(account_seq)
         return id_
 
     @classmethod
-    def remove(cls, seq: int) -> None:
+    def remove(cls, rule: Rule) -> None:
         """Delete it with its firings; call inside `transaction()`."""
-        run("DELETE FROM metric_rule WHERE seq = ?", (seq,))
+        run("DELETE FROM metric_rule WHERE seq = ?", (rule.seq,))
+        cls._change_version(rule.account_seq)
 
     @classmethod
     def count(cls, account_seq: int) -> int:
@@ -140,6 +183,57 @@ class MetricRule(Model):
         row = run(query, values).fetchone()
         return cls.READ(row) if row else None
 
+    # --- states ---
+
+    @classmethod
+    def version(cls, account_seq: int) -> int | None:
+        """A number that is another one after each change of what `watched` returns; None if it was always empty."""
+        row = run(cls.VERSION, (account_seq,)).fetchone()
+        return row[0] if row else None
+
+    @classmethod
+    def _change_version(cls, account_seq: int) -> None:
+        """Random, so that it is never that of rules which a rollback, a restored backup or another file undid."""
+        run(cls.SET_VERSION, (secrets.randbits(62), account_seq))
+
+    @classmethod
+    def watched(cls, account_seq: int) -> list[Watched]:
+        """All rules of the account."""
+        return list(map(cls.READ_WATCHED, run(cls.WATCHED, (account_seq,)).fetchall()))
+
+    @classmethod
+    def expect(cls, seqs: Sequence[int], now: int) -> None:
+        """Values of these silent rules' metrics have arrived now; call inside `transaction()`.
+
+        `look_at` stays, so that no index changes: it is earlier than needed, and is moved when that time has come.
+        """
+        run(cls.EXPECT, (now, as_json(list(seqs))))
+
+    @classmethod
+    def change(cls, rule: Rule, changes: Changes, now: int) -> bool:
+        """Make the changes, unless the rule is not what `rule` says any longer; returns whether it did.
+
+        Call inside the transaction that records what the change tells the owner.
+        """
+        values = (*changes, changes.state, now, rule.seq, *rule.changes)
+        is_changed = run(cls.CHANGE, values).rowcount > 0
+        if is_changed and changes[:2] != rule.changes[:2]:
+            cls._change_version(rule.account_seq)
+        return is_changed
+
+    @classmethod
+    def due(cls, now: int, limit: int) -> list[int]:
+        """The seqs of at most `limit` that are to be looked at, the longest due first."""
+        return [row[0] for row in run(cls.DUE, (now, limit))]
+
+    @classmethod
+    def move(cls, gap_ms: int, now: int) -> None:
+        """Let those that fire by the clock fire so much later, but not later than if they began now.
+
+        Call inside `transaction()`.
+        """
+        run(cls.MOVE, {"gap": gap_ms, "now": now})
+
 
 class RuleFiring(Model):
     """One of the newest times that a rule fired."""
@@ -152,10 +246,30 @@ class RuleFiring(Model):
     class Meta:
         table_name = "firing"
 
+    BEGIN = "INSERT INTO firing (rule_seq, began_at) VALUES (?, ?)"
+    END = "UPDATE firing SET ended_at = max(?, began_at) WHERE rule_seq = ? AND ended_at IS NULL"
+    FORGET = (
+        "DELETE FROM firing WHERE rule_seq = :rule AND seq <="
+        " (SELECT seq FROM firing WHERE rule_seq = :rule ORDER BY seq DESC LIMIT 1 OFFSET :kept)"
+    )
     OF_RULES = (
         "SELECT rule_seq, began_at, ended_at FROM firing WHERE rule_seq IN (SELECT value FROM json_each(:rules))"
         " AND began_at <= :until AND coalesce(ended_at, :until) >= :since ORDER BY began_at"
     )
+
+    @classmethod
+    def begin(cls, rule_seq: int, now: int) -> None:
+        """The rule fires from now on; of the earlier times so many are kept that there are `KEPT_FIRINGS`.
+
+        Call inside `transaction()`.
+        """
+        run(cls.BEGIN, (rule_seq, now))
+        run(cls.FORGET, {"rule": rule_seq, "kept": KEPT_FIRINGS})
+
+    @classmethod
+    def end(cls, rule_seq: int, now: int) -> None:
+        """The rule fires no longer; call inside `transaction()`."""
+        run(cls.END, (now, rule_seq))
 
     @classmethod
     def within(cls, rule_seqs: Sequence[int], since: int, until: int) -> list[tuple[int, Firing]]:

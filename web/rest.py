@@ -13,7 +13,7 @@ from typing import Any
 from flask import current_app, request
 from itsdangerous import Signer
 
-from core import accounts, alarms, deletion, delivery, devices, local_time, waiting
+from core import accounts, alarms, deletion, delivery, devices, local_time, metric_rules, waiting
 from core.jobs import is_healthy
 from core.plans import PLANS, history_begin
 from models import Alert, ApiKey, Device
@@ -23,6 +23,7 @@ from store.buttons import ButtonAnswer
 from store.database import AFTER_ALL
 from store.deliveries import Delivery
 from store.heartbeats import Beat, Heartbeat
+from store.metric_rules import MetricRule, Rule
 from store.notification_days import NotificationDay
 from store.notifications import Entry, Notification
 from store.search import Wanted, search
@@ -183,7 +184,12 @@ def list_alerts() -> Payload:
 
 def list_watches() -> Payload:
     """GET /api/v1/watches (CONTRACT 10)."""
-    return {"ok": True, "watches": [_watch(beat) for beat in Heartbeat.of_account(current().caller.account_seq)]}
+    account_seq = current().caller.account_seq
+    return {
+        "ok": True,
+        "watches": [_watch(beat) for beat in Heartbeat.of_account(account_seq)],
+        "rules": [_rule(rule) for rule in MetricRule.of_account(account_seq)],
+    }
 
 
 # --- keys ---------------------------------------------------------------------------------------------------
@@ -341,6 +347,18 @@ def _watch(beat: Beat) -> Payload:
         "deadlineAt": beat.deadline_at,
         "downSince": beat.down_since,
         "createdAt": beat.created_at,
+    }
+
+
+def _rule(rule: Rule) -> Payload:
+    return {
+        "id": rule.id,
+        "projectId": rule.project_id,
+        "metricId": rule.metric_id,
+        "rule": metric_rules.rule_text(rule),
+        "state": rule.state,
+        "firingSince": metric_rules.firing_since(rule),
+        "createdAt": rule.created_at,
     }
 
 

@@ -60,7 +60,7 @@ def test_no_command_is_named_that_is_not_there():
     pages = README + COMMANDS + (ROOT / "docs/deployment.md").read_text()
     named = set(
         re.findall(
-            r"flask (?:account|key|device|alert|heartbeat|history|metric) [a-z]+|flask backup|flask doctor", pages
+            r"flask (?:account|key|device|alert|heartbeat|rule|history|metric) [a-z]+|flask (?:backup|doctor)", pages
         )
     )
     assert named <= set(commands())
