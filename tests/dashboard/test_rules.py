@@ -13,7 +13,7 @@ from tests.support.accounts import OTHER, OWNER
 from tests.support.hostile import HOSTILE
 from tests.support.pages import joined
 from tests.support.rows import each
-from tests.support.times import MINUTE_MS, utc
+from tests.support.times import HOUR_S, MINUTE_MS, utc
 
 NOW = utc("2026-11-21T10:00")  # of the clock that stands still
 HOUR_MS = 60 * MINUTE_MS
@@ -160,6 +160,28 @@ def test_rules_are_listed_with_their_state_those_that_are_firing_first(owner):
     in_order = ("> 90 for 5m · firing since today 08:00", "silent 1d · ok", "< 10 · ok since today 06:00")
     places = [text.index(one) for one in in_order]
     assert places == sorted(places)
+
+
+def test_what_values_do_to_a_rule_is_shown(service, owner, moved_clock):
+    caller = service.caller()
+
+    def send(value):
+        cpu = {"metricId": "cpu", "metricName": "CPU", "value": value}
+        sent = {"projectId": "home", "metrics": [cpu]}
+        assert caller.request("POST", "/api/webhooks/custom", json=sent).status_code == 200
+
+    send(80)
+    owner.get(address())
+    assert "> 90 · ok" in owner.done(address(), {"operator": ">", "value": "90"}).section("Rules")
+    moved_clock.advance(HOUR_S)
+    send(95)
+    assert "> 90 · firing since today 11:00" in owner.page(address()).section("Rules")
+    assert "“CPU”: the rule “> 90” is firing since today 11:00." in owner.page("/app/").main
+    moved_clock.advance(6 * HOUR_S)
+    send(80)
+    page = owner.page(address())
+    assert "> 90 · ok since today 17:00" in page.section("Rules") and marks(page) == [(75, 100)]
+    assert "is firing" not in owner.page("/app/").main
 
 
 def test_the_chart_marks_when_a_rule_was_firing(owner):
@@ -317,8 +339,8 @@ def test_whatever_its_metric_is_called_a_rule_is_shown_as_it_is(owner, text):
         action = next(form["action"] for form in shown[2].all("form") if "/metrics/one" in form["action"])
         owner.done(action, {"silent": "1h"})
         assert (name, name, "silent 1h") in rules_of()
-        with database.transaction():
-            database.run("DELETE FROM metric_rule")
+        for one in MetricRule.of_account(rule.account_seq):
+            metric_rules.delete_rule(one.account_seq, one.id)
         return [*shown, refused]
 
     plain, hostile = pages("harmless"), pages(text.strip())
