@@ -109,17 +109,18 @@ def _calmed(calm: Calm, rule: Watched) -> Calm:
 
 def _follow_values(calm: dict[str, Calm], values: Sequence[MetricColumns], now: int) -> None:
     """Judge the rules that these values may change; only they are read."""
-    expecting, changed = set[int](), set[int]()
+    arrived, changed = dict[str, Calm](), set[int]()
     for metric_id, _, value, _, timestamp, _ in values:
         rules = calm.get(metric_id)
         if rules is None:
             continue
-        expecting.update(rules.expecting)
-        changed.update(rules.firing)
+        arrived[metric_id] = rules
         if not (rules.least <= value <= rules.most) or timestamp > now or value in rules.excluded:
             changed.update(rules.judged)
+    expecting = [seq for rules in arrived.values() for seq in rules.expecting]
     if expecting:
-        MetricRule.expect(sorted(expecting), now)
+        MetricRule.expect(expecting, now)
+    changed.update(seq for rules in arrived.values() for seq in rules.firing)
     for seq in sorted(changed):
         rule = MetricRule.one(seq)
         if rule:
@@ -202,7 +203,7 @@ def _holds_since(rule: Rule, values: list[TimedValue]) -> int | None:
 
 def _tell(rule: Rule, state: str, newest: TimedValue | None, now: int) -> None:
     name, said = metric_title(rule), f"Rule: {rule_text(rule)}. Project: {rule.project_id}."
-    measured = "" if newest is None else f"{number_text(newest.value)} {newest.unit or ''}".strip()
+    measured = "" if newest is None else f"{number_text(newest.value)} {(newest.unit or '').strip()}".strip()
     if state == FIRING:
         RuleFiring.begin(rule.seq, now)
         content = Content(f"{name} is {measured or 'silent'}", said, priority=HIGH_PRIORITY)
