@@ -107,11 +107,13 @@ def _stopped(account: Account) -> Iterator[tuple[str, str]]:
                 f"/app/watches/{beat.id}",
             )
     for rule in MetricRule.of_account(account.seq):
-        if rule.state == "firing":
+        if firing_since := metric_rules.firing_since(rule):
             name, text = page.isolated(metric_rules.metric_title(rule)), metric_rules.rule_text(rule)
-            since = page.near(rule.changed_at or rule.created_at)
             asked = urlencode({"project": rule.project_id, "metric": rule.metric_id})
-            yield f"“{name}”: the rule “{text}” is firing since {since}.", f"/app/metrics/one?{asked}"
+            yield (
+                f"“{name}”: the rule “{text}” is firing since {page.near(firing_since)}.",
+                f"/app/metrics/one?{asked}",
+            )
     for alert in Alert.of_account(account.seq):
         if alert.paused_at:
             since = f"since {page.near(alert.paused_at)}, when it got too many requests"

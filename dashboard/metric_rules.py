@@ -18,17 +18,17 @@ def create_rule() -> Page:
     """POST /app/metrics/one?project&metric&range: operator, value and for, or silent."""
     typed = {name: request.form[name].strip() for name in FIELDS if name in request.form}
     if "silent" in typed:
-        field, condition = "silent", f"silent {typed['silent']}"
+        condition, wrong = f"silent {typed['silent']}", {"rule": "silent", "duration": "silent"}
     else:
-        field, condition = "value", f"{typed.get('operator', '')} {typed.get('value', '')}"
+        condition = f"{typed.get('operator', '')} {typed.get('value', '')}"
+        wrong = {"rule": "value", "duration": "for"}
     try:
         made = metric_rules.create_rule(
             current().account, *asked(), condition, typed.get("for") or None, clock.now_ms()
         )
     except Refused as refused:
         problem = Problem.of(refused)
-        if problem.field == "rule":
-            problem = problem._replace(field=field)
+        problem = problem._replace(field=wrong.get(problem.field, ""))
         return metric_page({**NEW_RULE, **typed}, problem), 422
     return _back_to(asked(), f"The rule is made: {metric_rules.rule_text(made)}.")
 

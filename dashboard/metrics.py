@@ -128,7 +128,9 @@ def metric_page(typed: dict[str, str], problem: Problem | None = None) -> str:
 
 def _rules(ids: tuple[str, str]) -> list[Rule]:
     """The metric's rules, those that are firing first."""
-    return sorted(MetricRule.of_metric(current().account.seq, *ids), key=lambda rule: rule.state != "firing")
+    return sorted(
+        MetricRule.of_metric(current().account.seq, *ids), key=lambda rule: rule.state != metric_rules.FIRING
+    )
 
 
 def download_metric() -> Response:

@@ -98,7 +98,7 @@ def _list_page(typed: dict[str, str], problem: Problem | None = None) -> str:
     for beat_seq, kind in Ping.kinds(account.seq):
         kinds[beat_seq].append(kind)
     beats = sorted(Heartbeat.of_account(account.seq), key=lambda beat: IN_ORDER.index(beat.state))
-    rules = sorted(MetricRule.of_account(account.seq), key=lambda rule: rule.state != "firing")
+    rules = sorted(MetricRule.of_account(account.seq), key=lambda rule: rule.state != metric_rules.FIRING)
     return render_template(
         "watches.html",
         beats=[(beat, heartbeats.schedule(beat), kinds[beat.seq]) for beat in beats],

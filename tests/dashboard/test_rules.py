@@ -13,6 +13,7 @@ from tests.support.accounts import OTHER, OWNER
 from tests.support.hostile import HOSTILE
 from tests.support.pages import joined
 from tests.support.rows import each
+from tests.support.rules import send
 from tests.support.times import HOUR_S, MINUTE_MS, utc
 
 NOW = utc("2026-11-21T10:00")  # of the clock that stands still
@@ -102,11 +103,11 @@ def test_the_forms_make_a_rule_and_lead_back_to_the_metric_in_the_same_range(own
         ({**FORM, "value": "<b>"}, "value", "must end with a number"),
         ({**FORM, "operator": "~"}, "value", "The rule must be written like"),
         ({"value": "1"}, "value", "The rule must be written like"),
-        ({**FORM, "operator": "<", "for": "soon"}, "for", "must be written like 10m, 1h or 7d"),
-        ({**FORM, "for": "9999d"}, "for", "must be from"),
+        ({**FORM, "operator": "<", "for": "soon"}, "for", "The duration must be written like 10m, 1h or 7d"),
+        ({**FORM, "for": "9999d"}, "for", "The duration must be from"),
         ({"silent": ""}, "silent", "The rule must be written like"),
-        ({"silent": "long"}, "silent", "must be written like 10m, 1h or 7d"),
-        ({"silent": "1s"}, "silent", "must be from 1m"),
+        ({"silent": "long"}, "silent", "The duration must be written like 10m, 1h or 7d"),
+        ({"silent": "1s"}, "silent", "The duration must be from 1m"),
     ],
 )
 def test_what_is_wrong_is_said_beside_its_field_and_what_was_typed_is_kept(owner, form, field, problem):
@@ -164,21 +165,15 @@ def test_rules_are_listed_with_their_state_those_that_are_firing_first(owner):
 
 def test_what_values_do_to_a_rule_is_shown(service, owner, moved_clock):
     caller = service.caller()
-
-    def send(value):
-        cpu = {"metricId": "cpu", "metricName": "CPU", "value": value}
-        sent = {"projectId": "home", "metrics": [cpu]}
-        assert caller.request("POST", "/api/webhooks/custom", json=sent).status_code == 200
-
-    send(80)
+    send(caller, 80, project="home")
     owner.get(address())
     assert "> 90 · ok" in owner.done(address(), {"operator": ">", "value": "90"}).section("Rules")
     moved_clock.advance(HOUR_S)
-    send(95)
+    send(caller, 95, project="home")
     assert "> 90 · firing since today 11:00" in owner.page(address()).section("Rules")
     assert "“CPU”: the rule “> 90” is firing since today 11:00." in owner.page("/app/").main
     moved_clock.advance(6 * HOUR_S)
-    send(80)
+    send(caller, 80, project="home")
     page = owner.page(address())
     assert "> 90 · ok since today 17:00" in page.section("Rules") and marks(page) == [(75, 100)]
     assert "is firing" not in owner.page("/app/").main
