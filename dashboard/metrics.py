@@ -121,7 +121,7 @@ def metric_page(typed: dict[str, str], problem: Problem | None = None) -> str:
         chosen=chosen,
         since=since,
         most_values=MAX_VALUES,
-        typed={"value": metric_rules.number_text(latest.value) if latest else "", **typed},
+        typed={"value": repr(latest.value).removesuffix(".0") if latest else "", **typed},  # exact, for = and ≠
         problem=problem,
     )
 
