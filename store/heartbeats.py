@@ -160,8 +160,7 @@ class Heartbeat(Model):
     @classmethod
     def move_down_since(cls, by_ms: int) -> None:
         """The clock was set: it went down so much later; call inside `transaction()`."""
-        if by_ms:
-            run(cls.MOVE_DOWN_SINCE, (by_ms,))
+        run(cls.MOVE_DOWN_SINCE, (by_ms,))
 
     @classmethod
     def note_ping(cls, seq: int, now: int) -> None:

@@ -138,7 +138,11 @@ class MetricRule(Model):
     )
     DUE = "SELECT seq FROM metric_rule WHERE look_at <= ? ORDER BY look_at LIMIT ?"
     MOVED = "min(fires_at + :gap, :now + for_s * 1000)"
-    MOVE = f"UPDATE metric_rule SET fires_at = {MOVED}, look_at = min(look_at, {MOVED}) WHERE fires_at IS NOT NULL"
+    MOVE_FIRING_SINCE = "UPDATE metric_rule SET changed_at = changed_at + ? WHERE state = 'firing'"
+    MOVE = (
+        f"UPDATE metric_rule SET fires_at = {MOVED}, look_at = min(look_at, {MOVED})"
+        " WHERE fires_at IS NOT NULL AND fires_at - for_s * 1000 NOT BETWEEN :back AND :now"
+    )
 
     @classmethod
     def add(cls, account_seq: int, values: dict[str, Any], now: int) -> str:
@@ -228,12 +232,18 @@ class MetricRule(Model):
         return [row[0] for row in run(cls.DUE, (now, limit))]
 
     @classmethod
-    def move(cls, gap_ms: int, now: int) -> None:
+    def move(cls, gap_ms: int, back_at: int, now: int) -> None:
         """Let those that fire by the clock fire so much later, but not later than if they began now.
 
-        Call inside `transaction()`.
+        Their times that began since `back_at` are right. Call inside `transaction()`.
         """
-        run(cls.MOVE, {"gap": gap_ms, "now": now})
+        run(cls.MOVE, {"gap": gap_ms, "back": back_at, "now": now})
+
+    @classmethod
+    def move_firing_since(cls, by_ms: int) -> None:
+        """The clock was set: what fires began so much later; call inside `transaction()`."""
+        run(cls.MOVE_FIRING_SINCE, (by_ms,))
+        run(RuleFiring.MOVE_OPEN, (by_ms,))
 
 
 class RuleFiring(Model):
@@ -248,6 +258,7 @@ class RuleFiring(Model):
         table_name = "firing"
 
     BEGIN = "INSERT INTO firing (rule_seq, began_at) VALUES (?, ?)"
+    MOVE_OPEN = "UPDATE firing SET began_at = began_at + ? WHERE ended_at IS NULL"
     END = "UPDATE firing SET ended_at = max(?, began_at) WHERE rule_seq = ? AND ended_at IS NULL"
     FORGET = (
         "DELETE FROM firing WHERE rule_seq = :rule AND seq <="
