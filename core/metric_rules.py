@@ -29,7 +29,7 @@ def create_rule(
 ) -> Rule:
     """A new rule, such as `> 90` with `5m` or None, or `silent 24h`, on a metric, which need not have values yet.
 
-    `Refused` (400) names the wrong field: project, metric, rule or for.
+    `Refused` (400) names the wrong field: project, metric, rule or duration.
     """
     values = {
         "project_id": checked_name(project, "project"),
@@ -88,14 +88,14 @@ def _condition(text: str, for_text: str | None) -> dict[str, Any]:
     word, _, rest = text.partition(" ")
     if word == SILENT and rest.strip():
         if for_text is not None:
-            raise Refused(400, 'A silent rule says how long itself, as in "silent 24h".', field="for")
-        return {"operator": SILENT, "for_s": seconds_of(rest, "rule", MIN_SILENT_S, MAX_SILENT_S)}
+            raise Refused(400, 'A silent rule says how long itself, as in "silent 24h".', field="duration")
+        return {"operator": SILENT, "for_s": seconds_of(rest, "duration", MIN_SILENT_S, MAX_SILENT_S)}
     written = CONDITION.fullmatch(text)
     if not written:
         shown = text[:MAX_SHOWN]
         examples = '"> 90", "< 10", "= 0", "!= 0" or "silent 24h"'
         raise Refused(400, f'The rule must be written like {examples}, not like "{shown}".', field="rule")
-    for_s = 0 if for_text is None else seconds_of(for_text, "for", MIN_FOR_S, MAX_FOR_S)
+    for_s = 0 if for_text is None else seconds_of(for_text, "duration", MIN_FOR_S, MAX_FOR_S)
     return {"operator": written[1], "threshold": _number(written[2]), "for_s": for_s}
 
 

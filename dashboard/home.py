@@ -2,17 +2,19 @@
 
 import re
 from collections.abc import Iterator
+from urllib.parse import urlencode
 
 from flask import flash, redirect, render_template, request
 
 import push
-from core import accounts, delivery, local_time, plans, proxies
+from core import accounts, delivery, local_time, metric_rules, plans, proxies
 from dashboard import page
 from dashboard.page import Page
 from models import Account, Alert, ApiKey, Device
 from process import clock
 from store.database import AFTER_ALL
 from store.heartbeats import Heartbeat
+from store.metric_rules import MetricRule
 from store.notification_days import NotificationDay
 from store.notifications import Notification
 from store.senders import Owner
@@ -97,12 +99,20 @@ def _warnings(account: Account, devices: list[Device]) -> Iterator[tuple[str, st
 
 
 def _stopped(account: Account) -> Iterator[tuple[str, str]]:
-    """A sentence for each heartbeat that is down and each alert that is paused."""
+    """A sentence for each heartbeat that is down, each rule that is firing and each alert that is paused."""
     for beat in Heartbeat.of_account(account.seq):
         if beat.down_since and beat.state == "down":
             yield (
                 f"“{page.isolated(beat.name)}” is down since {page.near(beat.down_since)}.",
                 f"/app/watches/{beat.id}",
+            )
+    for rule in MetricRule.of_account(account.seq):
+        if firing_since := metric_rules.firing_since(rule):
+            name, text = page.isolated(metric_rules.metric_title(rule)), metric_rules.rule_text(rule)
+            asked = urlencode({"project": rule.project_id, "metric": rule.metric_id})
+            yield (
+                f"“{name}”: the rule “{text}” is firing since {page.near(firing_since)}.",
+                f"/app/metrics/one?{asked}",
             )
     for alert in Alert.of_account(account.seq):
         if alert.paused_at:

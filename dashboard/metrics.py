@@ -1,4 +1,4 @@
-"""Metrics: the list by project, the page of one with its chart and table, and its values as CSV."""
+"""Metrics: the list by project, the page of one with its chart, table and rules, and its values as CSV."""
 
 import csv
 import threading
@@ -8,12 +8,13 @@ from typing import NamedTuple
 
 from flask import Response, render_template, request
 
-from core import local_time
+from core import local_time, metric_rules
 from core.plans import history_begin
-from dashboard.page import Page
+from dashboard.page import Page, Problem
 from process import clock
 from process.clock import DAY_MS
 from store.custom_metrics import MAX_LISTED_SERIES, Metric, MetricSeries, MetricValue
+from store.metric_rules import Firing, MetricRule, Rule, RuleFiring
 from web import guards
 from web.context import current
 from wire.errors import Refused
@@ -21,6 +22,9 @@ from wire.errors import Refused
 MAX_VALUES = 100_000  # of one download: the newest
 SPARK_PARTS = 24
 CHART_WIDTH, CHART_HEIGHT = 600, 160  # as in macros.html
+LEAST_MARK = 4  # of the chart's width: a firing of a second is seen, too
+MAX_FIRINGS = 100  # in the table: the newest
+NEW_RULE = {"operator": ">", "for": "", "silent": "1d"}
 FORMULA = tuple("=+-@＝＋－＠")
 
 Point = tuple[float, float]
@@ -54,7 +58,7 @@ class Series(NamedTuple):
 def show_metrics() -> Page:
     """GET /app/metrics?range&project&metric: the list continues after the metric in the last two parameters."""
     chosen, now = _range(), clock.now_ms()
-    found = MetricSeries.page(current().account.seq, _asked())
+    found = MetricSeries.page(current().account.seq, asked())
     series = [one for ids in found[:MAX_LISTED_SERIES] if (one := _listed(ids, chosen, now))]
     projects = [(project, list(part)) for project, part in groupby(series, key=lambda one: one.project_id)]
     return render_template(
@@ -82,22 +86,50 @@ def _latest(ids: tuple[str, str], now: int) -> MetricValue | None:
 
 def show_metric() -> Page:
     """GET /app/metrics/one?project&metric&range."""
-    ids, chosen, now = _asked(), _range(), clock.now_ms()
-    latest, since = _latest(ids, now), now - chosen.span
-    if latest is None:
+    return metric_page(NEW_RULE)
+
+
+def has_page(ids: tuple[str, str]) -> bool:
+    """Whether the metric has a page: it has values, or rules, which stay when the values are gone."""
+    return _latest(ids, clock.now_ms()) is not None or bool(_rules(ids))
+
+
+def metric_page(typed: dict[str, str], problem: Problem | None = None) -> str:
+    """The page of the metric in the address, with what was `typed` for a new rule; `Refused` (404) if it has none."""
+    ids, chosen, now = asked(), _range(), clock.now_ms()
+    latest, since, rules = _latest(ids, now), now - chosen.span, _rules(ids)
+    if latest is None and not rules:
         raise Refused(404, "There is no such metric.")
     buckets = Metric.buckets(current().account.seq, ids, since, now, chosen.width)
     means = [(bucket.place, bucket.mean) for bucket in buckets]
+    texts = {rule.seq: metric_rules.rule_text(rule) for rule in rules}
+    firings = RuleFiring.within(list(texts), since, now)
     return render_template(
         "metric.html",
-        series=Series(*ids, latest, _points(means, chosen.span // chosen.width)),
+        project_id=ids[0],
+        metric_id=ids[1],
+        latest=latest,
+        points=_points(means, chosen.span // chosen.width),
         buckets=[(since + bucket.place * chosen.width, bucket) for bucket in buckets],
         least=min((bucket.least for bucket in buckets), default=0.0),
         most=max((bucket.most for bucket in buckets), default=0.0),
+        rules=[(rule, texts[rule.seq]) for rule in rules],
+        firings=[(texts[seq], firing) for seq, firing in firings],
+        most_firings=MAX_FIRINGS,
+        marks=_marks([firing for _, firing in firings], since, chosen.span),
         ranges=RANGES,
         chosen=chosen,
         since=since,
         most_values=MAX_VALUES,
+        typed={"value": repr(latest.value).removesuffix(".0") if latest else "", **typed},  # exact, for = and ≠
+        problem=problem,
+    )
+
+
+def _rules(ids: tuple[str, str]) -> list[Rule]:
+    """The metric's rules, those that are firing first."""
+    return sorted(
+        MetricRule.of_metric(current().account.seq, *ids), key=lambda rule: rule.state != metric_rules.FIRING
     )
 
 
@@ -112,7 +144,7 @@ def download_metric() -> Response:
 
 
 def _csv() -> Response:
-    ids, chosen, now = _asked(), _range(), clock.now_ms()
+    ids, chosen, now = asked(), _range(), clock.now_ms()
     if _latest(ids, now) is None:
         raise Refused(404, "There is no such metric.")
     text = StringIO()
@@ -133,7 +165,8 @@ def _range() -> Range:
     return RANGES.get(request.args.get("range", ""), RANGES["24 h"])
 
 
-def _asked() -> tuple[str, str]:
+def asked() -> tuple[str, str]:
+    """The ids (project, metric) in the address."""
     return request.args.get("project", ""), request.args.get("metric", "")
 
 
@@ -146,3 +179,19 @@ def _points(values: list[tuple[int, float]], parts: int) -> list[Point]:
         (round(place * CHART_WIDTH / parts, 1), round(4 + (1 - height) * (CHART_HEIGHT - 8), 1))
         for (place, _), height in zip(values, heights, strict=True)
     ]
+
+
+def _marks(firings: list[Firing], since: int, span: int) -> list[Point]:
+    """Begin and end, in the chart's width, of each part of it in which a rule fired; parts that touch are one."""
+    marks = list[Point]()
+    for began_at, ended_at in firings:  # the oldest first
+        begin, end = (
+            round(min(max(0, at - since), span) * CHART_WIDTH / span, 1)
+            for at in (began_at, since + span if ended_at is None else ended_at)
+        )
+        begin = min(begin, CHART_WIDTH - LEAST_MARK)
+        end = max(end, begin + LEAST_MARK)
+        if marks and begin <= marks[-1][1]:
+            begin, end = marks[-1][0], max(end, marks.pop()[1])
+        marks.append((begin, end))
+    return marks

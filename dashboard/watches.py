@@ -1,16 +1,20 @@
-"""Watches: the list of heartbeats with a form for a new one, and one with its pings, its address and its settings."""
+"""Watches: the lists of heartbeats, with a form for a new one, and of rules on metrics; one heartbeat's page.
+
+That has its pings, its address and its settings. A rule is on its metric's page: `metrics.py`, `metric_rules.py`.
+"""
 
 from collections import defaultdict
 from typing import Any
 
 from flask import flash, redirect, render_template, request
 
-from core import heartbeats
+from core import heartbeats, metric_rules
 from core.durations import short
 from dashboard import page
 from dashboard.page import Page, Problem
 from process import clock
 from store.heartbeats import Beat, Heartbeat, Ping
+from store.metric_rules import MetricRule
 from web import guards
 from web.context import current
 from wire.errors import Refused
@@ -94,9 +98,11 @@ def _list_page(typed: dict[str, str], problem: Problem | None = None) -> str:
     for beat_seq, kind in Ping.kinds(account.seq):
         kinds[beat_seq].append(kind)
     beats = sorted(Heartbeat.of_account(account.seq), key=lambda beat: IN_ORDER.index(beat.state))
+    rules = sorted(MetricRule.of_account(account.seq), key=lambda rule: rule.state != metric_rules.FIRING)
     return render_template(
         "watches.html",
         beats=[(beat, heartbeats.schedule(beat), kinds[beat.seq]) for beat in beats],
+        rules=[(rule, metric_rules.metric_title(rule), metric_rules.rule_text(rule)) for rule in rules],
         typed=typed,
         problem=problem,
     )

@@ -53,6 +53,35 @@ def make_values(site):
     site.request("/api/webhooks/custom", key, {"projectId": "home #1", "metrics": values})
 
 
+@pytest.mark.parametrize("has_script", [True, False], ids=["JavaScript", "none"])
+def test_a_rule_is_made_from_the_value_shown_listed_and_deleted(site, open_context, has_script):
+    context = open_context(java_script_enabled=has_script)
+    context.add_cookies([site.cookie()])
+    make_values(site)
+    page = context.new_page()
+    troubles = listen(page)
+    page.goto(f"{site.base}/app/metrics")
+    page.get_by_role("link", name="<b class=hostile>Boiler</b>").click()
+    expect(page.get_by_label("this value (=°C)")).to_have_value("1")
+    page.get_by_label("Tell me when it is").select_option("< under")
+    page.get_by_label("for at least").fill("5m")
+    page.get_by_role("button", name="Add this rule").click()
+    expect(page.get_by_role("status")).to_have_text("The rule is made: < 1 for 5m.")
+    page.get_by_label("Or when no value came for").fill("2h")
+    page.get_by_role("button", name="Add", exact=True).click()
+    page.get_by_role("link", name="Watches").click()
+    rules = page.locator("section", has=page.get_by_role("heading", name="Rules on metrics")).get_by_role("listitem")
+    expect(rules).to_have_count(2)
+    expect(rules.first).to_contain_text("silent 2h")
+    rules.last.get_by_role("link").click()
+    line = page.get_by_role("listitem").filter(has_text="< 1 for 5m")
+    line.get_by_text("Delete…").click()
+    line.get_by_role("button", name="Delete < 1 for 5m").click()
+    expect(page.get_by_role("status")).to_contain_text("is deleted")
+    expect(line).to_have_count(0)
+    assert troubles == []
+
+
 def test_the_range_of_the_list_is_that_of_a_metrics_page(owners_page, site):
     make_values(site)
     owners_page.goto(f"{site.base}/app/metrics")

@@ -238,6 +238,7 @@ FULL_PAGES = [
     *(f"watch: {kind}" for kind in ("down", "late")),
     *(f"metric, {name}" for name in ("24 h", "7 d", "30 d", "extreme")),
     "metric without values",
+    "metric that is unknown",
     "metrics, 30 d",
 ]
 PARTS = parts(FULL_PAGES, 6)

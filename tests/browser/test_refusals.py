@@ -75,6 +75,7 @@ class Form:
 
 SETUP = {"email": "a@example.org", "password": PASSWORD}
 ADD, ALERT, SETTINGS = "Add a device of", "/app/alerts/{alert}", "/app/settings"
+METRIC = "/app/metrics/one?project=home&metric=cpu"
 OF_VISITORS = {
     "sign-in": Form("password", "/app/login", "Sign in", {"email": OWNER, "password": "wrong"}),
     "set-up: e-mail": Form("email", "{setup}", "Start", {**SETUP, "email": "nobody"}),
@@ -101,6 +102,9 @@ OF_OWNERS = {
     "alert: name": Form("name", ALERT, "Save the settings", {"name": " "}),
     "alert: icon": Form("icon", ALERT, "Save the settings", {"icon": "no icon"}),
     "alert: frequency": Form("frequency", ALERT, "Save the settings", {"frequency": "2h"}),
+    "rule: value": Form("value", METRIC, "Add this rule", {"value": ""}),
+    "rule: for": Form("for", METRIC, "Add this rule", {"for": "soon"}),
+    "rule: silent": Form("silent", METRIC, "Add", {"silent": "1s"}),
     "history: search": Form("search", "/app/notifications", "Show", {"search": "x" * 201}),
     "history: status": Form("status", "/app/notifications", "Show", {"status": "lost"}, "Filter by"),
     "history: alert": Form("alert", "/app/notifications", "Show", {"alert": "0"}, "Filter by"),
@@ -124,6 +128,8 @@ def test_what_is_wrong_with_an_owners_form_is_in_sight_with_the_focus_and_beside
     context = open_context(viewport=PHONE, java_script_enabled=scripts)
     context.add_cookies([site.cookie()])
     device = site.service.flask("device", "add", OWNER, "apns", "cd" * 32).output.strip()
+    metrics = [{"metricId": "cpu", "metricName": "CPU", "value": 90}]
+    site.request("/api/webhooks/custom", site.new_key(), {"projectId": "home", "metrics": metrics})
     all_are_seen(OF_OWNERS, context.new_page(), site.base, {"device": device, "alert": site.service.alert().id})
 
 

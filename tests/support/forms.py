@@ -4,6 +4,9 @@ import json
 import re
 
 from app import ROUTES
+from core import metric_rules
+from models import Account
+from process import clock
 from tests.support.accounts import OWNER, PASSWORD, account_set
 from tests.support.alarms import ring
 from tests.support.commands import lines_of
@@ -11,6 +14,7 @@ from tests.support.pages import Visitor, device_ids
 
 RESYNC = "/app/devices/resync"  # guarded by a device's token
 PREVIEW = "/app/alerts/<alert_id>/preview"  # JSON for the page's script, and the only one that changes nothing
+NEW_RULE = "/app/metrics/one"  # the metric is in its query
 OF_ALERT_WITH_NAME = ("/app/alerts/new", "/app/alerts/<alert_id>/settings")
 POST_RULES = [r.rule for r in ROUTES if r.method == "POST" and r.rule.startswith("/app/") and r.rule != RESYNC]
 PAGES_OF_THE_OWNER = [
@@ -49,6 +53,8 @@ class Forms:
             service.flask("heartbeat", "create", OWNER, name, "--period", "1h")
         self.paused_id, self.ids["<heartbeat_id>"] = (one[0] for one in lines_of(service, "heartbeat", "list", OWNER))
         service.flask("heartbeat", "pause", OWNER, self.paused_id)
+        rule = metric_rules.create_rule(Account.find(OWNER), "home", "m", "silent 1h", None, clock.now_ms())
+        self.ids["<rule_id>"] = rule.id
         self.subscription = push_service.browser().subscription
         self.visitor = Visitor(service)
         self.visitor.get("/app/login")
@@ -62,6 +68,8 @@ class Forms:
             return {"name": "x", "icon": "flame", "color": "#00ff00", "frequency": "1h", "preset": "grafana"}
         if rule.startswith("/app/watches"):
             return {"name": "x", "period": "2h", "cron": "", "grace": "10m", "priority": "4"}
+        if rule == NEW_RULE:
+            return {"operator": ">", "value": "90", "for": "5m"}
         if rule == PREVIEW:
             return json.dumps({"title": "{{ message }}", "body": "{{ a }}", "payload": "{}"})
         return {
@@ -75,4 +83,5 @@ class Forms:
         ids = self.ids | ({"<heartbeat_id>": self.paused_id} if rule.endswith("/resume") else {})
         path = re.sub("<[a-z_]+>", lambda match: ids[match[0]], rule)
         sender = self.visitor if rule == "/app/login" else self.owner
-        return sender.post(path, self.content(rule), **more)
+        query = {"project": "home", "metric": "m"} if rule == NEW_RULE else None
+        return sender.post(path, self.content(rule), query_string=query, **more)

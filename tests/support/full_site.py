@@ -66,6 +66,7 @@ class Full:
             self._add_metrics()
             self._add_payloads()
             self._add_heartbeats()
+            self._add_rules()
 
     def _insert(self, table, rows):
         names = list(rows[0])
@@ -179,6 +180,34 @@ class Full:
             for number in range(30)
         ]
         self._insert("ping", pings)
+
+    def _add_rules(self):
+        """On a metric with values, on one with extreme values, on one without any; one fires on and on."""
+        series = (self.first_series, self.first_series, self.first_series, self.extreme_series, ("W" * 100, TEXTS[2]))
+        self.unknown_series = series[-1]
+        rows = [
+            {
+                "id": new_id(self.now),
+                "account_seq": self.account,
+                "project_id": project,
+                "metric_id": metric,
+                "operator": (">", "silent", "!=", "<", ">=")[number],
+                "threshold": None if number == 1 else (21.5, 0, -1e-300, 1.7976931348623157e308, 5e-324)[number],
+                "for_s": 2_678_399 if number < 3 else 0,
+                "state": "ok" if number == 2 else "firing",
+                "changed_at": self.now - number * DAY_MS,
+                "holds_since": None,
+                "fires_at": None,
+                "look_at": None,
+                "created_at": self.now,
+            }
+            for number, (project, metric) in enumerate(series)
+        ]
+        self._insert("metric_rule", rows)
+        times = [(self.now - n * 300 * MINUTE_MS, self.now - (n * 300 - n % 200) * MINUTE_MS) for n in range(1, 130)]
+        firings = [{"rule_seq": 1, "began_at": began, "ended_at": ended} for began, ended in reversed(times)]
+        firings += [{"rule_seq": seq, "began_at": self.now - MINUTE_MS, "ended_at": None} for seq in (1, 2, 4, 5)]
+        self._insert("firing", firings)
 
     def _put(self, name, payload):
         values = {"alert_seq": 1 + self.alerts.index(self.alert_ids[name]), "payload": payload}
@@ -372,7 +401,7 @@ def metric_pages(full):
     """The address of a metric's page in each range."""
     asked = {f"metric, {name}": (full.first_series, name) for name in ("24 h", "7 d", "30 d")}
     asked |= {"metric, extreme": (full.extreme_series, "7 d"), "metric without values": (full.last_series, "30 d")}
-    asked |= {"metrics, 30 d": (("", ""), "30 d")}
+    asked |= {"metrics, 30 d": (("", ""), "30 d"), "metric that is unknown": (full.unknown_series, "24 h")}
     return {
         name: f"/app/metrics{'/one' if series[0] else ''}?"
         + urlencode({"project": series[0], "metric": series[1], "range": chosen})

@@ -1,0 +1,49 @@
+"""Rules on a metric: the forms on its page that make one and delete one."""
+
+from urllib.parse import urlencode
+
+from flask import flash, redirect, request
+
+from core import metric_rules
+from dashboard.metrics import NEW_RULE, asked, has_page, metric_page
+from dashboard.page import Page, Problem
+from process import clock
+from web.context import current
+from wire.errors import Refused
+
+FIELDS = ("operator", "value", "for", "silent")
+
+
+def create_rule() -> Page:
+    """POST /app/metrics/one?project&metric&range: operator, value and for, or silent."""
+    typed = {name: request.form[name].strip() for name in FIELDS if name in request.form}
+    if "silent" in typed:
+        condition, wrong = f"silent {typed['silent']}", {"rule": "silent", "duration": "silent"}
+    else:
+        condition = f"{typed.get('operator', '')} {typed.get('value', '')}"
+        wrong = {"rule": "value", "duration": "for"}
+    try:
+        made = metric_rules.create_rule(
+            current().account, *asked(), condition, typed.get("for") or None, clock.now_ms()
+        )
+    except Refused as refused:
+        problem = Problem.of(refused)
+        problem = problem._replace(field=wrong.get(problem.field, ""))
+        return metric_page({**NEW_RULE, **typed}, problem), 422
+    return _back_to(asked(), f"The rule is made: {metric_rules.rule_text(made)}.")
+
+
+def delete_rule(rule_id: str) -> Page:
+    """POST /app/metrics/rules/{id}/delete."""
+    deleted = metric_rules.delete_rule(current().account.seq, rule_id)
+    message = f"The rule {metric_rules.rule_text(deleted)} is deleted. Its notifications stay in the history."
+    return _back_to((deleted.project_id, deleted.metric_id), message)
+
+
+def _back_to(ids: tuple[str, str], message: str) -> Page:
+    """Say it on the metric's page, or on that of all rules if the metric has neither values nor rules left."""
+    flash(message)
+    if not has_page(ids):
+        return redirect("/app/watches", 303)
+    query = {"project": ids[0], "metric": ids[1], "range": request.args.get("range", "")}
+    return redirect(f"/app/metrics/one?{urlencode(query)}", 303)

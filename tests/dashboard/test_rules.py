@@ -1,0 +1,345 @@
+"""The pages of rules on metrics: made, listed, marked in the chart, deleted (CONTRACT 10)."""
+
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import pytest
+
+from core import metric_rules
+from models import Account
+from store import database
+from store.custom_metrics import Metric, MetricValue
+from store.metric_rules import MetricRule
+from tests.support.accounts import OTHER, OWNER
+from tests.support.hostile import HOSTILE
+from tests.support.pages import joined
+from tests.support.rows import each
+from tests.support.rules import send
+from tests.support.times import HOUR_S, MINUTE_MS, utc
+
+NOW = utc("2026-11-21T10:00")  # of the clock that stands still
+HOUR_MS = 60 * MINUTE_MS
+FORM = {"operator": ">", "value": "90", "for": "5m"}
+
+
+def put(*values, project="home", metric="cpu", name="CPU", unit="%", email=OWNER):
+    """Put values into the database, each an hour older than the one before."""
+    rows = [MetricValue(metric, name, value, unit, NOW - n * HOUR_MS, None) for n, value in enumerate(values)]
+    with database.transaction():
+        Metric.add_all(Account.find(email).seq, project, rows)
+
+
+def make(condition="> 90", lasting=None, project="home", metric="cpu", email=OWNER):
+    return metric_rules.create_rule(Account.find(email), project, metric, condition, lasting, NOW)
+
+
+def fire(rule, *hours):
+    """The rule fired from `begin` to `end`, each so many hours ago; `end` None: it still does."""
+    with database.transaction():
+        for begin, end in hours:
+            ended_at = None if end is None else NOW - int(end * HOUR_MS)
+            row = (rule.seq, NOW - int(begin * HOUR_MS), ended_at)
+            database.run("INSERT INTO firing (rule_seq, began_at, ended_at) VALUES (?, ?, ?)", row)
+            state = ("ok", ended_at) if ended_at else ("firing", row[1])
+            database.run("UPDATE metric_rule SET state = ?, changed_at = ? WHERE seq = ?", (*state, rule.seq))
+
+
+def address(project="home", metric="cpu", **more):
+    return f"/app/metrics/one?{urlencode({'project': project, 'metric': metric, **more})}"
+
+
+def rules_of(email=OWNER):
+    """The texts of the account's rules, the oldest first, each with its metric."""
+    found = MetricRule.of_account(Account.find(email).seq)
+    return [(rule.project_id, rule.metric_id, metric_rules.rule_text(rule)) for rule in reversed(found)]
+
+
+def marks(page):
+    """Begin and end of each mark in the chart, in hundredths of its width."""
+    drawn = [one for one in page.all("rect") if one.get("class") == "firing"]
+    return [(float(it["x"]) / 6, (float(it["x"]) + float(it["width"])) / 6) for it in drawn]
+
+
+# --- making one ---------------------------------------------------------------------------------------------
+
+
+def test_the_form_begins_with_the_newest_value(owner):
+    put(21.5, 20)
+    page = owner.page(address())
+    assert (page.value("value"), page.value("for"), page.chosen("operator")) == ("21.5", "", ">")
+    put(-1.7976931348623157e308, metric="large")
+    put(3.0, metric="whole")
+    put(0.1 + 0.2, metric="odd")
+    shown = [owner.page(address(metric=metric)).value("value") for metric in ("large", "whole", "odd")]
+    assert shown == ["-1.7976931348623157e+308", "3", "0.30000000000000004"]
+
+
+@each(
+    "form, text",
+    [
+        (FORM, "> 90 for 5m"),
+        ({"operator": "<", "value": "-0.5", "for": ""}, "< -0.5"),
+        ({"operator": "=", "value": "0", "for": " "}, "= 0"),
+        ({"operator": "!=", "value": " 1e3 "}, "!= 1000"),
+        ({"operator": ">=", "value": "1"}, ">= 1"),
+        ({"operator": "<=", "value": "1"}, "<= 1"),
+        ({"silent": "24h"}, "silent 1d"),
+    ],
+)
+def test_the_forms_make_a_rule_and_lead_back_to_the_metric_in_the_same_range(owner, form, text):
+    put(1)
+    owner.get(address())
+    page = owner.done(address(range="7 d"), form, leads_to=address(range="7 d"))
+    assert page.said("status") == [f"The rule is made: {text}."]
+    assert rules_of()[-1] == ("home", "cpu", text)
+    assert f"{text} · ok" in page.section("Rules")
+
+
+@each(
+    "form, field, problem",
+    [
+        ({**FORM, "value": ""}, "value", "The rule must be written like"),
+        ({**FORM, "value": "much"}, "value", 'must end with a number such as 90 or 0.5, not "much".'),
+        ({**FORM, "value": "nan"}, "value", "must end with a number"),
+        ({**FORM, "value": "1e999"}, "value", "must end with a number"),
+        ({**FORM, "value": "<b>"}, "value", "must end with a number"),
+        ({**FORM, "operator": "~"}, "value", "The rule must be written like"),
+        ({"value": "1"}, "value", "The rule must be written like"),
+        ({**FORM, "operator": "<", "for": "soon"}, "for", "The duration must be written like 10m, 1h or 7d"),
+        ({**FORM, "for": "9999d"}, "for", "The duration must be from"),
+        ({"silent": ""}, "silent", "The rule must be written like"),
+        ({"silent": "long"}, "silent", "The duration must be written like 10m, 1h or 7d"),
+        ({"silent": "1s"}, "silent", "The duration must be from 1m"),
+    ],
+)
+def test_what_is_wrong_is_said_beside_its_field_and_what_was_typed_is_kept(owner, form, field, problem):
+    put(1)
+    owner.get(address())
+    page = owner.refused(address(), form)
+    (said,) = page.said("alert")
+    assert problem in said
+    assert page.texts_of("p", id=f"{field}-problem") == [said]
+    (marked,) = [one["id"] for one in page.all("input") if one.get("aria-invalid") == "true"]
+    assert marked == field
+    shown = {name: page.chosen(name) if name == "operator" else page.value(name) for name in form}
+    assert shown == {
+        **form,
+        **({"operator": ">"} if form.get("operator") == "~" else {}),
+    }  # of which there is no option
+    assert rules_of() == []
+
+
+def test_an_account_with_as_many_rules_as_it_may_have_is_told_so(owner, monkeypatch):
+    put(1)
+    make()
+    monkeypatch.setattr(metric_rules, "MAX_RULES", 1)
+    owner.get(address())
+    assert owner.refused(address(), FORM).said("alert") == ["An account has at most 1 rules: delete one first."]
+
+
+def test_a_rule_on_a_metric_of_another_account_is_about_ones_own(owner, stranger):
+    put(1)
+    stranger.get("/app/watches")
+    stranger.post(address(), FORM)
+    assert rules_of() == [] and rules_of(OTHER) == [("home", "cpu", "> 90 for 5m")]
+    page = stranger.page(address())
+    assert "It has no values" in page.main and page.value("value") == ""
+
+
+def test_a_metric_whose_name_is_too_long_for_one_is_not_there(owner):
+    owner.get("/app/watches")
+    assert owner.post(address(metric="x" * 101), FORM).status_code == 404
+
+
+# --- a metric's page ----------------------------------------------------------------------------------------
+
+
+def test_rules_are_listed_with_their_state_those_that_are_firing_first(owner):
+    put(95)
+    fire(make("> 90", "5m"), (2, None))
+    fire(make("< 10"), (5, 4))
+    make("silent 24h")
+    text = owner.page(address()).section("Rules")
+    in_order = ("> 90 for 5m · firing since today 08:00", "silent 1d · ok", "< 10 · ok since today 06:00")
+    places = [text.index(one) for one in in_order]
+    assert places == sorted(places)
+
+
+def test_what_values_do_to_a_rule_is_shown(service, owner, moved_clock):
+    caller = service.caller()
+    send(caller, 80, project="home")
+    owner.get(address())
+    assert "> 90 · ok" in owner.done(address(), {"operator": ">", "value": "90"}).section("Rules")
+    moved_clock.advance(HOUR_S)
+    send(caller, 95, project="home")
+    assert "> 90 · firing since today 11:00" in owner.page(address()).section("Rules")
+    assert "“CPU”: the rule “> 90” is firing since today 11:00." in owner.page("/app/").main
+    moved_clock.advance(6 * HOUR_S)
+    send(caller, 80, project="home")
+    page = owner.page(address())
+    assert "> 90 · ok since today 17:00" in page.section("Rules") and marks(page) == [(75, 100)]
+    assert "is firing" not in owner.page("/app/").main
+
+
+def test_the_chart_marks_when_a_rule_was_firing(owner):
+    put(95, 80)
+    fire(make(), (18, 12), (6, None))
+    page = owner.page(address())
+    assert marks(page) == [(25, 50), (75, 100)]
+    assert len([one for one in page.all("rect") if one.get("class") == "bar"]) == 3  # and one explains them
+    assert "A rule was firing, 2 times" in page.main
+
+
+def test_what_fired_before_the_chart_begins_is_cut_there(owner):
+    put(95)
+    fire(make(), (60, 50), (30, 12))
+    page = owner.page(address())
+    assert marks(page) == [(0, 50)] and "A rule was firing" in page.main and "times" not in page.main
+    assert len(marks(owner.page(address(range="7 d")))) == 2
+
+
+def test_a_firing_of_a_moment_is_seen_also_at_the_chart_s_end(owner):
+    put(95)
+    fire(make(), (12, 12), (0, None))
+    assert [round(end - begin, 1) for begin, end in marks(owner.page(address(range="30 d")))] == [0.7, 0.7]
+    assert marks(owner.page(address()))[-1][1] == 100
+
+
+def test_marks_that_touch_are_one(owner):
+    put(95)
+    fire(make(), (12, 6))
+    fire(make("> 80"), (18, 3), (2, 1))
+    assert [tuple(map(round, mark)) for mark in marks(owner.page(address()))] == [(25, 88), (92, 96)]
+
+
+def test_a_table_says_when_it_fired_the_newest_first(owner):
+    put(95)
+    fire(make("> 90", "5m"), (18, 12), (6, None))
+    page = owner.page(address())
+    assert page.texts_of("td")[5:] == [  # those before are the values'
+        "2026-11-21 04:00", "now", "> 90 for 5m",
+        "2026-11-20 16:00", "2026-11-20 22:00", "> 90 for 5m",
+    ]  # fmt: skip
+
+
+def test_the_page_of_rules_that_fired_very_often_stays_small(owner):
+    put(95)
+    for n in range(5):
+        fire(make(f"> {n}"), *((23 - one / 5, 22.9 - one / 5) for one in range(100)))
+    answer = owner.page(address())
+    assert len(marks(answer)) <= 150 and len(answer.html) < 60_000
+    assert "A rule was firing, 500 times" in answer.main and "These are the newest 100." in answer.main
+
+
+def test_without_rules_nothing_is_marked(owner):
+    put(95)
+    page = owner.page(address())
+    assert marks(page) == [] and "firing" not in page.main and "When it fired" not in page.main
+
+
+def test_a_rule_stays_on_its_metrics_page_when_the_values_are_gone(owner):
+    fire(make("silent 24h"), (6, None))
+    page = owner.page(address())
+    assert "It has no values, in home" in page.main and "silent 1d · firing since today 04:00" in page.main
+    assert (page.texts_of("h1"), marks(page)) == (["cpu"], [(75, 100)])
+    assert owner.get(address(metric="other")).status_code == 404
+    assert owner.get(address().replace("one?", "one.csv?")).status_code == 404
+
+
+# --- deleting one -------------------------------------------------------------------------------------------
+
+
+def test_a_rule_is_deleted_with_a_confirmation_and_leads_back_to_its_metric(owner):
+    put(1)
+    rule, _ = make(), make("< 10")
+    page = owner.page(address(range="7 d"))
+    action = f"/app/metrics/rules/{rule.id}/delete?range=7+d"
+    assert "Its notifications stay in the history" in page.confirmation(action)
+    page = owner.done(action, leads_to=address(range="7 d"))
+    assert page.said("status") == ["The rule > 90 is deleted. Its notifications stay in the history."]
+    assert rules_of() == [("home", "cpu", "< 10")]
+
+
+def test_after_the_last_rule_of_a_metric_without_values_watches_come(owner):
+    rule = make()
+    owner.get("/app/watches")
+    page = owner.done(f"/app/metrics/rules/{rule.id}/delete", leads_to="/app/watches")
+    assert "The rule > 90 is deleted" in page.said("status")[0]
+
+
+def test_another_accounts_rule_is_not_there(owner, stranger):
+    rule = make()
+    stranger.get("/app/watches")
+    foreign = stranger.post(f"/app/metrics/rules/{rule.id}/delete")
+    unknown = stranger.post("/app/metrics/rules/unknown/delete")
+    assert (foreign.status_code, foreign.text) == (404, unknown.text)
+    assert rules_of() == [("home", "cpu", "> 90")]
+    assert stranger.get(address()).status_code == 404
+    assert "> 90" not in stranger.page("/app/watches").main
+
+
+@pytest.mark.parametrize("path", [address(), "/app/metrics/rules/x/delete"])
+def test_who_is_not_signed_in_is_led_to_the_sign_in(owner, visitor, path):
+    visitor.get("/app/login")
+    assert visitor.post(path, FORM).location.startswith("/app/login")
+    assert rules_of() == []
+
+
+# --- Watches and Home ---------------------------------------------------------------------------------------
+
+
+def test_watches_list_rules_with_state_metric_and_text(owner):
+    put(95)
+    make("silent 24h", metric="never sent")
+    fire(make("> 90", "5m"), (2, None))
+    make("< 1")
+    page = owner.page("/app/watches")
+    rows = [one for one in page.elements if one.tag == "a" and one.attributes.get("class") == "row"]
+    assert [row.text for row in rows] == [
+        "CPU firing since today 08:00 · > 90 for 5m · in home",
+        "CPU ok · < 1 · in home",
+        "never sent ok · silent 1d · in home",
+    ]
+    for row in rows:
+        assert owner.page(row.attributes["href"]).section("Rules")
+    assert "#rules" in rows[0].attributes["href"]
+
+
+def test_without_rules_watches_say_what_one_is(owner):
+    page = owner.page("/app/watches")
+    assert "no longer comes" in page.section("Rules on metrics")
+    assert "expected to ping" in page.section("Heartbeats")
+
+
+def test_home_warns_of_rules_that_are_firing(owner):
+    put(95)
+    rule = make("> 90", "5m")
+    fire(rule, (5, 4))
+    assert "is firing" not in owner.page("/app/").main
+    fire(rule, (2, None))
+    page = owner.page("/app/")
+    assert "“CPU”: the rule “> 90 for 5m” is firing since today 08:00." in page.main
+    (link,) = [one["href"] for one in page.all("a") if "/metrics/one" in one["href"]]
+    assert "> 90 for 5m" in owner.page(link).main
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_whatever_its_metric_is_called_a_rule_is_shown_as_it_is(owner, text):
+    def pages(name):
+        put(2, project=name, metric=name, name=name, unit=name[:32])
+        rule = make("> 1", project=name, metric=name)
+        fire(rule, (2, None))
+        shown = [owner.page(path) for path in ("/app/", "/app/watches", address(name, name))]
+        refused = owner.refused(address(name, name), {**FORM, "for": name})
+        links = [one["href"] for one in shown[1].all("a") if one.get("class") == "row"]
+        assert dict(parse_qsl(urlsplit(links[0]).query)) == {"project": name, "metric": name}
+        action = next(form["action"] for form in shown[2].all("form") if "/metrics/one" in form["action"])
+        owner.done(action, {"silent": "1h"})
+        assert (name, name, "silent 1h") in rules_of()
+        for one in MetricRule.of_account(rule.account_seq):
+            metric_rules.delete_rule(one.account_seq, one.id)
+        return [*shown, refused]
+
+    plain, hostile = pages("harmless"), pages(text.strip())
+    for before, after in zip(plain, hostile, strict=True):
+        assert after.shape == before.shape
+    assert all(joined([text]) in page.main for page in hostile[:3])
