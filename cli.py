@@ -17,7 +17,20 @@ from flask.cli import with_appcontext
 
 import push
 from cli_alerts import alert
-from cli_base import OPEN_DATA, PRIORITY, Command, FirstCommand, Group, line, moment, number_or_word
+from cli_base import (
+    OPEN_DATA,
+    PRIORITY,
+    CallersPath,
+    Command,
+    FirstCommand,
+    Group,
+    Row,
+    line,
+    moment,
+    number_or_word,
+    print_list,
+    with_json,
+)
 from cli_heartbeats import heartbeat
 from core import accounts, deletion, delivery, devices, doctor
 from core.local_time import moment_ms
@@ -27,6 +40,7 @@ from process import clock
 from providers import PROVIDERS
 from store.database import copy_database, transaction
 from store.senders import Owner
+from web import shapes
 from wire.errors import Refused
 from wire.notification import checked_content
 
@@ -42,13 +56,10 @@ with_password = click.option("--password-stdin", is_flag=True, help="Read the pa
 
 
 def add_commands(app: Flask, open_data: Callable[[], None]) -> None:
-    """Register the commands with `flask`; each calls `open_data` before it runs."""
+    """Register the commands with `flask`, too; each calls `open_data` before it runs."""
     app.extensions[OPEN_DATA] = open_data
-    for group in (account, key, alert, heartbeat, device, history, metric):
-        app.cli.add_command(group)
-    app.cli.add_command(send)
-    app.cli.add_command(backup)
-    app.cli.add_command(examine)
+    for command in pocketbell.commands.values():
+        app.cli.add_command(command)
 
 
 # --- account ------------------------------------------------------------------------------------------------
@@ -72,10 +83,17 @@ def create_account(email: str, plan: str | None, password_stdin: bool) -> None:
 
 
 @account.command("list")
-def list_accounts() -> None:
+@with_json
+def list_accounts(as_json: bool) -> None:
     """Print one line per account: email, plan, time zone, created, quiet hours."""
-    for one in Account.all():
-        click.echo(line(one.email, one.plan, one.time_zone, moment(one.created_at), one.quiet_hours or "-"))
+    rows = (
+        Row(
+            shapes.account(one),
+            (one.email, one.plan, one.time_zone, moment(one.created_at), one.quiet_hours or "-"),
+        )
+        for one in Account.all()
+    )
+    print_list("accounts", ("email", "plan", "time zone", "created", "quiet hours"), rows, as_json)
 
 
 @account.command("set")
@@ -139,6 +157,8 @@ def _piped(what: str) -> str:
     """What comes on standard input, without the line end behind it."""
     if not sys.stdin:
         raise Refused(400, f"Cannot read {what}: standard input is closed.")
+    if sys.stdin.isatty():
+        click.echo(f"Type {what}, then press Enter and Ctrl-D.", err=True)
     try:
         data = sys.stdin.buffer.read(MAX_PIPED_BYTES)
         is_whole = len(data) < MAX_PIPED_BYTES  # otherwise it may end within a character
@@ -161,11 +181,17 @@ def create_key(email: str, name: str) -> None:
 
 @key.command("list")
 @click.argument("email")
-def list_keys(email: str) -> None:
+@with_json
+def list_keys(email: str, as_json: bool) -> None:
     """Print one line per key: id, preview, name, created, last used, revoked."""
-    for one in ApiKey.of_account(accounts.find_account(email).seq):
-        times = (moment(one.created_at), moment(one.last_used_at), moment(one.revoked_at))
-        click.echo(line(one.id, one.preview, one.name, *times))
+    rows = (
+        Row(
+            shapes.listed_key(one),
+            (one.id, one.preview, one.name, *map(moment, (one.created_at, one.last_used_at, one.revoked_at))),
+        )
+        for one in ApiKey.of_account(accounts.find_account(email).seq)
+    )
+    print_list("keys", ("id", "preview", "name", "created", "last used", "revoked"), rows, as_json)
 
 
 @key.command("revoke")
@@ -198,11 +224,23 @@ def add_device(email: str, kind: str, token: str | None, name: str | None) -> No
 
 @device.command("list")
 @click.argument("email")
-def list_devices(email: str) -> None:
+@with_json
+def list_devices(email: str, as_json: bool) -> None:
     """Print one line per device: id, kind, name, created, last delivered, last error."""
-    for one in Device.of_account(accounts.find_account(email).seq):
-        times = (moment(one.created_at), moment(one.last_delivered_at))
-        click.echo(line(one.id, one.kind, one.name, *times, one.last_error or "-"))
+    rows = (
+        Row(
+            shapes.device(one),
+            (
+                one.id,
+                one.kind,
+                one.name,
+                *map(moment, (one.created_at, one.last_delivered_at)),
+                one.last_error or "-",
+            ),
+        )
+        for one in Device.of_account(accounts.find_account(email).seq)
+    )
+    print_list("devices", ("id", "kind", "name", "created", "last delivered", "last error"), rows, as_json)
 
 
 @device.command("set")
@@ -296,7 +334,7 @@ def _counted(number: int, what: str) -> str:
 
 
 @click.command("backup", cls=Command)
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=CallersPath())
 def backup(file: Path) -> None:
     """Write a consistent copy of the live database to FILE, which must not exist."""
     delivery.vapid_key()  # makes the VAPID key if there is none: browsers that subscribe later depend on it
@@ -326,3 +364,11 @@ def examine() -> None:
         click.echo(f"{level:<5}{check:<16}{line(words)}")
     if any(one.level == "bad" for one in findings):
         raise SystemExit(1)
+
+
+# --- all of them --------------------------------------------------------------------------------------------
+
+
+pocketbell = Group("pocketbell", help="Manage Pocketbell and send. Every command works while the service runs.")
+for _command in (account, key, alert, heartbeat, device, history, metric, send, backup, examine):
+    pocketbell.add_command(_command)

@@ -6,12 +6,13 @@ from typing import Any
 import click
 from flask import current_app
 
-from cli_base import Group, line, moment
+from cli_base import Group, Row, line, moment, print_list, with_json
 from core import accounts, alerts
 from core.local_time import COLLECTED_MS
 from core.template_lint import unfilled
 from models import Alert
 from process import clock
+from web import shapes
 
 alert = Group("alert", help="Manage alerts and their webhook addresses.")
 IN_QUIET_HOURS = {
@@ -74,12 +75,19 @@ def create_alert(email: str, **settings: Any) -> None:
 
 @alert.command("list")
 @click.argument("email")
-def list_alerts(email: str) -> None:
+@with_json
+def list_alerts(email: str, as_json: bool) -> None:
     """Print one line per alert: id, name, state, frequency, quiet hours, count, last triggered, address."""
-    for one in Alert.of_account(accounts.find_account(email).seq):
-        follows = IN_QUIET_HOURS[alerts.quiet_hours_word(one)]
-        count, last = str(one.notification_count), moment(one.last_triggered_at)
-        click.echo(line(one.id, one.name, _state(one), one.frequency, follows, count, last, _address(one)))
+    headings = ("id", "name", "state", "frequency", "quiet hours", "count", "last triggered", "address")
+    print_list("alerts", headings, map(_row, Alert.of_account(accounts.find_account(email).seq)), as_json)
+
+
+def _row(one: Alert) -> Row:
+    follows, address = alerts.quiet_hours_word(one), _address(one)
+    count, last = str(one.notification_count), moment(one.last_triggered_at)
+    shape = {**shapes.alert(one), "frequency": one.frequency, "quietHours": follows, "address": address}
+    said = (_state(one), one.frequency, IN_QUIET_HOURS[follows], count, last)
+    return Row(shape, (one.id, one.name, *said, address))
 
 
 @alert.command("show")

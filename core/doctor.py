@@ -1,4 +1,4 @@
-"""`flask doctor`: what is wrong with this installation or soon will be, and what to do about it.
+"""`pocketbell doctor`: what is wrong with this installation or soon will be, and what to do about it.
 
 Each check looks at one thing and returns one line. Must not know the command line.
 """
@@ -79,10 +79,10 @@ def _database(settings: Settings) -> tuple[str, str]:
 def _account(settings: Settings) -> tuple[str, str]:
     owners = Account.all()
     if not owners:
-        return "look", "there is none yet: flask account create you@example.org"
+        return "look", "there is none yet: ./pocketbell account create you@example.org"
     without = [one.email for one in owners if not one.password_hash]
     if without:
-        return "look", f"{without[0]} has no password: flask account set {without[0]} --password-link"
+        return "look", f"{without[0]} has no password: ./pocketbell account set {without[0]} --password-link"
     return "ok", f"{len(owners)} with a password."
 
 
