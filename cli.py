@@ -85,7 +85,10 @@ def create_account(email: str, plan: str | None, password_stdin: bool) -> None:
 @account.command("list")
 @with_json
 def list_accounts(as_json: bool) -> None:
-    """Print one line per account: email, plan, time zone, created, quiet hours."""
+    """List the accounts.
+
+    A line is: email, plan, time zone, created, quiet hours.
+    """
     rows = (
         Row(
             shapes.account(one),
@@ -137,7 +140,7 @@ def set_account(
 @click.argument("email")
 @click.option("--yes", is_flag=True, help="Confirm: this cannot be undone.")
 def delete_account(email: str, yes: bool) -> None:
-    """Delete an account and its history, alerts, keys, devices and metrics."""
+    """Delete an account and everything it has."""
     deleted = accounts.find_account(email)
     if not yes:
         raise click.UsageError(f"Nothing was deleted. To delete {deleted.email} and everything it has, add --yes.")
@@ -183,7 +186,10 @@ def create_key(email: str, name: str) -> None:
 @click.argument("email")
 @with_json
 def list_keys(email: str, as_json: bool) -> None:
-    """Print one line per key: id, preview, name, created, last used, revoked."""
+    """List the API keys, revoked ones too.
+
+    A line is: id, preview, name, created, last used, revoked.
+    """
     rows = (
         Row(
             shapes.listed_key(one),
@@ -212,7 +218,10 @@ def revoke_key(email: str, key_id: str) -> None:
 @click.argument("token", metavar="[TOKEN|SUBSCRIPTION_JSON]", required=False)
 @click.option("--name", help="Name to show on the Devices page.")
 def add_device(email: str, kind: str, token: str | None, name: str | None) -> None:
-    """Add a device and print its id; of one that fetches, which takes no TOKEN, the address to subscribe to."""
+    """Add a device and print its id.
+
+    Of one that fetches, which takes no TOKEN, print the address to subscribe to.
+    """
     if (token is None) != PROVIDERS[kind].is_fetched:
         raise click.UsageError(f"A device of the kind {kind} takes {'a' if token is None else 'no'} TOKEN.")
     owner, registration = accounts.find_account(email), PROVIDERS[kind].registration(token) if token else {}
@@ -226,7 +235,10 @@ def add_device(email: str, kind: str, token: str | None, name: str | None) -> No
 @click.argument("email")
 @with_json
 def list_devices(email: str, as_json: bool) -> None:
-    """Print one line per device: id, kind, name, created, last delivered, last error."""
+    """List the devices.
+
+    A line is: id, kind, name, created, last delivered, last error.
+    """
     rows = (
         Row(
             shapes.device(one),
@@ -321,7 +333,10 @@ def delete_history(email: str, before: str) -> None:
 @click.argument("project")
 @click.argument("metric_id", metavar="[METRIC]", required=False)
 def delete_metric(email: str, project: str, metric_id: str | None) -> None:
-    """Delete a metric with all its values, or a whole project without METRIC."""
+    """Delete a metric with all its values.
+
+    Without METRIC, delete the whole project.
+    """
     deleted = deletion.delete_metrics(accounts.find_account(email), project, metric_id)
     click.echo(line(f"Deleted {_counted(deleted, 'value')} of {project if metric_id is None else metric_id}."))
 
@@ -336,7 +351,10 @@ def _counted(number: int, what: str) -> str:
 @click.command("backup", cls=Command)
 @click.argument("file", type=CallersPath())
 def backup(file: Path) -> None:
-    """Write a consistent copy of the live database to FILE, which must not exist."""
+    """Write a consistent copy of the live database.
+
+    FILE must not exist.
+    """
     delivery.vapid_key()  # makes the VAPID key if there is none: browsers that subscribe later depend on it
     if file.is_dir():
         raise Refused(400, f"{file.resolve()} is a directory: name the file to write.")

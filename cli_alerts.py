@@ -50,7 +50,7 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
         ),
         click.option("--repeat-urgent/--no-repeat-urgent", "repeats_urgent", default=None, help=REPEAT_URGENT),
         click.option("--icon", help="Icon name, such as bell or server; see docs/alerts.md."),
-        click.option("--color", metavar="#RRGGBB"),
+        click.option("--color", metavar="#RRGGBB", help="Color of its icon, such as #3B82F6."),
         click.option("--frequency", type=click.Choice(tuple(COLLECTED_MS)), help="Instant or one digest per period."),
         *(
             click.option(f"--{flag}-quiet-hours", f"{word}_quiet_hours", is_flag=True, help=in_quiet_hours[word])
@@ -77,7 +77,10 @@ def create_alert(email: str, **settings: Any) -> None:
 @click.argument("email")
 @with_json
 def list_alerts(email: str, as_json: bool) -> None:
-    """Print one line per alert: id, name, state, frequency, quiet hours, count, last triggered, address."""
+    """List the alerts.
+
+    A line is: id, name, state, frequency, quiet hours, count, last triggered, address.
+    """
     headings = ("id", "name", "state", "frequency", "quiet hours", "count", "last triggered", "address")
     print_list("alerts", headings, map(_row, Alert.of_account(accounts.find_account(email).seq)), as_json)
 
@@ -94,7 +97,10 @@ def _row(one: Alert) -> Row:
 @click.argument("email")
 @click.argument("alert_id")
 def show_alert(email: str, alert_id: str) -> None:
-    """Print the settings of an alert, one per line: its name, then its value; a dash where nothing is set."""
+    """Print the settings of an alert.
+
+    A line is: name, value. A dash is nothing.
+    """
     one = alerts.find_alert(accounts.find_account(email).seq, alert_id)
     templates = {name: getattr(one, column) for column, name in TEMPLATES.items()}
     settings = {

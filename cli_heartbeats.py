@@ -43,7 +43,10 @@ def create_heartbeat(email: str, **settings: Any) -> None:
 @click.argument("email")
 @with_json
 def list_heartbeats(email: str, as_json: bool) -> None:
-    """Print one line per heartbeat: id, name, state, schedule, grace, priority, last ping, deadline, address."""
+    """List the heartbeats.
+
+    A line is: id, name, state, schedule, grace, priority, last ping, deadline, address.
+    """
     headings = ("id", "name", "state", "schedule", "grace", "priority", "last ping", "deadline", "address")
     rows = map(_row, Heartbeat.of_account(accounts.find_account(email).seq))
     print_list("heartbeats", headings, rows, as_json)

@@ -56,7 +56,7 @@ def _settings(settings: Settings) -> tuple[str, str]:
 
 
 def _disk(settings: Settings) -> tuple[str, str]:
-    place = settings.database.parent
+    place = settings.database.parent.resolve()
     mode, free = place.stat().st_mode & 0o777, shutil.disk_usage(place).free
     if mode & 0o077:
         return "bad", f"other users can read {place} (mode {mode:04o}): chmod 700 {place}"
@@ -68,12 +68,11 @@ def _disk(settings: Settings) -> tuple[str, str]:
 
 
 def _database(settings: Settings) -> tuple[str, str]:
-    fault = database.fault()
+    file, fault = settings.database.resolve(), database.fault()
     if fault:
-        return "bad", f"{settings.database} is damaged ({fault}): restore a backup (docs/backup.md)."
+        return "bad", f"{file} is damaged ({fault}): restore a backup (docs/backup.md)."
     database.try_writing()
-    size = settings.database.stat().st_size
-    return "ok", f"{settings.database} is intact ({size // 1000:,} KB) and writable."
+    return "ok", f"{file} is intact ({file.stat().st_size // 1000:,} KB) and writable."
 
 
 def _account(settings: Settings) -> tuple[str, str]:
