@@ -32,6 +32,7 @@ from cli_base import (
     with_json,
 )
 from cli_heartbeats import heartbeat
+from cli_rules import rule
 from core import accounts, deletion, delivery, devices, doctor
 from core.local_time import moment_ms
 from core.plans import PLANS
@@ -388,5 +389,5 @@ def examine() -> None:
 
 
 pocketbell = Group("pocketbell", help="Manage Pocketbell and send. Every command works while the service runs.")
-for _command in (account, key, alert, heartbeat, device, history, metric, send, backup, examine):
+for _command in (account, key, alert, heartbeat, rule, device, history, metric, send, backup, examine):
     pocketbell.add_command(_command)

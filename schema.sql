@@ -15,7 +15,8 @@ CREATE TABLE account (
     created_at INTEGER NOT NULL,
     theme TEXT NOT NULL DEFAULT 'system' CHECK (theme IN ('system', 'light', 'dark')),
     hides_first_steps INTEGER NOT NULL DEFAULT 0 CHECK (hides_first_steps IN (0, 1)),
-    known_device_seq INTEGER NOT NULL DEFAULT 0 -- Home warns about devices with a higher seq that an API key added
+    known_device_seq INTEGER NOT NULL DEFAULT 0, -- Home warns about devices with a higher seq that an API key added
+    rules_version INTEGER                  -- another random number after each change of its rules; NULL: it had none
 ) STRICT;
 
 -- One row per calendar day, in the account's time zone, that has notifications.
@@ -261,7 +262,7 @@ CREATE TABLE heartbeat (
     state TEXT NOT NULL CHECK (state IN ('new', 'up', 'late', 'down', 'paused')),
     last_ping_at INTEGER,                  -- of any kind but a start
     deadline_at INTEGER,                   -- when 'up' becomes 'late', or 'late' 'down'; NULL in other states
-    down_since INTEGER,                    -- NULL unless it is down
+    down_since INTEGER,                    -- NULL unless it is down, or was when it was paused
     created_at INTEGER NOT NULL,
     CHECK ((period_s IS NULL) <> (cron IS NULL))
 ) STRICT;
@@ -278,6 +279,36 @@ CREATE TABLE ping (
     received_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX ping_of_heartbeat ON ping (heartbeat_seq);
+
+-- A rule on a metric: its owner is told when it begins to hold, and when it no longer does.
+CREATE TABLE metric_rule (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    account_seq INTEGER NOT NULL REFERENCES account,
+    project_id TEXT NOT NULL,              -- it and the next: not the series, which goes with its last value
+    metric_id TEXT NOT NULL,
+    operator TEXT NOT NULL CHECK (operator IN ('>', '>=', '<', '<=', '=', '!=', 'silent')),
+    threshold REAL,                        -- NULL for 'silent'
+    for_s INTEGER NOT NULL,                -- for so long it must hold; for 'silent', no value must arrive
+    state TEXT NOT NULL CHECK (state IN ('ok', 'firing')),
+    changed_at INTEGER,                    -- when the state last changed; NULL: never
+    holds_since INTEGER,                   -- the timestamp of the value since which it holds; NULL while it does not
+    fires_at INTEGER,                      -- if it is to fire by the clock: when, unless a value comes before
+    look_at INTEGER,                       -- when to look next: at most fires_at, or when a value is no longer future
+    created_at INTEGER NOT NULL,
+    CHECK ((operator = 'silent') = (threshold IS NULL))
+) STRICT;
+CREATE INDEX metric_rule_of_metric ON metric_rule (account_seq, project_id, metric_id);
+CREATE INDEX metric_rule_due ON metric_rule (look_at) WHERE look_at IS NOT NULL;
+
+-- When each rule fired: the newest times.
+CREATE TABLE firing (
+    seq INTEGER PRIMARY KEY,
+    rule_seq INTEGER NOT NULL REFERENCES metric_rule ON DELETE CASCADE,
+    began_at INTEGER NOT NULL,
+    ended_at INTEGER                       -- NULL while it fires
+) STRICT;
+CREATE INDEX firing_of_rule ON firing (rule_seq, began_at);
 
 -- Keys of the service itself, such as the Web Push key pair. They are in the database so that backups contain them.
 CREATE TABLE server_key (

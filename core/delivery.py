@@ -18,11 +18,12 @@ from process.counters import count
 from providers.base import Answer, Message, Outcome
 from providers.webpush import new_vapid_key
 from store.alert_payloads import AlertPayload
-from store.database import WriteFailed, transaction
+from store.database import WriteFailed, after_commit, transaction
 from store.deliveries import Attempt, Delivery
 from store.heartbeats import Beat
 from store.held import Held
 from store.idempotency_keys import IdempotencyKey
+from store.metric_rules import Rule
 from store.notifications import Notification, NotificationRow, shown_status
 from store.senders import Owner, Sender, Webhook, find_webhook
 from store.server_notes import ServerKey
@@ -192,6 +193,8 @@ def begin(notification: NotificationRow, devices: list[ActiveDevice], due_at: in
     buttons.add(notification, devices, now)
     if content.acknowledge:
         alarms.begin([notification.seq], now)
+    if due_at <= now:
+        after_commit(retries.due.set)
 
 
 def hold(sender: Sender, content: Content, now: int) -> NotificationRow:
@@ -201,12 +204,12 @@ def hold(sender: Sender, content: Content, now: int) -> NotificationRow:
     return notification
 
 
-def tell(beat: Beat, content: Content, now: int) -> None:
+def tell(watch: Beat | Rule, content: Content, now: int) -> None:
     """Tell the owner of a change, held in quiet hours; the worker pushes it. Call inside `transaction()`."""
-    if holding.is_held(beat, content.priority, now, now):
-        hold(beat, prefixed(content), now)
+    if holding.is_held(watch, content.priority, now, now):
+        hold(watch, prefixed(content), now)
     else:
-        record_notice(beat, content, now)
+        record_notice(watch, content, now)
 
 
 def record_notice(sender: Sender, content: Content, now: int) -> None:
@@ -237,7 +240,6 @@ def _insert(sender: Sender, content: Content, status: str, now: int) -> Notifica
         owner = Owner(sender.account_seq, sender.time_zone, sender.email)
         body = "Look in the history for the key or the alert that sends so many, and revoke it or switch it off."
         record_notice(owner, Content(f"{MANY_A_DAY:,} notifications today", body), now)
-        retries.due.set()
     return notification
 
 

@@ -59,7 +59,7 @@ DELIVERIES = (
 )
 TIMED = (
     Job("release what was to be sent later", scheduled.release_due),
-    Job("follow heartbeats", watching.watch),
+    Job("follow heartbeats and rules", watching.watch),
     Job("repeat what is not acknowledged", alarms.repeat_due),
 )
 RECORDS = (

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import peewee
 
 from models import Account, Model
-from store.database import AFTER_ALL, run, transaction
+from store.database import AFTER_ALL, run
 from store.rows import columns, reader
 from wire.json_text import as_json
 
@@ -107,13 +107,12 @@ class Metric(Model):
 
     @classmethod
     def add_all(cls, account_seq: int, project_id: str, values: Sequence[MetricColumns]) -> None:
-        """Add all of them or none.
+        """Add all of them; call inside `transaction()`.
 
         One statement inserts all values: after each statement another thread may run, which makes many slow.
         """
-        with transaction():
-            seqs = MetricSeries.seqs(account_seq, project_id, {value[0] for value in values})
-            run(_insert(len(values)), [column for value in values for column in (seqs[value[0]], *value[1:])])
+        seqs = MetricSeries.seqs(account_seq, project_id, {value[0] for value in values})
+        run(_insert(len(values)), [column for value in values for column in (seqs[value[0]], *value[1:])])
 
     OF_SERIES = (
         "FROM metric WHERE series_seq = (SELECT seq FROM metric_series"
@@ -149,6 +148,7 @@ class Metric(Model):
         " ORDER BY timestamp DESC, seq DESC LIMIT :limit"
     )
     READ_TIMED = staticmethod(reader(TimedValue))
+    NEXT = f"SELECT min(timestamp) {OF_SERIES} AND timestamp > :now"
 
     OF_ACCOUNT = "FROM metric_series s CROSS JOIN metric m ON m.series_seq = s.seq WHERE s.account_seq = :account"
     COUNT = f"SELECT count(*) {OF_ACCOUNT} AND m.timestamp >= :since"
@@ -203,6 +203,12 @@ class Metric(Model):
         """The newest values from `since` to `until`, at most `limit`, oldest first."""
         rows = run(cls.NEWEST, _of(account_seq, series, since=since, until=until, limit=limit)).fetchall()
         return list(map(cls.READ_TIMED, reversed(rows)))
+
+    @classmethod
+    def next_at(cls, account_seq: int, series: tuple[str, str], now: int) -> int | None:
+        """The first time after now of a value."""
+        at: int | None = run(cls.NEXT, _of(account_seq, series, now=now)).fetchone()[0]
+        return at
 
     # --- removing ---
 

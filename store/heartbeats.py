@@ -85,6 +85,7 @@ class Heartbeat(Model):
         "UPDATE heartbeat SET state = ?, deadline_at = ?, down_since = ?"
         " WHERE seq = ? AND state = ? AND deadline_at IS ?"
     )
+    MOVE_DOWN_SINCE = "UPDATE heartbeat SET down_since = down_since + ? WHERE down_since IS NOT NULL"
     NOTE_PING = "UPDATE heartbeat SET last_ping_at = ? WHERE seq = ?"
 
     @classmethod
@@ -155,6 +156,12 @@ class Heartbeat(Model):
         """
         values = (state, deadline_at, down_since, beat.seq, beat.state, beat.deadline_at)
         return run(cls.CHANGE_STATE, values).rowcount > 0
+
+    @classmethod
+    def move_down_since(cls, by_ms: int) -> None:
+        """The clock was set: it went down so much later; call inside `transaction()`."""
+        if by_ms:
+            run(cls.MOVE_DOWN_SINCE, (by_ms,))
 
     @classmethod
     def note_ping(cls, seq: int, now: int) -> None:

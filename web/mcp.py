@@ -273,6 +273,12 @@ WATCH = record(
     },
     optional={"periodS": INTEGER, "cron": TEXT},
 )
+RULE = record(
+    {
+        **{"id": TEXT, "projectId": TEXT, "metricId": TEXT, "rule": TEXT, "state": TEXT},
+        **{"firingSince": TIME_OR_NULL, "createdAt": TIME},
+    }
+)
 STATS = {
     **{"plan": TEXT, "totalNotificationsAllTime": INTEGER, "notificationsThisMonth": INTEGER},
     **{"notificationsThisDay": INTEGER, "alertsCount": INTEGER, "historyLimitDays": INTEGER},
@@ -376,10 +382,11 @@ TOOLS = {
     ),
     "list_watches": Tool(
         "List watches",
-        "The heartbeats: jobs that are expected to ping. Returns for each its state (new: never pinged; up; late;"
-        " down; paused), when it pinged last and, when up or late, until when it is to ping.",
+        "What is watched. Heartbeats are jobs that are expected to ping: each with its state (new: never pinged; up;"
+        " late; down; paused), when it pinged last and, when up or late, until when it is to ping. Rules on metrics"
+        " are ok or firing.",
         lambda _: rest.list_watches(),
-        {"watches": list_of(WATCH)},
+        {"watches": list_of(WATCH), "rules": list_of(RULE)},
         hints=READS,
     ),
     "get_stats": Tool(

@@ -23,6 +23,7 @@ from store.buttons import ButtonAnswer
 from store.database import AFTER_ALL
 from store.deliveries import Delivery
 from store.heartbeats import Heartbeat
+from store.metric_rules import MetricRule
 from store.notification_days import NotificationDay
 from store.notifications import Entry, Notification
 from store.search import Wanted, search
@@ -183,9 +184,11 @@ def list_alerts() -> Payload:
 
 def list_watches() -> Payload:
     """GET /api/v1/watches (CONTRACT 10)."""
+    account_seq = current().caller.account_seq
     return {
         "ok": True,
-        "watches": [shapes.watch(beat) for beat in Heartbeat.of_account(current().caller.account_seq)],
+        "watches": [shapes.watch(beat) for beat in Heartbeat.of_account(account_seq)],
+        "rules": [shapes.rule(one) for one in MetricRule.of_account(account_seq)],
     }
 
 

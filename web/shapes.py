@@ -1,12 +1,14 @@
-"""What REST, assistants and the command line say of an alert, a heartbeat, a key, a device and an account.
+"""What REST, assistants and the command line say of alerts, heartbeats, rules, keys, devices and accounts.
 
 Times are integer milliseconds. Must not know Flask or SQL.
 """
 
 from typing import Any
 
+from core import metric_rules
 from models import Account, Alert, ApiKey, Device
 from store.heartbeats import Beat
+from store.metric_rules import Rule
 from wire.notification import MIN_PRIORITY
 
 Shape = dict[str, Any]
@@ -38,8 +40,21 @@ def watch(beat: Beat) -> Shape:
         "priority": beat.priority,
         "lastPingAt": beat.last_ping_at,
         "deadlineAt": beat.deadline_at,
-        "downSince": beat.down_since,
+        "downSince": beat.down_since if beat.state == "down" else None,
         "createdAt": beat.created_at,
+    }
+
+
+def rule(one: Rule) -> Shape:
+    """A rule on a metric."""
+    return {
+        "id": one.id,
+        "projectId": one.project_id,
+        "metricId": one.metric_id,
+        "rule": metric_rules.rule_text(one),
+        "state": one.state,
+        "firingSince": metric_rules.firing_since(one),
+        "createdAt": one.created_at,
     }
 
 

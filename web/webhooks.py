@@ -5,10 +5,10 @@ Must not know providers or the arithmetic of quiet hours.
 
 from typing import Any, NoReturn, cast
 
-from core import alerts, delivery, floods
+from core import alerts, delivery, firing, floods
 from process import clock
 from process.clock import DAY_MS
-from store.custom_metrics import Metric, MetricColumns
+from store.custom_metrics import MetricColumns
 from store.senders import Webhook
 from web import guards, rate_limits
 from web.context import current
@@ -68,7 +68,7 @@ def receive_event(short_code: str) -> Payload:
 def store_metrics() -> Payload:
     """POST /api/webhooks/custom (SPEC 4.9)."""
     project_id, values = read_object(_batch)
-    Metric.add_all(current().caller.account_seq, project_id, values)
+    firing.store_values(current().caller.account_seq, project_id, values)
     return {"success": True, "metricsStored": len(values)}
 
 

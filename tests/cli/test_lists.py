@@ -13,7 +13,7 @@ from tests.support.accounts import OWNER
 from tests.support.commands import UNRULY, said
 from tests.support.rows import each
 
-LISTS = ("key", "alert", "heartbeat", "device")
+LISTS = ("key", "alert", "heartbeat", "rule", "device")
 
 
 @pytest.fixture
@@ -24,6 +24,7 @@ def full(service, moved_clock):
     service.flask("key", "create", OWNER, "Nightly backup")
     service.flask("alert", "create", OWNER, "Disk", "--urgent-passes-quiet-hours", "--frequency", "1h")
     service.flask("heartbeat", "create", OWNER, "Mail", "--period", "1h")
+    service.flask("rule", "create", OWNER, "web", "cpu", "> 90", "--for", "5m")
     service.flask("device", "add", OWNER, "apns", "ab" * 32, "--name", "Phone")
     return service.flask
 
@@ -66,6 +67,11 @@ def test_json_of_a_heartbeat_says_also_its_address(full, service):
     (listed,) = document(full("heartbeat", "list", OWNER, "--json"))
     address = full("heartbeat", "list", OWNER).stdout.rstrip().split("\t")[-1]
     assert listed == {**watch, "address": address}
+
+
+def test_json_of_a_rule_says_also_whose_it_is(full, service):
+    (rule,) = service.caller(OWNER).get("/watches").json["rules"]
+    assert document(full("rule", "list", "--json")) == [{**rule, "email": OWNER}]
 
 
 def test_json_of_accounts_has_times_in_milliseconds(full):

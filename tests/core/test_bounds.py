@@ -7,7 +7,7 @@ import pytest
 import models
 import push
 from app import open_service
-from core import attempts, delivery, floods, plans, pruning, retries
+from core import attempts, delivery, firing, floods, plans, pruning, retries
 from core.plans import PLANS
 from process import clock
 from store import database
@@ -349,7 +349,7 @@ def test_the_end_of_the_last_device_decides_a_status_even_years_later(service, o
 def put(account_seq, times, metric="m", project="p"):
     """Add values at these times, in this order; each value is its place in it."""
     values = [MetricValue(metric, "M", float(place), None, at, None) for place, at in enumerate(times)]
-    Metric.add_all(account_seq, project, values)
+    firing.store_values(account_seq, project, values)
 
 
 def kept(service):
@@ -570,7 +570,7 @@ def test_the_time_of_a_metric_in_seconds_is_refused(owner):
 
 
 def test_a_mean_lies_between_the_least_and_the_greatest_value(service, owner, moved_clock):
-    Metric.add_all(1, "p", [MetricValue("m", "M", 1.797e308, None, moved_clock.ms, None)] * 1_025)
+    firing.store_values(1, "p", [MetricValue("m", "M", 1.797e308, None, moved_clock.ms, None)] * 1_025)
     (bucket,) = Metric.buckets(1, ("p", "m"), moved_clock.ms - 1_000, moved_clock.ms, 10_000)
     assert bucket.least <= bucket.mean <= bucket.most
     assert json.loads(json.dumps(bucket.mean)) == 1.797e308

@@ -3,7 +3,7 @@
 import pytest
 
 import push
-from core import accounts, deletion
+from core import accounts, deletion, firing
 from store.custom_metrics import Metric, MetricValue
 from store.database import WriteFailed
 from store.notifications import Notification
@@ -219,7 +219,7 @@ def test_the_first_and_the_last_day_that_are_taken_delete_nothing_and_everything
 def put(account_seq, project, metric, values=1):
     value = MetricValue(metric, "M", 1.0, None, 1_795_255_200_000, None)
     for _ in range(0, values, 100):
-        Metric.add_all(account_seq, project, [value] * min(100, values))
+        firing.store_values(account_seq, project, [value] * min(100, values))
 
 
 def series(service):

@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import pytest
 
 import dashboard.metrics
+from core import firing
 from store import database
 from store.custom_metrics import MAX_LISTED_SERIES, Metric, MetricSeries, MetricValue
 from tests.support.accounts import account_set
@@ -41,7 +42,7 @@ def add(*rows, project="home", metric="m"):
     """Put values `(value, ms)` into the database."""
     with database.transaction():
         account = database.run("SELECT min(seq) FROM account").fetchone()[0]
-        Metric.add_all(account, project, [MetricValue(metric, "M", value, None, at, None) for value, at in rows])
+        firing.store_values(account, project, [MetricValue(metric, "M", value, None, at, None) for value, at in rows])
 
 
 def one(owner, project="home", metric="m", chosen="24 h"):

@@ -3,11 +3,11 @@
 import json
 from urllib.parse import urlencode
 
-from core import alerts, local_time
+from core import alerts, firing, local_time
 from models import Account, new_id
 from process import clock, recent_requests
 from process.clock import DAY_MS
-from store.custom_metrics import Metric, MetricValue
+from store.custom_metrics import MetricValue
 from store.database import database, run, transaction
 from tests.support.times import MINUTE_MS
 
@@ -196,7 +196,7 @@ class Full:
                 value = numbers[(series + step) % 7] if series % 2 else 20 + step / 7
                 unit = units[series % 5 if series % 4 else 0]
                 values.append(MetricValue(metric, names[series % 5], value, unit, self.now - age, None))
-            Metric.add_all(self.account, project, values)
+            firing.store_values(self.account, project, values)
             ids.append((project, metric))
         self.first_series, self.extreme_series, self.last_series = ids[0], ids[1], ids[-1]
 

@@ -15,7 +15,7 @@ def kept(column="body"):
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
-@pytest.mark.parametrize("signal", ["", "/start", "/fail", "/0", "/255"])
+@pytest.mark.parametrize("signal", ["", "/", "/start", "/fail", "/0", "/255"])
 def test_a_ping_is_answered_with_ok_as_text(beat, method, signal):
     answer = beat.ping(signal, method)
     assert answer.text == ("" if method == "HEAD" else "OK")
@@ -130,7 +130,7 @@ def test_a_name_is_only_text_in_what_it_says(service, owner):
 
 def test_a_key_of_another_account_does_not_list_it(service, beat):
     service.account("other@example.org")
-    assert service.caller("other@example.org").get("/watches").json == {"ok": True, "watches": []}
+    assert service.caller("other@example.org").get("/watches").json == {"ok": True, "watches": [], "rules": []}
 
 
 def test_the_list_has_every_field(owner, beat, moved_clock):
@@ -152,6 +152,7 @@ def test_the_list_has_every_field(owner, beat, moved_clock):
                 "createdAt": moved_clock.ms,
             }
         ],
+        "rules": [],
     }
 
 

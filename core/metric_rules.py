@@ -1,0 +1,107 @@
+"""Rules on metrics of an account, by whatever door: made, deleted, written out (CONTRACT 10).
+
+`core/firing.py` has what values and the time do to them. Must not know requests.
+"""
+
+import math
+import re
+from typing import Any
+
+from core.durations import seconds_of, short
+from models import Account
+from store.database import transaction
+from store.metric_rules import MetricRule, Rule
+from wire.errors import Refused
+from wire.validation import checked_name
+
+MAX_RULES = 100  # of an account
+MIN_FOR_S, MAX_FOR_S = 1, 31 * 86_400
+MIN_SILENT_S, MAX_SILENT_S = 60, 366 * 86_400
+SILENT = "silent"
+OK, FIRING = "ok", "firing"
+CONDITION = re.compile(r"(>=|<=|!=|>|<|=) *([^ ].*)")
+NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
+MAX_SHOWN = 100  # characters of what is refused
+
+
+def create_rule(
+    account: Account, project: str, metric: str, condition_text: str, for_text: str | None, now: int
+) -> Rule:
+    """A new rule, such as `> 90` with `5m` or None, or `silent 24h`, on a metric, which need not have values yet.
+
+    `Refused` (400) names the wrong field: project, metric, rule or for.
+    """
+    values = {
+        "project_id": checked_name(project, "project"),
+        "metric_id": checked_name(metric, "metric"),
+        **_condition(condition_text.strip(), for_text),
+    }
+    first_look = now + values["for_s"] * 1000 if values["operator"] == SILENT else now  # at the values that are there
+    values |= {"state": OK, "look_at": first_look, "fires_at": first_look if values["operator"] == SILENT else None}
+    with transaction():
+        if MetricRule.count(account.seq) >= MAX_RULES:
+            raise Refused(400, f"An account has at most {MAX_RULES} rules: delete one first.")
+        return find_rule(account.seq, MetricRule.add(account.seq, values, now))
+
+
+def find_rule(account_seq: int, id_: str) -> Rule:
+    """The account's rule with that id; `Refused` (404) when it has none."""
+    rule = MetricRule.find(account_seq, id_)
+    if rule is None:
+        raise Refused(404)
+    return rule
+
+
+def delete_rule(account_seq: int, id_: str) -> Rule:
+    """Delete it; its notifications stay."""
+    with transaction():
+        rule = find_rule(account_seq, id_)
+        MetricRule.remove(rule)
+    return rule
+
+
+def firing_since(rule: Rule) -> int | None:
+    """When the rule began to fire; None if it does not."""
+    return rule.changed_at if rule.state == FIRING else None
+
+
+def rule_text(rule: Rule) -> str:
+    """The rule as its owner wrote it: `> 90 for 5m`, `silent 24h`."""
+    if rule.operator == SILENT:
+        return f"{SILENT} {short(rule.for_s)}"
+    lasting = f" for {short(rule.for_s)}" if rule.for_s else ""
+    return f"{rule.operator} {number_text(rule.threshold or 0.0)}{lasting}"
+
+
+def number_text(number: float) -> str:
+    """A number in up to 15 digits: without what a double adds to 0.3, and without the `.0` of a whole one."""
+    return f"{number:.15g}"
+
+
+def metric_title(rule: Rule) -> str:
+    """The name of the rule's metric as last sent, or its id."""
+    return rule.metric_name or rule.metric_id
+
+
+def _condition(text: str, for_text: str | None) -> dict[str, Any]:
+    """The columns of the condition."""
+    word, _, rest = text.partition(" ")
+    if word == SILENT and rest.strip():
+        if for_text is not None:
+            raise Refused(400, 'A silent rule says how long itself, as in "silent 24h".', field="for")
+        return {"operator": SILENT, "for_s": seconds_of(rest, "rule", MIN_SILENT_S, MAX_SILENT_S)}
+    written = CONDITION.fullmatch(text)
+    if not written:
+        shown = text[:MAX_SHOWN]
+        examples = '"> 90", "< 10", "= 0", "!= 0" or "silent 24h"'
+        raise Refused(400, f'The rule must be written like {examples}, not like "{shown}".', field="rule")
+    for_s = 0 if for_text is None else seconds_of(for_text, "for", MIN_FOR_S, MAX_FOR_S)
+    return {"operator": written[1], "threshold": _number(written[2]), "for_s": for_s}
+
+
+def _number(text: str) -> float:
+    number = float(text) if NUMBER.fullmatch(text) else math.nan
+    if not math.isfinite(number):
+        shown = text[:MAX_SHOWN]
+        raise Refused(400, f'The rule must end with a number such as 90 or 0.5, not "{shown}".', field="rule")
+    return number + 0.0  # no minus before a zero

@@ -1,0 +1,278 @@
+"""The tables of rules on metrics and of when they fired, and their queries. Callers pass the time."""
+
+import secrets
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import peewee
+
+from models import Account, Model, new_id
+from store.database import run
+from store.rows import columns, reader
+from wire.json_text import as_json
+
+KEPT_FIRINGS = 100  # of a rule
+
+
+class Changes(NamedTuple):
+    """What values and time change of a rule; see the columns in schema.sql."""
+
+    state: str
+    holds_since: int | None
+    fires_at: int | None
+    look_at: int | None
+
+
+class Rule(NamedTuple):
+    """A rule with what is needed of its account: its condition, its state, and what decides when it may be heard.
+
+    It sends notifications as a heartbeat does. `metric_name` is the metric's newest, None without values.
+    """
+
+    seq: int
+    id: str
+    account_seq: int
+    project_id: str
+    metric_id: str
+    metric_name: str | None
+    operator: str
+    threshold: float | None
+    for_s: int
+    state: str
+    changed_at: int | None
+    holds_since: int | None
+    fires_at: int | None
+    look_at: int | None
+    created_at: int
+    email: str
+    time_zone: str
+    quiet_hours: str | None
+
+    @property
+    def changes(self) -> Changes:
+        """What may change, as it is."""
+        return Changes(self.state, self.holds_since, self.fires_at, self.look_at)
+
+    @property
+    def key_seq(self) -> None:
+        """A rule is no key."""
+
+    @property
+    def alert_seq(self) -> None:
+        """A rule is no alert."""
+
+    @property
+    def frequency(self) -> str:
+        """Nothing is collected."""
+        return "instant"
+
+    @property
+    def urgent_passes_quiet_hours(self) -> int:
+        """Quiet hours hold what is urgent, too."""
+        return 0
+
+
+class Watched(NamedTuple):
+    """A rule with what tells whether a value may change it."""
+
+    seq: int
+    project_id: str
+    metric_id: str
+    operator: str
+    threshold: float | None
+    is_firing: int
+    holds: int
+
+
+class Firing(NamedTuple):
+    """From when to when a rule fired; `ended_at` is None while it does."""
+
+    began_at: int
+    ended_at: int | None
+
+
+class MetricRule(Model):
+    """A rule on a metric, which need not have values."""
+
+    seq = peewee.AutoField()
+    id = peewee.TextField()
+    account = peewee.ForeignKeyField(Account, column_name="account_seq")
+    project_id = peewee.TextField()
+    metric_id = peewee.TextField()
+    operator = peewee.TextField()
+    threshold = peewee.FloatField(null=True)
+    for_s = peewee.IntegerField()
+    state = peewee.TextField()
+    changed_at = peewee.IntegerField(null=True)
+    holds_since = peewee.IntegerField(null=True)
+    fires_at = peewee.IntegerField(null=True)
+    look_at = peewee.IntegerField(null=True)
+    created_at = peewee.IntegerField()
+
+    NAME = (
+        "(SELECT m.metric_name FROM metric_series s JOIN metric m ON m.series_seq = s.seq"
+        " WHERE s.account_seq = r.account_seq AND s.project_id = r.project_id AND s.metric_id = r.metric_id"
+        " ORDER BY m.timestamp DESC, m.seq DESC LIMIT 1)"
+    )
+    OF_ACCOUNT = {"email": "a.email", "time_zone": "a.time_zone", "quiet_hours": "a.quiet_hours"}
+    RULES = (
+        f"SELECT {columns(Rule, 'r', metric_name=NAME, **OF_ACCOUNT)}"
+        " FROM metric_rule r JOIN account a ON a.seq = r.account_seq"
+    )
+    READ = staticmethod(reader(Rule))
+    ALL = f"{RULES} WHERE r.account_seq = ? ORDER BY r.seq DESC"
+    OF_METRIC = f"{RULES} WHERE r.account_seq = ? AND r.project_id = ? AND r.metric_id = ? ORDER BY r.seq DESC"
+    FIND = f"{RULES} WHERE r.account_seq = ? AND r.id = ?"
+    ONE = f"{RULES} WHERE r.seq = ?"
+    VERSION = "SELECT rules_version FROM account WHERE seq = ?"
+    SET_VERSION = "UPDATE account SET rules_version = ? WHERE seq = ?"
+    OF_WATCHED = {"is_firing": "state = 'firing'", "holds": "holds_since IS NOT NULL"}
+    WATCHED = f"SELECT {columns(Watched, 'metric_rule', **OF_WATCHED)} FROM metric_rule WHERE account_seq = ?"
+    READ_WATCHED = staticmethod(reader(Watched))
+    EXPECT = "UPDATE metric_rule SET fires_at = ? + for_s * 1000 WHERE seq IN (SELECT value FROM json_each(?))"
+    CHANGE = (
+        "UPDATE metric_rule SET state = ?, holds_since = ?, fires_at = ?, look_at = ?,"
+        " changed_at = CASE WHEN state = ? THEN changed_at ELSE ? END"
+        " WHERE seq = ? AND state = ? AND holds_since IS ? AND fires_at IS ? AND look_at IS ?"
+    )
+    DUE = "SELECT seq FROM metric_rule WHERE look_at <= ? ORDER BY look_at LIMIT ?"
+    MOVED = "min(fires_at + :gap, :now + for_s * 1000)"
+    MOVE = f"UPDATE metric_rule SET fires_at = {MOVED}, look_at = min(look_at, {MOVED}) WHERE fires_at IS NOT NULL"
+
+    @classmethod
+    def add(cls, account_seq: int, values: dict[str, Any], now: int) -> str:
+        """The id of a new rule with these columns; call inside `transaction()`."""
+        id_ = new_id(now)
+        cls.create(id=id_, account=account_seq, created_at=now, **values)
+        cls._change_version(account_seq)
+        return id_
+
+    @classmethod
+    def remove(cls, rule: Rule) -> None:
+        """Delete it with its firings; call inside `transaction()`."""
+        run("DELETE FROM metric_rule WHERE seq = ?", (rule.seq,))
+        cls._change_version(rule.account_seq)
+
+    @classmethod
+    def count(cls, account_seq: int) -> int:
+        """How many the account has."""
+        return int(run("SELECT count(*) FROM metric_rule WHERE account_seq = ?", (account_seq,)).fetchone()[0])
+
+    @classmethod
+    def of_account(cls, account_seq: int) -> list[Rule]:
+        """The account's rules, newest first."""
+        return list(map(cls.READ, run(cls.ALL, (account_seq,)).fetchall()))
+
+    @classmethod
+    def of_metric(cls, account_seq: int, project_id: str, metric_id: str) -> list[Rule]:
+        """The account's rules on this metric, newest first."""
+        return list(map(cls.READ, run(cls.OF_METRIC, (account_seq, project_id, metric_id)).fetchall()))
+
+    @classmethod
+    def find(cls, account_seq: int, id_: str) -> Rule | None:
+        """The account's rule with that id."""
+        return cls._one(cls.FIND, account_seq, id_)
+
+    @classmethod
+    def one(cls, seq: int) -> Rule | None:
+        """The rule as it is now; None if it was deleted."""
+        return cls._one(cls.ONE, seq)
+
+    @classmethod
+    def _one(cls, query: str, *values: object) -> Rule | None:
+        row = run(query, values).fetchone()
+        return cls.READ(row) if row else None
+
+    # --- states ---
+
+    @classmethod
+    def version(cls, account_seq: int) -> int | None:
+        """A number that is another one after each change of what `watched` returns; None if it was always empty."""
+        row = run(cls.VERSION, (account_seq,)).fetchone()
+        return row[0] if row else None
+
+    @classmethod
+    def _change_version(cls, account_seq: int) -> None:
+        """Random, so that it is never that of rules which a rollback, a restored backup or another file undid."""
+        run(cls.SET_VERSION, (secrets.randbits(62), account_seq))
+
+    @classmethod
+    def watched(cls, account_seq: int) -> list[Watched]:
+        """All rules of the account."""
+        return list(map(cls.READ_WATCHED, run(cls.WATCHED, (account_seq,)).fetchall()))
+
+    @classmethod
+    def expect(cls, seqs: Sequence[int], now: int) -> None:
+        """Values of these silent rules' metrics have arrived now; call inside `transaction()`.
+
+        `look_at` stays, so that no index changes: it is earlier than needed, and is moved when that time has come.
+        """
+        run(cls.EXPECT, (now, as_json(list(seqs))))
+
+    @classmethod
+    def change(cls, rule: Rule, changes: Changes, now: int) -> bool:
+        """Make the changes, unless the rule is not what `rule` says any longer; returns whether it did.
+
+        Call inside the transaction that records what the change tells the owner.
+        """
+        values = (*changes, changes.state, now, rule.seq, *rule.changes)
+        is_changed = run(cls.CHANGE, values).rowcount > 0
+        if is_changed and changes[:2] != rule.changes[:2]:
+            cls._change_version(rule.account_seq)
+        return is_changed
+
+    @classmethod
+    def due(cls, now: int, limit: int) -> list[int]:
+        """The seqs of at most `limit` that are to be looked at, the longest due first."""
+        return [row[0] for row in run(cls.DUE, (now, limit))]
+
+    @classmethod
+    def move(cls, gap_ms: int, now: int) -> None:
+        """Let those that fire by the clock fire so much later, but not later than if they began now.
+
+        Call inside `transaction()`.
+        """
+        run(cls.MOVE, {"gap": gap_ms, "now": now})
+
+
+class RuleFiring(Model):
+    """One of the newest times that a rule fired."""
+
+    seq = peewee.AutoField()
+    rule = peewee.ForeignKeyField(MetricRule, column_name="rule_seq", on_delete="CASCADE")
+    began_at = peewee.IntegerField()
+    ended_at = peewee.IntegerField(null=True)
+
+    class Meta:
+        table_name = "firing"
+
+    BEGIN = "INSERT INTO firing (rule_seq, began_at) VALUES (?, ?)"
+    END = "UPDATE firing SET ended_at = max(?, began_at) WHERE rule_seq = ? AND ended_at IS NULL"
+    FORGET = (
+        "DELETE FROM firing WHERE rule_seq = :rule AND seq <="
+        " (SELECT seq FROM firing WHERE rule_seq = :rule ORDER BY seq DESC LIMIT 1 OFFSET :kept)"
+    )
+    OF_RULES = (
+        "SELECT rule_seq, began_at, ended_at FROM firing WHERE rule_seq IN (SELECT value FROM json_each(:rules))"
+        " AND began_at <= :until AND coalesce(ended_at, :until) >= :since ORDER BY began_at"
+    )
+
+    @classmethod
+    def begin(cls, rule_seq: int, now: int) -> None:
+        """The rule fires from now on; of the earlier times so many are kept that there are `KEPT_FIRINGS`.
+
+        Call inside `transaction()`.
+        """
+        run(cls.BEGIN, (rule_seq, now))
+        run(cls.FORGET, {"rule": rule_seq, "kept": KEPT_FIRINGS})
+
+    @classmethod
+    def end(cls, rule_seq: int, now: int) -> None:
+        """The rule fires no longer; call inside `transaction()`."""
+        run(cls.END, (now, rule_seq))
+
+    @classmethod
+    def within(cls, rule_seqs: Sequence[int], since: int, until: int) -> list[tuple[int, Firing]]:
+        """When these rules fired between these times, the oldest first, each with its rule's seq."""
+        values = {"rules": as_json(list(rule_seqs)), "since": since, "until": until}
+        return [(seq, Firing(*times)) for seq, *times in run(cls.OF_RULES, values).fetchall()]

@@ -1,0 +1,142 @@
+"""The commands for rules on metrics: CONTRACT 10."""
+
+import re
+
+import pytest
+
+from core.metric_rules import MAX_RULES
+from tests.support.heartbeats import EMAIL
+from tests.support.rows import each
+from tests.support.rules import Ruled
+
+
+def create(service, *words, project="web", metric="cpu"):
+    return service.flask("rule", "create", EMAIL, project, metric, *words)
+
+
+def rule_list(service, *email):
+    return service.flask("rule", "list", *email).output
+
+
+@each(
+    "words, written",
+    [
+        (["> 90"], "> 90"),
+        (["> 90", "--for", "5m"], "> 90 for 5m"),
+        (["< 10"], "< 10"),
+        (["= 0"], "= 0"),
+        (["!= 0"], "!= 0"),
+        ([">=+1.50"], ">= 1.5"),
+        (["  <=   -1e3 ", "--for", "1h 30m"], "<= -1000 for 1h 30m"),
+        (["= -0.0"], "= 0"),
+        (["> 0.1"], "> 0.1"),
+        (["silent 24h"], "silent 1d"),
+        (["silent  1h 30m"], "silent 1h 30m"),
+    ],
+)
+def test_create_prints_the_id_alone_and_list_the_rule(service, owner, words, written):
+    printed = create(service, *words).output
+    assert re.fullmatch(r"[0-9a-f]{32}\n", printed)
+    newest = rule_list(service, EMAIL).splitlines()[0]
+    assert newest.split("\t")[:5] == [printed.strip(), "web", "cpu", written, "ok"]
+
+
+def test_list_prints_a_line_each_newest_first(service, owner):
+    first = Ruled(service, owner, "> 90", "--for", "5m")
+    second = Ruled(service, owner, "silent 1h", project="a\tb", metric="  ram ")
+    third = Ruled(service, owner, "> 50")
+    third.sends(60)
+    created = "2026-11-21T10:00:00Z"
+    assert rule_list(service, EMAIL) == (
+        f"{third.id}\tweb\tcpu\t> 50\tfiring\t{created}\t{created}\t{EMAIL}\n"
+        f"{second.id}\ta b\tram\tsilent 1h\tok\t-\t{created}\t{EMAIL}\n"
+        f"{first.id}\tweb\tcpu\t> 90 for 5m\tok\t-\t{created}\t{EMAIL}\n"
+    )
+
+
+def test_without_an_address_list_prints_the_rules_of_all_accounts(service, owner):
+    service.account("other@example.org")
+    mine = create(service, "> 90").output.strip()
+    others = service.flask("rule", "create", "other@example.org", "web", "cpu", "> 90").output.strip()
+    assert [line.split("\t")[0] for line in rule_list(service).splitlines()] == [others, mine]
+    assert [line.split("\t")[0] for line in rule_list(service, EMAIL).splitlines()] == [mine]
+
+
+def test_delete_says_so_in_a_line(service, owner):
+    rule = Ruled(service, owner, "> 90", metric="c\tpu")
+    assert service.flask("rule", "delete", EMAIL, rule.id).output == "Deleted the rule > 90 on c pu.\n"
+    assert rule_list(service) == ""
+    assert service.flask("rule", "delete", EMAIL, rule.id).exit_code == 1
+
+
+def test_another_accounts_rule_is_not_there(service, owner):
+    rule = Ruled(service, owner, "> 90")
+    service.account("other@example.org")
+    result = service.flask("rule", "delete", "other@example.org", rule.id)
+    assert result.exit_code == 1 and result.output.count("\n") == 1
+    assert rule.state == "ok"
+
+
+def test_an_account_has_at_most_100(service, owner):
+    for _ in range(MAX_RULES - 1):
+        assert create(service, "> 90").exit_code == 0
+    last = create(service, "> 90").output.strip()
+    assert create(service, "> 90").output == "Error: An account has at most 100 rules: delete one first.\n"
+    assert service.flask("rule", "delete", EMAIL, last).exit_code == 0
+    assert create(service, "> 90").exit_code == 0
+
+
+WRITTEN = 'must be written like "> 90"'
+NUMBER = "must end with a number"
+
+
+@each(
+    "words, says",
+    [
+        ([""], WRITTEN),
+        (["90"], WRITTEN),
+        ([">"], WRITTEN),
+        (["over 90"], WRITTEN),
+        (["silent"], WRITTEN),
+        ([">\n90"], NUMBER),
+        (["x" * 5_000], WRITTEN),
+        (["> nan"], NUMBER),
+        (["> inf"], NUMBER),
+        (["< -Infinity"], NUMBER),
+        (["> 1e999"], NUMBER),
+        (["> " + "9" * 5_000], NUMBER),
+        (["> 90%"], NUMBER),
+        (["> 90 %"], NUMBER),
+        (["> 1,000"], NUMBER),
+        (["> 1_000"], NUMBER),
+        (["> 0x10"], NUMBER),
+        (["> ٩"], NUMBER),
+        (["== 0"], NUMBER),
+        (["=> 0"], NUMBER),
+        (["silent 24"], "like 10m, 1h or 7d"),
+        (["silent 59s"], "from 1m to 366d"),
+        (["silent 367d"], "from 1m to 366d"),
+        (["silent 24h", "--for", "5m"], 'as in "silent 24h"'),
+        (["> 90", "--for", ""], "like 10m, 1h or 7d"),
+        (["> 90", "--for", "5"], "like 10m, 1h or 7d"),
+        (["> 90", "--for", "0s"], "from 1s to 31d"),
+        (["> 90", "--for", "32d"], "from 1s to 31d"),
+    ],
+)
+def test_what_is_no_rule_is_refused_in_a_short_line(service, owner, words, says):
+    result = create(service, *words)
+    assert result.exit_code == 1 and result.output.startswith("Error: ") and says in result.output
+    assert result.output.count("\n") == 1 and len(result.output) < 300
+
+
+@each("name", ["", " ", "x" * 101, "a\0b"])
+@pytest.mark.parametrize("place", ["project", "metric"])
+def test_names_have_1_to_100_characters(service, owner, place, name):
+    result = create(service, "> 90", **{place: name})
+    assert result.exit_code == 1 and result.output.startswith(f"Error: {place} ") and result.output.count("\n") == 1
+
+
+def test_of_an_unknown_account_there_is_nothing(service, owner):
+    for words in (("create", "nobody@example.org", "web", "cpu", "> 90"), ("list", "nobody@example.org")):
+        result = service.flask("rule", *words)
+        assert (result.exit_code, result.output) == (1, "Error: There is no account with that e-mail address.\n")

@@ -1,0 +1,310 @@
+"""The states of a rule on a metric by the values that arrive, and what its owner is told, once: CONTRACT 10."""
+
+import threading
+
+import pytest
+
+from core import firing
+from store import database
+from store.metric_rules import KEPT_FIRINGS, MetricRule, RuleFiring
+from tests.support.accounts import account_set
+from tests.support.heartbeats import EMAIL, told
+from tests.support.holding import QUIET
+from tests.support.rows import each
+from tests.support.rules import Ruled, send
+from tests.support.tables import query
+from tests.support.times import HOUR_S, MINUTE_S
+
+FIRES = ("CPU is 95 %", "Rule: > 90. Project: web.")
+
+
+@pytest.fixture
+def rule(service, owner):
+    """A rule of the owner that the CPU is to have at most 90 %."""
+    return Ruled(service, owner, "> 90")
+
+
+@pytest.fixture
+def ago(moved_clock):
+    """The timestamp of so many seconds ago; negative: in the future."""
+    return lambda seconds: moved_clock.ms - seconds * 1000
+
+
+# --- values -------------------------------------------------------------------------------------------------
+
+
+@each(
+    "condition, fires, is_ok",
+    [
+        ("> 90", [90.1, 91, 1e300], [90, 89, -1e300]),
+        (">= 90", [90, 91], [89.9]),
+        ("< 10", [9, 9.99, -5], [10, 11]),
+        ("<= 10", [10, 9], [10.1]),
+        ("= 0", [0, -0.0], [0.1, -1]),
+        ("!= 0", [1, -1, 1e-300], [0]),
+        (">-1.5e2", [-149], [-150]),
+    ],
+)
+def test_a_value_fires_it_or_makes_it_ok(service, owner, condition, fires, is_ok):
+    rule = Ruled(service, owner, condition)
+    for bad in fires:
+        for good in is_ok:
+            rule.sends(bad)
+            assert rule.state == "firing"
+            rule.sends(good)
+            assert rule.state == "ok"
+
+
+def test_it_is_ok_until_a_value_comes_and_then_as_long_as_values_are(owner, rule, passes):
+    passes(HOUR_S)
+    rule.sends(50)
+    rule.sends(90)
+    passes(HOUR_S)
+    assert (rule.state, rule.listed["firingSince"], told(owner)) == ("ok", None, [])
+
+
+def test_it_fires_once_and_says_the_value_the_rule_and_the_project(owner, rule, passes, moved_clock):
+    rule.sends(95)
+    since = moved_clock.ms
+    passes(MINUTE_S)
+    rule.sends(96)
+    rule.sends(99)
+    passes(HOUR_S)
+    assert (rule.state, rule.listed["firingSince"], told(owner)) == ("firing", since, [FIRES])
+    assert owner.listed()[0]["priority"] == 4
+
+
+def test_when_it_is_ok_again_a_notification_replaces_the_first(owner, browser, rule, passes):
+    rule.sends(95)
+    passes(3 * HOUR_S + 5 * MINUTE_S)
+    rule.sends(40.25)
+    rule.sends(41)
+    passes(1)
+    assert told(owner) == [FIRES, ("CPU is ok: 40.25 %", "Rule: > 90. Project: web. It fired for 3h 5m.")]
+    ok, fired = owner.listed()
+    assert (ok["priority"], ok["tag"]) == (2, fired["tag"])
+    assert owner.get(f"/notifications/{fired['id']}").json["notification"]["replacedBy"] == ok["id"]
+    assert (len(browser.messages), rule.state) == (2, "ok")
+
+
+def test_each_change_is_told(owner, rule):
+    for value in (95, 50, 96, 51):
+        rule.sends(value)
+    assert [title for title, _ in told(owner)] == ["CPU is 95 %", "CPU is ok: 50 %", "CPU is 96 %", "CPU is ok: 51 %"]
+
+
+@pytest.mark.parametrize(
+    "value, unit, says",
+    [(0.1 + 0.2, None, "0.3"), (1e6, " ", "1000000"), (1e300, " €", "1e+300 €"), (-1, "°C", "-1 °C")],
+)
+def test_a_value_is_said_as_it_is_written(service, owner, value, unit, says):
+    Ruled(service, owner, "!= 0").sends(value, unit=unit)
+    assert [title for title, _ in told(owner)] == [f"CPU is {says}"]
+
+
+def test_the_newest_value_of_a_batch_decides_wherever_it_is_in_it(owner, rule, ago):
+    rule.sends((95, ago(60)), (50, ago(10)), (96, ago(30)))
+    assert (rule.state, told(owner)) == ("ok", [])
+    rule.sends((95, ago(1)), (50, ago(20)))
+    assert rule.state == "firing"
+
+
+def test_of_values_of_one_time_the_last_decides(rule, ago):
+    rule.sends((50, ago(10)), (95, ago(10)))
+    assert rule.state == "firing"
+    rule.sends((50, ago(10)))
+    assert rule.state == "ok"
+
+
+def test_a_value_that_is_older_than_the_newest_changes_nothing(owner, rule, ago):
+    rule.sends((50, ago(10)))
+    rule.sends((95, ago(20)))
+    assert (rule.state, told(owner)) == ("ok", [])
+    rule.sends((95, ago(5)))
+    rule.sends((50, ago(8)))
+    assert rule.state == "firing"
+
+
+def test_a_value_of_the_future_counts_when_its_time_has_come(owner, rule, passes, ago):
+    rule.sends((95, ago(-60)), (50, ago(0)))
+    passes(59)
+    assert (rule.state, told(owner)) == ("ok", [])
+    passes(1)
+    assert (rule.state, told(owner)) == ("firing", [FIRES])
+
+
+def test_values_of_the_future_count_one_after_the_other_and_not_if_a_later_one_came_meanwhile(rule, passes, ago):
+    rule.sends((95, ago(-10)), (50, ago(-20)), (95, ago(-30)), (50, ago(-7_000_000_000)))
+    states = []
+    for _ in range(4):
+        passes(10)
+        states.append(rule.state)
+    assert states == ["firing", "ok", "firing", "firing"]
+    rule.sends((50, ago(0)))
+    assert rule.state == "ok"
+
+
+def test_a_new_rule_is_judged_by_the_value_that_is_there(service, owner, passes):
+    send(owner, 95)
+    rule = Ruled(service, owner, "> 90")
+    passes(1)
+    assert (rule.state, told(owner)) == ("firing", [FIRES])
+
+
+def test_rules_on_one_metric_are_judged_each_by_itself_and_no_other_metrics(service, owner):
+    rules = [Ruled(service, owner, condition) for condition in ("> 90", "> 95", "< 10", "= 92", "!= 92", "silent 1h")]
+    others = [Ruled(service, owner, "> 90", metric="ram"), Ruled(service, owner, "> 90", project="db")]
+    rules[0].sends(92)
+    assert [rule.state for rule in rules] == ["firing", "ok", "ok", "firing", "ok", "ok"]
+    rules[0].sends(96)
+    assert [rule.state for rule in rules] == ["firing", "firing", "ok", "ok", "firing", "ok"]
+    rules[0].sends(92)
+    assert [rule.state for rule in rules] == ["firing", "ok", "ok", "firing", "ok", "ok"]
+    rules[0].sends(5)
+    assert [rule.state for rule in rules] == ["ok", "ok", "firing", "ok", "firing", "ok"]
+    assert [rule.state for rule in others] == ["ok", "ok"]
+
+
+def test_another_accounts_values_change_nothing(service, owner, rule):
+    service.account("other@example.org")
+    send(service.caller("other@example.org"), 95)
+    assert rule.state == "ok"
+
+
+def test_it_keeps_its_state_when_its_values_are_deleted(service, owner, rule, passes):
+    rule.sends(95)
+    assert service.flask("metric", "delete", EMAIL, "web").exit_code == 0
+    passes(HOUR_S)
+    assert (rule.state, told(owner)) == ("firing", [FIRES])
+    rule.sends(50)
+    assert rule.state == "ok"
+
+
+def test_a_name_and_a_unit_are_only_text_in_what_it_says(service, owner):
+    name = "{{ x }} <b>🔥</b> אזהרה" + "x" * 150
+    Ruled(service, owner, "> 90", project="<i>\t'--", metric="m" * 100, name=name).sends(95, unit="\u202e{{ y }}")
+    assert told(owner) == [(f"{name} is 95 \u202e{{{{ y }}}}", "Rule: > 90. Project: <i>\t'--.")]
+
+
+# --- quiet hours --------------------------------------------------------------------------------------------
+
+
+def test_quiet_hours_hold_it_and_what_fired_and_ended_in_one_night_is_told_in_one(
+    service, owner, browser, rule, passes, until
+):
+    account_set(service, "--quiet-hours", QUIET)
+    until("2026-11-21T23:00")
+    rule.sends(95)
+    passes(MINUTE_S)
+    assert ([one["status"] for one in owner.listed()], browser.pushes) == (["held"], [])
+    rule.sends(50)
+    until("2026-11-22T07:00")
+    passes(0)
+    assert [one["notification"]["title"] for one in browser.messages] == ["MCP - CPU is ok: 50 %"]
+
+
+# --- exactly once -------------------------------------------------------------------------------------------
+
+
+def test_without_its_notification_no_state_changes_and_no_value_is_stored(service, owner, rule, monkeypatch):
+    """As when the process dies between them: all is one transaction."""
+
+    def die(*_):
+        raise SystemExit
+
+    with monkeypatch.context() as patch:
+        patch.setattr(firing.delivery, "tell", die)
+        with pytest.raises(SystemExit):
+            rule.sends(95)
+    assert (rule.state, told(owner), query(service, "SELECT * FROM metric")) == ("ok", [], [])
+    rule.sends(95)
+    assert (rule.state, told(owner)) == ("firing", [FIRES])
+
+
+def test_two_workers_tell_it_once(service, owner, moved_clock):
+    rule = Ruled(service, owner, "> 90", "--for", "5m")
+    rule.sends(95)
+    moved_clock.advance(5 * MINUTE_S)
+    (seq,) = MetricRule.due(moved_clock.ms, 10)
+    stale, both_see = MetricRule.one(seq), threading.Barrier(2)
+
+    def work():
+        try:
+            both_see.wait(timeout=30)
+            with database.transaction():
+                firing._judge(stale, moved_clock.ms, has_arrived=False)
+        finally:
+            database.close_reading()
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    firing.look_at_due(moved_clock.ms)
+    assert [title for title, _ in told(owner)] == ["CPU is 95 %"]
+    assert query(service, "SELECT count(*) FROM firing") == [(1,)]
+
+
+def test_one_that_fails_does_not_keep_the_others_from_being_judged(service, owner, passes, monkeypatch):
+    rules = [Ruled(service, owner, "silent 1m", metric=metric) for metric in ("a", "b")]
+    judge = firing._judge
+
+    def fail(rule, now, has_arrived):
+        if rule.metric_id == "a":
+            raise ValueError("no")
+        judge(rule, now, has_arrived)
+
+    monkeypatch.setattr(firing, "_judge", fail)
+    passes(2 * MINUTE_S)
+    assert [rule.state for rule in rules] == ["ok", "firing"]
+
+
+def test_rules_that_another_process_changed_are_judged_as_they_are_now(service, owner, rule, monkeypatch):
+    """A process keeps in memory what tells whether a value may change a rule; another one's changes make it anew."""
+    rule.sends(50)
+    kept = dict(firing._calm)
+    rule.sends(95)
+    monkeypatch.setattr(firing, "_calm", kept)
+    rule.sends(96)
+    rule.sends(50)
+    assert (rule.state, len(told(owner))) == ("ok", 2)
+
+
+# --- bounds -------------------------------------------------------------------------------------------------
+
+
+def test_the_newest_times_that_it_fired_are_kept(service, owner, rule, moved_clock):
+    service.account("other@example.org")
+    (seq,) = (rule.seq for rule in MetricRule.of_account(1))
+    with database.transaction():
+        for number in range(KEPT_FIRINGS + 5):
+            RuleFiring.begin(seq, number * 10)
+            RuleFiring.end(seq, number * 10 + 5)
+    times = [tuple(firing) for _, firing in RuleFiring.within([seq], 0, 10**9)]
+    assert times == [(number * 10, number * 10 + 5) for number in range(5, KEPT_FIRINGS + 5)]
+    assert [tuple(firing) for _, firing in RuleFiring.within([seq], 75, 80)] == [(70, 75), (80, 85)]
+
+
+def test_a_deleted_rule_is_judged_no_more_and_leaves_nothing_but_what_it_said(service, owner, rule):
+    rule.sends(95)
+    assert service.flask("rule", "delete", EMAIL, rule.id).exit_code == 0
+    rule.sends(50)
+    assert told(owner) == [FIRES]
+    assert query(service, "SELECT (SELECT count(*) FROM firing) + (SELECT count(*) FROM metric_rule)") == [(0,)]
+
+
+def test_an_accounts_rules_are_deleted_with_it(service, owner, rule):
+    rule.sends(95)
+    assert service.flask("account", "delete", EMAIL, "--yes").exit_code == 0
+    assert query(service, "SELECT (SELECT count(*) FROM firing) + (SELECT count(*) FROM metric_rule)") == [(0,)]
+
+
+def test_the_rules_of_only_so_many_accounts_are_kept_in_memory(service, owner, rule, monkeypatch):
+    monkeypatch.setattr(firing, "MAX_KEPT_ACCOUNTS", 1)
+    service.account("other@example.org")
+    other = service.caller("other@example.org")
+    assert service.flask("rule", "create", "other@example.org", "web", "cpu", "> 90").exit_code == 0
+    send(other, 95)
+    rule.sends(95)
+    assert (len(firing._calm), rule.state, len(told(other))) == (1, "firing", 1)

@@ -1,0 +1,296 @@
+"""Rules on metrics for which the time decides, too: `silent`, `--for`, downtime, a clock that is set."""
+
+import pytest
+
+from core import watching
+from store import database
+from tests.support.heartbeats import told
+from tests.support.rules import Ruled, send
+from tests.support.times import DAY_S, HOUR_S, MINUTE_S
+
+SILENT = ("CPU is silent", "Rule: silent 1d. Project: web.")
+FIRES = ("CPU is 95 %", "Rule: > 90 for 5m. Project: web.")
+
+
+@pytest.fixture
+def silent(service, owner):
+    """A rule of the owner that a value is to arrive each day."""
+    return Ruled(service, owner, "silent 24h")
+
+
+@pytest.fixture
+def lasting(service, owner):
+    """A rule of the owner that the CPU is to have more than 90 % for at most five minutes."""
+    return Ruled(service, owner, "> 90", "--for", "5m")
+
+
+# --- silent -------------------------------------------------------------------------------------------------
+
+
+def test_it_fires_when_no_value_has_arrived_for_so_long(owner, silent, passes):
+    passes(HOUR_S)
+    silent.sends(0)
+    passes(DAY_S - 1)
+    assert (silent.state, told(owner)) == ("ok", [])
+    passes(1)
+    passes(DAY_S)
+    assert (silent.state, told(owner)) == ("firing", [SILENT])
+    assert owner.listed()[0]["priority"] == 4
+
+
+def test_each_value_that_arrives_begins_the_time_anew(owner, silent, passes):
+    for _ in range(5):
+        silent.sends(0)
+        passes(DAY_S - 1)
+    assert (silent.state, told(owner)) == ("ok", [])
+    passes(1)
+    assert silent.state == "firing"
+
+
+def test_without_any_value_the_time_counts_from_its_creation_and_the_metrics_id_is_its_name(owner, silent, passes):
+    passes(DAY_S - 1)
+    assert silent.state == "ok"
+    passes(1)
+    assert told(owner) == [("cpu is silent", SILENT[1])]
+
+
+@pytest.mark.parametrize("away_s", [-40 * DAY_S, 3 * DAY_S])
+def test_when_a_value_arrived_counts_and_not_its_timestamp(owner, silent, passes, moved_clock, away_s):
+    passes(DAY_S - 1)
+    silent.sends((0, moved_clock.ms + away_s * 1000))
+    passes(DAY_S - 1)
+    assert silent.state == "ok"
+    passes(1)
+    assert silent.state == "firing"
+
+
+def test_a_value_makes_it_ok_and_replaces_the_notification(owner, silent, passes):
+    silent.sends(0)
+    passes(DAY_S)
+    passes(HOUR_S)
+    silent.sends(0)
+    silent.sends(0)
+    sent = ("CPU is sent again", "Rule: silent 1d. Project: web. It fired for 1h.")
+    assert (silent.state, told(owner)) == ("ok", [SILENT, sent])
+    ok, fired = owner.listed()
+    assert (ok["priority"], ok["tag"]) == (2, fired["tag"])
+    passes(DAY_S)
+    assert silent.state == "firing"
+
+
+def test_a_value_that_is_faster_than_the_worker_wins(owner, silent, passes, moved_clock):
+    silent.sends(0)
+    moved_clock.advance(2 * DAY_S)
+    silent.sends(0)
+    passes(0)
+    assert (silent.state, told(owner)) == ("ok", [])
+
+
+def test_another_metrics_values_do_not_end_the_silence(owner, silent, passes):
+    for _ in range(24):
+        send(owner, 1, metric="ram")
+        send(owner, 1, project="db")
+        passes(HOUR_S)
+    assert silent.state == "firing"
+
+
+# --- for ----------------------------------------------------------------------------------------------------
+
+
+def test_with_for_it_fires_when_values_have_held_for_so_long(owner, lasting, passes):
+    for _ in range(5):
+        lasting.sends(95)
+        passes(59)
+    assert (lasting.state, told(owner)) == ("ok", [])
+    passes(5)
+    lasting.sends(95)
+    assert (lasting.state, told(owner)) == ("firing", [FIRES])
+
+
+def test_with_for_it_fires_when_no_value_has_come_against_it_since(owner, lasting, passes):
+    lasting.sends(95)
+    passes(5 * MINUTE_S - 1)
+    assert lasting.state == "ok"
+    passes(1)
+    passes(HOUR_S)
+    assert (lasting.state, told(owner)) == ("firing", [FIRES])
+
+
+def test_one_value_against_it_begins_the_time_anew(owner, lasting, passes):
+    lasting.sends(95)
+    passes(4 * MINUTE_S)
+    lasting.sends(90)
+    lasting.sends(95)
+    passes(5 * MINUTE_S - 1)
+    assert (lasting.state, told(owner)) == ("ok", [])
+    passes(1)
+    assert lasting.state == "firing"
+
+
+def test_one_value_against_it_makes_it_ok_at_once(lasting, passes):
+    lasting.sends(95)
+    passes(5 * MINUTE_S)
+    lasting.sends(90)
+    assert lasting.state == "ok"
+
+
+def test_the_values_of_a_batch_count_by_their_timestamps(owner, lasting, moved_clock):
+    def minutes(*values):
+        last = len(values) - 1
+        lasting.sends(*((value, moved_clock.ms - (last - place) * 60_000) for place, value in enumerate(values)))
+
+    minutes(95, 95, 95, 50, 95, 95)
+    assert lasting.state == "ok"
+    moved_clock.advance(HOUR_S)
+    minutes(50, 95, 95, 95, 95, 95, 95)
+    assert (lasting.state, told(owner)) == ("firing", [FIRES])
+
+
+def test_a_late_value_against_it_within_that_time_counts_as_well(lasting, passes, moved_clock):
+    lasting.sends(95)
+    passes(4 * MINUTE_S)
+    lasting.sends(95)
+    lasting.sends((50, moved_clock.ms - 2 * MINUTE_S * 1000))
+    passes(2 * MINUTE_S)
+    lasting.sends(95)
+    assert lasting.state == "ok"
+    passes(3 * MINUTE_S)
+    assert lasting.state == "firing"
+
+
+def test_more_values_than_are_looked_at_do_not_begin_the_time_anew(lasting, passes):
+    lasting.sends(95)
+    for _ in range(2):
+        passes(2 * MINUTE_S)
+        lasting.sends(*[96] * 100)
+    assert lasting.state == "ok"
+    passes(MINUTE_S)
+    assert lasting.state == "firing"
+
+
+# --- the service's downtime, and the clock ------------------------------------------------------------------
+
+
+def test_while_the_service_is_frozen_no_silence_counts(owner, silent, passes, moved_clock):
+    silent.sends(0)
+    passes(HOUR_S)
+    moved_clock.advance(5 * DAY_S)
+    watching.watch(moved_clock.ms)
+    assert (silent.state, told(owner)) == ("ok", [])
+    passes(23 * HOUR_S)
+    assert silent.state == "firing"
+
+
+def test_while_the_service_is_away_no_silence_counts(owner, silent, passes, restarted):
+    silent.sends(0)
+    passes(HOUR_S)
+    restarted(5 * DAY_S)
+    assert (silent.state, told(owner)) == ("ok", [])
+    passes(23 * HOUR_S - 1)
+    assert silent.state == "ok"
+    passes(1)
+    assert silent.state == "firing"
+
+
+def test_what_was_silent_before_is_silent_after_a_restart_and_told_no_second_time(owner, silent, passes, restarted):
+    passes(DAY_S)
+    restarted(DAY_S)
+    passes(DAY_S)
+    assert (silent.state, len(told(owner))) == ("firing", 1)
+
+
+def test_a_restart_each_hour_delays_the_news_by_the_downtime_alone(silent, passes, restarted):
+    silent.sends(0)
+    for _ in range(23):
+        passes(HOUR_S - MINUTE_S)
+        restarted(MINUTE_S)
+    passes(HOUR_S + 23 * MINUTE_S - 1)
+    assert silent.state == "ok"
+    passes(1)
+    assert silent.state == "firing"
+
+
+def test_a_value_that_arrives_before_the_first_look_after_the_downtime_is_not_moved(silent, passes, moved_clock):
+    passes(HOUR_S)
+    watching.reset()
+    moved_clock.advance(2 * HOUR_S)
+    silent.sends(0)
+    passes(0)
+    passes(DAY_S - 1)
+    assert silent.state == "ok"
+    passes(1)
+    assert silent.state == "firing"
+
+
+def test_what_might_have_come_against_it_meanwhile_is_waited_for(owner, lasting, passes, restarted):
+    lasting.sends(95)
+    passes(MINUTE_S)
+    restarted(HOUR_S)
+    passes(4 * MINUTE_S - 1)
+    assert (lasting.state, told(owner)) == ("ok", [])
+    passes(1)
+    assert lasting.state == "firing"
+
+
+def test_values_before_and_after_the_downtime_count_by_their_timestamps(lasting, passes, restarted):
+    lasting.sends(95)
+    passes(MINUTE_S)
+    restarted(HOUR_S)
+    lasting.sends(95)
+    assert lasting.state == "firing"
+
+
+@pytest.mark.parametrize("step_s", [-HOUR_S, 5 * DAY_S, 2 * DAY_S, -400 * DAY_S])
+def test_a_step_of_the_wall_clock_cries_no_wolf_and_delays_no_news(owner, silent, passes, moved_clock, step_s):
+    silent.sends(0)
+    passes(HOUR_S)
+    moved_clock.set_wall(moved_clock.ms + step_s * 1000)
+    passes(0)
+    passes(23 * HOUR_S - 1)
+    assert (silent.state, told(owner)) == ("ok", [])
+    passes(1)
+    assert silent.state == "firing"
+
+
+@pytest.mark.parametrize("step_s", [-MINUTE_S, HOUR_S])
+def test_a_step_of_the_wall_clock_does_not_shorten_for(owner, lasting, passes, moved_clock, step_s):
+    passes(HOUR_S)
+    lasting.sends(50)
+    passes(2 * MINUTE_S)
+    lasting.sends((95, moved_clock.ms - MINUTE_S * 1000))
+    passes(MINUTE_S)
+    moved_clock.set_wall(moved_clock.ms + step_s * 1000)
+    passes(0)
+    passes(3 * MINUTE_S - 1)
+    assert (lasting.state, told(owner)) == ("ok", [])
+    passes(1)
+    assert lasting.state == "firing"
+
+
+def test_a_value_of_the_future_counts_once_the_clock_was_set_past_it(owner, passes, moved_clock, service):
+    rule = Ruled(service, owner, "> 90")
+    passes(1)
+    rule.sends(50, (95, moved_clock.ms + HOUR_S * 1000))
+    passes(1)
+    moved_clock.set_wall(moved_clock.ms + 2 * HOUR_S * 1000)
+    passes(1)
+    assert rule.state == "firing"
+
+
+def test_while_nothing_can_be_written_no_silence_is_told_and_the_outage_counts_as_downtime(
+    owner, silent, passes, moved_clock, monkeypatch
+):
+    silent.sends(0)
+    passes(MINUTE_S)
+
+    def refuse(*_):
+        raise database.WriteFailed("disk full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(watching.ServerNote, "put", refuse)
+        moved_clock.advance(2 * DAY_S)
+        assert watching.watch(moved_clock.ms) is False
+    watching.watch(moved_clock.ms)
+    assert (silent.state, told(owner)) == ("ok", [])
+    passes(DAY_S - MINUTE_S)
+    assert silent.state == "firing"
