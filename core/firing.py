@@ -17,7 +17,7 @@ from core import delivery, durations
 from core.metric_rules import FIRING, OK, SILENT, metric_title, number_text, rule_text
 from process import clock
 from store.custom_metrics import Metric, MetricColumns, TimedValue
-from store.database import transaction
+from store.database import AFTER_ALL, transaction
 from store.metric_rules import Changes, MetricRule, Rule, RuleFiring, Watched
 from wire.errors import log_fault
 from wire.notification import HIGH_PRIORITY, LOW_PRIORITY, Content
@@ -42,11 +42,15 @@ log = logging.getLogger("pocketbell")
 
 
 class Calm(NamedTuple):
-    """The rules on a metric, and the values that change none of them: from `least` to `most`, but not `excluded`."""
+    """The rules on a metric, and the values that change none of them: from `least` to `most`, but not `excluded`.
+
+    Of these, one with a timestamp from `until` on fires a rule that has held for so long then.
+    """
 
     least: float = -math.inf
     most: float = math.inf
     excluded: tuple[float, ...] = ()
+    until: int = AFTER_ALL
     judged: tuple[int, ...] = ()  # the seqs of those that any other value may change
     expecting: tuple[int, ...] = ()  # those that wait for a value in silence
     firing: tuple[int, ...] = ()  # those that any value ends
@@ -91,10 +95,10 @@ def _calmed(calm: Calm, rule: Watched) -> Calm:
             return calm._replace(firing=(*calm.firing, rule.seq))
         return calm._replace(expecting=(*calm.expecting, rule.seq))
     calm = calm._replace(judged=(*calm.judged, rule.seq))
-    if rule.holds and not rule.is_firing:  # it waits for its time: each value may be the one
-        return calm._replace(least=math.inf)
+    if rule.holds_since is not None and not rule.is_firing:
+        calm = calm._replace(until=min(calm.until, rule.holds_since + rule.for_s * 1000))
     limit = rule.threshold or 0.0
-    holding = rule.operator if rule.holds else OPPOSITES[rule.operator]
+    holding = OPPOSITES[rule.operator] if rule.holds_since is None else rule.operator
     least, most = {
         ">": (math.nextafter(limit, math.inf), math.inf),
         ">=": (limit, math.inf),
@@ -115,7 +119,8 @@ def _follow_values(calm: dict[str, Calm], values: Sequence[MetricColumns], now: 
         if rules is None:
             continue
         arrived[metric_id] = rules
-        if not (rules.least <= value <= rules.most) or timestamp > now or value in rules.excluded:
+        is_calm = rules.least <= value <= rules.most and value not in rules.excluded
+        if not is_calm or timestamp > now or timestamp >= rules.until:
             changed.update(rules.judged)
     expecting = [seq for rules in arrived.values() for seq in rules.expecting]
     if expecting:

@@ -80,8 +80,9 @@ class Watched(NamedTuple):
     metric_id: str
     operator: str
     threshold: float | None
+    for_s: int
     is_firing: int
-    holds: int
+    holds_since: int | None
 
 
 class Firing(NamedTuple):
@@ -126,8 +127,8 @@ class MetricRule(Model):
     ONE = f"{RULES} WHERE r.seq = ?"
     VERSION = "SELECT rules_version FROM account WHERE seq = ?"
     SET_VERSION = "UPDATE account SET rules_version = ? WHERE seq = ?"
-    OF_WATCHED = {"is_firing": "state = 'firing'", "holds": "holds_since IS NOT NULL"}
-    WATCHED = f"SELECT {columns(Watched, 'metric_rule', **OF_WATCHED)} FROM metric_rule WHERE account_seq = ?"
+    IS_FIRING = "state = 'firing'"
+    WATCHED = f"SELECT {columns(Watched, 'metric_rule', is_firing=IS_FIRING)} FROM metric_rule WHERE account_seq = ?"
     READ_WATCHED = staticmethod(reader(Watched))
     EXPECT = "UPDATE metric_rule SET fires_at = ? + for_s * 1000 WHERE seq IN (SELECT value FROM json_each(?))"
     CHANGE = (

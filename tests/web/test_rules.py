@@ -73,3 +73,11 @@ def test_a_batch_of_values_that_change_no_rule_runs_as_many_statements_as_one_va
 def test_an_account_without_rules_is_asked_for_their_version_alone(service, owner, monkeypatch):
     send(owner, 1)
     assert len(statements(monkeypatch, lambda: send(owner, 1))) == 3
+
+
+def test_values_that_hold_read_no_rule_while_for_runs(service, owner, monkeypatch):
+    rule = Ruled(service, owner, "> 90", "--for", "5m")
+    rule.sends(95)
+    rule.sends(95)
+    assert len(statements(monkeypatch, lambda: rule.sends(96))) == 3
+    assert rule.state == "ok"
