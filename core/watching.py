@@ -22,6 +22,7 @@ NOTED_EVERY_S = 30.0  # that the service is alive: its downtime is taken for up 
 ALIVE_MS = 40_000  # the process that wrote a newer note may live
 FROZEN_S = 30.0  # a worker that is merely slow looks again sooner
 CLOCK_STEP_MS = 2_000  # a smaller step of the wall clock is its usual correction
+BETWEEN_LOOKS_MS = 2_000
 MARGIN_MS = 60_000  # a ping may come so much before it is expected
 NOTE = "watched"
 
@@ -30,12 +31,13 @@ log = logging.getLogger("pocketbell")
 _looked: tuple[int, float] | None = None  # wall clock (ms) and monotonic clock (s) at the last look that succeeded
 _noted: str | None = None  # the note as this process knows it
 _noted_s = 0.0
+_began_at = 0
 
 
 def reset() -> None:
     """Look anew for how long the service was away (another database was opened)."""
-    global _looked, _noted
-    _looked = _noted = None
+    global _looked, _noted, _began_at
+    _looked, _noted, _began_at = None, None, clock.now_ms()
 
 
 # --- pings --------------------------------------------------------------------------------------------------
@@ -94,12 +96,14 @@ def _tell(beat: Beat, content: Content, now: int) -> None:
 # --- deadlines ----------------------------------------------------------------------------------------------
 
 
-def watch(now: int) -> bool:
-    """Change the state of what is late, down or silent by now, and of rules; returns whether more is left.
+def watch(_: int) -> bool:
+    """Change the state of what is late, down or silent, and of rules; returns whether more is left.
 
-    Nothing is judged while it is unknown for how long the service was away.
+    Nothing is judged while it is unknown for how long the service was away. The time is read anew: since the round of
+    jobs began, the clock may have been set.
     """
-    return follow_clock() and any([_check_deadlines(now), firing.look_at_due(now)])
+    now = follow_clock()
+    return now is not None and any([_check_deadlines(now), firing.look_at_due(now)])
 
 
 def _check_deadlines(now: int) -> bool:
@@ -134,11 +138,11 @@ def _expected_at(beat: Beat) -> int:
 # --- the clock, and the service's own downtime --------------------------------------------------------------
 
 
-def follow_clock() -> bool:
+def follow_clock() -> int | None:
     """Note that the service is alive, and move the deadlines when it was away or the wall clock was set.
 
-    Returns whether that is known: it is not while nothing can be written, nor for ALIVE_MS after a quick restart. Of
-    several processes, one moves them.
+    Returns the time; None while nothing may be judged: nothing can be written, or it started quickly again, less than
+    ALIVE_MS ago. Of several processes, one moves them.
     """
     global _looked, _noted, _noted_s
     now, now_s = clock.now_ms(), clock.monotonic_s()
@@ -149,13 +153,13 @@ def follow_clock() -> bool:
         try:
             with transaction():
                 if not is_steady and not _make_up(now, step_ms):
-                    return False
+                    return None
                 ServerNote.put(NOTE, str(now))
         except WriteFailed:  # it was logged when it first failed
-            return False
+            return None
         _noted, _noted_s = str(now), now_s
     _looked = now, now_s
-    return True
+    return now
 
 
 def _step_ms(now: int, now_s: float) -> int:
@@ -193,10 +197,15 @@ def _gap_ms(noted: str | None, now: int) -> int | None:
 
 
 def _move_deadlines(gap_ms: int, now: int) -> None:
-    """Move all deadlines after a gap in which nothing was taken, or by which the clock was set."""
+    """Move all deadlines after a gap in which nothing was taken, or by which the clock was set.
+
+    Those of what has pinged or sent since are right.
+    """
+    back_at = now - BETWEEN_LOOKS_MS if _looked else _began_at
     for beat in Heartbeat.expected():
-        Heartbeat.change_state(beat, *_moved(beat, gap_ms, now))
-    MetricRule.move(gap_ms, now)
+        if not back_at <= (beat.last_ping_at or 0) <= now:
+            Heartbeat.change_state(beat, *_moved(beat, gap_ms, now))
+    MetricRule.move(gap_ms, back_at, now)
 
 
 def _moved(beat: Beat, gap_ms: int, now: int) -> tuple[str, int]:

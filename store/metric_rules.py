@@ -138,7 +138,10 @@ class MetricRule(Model):
     )
     DUE = "SELECT seq FROM metric_rule WHERE look_at <= ? ORDER BY look_at LIMIT ?"
     MOVED = "min(fires_at + :gap, :now + for_s * 1000)"
-    MOVE = f"UPDATE metric_rule SET fires_at = {MOVED}, look_at = min(look_at, {MOVED}) WHERE fires_at IS NOT NULL"
+    MOVE = (
+        f"UPDATE metric_rule SET fires_at = {MOVED}, look_at = min(look_at, {MOVED})"
+        " WHERE fires_at IS NOT NULL AND fires_at - for_s * 1000 NOT BETWEEN :back AND :now"
+    )
 
     @classmethod
     def add(cls, account_seq: int, values: dict[str, Any], now: int) -> str:
@@ -228,12 +231,12 @@ class MetricRule(Model):
         return [row[0] for row in run(cls.DUE, (now, limit))]
 
     @classmethod
-    def move(cls, gap_ms: int, now: int) -> None:
+    def move(cls, gap_ms: int, back_at: int, now: int) -> None:
         """Let those that fire by the clock fire so much later, but not later than if they began now.
 
-        Call inside `transaction()`.
+        Their times that began since `back_at` are right. Call inside `transaction()`.
         """
-        run(cls.MOVE, {"gap": gap_ms, "now": now})
+        run(cls.MOVE, {"gap": gap_ms, "back": back_at, "now": now})
 
 
 class RuleFiring(Model):

@@ -5,9 +5,10 @@ import itertools
 import pytest
 
 from core import watching
+from process import clock
 from store import database
 from tests.support.heartbeats import Pinged, told
-from tests.support.times import HOUR_S, MINUTE_S
+from tests.support.times import DAY_S, HOUR_S, MINUTE_S
 
 
 def test_what_was_due_while_the_service_was_away_is_expected_a_period_after_its_return(
@@ -169,6 +170,53 @@ def test_the_time_that_other_jobs_took_before_its_turn_is_no_step_of_the_clock(b
     assert beat.watch["deadlineAt"] == deadline
 
 
+@pytest.mark.parametrize("step_s", [-5 * HOUR_S, 5 * HOUR_S])
+def test_a_clock_that_is_set_while_other_jobs_run_cries_no_wolf(owner, beat, passes, moved_clock, step_s):
+    beat.ping()
+    passes(MINUTE_S)
+    round_began = moved_clock.ms
+    moved_clock.set_wall(moved_clock.ms + step_s * 1000)
+    watching.watch(round_began)
+    assert (beat.state, told(owner)) == ("up", [])
+
+
+# --- pings that come before the worker looks ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step_s", [-5 * HOUR_S, 5 * HOUR_S])
+def test_a_ping_right_after_the_clock_was_set_is_expected_again_a_period_later(beat, passes, moved_clock, step_s):
+    beat.ping()
+    passes(MINUTE_S)
+    moved_clock.set_wall(moved_clock.ms + step_s * 1000)
+    beat.ping()
+    deadline = beat.watch["deadlineAt"]
+    passes(1)
+    assert (beat.state, beat.watch["deadlineAt"]) == ("up", deadline)
+
+
+def test_a_ping_right_after_a_freeze_is_expected_again_a_period_later(beat, passes, frozen, moved_clock):
+    beat.ping()
+    passes(MINUTE_S)
+    moved_clock.advance(DAY_S)
+    beat.ping()
+    deadline = beat.watch["deadlineAt"]
+    frozen(1)
+    assert beat.watch["deadlineAt"] == deadline
+
+
+@pytest.mark.parametrize("away_s", [5, DAY_S])
+def test_a_ping_right_after_a_start_is_expected_again_a_period_later(make_service, beat, passes, moved_clock, away_s):
+    beat.ping()
+    passes(MINUTE_S)
+    moved_clock.advance(away_s)
+    make_service()
+    beat.ping()
+    deadline = beat.watch["deadlineAt"]
+    passes(1)
+    passes(40)
+    assert beat.watch["deadlineAt"] == deadline
+
+
 # --- since when it is down ----------------------------------------------------------------------------------
 
 
@@ -199,13 +247,13 @@ class Process:
     """A process that watches: what it remembers is its own."""
 
     def __init__(self):
-        self.remembered = None, None, 0.0
+        self.remembered = None, None, 0.0, clock.now_ms()
 
     def look(self):
-        watching._looked, watching._noted, watching._noted_s = self.remembered
-        is_known = watching.follow_clock()
-        self.remembered = watching._looked, watching._noted, watching._noted_s
-        return is_known
+        watching._looked, watching._noted, watching._noted_s, watching._began_at = self.remembered
+        now = watching.follow_clock()
+        self.remembered = watching._looked, watching._noted, watching._noted_s, watching._began_at
+        return now
 
 
 @pytest.fixture
