@@ -1,7 +1,7 @@
-"""Days of a hundred heartbeats that ping each minute, with the clock moved; prints what was seen as JSON.
+"""Days of a hundred heartbeats that ping each minute, and of a hundred rules; prints what was seen as JSON.
 
-Each simulated second the clock moves, what is due pings, and the worker looks. An hour in which a heartbeat is silent
-for some minutes is an outage. `main` has a list of what happens in each second, which other kinds of watches join.
+Each simulated second the clock moves, what is due pings or sends, and the worker looks. An hour in which a heartbeat
+is silent for some minutes, or a metric is silent or too high, is an outage.
 """
 
 import json
@@ -12,15 +12,17 @@ import time
 from pathlib import Path
 
 import app as application
-from core import accounts, heartbeats, jobs, watching
+from core import accounts, firing, heartbeats, jobs, metric_rules, watching
 from process import clock
 from store.database import run, transaction
 from store.heartbeats import Beat, Heartbeat
+from store.metric_rules import MetricRule, Rule
 from web import rate_limits
 
 BEATS, PERIOD_S, GRACE_S = 100, 60, 60
 DRIFT = 20e-6  # the wall clock runs so much faster than the monotonic one, as clocks do
 OUTAGE_S = 600
+RULES, FIRES_AFTER_S, BATCH_EVERY_S = 100, 60, 36
 STARTED_MS = 1_795_255_200_000
 
 
@@ -83,12 +85,58 @@ class Pings:
         self.seen["early"] += overdue_ms < least_ms
 
 
+class Values:
+    """Batches with a value of each metric, as often as the plan `starter` lets; in each hour a metric is not well."""
+
+    def __init__(self, moved: Clock) -> None:
+        self.moved, self.chance = moved, random.Random(11)
+        self.ill, self.ill_until_s, self.since_ms = -1, 0, 0
+        self.seen = {"values": 0, "rule_outages": 0, "rule_latest_ms": 0, "rule_early": 0}
+        self.account = accounts.find_account("owner@example.org")
+        for number in range(RULES):
+            rule = ("silent 1m", None) if number % 2 else ("> 90", "1m")
+            metric_rules.create_rule(self.account, "p", f"m{number}", *rule, clock.now_ms())
+        self.rules = [rule.seq for rule in reversed(MetricRule.of_account(self.account.seq))]
+
+    def __call__(self) -> None:
+        """One second."""
+        if self.moved.s % 3600 == OUTAGE_S * 2:
+            self.ill, self.ill_until_s = self.chance.randrange(RULES), self.moved.s + OUTAGE_S
+            self.since_ms = self.sent_ms if self.ill % 2 else 0
+            self.seen["rule_outages"] += 1
+        if self.ill >= 0 and self.moved.s >= self.ill_until_s:
+            self.ill = -1
+        if self.moved.s % BATCH_EVERY_S == 0:
+            self._send()
+        if self.ill >= 0 and self.since_ms:
+            self._look_at(MetricRule.one(self.rules[self.ill]))
+
+    def _send(self) -> None:
+        now = self.sent_ms = clock.now_ms()
+        well = [number for number in range(RULES) if number != self.ill or not number % 2]
+        high = {self.ill: 95.0}
+        values = [(f"m{number}", "M", high.get(number, 50.0), None, now, None) for number in well]
+        firing.store_values(self.account.seq, "p", values)
+        self.seen["values"] += len(values)
+        if self.ill >= 0 and not self.since_ms:
+            self.since_ms = now
+
+    def _look_at(self, rule: Rule) -> None:
+        """Compare the rule on what is not well, before the worker looks again, with what it should be."""
+        overdue_ms = clock.now_ms() - self.since_ms - FIRES_AFTER_S * 1000
+        if rule.state == "ok":
+            self.seen["rule_latest_ms"] = max(self.seen["rule_latest_ms"], overdue_ms)
+        else:
+            self.seen["rule_early"] += overdue_ms < 0
+
+
 def main(days: int) -> None:
     """Let the days pass."""
     moved = Clock()
     application.app.open()
     pings = Pings(moved)
-    each_second = [pings]
+    values = Values(moved)
+    each_second = [pings, values]
     look_s, rss_mb, file_mb = 0.0, list[float](), list[float]()
     while moved.s < days * 86_400:
         moved.s += 1
@@ -104,7 +152,9 @@ def main(days: int) -> None:
             file_mb.append(round(Path(os.environ["DATA_DIR"], "pocketbell.db").stat().st_size / 1e6, 1))
     off = run("SELECT max(abs(deadline_at - last_ping_at - period_s * 1000)) FROM heartbeat WHERE state = 'up'")
     told = run("SELECT count(*) FROM notification WHERE tag LIKE 'heartbeat %'").fetchone()[0]
-    seen = pings.seen | {"told": told, "drift_ms": off.fetchone()[0], "look_ms": round(look_s * 1000)}
+    told_of_rules = run("SELECT count(*) FROM notification WHERE tag LIKE 'rule %'").fetchone()[0]
+    seen = pings.seen | values.seen | {"told_of_rules": told_of_rules}
+    seen |= {"told": told, "drift_ms": off.fetchone()[0], "look_ms": round(look_s * 1000)}
     print(json.dumps({**seen, "rss_mb": rss_mb, "file_mb": file_mb}))
 
 

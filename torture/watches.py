@@ -207,6 +207,12 @@ def _days(scratch: Path) -> Iterator[Figure]:
     latest = f"{seen['latest_ms']} ms after it, {seen['early']} too early; the longest look took {seen['look_ms']} ms"
     holds = seen["latest_ms"] + seen["look_ms"] <= 2_000 and not seen["early"]
     yield Figure(SIMULATED, "no deadline followed before it, or later than 2 s", latest, holds)
+    told = f"{seen['told_of_rules']} told of {2 * seen['rule_outages']}, {seen['values']:,} values"
+    is_told = seen["told_of_rules"] == 2 * seen["rule_outages"]
+    yield Figure(SIMULATED, "each time that a rule fires told once, and its end", told, is_told)
+    latest = f"{seen['rule_latest_ms']} ms after it, {seen['rule_early']} too early"
+    holds = seen["rule_latest_ms"] + seen["look_ms"] <= 2_000 and not seen["rule_early"]
+    yield Figure(SIMULATED, "no rule fires before its time, or later than 2 s", latest, holds)
     drift = f"{seen['drift_ms']} ms between the last pings and deadlines, and the periods"
     yield Figure(SIMULATED, "no drift", drift, seen["drift_ms"] == 0)
     first, last = seen["rss_mb"][0], seen["rss_mb"][-1]
