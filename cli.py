@@ -17,7 +17,20 @@ from flask.cli import with_appcontext
 
 import push
 from cli_alerts import alert
-from cli_base import OPEN_DATA, PRIORITY, Command, FirstCommand, Group, line, moment, number_or_word
+from cli_base import (
+    OPEN_DATA,
+    PRIORITY,
+    CallersPath,
+    Command,
+    FirstCommand,
+    Group,
+    Row,
+    line,
+    moment,
+    number_or_word,
+    print_list,
+    with_json,
+)
 from cli_heartbeats import heartbeat
 from cli_rules import rule
 from core import accounts, deletion, delivery, devices, doctor
@@ -28,6 +41,7 @@ from process import clock
 from providers import PROVIDERS
 from store.database import copy_database, transaction
 from store.senders import Owner
+from web import shapes
 from wire.errors import Refused
 from wire.notification import checked_content
 
@@ -43,13 +57,10 @@ with_password = click.option("--password-stdin", is_flag=True, help="Read the pa
 
 
 def add_commands(app: Flask, open_data: Callable[[], None]) -> None:
-    """Register the commands with `flask`; each calls `open_data` before it runs."""
+    """Register the commands with `flask`, too; each calls `open_data` before it runs."""
     app.extensions[OPEN_DATA] = open_data
-    for group in (account, key, alert, heartbeat, rule, device, history, metric):
-        app.cli.add_command(group)
-    app.cli.add_command(send)
-    app.cli.add_command(backup)
-    app.cli.add_command(examine)
+    for command in pocketbell.commands.values():
+        app.cli.add_command(command)
 
 
 # --- account ------------------------------------------------------------------------------------------------
@@ -73,10 +84,20 @@ def create_account(email: str, plan: str | None, password_stdin: bool) -> None:
 
 
 @account.command("list")
-def list_accounts() -> None:
-    """Print one line per account: email, plan, time zone, created, quiet hours."""
-    for one in Account.all():
-        click.echo(line(one.email, one.plan, one.time_zone, moment(one.created_at), one.quiet_hours or "-"))
+@with_json
+def list_accounts(as_json: bool) -> None:
+    """List the accounts.
+
+    A line is: email, plan, time zone, created, quiet hours.
+    """
+    rows = (
+        Row(
+            shapes.account(one),
+            (one.email, one.plan, one.time_zone, moment(one.created_at), one.quiet_hours or "-"),
+        )
+        for one in Account.all()
+    )
+    print_list("accounts", ("email", "plan", "time zone", "created", "quiet hours"), rows, as_json)
 
 
 @account.command("set")
@@ -120,7 +141,7 @@ def set_account(
 @click.argument("email")
 @click.option("--yes", is_flag=True, help="Confirm: this cannot be undone.")
 def delete_account(email: str, yes: bool) -> None:
-    """Delete an account and its history, alerts, keys, devices and metrics."""
+    """Delete an account and everything it has."""
     deleted = accounts.find_account(email)
     if not yes:
         raise click.UsageError(f"Nothing was deleted. To delete {deleted.email} and everything it has, add --yes.")
@@ -140,6 +161,8 @@ def _piped(what: str) -> str:
     """What comes on standard input, without the line end behind it."""
     if not sys.stdin:
         raise Refused(400, f"Cannot read {what}: standard input is closed.")
+    if sys.stdin.isatty():
+        click.echo(f"Type {what}, then press Enter and Ctrl-D.", err=True)
     try:
         data = sys.stdin.buffer.read(MAX_PIPED_BYTES)
         is_whole = len(data) < MAX_PIPED_BYTES  # otherwise it may end within a character
@@ -162,11 +185,20 @@ def create_key(email: str, name: str) -> None:
 
 @key.command("list")
 @click.argument("email")
-def list_keys(email: str) -> None:
-    """Print one line per key: id, preview, name, created, last used, revoked."""
-    for one in ApiKey.of_account(accounts.find_account(email).seq):
-        times = (moment(one.created_at), moment(one.last_used_at), moment(one.revoked_at))
-        click.echo(line(one.id, one.preview, one.name, *times))
+@with_json
+def list_keys(email: str, as_json: bool) -> None:
+    """List the API keys, revoked ones too.
+
+    A line is: id, preview, name, created, last used, revoked.
+    """
+    rows = (
+        Row(
+            shapes.listed_key(one),
+            (one.id, one.preview, one.name, *map(moment, (one.created_at, one.last_used_at, one.revoked_at))),
+        )
+        for one in ApiKey.of_account(accounts.find_account(email).seq)
+    )
+    print_list("keys", ("id", "preview", "name", "created", "last used", "revoked"), rows, as_json)
 
 
 @key.command("revoke")
@@ -187,7 +219,10 @@ def revoke_key(email: str, key_id: str) -> None:
 @click.argument("token", metavar="[TOKEN|SUBSCRIPTION_JSON]", required=False)
 @click.option("--name", help="Name to show on the Devices page.")
 def add_device(email: str, kind: str, token: str | None, name: str | None) -> None:
-    """Add a device and print its id; of one that fetches, which takes no TOKEN, the address to subscribe to."""
+    """Add a device and print its id.
+
+    Of one that fetches, which takes no TOKEN, print the address to subscribe to.
+    """
     if (token is None) != PROVIDERS[kind].is_fetched:
         raise click.UsageError(f"A device of the kind {kind} takes {'a' if token is None else 'no'} TOKEN.")
     owner, registration = accounts.find_account(email), PROVIDERS[kind].registration(token) if token else {}
@@ -199,11 +234,26 @@ def add_device(email: str, kind: str, token: str | None, name: str | None) -> No
 
 @device.command("list")
 @click.argument("email")
-def list_devices(email: str) -> None:
-    """Print one line per device: id, kind, name, created, last delivered, last error."""
-    for one in Device.of_account(accounts.find_account(email).seq):
-        times = (moment(one.created_at), moment(one.last_delivered_at))
-        click.echo(line(one.id, one.kind, one.name, *times, one.last_error or "-"))
+@with_json
+def list_devices(email: str, as_json: bool) -> None:
+    """List the devices.
+
+    A line is: id, kind, name, created, last delivered, last error.
+    """
+    rows = (
+        Row(
+            shapes.device(one),
+            (
+                one.id,
+                one.kind,
+                one.name,
+                *map(moment, (one.created_at, one.last_delivered_at)),
+                one.last_error or "-",
+            ),
+        )
+        for one in Device.of_account(accounts.find_account(email).seq)
+    )
+    print_list("devices", ("id", "kind", "name", "created", "last delivered", "last error"), rows, as_json)
 
 
 @device.command("set")
@@ -284,7 +334,10 @@ def delete_history(email: str, before: str) -> None:
 @click.argument("project")
 @click.argument("metric_id", metavar="[METRIC]", required=False)
 def delete_metric(email: str, project: str, metric_id: str | None) -> None:
-    """Delete a metric with all its values, or a whole project without METRIC."""
+    """Delete a metric with all its values.
+
+    Without METRIC, delete the whole project.
+    """
     deleted = deletion.delete_metrics(accounts.find_account(email), project, metric_id)
     click.echo(line(f"Deleted {_counted(deleted, 'value')} of {project if metric_id is None else metric_id}."))
 
@@ -297,9 +350,12 @@ def _counted(number: int, what: str) -> str:
 
 
 @click.command("backup", cls=Command)
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=CallersPath())
 def backup(file: Path) -> None:
-    """Write a consistent copy of the live database to FILE, which must not exist."""
+    """Write a consistent copy of the live database.
+
+    FILE must not exist.
+    """
     delivery.vapid_key()  # makes the VAPID key if there is none: browsers that subscribe later depend on it
     if file.is_dir():
         raise Refused(400, f"{file.resolve()} is a directory: name the file to write.")
@@ -327,3 +383,11 @@ def examine() -> None:
         click.echo(f"{level:<5}{check:<16}{line(words)}")
     if any(one.level == "bad" for one in findings):
         raise SystemExit(1)
+
+
+# --- all of them --------------------------------------------------------------------------------------------
+
+
+pocketbell = Group("pocketbell", help="Manage Pocketbell and send. Every command works while the service runs.")
+for _command in (account, key, alert, heartbeat, rule, device, history, metric, send, backup, examine):
+    pocketbell.add_command(_command)

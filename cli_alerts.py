@@ -6,12 +6,13 @@ from typing import Any
 import click
 from flask import current_app
 
-from cli_base import Group, line, moment, with_options
+from cli_base import Group, Row, line, moment, print_list, with_json, with_options
 from core import accounts, alerts
 from core.local_time import COLLECTED_MS
 from core.template_lint import unfilled
 from models import Alert
 from process import clock
+from web import shapes
 
 alert = Group("alert", help="Manage alerts and their webhook addresses.")
 IN_QUIET_HOURS = {
@@ -50,7 +51,7 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
         ),
         click.option("--repeat-urgent/--no-repeat-urgent", "repeats_urgent", default=None, help=REPEAT_URGENT),
         click.option("--icon", help="Icon name, such as bell or server; see docs/alerts.md."),
-        click.option("--color", metavar="#RRGGBB"),
+        click.option("--color", metavar="#RRGGBB", help="Color of its icon, such as #3B82F6."),
         click.option("--frequency", type=click.Choice(tuple(COLLECTED_MS)), help="Instant or one digest per period."),
         *(
             click.option(f"--{flag}-quiet-hours", f"{word}_quiet_hours", is_flag=True, help=in_quiet_hours[word])
@@ -72,19 +73,32 @@ def create_alert(email: str, **settings: Any) -> None:
 
 @alert.command("list")
 @click.argument("email")
-def list_alerts(email: str) -> None:
-    """Print one line per alert: id, name, state, frequency, quiet hours, count, last triggered, address."""
-    for one in Alert.of_account(accounts.find_account(email).seq):
-        follows = IN_QUIET_HOURS[alerts.quiet_hours_word(one)]
-        count, last = str(one.notification_count), moment(one.last_triggered_at)
-        click.echo(line(one.id, one.name, _state(one), one.frequency, follows, count, last, _address(one)))
+@with_json
+def list_alerts(email: str, as_json: bool) -> None:
+    """List the alerts.
+
+    A line is: id, name, state, frequency, quiet hours, count, last triggered, address.
+    """
+    headings = ("id", "name", "state", "frequency", "quiet hours", "count", "last triggered", "address")
+    print_list("alerts", headings, map(_row, Alert.of_account(accounts.find_account(email).seq)), as_json)
+
+
+def _row(one: Alert) -> Row:
+    follows, address = alerts.quiet_hours_word(one), _address(one)
+    count, last = str(one.notification_count), moment(one.last_triggered_at)
+    shape = {**shapes.alert(one), "frequency": one.frequency, "quietHours": follows, "address": address}
+    said = (_state(one), one.frequency, IN_QUIET_HOURS[follows], count, last)
+    return Row(shape, (one.id, one.name, *said, address))
 
 
 @alert.command("show")
 @click.argument("email")
 @click.argument("alert_id")
 def show_alert(email: str, alert_id: str) -> None:
-    """Print the settings of an alert, one per line: its name, then its value; a dash where nothing is set."""
+    """Print the settings of an alert.
+
+    A line is: name, value. A dash is nothing.
+    """
     one = alerts.find_alert(accounts.find_account(email).seq, alert_id)
     templates = {name: getattr(one, column) for column, name in TEMPLATES.items()}
     settings = {

@@ -1,15 +1,19 @@
-"""What every command has: a database that exists, errors in one line, the form in which it prints (CONTRACT 1).
+"""What every command has: a database that exists, errors in one line, the forms in which it prints (CONTRACT 1).
 
 Must not know requests, SQL or any single command.
 """
 
 import contextlib
 import errno
+import json
 import os
+import shutil
 import sys
-from collections.abc import Callable
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import click
 from flask.cli import AppGroup, ScriptInfo
@@ -21,25 +25,25 @@ from wire.notification import PRIORITIES
 
 PRIORITY = click.Choice((*map(str, PRIORITIES.values()), *PRIORITIES))
 OPEN_DATA = "open_data"  # the key in `app.extensions` of the function that opens the database
+CALLED_FROM = "called_from"  # the key in `ScriptInfo.data` of the directory in which `./pocketbell` was called
+INTERRUPTED = 130  # the status that shells give a program that Ctrl-C ended
 
 
 class OneLineErrors:
     """Turns the errors of a command into one line each, without a traceback."""
 
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Parse the arguments, or print the help."""
+        with _one_line_errors():
+            return super().make_context(*args, **kwargs)  # type: ignore[misc, no-any-return]
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command and flush its output, so that a failed write is reported too."""
-        try:
+        with _one_line_errors():
             result = super().invoke(ctx)  # type: ignore[misc]
             if sys.stdout:  # None if the shell closed it
                 sys.stdout.flush()
-        except BrokenPipeError:
-            raise  # the reader of a pipe has gone: click exits without a message
-        except UnicodeError:
-            raise click.ClickException("An argument is not valid text.") from None
-        except (Refused, DatabaseError, OSError) as error:
-            _give_up_output(error)
-            raise click.ClickException(line(str(_cause(error)))) from None
-        return result
+            return result
 
 
 class Command(OneLineErrors, click.Command):
@@ -58,7 +62,7 @@ class Command(OneLineErrors, click.Command):
             place = line(str(settings.database.parent.resolve()))
             raise click.ClickException(
                 f"There is no Pocketbell data in {place}. Set DATA_DIR or DATABASE_URL to what the service uses,"
-                " or start there with: flask account create."
+                " or start there with: ./pocketbell account create."
             )
 
 
@@ -75,6 +79,38 @@ class Group(OneLineErrors, AppGroup):
     command_class = Command
 
 
+class CallersPath(click.Path):
+    """A file as the caller named it: `./pocketbell` works in the project's directory, wherever it was called."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """The path, in the directory of the call unless it is absolute."""
+        info = ctx.find_object(ScriptInfo) if ctx else None
+        called_from: Path = info.data.get(CALLED_FROM, Path()) if info else Path()
+        return called_from / os.fsdecode(super().convert(value, param, ctx))
+
+
+@contextlib.contextmanager
+def _one_line_errors() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # the reader of a pipe has gone: click exits without a message
+    except UnicodeError:
+        raise click.ClickException("An argument is not valid text.") from None
+    except (Refused, DatabaseError, OSError) as error:
+        _give_up_output(error)
+        raise click.ClickException(line(_said(_cause(error)))) from None
+    except click.ClickException as error:
+        printable = "\n".join(map(line, error.message.splitlines()))
+        error.message = printable  # type: ignore[misc]  # it may quote an argument
+        raise
+    except (KeyboardInterrupt, click.Abort) as error:
+        if isinstance(error, click.Abort) and not isinstance(error.__context__, KeyboardInterrupt):
+            raise  # the input of a prompt has ended
+        click.echo(err=True)  # behind the ^C that the terminal shows
+        raise click.exceptions.Exit(INTERRUPTED) from None
+
+
 def _cause(error: BaseException) -> BaseException:
     """The error that came first: if the rollback failed too, `error` is the rollback's.
 
@@ -84,6 +120,13 @@ def _cause(error: BaseException) -> BaseException:
     if isinstance(error, Refused) or not isinstance(before, (DatabaseError, OSError)):
         return error
     return _cause(before)
+
+
+def _said(error: BaseException) -> str:
+    """What the error says, without the number that Python puts before a system's error."""
+    if not isinstance(error, OSError) or not error.strerror:
+        return str(error)
+    return f"{error.strerror}: {os.fsdecode(error.filename)}" if error.filename else error.strerror
 
 
 def _give_up_output(error: Exception) -> None:
@@ -116,3 +159,90 @@ def moment(at: int | None) -> str:
 def line(*columns: str) -> str:
     """The columns joined by tabs, with each unprintable character replaced by a space so that it stays one line."""
     return "\t".join("".join(c if c.isprintable() else " " for c in column) for column in columns)
+
+
+# --- lists --------------------------------------------------------------------------------------------------
+
+
+WHOLE = ("id", "email", "preview", "address")  # columns that are worth nothing if they are shortened
+FIRST = ("id", "email", "name", "address")  # columns that get room before the others
+MIN_SHORTENED = 11  # characters, so that a time keeps its day: 2026-11-21…
+GAP = 2
+
+with_json = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON document; times are Unix milliseconds."
+)
+
+
+class Row(NamedTuple):
+    """One thing of a list: what REST says of it, and its columns as text."""
+
+    shape: dict[str, Any]
+    columns: tuple[str, ...]
+
+
+def print_list(nouns: str, headings: Sequence[str], rows: Iterable[Row], as_json: bool) -> None:
+    """Print the rows: with `as_json` a JSON array, on a terminal a table, else a line each with tabs."""
+    listed = list(rows)
+    if as_json:
+        click.echo(json.dumps([row.shape for row in listed], indent=2))  # escapes what is not ASCII
+    elif width := _terminal_width():
+        _print_table(nouns, headings, [row.columns for row in listed], width)
+    else:
+        for row in listed:
+            click.echo(line(*row.columns))
+
+
+def _terminal_width() -> int | None:
+    """The columns of the terminal that stdout is, or None."""
+    return shutil.get_terminal_size().columns if sys.stdout and sys.stdout.isatty() else None
+
+
+def _print_table(nouns: str, headings: Sequence[str], rows: Sequence[tuple[str, ...]], width: int) -> None:
+    if not rows:
+        click.echo(f"There are no {nouns}.")
+        return
+    lines = [[heading.upper() for heading in headings], *([line(cell) for cell in row] for row in rows)]
+    widths = [max(map(_width, column)) for column in zip(*lines, strict=True)]
+    fitted = _fitted(widths, headings, width)
+    for cells in lines:
+        click.echo((" " * GAP).join(_padded(cells[place], room) for place, room in fitted.items()).rstrip())
+    left_out = [heading.upper() for place, heading in enumerate(headings) if place not in fitted]
+    if left_out:
+        click.echo(
+            f"This terminal has no room for {', '.join(left_out)}; a pipe (| cat) and --json have all.", err=True
+        )
+
+
+def _fitted(widths: Sequence[int], headings: Sequence[str], width: int) -> dict[int, int]:
+    """The places of the columns that fit into `width`, and how wide each is. The first one is always there."""
+    fitted, room = dict[int, int](), width + GAP
+    for place in sorted(range(len(headings)), key=lambda place: headings[place] not in FIRST):
+        heading, own = headings[place], widths[place]
+        least = own if heading in WHOLE else min(own, max(len(heading), MIN_SHORTENED))
+        if place == 0 or least + GAP <= room:
+            fitted[place] = least
+            room -= least + GAP
+    while room > 0 and (short := [place for place in fitted if fitted[place] < widths[place]]):
+        fitted[min(short, key=fitted.__getitem__)] += 1
+        room -= 1
+    return dict(sorted(fitted.items()))
+
+
+def _width(text: str) -> int:
+    """How many columns a terminal takes for it."""
+    return sum(map(_cells, text))
+
+
+def _cells(character: str) -> int:
+    return 0 if unicodedata.combining(character) else 1 + (unicodedata.east_asian_width(character) in "WF")
+
+
+def _padded(text: str, width: int) -> str:
+    """The text in exactly `width` columns, shortened with `…` if it is longer."""
+    if _width(text) > width:
+        kept = ""
+        while _width(kept + text[len(kept)]) < width:
+            kept += text[len(kept)]
+        text = f"{kept}…"
+    return text + " " * (width - _width(text))

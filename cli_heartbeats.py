@@ -6,11 +6,12 @@ from typing import Any
 import click
 from flask import current_app
 
-from cli_base import PRIORITY, Group, line, moment, number_or_word, with_options
+from cli_base import PRIORITY, Group, Row, line, moment, number_or_word, print_list, with_json, with_options
 from core import accounts, heartbeats
 from core.durations import short
 from process import clock
 from store.heartbeats import Beat, Heartbeat
+from web import shapes
 
 heartbeat = Group("heartbeat", help="Manage heartbeats: jobs that are expected to ping.")
 
@@ -38,12 +39,22 @@ def create_heartbeat(email: str, **settings: Any) -> None:
 
 @heartbeat.command("list")
 @click.argument("email")
-def list_heartbeats(email: str) -> None:
-    """Print one line per heartbeat: id, name, state, schedule, grace, priority, last ping, deadline, address."""
-    for beat in Heartbeat.of_account(accounts.find_account(email).seq):
-        times = (moment(beat.last_ping_at), moment(beat.deadline_at))
-        said = (beat.state, heartbeats.schedule(beat), short(beat.grace_s), str(beat.priority))
-        click.echo(line(beat.id, beat.name, *said, *times, _address(beat)))
+@with_json
+def list_heartbeats(email: str, as_json: bool) -> None:
+    """List the heartbeats.
+
+    A line is: id, name, state, schedule, grace, priority, last ping, deadline, address.
+    """
+    headings = ("id", "name", "state", "schedule", "grace", "priority", "last ping", "deadline", "address")
+    rows = map(_row, Heartbeat.of_account(accounts.find_account(email).seq))
+    print_list("heartbeats", headings, rows, as_json)
+
+
+def _row(beat: Beat) -> Row:
+    times = (moment(beat.last_ping_at), moment(beat.deadline_at))
+    said = (beat.state, heartbeats.schedule(beat), short(beat.grace_s), str(beat.priority))
+    address = _address(beat)
+    return Row({**shapes.watch(beat), "address": address}, (beat.id, beat.name, *said, *times, address))
 
 
 @heartbeat.command("set")

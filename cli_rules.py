@@ -2,11 +2,12 @@
 
 import click
 
-from cli_base import Group, line, moment
+from cli_base import Group, Row, line, moment, print_list, with_json
 from core import accounts, metric_rules
 from models import Account
 from process import clock
-from store.metric_rules import MetricRule
+from store.metric_rules import MetricRule, Rule
+from web import shapes
 
 rule = Group("rule", help="Manage rules on metrics: when a value is to be told.")
 
@@ -18,23 +19,32 @@ rule = Group("rule", help="Manage rules on metrics: when a value is to be told."
 @click.argument("condition", metavar="'> 90'|'silent 24h'")
 @click.option("--for", "lasting", metavar="5m", help="Only if it has held at every value for that long: 1s to 31d.")
 def create_rule(email: str, project: str, metric: str, condition: str, lasting: str | None) -> None:
-    """Create a rule on a metric and print its id. The metric need not have values yet."""
+    """Create a rule on a metric and print its id.
+
+    The metric need not have values yet.
+    """
     owner = accounts.find_account(email)
     click.echo(metric_rules.create_rule(owner, project, metric, condition, lasting, clock.now_ms()).id)
 
 
 @rule.command("list")
 @click.argument("email", required=False)
-def list_rules(email: str | None) -> None:
-    """Print one line per rule: id, project, metric, rule, state, firing since, created, EMAIL.
+@with_json
+def list_rules(email: str | None, as_json: bool) -> None:
+    """List the rules of an account, or of all.
 
-    Without EMAIL, the rules of all accounts.
+    A line is: id, project, metric, rule, state, firing since, created, email.
     """
-    for owner in Account.all() if email is None else [accounts.find_account(email)]:
-        for one in MetricRule.of_account(owner.seq):
-            times = (moment(metric_rules.firing_since(one)), moment(one.created_at))
-            said = (metric_rules.rule_text(one), one.state, *times, owner.email)
-            click.echo(line(one.id, one.project_id, one.metric_id, *said))
+    headings = ("id", "project", "metric", "rule", "state", "firing since", "created", "email")
+    owners = Account.all() if email is None else [accounts.find_account(email)]
+    rows = (_row(one, owner.email) for owner in owners for one in MetricRule.of_account(owner.seq))
+    print_list("rules", headings, rows, as_json)
+
+
+def _row(one: Rule, email: str) -> Row:
+    times = (moment(metric_rules.firing_since(one)), moment(one.created_at))
+    said = (one.project_id, one.metric_id, metric_rules.rule_text(one), one.state)
+    return Row({**shapes.rule(one), "email": email}, (one.id, *said, *times, email))
 
 
 @rule.command("delete")

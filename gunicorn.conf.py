@@ -119,7 +119,9 @@ def when_ready(server):
         words = "Open this link to create your account (it works once, within 24 hours):"
         print(f"\n  {words}\n\n  {settings.public_url}{path}\n", flush=True)
     elif not accounts.any_account():
-        server.log.info("There is no account yet. Create one with: flask account create")
+        server.log.info(
+            "There is no account yet. Create one with: ./pocketbell account create, or flask account create"
+        )
     database.close()  # an SQLite connection must not be used after a fork
 
 

@@ -1,4 +1,4 @@
-"""`flask doctor`: what is wrong with this installation or soon will be, and what to do about it.
+"""`pocketbell doctor`: what is wrong with this installation or soon will be, and what to do about it.
 
 Each check looks at one thing and returns one line. Must not know the command line.
 """
@@ -57,7 +57,7 @@ def _settings(settings: Settings) -> tuple[str, str]:
 
 
 def _disk(settings: Settings) -> tuple[str, str]:
-    place = settings.database.parent
+    place = settings.database.parent.resolve()
     mode, free = place.stat().st_mode & 0o777, shutil.disk_usage(place).free
     if mode & 0o077:
         return "bad", f"other users can read {place} (mode {mode:04o}): chmod 700 {place}"
@@ -69,21 +69,20 @@ def _disk(settings: Settings) -> tuple[str, str]:
 
 
 def _database(settings: Settings) -> tuple[str, str]:
-    fault = database.fault()
+    file, fault = settings.database.resolve(), database.fault()
     if fault:
-        return "bad", f"{settings.database} is damaged ({fault}): restore a backup (docs/backup.md)."
+        return "bad", f"{file} is damaged ({fault}): restore a backup (docs/backup.md)."
     database.try_writing()
-    size = settings.database.stat().st_size
-    return "ok", f"{settings.database} is intact ({size // 1000:,} KB) and writable."
+    return "ok", f"{file} is intact ({file.stat().st_size // 1000:,} KB) and writable."
 
 
 def _account(settings: Settings) -> tuple[str, str]:
     owners = Account.all()
     if not owners:
-        return "look", "there is none yet: flask account create you@example.org"
+        return "look", "there is none yet: ./pocketbell account create you@example.org"
     without = [one.email for one in owners if not one.password_hash]
     if without:
-        return "look", f"{without[0]} has no password: flask account set {without[0]} --password-link"
+        return "look", f"{without[0]} has no password: ./pocketbell account set {without[0]} --password-link"
     return "ok", f"{len(owners)} with a password."
 
 

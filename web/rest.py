@@ -1,4 +1,4 @@
-"""The handlers of the REST API (SPEC 4.1–4.7; CONTRACT 3, devices) and the shapes of their answers.
+"""The handlers of the REST API (SPEC 4.1–4.7; CONTRACT 3, devices).
 
 Each reads its fields, calls one function below, and answers with plain data. The functions that take `fields` serve
 assistants, too. Must not know SQL or push.
@@ -13,7 +13,7 @@ from typing import Any
 from flask import current_app, request
 from itsdangerous import Signer
 
-from core import accounts, alarms, deletion, delivery, devices, local_time, metric_rules, waiting
+from core import accounts, alarms, deletion, delivery, devices, local_time, waiting
 from core.jobs import is_healthy
 from core.plans import PLANS, history_begin
 from models import Alert, ApiKey, Device
@@ -22,11 +22,12 @@ from store.alarms import Alarm
 from store.buttons import ButtonAnswer
 from store.database import AFTER_ALL
 from store.deliveries import Delivery
-from store.heartbeats import Beat, Heartbeat
-from store.metric_rules import MetricRule, Rule
+from store.heartbeats import Heartbeat
+from store.metric_rules import MetricRule
 from store.notification_days import NotificationDay
 from store.notifications import Entry, Notification
 from store.search import Wanted, search
+from web import shapes
 from web.context import current
 from web.rate_limits import DEFAULT_LISTED, MAX_LISTED
 from web.request_body import read_fields
@@ -35,7 +36,6 @@ from wire.notification import (
     FIELD_NAMES,
     MAX_ACTIONS,
     MAX_LABEL_CHARACTERS,
-    MIN_PRIORITY,
     Content,
     answered,
     as_acknowledge,
@@ -179,7 +179,7 @@ def get_stats() -> Payload:
 
 def list_alerts() -> Payload:
     """GET /api/v1/alerts (SPEC 4.3)."""
-    return {"ok": True, "alerts": [_alert(alert) for alert in Alert.of_account(current().caller.account_seq)]}
+    return {"ok": True, "alerts": [shapes.alert(one) for one in Alert.of_account(current().caller.account_seq)]}
 
 
 def list_watches() -> Payload:
@@ -187,8 +187,8 @@ def list_watches() -> Payload:
     account_seq = current().caller.account_seq
     return {
         "ok": True,
-        "watches": [_watch(beat) for beat in Heartbeat.of_account(account_seq)],
-        "rules": [_rule(rule) for rule in MetricRule.of_account(account_seq)],
+        "watches": [shapes.watch(beat) for beat in Heartbeat.of_account(account_seq)],
+        "rules": [shapes.rule(one) for one in MetricRule.of_account(account_seq)],
     }
 
 
@@ -203,12 +203,15 @@ def generate_key() -> tuple[Payload, int]:
 def make_key(fields: Payload) -> Payload:
     """A new key of the caller's account with that `name`, in full this once."""
     key, full_key = accounts.create_key(current().caller.account_seq, required_text(fields, "name"), clock.now_ms())
-    return {"ok": True, "apiKey": {**_key(key), "fullKey": full_key}}
+    return {"ok": True, "apiKey": {**shapes.key(key), "fullKey": full_key}}
 
 
 def list_keys() -> Payload:
     """GET /api/v1/api-keys (SPEC 4.6)."""
-    return {"ok": True, "apiKeys": [_listed_key(key) for key in ApiKey.of_account(current().caller.account_seq)]}
+    return {
+        "ok": True,
+        "apiKeys": [shapes.listed_key(key) for key in ApiKey.of_account(current().caller.account_seq)],
+    }
 
 
 def revoke_key(key_id: str) -> Payload:
@@ -226,12 +229,15 @@ def add_device() -> tuple[Payload, int]:
     registration = read_fields("kind", "token", "subscription", "name", "minPriority")
     device = devices.add_device(caller.account_seq, registration, clock.now_ms(), key_seq=caller.key_seq)
     once = {"topic": device.topic} if device.topic else {}
-    return {"ok": True, "device": {**_device(device), **once}}, 201
+    return {"ok": True, "device": {**shapes.device(device), **once}}, 201
 
 
 def list_devices() -> Payload:
     """GET /api/v1/devices (CONTRACT 3)."""
-    return {"ok": True, "devices": [_device(device) for device in Device.of_account(current().caller.account_seq)]}
+    return {
+        "ok": True,
+        "devices": [shapes.device(device) for device in Device.of_account(current().caller.account_seq)],
+    }
 
 
 def remove_device(device_id: str) -> Payload:
@@ -319,66 +325,3 @@ def _alarm(alarm: Alarm | None, content: Content) -> Payload:
 def _delivery(one: Delivery) -> Payload:
     failed = {} if one.error is None else {"error": one.error}
     return {"device": one.device.id, "kind": one.device.kind, "status": one.status, **failed}
-
-
-def _alert(alert: Alert) -> Payload:
-    return {
-        "id": alert.id,
-        "name": alert.name,
-        "icon": alert.icon,
-        "color": alert.color,
-        "isActive": bool(alert.is_active),
-        "notificationCount": alert.notification_count,
-        "lastTriggeredAt": alert.last_triggered_at,
-        "createdAt": alert.created_at,
-    }
-
-
-def _watch(beat: Beat) -> Payload:
-    return {
-        "id": beat.id,
-        "kind": "heartbeat",
-        "name": beat.name,
-        "state": beat.state,
-        **({"cron": beat.cron} if beat.cron is not None else {"periodS": beat.period_s}),
-        "graceS": beat.grace_s,
-        "priority": beat.priority,
-        "lastPingAt": beat.last_ping_at,
-        "deadlineAt": beat.deadline_at,
-        "downSince": beat.down_since if beat.state == "down" else None,
-        "createdAt": beat.created_at,
-    }
-
-
-def _rule(rule: Rule) -> Payload:
-    return {
-        "id": rule.id,
-        "projectId": rule.project_id,
-        "metricId": rule.metric_id,
-        "rule": metric_rules.rule_text(rule),
-        "state": rule.state,
-        "firingSince": metric_rules.firing_since(rule),
-        "createdAt": rule.created_at,
-    }
-
-
-def _key(key: ApiKey) -> Payload:
-    return {"id": key.id, "name": key.name, "keyPreview": key.preview, "createdAt": key.created_at}
-
-
-def _listed_key(key: ApiKey) -> Payload:
-    used = {} if key.last_used_at is None else {"lastUsedAt": key.last_used_at}
-    return {**_key(key), **used, "revokedAt": key.revoked_at}
-
-
-def _device(device: Device) -> Payload:
-    least = {"minPriority": device.min_priority} if device.min_priority > MIN_PRIORITY else {}
-    return {
-        "id": device.id,
-        "kind": device.kind,
-        "name": device.name,
-        "createdAt": device.created_at,
-        "lastDeliveredAt": device.last_delivered_at,
-        "lastError": device.last_error,
-        **least,
-    }

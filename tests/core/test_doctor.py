@@ -1,4 +1,4 @@
-"""`flask doctor` says whether each part is well and, if not, what to do."""
+"""`pocketbell doctor` says whether each part is well and, if not, what to do."""
 
 import dataclasses
 import os
@@ -96,7 +96,7 @@ def test_a_damaged_database_is_bad(service):
 
 
 def test_no_account_and_one_without_a_password_are_something_to_look_at(service, owner):
-    assert seen(service, "accounts")[1].startswith("owner@example.org has no password: flask account set")
+    assert seen(service, "accounts")[1].startswith("owner@example.org has no password: ./pocketbell account set")
 
 
 def test_an_account_with_a_password_is_well(service):

@@ -7,6 +7,7 @@ import tomllib
 import click
 
 import app
+import cli
 import config
 from bench.__main__ import PARTS
 from core import icons, message_templates
@@ -21,11 +22,11 @@ API = (ROOT / "docs/api.md").read_text()
 
 
 def commands():
-    for name, group in app.app.cli.commands.items():
-        if isinstance(group, click.Group):
-            yield from (f"flask {name} {command}" for command in group.commands)
-        elif name in ("backup", "doctor"):
-            yield f"flask {name}"
+    for name, command in cli.pocketbell.commands.items():
+        if isinstance(command, click.Group):
+            yield from (f"pocketbell {name} {inner}" for inner in command.commands)
+        else:
+            yield f"pocketbell {name}"
 
 
 @each("name", [variable.name for variable in config.variables()])
@@ -57,13 +58,15 @@ def test_the_page_on_the_command_line_names_every_command(command):
 
 
 def test_no_command_is_named_that_is_not_there():
-    pages = README + COMMANDS + (ROOT / "docs/deployment.md").read_text()
-    named = set(
-        re.findall(
-            r"flask (?:account|key|device|alert|heartbeat|rule|history|metric) [a-z]+|flask (?:backup|doctor)", pages
-        )
-    )
-    assert named <= set(commands())
+    groups = "|".join(name for name, one in cli.pocketbell.commands.items() if isinstance(one, click.Group))
+    pages = "".join(page.read_text() for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")))
+    named = set(re.findall(rf"(pocketbell (?:(?:{groups}) [a-z]+|backup|doctor|send))\b", pages))
+    assert named and named <= set(commands())
+
+
+def test_no_page_calls_flask_by_its_path():
+    pages = [page for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")) if "bin/flask" in page.read_text()]
+    assert pages == []
 
 
 def written(route):

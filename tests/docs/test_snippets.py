@@ -31,12 +31,12 @@ class Reader:
         self.server, self.folder = server, folder
         self.environ = {**os.environ, **server.environ, "BELL": f"http://127.0.0.1:{server.port}"}
         self.subscription = push_service.browser().subscription
-        self.mine = {"you@example.org": OWNER, ".venv/bin/flask": f"{BIN}/flask", "/backups": str(folder)}
+        self.mine = {"you@example.org": OWNER, "./pocketbell": f"{BIN}/python cli_main.py", "/backups": str(folder)}
         self.mine |= {"http://127.0.0.1:8000": self.environ["BELL"], "sk_test_...": server.owner_key()}
         self.environ["KEY"] = self.mine["sk_test_..."]
 
     def first_alert(self):
-        """The id of the alert that `flask alert list` shows first."""
+        """The id of the alert that `alert list` shows first."""
         with self.server.beside():
             return next(iter(Alert.of_account(accounts.find_account(OWNER).seq))).id
 
@@ -95,11 +95,8 @@ def test_the_pages_have_commands():
 def test_the_copy_of_the_readme_is_a_database(push_service, tmp_path):
     with serving(tmp_path / "data") as server:
         server.wait_until_ready()
-        (line,) = Reader(server, push_service, tmp_path).run(
-            next(
-                commands for commands, _ in blocks("README.md") if "backup" in commands and "flask backup" in commands
-            )
-        )
+        found = next(commands for commands, _ in blocks("README.md") if "./pocketbell backup" in commands)
+        (line,) = Reader(server, push_service, tmp_path).run(found)
     file, size = re.fullmatch(r"Wrote (\S+\.db) \((\d+) bytes\)\.", line).groups()
     assert Path(file).stat().st_size == int(size)
     shown = re.search(r"It prints `(.*?)`", (ROOT / "README.md").read_text())[1]

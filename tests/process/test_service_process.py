@@ -59,9 +59,9 @@ def test_make_run_prints_a_one_time_link_that_opens_the_set_up_page_and_is_void_
     assert second.get(LINK.search(second.log)[1]).status == 200
 
 
-def test_a_start_without_a_terminal_names_the_command_and_prints_no_link(start):
+def test_a_start_without_a_terminal_names_the_commands_and_prints_no_link(start):
     quiet = start().wait_until_ready()
-    assert "flask account create" in quiet.log
+    assert "./pocketbell account create, or flask account create" in quiet.log
     assert "/app/setup/" not in quiet.log
 
 

@@ -1,0 +1,194 @@
+"""`./pocketbell`: the commands as a program of its own, from any directory: CONTRACT 1."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cli
+import cli_main
+from core import accounts
+from tests.support.accounts import OWNER
+from tests.support.commands import printed, said
+from tests.support.rows import each
+from tests.support.server import PATIENCE_S, ROOT
+
+PYTHON = "#!/bin/sh\necho python\nprintf '%s\\n' \"$@\"\n"  # in the place of Python: it prints its arguments
+MAKEFILE = """.venv/installed:
+	@echo making; cat; mkdir -p .venv/bin; printf '#!/bin/sh\\ncat\\n' >.venv/bin/python; chmod +x .venv/bin/python
+"""
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A directory with the script, and a stand-in for .venv."""
+    folder = tmp_path / "a project"
+    (folder / ".venv/bin").mkdir(parents=True)
+    shutil.copy(ROOT / "pocketbell", folder)
+    (folder / ".venv/bin/python").write_text(PYTHON)
+    (folder / ".venv/bin/python").chmod(0o755)
+    return folder
+
+
+def called(program, *args, cwd="/", stdin="", **environ):
+    """Run a program with only PATH from this process's environment."""
+    env = {"PATH": os.environ.get("PATH", ""), **environ}
+    return subprocess.run(
+        [program, *args], cwd=cwd, env=env, input=stdin, capture_output=True, text=True, timeout=PATIENCE_S
+    )
+
+
+@pytest.fixture
+def owned_here(owned, service):
+    """The commands of `./pocketbell` beside a service that has an account, in this process."""
+
+    def run(*args):
+        return service.app.test_cli_runner().invoke(cli.pocketbell, args=args, prog_name="pocketbell")
+
+    return run
+
+
+# --- the script ---------------------------------------------------------------------------------------------
+
+
+def test_the_script_passes_every_argument_on_as_it_is(project):
+    done = called(project / "pocketbell", "send", "a b", "", "$HOME", "it's\nhere")
+    assert done.stdout.split("\n", 2) == ["python", str(project / "cli_main.py"), "send\na b\n\n$HOME\nit's\nhere\n"]
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_script_finds_the_project_from_anywhere_and_through_symlinks(project, tmp_path):
+    elsewhere = tmp_path / "else where"
+    elsewhere.mkdir()
+    (elsewhere / "absolute").symlink_to(project / "pocketbell")
+    (elsewhere / "relative").symlink_to("../a project/pocketbell")
+    (elsewhere / "chain").symlink_to("relative")
+    (tmp_path / "folder").symlink_to(project)
+    expected = ["python", str(project / "cli_main.py")]
+    calls = [
+        (project / "pocketbell", "/"),
+        ("./pocketbell", project),
+        ("../a project/pocketbell", elsewhere),
+        (elsewhere / "absolute", "/"),
+        ("./relative", elsewhere),
+        (elsewhere / "chain", "/"),
+        (tmp_path / "folder/pocketbell", "/"),
+    ]
+    seen = [called(program, cwd=cwd, CDPATH="/:/tmp").stdout.splitlines() for program, cwd in calls]
+    assert seen == [expected] * len(calls)
+
+
+def test_the_script_is_found_by_its_name_where_path_has_a_link_to_it(project, tmp_path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/pocketbell").symlink_to(project / "pocketbell")
+    done = called("sh", "-c", "pocketbell", PATH=f"{tmp_path}/bin:{os.environ['PATH']}")
+    assert done.stdout.splitlines() == ["python", str(project / "cli_main.py")]
+
+
+def test_the_script_makes_what_is_missing_and_leaves_the_input_and_output_to_the_command(project):
+    shutil.rmtree(project / ".venv")
+    (project / "Makefile").write_text(MAKEFILE)
+    done = called(project / "pocketbell", "account", "create", stdin="a password")
+    assert (done.returncode, done.stdout) == (0, "a password")
+    assert done.stderr.splitlines()[0].startswith(f"Installing the packages into {project}/.venv")
+    assert "making" in done.stderr and "a password" not in done.stderr
+
+
+def test_the_script_says_what_to_do_if_it_cannot_be_made(project):
+    shutil.rmtree(project / ".venv")
+    (project / "Makefile").write_text(".venv/installed:\n\t@false\n")
+    done = called(project / "pocketbell", "account", "list")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines()[-1] == 'Pocketbell is not installed. Run "make run" first.'
+
+
+def test_the_script_can_be_run_in_a_clone():
+    assert os.access(ROOT / "pocketbell", os.X_OK)
+
+
+# --- the program, in a process of its own -------------------------------------------------------------------
+
+
+def test_the_help_is_about_pocketbell_alone_whatever_the_settings_are(tmp_path):
+    done = called(sys.executable, ROOT / "cli_main.py", "--help", cwd=tmp_path, THREADS="many", FLASK_APP="none")
+    assert done.stdout.startswith("Usage: pocketbell [OPTIONS] COMMAND [ARGS]...")
+    assert (done.returncode, done.stderr, list(tmp_path.iterdir())) == (0, "", [])
+    named = {line.split()[0] for line in done.stdout.split("Commands:\n")[1].splitlines()}
+    assert named == set(cli.pocketbell.commands) and "flask" not in done.stdout.lower()
+
+
+def test_relative_settings_start_at_the_project_and_a_named_file_where_it_is_called(service, tmp_path):
+    service.account(OWNER)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    data_dir = os.path.relpath(service.data_dir, ROOT)
+    program = (sys.executable, ROOT / "cli_main.py", "backup", "copy.db")
+    done = called(*program, cwd=elsewhere, DATA_DIR=data_dir)
+    assert done.stdout.startswith(f"Wrote {elsewhere}/copy.db (") and done.stderr == ""
+    assert [path.name for path in elsewhere.iterdir()] == ["copy.db"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_a_help_that_cannot_be_written_is_an_error_in_one_line():
+    done = called("sh", "-c", f"{sys.executable} {ROOT}/cli_main.py --help >/dev/full")
+    assert (done.returncode, done.stderr) == (1, "Error: No space left on device\n")
+
+
+# --- the program, in this process ---------------------------------------------------------------------------
+
+
+def test_a_missing_package_asks_to_run_make():
+    with pytest.raises(SystemExit) as ended, cli_main._installed():
+        raise ModuleNotFoundError(name="cronsim")
+    assert ended.value.code == 'Error: The package cronsim is not in .venv. Run "make run" first.'
+
+
+def test_it_has_the_commands_that_flask_has(service, owned_here):
+    assert cli.pocketbell.commands == service.app.cli.commands
+    assert printed(owned_here("account", "list")).startswith(OWNER)
+
+
+@each(
+    "command",
+    [("key", "list"), ("key", "list", "a", "b"), ("nonsense",), ("--nonsense",), ("account", "delete", OWNER)],
+)
+def test_wrong_usage_names_the_program(owned_here, command):
+    result = owned_here(*command)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("Usage: pocketbell ") and "flask" not in result.stderr
+
+
+@each("quoted", ["\x1b[31m", "--\x1b[31m", "\x9b31m", "a\rb", "a\u202eb"])
+def test_wrong_usage_quotes_no_control_character(owned_here, quoted):
+    for command in (
+        [quoted],
+        ["key", quoted],
+        ["key", "list", OWNER, quoted],
+        ["account", "create", "--plan", quoted],
+    ):
+        stderr = owned_here(*command).stderr
+        assert "Error: " in stderr and stderr.replace("\n", "").isprintable()
+
+
+def test_where_there_is_no_data_the_command_that_makes_some_is_named(owned_here, service):
+    service.settings.database.unlink()
+    assert said(owned_here("account", "list")).endswith("or start there with: ./pocketbell account create.")
+
+
+@each("when", [KeyboardInterrupt(), OSError(5, "Input/output error"), OSError(13, "Permission denied", "/a\nb")])
+def test_a_command_that_is_interrupted_or_fails_leaves_no_traceback(owned_here, monkeypatch, when):
+    def fail(email):
+        raise when
+
+    monkeypatch.setattr(accounts, "find_account", fail)
+    result = owned_here("key", "list", OWNER)
+    expected = {
+        "KeyboardInterrupt": (128 + signal.SIGINT, "\n"),
+        "OSError": (1, "Error: Input/output error\n"),
+        "PermissionError": (1, "Error: Permission denied: /a b\n"),
+    }
+    assert (result.exit_code, result.stderr) == expected[type(when).__name__]
