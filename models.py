@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 
 import peewee
 
-from store.database import database, run, transaction
+from store.database import EVERYBODY, database, run, transaction
 from store.rows import columns, reader
 
 
@@ -72,10 +72,11 @@ class Account(Model):
     )
 
     @classmethod
-    def add(cls, email: str, plan: str, time_zone: str, now: int) -> "Account":
+    def add(cls, email: str, plan: str, time_zone: str, now: int, password_hash: str | None = None) -> "Account":
         """The new account; `peewee.IntegrityError` when the address is taken. Call inside `transaction()`."""
-        columns = {"email": email, "plan": plan, "time_zone": time_zone, "notification_count": 0, "created_at": now}
-        return cls.create(force_insert=True, seq=run(cls.LAST_SEQ).fetchone()[0] + 1, **columns)
+        columns = {"email": email, "plan": plan, "time_zone": time_zone, "password_hash": password_hash}
+        seq = run(cls.LAST_SEQ).fetchone()[0] + 1
+        return cls.create(force_insert=True, seq=seq, notification_count=0, created_at=now, **columns)
 
     @classmethod
     def change(cls, seq: int, **values: str | int | None) -> None:
@@ -167,8 +168,8 @@ class ApiKey(Model):
             used = dict(cls._used)
             if not used:
                 return
-            with transaction():
-                for seq, at in used.items():
+            with transaction(EVERYBODY):  # of many accounts: all processes write these rows in the same order
+                for seq, at in sorted(used.items()):
                     cls.update(last_used_at=at).where(cls.seq == seq).execute()
             for seq, at in used.items():
                 if cls._used.get(seq) == at:

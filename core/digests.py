@@ -74,7 +74,7 @@ def _is_held(alert: HeldOfAlert, now: int) -> bool:
 
 
 def _release(account_seq: int, alerts: list[HeldOfAlert], now: int) -> int:
-    with transaction():
+    with transaction(account_seq):
         held = Held.oldest(account_seq, alerts, MAX_RELEASED)
         if not held:  # another process was faster
             return 0

@@ -20,6 +20,7 @@ from typing import cast
 import peewee
 
 AFTER_ALL = 2**63 - 1  # the greatest integer of SQLite: beyond every seq and every time
+EVERYBODY = 0  # stands among accounts for what belongs to none: their addresses, the service's own keys and notes
 ROOT = Path(__file__).parents[1]
 MIGRATIONS = ROOT / "migrations"
 SCHEMA_VERSION = max(int(step.name[:4]) for step in MIGRATIONS.glob("*.sql"))  # schema.sql is what they lead to
@@ -36,6 +37,7 @@ logging.getLogger("peewee").setLevel(logging.INFO)  # at DEBUG it logs every sta
 
 class _Thread(threading.local):
     writing: sqlite3.Connection | None = None  # while this thread is in a transaction
+    accounts: tuple[int, ...] = ()  # those that the transaction names
 
 
 class Database(peewee.SqliteDatabase):
@@ -187,7 +189,7 @@ def _version() -> int:
 
 def _run_step(script: Path, before: int, after: int) -> None:
     """Run a script and set the new version in one transaction; do nothing if another process was faster."""
-    with transaction():
+    with transaction(EVERYBODY):
         if _version() != before:
             return
         for statement in _statements(script.read_text()):
@@ -338,20 +340,25 @@ _writer = _Writer()
 
 
 @contextmanager
-def transaction() -> Iterator[None]:
+def transaction(*account_seqs: int) -> Iterator[None]:
     """One transaction, which is on the disk when the block has ended; `WriteFailed` when it cannot be made.
 
+    It names the accounts whose rows it writes, or `EVERYBODY`: of those that name the same one, the next begins when
+    the one before has ended. SQLite has one writer whatever they name.
+
     The threads of this process queue here and not in SQLite's busy handler, which is unfair. Inside another
-    transaction, it is a part of that one that can fail by itself.
+    transaction, it is a part of that one that can fail by itself, and names no account that the other one does not.
     """
     if _thread.writing:
+        if not set(account_seqs) <= set(_thread.accounts):
+            raise RuntimeError("a part of a transaction names an account that the transaction does not name")
         with _part():
             yield
         return
     try:
         outcome = _writer.take_turn()
         try:
-            _thread.writing = _writing.connection()
+            _thread.writing, _thread.accounts = _writing.connection(), account_seqs
             changes = _thread.writing.total_changes
             with _part():
                 yield
@@ -360,7 +367,7 @@ def transaction() -> Iterator[None]:
             _writer.end(failure)
             raise
         finally:
-            _thread.writing = None
+            _thread.writing, _thread.accounts = None, ()
             _writer.turn.release()
             _writer.commit_if_due()
             fault = outcome.exception()  # also after an exception: this thread may have read uncommitted rows
@@ -389,7 +396,7 @@ def _part() -> Iterator[None]:
 
 def try_writing() -> None:
     """Write a page to the disk; raises `WriteFailed` if that does not succeed."""
-    with transaction():
+    with transaction(EVERYBODY):
         run("REPLACE INTO server_note (name, value) VALUES ('written', '')")
 
 

@@ -53,8 +53,8 @@ class Session(Model):
         cls.create(token_hash=token_hash, account=account_seq, name=name, **times)
 
     @classmethod
-    def find(cls, token_hash: bytes, now: int) -> "Session | None":
-        """The session, if it has not ended."""
+    def find(cls, token_hash: bytes, now: int = 0) -> "Session | None":
+        """The session, if it has not ended by `now`."""
         return cls.first("token_hash = ? AND expires_at > ?", token_hash, now)
 
     @classmethod
@@ -75,9 +75,9 @@ class Session(Model):
         cls.delete().where(cls.token_hash == token_hash).execute()
 
     @classmethod
-    def end_expired(cls, now: int) -> None:
-        """Delete the sessions of all accounts that have expired; call inside `transaction()`."""
-        cls.delete().where(cls.expires_at <= now).execute()
+    def end_expired(cls, account_seq: int, now: int) -> None:
+        """Delete the sessions of the account that have expired; call inside `transaction()`."""
+        cls.delete().where(cls.account == account_seq, cls.expires_at <= now).execute()
 
     @classmethod
     def end_oldest(cls, account_seq: int, kept: int) -> None:
