@@ -17,7 +17,7 @@ from models import Account, ApiKey, Device, sha256_of
 from process import cpu_affinity
 from process.clock import DAY_MS
 from process.turns import Turns
-from store.database import AFTER_ALL, EVERYBODY, WriteFailed, transaction
+from store.database import AFTER_ALL, EVERYBODY, WriteFailed, is_shared, transaction
 from store.heartbeats import Heartbeat
 from store.notification_days import NotificationDay
 from store.notifications import Notification
@@ -57,10 +57,14 @@ hash_turns = Turns(
 
 
 def create_account(email: str, plan: str, time_zone: str, now: int, hashed: str | None = None) -> Account:
-    """A new account, with a password if `hashed` is its hash; call inside `transaction()` of `EVERYBODY`."""
+    """A new account, with a password if `hashed` is its hash; call inside `transaction()` of `EVERYBODY`.
+
+    All set-up links are void then, also after the account has been deleted.
+    """
     address = checked_email(email)
     if Account.find(address):
         raise Refused(400, f"There is an account {address} already.", field="email")
+    OneTimeLink.void(None)
     return Account.add(address, plan, local_time.checked_zone(time_zone), now, hashed)
 
 
@@ -160,7 +164,9 @@ def hide_first_steps(account: Account) -> None:
 def note_devices(account: Account, device_seq: int) -> None:
     """Note that the owner knows of all devices up to that one."""
     with transaction(account.seq):
-        Account.change(account.seq, known_device_seq=max(account.known_device_seq, device_seq))
+        known = Account.with_seq(account.seq)
+        if known and known.known_device_seq < device_seq:
+            Account.change(account.seq, known_device_seq=device_seq)
 
 
 class ZoneChange(NamedTuple):
@@ -203,17 +209,26 @@ def set_time_zone(account: Account, change: ZoneChange) -> None:
 
 
 def make_link(account: Account | None, now: int) -> str:
-    """The path of a page that sets the account's password, or makes the first account; good once, for 24 hours."""
+    """The path of a page that sets the account's password, or makes the first account; good once, for 24 hours.
+
+    Another link that sets the account's password is void.
+    """
     token = secrets.token_urlsafe(32)
     with transaction(account.seq if account else EVERYBODY):
+        if account:
+            OneTimeLink.void(account.seq)
         OneTimeLink.put(sha256_of(token), account.seq if account else None, now + LINK_LIFE_MS)
     return f"/app/setup/{token}"
 
 
 def make_setup_link(now: int, wanted: bool = True) -> str | None:
-    """Void the set-up link of an earlier start; the path of a new one if it is `wanted` and there is no account."""
-    with transaction(EVERYBODY):
-        OneTimeLink.void(None)
+    """The path of a new set-up link, if one is `wanted` and there is no account.
+
+    The link of an earlier start is void, unless it may be that of another process which serves the same database.
+    """
+    if not is_shared():
+        with transaction(EVERYBODY):
+            OneTimeLink.void(None)
     return make_link(None, now) if wanted and not any_account() else None
 
 
@@ -240,9 +255,7 @@ def use_link(token: str, form: dict[str, str], now: int) -> Account:
     account = find_link(token, now).account
     hashed = password_hash(form["password"], WITH_LINK, token)  # slow, so before the transaction
     with transaction(account.seq if account else EVERYBODY):
-        link = find_link(token, now)
-        OneTimeLink.spend(link.token_hash)
-        account = link.account
+        account = find_link(token, now).account
         if account is None:
             return create_account(form["email"], "starter", form["time_zone"], now, hashed)
         if form["time_zone"] and is_unused(account):

@@ -16,7 +16,6 @@ from core.attempts import EXPIRED, GIVEN_UP_AFTER_MS, LEASE_MS, is_expired, note
 from core.pieces import ROWS, by_account, in_pieces
 from process import clock
 from providers.base import Answer, Outcome
-from store.alarms import Alarm
 from store.database import transaction
 from store.deliveries import Attempt, Delivery, DueDevice
 from store.notifications import Notification
@@ -25,7 +24,6 @@ from wire.errors import log_fault
 RETRIES_OF_AN_ACCOUNT = 10  # in one batch
 RETRYING_ACCOUNTS = 8  # at the same time
 BACKLOG_PAUSE_S = 10.0
-CLOCK_STEP_MS = 2_000  # a smaller step back of the wall clock is its usual correction
 
 log = logging.getLogger("pocketbell")
 due = threading.Event()  # set when something is due that must not wait for the worker's next round
@@ -34,13 +32,11 @@ _threads = ThreadPoolExecutor(RETRYING_ACCOUNTS, thread_name_prefix="retry")
 _retrying: set[int] = set()  # accounts with a batch under way
 _batches: list[Future[None]] = []
 _left_alone_until_s: dict[int, float] = {}  # by device: the worker takes up nothing of its backlog until then
-_clock_difference_ms: int | None = None  # wall clock minus monotonic clock at the last check
 
 
 def reset() -> None:
     """Forget everything, and begin with new threads: the old ones have connections to the database before."""
-    global _threads, _clock_difference_ms
-    _clock_difference_ms = None
+    global _threads
     _left_alone_until_s.clear()
     _threads.shutdown()
     _threads = ThreadPoolExecutor(RETRYING_ACCOUNTS, thread_name_prefix="retry")
@@ -148,7 +144,7 @@ def _unsettled_devices(attempts: list[Attempt], answers: list[Answer]) -> set[in
     }
 
 
-# --- giving up, and the clock -------------------------------------------------------------------------------
+# --- giving up ----------------------------------------------------------------------------------------------
 
 
 def give_up_unconfigured(now: int) -> bool:
@@ -179,12 +175,3 @@ def _settle_some_expired(now: int) -> bool:
             Delivery.end(seqs, EXPIRED, now)
             Notification.settle_all(seqs)
     return len(found) == ROWS
-
-
-def follow_clock(now: int) -> None:
-    """When the wall clock was set back, bring attempts and repeats forward by as much: they would come too late."""
-    global _clock_difference_ms
-    before, _clock_difference_ms = _clock_difference_ms, now - int(clock.monotonic_s() * 1000)
-    if before is not None and before - _clock_difference_ms > CLOCK_STEP_MS:
-        Delivery.bring_forward(before - _clock_difference_ms)
-        Alarm.bring_forward(before - _clock_difference_ms)

@@ -26,7 +26,7 @@ def _release_some(now: int) -> bool:
     due = Notification.scheduled_due(now, RELEASED_AT_ONCE)
     for account_seq, seqs in by_account(due).items():
         with transaction(account_seq):
-            ends_s = clock.monotonic_s() + WRITERS_WAIT_S
+            now, ends_s = clock.now_ms(), clock.monotonic_s() + WRITERS_WAIT_S
             for place, seq in enumerate(Notification.still_scheduled(seqs)):
                 if place and clock.monotonic_s() >= ends_s:
                     break

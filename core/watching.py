@@ -76,16 +76,17 @@ def _next_deadline(beat: Beat, now: int) -> int:
 
 def _go_down(beat: Beat, why: str, now: int) -> None:
     if Heartbeat.change_state(beat, "down", None, now):
-        _tell(beat, Content(f"{beat.name} is down", why, priority=beat.priority), now)
+        _tell(beat, Content(f"{beat.name} is down", why, priority=beat.priority))
 
 
 def _say_up(beat: Beat, now: int) -> None:
     lasted_s = max(0, now - (beat.down_since or now)) // 1000
     body = f"It was down for {durations.near(lasted_s)}."
-    _tell(beat, Content(f"{beat.name} is up", body, priority=min(LOW_PRIORITY, beat.priority)), now)
+    _tell(beat, Content(f"{beat.name} is up", body, priority=min(LOW_PRIORITY, beat.priority)))
 
 
-def _tell(beat: Beat, content: Content, now: int) -> None:
+def _tell(beat: Beat, content: Content) -> None:
+    now = clock.now_ms()  # read inside the transaction, so that times follow the order of the rows
     delivery.tell(beat, content._replace(tag=f"heartbeat {beat.id}"), now)
     retries.due.set()
 

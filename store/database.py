@@ -106,6 +106,11 @@ def open_database(path: Path, migrations: Path = MIGRATIONS, newest: int = SCHEM
         raise DatabaseRefused(f"The database {path} cannot be used: {error}.") from None
 
 
+def is_shared() -> bool:
+    """Whether other processes may serve the same database: never a file, whose lock one service takes."""
+    return False
+
+
 def version() -> int:
     """A number that changes with each commit of another connection, this process's or another's."""
     return int(run("PRAGMA data_version").fetchone()[0])

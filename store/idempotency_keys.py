@@ -17,6 +17,7 @@ class EarlierRequest(NamedTuple):
     request_hash: bytes
     notification_seq: int
     answered_status: str | None
+    created_at: int
 
 
 class IdempotencyKey(Model):

@@ -14,8 +14,7 @@ class OneTimeLink(Model):
 
     @classmethod
     def put(cls, token_hash: bytes, account_seq: int | None, expires_at: int) -> None:
-        """Add a link and void the earlier ones for the same purpose; call inside `transaction()`."""
-        cls.void(account_seq)
+        """Add a link; call inside `transaction()`."""
         cls.create(token_hash=token_hash, account=account_seq, expires_at=expires_at)
 
     @classmethod
@@ -28,11 +27,6 @@ class OneTimeLink(Model):
         """Void the links that set this account's password; None voids those that open the set-up page."""
         same_purpose = cls.account.is_null() if account_seq is None else cls.account == account_seq
         cls.delete().where(same_purpose).execute()
-
-    @classmethod
-    def spend(cls, token_hash: bytes) -> None:
-        """Delete a link that was used; call inside `transaction()`."""
-        cls.delete().where(cls.token_hash == token_hash).execute()
 
 
 class Session(Model):
