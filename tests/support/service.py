@@ -119,12 +119,18 @@ def empty_database():
     return path
 
 
+def spare_the_disk():
+    """Wait for no write to be on the disk: no test loses power."""
+    database._writing.execute_sql("PRAGMA synchronous = OFF")
+
+
 class Service:
     """The application on its own database, with its command line."""
 
     def __init__(self, data_dir, **environ):
         self.data_dir = data_dir
-        self.settings = config.load({"DATA_DIR": str(data_dir), **environ})
+        self.environ = {"DATA_DIR": str(data_dir), **environ}
+        self.settings = config.load(self.environ)
         is_new = not self.settings.database.exists()
         if is_new:
             data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -132,7 +138,7 @@ class Service:
             (data_dir / "secret_key").write_text("0" * 64)  # to make one waits for the disk
         self.app = app  # one for all tests: making the routes takes longer than all else
         open_service(app, self.settings)
-        database._writing.execute_sql("PRAGMA synchronous = OFF")  # no test loses power
+        spare_the_disk()
         # The first round of the worker looks at the clock, and finds nothing to remove in a new database.
         (pruning._guard.believes if is_new else pruning.prune)(clock.now_ms())
         self.client = self.app.test_client()
