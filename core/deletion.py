@@ -63,9 +63,19 @@ def delete_account(account: Account) -> None:
         _delete_values(account.seq, None, None)
         for delete_some in (Device.delete_some, ApiKey.delete_some):
             _repeated(partial(_in_transaction, delete_some, account.seq, ROWS))
-        _patiently(partial(_in_transaction, Account.delete_rest, account.seq))
+        _patiently(partial(_in_transaction, _delete_rest, account.seq))
     except WriteFailed as failure:
         raise _partly(failure) from failure
+
+
+def _delete_rest(account_seq: int) -> None:
+    """Delete the account, with what requests that had begun before have written since."""
+    Account.end_access(account_seq)
+    _delete(Notification.before(account_seq, 0, AFTER_ALL, ROWS))
+    Metric.remove(Metric.of_project(account_seq, None, None, ROWS))
+    for delete_some in (Device.delete_some, ApiKey.delete_some):
+        delete_some(account_seq, ROWS)
+    Account.delete_rest(account_seq)
 
 
 def _partly(failure: WriteFailed) -> Refused:
