@@ -37,14 +37,11 @@ def reset() -> None:
 # --- pings --------------------------------------------------------------------------------------------------
 
 
-def note_ping(ping_id: str, kind: str, exit_code: int | None, body: str) -> None:
-    """A ping has come: `success`, `fail`, or `start`, which changes no state; `Refused` (404) if there is no such."""
-    found = Heartbeat.pinged(ping_id)
-    if found is None:  # deleted while the body arrived
-        raise Refused(404)
-    with transaction(found.account_seq):
-        now, beat = clock.now_ms(), Heartbeat.one(found.seq)
-        if beat is None:
+def note_ping(pinged: Beat, kind: str, exit_code: int | None, body: str) -> None:
+    """A ping has come: `success`, `fail`, or `start`, which changes no state; `Refused` (404) if it was deleted."""
+    with transaction(pinged.account_seq):
+        now, beat = clock.now_ms(), Heartbeat.one(pinged.seq)
+        if beat is None:  # deleted while the body arrived
             raise Refused(404)
         Ping.add(beat.seq, KeptPing(kind, exit_code, body, now), KEPT_PINGS)
         if kind != "start":
