@@ -133,7 +133,9 @@ class Notification(Model):
         "is_digest",
         *Content._fields,
     )
-    INSERT = f"INSERT INTO notification ({', '.join(INSERTED)}) VALUES ({', '.join('?' * len(INSERTED))})"
+    INSERT = (
+        f"INSERT INTO notification ({', '.join(INSERTED)}) VALUES ({', '.join('?' * len(INSERTED))}) RETURNING seq"
+    )
     COUNT = "UPDATE account SET notification_count = notification_count + 1 WHERE seq = ?"
 
     @classmethod
@@ -150,7 +152,7 @@ class Notification(Model):
         id_, is_digest = new_id(now), 0
         origin = (id_, sender.account_seq, sender.key_seq, sender.alert_seq)
         said = (*content[:2], *UNSET) if content[2:] == PLAIN else map(as_column, content)  # most are plain
-        seq = run(cls.INSERT, (*origin, status, now, is_digest, *said)).lastrowid or 0
+        seq = int(run(cls.INSERT, (*origin, status, now, is_digest, *said)).fetchone()[0])
         return NotificationRow(seq, id_, status, now, content), NotificationDay.count(sender.account_seq, day)
 
     @classmethod
@@ -158,7 +160,7 @@ class Notification(Model):
         """The seq of a new digest, which is pushed like a notification; call inside `transaction()`."""
         is_digest = 1
         values = (new_id(now), account_seq, None, None, status, now, is_digest, *map(as_column, content))
-        return run(cls.INSERT, values).lastrowid or 0
+        return int(run(cls.INSERT, values).fetchone()[0])
 
     @classmethod
     def release(cls, seq: int, status: str, now: int) -> None:

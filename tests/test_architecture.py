@@ -25,6 +25,8 @@ FLOORS = (
     ("config",),
     ("providers", "models"),
     ("store.database", "store.rows"),
+    ("store.sqlite",),
+    ("store.engine",),
     ("process",),
     ("wire",),
 )
@@ -49,7 +51,7 @@ MAY_IMPORT = {  # modules, or whole rooms
     "werkzeug": {"app", "cli", "web", "dashboard", "core.accounts"},
     "flask_limiter": {"web.rate_limits"},
     "peewee": {"models", "store"},
-    "sqlite3": {"store.database"},
+    "sqlite3": {"store.sqlite"},
     "pycurl": {"providers.transport"},
     "http_ece": {"providers.webpush"},
     "py_vapid": {"providers.webpush"},

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from store import database
+from store import database, sqlite
 from tests.support.accounts import OWNER
 from tests.support.server import ROOT
 from tests.support.tables import look, mode, version
@@ -54,7 +54,7 @@ def test_a_process_with_a_wide_umask_makes_narrow_files(tmp_path):
 
 
 def test_an_sqlite_that_is_too_old_is_named(file, monkeypatch):
-    monkeypatch.setattr(database.sqlite3, "sqlite_version_info", (3, 36, 9))
+    monkeypatch.setattr(sqlite.sqlite3, "sqlite_version_info", (3, 36, 9))
     with pytest.raises(database.DatabaseRefused, match=r"has SQLite [\d.]+: Pocketbell needs 3\.37 or later"):
         database.open_database(file)
     assert not file.exists()

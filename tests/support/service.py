@@ -17,7 +17,7 @@ from app import app, open_service
 from core import accounts, alarms, jobs, pruning, retries
 from models import new_id, sha256_of
 from process import clock
-from store import database
+from store import database, sqlite
 
 # Building these statements with Peewee took a third of the time of a plain test.
 ADD_ACCOUNT = (
@@ -132,7 +132,7 @@ class Service:
             (data_dir / "secret_key").write_text("0" * 64)  # to make one waits for the disk
         self.app = app  # one for all tests: making the routes takes longer than all else
         open_service(app, self.settings)
-        database._writing.execute_sql("PRAGMA synchronous = OFF")  # no test loses power
+        sqlite._writing.execute_sql("PRAGMA synchronous = OFF")  # no test loses power
         # The first round of the worker looks at the clock, and finds nothing to remove in a new database.
         (pruning._guard.believes if is_new else pruning.prune)(clock.now_ms())
         self.client = self.app.test_client()

@@ -1,0 +1,68 @@
+"""What every database engine does, whichever it is, and how it refuses.
+
+`store/database.py` is what the rest of the code uses; the engines are beside it. Must not know the tables.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Protocol
+
+import peewee
+
+ROOT = Path(__file__).parents[1]
+MIGRATIONS = ROOT / "migrations"
+SCHEMA_VERSION = max(int(step.name[:4]) for step in MIGRATIONS.glob("*.sql"))  # schema.sql is what they lead to
+
+DatabaseError = peewee.PeeweeException  # whatever the database refuses
+WriteFailed = peewee.OperationalError  # a write that cannot be made now: locked, disk full, read-only
+Values = Sequence[object] | Mapping[str, object]
+
+
+class DatabaseRefused(SystemExit):
+    """The database cannot be used as it is. Uncaught, this ends the process with one line and status 1."""
+
+
+class Cursor(Protocol):
+    """What running a statement returns."""
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows were changed."""
+
+    def fetchone(self) -> Any:
+        """The next row, or None."""
+
+    def fetchall(self) -> list[Any]:
+        """The rows that are left."""
+
+    def __iter__(self) -> Iterator[Any]:
+        """The rows that are left, one after the other."""
+
+
+class Engine(Protocol):
+    """A module that speaks to one kind of database. The functions' rules are in store/database.py."""
+
+    def run(self, statement: str, values: Values = ()) -> Cursor:
+        """Run one statement on this thread's connection."""
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """One transaction, or a part of the one that this thread is in."""
+
+    def version(self) -> int:
+        """A number that changes with each commit of another connection."""
+
+    def close_reading(self) -> None:
+        """Close this thread's connection."""
+
+    def close(self) -> None:
+        """Close this thread's connection and what all threads share."""
+
+    def copy_database(self, target: Path) -> None:
+        """Write a consistent copy to a new file."""
+
+    def writes_fail(self) -> bool:
+        """Whether the last transaction could not be made, and none was stored since."""
+
+    def fault(self) -> str | None:
+        """The first fault that the engine's own check finds."""
