@@ -3,6 +3,7 @@
 What each of these does depends on the engine: store/sqlite.py. Must not know the tables, a setting or the clock.
 """
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,14 @@ def transaction() -> AbstractContextManager[None]:
     Inside another transaction, it is a part of that one that can fail by itself.
     """
     return _engine.transaction()
+
+
+def after_commit(call: Callable[[], object]) -> None:
+    """Call this in this thread when the open transaction is on the disk; at once, when none is open.
+
+    It is not called if the transaction, or the part of it that is open now, fails. It must not raise an exception.
+    """
+    _engine.after_commit(call)
 
 
 class Statements(peewee.SqliteDatabase):

@@ -3,7 +3,7 @@
 `store/database.py` is what the rest of the code uses; the engines are beside it. Must not know the tables.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
@@ -48,6 +48,9 @@ class Engine(Protocol):
 
     def transaction(self) -> AbstractContextManager[None]:
         """One transaction, or a part of the one that this thread is in."""
+
+    def after_commit(self, call: Callable[[], object]) -> None:
+        """Call this when the open transaction is on the disk."""
 
     def version(self) -> int:
         """A number that changes with each commit of another connection."""

@@ -11,7 +11,7 @@ import shutil
 import sqlite3
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -34,6 +34,9 @@ logging.getLogger("peewee").setLevel(logging.INFO)  # at DEBUG it logs every sta
 
 class _Thread(threading.local):
     writing: sqlite3.Connection | None = None  # while this thread is in a transaction
+
+    def __init__(self) -> None:
+        self.after_commit = list[Callable[[], object]]()  # what the open transaction leaves to be called
 
 
 _reading = peewee.SqliteDatabase(None)  # a connection for each thread
@@ -330,6 +333,7 @@ def transaction() -> Iterator[None]:
         with _part():
             yield
         return
+    _thread.after_commit.clear()
     try:
         outcome = _writer.take_turn()
         try:
@@ -351,16 +355,29 @@ def transaction() -> Iterator[None]:
     except WriteFailed:
         _writes_fail.set()
         raise
+    calls, _thread.after_commit = _thread.after_commit, []
+    for call in calls:
+        call()
+
+
+def after_commit(call: Callable[[], object]) -> None:
+    """Call this in this thread when the open transaction is on the disk; at once, when none is open."""
+    if _thread.writing:
+        _thread.after_commit.append(call)
+    else:
+        call()
 
 
 @contextmanager
 def _part() -> Iterator[None]:
     """A part of the open transaction, which is undone by itself if the block fails."""
     run("SAVEPOINT part")
+    calls = len(_thread.after_commit)
     try:
         yield
         run("RELEASE part")
     except BaseException as error:
+        del _thread.after_commit[calls:]
         try:
             run("ROLLBACK TO part")
             run("RELEASE part")
