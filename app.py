@@ -35,8 +35,8 @@ from core import (
     waking,
     watching,
 )
+from core.session_secret import session_secret
 from process import clock, counters, recent_requests
-from process.secret_key import kept_secret
 from store import database
 from web import (
     api_docs,
@@ -290,14 +290,14 @@ def create_app(settings: config.Settings | None = None) -> Application:
 
 def open_service(app: Application, settings: config.Settings) -> None:
     """Make the application serve `settings`, and reset all state in memory from what it served before."""
+    database.open_database(settings.database)
     app.config.update(
         SETTINGS=settings,
-        SECRET_KEY=settings.secret_key or kept_secret(settings.data_dir),
+        SECRET_KEY=session_secret(settings),
         MAX_CONTENT_LENGTH=settings.max_body_bytes,
         SESSION_COOKIE_SAMESITE="Lax",
         PERMANENT_SESSION_LIFETIME=accounts.SESSION_LIFE_MS // 1000,
     )
-    database.open_database(settings.database)
     models.ApiKey.forget_used()
     push.configure(settings, delivery.vapid_key)
     push_slots.configure(settings.threads)

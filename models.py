@@ -11,9 +11,7 @@ import secrets
 import threading
 from typing import Any, NamedTuple, Self
 
-import peewee
-
-from store.database import database, run, transaction
+from store.database import database, peewee, run, transaction
 from store.rows import columns, reader
 
 

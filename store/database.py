@@ -1,6 +1,7 @@
 """The database, as the rest of the code uses it: opening and copying it, running statements, and writing.
 
-What each of these does depends on the engine: store/sqlite.py. Must not know the tables, a setting or the clock.
+What each of these does depends on the engine: store/sqlite.py or store/postgresql.py. Must not know the tables, a
+setting or the clock.
 """
 
 from collections.abc import Callable
@@ -8,12 +9,13 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-import peewee
+import peewee as peewee
 
 from store import sqlite
 from store.engine import MIGRATIONS, SCHEMA_VERSION, Cursor, Engine, Values
 from store.engine import DatabaseError as DatabaseError
 from store.engine import DatabaseRefused as DatabaseRefused
+from store.engine import ServerUrl as ServerUrl
 from store.engine import WriteFailed as WriteFailed
 
 AFTER_ALL = 2**63 - 1  # the greatest integer: beyond every seq and every time
@@ -53,15 +55,30 @@ class Statements(peewee.SqliteDatabase):
 database = Statements(None, returning_clause=True)
 
 
-def open_database(path: Path, migrations: Path = MIGRATIONS, newest: int = SCHEMA_VERSION) -> None:
-    """Open the file at `path` for all threads. An empty file gets its tables; an older one is copied and upgraded."""
+def open_database(place: Path | ServerUrl, migrations: Path = MIGRATIONS, newest: int = SCHEMA_VERSION) -> None:
+    """Open the file or the server's database for all threads. An empty one gets its tables; an older one is upgraded.
+
+    `DatabaseRefused` if it cannot be used.
+    """
+    global _engine
     close()
-    sqlite.open_database(path, migrations, newest)
+    if isinstance(place, Path):
+        _engine = sqlite
+        sqlite.open_database(place, migrations, newest)
+    else:
+        from store import postgresql  # 17 MB that SQLite does not need
+
+        _engine = postgresql
+        postgresql.open_database(place, migrations, newest)
 
 
-def has_data(path: Path) -> bool:
-    """Whether there is a database at `path` with anything in it."""
-    return sqlite.has_data(path)
+def has_data(place: Path | ServerUrl) -> bool:
+    """Whether there is a database at this place with anything in it."""
+    if isinstance(place, Path):
+        return sqlite.has_data(place)
+    from store import postgresql
+
+    return postgresql.has_data(place)
 
 
 def version() -> int:

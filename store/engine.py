@@ -5,6 +5,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,6 +22,18 @@ Values = Sequence[object] | Mapping[str, object]
 
 class DatabaseRefused(SystemExit):
     """The database cannot be used as it is. Uncaught, this ends the process with one line and status 1."""
+
+
+@dataclass(frozen=True)
+class ServerUrl:
+    """Where a PostgreSQL server is, and how many connections to keep."""
+
+    url: str = field(repr=False)  # with the password
+    connections: int
+
+    def __str__(self) -> str:
+        """The address without user, password and parameters."""
+        return f"postgresql://{self.url.rpartition('//')[2].rpartition('@')[2].partition('?')[0]}"
 
 
 class Cursor(Protocol):

@@ -175,12 +175,13 @@ def _run_step(script: Path, before: int, after: int) -> None:
     with transaction():
         if _version() != before:
             return
-        for statement in _statements(script.read_text()):
+        for statement in statements(script.read_text()):
             run(statement)
         run(f"PRAGMA user_version = {after}")
 
 
-def _statements(script: str) -> Iterator[str]:
+def statements(script: str) -> Iterator[str]:
+    """The statements of a script."""
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line
