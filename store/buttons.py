@@ -1,5 +1,6 @@
 """The buttons whose press a device sends to us, the answers, and their queries. Callers pass the time."""
 
+import json
 from typing import NamedTuple
 
 import peewee
@@ -64,12 +65,21 @@ class Button(Model):
         return cls.READ_PRESSED(row) if row else None
 
     @classmethod
-    def prune(cls, now: int, limit: int) -> int:
-        """Remove up to `limit` buttons that have expired; returns how many. Call inside `transaction()`."""
-        return run(
-            "DELETE FROM button WHERE token_hash IN (SELECT token_hash FROM button WHERE expires_at <= ? LIMIT ?)",
-            (now, limit),
-        ).rowcount
+    def expired(cls, now: int, limit: int) -> list[tuple[int, int]]:
+        """The notifications of at most `limit` buttons that have expired: the account of each, and its seq."""
+        found = (
+            "SELECT DISTINCT n.account_seq, n.seq FROM (SELECT notification_seq FROM button WHERE expires_at <= ?"
+            " ORDER BY expires_at LIMIT ?) b JOIN notification n ON n.seq = b.notification_seq"
+        )
+        return list(run(found, (now, limit)).fetchall())
+
+    @classmethod
+    def prune(cls, notification_seqs: list[int], now: int) -> None:
+        """Remove the buttons of these notifications that have expired; call inside `transaction()`."""
+        run(
+            "DELETE FROM button WHERE notification_seq IN (SELECT value FROM json_each(?)) AND expires_at <= ?",
+            (json.dumps(notification_seqs), now),
+        )
 
 
 class ButtonAnswer(Model):

@@ -111,7 +111,7 @@ class Metric(Model):
 
         One statement inserts all values: after each statement another thread may run, which makes many slow.
         """
-        with transaction():
+        with transaction(account_seq):
             seqs = MetricSeries.seqs(account_seq, project_id, {value[0] for value in values})
             run(_insert(len(values)), [column for value in values for column in (seqs[value[0]], *value[1:])])
 

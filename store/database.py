@@ -12,6 +12,7 @@ from typing import Any
 import peewee as peewee
 
 from store import sqlite
+from store.engine import EVERYBODY as EVERYBODY
 from store.engine import MIGRATIONS, SCHEMA_VERSION, Cursor, Engine, Values
 from store.engine import DatabaseError as DatabaseError
 from store.engine import DatabaseRefused as DatabaseRefused
@@ -28,12 +29,14 @@ def run(statement: str, values: Values = ()) -> Cursor:
     return _engine.run(statement, values)
 
 
-def transaction() -> AbstractContextManager[None]:
+def transaction(*account_seqs: int) -> AbstractContextManager[None]:
     """One transaction, which is on the disk when the block has ended; `WriteFailed` when it cannot be made.
 
-    Inside another transaction, it is a part of that one that can fail by itself.
+    It names the accounts whose rows it writes, or `EVERYBODY`: of those that name the same one, the next begins when
+    the one before has ended. SQLite has one writer whatever they name. Inside another transaction, it is a part of
+    that one that can fail by itself, and names no account that the other one does not.
     """
-    return _engine.transaction()
+    return _engine.transaction(*account_seqs)
 
 
 def after_commit(call: Callable[[], object]) -> None:
@@ -81,6 +84,11 @@ def has_data(place: Path | ServerUrl) -> bool:
     return postgresql.has_data(place)
 
 
+def is_shared() -> bool:
+    """Whether other processes may serve the same database: never a file, whose lock one service takes."""
+    return _engine is not sqlite
+
+
 def version() -> int:
     """A number that changes with each commit of another connection, this process's or another's."""
     return _engine.version()
@@ -103,7 +111,7 @@ def copy_database(target: Path) -> None:
 
 def try_writing() -> None:
     """Write a page to the disk; raises `WriteFailed` if that does not succeed."""
-    with transaction():
+    with transaction(EVERYBODY):
         run(
             "INSERT INTO server_note (name, value) VALUES ('written', '')"
             " ON CONFLICT (name) DO UPDATE SET value = excluded.value"

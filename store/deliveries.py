@@ -71,9 +71,10 @@ class Delivery(Model):
         " ORDER BY next_attempt_at LIMIT ?"
     )
     LEFT_BEHIND = (
-        f"{WAITING} SELECT d.seq, d.removed_as FROM waiting JOIN device d ON d.seq = waiting.seq"
+        f"{WAITING} SELECT d.account_seq, d.seq, d.removed_as FROM waiting JOIN device d ON d.seq = waiting.seq"
         " WHERE d.removed_at IS NOT NULL"
     )
+    WAITING_DEVICES = f"{WAITING} SELECT d.account_seq, d.seq FROM waiting JOIN device d ON d.seq = waiting.seq"
     READ_DUE_DEVICE = staticmethod(reader(DueDevice))
     CLAIM = (
         "UPDATE delivery SET next_attempt_at = ? WHERE notification_seq = ? AND device_seq = ?"
@@ -147,14 +148,15 @@ class Delivery(Model):
 
     @classmethod
     def claim(cls, due: Iterable[tuple[int, int]], now: int, lease_until: int) -> list[Attempt]:
-        """Take these attempts (notification, device) with a lease: nobody else does before `lease_until`."""
-        with transaction():
-            claims = [cls._claim(notification, device, now, lease_until) for notification, device in due]
+        """Take these attempts (notification, device) with a lease: nobody else does before `lease_until`.
+
+        Without those that another process took or that were settled meanwhile. Call inside `transaction()`.
+        """
+        claims = [cls._claim(notification, device, now, lease_until) for notification, device in due]
         return [claimed for claimed in claims if claimed]
 
     @classmethod
     def _claim(cls, notification_seq: int, device_seq: int, now: int, lease_until: int) -> Attempt | None:
-        """The attempt, unless another process took it or it was settled meanwhile."""
         if not run(cls.CLAIM, (lease_until, notification_seq, device_seq, now)).rowcount:
             return None
         return cls.READ_ATTEMPT(run(cls.ATTEMPT, (notification_seq, device_seq)).fetchone())
@@ -204,8 +206,8 @@ class Delivery(Model):
     @classmethod
     def bring_forward(cls, by_ms: int) -> None:
         """Make all pending deliveries due earlier, one device after the other."""
-        for (device_seq,) in run(f"{cls.WAITING} SELECT seq FROM waiting WHERE seq IS NOT NULL").fetchall():
-            with transaction():
+        for account_seq, device_seq in run(cls.WAITING_DEVICES).fetchall():
+            with transaction(account_seq):
                 run(cls.BRING_FORWARD, (by_ms, device_seq))
 
     @classmethod
@@ -214,8 +216,8 @@ class Delivery(Model):
         run(cls.MAKE_DUE, (now, notification_seq, json.dumps([device.seq for device in devices])))
 
     @classmethod
-    def left_behind(cls) -> list[tuple[int, str]]:
-        """The removed devices that have pending deliveries, and what each was removed as."""
+    def left_behind(cls) -> list[tuple[int, int, str]]:
+        """The removed devices that have pending deliveries: the account of each, its seq, what it was removed as."""
         return run(cls.LEFT_BEHIND).fetchall()
 
     @classmethod

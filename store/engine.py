@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import peewee
 
+EVERYBODY = 0  # stands among accounts for what belongs to none: their addresses, the service's own keys and notes
 ROOT = Path(__file__).parents[1]
 MIGRATIONS = ROOT / "migrations"
 SCHEMA_VERSION = max(int(step.name[:4]) for step in MIGRATIONS.glob("*.sql"))  # schema.sql is what they lead to
@@ -36,6 +37,12 @@ class ServerUrl:
         return f"postgresql://{self.url.rpartition('//')[2].rpartition('@')[2].partition('?')[0]}"
 
 
+def check_part(account_seqs: tuple[int, ...], named: tuple[int, ...]) -> None:
+    """A part of a transaction takes no lock that the transaction has not taken: two could wait for each other."""
+    if not set(account_seqs) <= set(named):
+        raise RuntimeError("a part of a transaction names an account that the transaction does not name")
+
+
 class Cursor(Protocol):
     """What running a statement returns."""
 
@@ -59,7 +66,7 @@ class Engine(Protocol):
     def run(self, statement: str, values: Values = ()) -> Cursor:
         """Run one statement on this thread's connection."""
 
-    def transaction(self) -> AbstractContextManager[None]:
+    def transaction(self, *account_seqs: int) -> AbstractContextManager[None]:
         """One transaction, or a part of the one that this thread is in."""
 
     def after_commit(self, call: Callable[[], object]) -> None:

@@ -280,14 +280,24 @@ class Notification(Model):
     # --- sending later ---
 
     SCHEDULED_DUE = (
-        "SELECT seq, account_seq FROM notification WHERE status = 'held' AND deliver_at <= ?"
+        "SELECT account_seq, seq FROM notification WHERE status = 'held' AND deliver_at <= ?"
         " ORDER BY deliver_at LIMIT ?"
     )
 
     @classmethod
     def scheduled_due(cls, now: int, limit: int) -> list[tuple[int, int]]:
-        """At most `limit` notifications whose `deliver_at` has come: the seq of each, and of its account."""
+        """At most `limit` notifications whose `deliver_at` has come: the seq of the account of each, and its own."""
         return list(run(cls.SCHEDULED_DUE, (now, limit)).fetchall())
+
+    STILL_SCHEDULED = (
+        "SELECT seq FROM notification WHERE seq IN (SELECT value FROM json_each(?)) AND status = 'held'"
+        " AND deliver_at IS NOT NULL ORDER BY deliver_at"
+    )
+
+    @classmethod
+    def still_scheduled(cls, seqs: list[int]) -> list[int]:
+        """Those of these notifications that are still to be sent later, in the order of their times."""
+        return [row[0] for row in run(cls.STILL_SCHEDULED, (json.dumps(seqs),))]
 
     # --- settling ---
 
@@ -315,12 +325,15 @@ class Notification(Model):
         """Derive the statuses of many at once; call inside `transaction()`."""
         run(cls.SETTLE_ALL, (json.dumps(list(seqs)),))
 
-    EXPIRED = "SELECT seq FROM notification WHERE status = 'pending' AND expires_at <= ? ORDER BY expires_at LIMIT ?"
+    EXPIRED = (
+        "SELECT account_seq, seq FROM notification WHERE status = 'pending' AND expires_at <= ?"
+        " ORDER BY expires_at LIMIT ?"
+    )
 
     @classmethod
-    def expired(cls, now: int, limit: int) -> list[int]:
-        """The seqs of at most `limit` notifications that are pending although they have expired."""
-        return [row[0] for row in run(cls.EXPIRED, (now, limit))]
+    def expired(cls, now: int, limit: int) -> list[tuple[int, int]]:
+        """At most `limit` that are pending although they have expired: the account's seq and its own of each."""
+        return list(run(cls.EXPIRED, (now, limit)).fetchall())
 
     EXPIRED_OF = "SELECT seq FROM notification WHERE seq IN (SELECT value FROM json_each(?)) AND expires_at <= ?"
 

@@ -16,7 +16,7 @@ from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool
 
 from store.dialect import translated
-from store.engine import Cursor, DatabaseError, ServerUrl, Values, WriteFailed
+from store.engine import Cursor, DatabaseError, ServerUrl, Values, WriteFailed, check_part
 from store.postgresql_connection import (
     ANSWER_S,
     FIRST_ANSWER_S,
@@ -37,6 +37,7 @@ POOL_WAIT_S = 2.0
 
 class _Thread(threading.local):
     writing: "Connection | None" = None  # while this thread is in a transaction
+    accounts: tuple[int, ...] = ()  # whose locks it holds
     has_changes = False  # whether that transaction has changed anything
 
     def __init__(self) -> None:
@@ -144,13 +145,15 @@ def transaction(*account_seqs: int) -> Iterator[None]:
     COMMITTED). The locks are taken in ascending order, so that no two transactions wait for each other.
     """
     if _thread.writing:
+        check_part(account_seqs, _thread.accounts)
         with _part():
             yield
         return
     _thread.after_commit.clear()
     try:
         with _turns_of(sorted({*account_seqs})):
-            _thread.writing, _thread.has_changes = _begin(sorted({*account_seqs})), False
+            _thread.writing = _begin(sorted({*account_seqs}))
+            _thread.accounts, _thread.has_changes = account_seqs, False
             try:
                 yield
                 _commit(_thread.writing)
@@ -158,7 +161,7 @@ def transaction(*account_seqs: int) -> Iterator[None]:
                 _roll_back(_thread.writing)
                 raise
             finally:
-                connection, _thread.writing = _thread.writing, None
+                connection, _thread.writing, _thread.accounts = _thread.writing, None, ()
                 _give_back(connection)
     except WriteFailed:
         _writes_fail.set()

@@ -19,7 +19,7 @@ from typing import cast
 
 import peewee
 
-from store.engine import ROOT, DatabaseRefused, Values, WriteFailed
+from store.engine import EVERYBODY, ROOT, DatabaseRefused, Values, WriteFailed, check_part
 
 BUSY_TIMEOUT_MS = 1_500  # how long to wait for another process's lock; with TURN_WAIT_S a write fails within 4 s
 TURN_WAIT_S = 2.0  # then a thread checks whether another process blocks the thread whose turn it is
@@ -34,6 +34,7 @@ logging.getLogger("peewee").setLevel(logging.INFO)  # at DEBUG it logs every sta
 
 class _Thread(threading.local):
     writing: sqlite3.Connection | None = None  # while this thread is in a transaction
+    accounts: tuple[int, ...] = ()  # those that the transaction names
 
     def __init__(self) -> None:
         self.after_commit = list[Callable[[], object]]()  # what the open transaction leaves to be called
@@ -172,7 +173,7 @@ def _version() -> int:
 
 def _run_step(script: Path, before: int, after: int) -> None:
     """Run a script and set the new version in one transaction; do nothing if another process was faster."""
-    with transaction():
+    with transaction(EVERYBODY):
         if _version() != before:
             return
         for statement in statements(script.read_text()):
@@ -324,13 +325,13 @@ _writer = _Writer()
 
 
 @contextmanager
-def transaction() -> Iterator[None]:
+def transaction(*account_seqs: int) -> Iterator[None]:
     """One transaction, which is on the disk when the block has ended; `WriteFailed` when it cannot be made.
 
-    The threads of this process queue here and not in SQLite's busy handler, which is unfair. Inside another
-    transaction, it is a part of that one that can fail by itself.
+    The threads of this process queue here and not in SQLite's busy handler, which is unfair.
     """
     if _thread.writing:
+        check_part(account_seqs, _thread.accounts)
         with _part():
             yield
         return
@@ -338,7 +339,7 @@ def transaction() -> Iterator[None]:
     try:
         outcome = _writer.take_turn()
         try:
-            _thread.writing = _writing.connection()
+            _thread.writing, _thread.accounts = _writing.connection(), account_seqs
             changes = _thread.writing.total_changes
             with _part():
                 yield
@@ -347,7 +348,7 @@ def transaction() -> Iterator[None]:
             _writer.end(failure)
             raise
         finally:
-            _thread.writing = None
+            _thread.writing, _thread.accounts = None, ()
             _writer.turn.release()
             _writer.commit_if_due()
             fault = outcome.exception()  # also after an exception: this thread may have read uncommitted rows

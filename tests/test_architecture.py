@@ -295,6 +295,24 @@ def test_that_test_finds_the_queries_of_the_store():
     assert all(list(queries(MODULES[name])) for name in ("models", "store.sessions", "store.notifications"))
 
 
+def transactions(path):
+    """The calls of `transaction`."""
+    for node in ast.walk(tree_of(path)):
+        name = getattr(node.func, "id", getattr(node.func, "attr", "")) if isinstance(node, ast.Call) else ""
+        if name == "transaction":
+            yield node
+
+
+@every_file
+def test_every_transaction_names_the_accounts_whose_rows_it_writes(path):
+    assert [named(path, call) for call in transactions(path) if not call.args] == []
+
+
+def test_that_test_finds_the_transactions():
+    found = {module_of(path) for path in FILES if list(transactions(path))}
+    assert {"cli", "models", "core.accounts", "core.delivery", "store.database", "store.server_notes"} <= found
+
+
 @every_file
 def test_no_except_is_bare(path):
     bare = [

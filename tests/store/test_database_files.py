@@ -228,7 +228,7 @@ def test_a_service_started_on_a_backup_takes_the_same_keys_and_shows_the_same_hi
 
 
 def test_a_copy_in_the_making_is_never_seen_under_its_name(opened, tmp_path):
-    with database.transaction():
+    with database.transaction(database.EVERYBODY):
         database.run("CREATE TABLE big (text TEXT)")
         for _ in range(200):
             database.run("INSERT INTO big VALUES (?)", ("x" * 20_000,))

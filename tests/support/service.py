@@ -159,7 +159,7 @@ class Service:
     def account(self, email="owner@example.org", plan="starter", password_hash=None):
         """Make an account as the command line does, in a tenth of the time; with a link unless it has a password."""
         now = clock.now_ms()
-        with database.transaction():
+        with database.transaction(database.EVERYBODY):
             (seq,) = database.run(ADD_ACCOUNT, (email, plan, password_hash, now)).fetchone()
             if password_hash is None:
                 database.run(ADD_LINK, (secrets.token_bytes(32), seq, now + accounts.LINK_LIFE_MS))
@@ -167,7 +167,7 @@ class Service:
 
     def caller(self, email="owner@example.org", name="test"):
         now, full_key = clock.now_ms(), accounts.KEY_PREFIX + secrets.token_hex(24)
-        with database.transaction():
+        with database.transaction(database.EVERYBODY):
             added = (new_id(now), name, full_key[:16], sha256_of(full_key), now, email)
             assert database.run(ADD_KEY, added).rowcount == 1
         return Caller(self, full_key)

@@ -11,7 +11,7 @@ import pytest
 
 from app import open_service
 from core import jobs
-from store.database import database, transaction
+from store.database import EVERYBODY, database, transaction
 from tests.support.server import ROOT
 from wire.errors import log_fault
 
@@ -69,7 +69,7 @@ def test_it_is_503_when_no_round_of_the_worker_has_ended_for_30_seconds(service,
 def test_it_is_503_when_the_database_does_not_answer(service, worker):
     worker.start()
     worker.stop()
-    with transaction():
+    with transaction(EVERYBODY):
         database.execute_sql("ALTER TABLE account RENAME TO gone")
     assert health(service) == (503, {"status": "unavailable"})
 

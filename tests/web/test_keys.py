@@ -344,7 +344,7 @@ def test_of_very_many_revoked_keys_the_newest_1000_are_listed_and_every_live_one
     (mine,) = owner.get("/api-keys").json["apiKeys"]
     columns = "id, account_seq, name, preview, key_hash, created_at, revoked_at"
     add = f"INSERT INTO api_key ({columns}) VALUES (?, 1, ?, ?, ?, 1, 2)"
-    with database.transaction():
+    with database.transaction(database.EVERYBODY):
         sqlite.connection().executemany(
             add, [(f"id{n}", f"name {n}", "sk_test_", n.to_bytes(32)) for n in range(1_100)]
         )
