@@ -27,14 +27,14 @@ class Share(NamedTuple):
 
 def fill(shares: list[Share]) -> float:
     """Write the notifications of all accounts, mixed in time; return the seconds that it took."""
-    from store import database
+    from store import database, sqlite
     from store.database import EVERYBODY, run, transaction
 
     began = time.monotonic()
-    database._writing.execute_sql("PRAGMA synchronous = OFF")
+    sqlite._writing.execute_sql("PRAGMA synchronous = OFF")
     for batch in _batches(_in_time(shares)):
         with transaction(EVERYBODY):
-            database.database.connection().executemany(
+            sqlite.connection().executemany(
                 "INSERT INTO notification (id, account_seq, api_key_seq, alert_seq, title, body, status, created_at)"
                 " VALUES (?, ?, ?, ?, ?, ?, 'delivered', ?)",
                 batch,

@@ -18,7 +18,7 @@ from models import ActiveDevice, Device
 from process import clock
 from providers.base import Answer, Outcome
 from store.alarms import Alarm, ClaimedAlarm, DueAlarm
-from store.database import transaction
+from store.database import after_commit, transaction
 from store.deliveries import Attempt, Delivery
 from store.notifications import Notification, NotificationRow
 from wire.errors import Refused, log_fault
@@ -98,7 +98,8 @@ def acknowledge(account_seq: int, notification_seq: int, device_seq: int | None,
         Delivery.end([notification_seq], ACKNOWLEDGED_BEFORE, now)
         if Notification.one(notification_seq).status == "pending":
             Notification.settle(notification_seq)
-        due.set()
+        after_commit(due.set)
+        after_commit(waiting.note_change)
 
 
 def acknowledge_notification(account_seq: int, notification_id: str, now: int) -> None:
@@ -113,7 +114,6 @@ def acknowledge_notification(account_seq: int, notification_id: str, now: int) -
         if Alarm.find(seq) is None:
             raise Refused(409, "This notification does not repeat: there is nothing to acknowledge.")
         acknowledge(account_seq, seq, None, now)
-    waiting.note_change()
 
 
 # --- pushing ------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from process.counters import count
 from providers.base import Answer, Message, Outcome
 from providers.webpush import new_vapid_key
 from store.alert_payloads import AlertPayload
-from store.database import WriteFailed, transaction
+from store.database import WriteFailed, after_commit, transaction
 from store.deliveries import Attempt, Delivery
 from store.heartbeats import Beat
 from store.held import Held
@@ -192,6 +192,8 @@ def begin(notification: NotificationRow, devices: list[ActiveDevice], due_at: in
     buttons.add(notification, devices, now)
     if content.acknowledge:
         alarms.begin([notification.seq], now)
+    if due_at <= now:
+        after_commit(retries.due.set)
 
 
 def hold(sender: Sender, content: Content, now: int) -> NotificationRow:
@@ -237,7 +239,6 @@ def _insert(sender: Sender, content: Content, status: str, now: int) -> Notifica
         owner = Owner(sender.account_seq, sender.time_zone, sender.email)
         body = "Look in the history for the key or the alert that sends so many, and revoke it or switch it off."
         record_notice(owner, Content(f"{MANY_A_DAY:,} notifications today", body), now)
-        retries.due.set()
     return notification
 
 

@@ -8,7 +8,7 @@ import logging
 from bisect import bisect_left
 from collections import defaultdict
 
-from core import alarms, delivery, holding, local_time, retries
+from core import alarms, delivery, holding, local_time
 from core.devices import receivers
 from core.value_text import cut
 from process import clock
@@ -37,16 +37,13 @@ def release_due(now: int) -> None:
             released = [alert for alert in alerts if not _is_held(alert, now)]
             if released:
                 _release(account_seq, released)
-                retries.due.set()
         except Exception as error:  # the other accounts must not wait for this one
             log_fault(log, "An account's held notifications could not be released", error)
 
 
 def release_now(account_seq: int) -> int:
     """Release all that is held for an account, as its owner asks; returns how many notifications."""
-    released = _release(account_seq, Held.of_account(account_seq))
-    retries.due.set()
-    return released
+    return _release(account_seq, Held.of_account(account_seq))
 
 
 def releases(held: list[HeldOfAlert], now: int) -> list[int]:

@@ -3,7 +3,7 @@
 import logging
 from contextlib import suppress
 
-from core import delivery, retries
+from core import delivery
 from models import Alert
 from process import clock
 from store.database import WriteFailed, transaction
@@ -51,4 +51,3 @@ def _pause(webhook: Webhook, requests: int) -> None:
         if not Alert.pause(webhook.alert_seq, webhook.switched_on_at, now):
             return
         delivery.record_notice(webhook, Content(title, body), now)
-    retries.due.set()  # the worker pushes it: the request that was one too many does not wait for that

@@ -5,7 +5,7 @@ It has no row in `held`: neither quiet hours nor a digest hold it. Must not know
 
 from functools import partial
 
-from core import alarms, delivery, retries
+from core import alarms, delivery
 from core.attempts import is_expired
 from core.devices import receivers
 from core.pieces import by_account, in_pieces
@@ -31,7 +31,6 @@ def _release_some(now: int) -> bool:
                 if place and clock.monotonic_s() >= ends_s:
                     break
                 _release(seq, account_seq, now)
-    retries.due.set()
     return bool(due)
 
 

@@ -6,7 +6,7 @@ what it was: so two processes or a crash neither lose nor double one. Must not k
 
 import logging
 
-from core import delivery, durations, retries
+from core import delivery, durations
 from core.local_time import local_time, next_run
 from process import clock
 from store.database import EVERYBODY, WriteFailed, transaction, writes_fail
@@ -85,7 +85,6 @@ def _say_up(beat: Beat, now: int) -> None:
 def _tell(beat: Beat, content: Content) -> None:
     now = clock.now_ms()  # read inside the transaction, so that times follow the order of the rows
     delivery.tell(beat, content._replace(tag=f"heartbeat {beat.id}"), now)
-    retries.due.set()
 
 
 # --- deadlines ----------------------------------------------------------------------------------------------

@@ -74,13 +74,13 @@ class Alarm(Model):
         f" WHEN state = 'acknowledged' AND NOT {IS_REPLACED} THEN :now"
         " WHEN state = 'waiting' AND next_at = :lease THEN :next_at ELSE next_at END WHERE notification_seq = :seq"
     )
-    ACKNOWLEDGE = (
+    ACKNOWLEDGE = (  # what is held or replaced is on no screen
         "UPDATE alarm SET state = 'acknowledged', acknowledged_at = :now, device_seq = :device,"
-        f" next_at = iif(ends_at IS NULL OR {IS_REPLACED}, NULL, :now)"  # what is held or replaced is on no screen
+        f" next_at = CASE WHEN ends_at IS NULL OR {IS_REPLACED} THEN NULL ELSE :now END"
         " WHERE account_seq = :account AND notification_seq = :seq AND state IN ('waiting', 'expired')"
     )
     END = (  # "Acknowledged" is not pushed either
-        "UPDATE alarm SET state = iif(state = 'waiting', ?, state), next_at = NULL"
+        "UPDATE alarm SET state = CASE state WHEN 'waiting' THEN ? ELSE state END, next_at = NULL"
         " WHERE notification_seq IN (SELECT value FROM json_each(?))"
     )
     NOTE_PUSHED = (

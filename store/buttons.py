@@ -41,8 +41,8 @@ class Button(Model):
     expires_at = peewee.IntegerField()
 
     INSERT = (
-        "INSERT OR IGNORE INTO button (token_hash, notification_seq, device_seq, position, expires_at)"
-        " VALUES (?, ?, ?, ?, ?)"
+        "INSERT INTO button (token_hash, notification_seq, device_seq, position, expires_at)"
+        " VALUES (?, ?, ?, ?, ?) ON CONFLICT (token_hash) DO NOTHING"
     )
     PRESSED = (
         f"SELECT {columns(PressedButton, 'b', account_seq='n.account_seq', content=columns(Content, 'n'))}"
@@ -94,7 +94,8 @@ class ButtonAnswer(Model):
         table_name = "answer"
 
     PUT_FIRST = (
-        "INSERT OR IGNORE INTO answer (notification_seq, position, answered_at, device_seq) VALUES (?, ?, ?, ?)"
+        "INSERT INTO answer (notification_seq, position, answered_at, device_seq) VALUES (?, ?, ?, ?)"
+        " ON CONFLICT (notification_seq) DO NOTHING"
     )
     FIND = (
         f"SELECT {columns(GivenAnswer, 'r', device_id='d.id', device_name='d.name')}"
@@ -103,7 +104,7 @@ class ButtonAnswer(Model):
     READ_FOUND = staticmethod(reader(GivenAnswer))
     HAS_COME = (
         "SELECT EXISTS (SELECT 1 FROM answer WHERE notification_seq = n.seq) OR EXISTS (SELECT 1 FROM alarm"
-        " WHERE notification_seq = n.seq AND acknowledged_at NOT NULL) FROM notification n WHERE seq = ?"
+        " WHERE notification_seq = n.seq AND acknowledged_at IS NOT NULL) FROM notification n WHERE seq = ?"
     )
 
     @classmethod

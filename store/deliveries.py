@@ -54,6 +54,7 @@ class Delivery(Model):
         "INSERT INTO delivery (notification_seq, device_seq, status, attempts, next_attempt_at)"
         " VALUES (?, ?, 'pending', 0, ?)"
     )
+    INSERT_MISSING = f"{INSERT} ON CONFLICT (notification_seq, device_seq) DO NOTHING"
     WAITING = (  # the devices that have anything pending: one look-up in the index for each, however much that is
         "WITH RECURSIVE waiting (seq) AS (SELECT min(device_seq) FROM delivery WHERE status = 'pending' UNION ALL"
         " SELECT (SELECT min(device_seq) FROM delivery WHERE status = 'pending' AND device_seq > waiting.seq)"
@@ -61,9 +62,9 @@ class Delivery(Model):
     )
     NEXT_DUE = "(SELECT min(next_attempt_at) FROM delivery WHERE status = 'pending' AND device_seq = waiting.seq)"
     DUE_DEVICES = (
-        f"{WAITING} SELECT {columns(DueDevice, 'd', due_at=f'{NEXT_DUE} AS due_at')}"
-        " FROM waiting JOIN device d ON d.seq = waiting.seq"
-        " WHERE d.removed_at IS NULL AND due_at <= ? ORDER BY due_at"
+        f"{WAITING} SELECT * FROM (SELECT {columns(DueDevice, 'd', due_at=f'{NEXT_DUE} AS due_at')}"
+        " FROM waiting JOIN device d ON d.seq = waiting.seq WHERE d.removed_at IS NULL) due"
+        " WHERE due_at <= ? ORDER BY due_at"
     )
     OLDEST_DUE = (
         "SELECT notification_seq FROM delivery WHERE status = 'pending' AND device_seq = ? AND next_attempt_at <= ?"
@@ -111,8 +112,9 @@ class Delivery(Model):
     ACCEPT = (
         "INSERT INTO delivery (notification_seq, device_seq, status, attempts, answered_at)"
         " SELECT seq, :device, 'delivered', 1, :now FROM notification WHERE seq = :seq"
-        " ON CONFLICT (notification_seq, device_seq) DO UPDATE SET status = 'delivered', attempts = attempts + 1,"
-        " next_attempt_at = NULL, answered_at = :now, error = NULL WHERE status <> 'delivered'"
+        " ON CONFLICT (notification_seq, device_seq) DO UPDATE SET status = 'delivered',"
+        " attempts = delivery.attempts + 1, next_attempt_at = NULL, answered_at = :now, error = NULL"
+        " WHERE delivery.status <> 'delivered'"
     )
 
     @classmethod
@@ -132,7 +134,7 @@ class Delivery(Model):
     def add_missing(cls, notification_seq: int, devices: Iterable[ActiveDevice], next_attempt_at: int) -> None:
         """A pending delivery to each of these devices that has none."""
         for device in devices:
-            run(f"{cls.INSERT} ON CONFLICT DO NOTHING", (notification_seq, device.seq, next_attempt_at))
+            run(cls.INSERT_MISSING, (notification_seq, device.seq, next_attempt_at))
 
     @classmethod
     def due_devices(cls, now: int) -> list[DueDevice]:

@@ -51,9 +51,11 @@ class IdempotencyKey(Model):
     ) -> None:
         """Keep the key with its notification, and the answered status if it is known; replaces an expired key."""
         run(
-            "INSERT OR REPLACE INTO idempotency_key"
+            "INSERT INTO idempotency_key"
             " (account_seq, key, request_hash, notification_seq, answered_status, created_at)"
-            " VALUES (?, ?, ?, ?, ?, ?)",
+            " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (account_seq, key) DO UPDATE SET"
+            " request_hash = excluded.request_hash, notification_seq = excluded.notification_seq,"
+            " answered_status = excluded.answered_status, created_at = excluded.created_at",
             (account_seq, key, request_hash, notification.seq, answered, notification.created_at),
         )
 

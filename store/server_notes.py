@@ -22,7 +22,7 @@ class ServerKey(Model):
     def put_first(cls, name: str, value: str) -> str:
         """Keep `value` unless there is a key of that name already; returns the one that is kept."""
         with transaction(EVERYBODY):
-            cls.insert(name=name, value=value).on_conflict_ignore().execute()
+            run("INSERT INTO server_key (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING", (name, value))
             return str(cls.get(cls.name == name).value)
 
 
@@ -31,6 +31,10 @@ class ServerNote(Model):
 
     name = peewee.TextField(primary_key=True)
     value = peewee.TextField()
+
+    PUT = (
+        "INSERT INTO server_note (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+    )
 
     @classmethod
     def find(cls, name: str) -> str | None:
@@ -47,4 +51,4 @@ class ServerNote(Model):
     def put(cls, name: str, value: str) -> None:
         """Set the note to `value`."""
         with transaction(EVERYBODY):
-            run("REPLACE INTO server_note (name, value) VALUES (?, ?)", (name, value))
+            run(cls.PUT, (name, value))

@@ -3,6 +3,7 @@
 import peewee
 
 from models import Account, Model
+from store.database import AFTER_ALL
 
 
 class OneTimeLink(Model):
@@ -77,7 +78,7 @@ class Session(Model):
     def end_oldest(cls, account_seq: int, kept: int) -> None:
         """Keep the `kept` sessions of the account that were seen last; call inside `transaction()`."""
         mine = cls.select(cls.token_hash).where(cls.account == account_seq)
-        oldest = mine.order_by(cls.last_seen_at.desc(), cls.created_at.desc()).limit(-1).offset(kept)
+        oldest = mine.order_by(cls.last_seen_at.desc(), cls.created_at.desc()).limit(AFTER_ALL).offset(kept)
         cls.delete().where(cls.token_hash.in_(oldest)).execute()
 
     @classmethod

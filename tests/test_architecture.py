@@ -25,6 +25,10 @@ FLOORS = (
     ("config",),
     ("providers", "models"),
     ("store.database", "store.rows"),
+    ("store.postgresql",),
+    ("store.postgresql_connection",),
+    ("store.sqlite", "store.dialect"),
+    ("store.engine",),
     ("process",),
     ("wire",),
 )
@@ -49,7 +53,9 @@ MAY_IMPORT = {  # modules, or whole rooms
     "werkzeug": {"app", "cli", "web", "dashboard", "core.accounts"},
     "flask_limiter": {"web.rate_limits"},
     "peewee": {"models", "store"},
-    "sqlite3": {"store.database"},
+    "sqlite3": {"store.sqlite"},
+    "psycopg": {"store.postgresql", "store.postgresql_connection"},
+    "psycopg_pool": {"store.postgresql"},
     "pycurl": {"providers.transport"},
     "http_ece": {"providers.webpush"},
     "py_vapid": {"providers.webpush"},
@@ -184,6 +190,7 @@ def test_the_product_imports_nothing_that_requirements_do_not_name(path):
     known |= {"flask", "click", "werkzeug", "itsdangerous", "jinja2", "markupsafe"}  # Flask and what it stands on
     known |= {"flask_limiter", "limits", "peewee", "gunicorn", "pycurl", "jwt", "cryptography", "http_ece"}
     known |= {"py_vapid", "pyfcm", "certifi", "segno", "google", "prometheus_client", "yaml", "wsproto", "cronsim"}
+    known |= {"psycopg", "psycopg_pool"}
     assert {name for name, _ in packages(path)} - known == set()
 
 

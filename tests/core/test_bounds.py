@@ -10,7 +10,7 @@ from app import open_service
 from core import attempts, delivery, floods, plans, pruning, retries
 from core.plans import PLANS
 from process import clock
-from store import database
+from store import sqlite
 from store.custom_metrics import Metric, MetricValue
 from store.database import EVERYBODY, WriteFailed, run, transaction
 from store.deliveries import Delivery
@@ -496,7 +496,7 @@ def test_a_change_of_time_zone_counts_only_what_came_meanwhile_in_its_transactio
     counted, count = [], Notification.count_by_quarter_hour
 
     def note(account_seq, since, after, until):
-        counted.append((database._thread.writing is not None, after))
+        counted.append((sqlite._thread.writing is not None, after))
         if not counted[-1][0]:
             owner.send()  # comes while the history is counted
         return count(account_seq, since, after, until)

@@ -108,9 +108,7 @@ def test_a_failure_is_logged_once_and_not_tried_again(owner, android, upstream, 
     assert owner.listed()[0]["status"] == "pending" and android.topic not in caplog.text
 
 
-def test_what_is_not_stored_wakes_nobody(owner, android, upstream, monkeypatch):
-    monkeypatch.setattr(waking, "LOOKED_EVERY_S", 0.001)
-    monkeypatch.setattr(waking, "COMMITTED_WITHIN_S", 0.01)
+def test_what_is_not_stored_wakes_nobody(owner, android, upstream):
     with pytest.raises(ZeroDivisionError), transaction(EVERYBODY):
         waking.wake_later(10**9, [type("Device", (), {"seq": 1, "kind": "ntfy"})])
         raise ZeroDivisionError

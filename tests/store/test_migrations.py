@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import models
-from store import alert_payloads, database
+from store import alert_payloads, database, sqlite
 from tests.support.schemas import OLD_ROWS, ROWS_OF_SCHEMA, SCHEMAS, as_of_now
 from tests.support.server import ROOT
 from tests.support.tables import ADD_ACCOUNT, look, mode, version
@@ -128,7 +128,7 @@ def test_a_statement_without_its_semicolon_is_run_or_refused_and_never_passed_ov
 
 OPEN = """
 import pathlib, sys
-from store import database
+from store import database, sqlite
 database.open_database(*map(pathlib.Path, sys.argv[1:3]), newest=3)
 """
 
@@ -156,7 +156,7 @@ def test_processes_that_start_at_the_same_time_make_one_new_database(file, steps
 def test_the_copy_holds_the_older_schema_even_if_another_process_upgrades_at_the_same_moment(
     older, steps, monkeypatch
 ):
-    alone_in, entered = database._alone_in, []
+    alone_in, entered = sqlite._alone_in, []
 
     def alone_late(directory):
         entered.append(directory)
@@ -164,7 +164,7 @@ def test_the_copy_holds_the_older_schema_even_if_another_process_upgrades_at_the
             assert open_elsewhere(older, steps).communicate(timeout=60) == (b"", b"")
         return alone_in(directory)
 
-    monkeypatch.setattr(database, "_alone_in", alone_late)
+    monkeypatch.setattr(sqlite, "_alone_in", alone_late)
     database.open_database(older, migrations=steps, newest=3)
     assert [version(copy) for copy in copies(older)] == [1]
 

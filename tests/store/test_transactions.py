@@ -8,7 +8,7 @@ from contextlib import suppress
 import peewee
 import pytest
 
-from store import database
+from store import database, sqlite
 from tests.support.server import wait_until
 from tests.support.tables import ADD_ACCOUNT, look
 
@@ -28,7 +28,7 @@ def in_threads(number, work):
         except Exception as fault:
             faults.append(fault)
         finally:
-            database.database.close()
+            database.close_reading()
 
     threads = [threading.Thread(target=run, args=(n,)) for n in range(number)]
     for thread in threads:
@@ -66,11 +66,11 @@ def test_a_reference_to_nothing_is_refused_in_every_thread(opened):
 
 def test_when_the_file_is_read_only_no_more_the_next_transaction_is_stored(opened, file):
     database.close()
-    database._writing.init(f"file:{file}?mode=ro", uri=True)
+    sqlite._writing.init(f"file:{file}?mode=ro", uri=True)
     with pytest.raises(database.WriteFailed), database.transaction(database.EVERYBODY):
         database.run(ADD_ACCOUNT, ("lost@example.org",))
-    database._writing.connect_params.clear()
-    database._writing.database = str(file)
+    sqlite._writing.connect_params.clear()
+    sqlite._writing.database = str(file)
     with database.transaction(database.EVERYBODY):
         database.run(ADD_ACCOUNT, ("new@example.org",))
     assert look(file, "SELECT email FROM account") == [("new@example.org",)]
@@ -145,17 +145,17 @@ def in_one_group(number, work):
     def write(n):
         with database.transaction(database.EVERYBODY):
             if n == 0:
-                while database._writer.waiting < number - 1:
+                while sqlite._writer.waiting < number - 1:
                     time.sleep(0)
             work(n)
 
     def one(n):
-        while n and not database._writer.turn.locked():
+        while n and not sqlite._writer.turn.locked():
             time.sleep(0)
         write(n)
 
     with database.transaction(database.EVERYBODY):
-        database._writing.connection().set_trace_callback(lambda sql: commits.append(sql == "COMMIT"))
+        sqlite._writing.connection().set_trace_callback(lambda sql: commits.append(sql == "COMMIT"))
     commits.clear()
     faults = in_threads(number, one)
     return faults, sum(commits)
@@ -251,14 +251,14 @@ def test_a_refusal_that_rests_on_what_is_not_stored_is_no_refusal(opened):
 
 
 def test_one_that_failed_and_could_not_be_undone_is_not_stored(opened, monkeypatch):
-    run = database.run
+    run = sqlite.run
 
     def no_memory(statement, *values):
         if statement == "ROLLBACK TO part":
             raise MemoryError
         return run(statement, *values)
 
-    monkeypatch.setattr(database, "run", no_memory)
+    monkeypatch.setattr(sqlite, "run", no_memory)
     with pytest.raises(database.WriteFailed), database.transaction(database.EVERYBODY):
         put(1)
         raise ZeroDivisionError
@@ -296,21 +296,21 @@ def test_a_fault_at_the_beginning_leaves_the_next_one_its_turn(opened, monkeypat
         def acquire(timeout):
             raise MemoryError
 
-    place = database if where == "Future" else database._writer
+    place = sqlite if where == "Future" else sqlite._writer
     monkeypatch.setattr(place, where, Fails)
     with pytest.raises(MemoryError), database.transaction(database.EVERYBODY):
         put(1)
     monkeypatch.undo()
     with database.transaction(database.EVERYBODY):
         put(2)
-    assert (database._writer.waiting, look(opened, "SELECT name FROM server_key")) == (0, [("2",)])
+    assert (sqlite._writer.waiting, look(opened, "SELECT name FROM server_key")) == (0, [("2",)])
 
 
 @pytest.fixture
 def impatient(monkeypatch):
     """Let threads ask soon why they have no turn."""
-    monkeypatch.setattr(database, "TURN_WAIT_S", 0.01)
-    monkeypatch.setattr(database, "STUCK_S", 0.01)
+    monkeypatch.setattr(sqlite, "TURN_WAIT_S", 0.01)
+    monkeypatch.setattr(sqlite, "STUCK_S", 0.01)
 
 
 def test_a_thread_waits_for_another_of_this_process_however_long_that_takes(opened, impatient):
@@ -328,10 +328,10 @@ def test_a_thread_waits_for_another_of_this_process_however_long_that_takes(open
             with database.transaction(database.EVERYBODY):
                 put(n)
 
-    acquire = database._writer.turn.acquire
+    acquire = sqlite._writer.turn.acquire
 
     class Counted:
-        release = database._writer.turn.release
+        release = sqlite._writer.turn.release
 
         def acquire(self, blocking=True, timeout=-1):
             has_turn = acquire(blocking, timeout)
@@ -339,16 +339,16 @@ def test_a_thread_waits_for_another_of_this_process_however_long_that_takes(open
                 asked.append(timeout)
             return has_turn
 
-    database._writer.turn, kept = Counted(), database._writer.turn
+    sqlite._writer.turn, kept = Counted(), sqlite._writer.turn
     try:
         assert in_threads(2, work) == []
     finally:
-        database._writer.turn = kept
+        sqlite._writer.turn = kept
     assert look(opened, "SELECT name FROM server_key ORDER BY name") == [("0",), ("1",)]
 
 
 def test_no_thread_waits_for_ever_for_its_turn(opened, impatient, monkeypatch):
-    monkeypatch.setattr(database, "MAX_TURN_WAITS", 2)
+    monkeypatch.setattr(sqlite, "MAX_TURN_WAITS", 2)
     holds, refused = threading.Event(), threading.Event()
 
     def work(n):
@@ -372,8 +372,8 @@ def test_no_thread_waits_for_ever_for_its_turn(opened, impatient, monkeypatch):
 def test_threads_that_queue_behind_one_that_another_process_keeps_waiting_are_refused_too(
     file, impatient, monkeypatch
 ):
-    monkeypatch.setattr(database, "BUSY_TIMEOUT_MS", 300)
-    monkeypatch.setattr(database, "MAX_TURN_WAITS", 10_000)
+    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_MS", 300)
+    monkeypatch.setattr(sqlite, "MAX_TURN_WAITS", 10_000)
     database.open_database(file)
 
     def work(n):
@@ -401,7 +401,7 @@ def test_a_commit_that_writes_nothing_does_not_say_that_writes_succeed_again(ope
 
 
 def test_one_that_is_interrupted_while_it_waits_leaves_no_commit_undone(opened, monkeypatch):
-    writer, turn, commit_if_due = database._writer, database._writer.turn, database._writer.commit_if_due
+    writer, turn, commit_if_due = sqlite._writer, sqlite._writer.turn, sqlite._writer.commit_if_due
     begun, left = threading.Event(), threading.Event()
 
     class Interrupts:
