@@ -108,10 +108,10 @@ def new_database(name):
 @functools.cache
 def connection():
     """A connection to this process's database, beside those of the service."""
-    from store import postgresql
+    from store import postgresql_connection
 
-    one = postgresql._connected(ServerUrl(own_database(), 1))
-    postgresql._configure(one)
+    one = postgresql_connection.connected(ServerUrl(own_database(), 1))
+    postgresql_connection.configure(one)
     one.execute("SET default_transaction_read_only = off; SET statement_timeout = 0")
     return one
 
