@@ -4,10 +4,11 @@ from core import server_secret
 from store.server_notes import ServerKey
 
 
-def test_without_a_setting_it_is_in_a_file_and_not_in_the_database(service, tmp_path):
+def test_beside_a_file_it_is_in_a_file_and_not_in_the_database(service, tmp_path, monkeypatch):
+    monkeypatch.setattr(server_secret, "is_shared", lambda: False)
     made = server_secret.server_secret(tmp_path)
     assert (tmp_path / "secret_key").read_text() == made == server_secret.server_secret(tmp_path)
-    assert ServerKey.find(server_secret.NAME) is None
+    assert ServerKey.find(server_secret.NAME) != made
 
 
 def test_all_processes_of_a_shared_database_sign_with_the_same_and_need_no_directory(service, tmp_path, monkeypatch):

@@ -277,6 +277,7 @@ def test_after_a_crash_the_stored_one_is_the_answer(
     def crash(*_):
         raise KeyboardInterrupt
 
+    monkeypatch.setattr(idempotency, "is_shared", lambda: False)
     with monkeypatch.context() as patched:
         patched.setattr(push, "send", crash)
         with pytest.raises(KeyboardInterrupt):
