@@ -117,7 +117,7 @@ ROUTES = (
     *(
         Route(method, rule, heartbeats.receive_ping, guards.ping_id, heartbeats.admit_ping)
         for method in ("GET", "POST")  # GET stands for HEAD, too
-        for rule in ("/ping/<ping_id>", "/ping/<ping_id>/<signal>")
+        for rule in ("/ping/<ping_id>", "/ping/<ping_id>/", "/ping/<ping_id>/<signal>")
     ),
     Route("POST", CUSTOM_METRICS, webhooks.store_metrics, guards.api_key, rate_limits.custom_metrics),
     Route("POST", ASSISTANTS, mcp.answer_message, guards.api_key, rate_limits.rest),
@@ -302,7 +302,7 @@ def open_service(app: Application, settings: config.Settings) -> None:
     models.ApiKey.forget_used()
     push.configure(settings, delivery.vapid_key)
     push_slots.configure(settings.threads)
-    outside_watch.configure(settings.heartbeat_url, settings.ca_file)
+    outside_watch.configure(settings.heartbeat_url)
     buttons.configure(app.config["SECRET_KEY"])
     for module in (alarms, clock_steps, delivery, floods, retries, waking, watching):
         module.reset()

@@ -6,7 +6,7 @@ from typing import Any
 import click
 from flask import current_app
 
-from cli_base import Group, line, moment
+from cli_base import Group, line, moment, with_options
 from core import accounts, alerts
 from core.local_time import COLLECTED_MS
 from core.template_lint import unfilled
@@ -38,7 +38,8 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
         "urgent": "Push what is urgent during quiet hours, too.",
         "ignore": "Push everything during quiet hours, too.",
     }
-    options = (
+    return with_options(
+        command,
         click.option("--title", "title_template", help="Title template with {{ variables }}; empty for the default."),
         click.option("--body", "body_template", help="Body template with {{ variables }}; empty for the default."),
         click.option("--priority", "priority_template", help="Template for 1 to 5, or a word from min to urgent."),
@@ -56,9 +57,6 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
             for word, flag in {"follow": "follow", "urgent": "urgent-passes", "ignore": "ignore"}.items()
         ),
     )
-    for option in reversed(options):
-        command = option(command)
-    return command
 
 
 @alert.command("create")

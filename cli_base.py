@@ -7,6 +7,7 @@ import contextlib
 import errno
 import os
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,13 @@ def _give_up_output(error: Exception) -> None:
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def with_options(command: Callable[..., None], *options: Callable[..., Any]) -> Callable[..., None]:
+    """The command with these options of click's, in this order."""
+    for option in reversed(options):
+        command = option(command)
+    return command
 
 
 def number_or_word(priority: str) -> int | str:

@@ -6,7 +6,7 @@ from typing import Any
 import click
 from flask import current_app
 
-from cli_base import PRIORITY, Group, line, moment, number_or_word
+from cli_base import PRIORITY, Group, line, moment, number_or_word, with_options
 from core import accounts, heartbeats
 from core.durations import short
 from process import clock
@@ -17,15 +17,13 @@ heartbeat = Group("heartbeat", help="Manage heartbeats: jobs that are expected t
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options that create and change a heartbeat."""
-    options = (
+    return with_options(
+        command,
         click.option("--period", metavar="1h", help="It pings at least that often: 1m to 366d."),
         click.option("--cron", metavar="'0 3 * * *'", help="It pings when this says, in the account's time zone."),
         click.option("--grace", metavar="10m", help="It may be late for that long: 1m to 31d; 10m unless given."),
         click.option("--priority", type=PRIORITY, help="Of the notification that it is down; 4 unless given."),
     )
-    for option in reversed(options):
-        command = option(command)
-    return command
 
 
 @heartbeat.command("create")

@@ -261,7 +261,7 @@ CREATE TABLE heartbeat (
     state TEXT NOT NULL CHECK (state IN ('new', 'up', 'late', 'down', 'paused')),
     last_ping_at INTEGER,                  -- of any kind but a start
     deadline_at INTEGER,                   -- when 'up' becomes 'late', or 'late' 'down'; NULL in other states
-    down_since INTEGER,                    -- NULL unless it is down
+    down_since INTEGER,                    -- NULL unless it is down, or was when it was paused
     created_at INTEGER NOT NULL,
     CHECK ((period_s IS NULL) <> (cron IS NULL))
 ) STRICT;

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import push
 from config import Settings
-from core import http_get, outside_watch, proxies
+from core import outside_watch, proxies
 from models import Account, Device
 from process import clock
-from providers import PROVIDERS
+from providers import PROVIDERS, transport
 from providers.base import Message, Outcome, Provider, Push
 from providers.webpush import WebPush
 from store import database
@@ -26,6 +26,7 @@ from wire.notification import Content
 
 CLOCK_TOLERANCE_S = 60
 MIN_FREE_BYTES = 200_000_000
+TIMEOUT_S = 5.0
 LOOKED_AT_TOKEN = (Outcome.DEAD, Outcome.REFUSED, Outcome.DELIVERED)  # so the provider took our credentials
 Check = Callable[[Settings], tuple[str, str]]  # returns the level and the words of its finding
 
@@ -99,10 +100,10 @@ def _clock(settings: Settings) -> tuple[str, str]:
     if host is None:
         return "look", "there is nothing to compare it with: every host in WEBPUSH_HOSTS has a wildcard."
     url = host if "://" in host else f"https://{host}"
-    try:
-        _, date, _ = http_get.get(url, settings.ca_file)
-    except OSError as error:
-        return "look", f"{url} could not be asked for the time: {http_get.reason(error)}."
+    reply = transport.get(url, TIMEOUT_S)
+    if reply.failure:
+        return "look", f"{url} could not be asked for the time: {reply.failure}."
+    date = reply.headers.get("date")
     if not date:
         return "look", f"{url} did not say what time it is."
     off_s = round(clock.now_ms() / 1000 - parsedate_to_datetime(date).timestamp())
@@ -112,7 +113,7 @@ def _clock(settings: Settings) -> tuple[str, str]:
 
 
 def _service(settings: Settings) -> tuple[str, str]:
-    return _health(settings, f"{settings.local_url}/healthz", "start it, or set HOST and PORT to what it uses")
+    return _health(f"{settings.local_url}/healthz", "start it, or set HOST and PORT to what it uses")
 
 
 def _address(settings: Settings) -> tuple[str, str]:
@@ -120,21 +121,20 @@ def _address(settings: Settings) -> tuple[str, str]:
         return "look", "BASE_URL is not set: phones need an https address, and links lead to this machine only."
     if not settings.base_url.startswith("https://"):
         return "bad", f"{settings.base_url} is not https: browsers allow notifications over https only."
-    return _health(settings, f"{settings.base_url}/healthz", "check the domain name, the certificate and the proxy")
+    return _health(f"{settings.base_url}/healthz", "check the domain name, the certificate and the proxy")
 
 
-def _health(settings: Settings, url: str, advice: str) -> tuple[str, str]:
+def _health(url: str, advice: str) -> tuple[str, str]:
+    reply = transport.get(url, TIMEOUT_S)
+    if reply.failure:
+        return "bad", f"{url} does not answer: {reply.failure}; {advice}."
     try:
-        status, _, body = http_get.get(url, settings.ca_file)
-    except OSError as error:
-        return "bad", f"{url} does not answer: {http_get.reason(error)}; {advice}."
-    try:
-        is_ours = json.loads(body).get("status") in ("ok", "unavailable")
+        is_ours = json.loads(reply.body).get("status") in ("ok", "unavailable")
     except (ValueError, AttributeError):
         is_ours = False
     if not is_ours:
-        return "bad", f"{url} is answered by something else (status {status}); {advice}."
-    return ("ok", f"{url} answers.") if status == 200 else ("bad", f"{url} reports a fault: see the log.")
+        return "bad", f"{url} is answered by something else (status {reply.status}); {advice}."
+    return ("ok", f"{url} answers.") if reply.status == 200 else ("bad", f"{url} reports a fault: see the log.")
 
 
 def _proxies(settings: Settings) -> tuple[str, str]:
@@ -170,7 +170,7 @@ def _provider(kind: str, settings: Settings) -> tuple[str, str]:
 def _probe(provider: Provider[Any], nobody: str) -> tuple[str, str]:
     """Push to a device that does not exist: a provider that refuses only its token accepts our credentials."""
     message = Message("doctor", Content("Doctor", "Nobody gets this."), "/app/")
-    (answer,) = push.send([Push(provider.kind, nobody, message, "")], http_get.TIMEOUT_S)
+    (answer,) = push.send([Push(provider.kind, nobody, message, "")], TIMEOUT_S)
     if answer.outcome in LOOKED_AT_TOKEN:
         return "ok", f"{provider.service} accepts the credentials."
     return "bad", str(answer.error)

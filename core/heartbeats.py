@@ -26,9 +26,7 @@ def create_heartbeat(account: Account, settings: dict[str, Any], now: int) -> Be
 
     `Refused` (400) when a value is wrong or the account has as many as it may have.
     """
-    values = _columns({"grace": DEFAULT_GRACE, "priority": HIGH_PRIORITY, **settings}, now)
-    if "period_s" not in values:
-        raise Refused(400, "A heartbeat needs a period or a cron expression.", field="period")
+    values = _columns({"period": "", "grace": DEFAULT_GRACE, "priority": HIGH_PRIORITY, **settings}, now)
     with transaction(account.seq):
         if Heartbeat.count(account.seq) >= MAX_HEARTBEATS:
             raise Refused(400, f"An account has at most {MAX_HEARTBEATS} heartbeats: delete one first.")
@@ -65,16 +63,21 @@ def pause_heartbeat(account_seq: int, id_: str) -> Beat:
     """Expect no pings until it is resumed; those that come are kept and change nothing."""
     with transaction(account_seq):
         beat = find_heartbeat(account_seq, id_)
-        Heartbeat.change_state(beat, "paused", None)
+        Heartbeat.change_state(beat, "paused", None, beat.down_since)
         return find_heartbeat(account_seq, id_)
 
 
 def resume_heartbeat(account_seq: int, id_: str, now: int) -> Beat:
-    """Expect pings again, from now on; one that has never been pinged waits for its first ping."""
+    """Expect pings again, from now on.
+
+    One that has never been pinged waits for its first ping, and one that was down is down until it succeeds.
+    """
     with transaction(account_seq):
         beat = find_heartbeat(account_seq, id_)
         if beat.state == "paused":
-            if beat.last_ping_at is None:
+            if beat.down_since is not None:
+                Heartbeat.change_state(beat, "down", None, beat.down_since)
+            elif beat.last_ping_at is None:
                 Heartbeat.change_state(beat, "new", None)
             else:
                 watching.expect(beat, now)
@@ -99,6 +102,8 @@ def _columns(settings: dict[str, Any], now: int) -> dict[str, Any]:
     values = dict[str, Any]()
     if settings.get("period") and settings.get("cron"):
         raise Refused(400, "Give a period or a cron expression, not both.", field="period")
+    if settings.keys() & {"period", "cron"} and not (settings.get("period") or settings.get("cron")):
+        raise Refused(400, "A heartbeat needs a period or a cron expression.", field="period")
     if settings.get("period"):
         values |= {"period_s": seconds_of(settings["period"], "period", MIN_S, MAX_PERIOD_S), "cron": None}
     if settings.get("cron"):

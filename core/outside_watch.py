@@ -3,25 +3,24 @@
 The address is a secret, so it is in no line of the log. Must not know what it means to be well.
 """
 
-import http.client
 import logging
 
-from core import http_get
+from providers import transport
 from store.server_notes import ServerNote
 
 NOTE = "heartbeat_url"  # why the last call failed; empty if it did not
+TIMEOUT_S = 5.0
 
 log = logging.getLogger("pocketbell")
 
 _url: str | None = None
-_ca_file: str | None = None
 _failure: str | None = None  # of the last call in this process; None before the first
 
 
-def configure(url: str | None, ca_file: str | None) -> None:
+def configure(url: str | None) -> None:
     """Call this address, or (None) nothing."""
-    global _url, _ca_file, _failure
-    _url, _ca_file, _failure = url, ca_file, None
+    global _url, _failure
+    _url, _failure = url, None
 
 
 def is_wanted() -> bool:
@@ -50,8 +49,7 @@ def call() -> None:
 
 
 def _failure_of_call(url: str) -> str:
-    try:
-        status, _, _ = http_get.get(url, _ca_file)
-    except (OSError, http.client.HTTPException) as error:
-        return http_get.reason(error)[:200] if isinstance(error, OSError) else "it answered with something else"
-    return "" if 200 <= status < 300 else f"it answered {status}"
+    reply = transport.get(url, TIMEOUT_S)
+    if reply.failure:
+        return reply.failure
+    return "" if 200 <= reply.status < 300 else f"it answered {reply.status}"

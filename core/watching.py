@@ -18,20 +18,25 @@ from wire.notification import LOW_PRIORITY, Content
 KEPT_PINGS = 30  # of a heartbeat
 CHECKED_AT_ONCE = 500
 NOTED_EVERY_S = 30.0  # that the service is alive: its downtime is taken for up to so much longer than it was
+ALIVE_MS = 40_000  # the process that wrote a newer note may live
+FROZEN_S = 30.0  # a worker that is merely slow looks again sooner
 CLOCK_STEP_MS = 2_000  # a smaller step of the wall clock is its usual correction
+BETWEEN_LOOKS_MS = 2_000
 MARGIN_MS = 60_000  # a ping may come so much before it is expected
 NOTE = "watched"
 
 log = logging.getLogger("pocketbell")
 
-_clock_difference_ms: int | None = None  # wall clock minus monotonic clock at the last look; None: look anew
+_looked: tuple[int, float] | None = None  # wall clock (ms) and monotonic clock (s) at the last look that succeeded
+_noted: str | None = None  # the note as this process knows it
 _noted_s = 0.0
+_began_at = 0
 
 
 def reset() -> None:
     """Look anew for how long the service was away (another database was opened)."""
-    global _clock_difference_ms
-    _clock_difference_ms = None
+    global _looked, _noted, _began_at
+    _looked, _noted, _began_at = None, None, clock.now_ms()
 
 
 # --- pings --------------------------------------------------------------------------------------------------
@@ -90,12 +95,14 @@ def _tell(beat: Beat, content: Content) -> None:
 # --- deadlines ----------------------------------------------------------------------------------------------
 
 
-def watch(now: int) -> bool:
-    """Change the state of what is late or down by now; returns whether more is left.
+def watch(_: int) -> bool:
+    """Change the state of what is late or down; returns whether more is left.
 
-    Nothing is judged while it is unknown for how long the service was away.
+    Nothing is judged while it is unknown for how long the service was away. The time is read anew: since the round of
+    jobs began, the clock may have been set.
     """
-    return follow_clock(now) and _check_deadlines(now)
+    now = follow_clock()
+    return now is not None and _check_deadlines(now)
 
 
 def _check_deadlines(now: int) -> bool:
@@ -130,35 +137,76 @@ def _expected_at(beat: Beat) -> int:
 # --- the clock, and the service's own downtime --------------------------------------------------------------
 
 
-def follow_clock(now: int) -> bool:
+def follow_clock() -> int | None:
     """Note that the service is alive, and move the deadlines when it was away or the wall clock was set.
 
-    Returns whether that is known: it is not while nothing can be written. Of several processes, one moves them.
+    Returns the time; None while nothing may be judged: nothing can be written, or it started quickly again, less than
+    ALIVE_MS ago. Of several processes, one moves them.
     """
-    global _clock_difference_ms, _noted_s
-    now_s = clock.monotonic_s()
-    before, difference = _clock_difference_ms, now - int(now_s * 1000)
-    is_steady = before is not None and abs(difference - before) <= CLOCK_STEP_MS and not writes_fail()
+    global _looked, _noted, _noted_s
+    now, now_s = clock.now_ms(), clock.monotonic_s()
+    step_ms = _step_ms(now, now_s)
+    is_steady = _looked is not None and abs(step_ms) <= CLOCK_STEP_MS and now_s < _looked[1] + FROZEN_S
+    is_steady &= not writes_fail()
     if not is_steady or now_s >= _noted_s + NOTED_EVERY_S:
-        _clock_difference_ms = None
         try:
-            expected = [] if is_steady else Heartbeat.expected()
-            with transaction(EVERYBODY, *{beat.account_seq for beat in expected}):
-                noted = ServerNote.find(NOTE)
-                if noted and expected:
-                    _move_deadlines({beat.seq for beat in expected}, now - int(noted), now)
+            account_seqs = [] if is_steady else Heartbeat.account_seqs()
+            with transaction(EVERYBODY, *account_seqs):
+                if not is_steady and not _make_up(account_seqs, now, step_ms):
+                    return None
                 ServerNote.put(NOTE, str(now))
         except WriteFailed:  # it was logged when it first failed
-            return False
-        _noted_s = now_s
-    _clock_difference_ms = difference
-    return True
+            return None
+        _noted, _noted_s = str(now), now_s
+    _looked = now, now_s
+    return now
 
 
-def _move_deadlines(heartbeat_seqs: set[int], gap_ms: int, now: int) -> None:
-    """Move these heartbeats' deadlines after a gap in which no pings were taken, or by which the clock was set."""
+def _step_ms(now: int, now_s: float) -> int:
+    """By how much the wall clock was set since this process looked last."""
+    return now - _looked[0] - round((now_s - _looked[1]) * 1000) if _looked else 0
+
+
+def _make_up(account_seqs: list[int], now: int, step_ms: int) -> bool:
+    """Move these accounts' times by the gap since the service was last alive; whether that is known.
+
+    Another account has its first heartbeat since: that one knows of no gap.
+    """
+    global _noted
+    noted = ServerNote.find(NOTE)
+    gap_ms = _gap_ms(noted, now)
+    if gap_ms:
+        _move_deadlines(account_seqs, gap_ms, now)
+        Heartbeat.move_down_since(account_seqs, step_ms if abs(step_ms) > CLOCK_STEP_MS else 0)
+    elif gap_ms is None:
+        _noted = noted
+    return gap_ms is not None
+
+
+def _gap_ms(noted: str | None, now: int) -> int | None:
+    """For how long no process was alive, or by how much the clock was set; None while nobody knows.
+
+    What this process wrote last was changed by another one, which lives if its note is new. A process that has just
+    started waits and sees whether a new note is changed.
+    """
+    if noted is None:
+        return 0
+    if _looked and noted == _noted:
+        return now - _looked[0]
+    gap_ms = now - int(noted)
+    if abs(gap_ms) >= ALIVE_MS:
+        return gap_ms
+    return 0 if _looked or _noted not in (None, noted) else None
+
+
+def _move_deadlines(account_seqs: list[int], gap_ms: int, now: int) -> None:
+    """Move these accounts' deadlines after a gap in which no pings were taken, or by which the clock was set.
+
+    Those of what has pinged since are right.
+    """
+    back_at = now - BETWEEN_LOOKS_MS if _looked else _began_at
     for beat in Heartbeat.expected():
-        if beat.seq in heartbeat_seqs:  # one that was made meanwhile is of an account that may not be named
+        if beat.account_seq in account_seqs and not back_at <= (beat.last_ping_at or 0) <= now:
             Heartbeat.change_state(beat, *_moved(beat, gap_ms, now))
 
 

@@ -99,7 +99,7 @@ def _warnings(account: Account, devices: list[Device]) -> Iterator[tuple[str, st
 def _stopped(account: Account) -> Iterator[tuple[str, str]]:
     """A sentence for each heartbeat that is down and each alert that is paused."""
     for beat in Heartbeat.of_account(account.seq):
-        if beat.down_since:
+        if beat.down_since and beat.state == "down":
             yield (
                 f"“{page.isolated(beat.name)}” is down since {page.near(beat.down_since)}.",
                 f"/app/watches/{beat.id}",

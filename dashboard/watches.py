@@ -58,8 +58,9 @@ def pause_heartbeat(heartbeat_id: str) -> Page:
 
 def resume_heartbeat(heartbeat_id: str) -> Page:
     """POST /app/watches/{id}/resume."""
-    heartbeats.resume_heartbeat(current().account.seq, heartbeat_id, clock.now_ms())
-    return _back_to(heartbeat_id, "It is resumed: it is expected from now on.")
+    resumed = heartbeats.resume_heartbeat(current().account.seq, heartbeat_id, clock.now_ms())
+    goes_on = "is down until it succeeds" if resumed.state == "down" else "is expected from now on"
+    return _back_to(heartbeat_id, f"It is resumed: it {goes_on}.")
 
 
 def delete_heartbeat(heartbeat_id: str) -> Page:

@@ -2,8 +2,8 @@
 
 Each thread keeps its own connections. There are no redirects, no proxy from the environment, no addresses that turn
 out not to be public once the name is resolved, and no answers beyond 16 KB. A request is sent again only if the
-server says that it processed nothing of it. Must not know what a push is. libcurl is imported at the first call: it
-weighs 10 MB.
+server says that it processed nothing of it. `get` is apart: one GET of an address that the operator has set. Must not
+know what a push is. libcurl is imported at the first call: it weighs 10 MB.
 """
 
 import ipaddress
@@ -20,6 +20,7 @@ import certifi
 MAX_ANSWER_BYTES = 16_384
 MAX_CONNECTION_AGE_S = 300
 CONNECT_TIMEOUT_MS = 3_000
+MAX_REDIRECTS = 5
 MAX_ATTEMPTS = 10  # for a request whose stream the server keeps refusing
 GRACE_S = 0.2  # libcurl ends every request at the deadline; should it not, we do so much later
 LEAD_SHARE = 1 / 3  # of the time: the others wait no longer for the request that goes first
@@ -27,6 +28,7 @@ REFUSED = b"refused by server"  # libcurl's words for REFUSED_STREAM, and for a 
 TOO_LONG = 23  # libcurl's code when we stop reading a long answer; its status is known all the same
 LOST = (16, 28, 52, 55, 56, 65)  # libcurl's codes after which a kept connection is not to be trusted
 FAILURES = {  # how libcurl's codes complete the sentence "… could not be reached: …"
+    1: "it does not speak HTTP",
     6: "its name could not be resolved",
     7: "no connection could be made",
     28: "it did not answer in time",
@@ -35,6 +37,7 @@ FAILURES = {  # how libcurl's codes complete the sentence "… could not be reac
     52: "it closed the connection without an answer",
     55: "the connection was lost",
     56: "the connection was lost",
+    47: "it redirects without an end",
     60: "its certificate is not trusted",
     65: "the connection was lost",
     77: "the CA file (SSL_CERT_FILE) cannot be used",
@@ -152,6 +155,38 @@ def send_all(requests: list[Request], timeout_s: float) -> list[Reply]:
     return [exchange.reply for exchange in exchanges]
 
 
+def get(url: str, timeout_s: float) -> Reply:
+    """The answer to one GET, after redirects, of an address that the operator has set: any http or https one."""
+    import pycurl
+
+    reply, timeout_ms, handle = Reply(), int(timeout_s * 1000), pycurl.Curl()
+    handle.setopt(pycurl.URL, url)
+    handle.setopt(pycurl.HEADERFUNCTION, reply.add_header)
+    handle.setopt(pycurl.WRITEFUNCTION, reply.add_body)
+    handle.setopt(pycurl.TIMEOUT_MS, timeout_ms)
+    handle.setopt(pycurl.CONNECTTIMEOUT_MS, min(timeout_ms, CONNECT_TIMEOUT_MS))
+    handle.setopt(pycurl.PROTOCOLS, pycurl.PROTO_HTTPS | pycurl.PROTO_HTTP)
+    handle.setopt(pycurl.REDIR_PROTOCOLS, pycurl.PROTO_HTTPS | pycurl.PROTO_HTTP)
+    handle.setopt(pycurl.FOLLOWLOCATION, 1)
+    handle.setopt(pycurl.MAXREDIRS, MAX_REDIRECTS)
+    handle.setopt(pycurl.NOSIGNAL, 1)
+    handle.setopt(pycurl.PROXY, "")
+    handle.setopt(pycurl.CAINFO, _ca_file)
+    try:
+        handle.perform()
+    except pycurl.error as error:
+        if error.args[0] != TOO_LONG:
+            reply.failure = failure_of(error.args[0])
+    reply.status = handle.getinfo(pycurl.RESPONSE_CODE)
+    handle.close()
+    return reply
+
+
+def failure_of(code: int) -> str:
+    """What libcurl's code says in words."""
+    return FAILURES.get(code, f"the connection failed (curl error {code})")
+
+
 def _leaders(begin: list[_Exchange], waiting: dict[_Exchange, list[_Exchange]]) -> list[_Exchange]:
     """The exchanges to start now. Those that let another to their origin go first are filed in `waiting` under it."""
     first, leaders = list[_Exchange](), dict[str, _Exchange]()
@@ -244,7 +279,7 @@ def _collect(multi: Any, running: dict[Any, _Exchange]) -> tuple[set[_Exchange],
         if code in (0, TOO_LONG):
             reply.status, reply.failure = handle.getinfo(pycurl.RESPONSE_CODE), None
         else:
-            reply.failure = FAILURES.get(code, f"the connection failed (curl error {code})")
+            reply.failure = failure_of(code)
         _drop(multi, handle)
         if reply.failure and exchange.was_refused and exchange.attempts < MAX_ATTEMPTS:
             again.append(exchange)

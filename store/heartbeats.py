@@ -1,5 +1,6 @@
 """The tables of heartbeats and their pings, and their queries. Callers pass the time."""
 
+import json
 from typing import Any, NamedTuple
 
 import peewee
@@ -85,6 +86,10 @@ class Heartbeat(Model):
         "UPDATE heartbeat SET state = ?, deadline_at = ?, down_since = ?"
         " WHERE seq = ? AND state = ? AND deadline_at IS ?"
     )
+    MOVE_DOWN_SINCE = (
+        "UPDATE heartbeat SET down_since = down_since + ? WHERE down_since IS NOT NULL"
+        " AND account_seq IN (SELECT value FROM json_each(?))"
+    )
     NOTE_PING = "UPDATE heartbeat SET last_ping_at = ? WHERE seq = ?"
 
     @classmethod
@@ -155,6 +160,17 @@ class Heartbeat(Model):
         """
         values = (state, deadline_at, down_since, beat.seq, beat.state, beat.deadline_at)
         return run(cls.CHANGE_STATE, values).rowcount > 0
+
+    @classmethod
+    def account_seqs(cls) -> list[int]:
+        """The accounts that have any."""
+        return [row[0] for row in run("SELECT DISTINCT account_seq FROM heartbeat")]
+
+    @classmethod
+    def move_down_since(cls, account_seqs: list[int], by_ms: int) -> None:
+        """The clock was set: those of these accounts went down so much later; call inside `transaction()`."""
+        if by_ms:
+            run(cls.MOVE_DOWN_SINCE, (by_ms, json.dumps(account_seqs)))
 
     @classmethod
     def note_ping(cls, seq: int, now: int) -> None:

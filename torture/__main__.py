@@ -23,6 +23,7 @@ PARTS = (
     "upgrades",
     "windows",
     "alarms",
+    "watches",
     "clock",
     "removal",
     "growth",

@@ -339,7 +339,7 @@ def _watch(beat: Beat) -> Payload:
         "priority": beat.priority,
         "lastPingAt": beat.last_ping_at,
         "deadlineAt": beat.deadline_at,
-        "downSince": beat.down_since,
+        "downSince": beat.down_since if beat.state == "down" else None,
         "createdAt": beat.created_at,
     }
 

@@ -41,3 +41,14 @@ def passes(service, moved_clock):
         service.work()
 
     return work
+
+
+@pytest.fixture
+def restarted(service, make_service, moved_clock):
+    """Start the service again after so many seconds."""
+
+    def restart(seconds):
+        moved_clock.advance(seconds)
+        make_service().work()
+
+    return restart

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from core import heartbeats, watching
+from core import heartbeats, retries, watching
 from store import database
 from store.heartbeats import Heartbeat
 from tests.support.accounts import account_set
@@ -13,17 +13,6 @@ from tests.support.holding import QUIET
 from tests.support.times import DAY_S, HOUR_S, MINUTE_S, at, local_ms, utc
 
 DOWN = ("Backup is down", "Its last ping came 2026-11-21 10:00, and the next was expected 2026-11-21 11:00.")
-
-
-@pytest.fixture
-def restarted(service, make_service, moved_clock):
-    """Start the service again after so many seconds."""
-
-    def restart(seconds):
-        moved_clock.advance(seconds)
-        make_service().work()
-
-    return restart
 
 
 # --- the states ---------------------------------------------------------------------------------------------
@@ -120,6 +109,26 @@ def test_while_it_is_paused_nothing_changes_it_and_resumed_it_is_expected_anew(o
     assert beat.state == "down"
 
 
+@pytest.mark.parametrize("meanwhile", ["", "/fail", "/start"])
+def test_one_that_is_paused_while_it_is_down_is_down_when_it_is_resumed_until_it_succeeds(
+    owner, beat, passes, moved_clock, meanwhile
+):
+    beat.ping("/fail")
+    since = beat.watch["downSince"]
+    beat.run("pause", beat.id)
+    assert (beat.state, beat.watch["downSince"]) == ("paused", None)
+    passes(HOUR_S)
+    beat.ping(meanwhile)
+    beat.run("resume", beat.id)
+    assert (beat.state, beat.watch["downSince"], beat.watch["deadlineAt"]) == ("down", since, None)
+    passes(HOUR_S)
+    beat.ping("/fail")
+    beat.ping()
+    assert [title for title, _ in told(owner)] == ["Backup is down", "Backup is up"]
+    assert told(owner)[-1][1] == "It was down for 2h."
+    assert beat.state == "up"
+
+
 def test_one_that_was_never_pinged_is_new_when_it_is_resumed(beat):
     beat.run("pause", beat.id)
     beat.run("resume", beat.id)
@@ -195,6 +204,14 @@ def test_two_workers_tell_it_once(owner, beat, moved_clock):
     assert told(owner) == [DOWN]
 
 
+def test_the_worker_is_woken_to_tell_it_once_it_is_stored(browser, beat):
+    retries.due.clear()
+    with database.transaction(1):
+        beat.ping("/fail")
+        assert not retries.due.is_set()
+    assert retries.due.is_set()
+
+
 def test_a_ping_that_is_faster_than_the_worker_wins(owner, beat, moved_clock):
     beat.ping()
     moved_clock.advance(2 * HOUR_S)
@@ -236,98 +253,6 @@ def test_one_that_fails_does_not_keep_the_others_from_being_followed(service, ow
     monkeypatch.setattr(watching, "_pass_deadline", fail)
     passes(2 * HOUR_S)
     assert (beat.state, other.state) == ("up", "down")
-
-
-# --- the service's downtime and the clock -------------------------------------------------------------------
-
-
-def test_what_was_due_while_the_service_was_away_is_expected_a_period_after_its_return(
-    owner, beat, passes, restarted, moved_clock
-):
-    beat.ping()
-    passes(30 * MINUTE_S)
-    restarted(5 * HOUR_S)
-    assert (beat.state, beat.watch["deadlineAt"], told(owner)) == ("up", moved_clock.ms + HOUR_S * 1000, [])
-    passes(HOUR_S + 10 * MINUTE_S)
-    assert beat.state == "down"
-
-
-def test_what_was_late_when_the_service_went_is_up_after_its_return(beat, passes, restarted):
-    beat.ping()
-    passes(HOUR_S + MINUTE_S)
-    assert beat.state == "late"
-    restarted(1)
-    assert beat.state == "up"
-
-
-def test_other_deadlines_move_by_the_time_that_the_service_was_away(beat, passes, restarted):
-    beat.ping()
-    deadline = beat.watch["deadlineAt"]
-    passes(10)
-    restarted(20 * MINUTE_S)
-    assert (beat.state, beat.watch["deadlineAt"]) == ("up", deadline + 20 * MINUTE_S * 1000)
-
-
-def test_a_second_service_beside_the_first_moves_nothing_again(beat, passes, restarted):
-    beat.ping()
-    passes(10)
-    restarted(20 * MINUTE_S)
-    deadline = beat.watch["deadlineAt"]
-    restarted(0)
-    assert beat.watch["deadlineAt"] == deadline
-
-
-@pytest.mark.parametrize("step_s", [-HOUR_S, 5 * HOUR_S])
-def test_a_step_of_the_wall_clock_cries_no_wolf_and_delays_no_news(owner, beat, passes, moved_clock, step_s):
-    beat.ping()
-    passes(MINUTE_S)
-    moved_clock.set_wall(moved_clock.ms + step_s * 1000)
-    passes(MINUTE_S)
-    assert (beat.state, told(owner)) == ("up", [])
-    passes(HOUR_S + 11 * MINUTE_S)
-    assert beat.state == "down"
-
-
-def test_that_the_service_is_alive_is_written_every_half_minute(service, moved_clock, monkeypatch):
-    written = []
-    service.work()
-    monkeypatch.setattr(watching.ServerNote, "put", lambda name, value: written.append(value))
-    for _ in range(120):
-        moved_clock.advance(1)
-        watching.follow_clock(moved_clock.ms)
-    assert len(written) == 4
-
-
-def test_while_nothing_can_be_written_nothing_is_judged_and_the_outage_counts_as_downtime(
-    owner, beat, passes, moved_clock, monkeypatch
-):
-    beat.ping()
-    passes(MINUTE_S)
-
-    def refuse(*_):
-        raise database.WriteFailed("disk full")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(watching.ServerNote, "put", refuse)
-        moved_clock.advance(2 * HOUR_S)
-        assert watching.watch(moved_clock.ms) is False
-        assert watching.watch(moved_clock.ms) is False
-    passes(0)
-    assert (beat.state, beat.watch["deadlineAt"], told(owner)) == ("up", moved_clock.ms + HOUR_S * 1000, [])
-
-
-@pytest.mark.parametrize("options", [("--period", "1d"), ("--cron", "0 10 * * *")])
-def test_a_restart_each_day_while_it_is_late_delays_the_news_once(service, owner, passes, until, restarted, options):
-    beat = Pinged(service, owner, *options, "--grace", "30m")
-    beat.ping()
-    for day, state in ((22, "up"), (23, "down")):
-        until(f"2026-11-{day}T10:05")
-        passes(0)
-        restarted(10)
-        until(f"2026-11-{day}T10:45")
-        passes(0)
-        assert beat.state == state
-    assert len(told(owner)) == 1
 
 
 # --- cron ---------------------------------------------------------------------------------------------------

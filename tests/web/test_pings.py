@@ -15,7 +15,7 @@ def kept(column="body"):
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
-@pytest.mark.parametrize("signal", ["", "/start", "/fail", "/0", "/255"])
+@pytest.mark.parametrize("signal", ["", "/", "/start", "/fail", "/0", "/255"])
 def test_a_ping_is_answered_with_ok_as_text(beat, method, signal):
     answer = beat.ping(signal, method)
     assert answer.text == ("" if method == "HEAD" else "OK")

@@ -1,0 +1,329 @@
+"""What the service's own downtime and its clock do to heartbeats: CONTRACT 10."""
+
+import itertools
+
+import pytest
+
+from core import watching
+from process import clock
+from store import database
+from tests.support.heartbeats import Pinged, told
+from tests.support.times import DAY_S, HOUR_S, MINUTE_S
+
+
+def test_what_was_due_while_the_service_was_away_is_expected_a_period_after_its_return(
+    owner, beat, passes, restarted, moved_clock
+):
+    beat.ping()
+    passes(30 * MINUTE_S)
+    restarted(5 * HOUR_S)
+    assert (beat.state, beat.watch["deadlineAt"], told(owner)) == ("up", moved_clock.ms + HOUR_S * 1000, [])
+    passes(HOUR_S + 10 * MINUTE_S)
+    assert beat.state == "down"
+
+
+def test_what_was_late_when_the_service_went_is_up_after_its_return(beat, passes, restarted):
+    beat.ping()
+    passes(HOUR_S + MINUTE_S)
+    assert beat.state == "late"
+    restarted(1)
+    assert beat.state == "late"  # another process may have taken its ping
+    passes(40)
+    assert beat.state == "up"
+
+
+def test_other_deadlines_move_by_the_time_that_the_service_was_away(beat, passes, restarted):
+    beat.ping()
+    deadline = beat.watch["deadlineAt"]
+    passes(10)
+    restarted(20 * MINUTE_S)
+    assert (beat.state, beat.watch["deadlineAt"]) == ("up", deadline + 20 * MINUTE_S * 1000)
+
+
+def test_a_second_service_beside_the_first_moves_nothing_again(beat, passes, restarted):
+    beat.ping()
+    passes(10)
+    restarted(20 * MINUTE_S)
+    deadline = beat.watch["deadlineAt"]
+    restarted(0)
+    assert beat.watch["deadlineAt"] == deadline
+
+
+@pytest.mark.parametrize("step_s", [-HOUR_S, 5 * HOUR_S])
+def test_a_step_of_the_wall_clock_cries_no_wolf_and_delays_no_news(owner, beat, passes, moved_clock, step_s):
+    beat.ping()
+    passes(MINUTE_S)
+    moved_clock.set_wall(moved_clock.ms + step_s * 1000)
+    passes(MINUTE_S)
+    assert (beat.state, told(owner)) == ("up", [])
+    passes(HOUR_S + 11 * MINUTE_S)
+    assert beat.state == "down"
+
+
+def test_a_deadline_moves_by_as_much_as_the_clock_was_set(beat, passes, moved_clock):
+    beat.ping()
+    deadline = beat.watch["deadlineAt"]
+    passes(20)
+    moved_clock.set_wall(moved_clock.ms + 10_000)
+    passes(1)
+    assert beat.watch["deadlineAt"] - deadline in (10_000, 11_000)
+
+
+def test_that_the_service_is_alive_is_written_every_half_minute(service, moved_clock, monkeypatch):
+    written = []
+    service.work()
+    monkeypatch.setattr(watching.ServerNote, "put", lambda name, value: written.append(value))
+    for _ in range(120):
+        moved_clock.advance(1)
+        watching.follow_clock()
+    assert len(written) == 4
+
+
+def test_while_nothing_can_be_written_nothing_is_judged_and_the_outage_counts_as_downtime(
+    owner, beat, passes, moved_clock, monkeypatch
+):
+    beat.ping()
+    passes(MINUTE_S)
+
+    def refuse(*_):
+        raise database.WriteFailed("disk full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(watching.ServerNote, "put", refuse)
+        moved_clock.advance(2 * HOUR_S)
+        assert watching.watch(moved_clock.ms) is False
+        assert watching.watch(moved_clock.ms) is False
+    watching.watch(moved_clock.ms)
+    assert (beat.state, beat.watch["deadlineAt"], told(owner)) == ("up", moved_clock.ms + HOUR_S * 1000, [])
+
+
+@pytest.mark.parametrize("options", [("--period", "1d"), ("--cron", "0 10 * * *")])
+def test_a_restart_each_day_while_it_is_late_delays_the_news_once(service, owner, passes, until, restarted, options):
+    beat = Pinged(service, owner, *options, "--grace", "30m")
+    beat.ping()
+    for day, state in ((22, "up"), (23, "down")):
+        until(f"2026-11-{day}T10:05")
+        passes(0)
+        restarted(10)
+        passes(40)
+        until(f"2026-11-{day}T10:45")
+        passes(0)
+        assert beat.state == state
+    assert len(told(owner)) == 1
+
+
+# --- a process that was frozen ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def frozen(moved_clock):
+    """Let the process stand still for so long; the monotonic clock may stand still too, as when a laptop sleeps."""
+
+    def freeze(seconds, monotonic_s=None):
+        moved_clock.ms += seconds * 1000
+        moved_clock.monotonic += seconds if monotonic_s is None else monotonic_s
+        watching.watch(moved_clock.ms)
+
+    return freeze
+
+
+@pytest.mark.parametrize("monotonic_s", [None, 0])
+def test_a_process_that_was_frozen_cries_no_wolf_and_tells_of_a_true_failure(
+    owner, beat, passes, frozen, moved_clock, monotonic_s
+):
+    beat.ping()
+    passes(MINUTE_S)
+    frozen(5 * HOUR_S, monotonic_s)
+    assert (beat.state, beat.watch["deadlineAt"], told(owner)) == ("up", moved_clock.ms + HOUR_S * 1000, [])
+    passes(HOUR_S + 10 * MINUTE_S)
+    assert beat.state == "down"
+
+
+def test_what_is_expected_long_after_a_freeze_moves_by_it(beat, passes, frozen):
+    beat.ping()
+    deadline = beat.watch["deadlineAt"]
+    passes(MINUTE_S)
+    frozen(10 * MINUTE_S)
+    assert beat.watch["deadlineAt"] == deadline + 10 * MINUTE_S * 1000
+
+
+def test_a_worker_that_is_slow_moves_nothing(service, owner, moved_clock, frozen):
+    beat = Pinged(service, owner, "--period", "1h", "--grace", "1m")
+    beat.ping()
+    deadline, began = beat.watch["deadlineAt"], moved_clock.ms
+    for seconds in itertools.cycle((1, 20, 5, 29, 2)):
+        if moved_clock.ms >= began + HOUR_S * 1000:
+            break
+        frozen(seconds)
+        assert beat.watch["deadlineAt"] in (deadline, deadline + MINUTE_S * 1000)
+    assert beat.state == "late"
+
+
+def test_the_time_that_other_jobs_took_before_its_turn_is_no_step_of_the_clock(beat, moved_clock):
+    watching.watch(moved_clock.ms)
+    beat.ping()
+    deadline, round_began = beat.watch["deadlineAt"], moved_clock.ms + 1000
+    moved_clock.advance(10)
+    watching.watch(round_began)
+    moved_clock.advance(1)
+    watching.watch(moved_clock.ms)
+    assert beat.watch["deadlineAt"] == deadline
+
+
+@pytest.mark.parametrize("step_s", [-5 * HOUR_S, 5 * HOUR_S])
+def test_a_clock_that_is_set_while_other_jobs_run_cries_no_wolf(owner, beat, passes, moved_clock, step_s):
+    beat.ping()
+    passes(MINUTE_S)
+    round_began = moved_clock.ms
+    moved_clock.set_wall(moved_clock.ms + step_s * 1000)
+    watching.watch(round_began)
+    assert (beat.state, told(owner)) == ("up", [])
+
+
+# --- pings that come before the worker looks ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step_s", [-5 * HOUR_S, 5 * HOUR_S])
+def test_a_ping_right_after_the_clock_was_set_is_expected_again_a_period_later(beat, passes, moved_clock, step_s):
+    beat.ping()
+    passes(MINUTE_S)
+    moved_clock.set_wall(moved_clock.ms + step_s * 1000)
+    beat.ping()
+    deadline = beat.watch["deadlineAt"]
+    passes(1)
+    assert (beat.state, beat.watch["deadlineAt"]) == ("up", deadline)
+
+
+def test_a_ping_right_after_a_freeze_is_expected_again_a_period_later(beat, passes, frozen, moved_clock):
+    beat.ping()
+    passes(MINUTE_S)
+    moved_clock.advance(DAY_S)
+    beat.ping()
+    deadline = beat.watch["deadlineAt"]
+    frozen(1)
+    assert beat.watch["deadlineAt"] == deadline
+
+
+@pytest.mark.parametrize("away_s", [5, DAY_S])
+def test_a_ping_right_after_a_start_is_expected_again_a_period_later(make_service, beat, passes, moved_clock, away_s):
+    beat.ping()
+    passes(MINUTE_S)
+    moved_clock.advance(away_s)
+    make_service()
+    beat.ping()
+    deadline = beat.watch["deadlineAt"]
+    passes(1)
+    passes(40)
+    assert beat.watch["deadlineAt"] == deadline
+
+
+# --- since when it is down ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step_s", [-5 * HOUR_S, 5 * HOUR_S])
+def test_how_long_it_was_down_does_not_change_when_the_clock_is_set(owner, beat, passes, moved_clock, step_s):
+    beat.ping("/fail")
+    passes(MINUTE_S)
+    moved_clock.set_wall(moved_clock.ms + step_s * 1000)
+    passes(MINUTE_S)
+    assert beat.watch["downSince"] == moved_clock.ms - 2 * MINUTE_S * 1000
+    beat.ping()
+    assert told(owner)[-1] == ("Backup is up", "It was down for 2m.")
+
+
+def test_it_was_down_while_the_service_was_away_too(owner, beat, passes, restarted, frozen):
+    beat.ping("/fail")
+    passes(MINUTE_S)
+    frozen(HOUR_S)
+    restarted(HOUR_S)
+    beat.ping()
+    assert told(owner)[-1] == ("Backup is up", "It was down for 2h 1m.")
+
+
+# --- several processes on one database ----------------------------------------------------------------------
+
+
+class Process:
+    """A process that watches: what it remembers is its own."""
+
+    def __init__(self):
+        self.remembered = None, None, 0.0, clock.now_ms()
+
+    def look(self):
+        watching._looked, watching._noted, watching._noted_s, watching._began_at = self.remembered
+        now = watching.follow_clock()
+        self.remembered = watching._looked, watching._noted, watching._noted_s, watching._began_at
+        return now
+
+
+@pytest.fixture
+def both(service, moved_clock):
+    """Two processes that have looked once a second for a while."""
+    both = Process(), Process()
+    look_for(100, moved_clock, *both)
+    return both
+
+
+def look_for(seconds, moved_clock, *processes):
+    for _ in range(seconds):
+        moved_clock.advance(1)
+        for process in processes:
+            process.look()
+
+
+def test_a_process_that_starts_while_others_live_moves_nothing(beat, both, moved_clock):
+    beat.ping()
+    deadline = beat.watch["deadlineAt"]
+    for _ in range(5):
+        look_for(13, moved_clock, *both)
+        look_for(40, moved_clock, *both, third := Process())
+        assert third.look()
+    assert beat.watch["deadlineAt"] == deadline
+
+
+def test_it_judges_nothing_until_it_knows_whether_others_live(both, moved_clock):
+    look_for(1, moved_clock, third := Process())
+    assert not third.look()
+    look_for(31, moved_clock, *both)
+    assert third.look()
+
+
+def test_a_process_that_was_frozen_while_others_lived_moves_nothing(beat, both, moved_clock):
+    beat.ping()
+    deadline = beat.watch["deadlineAt"]
+    look_for(10 * MINUTE_S, moved_clock, both[0])
+    look_for(2, moved_clock, *both)
+    assert beat.watch["deadlineAt"] == deadline
+
+
+def test_when_all_of_them_start_again_one_of_them_moves_the_deadlines(beat, both, moved_clock):
+    beat.ping()
+    deadline = beat.watch["deadlineAt"]
+    look_for(1, moved_clock, *both)
+    moved_clock.advance(600)
+    look_for(60, moved_clock, Process(), Process(), Process())
+    assert 600_000 <= beat.watch["deadlineAt"] - deadline <= 640_000
+
+
+def test_when_all_of_them_start_again_quickly_one_of_them_moves_the_deadlines_a_little_later(beat, both, moved_clock):
+    beat.ping()
+    deadline = beat.watch["deadlineAt"]
+    look_for(1, moved_clock, *both)
+    moved_clock.advance(5)
+    look_for(60, moved_clock, Process(), Process(), Process())
+    assert 30_000 <= beat.watch["deadlineAt"] - deadline <= 45_000
+
+
+@pytest.mark.parametrize("step_s", [-HOUR_S, HOUR_S])
+def test_when_the_clock_of_all_of_them_is_set_one_of_them_moves_the_times(
+    service, owner, beat, both, moved_clock, step_s
+):
+    down = Pinged(service, owner, "--period", "1h", name="Other")
+    down.ping("/fail")
+    beat.ping()
+    deadline, since = beat.watch["deadlineAt"], down.watch["downSince"]
+    moved_clock.set_wall(moved_clock.ms + step_s * 1000)
+    look_for(60, moved_clock, *both)
+    if step_s < 0:
+        assert -3_600_000 <= beat.watch["deadlineAt"] - deadline <= -3_569_000
+    assert beat.state == "up" and down.watch["downSince"] - since == step_s * 1000
