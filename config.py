@@ -6,6 +6,7 @@ line that names the variable, what it held and what it takes. The only module th
 
 import ipaddress
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 from process.variables import SettingError as SettingError  # what `load` raises
 from process.variables import Variable, between, http_address, http_origin, matching
 from providers import PROVIDERS
+from store.database import ServerUrl
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -28,7 +30,7 @@ class Settings:
     host: str
     port: int
     data_dir: Path
-    database: Path
+    database: Path | ServerUrl
     threads: int
     secret_key: str | None
     base_url: str | None
@@ -42,7 +44,7 @@ class Settings:
     heartbeat_url: str | None = field(repr=False)
     log_level: str
     print_setup_link: bool
-    wipes_disk: bool  # the platform does so at each restart
+    wipes_disk: bool  # the platform does so at each restart, and the database is there
 
     @property
     def public_url(self) -> str:
@@ -64,7 +66,13 @@ def _on_or_off(value: str) -> bool:
     return {"on": True, "off": False}[value.lower()]
 
 
-def _database(value: str) -> Path:
+# Nothing of the user's part may be left when the address is shown: what is not encoded there is refused.
+POSTGRESQL = re.compile(r"postgres(ql)?://([^/?#@\s]*@)?[^/?#@\s]*(/[^/?#@\s]*)?(\?[^#@\s]*)?")
+
+
+def _database(value: str) -> Path | str:
+    if POSTGRESQL.fullmatch(value):
+        return value
     path = value.removeprefix("sqlite:///")
     if path in (value, "", ":memory:") or path.endswith("/"):
         raise ValueError
@@ -93,7 +101,14 @@ OF_THE_SERVICE = (
     Variable("HOST", "127.0.0.1", matching(r"[A-Za-z0-9.:-]+"), "an address or host name to listen on"),
     Variable("PORT", "8000", between(1, 65535), "a port, a whole number from 1 to 65535"),
     Variable("DATA_DIR", "data", Path, "a directory"),
-    Variable("DATABASE_URL", None, _database, "sqlite:///relative/file or sqlite:////absolute/file", secret=True),
+    Variable(
+        "DATABASE_URL",
+        None,
+        _database,
+        "sqlite:///relative/file, sqlite:////absolute/file or postgresql://…@host/name",
+        secret=True,
+    ),
+    Variable("DATABASE_CONNECTIONS", "8", between(1, 100), "a whole number from 1 to 100"),
     Variable(
         "WEB_CONCURRENCY", "1", between(1, 1), "only 1, since the quotas are counted in one process (use THREADS)"
     ),
@@ -121,11 +136,12 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
     """Read and check every variable; raise `SettingError` for the first that cannot be understood."""
     values = {variable.name: variable.read(environ) for variable in variables()}
     data_dir: Path = values["DATA_DIR"]
+    database: Path | str = values["DATABASE_URL"] or data_dir / "pocketbell.db"
     return Settings(
         host=values["HOST"],
         port=values["PORT"],
         data_dir=data_dir,
-        database=values["DATABASE_URL"] or data_dir / "pocketbell.db",
+        database=ServerUrl(database, values["DATABASE_CONNECTIONS"]) if isinstance(database, str) else database,
         threads=values["THREADS"],
         secret_key=values["SECRET_KEY"],
         base_url=values["BASE_URL"],
@@ -139,7 +155,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         heartbeat_url=values["HEARTBEAT_URL"],
         log_level=values["LOG_LEVEL"],
         print_setup_link=values["PRINT_SETUP_LINK"],
-        wipes_disk="DYNO" in environ,
+        wipes_disk="DYNO" in environ and isinstance(database, Path),
     )
 
 

@@ -107,7 +107,7 @@ def acknowledge_notification(account_seq: int, notification_id: str, now: int) -
 
     `Refused` (404) when the account has none with that id, (409) when it does not repeat.
     """
-    with transaction():
+    with transaction(account_seq):
         seq = Notification.find_seq(account_seq, notification_id)
         if seq is None:
             raise Refused(404)
@@ -162,7 +162,7 @@ def _push_due(account_seq: int, alarms: list[DueAlarm]) -> None:
         turns = _claimed(account_seq, alarms[:ALARMS_OF_AN_ACCOUNT])
         answers = iter(push_all([attempt for turn in turns for attempt in turn.attempts]))
         answered = [(turn, [(attempt, next(answers)) for attempt in turn.attempts]) for turn in turns]
-        with transaction():
+        with transaction(account_seq):
             now = clock.now_ms()
             for turn, outcomes in answered:
                 _note(turn, outcomes, now)
@@ -177,7 +177,7 @@ def _push_due(account_seq: int, alarms: list[DueAlarm]) -> None:
 
 def _claimed(account_seq: int, alarms: list[DueAlarm]) -> list[_Turn]:
     """The alarms that this process may push now; those whose time is over expire instead."""
-    with transaction():
+    with transaction(account_seq):
         now = clock.now_ms()
         lease = now + LEASE_MS
         turns = [_turn(alarm, due_at, lease, now) for alarm, due_at in Alarm.claim(alarms, lease)]

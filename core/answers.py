@@ -55,8 +55,8 @@ def press(token: str) -> None:
 
     `Refused` (404) if there is none, or it is good no longer; (409) if the notification has an answer already.
     """
-    find(token)  # first without the lock that writers need: a guess shall not keep them waiting
-    with transaction():
+    found = find(token)  # first without the lock that writers need: a guess shall not keep them waiting
+    with transaction(found.button.account_seq):
         button = find(token).button
         if button.position is None:
             alarms.acknowledge(button.account_seq, button.notification_seq, button.device_seq, clock.now_ms())
@@ -69,7 +69,7 @@ def answer(account: Account, notification_id: str, position: int) -> None:
 
     `Refused` (404) without such a notification, (400) without such a button, (409) if it was answered before.
     """
-    with transaction():
+    with transaction(account.seq):
         entry = Notification.find(account.seq, notification_id, history_begin(account.plan, clock.now_ms()))
         if entry is None:
             raise Refused(404)

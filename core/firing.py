@@ -61,7 +61,7 @@ _calm: dict[int, tuple[int, dict[str, dict[str, Calm]]]] = {}  # by account: the
 
 def store_values(account_seq: int, project_id: str, values: Sequence[MetricColumns]) -> None:
     """Store values that have arrived, and let them change the states of the rules on their metrics."""
-    with transaction():
+    with transaction(account_seq):
         Metric.add_all(account_seq, project_id, values)
         version = MetricRule.version(account_seq)
         if version is not None:
@@ -137,9 +137,9 @@ def _follow_values(calm: dict[str, Calm], values: Sequence[MetricColumns], now: 
 def look_at_due(now: int) -> bool:
     """Judge the rules whose time has come; returns whether more is left."""
     due = MetricRule.due(now, CHECKED_AT_ONCE)
-    for seq in due:
+    for account_seq, seq in due:
         try:
-            with transaction():
+            with transaction(account_seq):
                 rule = MetricRule.one(seq)
                 if rule and rule.look_at is not None and rule.look_at <= now:  # no other process was faster
                     _judge(rule, now, has_arrived=False)

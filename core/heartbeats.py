@@ -27,7 +27,7 @@ def create_heartbeat(account: Account, settings: dict[str, Any], now: int) -> Be
     `Refused` (400) when a value is wrong or the account has as many as it may have.
     """
     values = _columns({"period": "", "grace": DEFAULT_GRACE, "priority": HIGH_PRIORITY, **settings}, now)
-    with transaction():
+    with transaction(account.seq):
         if Heartbeat.count(account.seq) >= MAX_HEARTBEATS:
             raise Refused(400, f"An account has at most {MAX_HEARTBEATS} heartbeats: delete one first.")
         made = Heartbeat.add(account.seq, {**values, "ping_id": str(uuid.uuid4()), "state": "new"}, now)
@@ -41,7 +41,7 @@ def change_heartbeat(account_seq: int, id_: str, settings: dict[str, Any], now: 
     cron or grace changes. `Refused` (404) when there is no such heartbeat, (400) when a value is wrong.
     """
     checked = _columns(settings, now)
-    with transaction():
+    with transaction(account_seq):
         beat = find_heartbeat(account_seq, id_)
         values = {column: value for column, value in checked.items() if value != getattr(beat, column)}
         Heartbeat.change(beat.seq, **values)
@@ -61,7 +61,7 @@ def find_heartbeat(account_seq: int, id_: str) -> Beat:
 
 def pause_heartbeat(account_seq: int, id_: str) -> Beat:
     """Expect no pings until it is resumed; those that come are kept and change nothing."""
-    with transaction():
+    with transaction(account_seq):
         beat = find_heartbeat(account_seq, id_)
         Heartbeat.change_state(beat, "paused", None, beat.down_since)
         return find_heartbeat(account_seq, id_)
@@ -72,7 +72,7 @@ def resume_heartbeat(account_seq: int, id_: str, now: int) -> Beat:
 
     One that has never been pinged waits for its first ping, and one that was down is down until it succeeds.
     """
-    with transaction():
+    with transaction(account_seq):
         beat = find_heartbeat(account_seq, id_)
         if beat.state == "paused":
             if beat.down_since is not None:
@@ -86,7 +86,7 @@ def resume_heartbeat(account_seq: int, id_: str, now: int) -> Beat:
 
 def delete_heartbeat(account_seq: int, id_: str) -> Beat:
     """Delete it with its pings; its address stops working, and its notifications stay."""
-    with transaction():
+    with transaction(account_seq):
         beat = find_heartbeat(account_seq, id_)
         Heartbeat.remove(beat.seq)
     return beat

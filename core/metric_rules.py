@@ -38,7 +38,7 @@ def create_rule(
     }
     first_look = now + values["for_s"] * 1000 if values["operator"] == SILENT else now  # at the values that are there
     values |= {"state": OK, "look_at": first_look, "fires_at": first_look if values["operator"] == SILENT else None}
-    with transaction():
+    with transaction(account.seq):
         if MetricRule.count(account.seq) >= MAX_RULES:
             raise Refused(400, f"An account has at most {MAX_RULES} rules: delete one first.")
         return find_rule(account.seq, MetricRule.add(account.seq, values, now))
@@ -54,7 +54,7 @@ def find_rule(account_seq: int, id_: str) -> Rule:
 
 def delete_rule(account_seq: int, id_: str) -> Rule:
     """Delete it; its notifications stay."""
-    with transaction():
+    with transaction(account_seq):
         rule = find_rule(account_seq, id_)
         MetricRule.remove(rule)
     return rule

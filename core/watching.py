@@ -9,7 +9,7 @@ import logging
 from core import delivery, durations, firing
 from core.local_time import local_time, next_run
 from process import clock
-from store.database import WriteFailed, transaction, writes_fail
+from store.database import EVERYBODY, WriteFailed, transaction, writes_fail
 from store.heartbeats import Beat, Heartbeat, KeptPing, Ping
 from store.metric_rules import MetricRule
 from store.server_notes import ServerNote
@@ -43,11 +43,10 @@ def reset() -> None:
 # --- pings --------------------------------------------------------------------------------------------------
 
 
-def note_ping(ping_id: str, kind: str, exit_code: int | None, body: str) -> None:
-    """A ping has come: `success`, `fail`, or `start`, which changes no state; `Refused` (404) if there is no such."""
-    with transaction():
-        now = clock.now_ms()
-        beat = Heartbeat.pinged(ping_id)
+def note_ping(pinged: Beat, kind: str, exit_code: int | None, body: str) -> None:
+    """A ping has come: `success`, `fail`, or `start`, which changes no state; `Refused` (404) if it was deleted."""
+    with transaction(pinged.account_seq):
+        now, beat = clock.now_ms(), Heartbeat.one(pinged.seq)
         if beat is None:  # deleted while the body arrived
             raise Refused(404)
         Ping.add(beat.seq, KeptPing(kind, exit_code, body, now), KEPT_PINGS)
@@ -80,16 +79,17 @@ def _next_deadline(beat: Beat, now: int) -> int:
 
 def _go_down(beat: Beat, why: str, now: int) -> None:
     if Heartbeat.change_state(beat, "down", None, now):
-        _tell(beat, Content(f"{beat.name} is down", why, priority=beat.priority), now)
+        _tell(beat, Content(f"{beat.name} is down", why, priority=beat.priority))
 
 
 def _say_up(beat: Beat, now: int) -> None:
     lasted_s = max(0, now - (beat.down_since or now)) // 1000
     body = f"It was down for {durations.near(lasted_s)}."
-    _tell(beat, Content(f"{beat.name} is up", body, priority=min(LOW_PRIORITY, beat.priority)), now)
+    _tell(beat, Content(f"{beat.name} is up", body, priority=min(LOW_PRIORITY, beat.priority)))
 
 
-def _tell(beat: Beat, content: Content, now: int) -> None:
+def _tell(beat: Beat, content: Content) -> None:
+    now = clock.now_ms()  # read inside the transaction, so that times follow the order of the rows
     delivery.tell(beat, content._replace(tag=f"heartbeat {beat.id}"), now)
 
 
@@ -108,9 +108,9 @@ def watch(_: int) -> bool:
 
 def _check_deadlines(now: int) -> bool:
     due = Heartbeat.due(now, CHECKED_AT_ONCE)
-    for seq in due:
+    for account_seq, seq in due:
         try:
-            with transaction():
+            with transaction(account_seq):
                 _pass_deadline(Heartbeat.one(seq), now)
         except Exception as error:  # the others must not wait for this one
             log_fault(log, "The deadline of a heartbeat could not be followed", error)
@@ -151,8 +151,9 @@ def follow_clock() -> int | None:
     is_steady &= not writes_fail()
     if not is_steady or now_s >= _noted_s + NOTED_EVERY_S:
         try:
-            with transaction():
-                if not is_steady and not _make_up(now, step_ms):
+            account_seqs = [] if is_steady else sorted({*Heartbeat.account_seqs(), *MetricRule.account_seqs()})
+            with transaction(EVERYBODY, *account_seqs):
+                if not is_steady and not _make_up(account_seqs, now, step_ms):
                     return None
                 ServerNote.put(NOTE, str(now))
         except WriteFailed:  # it was logged when it first failed
@@ -167,16 +168,19 @@ def _step_ms(now: int, now_s: float) -> int:
     return now - _looked[0] - round((now_s - _looked[1]) * 1000) if _looked else 0
 
 
-def _make_up(now: int, step_ms: int) -> bool:
-    """Move the times by the gap since the service was last alive; whether that is known."""
+def _make_up(account_seqs: list[int], now: int, step_ms: int) -> bool:
+    """Move these accounts' times by the gap since the service was last alive; whether that is known.
+
+    Another account has its first heartbeat or rule since: that one knows of no gap.
+    """
     global _noted
     noted = ServerNote.find(NOTE)
     gap_ms = _gap_ms(noted, now)
     if gap_ms:
-        _move_deadlines(gap_ms, now)
+        _move_deadlines(account_seqs, gap_ms, now)
         if abs(step_ms) > CLOCK_STEP_MS:
-            Heartbeat.move_down_since(step_ms)
-            MetricRule.move_firing_since(step_ms)
+            Heartbeat.move_down_since(account_seqs, step_ms)
+            MetricRule.move_firing_since(account_seqs, step_ms)
     elif gap_ms is None:
         _noted = noted
     return gap_ms is not None
@@ -198,16 +202,16 @@ def _gap_ms(noted: str | None, now: int) -> int | None:
     return 0 if _looked or _noted not in (None, noted) else None
 
 
-def _move_deadlines(gap_ms: int, now: int) -> None:
-    """Move all deadlines after a gap in which nothing was taken, or by which the clock was set.
+def _move_deadlines(account_seqs: list[int], gap_ms: int, now: int) -> None:
+    """Move these accounts' deadlines after a gap in which nothing was taken, or by which the clock was set.
 
     Those of what has pinged or sent since are right.
     """
     back_at = now - BETWEEN_LOOKS_MS if _looked else _began_at
     for beat in Heartbeat.expected():
-        if not back_at <= (beat.last_ping_at or 0) <= now:
+        if beat.account_seq in account_seqs and not back_at <= (beat.last_ping_at or 0) <= now:
             Heartbeat.change_state(beat, *_moved(beat, gap_ms, now))
-    MetricRule.move(gap_ms, back_at, now)
+    MetricRule.move(account_seqs, gap_ms, back_at, now)
 
 
 def _moved(beat: Beat, gap_ms: int, now: int) -> tuple[str, int]:

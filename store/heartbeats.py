@@ -1,5 +1,6 @@
 """The tables of heartbeats and their pings, and their queries. Callers pass the time."""
 
+import json
 from typing import Any, NamedTuple
 
 import peewee
@@ -79,13 +80,16 @@ class Heartbeat(Model):
     FIND = f"{BEATS} WHERE h.account_seq = ? AND (h.id = ? OR h.ping_id = ?)"
     PINGED = f"{BEATS} WHERE h.ping_id = ?"
     ONE = f"{BEATS} WHERE h.seq = ?"
-    DUE = "SELECT seq FROM heartbeat WHERE deadline_at <= ? ORDER BY deadline_at LIMIT ?"
+    DUE = "SELECT account_seq, seq FROM heartbeat WHERE deadline_at <= ? ORDER BY deadline_at LIMIT ?"
     EXPECTED = f"{BEATS} WHERE h.deadline_at IS NOT NULL"
     CHANGE_STATE = (
         "UPDATE heartbeat SET state = ?, deadline_at = ?, down_since = ?"
         " WHERE seq = ? AND state = ? AND deadline_at IS ?"
     )
-    MOVE_DOWN_SINCE = "UPDATE heartbeat SET down_since = down_since + ? WHERE down_since IS NOT NULL"
+    MOVE_DOWN_SINCE = (
+        "UPDATE heartbeat SET down_since = down_since + ? WHERE down_since IS NOT NULL"
+        " AND account_seq IN (SELECT value FROM json_each(?))"
+    )
     NOTE_PING = "UPDATE heartbeat SET last_ping_at = ? WHERE seq = ?"
 
     @classmethod
@@ -139,9 +143,9 @@ class Heartbeat(Model):
     # --- states ---
 
     @classmethod
-    def due(cls, now: int, limit: int) -> list[int]:
-        """The seqs of at most `limit` whose deadline has passed, the longest passed first."""
-        return [row[0] for row in run(cls.DUE, (now, limit))]
+    def due(cls, now: int, limit: int) -> list[tuple[int, int]]:
+        """At most `limit` whose deadline has passed, the longest passed first: the account's seq, and its own."""
+        return list(run(cls.DUE, (now, limit)).fetchall())
 
     @classmethod
     def expected(cls) -> list[Beat]:
@@ -158,9 +162,14 @@ class Heartbeat(Model):
         return run(cls.CHANGE_STATE, values).rowcount > 0
 
     @classmethod
-    def move_down_since(cls, by_ms: int) -> None:
-        """The clock was set: it went down so much later; call inside `transaction()`."""
-        run(cls.MOVE_DOWN_SINCE, (by_ms,))
+    def account_seqs(cls) -> list[int]:
+        """The accounts that have any."""
+        return [row[0] for row in run("SELECT DISTINCT account_seq FROM heartbeat")]
+
+    @classmethod
+    def move_down_since(cls, account_seqs: list[int], by_ms: int) -> None:
+        """The clock was set: those of these accounts went down so much later; call inside `transaction()`."""
+        run(cls.MOVE_DOWN_SINCE, (by_ms, json.dumps(account_seqs)))
 
     @classmethod
     def note_ping(cls, seq: int, now: int) -> None:

@@ -136,12 +136,16 @@ class MetricRule(Model):
         " changed_at = CASE WHEN state = ? THEN changed_at ELSE ? END"
         " WHERE seq = ? AND state = ? AND holds_since IS ? AND fires_at IS ? AND look_at IS ?"
     )
-    DUE = "SELECT seq FROM metric_rule WHERE look_at <= ? ORDER BY look_at LIMIT ?"
+    DUE = "SELECT account_seq, seq FROM metric_rule WHERE look_at <= ? ORDER BY look_at LIMIT ?"
     MOVED = "min(fires_at + :gap, :now + for_s * 1000)"
-    MOVE_FIRING_SINCE = "UPDATE metric_rule SET changed_at = changed_at + ? WHERE state = 'firing'"
+    OF_ACCOUNTS = "account_seq IN (SELECT value FROM json_each(:accounts))"
+    MOVE_FIRING_SINCE = (
+        f"UPDATE metric_rule SET changed_at = changed_at + :by WHERE state = 'firing' AND {OF_ACCOUNTS}"
+    )
     MOVE = (
         f"UPDATE metric_rule SET fires_at = {MOVED}, look_at = min(look_at, {MOVED})"
         " WHERE fires_at IS NOT NULL AND fires_at - for_s * 1000 NOT BETWEEN :back AND :now"
+        f" AND {OF_ACCOUNTS}"
     )
 
     @classmethod
@@ -227,23 +231,29 @@ class MetricRule(Model):
         return is_changed
 
     @classmethod
-    def due(cls, now: int, limit: int) -> list[int]:
-        """The seqs of at most `limit` that are to be looked at, the longest due first."""
-        return [row[0] for row in run(cls.DUE, (now, limit))]
+    def due(cls, now: int, limit: int) -> list[tuple[int, int]]:
+        """The account and the seq of at most `limit` that are to be looked at, the longest due first."""
+        return [(account_seq, seq) for account_seq, seq in run(cls.DUE, (now, limit))]
 
     @classmethod
-    def move(cls, gap_ms: int, back_at: int, now: int) -> None:
-        """Let those that fire by the clock fire so much later, but not later than if they began now.
+    def account_seqs(cls) -> list[int]:
+        """The accounts that have any."""
+        return [row[0] for row in run("SELECT DISTINCT account_seq FROM metric_rule")]
+
+    @classmethod
+    def move(cls, account_seqs: list[int], gap_ms: int, back_at: int, now: int) -> None:
+        """Let what fires by the clock in these accounts fire so much later, but not later than if it began now.
 
         Their times that began since `back_at` are right. Call inside `transaction()`.
         """
-        run(cls.MOVE, {"gap": gap_ms, "back": back_at, "now": now})
+        run(cls.MOVE, {"gap": gap_ms, "back": back_at, "now": now, "accounts": as_json(account_seqs)})
 
     @classmethod
-    def move_firing_since(cls, by_ms: int) -> None:
-        """The clock was set: what fires began so much later; call inside `transaction()`."""
-        run(cls.MOVE_FIRING_SINCE, (by_ms,))
-        run(RuleFiring.MOVE_OPEN, (by_ms,))
+    def move_firing_since(cls, account_seqs: list[int], by_ms: int) -> None:
+        """The clock was set: what fires of these accounts began so much later; call inside `transaction()`."""
+        values = {"by": by_ms, "accounts": as_json(account_seqs)}
+        run(cls.MOVE_FIRING_SINCE, values)
+        run(RuleFiring.MOVE_OPEN, values)
 
 
 class RuleFiring(Model):
@@ -258,7 +268,10 @@ class RuleFiring(Model):
         table_name = "firing"
 
     BEGIN = "INSERT INTO firing (rule_seq, began_at) VALUES (?, ?)"
-    MOVE_OPEN = "UPDATE firing SET began_at = began_at + ? WHERE ended_at IS NULL"
+    MOVE_OPEN = (
+        "UPDATE firing SET began_at = began_at + :by WHERE ended_at IS NULL"
+        f" AND rule_seq IN (SELECT seq FROM metric_rule WHERE {MetricRule.OF_ACCOUNTS})"
+    )
     END = "UPDATE firing SET ended_at = max(?, began_at) WHERE rule_seq = ? AND ended_at IS NULL"
     FORGET = (
         "DELETE FROM firing WHERE rule_seq = :rule AND seq <="

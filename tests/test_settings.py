@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import config
+from store.database import ServerUrl
 from tests.support.rows import each
 from tests.support.server import ROOT
 
@@ -92,6 +93,7 @@ def test_the_variable_of_the_contract_is_read(name):
 # --- good values --------------------------------------------------------------------------------------------
 
 
+TWO_HOSTS = "postgresql://a:1,b:2/bell?target_session_attrs=read-write"
 GOOD = [
     ("HOST", "0.0.0.0", "host", "0.0.0.0"),
     ("HOST", "::1", "host", "::1"),
@@ -103,6 +105,8 @@ GOOD = [
     ("DATABASE_URL", "sqlite:///bell.db", "database", Path("bell.db")),
     ("DATABASE_URL", "sqlite:///some/where.db", "database", Path("some/where.db")),
     ("DATABASE_URL", "sqlite:////srv/bell.db", "database", Path("/srv/bell.db")),
+    ("DATABASE_URL", "postgres://u:p@db/bell", "database", ServerUrl("postgres://u:p@db/bell", 8)),
+    ("DATABASE_URL", TWO_HOSTS, "database", ServerUrl(TWO_HOSTS, 8)),
     ("WEB_CONCURRENCY", "1", "threads", 32),
     ("THREADS", "1", "threads", 1),
     ("THREADS", "64", "threads", 64),
@@ -187,7 +191,7 @@ def test_a_wrong_value_is_refused_with_its_name_what_it_held_and_what_is_taken(n
 
 
 SECRETS = [
-    ("DATABASE_URL", "postgres://user:hunter2pw@db.example.org/bell"),
+    ("DATABASE_URL", "postgres://user:hunter2pw/@db.example.org/bell"),
     ("DATABASE_URL", "mysql://hunter2pw"),
     ("DATABASE_URL", "hunter2pw"),
     ("DATABASE_URL", "SQLITE:///hunter2pw"),
@@ -243,7 +247,7 @@ def test_fine_settings_pass_the_check():
     assert (checked.returncode, checked.stderr) == (0, b"")
 
 
-@each("name, value", [("PORT", "http"), ("WEB_CONCURRENCY", "2"), ("DATABASE_URL", "postgres://a")])
+@each("name, value", [("PORT", "http"), ("WEB_CONCURRENCY", "2"), ("DATABASE_URL", "mysql://a")])
 def test_the_check_of_a_wrong_setting_ends_with_status_1_and_one_line(name, value):
     checked = run_config(**{name: value})
     assert (checked.returncode, checked.stdout) == (1, b"")
@@ -252,7 +256,7 @@ def test_the_check_of_a_wrong_setting_ends_with_status_1_and_one_line(name, valu
 
 
 def test_the_check_shows_no_password_on_any_channel():
-    checked = run_config(DATABASE_URL="postgres://user:hunter2pw@host")
+    checked = run_config(DATABASE_URL="mysql://user:hunter2pw@host")
     assert b"hunter2pw" not in checked.stdout + checked.stderr
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import app as application
 from core import accounts, firing, heartbeats, jobs, metric_rules, watching
 from process import clock
-from store.database import run, transaction
+from store.database import EVERYBODY, run, transaction
 from store.heartbeats import Beat, Heartbeat
 from store.metric_rules import MetricRule, Rule
 from web import rate_limits
@@ -42,7 +42,7 @@ class Pings:
         self.moved, self.chance = moved, random.Random(10)
         self.silent, self.silent_until_s = "", 0
         self.seen = {"pings": 0, "outages": 0, "latest_ms": 0, "early": 0}
-        with transaction():
+        with transaction(EVERYBODY):
             account = accounts.create_account("owner@example.org", "scale", "Europe/Berlin", clock.now_ms())
         settings = {"name": "b", "period": f"{PERIOD_S}s", "grace": f"{GRACE_S}s"}
         made = [heartbeats.create_heartbeat(account, settings, clock.now_ms()) for _ in range(BEATS)]
@@ -65,10 +65,11 @@ class Pings:
             self._look_at(Heartbeat.pinged(self.silent))
 
     def _ping(self, pinging: list[str]) -> None:
-        with transaction():
-            for ping_id in pinging:
-                watching.note_ping(ping_id, "success", None, "text")
-        for beat in map(Heartbeat.pinged, pinging):
+        beats = list(map(Heartbeat.pinged, pinging))
+        with transaction(beats[0].account_seq):
+            for beat in beats:
+                watching.note_ping(beat, "success", None, "text")
+        for beat in beats:
             rate_limits.ping(beat.seq)
         self.seen["pings"] += len(pinging)
 

@@ -32,7 +32,7 @@ def receive_ping(ping_id: str, signal: str = "") -> Response:
     kind, exit_code = _meaning(signal)
     text = replaced_text(read_beginning(MAX_READ_BYTES)[:MAX_KEPT_BYTES])
     body = text.encode()[:MAX_KEPT_BYTES].decode(errors="ignore")  # what replaces a byte may have three
-    watching.note_ping(cast(Beat, current().beat).ping_id, kind, exit_code, body)
+    watching.note_ping(cast(Beat, current().beat), kind, exit_code, body)
     return Response("OK", content_type="text/plain; charset=utf-8")
 
 

@@ -3,15 +3,18 @@
 import pytest
 
 import push
-from core import accounts, deletion, firing
+from core import accounts, deletion, delivery, devices, firing, heartbeats
+from models import ApiKey
 from store.custom_metrics import Metric, MetricValue
 from store.database import WriteFailed
 from store.notifications import Notification
+from store.senders import Owner
 from tests.support.accounts import OWNER, PASSWORD, account_set
 from tests.support.commands import said
 from tests.support.tables import copy_first_row, query
 from tests.support.times import DAY_S
 from wire.errors import Refused
+from wire.notification import Content
 
 
 def delete(caller, notification_id):
@@ -359,6 +362,28 @@ def test_a_request_that_began_before_its_account_was_deleted_is_refused(service,
 
     monkeypatch.setattr(delivery, "deliver", late)
     assert owner.send().status_code == 401
+
+
+def test_what_another_process_writes_while_an_account_is_deleted_is_deleted_too(service, owner, monkeypatch):
+    account = accounts.find_account(OWNER)
+    delete_some = ApiKey.delete_some
+
+    def late(account_seq, limit):
+        """As a request that was let in before, and got its turn to write only now."""
+        monkeypatch.setattr(ApiKey, "delete_some", delete_some)
+        delivery.deliver(Owner.of(account), Content("title", "body"))
+        devices.add_device(account.seq, {"kind": "ntfy"}, 0)
+        heartbeats.create_heartbeat(account, {"name": "Backup", "period": "1h"}, 0)
+        Metric.add_all(account.seq, "p", [MetricValue("m", "M", 1.0, None, 0, None)])
+        accounts.create_key(account.seq, "late", 0)
+        return delete_some(account_seq, limit)
+
+    monkeypatch.setattr(ApiKey, "delete_some", late)
+    lines(service, "account", "delete", OWNER, "--yes")
+    assert accounts.Account.find(OWNER) is None
+    with pytest.raises(Refused) as refused:
+        delivery.deliver(Owner.of(account), Content("title", "body"))
+    assert refused.value.status == 401
 
 
 def test_the_number_of_a_deleted_account_is_not_given_to_another(service, owner, pro):

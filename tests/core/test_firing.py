@@ -234,13 +234,13 @@ def test_two_workers_tell_it_once(service, owner, moved_clock):
     rule = Ruled(service, owner, "> 90", "--for", "5m")
     rule.sends(95)
     moved_clock.advance(5 * MINUTE_S)
-    (seq,) = MetricRule.due(moved_clock.ms, 10)
+    ((_, seq),) = MetricRule.due(moved_clock.ms, 10)
     stale, both_see = MetricRule.one(seq), threading.Barrier(2)
 
     def work():
         try:
             both_see.wait(timeout=30)
-            with database.transaction():
+            with database.transaction(1):
                 firing._judge(stale, moved_clock.ms, has_arrived=False)
         finally:
             database.close_reading()
@@ -286,7 +286,7 @@ def test_rules_that_another_process_changed_are_judged_as_they_are_now(service, 
 def test_the_newest_times_that_it_fired_are_kept(service, owner, rule, moved_clock):
     service.account("other@example.org")
     (seq,) = (rule.seq for rule in MetricRule.of_account(1))
-    with database.transaction():
+    with database.transaction(1):
         for number in range(KEPT_FIRINGS + 5):
             RuleFiring.begin(seq, number * 10)
             RuleFiring.end(seq, number * 10 + 5)

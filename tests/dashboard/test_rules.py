@@ -24,8 +24,9 @@ FORM = {"operator": ">", "value": "90", "for": "5m"}
 def put(*values, project="home", metric="cpu", name="CPU", unit="%", email=OWNER):
     """Put values into the database, each an hour older than the one before."""
     rows = [MetricValue(metric, name, value, unit, NOW - n * HOUR_MS, None) for n, value in enumerate(values)]
-    with database.transaction():
-        Metric.add_all(Account.find(email).seq, project, rows)
+    account_seq = Account.find(email).seq
+    with database.transaction(account_seq):
+        Metric.add_all(account_seq, project, rows)
 
 
 def make(condition="> 90", lasting=None, project="home", metric="cpu", email=OWNER):
@@ -34,7 +35,7 @@ def make(condition="> 90", lasting=None, project="home", metric="cpu", email=OWN
 
 def fire(rule, *hours):
     """The rule fired from `begin` to `end`, each so many hours ago; `end` None: it still does."""
-    with database.transaction():
+    with database.transaction(rule.account_seq):
         for begin, end in hours:
             ended_at = None if end is None else NOW - int(end * HOUR_MS)
             row = (rule.seq, NOW - int(begin * HOUR_MS), ended_at)

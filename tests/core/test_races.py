@@ -1,0 +1,154 @@
+"""What must hold when several processes serve one database: two of them race, with eight threads each."""
+
+import threading
+import time
+
+import pytest
+
+from core import accounts, delivery, heartbeats
+from models import Account
+from process import clock
+from store import database
+from store.database import AFTER_ALL, run, transaction
+from store.notifications import Notification
+from store.senders import Owner
+from tests.support.racer import OWNER, Racers
+from tests.support.times import HOUR_S
+from wire.notification import Content
+
+THREADS = 2 * Racers.THREADS
+
+
+@pytest.fixture(scope="module")
+def racers():
+    started = Racers()
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def race(racers, make_service, moved_clock):
+    """Runs a race on a new service, which is `race.service`, and returns what each thread did."""
+    moved_clock.set_wall(time.time_ns() // 1_000_000)  # the processes that race have a clock that nobody moves
+    service = make_service()
+
+    def run_race(name, **given):
+        return racers.race(service, name, **given)
+
+    run_race.service = service
+    return run_race
+
+
+@pytest.fixture
+def account(race):
+    race.service.account()
+    return Account.find(OWNER)
+
+
+ADD_DEVICE = "INSERT INTO device (id, account_seq, kind, token, name, created_at) VALUES (?, ?, ?, ?, '', 0)"
+
+
+def add_device(account_seq, kind, token):
+    run(ADD_DEVICE, (f"the device {token}", account_seq, kind, token))
+
+
+def count(table, condition="1 = 1"):
+    return run(f"SELECT count(*) FROM {table} WHERE {condition}").fetchone()[0]
+
+
+def test_a_set_up_link_makes_one_account(race):
+    token = accounts.make_setup_link(clock.now_ms()).rpartition("/")[2]
+    made = [email for email in race("set_up", token=token) if email]
+    assert (len(made), count("account")) == (1, 1)
+
+
+def test_whoever_reads_the_list_from_its_top_misses_none_and_times_follow_the_order(race, account):
+    seen, over = dict[int, int](), threading.Event()
+
+    def read():
+        """Read what is new since the last look, again and again."""
+        is_last = False
+        while not is_last:
+            is_last = over.is_set()
+            newest = max(seen, default=0)
+            rows = Notification.page(account.seq, AFTER_ALL, 0, 10_000).rows
+            seen.update({row.seq: row.created_at for row in rows if row.seq > newest})
+        database.close_reading()
+
+    reader = threading.Thread(target=read)
+    sent = race("send", times=20, meanwhile=reader.start)
+    over.set()
+    reader.join()
+    assert sum(sent) == len(seen) == count("notification") == 20 * THREADS
+    times = [at for _, at in sorted(seen.items())]
+    assert times == sorted(times)
+
+
+def test_an_idempotency_key_makes_one_notification(race, account):
+    keys = [f"key-{number}" for number in range(40)]
+    race("send_with_keys", keys=keys)
+    assert (count("notification"), count("idempotency_key")) == (40, 40)
+
+
+BOUNDS = [("add_devices", "device", 20), ("add_heartbeats", "heartbeat", 100), ("send_alarms", "alarm", 20)]
+
+
+@pytest.mark.parametrize("name, table, most", BOUNDS)
+def test_an_account_has_no_more_than_it_may_have(race, account, name, table, most):
+    assert (sum(race(name, times=most // THREADS + 2)), count(table)) == (most, most)
+
+
+@pytest.fixture
+def due(race, account):
+    """Retries that are due: the seqs of notification and device of each."""
+    long_ago = clock.now_ms() - HOUR_S * 1000
+    with transaction(account.seq):
+        for number in range(8):
+            add_device(account.seq, "webpush", f"https://push.example.com/{number}")
+        for _ in range(8):
+            delivery.record_notice(Owner.of(account), Content("title", "body"), long_ago)
+    return run("SELECT notification_seq, device_seq FROM delivery").fetchall()
+
+
+def test_batches_on_the_same_devices_do_not_wait_for_each_other_in_a_circle(race, due):
+    assert race("settle", due=due[::9], times=5) == [5] * THREADS
+
+
+def test_a_retry_is_claimed_once(race, due):
+    assert sum(race("claim", due=due)) == len(due) == 64
+
+
+def test_each_account_gets_one_digest_of_what_was_held(race):
+    for number in range(20):
+        race.service.account(f"{number}@example.org")
+    seqs = [account.seq for account in Account.all()]
+    for account in Account.all():
+        for _ in range(3):
+            with transaction(account.seq):
+                delivery.hold(Owner.of(account), Content("title", "body"), clock.now_ms())
+    race("release_digests")
+    digests = run("SELECT account_seq FROM notification WHERE is_digest = 1").fetchall()
+    assert sorted(seq for (seq,) in digests) == sorted(seqs)
+    assert count("held", "digest_seq IS NULL") == 0
+
+
+def test_what_was_to_be_sent_later_is_released_once(race, account):
+    at = clock.now_ms()
+    for _ in range(50):
+        delivery.deliver(Owner.of(account), Content("title", "body", deliver_at=at + 60_000))
+    with transaction(account.seq):
+        run("UPDATE notification SET deliver_at = ?", (at - 1,))
+        add_device(account.seq, "ntfy", "topic")
+    race("release_scheduled")
+    assert (count("notification", "status = 'held'"), count("delivery", "attempts = 0")) == (0, 50)
+
+
+def test_of_each_missed_deadline_the_owner_is_told_once(race, account):
+    now = clock.now_ms()
+    for number in range(20):
+        heartbeats.create_heartbeat(account, {"name": f"Job {number}", "period": "1h"}, now)
+    with transaction(account.seq):
+        run("UPDATE heartbeat SET state = 'late', last_ping_at = 0, deadline_at = ?", (now - 1,))
+    race("pass_deadlines")
+    told = run("SELECT title, count(*) FROM notification GROUP BY title").fetchall()
+    assert dict(told) == {f"MCP - Job {number} is down": 1 for number in range(20)}

@@ -1,0 +1,203 @@
+"""A process that races with others like it on one database: `python -m tests.support.racer`.
+
+It reads lines of JSON. The first names the settings, the race, the numbers of its threads and what they are given;
+with the second, all of its threads begin at once. It then writes a line with what each thread made of it.
+"""
+
+import json
+import random
+import subprocess
+import sys
+import threading
+import traceback
+
+import config
+from app import app, open_service
+from core import accounts, delivery, devices, digests, heartbeats, scheduled, watching
+from core.attempts import LEASE_MS, note_outcomes
+from models import Account
+from process import clock
+from providers.base import Answer, Outcome
+from store import database
+from store.deliveries import Delivery
+from store.senders import Owner
+from tests.support.server import ROOT
+from tests.support.service import spare_the_disk
+from wire.errors import Refused
+from wire.notification import Content
+
+OWNER = "owner@example.org"
+RACES = {}
+
+
+def race(work):
+    """Let `work` be a race: it is called in each thread with the thread's number."""
+    RACES[work.__name__] = work
+    return work
+
+
+def owner():
+    return Account.find(OWNER)
+
+
+def sender():
+    return Owner.of(owner())
+
+
+def tries(times, attempt):
+    """How many of these attempts were not refused."""
+    done = 0
+    for _ in range(times):
+        try:
+            attempt()
+            done += 1
+        except Refused as refused:
+            assert refused.status in (400, 409, 429), refused
+    return done
+
+
+@race
+def set_up(number, token):
+    form = {"email": f"owner{number}@example.org", "password": "correct horse", "time_zone": "UTC"}
+    try:
+        return accounts.use_link(token, form, clock.now_ms()).email
+    except Refused as refused:
+        assert refused.status == 404, refused
+        return None
+
+
+@race
+def send(number, times):
+    return tries(times, lambda: delivery.deliver(sender(), Content("title", f"of {number}")))
+
+
+@race
+def send_with_keys(number, keys):
+    left = random.sample(keys, len(keys))
+    return tries(len(left), lambda: delivery.deliver(sender(), Content("title", "body"), left.pop()))
+
+
+@race
+def add_devices(number, times):
+    account_seq = owner().seq
+    return tries(times, lambda: devices.add_device(account_seq, {"kind": "ntfy"}, clock.now_ms()))
+
+
+@race
+def add_heartbeats(number, times):
+    settings = {"name": "Backup", "period": "1h"}
+    return tries(times, lambda: heartbeats.create_heartbeat(owner(), settings, clock.now_ms()))
+
+
+@race
+def send_alarms(number, times):
+    alarm = Content("Disk", "full", acknowledge=(60, 3_600))
+    return tries(times, lambda: delivery.deliver(sender(), alarm))
+
+
+@race
+def settle(number, due, times):
+    """Note outcomes for the same devices, half of the threads in one order and half in the other."""
+    account_seq, now = owner().seq, clock.now_ms()
+    rows = [database.run(Delivery.ATTEMPT, tuple(one)).fetchone() for one in due]
+    attempts = list(map(Delivery.READ_ATTEMPT, rows))[:: 1 if number % 2 else -1]
+    for _ in range(times):
+        with database.transaction(account_seq):
+            note_outcomes(attempts, [Answer(Outcome.TRANSIENT, "later") for _ in attempts], now)
+    return times
+
+
+@race
+def claim(number, due):
+    with database.transaction(owner().seq):
+        now = clock.now_ms()
+        return len(Delivery.claim(map(tuple, due), now, now + LEASE_MS))
+
+
+@race
+def release_digests(number):
+    digests.release_due(clock.now_ms())
+
+
+@race
+def release_scheduled(number):
+    scheduled.release_due(clock.now_ms())
+
+
+@race
+def pass_deadlines(number):
+    watching._check_deadlines(clock.now_ms())
+
+
+def run(work, numbers, given):
+    """Call `work` in a thread for each number, all at once; what each returned, or why it did not."""
+    results, start = {}, threading.Barrier(len(numbers))
+
+    def one(number):
+        start.wait()
+        try:
+            results[number] = work(number, **given)
+        except Exception:
+            results[number] = traceback.format_exc()
+        finally:
+            database.close_reading()
+
+    threads = [threading.Thread(target=one, args=(number,)) for number in numbers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return [results[number] for number in numbers]
+
+
+def main():
+    accounts.password_hash = lambda *_: "scrypt:128:1:1$pocketbell$00"
+    for line in sys.stdin:
+        order = json.loads(line)
+        open_service(app, config.load(order["environ"]))
+        spare_the_disk()
+        print("ready", flush=True)
+        sys.stdin.readline()
+        print(json.dumps(run(RACES[order["race"]], order["numbers"], order["given"])), flush=True)
+        database.close()
+
+
+class Racers:
+    """Two such processes."""
+
+    THREADS = 8  # of each
+
+    def __init__(self):
+        command = [sys.executable, "-m", "tests.support.racer"]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "cwd": ROOT}
+        self.processes = [subprocess.Popen(command, **pipes) for _ in range(2)]
+
+    def close(self):
+        for process in self.processes:
+            process.stdin.close()
+            process.wait(60)
+            process.stdout.close()
+
+    def race(self, service, name, meanwhile=None, **given):
+        """Run a race on the service's database; what each of the 16 threads returned."""
+        for place, process in enumerate(self.processes):
+            numbers = list(range(place, 2 * self.THREADS, 2))
+            self._tell(process, {"environ": service.environ, "race": name, "numbers": numbers, "given": given})
+        for process in self.processes:
+            assert process.stdout.readline() == "ready\n"
+        for process in self.processes:
+            self._tell(process, "go")
+        if meanwhile:
+            meanwhile()
+        results = [one for process in self.processes for one in json.loads(process.stdout.readline())]
+        faults = [one for one in results if "Traceback" in str(one)]
+        assert not faults, faults[0]
+        return results
+
+    def _tell(self, process, order):
+        process.stdin.write(json.dumps(order) + "\n")
+        process.stdin.flush()
+
+
+if __name__ == "__main__":
+    main()
