@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.support.accounts import account_set
-from web import rate_limits
+from web import moving_windows, rate_limits
+from web.moving_windows import MovingWindows
 
 REFUSED = {"ok": False, "error": ANY, "code": "RATE_LIMIT_EXCEEDED", "statusCode": 429}
 
@@ -323,16 +324,16 @@ def test_16_threads_with_two_keys_get_each_keys_limit(service, owner):
 
 @pytest.fixture
 def storage(moved_clock):
-    return rate_limits.MovingWindows()
+    return MovingWindows()
 
 
 def steps(call):
-    """How many bytecode instructions of rate_limits.py a call takes; nothing else that runs meanwhile counts."""
+    """How many bytecode instructions of moving_windows.py a call takes; nothing else that runs meanwhile counts."""
     count, before = 0, sys.gettrace()
 
     def trace(frame, event, _):
         nonlocal count
-        if frame.f_code.co_filename != rate_limits.__file__:
+        if frame.f_code.co_filename != moving_windows.__file__:
             return None
         frame.f_trace_opcodes = True
         count += event == "opcode"
@@ -350,7 +351,7 @@ def steps(call):
 @pytest.mark.parametrize("key", ["key 5", "another"])
 @pytest.mark.parametrize("keys", [100, 10_000])
 def test_counting_a_request_costs_the_same_however_many_keys_there_are(storage, keys, key):
-    few = rate_limits.MovingWindows()
+    few = MovingWindows()
     for number in range(10):
         few.acquire_entry(f"key {number}", 100, 60)
     for number in range(keys):
