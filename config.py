@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from process.variables import SettingError as SettingError  # what `load` raises
-from process.variables import Variable, between, http_address, http_origin, matching
+from process.variables import Variable, between, http_address, http_origin, matching, redis_address
 from providers import PROVIDERS
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -29,6 +29,9 @@ class Settings:
     port: int
     data_dir: Path
     database: Path
+    redis_url: str | None = field(repr=False)
+    redis_tls_verify: bool
+    workers: int
     threads: int
     secret_key: str | None
     base_url: str | None
@@ -95,8 +98,14 @@ OF_THE_SERVICE = (
     Variable("DATA_DIR", "data", Path, "a directory"),
     Variable("DATABASE_URL", None, _database, "sqlite:///relative/file or sqlite:////absolute/file", secret=True),
     Variable(
-        "WEB_CONCURRENCY", "1", between(1, 1), "only 1, since the quotas are counted in one process (use THREADS)"
+        "REDIS_URL",
+        None,
+        redis_address,
+        "redis://host:port or rediss://name:password@host:port",
+        secret=True,
     ),
+    Variable("REDIS_TLS_VERIFY", "1", _flag, "0 or 1"),
+    Variable("WEB_CONCURRENCY", "1", between(1, 64), "a whole number from 1 to 64"),
     Variable("THREADS", "32", between(1, 1024), "a whole number from 1 to 1024"),
     Variable("SECRET_KEY", None, str, "any text", secret=True),
     Variable("BASE_URL", None, http_origin, "the public address, such as https://bell.example.org, without a path"),
@@ -121,11 +130,15 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
     """Read and check every variable; raise `SettingError` for the first that cannot be understood."""
     values = {variable.name: variable.read(environ) for variable in variables()}
     data_dir: Path = values["DATA_DIR"]
+    _check_sharing(values)
     return Settings(
         host=values["HOST"],
         port=values["PORT"],
         data_dir=data_dir,
         database=values["DATABASE_URL"] or data_dir / "pocketbell.db",
+        redis_url=values["REDIS_URL"],
+        redis_tls_verify=values["REDIS_TLS_VERIFY"],
+        workers=values["WEB_CONCURRENCY"],
         threads=values["THREADS"],
         secret_key=values["SECRET_KEY"],
         base_url=values["BASE_URL"],
@@ -141,6 +154,21 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         print_setup_link=values["PRINT_SETUP_LINK"],
         wipes_disk="DYNO" in environ,
     )
+
+
+def _check_sharing(values: Mapping[str, Any]) -> None:
+    """Refuse several processes, or what they would share, where a file on one machine has the data."""
+    is_sqlite = values["DATABASE_URL"] is None or isinstance(values["DATABASE_URL"], Path)
+    if values["WEB_CONCURRENCY"] > 1 and (is_sqlite or not values["REDIS_URL"]):
+        raise SettingError(
+            f'WEB_CONCURRENCY is "{values["WEB_CONCURRENCY"]}": it takes only 1 unless DATABASE_URL is PostgreSQL and'
+            " REDIS_URL is set, since the quotas are counted in one process without them (use THREADS)."
+        )
+    if values["REDIS_URL"] and is_sqlite:
+        raise SettingError(
+            "REDIS_URL is set, but the database is SQLite, which one process uses: set DATABASE_URL to PostgreSQL, or"
+            " remove REDIS_URL."
+        )
 
 
 if __name__ == "__main__":

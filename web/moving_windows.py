@@ -1,13 +1,14 @@
 """Exact moving windows: how many hits each key had lately, and whether there is room for more.
 
-They are kept in this process's memory; the times of a key's hits, oldest first. Flask-Limiter's own memory storage
-walks every key each 10 ms. This one takes the same time however many keys there are, and uses a clock that is never
-set back. All that a request counts against is counted in one call. Must not know the limits.
+They are kept in this process's memory, unless they are shared: the times of a key's hits, oldest first.
+Flask-Limiter's own memory storage walks every key each 10 ms. This one takes the same time however many keys there
+are, and uses a clock that is never set back. All that a request counts against is counted in one call. Must not know
+the limits.
 """
 
 import threading
 from collections import OrderedDict, defaultdict, deque
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from limits.storage import MovingWindowSupport, Storage
 
@@ -37,6 +38,13 @@ class Counted(NamedTuple):
     reset_in_s: float  # when the hit ends that must end before another one fits
 
 
+class Shared(Protocol):
+    """Windows that other processes count in, too."""
+
+    def count(self, groups: tuple[Claims, ...]) -> list[Counted] | None:
+        """As `MovingWindows.count`; None if that cannot be done now."""
+
+
 class MovingWindows(Storage, MovingWindowSupport):
     """The times of each key's latest hits, oldest first, by the length of the window.
 
@@ -49,9 +57,12 @@ class MovingWindows(Storage, MovingWindowSupport):
         super().__init__(uri, wrap_exceptions, **options)
         self.hits: defaultdict[int, OrderedDict[str, deque[float]]] = defaultdict(OrderedDict)
         self.lock = threading.Lock()
+        self.shared: Shared | None = None
 
     def count(self, *groups: Claims) -> list[Counted]:
-        """Count each group, one after the other, while nobody else counts."""
+        """Count each group, one after the other, while nobody else counts: in what is shared, or else here."""
+        if self.shared and (answers := self.shared.count(groups)) is not None:
+            return answers
         now = clock.monotonic_s()
         with self.lock:
             return [self._count_together(claims, now) for claims in groups]

@@ -1,6 +1,7 @@
 """Every number of SPEC 8, and what each request counts against.
 
 Flask-Limiter holds the counts, in a storage of our own (`web.moving_windows`), which is asked once for each request.
+With Redis they are there (`web.shared_windows`).
 Must not know handlers or SQL.
 """
 
@@ -13,8 +14,10 @@ from limits import RateLimitItemPerMinute
 
 from core.plans import PLANS
 from process import clock
+from process.redis_client import RedisClient
 from web.context import Window, current
 from web.moving_windows import Claim, Counted, MovingWindows
+from web.shared_windows import SharedWindows
 from wire.errors import TOO_MANY_EVENTS, Refused
 
 
@@ -59,11 +62,15 @@ def configure(app: Flask) -> None:
     limiter.init_app(app)
 
 
-def reset(ingest_per_minute: int) -> None:
-    """Start with empty counters and this limit of events a minute for all alerts together."""
+def reset(ingest_per_minute: int, redis: tuple[RedisClient, str] | None = None) -> None:
+    """Count anew, with this limit of events a minute for all alerts together; with `redis`, go on with all others.
+
+    The second part of `redis` is a secret that other processes on the same database have, too.
+    """
     global _all_events
     _all_events = Quota(ingest_per_minute)
     windows().reset()
+    windows().shared = SharedWindows(*redis) if redis else None
 
 
 def windows() -> MovingWindows:
