@@ -24,6 +24,7 @@ from core import (
     accounts,
     alarms,
     buttons,
+    clock_steps,
     delivery,
     floods,
     outside_watch,
@@ -36,8 +37,8 @@ from core import (
     waking,
     watching,
 )
+from core.server_secret import server_secret
 from process import clock, counters, recent_requests
-from process.secret_key import kept_secret
 from store import database
 from web import (
     api_docs,
@@ -293,18 +294,18 @@ def open_service(app: Application, settings: config.Settings) -> None:
     """Make the application serve `settings`, and reset all state in memory from what it served before."""
     app.config.update(
         SETTINGS=settings,
-        SECRET_KEY=settings.secret_key or kept_secret(settings.data_dir),
         MAX_CONTENT_LENGTH=settings.max_body_bytes,
         SESSION_COOKIE_SAMESITE="Lax",
         PERMANENT_SESSION_LIFETIME=accounts.SESSION_LIFE_MS // 1000,
     )
     database.open_database(settings.database)
+    app.config["SECRET_KEY"] = settings.secret_key or server_secret(settings.data_dir)
     models.ApiKey.forget_used()
     push.configure(settings, delivery.vapid_key)
     push_slots.configure(settings.threads)
     outside_watch.configure(settings.heartbeat_url, settings.ca_file)
     buttons.configure(app.config["SECRET_KEY"])
-    for module in (alarms, delivery, floods, retries, waking, watching):
+    for module in (alarms, clock_steps, delivery, floods, retries, waking, watching):
         module.reset()
     sharing.configure(settings)
     rate_limits.reset(settings.ingest_per_minute, sharing.redis())

@@ -25,7 +25,7 @@ from core.plans import PLANS
 from models import Account, ApiKey, Device
 from process import clock
 from providers import PROVIDERS
-from store.database import copy_database, transaction
+from store.database import EVERYBODY, copy_database, transaction
 from store.senders import Owner
 from wire.errors import Refused
 from wire.notification import checked_content
@@ -61,10 +61,8 @@ def add_commands(app: Flask, open_data: Callable[[], None]) -> None:
 def create_account(email: str, plan: str | None, password_stdin: bool) -> None:
     """Create an account. Without a password, print a one-time link that sets one."""
     hashed = _new_password_hash(password_stdin)
-    with transaction():
-        created = accounts.create_account(email, plan or "starter", "UTC", clock.now_ms())
-        if hashed:
-            accounts.set_password(created, hashed)
+    with transaction(EVERYBODY):
+        created = accounts.create_account(email, plan or "starter", "UTC", clock.now_ms(), hashed)
     if hashed:
         click.echo(f"Created the account {line(created.email)} with the plan {created.plan}.")
     else:
@@ -98,7 +96,7 @@ def set_account(
     hashed = accounts.password_hash(_piped("the password")) if password_stdin else None
     days = PLANS[plan or changed.plan].history_days
     change = None if timezone is None else accounts.zone_change(changed, timezone, days, clock.now_ms())
-    with transaction():
+    with transaction(changed.seq):
         if plan:
             accounts.set_plan(changed, plan)
         if change:

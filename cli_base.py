@@ -8,6 +8,7 @@ import errno
 import os
 import sys
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import click
@@ -54,7 +55,8 @@ class Command(OneLineErrors, click.Command):
     def check(self, settings: Settings) -> None:
         """Refuse to run without a database: making one here would hide a mistyped DATA_DIR."""
         if not has_data(settings.database):
-            place = line(str(settings.database.parent.resolve()))
+            kept = settings.database
+            place = line(str(kept.parent.resolve() if isinstance(kept, Path) else kept))
             raise click.ClickException(
                 f"There is no Pocketbell data in {place}. Set DATA_DIR or DATABASE_URL to what the service uses,"
                 " or start there with: flask account create."

@@ -6,6 +6,7 @@ line that names the variable, what it held and what it takes. The only module th
 
 import ipaddress
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 from process.variables import SettingError as SettingError  # what `load` raises
 from process.variables import Variable, between, http_address, http_origin, matching, redis_address
 from providers import PROVIDERS
+from store.database import ServerUrl
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -28,7 +30,7 @@ class Settings:
     host: str
     port: int
     data_dir: Path
-    database: Path
+    database: Path | ServerUrl
     redis_url: str | None = field(repr=False)
     redis_tls_verify: bool
     workers: int
@@ -45,7 +47,7 @@ class Settings:
     heartbeat_url: str | None = field(repr=False)
     log_level: str
     print_setup_link: bool
-    wipes_disk: bool  # the platform does so at each restart
+    wipes_disk: bool  # the platform does so at each restart, and the database is there
 
     @property
     def public_url(self) -> str:
@@ -67,7 +69,13 @@ def _on_or_off(value: str) -> bool:
     return {"on": True, "off": False}[value.lower()]
 
 
-def _database(value: str) -> Path:
+# Nothing of the user's part may be left when the address is shown: what is not encoded there is refused.
+POSTGRESQL = re.compile(r"postgres(ql)?://([^/?#@\s]*@)?[^/?#@\s]*(/[^/?#@\s]*)?(\?[^#@\s]*)?")
+
+
+def _database(value: str) -> Path | str:
+    if POSTGRESQL.fullmatch(value):
+        return value
     path = value.removeprefix("sqlite:///")
     if path in (value, "", ":memory:") or path.endswith("/"):
         raise ValueError
@@ -96,7 +104,14 @@ OF_THE_SERVICE = (
     Variable("HOST", "127.0.0.1", matching(r"[A-Za-z0-9.:-]+"), "an address or host name to listen on"),
     Variable("PORT", "8000", between(1, 65535), "a port, a whole number from 1 to 65535"),
     Variable("DATA_DIR", "data", Path, "a directory"),
-    Variable("DATABASE_URL", None, _database, "sqlite:///relative/file or sqlite:////absolute/file", secret=True),
+    Variable(
+        "DATABASE_URL",
+        None,
+        _database,
+        "sqlite:///relative/file, sqlite:////absolute/file or postgresql://…@host/name",
+        secret=True,
+    ),
+    Variable("DATABASE_CONNECTIONS", "8", between(1, 100), "a whole number from 1 to 100"),
     Variable(
         "REDIS_URL",
         None,
@@ -130,12 +145,13 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
     """Read and check every variable; raise `SettingError` for the first that cannot be understood."""
     values = {variable.name: variable.read(environ) for variable in variables()}
     data_dir: Path = values["DATA_DIR"]
-    _check_sharing(values)
+    database: Path | str = values["DATABASE_URL"] or data_dir / "pocketbell.db"
+    _check_sharing(isinstance(database, Path), values["REDIS_URL"], values["WEB_CONCURRENCY"])
     return Settings(
         host=values["HOST"],
         port=values["PORT"],
         data_dir=data_dir,
-        database=values["DATABASE_URL"] or data_dir / "pocketbell.db",
+        database=ServerUrl(database, values["DATABASE_CONNECTIONS"]) if isinstance(database, str) else database,
         redis_url=values["REDIS_URL"],
         redis_tls_verify=values["REDIS_TLS_VERIFY"],
         workers=values["WEB_CONCURRENCY"],
@@ -152,19 +168,18 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         heartbeat_url=values["HEARTBEAT_URL"],
         log_level=values["LOG_LEVEL"],
         print_setup_link=values["PRINT_SETUP_LINK"],
-        wipes_disk="DYNO" in environ,
+        wipes_disk="DYNO" in environ and isinstance(database, Path),
     )
 
 
-def _check_sharing(values: Mapping[str, Any]) -> None:
+def _check_sharing(is_sqlite: bool, redis_url: str | None, workers: int) -> None:
     """Refuse several processes, or what they would share, where a file on one machine has the data."""
-    is_sqlite = values["DATABASE_URL"] is None or isinstance(values["DATABASE_URL"], Path)
-    if values["WEB_CONCURRENCY"] > 1 and (is_sqlite or not values["REDIS_URL"]):
+    if workers > 1 and (is_sqlite or not redis_url):
         raise SettingError(
-            f'WEB_CONCURRENCY is "{values["WEB_CONCURRENCY"]}": it takes only 1 unless DATABASE_URL is PostgreSQL and'
-            " REDIS_URL is set, since the quotas are counted in one process without them (use THREADS)."
+            f'WEB_CONCURRENCY is "{workers}": it takes only 1 unless DATABASE_URL is PostgreSQL and REDIS_URL is set,'
+            " since the quotas are counted in one process without them (use THREADS)."
         )
-    if values["REDIS_URL"] and is_sqlite:
+    if redis_url and is_sqlite:
         raise SettingError(
             "REDIS_URL is set, but the database is SQLite, which one process uses: set DATABASE_URL to PostgreSQL, or"
             " remove REDIS_URL."

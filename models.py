@@ -11,9 +11,7 @@ import secrets
 import threading
 from typing import Any, NamedTuple, Self
 
-import peewee
-
-from store.database import database, run, transaction
+from store.database import EVERYBODY, database, peewee, run, transaction
 from store.rows import columns, reader
 
 
@@ -72,10 +70,11 @@ class Account(Model):
     )
 
     @classmethod
-    def add(cls, email: str, plan: str, time_zone: str, now: int) -> "Account":
+    def add(cls, email: str, plan: str, time_zone: str, now: int, password_hash: str | None = None) -> "Account":
         """The new account; `peewee.IntegrityError` when the address is taken. Call inside `transaction()`."""
-        columns = {"email": email, "plan": plan, "time_zone": time_zone, "notification_count": 0, "created_at": now}
-        return cls.create(force_insert=True, seq=run(cls.LAST_SEQ).fetchone()[0] + 1, **columns)
+        columns = {"email": email, "plan": plan, "time_zone": time_zone, "password_hash": password_hash}
+        seq = run(cls.LAST_SEQ).fetchone()[0] + 1
+        return cls.create(force_insert=True, seq=seq, notification_count=0, created_at=now, **columns)
 
     @classmethod
     def change(cls, seq: int, **values: str | int | None) -> None:
@@ -118,7 +117,10 @@ class Account(Model):
     @classmethod
     def delete_rest(cls, seq: int) -> None:
         """Delete an account to which only its counters refer; call inside `transaction()`."""
-        run(f"REPLACE INTO server_note (name, value) VALUES ('last_account', ({cls.LAST_SEQ}))")
+        run(
+            f"INSERT INTO server_note (name, value) VALUES ('last_account', CAST(({cls.LAST_SEQ}) AS TEXT))"
+            " ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+        )
         run("DELETE FROM notification_day WHERE account_seq = ?", (seq,))
         run("DELETE FROM account WHERE seq = ?", (seq,))
 
@@ -167,8 +169,8 @@ class ApiKey(Model):
             used = dict(cls._used)
             if not used:
                 return
-            with transaction():
-                for seq, at in used.items():
+            with transaction(EVERYBODY):  # of many accounts: all processes write these rows in the same order
+                for seq, at in sorted(used.items()):
                     cls.update(last_used_at=at).where(cls.seq == seq).execute()
             for seq, at in used.items():
                 if cls._used.get(seq) == at:
@@ -395,10 +397,8 @@ class Device(Model):
     @classmethod
     def last_was_dead(cls, account_seq: int) -> bool:
         """Whether the account has no device because the last one was removed as dead by its provider's word."""
-        row = run(
-            "SELECT removed_as FROM device WHERE account_seq = ? ORDER BY removed_at DESC, seq DESC LIMIT 1",
-            (account_seq,),
-        ).fetchone()
+        newest = "SELECT removed_as FROM device WHERE account_seq = ? ORDER BY removed_at DESC NULLS LAST, seq DESC"
+        row = run(f"{newest} LIMIT 1", (account_seq,)).fetchone()
         return row is not None and row[0] == "dead" and not cls.active(account_seq)
 
     @classmethod
@@ -426,8 +426,8 @@ class Device(Model):
     PURGEABLE = (
         "SELECT seq FROM device WHERE account_seq = :account AND removed_at < :before"
         " AND removed_at < coalesce((SELECT created_at FROM notification WHERE account_seq = :account ORDER BY seq"
-        " LIMIT 1), :before) AND seq <> (SELECT seq FROM device WHERE account_seq = :account AND removed_at NOT NULL"
-        " ORDER BY removed_at DESC, seq DESC LIMIT 1) LIMIT :limit"
+        " LIMIT 1), :before) AND seq <> (SELECT seq FROM device WHERE account_seq = :account"
+        " AND removed_at IS NOT NULL ORDER BY removed_at DESC, seq DESC LIMIT 1) LIMIT :limit"
     )
 
     @classmethod

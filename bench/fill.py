@@ -27,19 +27,19 @@ class Share(NamedTuple):
 
 def fill(shares: list[Share]) -> float:
     """Write the notifications of all accounts, mixed in time; return the seconds that it took."""
-    from store import database
-    from store.database import run, transaction
+    from store import database, sqlite
+    from store.database import EVERYBODY, run, transaction
 
     began = time.monotonic()
-    database._writing.execute_sql("PRAGMA synchronous = OFF")
+    sqlite._writing.execute_sql("PRAGMA synchronous = OFF")
     for batch in _batches(_in_time(shares)):
-        with transaction():
-            database.database.connection().executemany(
+        with transaction(EVERYBODY):
+            sqlite.connection().executemany(
                 "INSERT INTO notification (id, account_seq, api_key_seq, alert_seq, title, body, status, created_at)"
                 " VALUES (?, ?, ?, ?, ?, ?, 'delivered', ?)",
                 batch,
             )
-    with transaction():
+    with transaction(EVERYBODY):
         for share in shares:
             _count(share.person.seq)
     run("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -190,10 +190,10 @@ def prune_row(world: World) -> Row:
     from core import pruning
     from models import Account
     from process import clock
-    from store.database import run, transaction
+    from store.database import EVERYBODY, run, transaction
 
     alone = _send_ms(world, lambda: time.sleep(3))
-    with transaction():
+    with transaction(EVERYBODY):
         Account.change(world.large.seq, plan="pro")
 
     def prune() -> None:

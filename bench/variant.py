@@ -27,7 +27,7 @@ def unstored(caller: Caller, content: Content, idempotency_key: str | None = Non
 
 def one_commit(caller: Caller, content: Content, idempotency_key: str | None = None) -> delivery.Sent:
     """Commit each request in its own transaction, one after the other."""
-    with _lock, database.transaction():
+    with _lock, database.transaction(caller.account_seq):
         now = clock.now_ms()
         status = delivery.first_status(caller.account_seq, Device.active(caller.account_seq))
         content, day = delivery.prefixed(content), local_time.local_day(now, caller.time_zone)

@@ -17,7 +17,7 @@ from models import Account, ApiKey, Device, sha256_of
 from process import cpu_affinity
 from process.clock import DAY_MS
 from process.turns import Turns
-from store.database import AFTER_ALL, WriteFailed, transaction
+from store.database import AFTER_ALL, EVERYBODY, WriteFailed, is_shared, transaction
 from store.heartbeats import Heartbeat
 from store.notification_days import NotificationDay
 from store.notifications import Notification
@@ -56,12 +56,16 @@ hash_turns = Turns(
 # --- accounts and passwords ---------------------------------------------------------------------------------
 
 
-def create_account(email: str, plan: str, time_zone: str, now: int) -> Account:
-    """A new account without a password; call inside `transaction()`."""
+def create_account(email: str, plan: str, time_zone: str, now: int, hashed: str | None = None) -> Account:
+    """A new account, with a password if `hashed` is its hash; call inside `transaction()` of `EVERYBODY`.
+
+    All set-up links are void then, also after the account has been deleted.
+    """
     address = checked_email(email)
     if Account.find(address):
         raise Refused(400, f"There is an account {address} already.", field="email")
-    return Account.add(address, plan, local_time.checked_zone(time_zone), now)
+    OneTimeLink.void(None)
+    return Account.add(address, plan, local_time.checked_zone(time_zone), now, hashed)
 
 
 def find_account(email: str) -> Account:
@@ -106,7 +110,7 @@ def hashing(queue: str, who: str) -> Iterator[None]:
 
 def set_password(account: Account, hashed: str) -> None:
     """Replace the password's hash, and void all sessions and links."""
-    with transaction():
+    with transaction(account.seq):
         Account.change(account.seq, password_hash=hashed)
         sign_out_everywhere(account.seq)
         OneTimeLink.void(account.seq)
@@ -132,14 +136,14 @@ def with_password(email: str, password: str) -> Account | None:
 
 def set_plan(account: Account, plan: str) -> None:
     """Change the account's plan."""
-    with transaction():
+    with transaction(account.seq):
         Account.change(account.seq, plan=plan)
 
 
 def set_quiet_hours(account: Account, window: str | None) -> None:
     """Set the daily window, HH:MM-HH:MM, in which alerts are held; None removes it."""
     checked = None if window is None else local_time.checked_quiet_hours(window)
-    with transaction():
+    with transaction(account.seq):
         Account.change(account.seq, quiet_hours=checked)
 
 
@@ -147,20 +151,22 @@ def set_theme(account: Account, theme: str) -> None:
     """Set how the pages look: like the system, light or dark."""
     if theme not in THEMES:
         raise Refused(400, f"The theme must be one of {', '.join(THEMES)}.", field="theme")
-    with transaction():
+    with transaction(account.seq):
         Account.change(account.seq, theme=theme)
 
 
 def hide_first_steps(account: Account) -> None:
     """Stop showing the owner the list of first steps."""
-    with transaction():
+    with transaction(account.seq):
         Account.change(account.seq, hides_first_steps=1)
 
 
 def note_devices(account: Account, device_seq: int) -> None:
     """Note that the owner knows of all devices up to that one."""
-    with transaction():
-        Account.change(account.seq, known_device_seq=max(account.known_device_seq, device_seq))
+    with transaction(account.seq):
+        known = Account.with_seq(account.seq)
+        if known and known.known_device_seq < device_seq:
+            Account.change(account.seq, known_device_seq=device_seq)
 
 
 class ZoneChange(NamedTuple):
@@ -189,7 +195,7 @@ def zone_change(account: Account, time_zone: str, history_days: int, now: int) -
 def set_time_zone(account: Account, change: ZoneChange) -> None:
     """Change the zone, what cron expressions expect, and the counters, including what came after `zone_change`."""
     zone, at, since, newest, counts = change
-    with transaction():
+    with transaction(account.seq):
         Account.change(account.seq, time_zone=zone)
         for beat in Heartbeat.of_account(account.seq):
             if beat.state == "up" and beat.cron is not None and (beat.deadline_at or 0) > at:
@@ -203,17 +209,26 @@ def set_time_zone(account: Account, change: ZoneChange) -> None:
 
 
 def make_link(account: Account | None, now: int) -> str:
-    """The path of a page that sets the account's password, or makes the first account; good once, for 24 hours."""
+    """The path of a page that sets the account's password, or makes the first account; good once, for 24 hours.
+
+    Another link that sets the account's password is void.
+    """
     token = secrets.token_urlsafe(32)
-    with transaction():
+    with transaction(account.seq if account else EVERYBODY):
+        if account:
+            OneTimeLink.void(account.seq)
         OneTimeLink.put(sha256_of(token), account.seq if account else None, now + LINK_LIFE_MS)
     return f"/app/setup/{token}"
 
 
 def make_setup_link(now: int, wanted: bool = True) -> str | None:
-    """Void the set-up link of an earlier start; the path of a new one if it is `wanted` and there is no account."""
-    with transaction():
-        OneTimeLink.void(None)
+    """The path of a new set-up link, if one is `wanted` and there is no account.
+
+    The link of an earlier start is void, unless it may be that of another process which serves the same database.
+    """
+    if not is_shared():
+        with transaction(EVERYBODY):
+            OneTimeLink.void(None)
     return make_link(None, now) if wanted and not any_account() else None
 
 
@@ -237,15 +252,15 @@ def is_unused(account: Account) -> bool:
 
 def use_link(token: str, form: dict[str, str], now: int) -> Account:
     """Make the owner's account or set the password, as the link allows, and spend the link."""
-    find_link(token, now)
+    account = find_link(token, now).account
     hashed = password_hash(form["password"], WITH_LINK, token)  # slow, so before the transaction
-    with transaction():
-        link = find_link(token, now)
-        account = link.account or create_account(form["email"], "starter", form["time_zone"], now)
+    with transaction(account.seq if account else EVERYBODY):
+        account = find_link(token, now).account
+        if account is None:
+            return create_account(form["email"], "starter", form["time_zone"], now, hashed)
         if form["time_zone"] and is_unused(account):
             Account.change(account.seq, time_zone=local_time.checked_zone(form["time_zone"]))
         set_password(account, hashed)
-        OneTimeLink.spend(link.token_hash)
     return account
 
 
@@ -259,10 +274,10 @@ def start_session(account: Account, name: str, now: int) -> str:
     one that opened the account was being checked, which takes a while.
     """
     token = secrets.token_urlsafe(32)
-    with transaction():
+    with transaction(account.seq):
         if Account.password_hash_of(account.seq) != account.password_hash:
             raise Refused(409, "The password was changed meanwhile: sign in with the new one.")
-        Session.end_expired(now)
+        Session.end_expired(account.seq, now)
         Session.end_oldest(account.seq, MAX_SESSIONS - 1)
         Session.add(sha256_of(token), account.seq, name, now + SESSION_LIFE_MS, now)
     return token
@@ -274,20 +289,22 @@ def session_account(token: str, now: int) -> Account | None:
     if session is None:
         return None
     if abs(now - session.last_seen_at) >= VISIT_NOTED_EVERY_MS:
-        with suppress(WriteFailed), transaction():  # on a full disk, reading goes on
+        with suppress(WriteFailed), transaction(session.account_seq):  # on a full disk, reading goes on
             Session.note_visit(session.token_hash, now + SESSION_LIFE_MS, now)
     return Account.with_seq(session.account_seq)
 
 
 def end_session(token: str) -> None:
     """Sign out."""
-    with transaction():
-        Session.end(sha256_of(token))
+    session = Session.find(sha256_of(token))
+    if session:
+        with transaction(session.account_seq):
+            Session.end(session.token_hash)
 
 
 def sign_out_everywhere(account_seq: int) -> None:
     """End all sessions, and void the tokens of service workers until somebody signs in there again."""
-    with transaction():
+    with transaction(account_seq):
         Session.end_all(account_seq)
         Device.void_resync_tokens(account_seq)
 
@@ -299,7 +316,7 @@ def create_key(account_seq: int, name: str, now: int) -> tuple[ApiKey, str]:
     """A new key and its full text; only its hash is kept."""
     name = checked_name(name)
     full_key = KEY_PREFIX + secrets.token_hex(24)
-    with transaction():
+    with transaction(account_seq):
         if ApiKey.count_live(account_seq) >= MAX_LIVE_KEYS:
             raise Refused(400, f"There are {MAX_LIVE_KEYS} live API keys already: revoke one first.")
         return ApiKey.add(account_seq, name, full_key, now), full_key
@@ -307,7 +324,7 @@ def create_key(account_seq: int, name: str, now: int) -> tuple[ApiKey, str]:
 
 def create_key_to_show(account_seq: int, name: str, session_token: str, now: int) -> ApiKey:
     """A new key, whose full text `take_full_key` gives once to the browser with this session."""
-    with transaction():
+    with transaction(EVERYBODY, account_seq):
         key, full_key = create_key(account_seq, name, now)
         shown_once.keep(UNSEEN_KEY, key.id, full_key, session_token, now)
     return key
@@ -320,6 +337,6 @@ def take_full_key(key: ApiKey, session_token: str) -> str | None:
 
 def revoke_key(account_seq: int, key_id: str, now: int) -> None:
     """Revoke a key for good; `Refused` (404) when the account has no such key."""
-    with transaction():
+    with transaction(account_seq):
         if not ApiKey.revoke(account_seq, key_id, now):
             raise Refused(404)

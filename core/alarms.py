@@ -18,7 +18,7 @@ from models import ActiveDevice, Device
 from process import clock
 from providers.base import Answer, Outcome
 from store.alarms import Alarm, ClaimedAlarm, DueAlarm
-from store.database import transaction
+from store.database import after_commit, transaction
 from store.deliveries import Attempt, Delivery
 from store.notifications import Notification, NotificationRow
 from wire.errors import Refused, log_fault
@@ -98,7 +98,8 @@ def acknowledge(account_seq: int, notification_seq: int, device_seq: int | None,
         Delivery.end([notification_seq], ACKNOWLEDGED_BEFORE, now)
         if Notification.one(notification_seq).status == "pending":
             Notification.settle(notification_seq)
-        due.set()
+        after_commit(due.set)
+        after_commit(waiting.note_change)
 
 
 def acknowledge_notification(account_seq: int, notification_id: str, now: int) -> None:
@@ -106,14 +107,13 @@ def acknowledge_notification(account_seq: int, notification_id: str, now: int) -
 
     `Refused` (404) when the account has none with that id, (409) when it does not repeat.
     """
-    with transaction():
+    with transaction(account_seq):
         seq = Notification.find_seq(account_seq, notification_id)
         if seq is None:
             raise Refused(404)
         if Alarm.find(seq) is None:
             raise Refused(409, "This notification does not repeat: there is nothing to acknowledge.")
         acknowledge(account_seq, seq, None, now)
-    waiting.note_change()
 
 
 # --- pushing ------------------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ def _push_due(account_seq: int, alarms: list[DueAlarm]) -> None:
         turns = _claimed(account_seq, alarms[:ALARMS_OF_AN_ACCOUNT])
         answers = iter(push_all([attempt for turn in turns for attempt in turn.attempts]))
         answered = [(turn, [(attempt, next(answers)) for attempt in turn.attempts]) for turn in turns]
-        with transaction():
+        with transaction(account_seq):
             now = clock.now_ms()
             for turn, outcomes in answered:
                 _note(turn, outcomes, now)
@@ -177,7 +177,7 @@ def _push_due(account_seq: int, alarms: list[DueAlarm]) -> None:
 
 def _claimed(account_seq: int, alarms: list[DueAlarm]) -> list[_Turn]:
     """The alarms that this process may push now; those whose time is over expire instead."""
-    with transaction():
+    with transaction(account_seq):
         now = clock.now_ms()
         lease = now + LEASE_MS
         turns = [_turn(alarm, due_at, lease, now) for alarm, due_at in Alarm.claim(alarms, lease)]

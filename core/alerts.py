@@ -47,7 +47,7 @@ NEW = {
 def create_alert(account_seq: int, settings: dict[str, Any], now: int) -> Alert:
     """A new alert with the `settings` given, as for `change_alert`; a name is among them."""
     values = {**NEW, **_checked(settings)}
-    with transaction():
+    with transaction(account_seq):
         return Alert.add(account_seq, {**values, "short_code": _new_code()}, now)
 
 
@@ -58,7 +58,7 @@ def change_alert(account_seq: int, alert_id: str, settings: dict[str, Any], now:
     columns of `QUIET_HOURS`, keeps_payload and is_active. `Refused` (404) when there is no such alert, (400) when a
     value is wrong. A value that does not change is not checked: an old alert may have an icon that no longer exists.
     """
-    with transaction():
+    with transaction(account_seq):
         alert = find_alert(account_seq, alert_id)
         values = _checked({name: value for name, value in settings.items() if value != getattr(alert, name)})
         if values.get("is_active") and not alert.is_active:
@@ -81,7 +81,7 @@ def find_alert(account_seq: int, alert_id: str) -> Alert:
 
 def rotate_code(account_seq: int, alert_id: str) -> Alert:
     """Give the alert a new short code; the old one stops working at once."""
-    with transaction():
+    with transaction(account_seq):
         alert = find_alert(account_seq, alert_id)
         alert.change(short_code=_new_code())
     return alert
@@ -89,7 +89,7 @@ def rotate_code(account_seq: int, alert_id: str) -> Alert:
 
 def delete_alert(account_seq: int, alert_id: str) -> Alert:
     """Delete the alert; its notifications stay, and held ones are released as usual."""
-    with transaction():
+    with transaction(account_seq):
         alert = find_alert(account_seq, alert_id)
         alert.remove()
     return alert
@@ -244,5 +244,5 @@ def checked_templates(written: dict[str, str]) -> dict[str, str | None]:
 
 def forget_payload(account_seq: int, alert_id: str) -> None:
     """Delete the last payload."""
-    with transaction():
+    with transaction(account_seq):
         AlertPayload.forget(find_alert(account_seq, alert_id).seq)

@@ -12,7 +12,7 @@ from core.plans import history_begin
 from models import Account, sha256_of
 from process import clock
 from store.buttons import Button, ButtonAnswer, GivenAnswer, PressedButton
-from store.database import transaction
+from store.database import after_commit, transaction
 from store.notifications import Notification
 from wire.errors import Refused
 from wire.notification import Content
@@ -55,14 +55,13 @@ def press(token: str) -> None:
 
     `Refused` (404) if there is none, or it is good no longer; (409) if the notification has an answer already.
     """
-    find(token)  # first without the lock that writers need: a guess shall not keep them waiting
-    with transaction():
+    found = find(token)  # first without the lock that writers need: a guess shall not keep them waiting
+    with transaction(found.button.account_seq):
         button = find(token).button
         if button.position is None:
             alarms.acknowledge(button.account_seq, button.notification_seq, button.device_seq, clock.now_ms())
         else:
             _answer(button.account_seq, button.notification_seq, button.content, button.position, button.device_seq)
-    waiting.note_change()
 
 
 def answer(account: Account, notification_id: str, position: int) -> None:
@@ -70,7 +69,7 @@ def answer(account: Account, notification_id: str, position: int) -> None:
 
     `Refused` (404) without such a notification, (400) without such a button, (409) if it was answered before.
     """
-    with transaction():
+    with transaction(account.seq):
         entry = Notification.find(account.seq, notification_id, history_begin(account.plan, clock.now_ms()))
         if entry is None:
             raise Refused(404)
@@ -78,12 +77,12 @@ def answer(account: Account, notification_id: str, position: int) -> None:
         if not 0 <= position < len(actions) or "answer" not in actions[position]:
             raise Refused(400, "The notification has no such button.")
         _answer(account.seq, entry.seq, entry.content, position, None)
-    waiting.note_change()
 
 
 def _answer(account_seq: int, seq: int, content: Content, position: int, device_seq: int | None) -> None:
     now = clock.now_ms()
     if not ButtonAnswer.put_first(seq, position, device_seq, now):
         raise Refused(409, TOO_LATE)
+    after_commit(waiting.note_change)
     if content.acknowledge:
         alarms.acknowledge(account_seq, seq, device_seq, now)

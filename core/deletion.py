@@ -15,7 +15,7 @@ from core.local_time import day_bounds
 from core.pieces import ROWS, in_pieces
 from models import Account, ApiKey, Device
 from store.custom_metrics import Metric
-from store.database import AFTER_ALL, WriteFailed, transaction
+from store.database import AFTER_ALL, EVERYBODY, WriteFailed, transaction
 from store.held import Held
 from store.notifications import Notification
 from wire.errors import Refused
@@ -27,7 +27,7 @@ Result = TypeVar("Result")
 
 def delete_notification(account_seq: int, notification_id: str) -> None:
     """Delete one, from its digest too; `Refused` (404) when the account has none with that id."""
-    with transaction():
+    with transaction(account_seq):
         seq = Notification.find_seq(account_seq, notification_id)
         if seq is None:
             raise Refused(404)
@@ -82,9 +82,9 @@ def _patiently(write: Callable[[], Result]) -> Result:
     return write()
 
 
-def _in_transaction(write: Callable[..., Result], *args: int) -> Result:
-    with transaction():
-        return write(*args)
+def _in_transaction(write: Callable[..., Result], account_seq: int, *more: int) -> Result:
+    with transaction(EVERYBODY, account_seq):
+        return write(account_seq, *more)
 
 
 def _delete_notifications(account_seq: int, before: int) -> int:
@@ -95,7 +95,7 @@ def _delete_notifications(account_seq: int, before: int) -> int:
         nonlocal last, deleted
         seqs = Notification.before(account_seq, last, before, ROWS)
         if seqs:
-            with transaction():
+            with transaction(account_seq):
                 notifications = Notification.count_without_digests(seqs)
                 _delete(seqs)
             last, deleted = seqs[-1], deleted + notifications
@@ -117,7 +117,7 @@ def _delete(seqs: list[int]) -> None:
 def _delete_values(account_seq: int, project_id: str | None, metric_id: str | None) -> int:
     def piece() -> int:
         places = Metric.of_project(account_seq, project_id, metric_id, ROWS)
-        with transaction():
+        with transaction(account_seq):
             Metric.remove(places)
         return len(places)
 

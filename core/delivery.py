@@ -18,7 +18,7 @@ from process.counters import count
 from providers.base import Answer, Message, Outcome
 from providers.webpush import new_vapid_key
 from store.alert_payloads import AlertPayload
-from store.database import WriteFailed, transaction
+from store.database import WriteFailed, after_commit, transaction
 from store.deliveries import Attempt, Delivery
 from store.heartbeats import Beat
 from store.held import Held
@@ -85,7 +85,7 @@ def deliver(sender: Sender, content: Content, idempotency_key: str | None = None
 
 
 def _record_and_attempt(sender: Sender, content: Content, request: IdempotentRequest | None) -> Sent:
-    with transaction():
+    with transaction(sender.account_seq):
         now = clock.now_ms()  # read inside, so that times follow the order of the rows
         earlier = request and idempotency.earlier(request, now)
         if earlier:
@@ -106,15 +106,15 @@ def _record_and_attempt(sender: Sender, content: Content, request: IdempotentReq
     return _attempt("send", sender, notification, devices)
 
 
-def deliver_event(short_code: str, content: Content, payload: str | None) -> Sent | None:
+def deliver_event(account_seq: int, short_code: str, content: Content, payload: str | None) -> Sent | None:
     """Record the notification that an event made, with the prefix, and hold it or push it (CONTRACT 4).
 
     `payload` (None if it is too large) is kept as the alert's last one if the owner wants that. Returns None if
-    the alert is inactive, and raises `Refused` (404) if no alert has the code any longer: the body of a request may
-    arrive long after its address.
+    the alert is inactive, and raises `Refused` (404) if none of the account's has the code any longer: the body of a
+    request may arrive long after its address.
     """
-    with transaction():
-        webhook, now = _existing(find_webhook(short_code)), clock.now_ms()
+    with transaction(account_seq):
+        webhook, now = _existing(account_seq, find_webhook(short_code)), clock.now_ms()
         event = _record_event(webhook, content, now)
         if event and webhook.keeps_payload:
             AlertPayload.put(webhook.alert_seq, payload, now)
@@ -123,15 +123,15 @@ def deliver_event(short_code: str, content: Content, payload: str | None) -> Sen
 
 def deliver_event_again(account_seq: int, alert_id: str, content: Content) -> Sent | None:
     """Deliver what an earlier event said, whatever the alert's code is now; its payload is not kept again."""
-    with transaction():
+    with transaction(account_seq):
         alert = Alert.find(account_seq, alert_id)
-        webhook = _existing(find_webhook(alert.short_code) if alert else None)
+        webhook = _existing(account_seq, find_webhook(alert.short_code) if alert else None)
         event = _record_event(webhook, content, clock.now_ms())
     return _attempt("alert", webhook, *event) if event else None
 
 
-def _existing(webhook: Webhook | None) -> Webhook:
-    if webhook is None:
+def _existing(account_seq: int, webhook: Webhook | None) -> Webhook:
+    if webhook is None or webhook.account_seq != account_seq:
         raise Refused(404)
     return webhook
 
@@ -192,6 +192,8 @@ def begin(notification: NotificationRow, devices: list[ActiveDevice], due_at: in
     buttons.add(notification, devices, now)
     if content.acknowledge:
         alarms.begin([notification.seq], now)
+    if due_at <= now:
+        after_commit(retries.due.set)
 
 
 def hold(sender: Sender, content: Content, now: int) -> NotificationRow:
@@ -237,7 +239,6 @@ def _insert(sender: Sender, content: Content, status: str, now: int) -> Notifica
         owner = Owner(sender.account_seq, sender.time_zone, sender.email)
         body = "Look in the history for the key or the alert that sends so many, and revoke it or switch it off."
         record_notice(owner, Content(f"{MANY_A_DAY:,} notifications today", body), now)
-        retries.due.set()
     return notification
 
 
@@ -278,7 +279,7 @@ def _push_and_settle(sender: Sender, notification: NotificationRow, devices: lis
         attempts = [_first_attempt(sender, notification, device) for device in devices] if goes_out else []
         answers = push_all(attempts)
     try:
-        return _settle(notification, devices, attempts, answers)
+        return _settle(sender.account_seq, notification, devices, attempts, answers)
     except WriteFailed as error:  # the row is stored; the worker retries when the lease expires
         log_fault(log, "The outcome of a push could not be written", error)
         return "pending"
@@ -296,10 +297,14 @@ def _first_attempt(sender: Sender, notification: NotificationRow, device: Active
 
 
 def _settle(
-    notification: NotificationRow, devices: list[ActiveDevice], attempts: list[Attempt], answers: list[Answer]
+    account_seq: int,
+    notification: NotificationRow,
+    devices: list[ActiveDevice],
+    attempts: list[Attempt],
+    answers: list[Answer],
 ) -> str:
     """Write the outcomes; without attempts, make the deliveries due for the worker. The notification's status."""
-    with transaction():
+    with transaction(account_seq):
         now = clock.now_ms()
         left_alone = note_outcomes(attempts, answers, now)
         if not attempts:
@@ -327,7 +332,7 @@ def try_device(account: Account, device_id: str) -> Answer:
             raise Refused(429, "Other notifications are being pushed at the moment: try again in a few seconds.")
         (answer,) = push_each([push_to(device, message, account.email)])
     if answer.was_tried:
-        with transaction():
+        with transaction(account.seq):
             now = clock.now_ms()
             if Device.note_outcome(device, answer.error, now) and answer.outcome is Outcome.DEAD:
                 drop_device(device.seq, "dead", now)

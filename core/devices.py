@@ -13,7 +13,7 @@ from core.pieces import ROWS, in_pieces
 from models import ActiveDevice, Device, sha256_of
 from providers import PROVIDERS, is_fetched
 from providers.webpush import WebPush
-from store.database import AFTER_ALL, transaction
+from store.database import AFTER_ALL, EVERYBODY, transaction
 from store.deliveries import Delivery
 from store.notifications import Notification
 from wire.errors import Refused
@@ -51,7 +51,7 @@ def add_device(account_seq: int, registration: dict[str, Any], now: int, key_seq
         values["name"] = checked_name(name)
     if registration.get("minPriority") is not None:
         values["min_priority"] = checked_priority(registration["minPriority"], "minPriority")
-    with transaction():
+    with transaction(account_seq):
         known = Device.with_token(account_seq, kind, values["token"])
         if known and key_seq not in (None, known.api_key_seq):
             return known  # this key did not add it, so it may not change it
@@ -64,7 +64,7 @@ def add_device(account_seq: int, registration: dict[str, Any], now: int, key_seq
 
 def add_device_to_show(account_seq: int, registration: dict[str, Any], session_token: str, now: int) -> Device:
     """A new device that fetches, whose topic `take_topic` gives once to the browser with this session."""
-    with transaction():
+    with transaction(EVERYBODY, account_seq):
         device = add_device(account_seq, registration, now)
         shown_once.keep(UNSEEN_TOPIC, device.id, device.topic or "", session_token, now)
     return device
@@ -102,7 +102,7 @@ def sync_browser(account_seq: int, browser: Browser, only_known: bool, now: int)
     """
     values = _address(BROWSER, {"subscription": browser.subscription})
     seen = {"origin": browser.origin, "last_seen_at": now}
-    with transaction():
+    with transaction(account_seq):
         device = Device.with_resync_token(sha256_of(browser.token)) if browser.token else None
         has_token = device is not None and device.account_seq == account_seq
         if not has_token:
@@ -127,7 +127,7 @@ def resync(device: Device, subscription: Any, now: int) -> None:
     Raises `Refused` (401) if the device was removed, (409) if another one has that subscription.
     """
     values = _address(BROWSER, {"subscription": subscription})
-    with transaction():
+    with transaction(device.account_seq):
         if Device.find(device.account_seq, device.id) is None:
             raise Refused(401, "The device was removed.")
         if _other(device, values):
@@ -162,7 +162,7 @@ def set_min_priority(account_seq: int, device_id: str, priority: int | str) -> D
 
 
 def _change(account_seq: int, device_id: str, **values: Any) -> Device:
-    with transaction():
+    with transaction(account_seq):
         device = Device.find(account_seq, device_id)
         if device is None:
             raise Refused(404)
@@ -181,7 +181,7 @@ def _address(kind: str, registration: dict[str, Any]) -> dict[str, Any]:
 
 def remove_device(account_seq: int, device_id: str, now: int, key_seq: int | None = None) -> None:
     """Remove a device for its owner, or for the API key that added it; raises `Refused` (404) if there is none."""
-    with transaction():
+    with transaction(account_seq):
         device = Device.find(account_seq, device_id)
         if device is None or (key_seq is not None and device.api_key_seq != key_seq):
             raise Refused(404)
@@ -199,12 +199,12 @@ def drop_device(seq: int, removed_as: str, now: int) -> None:
 
 def settle_left_behind(now: int) -> bool:
     """Settle what is still pending on removed devices, in pieces; returns whether something is left."""
-    left = [in_pieces(partial(_settle_piece, seq, removed_as, now)) for seq, removed_as in Delivery.left_behind()]
+    left = [in_pieces(partial(_settle_piece, *device, now)) for device in Delivery.left_behind()]
     return any(left)
 
 
-def _settle_piece(seq: int, removed_as: str, now: int) -> bool:
-    with transaction():
+def _settle_piece(account_seq: int, seq: int, removed_as: str, now: int) -> bool:
+    with transaction(account_seq):
         return _settle_some(seq, removed_as, now)
 
 

@@ -8,9 +8,10 @@ import logging
 from bisect import bisect_left
 from collections import defaultdict
 
-from core import alarms, delivery, holding, local_time, retries
+from core import alarms, delivery, holding, local_time
 from core.devices import receivers
 from core.value_text import cut
+from process import clock
 from providers.base import compact_json, shown
 from store.database import transaction
 from store.held import Held, HeldOfAlert, HeldText
@@ -35,17 +36,14 @@ def release_due(now: int) -> None:
         try:
             released = [alert for alert in alerts if not _is_held(alert, now)]
             if released:
-                _release(account_seq, released, now)
-                retries.due.set()
+                _release(account_seq, released)
         except Exception as error:  # the other accounts must not wait for this one
             log_fault(log, "An account's held notifications could not be released", error)
 
 
-def release_now(account_seq: int, now: int) -> int:
+def release_now(account_seq: int) -> int:
     """Release all that is held for an account, as its owner asks; returns how many notifications."""
-    released = _release(account_seq, Held.of_account(account_seq), now)
-    retries.due.set()
-    return released
+    return _release(account_seq, Held.of_account(account_seq))
 
 
 def releases(held: list[HeldOfAlert], now: int) -> list[int]:
@@ -73,11 +71,12 @@ def _is_held(alert: HeldOfAlert, now: int) -> bool:
     return holding.is_held(alert, alert.priority, alert.first_held_at, now)
 
 
-def _release(account_seq: int, alerts: list[HeldOfAlert], now: int) -> int:
-    with transaction():
+def _release(account_seq: int, alerts: list[HeldOfAlert]) -> int:
+    with transaction(account_seq):
         held = Held.oldest(account_seq, alerts, MAX_RELEASED)
         if not held:  # another process was faster
             return 0
+        now = clock.now_ms()  # read inside, so that streams of other processes do not pass it over
         seqs, highest = [one.notification_seq for one in held], max(one.priority for one in held)
         priority = None if highest == DEFAULT_PRIORITY else highest
         devices = receivers(account_seq, priority)

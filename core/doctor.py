@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from email.utils import parsedate_to_datetime
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import push
@@ -56,6 +57,8 @@ def _settings(settings: Settings) -> tuple[str, str]:
 
 
 def _disk(settings: Settings) -> tuple[str, str]:
+    if not isinstance(settings.database, Path):
+        return "ok", "nothing is kept on it: everything is in PostgreSQL."
     place = settings.database.parent
     mode, free = place.stat().st_mode & 0o777, shutil.disk_usage(place).free
     if mode & 0o077:
@@ -72,6 +75,8 @@ def _database(settings: Settings) -> tuple[str, str]:
     if fault:
         return "bad", f"{settings.database} is damaged ({fault}): restore a backup (docs/backup.md)."
     database.try_writing()
+    if not isinstance(settings.database, Path):
+        return "ok", f"{settings.database} answers and can be written."
     size = settings.database.stat().st_size
     return "ok", f"{settings.database} is intact ({size // 1000:,} KB) and writable."
 

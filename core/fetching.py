@@ -58,7 +58,7 @@ def device_of(topic: str) -> FetchingDevice | None:
 
 def note_fetched(taken: Collection[tuple[FetchingDevice, int]], now: int) -> None:
     """These devices have these notifications (their seqs) now."""
-    with transaction():
+    with transaction(*{device.account_seq for device, _ in taken}):
         seqs = set[int]()
         for device, seq in taken:
             Delivery.answer(seq, device.seq, "delivered", None, None, now)
@@ -77,7 +77,7 @@ def give_up(now: int) -> bool:
 
 
 def _give_up_some(device: DueDevice, now: int) -> bool:
-    with transaction():
+    with transaction(device.account_seq):
         seqs = Delivery.oldest_due(device.seq, now, ROWS)
         expired = Notification.expired_of(seqs, now)
         Delivery.fail(device.seq, expired, EXPIRED, now)

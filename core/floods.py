@@ -3,7 +3,7 @@
 import logging
 from contextlib import suppress
 
-from core import delivery, retries
+from core import delivery
 from models import Alert
 from process import clock
 from store.database import WriteFailed, transaction
@@ -46,9 +46,8 @@ def write_pauses(now: int) -> None:
 def _pause(webhook: Webhook, requests: int) -> None:
     title = f"Alert paused: {webhook.name}"
     body = f"It got {requests} requests within a minute and is switched off. Switch it on again when that has ended."
-    with transaction():
+    with transaction(webhook.account_seq):
         now = clock.now_ms()
         if not Alert.pause(webhook.alert_seq, webhook.switched_on_at, now):
             return
         delivery.record_notice(webhook, Content(title, body), now)
-    retries.due.set()  # the worker pushes it: the request that was one too many does not wait for that

@@ -29,7 +29,7 @@ def create_heartbeat(account: Account, settings: dict[str, Any], now: int) -> Be
     values = _columns({"grace": DEFAULT_GRACE, "priority": HIGH_PRIORITY, **settings}, now)
     if "period_s" not in values:
         raise Refused(400, "A heartbeat needs a period or a cron expression.", field="period")
-    with transaction():
+    with transaction(account.seq):
         if Heartbeat.count(account.seq) >= MAX_HEARTBEATS:
             raise Refused(400, f"An account has at most {MAX_HEARTBEATS} heartbeats: delete one first.")
         made = Heartbeat.add(account.seq, {**values, "ping_id": str(uuid.uuid4()), "state": "new"}, now)
@@ -43,7 +43,7 @@ def change_heartbeat(account_seq: int, id_: str, settings: dict[str, Any], now: 
     cron or grace changes. `Refused` (404) when there is no such heartbeat, (400) when a value is wrong.
     """
     checked = _columns(settings, now)
-    with transaction():
+    with transaction(account_seq):
         beat = find_heartbeat(account_seq, id_)
         values = {column: value for column, value in checked.items() if value != getattr(beat, column)}
         Heartbeat.change(beat.seq, **values)
@@ -63,7 +63,7 @@ def find_heartbeat(account_seq: int, id_: str) -> Beat:
 
 def pause_heartbeat(account_seq: int, id_: str) -> Beat:
     """Expect no pings until it is resumed; those that come are kept and change nothing."""
-    with transaction():
+    with transaction(account_seq):
         beat = find_heartbeat(account_seq, id_)
         Heartbeat.change_state(beat, "paused", None)
         return find_heartbeat(account_seq, id_)
@@ -71,7 +71,7 @@ def pause_heartbeat(account_seq: int, id_: str) -> Beat:
 
 def resume_heartbeat(account_seq: int, id_: str, now: int) -> Beat:
     """Expect pings again, from now on; one that has never been pinged waits for its first ping."""
-    with transaction():
+    with transaction(account_seq):
         beat = find_heartbeat(account_seq, id_)
         if beat.state == "paused":
             if beat.last_ping_at is None:
@@ -83,7 +83,7 @@ def resume_heartbeat(account_seq: int, id_: str, now: int) -> Beat:
 
 def delete_heartbeat(account_seq: int, id_: str) -> Beat:
     """Delete it with its pings; its address stops working, and its notifications stay."""
-    with transaction():
+    with transaction(account_seq):
         beat = find_heartbeat(account_seq, id_)
         Heartbeat.remove(beat.seq)
     return beat

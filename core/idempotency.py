@@ -12,12 +12,14 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from process.clock import DAY_MS
+from store.database import is_shared
 from store.idempotency_keys import IdempotencyKey
 from store.notifications import Notification, NotificationRow
 from wire.errors import Refused
 from wire.notification import Content
 
 LIFE_MS = DAY_MS
+RUNNING_MS = 6_000  # no request to send takes longer
 
 _running: set[tuple[int, str]] = set()  # (account, key) of the requests that this process is answering
 _running_lock = threading.Lock()
@@ -60,13 +62,15 @@ def only_once_at_a_time(request: IdempotentRequest) -> Iterator[None]:
 def earlier(request: IdempotentRequest, now: int) -> NotificationRow | None:
     """The notification that the key led to within 24 hours, with the status that was answered then.
 
-    `Refused` (400) if the key came with another request.
+    `Refused` (400) if the key came with another request, (409) while another process may be answering the first.
     """
     known = IdempotencyKey.find(request.account_seq, request.key, now - LIFE_MS)
     if known is None:
         return None
     if known.request_hash != request.request_hash:
         raise Refused(400, "This Idempotency-Key came with another request before: use a new one.")
+    if known.answered_status is None and is_shared() and abs(now - known.created_at) < RUNNING_MS:
+        raise Refused(409)
     notification = Notification.one(known.notification_seq)
     return notification._replace(status=known.answered_status or notification.status)
 

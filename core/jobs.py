@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from core import (
     alarms,
+    clock_steps,
     devices,
     digests,
     fetching,
@@ -55,7 +56,7 @@ def look_after_writes(now: int) -> None:
 
 
 DELIVERIES = (
-    Job("follow the clock", retries.follow_clock),
+    Job("follow the clock", clock_steps.follow),
     Job("retry what is pending", retries.retry_due),
 )
 TIMED = (

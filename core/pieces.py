@@ -4,13 +4,17 @@ Must not know what the work is.
 """
 
 import threading
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from process import clock
 
 ROWS = 500  # of one piece, which keeps writers waiting for about 10 ms
 PAUSE_S = 0.01  # between two pieces
 BUDGET_S = 1.0  # for a job in one round of the background worker
+
+Found = TypeVar("Found")
 
 _never = threading.Event()
 
@@ -26,3 +30,11 @@ def in_pieces(piece: Callable[[], bool], budget_s: float = BUDGET_S) -> bool:
             return True
         _never.wait(PAUSE_S)
     return False
+
+
+def by_account(found: Iterable[tuple[int, Found]]) -> dict[int, list[Found]]:
+    """What was found, each with its account, by account: one transaction each, which locks that account alone."""
+    of_account = defaultdict[int, list[Found]](list)
+    for account_seq, one in found:
+        of_account[account_seq].append(one)
+    return of_account

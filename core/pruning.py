@@ -10,7 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 from core import idempotency
-from core.pieces import ROWS, in_pieces
+from core.pieces import ROWS, by_account, in_pieces
 from core.plans import PLANS, history_begin
 from models import Account, ApiKey, Device
 from process import clock
@@ -107,7 +107,7 @@ def _prune_history(account: Account, now: int) -> bool:
     def piece() -> bool:
         oldest = Notification.oldest(account.seq, _passed.get(account.seq, 0), before, ROWS)
         if done := [seq for seq, is_done in oldest if is_done]:
-            with transaction():
+            with transaction(account.seq):
                 Notification.delete_all(done)
         if oldest:
             _passed[account.seq] = oldest[-1][0]
@@ -120,14 +120,21 @@ def _prune_history(account: Account, now: int) -> bool:
 
 def _prune_idempotency_keys(now: int) -> bool:
     """Remove Idempotency-Keys that have expired."""
-    with transaction():
-        return IdempotencyKey.prune(now - idempotency.LIFE_MS, ROWS) > 0
+    before = now - idempotency.LIFE_MS
+    found = by_account(IdempotencyKey.expired(before, ROWS))
+    for account_seq, keys in found.items():
+        with transaction(account_seq):
+            IdempotencyKey.prune(account_seq, keys, before)
+    return bool(found)
 
 
 def _prune_buttons(now: int) -> bool:
     """Remove buttons whose tokens have expired."""
-    with transaction():
-        return Button.prune(now, ROWS) > 0
+    found = by_account(Button.expired(now, ROWS))
+    for account_seq, notification_seqs in found.items():
+        with transaction(account_seq):
+            Button.prune(notification_seqs, now)
+    return bool(found)
 
 
 def _prune_metrics(account: Account, now: int) -> bool:
@@ -147,7 +154,7 @@ def _older(account_seq: int, before: tuple[int, int]) -> Iterator[bool]:
     begin, is_more = ("", ""), True
     while is_more:
         found = Metric.older(account_seq, before, begin, ROWS)
-        with transaction():
+        with transaction(account_seq):
             Metric.remove(found)
         is_more = len(found) == ROWS
         begin = found[-1][:2] if found else begin
@@ -157,9 +164,8 @@ def _older(account_seq: int, before: tuple[int, int]) -> Iterator[bool]:
 def _purge_keys(account: Account, now: int) -> bool:
     """Remove keys revoked long ago of which the history keeps nothing."""
     used_before = history_begin(account.plan, now)
-    return in_pieces(
-        _removal(partial(ApiKey.purgeable, account.seq, now - KEPT_AFTER_END_MS, used_before), ApiKey.purge)
-    )
+    find = partial(ApiKey.purgeable, account.seq, now - KEPT_AFTER_END_MS, used_before)
+    return in_pieces(_removal(account.seq, find, ApiKey.purge))
 
 
 def _purge_devices(account: Account, now: int) -> bool:
@@ -167,16 +173,19 @@ def _purge_devices(account: Account, now: int) -> bool:
 
     The device removed last stays: whether it was dead decides the status of what is sent (`delivery.first_status`).
     """
-    return in_pieces(_removal(partial(Device.purgeable, account.seq, now - KEPT_AFTER_END_MS), Device.purge))
+    find = partial(Device.purgeable, account.seq, now - KEPT_AFTER_END_MS)
+    return in_pieces(_removal(account.seq, find, Device.purge))
 
 
-def _removal(find: Callable[[int], list[int]], remove: Callable[[list[int]], None]) -> Callable[[], bool]:
+def _removal(
+    account_seq: int, find: Callable[[int], list[int]], remove: Callable[[list[int]], None]
+) -> Callable[[], bool]:
     """A piece of work that finds some rows, which may take long, and then removes them."""
 
     def piece() -> bool:
         seqs = find(ROWS)
         if seqs:
-            with transaction():
+            with transaction(account_seq):
                 remove(seqs)
         return len(seqs) == ROWS
 

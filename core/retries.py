@@ -10,14 +10,12 @@ from collections import defaultdict
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
-from itertools import groupby
 
 import push
 from core.attempts import EXPIRED, GIVEN_UP_AFTER_MS, LEASE_MS, is_expired, note_outcomes, push_all
-from core.pieces import ROWS, in_pieces
+from core.pieces import ROWS, by_account, in_pieces
 from process import clock
 from providers.base import Answer, Outcome
-from store.alarms import Alarm
 from store.database import transaction
 from store.deliveries import Attempt, Delivery, DueDevice
 from store.notifications import Notification
@@ -26,7 +24,6 @@ from wire.errors import log_fault
 RETRIES_OF_AN_ACCOUNT = 10  # in one batch
 RETRYING_ACCOUNTS = 8  # at the same time
 BACKLOG_PAUSE_S = 10.0
-CLOCK_STEP_MS = 2_000  # a smaller step back of the wall clock is its usual correction
 
 log = logging.getLogger("pocketbell")
 due = threading.Event()  # set when something is due that must not wait for the worker's next round
@@ -35,13 +32,11 @@ _threads = ThreadPoolExecutor(RETRYING_ACCOUNTS, thread_name_prefix="retry")
 _retrying: set[int] = set()  # accounts with a batch under way
 _batches: list[Future[None]] = []
 _left_alone_until_s: dict[int, float] = {}  # by device: the worker takes up nothing of its backlog until then
-_clock_difference_ms: int | None = None  # wall clock minus monotonic clock at the last check
 
 
 def reset() -> None:
     """Forget everything, and begin with new threads: the old ones have connections to the database before."""
-    global _threads, _clock_difference_ms
-    _clock_difference_ms = None
+    global _threads
     _left_alone_until_s.clear()
     _threads.shutdown()
     _threads = ThreadPoolExecutor(RETRYING_ACCOUNTS, thread_name_prefix="retry")
@@ -62,17 +57,14 @@ def retry_due(now: int) -> None:
     """
     _batches[:] = [batch for batch in _batches if not batch.done()]
     room = RETRYING_ACCOUNTS - len(_retrying)
-    due_now = _due(now, room) if room > 0 else []
-    if not due_now:
-        return
-    attempts = Delivery.claim(due_now, now, now + LEASE_MS)
-    for account_seq, batch in groupby(attempts, key=lambda attempt: attempt.account_seq):
+    due_now = _due(now, room) if room > 0 else {}
+    for account_seq, batch in due_now.items():
         _retrying.add(account_seq)
-        _batches.append(_threads.submit(_retry, account_seq, list(batch)))
+        _batches.append(_threads.submit(_retry, account_seq, batch, now))
 
 
-def _due(now: int, accounts: int) -> list[tuple[int, int]]:
-    """The next attempts (notification, device) of at most `accounts` accounts, the longest due first.
+def _due(now: int, accounts: int) -> dict[int, list[tuple[int, int]]]:
+    """The next attempts (notification, device) of at most `accounts` accounts, by account, the longest due first.
 
     The devices of an account take turns: a long backlog on one does not keep the others waiting.
     """
@@ -80,40 +72,49 @@ def _due(now: int, accounts: int) -> list[tuple[int, int]]:
     for device in Delivery.due_devices(now):
         if device.kind in kinds and device.account_seq not in _retrying and not _is_left_alone(device.seq):
             device_seqs[device.account_seq].append(device.seq)
-    chosen = list[tuple[int, int]]()
-    for seqs in list(device_seqs.values())[:accounts]:
+    chosen = dict[int, list[tuple[int, int]]]()
+    for account_seq, seqs in list(device_seqs.items())[:accounts]:
         oldest = [
             (place, notification_seq, device_seq)
             for device_seq in seqs
             for place, notification_seq in enumerate(Delivery.oldest_due(device_seq, now, RETRIES_OF_AN_ACCOUNT))
         ]
-        chosen += [(notification, device) for _, notification, device in sorted(oldest)[:RETRIES_OF_AN_ACCOUNT]]
+        first = sorted(oldest)[:RETRIES_OF_AN_ACCOUNT]
+        chosen[account_seq] = [(notification, device) for _, notification, device in first]
     return chosen
 
 
-def _retry(account_seq: int, attempts: list[Attempt]) -> None:
-    """Make the attempts of one account, of those that have not expired, and settle their notifications."""
+def _retry(account_seq: int, batch: list[tuple[int, int]], due_by: int) -> None:
+    """Claim these attempts of an account, and make those that nobody else makes."""
     try:
-        began_at = clock.now_ms()
-        pushed = {attempt.notification.seq: attempt.notification.content for attempt in attempts}
-        expired = {seq for seq, content in pushed.items() if is_expired(content, began_at)}
-        made = [attempt for attempt in attempts if attempt.notification.seq not in expired]
-        answers = push_all(made)
-        with transaction():
-            now = clock.now_ms()
-            left_alone = note_outcomes(made, answers, now)
-            Delivery.end(expired, EXPIRED, now)
-            Notification.settle_all(pushed)
-        leave_alone(left_alone)
-        if len(attempts) == RETRIES_OF_AN_ACCOUNT:
-            leave_alone(dict.fromkeys(_unsettled_devices(made, answers), BACKLOG_PAUSE_S))
+        with transaction(account_seq):
+            attempts = Delivery.claim(batch, due_by, due_by + LEASE_MS)
+        if attempts:
+            _make(account_seq, attempts)
     except Exception as error:  # they are due again when their leases end
         log_fault(log, "A batch of retries failed", error)
     finally:
         was_full = len(_retrying) >= RETRYING_ACCOUNTS
         _retrying.discard(account_seq)
-        if was_full or len(attempts) == RETRIES_OF_AN_ACCOUNT:
+        if was_full or len(batch) == RETRIES_OF_AN_ACCOUNT:
             due.set()  # there may be more
+
+
+def _make(account_seq: int, attempts: list[Attempt]) -> None:
+    """Make those of these attempts that have not expired, and settle their notifications."""
+    began_at = clock.now_ms()
+    pushed = {attempt.notification.seq: attempt.notification.content for attempt in attempts}
+    expired = {seq for seq, content in pushed.items() if is_expired(content, began_at)}
+    made = [attempt for attempt in attempts if attempt.notification.seq not in expired]
+    answers = push_all(made)
+    with transaction(account_seq):
+        now = clock.now_ms()
+        left_alone = note_outcomes(made, answers, now)
+        Delivery.end(expired, EXPIRED, now)
+        Notification.settle_all(pushed)
+    leave_alone(left_alone)
+    if len(attempts) == RETRIES_OF_AN_ACCOUNT:
+        leave_alone(dict.fromkeys(_unsettled_devices(made, answers), BACKLOG_PAUSE_S))
 
 
 # --- devices that are left alone ----------------------------------------------------------------------------
@@ -143,7 +144,7 @@ def _unsettled_devices(attempts: list[Attempt], answers: list[Answer]) -> set[in
     }
 
 
-# --- giving up, and the clock -------------------------------------------------------------------------------
+# --- giving up ----------------------------------------------------------------------------------------------
 
 
 def give_up_unconfigured(now: int) -> bool:
@@ -155,7 +156,7 @@ def give_up_unconfigured(now: int) -> bool:
 
 
 def _give_up_some(device: DueDevice, due_by: int, now: int) -> bool:
-    with transaction():
+    with transaction(device.account_seq):
         seqs = Delivery.oldest_due(device.seq, due_by, ROWS)
         Delivery.fail(device.seq, seqs, push.not_configured(device.kind), now)
         Notification.settle_all(seqs)
@@ -168,18 +169,9 @@ def settle_expired(now: int) -> bool:
 
 
 def _settle_some_expired(now: int) -> bool:
-    with transaction():
-        seqs = Notification.expired(now, ROWS)
-        Delivery.end(seqs, EXPIRED, now)
-        Notification.settle_all(seqs)
-    return len(seqs) == ROWS
-
-
-def follow_clock(now: int) -> None:
-    """When the wall clock was set back, bring attempts and repeats forward by as much: they would come too late."""
-    global _clock_difference_ms
-    before, _clock_difference_ms = _clock_difference_ms, now - int(clock.monotonic_s() * 1000)
-    if before is not None and before - _clock_difference_ms > CLOCK_STEP_MS:
-        Delivery.bring_forward(before - _clock_difference_ms)
-        with transaction():
-            Alarm.bring_forward(before - _clock_difference_ms)
+    found = Notification.expired(now, ROWS)
+    for account_seq, seqs in by_account(found).items():
+        with transaction(account_seq):
+            Delivery.end(seqs, EXPIRED, now)
+            Notification.settle_all(seqs)
+    return len(found) == ROWS

@@ -5,10 +5,10 @@ It has no row in `held`: neither quiet hours nor a digest hold it. Must not know
 
 from functools import partial
 
-from core import alarms, delivery, retries
+from core import alarms, delivery
 from core.attempts import is_expired
 from core.devices import receivers
-from core.pieces import in_pieces
+from core.pieces import by_account, in_pieces
 from process import clock
 from store.database import transaction
 from store.notifications import Notification
@@ -23,13 +23,14 @@ def release_due(now: int) -> bool:
 
 
 def _release_some(now: int) -> bool:
-    with transaction():
-        ends_s, due = clock.monotonic_s() + WRITERS_WAIT_S, Notification.scheduled_due(now, RELEASED_AT_ONCE)
-        for place, (seq, account_seq) in enumerate(due):
-            if place and clock.monotonic_s() >= ends_s:
-                break
-            _release(seq, account_seq, now)
-    retries.due.set()
+    due = Notification.scheduled_due(now, RELEASED_AT_ONCE)
+    for account_seq, seqs in by_account(due).items():
+        with transaction(account_seq):
+            now, ends_s = clock.now_ms(), clock.monotonic_s() + WRITERS_WAIT_S
+            for place, seq in enumerate(Notification.still_scheduled(seqs)):
+                if place and clock.monotonic_s() >= ends_s:
+                    break
+                _release(seq, account_seq, now)
     return bool(due)
 
 

@@ -7,7 +7,7 @@ it from the database. Must not know requests.
 import hmac
 from collections.abc import Callable
 
-from store.database import transaction
+from store.database import EVERYBODY, transaction
 from store.server_notes import ServerNote
 
 LIFE_MS = 600_000
@@ -15,15 +15,17 @@ MAX_BYTES = 64  # of a secret: as long as the pad
 
 
 def keep(kind: str, id_: str, secret: str, session_token: str, now: int) -> None:
-    """Keep a secret of this kind, which belongs to what has this id, for the browser with this session."""
-    with transaction():
-        ServerNote.forget(kind, f"{kind}{now - LIFE_MS:012x}")  # ids begin with their time
-        ServerNote.put(kind + id_, _masked(secret.encode(), session_token, id_).hex())
+    """Keep a secret of this kind, which belongs to what has this id, for the browser with this session.
+
+    Call inside `transaction()` of `EVERYBODY`.
+    """
+    ServerNote.forget(kind, f"{kind}{now - LIFE_MS:012x}")  # ids begin with their time
+    ServerNote.put(kind + id_, _masked(secret.encode(), session_token, id_).hex())
 
 
 def take(kind: str, id_: str, is_right: Callable[[str], bool], session_token: str) -> str | None:
     """The secret, if this session kept it and nobody has seen it yet; it is then forgotten."""
-    with transaction():
+    with transaction(EVERYBODY):
         kept = ServerNote.find(kind + id_)
         secret = _masked(bytes.fromhex(kept), session_token, id_).decode("latin-1") if kept else ""
         if not is_right(secret):

@@ -7,10 +7,12 @@ the device also fetches by itself. Must not know how a device is woken.
 import logging
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
 
 import push
 from models import ActiveDevice
 from store import topics
+from store.database import after_commit
 from wire.errors import log_fault
 from wire.notification import DEFAULT_PRIORITY
 
@@ -18,12 +20,9 @@ LEAST_PRIORITY = DEFAULT_PRIORITY  # silent ones wake nobody
 TIMEOUT_S = 5.0
 THREADS = 2
 MAX_WAITING = 1_000  # beyond it nobody is woken: what they are to fetch is stored all the same
-COMMITTED_WITHIN_S = 5.0  # else the notification was not stored
-LOOKED_EVERY_S = 0.05
 
 log = logging.getLogger("pocketbell")
 
-_never = threading.Event()
 _lock = threading.Lock()
 _threads: ThreadPoolExecutor | None = None
 _waiting: set[Future[None]] = set()
@@ -56,35 +55,29 @@ def stop() -> None:
 
 def wake_later(notification_seq: int, devices: list[ActiveDevice]) -> None:
     """Wake these devices once the notification is stored; call inside the transaction that stores it."""
+    seqs = [device.seq for device in devices if push.can_wake(device.kind)]
+    if seqs:
+        after_commit(partial(_submit, notification_seq, seqs))
+
+
+def _submit(notification_seq: int, device_seqs: list[int]) -> None:
     global _threads
-    devices = [device for device in devices if push.can_wake(device.kind)]
-    if not devices:
-        return
     with _lock:
         if len(_waiting) >= MAX_WAITING:
             return
         _threads = _threads or ThreadPoolExecutor(THREADS, thread_name_prefix="wake")
-        task = _threads.submit(_wake, notification_seq, [device.seq for device in devices])
+        task = _threads.submit(_wake, notification_seq, device_seqs)
         _waiting.add(task)
     task.add_done_callback(_waiting.discard)
 
 
 def _wake(notification_seq: int, device_seqs: list[int]) -> None:
     try:
-        for one in _stored(notification_seq, device_seqs):
+        for one in topics.sleepers(notification_seq, device_seqs):
             if (one.priority or DEFAULT_PRIORITY) >= LEAST_PRIORITY:
                 _note(push.wake(one.kind, one.poll_hash, one.id, TIMEOUT_S))
     except Exception as error:
         log_fault(log, "A device could not be woken", error)
-
-
-def _stored(notification_seq: int, device_seqs: list[int]) -> list[topics.Sleeper]:
-    """The devices, once the transaction is committed; none if it was undone."""
-    for _ in range(int(COMMITTED_WITHIN_S / LOOKED_EVERY_S)):
-        if found := topics.sleepers(notification_seq, device_seqs):
-            return found
-        _never.wait(LOOKED_EVERY_S)
-    return []
 
 
 def _note(failure: str | None) -> None:

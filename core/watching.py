@@ -6,10 +6,10 @@ what it was: so two processes or a crash neither lose nor double one. Must not k
 
 import logging
 
-from core import delivery, durations, retries
+from core import delivery, durations
 from core.local_time import local_time, next_run
 from process import clock
-from store.database import WriteFailed, transaction, writes_fail
+from store.database import EVERYBODY, WriteFailed, transaction, writes_fail
 from store.heartbeats import Beat, Heartbeat, KeptPing, Ping
 from store.server_notes import ServerNote
 from wire.errors import Refused, log_fault
@@ -39,10 +39,12 @@ def reset() -> None:
 
 def note_ping(ping_id: str, kind: str, exit_code: int | None, body: str) -> None:
     """A ping has come: `success`, `fail`, or `start`, which changes no state; `Refused` (404) if there is no such."""
-    with transaction():
-        now = clock.now_ms()
-        beat = Heartbeat.pinged(ping_id)
-        if beat is None:  # deleted while the body arrived
+    found = Heartbeat.pinged(ping_id)
+    if found is None:  # deleted while the body arrived
+        raise Refused(404)
+    with transaction(found.account_seq):
+        now, beat = clock.now_ms(), Heartbeat.one(found.seq)
+        if beat is None:
             raise Refused(404)
         Ping.add(beat.seq, KeptPing(kind, exit_code, body, now), KEPT_PINGS)
         if kind != "start":
@@ -74,18 +76,18 @@ def _next_deadline(beat: Beat, now: int) -> int:
 
 def _go_down(beat: Beat, why: str, now: int) -> None:
     if Heartbeat.change_state(beat, "down", None, now):
-        _tell(beat, Content(f"{beat.name} is down", why, priority=beat.priority), now)
+        _tell(beat, Content(f"{beat.name} is down", why, priority=beat.priority))
 
 
 def _say_up(beat: Beat, now: int) -> None:
     lasted_s = max(0, now - (beat.down_since or now)) // 1000
     body = f"It was down for {durations.near(lasted_s)}."
-    _tell(beat, Content(f"{beat.name} is up", body, priority=min(LOW_PRIORITY, beat.priority)), now)
+    _tell(beat, Content(f"{beat.name} is up", body, priority=min(LOW_PRIORITY, beat.priority)))
 
 
-def _tell(beat: Beat, content: Content, now: int) -> None:
+def _tell(beat: Beat, content: Content) -> None:
+    now = clock.now_ms()  # read inside the transaction, so that times follow the order of the rows
     delivery.tell(beat, content._replace(tag=f"heartbeat {beat.id}"), now)
-    retries.due.set()
 
 
 # --- deadlines ----------------------------------------------------------------------------------------------
@@ -101,9 +103,9 @@ def watch(now: int) -> bool:
 
 def _check_deadlines(now: int) -> bool:
     due = Heartbeat.due(now, CHECKED_AT_ONCE)
-    for seq in due:
+    for account_seq, seq in due:
         try:
-            with transaction():
+            with transaction(account_seq):
                 _pass_deadline(Heartbeat.one(seq), now)
         except Exception as error:  # the others must not wait for this one
             log_fault(log, "The deadline of a heartbeat could not be followed", error)
@@ -143,10 +145,11 @@ def follow_clock(now: int) -> bool:
     if not is_steady or now_s >= _noted_s + NOTED_EVERY_S:
         _clock_difference_ms = None
         try:
-            with transaction():
+            expected = [] if is_steady else Heartbeat.expected()
+            with transaction(EVERYBODY, *{beat.account_seq for beat in expected}):
                 noted = ServerNote.find(NOTE)
-                if noted and not is_steady:
-                    _move_deadlines(now - int(noted), now)
+                if noted and expected:
+                    _move_deadlines({beat.seq for beat in expected}, now - int(noted), now)
                 ServerNote.put(NOTE, str(now))
         except WriteFailed:  # it was logged when it first failed
             return False
@@ -155,10 +158,11 @@ def follow_clock(now: int) -> bool:
     return True
 
 
-def _move_deadlines(gap_ms: int, now: int) -> None:
-    """Move all deadlines after a gap in which no pings were taken, or by which the clock was set."""
+def _move_deadlines(heartbeat_seqs: set[int], gap_ms: int, now: int) -> None:
+    """Move these heartbeats' deadlines after a gap in which no pings were taken, or by which the clock was set."""
     for beat in Heartbeat.expected():
-        Heartbeat.change_state(beat, *_moved(beat, gap_ms, now))
+        if beat.seq in heartbeat_seqs:  # one that was made meanwhile is of an account that may not be named
+            Heartbeat.change_state(beat, *_moved(beat, gap_ms, now))
 
 
 def _moved(beat: Beat, gap_ms: int, now: int) -> tuple[str, int]:

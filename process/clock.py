@@ -4,7 +4,10 @@
 pauses, the worker's heartbeat), which must not change when somebody sets the wall clock. Tests move both.
 """
 
+import os
 import time
+from functools import cache
+from pathlib import Path
 
 DAY_MS = 86_400_000
 
@@ -17,3 +20,12 @@ def now_ms() -> int:
 def monotonic_s() -> float:
     """Seconds that never go back; only their differences mean something, and only in this process."""
     return time.monotonic()
+
+
+@cache
+def machine() -> str:
+    """What stands for this machine since it started: all its processes, in containers too, have these two clocks."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:  # not Linux
+        return os.uname().nodename

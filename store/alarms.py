@@ -74,13 +74,13 @@ class Alarm(Model):
         f" WHEN state = 'acknowledged' AND NOT {IS_REPLACED} THEN :now"
         " WHEN state = 'waiting' AND next_at = :lease THEN :next_at ELSE next_at END WHERE notification_seq = :seq"
     )
-    ACKNOWLEDGE = (
+    ACKNOWLEDGE = (  # what is held or replaced is on no screen
         "UPDATE alarm SET state = 'acknowledged', acknowledged_at = :now, device_seq = :device,"
-        f" next_at = iif(ends_at IS NULL OR {IS_REPLACED}, NULL, :now)"  # what is held or replaced is on no screen
+        f" next_at = CASE WHEN ends_at IS NULL OR {IS_REPLACED} THEN NULL ELSE :now END"
         " WHERE account_seq = :account AND notification_seq = :seq AND state IN ('waiting', 'expired')"
     )
     END = (  # "Acknowledged" is not pushed either
-        "UPDATE alarm SET state = iif(state = 'waiting', ?, state), next_at = NULL"
+        "UPDATE alarm SET state = CASE state WHEN 'waiting' THEN ? ELSE state END, next_at = NULL"
         " WHERE notification_seq IN (SELECT value FROM json_each(?))"
     )
     NOTE_PUSHED = (
@@ -88,7 +88,10 @@ class Alarm(Model):
         f" AND state = 'acknowledged' AND ends_at IS NOT NULL AND NOT {IS_REPLACED}"
     )
     DONE = "UPDATE alarm SET next_at = NULL WHERE notification_seq = ? AND next_at = ?"
-    BRING_FORWARD = "UPDATE alarm SET next_at = next_at - :by, ends_at = ends_at - :by WHERE next_at IS NOT NULL"
+    BRING_FORWARD = (
+        "UPDATE alarm SET next_at = next_at - :by, ends_at = ends_at - :by"
+        " WHERE next_at IS NOT NULL AND account_seq = :account"
+    )
 
     @classmethod
     def add(cls, notification_seq: int, account_seq: int) -> None:
@@ -128,13 +131,13 @@ class Alarm(Model):
     def claim(cls, due: Iterable[DueAlarm], lease_until: int) -> list[tuple[ClaimedAlarm, int]]:
         """Take these alarms with a lease: nobody else does before `lease_until`. Each with when it was due.
 
-        Without those that another process took, or whose state changed, since they were found to be due.
+        Without those that another process took, or whose state changed, since they were found to be due. Call inside
+        `transaction()`.
         """
-        with transaction():
-            taken = [one for one in due if run(cls.CLAIM, (lease_until, one.notification_seq, one.next_at)).rowcount]
-            return [
-                (cls.READ_CLAIMED(run(cls.CLAIMED, (one.notification_seq,)).fetchone()), one.next_at) for one in taken
-            ]
+        taken = [one for one in due if run(cls.CLAIM, (lease_until, one.notification_seq, one.next_at)).rowcount]
+        return [
+            (cls.READ_CLAIMED(run(cls.CLAIMED, (one.notification_seq,)).fetchone()), one.next_at) for one in taken
+        ]
 
     @classmethod
     def note_repeat(cls, notification_seq: int, is_pushed: bool, lease: int, next_at: int, now: int) -> None:
@@ -155,8 +158,10 @@ class Alarm(Model):
 
     @classmethod
     def bring_forward(cls, by_ms: int) -> None:
-        """Make all that is to be pushed due earlier; call inside `transaction()`."""
-        run(cls.BRING_FORWARD, {"by": by_ms})
+        """Make all that is to be pushed due earlier, one account after the other."""
+        for (account_seq,) in run("SELECT DISTINCT account_seq FROM alarm WHERE next_at IS NOT NULL").fetchall():
+            with transaction(account_seq):
+                run(cls.BRING_FORWARD, {"by": by_ms, "account": account_seq})
 
     # --- ending ---
 

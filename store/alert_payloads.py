@@ -13,7 +13,10 @@ class AlertPayload(Model):
     payload = peewee.TextField(null=True)
     received_at = peewee.IntegerField()
 
-    PUT = "INSERT OR REPLACE INTO alert_payload (alert_seq, payload, received_at) VALUES (?, ?, ?)"
+    PUT = (
+        "INSERT INTO alert_payload (alert_seq, payload, received_at) VALUES (?, ?, ?) ON CONFLICT (alert_seq)"
+        " DO UPDATE SET payload = excluded.payload, received_at = excluded.received_at"
+    )
 
     @classmethod
     def put(cls, alert_seq: int, payload: str | None, now: int) -> None:

@@ -1,5 +1,6 @@
 """The buttons whose press a device sends to us, the answers, and their queries. Callers pass the time."""
 
+import json
 from typing import NamedTuple
 
 import peewee
@@ -40,8 +41,8 @@ class Button(Model):
     expires_at = peewee.IntegerField()
 
     INSERT = (
-        "INSERT OR IGNORE INTO button (token_hash, notification_seq, device_seq, position, expires_at)"
-        " VALUES (?, ?, ?, ?, ?)"
+        "INSERT INTO button (token_hash, notification_seq, device_seq, position, expires_at)"
+        " VALUES (?, ?, ?, ?, ?) ON CONFLICT (token_hash) DO NOTHING"
     )
     PRESSED = (
         f"SELECT {columns(PressedButton, 'b', account_seq='n.account_seq', content=columns(Content, 'n'))}"
@@ -64,12 +65,21 @@ class Button(Model):
         return cls.READ_PRESSED(row) if row else None
 
     @classmethod
-    def prune(cls, now: int, limit: int) -> int:
-        """Remove up to `limit` buttons that have expired; returns how many. Call inside `transaction()`."""
-        return run(
-            "DELETE FROM button WHERE token_hash IN (SELECT token_hash FROM button WHERE expires_at <= ? LIMIT ?)",
-            (now, limit),
-        ).rowcount
+    def expired(cls, now: int, limit: int) -> list[tuple[int, int]]:
+        """The notifications of at most `limit` buttons that have expired: the account of each, and its seq."""
+        found = (
+            "SELECT DISTINCT n.account_seq, n.seq FROM (SELECT notification_seq FROM button WHERE expires_at <= ?"
+            " ORDER BY expires_at LIMIT ?) b JOIN notification n ON n.seq = b.notification_seq"
+        )
+        return list(run(found, (now, limit)).fetchall())
+
+    @classmethod
+    def prune(cls, notification_seqs: list[int], now: int) -> None:
+        """Remove the buttons of these notifications that have expired; call inside `transaction()`."""
+        run(
+            "DELETE FROM button WHERE notification_seq IN (SELECT value FROM json_each(?)) AND expires_at <= ?",
+            (json.dumps(notification_seqs), now),
+        )
 
 
 class ButtonAnswer(Model):
@@ -84,7 +94,8 @@ class ButtonAnswer(Model):
         table_name = "answer"
 
     PUT_FIRST = (
-        "INSERT OR IGNORE INTO answer (notification_seq, position, answered_at, device_seq) VALUES (?, ?, ?, ?)"
+        "INSERT INTO answer (notification_seq, position, answered_at, device_seq) VALUES (?, ?, ?, ?)"
+        " ON CONFLICT (notification_seq) DO NOTHING"
     )
     FIND = (
         f"SELECT {columns(GivenAnswer, 'r', device_id='d.id', device_name='d.name')}"
@@ -93,7 +104,7 @@ class ButtonAnswer(Model):
     READ_FOUND = staticmethod(reader(GivenAnswer))
     HAS_COME = (
         "SELECT EXISTS (SELECT 1 FROM answer WHERE notification_seq = n.seq) OR EXISTS (SELECT 1 FROM alarm"
-        " WHERE notification_seq = n.seq AND acknowledged_at NOT NULL) FROM notification n WHERE seq = ?"
+        " WHERE notification_seq = n.seq AND acknowledged_at IS NOT NULL) FROM notification n WHERE seq = ?"
     )
 
     @classmethod

@@ -51,7 +51,7 @@ class MetricSeries(Model):
 
     SEQS = (
         "SELECT metric_id, seq FROM metric_series"
-        " WHERE account_seq = ? AND project_id = ? AND metric_id IN (SELECT value FROM json_each(?))"
+        " WHERE account_seq = ? AND project_id = ? AND metric_id IN (SELECT CAST(value AS TEXT) FROM json_each(?))"
     )
     ADD = "INSERT INTO metric_series (account_seq, project_id, metric_id) SELECT ?, ?, value FROM json_each(?)"
     AFTER = (
@@ -111,7 +111,7 @@ class Metric(Model):
 
         One statement inserts all values: after each statement another thread may run, which makes many slow.
         """
-        with transaction():
+        with transaction(account_seq):
             seqs = MetricSeries.seqs(account_seq, project_id, {value[0] for value in values})
             run(_insert(len(values)), [column for value in values for column in (seqs[value[0]], *value[1:])])
 
@@ -124,9 +124,13 @@ class Metric(Model):
         " AND timestamp BETWEEN :since AND :until ORDER BY timestamp DESC, seq DESC LIMIT 1"
     )
     READ_VALUE = staticmethod(reader(MetricValue))
-    # The sum of a mean may be beyond a double; then the mean is that of smaller values. Rounding, and a sum beyond a
-    # double of those, may bring it out of the range of the values.
-    MEAN = "CASE WHEN abs(avg(value)) < 9e999 THEN avg(value) ELSE avg(value / 1024) * 1024 END"
+    # The sum of a mean, or its square, may be beyond a double: the mean of huge values is that of smaller ones, times
+    # 2^560. Rounding may bring it beyond the greatest double, and out of the range of the values.
+    HUGE = (
+        "max(min(avg(CASE WHEN abs(value) < 1e140 THEN 0 ELSE value / 3.7739624248215414e168 END),"
+        " 4.763410262543689e139), -4.763410262543689e139) * 3.7739624248215414e168"
+    )
+    MEAN = f"avg(CASE WHEN abs(value) < 1e140 THEN value ELSE 0 END) + {HUGE}"
     OF_BUCKET = {
         "place": "(timestamp - :since) / :width AS place",
         "values": "count(*)",
@@ -140,9 +144,9 @@ class Metric(Model):
     )
     READ_BUCKET = staticmethod(reader(Bucket))
     SAMPLES = (  # the last value of each part: as many look-ups as parts, however many values there are
-        f"SELECT place.value, (SELECT value {OF_SERIES} AND timestamp >= :since + place.value * :width"
+        f"SELECT * FROM (SELECT place.value, (SELECT value {OF_SERIES} AND timestamp >= :since + place.value * :width"
         " AND timestamp < :since + (place.value + 1) * :width ORDER BY timestamp DESC LIMIT 1) AS last"
-        " FROM json_each(:places) place WHERE last IS NOT NULL"
+        " FROM (SELECT value FROM json_each(:places)) place) part WHERE last IS NOT NULL"
     )
     NEWEST = (
         f"SELECT {columns(TimedValue, 'metric')} {OF_SERIES} AND timestamp BETWEEN :since AND :until"
@@ -150,7 +154,7 @@ class Metric(Model):
     )
     READ_TIMED = staticmethod(reader(TimedValue))
 
-    OF_ACCOUNT = "FROM metric_series s CROSS JOIN metric m ON m.series_seq = s.seq WHERE s.account_seq = :account"
+    OF_ACCOUNT = "FROM metric_series s CROSS JOIN metric m WHERE m.series_seq = s.seq AND s.account_seq = :account"
     COUNT = f"SELECT count(*) {OF_ACCOUNT} AND m.timestamp >= :since"
     OLDEST = (
         f"SELECT m.timestamp, m.seq {OF_ACCOUNT} AND m.timestamp >= :since"

@@ -1,413 +1,137 @@
-"""The database file: opening, migrating and copying it, and the one way to write to it.
+"""The database, as the rest of the code uses it: opening and copying it, running statements, and writing.
 
-Each thread keeps a connection for reading; all take turns with a single one for writing (docs/decisions.md). Must not
-know the tables, a setting or the clock.
+What each of these does depends on the engine: store/sqlite.py or store/postgresql.py. Must not know the tables, a
+setting or the clock.
 """
 
-import fcntl
-import logging
-import os
-import shutil
-import sqlite3
-import tempfile
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import cast
+from typing import Any
 
-import peewee
+import peewee as peewee
 
-AFTER_ALL = 2**63 - 1  # the greatest integer of SQLite: beyond every seq and every time
-ROOT = Path(__file__).parents[1]
-MIGRATIONS = ROOT / "migrations"
-SCHEMA_VERSION = max(int(step.name[:4]) for step in MIGRATIONS.glob("*.sql"))  # schema.sql is what they lead to
-BUSY_TIMEOUT_MS = 1_500  # how long to wait for another process's lock; with TURN_WAIT_S a write fails within 4 s
-TURN_WAIT_S = 2.0  # then a thread checks whether another process blocks the thread whose turn it is
-MAX_TURN_WAITS = 15
-STUCK_S = 0.1
-MIN_SQLITE = (3, 37)  # the first with STRICT tables
-FILE_HEADER = b"SQLite format 3\0"
-APPLICATION_ID = 0x506B626C  # marks the file as ours in its header
+from store import sqlite
+from store.engine import EVERYBODY as EVERYBODY
+from store.engine import MIGRATIONS, SCHEMA_VERSION, Cursor, Engine, Values
+from store.engine import DatabaseError as DatabaseError
+from store.engine import DatabaseRefused as DatabaseRefused
+from store.engine import ServerUrl as ServerUrl
+from store.engine import WriteFailed as WriteFailed
 
-logging.getLogger("peewee").setLevel(logging.INFO)  # at DEBUG it logs every statement with its values
+AFTER_ALL = 2**63 - 1  # the greatest integer: beyond every seq and every time
+
+_engine: Engine = sqlite
 
 
-class _Thread(threading.local):
-    writing: sqlite3.Connection | None = None  # while this thread is in a transaction
+def run(statement: str, values: Values = ()) -> Cursor:
+    """Run one statement: inside a transaction as a part of it, or else to read."""
+    return _engine.run(statement, values)
 
 
-class Database(peewee.SqliteDatabase):
-    """A connection for each thread; a thread in a transaction uses the connection that writes."""
+def transaction(*account_seqs: int) -> AbstractContextManager[None]:
+    """One transaction, which is on the disk when the block has ended; `WriteFailed` when it cannot be made.
 
-    def connection(self) -> sqlite3.Connection:
-        """The connection that this thread uses now."""
-        return _thread.writing or cast(sqlite3.Connection, super().connection())  # type: ignore[no-untyped-call]
-
-    def cursor(self, named_cursor: None = None) -> sqlite3.Cursor:
-        """A new cursor of this thread's connection."""
-        return self.connection().cursor()
+    It names the accounts whose rows it writes, or `EVERYBODY`: of those that name the same one, the next begins when
+    the one before has ended. SQLite has one writer whatever they name. Inside another transaction, it is a part of
+    that one that can fail by itself, and names no account that the other one does not.
+    """
+    return _engine.transaction(*account_seqs)
 
 
-database = Database(None)
-_writing = peewee.SqliteDatabase(None, thread_safe=False)  # one connection for all threads
-_thread = _Thread()
-_writes_fail = threading.Event()  # set when the last transaction could not be made
+def after_commit(call: Callable[[], object]) -> None:
+    """Call this in this thread when the open transaction is on the disk; at once, when none is open.
+
+    It is not called if the transaction, or the part of it that is open now, fails. It must not raise an exception.
+    """
+    _engine.after_commit(call)
 
 
-DatabaseError = peewee.PeeweeException  # whatever the database refuses
-WriteFailed = peewee.OperationalError  # a write that cannot be made now: locked, disk full, read-only
+class Statements(peewee.SqliteDatabase):
+    """What makes the models' statements. They are run like all others, whatever the engine."""
+
+    def execute_sql(self, sql: str, params: Any = None) -> Cursor:
+        """Run a statement that Peewee has made."""
+        return run(sql, params or ())
 
 
-class DatabaseRefused(SystemExit):
-    """The file cannot be used as it is. Uncaught, this ends the process with one line and status 1."""
+database = Statements(None, returning_clause=True)
 
 
-def run(statement: str, values: Sequence[object] | Mapping[str, object] = ()) -> sqlite3.Cursor:
-    """Run one statement on this thread's connection."""
-    try:
-        return database.connection().execute(statement, values)
-    except sqlite3.Error:
-        # The call went past Peewee, which turns sqlite3's exceptions into its own (`WriteFailed` is one). This is the
-        # context manager that does so, with the exception raised again inside it.
-        with peewee.__exception_wrapper__:  # type: ignore[attr-defined]
-            raise
+def open_database(place: Path | ServerUrl, migrations: Path = MIGRATIONS, newest: int = SCHEMA_VERSION) -> None:
+    """Open the file or the server's database for all threads. An empty one gets its tables; an older one is upgraded.
 
-
-def open_database(path: Path, migrations: Path = MIGRATIONS, newest: int = SCHEMA_VERSION) -> None:
-    """Open the file at `path` for all threads. An empty file gets its tables; an older one is copied and upgraded."""
-    if sqlite3.sqlite_version_info < MIN_SQLITE:
-        raise DatabaseRefused(f"This Python has SQLite {sqlite3.sqlite_version}: Pocketbell needs 3.37 or later.")
-    _check_place(path)
+    `DatabaseRefused` if it cannot be used.
+    """
+    global _engine
     close()
-    for one, cache_kb, reads in ((database, 256, "ON"), (_writing, 2_000, "OFF")):
-        one.init(
-            str(path),
-            pragmas=(
-                ("busy_timeout", BUSY_TIMEOUT_MS),
-                ("synchronous", "FULL"),
-                ("foreign_keys", "ON"),
-                ("cache_size", -cache_kb),
-                ("temp_store", "MEMORY"),
-                ("journal_size_limit", 16_000_000),
-                ("query_only", reads),
-            ),
-            check_same_thread=one is database,
-        )
-    try:
-        with _alone_in(path.parent):  # if two processes turned a new file to WAL at once, one would find it locked
-            _writing.execute_sql("PRAGMA journal_mode = WAL")
-            _make(path, newest)
-        _upgrade(path, migrations, newest)
-    except (peewee.PeeweeException, OSError) as error:
-        raise DatabaseRefused(f"The database {path} cannot be used: {error}.") from None
+    if isinstance(place, Path):
+        _engine = sqlite
+        sqlite.open_database(place, migrations, newest)
+    else:
+        from store import postgresql  # 17 MB that SQLite does not need
+
+        _engine = postgresql
+        postgresql.open_database(place, migrations, newest)
+
+
+def has_data(place: Path | ServerUrl) -> bool:
+    """Whether there is a database at this place with anything in it."""
+    if isinstance(place, Path):
+        return sqlite.has_data(place)
+    from store import postgresql
+
+    return postgresql.has_data(place)
+
+
+def is_shared() -> bool:
+    """Whether other processes may serve the same database: never a file, whose lock one service takes."""
+    return _engine is not sqlite
 
 
 def version() -> int:
     """A number that changes with each commit of another connection, this process's or another's."""
-    return int(run("PRAGMA data_version").fetchone()[0])
+    return _engine.version()
 
 
 def close_reading() -> None:
-    """Close this thread's connection: the thread ends."""
-    if not database.is_closed():
-        database.close()
-
-
-def has_data(path: Path) -> bool:
-    """Whether there is a file at `path` with anything in it."""
-    return path.exists() and path.stat().st_size > 0
+    """Close what this thread keeps open: the thread ends."""
+    _engine.close_reading()
 
 
 def close() -> None:
-    """Close this thread's connection and the one that writes."""
-    with _writer.turn:
-        _writer.end()
-        for one in (database, _writing):
-            if not one.is_closed():
-                one.close()
+    """Close this thread's connection and what all threads share."""
+    _engine.close()
 
 
-def _check_place(path: Path) -> None:
-    """Refuse a file that is not SQLite's: SQLite takes a very short one for empty, and would overwrite it."""
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        beginning = b""
-        if path.exists():
-            with path.open("rb") as file:
-                beginning = file.read(len(FILE_HEADER))
-    except OSError as error:
-        raise DatabaseRefused(f"The database {path} cannot be used: {error.strerror}.") from None
-    if beginning not in (b"", FILE_HEADER):
-        raise DatabaseRefused(f"The database {path} cannot be used: it is not an SQLite file.")
-
-
-@contextmanager
-def _alone_in(directory: Path) -> Iterator[None]:
-    """Keep other processes of ours that start in this directory waiting until the block ends."""
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
-
-
-def _make(path: Path, newest: int) -> None:
-    """Make the tables in an empty file; refuse a file that is not ours, or newer than this version."""
-    version = _version()
-    if version > newest:
-        raise DatabaseRefused(
-            f"The database {path} has schema {version}, made by a newer Pocketbell; this one knows up to {newest}."
-        )
-    tables = run("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-    if tables and run("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-        raise DatabaseRefused(f"The database {path} cannot be used: it is another program's.")
-    if version == 0:
-        _run_step(ROOT / "schema.sql", 0, newest)
-
-
-def _upgrade(path: Path, migrations: Path, newest: int) -> None:
-    """Copy an older file, then upgrade it step by step."""
-    version = _version()
-    if version < newest:
-        copy = path.with_name(f"{path.name}.schema-{version}")
-        with _alone_in(path.parent):
-            for leftover in path.parent.glob(f".{copy.name}.*"):  # by a process that was killed
-                shutil.rmtree(leftover, ignore_errors=True)
-            copy_database(copy, replace=True, schema=version)
-    for step in range(version + 1, newest + 1):
-        _run_step(next(migrations.glob(f"{step:04}_*.sql")), step - 1, step)
-
-
-def _version() -> int:
-    return int(run("PRAGMA user_version").fetchone()[0])
-
-
-def _run_step(script: Path, before: int, after: int) -> None:
-    """Run a script and set the new version in one transaction; do nothing if another process was faster."""
-    with transaction():
-        if _version() != before:
-            return
-        for statement in _statements(script.read_text()):
-            run(statement)
-        run(f"PRAGMA user_version = {after}")
-
-
-def _statements(script: str) -> Iterator[str]:
-    statement = ""
-    for line in script.splitlines(keepends=True):
-        statement += line
-        if sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""
-    if statement.strip():
-        yield statement
-
-
-def copy_database(target: Path, replace: bool = False, schema: int | None = None) -> None:
-    """Write a consistent copy of the live database to `target`, mode 0600; `FileExistsError` if that exists.
-
-    With `schema`, the copy is dropped if another process has upgraded the database meanwhile: it made a copy before.
-    """
-    if target.exists() and not replace:
-        raise FileExistsError(f"{target} exists already")
-    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as ours:  # for us alone
-        unfinished = Path(ours) / "copy"
-        run("PRAGMA query_only = OFF")  # VACUUM INTO counts as a write
-        try:
-            run("VACUUM INTO ?", (str(unfinished),))
-        finally:
-            run("PRAGMA query_only = ON")
-        unfinished.chmod(0o600)
-        with unfinished.open("rb") as copy:
-            os.fsync(copy.fileno())
-        if schema in (None, _schema_of(unfinished)):
-            unfinished.replace(target)
-
-
-def _schema_of(file: Path) -> int:
-    with closing(sqlite3.connect(file)) as connection:
-        return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-# --- writing ------------------------------------------------------------------------------------------------
-
-
-class _Writer:
-    """Serialises writers; queued writers share one commit (group commit).
-
-    A writer that finds no BEGIN open makes one, writes in a savepoint of its own, and passes the turn on. If another
-    thread is waiting by then, that one writes into the same transaction; the last of the queue commits for all of
-    them. Each waits for that commit (`outcome`) before it answers, so that nothing is acknowledged that is not on the
-    disk. A failed commit fails all of them.
-
-    After a failure the connection is opened anew: one that was opened while the file was read-only stays read-only.
-    """
-
-    def __init__(self) -> None:
-        self.turn = threading.Lock()
-        self.counting = threading.Lock()
-        self.waiting = 0  # threads that want the turn
-        self.begins = 0  # how many BEGINs there were
-        self.is_beginning = False  # during a BEGIN, which waits while another process holds the file
-        self.outcome: Future[None] | None = None  # of the commit of the open transaction
-        self.has_changes = False  # whether that commit will write anything
-
-    def take_turn(self) -> Future[None]:
-        """Let this thread write; returns the outcome of the commit. `WriteFailed` if nothing can be written."""
-        has_turn = False
-        with self.counting:
-            self.waiting += 1
-        try:
-            has_turn = self._wait_for_turn()
-        finally:
-            with self.counting:
-                self.waiting -= 1
-            if not has_turn:
-                self.commit_if_due()  # the commit may have been left to this thread
-        if not has_turn:
-            raise WriteFailed("database is locked")
-        try:
-            if self.outcome is None:
-                outcome = Future[None]()
-                self._begin()
-                self.outcome = outcome
-        except BaseException:
-            _writing.close()
-            self.turn.release()
-            raise
-        return self.outcome
-
-    def _wait_for_turn(self) -> bool:
-        """Whether this thread got its turn; it waits for our own threads, but not long for another process.
-
-        A thread that is in the same BEGIN at both looks, STUCK_S apart, waits for another process.
-        """
-        for _ in range(MAX_TURN_WAITS):
-            if self.turn.acquire(timeout=TURN_WAIT_S):
-                return True
-            begins, is_beginning = self.begins, self.is_beginning
-            if self.turn.acquire(timeout=STUCK_S):
-                return True
-            if is_beginning and self.is_beginning and self.begins == begins:
-                return False
-        return False
-
-    def _begin(self) -> None:
-        self.begins, self.is_beginning, self.has_changes = self.begins + 1, True, False
-        try:
-            _writing.execute_sql("BEGIN IMMEDIATE")
-        finally:
-            self.is_beginning = False
-
-    def commit_if_due(self) -> None:
-        """Commit, unless a thread waits for its turn, which then writes into the same transaction."""
-        while self.outcome and not self.waiting and self.turn.acquire(blocking=False):
-            try:
-                self.end()
-            finally:
-                self.turn.release()
-
-    def end(self, failure: WriteFailed | None = None) -> None:
-        """Commit the open transaction, or roll it back after a failure; only in this thread's turn."""
-        outcome, self.outcome = self.outcome, None
-        if outcome is None:
-            return
-        try:
-            if failure is None:
-                failure = WriteFailed("the commit was interrupted")
-                _writing.execute_sql("COMMIT")
-                failure = None
-        except peewee.PeeweeException as error:
-            failure = WriteFailed(str(error))
-        finally:
-            if failure:
-                with suppress(peewee.PeeweeException):
-                    _writing.rollback()  # closing alone does not unlock the file while somebody holds a cursor
-                _writing.close()
-                outcome.set_exception(failure)
-            else:
-                if self.has_changes:  # an empty commit succeeds even on a full disk
-                    _writes_fail.clear()
-                outcome.set_result(None)
-
-
-_writer = _Writer()
-
-
-@contextmanager
-def transaction() -> Iterator[None]:
-    """One transaction, which is on the disk when the block has ended; `WriteFailed` when it cannot be made.
-
-    The threads of this process queue here and not in SQLite's busy handler, which is unfair. Inside another
-    transaction, it is a part of that one that can fail by itself.
-    """
-    if _thread.writing:
-        with _part():
-            yield
-        return
-    try:
-        outcome = _writer.take_turn()
-        try:
-            _thread.writing = _writing.connection()
-            changes = _thread.writing.total_changes
-            with _part():
-                yield
-            _writer.has_changes |= _thread.writing.total_changes > changes
-        except WriteFailed as failure:
-            _writer.end(failure)
-            raise
-        finally:
-            _thread.writing = None
-            _writer.turn.release()
-            _writer.commit_if_due()
-            fault = outcome.exception()  # also after an exception: this thread may have read uncommitted rows
-            if fault:
-                raise WriteFailed(str(fault)) from fault
-    except WriteFailed:
-        _writes_fail.set()
-        raise
-
-
-@contextmanager
-def _part() -> Iterator[None]:
-    """A part of the open transaction, which is undone by itself if the block fails."""
-    run("SAVEPOINT part")
-    try:
-        yield
-        run("RELEASE part")
-    except BaseException as error:
-        try:
-            run("ROLLBACK TO part")
-            run("RELEASE part")
-        except BaseException:  # SQLite itself has rolled back everything
-            raise WriteFailed("the transaction was rolled back") from error
-        raise
+def copy_database(target: Path) -> None:
+    """Write a consistent copy of the live database to `target`, mode 0600; `FileExistsError` if that exists."""
+    _engine.copy_database(target)
 
 
 def try_writing() -> None:
     """Write a page to the disk; raises `WriteFailed` if that does not succeed."""
-    with transaction():
-        run("REPLACE INTO server_note (name, value) VALUES ('written', '')")
+    with transaction(EVERYBODY):
+        run(
+            "INSERT INTO server_note (name, value) VALUES ('written', '')"
+            " ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+        )
 
 
 def writes_fail() -> bool:
     """Whether the last transaction could not be made, and none has reached the disk since."""
-    return _writes_fail.is_set()
+    return _engine.writes_fail()
 
 
 def fault() -> str | None:
-    """The first fault that SQLite's quick check finds; None if it finds none."""
-    found = str(run("PRAGMA quick_check(1)").fetchone()[0])
-    return None if found == "ok" else found
+    """The first fault that the engine's own check finds; None if it finds none."""
+    return _engine.fault()
 
 
 def answers() -> bool:
     """Whether the database can be read now and the last write succeeded."""
     try:
         run("SELECT seq FROM account LIMIT 1").fetchall()
-    except peewee.PeeweeException:
+    except DatabaseError:
         return False
     return not writes_fail()

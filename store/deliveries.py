@@ -54,6 +54,7 @@ class Delivery(Model):
         "INSERT INTO delivery (notification_seq, device_seq, status, attempts, next_attempt_at)"
         " VALUES (?, ?, 'pending', 0, ?)"
     )
+    INSERT_MISSING = f"{INSERT} ON CONFLICT (notification_seq, device_seq) DO NOTHING"
     WAITING = (  # the devices that have anything pending: one look-up in the index for each, however much that is
         "WITH RECURSIVE waiting (seq) AS (SELECT min(device_seq) FROM delivery WHERE status = 'pending' UNION ALL"
         " SELECT (SELECT min(device_seq) FROM delivery WHERE status = 'pending' AND device_seq > waiting.seq)"
@@ -61,18 +62,19 @@ class Delivery(Model):
     )
     NEXT_DUE = "(SELECT min(next_attempt_at) FROM delivery WHERE status = 'pending' AND device_seq = waiting.seq)"
     DUE_DEVICES = (
-        f"{WAITING} SELECT {columns(DueDevice, 'd', due_at=f'{NEXT_DUE} AS due_at')}"
-        " FROM waiting JOIN device d ON d.seq = waiting.seq"
-        " WHERE d.removed_at IS NULL AND due_at <= ? ORDER BY due_at"
+        f"{WAITING} SELECT * FROM (SELECT {columns(DueDevice, 'd', due_at=f'{NEXT_DUE} AS due_at')}"
+        " FROM waiting JOIN device d ON d.seq = waiting.seq WHERE d.removed_at IS NULL) due"
+        " WHERE due_at <= ? ORDER BY due_at"
     )
     OLDEST_DUE = (
         "SELECT notification_seq FROM delivery WHERE status = 'pending' AND device_seq = ? AND next_attempt_at <= ?"
         " ORDER BY next_attempt_at LIMIT ?"
     )
     LEFT_BEHIND = (
-        f"{WAITING} SELECT d.seq, d.removed_as FROM waiting JOIN device d ON d.seq = waiting.seq"
+        f"{WAITING} SELECT d.account_seq, d.seq, d.removed_as FROM waiting JOIN device d ON d.seq = waiting.seq"
         " WHERE d.removed_at IS NOT NULL"
     )
+    WAITING_DEVICES = f"{WAITING} SELECT d.account_seq, d.seq FROM waiting JOIN device d ON d.seq = waiting.seq"
     READ_DUE_DEVICE = staticmethod(reader(DueDevice))
     CLAIM = (
         "UPDATE delivery SET next_attempt_at = ? WHERE notification_seq = ? AND device_seq = ?"
@@ -110,8 +112,9 @@ class Delivery(Model):
     ACCEPT = (
         "INSERT INTO delivery (notification_seq, device_seq, status, attempts, answered_at)"
         " SELECT seq, :device, 'delivered', 1, :now FROM notification WHERE seq = :seq"
-        " ON CONFLICT (notification_seq, device_seq) DO UPDATE SET status = 'delivered', attempts = attempts + 1,"
-        " next_attempt_at = NULL, answered_at = :now, error = NULL WHERE status <> 'delivered'"
+        " ON CONFLICT (notification_seq, device_seq) DO UPDATE SET status = 'delivered',"
+        " attempts = delivery.attempts + 1, next_attempt_at = NULL, answered_at = :now, error = NULL"
+        " WHERE delivery.status <> 'delivered'"
     )
 
     @classmethod
@@ -131,7 +134,7 @@ class Delivery(Model):
     def add_missing(cls, notification_seq: int, devices: Iterable[ActiveDevice], next_attempt_at: int) -> None:
         """A pending delivery to each of these devices that has none."""
         for device in devices:
-            run(f"{cls.INSERT} ON CONFLICT DO NOTHING", (notification_seq, device.seq, next_attempt_at))
+            run(cls.INSERT_MISSING, (notification_seq, device.seq, next_attempt_at))
 
     @classmethod
     def due_devices(cls, now: int) -> list[DueDevice]:
@@ -145,14 +148,15 @@ class Delivery(Model):
 
     @classmethod
     def claim(cls, due: Iterable[tuple[int, int]], now: int, lease_until: int) -> list[Attempt]:
-        """Take these attempts (notification, device) with a lease: nobody else does before `lease_until`."""
-        with transaction():
-            claims = [cls._claim(notification, device, now, lease_until) for notification, device in due]
+        """Take these attempts (notification, device) with a lease: nobody else does before `lease_until`.
+
+        Without those that another process took or that were settled meanwhile. Call inside `transaction()`.
+        """
+        claims = [cls._claim(notification, device, now, lease_until) for notification, device in due]
         return [claimed for claimed in claims if claimed]
 
     @classmethod
     def _claim(cls, notification_seq: int, device_seq: int, now: int, lease_until: int) -> Attempt | None:
-        """The attempt, unless another process took it or it was settled meanwhile."""
         if not run(cls.CLAIM, (lease_until, notification_seq, device_seq, now)).rowcount:
             return None
         return cls.READ_ATTEMPT(run(cls.ATTEMPT, (notification_seq, device_seq)).fetchone())
@@ -202,8 +206,8 @@ class Delivery(Model):
     @classmethod
     def bring_forward(cls, by_ms: int) -> None:
         """Make all pending deliveries due earlier, one device after the other."""
-        for (device_seq,) in run(f"{cls.WAITING} SELECT seq FROM waiting WHERE seq IS NOT NULL").fetchall():
-            with transaction():
+        for account_seq, device_seq in run(cls.WAITING_DEVICES).fetchall():
+            with transaction(account_seq):
                 run(cls.BRING_FORWARD, (by_ms, device_seq))
 
     @classmethod
@@ -212,8 +216,8 @@ class Delivery(Model):
         run(cls.MAKE_DUE, (now, notification_seq, json.dumps([device.seq for device in devices])))
 
     @classmethod
-    def left_behind(cls) -> list[tuple[int, str]]:
-        """The removed devices that have pending deliveries, and what each was removed as."""
+    def left_behind(cls) -> list[tuple[int, int, str]]:
+        """The removed devices that have pending deliveries: the account of each, its seq, what it was removed as."""
         return run(cls.LEFT_BEHIND).fetchall()
 
     @classmethod

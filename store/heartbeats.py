@@ -79,7 +79,7 @@ class Heartbeat(Model):
     FIND = f"{BEATS} WHERE h.account_seq = ? AND (h.id = ? OR h.ping_id = ?)"
     PINGED = f"{BEATS} WHERE h.ping_id = ?"
     ONE = f"{BEATS} WHERE h.seq = ?"
-    DUE = "SELECT seq FROM heartbeat WHERE deadline_at <= ? ORDER BY deadline_at LIMIT ?"
+    DUE = "SELECT account_seq, seq FROM heartbeat WHERE deadline_at <= ? ORDER BY deadline_at LIMIT ?"
     EXPECTED = f"{BEATS} WHERE h.deadline_at IS NOT NULL"
     CHANGE_STATE = (
         "UPDATE heartbeat SET state = ?, deadline_at = ?, down_since = ?"
@@ -138,9 +138,9 @@ class Heartbeat(Model):
     # --- states ---
 
     @classmethod
-    def due(cls, now: int, limit: int) -> list[int]:
-        """The seqs of at most `limit` whose deadline has passed, the longest passed first."""
-        return [row[0] for row in run(cls.DUE, (now, limit))]
+    def due(cls, now: int, limit: int) -> list[tuple[int, int]]:
+        """At most `limit` whose deadline has passed, the longest passed first: the account's seq, and its own."""
+        return list(run(cls.DUE, (now, limit)).fetchall())
 
     @classmethod
     def expected(cls) -> list[Beat]:

@@ -75,7 +75,7 @@ class Held(Model):
     BY_ALERT = (
         f"SELECT {columns(HeldOfAlert, 'h', **OF_ALERT)} FROM (SELECT account_seq, alert_seq,"
         f" max(priority, {DEFAULT_PRIORITY}) AS priority, sum(held_count) AS held_count,"
-        f" min(first_held_at) AS first_held_at FROM ({BY_PRIORITY}) GROUP BY 1, 2, 3) h"
+        f" min(first_held_at) AS first_held_at FROM ({BY_PRIORITY}) p GROUP BY 1, 2, 3) h"
         " JOIN account a ON a.seq = h.account_seq LEFT JOIN alert l ON l.seq = h.alert_seq"
     )
     READ_BY_ALERT = staticmethod(reader(HeldOfAlert))
@@ -86,14 +86,15 @@ class Held(Model):
         " ORDER BY notification_seq LIMIT ?"
     )
     READ_ONE = staticmethod(reader(HeldOne))
+    LENGTH = "CAST(:length AS INTEGER)"
     TEXTS = (
-        f"SELECT {columns(HeldText, 'n', title='substr(n.title, 1, :length)', body='substr(n.body, 1, :length)')}"
+        f"SELECT {columns(HeldText, 'n', title=f'substr(n.title, 1, {LENGTH})', body=f'substr(n.body, 1, {LENGTH})')}"
         " FROM notification n WHERE seq IN (SELECT value FROM json_each(:seqs)) ORDER BY seq"
     )
     READ_TEXT = staticmethod(reader(HeldText))
     DIGESTS_OF = (
         "SELECT DISTINCT d.seq FROM held h JOIN notification d ON d.seq = h.digest_seq"
-        " WHERE d.is_digest AND h.notification_seq IN (SELECT value FROM json_each(?))"
+        " WHERE d.is_digest = 1 AND h.notification_seq IN (SELECT value FROM json_each(?))"
     )
     PUT_IN_DIGEST = "UPDATE held SET digest_seq = ? WHERE notification_seq IN (SELECT value FROM json_each(?))"
     MOVE = "UPDATE held SET digest_seq = ? WHERE digest_seq IN (SELECT value FROM json_each(?))"
@@ -105,7 +106,8 @@ class Held(Model):
         "SELECT notification_seq FROM held WHERE priority = 0 AND digest_seq IN (SELECT value FROM json_each(?))"
     )
     SETTLE = (
-        "UPDATE notification SET status = (SELECT iif(t.status = 'delivered', 'delivered', 'failed') FROM held h"
+        "UPDATE notification SET status ="
+        " (SELECT CASE t.status WHEN 'delivered' THEN 'delivered' ELSE 'failed' END FROM held h"
         " JOIN notification t ON t.seq = h.digest_seq WHERE h.notification_seq = notification.seq)"
         " WHERE seq IN (SELECT value FROM json_each(?))"
     )

@@ -1,5 +1,6 @@
 """The Idempotency-Keys of requests to send, and their queries. Callers pass the time."""
 
+import json
 from typing import NamedTuple
 
 import peewee
@@ -16,6 +17,7 @@ class EarlierRequest(NamedTuple):
     request_hash: bytes
     notification_seq: int
     answered_status: str | None
+    created_at: int
 
 
 class IdempotencyKey(Model):
@@ -49,9 +51,11 @@ class IdempotencyKey(Model):
     ) -> None:
         """Keep the key with its notification, and the answered status if it is known; replaces an expired key."""
         run(
-            "INSERT OR REPLACE INTO idempotency_key"
+            "INSERT INTO idempotency_key"
             " (account_seq, key, request_hash, notification_seq, answered_status, created_at)"
-            " VALUES (?, ?, ?, ?, ?, ?)",
+            " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (account_seq, key) DO UPDATE SET"
+            " request_hash = excluded.request_hash, notification_seq = excluded.notification_seq,"
+            " answered_status = excluded.answered_status, created_at = excluded.created_at",
             (account_seq, key, request_hash, notification.seq, answered, notification.created_at),
         )
 
@@ -64,10 +68,16 @@ class IdempotencyKey(Model):
         )
 
     @classmethod
-    def prune(cls, before: int, limit: int) -> int:
-        """Remove up to `limit` keys that came before `before`; returns how many."""
-        return run(
-            "DELETE FROM idempotency_key WHERE notification_seq IN"  # the two columns of the key would scan
-            " (SELECT notification_seq FROM idempotency_key WHERE created_at <= ? LIMIT ?)",
-            (before, limit),
-        ).rowcount
+    def expired(cls, before: int, limit: int) -> list[tuple[int, str]]:
+        """At most `limit` keys that came before `before`, each after its account."""
+        oldest = "SELECT account_seq, key FROM idempotency_key WHERE created_at <= ? ORDER BY created_at LIMIT ?"
+        return list(run(oldest, (before, limit)).fetchall())
+
+    @classmethod
+    def prune(cls, account_seq: int, keys: list[str], before: int) -> None:
+        """Remove those of these keys that came before `before`; call inside `transaction()`."""
+        run(
+            "DELETE FROM idempotency_key WHERE account_seq = ? AND key IN (SELECT value FROM json_each(?))"
+            " AND created_at <= ?",
+            (account_seq, json.dumps(keys), before),
+        )

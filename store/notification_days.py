@@ -30,7 +30,8 @@ class NotificationDay(Model):
 
     COUNT = (
         "INSERT INTO notification_day (account_seq, day, notification_count) VALUES (?, ?, 1)"
-        " ON CONFLICT DO UPDATE SET notification_count = notification_count + 1 RETURNING notification_count"
+        " ON CONFLICT (account_seq, day) DO UPDATE SET notification_count = notification_day.notification_count + 1"
+        " RETURNING notification_count"
     )
     OF_MONTH = (
         "(SELECT coalesce(sum(notification_count), 0) FROM notification_day"

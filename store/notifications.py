@@ -27,8 +27,8 @@ STATUS = (  # of the notification n: one released in a digest has the digest's; 
 )
 
 AGED_FROM = (  # when the notification n was made; one for later counts from when it is delivered
-    "iif(n.deliver_at IS NULL, n.created_at,"
-    " coalesce(n.released_at, iif(n.status = 'held', n.deliver_at, n.created_at)))"
+    "CASE WHEN n.deliver_at IS NULL THEN n.created_at"
+    " ELSE coalesce(n.released_at, CASE n.status WHEN 'held' THEN n.deliver_at ELSE n.created_at END) END"
 )
 
 
@@ -133,7 +133,9 @@ class Notification(Model):
         "is_digest",
         *Content._fields,
     )
-    INSERT = f"INSERT INTO notification ({', '.join(INSERTED)}) VALUES ({', '.join('?' * len(INSERTED))})"
+    INSERT = (
+        f"INSERT INTO notification ({', '.join(INSERTED)}) VALUES ({', '.join('?' * len(INSERTED))}) RETURNING seq"
+    )
     COUNT = "UPDATE account SET notification_count = notification_count + 1 WHERE seq = ?"
 
     @classmethod
@@ -150,7 +152,7 @@ class Notification(Model):
         id_, is_digest = new_id(now), 0
         origin = (id_, sender.account_seq, sender.key_seq, sender.alert_seq)
         said = (*content[:2], *UNSET) if content[2:] == PLAIN else map(as_column, content)  # most are plain
-        seq = run(cls.INSERT, (*origin, status, now, is_digest, *said)).lastrowid or 0
+        seq = int(run(cls.INSERT, (*origin, status, now, is_digest, *said)).fetchone()[0])
         return NotificationRow(seq, id_, status, now, content), NotificationDay.count(sender.account_seq, day)
 
     @classmethod
@@ -158,7 +160,7 @@ class Notification(Model):
         """The seq of a new digest, which is pushed like a notification; call inside `transaction()`."""
         is_digest = 1
         values = (new_id(now), account_seq, None, None, status, now, is_digest, *map(as_column, content))
-        return run(cls.INSERT, values).lastrowid or 0
+        return int(run(cls.INSERT, values).fetchone()[0])
 
     @classmethod
     def release(cls, seq: int, status: str, now: int) -> None:
@@ -175,30 +177,30 @@ class Notification(Model):
     ROW = f"SELECT {columns(NotificationRow, 'n', status=STATUS)} FROM notification n"
     READ_ROW = staticmethod(reader(NotificationRow))
     PAGE = (
-        f"{ROW} WHERE account_seq = ?1 AND seq < ?2 AND (created_at >= ?3 OR {AGED_FROM} >= ?3) AND NOT is_digest"
-        " ORDER BY seq DESC LIMIT ?4"
+        f"{ROW} WHERE account_seq = :account AND seq < :before"
+        f" AND (created_at >= :since OR {AGED_FROM} >= :since) AND is_digest = 0 ORDER BY seq DESC LIMIT :limit"
     )
     LISTED = f"{ROW} WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq DESC"
     ONE = f"SELECT {columns(NotificationRow, 'n')} FROM notification n WHERE seq = ?"
     SOURCES = {
         "api_key": "k.name",
         "digest_seq": "h.digest_seq",
-        "in_digest": "(SELECT is_digest AND h.priority > 0 FROM notification WHERE seq = h.digest_seq)",
+        "in_digest": "(SELECT is_digest = 1 AND h.priority > 0 FROM notification WHERE seq = h.digest_seq)",
         "replaced_by": "(SELECT id FROM notification WHERE seq = n.replaced_by)",
         "is_replaced": "n.replaced_by IS NOT NULL",
         "alarm_state": "(SELECT state FROM alarm WHERE notification_seq = n.seq)",
     }
     OF_ALERT = {"alert_id": "l.id", "alert": "l.name", "icon": "l.icon", "color": "l.color"}
-    OUTCOME = {"accepted": "coalesce(sum(d.status = 'delivered'), 0)", "devices": "count(d.status)"}
+    DEVICES = "(SELECT count(*) FROM delivery WHERE notification_seq = coalesce(h.digest_seq, n.seq)"
+    OUTCOME = {"accepted": f"{DEVICES} AND status = 'delivered')", "devices": f"{DEVICES})"}
     ENTRY = (
         f"SELECT {columns(Entry, 'n', status=STATUS, **SOURCES, **OF_ALERT, **OUTCOME)}"
         " FROM notification n LEFT JOIN api_key k ON k.seq = n.api_key_seq"
         " LEFT JOIN alert l ON l.seq = n.alert_seq LEFT JOIN held h ON h.notification_seq = n.seq"
-        " LEFT JOIN delivery d ON d.notification_seq = coalesce(h.digest_seq, n.seq)"
     )
     READ_ENTRY = staticmethod(reader(Entry))
-    ENTRIES = f"{ENTRY} WHERE n.seq IN (SELECT value FROM json_each(?)) GROUP BY n.seq ORDER BY n.seq DESC"
-    BY_ID = f"{ENTRY} WHERE n.account_seq = ? AND n.id = ? AND {AGED_FROM} >= ? GROUP BY n.seq"
+    ENTRIES = f"{ENTRY} WHERE n.seq IN (SELECT value FROM json_each(?)) ORDER BY n.seq DESC"
+    BY_ID = f"{ENTRY} WHERE n.account_seq = ? AND n.id = ? AND {AGED_FROM} >= ?"
     LATEST_OF_ALERTS = (
         f"SELECT {columns(LatestOfAlert, 'n', alert_seq='l.seq', status=STATUS)} FROM alert l JOIN notification n"
         " ON n.seq = (SELECT max(seq) FROM notification WHERE alert_seq = l.seq) WHERE l.account_seq = ?"
@@ -218,7 +220,8 @@ class Notification(Model):
     @classmethod
     def page(cls, account_seq: int, before: int, since: int, limit: int) -> HistoryPage:
         """Up to `limit` rows older than seq `before` and not older than time `since`."""
-        found = run(cls.PAGE, (account_seq, before, since, limit + 1)).fetchall()
+        values = {"account": account_seq, "before": before, "since": since, "limit": limit + 1}
+        found = run(cls.PAGE, values).fetchall()
         rows = list(map(cls.READ_ROW, found[:limit]))
         return HistoryPage(rows, rows[-1].seq if rows else before, len(found) <= limit)
 
@@ -269,7 +272,7 @@ class Notification(Model):
         """
         counts = run(
             "SELECT created_at / 900000 * 900000 AS start, count(*) FROM notification WHERE account_seq = ?"
-            " AND seq > ? AND seq <= ? AND created_at >= ? AND NOT is_digest GROUP BY start",
+            " AND seq > ? AND seq <= ? AND created_at >= ? AND is_digest = 0 GROUP BY start",
             (account_seq, after, until, since),
         )
         return list(counts.fetchall())
@@ -277,14 +280,24 @@ class Notification(Model):
     # --- sending later ---
 
     SCHEDULED_DUE = (
-        "SELECT seq, account_seq FROM notification WHERE status = 'held' AND deliver_at <= ?"
+        "SELECT account_seq, seq FROM notification WHERE status = 'held' AND deliver_at <= ?"
         " ORDER BY deliver_at LIMIT ?"
     )
 
     @classmethod
     def scheduled_due(cls, now: int, limit: int) -> list[tuple[int, int]]:
-        """At most `limit` notifications whose `deliver_at` has come: the seq of each, and of its account."""
+        """At most `limit` notifications whose `deliver_at` has come: the seq of the account of each, and its own."""
         return list(run(cls.SCHEDULED_DUE, (now, limit)).fetchall())
+
+    STILL_SCHEDULED = (
+        "SELECT seq FROM notification WHERE seq IN (SELECT value FROM json_each(?)) AND status = 'held'"
+        " AND deliver_at IS NOT NULL ORDER BY deliver_at"
+    )
+
+    @classmethod
+    def still_scheduled(cls, seqs: list[int]) -> list[int]:
+        """Those of these notifications that are still to be sent later, in the order of their times."""
+        return [row[0] for row in run(cls.STILL_SCHEDULED, (json.dumps(seqs),))]
 
     # --- settling ---
 
@@ -312,12 +325,15 @@ class Notification(Model):
         """Derive the statuses of many at once; call inside `transaction()`."""
         run(cls.SETTLE_ALL, (json.dumps(list(seqs)),))
 
-    EXPIRED = "SELECT seq FROM notification WHERE status = 'pending' AND expires_at <= ? ORDER BY expires_at LIMIT ?"
+    EXPIRED = (
+        "SELECT account_seq, seq FROM notification WHERE status = 'pending' AND expires_at <= ?"
+        " ORDER BY expires_at LIMIT ?"
+    )
 
     @classmethod
-    def expired(cls, now: int, limit: int) -> list[int]:
-        """The seqs of at most `limit` notifications that are pending although they have expired."""
-        return [row[0] for row in run(cls.EXPIRED, (now, limit))]
+    def expired(cls, now: int, limit: int) -> list[tuple[int, int]]:
+        """At most `limit` that are pending although they have expired: the account's seq and its own of each."""
+        return list(run(cls.EXPIRED, (now, limit)).fetchall())
 
     EXPIRED_OF = "SELECT seq FROM notification WHERE seq IN (SELECT value FROM json_each(?)) AND expires_at <= ?"
 
@@ -354,7 +370,9 @@ class Notification(Model):
     @classmethod
     def is_replaced(cls, seq: int) -> bool:
         """Whether a newer notification with its tag has been recorded."""
-        return run("SELECT 1 FROM notification WHERE seq = ? AND replaced_by NOT NULL", (seq,)).fetchone() is not None
+        return (
+            run("SELECT 1 FROM notification WHERE seq = ? AND replaced_by IS NOT NULL", (seq,)).fetchone() is not None
+        )
 
     REPLACED = (
         "SELECT seq FROM notification WHERE account_seq = ? AND tag = ? AND replaced_by = ? ORDER BY seq DESC LIMIT ?"
@@ -370,13 +388,13 @@ class Notification(Model):
     OLDEST = (
         "SELECT seq, is_done FROM (SELECT seq, created_at,"
         f" {AGED_FROM} < :before AND {STATUS} NOT IN ('held', 'pending') AS is_done FROM notification n"
-        " WHERE account_seq = :account AND seq > :after ORDER BY seq LIMIT :limit) WHERE created_at < :before"
+        " WHERE account_seq = :account AND seq > :after ORDER BY seq LIMIT :limit) oldest WHERE created_at < :before"
     )
-    FIND_SEQ = "SELECT seq FROM notification WHERE account_seq = ? AND id = ? AND NOT is_digest"
+    FIND_SEQ = "SELECT seq FROM notification WHERE account_seq = ? AND id = ? AND is_digest = 0"
     REWRITE = "UPDATE notification SET title = ?, body = ? WHERE seq = ?"
     BEFORE = "SELECT seq FROM notification WHERE account_seq = ? AND seq > ? AND created_at < ? ORDER BY seq LIMIT ?"
     COUNT_WITHOUT_DIGESTS = (
-        "SELECT count(*) FROM notification WHERE seq IN (SELECT value FROM json_each(?)) AND NOT is_digest"
+        "SELECT count(*) FROM notification WHERE seq IN (SELECT value FROM json_each(?)) AND is_digest = 0"
     )
     DELETE_ALL = "DELETE FROM notification WHERE seq IN (SELECT value FROM json_each(?))"
 

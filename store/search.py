@@ -45,10 +45,11 @@ class Candidate(NamedTuple):
 
 
 CANDIDATES = (
-    f"SELECT {columns(Candidate, 'n', title='iif(n.is_wanted, n.title, NULL)')} FROM (SELECT seq, title, body,"
-    f" coalesce({STATUS} = :status, 1) AND coalesce(coalesce(priority, {DEFAULT_PRIORITY}) = :priority, 1)"
+    f"SELECT {columns(Candidate, 'n', title='CASE WHEN n.is_wanted THEN n.title END')} FROM (SELECT seq, title, body,"
+    f" ({STATUS} = :status OR :status IS NULL)"
+    f" AND (coalesce(priority, {DEFAULT_PRIORITY}) = :priority OR :priority IS NULL)"
     " AS is_wanted FROM notification n"
-    f" WHERE {{}} AND seq < :before AND {AGED_FROM} >= :since AND created_at < :until AND NOT is_digest"
+    f" WHERE {{}} AND seq < :before AND {AGED_FROM} >= :since AND created_at < :until AND is_digest = 0"
     " ORDER BY seq DESC LIMIT :rows) n"
 )
 OF_ACCOUNT = CANDIDATES.format("account_seq = :account")

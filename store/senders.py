@@ -97,7 +97,9 @@ class Webhook(NamedTuple):
         """An event comes without a key."""
 
 
-QUIET_HOURS_OF_ALERT = "iif(l.ignores_quiet_hours, NULL, a.quiet_hours)"  # NULL also for an alert that ignores them
+QUIET_HOURS_OF_ALERT = (
+    "CASE l.ignores_quiet_hours WHEN 1 THEN NULL ELSE a.quiet_hours END"  # NULL also for an alert that ignores them
+)
 CALLER = (
     f"SELECT {columns(Caller, 'a', key_seq='k.seq', account_seq='a.seq')}"
     " FROM api_key k JOIN account a ON a.seq = k.account_seq WHERE k.key_hash = ? AND k.revoked_at IS NULL"

@@ -3,7 +3,7 @@
 import peewee
 
 from models import Model
-from store.database import run, transaction
+from store.database import EVERYBODY, run, transaction
 
 
 class ServerKey(Model):
@@ -21,8 +21,8 @@ class ServerKey(Model):
     @classmethod
     def put_first(cls, name: str, value: str) -> str:
         """Keep `value` unless there is a key of that name already; returns the one that is kept."""
-        with transaction():
-            cls.insert(name=name, value=value).on_conflict_ignore().execute()
+        with transaction(EVERYBODY):
+            run("INSERT INTO server_key (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING", (name, value))
             return str(cls.get(cls.name == name).value)
 
 
@@ -32,6 +32,10 @@ class ServerNote(Model):
     name = peewee.TextField(primary_key=True)
     value = peewee.TextField()
 
+    PUT = (
+        "INSERT INTO server_note (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+    )
+
     @classmethod
     def find(cls, name: str) -> str | None:
         """The value that was put last."""
@@ -40,11 +44,11 @@ class ServerNote(Model):
 
     @classmethod
     def forget(cls, first: str, last: str) -> None:
-        """Delete the notes with names from `first` to `last`."""
+        """Delete the notes with names from `first` to `last`; call inside `transaction()`."""
         cls.delete().where(cls.name.between(first, last)).execute()
 
     @classmethod
     def put(cls, name: str, value: str) -> None:
         """Set the note to `value`."""
-        with transaction():
-            run("REPLACE INTO server_note (name, value) VALUES (?, ?)", (name, value))
+        with transaction(EVERYBODY):
+            run(cls.PUT, (name, value))

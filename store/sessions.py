@@ -3,6 +3,7 @@
 import peewee
 
 from models import Account, Model
+from store.database import AFTER_ALL
 
 
 class OneTimeLink(Model):
@@ -14,8 +15,7 @@ class OneTimeLink(Model):
 
     @classmethod
     def put(cls, token_hash: bytes, account_seq: int | None, expires_at: int) -> None:
-        """Add a link and void the earlier ones for the same purpose; call inside `transaction()`."""
-        cls.void(account_seq)
+        """Add a link; call inside `transaction()`."""
         cls.create(token_hash=token_hash, account=account_seq, expires_at=expires_at)
 
     @classmethod
@@ -28,11 +28,6 @@ class OneTimeLink(Model):
         """Void the links that set this account's password; None voids those that open the set-up page."""
         same_purpose = cls.account.is_null() if account_seq is None else cls.account == account_seq
         cls.delete().where(same_purpose).execute()
-
-    @classmethod
-    def spend(cls, token_hash: bytes) -> None:
-        """Delete a link that was used; call inside `transaction()`."""
-        cls.delete().where(cls.token_hash == token_hash).execute()
 
 
 class Session(Model):
@@ -53,8 +48,8 @@ class Session(Model):
         cls.create(token_hash=token_hash, account=account_seq, name=name, **times)
 
     @classmethod
-    def find(cls, token_hash: bytes, now: int) -> "Session | None":
-        """The session, if it has not ended."""
+    def find(cls, token_hash: bytes, now: int = 0) -> "Session | None":
+        """The session, if it has not ended by `now`."""
         return cls.first("token_hash = ? AND expires_at > ?", token_hash, now)
 
     @classmethod
@@ -75,15 +70,15 @@ class Session(Model):
         cls.delete().where(cls.token_hash == token_hash).execute()
 
     @classmethod
-    def end_expired(cls, now: int) -> None:
-        """Delete the sessions of all accounts that have expired; call inside `transaction()`."""
-        cls.delete().where(cls.expires_at <= now).execute()
+    def end_expired(cls, account_seq: int, now: int) -> None:
+        """Delete the sessions of the account that have expired; call inside `transaction()`."""
+        cls.delete().where(cls.account == account_seq, cls.expires_at <= now).execute()
 
     @classmethod
     def end_oldest(cls, account_seq: int, kept: int) -> None:
         """Keep the `kept` sessions of the account that were seen last; call inside `transaction()`."""
         mine = cls.select(cls.token_hash).where(cls.account == account_seq)
-        oldest = mine.order_by(cls.last_seen_at.desc(), cls.created_at.desc()).limit(-1).offset(kept)
+        oldest = mine.order_by(cls.last_seen_at.desc(), cls.created_at.desc()).limit(AFTER_ALL).offset(kept)
         cls.delete().where(cls.token_hash.in_(oldest)).execute()
 
     @classmethod

@@ -61,11 +61,11 @@ DEVICE = f"SELECT {columns(FetchingDevice, 'd')} FROM device d"
 OF_TOPIC = f"{DEVICE} WHERE kind = 'ntfy' AND token = ? AND removed_at IS NULL"
 PRESENT = "SELECT seq FROM device WHERE seq IN (SELECT value FROM json_each(?)) AND removed_at IS NULL"
 OF_FOUND = {
-    "begun_at": f"max({BEGUN_AT}, iif({ELSEWHERE}, r.acknowledged_at, 0)) AS begun_at",
-    "is_pending": PENDING,
-    "is_repeating": "coalesce(r.state = 'waiting', 0)",
+    "begun_at": f"max({BEGUN_AT}, CASE WHEN {ELSEWHERE} THEN r.acknowledged_at ELSE 0 END) AS begun_at",
+    "is_pending": f"{PENDING} AS is_pending",
+    "is_repeating": "CASE r.state WHEN 'waiting' THEN 1 ELSE 0 END",
     "repeats": "coalesce(r.repeats, 0)",
-    "is_acknowledged": f"coalesce({ELSEWHERE}, 0)",
+    "is_acknowledged": f"CASE WHEN {ELSEWHERE} THEN 1 ELSE 0 END",
     "acknowledged_on": "(SELECT name FROM device WHERE seq = r.device_seq)",
 }
 HAS_IT = (
@@ -75,13 +75,14 @@ HAS_IT = (
 )
 WAITING = "SELECT notification_seq FROM alarm WHERE account_seq = :account AND state = 'waiting'"
 # What was replaced, or came too late, is not given to the device any more.
-STILL = "p.status <> 'failed' AND coalesce(n.expires_at > :now, 1)"
+STILL = "p.status <> 'failed' AND (n.expires_at IS NULL OR n.expires_at > :now)"
 STORED = (
-    f"{HAS_IT} WHERE n.seq IN (SELECT seq FROM notification WHERE account_seq = :account AND seq > :after"
+    f"SELECT * FROM ({HAS_IT} WHERE n.seq IN"
+    " (SELECT seq FROM notification WHERE account_seq = :account AND seq > :after"
     " UNION SELECT seq FROM notification WHERE account_seq = :account AND released_at >= :since"
     " UNION SELECT * FROM (SELECT notification_seq FROM delivery WHERE device_seq = :device AND status = 'pending'"
-    f" ORDER BY next_attempt_at LIMIT :pending) UNION {WAITING})"
-    f" AND (begun_at >= :since OR ({PENDING} AND :pending)) AND {STILL} ORDER BY begun_at, n.seq"
+    f" ORDER BY next_attempt_at LIMIT :pending) p UNION {WAITING})"
+    f" AND {STILL}) f WHERE begun_at >= :since OR (is_pending AND :pending > 0) ORDER BY begun_at, seq"
 )
 BEGUN_SINCE = (  # whatever the clock says: it may have been set back
     f"{HAS_IT} WHERE n.seq IN (SELECT seq FROM notification WHERE account_seq = :account AND seq > :after"
@@ -99,7 +100,7 @@ BEGINNING = f"SELECT {BEGUN_AT}, seq FROM notification n WHERE account_seq = ? A
 SLEEPERS = (
     f"SELECT {columns(Sleeper, 'd', id='n.id', priority='n.priority')} FROM delivery p"
     " JOIN device d ON d.seq = p.device_seq JOIN notification n ON n.seq = p.notification_seq"
-    " WHERE p.notification_seq = ? AND d.poll_hash NOT NULL AND d.seq IN (SELECT value FROM json_each(?))"
+    " WHERE p.notification_seq = ? AND d.poll_hash IS NOT NULL AND d.seq IN (SELECT value FROM json_each(?))"
 )
 _read_sleeper = reader(Sleeper)
 _read_device, _read_found, _read_one = reader(FetchingDevice), reader(Found), reader(NotificationRow)

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives import serialization
 
 from core import accounts
 from process import clock, redis_client
-from tests.support import certificates
+from tests.support import certificates, postgresql
 from tests.support.apns_service import ApnsService
 from tests.support.devices import subscribe
 from tests.support.fcm_service import FcmService
@@ -21,6 +21,7 @@ from tests.support.redis_server import RedisServer
 from tests.support.server import PATIENCE_S
 from tests.support.service import MovedClock, Service
 
+postgresql.begin_run()
 pytest_plugins = ["tests.support.browser"]
 
 # Checking the RSA key takes 50 ms and happens several times in a test, always with the same key.

@@ -25,6 +25,10 @@ FLOORS = (
     ("config",),
     ("providers", "models"),
     ("store.database", "store.rows"),
+    ("store.postgresql",),
+    ("store.postgresql_connection",),
+    ("store.sqlite", "store.dialect"),
+    ("store.engine",),
     ("process",),
     ("wire",),
 )
@@ -49,7 +53,9 @@ MAY_IMPORT = {  # modules, or whole rooms
     "werkzeug": {"app", "cli", "web", "dashboard", "core.accounts"},
     "flask_limiter": {"web.rate_limits"},
     "peewee": {"models", "store"},
-    "sqlite3": {"store.database"},
+    "sqlite3": {"store.sqlite"},
+    "psycopg": {"store.postgresql", "store.postgresql_connection"},
+    "psycopg_pool": {"store.postgresql"},
     "pycurl": {"providers.transport"},
     "http_ece": {"providers.webpush"},
     "py_vapid": {"providers.webpush"},
@@ -185,7 +191,7 @@ def test_the_product_imports_nothing_that_requirements_do_not_name(path):
     known |= {"flask", "click", "werkzeug", "itsdangerous", "jinja2", "markupsafe"}  # Flask and what it stands on
     known |= {"flask_limiter", "limits", "peewee", "gunicorn", "pycurl", "jwt", "cryptography", "http_ece"}
     known |= {"py_vapid", "pyfcm", "certifi", "segno", "google", "prometheus_client", "yaml", "wsproto", "cronsim"}
-    known |= {"redis"}
+    known |= {"psycopg", "psycopg_pool", "redis"}
     assert {name for name, _ in packages(path)} - known == set()
 
 
@@ -288,6 +294,24 @@ def test_queries_are_in_the_store_and_in_models_alone(path):
 def test_that_test_finds_the_queries_of_the_store():
     assert {"Notification", "Account", "Session"} <= model_names()
     assert all(list(queries(MODULES[name])) for name in ("models", "store.sessions", "store.notifications"))
+
+
+def transactions(path):
+    """The calls of `transaction`."""
+    for node in ast.walk(tree_of(path)):
+        name = getattr(node.func, "id", getattr(node.func, "attr", "")) if isinstance(node, ast.Call) else ""
+        if name == "transaction":
+            yield node
+
+
+@every_file
+def test_every_transaction_names_the_accounts_whose_rows_it_writes(path):
+    assert [named(path, call) for call in transactions(path) if not call.args] == []
+
+
+def test_that_test_finds_the_transactions():
+    found = {module_of(path) for path in FILES if list(transactions(path))}
+    assert {"cli", "models", "core.accounts", "core.delivery", "store.database", "store.server_notes"} <= found
 
 
 @every_file

@@ -10,6 +10,7 @@ import pytest
 
 import config
 from process.variables import redis_address
+from store.database import ServerUrl
 from tests.support.rows import each
 from tests.support.server import ROOT
 
@@ -94,6 +95,7 @@ def test_the_variable_of_the_contract_is_read(name):
 # --- good values --------------------------------------------------------------------------------------------
 
 
+TWO_HOSTS = "postgresql://a:1,b:2/bell?target_session_attrs=read-write"
 GOOD = [
     ("HOST", "0.0.0.0", "host", "0.0.0.0"),
     ("HOST", "::1", "host", "::1"),
@@ -107,6 +109,8 @@ GOOD = [
     ("DATABASE_URL", "sqlite:////srv/bell.db", "database", Path("/srv/bell.db")),
     ("WEB_CONCURRENCY", "1", "workers", 1),
     ("REDIS_TLS_VERIFY", "0", "redis_tls_verify", False),
+    ("DATABASE_URL", "postgres://u:p@db/bell", "database", ServerUrl("postgres://u:p@db/bell", 8)),
+    ("DATABASE_URL", TWO_HOSTS, "database", ServerUrl(TWO_HOSTS, 8)),
     ("THREADS", "1", "threads", 1),
     ("THREADS", "64", "threads", 64),
     ("SECRET_KEY", "s p a c e s and ünicode", "secret_key", "s p a c e s and ünicode"),
@@ -191,7 +195,7 @@ def test_a_wrong_value_is_refused_with_its_name_what_it_held_and_what_is_taken(n
 
 
 SECRETS = [
-    ("DATABASE_URL", "postgres://user:hunter2pw@db.example.org/bell"),
+    ("DATABASE_URL", "postgres://user:hunter2pw/@db.example.org/bell"),
     ("DATABASE_URL", "mysql://hunter2pw"),
     ("DATABASE_URL", "hunter2pw"),
     ("DATABASE_URL", "SQLITE:///hunter2pw"),
@@ -278,7 +282,7 @@ def test_fine_settings_pass_the_check():
     assert (checked.returncode, checked.stderr) == (0, b"")
 
 
-@each("name, value", [("PORT", "http"), ("WEB_CONCURRENCY", "2"), ("DATABASE_URL", "postgres://a")])
+@each("name, value", [("PORT", "http"), ("WEB_CONCURRENCY", "2"), ("DATABASE_URL", "mysql://a")])
 def test_the_check_of_a_wrong_setting_ends_with_status_1_and_one_line(name, value):
     checked = run_config(**{name: value})
     assert (checked.returncode, checked.stdout) == (1, b"")
@@ -287,7 +291,7 @@ def test_the_check_of_a_wrong_setting_ends_with_status_1_and_one_line(name, valu
 
 
 def test_the_check_shows_no_password_on_any_channel():
-    checked = run_config(DATABASE_URL="postgres://user:hunter2pw@host")
+    checked = run_config(DATABASE_URL="mysql://user:hunter2pw@host")
     assert b"hunter2pw" not in checked.stdout + checked.stderr
 
 

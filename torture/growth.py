@@ -27,7 +27,7 @@ from core import jobs
 from core import pruning
 from core import plans
 from web import rate_limits
-from store.database import run, transaction
+from store.database import EVERYBODY, run, transaction
 from store.custom_metrics import MetricSeries
 plan, factor = sys.argv[1], int(sys.argv[2])
 database.open_database(config.load(os.environ).database)
@@ -37,11 +37,11 @@ clock.monotonic_s = lambda: now[0] / 1000
 limits = plans.PLANS[plan]
 plans.PLANS[plan] = limits._replace(metric_values=limits.metric_values // factor)
 hourly = limits.metrics_per_hour * rate_limits.MAX_METRICS // factor
-with transaction():
+with transaction(EVERYBODY):
     account = accounts.create_account("owner@example.org", plan, "UTC", clock.now_ms())
 most = 0
 for hour in range(365 * 24):
-    with transaction():
+    with transaction(EVERYBODY):
         seqs = MetricSeries.seqs(account.seq, "p", {f"m{hour % 50}", f"day {hour // 24}"})
         for seq in seqs.values():
             run("WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)"

@@ -38,7 +38,7 @@ asked = json.load(sys.stdin)
 database.open_database(config.load(os.environ).database)
 made = []
 for number, email in enumerate(asked["emails"]):
-    with database.transaction():
+    with database.transaction(database.EVERYBODY):
         account = accounts.create_account(email, "scale", "UTC", clock.now_ms())
     if asked["password"]:
         accounts.set_password(account, accounts.password_hash(asked["password"]))

@@ -5,7 +5,7 @@ import json
 import pytest
 from playwright.sync_api import expect
 
-from store.database import run, transaction
+from store.database import EVERYBODY, run, transaction
 from tests.support.browser import CLICK, until
 from tests.support.buttons import ANSWERS, paths
 
@@ -159,7 +159,7 @@ def test_a_press_that_comes_too_late_says_so_silently_and_is_not_sent_again(phon
 
 def test_a_press_on_what_was_deleted_says_so_and_is_not_sent_again(phone, site, worker, asks):
     asks()
-    with transaction():
+    with transaction(EVERYBODY):
         run("DELETE FROM notification")
     worker.evaluate(CLICK, {"action": action_of(phone, "Yes")})
     told = worker.evaluate("self.shown")[-1]

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from app import open_service
-from store.database import run, transaction
+from store.database import EVERYBODY, run, transaction
 from tests.support.accounts import OWNER
 from tests.support.browser import ON, Phone, enable_button, state, until
 
@@ -45,7 +45,7 @@ async ({ given, next }) => {
 
 def change_vapid_key(site):
     """Give the server another key pair, as after a move without its database."""
-    with transaction():
+    with transaction(EVERYBODY):
         run("DELETE FROM server_key")
     open_service(site.service.app, site.service.settings)
 
@@ -125,7 +125,7 @@ def test_a_visit_on_any_page_tells_the_server_once_in_a_tab(phone, site):
     phone.enable()
     before = site.count("POST", "/app/devices")
     for tab in (1, 2):
-        with transaction():
+        with transaction(EVERYBODY):
             run("UPDATE device SET last_seen_at = 0")
         page = phone.context.new_page()
         page.goto(f"{site.base}/app/notifications")
@@ -262,7 +262,7 @@ def change_subscription(phone, worker, is_given):
 def test_the_worker_tells_the_server_of_another_subscription(phone, site, is_signed_in, is_given):
     phone.enable()
     if not is_signed_in:
-        with transaction():
+        with transaction(EVERYBODY):
             run("DELETE FROM session")
     subscribed = change_subscription(phone, phone.worker(), is_given)
     public_key = phone.page.evaluate("[...keyBytes(document.getElementById('push').dataset.publicKey)]")
@@ -284,7 +284,7 @@ def test_the_worker_asks_nothing_without_a_token(phone, site):
 def test_a_token_that_the_server_refuses_is_forgotten_and_the_next_visit_gets_another(phone, site):
     phone.enable()
     worker = phone.worker()
-    with transaction():
+    with transaction(EVERYBODY):
         run("UPDATE device SET resync_token_hash = NULL")
     assert change_subscription(phone, worker, is_given=True) == []
     until(lambda: worker.evaluate("recall('token').then((token) => token === undefined)"), phone.page)

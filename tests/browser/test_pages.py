@@ -10,7 +10,7 @@ from importlib import resources
 import pytest
 from playwright.sync_api import expect
 
-from store.database import run, transaction
+from store.database import EVERYBODY, run, transaction
 from tests.support.accounts import PASSWORD
 from tests.support.browser import GROUND, Phone, listen, state, until
 from tests.support.full_site import LONG_EMAIL, LONG_NAME, OFFLINE, PLAIN, SEARCHES, TEXTS, full_pages
@@ -222,7 +222,7 @@ def test_the_pages_of_a_new_account_are_sound(site, open_context):
     page.goto(f"{site.base}/app/notifications/unknown")
     found["error"] = measure(page, troubles, refused=True)
     site.service.flask("device", "add", "owner@example.org", "apns", "ab" * 32)
-    with transaction():
+    with transaction(EVERYBODY):
         run("UPDATE device SET removed_at = 1, removed_as = 'dead', token = ''")
     for name in ("home", "devices"):
         page.goto(site.base + PLAIN[name])

@@ -11,7 +11,7 @@ import pytest
 
 import app as application
 from models import Alert
-from store.database import transaction
+from store.database import EVERYBODY, transaction
 from tests.support.accounts import OWNER, PRO
 from tests.support.commands import printed, said
 from tests.support.server import PATIENCE_S
@@ -441,7 +441,7 @@ def test_an_unknown_icon_is_refused_with_names_that_there_are(service, owner):
 
 def test_an_alert_keeps_the_icon_that_it_has_though_there_is_none_of_that_name(service, owner):
     hook = service.alert()
-    with transaction():
+    with transaction(EVERYBODY):
         Alert.update(icon="no-such-icon").execute()
     hook.set("--icon", "no-such-icon", "--color", "#123456")
     assert [(one["icon"], one["color"]) for one in owner.alerts()] == [("no-such-icon", "#123456")]

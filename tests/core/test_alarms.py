@@ -187,7 +187,7 @@ def test_the_device_on_which_it_was_acknowledged_is_not_told_and_the_others_are_
 ):
     other, id_ = subscribe(owner, push_service), ring(owner)
     first = owner.get("/devices").json["devices"][-1]["id"]
-    with database.transaction():
+    with database.transaction(database.EVERYBODY):
         find = "SELECT d.seq, d.account_seq, n.seq FROM device d, notification n WHERE d.id = ? AND n.id = ?"
         device_seq, account_seq, seq = database.run(find, (first, id_)).fetchone()
         database.run("UPDATE device SET name = 'Kitchen' WHERE seq = ?", (device_seq,))
@@ -286,7 +286,9 @@ def test_what_an_alert_held_begins_to_repeat_when_it_is_released(
     service, owner, browser, night, until, works, passes
 ):
     hook = service.alert()
-    one, two = (delivery.deliver_event(hook.code, URGENT._replace(body=body), None).notification.id for body in "ab")
+    one, two = (
+        delivery.deliver_event(1, hook.code, URGENT._replace(body=body), None).notification.id for body in "ab"
+    )
     passes(60, 3)
     assert (rung(owner, one), browser.pushes) == (("waiting", 0), [])
     until(MORNING)
@@ -333,7 +335,7 @@ def test_a_replay_is_not_refused_and_does_not_start_another(owner, browser, pass
 def test_an_event_beyond_20_is_delivered_and_does_not_repeat(service, owner, browser, passes):
     for _ in range(20):
         ring(owner)
-    sent = delivery.deliver_event(service.alert().code, URGENT, None).notification
+    sent = delivery.deliver_event(1, service.alert().code, URGENT, None).notification
     assert sent.status == "delivered"
     found = detail(owner, sent.id)
     assert (found["priority"], "acknowledge" in found) == (5, False)
@@ -347,7 +349,8 @@ def test_an_event_beyond_20_is_delivered_and_does_not_repeat(service, owner, bro
 
 def test_a_repeat_that_a_crash_cut_off_is_made_when_its_lease_has_ended(owner, browser, rings, passes, moved_clock):
     moved_clock.advance(60)
-    assert len(Alarm.claim(Alarm.due(moved_clock.ms), moved_clock.ms + LEASE_MS)) == 1  # and the process dies
+    with database.transaction(1):
+        assert len(Alarm.claim(Alarm.due(moved_clock.ms), moved_clock.ms + LEASE_MS)) == 1  # and the process dies
     passes(29)
     assert len(browser.messages) == 1
     passes(1)
@@ -357,7 +360,8 @@ def test_a_repeat_that_a_crash_cut_off_is_made_when_its_lease_has_ended(owner, b
 def test_of_two_that_find_a_repeat_due_one_makes_it(owner, browser, rings, moved_clock):
     moved_clock.advance(60)
     seen, lease = Alarm.due(moved_clock.ms), moved_clock.ms + LEASE_MS
-    assert [len(Alarm.claim(seen, lease)) for _ in range(2)] == [1, 0]
+    with database.transaction(1):
+        assert [len(Alarm.claim(seen, lease)) for _ in range(2)] == [1, 0]
 
 
 def test_of_workers_at_the_same_time_one_repeats(owner, browser, rings, passes, moved_clock):
@@ -431,8 +435,10 @@ def test_a_repeat_that_fails_for_a_fault_of_ours_is_logged_and_made_when_its_lea
     assert (len(browser.messages), rung(owner, rings)) == (2, ("waiting", 1))
 
 
-def test_to_acknowledge_wakes_the_thread_that_tells_the_devices(owner, browser, rings):
+def test_to_acknowledge_wakes_the_thread_that_tells_the_devices_once_it_is_stored(owner, browser, rings):
     alarms.due.clear()
-    acknowledge(owner, rings)
+    with database.transaction(1):
+        acknowledge(owner, rings)
+        assert not alarms.due.is_set()
     assert alarms.due.is_set()
     assert alarms.due in [lane.wake for lane in jobs.worker.lanes]

@@ -10,9 +10,9 @@ from app import open_service
 from core import attempts, delivery, floods, plans, pruning, retries
 from core.plans import PLANS
 from process import clock
-from store import database
+from store import sqlite
 from store.custom_metrics import Metric, MetricValue
-from store.database import WriteFailed, run, transaction
+from store.database import EVERYBODY, WriteFailed, run, transaction
 from store.deliveries import Delivery
 from store.notifications import Notification
 from tests.support.accounts import account_set
@@ -33,7 +33,7 @@ def statuses(service):
 
 def add_pending(number):
     """Add `count` notifications of the first account that are pending on its newest device, and due."""
-    with transaction():
+    with transaction(EVERYBODY):
         (last,) = run("SELECT coalesce(max(seq), 0) FROM notification").fetchone()
         run(
             "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)"
@@ -479,7 +479,7 @@ def test_a_doubted_clock_is_told_in_the_log_once(service, owner, moved_clock, ca
 
 def test_a_database_of_before_is_believed_as_far_as_its_newest_notification(service, owner, moved_clock):
     owner.send()
-    with transaction():
+    with transaction(EVERYBODY):
         run("DELETE FROM server_note")
     moved_clock.set_wall(moved_clock.ms + 366 * DAY_MS)
     restart(service)
@@ -496,7 +496,7 @@ def test_a_change_of_time_zone_counts_only_what_came_meanwhile_in_its_transactio
     counted, count = [], Notification.count_by_quarter_hour
 
     def note(account_seq, since, after, until):
-        counted.append((database._thread.writing is not None, after))
+        counted.append((sqlite._thread.writing is not None, after))
         if not counted[-1][0]:
             owner.send()  # comes while the history is counted
         return count(account_seq, since, after, until)
@@ -551,9 +551,10 @@ def test_a_retry_is_nobody_elses_for_as_long_as_it_may_take(service, owner, push
     owner.send()
     moved_clock.advance(30)
     due = retries._due(clock.now_ms(), 8)
-    (claimed,) = Delivery.claim(due, clock.now_ms(), clock.now_ms() + attempts.LEASE_MS)
+    with transaction(1):
+        (claimed,) = Delivery.claim(due[1], clock.now_ms(), clock.now_ms() + attempts.LEASE_MS)
     moved_clock.advance(2 * attempts.PUSH_DEADLINE_S)
-    assert claimed.attempts == 1 and retries._due(clock.now_ms(), 8) == []
+    assert claimed.attempts == 1 and retries._due(clock.now_ms(), 8) == {}
 
 
 def test_the_time_of_a_metric_in_seconds_is_refused(owner):

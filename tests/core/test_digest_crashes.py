@@ -214,7 +214,7 @@ def test_what_cannot_be_released_for_one_account_does_not_hold_up_the_others(
     service.flask("account", "set", "other@example.org", "--quiet-hours", "22:00-07:00")
     held(service.alert(email="other@example.org"), "x")
     held(service.alert(), "a")
-    with database.transaction():
+    with database.transaction(database.EVERYBODY):
         models.Account.update(time_zone="Atlantis/Lost").where(models.Account.email == "other@example.org").execute()
     until(MORNING)
     works()

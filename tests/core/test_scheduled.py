@@ -104,7 +104,8 @@ def test_one_whose_push_a_crash_cut_off_is_pushed_when_its_lease_has_ended(
     moved_clock.advance(HOUR_S)
     scheduled.release_due(moved_clock.ms)
     seqs = database.run("SELECT notification_seq, device_seq FROM delivery").fetchall()
-    assert len(retries.Delivery.claim(seqs, moved_clock.ms, moved_clock.ms + 30_000)) == 1  # and the process dies
+    with database.transaction(1):
+        assert len(retries.Delivery.claim(seqs, moved_clock.ms, moved_clock.ms + 30_000)) == 1  # and the process dies
     passes(29)
     assert browser.pushes == []
     passes(1)

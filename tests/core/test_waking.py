@@ -10,7 +10,7 @@ import pytest
 import push
 from core import waking
 from core.jobs import Worker
-from store.database import transaction
+from store.database import EVERYBODY, transaction
 from tests.support.ntfy_app import add_phone
 from tests.support.server import PATIENCE_S, wait_until
 
@@ -108,10 +108,8 @@ def test_a_failure_is_logged_once_and_not_tried_again(owner, android, upstream, 
     assert owner.listed()[0]["status"] == "pending" and android.topic not in caplog.text
 
 
-def test_what_is_not_stored_wakes_nobody(owner, android, upstream, monkeypatch):
-    monkeypatch.setattr(waking, "LOOKED_EVERY_S", 0.001)
-    monkeypatch.setattr(waking, "COMMITTED_WITHIN_S", 0.01)
-    with pytest.raises(ZeroDivisionError), transaction():
+def test_what_is_not_stored_wakes_nobody(owner, android, upstream):
+    with pytest.raises(ZeroDivisionError), transaction(EVERYBODY):
         waking.wake_later(10**9, [type("Device", (), {"seq": 1, "kind": "ntfy"})])
         raise ZeroDivisionError
     waking.finish()

@@ -174,14 +174,14 @@ def test_what_went_down_and_up_in_one_night_is_told_in_one(service, owner, brows
 def test_two_workers_tell_it_once(owner, beat, moved_clock):
     beat.ping()
     moved_clock.advance(2 * HOUR_S)
-    (seq,) = Heartbeat.due(moved_clock.ms, 10)
+    ((_, seq),) = Heartbeat.due(moved_clock.ms, 10)
     both_see = threading.Barrier(2)
     stale = Heartbeat.one(seq)
 
     def work():
         try:
             both_see.wait(timeout=30)
-            with database.transaction():
+            with database.transaction(1):
                 watching._pass_deadline(stale, moved_clock.ms)
         finally:
             database.close_reading()
@@ -198,10 +198,10 @@ def test_two_workers_tell_it_once(owner, beat, moved_clock):
 def test_a_ping_that_is_faster_than_the_worker_wins(owner, beat, moved_clock):
     beat.ping()
     moved_clock.advance(2 * HOUR_S)
-    (seq,) = Heartbeat.due(moved_clock.ms, 10)
+    ((_, seq),) = Heartbeat.due(moved_clock.ms, 10)
     stale = Heartbeat.one(seq)
     beat.ping()
-    with database.transaction():
+    with database.transaction(1):
         watching._pass_deadline(stale, moved_clock.ms)
     assert (beat.state, told(owner)) == ("up", [])
 

@@ -6,7 +6,7 @@ import pytest
 
 from core import presets
 from models import Alert
-from store.database import transaction
+from store.database import EVERYBODY, transaction
 from tests.support.accounts import account_set
 from tests.support.alert_page import FACTS, facts_of
 from tests.support.pages import Page
@@ -134,7 +134,7 @@ def test_the_preview_of_a_presets_templates_is_what_is_delivered(alert):
 
 
 def the_preview_of_a_payload_is_what_is_delivered(alert, preset, payload):
-    with transaction():
+    with transaction(EVERYBODY):
         alert.row.change(**{column: text or None for column, text in preset.templates.items()})
     draft = {"title": preset.title, "body": preset.body, "priority": preset.priority, "url": preset.url}
     told = alert.preview(payload=payload.decode(), tag=preset.tag, resolved=preset.resolved_when, **draft).json
@@ -202,7 +202,7 @@ def test_an_alert_made_from_a_preset_has_its_fields(owner):
 
 def test_an_alert_that_is_older_than_its_presets_fields_is_still_offered_another(owner):
     alert = made_from(owner, "grafana")
-    with transaction():
+    with transaction(EVERYBODY):
         alert.change(**dict.fromkeys(COLUMNS))
     event = PRESETS["alertmanager"].sample
     assert owner.service.client.post(f"/p/{alert.short_code}", json=event).status_code == 200
@@ -216,7 +216,7 @@ def test_an_alert_that_is_older_than_its_presets_fields_is_still_offered_another
 @pytest.mark.parametrize("field", COLUMNS)
 def test_a_preset_is_not_offered_over_a_field_that_the_owner_wrote(owner, field):
     alert = made_from(owner, "json")
-    with transaction():
+    with transaction(EVERYBODY):
         alert.change(**{field: "a = b"})
     event = PRESETS["alertmanager"].sample
     assert owner.service.client.post(f"/p/{alert.short_code}", json=event).status_code == 200

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 import segno
 
 from models import Alert
-from store.database import transaction
+from store.database import EVERYBODY, transaction
 from store.deliveries import Delivery
 from tests.support.accounts import OWNER, PASSWORD
 from tests.support.alert_page import AlertPage, in_history
@@ -33,7 +33,7 @@ def test_alerts_that_need_a_look_come_first_and_those_that_are_off_last(service,
     for name in ("A off", "B fine", "C failing", "D paused", "E misses", "F fine"):
         AlertPage(service, owner, name=name)
     ids = {one.name: one for one in Alert.select()}
-    with transaction():
+    with transaction(EVERYBODY):
         Alert.update(is_active=0).where(Alert.name == "A off").execute()
         Alert.update(is_active=0, paused_at=1_795_255_200_000).where(Alert.name == "D paused").execute()
         ids["E misses"].title_template = "{{ nothing }}"
@@ -53,7 +53,7 @@ def test_alerts_that_need_a_look_come_first_and_those_that_are_off_last(service,
 
 def test_an_alert_that_works_again_is_no_trouble(service, alert):
     alert.post({"a": 1})
-    with transaction():
+    with transaction(EVERYBODY):
         Delivery.update(status="failed").execute()
     alert.post({"a": 1})
     assert "failed" not in alert.owner.page("/app/alerts").main
@@ -68,7 +68,7 @@ def test_an_alert_is_switched_off_and_on(alert):
 
 
 def test_a_paused_alert_is_switched_on_again(alert):
-    with transaction():
+    with transaction(EVERYBODY):
         Alert.update(is_active=0, paused_at=1).execute()
     assert "paused: too many requests" in alert.page.text
     assert "paused" not in alert.do("switch", on="1").main and alert.row.paused_at is None
@@ -143,7 +143,7 @@ def test_an_unknown_icon_is_refused_with_names_that_there_are(alert):
 
 
 def test_an_alert_with_an_icon_of_former_times_can_be_changed(alert):
-    with transaction():
+    with transaction(EVERYBODY):
         Alert.update(icon="no-such-icon").execute()
     assert alert.settings(icon="no-such-icon", name="New").status_code == 303
     assert (alert.row.name, alert.row.icon) == ("New", "no-such-icon")
@@ -191,7 +191,7 @@ def test_a_name_turns_nothing_around_in_what_is_said_of_it(service, owner):
 
 def hostile_pages(service, owner, text):
     alert = AlertPage(service, owner)
-    with transaction():
+    with transaction(EVERYBODY):
         Alert.update(name=text, icon=text, title_template=text, body_template=f"{text} b").execute()
     alert.post({"key " + text.replace("\n", " "): {"x": text}, "title": text})
     found = [alert.page, owner.page("/app/alerts")]

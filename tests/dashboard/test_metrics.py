@@ -39,8 +39,8 @@ def send(service, value, at=NOW, project="home", metric="temperature", name="Tem
 
 def add(*rows, project="home", metric="m"):
     """Put values `(value, ms)` into the database."""
-    with database.transaction():
-        account = database.run("SELECT min(seq) FROM account").fetchone()[0]
+    account = database.run("SELECT min(seq) FROM account").fetchone()[0]
+    with database.transaction(account):
         Metric.add_all(account, project, [MetricValue(metric, "M", value, None, at, None) for value, at in rows])
 
 

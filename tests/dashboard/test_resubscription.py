@@ -231,7 +231,7 @@ def test_the_tokens_of_all_browsers_are_void_when_all_are_signed_out(service, ow
 
 def test_a_name_that_turns_the_direction_of_text_is_kept_apart_from_what_stands_around_it(service, owner):
     service.flask("device", "add", OWNER, "apns", "ab" * 32, "--name", "\u202eenohP")
-    with database.transaction():
+    with database.transaction(database.EVERYBODY):
         Device.update(last_error="It failed.").execute()
     assert "<bdi>\u202eenohP</bdi>" in owner.get("/app/devices").text
     assert "for \u2068\u202eenohP\u2069: It failed." in owner.get("/app/").text

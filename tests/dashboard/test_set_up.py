@@ -131,6 +131,22 @@ def test_a_start_without_a_terminal_voids_the_set_up_link_too(visitor):
     assert visitor.get(link).status_code == 404
 
 
+def test_a_start_voids_no_link_of_another_process_that_serves_the_same_database(visitor, monkeypatch):
+    monkeypatch.setattr(accounts, "is_shared", lambda: True)
+    one, other = setup_link(), setup_link()
+    accounts.make_setup_link(clock.now_ms(), wanted=False)
+    assert [visitor.get(link).status_code for link in (one, other)] == [200, 200]
+    assert visitor.post(one, setup_form()).status_code == 303
+    assert [visitor.get(link).status_code for link in (one, other)] == [404, 404]
+
+
+def test_a_set_up_link_of_before_is_void_also_when_the_account_is_deleted(service, visitor):
+    link = setup_link()
+    assert service.flask("account", "create", OWNER).exit_code == 0
+    assert service.flask("account", "delete", OWNER, "--yes").exit_code == 0
+    assert visitor.get(link).status_code == 404
+
+
 def test_the_set_up_link_is_void_once_there_is_an_account(service, visitor):
     link = setup_link()
     visitor.get(link)

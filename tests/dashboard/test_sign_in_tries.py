@@ -6,7 +6,7 @@ import pytest
 
 from core import accounts
 from process.turns import Turns
-from store.database import transaction
+from store.database import EVERYBODY, transaction
 from store.sessions import Session
 from tests.support.accounts import OTHER, OWNER, PASSWORD
 from tests.support.pages import Visitor, make_account, use_up_tries
@@ -215,7 +215,7 @@ def test_each_browser_that_was_signed_in_before_has_tries_of_its_own(service, ow
 
 
 def test_a_browser_whose_session_ended_is_still_known(service, owner):
-    with transaction():
+    with transaction(EVERYBODY):
         Session.delete().execute()
     use_up_tries(Visitor(service))
     assert not owner.is_signed_in and owner.sign_in().status_code == 303

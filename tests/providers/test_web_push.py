@@ -8,7 +8,7 @@ import pytest
 import push
 from core import push_slots, retries
 from models import Device
-from store.database import WriteFailed, transaction
+from store.database import EVERYBODY, WriteFailed, transaction
 from tests.support.rows import each
 
 
@@ -343,7 +343,7 @@ def test_a_key_does_not_change_a_device_that_it_did_not_add(owner, browser, serv
 def test_a_push_that_cannot_be_built_does_not_take_the_others_with_it(owner, browser, push_service):
     other = push_service.browser()
     owner.post("/devices", {"kind": "webpush", "subscription": other.subscription})
-    with transaction():
+    with transaction(EVERYBODY):
         Device.update(p256dh="damaged").where(Device.token == browser.endpoint).execute()
     assert owner.send().json["notification"]["status"] == "delivered"
     assert len(other.messages) == 1

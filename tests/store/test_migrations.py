@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import models
-from store import alert_payloads, database
+from store import alert_payloads, database, sqlite
 from tests.support.schemas import OLD_ROWS, ROWS_OF_SCHEMA, SCHEMAS, as_of_now
 from tests.support.server import ROOT
 from tests.support.tables import ADD_ACCOUNT, look, mode, version
@@ -41,7 +41,7 @@ def steps(tmp_path):
 def older(file):
     """A database of schema 1 with one account, closed."""
     database.open_database(file, newest=1)
-    with database.transaction():
+    with database.transaction(database.EVERYBODY):
         database.run(ADD_ACCOUNT, ("old@example.org",))
     database.close()
     return file
@@ -63,7 +63,7 @@ def test_an_older_database_is_brought_to_the_newest_schema_step_by_step(older, s
 def test_a_step_may_make_a_trigger(older, steps):
     database.open_database(older, migrations=steps, newest=3)
     columns = "email, plan, time_zone, notification_count, created_at"
-    with database.transaction():
+    with database.transaction(database.EVERYBODY):
         database.run(f"INSERT INTO account ({columns}) VALUES ('new@example.org', 'pro', 'UTC', 0, 0)")
     assert look(older, "SELECT n FROM shelf") == [(1,), (2,)]
 
@@ -111,7 +111,7 @@ def test_after_a_failed_first_step_the_older_version_works_on(older, steps):
     with pytest.raises(database.DatabaseRefused):
         database.open_database(older, migrations=steps, newest=3)
     database.open_database(older, newest=1)
-    with database.transaction():
+    with database.transaction(database.EVERYBODY):
         database.run(ADD_ACCOUNT, ("new@example.org",))
     assert look(older, "SELECT email FROM account ORDER BY seq") == [("old@example.org",), ("new@example.org",)]
 
@@ -128,7 +128,7 @@ def test_a_statement_without_its_semicolon_is_run_or_refused_and_never_passed_ov
 
 OPEN = """
 import pathlib, sys
-from store import database
+from store import database, sqlite
 database.open_database(*map(pathlib.Path, sys.argv[1:3]), newest=3)
 """
 
@@ -156,7 +156,7 @@ def test_processes_that_start_at_the_same_time_make_one_new_database(file, steps
 def test_the_copy_holds_the_older_schema_even_if_another_process_upgrades_at_the_same_moment(
     older, steps, monkeypatch
 ):
-    alone_in, entered = database._alone_in, []
+    alone_in, entered = sqlite._alone_in, []
 
     def alone_late(directory):
         entered.append(directory)
@@ -164,7 +164,7 @@ def test_the_copy_holds_the_older_schema_even_if_another_process_upgrades_at_the
             assert open_elsewhere(older, steps).communicate(timeout=60) == (b"", b"")
         return alone_in(directory)
 
-    monkeypatch.setattr(database, "_alone_in", alone_late)
+    monkeypatch.setattr(sqlite, "_alone_in", alone_late)
     database.open_database(older, migrations=steps, newest=3)
     assert [version(copy) for copy in copies(older)] == [1]
 
@@ -272,7 +272,7 @@ def test_an_alert_of_an_earlier_version_keeps_what_comes_last_from_now_on(old_ve
     database.open_database(old_version)
     assert look(old_version, "SELECT keeps_payload, preset FROM alert") == [(1, None)]
     assert look(old_version, "SELECT count(*) FROM alert_payload") == [(0,)]
-    with database.transaction():
+    with database.transaction(database.EVERYBODY):
         alert_payloads.AlertPayload.put(1, "{}", 9)
         models.Alert.get_by_id(1).delete_instance()
     assert look(old_version, "SELECT count(*) FROM alert_payload") == [(0,)]
@@ -281,7 +281,7 @@ def test_an_alert_of_an_earlier_version_keeps_what_comes_last_from_now_on(old_ve
 def test_the_seq_of_a_deleted_alert_is_never_given_again(old_version):
     """Otherwise its notifications would become another alert's."""
     database.open_database(old_version)
-    with database.transaction():
+    with database.transaction(database.EVERYBODY):
         models.Alert.get_by_id(1).delete_instance()
         made = models.Alert.create(
             id="new", account=1, short_code="1234567", name="New", icon="bell", color="#3B82F6", frequency="instant",

@@ -8,7 +8,7 @@ from contextlib import suppress
 import peewee
 import pytest
 
-from store import database
+from store import database, sqlite
 from tests.support.server import wait_until
 from tests.support.tables import ADD_ACCOUNT, look
 
@@ -28,7 +28,7 @@ def in_threads(number, work):
         except Exception as fault:
             faults.append(fault)
         finally:
-            database.database.close()
+            database.close_reading()
 
     threads = [threading.Thread(target=run, args=(n,)) for n in range(number)]
     for thread in threads:
@@ -57,7 +57,7 @@ def test_a_reference_to_nothing_is_refused_in_every_thread(opened):
     statement = "INSERT INTO session (token_hash, account_seq, created_at, expires_at) VALUES (?, 999, 0, 0)"
 
     def refer(n):
-        with database.transaction():
+        with database.transaction(database.EVERYBODY):
             database.run(statement, (bytes([n]),))
 
     faults = in_threads(3, refer)
@@ -66,18 +66,18 @@ def test_a_reference_to_nothing_is_refused_in_every_thread(opened):
 
 def test_when_the_file_is_read_only_no_more_the_next_transaction_is_stored(opened, file):
     database.close()
-    database._writing.init(f"file:{file}?mode=ro", uri=True)
-    with pytest.raises(database.WriteFailed), database.transaction():
+    sqlite._writing.init(f"file:{file}?mode=ro", uri=True)
+    with pytest.raises(database.WriteFailed), database.transaction(database.EVERYBODY):
         database.run(ADD_ACCOUNT, ("lost@example.org",))
-    database._writing.connect_params.clear()
-    database._writing.database = str(file)
-    with database.transaction():
+    sqlite._writing.connect_params.clear()
+    sqlite._writing.database = str(file)
+    with database.transaction(database.EVERYBODY):
         database.run(ADD_ACCOUNT, ("new@example.org",))
     assert look(file, "SELECT email FROM account") == [("new@example.org",)]
 
 
 def test_a_transaction_is_immediate(opened):
-    with database.transaction():
+    with database.transaction(database.EVERYBODY):
         other = sqlite3.connect(opened, timeout=0)
         with pytest.raises(sqlite3.OperationalError, match="locked"):
             other.execute("BEGIN IMMEDIATE")
@@ -85,15 +85,15 @@ def test_a_transaction_is_immediate(opened):
 
 
 def test_a_transaction_that_fails_leaves_nothing(opened):
-    with pytest.raises(ZeroDivisionError), database.transaction():
+    with pytest.raises(ZeroDivisionError), database.transaction(database.EVERYBODY):
         database.run("INSERT INTO server_key VALUES ('a', 'b')")
         _ = 1 / 0
     assert look(opened, "SELECT * FROM server_key") == []
 
 
 def test_a_transaction_within_a_transaction_ends_with_the_outer_one(opened):
-    with pytest.raises(ZeroDivisionError), database.transaction():
-        with database.transaction():
+    with pytest.raises(ZeroDivisionError), database.transaction(database.EVERYBODY):
+        with database.transaction(database.EVERYBODY):
             database.run("INSERT INTO server_key VALUES ('a', 'b')")
         _ = 1 / 0
     assert look(opened, "SELECT * FROM server_key") == []
@@ -101,11 +101,11 @@ def test_a_transaction_within_a_transaction_ends_with_the_outer_one(opened):
 
 def test_a_failed_transaction_lets_the_next_thread_write(opened):
     def fail(n):
-        with database.transaction():
+        with database.transaction(database.EVERYBODY):
             raise ZeroDivisionError
 
     def write(n):
-        with database.transaction():
+        with database.transaction(database.EVERYBODY):
             database.run("INSERT INTO server_key VALUES ('a', 'b')")
 
     assert [type(fault) for fault in in_threads(1, fail)] == [ZeroDivisionError]
@@ -113,13 +113,13 @@ def test_a_failed_transaction_lets_the_next_thread_write(opened):
 
 
 def test_16_threads_that_read_and_then_write_one_counter_lose_nothing_and_are_never_locked_out(opened):
-    with database.transaction():
+    with database.transaction(database.EVERYBODY):
         database.run("CREATE TABLE counter (n INTEGER NOT NULL) STRICT")
         database.run("INSERT INTO counter VALUES (0)")
 
     def count(n):
         for _ in range(20):
-            with database.transaction():
+            with database.transaction(database.EVERYBODY):
                 (before,) = database.run("SELECT n FROM counter").fetchone()
                 database.run("UPDATE counter SET n = ?", (before + 1,))
 
@@ -128,7 +128,7 @@ def test_16_threads_that_read_and_then_write_one_counter_lose_nothing_and_are_ne
 
 
 def test_what_was_committed_is_there_for_another_program_at_once(opened):
-    with database.transaction():
+    with database.transaction(database.EVERYBODY):
         database.run("INSERT INTO server_key VALUES ('a', 'b')")
     assert look(opened, "SELECT name, value FROM server_key") == [("a", "b")]
 
@@ -143,19 +143,19 @@ def in_one_group(number, work):
     commits = []
 
     def write(n):
-        with database.transaction():
+        with database.transaction(database.EVERYBODY):
             if n == 0:
-                while database._writer.waiting < number - 1:
+                while sqlite._writer.waiting < number - 1:
                     time.sleep(0)
             work(n)
 
     def one(n):
-        while n and not database._writer.turn.locked():
+        while n and not sqlite._writer.turn.locked():
             time.sleep(0)
         write(n)
 
-    with database.transaction():
-        database._writing.connection().set_trace_callback(lambda sql: commits.append(sql == "COMMIT"))
+    with database.transaction(database.EVERYBODY):
+        sqlite._writing.connection().set_trace_callback(lambda sql: commits.append(sql == "COMMIT"))
     commits.clear()
     faults = in_threads(number, one)
     return faults, sum(commits)
@@ -194,7 +194,7 @@ def test_when_the_commit_fails_all_of_them_are_told_and_the_next_one_succeeds(op
     faults, _ = in_one_group(4, work)
     assert [type(fault) for fault in faults] == [database.WriteFailed] * 4
     assert not database.answers()
-    with database.transaction():
+    with database.transaction(database.EVERYBODY):
         put(9)
     assert look(opened, "SELECT name FROM server_key") == [("9",)] and database.answers()
 
@@ -221,12 +221,12 @@ def test_what_is_refused_again_and_again_does_not_put_off_the_commit_of_others(o
     def work(n):
         if n:
             while not stored.is_set() and time.monotonic() < began + 20:
-                with suppress(ZeroDivisionError), database.transaction():
+                with suppress(ZeroDivisionError), database.transaction(database.EVERYBODY):
                     raise ZeroDivisionError
         else:
             try:
                 for name in range(20):
-                    with database.transaction():
+                    with database.transaction(database.EVERYBODY):
                         put(name)
             finally:
                 stored.set()
@@ -251,28 +251,28 @@ def test_a_refusal_that_rests_on_what_is_not_stored_is_no_refusal(opened):
 
 
 def test_one_that_failed_and_could_not_be_undone_is_not_stored(opened, monkeypatch):
-    run = database.run
+    run = sqlite.run
 
     def no_memory(statement, *values):
         if statement == "ROLLBACK TO part":
             raise MemoryError
         return run(statement, *values)
 
-    monkeypatch.setattr(database, "run", no_memory)
-    with pytest.raises(database.WriteFailed), database.transaction():
+    monkeypatch.setattr(sqlite, "run", no_memory)
+    with pytest.raises(database.WriteFailed), database.transaction(database.EVERYBODY):
         put(1)
         raise ZeroDivisionError
     monkeypatch.undo()
-    with database.transaction():
+    with database.transaction(database.EVERYBODY):
         put(2)
     assert look(opened, "SELECT name FROM server_key") == [("2",)]
 
 
 def test_a_cursor_that_somebody_holds_does_not_keep_the_lock_after_a_failure(opened):
-    with database.transaction():
+    with database.transaction(database.EVERYBODY):
         for name in range(3):
             put(name)
-    with pytest.raises(database.WriteFailed), database.transaction():
+    with pytest.raises(database.WriteFailed), database.transaction(database.EVERYBODY):
         rows = database.run("SELECT name FROM server_key")
         rows.fetchone()
         put(9)
@@ -296,21 +296,21 @@ def test_a_fault_at_the_beginning_leaves_the_next_one_its_turn(opened, monkeypat
         def acquire(timeout):
             raise MemoryError
 
-    place = database if where == "Future" else database._writer
+    place = sqlite if where == "Future" else sqlite._writer
     monkeypatch.setattr(place, where, Fails)
-    with pytest.raises(MemoryError), database.transaction():
+    with pytest.raises(MemoryError), database.transaction(database.EVERYBODY):
         put(1)
     monkeypatch.undo()
-    with database.transaction():
+    with database.transaction(database.EVERYBODY):
         put(2)
-    assert (database._writer.waiting, look(opened, "SELECT name FROM server_key")) == (0, [("2",)])
+    assert (sqlite._writer.waiting, look(opened, "SELECT name FROM server_key")) == (0, [("2",)])
 
 
 @pytest.fixture
 def impatient(monkeypatch):
     """Let threads ask soon why they have no turn."""
-    monkeypatch.setattr(database, "TURN_WAIT_S", 0.01)
-    monkeypatch.setattr(database, "STUCK_S", 0.01)
+    monkeypatch.setattr(sqlite, "TURN_WAIT_S", 0.01)
+    monkeypatch.setattr(sqlite, "STUCK_S", 0.01)
 
 
 def test_a_thread_waits_for_another_of_this_process_however_long_that_takes(opened, impatient):
@@ -319,19 +319,19 @@ def test_a_thread_waits_for_another_of_this_process_however_long_that_takes(open
 
     def work(n):
         if n == 0:
-            with database.transaction():
+            with database.transaction(database.EVERYBODY):
                 holds.set()
                 wait_until(lambda: len(asked) > 3)
                 put(n)
         else:
             holds.wait(10)
-            with database.transaction():
+            with database.transaction(database.EVERYBODY):
                 put(n)
 
-    acquire = database._writer.turn.acquire
+    acquire = sqlite._writer.turn.acquire
 
     class Counted:
-        release = database._writer.turn.release
+        release = sqlite._writer.turn.release
 
         def acquire(self, blocking=True, timeout=-1):
             has_turn = acquire(blocking, timeout)
@@ -339,28 +339,28 @@ def test_a_thread_waits_for_another_of_this_process_however_long_that_takes(open
                 asked.append(timeout)
             return has_turn
 
-    database._writer.turn, kept = Counted(), database._writer.turn
+    sqlite._writer.turn, kept = Counted(), sqlite._writer.turn
     try:
         assert in_threads(2, work) == []
     finally:
-        database._writer.turn = kept
+        sqlite._writer.turn = kept
     assert look(opened, "SELECT name FROM server_key ORDER BY name") == [("0",), ("1",)]
 
 
 def test_no_thread_waits_for_ever_for_its_turn(opened, impatient, monkeypatch):
-    monkeypatch.setattr(database, "MAX_TURN_WAITS", 2)
+    monkeypatch.setattr(sqlite, "MAX_TURN_WAITS", 2)
     holds, refused = threading.Event(), threading.Event()
 
     def work(n):
         if n == 0:
-            with database.transaction():
+            with database.transaction(database.EVERYBODY):
                 holds.set()
                 refused.wait(10)
                 put(n)
         else:
             holds.wait(10)
             try:
-                with database.transaction():
+                with database.transaction(database.EVERYBODY):
                     put(n)
             finally:
                 refused.set()
@@ -372,12 +372,12 @@ def test_no_thread_waits_for_ever_for_its_turn(opened, impatient, monkeypatch):
 def test_threads_that_queue_behind_one_that_another_process_keeps_waiting_are_refused_too(
     file, impatient, monkeypatch
 ):
-    monkeypatch.setattr(database, "BUSY_TIMEOUT_MS", 300)
-    monkeypatch.setattr(database, "MAX_TURN_WAITS", 10_000)
+    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_MS", 300)
+    monkeypatch.setattr(sqlite, "MAX_TURN_WAITS", 10_000)
     database.open_database(file)
 
     def work(n):
-        with database.transaction():
+        with database.transaction(database.EVERYBODY):
             put(n)
 
     with sqlite3.connect(file) as other:
@@ -388,11 +388,11 @@ def test_threads_that_queue_behind_one_that_another_process_keeps_waiting_are_re
 
 
 def test_a_commit_that_writes_nothing_does_not_say_that_writes_succeed_again(opened):
-    with pytest.raises(database.WriteFailed), database.transaction():
+    with pytest.raises(database.WriteFailed), database.transaction(database.EVERYBODY):
         raise database.WriteFailed("disk full")
-    with database.transaction():
+    with database.transaction(database.EVERYBODY):
         database.run("DELETE FROM account WHERE 0")
-    with pytest.raises(ValueError), database.transaction():
+    with pytest.raises(ValueError), database.transaction(database.EVERYBODY):
         put(1)
         raise ValueError
     assert database.writes_fail() and not database.answers()
@@ -401,7 +401,7 @@ def test_a_commit_that_writes_nothing_does_not_say_that_writes_succeed_again(ope
 
 
 def test_one_that_is_interrupted_while_it_waits_leaves_no_commit_undone(opened, monkeypatch):
-    writer, turn, commit_if_due = database._writer, database._writer.turn, database._writer.commit_if_due
+    writer, turn, commit_if_due = sqlite._writer, sqlite._writer.turn, sqlite._writer.commit_if_due
     begun, left = threading.Event(), threading.Event()
 
     class Interrupts:
@@ -418,7 +418,7 @@ def test_one_that_is_interrupted_while_it_waits_leaves_no_commit_undone(opened, 
         left.set()
 
     def write():
-        with database.transaction():
+        with database.transaction(database.EVERYBODY):
             begun.set()
             wait_until(lambda: writer.waiting)
             put(1)
@@ -428,7 +428,18 @@ def test_one_that_is_interrupted_while_it_waits_leaves_no_commit_undone(opened, 
     first = threading.Thread(target=write, daemon=True)
     first.start()
     assert begun.wait(10)
-    with pytest.raises(KeyboardInterrupt), database.transaction():
+    with pytest.raises(KeyboardInterrupt), database.transaction(database.EVERYBODY):
         put(2)
     first.join(10)
     assert not first.is_alive() and look(opened, "SELECT name FROM server_key") == [("1",)]
+
+
+def test_a_part_of_a_transaction_names_no_account_that_it_does_not_name(opened):
+    for named, part in ((1,), (1,)), ((database.EVERYBODY, 1, 2), (2, database.EVERYBODY)), ((1,), ()):
+        with database.transaction(*named), database.transaction(*part):
+            pass
+    for named, part in ((1,), (2,)), ((1,), (database.EVERYBODY,)), ((database.EVERYBODY,), (1,)):
+        with pytest.raises(RuntimeError), database.transaction(*named), database.transaction(*part):
+            pass
+    with database.transaction(3):  # nothing is left of the one before
+        pass

@@ -8,7 +8,7 @@ from models import Account, new_id
 from process import clock, recent_requests
 from process.clock import DAY_MS
 from store.custom_metrics import Metric, MetricValue
-from store.database import database, run, transaction
+from store.database import EVERYBODY, database, run, transaction
 from tests.support.times import MINUTE_MS
 
 ROWS = 1_000
@@ -55,8 +55,8 @@ class Full:
         self.site = site
         self.cookie = site.cookie(LONG_EMAIL)
         self.now = clock.now_ms()
-        with transaction():
-            self.account = Account.find(LONG_EMAIL).seq
+        self.account = Account.find(LONG_EMAIL).seq
+        with transaction(EVERYBODY, self.account):
             self._set_account()
             self._add_keys()
             self._add_alerts()

@@ -3,35 +3,45 @@
 import sqlite3
 import stat
 from contextlib import closing
+from pathlib import Path
 
 from store import database
+from store.notifications import Notification
+from tests.support import postgresql
 
 
 def query(service, statement):
-    """The rows of a SELECT on the service's file."""
+    """The rows of a SELECT on the service's database."""
+    if not isinstance(service.settings.database, Path):
+        return postgresql.query(statement)
     return look(service.settings.database, statement)
 
 
 def everything():
     """All rows of all tables."""
+    if postgresql.IS_WANTED:
+        return {table: database.run(f"SELECT * FROM {table}").fetchall() for table in postgresql.tables()}
     tables = database.run("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").fetchall()
     return {table: database.run(f"SELECT * FROM {table}").fetchall() for (table,) in tables}
 
 
 def copy_first_row(service, count, every_ms):
     """Add `count` copies of the oldest notification, each `every_ms` later than the one before."""
-    with closing(sqlite3.connect(service.settings.database)) as file, file:
-        names = [row[1] for row in file.execute("PRAGMA table_info(notification)")]
-        same = ", ".join(name for name in names if name not in ("seq", "id", "created_at"))
-        file.executemany(
-            f"INSERT INTO notification (id, created_at, {same})"
-            f" SELECT ?, created_at + ?, {same} FROM notification ORDER BY seq LIMIT 1",
-            [(f"{number:032x}", number * every_ms) for number in range(1, count + 1)],
-        )
+    same = ", ".join(name for name in Notification._meta.columns if name not in ("seq", "id", "created_at"))
+    copy = (
+        f"INSERT INTO notification (id, created_at, {same})"
+        f" SELECT ?, created_at + ?, {same} FROM notification ORDER BY seq LIMIT 1"
+    )
+    with database.transaction():
+        for number in range(1, count + 1):
+            database.run(copy, (f"{number:032x}", number * every_ms))
 
 
 def alter(service, statement):
     """Run a statement behind the service's back, whatever refers to the rows that it changes."""
+    if not isinstance(service.settings.database, Path):
+        postgresql.query(f"SET session_replication_role = replica; {statement}; RESET session_replication_role", None)
+        return
     with closing(sqlite3.connect(service.settings.database)) as file, file:
         file.execute("PRAGMA foreign_keys = OFF")
         file.execute(statement)

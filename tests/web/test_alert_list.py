@@ -3,14 +3,14 @@
 import pytest
 
 import models
-from store.database import transaction
+from store.database import EVERYBODY, transaction
 
 CREATED_AT = 1_795_255_200_000
 
 
 def create(number, account=1, **columns):
     """Store an alert; accounts are numbered in the order of their making."""
-    with transaction():
+    with transaction(EVERYBODY):
         models.Alert.create(
             **{
                 "id": f"alert-{number}",

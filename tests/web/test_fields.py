@@ -394,7 +394,7 @@ def test_many_with_a_tag_cost_the_next_one_nothing(service, pro, push_service):
     for _ in range(50):
         sent(pro, tag="t")
     assert len(browser.pushes) == 50
-    with database.transaction():
+    with database.transaction(database.EVERYBODY):
         assert len(Notification.replace_earlier(1, "t", 2**40)) == 1
 
 

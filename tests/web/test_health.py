@@ -11,7 +11,7 @@ import pytest
 
 from app import open_service
 from core import jobs
-from store.database import database, transaction
+from store.database import EVERYBODY, database, transaction
 from tests.support.server import ROOT
 from wire.errors import log_fault
 
@@ -69,13 +69,13 @@ def test_it_is_503_when_no_round_of_the_worker_has_ended_for_30_seconds(service,
 def test_it_is_503_when_the_database_does_not_answer(service, worker):
     worker.start()
     worker.stop()
-    with transaction():
+    with transaction(EVERYBODY):
         database.execute_sql("ALTER TABLE account RENAME TO gone")
     assert health(service) == (503, {"status": "unavailable"})
 
 
 def test_it_is_503_from_a_write_that_failed_until_one_succeeds(service, owner, worker, moved_clock, monkeypatch):
-    monkeypatch.setattr("store.database.BUSY_TIMEOUT_MS", 20)
+    monkeypatch.setattr("store.sqlite.BUSY_TIMEOUT_MS", 20)
     open_service(service.app, service.settings)
     worker.start()
     worker.stop()

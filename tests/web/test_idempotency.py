@@ -8,6 +8,7 @@ import threading
 import pytest
 
 import push
+from core import idempotency
 from core.idempotency import request_hash
 from tests.support.answers import error
 from tests.support.rows import each
@@ -288,6 +289,33 @@ def test_after_a_crash_the_stored_one_is_the_answer(
     moved_clock.advance(30)
     owner.service.work()
     assert (len(owner.listed()), len(browser.messages)) == (1, 1)
+
+
+def test_in_a_shared_database_the_first_may_be_running_elsewhere_until_it_is_answered_or_6_s_old(
+    owner, browser, moved_clock, monkeypatch
+):
+    monkeypatch.setattr(idempotency, "is_shared", lambda: True)
+    answers, push_all = [], push.send
+
+    def meanwhile(pushes, timeout_s):  # as in another process, which knows nothing of what runs in this one
+        with monkeypatch.context() as elsewhere:
+            elsewhere.setattr(idempotency, "_running", set())
+            answers.extend([send(owner), send(owner, title="another")])
+        return push_all(pushes, timeout_s)
+
+    def crash(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(push, "send", meanwhile)
+    first = send(owner)
+    assert ([answer.status_code for answer in answers], send(owner).data) == ([409, 400], first.data)
+    monkeypatch.setattr(push, "send", crash)
+    with pytest.raises(KeyboardInterrupt):
+        send(owner, "order-2")
+    for after_s, status in ((5.9, 409), (0.1, 200)):
+        moved_clock.advance(after_s)
+        assert send(owner, "order-2").status_code == status
+    assert len(owner.listed()) == 2
 
 
 # While the first is still running

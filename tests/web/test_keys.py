@@ -6,7 +6,7 @@ from unittest.mock import ANY
 
 import pytest
 
-from store import database
+from store import database, sqlite
 from tests.support.answers import unlike
 from tests.support.rows import each
 
@@ -344,8 +344,8 @@ def test_of_very_many_revoked_keys_the_newest_1000_are_listed_and_every_live_one
     (mine,) = owner.get("/api-keys").json["apiKeys"]
     columns = "id, account_seq, name, preview, key_hash, created_at, revoked_at"
     add = f"INSERT INTO api_key ({columns}) VALUES (?, 1, ?, ?, ?, 1, 2)"
-    with database.transaction():
-        database.database.connection().executemany(
+    with database.transaction(database.EVERYBODY):
+        sqlite.connection().executemany(
             add, [(f"id{n}", f"name {n}", "sk_test_", n.to_bytes(32)) for n in range(1_100)]
         )
     listed = [key["name"] for key in owner.get("/api-keys").json["apiKeys"]]

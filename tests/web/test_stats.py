@@ -3,7 +3,7 @@
 import pytest
 
 import models
-from store.database import transaction
+from store.database import EVERYBODY, transaction
 from tests.support.accounts import OWNER, account_set
 from tests.support.devices import subscribe
 from tests.support.times import DAY_S, at
@@ -244,7 +244,7 @@ def test_a_change_of_the_time_zone_keeps_what_the_history_has_lost(service, owne
 
 
 def test_alerts_are_counted_active_or_not_and_per_account(service, owner, pro):
-    with transaction():
+    with transaction(EVERYBODY):
         models.Alert.create(**alert(1), is_active=1)
         models.Alert.create(**alert(2), is_active=0)
     assert (stats(owner)["alertsCount"], stats(pro)["alertsCount"]) == (2, 0)

@@ -8,7 +8,7 @@ import pytest
 
 from core import waiting
 from store import database
-from store.database import transaction
+from store.database import EVERYBODY, transaction
 from tests.support.buttons import ANSWERS, paths, press
 from tests.support.rows import each
 from tests.support.server import in_threads, join
@@ -106,7 +106,7 @@ def test_no_lock_is_held_while_it_waits(service, owner, asked, meanwhile):
     def write():
         with closing(sqlite3.connect(service.settings.database, timeout=0)) as file, file:
             file.execute("UPDATE account SET theme = 'dark'")
-        with transaction():
+        with transaction(EVERYBODY):
             database.run("UPDATE account SET theme = 'light'")
 
     meanwhile.append(write)

@@ -1,0 +1,52 @@
+"""When the wall clock is set back, what is due would come too late by as much: it is brought forward.
+
+All processes of a machine see the step, and the first that notes it brings everything forward. A step of one machine
+of several makes what the others noted due early, and nothing late. Must not know requests.
+"""
+
+import json
+
+from process import clock
+from store.alarms import Alarm
+from store.database import EVERYBODY, transaction
+from store.deliveries import Delivery
+from store.server_notes import ServerNote
+
+STEP_MS = 2_000  # a smaller step is the clock's usual correction
+SEEN_WITHIN_S = 60.0  # by all processes of the machine
+MAX_MACHINES = 20
+NOTE = "clock steps"
+
+_difference_ms: int | None = None  # wall clock minus monotonic clock at the last look
+
+
+def reset() -> None:
+    """Look anew (another database was opened)."""
+    global _difference_ms
+    _difference_ms = None
+
+
+def follow(now: int) -> None:
+    """Bring attempts and repeats forward if the wall clock was set back since the last look."""
+    global _difference_ms
+    now_s = clock.monotonic_s()
+    difference_ms = now - int(now_s * 1000)
+    if _difference_ms is not None and abs(_difference_ms - difference_ms) > STEP_MS:
+        by_ms = _noted(_difference_ms, difference_ms, now_s)
+        if by_ms > STEP_MS:
+            Delivery.bring_forward(by_ms)
+            Alarm.bring_forward(by_ms)
+    _difference_ms = difference_ms
+
+
+def _noted(before_ms: int, difference_ms: int, now_s: float) -> int:
+    """Note the step, and return by how much the clock was set back since another process of the machine noted one."""
+    machine = clock.machine()
+    with transaction(EVERYBODY):
+        noted = json.loads(ServerNote.find(NOTE) or "{}")
+        known_ms, known_s = noted.pop(machine, (before_ms, 0.0))
+        if not 0 <= now_s - known_s < SEEN_WITHIN_S:
+            known_ms = before_ms
+        newest = [*noted.items(), (machine, (difference_ms, now_s))][-MAX_MACHINES:]
+        ServerNote.put(NOTE, json.dumps(dict(newest)))
+    return int(known_ms) - difference_ms

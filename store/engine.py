@@ -1,0 +1,91 @@
+"""What every database engine does, whichever it is, and how it refuses.
+
+`store/database.py` is what the rest of the code uses; the engines are beside it. Must not know the tables.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import peewee
+
+EVERYBODY = 0  # stands among accounts for what belongs to none: their addresses, the service's own keys and notes
+ROOT = Path(__file__).parents[1]
+MIGRATIONS = ROOT / "migrations"
+SCHEMA_VERSION = max(int(step.name[:4]) for step in MIGRATIONS.glob("*.sql"))  # schema.sql is what they lead to
+
+DatabaseError = peewee.PeeweeException  # whatever the database refuses
+WriteFailed = peewee.OperationalError  # a write that cannot be made now: locked, disk full, read-only
+Values = Sequence[object] | Mapping[str, object]
+
+
+class DatabaseRefused(SystemExit):
+    """The database cannot be used as it is. Uncaught, this ends the process with one line and status 1."""
+
+
+@dataclass(frozen=True)
+class ServerUrl:
+    """Where a PostgreSQL server is, and how many connections to keep."""
+
+    url: str = field(repr=False)  # with the password
+    connections: int
+
+    def __str__(self) -> str:
+        """The address without user, password and parameters."""
+        return f"postgresql://{self.url.rpartition('//')[2].rpartition('@')[2].partition('?')[0]}"
+
+
+def check_part(account_seqs: tuple[int, ...], named: tuple[int, ...]) -> None:
+    """A part of a transaction takes no lock that the transaction has not taken: two could wait for each other."""
+    if not set(account_seqs) <= set(named):
+        raise RuntimeError("a part of a transaction names an account that the transaction does not name")
+
+
+class Cursor(Protocol):
+    """What running a statement returns."""
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows were changed."""
+
+    def fetchone(self) -> Any:
+        """The next row, or None."""
+
+    def fetchall(self) -> list[Any]:
+        """The rows that are left."""
+
+    def __iter__(self) -> Iterator[Any]:
+        """The rows that are left, one after the other."""
+
+
+class Engine(Protocol):
+    """A module that speaks to one kind of database. The functions' rules are in store/database.py."""
+
+    def run(self, statement: str, values: Values = ()) -> Cursor:
+        """Run one statement on this thread's connection."""
+
+    def transaction(self, *account_seqs: int) -> AbstractContextManager[None]:
+        """One transaction, or a part of the one that this thread is in."""
+
+    def after_commit(self, call: Callable[[], object]) -> None:
+        """Call this when the open transaction is on the disk."""
+
+    def version(self) -> int:
+        """A number that changes with each commit of another connection."""
+
+    def close_reading(self) -> None:
+        """Close this thread's connection."""
+
+    def close(self) -> None:
+        """Close this thread's connection and what all threads share."""
+
+    def copy_database(self, target: Path) -> None:
+        """Write a consistent copy to a new file."""
+
+    def writes_fail(self) -> bool:
+        """Whether the last transaction could not be made, and none was stored since."""
+
+    def fault(self) -> str | None:
+        """The first fault that the engine's own check finds."""

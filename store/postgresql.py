@@ -1,0 +1,290 @@
+"""PostgreSQL: a pool of connections, reading, and the one way to write to it.
+
+A thread has a connection of its own during a transaction only; what is read outside of one borrows a connection for
+a single statement. Statements come in SQLite's dialect (store/dialect.py). Must not know the tables or a setting.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import peewee
+import psycopg
+from psycopg.pq import TransactionStatus
+from psycopg_pool import ConnectionPool
+
+from store.dialect import translated
+from store.engine import Cursor, DatabaseError, ServerUrl, Values, WriteFailed, check_part
+from store.postgresql_connection import (
+    ANSWER_S,
+    FIRST_ANSWER_S,
+    OUR_LOCKS,
+    Connection,
+    configure,
+    failure,
+    parameters,
+    patiently_connected,
+    prepare,
+    refused,
+)
+from store.postgresql_connection import has_data as has_data
+
+TURN_WAIT_S = 2.0  # for the other threads that write to the same account; with POOL_WAIT_S it fails within 4 s
+POOL_WAIT_S = 2.0
+
+
+class _Thread(threading.local):
+    writing: "Connection | None" = None  # while this thread is in a transaction
+    accounts: tuple[int, ...] = ()  # whose locks it holds
+    has_changes = False  # whether that transaction has changed anything
+
+    def __init__(self) -> None:
+        self.after_commit = list[Callable[[], object]]()  # what the open transaction leaves to be called
+
+
+class _Turn:
+    """The right of one thread of this process to write to an account: the others hold no connection meanwhile."""
+
+    def __init__(self) -> None:
+        self.lock, self.wanted = threading.Lock(), 0
+
+
+_pool: ConnectionPool[Connection] | None = None
+_thread = _Thread()
+_turns = dict[int, _Turn]()  # by the account's seq
+_counting = threading.Lock()
+_writes_fail = threading.Event()  # set when the last transaction could not be made
+
+
+# --- reading --------------------------------------------------------------------------------------------------
+
+
+def run(statement: str, values: Values = ()) -> Cursor:
+    """Run a statement in this thread's transaction, or else, if it only reads, on any connection."""
+    if connection := _thread.writing:
+        cursor = _execute(connection, translated(statement), values)
+        if _writes_fail.is_set() and cursor.rowcount > 0 and not statement.startswith(("SELECT", "WITH")):
+            _thread.has_changes = True
+        return cursor
+    connection, cursor = _begun(translated(statement), values)
+    _give_back(connection)
+    return cursor
+
+
+def _execute(connection: Connection, statement: str, values: Values | None = None) -> psycopg.Cursor[Any]:
+    try:
+        return connection.execute(statement, values)
+    except psycopg.Error as error:
+        raise failure(connection, error) from None
+
+
+def _begun(statement: str, values: Values | None = None) -> tuple[Connection, psycopg.Cursor[Any]]:
+    """A connection of the pool, and the result of its first statement, which changes nothing.
+
+    That statement runs again on another connection if this one turns out to be lost.
+    """
+    pool = _opened()
+    for _ in range(pool.max_size + 1):
+        try:
+            connection = pool.getconn()
+        except psycopg.Error:
+            raise WriteFailed("there is no connection to PostgreSQL") from None
+        try:
+            connection.answer_s = FIRST_ANSWER_S
+            cursor = connection.execute(statement, values)
+            connection.answer_s = ANSWER_S
+            return connection, cursor
+        except psycopg.Error as error:
+            is_lost, why = connection.broken, failure(connection, error)
+            _give_back(connection)
+            if not is_lost:
+                raise why from None
+        except BaseException:
+            connection.close()
+            _give_back(connection)
+            raise
+    raise why
+
+
+def _opened() -> ConnectionPool[Connection]:
+    if _pool is None:
+        raise WriteFailed("the database is not open")
+    return _pool
+
+
+def _give_back(connection: Connection) -> None:
+    _opened().putconn(connection)
+
+
+def version() -> int:
+    """A number that changes when any transaction that writes begins or ends: no table is read for it."""
+    return int(run("SELECT hashtext(pg_current_snapshot()::text)").fetchone()[0])
+
+
+def fault() -> str | None:
+    """None: to look after its data is the server's part."""
+    run("SELECT 1")
+    return None
+
+
+def copy_database(target: Path) -> None:
+    """Refuse: there is no file to copy."""
+    raise peewee.NotSupportedError("This database is PostgreSQL's: pg_dump makes a backup of it.")
+
+
+# --- writing --------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def transaction(*account_seqs: int) -> Iterator[None]:
+    """One transaction, which holds the locks of these accounts; inside another one, a part of it.
+
+    What a thread that had a lock before has written is seen, since each statement has a snapshot of its own (READ
+    COMMITTED). The locks are taken in ascending order, so that no two transactions wait for each other.
+    """
+    if _thread.writing:
+        check_part(account_seqs, _thread.accounts)
+        with _part():
+            yield
+        return
+    _thread.after_commit.clear()
+    try:
+        with _turns_of(sorted({*account_seqs})):
+            _thread.writing = _begin(sorted({*account_seqs}))
+            _thread.accounts, _thread.has_changes = account_seqs, False
+            try:
+                yield
+                _commit(_thread.writing)
+            except BaseException:
+                _roll_back(_thread.writing)
+                raise
+            finally:
+                connection, _thread.writing, _thread.accounts = _thread.writing, None, ()
+                _give_back(connection)
+    except WriteFailed:
+        _writes_fail.set()
+        raise
+    if _thread.has_changes:
+        _writes_fail.clear()
+    calls, _thread.after_commit = _thread.after_commit, []
+    for call in calls:
+        call()
+
+
+@contextmanager
+def _turns_of(account_seqs: list[int]) -> Iterator[None]:
+    with ExitStack() as turns:
+        for seq in account_seqs:
+            turns.enter_context(_turn_of(seq))
+        yield
+
+
+@contextmanager
+def _turn_of(account_seq: int) -> Iterator[None]:
+    """Let only one thread of this process write to an account; `WriteFailed` if that takes too long."""
+    with _counting:
+        turn = _turns.setdefault(account_seq, _Turn())
+        turn.wanted += 1
+    has_turn = False
+    try:
+        has_turn = turn.lock.acquire(timeout=TURN_WAIT_S)
+        if not has_turn:
+            raise WriteFailed("others have written to this account for too long")
+        yield
+    finally:
+        if has_turn:
+            turn.lock.release()
+        with _counting:
+            turn.wanted -= 1
+            if not turn.wanted:
+                del _turns[account_seq]
+
+
+def _begin(account_seqs: list[int]) -> Connection:
+    locks = "".join(f"; SELECT pg_advisory_xact_lock({OUR_LOCKS}, {seq})" for seq in account_seqs)
+    return _begun(f"BEGIN READ WRITE{locks}")[0]
+
+
+def _commit(connection: Connection) -> None:
+    if connection.pgconn.transaction_status != TransactionStatus.INTRANS:  # the server would answer with ROLLBACK
+        raise WriteFailed("a statement of the transaction had failed")
+    _execute(connection, "COMMIT")
+
+
+def _roll_back(connection: Connection) -> None:
+    """Undo everything; a connection that cannot do so is thrown away."""
+    with suppress(DatabaseError):
+        if connection.pgconn.transaction_status != TransactionStatus.IDLE and not connection.closed:
+            _execute(connection, "ROLLBACK")
+
+
+@contextmanager
+def _part() -> Iterator[None]:
+    """A part of the open transaction, which is undone by itself if the block fails."""
+    run("SAVEPOINT part")
+    calls = len(_thread.after_commit)
+    try:
+        yield
+        run("RELEASE part")
+    except BaseException as error:
+        del _thread.after_commit[calls:]
+        try:
+            run("ROLLBACK TO part")
+            run("RELEASE part")
+        except DatabaseError:
+            raise WriteFailed("the transaction was rolled back") from error
+        raise
+
+
+def after_commit(call: Callable[[], object]) -> None:
+    """Call this in this thread when the open transaction is stored; at once, when none is open."""
+    if _thread.writing:
+        _thread.after_commit.append(call)
+    else:
+        call()
+
+
+def writes_fail() -> bool:
+    """Whether the last transaction could not be made, and none has changed anything since."""
+    return _writes_fail.is_set()
+
+
+# --- opening --------------------------------------------------------------------------------------------------
+
+
+def open_database(url: ServerUrl, migrations: Path, newest: int) -> None:
+    """Open the database for all threads. An empty one gets its tables; an older one is upgraded."""
+    global _pool
+    _writes_fail.clear()
+    with patiently_connected(url) as connection:
+        try:
+            prepare(connection, url, migrations, newest)
+        except psycopg.Error as error:
+            raise refused(url, str(failure(connection, error))) from None
+    _pool = ConnectionPool(
+        url.url,
+        connection_class=Connection,
+        kwargs=parameters(url),
+        configure=configure,
+        min_size=1,
+        max_size=url.connections,
+        timeout=POOL_WAIT_S,
+        reconnect_timeout=POOL_WAIT_S,  # then the next that wants a connection begins again
+        num_workers=2,
+        name="postgresql",
+        open=True,
+    )
+
+
+def close_reading() -> None:
+    """Do nothing: a thread keeps no connection."""
+
+
+def close() -> None:
+    """Close all connections."""
+    global _pool
+    pool, _pool = _pool, None
+    if pool:
+        pool.close()

@@ -1,0 +1,198 @@
+"""Connections to PostgreSQL: how they are made, what they may raise, and the tables that the first one makes.
+
+Must not know the pool (store/postgresql.py), the tables or a setting.
+"""
+
+import logging
+import threading
+from pathlib import Path
+from typing import Any, cast
+
+import peewee
+import psycopg
+from psycopg.adapt import Loader
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.types.numeric import Int8Dumper
+from psycopg.types.string import StrDumperUnknown
+
+from store.dialect import translated
+from store.engine import ROOT, DatabaseError, DatabaseRefused, ServerUrl, WriteFailed
+from store.sqlite import statements
+
+MIN_VERSION = 14
+START_TRIES = 60  # at the start, each of which takes half a second when nothing listens
+TRY_EVERY_S = 0.5
+FIRST_ANSWER_S = 3.5  # of a server that may have stopped to answer: for BEGIN, and for what is read alone
+ANSWER_S = 9.0  # within a transaction: more than the server's own limit
+UPGRADE_S = 3_600.0
+OF_CONNECTION = (
+    "SET lock_timeout = '2s'; SET statement_timeout = '8s'; SET idle_in_transaction_session_timeout = '10s';"
+    " SET default_transaction_read_only = on; SET default_transaction_isolation = 'read committed'"
+)
+PARAMETERS = {  # of a connection, unless the URL says something else
+    "application_name": "pocketbell",
+    "connect_timeout": 2,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 2,
+    "tcp_user_timeout": 4_000,
+}
+OUR_LOCKS = 0x506B626C  # the first number of our advisory locks; the second is an account's seq, or:
+UPGRADE = -1
+# What may succeed later, by the beginning of its sqlstate: read-only, privileges, resources, locks, the server's end.
+NOT_NOW = ("25006", "42501", "53", "55", "57", "58")
+
+log = logging.getLogger("pocketbell.database")
+
+
+class Connection(psycopg.Connection[Any]):
+    """A connection that does not wait for ever for a server that has stopped to answer."""
+
+    answer_s = ANSWER_S
+
+    def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
+        """Wait for the server's answer; raises `OperationalError` when it takes too long."""
+        return super().wait(gen, interval, self.answer_s if timeout is None else timeout)
+
+
+class _TextDumper(StrDumperUnknown):
+    """PostgreSQL has no NUL in its texts."""
+
+    def dump(self, obj: str) -> Any:
+        return super().dump(obj.replace("\0", "\ufffd") if "\0" in obj else obj)
+
+
+class _FlagDumper(Int8Dumper):
+    """Flags are 0 and 1 in the tables."""
+
+    def dump(self, obj: Any) -> Any:
+        return super().dump(int(obj))
+
+
+class _FlagLoader(Loader):
+    def load(self, data: Any) -> int:
+        return int(bytes(data) == b"t")
+
+
+class _SumLoader(Loader):
+    """The sum of integers is `numeric`."""
+
+    def load(self, data: Any) -> int:
+        return int(bytes(data))
+
+
+def failure(connection: Connection, error: psycopg.Error) -> DatabaseError:
+    """What the rest of the code knows of an error: psycopg's own text would quote the row that was refused.
+
+    A connection that may be to blame is closed: it is read-only, lost, or without an answer.
+    """
+    state = error.sqlstate or ""
+    says = f"{state}: {error.diag.message_primary}" if state else type(error).__name__
+    if isinstance(error, psycopg.OperationalError) and not state:
+        says = "the connection to PostgreSQL was lost"
+    if not connection.broken and (state.startswith(("25006", "57P")) or (not state and _is_operational(error))):
+        connection.close()
+    if _is_operational(error) or state.startswith(NOT_NOW):
+        return WriteFailed(says)
+    kinds = (psycopg.IntegrityError, psycopg.DataError, psycopg.ProgrammingError, psycopg.NotSupportedError)
+    kind = next((kind for kind in kinds if isinstance(error, kind)), psycopg.InternalError)
+    return cast(DatabaseError, getattr(peewee, kind.__name__)(says))
+
+
+def _is_operational(error: psycopg.Error) -> bool:
+    return isinstance(error, psycopg.OperationalError)
+
+
+def parameters(url: ServerUrl) -> dict[str, Any]:
+    """What a connection is made with, besides what the URL says."""
+    said = conninfo_to_dict(url.url)
+    return {"autocommit": True} | {name: value for name, value in PARAMETERS.items() if name not in said}
+
+
+def configure(connection: Connection) -> None:
+    """Set the limits of a new connection, and how values are sent and read."""
+    connection.execute(OF_CONNECTION)
+    connection.prepare_threshold, connection.prepared_max = 2, 400
+    for kind, dumper in ((str, _TextDumper), (int, Int8Dumper), (bool, _FlagDumper)):
+        connection.adapters.register_dumper(kind, dumper)
+    for name, loader in (("bool", _FlagLoader), ("numeric", _SumLoader)):
+        connection.adapters.register_loader(name, loader)
+
+
+def connected(url: ServerUrl) -> Connection:
+    """A new connection."""
+    return Connection.connect(url.url, **parameters(url))
+
+
+def patiently_connected(url: ServerUrl) -> Connection:
+    """A connection; a server that does not answer may be just starting."""
+    for tries_left in reversed(range(START_TRIES)):
+        try:
+            return connected(url)
+        except psycopg.OperationalError as error:
+            reason = _reason(error)
+            if tries_left == START_TRIES - 1:
+                log.warning("%s cannot be reached yet (%s): trying for 30 s.", url, reason)
+        except psycopg.Error as error:
+            raise refused(url, _reason(error)) from None
+        threading.Event().wait(TRY_EVERY_S)
+    raise refused(url, reason)
+
+
+def _reason(error: psycopg.Error) -> str:
+    """Why a connection failed; a URL that is not understood is not quoted, since it holds a password."""
+    if not isinstance(error, psycopg.OperationalError):
+        return "DATABASE_URL is not understood"
+    return " ".join(str(error).split())
+
+
+def refused(url: ServerUrl, why: str) -> DatabaseRefused:
+    """The sentence with which a database is refused."""
+    return DatabaseRefused(f"The database {url} cannot be used: {why}.")
+
+
+def prepare(connection: Connection, url: ServerUrl, migrations: Path, newest: int) -> None:
+    """Make the tables in an empty database, or upgrade them; refuse what is not ours, or newer than this version."""
+    if connection.info.server_version < MIN_VERSION * 10_000:
+        raise refused(url, f"Pocketbell needs PostgreSQL {MIN_VERSION} or later")
+    if connection.info.parameter_status("server_encoding") != "UTF8":
+        raise refused(url, "its encoding is not UTF8")
+    if _version(connection) == newest:
+        return
+    connection.answer_s = UPGRADE_S
+    connection.execute(f"BEGIN READ WRITE; SELECT pg_advisory_xact_lock({OUR_LOCKS}, {UPGRADE})")
+    version = _version(connection)
+    if version > newest:
+        raise refused(url, f"it has schema {version}, made by a newer Pocketbell; this one knows up to {newest}")
+    tables = connection.execute("SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()").fetchone()
+    if not version and tables != (0,):
+        raise refused(url, "it has tables of another program")
+    for script in [ROOT / "schema.sql"] if not version else _steps(migrations, version, newest):
+        for statement in statements(script.read_text()):
+            connection.execute(translated(statement), ())
+    if not version:
+        connection.execute("CREATE TABLE pocketbell_schema (version BIGINT NOT NULL)")
+        connection.execute("INSERT INTO pocketbell_schema VALUES (0)")
+    connection.execute("UPDATE pocketbell_schema SET version = %s", (newest,))
+    connection.execute("COMMIT")
+
+
+def _steps(migrations: Path, version: int, newest: int) -> list[Path]:
+    return [next(migrations.glob(f"{step:04}_*.sql")) for step in range(version + 1, newest + 1)]
+
+
+def _version(connection: Connection) -> int:
+    """The number of the schema; 0 if the database does not have our tables."""
+    if connection.execute("SELECT to_regclass('pocketbell_schema')").fetchone() == (None,):
+        return 0
+    found = connection.execute("SELECT version FROM pocketbell_schema").fetchone()
+    return int(found[0]) if found else 0
+
+
+def has_data(url: ServerUrl) -> bool:
+    """Whether the database has our tables."""
+    try:
+        with connected(url) as connection:
+            return _version(connection) > 0
+    except psycopg.Error as error:
+        raise refused(url, _reason(error)) from None

@@ -1,0 +1,399 @@
+"""SQLite: opening, migrating and copying the database's file, and the one way to write to it.
+
+Each thread keeps a connection for reading; all take turns with a single one for writing (docs/decisions.md). Must not
+know the tables, a setting or the clock.
+"""
+
+import fcntl
+import logging
+import os
+import shutil
+import sqlite3
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import cast
+
+import peewee
+
+from store.engine import EVERYBODY, ROOT, DatabaseRefused, Values, WriteFailed, check_part
+
+BUSY_TIMEOUT_MS = 1_500  # how long to wait for another process's lock; with TURN_WAIT_S a write fails within 4 s
+TURN_WAIT_S = 2.0  # then a thread checks whether another process blocks the thread whose turn it is
+MAX_TURN_WAITS = 15
+STUCK_S = 0.1
+MIN_SQLITE = (3, 37)  # the first with STRICT tables
+FILE_HEADER = b"SQLite format 3\0"
+APPLICATION_ID = 0x506B626C  # marks the file as ours in its header
+
+logging.getLogger("peewee").setLevel(logging.INFO)  # at DEBUG it logs every statement with its values
+
+
+class _Thread(threading.local):
+    writing: sqlite3.Connection | None = None  # while this thread is in a transaction
+    accounts: tuple[int, ...] = ()  # those that the transaction names
+
+    def __init__(self) -> None:
+        self.after_commit = list[Callable[[], object]]()  # what the open transaction leaves to be called
+
+
+_reading = peewee.SqliteDatabase(None)  # a connection for each thread
+_writing = peewee.SqliteDatabase(None, thread_safe=False)  # one connection for all threads
+_thread = _Thread()
+_writes_fail = threading.Event()  # set when the last transaction could not be made
+
+
+def connection() -> sqlite3.Connection:
+    """The connection that this thread uses now: the one that writes, if it is in a transaction."""
+    return _thread.writing or cast(sqlite3.Connection, _reading.connection())
+
+
+def run(statement: str, values: Values = ()) -> sqlite3.Cursor:
+    """Run one statement on this thread's connection."""
+    try:
+        return connection().execute(statement, values)
+    except sqlite3.Error:
+        # The call went past Peewee, which turns sqlite3's exceptions into its own (`WriteFailed` is one). This is the
+        # context manager that does so, with the exception raised again inside it.
+        with peewee.__exception_wrapper__:  # type: ignore[attr-defined]
+            raise
+
+
+def open_database(path: Path, migrations: Path, newest: int) -> None:
+    """Open the file at `path` for all threads. An empty file gets its tables; an older one is copied and upgraded."""
+    if sqlite3.sqlite_version_info < MIN_SQLITE:
+        raise DatabaseRefused(f"This Python has SQLite {sqlite3.sqlite_version}: Pocketbell needs 3.37 or later.")
+    _check_place(path)
+    for one, cache_kb, reads in ((_reading, 256, "ON"), (_writing, 2_000, "OFF")):
+        one.init(
+            str(path),
+            pragmas=(
+                ("busy_timeout", BUSY_TIMEOUT_MS),
+                ("synchronous", "FULL"),
+                ("foreign_keys", "ON"),
+                ("cache_size", -cache_kb),
+                ("temp_store", "MEMORY"),
+                ("journal_size_limit", 16_000_000),
+                ("query_only", reads),
+            ),
+            check_same_thread=one is _reading,
+        )
+    try:
+        with _alone_in(path.parent):  # if two processes turned a new file to WAL at once, one would find it locked
+            _writing.execute_sql("PRAGMA journal_mode = WAL")
+            _make(path, newest)
+        _upgrade(path, migrations, newest)
+    except (peewee.PeeweeException, OSError) as error:
+        raise DatabaseRefused(f"The database {path} cannot be used: {error}.") from None
+
+
+def version() -> int:
+    """A number that changes with each commit of another connection, this process's or another's."""
+    return int(run("PRAGMA data_version").fetchone()[0])
+
+
+def close_reading() -> None:
+    """Close this thread's connection: the thread ends."""
+    if not _reading.is_closed():
+        _reading.close()
+
+
+def has_data(path: Path) -> bool:
+    """Whether there is a file at `path` with anything in it."""
+    return path.exists() and path.stat().st_size > 0
+
+
+def close() -> None:
+    """Close this thread's connection and the one that writes."""
+    with _writer.turn:
+        _writer.end()
+        for one in (_reading, _writing):
+            if not one.is_closed():
+                one.close()
+
+
+def _check_place(path: Path) -> None:
+    """Refuse a file that is not SQLite's: SQLite takes a very short one for empty, and would overwrite it."""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        beginning = b""
+        if path.exists():
+            with path.open("rb") as file:
+                beginning = file.read(len(FILE_HEADER))
+    except OSError as error:
+        raise DatabaseRefused(f"The database {path} cannot be used: {error.strerror}.") from None
+    if beginning not in (b"", FILE_HEADER):
+        raise DatabaseRefused(f"The database {path} cannot be used: it is not an SQLite file.")
+
+
+@contextmanager
+def _alone_in(directory: Path) -> Iterator[None]:
+    """Keep other processes of ours that start in this directory waiting until the block ends."""
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _make(path: Path, newest: int) -> None:
+    """Make the tables in an empty file; refuse a file that is not ours, or newer than this version."""
+    version = _version()
+    if version > newest:
+        raise DatabaseRefused(
+            f"The database {path} has schema {version}, made by a newer Pocketbell; this one knows up to {newest}."
+        )
+    tables = run("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    if tables and run("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+        raise DatabaseRefused(f"The database {path} cannot be used: it is another program's.")
+    if version == 0:
+        _run_step(ROOT / "schema.sql", 0, newest)
+
+
+def _upgrade(path: Path, migrations: Path, newest: int) -> None:
+    """Copy an older file, then upgrade it step by step."""
+    version = _version()
+    if version < newest:
+        copy = path.with_name(f"{path.name}.schema-{version}")
+        with _alone_in(path.parent):
+            for leftover in path.parent.glob(f".{copy.name}.*"):  # by a process that was killed
+                shutil.rmtree(leftover, ignore_errors=True)
+            copy_database(copy, replace=True, schema=version)
+    for step in range(version + 1, newest + 1):
+        _run_step(next(migrations.glob(f"{step:04}_*.sql")), step - 1, step)
+
+
+def _version() -> int:
+    return int(run("PRAGMA user_version").fetchone()[0])
+
+
+def _run_step(script: Path, before: int, after: int) -> None:
+    """Run a script and set the new version in one transaction; do nothing if another process was faster."""
+    with transaction(EVERYBODY):
+        if _version() != before:
+            return
+        for statement in statements(script.read_text()):
+            run(statement)
+        run(f"PRAGMA user_version = {after}")
+
+
+def statements(script: str) -> Iterator[str]:
+    """The statements of a script."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+    if statement.strip():
+        yield statement
+
+
+def copy_database(target: Path, replace: bool = False, schema: int | None = None) -> None:
+    """Write a consistent copy of the live database to `target`, mode 0600; `FileExistsError` if that exists.
+
+    With `schema`, the copy is dropped if another process has upgraded the database meanwhile: it made a copy before.
+    """
+    if target.exists() and not replace:
+        raise FileExistsError(f"{target} exists already")
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as ours:  # for us alone
+        unfinished = Path(ours) / "copy"
+        run("PRAGMA query_only = OFF")  # VACUUM INTO counts as a write
+        try:
+            run("VACUUM INTO ?", (str(unfinished),))
+        finally:
+            run("PRAGMA query_only = ON")
+        unfinished.chmod(0o600)
+        with unfinished.open("rb") as copy:
+            os.fsync(copy.fileno())
+        if schema in (None, _schema_of(unfinished)):
+            unfinished.replace(target)
+
+
+def _schema_of(file: Path) -> int:
+    with closing(sqlite3.connect(file)) as connection:
+        return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+# --- writing ------------------------------------------------------------------------------------------------
+
+
+class _Writer:
+    """Serialises writers; queued writers share one commit (group commit).
+
+    A writer that finds no BEGIN open makes one, writes in a savepoint of its own, and passes the turn on. If another
+    thread is waiting by then, that one writes into the same transaction; the last of the queue commits for all of
+    them. Each waits for that commit (`outcome`) before it answers, so that nothing is acknowledged that is not on the
+    disk. A failed commit fails all of them.
+
+    After a failure the connection is opened anew: one that was opened while the file was read-only stays read-only.
+    """
+
+    def __init__(self) -> None:
+        self.turn = threading.Lock()
+        self.counting = threading.Lock()
+        self.waiting = 0  # threads that want the turn
+        self.begins = 0  # how many BEGINs there were
+        self.is_beginning = False  # during a BEGIN, which waits while another process holds the file
+        self.outcome: Future[None] | None = None  # of the commit of the open transaction
+        self.has_changes = False  # whether that commit will write anything
+
+    def take_turn(self) -> Future[None]:
+        """Let this thread write; returns the outcome of the commit. `WriteFailed` if nothing can be written."""
+        has_turn = False
+        with self.counting:
+            self.waiting += 1
+        try:
+            has_turn = self._wait_for_turn()
+        finally:
+            with self.counting:
+                self.waiting -= 1
+            if not has_turn:
+                self.commit_if_due()  # the commit may have been left to this thread
+        if not has_turn:
+            raise WriteFailed("database is locked")
+        try:
+            if self.outcome is None:
+                outcome = Future[None]()
+                self._begin()
+                self.outcome = outcome
+        except BaseException:
+            _writing.close()
+            self.turn.release()
+            raise
+        return self.outcome
+
+    def _wait_for_turn(self) -> bool:
+        """Whether this thread got its turn; it waits for our own threads, but not long for another process.
+
+        A thread that is in the same BEGIN at both looks, STUCK_S apart, waits for another process.
+        """
+        for _ in range(MAX_TURN_WAITS):
+            if self.turn.acquire(timeout=TURN_WAIT_S):
+                return True
+            begins, is_beginning = self.begins, self.is_beginning
+            if self.turn.acquire(timeout=STUCK_S):
+                return True
+            if is_beginning and self.is_beginning and self.begins == begins:
+                return False
+        return False
+
+    def _begin(self) -> None:
+        self.begins, self.is_beginning, self.has_changes = self.begins + 1, True, False
+        try:
+            _writing.execute_sql("BEGIN IMMEDIATE")
+        finally:
+            self.is_beginning = False
+
+    def commit_if_due(self) -> None:
+        """Commit, unless a thread waits for its turn, which then writes into the same transaction."""
+        while self.outcome and not self.waiting and self.turn.acquire(blocking=False):
+            try:
+                self.end()
+            finally:
+                self.turn.release()
+
+    def end(self, failure: WriteFailed | None = None) -> None:
+        """Commit the open transaction, or roll it back after a failure; only in this thread's turn."""
+        outcome, self.outcome = self.outcome, None
+        if outcome is None:
+            return
+        try:
+            if failure is None:
+                failure = WriteFailed("the commit was interrupted")
+                _writing.execute_sql("COMMIT")
+                failure = None
+        except peewee.PeeweeException as error:
+            failure = WriteFailed(str(error))
+        finally:
+            if failure:
+                with suppress(peewee.PeeweeException):
+                    _writing.rollback()  # closing alone does not unlock the file while somebody holds a cursor
+                _writing.close()
+                outcome.set_exception(failure)
+            else:
+                if self.has_changes:  # an empty commit succeeds even on a full disk
+                    _writes_fail.clear()
+                outcome.set_result(None)
+
+
+_writer = _Writer()
+
+
+@contextmanager
+def transaction(*account_seqs: int) -> Iterator[None]:
+    """One transaction, which is on the disk when the block has ended; `WriteFailed` when it cannot be made.
+
+    The threads of this process queue here and not in SQLite's busy handler, which is unfair.
+    """
+    if _thread.writing:
+        check_part(account_seqs, _thread.accounts)
+        with _part():
+            yield
+        return
+    _thread.after_commit.clear()
+    try:
+        outcome = _writer.take_turn()
+        try:
+            _thread.writing, _thread.accounts = _writing.connection(), account_seqs
+            changes = _thread.writing.total_changes
+            with _part():
+                yield
+            _writer.has_changes |= _thread.writing.total_changes > changes
+        except WriteFailed as failure:
+            _writer.end(failure)
+            raise
+        finally:
+            _thread.writing, _thread.accounts = None, ()
+            _writer.turn.release()
+            _writer.commit_if_due()
+            fault = outcome.exception()  # also after an exception: this thread may have read uncommitted rows
+            if fault:
+                raise WriteFailed(str(fault)) from fault
+    except WriteFailed:
+        _writes_fail.set()
+        raise
+    calls, _thread.after_commit = _thread.after_commit, []
+    for call in calls:
+        call()
+
+
+def after_commit(call: Callable[[], object]) -> None:
+    """Call this in this thread when the open transaction is on the disk; at once, when none is open."""
+    if _thread.writing:
+        _thread.after_commit.append(call)
+    else:
+        call()
+
+
+@contextmanager
+def _part() -> Iterator[None]:
+    """A part of the open transaction, which is undone by itself if the block fails."""
+    run("SAVEPOINT part")
+    calls = len(_thread.after_commit)
+    try:
+        yield
+        run("RELEASE part")
+    except BaseException as error:
+        del _thread.after_commit[calls:]
+        try:
+            run("ROLLBACK TO part")
+            run("RELEASE part")
+        except BaseException:  # SQLite itself has rolled back everything
+            raise WriteFailed("the transaction was rolled back") from error
+        raise
+
+
+def writes_fail() -> bool:
+    """Whether the last transaction could not be made, and none has reached the disk since."""
+    return _writes_fail.is_set()
+
+
+def fault() -> str | None:
+    """The first fault that SQLite's quick check finds; None if it finds none."""
+    found = str(run("PRAGMA quick_check(1)").fetchone()[0])
+    return None if found == "ok" else found

@@ -1,0 +1,95 @@
+"""What is called once a transaction is on the disk."""
+
+import threading
+
+import pytest
+
+from store import database, sqlite
+from store.database import after_commit, transaction
+from tests.support.tables import look
+
+COUNT = "SELECT count(*) FROM server_key"
+
+
+def put(name):
+    database.run("INSERT INTO server_key VALUES (?, '')", (str(name),))
+
+
+def test_it_is_called_when_the_outermost_transaction_is_on_the_disk(opened):
+    seen = []
+    with transaction():
+        with transaction():
+            put(1)
+            after_commit(lambda: seen.append(look(opened, COUNT)))
+        assert seen == []
+    assert seen == [[(1,)]]
+
+
+def test_it_is_called_in_the_thread_that_asked_for_it_after_the_commit_for_several(opened):
+    seen, threads, first = [], [], threading.Event()
+
+    def work(n):
+        with transaction():
+            put(n)
+            after_commit(lambda: seen.append((n, threading.get_ident(), look(opened, COUNT))))
+            first.set()
+            while n == 0 and not sqlite._writer.waiting:  # the second thread commits for both
+                pass
+
+    for n in range(2):
+        threads.append(threading.Thread(target=work, args=(n,)))
+        threads[n].start()
+        first.wait()
+    for thread in threads:
+        thread.join()
+    assert sorted(seen) == [(n, threads[n].ident, [(2,)]) for n in range(2)]
+
+
+def test_it_is_called_at_once_outside_of_a_transaction(opened):
+    seen = []
+    after_commit(lambda: seen.append(1))
+    assert seen == [1]
+
+
+def test_it_may_write_itself(opened):
+    def more():
+        with transaction():
+            put(2)
+            after_commit(lambda: seen.append(look(opened, COUNT)))
+
+    seen = []
+    with transaction():
+        put(1)
+        after_commit(more)
+    assert seen == [[(2,)]]
+
+
+def test_it_is_not_called_when_the_transaction_fails(opened):
+    seen = []
+    with pytest.raises(ZeroDivisionError), transaction():
+        after_commit(lambda: seen.append(1))
+        raise ZeroDivisionError
+    with transaction():
+        put(1)
+    assert seen == []
+
+
+def test_it_is_not_called_when_its_part_of_the_transaction_fails(opened):
+    seen = []
+    with transaction():
+        after_commit(lambda: seen.append("kept"))
+        with pytest.raises(ZeroDivisionError), transaction():
+            after_commit(lambda: seen.append("undone"))
+            raise ZeroDivisionError
+    assert seen == ["kept"]
+
+
+def test_it_is_not_called_when_the_commit_fails(opened):
+    seen = []
+    with pytest.raises(database.WriteFailed), transaction():
+        database.run("PRAGMA defer_foreign_keys = ON")  # what is wrong is found by the commit
+        database.run("INSERT INTO session (token_hash, account_seq, created_at, expires_at) VALUES (x'00', 9, 0, 0)")
+        after_commit(lambda: seen.append(1))
+    with transaction():
+        put(1)
+    assert seen == []

@@ -1,0 +1,150 @@
+"""PostgreSQL for the tests: one server for all of a run's processes, which lives in memory, and a database for each.
+
+With POCKETBELL_TEST_DATABASE=postgresql the services of the tests keep everything there. Without the programs, tests
+that need them are skipped, unless REQUIRE_POSTGRESQL=1.
+"""
+
+import atexit
+import fcntl
+import functools
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from store.engine import ServerUrl
+from tests.support.server import free_port
+
+IS_WANTED = os.environ.get("POCKETBELL_TEST_DATABASE") == "postgresql"
+SHARED = "POCKETBELL_TEST_SHARED"  # names the directory that the processes of a run share
+PLACES = ["/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql*/bin"]
+FAST = ["fsync=off", "synchronous_commit=off", "full_page_writes=off", "autovacuum=off", "max_connections=300"]
+USER = "postgres"  # the server refuses to run as root
+
+
+def begin_run():
+    """Make the directory that a run's processes share; called in the first of them."""
+    if SHARED not in os.environ:
+        os.environ[SHARED] = tempfile.mkdtemp(prefix="pocketbell-postgresql-")
+        atexit.register(end_run, os.getpid(), Path(os.environ[SHARED]))
+
+
+def end_run(process, directory):
+    """Stop the server, if one was started."""
+    if os.getpid() == process:
+        if (directory / "url").exists():
+            _command("pg_ctl", "-D", directory / "data", "-m", "immediate", "stop")
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+@functools.cache
+def program(name):
+    """The path of one of PostgreSQL's programs; None if it is not installed."""
+    found = [str(path / name) for place in PLACES for path in sorted(Path("/").glob(place[1:]), reverse=True)]
+    return next((path for path in found if Path(path).exists()), shutil.which(name))
+
+
+def _command(name, *arguments):
+    as_user = ["runuser", "-u", USER, "--"] if os.getuid() == 0 else []
+    with tempfile.TemporaryFile() as output:  # a pipe would be held open by the server
+        done = subprocess.run([*as_user, program(name), *map(str, arguments)], stdout=output, stderr=output, cwd="/")
+        output.seek(0)
+        assert done.returncode == 0, output.read().decode()
+
+
+def server():
+    """The address of the server, which the first process that asks starts; skips the test if there is none."""
+    if not program("initdb") or (os.getuid() == 0 and not _has_user()):
+        assert not os.environ.get("REQUIRE_POSTGRESQL"), "PostgreSQL is not installed"
+        pytest.skip("PostgreSQL is not installed")
+    directory = Path(os.environ[SHARED])
+    with (directory / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (directory / "url").exists():
+            (directory / "url").write_text(start(directory))
+    return (directory / "url").read_text()
+
+
+def _has_user():
+    return any(one.pw_name == USER for one in pwd.getpwall())
+
+
+def start(directory, *options):
+    """Start a server of one's own in a directory, which becomes its user's; returns its address."""
+    if os.getuid() == 0:
+        shutil.chown(directory, USER)
+    port = free_port()
+    _command("initdb", "-D", directory / "data", "-A", "trust", "-U", USER, "-E", "UTF8", "--no-locale", "--no-sync")
+    words = [f"port={port}", "listen_addresses=127.0.0.1", "unix_socket_directories=", *FAST, *options]
+    options = " ".join(f"-c {word}" for word in words)
+    _command("pg_ctl", "-D", directory / "data", "-l", directory / "log", "-o", options, "-w", "start")
+    return f"postgresql://{USER}@127.0.0.1:{port}"
+
+
+@functools.cache
+def own_database():
+    """The address of this process's database, with all tables."""
+    from store import database
+
+    url = new_database(f"of_{os.getpid()}")
+    database.open_database(ServerUrl(url, 1))
+    database.close()
+    return url
+
+
+def new_database(name):
+    """The address of a new database with that name, which is empty."""
+    import psycopg
+
+    with psycopg.connect(f"{server()}/postgres", autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return f"{server()}/{name}"
+
+
+@functools.cache
+def connection():
+    """A connection to this process's database, beside those of the service."""
+    from store import postgresql
+
+    one = postgresql._connected(ServerUrl(own_database(), 1))
+    postgresql._configure(one)
+    one.execute("SET default_transaction_read_only = off; SET statement_timeout = 0")
+    return one
+
+
+@functools.cache
+def tables_and_sequences():
+    rows = connection().execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
+    sequences = connection().execute("SELECT sequencename FROM pg_sequences").fetchall()
+    return [row[0] for row in rows if row[0] != "pocketbell_schema"], [row[0] for row in sequences]
+
+
+def tables():
+    return sorted(tables_and_sequences()[0])
+
+
+_emptied = 0
+
+
+def empty():
+    """Empty this process's database."""
+    global _emptied
+    _emptied += 1
+    names, sequences = tables_and_sequences()
+    if _emptied % 200 == 0:  # what was deleted still has to be passed over
+        connection().execute(f"TRUNCATE {', '.join(names)}")
+    deletes = "".join(f"DELETE FROM {table};" for table in names)
+    starts = "".join(f"SELECT setval('{one}', 1, false);" for one in sequences)
+    connection().execute(f"SET session_replication_role = replica; {deletes} {starts} RESET session_replication_role")
+
+
+def query(statement, values=()):
+    """Run a statement behind the service's back."""
+    from store.dialect import translated
+
+    done = connection().execute(translated(statement), values)
+    return done.fetchall() if done.description else []
