@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from store import database, sqlite
-from store.database import after_commit, transaction
+from store.database import EVERYBODY, after_commit, transaction
 from tests.support.tables import look
 
 COUNT = "SELECT count(*) FROM server_key"
@@ -17,8 +17,8 @@ def put(name):
 
 def test_it_is_called_when_the_outermost_transaction_is_on_the_disk(opened):
     seen = []
-    with transaction():
-        with transaction():
+    with transaction(EVERYBODY):
+        with transaction(EVERYBODY):
             put(1)
             after_commit(lambda: seen.append(look(opened, COUNT)))
         assert seen == []
@@ -29,7 +29,7 @@ def test_it_is_called_in_the_thread_that_asked_for_it_after_the_commit_for_sever
     seen, threads, first = [], [], threading.Event()
 
     def work(n):
-        with transaction():
+        with transaction(EVERYBODY):
             put(n)
             after_commit(lambda: seen.append((n, threading.get_ident(), look(opened, COUNT))))
             first.set()
@@ -53,12 +53,12 @@ def test_it_is_called_at_once_outside_of_a_transaction(opened):
 
 def test_it_may_write_itself(opened):
     def more():
-        with transaction():
+        with transaction(EVERYBODY):
             put(2)
             after_commit(lambda: seen.append(look(opened, COUNT)))
 
     seen = []
-    with transaction():
+    with transaction(EVERYBODY):
         put(1)
         after_commit(more)
     assert seen == [[(2,)]]
@@ -66,19 +66,19 @@ def test_it_may_write_itself(opened):
 
 def test_it_is_not_called_when_the_transaction_fails(opened):
     seen = []
-    with pytest.raises(ZeroDivisionError), transaction():
+    with pytest.raises(ZeroDivisionError), transaction(EVERYBODY):
         after_commit(lambda: seen.append(1))
         raise ZeroDivisionError
-    with transaction():
+    with transaction(EVERYBODY):
         put(1)
     assert seen == []
 
 
 def test_it_is_not_called_when_its_part_of_the_transaction_fails(opened):
     seen = []
-    with transaction():
+    with transaction(EVERYBODY):
         after_commit(lambda: seen.append("kept"))
-        with pytest.raises(ZeroDivisionError), transaction():
+        with pytest.raises(ZeroDivisionError), transaction(EVERYBODY):
             after_commit(lambda: seen.append("undone"))
             raise ZeroDivisionError
     assert seen == ["kept"]
@@ -86,10 +86,10 @@ def test_it_is_not_called_when_its_part_of_the_transaction_fails(opened):
 
 def test_it_is_not_called_when_the_commit_fails(opened):
     seen = []
-    with pytest.raises(database.WriteFailed), transaction():
+    with pytest.raises(database.WriteFailed), transaction(EVERYBODY):
         database.run("PRAGMA defer_foreign_keys = ON")  # what is wrong is found by the commit
         database.run("INSERT INTO session (token_hash, account_seq, created_at, expires_at) VALUES (x'00', 9, 0, 0)")
         after_commit(lambda: seen.append(1))
-    with transaction():
+    with transaction(EVERYBODY):
         put(1)
     assert seen == []

@@ -32,7 +32,7 @@ def copy_first_row(service, count, every_ms):
         f"INSERT INTO notification (id, created_at, {same})"
         f" SELECT ?, created_at + ?, {same} FROM notification ORDER BY seq LIMIT 1"
     )
-    with database.transaction():
+    with database.transaction(database.EVERYBODY):
         for number in range(1, count + 1):
             database.run(copy, (f"{number:032x}", number * every_ms))
 
