@@ -32,6 +32,7 @@ from core import (
     pruning,
     push_slots,
     retries,
+    sharing,
     streams,
     waking,
     watching,
@@ -308,11 +309,10 @@ def open_service(app: Application, settings: config.Settings) -> None:
     buttons.configure(app.config["SECRET_KEY"])
     for module in (alarms, clock_steps, delivery, floods, retries, waking, watching):
         module.reset()
-    rate_limits.reset(settings.ingest_per_minute)
+    sharing.configure(settings)
+    rate_limits.reset(settings.ingest_per_minute, sharing.redis())
     proxies.configure(settings.trusted_proxies)
-    recent_requests.reset()
     pruning.forget_clock()
-    counters.reset()
     app.is_open = True
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from process.variables import SettingError as SettingError  # what `load` raises
-from process.variables import Variable, between, http_address, http_origin, matching
+from process.variables import Variable, between, http_address, http_origin, matching, redis_address
 from providers import PROVIDERS
 from store.database import ServerUrl
 
@@ -31,6 +31,9 @@ class Settings:
     port: int
     data_dir: Path
     database: Path | ServerUrl
+    redis_url: str | None = field(repr=False)
+    redis_tls_verify: bool
+    workers: int
     threads: int
     secret_key: str | None
     base_url: str | None
@@ -110,8 +113,14 @@ OF_THE_SERVICE = (
     ),
     Variable("DATABASE_CONNECTIONS", "8", between(1, 100), "a whole number from 1 to 100"),
     Variable(
-        "WEB_CONCURRENCY", "1", between(1, 1), "only 1, since the quotas are counted in one process (use THREADS)"
+        "REDIS_URL",
+        None,
+        redis_address,
+        "redis://host:port or rediss://name:password@host:port",
+        secret=True,
     ),
+    Variable("REDIS_TLS_VERIFY", "1", _flag, "0 or 1"),
+    Variable("WEB_CONCURRENCY", "1", between(1, 64), "a whole number from 1 to 64"),
     Variable("THREADS", "32", between(1, 1024), "a whole number from 1 to 1024"),
     Variable("SECRET_KEY", None, str, "any text", secret=True),
     Variable("BASE_URL", None, http_origin, "the public address, such as https://bell.example.org, without a path"),
@@ -137,11 +146,15 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
     values = {variable.name: variable.read(environ) for variable in variables()}
     data_dir: Path = values["DATA_DIR"]
     database: Path | str = values["DATABASE_URL"] or data_dir / "pocketbell.db"
+    _check_sharing(isinstance(database, Path), values["REDIS_URL"], values["WEB_CONCURRENCY"])
     return Settings(
         host=values["HOST"],
         port=values["PORT"],
         data_dir=data_dir,
         database=ServerUrl(database, values["DATABASE_CONNECTIONS"]) if isinstance(database, str) else database,
+        redis_url=values["REDIS_URL"],
+        redis_tls_verify=values["REDIS_TLS_VERIFY"],
+        workers=values["WEB_CONCURRENCY"],
         threads=values["THREADS"],
         secret_key=values["SECRET_KEY"],
         base_url=values["BASE_URL"],
@@ -157,6 +170,20 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         print_setup_link=values["PRINT_SETUP_LINK"],
         wipes_disk="DYNO" in environ and isinstance(database, Path),
     )
+
+
+def _check_sharing(is_sqlite: bool, redis_url: str | None, workers: int) -> None:
+    """Refuse several processes, or what they would share, where a file on one machine has the data."""
+    if workers > 1 and (is_sqlite or not redis_url):
+        raise SettingError(
+            f'WEB_CONCURRENCY is "{workers}": it takes only 1 unless DATABASE_URL is PostgreSQL and REDIS_URL is set,'
+            " since the quotas are counted in one process without them (use THREADS)."
+        )
+    if redis_url and is_sqlite:
+        raise SettingError(
+            "REDIS_URL is set, but the database is SQLite, which one process uses: set DATABASE_URL to PostgreSQL, or"
+            " remove REDIS_URL."
+        )
 
 
 if __name__ == "__main__":

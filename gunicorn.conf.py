@@ -1,4 +1,4 @@
-"""gunicorn's configuration: one process with many threads. Settings, address and database are checked first."""
+"""gunicorn's configuration: mostly one process, with many threads. Settings, address, database are checked first."""
 
 import contextlib
 import ctypes
@@ -32,7 +32,7 @@ def open_files(wanted):
 
 
 bind = f"[{settings.host}]:{settings.port}" if ":" in settings.host else f"{settings.host}:{settings.port}"
-workers = 1  # the rate limits are counted in this process's memory
+workers = settings.workers  # more than one only where Redis counts the rate limits for all of them
 worker_class = ThreadedWorker
 most_waiting = request_body.large_bodies.most_waiting + accounts.hash_turns.most_waiting + waiting.MAX_WAITING
 threads = settings.threads + most_waiting  # requests that wait, for a turn or an answer, have threads beside THREADS
@@ -81,7 +81,9 @@ def refused_address():
 
 
 def take_lock(server):
-    """Wait until no other service uses this database."""
+    """Wait until no other service uses this database, unless several may because Redis counts for them."""
+    if settings.redis_url:
+        return
     try:
         service_lock.take(settings.database, settings.local_url, server.log.warning)
     except OSError as error:
@@ -90,9 +92,10 @@ def take_lock(server):
 
 def on_starting(server):
     """Check the address, and create or upgrade the database before the worker starts."""
-    if server.cfg.workers != 1:
+    if server.cfg.workers != settings.workers:
         raise SystemExit(
-            "GUNICORN_CMD_ARGS asks for more than one worker. The rate limits need a single one: use THREADS instead."
+            "GUNICORN_CMD_ARGS asks for other workers than WEB_CONCURRENCY. The rate limits need a single one, unless"
+            " PostgreSQL and Redis are used: use THREADS instead."
         )
     os.umask(umask)
     take_lock(server)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import push
 from config import Settings
-from core import outside_watch, proxies
+from core import outside_watch, proxies, sharing
 from models import Account, Device
 from process import clock
 from providers import PROVIDERS, transport
@@ -153,6 +153,15 @@ def _watched(settings: Settings) -> tuple[str, str]:
     return "ok", "HEARTBEAT_URL is called each minute while the service is well."
 
 
+def _redis(settings: Settings) -> tuple[str, str]:
+    if settings.redis_url is None:
+        return "ok", "not used: one process serves, and counts the rate limits by itself."
+    fault = sharing.fault()
+    if fault:
+        return "bad", f"it cannot be used ({fault}): each process counts the rate limits by itself until it can."
+    return "ok", "it counts the rate limits for all processes together."
+
+
 def _provider(kind: str, settings: Settings) -> tuple[str, str]:
     provider = push.provider_of(kind)
     if kind not in push.configured():
@@ -186,6 +195,7 @@ CHECKS: dict[str, Check] = {
     "public address": _address,
     "proxies": _proxies,
     "watched": _watched,
+    "Redis": _redis,
 }
 
 

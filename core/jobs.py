@@ -21,6 +21,7 @@ from core import (
     pruning,
     retries,
     scheduled,
+    sharing,
     waking,
     watching,
 )
@@ -71,6 +72,7 @@ RECORDS = (
     Job("give up what no app fetched", fetching.give_up, fetching.GIVEN_UP_EVERY_S),
     Job("settle what removed devices left behind", devices.settle_left_behind),
     Job("write when each key was last used", lambda now: ApiKey.write_used()),
+    Job("share what was counted", sharing.share),
     Job("note which peers speak like a proxy", proxies.write_note, 60.0),
 )
 REMOVALS = (
@@ -164,6 +166,7 @@ class Worker:
         alarms.finish()
         waking.stop()
         ApiKey.write_used()
+        sharing.share(clock.now_ms())
 
     def lag_s(self) -> float:
         """For how long the slowest lane has not ended a round; 0 before the first."""

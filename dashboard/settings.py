@@ -29,7 +29,7 @@ def _settings_page(problem: Problem | None = None) -> str:
         sessions=Session.of_account(account.seq, now),
         this_session=guards.session_hash(),
         plan=plans.PLANS[account.plan],
-        rest_used=max((rate_limits.rest_used(account.plan, key.seq) for key in keys), default=0),
+        rest_used=rate_limits.rest_used(account.plan, *(key.seq for key in keys)),
         metrics_used=rate_limits.custom_metrics_used(account.plan, account.seq),
         keys=len(keys),
         most_keys=accounts.MAX_LIVE_KEYS,

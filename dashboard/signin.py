@@ -64,12 +64,13 @@ def with_password(email: str, password: str) -> Account | None:
     rate_limits.check_sign_in(visitor)
     queue = accounts.KNOWN_BROWSER if visitor.known_browser else accounts.NEW_BROWSER
     with accounts.hashing(queue, mark if visitor.known_browser else visitor.sender):
-        rate_limits.check_sign_in(visitor)  # again: there may have been more tries while this one waited
-        account = accounts.with_password(email, password)
-        if account is None:
-            rate_limits.count_wrong_password(visitor)
-        else:
-            rate_limits.count_sign_in(visitor)
+        rate_limits.begin_sign_in(visitor)  # it checks again: there may have been more tries while this one waited
+        is_right = None
+        try:
+            account = accounts.with_password(email, password)
+            is_right = account is not None
+        finally:
+            rate_limits.end_sign_in(visitor, is_right)
     return account
 
 

@@ -104,6 +104,18 @@ def http_address(value: str) -> str:
     return value
 
 
+def redis_address(value: str) -> str:
+    """Parses the address of a Redis: host, and if need be port, name, password and number of the database.
+
+    It has no query: redis-py would take time limits and more from there.
+    """
+    parts = urlsplit(value)
+    is_plain = re.fullmatch(r"rediss?://[!-~]{1,2000}", value) and re.fullmatch(r"(/[0-9]{0,4})?", parts.path)
+    if not is_plain or not parts.hostname or parts.port == 0 or parts.query or parts.fragment:
+        raise ValueError
+    return value
+
+
 def text_of_file(value: str) -> str:
     """Parses the path of a file into the text that the file holds."""
     try:

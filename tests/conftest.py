@@ -9,7 +9,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 from core import accounts
-from process import clock
+from process import clock, redis_client
 from tests.support import certificates, postgresql
 from tests.support.apns_service import ApnsService
 from tests.support.devices import subscribe
@@ -17,6 +17,8 @@ from tests.support.fcm_service import FcmService
 from tests.support.heartbeats import Pinged
 from tests.support.ntfy_app import add_phone
 from tests.support.push_service import PushService
+from tests.support.redis_server import RedisServer
+from tests.support.server import PATIENCE_S
 from tests.support.service import MovedClock, Service
 
 postgresql.begin_run()
@@ -112,6 +114,20 @@ def fcm(fcm_server):
     return fcm_server
 
 
+@pytest.fixture(scope="session")
+def redis_server():
+    with RedisServer() as server:
+        yield server
+
+
+@pytest.fixture
+def redis(redis_server, monkeypatch):
+    """An empty Redis, for which the tests wait however busy this machine is."""
+    monkeypatch.setattr(redis_client, "TIMEOUT_S", PATIENCE_S)
+    redis_server.ask("FLUSHALL")
+    return redis_server
+
+
 @pytest.fixture
 def make_service(tmp_path):
     def make(**environ):
@@ -123,6 +139,13 @@ def make_service(tmp_path):
 @pytest.fixture
 def service(make_service, push_service, moved_clock):
     return make_service(WEBPUSH_HOSTS=f"{push_service.origin},*.push.example.com")
+
+
+@pytest.fixture
+def sharing_service(service, redis):
+    """A service that counts in Redis."""
+    yield service.sharing(redis.url)
+    service.sharing(None)
 
 
 @pytest.fixture

@@ -70,6 +70,7 @@ MAY_IMPORT = {  # modules, or whole rooms
     "gunicorn": {"process.gunicorn_worker"},
     "prometheus_client": {"web.prometheus"},
     "wsproto": {"process.websocket"},
+    "redis": {"process.redis_client"},
     "time": {"process.clock", "providers.transport"},
 }
 CLOCKS = {
@@ -190,7 +191,7 @@ def test_the_product_imports_nothing_that_requirements_do_not_name(path):
     known |= {"flask", "click", "werkzeug", "itsdangerous", "jinja2", "markupsafe"}  # Flask and what it stands on
     known |= {"flask_limiter", "limits", "peewee", "gunicorn", "pycurl", "jwt", "cryptography", "http_ece"}
     known |= {"py_vapid", "pyfcm", "certifi", "segno", "google", "prometheus_client", "yaml", "wsproto", "cronsim"}
-    known |= {"psycopg", "psycopg_pool"}
+    known |= {"psycopg", "psycopg_pool", "redis"}
     assert {name for name, _ in packages(path)} - known == set()
 
 
@@ -353,7 +354,9 @@ def test_every_function_says_the_types_it_takes_and_returns(path):
     assert untyped == [] or module_of(path) == "gunicorn.conf"  # gunicorn's hooks, outside mypy
 
 
-@pytest.mark.parametrize("module", ["pycurl", "cryptography", "pyfcm", "http_ece", "py_vapid", "segno", "yaml"])
+@pytest.mark.parametrize(
+    "module", ["pycurl", "cryptography", "pyfcm", "http_ece", "py_vapid", "segno", "yaml", "redis"]
+)
 def test_what_weighs_much_is_not_imported_before_it_is_needed(module):
     at_start = {
         f"{path.relative_to(ROOT)}:{node.lineno}"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import config
+from process.variables import redis_address
 from store.database import ServerUrl
 from tests.support.rows import each
 from tests.support.server import ROOT
@@ -84,6 +85,7 @@ def test_no_variable_is_described_twice():
     [
         *("HOST", "PORT", "DATA_DIR", "DATABASE_URL", "WEB_CONCURRENCY", "THREADS", "SECRET_KEY", "BASE_URL"),
         *("FORWARDED_ALLOW_IPS", "WEBPUSH_HOSTS", "SSL_CERT_FILE", "MAX_BODY_BYTES", "LOG_LEVEL"),
+        *("REDIS_URL", "REDIS_TLS_VERIFY"),
     ],
 )
 def test_the_variable_of_the_contract_is_read(name):
@@ -105,9 +107,10 @@ GOOD = [
     ("DATABASE_URL", "sqlite:///bell.db", "database", Path("bell.db")),
     ("DATABASE_URL", "sqlite:///some/where.db", "database", Path("some/where.db")),
     ("DATABASE_URL", "sqlite:////srv/bell.db", "database", Path("/srv/bell.db")),
+    ("WEB_CONCURRENCY", "1", "workers", 1),
+    ("REDIS_TLS_VERIFY", "0", "redis_tls_verify", False),
     ("DATABASE_URL", "postgres://u:p@db/bell", "database", ServerUrl("postgres://u:p@db/bell", 8)),
     ("DATABASE_URL", TWO_HOSTS, "database", ServerUrl(TWO_HOSTS, 8)),
-    ("WEB_CONCURRENCY", "1", "threads", 32),
     ("THREADS", "1", "threads", 1),
     ("THREADS", "64", "threads", 64),
     ("SECRET_KEY", "s p a c e s and ünicode", "secret_key", "s p a c e s and ünicode"),
@@ -157,7 +160,8 @@ def test_a_database_elsewhere_leaves_the_data_directory_where_it_was():
 WRONG = [
     *(("HOST", value) for value in ("a b", "127.0.0.1/8", "http://127.0.0.1", "unix:/tmp/x", "bell_1")),
     *(("PORT", value) for value in ("0", "65536", "-1", "80.0", "8e3", "0x50", " 80", "http", "８０", "9" * 400)),
-    *(("WEB_CONCURRENCY", value) for value in ("0", "2", "4", "auto", "-1")),
+    *(("WEB_CONCURRENCY", value) for value in ("0", "65", "auto", "-1")),
+    *(("REDIS_TLS_VERIFY", value) for value in ("no", "2", "none")),
     *(("THREADS", value) for value in ("0", "-4", "many", "1.5", "100000")),
     *(
         ("BASE_URL", value)
@@ -234,9 +238,40 @@ def test_a_value_with_line_breaks_is_refused_in_one_line(name):
     assert len(refusal(**{name: "no\nsuch\r\nvalue\u2028"}).splitlines()) == 1
 
 
-def test_more_than_one_worker_is_refused_with_the_reason():
-    said = refusal(WEB_CONCURRENCY="2")
-    assert '"2"' in said and "quotas are counted in" in said and "process" in said
+@each("environ", [{}, {"DATABASE_URL": "sqlite:///bell.db"}, {"REDIS_URL": "redis://localhost"}])
+def test_more_than_one_worker_is_refused_with_the_reason(environ):
+    said = refusal(WEB_CONCURRENCY="2", **environ)
+    assert '"2"' in said and "quotas are counted in" in said and "PostgreSQL" in said and "REDIS_URL" in said
+
+
+@each("environ", [{}, {"DATABASE_URL": "sqlite:///bell.db"}])
+def test_redis_is_refused_with_sqlite(environ):
+    said = refusal(REDIS_URL="redis://:hunter2pw@localhost:6379/0", **environ)
+    assert "REDIS_URL is set, but the database is SQLite" in said and "hunter2pw" not in said
+
+
+REDIS_URLS = [
+    *("redis://localhost", "redis://10.0.0.5:6379", "redis://[fd00::5]:6379/", "redis://:pass%20word@host:1/0"),
+    *("rediss://name:password@redis.example.org:6380/15", "redis://name@localhost/9999"),
+]
+
+
+@each("url", REDIS_URLS)
+def test_the_address_of_a_redis_is_understood(url):
+    assert redis_address(url) == url
+
+
+@each(
+    "url",
+    [
+        *("hunter2pw", "hunter2pw:6379", "http://hunter2pw", "redis://", "redis://:hunter2pw@", "REDIS://hunter2pw"),
+        *("redis://hunter2pw:x", "redis://hunter2pw:0", "redis://hunter2pw/zero", "redis://hunter2pw/1/2"),
+        *("redis://hunter2pw?socket_timeout=9", "redis://hunter2pw#1", "redis://hunter2pw a", "unix:///hunter2pw"),
+    ],
+)
+def test_what_is_no_address_of_a_redis_is_refused_without_being_shown(url):
+    said = refusal(REDIS_URL=url)
+    assert said.startswith("REDIS_URL is not understood: it takes redis://") and "hunter2pw" not in said
 
 
 # --- python config.py (the Procfile's release step) ---------------------------------------------------------

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+from core import sharing
 from core.jobs import worker
-from process import clock
-from process.counters import counted
+from process import clock, counters
 from store.deliveries import Delivery
 from store.held import Held
 
@@ -44,9 +44,10 @@ class _Collector:
         """Each figure with its name and help."""
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
+        counters.share(reads=True)
         for name, (help_, labels) in COUNTERS.items():
             family = CounterMetricFamily(f"pocketbell_{name}", help_, labels=labels)
-            for values, number in sorted(counted(name).items()):
+            for values, number in sorted(counters.counted(name).items()):
                 family.add_metric(values, number)
             yield family
         due_at = Delivery.next_due_at()
@@ -58,3 +59,5 @@ class _Collector:
             ("worker_lag_seconds", "Seconds since the background worker finished its last round.", worker.lag_s()),
         ):
             yield GaugeMetricFamily(f"pocketbell_{name}", help_, value)
+        if (away := sharing.is_away()) is not None:
+            yield GaugeMetricFamily("pocketbell_redis_up", "Whether this process counts in Redis.", int(not away))

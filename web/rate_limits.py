@@ -1,22 +1,23 @@
-"""Every number of SPEC 8, and the counting: exact moving windows in this process's memory.
+"""Every number of SPEC 8, and what each request counts against.
 
-Flask-Limiter counts, on a storage of our own: its own memory storage walks every key each 10 ms. Ours takes the same
-time however many keys there are, and uses a clock that is never set back. Must not know handlers or SQL.
+Flask-Limiter holds the counts, in a storage of our own (`web.moving_windows`), which is asked once for each request.
+With Redis they are there (`web.shared_windows`).
+Must not know handlers or SQL.
 """
 
 import math
-import threading
-from collections import OrderedDict, defaultdict, deque
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from flask import Flask
 from flask_limiter import Limiter
 from limits import RateLimitItemPerMinute
-from limits.storage import MovingWindowSupport, Storage
 
 from core.plans import PLANS
 from process import clock
+from process.redis_client import RedisClient
 from web.context import Window, current
+from web.moving_windows import Claim, Counted, MovingWindows
+from web.shared_windows import SharedWindows
 from wire.errors import TOO_MANY_EVENTS, Refused
 
 
@@ -45,86 +46,6 @@ TRIES_OF_STRANGERS = Quota(100, 15)  # for an account, from all senders
 SIGN_INS = Quota(30, 15)  # with the right password, from one sender or from an account's known browsers
 
 
-class MovingWindows(Storage, MovingWindowSupport):
-    """The times of each key's latest hits, oldest first, by the length of the window.
-
-    Keys are in order of use, so that idle ones come first.
-    """
-
-    STORAGE_SCHEME = ["moving-windows"]
-
-    def __init__(self, uri: str | None = None, wrap_exceptions: bool = False, **options: float | str | bool) -> None:
-        super().__init__(uri, wrap_exceptions, **options)
-        self.hits: defaultdict[int, OrderedDict[str, deque[float]]] = defaultdict(OrderedDict)
-        self.lock = threading.Lock()
-
-    def acquire_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:
-        """Count `amount` hits unless that makes more than `limit` within `expiry` seconds."""
-        now = clock.monotonic_s()
-        with self.lock:
-            hits = self._current(key, expiry, now)
-            if len(hits) + amount > limit:
-                return False
-            hits.extend([now] * amount)
-            return True
-
-    def get_moving_window(self, key: str, limit: int, expiry: int) -> tuple[float, int]:
-        """The wall time of the hit that must expire before another fits, or now; and how many hits there are."""
-        now = clock.monotonic_s()
-        with self.lock:
-            hits = self._current(key, expiry, now) if key in self.hits[expiry] else ()
-            age = now - hits[max(0, len(hits) - limit)] if hits else 0.0
-            return clock.now_ms() / 1000 - age, len(hits)
-
-    def _current(self, key: str, expiry: int, now: float) -> deque[float]:
-        """The key's hits within the window; forgets up to two idle keys on the way."""
-        keys = self.hits[expiry]
-        hits = keys.setdefault(key, deque())
-        keys.move_to_end(key)
-        while hits and hits[0] <= now - expiry:
-            hits.popleft()
-        for _ in range(2):
-            oldest, its_hits = next(iter(keys.items()))
-            if oldest != key and (not its_hits or its_hits[-1] <= now - expiry):
-                del keys[oldest]
-        return hits
-
-    @property
-    def base_exceptions(self) -> type[Exception]:
-        """Nothing here raises an exception of its own."""
-        return MemoryError
-
-    def get(self, key: str) -> int:
-        """How many hits of the key are kept."""
-        return sum(len(keys.get(key, ())) for keys in self.hits.values())
-
-    def incr(self, key: str, expiry: int, amount: int = 1) -> int:
-        """Fixed windows are not offered."""
-        raise NotImplementedError
-
-    def get_expiry(self, key: str) -> float:
-        """Fixed windows are not offered."""
-        raise NotImplementedError
-
-    def check(self) -> bool:
-        """Memory is always there."""
-        return True
-
-    def reset(self) -> int:
-        """Forget everything; returns the number of keys."""
-        with self.lock:
-            forgotten = sum(map(len, self.hits.values()))
-            self.hits.clear()
-        return forgotten
-
-    def clear(self, key: str) -> None:
-        """Forget one key."""
-        with self.lock:
-            for keys in self.hits.values():
-                keys.pop(key, None)
-
-
-_ingest_lock = threading.Lock()
 _all_events: Quota  # set by `reset`
 limiter = Limiter(
     key_func=lambda: str(current().caller.key_seq), storage_uri="moving-windows://", strategy="moving-window"
@@ -141,42 +62,57 @@ def configure(app: Flask) -> None:
     limiter.init_app(app)
 
 
-def reset(ingest_per_minute: int) -> None:
-    """Start with empty counters and this limit of events a minute for all alerts together."""
+def reset(ingest_per_minute: int, redis: tuple[RedisClient, str] | None = None) -> None:
+    """Count anew, with this limit of events a minute for all alerts together; with `redis`, go on with all others.
+
+    The second part of `redis` is a secret that other processes on the same database have, too.
+    """
     global _all_events
     _all_events = Quota(ingest_per_minute)
-    limiter.limiter.storage.reset()
+    windows().reset()
+    windows().shared = SharedWindows(*redis) if redis else None
+
+
+def windows() -> MovingWindows:
+    """Where the hits are counted."""
+    return cast(MovingWindows, limiter.limiter.storage)
+
+
+def _claim(item: Quota, *key: str | int, amount: int = 1) -> Claim:
+    return Claim(item.key_for(*key), item.amount, item.get_expiry(), amount)
+
+
+def _count(*claims: Claim) -> Counted:
+    """Count all of the claims, or none."""
+    return windows().count(claims)[0]
 
 
 def rest() -> None:
     """Count a request of the caller against its key's limit over all REST endpoints; `Refused` (429) beyond it."""
     caller = current().caller
-    if not _count(REST[caller.plan], "key", caller.key_seq):
+    if _count_for_caller(REST[caller.plan], "key", caller.key_seq).refused is not None:
         raise Refused(429)
 
 
 def custom_metrics() -> None:
     """Count a request of the caller against its account's metrics requests per hour; `Refused` (429) beyond it."""
     item = CUSTOM_METRICS[current().caller.plan]
-    if not _count(item, "metrics", current().caller.account_seq):
-        wait_s = _wait_s(item, "metrics", str(current().caller.account_seq))
-        raise Refused(
-            429, f"Too many requests: {item.amount} metrics requests an hour are this plan's limit.", wait_s
-        )
+    counted = _count_for_caller(item, "metrics", current().caller.account_seq)
+    if counted.refused is not None:
+        words = f"Too many requests: {item.amount} metrics requests an hour are this plan's limit."
+        raise Refused(429, words, _wait_s(counted))
 
 
-def _count(item: Quota, kind: str, seq: int) -> bool:
-    """Count a request that has a caller, and keep what the answer says of the quota; whether it is within it."""
-    key = (kind, str(seq))
-    allowed = limiter.limiter.hit(item, *key)
-    reset_at, remaining = limiter.limiter.get_window_stats(item, *key)
-    current().window = Window(item.amount, max(0, remaining), math.ceil(reset_at))
-    return allowed
+def _count_for_caller(item: Quota, kind: str, seq: int) -> Counted:
+    """Count a request that has a caller, and keep what the answer says of the quota."""
+    counted = _count(_claim(item, kind, seq))
+    reset_at = math.ceil(clock.now_ms() / 1000 + counted.reset_in_s)
+    current().window = Window(item.amount, max(0, item.amount - counted.used), reset_at)
+    return counted
 
 
-def _wait_s(item: Quota, *key: str) -> int:
-    next_try, _ = limiter.limiter.get_window_stats(item, *key)
-    return max(1, math.ceil(next_try - clock.now_ms() / 1000))
+def _wait_s(counted: Counted) -> int:
+    return max(1, math.ceil(counted.reset_in_s))
 
 
 # --- alert webhooks (SPEC 8, CONTRACT 4) --------------------------------------------------------------------
@@ -184,37 +120,41 @@ def _wait_s(item: Quota, *key: str) -> int:
 
 def count_unknown_code(sender: str) -> None:
     """Count a code that leads nowhere against its sender; `Refused` (429) beyond the budget."""
-    if not limiter.limiter.hit(UNKNOWN_CODES, "unknown-codes", sender):
+    if _count(_claim(UNKNOWN_CODES, "unknown-codes", sender)).refused is not None:
         raise Refused(429, TOO_MANY_EVENTS)
-
-
-def count_seldom_used_code(sender: str) -> None:
-    """`Refused` (429) for a sender that tried too many unknown codes: it must not learn that a guess was right."""
-    if not limiter.limiter.test(UNKNOWN_CODES, "unknown-codes", sender):
-        raise Refused(429, TOO_MANY_EVENTS, owner_message="its sender asked for many unknown addresses")
 
 
 def count_unknown_topic(sender: str) -> None:
     """Count a topic that is no device's against its sender; `Refused` (429) beyond the budget."""
-    if not limiter.limiter.hit(UNKNOWN_TOPICS, "unknown-topics", sender):
+    if _count(_claim(UNKNOWN_TOPICS, "unknown-topics", sender)).refused is not None:
         raise Refused(429, TOO_MANY_EVENTS)
 
 
-def count_towards_flood(alert_seq: int, switched_on_at: int) -> bool:
-    """Count any request to an active alert; whether its requests since it was switched on are a flood."""
-    key = ("flood", str(alert_seq), str(switched_on_at))
-    return not limiter.limiter.hit(Quota(FLOOD.amount - 1), *key)  # the request that makes it a flood
+def event(alert_seq: int, switched_on_at: int | None, guesser: str | None) -> tuple[bool, Refused | None]:
+    """Count an event against its alert and against all alerts together; one that is refused (429) counts in neither.
 
-
-def event(alert_seq: int) -> None:
-    """Count an event against its alert and against all alerts together; one that is refused (429) counts nowhere."""
-    with _ingest_lock:
-        within = limiter.limiter.test(ALERT_EVENTS, "alert", str(alert_seq))
-        if not within:
-            raise Refused(429, TOO_MANY_EVENTS, owner_message=f"more than {ALERT_EVENTS.amount} a minute")
-        if not limiter.limiter.hit(_all_events, "events"):
-            raise Refused(429, TOO_MANY_EVENTS, owner_message="too many for all alerts together")
-        limiter.limiter.hit(ALERT_EVENTS, "alert", str(alert_seq))
+    Returns whether the alert is flooded, and the refusal. Every event to an active alert counts towards a flood,
+    since it was `switched_on_at`; None for an inactive one. A `guesser`, the sender of an event to an alert that is
+    seldom used, is refused if it tried too many unknown codes, and nothing is counted: it must not learn that a guess
+    was right.
+    """
+    guessed = (_claim(UNKNOWN_CODES, "unknown-codes", guesser, amount=0),) if guesser else ()
+    limits = (*guessed, _claim(ALERT_EVENTS, "alert", alert_seq), _claim(_all_events, "events"))
+    if switched_on_at is None:
+        is_flood, counted = False, _count(*limits)
+    else:
+        flood = _claim(FLOOD, "flood", alert_seq, switched_on_at)
+        flood = flood._replace(limit=flood.limit - 1)  # the request that makes it a flood is not counted
+        towards, counted = windows().count((*guessed, flood), limits)
+        is_flood = towards.refused == len(guessed)
+    if counted.refused is None:
+        return is_flood, None
+    words = (
+        "its sender asked for many unknown addresses",
+        f"more than {ALERT_EVENTS.amount} a minute",
+        "too many for all alerts together",
+    )
+    return is_flood, Refused(429, TOO_MANY_EVENTS, owner_message=words[counted.refused - len(limits)])
 
 
 # --- heartbeats (CONTRACT 10) -------------------------------------------------------------------------------
@@ -222,7 +162,7 @@ def event(alert_seq: int) -> None:
 
 def ping(beat_seq: int) -> None:
     """Count a ping against its heartbeat; `Refused` (429) beyond the limit."""
-    if not limiter.limiter.hit(PINGS, "ping", str(beat_seq)):
+    if _count(_claim(PINGS, "ping", beat_seq)).refused is not None:
         raise Refused(429, TOO_MANY_EVENTS)
 
 
@@ -231,9 +171,9 @@ def ping(beat_seq: int) -> None:
 
 def button(sender: str) -> None:
     """Count a button that is shown or pressed, also an unknown one, against its sender; `Refused` (429) beyond it."""
-    if not limiter.limiter.hit(BUTTONS, "button", sender):
-        wait_s = _wait_s(BUTTONS, "button", sender)
-        raise Refused(429, "Too many tries: wait a minute, then try again.", wait_s)
+    counted = _count(_claim(BUTTONS, "button", sender))
+    if counted.refused is not None:
+        raise Refused(429, "Too many tries: wait a minute, then try again.", _wait_s(counted))
 
 
 # --- signing in ---------------------------------------------------------------------------------------------
@@ -271,35 +211,41 @@ class Visitor(NamedTuple):
 
 def check_sign_in(visitor: Visitor) -> None:
     """`Refused` (429) after too many wrong passwords, or more right ones than a person needs."""
-    for item, *key in (*visitor.quotas, visitor.sign_ins):
-        if not limiter.limiter.test(item, *key):
-            raise Refused(429, "Too many tries: wait a quarter of an hour, then try again.", _wait_s(item, *key))
+    _try_sign_in(visitor, 0)
 
 
-def count_sign_in(visitor: Visitor) -> None:
-    """Count a right password: its hash took time that others waited for."""
-    item, *key = visitor.sign_ins
-    limiter.limiter.hit(item, *key)
+def begin_sign_in(visitor: Visitor) -> None:
+    """As `check_sign_in`, and count the try before its password's hash is computed, as wrong and as right.
+
+    So no more tries than there are run at the same time, in whatever process. `end_sign_in` must follow.
+    """
+    _try_sign_in(visitor, 1)
 
 
-def count_wrong_password(visitor: Visitor) -> None:
-    """Count a wrong password once its hash was computed: that bounds how many addresses are kept."""
-    for item, *key in visitor.quotas:
-        limiter.limiter.hit(item, *key)
+def _try_sign_in(visitor: Visitor, amount: int) -> None:
+    counted = _count(*(_claim(item, *key, amount=amount) for item, *key in (*visitor.quotas, visitor.sign_ins)))
+    if counted.refused is not None:
+        raise Refused(429, "Too many tries: wait a quarter of an hour, then try again.", _wait_s(counted))
+
+
+def end_sign_in(visitor: Visitor, is_right: bool | None) -> None:
+    """Take back what the password turned out not to be, wrong or right; or both, if that could not be found out."""
+    taken_back = [] if is_right is False else visitor.quotas
+    if not is_right:
+        taken_back = [*taken_back, visitor.sign_ins]
+    _count(*(_claim(item, *key, amount=-1) for item, *key in taken_back))
 
 
 # --- what is used of the limits -----------------------------------------------------------------------------
 
 
-def rest_used(plan: str, key_seq: int) -> int:
-    """How many requests the key made within the last minute."""
-    return _used(REST[plan], "key", str(key_seq))
+def rest_used(plan: str, *key_seqs: int) -> int:
+    """How many requests that one of the keys made within the last minute which made most."""
+    looks = ((_claim(REST[plan], "key", seq, amount=0),) for seq in key_seqs)
+    return max((min(REST[plan].amount, one.used) for one in windows().count(*looks)), default=0)
 
 
 def custom_metrics_used(plan: str, account_seq: int) -> int:
     """How many metrics requests the account made within the last hour."""
-    return _used(CUSTOM_METRICS[plan], "metrics", str(account_seq))
-
-
-def _used(item: Quota, *key: str) -> int:
-    return item.amount - max(0, limiter.limiter.get_window_stats(item, *key).remaining)
+    item = CUSTOM_METRICS[plan]
+    return min(item.amount, _count(_claim(item, "metrics", account_seq, amount=0)).used)

@@ -36,13 +36,18 @@ def admit_event() -> Payload | None:
     if webhook is None:
         rate_limits.count_unknown_code(guards.sender())
         raise Refused(404)
-    if (webhook.last_triggered_at or 0) <= clock.now_ms() - DAY_MS:
-        rate_limits.count_seldom_used_code(guards.sender())
     is_active = bool(webhook.is_active)
-    if is_active and rate_limits.count_towards_flood(webhook.alert_seq, webhook.switched_on_at):
+    is_seldom_used = (webhook.last_triggered_at or 0) <= clock.now_ms() - DAY_MS
+    is_flood, refused = rate_limits.event(
+        webhook.alert_seq,
+        webhook.switched_on_at if is_active else None,
+        guards.sender() if is_seldom_used else None,
+    )
+    if is_flood:
         floods.pause(webhook, rate_limits.FLOOD.amount)
         is_active = False
-    rate_limits.event(webhook.alert_seq)
+    if refused:
+        raise refused
     return None if is_active else _inactive()
 
 

@@ -542,8 +542,14 @@ def test_the_procfiles_web_line_serves_everywhere_with_one_worker_whatever_the_p
     assert (output.count(b"Booting worker"), b"http://0.0.0.0:%d" % port in output) == (1, True)
 
 
+def test_the_procfile_leaves_the_number_of_processes_alone_where_redis_counts_for_them(tmp_path):
+    process = run_line(tmp_path, "web", WEB_CONCURRENCY="4", REDIS_URL="redis://localhost")
+    said = process.communicate(timeout=PATIENCE_S)[0]
+    assert process.returncode == 1 and said.startswith(b'WEB_CONCURRENCY is "4": it takes only 1 unless DATABASE_URL')
+
+
 def test_the_procfiles_release_line_checks_the_settings_and_makes_no_database(tmp_path):
-    process = run_line(tmp_path, "release")
+    process = run_line(tmp_path, "release", WEB_CONCURRENCY="4")
     assert (process.wait(timeout=PATIENCE_S), (tmp_path / "data").exists()) == (0, False)
     process.stdout.close()
 

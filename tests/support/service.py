@@ -1,6 +1,7 @@
 """The service in this process: the application on its own database, its clock, callers with keys, and alerts."""
 
 import atexit
+import dataclasses
 import functools
 import os
 import secrets
@@ -142,6 +143,12 @@ class Service:
         # The first round of the worker looks at the clock, and finds nothing to remove in a new database.
         (pruning._guard.believes if is_new else pruning.prune)(clock.now_ms())
         self.client = self.app.test_client()
+
+    def sharing(self, redis_url, **settings):
+        """The same service, but with this Redis or none, as if several processes could use its database."""
+        self.settings = dataclasses.replace(self.settings, redis_url=redis_url, **settings)
+        open_service(app, self.settings)
+        return self
 
     def _make_database(self):
         """Give the service an empty database, unless its directory was used before; returns whether it did."""

@@ -14,6 +14,7 @@ from process import counters
 from process.logs import WithoutSecrets
 from tests.support.answers import error
 from tests.support.rows import each
+from web.moving_windows import Counted
 
 NOT_FOUND = error(404, "NOT_FOUND")
 ROUTES = [(route.method, route.rule) for route in app.COMPATIBLE_ROUTES]
@@ -223,7 +224,7 @@ ADDRESSES = ["/backups", "/backups/job-7", "/", "/gotify/message"]
 @pytest.fixture
 def unlimited(pro, monkeypatch):
     """A caller without a quota."""
-    monkeypatch.setattr("web.rate_limits._count", lambda *_: True)
+    monkeypatch.setattr("web.rate_limits._count_for_caller", lambda *_: Counted(None, 0, 0.0))
     return pro
 
 

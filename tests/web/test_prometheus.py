@@ -106,7 +106,7 @@ def test_the_page_on_deployment_names_every_figure_and_no_other(watched):
     watched.caller(OWNER).send()
     page = (ROOT / "docs/deployment.md").read_text()
     ours = {name.removesuffix("_total") for name in figures(watched) if name.startswith("pocketbell_")} | {
-        "pocketbell_pushes"
+        *("pocketbell_pushes", "pocketbell_redis_up")
     }
     assert {name.removesuffix("_total") for name in re.findall(r"`(pocketbell_\w+)`", page)} == ours
 

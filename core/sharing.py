@@ -1,0 +1,50 @@
+"""What the processes of a service share through Redis, if `REDIS_URL` is set: counts of requests, and who is told.
+
+Without it nothing here does anything, and redis-py is not imported.
+"""
+
+import secrets
+
+from config import Settings
+from process import counters, recent_requests
+from process.redis_client import RedisClient
+from store.server_notes import ServerKey
+
+KEY = "redis"  # of the server: 64 hexadecimal digits
+
+_redis: RedisClient | None = None
+_secret = ""
+
+
+def configure(settings: Settings) -> None:
+    """Share with the other processes on the same database from now on, or with nobody."""
+    global _redis, _secret
+    if _redis:
+        _redis.close()
+    _redis = None
+    if settings.redis_url:
+        _secret = ServerKey.find(KEY) or ServerKey.put_first(KEY, secrets.token_hex(32))
+        _redis = RedisClient(settings.redis_url, _secret[:12], settings.redis_tls_verify, settings.ca_file)
+    counters.reset(_redis)
+    recent_requests.reset(_redis)
+
+
+def redis() -> tuple[RedisClient, str] | None:
+    """The client, and a secret that all processes on the same database have; None if nothing is shared."""
+    return (_redis, _secret[12:]) if _redis else None
+
+
+def share(now: int) -> None:
+    """Tell the others what this process counted."""
+    counters.share()
+    recent_requests.share()
+
+
+def fault() -> str | None:
+    """What keeps this process from using Redis, in few words."""
+    return _redis.fault() if _redis else None
+
+
+def is_away() -> bool | None:
+    """Whether this process counts by itself because Redis cannot be used; None if it is not to use one."""
+    return _redis.is_away if _redis else None

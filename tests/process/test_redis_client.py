@@ -1,0 +1,276 @@
+"""Redis, while all is well and when it is not (CONTRACT 11): no request fails or waits for it."""
+
+import logging
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from process import redis_client
+from process.redis_client import RedisClient, script
+from tests.support.listener import listening
+from tests.support.redis_server import RedisServer
+from tests.support.server import ROOT, UNDELAYED_S, free_port, in_threads, join, wait_until
+
+ECHO = script("return ARGV[1]")
+WRITE = script("return redis.call('INCR', KEYS[1])")
+PASSWORD = "hunter2pw"
+
+
+@pytest.fixture
+def connect(caplog):
+    """Make clients, which are closed at the end, and with whose addresses nothing is logged."""
+    caplog.set_level(logging.DEBUG)
+    clients = []
+
+    def make(url, **options):
+        clients.append(RedisClient(url, "test", **options))
+        return clients[-1]
+
+    yield make
+    for client in clients:
+        client.close()
+    assert PASSWORD not in caplog.text
+
+
+@pytest.fixture
+def often_tried(monkeypatch):
+    monkeypatch.setattr(redis_client, "TRIED_EVERY_S", 0.02)
+
+
+def warnings(caplog):
+    return [record.getMessage() for record in caplog.records if record.name == "pocketbell"]
+
+
+def cannot(reason):
+    return f"Redis cannot be used: {reason}. This process counts by itself until it can."
+
+
+BACK = "Redis can be used again."
+
+
+def within(call):
+    """What the call returns, in how many seconds."""
+    begin = time.monotonic()
+    return call(), time.monotonic() - begin
+
+
+def test_what_a_script_returns_comes_back(redis, connect):
+    client = connect(redis.url)
+    assert client.run(ECHO, [], ["ünlike"]) == "ünlike".encode()
+    assert client.run(script("return {1, 'a', {}}"), [], []) == [1, b"a", []]
+    assert [client.run(WRITE, [client.key("n")], []) for _ in range(3)] == [1, 2, 3]
+
+
+def test_32_threads_at_once_are_answered_each_with_its_own(redis, connect):
+    client, answers = connect(redis.url), {}
+
+    def ask(number):
+        for again in range(20):
+            answers[number, again] = client.run(ECHO, [], [number * 100 + again])
+
+    join(in_threads(32, ask))
+    assert answers == {(n, again): b"%d" % (n * 100 + again) for n in range(32) for again in range(20)}
+    assert client._open <= redis_client.MAX_CONNECTIONS and len(client._idle) == client._open
+
+
+def test_a_connection_is_used_again(redis, connect):
+    client = connect(redis.url)
+    before = int(re.search(r"total_connections_received:(\d+)", redis.ask("INFO", "stats"))[1])
+    for _ in range(50):
+        client.run(ECHO, [], ["x"])
+    assert int(re.search(r"total_connections_received:(\d+)", redis.ask("INFO", "stats"))[1]) <= before + 3
+
+
+# --- Redis fails --------------------------------------------------------------------------------------------
+
+
+def silent(connection, number):
+    """The connection stays open."""
+    return None
+
+
+def hangs_up(connection, number):
+    connection.close()
+
+
+def says(answer):
+    def serve(connection, number):
+        while connection.recv(65536):
+            connection.sendall(answer)
+
+    return serve
+
+
+FAULTS = {
+    "silent": (silent, "no answer within 0.25 s"),
+    "hangs up": (hangs_up, "Connection reset by peer|ConnectionError"),
+    "speaks HTTP": (says(b"HTTP/1.1 400 Bad Request\r\n\r\n"), "InvalidResponse"),
+    "loads": (says(b"-LOADING Redis is loading the dataset in memory\r\n"), "BusyLoadingError"),
+    "quotes": (says(b"-ERR unknown command with args hunter2pw\r\n"), "ResponseError"),
+    "fails over": (says(b"-READONLY You can't write against a read only replica.\r\n"), "ReadOnlyError"),
+    "is full": (says(b"-OOM command not allowed when used memory > 'maxmemory'.\r\n"), "OutOfMemoryError"),
+}
+
+
+@pytest.mark.parametrize("serve, reason", FAULTS.values(), ids=FAULTS)
+def test_a_redis_that_fails_is_left_alone_and_that_is_logged_once(connect, caplog, monkeypatch, serve, reason):
+    monkeypatch.setattr(redis_client, "TRIED_EVERY_S", UNDELAYED_S)
+    if serve is not silent:
+        monkeypatch.setattr(redis_client, "TIMEOUT_S", UNDELAYED_S)
+    with listening(serve) as listener:
+        client = connect(f"redis://name:{PASSWORD}@127.0.0.1:{listener.port}/1")
+        answer, seconds = within(lambda: client.run(ECHO, [], [1]))
+        assert answer is None and client.is_away and seconds < UNDELAYED_S
+        asked = listener.connections
+        answers, seconds = within(lambda: [client.run(ECHO, [], [1]) for _ in range(1_000)])
+        assert set(answers) == {None} and seconds < UNDELAYED_S and listener.connections <= asked + 1
+        assert re.fullmatch(reason, client.fault())
+    (line,) = wait_until(lambda: warnings(caplog))
+    assert re.fullmatch(cannot(f"({reason})"), line)
+
+
+def test_a_redis_that_is_not_there_is_left_alone(connect, caplog, monkeypatch):
+    monkeypatch.setattr(redis_client, "TIMEOUT_S", UNDELAYED_S)
+    client = connect(f"redis://:{PASSWORD}@127.0.0.1:{free_port()}")
+    assert client.run(ECHO, [], [1]) is None
+    assert wait_until(lambda: warnings(caplog)) == [cannot("Connection refused")]
+
+
+def test_a_name_that_nobody_knows_keeps_no_request_waiting(connect, monkeypatch, caplog):
+    looked_up = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: looked_up.wait(UNDELAYED_S) and [])
+    client = connect(f"redis://:{PASSWORD}@redis.example.org")
+    answer, seconds = within(lambda: client.run(ECHO, [], [1]))
+    assert answer is None and seconds < UNDELAYED_S / 4
+    looked_up.set()
+    assert wait_until(lambda: warnings(caplog)) == [cannot("no answer within 0.25 s")]
+
+
+def test_many_threads_wait_for_a_silent_redis_at_the_same_time_and_not_one_after_the_other(connect):
+    with listening(silent) as listener:
+        client = connect(f"redis://127.0.0.1:{listener.port}")
+        _, seconds = within(lambda: join(in_threads(32, lambda _: client.run(ECHO, [], [1]))))
+    assert seconds < 16 * redis_client.TIMEOUT_S
+
+
+def test_what_hangs_after_it_worked_is_left_alone_and_used_again_when_it_goes_on(
+    redis_server, connect, caplog, often_tried
+):
+    client = connect(redis_server.url)
+    wait_until(lambda: client.run(ECHO, [], [1]))
+    redis_server.process.send_signal(signal.SIGSTOP)
+    answer, seconds = within(lambda: client.run(ECHO, [], [1]))
+    assert answer is None and seconds < UNDELAYED_S
+    redis_server.process.send_signal(signal.SIGCONT)
+    wait_until(lambda: not client.is_away)
+    assert wait_until(lambda: client.run(ECHO, [], [1])) == b"1"
+    assert {cannot("no answer within 0.25 s"), BACK} == {*warnings(caplog)}
+
+
+def test_a_redis_that_was_killed_is_used_again_once_it_is_back(redis, connect, caplog, often_tried, monkeypatch):
+    monkeypatch.setattr(redis_client, "TIMEOUT_S", UNDELAYED_S)
+    client = connect(redis.url)
+    assert client.run(WRITE, [client.key("n")], []) == 1
+    redis.stop()
+    assert client.run(WRITE, [client.key("n")], []) is None
+    assert client.fault() == "Connection refused"
+    redis.start()
+    wait_until(lambda: not client.is_away)
+    assert client.run(WRITE, [client.key("n")], []) == 1
+    assert len(warnings(caplog)) == 2 and warnings(caplog)[1] == BACK
+
+
+@pytest.mark.parametrize("command", [("SCRIPT", "FLUSH"), ("FLUSHALL",), ("FLUSHDB",)], ids=" ".join)
+def test_a_redis_that_forgot_goes_on_at_once(redis, connect, caplog, command):
+    client = connect(redis.url)
+    assert client.run(WRITE, [client.key("n")], []) == 1
+    redis.ask(*command)
+    assert client.run(WRITE, [client.key("n")], []) in (1, 2)
+    assert warnings(caplog) == []
+
+
+REFUSALS = {
+    "replica": (("REPLICAOF", "127.0.0.1", "1"), ("REPLICAOF", "NO", "ONE"), "ReadOnlyError"),
+    "full": (("CONFIG", "SET", "maxmemory", "1"), ("CONFIG", "SET", "maxmemory", "0"), "OutOfMemoryError"),
+    "disk full": (
+        ("CONFIG", "SET", "min-replicas-to-write", "1"),
+        ("CONFIG", "SET", "min-replicas-to-write", "0"),
+        "ResponseError",
+    ),
+}
+
+
+@pytest.mark.parametrize("begin, end, reason", REFUSALS.values(), ids=REFUSALS)
+def test_a_redis_that_takes_no_writes_is_left_alone_until_it_does(
+    redis, connect, caplog, often_tried, begin, end, reason
+):
+    client = connect(redis.url)
+    assert client.run(WRITE, [client.key("n")], []) == 1
+    redis.ask(*begin)
+    assert client.run(WRITE, [client.key("n")], []) is None
+    assert client.fault().startswith(reason)
+    redis.ask(*end)
+    wait_until(lambda: not client.is_away)
+    assert client.run(WRITE, [client.key("n")], []) == 2
+    assert len(warnings(caplog)) == 2 and warnings(caplog)[1] == BACK
+
+
+def test_connections_that_were_closed_while_nobody_used_them_are_no_failure(redis, connect, caplog, monkeypatch):
+    monkeypatch.setattr(redis_client, "LOOKED_AT_AFTER_S", 0)
+    client = connect(redis.url)
+    client.run(ECHO, [], ["x"])
+    redis.ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+    assert client.run(ECHO, [], ["y"]) == b"y"
+    assert warnings(caplog) == []
+
+
+def test_a_wrong_password_is_said_without_it(redis, connect):
+    client = connect(f"redis://somebody:{PASSWORD}@127.0.0.1:{redis.port}")
+    assert client.fault() == "AuthenticationError"
+
+
+def test_a_closed_client_answers_nothing_and_has_no_connection(redis, connect):
+    client = connect(redis.url)
+    client.run(ECHO, [], ["x"])
+    client.close()
+    assert client.run(ECHO, [], ["x"]) is None and client._open == 0
+    wait_until(lambda: not client._opener.is_alive())
+
+
+# --- TLS ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def encrypted(authority):
+    port = str(free_port())
+    files = f"--tls-cert-file {authority.file} --tls-key-file {authority.file} --tls-ca-cert-file {authority.ca_file}"
+    tls = ("--port", "0", "--tls-port", port, "--tls-auth-clients", "no")
+    with RedisServer(*tls, *files.split(), port=port) as server:
+        yield server
+
+
+def test_a_certificate_is_checked(encrypted, authority, connect, monkeypatch):
+    monkeypatch.setattr(redis_client, "TIMEOUT_S", UNDELAYED_S)
+    url = f"rediss://localhost:{encrypted.port}"
+    assert connect(url, ca_file=authority.ca_file).fault() is None
+    assert "self-signed" in connect(url).fault() or "unable to get" in connect(url).fault()
+    assert connect(url, verifies=False).fault() is None
+
+
+# --- without REDIS_URL --------------------------------------------------------------------------------------
+
+
+def test_redis_py_is_not_imported_without_the_setting(tmp_path):
+    code = (
+        "import sys; from app import app; app.open(); app.test_client().get('/healthz');"
+        "print(sorted(name for name in sys.modules if name.partition('.')[0] == 'redis'))"
+    )
+    environ = {"PATH": "", "DATA_DIR": str(tmp_path / "data")}
+    done = subprocess.run([sys.executable, "-c", code], env=environ, cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout == "[]\n", done.stderr

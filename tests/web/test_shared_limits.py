@@ -1,0 +1,245 @@
+"""A service that counts in Redis, seen from outside: limits, figures, an alert's recent requests (CONTRACT 11)."""
+
+import json
+
+import pytest
+
+from core import doctor, jobs, sharing
+from models import Alert
+from process import clock, counters, recent_requests, redis_client
+from tests.support.accounts import OWNER, PASSWORD
+from tests.support.pages import Visitor, make_account, use_up_tries
+from tests.support.server import free_port, wait_until
+from tests.support.service import METRICS_TOKEN
+from web import rate_limits
+
+
+@pytest.fixture
+def service(sharing_service):
+    """Every service of this file counts in Redis."""
+    return sharing_service
+
+
+def answers(caller, count):
+    """Of so many requests: statuses, remaining."""
+    got = [caller.get("/stats") for _ in range(count)]
+    return [one.status_code for one in got], [int(one.headers["X-RateLimit-Remaining"]) for one in got]
+
+
+def restart(service):
+    """Another process on the same database: all that is in memory is forgotten."""
+    jobs.run_due(clock.now_ms())
+    service.sharing(service.settings.redis_url)
+
+
+def in_memory():
+    """How many windows are in this process's memory."""
+    return sum(map(len, rate_limits.windows().hits.values()))
+
+
+def test_a_plan_allows_exactly_its_requests_and_the_headers_count_down(owner, moved_clock):
+    statuses, remaining = answers(owner, 102)
+    assert (statuses, remaining) == ([200] * 100 + [429] * 2, [*range(99, -1, -1), 0, 0])
+    refused = owner.get("/stats")
+    assert refused.headers["Retry-After"] == "60"
+    assert 0 <= int(refused.headers["X-RateLimit-Reset"]) - moved_clock.ms / 1000 <= 61
+    assert in_memory() == 0
+
+
+def test_a_restart_forgets_nothing(service, owner):
+    assert answers(owner, 60)[0] == [200] * 60
+    restart(service)
+    assert answers(owner, 50)[0] == [200] * 40 + [429] * 10
+
+
+def test_another_process_goes_on_where_the_first_one_is(service, owner):
+    answers(owner, 99)
+    other = redis_client.RedisClient(service.settings.redis_url, sharing._secret[:12])
+    windows = rate_limits.SharedWindows(other, sharing.redis()[1])
+    claims = (rate_limits._claim(rate_limits.REST["starter"], "key", "1"),)
+    assert [one.used for one in windows.count((claims, claims))] == [100, 100]
+    other.close()
+    assert owner.get("/stats").status_code == 429
+
+
+def test_an_alert_takes_60_events_a_minute_and_is_paused_by_a_flood(service, hook, monkeypatch):
+    monkeypatch.setattr(rate_limits, "FLOOD", rate_limits.Quota(80))
+    assert [hook.post(data=b"x").status_code for _ in range(79)] == [400] * 60 + [429] * 19
+    assert Alert.get().is_active
+    hook.post(data=b"x")
+    assert not Alert.get().is_active and in_memory() == 0
+
+
+def test_an_event_is_one_question_to_redis(service, hook, redis):
+    hook.post({"message": "x"})
+    redis.ask("CONFIG", "RESETSTAT")
+    hook.post({"message": "x"})
+    assert "cmdstat_evalsha:calls=1," in redis.ask("INFO", "commandstats")
+
+
+def test_unknown_codes_topics_buttons_and_pings_are_counted_there(service, beat):
+    ping = beat.url.removeprefix("http://127.0.0.1:8000")
+    for path in ("/p/Unknown", "/a/unknown", "/unknown/json", ping):
+        ask = service.client.get if "json" in path else service.client.post
+        assert 429 not in {ask(path).status_code for _ in range(60)} and ask(path).status_code == 429
+    assert in_memory() == 0
+
+
+def test_ten_wrong_passwords_are_all_and_right_ones_are_not_counted_as_wrong(service):
+    make_account(service)
+    for _ in range(12):
+        assert Visitor(service).sign_in(OWNER, PASSWORD).status_code == 303
+    assert use_up_tries(Visitor(service)) == [422] * 10
+    assert Visitor(service).sign_in(OWNER, PASSWORD).status_code == 429
+
+
+def test_settings_and_ntfys_account_say_what_is_used(service, owner):
+    answers(owner, 7)
+    assert rate_limits.rest_used("starter", 1) == 7
+    assert owner.request("GET", "/v1/account").json["stats"]["messages_remaining"] == 92
+
+
+# --- without Redis for a while ------------------------------------------------------------------------------
+
+
+def test_while_redis_is_away_each_process_counts_by_itself_with_the_full_limit(service, owner, redis):
+    assert answers(owner, 90)[0] == [200] * 90
+    service.sharing(f"redis://127.0.0.1:{free_port()}")
+    statuses, remaining = answers(owner, 102)
+    assert (statuses, remaining) == ([200] * 100 + [429] * 2, [*range(99, -1, -1), 0, 0])
+    service.sharing(redis.url)
+    assert answers(owner, 12)[0] == [200] * 10 + [429] * 2
+
+
+def test_doctor_says_whether_redis_can_be_used(service):
+    assert doctor.checks()["Redis"](service.settings)[0] == "ok"
+    service.sharing(f"redis://:hunter2pw@127.0.0.1:{free_port()}")
+    level, words = doctor.checks()["Redis"](service.settings)
+    assert level == "bad" and "Connection refused" in words and "hunter2pw" not in words
+    service.sharing(None)
+    assert doctor.checks()["Redis"](service.settings)[0] == "ok"
+
+
+# --- figures ------------------------------------------------------------------------------------------------
+
+
+def figures(service):
+    text = service.client.get("/metrics", headers={"Authorization": f"Bearer {METRICS_TOKEN}"}).text
+    return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in text.splitlines() if line[0] != "#"}
+
+
+@pytest.fixture
+def watched(service, redis):
+    return service.sharing(redis.url, metrics_token=METRICS_TOKEN)
+
+
+STATS = 'pocketbell_responses_total{method="GET",route="/api/v1/stats",status="200"}'
+
+
+def of_another_process(redis_url, *counts):
+    """Add counts to Redis as another process would."""
+    other = redis_client.RedisClient(redis_url, sharing._secret[:12])
+    added = [part for labels, number in counts for part in (json.dumps(labels), number)]
+    other.run(counters.ADD, [other.key("counts")], [counters.LIFE_S, 0, *added])
+    other.close()
+
+
+def test_the_figures_are_those_of_all_processes(watched, redis):
+    watched.account()
+    answers(watched.caller(), 3)
+    assert figures(watched)[STATS] == 3
+    of_another_process(redis.url, (("responses", "GET", "/api/v1/stats", "200"), 4))
+    answers(watched.caller(), 1)
+    assert figures(watched)[STATS] == 8
+    restart(watched)
+    assert figures(watched)[STATS] == 8
+
+
+def test_a_figure_never_goes_back_while_redis_is_away_nor_after(watched, redis, monkeypatch):
+    monkeypatch.setattr(redis_client, "TRIED_EVERY_S", 0.02)
+    watched.account()
+    answers(watched.caller(), 3)
+    jobs.run_due(clock.now_ms())
+    of_another_process(redis.url, (("responses", "GET", "/api/v1/stats", "200"), 4))
+    assert (figures(watched)[STATS], figures(watched)["pocketbell_redis_up"]) == (7, 1)
+    redis.ask("REPLICAOF", "127.0.0.1", "1")
+    answers(watched.caller(), 2)
+    assert (figures(watched)[STATS], figures(watched)["pocketbell_redis_up"]) == (9, 0)
+    redis.ask("REPLICAOF", "NO", "ONE")
+    wait_until(lambda: not sharing.is_away())
+    assert (figures(watched)[STATS], figures(watched)["pocketbell_redis_up"]) == (9, 1)
+    counters.reset(sharing.redis()[0])
+    assert figures(watched)[STATS] == 9
+
+
+def test_counts_that_nobody_adds_to_end_after_a_month(watched, redis):
+    watched.account()
+    answers(watched.caller(), 1)
+    jobs.run_due(clock.now_ms())
+    assert 29 * 86_400 < int(redis.ask("TTL", sharing.redis()[0].key("counts"))[1:]) <= 30 * 86_400
+
+
+# --- recent requests of an alert -----------------------------------------------------------------------------
+
+
+def test_the_recent_requests_are_those_to_all_processes(service, hook, moved_clock, redis):
+    hook.post({"message": "x"})
+    jobs.run_due(clock.now_ms())
+    for _ in range(3):
+        moved_clock.advance(1)
+        hook.post(data=b"x")
+    jobs.run_due(clock.now_ms())
+    restart(service)  # another process
+    moved_clock.advance(1)
+    hook.post(data=b"x")
+    first, second = recent_requests.of_alert(Alert.get().seq)
+    assert (first.status, first.times, first.at) == (400, 4, moved_clock.ms)
+    assert (second.status, second.times) == (200, 1)
+    key = sharing.redis()[0].key("requests", Alert.get().seq)
+    assert 0 < int(redis.ask("TTL", key)[1:]) <= recent_requests.LIFE_S
+
+
+def test_thirty_requests_of_an_alert_are_kept_however_many_come(service, hook):
+    for number in range(70):
+        recent_requests.note(1, 200, "delivered", number)
+        if number % 20 == 0:
+            recent_requests.share()
+    assert [one.at for one in recent_requests.of_alert(1)] == list(range(69, 39, -1))
+
+
+def test_requests_to_many_alerts_are_told_in_pieces(service):
+    for number in range(100):
+        recent_requests.note(number, 200, "delivered", number)
+    assert recent_requests.share() and not recent_requests._unshared
+    assert all([one.at for one in recent_requests.of_alert(number)] == [number] for number in range(100))
+
+
+def test_without_redis_the_page_shows_this_process_requests_and_tells_the_others_later(
+    service, hook, redis, monkeypatch
+):
+    monkeypatch.setattr(redis_client, "TRIED_EVERY_S", 0.02)
+    recent_requests.note(1, 200, "delivered", 1)
+    assert len(recent_requests.of_alert(1)) == 1
+    redis.ask("REPLICAOF", "127.0.0.1", "1")
+    recent_requests.note(1, 400, "wrong", 2)
+    assert [one.at for one in recent_requests.of_alert(1)] == [2, 1]
+    recent_requests.note(1, 400, "wrong", 3)
+    redis.ask("REPLICAOF", "NO", "ONE")
+    wait_until(lambda: not sharing.is_away())
+    assert recent_requests.of_alert(1) == [(3, 400, "wrong", 2), (1, 200, "delivered", 1)]
+    restart(service)
+    assert recent_requests.of_alert(1) == [(3, 400, "wrong", 2), (1, 200, "delivered", 1)]
+
+
+def test_nothing_of_a_payload_or_a_credential_is_in_redis(service, owner, hook, redis):
+    owner.send("Zebra", "crossing")
+    hook.post({"message": "zebra", "secret": "hunter2pw"})
+    hook.post(data=b'{"zebra": hunter2pw')
+    hook.post(data=b"zebra" * 10, headers={"Content-Type": "application/zebra"})
+    jobs.run_due(clock.now_ms())
+    held = redis.ask("KEYS", "*")
+    for key in [line for line in held.split("\r\n") if line.startswith("{")]:
+        held += redis.ask("DUMP", key) if "probe" not in key else ""
+    for secret in ("zebra", "Zebra", "hunter2pw", owner.key, hook.code, OWNER, "203.0.113.7"):
+        assert secret not in held
+    assert "receive" in held or "responses" in held
