@@ -14,9 +14,11 @@ from tests.support import certificates
 from tests.support.apns_service import ApnsService
 from tests.support.devices import subscribe
 from tests.support.fcm_service import FcmService
+from tests.support.forks import Fork
 from tests.support.heartbeats import Pinged
 from tests.support.ntfy_app import add_phone
 from tests.support.push_service import PushService
+from tests.support.server import Server
 from tests.support.service import MovedClock, Service
 
 pytest_plugins = ["tests.support.browser"]
@@ -24,6 +26,7 @@ pytest_plugins = ["tests.support.browser"]
 # Checking the RSA key takes 50 ms and happens several times in a test, always with the same key.
 serialization.load_pem_private_key = functools.cache(serialization.load_pem_private_key)
 
+Server.start = Fork  # the imports take most of the time of a start
 
 _directory_numbers = itertools.count()
 
