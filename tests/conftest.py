@@ -31,9 +31,24 @@ Server.start = Fork  # the imports take most of the time of a start
 _directory_numbers = itertools.count()
 
 
-def pytest_collection_modifyitems(items):
-    """Begin with the tests that wait for processes, so that other workers compute meanwhile."""
-    items.sort(key=lambda item: "process" not in item.path.parts)
+def pytest_collection_modifyitems(config, items):
+    """Let every worker begin with its share of the browser's tests, and the first one with those of processes.
+
+    They take longest, and wait meanwhile. Of this list each worker gets a piece of equal size; one that has done it
+    takes from the end of another's.
+    """
+    rooms = {"process": [], "browser": []}
+    others = []
+    for item in items:
+        rooms.get(item.path.parent.name, others).append(item)
+    workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    items[:], rest = [], iter(others)
+    total = sum(map(len, (*rooms.values(), others)))
+    for worker in range(workers):
+        first = rooms["browser"][worker::workers] + (rooms["process"] if worker == 0 else [])
+        size = (total - len(items)) // (workers - worker)
+        items += [*first, *itertools.islice(rest, max(0, size - len(first)))]
+    items += rest
 
 
 def pytest_collection_finish():
