@@ -17,7 +17,10 @@ _context.set_forkserver_preload(["app", "flask.cli", "gunicorn.arbiter", "gunico
 
 
 class Fork:
-    """A process that does what our `gunicorn` or `flask` does with these arguments, used like `subprocess.Popen`."""
+    """A process that does what our `gunicorn` or `flask` does with these arguments, used like `subprocess.Popen`.
+
+    Not from several threads: one that looks whether it lives could take the status that another one waits for.
+    """
 
     def __init__(self, command, environ, stdout, stderr):
         """The last two are the paths of files, to which it appends."""

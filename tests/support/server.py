@@ -59,6 +59,14 @@ def started(command, environ, stdout, stderr, before=None):
         )
 
 
+def finished(start, command, environ):
+    """Start a command of ours with `start`, wait for its end, and return what it printed."""
+    with tempfile.TemporaryDirectory() as directory:
+        stdout, stderr = Path(directory) / "stdout", Path(directory) / "stderr"
+        status = start(command, environ, stdout, stderr).wait(PATIENCE_S)
+        return subprocess.CompletedProcess(command, status, stdout.read_bytes(), stderr.read_bytes())
+
+
 class Server:
     """One gunicorn on a data directory."""
 
@@ -122,11 +130,9 @@ class Server:
 
     def flask(self, *args):
         """Run a command, which must succeed, and return what it printed."""
-        with tempfile.TemporaryDirectory() as directory:
-            printed, complained = Path(directory) / "stdout", Path(directory) / "stderr"
-            process = self.start([BIN / "flask", *args], self.environ, printed, complained)
-            assert process.wait(PATIENCE_S) == 0, complained.read_text()
-            return printed.read_text()
+        done = finished(self.start, [BIN / "flask", *args], self.environ)
+        assert done.returncode == 0, done.stderr.decode()
+        return done.stdout.decode()
 
     @contextmanager
     def beside(self):
