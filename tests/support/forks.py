@@ -30,7 +30,8 @@ class Fork:
         self._process.start()
         self.pid = self._process.pid
         ours.close()
-        begins.recv()  # from now on its group can be killed, and the files are there
+        with begins:
+            begins.recv()  # from now on its group can be killed, and the files are there
 
     def poll(self):
         return self._process.exitcode
