@@ -14,11 +14,12 @@ from tests.support import certificates, postgresql
 from tests.support.apns_service import ApnsService
 from tests.support.devices import subscribe
 from tests.support.fcm_service import FcmService
+from tests.support.forks import Fork
 from tests.support.heartbeats import Pinged
 from tests.support.ntfy_app import add_phone
 from tests.support.push_service import PushService
 from tests.support.redis_server import RedisServer
-from tests.support.server import PATIENCE_S
+from tests.support.server import PATIENCE_S, Server
 from tests.support.service import MovedClock, Service
 
 postgresql.begin_run()
@@ -27,13 +28,29 @@ pytest_plugins = ["tests.support.browser"]
 # Checking the RSA key takes 50 ms and happens several times in a test, always with the same key.
 serialization.load_pem_private_key = functools.cache(serialization.load_pem_private_key)
 
+Server.start = Fork  # the imports take most of the time of a start
 
 _directory_numbers = itertools.count()
 
 
-def pytest_collection_modifyitems(items):
-    """Begin with the tests that wait for processes, so that other workers compute meanwhile."""
-    items.sort(key=lambda item: "process" not in item.path.parts)
+def pytest_collection_modifyitems(config, items):
+    """Let every worker begin with its share of the browser's tests, and the first one with those of processes.
+
+    They take longest, and wait meanwhile. Of this list each worker gets a piece of equal size; one that has done it
+    takes from the end of another's.
+    """
+    rooms = {"process": [], "browser": []}
+    others = []
+    for item in items:
+        rooms.get(item.path.parent.name, others).append(item)
+    workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    items[:], rest = [], iter(others)
+    total = sum(map(len, (*rooms.values(), others)))
+    for worker in range(workers):
+        first = rooms["browser"][worker::workers] + (rooms["process"] if worker == 0 else [])
+        size = (total - len(items)) // (workers - worker)
+        items += [*first, *itertools.islice(rest, max(0, size - len(first)))]
+    items += rest
 
 
 def pytest_collection_finish():

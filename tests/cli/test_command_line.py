@@ -19,8 +19,9 @@ from core import accounts
 from store import database
 from tests.support.accounts import OWNER, PASSWORD
 from tests.support.commands import FULL_KEY, key_columns, printed, said
+from tests.support.forks import Fork
 from tests.support.rows import each
-from tests.support.server import PATIENCE_S, ROOT
+from tests.support.server import PATIENCE_S, ROOT, finished
 
 FLASK = Path(sys.executable).with_name("flask")
 
@@ -33,10 +34,15 @@ def run_flask(data_dir, *args, stdin=b"", stdout=subprocess.PIPE, **environ):
     )
 
 
-def told(finished):
+def run_in_fork(data_dir, *args):
+    """Run `flask` in a process of its own that need not import it."""
+    return finished(Fork, [FLASK, *args], {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(data_dir)})
+
+
+def told(done):
     """The only line on stderr of a process that was refused."""
-    stderr = finished.stderr.decode(errors="replace")
-    assert finished.returncode == 1, stderr
+    stderr = done.stderr.decode(errors="replace")
+    assert done.returncode == 1, stderr
     assert "Traceback" not in stderr
     (line,) = stderr.splitlines()
     return line
@@ -210,12 +216,12 @@ def test_a_failed_backup_leaves_nothing_behind(owned, tmp_path):
 
 
 def test_a_key_made_and_revoked_by_another_process_counts_at_once(service, owned):
-    made = run_flask(service.data_dir, "key", "create", OWNER, "elsewhere")
+    made = run_in_fork(service.data_dir, "key", "create", OWNER, "elsewhere")
     full_key = made.stdout.decode().strip()
     assert (made.returncode, made.stderr) == (0, b"") and FULL_KEY.fullmatch(full_key)
     headers = {"Authorization": f"Bearer {full_key}"}
     assert service.client.get("/api/v1/stats", headers=headers).status_code == 200
-    revoked = run_flask(service.data_dir, "key", "revoke", OWNER, key_columns(owned)[0][0])
+    revoked = run_in_fork(service.data_dir, "key", "revoke", OWNER, key_columns(owned)[0][0])
     assert (revoked.returncode, len(revoked.stdout.splitlines())) == (0, 1)
     assert service.client.get("/api/v1/stats", headers=headers).status_code == 401
 
@@ -253,7 +259,7 @@ def test_a_command_beside_an_empty_file_leaves_it_empty(tmp_path):
 
 
 def test_flasks_own_commands_make_no_data(tmp_path):
-    done = run_flask(tmp_path / "typo", "routes")
+    done = run_in_fork(tmp_path / "typo", "routes")
     assert (done.returncode, done.stderr) == (0, b"") and list(tmp_path.iterdir()) == []
 
 
@@ -387,15 +393,15 @@ def test_a_full_disk_is_an_error_in_one_line_and_no_key_is_printed(service, owne
     told(done)
 
 
-def test_commands_started_at_the_same_time_all_do_their_work(service, owned):
+def test_commands_started_at_the_same_time_all_do_their_work(service, owned, tmp_path):
     env = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(service.data_dir)}
+    outputs = [tmp_path / f"output {n}" for n in range(3)]
     commands = [
-        subprocess.Popen([FLASK, "key", "create", OWNER, f"key {n}"], env=env, cwd=ROOT, stdout=subprocess.PIPE)
-        for n in range(3)
+        Fork([FLASK, "key", "create", OWNER, f"key {n}"], env, output, tmp_path / "errors")
+        for n, output in enumerate(outputs)
     ]
-    deadline = time.monotonic() + PATIENCE_S
-    printed_keys = [command.communicate(timeout=deadline - time.monotonic())[0].decode() for command in commands]
-    assert all(FULL_KEY.fullmatch(full_key.strip()) for full_key in printed_keys)
+    assert [command.wait(PATIENCE_S) for command in commands] == [0] * 3
+    assert all(FULL_KEY.fullmatch(output.read_text().strip()) for output in outputs)
     assert sorted(columns[2] for columns in key_columns(owned)) == ["key 0", "key 1", "key 2"]
 
 

@@ -8,9 +8,11 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from tests.support.accounts import OWNER
@@ -42,8 +44,33 @@ def free_port():
     raise OSError("no free port")
 
 
+def started(command, environ, stdout, stderr, before=None):
+    """Start a command of ours, which appends what it prints to these files; `before` runs in the new process."""
+    with stdout.open("ab") as out, stderr.open("ab") as err:
+        return subprocess.Popen(
+            command,
+            env=environ,
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            start_new_session=True,
+            preexec_fn=before,
+        )
+
+
+def finished(start, command, environ):
+    """Start a command of ours with `start`, wait for its end, and return what it printed."""
+    with tempfile.TemporaryDirectory() as directory:
+        stdout, stderr = Path(directory) / "stdout", Path(directory) / "stderr"
+        status = start(command, environ, stdout, stderr).wait(PATIENCE_S)
+        return subprocess.CompletedProcess(command, status, stdout.read_bytes(), stderr.read_bytes())
+
+
 class Server:
     """One gunicorn on a data directory."""
+
+    start = staticmethod(started)  # in tests, a Fork (forks.py)
 
     def __init__(self, data_dir, before=None, under=(), **environ):
         """`before` runs in the new process; `under` is a command that starts it, such as strace."""
@@ -52,17 +79,9 @@ class Server:
         self.environ |= environ
         data_dir.mkdir(exist_ok=True)
         self.log_path = data_dir.parent / f"log-{self.port}"
-        with self.log_path.open("wb") as log:
-            self.process = subprocess.Popen(
-                [*under, BIN / "gunicorn", "--config", "gunicorn.conf.py", "--no-control-socket", "app:app"],
-                env=self.environ,
-                cwd=ROOT,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                preexec_fn=before,
-            )
+        command = [*under, BIN / "gunicorn", "--config", "gunicorn.conf.py", "--no-control-socket", "app:app"]
+        start = self.start if not (before or under) else partial(started, before=before)
+        self.process = start(command, self.environ, self.log_path, self.log_path)
 
     @property
     def log(self):
@@ -110,11 +129,10 @@ class Server:
             return received(connection)
 
     def flask(self, *args):
-        done = subprocess.run(
-            [BIN / "flask", *args], env=self.environ, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        """Run a command, which must succeed, and return what it printed."""
+        done = finished(self.start, [BIN / "flask", *args], self.environ)
+        assert done.returncode == 0, done.stderr.decode()
+        return done.stdout.decode()
 
     @contextmanager
     def beside(self):

@@ -11,12 +11,6 @@ from tests.support.buttons import paths
 from tests.support.server import PATIENCE_S, bearer, serving
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="gunicorn runs on POSIX alone")
-mcp = pytest.importorskip("mcp")
-
-import anyio  # noqa: E402 - they come with it
-import httpx2  # noqa: E402
-from mcp.client.streamable_http import streamable_http_client  # noqa: E402
-
 MODES = {"auto": "2026-07-28", "legacy": "2025-11-25"}  # how it begins, and the version that it then speaks
 
 
@@ -41,8 +35,17 @@ def mode(request):
 
 
 @pytest.fixture
-def connected(server, key, mode):
+def mcp():
+    """The package, imported for these tests alone: it takes half a second, and every worker imports every file."""
+    return pytest.importorskip("mcp")
+
+
+@pytest.fixture
+def connected(mcp, server, key, mode):
     """Runs an async function with a client that is initialized."""
+    import anyio  # these come with it
+    import httpx2
+    from mcp.client.streamable_http import streamable_http_client
 
     async def session(work):
         headers = {"Authorization": f"Bearer {key}"}
@@ -118,13 +121,13 @@ def test_it_hears_why_a_call_was_refused(connected):
     assert refused.is_error and refused.content[0].text == "body must not be blank."
 
 
-def test_an_unknown_tool_is_an_error_of_the_protocol(connected):
+def test_an_unknown_tool_is_an_error_of_the_protocol(connected, mcp):
     with pytest.raises(BaseExceptionGroup) as raised:
         called(connected, "unknown")
     assert raised.group_contains(mcp.MCPError, match="There is no such tool")
 
 
-def test_a_revoked_key_does_not_get_in(server, connected, key):
+def test_a_revoked_key_does_not_get_in(server, connected, key, mcp):
     listed = json.loads(server.get("/api/v1/api-keys", key).text)["apiKeys"]
     (key_id,) = [one["id"] for one in listed if one["keyPreview"] == key[:16]]
     assert server.request("DELETE", f"/api/v1/api-keys/{key_id}", headers=bearer(key)).status == 200

@@ -5,11 +5,10 @@ from unittest.mock import ANY
 from urllib.parse import quote
 
 import pytest
-import yaml
 
+from tests.support.openapi import SCHEMAS
 from tests.support.rows import each
 from tests.support.times import DAY_S
-from web import api_docs
 from wire import notification
 
 BASE64URL = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
@@ -503,9 +502,6 @@ def test_a_change_of_plan_moves_the_end_of_the_history_at_once(service, pro, mov
     assert titles(pro.listed()) == ["new"]
     service.flask("account", "set", "pro@example.org", "--plan", "pro")
     assert titles(pro.listed()) == ["new", "40 days old"]
-
-
-SCHEMAS = yaml.safe_load(api_docs.FILE.read_text())["components"]["schemas"]
 
 
 def test_the_api_reference_has_the_statuses_of_the_code():

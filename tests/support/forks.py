@@ -1,0 +1,69 @@
+"""Processes forked from one that has imported the service: the imports are four fifths of what a start costs.
+
+Such a process does everything else that a command of ours does. What imports change, and what happens before them, is
+tested with commands; so do torture and bench everything.
+"""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+
+from tests.support.server import ROOT
+
+_context = multiprocessing.get_context("forkserver")
+_context.set_forkserver_preload(["app", "flask.cli", "gunicorn.arbiter", "gunicorn.app.wsgiapp", __name__])
+
+
+class Fork:
+    """A process that does what our `gunicorn` or `flask` does with these arguments, used like `subprocess.Popen`.
+
+    Not from several threads: one that looks whether it lives could take the status that another one waits for.
+    """
+
+    def __init__(self, command, environ, stdout, stderr):
+        """The last two are the paths of files, to which it appends."""
+        begins, ours = _context.Pipe(duplex=False)
+        arguments = ([str(part) for part in command], environ, stdout, stderr, ours)
+        self._process = _context.Process(target=_run, args=arguments, daemon=True)
+        self._process.start()
+        self.pid = self._process.pid
+        ours.close()
+        with begins:
+            begins.recv()  # from now on its group can be killed, and the files are there
+
+    def poll(self):
+        return self._process.exitcode
+
+    def wait(self, timeout=None):
+        self._process.join(timeout)
+        if self.poll() is None:
+            raise subprocess.TimeoutExpired("a fork", timeout)
+        return self.poll()
+
+    def send_signal(self, number):
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self):
+        self.send_signal(signal.SIGTERM)
+
+
+def _run(command, environ, stdout, stderr, starter):
+    os.setsid()
+    os.chdir(ROOT)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    for number, path in ((1, stdout), (2, stderr)):
+        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), number)
+    starter.send(None)
+    starter.close()
+    os.environ.clear()
+    os.environ.update(environ)
+    sys.argv = command
+    sys.modules.pop("app", None)  # it reads the settings
+    if command[0].endswith("flask"):
+        from flask.cli import main
+    else:
+        from gunicorn.app.wsgiapp import run as main
+    sys.exit(main())
