@@ -34,6 +34,8 @@ def take(url: ServerUrl, tell: Callable[[str], object], pause: Callable[[], obje
     """
     connection = patiently_connected(url)
     for looks in range(LOOKS):
+        if connection.closed:  # the server was started anew
+            connection = patiently_connected(url)
         if _takes(connection):
             _kept_open.append(connection)
             return
@@ -45,7 +47,12 @@ def take(url: ServerUrl, tell: Callable[[str], object], pause: Callable[[], obje
 
 
 def _takes(connection: Connection) -> bool:
-    row = connection.execute(TAKE).fetchone()
+    """Whether this connection has the lock now; it is closed if it turns out to be lost."""
+    try:
+        row = connection.execute(TAKE).fetchone()
+    except psycopg.OperationalError:
+        connection.close()
+        return False
     return bool(row and row[0])
 
 
@@ -68,7 +75,8 @@ def is_held(url: ServerUrl) -> bool:
         return True
     with suppress(psycopg.Error):  # the server is away: it is looked at again
         connection = connected(url)
-        if not _takes(connection):
-            return False
-        _kept_open[0] = connection
+        if _takes(connection):
+            _kept_open[0] = connection
+        else:
+            return connection.closed
     return True

@@ -372,6 +372,18 @@ def test_a_second_service_takes_the_lock_when_the_first_ends(opened, lock):
     assert len(lock._kept_open) == 1
 
 
+def test_a_second_service_goes_on_waiting_when_the_server_is_started_anew(opened, lock, monkeypatch):
+    monkeypatch.setattr(lock, "LOOKS", 3)
+    lock.take(opened, print)
+
+    def start_anew():
+        end_connections(opened)
+        assert lock.is_held(opened)
+
+    with pytest.raises(DatabaseRefused, match="stop it first"):
+        lock.take(opened, print, start_anew)
+
+
 def test_a_lock_that_was_lost_with_its_connection_is_taken_again_unless_another_has_it(opened, lock):
     lock.take(opened, print)
     end_connections(opened)
