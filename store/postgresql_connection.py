@@ -39,6 +39,7 @@ PARAMETERS = {  # of a connection, unless the URL says something else
 }
 OUR_LOCKS = 0x506B626C  # the first number of our advisory locks; the second is an account's seq, or:
 UPGRADE = -1
+SERVICE = -2  # one service at a time
 # What may succeed later, by the beginning of its sqlstate: read-only, privileges, resources, locks, the server's end.
 NOT_NOW = ("25006", "42501", "53", "55", "57", "58")
 

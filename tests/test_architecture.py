@@ -54,7 +54,7 @@ MAY_IMPORT = {  # modules, or whole rooms
     "flask_limiter": {"web.rate_limits"},
     "peewee": {"models", "store"},
     "sqlite3": {"store.sqlite"},
-    "psycopg": {"store.postgresql", "store.postgresql_connection"},
+    "psycopg": {"store.postgresql", "store.postgresql_connection", "store.postgresql_lock"},
     "psycopg_pool": {"store.postgresql"},
     "pycurl": {"providers.transport"},
     "http_ece": {"providers.webpush"},

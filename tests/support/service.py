@@ -132,10 +132,9 @@ class Service:
 
     def __init__(self, data_dir, **environ):
         self.data_dir = data_dir
-        if postgresql.IS_WANTED:
-            environ = {"DATABASE_URL": postgresql.own_database(), "DATABASE_CONNECTIONS": "4", **environ}
-        self.environ = {"DATA_DIR": str(data_dir), **environ}
-        self.settings = config.load(self.environ)
+        # What a process on the same database needs, beside DATA_DIR.
+        self.where = postgresql.variables(not (data_dir / "postgresql").exists())
+        self.settings = config.load({"DATA_DIR": str(data_dir), **self.where, **environ})
         is_new = self._make_database()
         self.app = app  # one for all tests: making the routes takes longer than all else
         open_service(app, self.settings)

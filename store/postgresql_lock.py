@@ -1,0 +1,82 @@
+"""One service at a time on a PostgreSQL database, where nothing else makes several count as one: an advisory lock.
+
+The server frees it however the service ends. The worker inherits the connection when it is forked, since it may
+outlive its master. Must not know the tables or a setting.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+
+import psycopg
+
+from store.engine import DatabaseRefused, ServerUrl
+from store.postgresql_connection import OUR_LOCKS, SERVICE, Connection, connected, patiently_connected
+
+LOOKS = 120  # before it gives up, half a second apart
+LOOKS_EVERY_S = 0.5
+KEPT_EVERY_S = 5.0
+TAKE = f"SELECT pg_try_advisory_lock({OUR_LOCKS}, {SERVICE})"
+
+log = logging.getLogger("pocketbell.database")
+_kept_open = list[Connection]()  # whose end would free the lock
+
+
+def _pause() -> None:
+    threading.Event().wait(LOOKS_EVERY_S)
+
+
+def take(url: ServerUrl, tell: Callable[[str], object], pause: Callable[[], object] = _pause) -> None:
+    """Take the lock for this process and its forks, or wait until the service that has it ends.
+
+    `tell` is called with a sentence when there is one; raises `DatabaseRefused` after a minute.
+    """
+    connection = patiently_connected(url)
+    for looks in range(LOOKS):
+        if connection.closed:  # the server was started anew
+            connection = patiently_connected(url)
+        if _takes(connection):
+            _kept_open.append(connection)
+            return
+        if not looks:
+            tell(f"Another Pocketbell is using the database {url}: waiting for it to stop.")
+        pause()
+    connection.close()
+    raise DatabaseRefused(f"Another Pocketbell is using the database {url}: stop it first.")
+
+
+def _takes(connection: Connection) -> bool:
+    """Whether this connection has the lock now; it is closed if it turns out to be lost."""
+    try:
+        row = connection.execute(TAKE).fetchone()
+    except psycopg.OperationalError:
+        connection.close()
+        return False
+    return bool(row and row[0])
+
+
+def keep(url: ServerUrl, lost: Callable[[], object]) -> None:
+    """Take the lock again, in a thread of its own, when the server has ended its connection; `lost` if that fails."""
+    threading.Thread(target=_keep, args=(url, lost), name="service lock", daemon=True).start()
+
+
+def _keep(url: ServerUrl, lost: Callable[[], object]) -> None:
+    while is_held(url):
+        threading.Event().wait(KEPT_EVERY_S)
+    log.critical("Another Pocketbell has taken the database %s while its server was away: this one stops.", url)
+    lost()
+
+
+def is_held(url: ServerUrl) -> bool:
+    """Whether this service has the lock, as far as anybody knows; takes it again after its connection was lost."""
+    with suppress(psycopg.Error):
+        _kept_open[0].execute("SELECT 1")
+        return True
+    with suppress(psycopg.Error):  # the server is away: it is looked at again
+        connection = connected(url)
+        if _takes(connection):
+            _kept_open[0] = connection
+        else:
+            return connection.closed
+    return True
