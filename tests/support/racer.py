@@ -182,7 +182,15 @@ class Racers:
         """Run a race on the service's database; what each of the 16 threads returned."""
         for place, process in enumerate(self.processes):
             numbers = list(range(place, 2 * self.THREADS, 2))
-            self._tell(process, {"environ": service.environ, "race": name, "numbers": numbers, "given": given})
+            self._tell(
+                process,
+                {
+                    "environ": {"DATA_DIR": str(service.data_dir), **service.where},
+                    "race": name,
+                    "numbers": numbers,
+                    "given": given,
+                },
+            )
         for process in self.processes:
             assert process.stdout.readline() == "ready\n"
         for process in self.processes:
