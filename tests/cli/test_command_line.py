@@ -19,6 +19,7 @@ from core import accounts
 from store import database
 from tests.support.accounts import OWNER, PASSWORD
 from tests.support.commands import FULL_KEY, key_columns, printed, said
+from tests.support.postgresql import sqlite_only
 from tests.support.rows import each
 from tests.support.server import PATIENCE_S, ROOT
 
@@ -149,6 +150,7 @@ def test_wrong_usage_ends_with_status_2_and_prints_nothing_on_stdout(owned, comm
     assert "Traceback" not in result.stderr
 
 
+@sqlite_only
 def test_a_database_that_another_program_keeps_locked_is_an_error_in_one_line(service, owned):
     other = sqlite3.connect(service.settings.database)
     other.execute("BEGIN IMMEDIATE")
@@ -161,12 +163,14 @@ def test_a_database_that_another_program_keeps_locked_is_an_error_in_one_line(se
 # --- backup -------------------------------------------------------------------------------------------------
 
 
+@sqlite_only
 def test_backup_prints_one_line_and_writes_the_file(owned, tmp_path):
     assert "copy.db" in printed(owned("backup", tmp_path / "copy.db"))
     copy = sqlite3.connect(tmp_path / "copy.db")
     assert copy.execute("SELECT email FROM account").fetchall() == [(OWNER,)]
 
 
+@sqlite_only
 def test_backup_overwrites_nothing(owned, tmp_path):
     (tmp_path / "precious.db").write_text("precious")
     assert "exists" in said(owned("backup", tmp_path / "precious.db"))
@@ -180,6 +184,7 @@ def test_a_backup_that_cannot_be_written_is_an_error_in_one_line(owned, tmp_path
     said(owned("backup", target))
 
 
+@sqlite_only
 def test_a_backup_where_nothing_can_be_written_names_the_directory(owned):
     sentence = "Error: Cannot write to /proc: No such file or directory."
     assert said(owned("backup", "/proc/copy.db")) == sentence
@@ -377,7 +382,7 @@ def test_a_full_disk_is_an_error_in_one_line_and_no_key_is_printed(service, owne
     pytest.importorskip("resource")
     done = subprocess.run(
         [FLASK, "key", "create", OWNER, "name"],
-        env={"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(service.data_dir)},
+        env={"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(service.data_dir), **service.where},
         cwd=ROOT,
         preexec_fn=no_more_space,
         capture_output=True,
@@ -388,7 +393,7 @@ def test_a_full_disk_is_an_error_in_one_line_and_no_key_is_printed(service, owne
 
 
 def test_commands_started_at_the_same_time_all_do_their_work(service, owned):
-    env = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(service.data_dir)}
+    env = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(service.data_dir), **service.where}
     commands = [
         subprocess.Popen([FLASK, "key", "create", OWNER, f"key {n}"], env=env, cwd=ROOT, stdout=subprocess.PIPE)
         for n in range(3)
@@ -401,7 +406,7 @@ def test_commands_started_at_the_same_time_all_do_their_work(service, owned):
 
 def test_a_reader_that_goes_away_is_no_error(service, owned):
     listed = f"{Path(sys.executable).with_name('flask')} account list | true"
-    env = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(service.data_dir)}
+    env = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(service.data_dir), **service.where}
     done = subprocess.run(["sh", "-c", listed], cwd=ROOT, env=env, capture_output=True, timeout=PATIENCE_S)
     assert done.stderr == b""
 
@@ -410,7 +415,7 @@ def test_a_reader_that_goes_away_is_no_error(service, owned):
     "closed, arguments", [("<&-", "account create a@example.org --password-stdin"), (">&-", "account list")]
 )
 def test_a_closed_standard_stream_causes_no_traceback(service, closed, arguments):
-    env = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(service.data_dir)}
+    env = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(service.data_dir), **service.where}
     done = subprocess.run(
         ["sh", "-c", f"{FLASK} {arguments} {closed}"], cwd=ROOT, env=env, capture_output=True, timeout=PATIENCE_S
     )
