@@ -215,12 +215,12 @@ def test_a_failed_backup_leaves_nothing_behind(owned, tmp_path):
 
 
 def test_a_key_made_and_revoked_by_another_process_counts_at_once(service, owned):
-    made = run_flask(service.data_dir, "key", "create", OWNER, "elsewhere")
+    made = run_flask(service.data_dir, "key", "create", OWNER, "elsewhere", **service.where)
     full_key = made.stdout.decode().strip()
     assert (made.returncode, made.stderr) == (0, b"") and FULL_KEY.fullmatch(full_key)
     headers = {"Authorization": f"Bearer {full_key}"}
     assert service.client.get("/api/v1/stats", headers=headers).status_code == 200
-    revoked = run_flask(service.data_dir, "key", "revoke", OWNER, key_columns(owned)[0][0])
+    revoked = run_flask(service.data_dir, "key", "revoke", OWNER, key_columns(owned)[0][0], **service.where)
     assert (revoked.returncode, len(revoked.stdout.splitlines())) == (0, 1)
     assert service.client.get("/api/v1/stats", headers=headers).status_code == 401
 
@@ -373,6 +373,7 @@ def test_a_database_in_a_directory_that_cannot_be_written_is_an_error_in_one_lin
     said(run_here(tmp_path, "account", "list", DATABASE_URL=f"sqlite:///{tmp_path}/file/below/bell.db"))
 
 
+@sqlite_only
 def test_a_full_disk_is_an_error_in_one_line_and_no_key_is_printed(service, owned):
     def no_more_space():
         import resource
