@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test lint coverage audit lock conformance torture bench
+.PHONY: run test test-postgresql lint coverage audit lock conformance torture bench
 
 run: .venv/installed
 	@$(BIN)/python config.py >/dev/null && PRINT_SETUP_LINK=1 exec $(BIN)/gunicorn --config gunicorn.conf.py --no-control-socket app:app

@@ -106,11 +106,11 @@ def on_starting(server):
             " PostgreSQL and Redis are used: use THREADS instead."
         )
     os.umask(umask)
-    take_lock(server)
-    check_address()
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=loglevel.upper(), handlers=[handler])
+    take_lock(server)
+    check_address()
     database.open_database(settings.database)
 
 
