@@ -119,7 +119,7 @@ def when_ready(server):
     if settings.wipes_disk:
         server.log.critical(
             "This platform (DYNO is set) wipes the disk at each restart: every account, key and notification will be"
-            " lost. Use a machine with a persistent disk (docs/deployment.md)."
+            " lost. Use PostgreSQL (docs/scaling.md), or a machine with a persistent disk (docs/deployment.md)."
         )
     shown = settings.print_setup_link or sys.stdout.isatty()
     try:
