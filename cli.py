@@ -19,6 +19,7 @@ import push
 from cli_alerts import alert
 from cli_base import OPEN_DATA, PRIORITY, Command, FirstCommand, Group, line, moment, number_or_word
 from cli_heartbeats import heartbeat
+from cli_moving import import_file
 from core import accounts, deletion, delivery, devices, doctor
 from core.local_time import moment_ms
 from core.plans import PLANS
@@ -48,6 +49,7 @@ def add_commands(app: Flask, open_data: Callable[[], None]) -> None:
         app.cli.add_command(group)
     app.cli.add_command(send)
     app.cli.add_command(backup)
+    app.cli.add_command(import_file)
     app.cli.add_command(examine)
 
 

@@ -1,0 +1,90 @@
+"""One service at a time on a PostgreSQL database, where nothing else makes several count as one: an advisory lock.
+
+The server frees it however the service ends. The worker inherits the connection when it is forked, since it may
+outlive its master. Must not know the tables or a setting.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+
+import psycopg
+
+from store.engine import DatabaseRefused, ServerUrl
+from store.postgresql_connection import OUR_LOCKS, SERVICE, Connection, connected, patiently_connected
+
+LOOKS = 120  # before it gives up, half a second apart
+LOOKS_EVERY_S = 0.5
+KEPT_EVERY_S = 5.0
+TAKE = f"SELECT pg_try_advisory_lock({OUR_LOCKS}, {SERVICE})"
+OTHERS = (
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    " AND application_name = current_setting('application_name')"
+)
+
+log = logging.getLogger("pocketbell.database")
+_kept_open = list[Connection]()  # whose end would free the lock
+
+
+def _pause() -> None:
+    threading.Event().wait(LOOKS_EVERY_S)
+
+
+def take(url: ServerUrl, tell: Callable[[str], object], pause: Callable[[], object] = _pause) -> None:
+    """Take the lock for this process and its forks, or wait until the service that has it ends.
+
+    `tell` is called with a sentence when there is one; raises `DatabaseRefused` after a minute.
+    """
+    connection = patiently_connected(url)
+    for looks in range(LOOKS):
+        if _takes(connection):
+            _kept_open.append(connection)
+            return
+        if not looks:
+            tell(f"Another Pocketbell is using the database {url}: waiting for it to stop.")
+        pause()
+    connection.close()
+    raise DatabaseRefused(f"Another Pocketbell is using the database {url}: stop it first.")
+
+
+def claim(url: ServerUrl) -> None:
+    """Take the lock at once; `DatabaseRefused` if anything of Pocketbell is connected to the database.
+
+    Services that count together with Redis take no lock, but are connected.
+    """
+    connection = patiently_connected(url)
+    row = connection.execute(OTHERS).fetchone() if _takes(connection) else None
+    _kept_open.append(connection)
+    if row != (0,):
+        raise DatabaseRefused(f"Another Pocketbell is using the database {url}: stop it first.")
+
+
+def _takes(connection: Connection) -> bool:
+    row = connection.execute(TAKE).fetchone()
+    return bool(row and row[0])
+
+
+def keep(url: ServerUrl, lost: Callable[[], object]) -> None:
+    """Take the lock again, in a thread of its own, when the server has ended its connection; `lost` if that fails."""
+    threading.Thread(target=_keep, args=(url, lost), name="service lock", daemon=True).start()
+
+
+def _keep(url: ServerUrl, lost: Callable[[], object]) -> None:
+    while is_held(url):
+        threading.Event().wait(KEPT_EVERY_S)
+    log.critical("Another Pocketbell has taken the database %s while its server was away: this one stops.", url)
+    lost()
+
+
+def is_held(url: ServerUrl) -> bool:
+    """Whether this service has the lock, as far as anybody knows; takes it again after its connection was lost."""
+    with suppress(psycopg.Error):
+        _kept_open[0].execute("SELECT 1")
+        return True
+    with suppress(psycopg.Error):  # the server is away: it is looked at again
+        connection = connected(url)
+        if not _takes(connection):
+            return False
+        _kept_open[0] = connection
+    return True
