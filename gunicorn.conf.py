@@ -7,9 +7,11 @@ import gc
 import logging
 import os
 import resource
+import signal
 import socket
 import sys
 import threading
+from pathlib import Path
 
 from config import load as load_settings
 from core import accounts, jobs, proxies, waiting
@@ -82,6 +84,12 @@ def refused_address():
 
 def take_lock(server):
     """Wait until no other service uses this database."""
+    if not isinstance(settings.database, Path):
+        from store import postgresql_lock
+
+        postgresql_lock.take(settings.database, server.log.warning)
+        postgresql_lock.keep(settings.database, lambda: os.kill(os.getpid(), signal.SIGTERM))
+        return
     try:
         service_lock.take(settings.database, settings.local_url, server.log.warning)
     except OSError as error:
@@ -120,7 +128,7 @@ def when_ready(server):
         print(f"\n  {words}\n\n  {settings.public_url}{path}\n", flush=True)
     elif not accounts.any_account():
         server.log.info("There is no account yet. Create one with: flask account create")
-    database.close()  # an SQLite connection must not be used after a fork
+    database.close()  # a connection must not be used after a fork
 
 
 def pre_request(worker, req):

@@ -4,6 +4,7 @@ A thread has a connection of its own during a transaction only; what is read out
 a single statement. Statements come in SQLite's dialect (store/dialect.py). Must not know the tables or a setting.
 """
 
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -31,6 +32,8 @@ from store.postgresql_connection import (
 from store.postgresql_connection import has_data as has_data
 from store.postgresql_copy import SNAPSHOT, write_file
 from store.postgresql_copy import fill as fill_tables
+
+logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # it has a line for each attempt to connect
 
 TURN_WAIT_S = 2.0  # for the other threads that write to the same account; with POOL_WAIT_S it fails within 4 s
 POOL_WAIT_S = 2.0

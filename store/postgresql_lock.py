@@ -38,6 +38,8 @@ def take(url: ServerUrl, tell: Callable[[str], object], pause: Callable[[], obje
     """
     connection = patiently_connected(url)
     for looks in range(LOOKS):
+        if connection.closed:  # the server was started anew
+            connection = patiently_connected(url)
         if _takes(connection):
             _kept_open.append(connection)
             return
@@ -54,14 +56,19 @@ def claim(url: ServerUrl) -> None:
     Services that count together with Redis take no lock, but are connected.
     """
     connection = patiently_connected(url)
-    row = connection.execute(OTHERS).fetchone() if _takes(connection) else None
-    _kept_open.append(connection)
-    if row != (0,):
+    if not _takes(connection) or connection.execute(OTHERS).fetchone() != (0,):
+        connection.close()
         raise DatabaseRefused(f"Another Pocketbell is using the database {url}: stop it first.")
+    _kept_open.append(connection)
 
 
 def _takes(connection: Connection) -> bool:
-    row = connection.execute(TAKE).fetchone()
+    """Whether this connection has the lock now; it is closed if it turns out to be lost."""
+    try:
+        row = connection.execute(TAKE).fetchone()
+    except psycopg.OperationalError:
+        connection.close()
+        return False
     return bool(row and row[0])
 
 
@@ -84,7 +91,8 @@ def is_held(url: ServerUrl) -> bool:
         return True
     with suppress(psycopg.Error):  # the server is away: it is looked at again
         connection = connected(url)
-        if not _takes(connection):
-            return False
-        _kept_open[0] = connection
+        if _takes(connection):
+            _kept_open[0] = connection
+        else:
+            return connection.closed
     return True

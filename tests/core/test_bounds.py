@@ -10,7 +10,7 @@ from app import open_service
 from core import attempts, delivery, floods, plans, pruning, retries
 from core.plans import PLANS
 from process import clock
-from store import sqlite
+from store import database
 from store.custom_metrics import Metric, MetricValue
 from store.database import EVERYBODY, WriteFailed, run, transaction
 from store.deliveries import Delivery
@@ -35,11 +35,12 @@ def add_pending(number):
     """Add `count` notifications of the first account that are pending on its newest device, and due."""
     with transaction(EVERYBODY):
         (last,) = run("SELECT coalesce(max(seq), 0) FROM notification").fetchone()
+        text = "CAST(:last + i AS TEXT)"
         run(
-            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)"
+            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < :number)"
             " INSERT INTO notification (id, account_seq, title, body, status, created_at)"
-            " SELECT printf('%032x', ? + i), 1, 'MCP - t', 'b', 'pending', ? FROM n",
-            (number, last, clock.now_ms()),
+            f" SELECT substr('{'0' * 32}' || {text}, length({text}) + 1), 1, 'MCP - t', 'b', 'pending', :now FROM n",
+            {"number": number, "last": last, "now": clock.now_ms()},
         )
         run(
             "INSERT INTO delivery SELECT seq, (SELECT max(seq) FROM device), 'pending', 0, created_at, NULL, NULL"
@@ -496,7 +497,7 @@ def test_a_change_of_time_zone_counts_only_what_came_meanwhile_in_its_transactio
     counted, count = [], Notification.count_by_quarter_hour
 
     def note(account_seq, since, after, until):
-        counted.append((sqlite._thread.writing is not None, after))
+        counted.append((database._engine._thread.writing is not None, after))
         if not counted[-1][0]:
             owner.send()  # comes while the history is counted
         return count(account_seq, since, after, until)

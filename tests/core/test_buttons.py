@@ -23,7 +23,9 @@ def ask(caller, **more):
 
 
 def rows(service):
-    return query(service, "SELECT notification_seq, device_seq, position, expires_at FROM button ORDER BY 1, 2, 3")
+    return query(
+        service, "SELECT notification_seq, device_seq, position, expires_at FROM button ORDER BY 1, 2, 3 NULLS FIRST"
+    )
 
 
 def test_a_token_depends_on_secret_notification_device_and_place(service):

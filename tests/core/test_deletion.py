@@ -9,6 +9,7 @@ from store.database import WriteFailed
 from store.notifications import Notification
 from tests.support.accounts import OWNER, PASSWORD, account_set
 from tests.support.commands import said
+from tests.support.postgresql import sqlite_only
 from tests.support.tables import copy_first_row, query
 from tests.support.times import DAY_S
 from wire.errors import Refused
@@ -90,7 +91,7 @@ def test_a_digest_is_none_of_the_lists_and_cannot_be_deleted_by_its_id(service, 
         hook.post({"message": message})
     moved_clock.advance(900)
     service.work()
-    ((digest_id,),) = query(service, "SELECT id FROM notification WHERE is_digest")
+    ((digest_id,),) = query(service, "SELECT id FROM notification WHERE is_digest = 1")
     assert delete(owner, digest_id).status_code == 404
 
 
@@ -131,7 +132,7 @@ def test_a_deleted_history_leaves_no_text_in_a_later_digest(service, owner, brow
     moved_clock.advance(300)
     service.work()
     lines(service, "history", "delete", OWNER, "--before", "2026-11-22")
-    assert query(service, "SELECT title, body FROM notification WHERE is_digest") == [
+    assert query(service, "SELECT title, body FROM notification WHERE is_digest = 1") == [
         ("MCP - 1 notification", "Backups: b")
     ]
 
@@ -248,6 +249,7 @@ def test_a_metric_that_there_is_not_is_named(service, owner, args, words):
     assert words in said(service.flask("metric", "delete", OWNER, *args))
 
 
+@sqlite_only
 def test_an_account_is_deleted_with_all_it_has(service, owner, browser, moved_clock):
     service.account("other@example.org")
     other = service.caller("other@example.org")

@@ -1,11 +1,10 @@
 """Digests through crashes, restarts, clocks that are set back and several workers: each event once."""
 
 import re
-import sqlite3
 import subprocess
 import sys
 import threading
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,8 @@ from store.held import Held
 from tests.support.accounts import PRO, account_set
 from tests.support.devices import subscribe
 from tests.support.holding import MORNING, QUIET, digest_of, happens, held, shown, statuses
+from tests.support.postgresql import sqlite_only
+from tests.support.tables import FULL, alter
 from tests.support.times import HOUR_S, MINUTE_S
 
 # Crashes, restarts, two workers at once
@@ -96,16 +97,12 @@ def test_a_crash_after_the_push_repeats_it_under_the_same_tag(
 def test_a_release_that_cannot_be_written_releases_nothing_and_comes_later(
     service, owner, browser, night, until, works
 ):
-    def run(statement):
-        with closing(sqlite3.connect(service.settings.database)) as database, database:
-            database.execute(statement)
-
     held(service.alert(), "a", "b")
     until(MORNING)
-    run("CREATE TRIGGER full BEFORE UPDATE ON held BEGIN SELECT RAISE(ABORT, 'disk full'); END")
+    alter(service, f"CREATE TRIGGER full BEFORE UPDATE ON held {FULL}")
     works()
     assert (statuses(owner), browser.pushes) == ({"a": "held", "b": "held"}, [])
-    run("DROP TRIGGER full")
+    alter(service, "DROP TRIGGER full")
     works()
     assert shown(browser) == [digest_of("Backups: a", "Backups: b")]
 
@@ -184,6 +181,7 @@ def test_two_services_on_one_database_release_each_event_once(
         held(hook, *(f"{hooks.index(hook)}{number}" for number in range(10)))
     until(MORNING)
     environ = {"DATA_DIR": str(service.data_dir), "WEBPUSH_HOSTS": push_service.origin}
+    environ |= service.where
     with ExitStack() as running:
         workers = [
             running.enter_context(
@@ -237,6 +235,7 @@ def test_a_clock_that_is_set_back_for_good_does_not_hold_a_digest_for_ever(servi
     assert statuses(owner) == {"a": "delivered"}
 
 
+@sqlite_only
 def test_releasing_many_writes_narrow_rows_alone(service, browser):
     """Writing rows with their texts again takes long, while others wait."""
     for statement in (Held.OLDEST, Held.PUT_IN_DIGEST):

@@ -16,6 +16,7 @@ from core import doctor
 from store import database
 from tests.support.checks import seen
 from tests.support.pages import make_account
+from tests.support.postgresql import sqlite_only
 from tests.support.server import PATIENCE_S, ROOT, free_port, serving
 
 
@@ -71,6 +72,7 @@ def test_listening_on_every_address_is_something_to_look_at(service):
     assert level == "look" and "proxy" in words
 
 
+@sqlite_only
 def test_a_directory_that_others_may_look_into_is_bad(service):
     service.data_dir.chmod(0o755)
     assert seen(service, "disk") == (
@@ -79,12 +81,14 @@ def test_a_directory_that_others_may_look_into_is_bad(service):
     )
 
 
+@sqlite_only
 def test_a_disk_that_is_nearly_full_is_bad(service, monkeypatch):
     monkeypatch.setattr(doctor, "MIN_FREE_BYTES", 10**18)
     level, words = seen(service, "disk")
     assert level == "bad" and "MB are free" in words
 
 
+@sqlite_only
 def test_a_damaged_database_is_bad(service):
     database.run("PRAGMA wal_checkpoint(TRUNCATE)")
     database.close()

@@ -1,12 +1,10 @@
 """What is removed from the database and what stays: CONTRACT 2 (plans), 3 (history, stats, Idempotency-Key)."""
 
-import sqlite3
-from contextlib import closing
-
 import pytest
 
+from store.database import EVERYBODY, run, transaction
 from tests.support.accounts import PRO, account_set
-from tests.support.tables import copy_first_row, query
+from tests.support.tables import FULL, alter, copy_first_row, query
 from tests.support.times import DAY_S, HOUR_S
 
 NEW_YEAR = 1_798_804_800_000  # 2027-01-01 12:00 UTC: the same day in every time zone named below
@@ -161,11 +159,10 @@ def test_one_accounts_many_old_rows_do_not_keep_anothers(service, owner, newer, 
 def test_removing_goes_on_after_a_round_in_which_the_file_could_not_be_written(service, owner, newer, moved_clock):
     sent(owner)
     kept = newer()
-    with closing(sqlite3.connect(service.settings.database)) as other:
-        other.execute("CREATE TRIGGER full BEFORE DELETE ON notification BEGIN SELECT RAISE(ABORT, 'disk full'); END")
-        service.work()
-        assert len(stored(service)) == 2
-        other.execute("DROP TRIGGER full")
+    alter(service, f"CREATE TRIGGER full BEFORE DELETE ON notification {FULL}")
+    service.work()
+    assert len(stored(service)) == 2
+    alter(service, "DROP TRIGGER full")
     moved_clock.advance(DAY_S)
     service.work()
     assert stored(service) == [kept]
@@ -351,13 +348,11 @@ def test_an_idempotency_key_stays_for_24_hours(service, owner, moved_clock):
 
 def test_more_old_idempotency_keys_than_one_transaction_takes_go_over_the_rounds(service, owner, moved_clock):
     owner.send(headers={"Idempotency-Key": "first"})
-    with closing(sqlite3.connect(service.settings.database)) as database, database:
-        names = [row[1] for row in database.execute("PRAGMA table_info(idempotency_key)")]
-        same = ", ".join(name for name in names if name != "key")
-        database.executemany(
-            f"INSERT INTO idempotency_key (key, {same}) SELECT ?, {same} FROM idempotency_key WHERE key = 'first'",
-            [(f"key {number}",) for number in range(1_299)],
-        )
+    same = "account_seq, request_hash, notification_seq, answered_status, created_at"
+    copy = f"INSERT INTO idempotency_key (key, {same}) SELECT ?, {same} FROM idempotency_key WHERE key = 'first'"
+    with transaction(EVERYBODY):
+        for number in range(1_299):
+            run(copy, (f"key {number}",))
     moved_clock.advance(DAY_S + 60)
     for _ in range(5):
         service.work()

@@ -10,6 +10,7 @@ from store.notifications import Notification
 from tests.support.alarms import bodies, detail, every, rung, send_at
 from tests.support.devices import subscribe
 from tests.support.holding import MORNING, held, statuses
+from tests.support.postgresql import sqlite_only
 from tests.support.tables import copy_first_row
 from tests.support.times import DAY_S, HOUR_S
 
@@ -247,6 +248,7 @@ def test_many_that_wait_do_not_keep_what_is_too_old(service, owner, moved_clock)
     assert detail(owner, kept)["status"] == "held"
 
 
+@sqlite_only
 def test_the_release_reads_the_index_of_what_is_scheduled(service):
     plan = database.run(f"EXPLAIN QUERY PLAN {Notification.SCHEDULED_DUE}", (0, 1)).fetchall()
     assert "notification_scheduled" in plan[0][3]

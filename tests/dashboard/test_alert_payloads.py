@@ -12,6 +12,7 @@ from store.alert_payloads import AlertPayload
 from tests.support.accounts import account_set
 from tests.support.alert_page import KEPT_BYTES, AlertPage, in_history, preview_of
 from tests.support.pages import signed_in
+from tests.support.postgresql import sqlite_only
 from tests.support.times import HOUR_S, MINUTE_S
 
 # --- the last payload ---------------------------------------------------------------------------------------
@@ -109,6 +110,7 @@ def test_each_alert_keeps_its_own_payload(service, owner):
     assert "of the first" in first.page.section("Message") and "of the first" not in second.page.section("Message")
 
 
+@sqlite_only
 def test_a_payload_is_in_a_backup(service, alert, tmp_path):
     alert.post({"a": 1})
     done = service.flask("backup", tmp_path / "copy.db")

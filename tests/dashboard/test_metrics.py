@@ -14,6 +14,7 @@ from store.custom_metrics import MAX_LISTED_SERIES, Metric, MetricSeries, Metric
 from tests.support.accounts import account_set
 from tests.support.hostile import HOSTILE
 from tests.support.pages import Page, joined
+from tests.support.postgresql import sqlite_only
 from tests.support.rows import each
 from tests.support.times import at_little_cost
 
@@ -321,6 +322,7 @@ GIVEN = {"account": 1, "project": "p", "metric": "m", "since": 0, "until": 1, "w
         (MetricSeries.AFTER, (1, "p", "m", 1)),
     ],
 )
+@sqlite_only
 def test_the_queries_of_a_metric_use_its_index(owner, statement, given):
     plan = [row[3] for row in database.run(f"EXPLAIN QUERY PLAN {statement}", given)]
     assert plan and not [step for step in plan if step.startswith("SCAN metric")], plan

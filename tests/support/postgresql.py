@@ -7,8 +7,10 @@ that need them are skipped, unless REQUIRE_POSTGRESQL=1.
 import atexit
 import fcntl
 import functools
+import itertools
 import os
 import pwd
+import re
 import shutil
 import subprocess
 import tempfile
@@ -80,8 +82,9 @@ def start(directory, *options):
     port = free_port()
     _command("initdb", "-D", directory / "data", "-A", "trust", "-U", USER, "-E", "UTF8", "--no-locale", "--no-sync")
     words = [f"port={port}", "listen_addresses=127.0.0.1", "unix_socket_directories=", *FAST, *options]
-    options = " ".join(f"-c {word}" for word in words)
-    _command("pg_ctl", "-D", directory / "data", "-l", directory / "log", "-o", options, "-w", "start")
+    with (directory / "data/postgresql.conf").open("a") as settings:
+        settings.write("".join(f"{name} = '{value}'\n" for name, _, value in (word.partition("=") for word in words)))
+    _command("pg_ctl", "-D", directory / "data", "-l", directory / "log", "-w", "start")
     return f"postgresql://{USER}@127.0.0.1:{port}"
 
 
@@ -90,10 +93,19 @@ def own_database():
     """The address of this process's database, with all tables."""
     from store import database
 
-    url = new_database(f"of_{os.getpid()}")
+    url = new_database(f"of_{os.getpid()}_{next(_numbers)}")
     database.open_database(ServerUrl(url, 1))
     database.close()
     return url
+
+
+def variables(is_new):
+    """The variables of a service that is to keep its data in this process's database; none for SQLite."""
+    if is_new and _lacks_tables:
+        _lacks_tables.clear()
+        for kept in (own_database, connection, tables_and_sequences):
+            kept.cache_clear()
+    return {"DATABASE_URL": own_database(), "DATABASE_CONNECTIONS": "4"} if IS_WANTED else {}
 
 
 def new_database(name):
@@ -108,10 +120,10 @@ def new_database(name):
 @functools.cache
 def connection():
     """A connection to this process's database, beside those of the service."""
-    from store import postgresql
+    from store.postgresql_connection import configure, connected
 
-    one = postgresql._connected(ServerUrl(own_database(), 1))
-    postgresql._configure(one)
+    one = connected(ServerUrl(own_database(), 1))
+    configure(one)
     one.execute("SET default_transaction_read_only = off; SET statement_timeout = 0")
     return one
 
@@ -128,6 +140,12 @@ def tables():
 
 
 _emptied = 0
+_numbers, _lacks_tables = itertools.count(), []
+sqlite_only = pytest.mark.skipif(IS_WANTED, reason="it is about SQLite")
+FULL = """
+CREATE OR REPLACE FUNCTION disk_full() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN RAISE EXCEPTION 'disk full' USING ERRCODE = 'disk_full'; END $$;
+"""
 
 
 def empty():
@@ -137,9 +155,22 @@ def empty():
     names, sequences = tables_and_sequences()
     if _emptied % 200 == 0:  # what was deleted still has to be passed over
         connection().execute(f"TRUNCATE {', '.join(names)}")
-    deletes = "".join(f"DELETE FROM {table};" for table in names)
+    deletes = "DROP FUNCTION IF EXISTS disk_full() CASCADE;" + "".join(f"DELETE FROM {table};" for table in names)
     starts = "".join(f"SELECT setval('{one}', 1, false);" for one in sequences)
     connection().execute(f"SET session_replication_role = replica; {deletes} {starts} RESET session_replication_role")
+
+
+def alter(statement):
+    """Change tables or rows, whatever refers to them; the next service gets a new database if a table is gone."""
+    if trigger := re.fullmatch(r"CREATE TRIGGER full (BEFORE \w+ ON \w+)( WHEN (.*))? BEGIN .* END", statement):
+        when = f"WHEN ({trigger[3]})" if trigger[3] else ""
+        statement = f'{FULL} CREATE TRIGGER "full" {trigger[1]} FOR EACH ROW {when} EXECUTE FUNCTION disk_full()'
+    elif statement == "DROP TRIGGER full":
+        statement = "DROP FUNCTION IF EXISTS disk_full() CASCADE"
+    elif statement.startswith("DROP TABLE"):
+        statement = f"{statement} CASCADE"
+    connection().execute(f"SET session_replication_role = replica; {statement}; RESET session_replication_role")
+    _lacks_tables.extend([statement] if statement.startswith("DROP TABLE") else [])
 
 
 def query(statement, values=()):

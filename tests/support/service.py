@@ -125,8 +125,10 @@ class Service:
 
     def __init__(self, data_dir, **environ):
         self.data_dir = data_dir
-        if postgresql.IS_WANTED:
-            environ = {"DATABASE_URL": postgresql.own_database(), "DATABASE_CONNECTIONS": "4", **environ}
+        self.where = postgresql.variables(
+            not (data_dir / "postgresql").exists()
+        )  # what a process on the same database needs, beside DATA_DIR
+        environ = self.where | environ
         self.settings = config.load({"DATA_DIR": str(data_dir), **environ})
         is_new = self._make_database()
         self.app = app  # one for all tests: making the routes takes longer than all else

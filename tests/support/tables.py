@@ -40,7 +40,7 @@ def copy_first_row(service, count, every_ms):
 def alter(service, statement):
     """Run a statement behind the service's back, whatever refers to the rows that it changes."""
     if not isinstance(service.settings.database, Path):
-        postgresql.query(f"SET session_replication_role = replica; {statement}; RESET session_replication_role", None)
+        postgresql.alter(statement)
         return
     with closing(sqlite3.connect(service.settings.database)) as file, file:
         file.execute("PRAGMA foreign_keys = OFF")
@@ -55,6 +55,10 @@ def look(path, statement):
 
 def mode(path):
     return stat.S_IMODE(path.stat().st_mode)
+
+
+NO_SUCH_TABLE = "does not exist" if postgresql.IS_WANTED else "no such table"
+FULL = "BEGIN SELECT RAISE(ABORT, 'disk full'); END"  # of a trigger
 
 
 ADD_ACCOUNT = (

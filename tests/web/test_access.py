@@ -3,12 +3,12 @@
 import base64
 import hashlib
 import logging
-import sqlite3
 
 import pytest
 
 from tests.support.answers import error
 from tests.support.rows import each
+from tests.support.tables import alter
 
 ROUTES = [
     ("POST", "/api/v1/notifications/send"),
@@ -294,10 +294,7 @@ def test_a_wrong_method_elsewhere_is_405_in_the_same_shape(service, method):
 @pytest.fixture
 def broken(service, owner):
     """A caller of a service whose database has lost a table."""
-    with sqlite3.connect(service.data_dir / "pocketbell.db") as database:
-        database.execute("PRAGMA foreign_keys = OFF")
-        database.execute("DROP TABLE alert")
-    database.close()
+    alter(service, "DROP TABLE alert")
     return owner
 
 

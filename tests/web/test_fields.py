@@ -9,6 +9,7 @@ from core import delivery
 from store import database
 from store.notifications import Notification
 from tests.support.accounts import OWNER
+from tests.support.postgresql import sqlite_only
 
 LONGEST_URL = "https://example.org/" + "u" * 1_980
 OPENS = {"label": "Look", "url": LONGEST_URL}
@@ -384,6 +385,7 @@ def test_the_newer_one_may_be_deleted(owner):
         (Notification.EXPIRED, (9, 500), "notification_expiring"),
     ],
 )
+@sqlite_only
 def test_what_is_replaced_or_expired_is_found_by_an_index(service, statement, values, index):
     plan = " ".join(row[3] for row in database.run(f"EXPLAIN QUERY PLAN {statement}", values))
     assert index in plan and "SCAN notification" not in plan

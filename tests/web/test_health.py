@@ -11,8 +11,9 @@ import pytest
 
 from app import open_service
 from core import jobs
-from store.database import EVERYBODY, database, transaction
+from tests.support.postgresql import sqlite_only
 from tests.support.server import ROOT
+from tests.support.tables import alter
 from wire.errors import log_fault
 
 
@@ -69,11 +70,11 @@ def test_it_is_503_when_no_round_of_the_worker_has_ended_for_30_seconds(service,
 def test_it_is_503_when_the_database_does_not_answer(service, worker):
     worker.start()
     worker.stop()
-    with transaction(EVERYBODY):
-        database.execute_sql("ALTER TABLE account RENAME TO gone")
+    alter(service, "DROP TABLE account")
     assert health(service) == (503, {"status": "unavailable"})
 
 
+@sqlite_only
 def test_it_is_503_from_a_write_that_failed_until_one_succeeds(service, owner, worker, moved_clock, monkeypatch):
     monkeypatch.setattr("store.sqlite.BUSY_TIMEOUT_MS", 20)
     open_service(service.app, service.settings)

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import sqlite3
 import threading
 
 import pytest
@@ -12,6 +11,7 @@ from core import idempotency
 from core.idempotency import request_hash
 from tests.support.answers import error
 from tests.support.rows import each
+from tests.support.tables import FULL, alter
 from tests.support.times import HOUR_S
 from wire.notification import Content
 
@@ -228,15 +228,10 @@ def test_a_401_is_not_kept(service, owner):
 
 @pytest.mark.parametrize("table", ["notification", "idempotency_key"])
 def test_a_write_that_cannot_be_made_is_500_and_neither_is_kept(service, owner, table):
-    def run(statement):
-        with sqlite3.connect(service.data_dir / "pocketbell.db") as database:
-            database.execute(statement)
-        database.close()
-
-    run(f"CREATE TRIGGER full BEFORE INSERT ON {table} BEGIN SELECT RAISE(ABORT, 'disk full'); END")
+    alter(service, f"CREATE TRIGGER full BEFORE INSERT ON {table} {FULL}")
     answer = send(owner)
     assert (answer.status_code, answer.json) == (500, error(500) | {"code": "INTERNAL_ERROR"})
-    run("DROP TRIGGER full")
+    alter(service, "DROP TRIGGER full")
     assert owner.listed() == []
     again = send(owner)
     assert (again.status_code, again.headers.get("Idempotent-Replayed")) == (200, None)

@@ -1,12 +1,12 @@
 """Sending, listing, paging and searching: SPEC 4.1, 4.2; CONTRACT 3, title, limit, cursor, search, history."""
 
-import sqlite3
 from unittest.mock import ANY
 from urllib.parse import quote
 
 import pytest
 import yaml
 
+from store.database import EVERYBODY, run, transaction
 from tests.support.rows import each
 from tests.support.times import DAY_S
 from web import api_docs
@@ -55,14 +55,13 @@ def assert_refused(answer):
 
 def insert_rows(service, email, titles, created_at):
     """Many notifications at once, oldest first; far faster than sending them."""
-    with sqlite3.connect(service.data_dir / "pocketbell.db") as database:
-        (account,) = database.execute("SELECT seq FROM account WHERE email = ?", (email,)).fetchone()
-        database.executemany(
-            "INSERT INTO notification (id, account_seq, title, body, status, created_at)"
-            " VALUES (?, ?, ?, 'b', 'delivered', ?)",
-            ((f"{number:032x}", account, f"MCP - {title}", created_at) for number, title in enumerate(titles)),
-        )
-    database.close()
+    insert = (
+        "INSERT INTO notification (id, account_seq, title, body, status, created_at)"
+        " SELECT ?, seq, ?, 'b', 'delivered', ? FROM account WHERE email = ?"
+    )
+    with transaction(EVERYBODY):
+        for number, title in enumerate(titles):
+            run(insert, (f"{number:032x}", f"MCP - {title}", created_at, email))
 
 
 # Sending: SPEC 4.1

@@ -1,8 +1,6 @@
 """`GET /api/v1/notifications/{id}?wait=N` until an answer, an acknowledgement or the time is over."""
 
-import sqlite3
 import threading
-from contextlib import closing
 
 import pytest
 
@@ -12,6 +10,7 @@ from store.database import EVERYBODY, transaction
 from tests.support.buttons import ANSWERS, paths, press
 from tests.support.rows import each
 from tests.support.server import in_threads, join
+from tests.support.tables import alter
 
 
 @pytest.fixture
@@ -74,8 +73,7 @@ def test_it_returns_with_the_acknowledgement(service, owner, browser, asked, mea
 
 def test_an_answer_that_another_process_took_is_found(service, owner, asked, meanwhile, moved_clock):
     def elsewhere():
-        with closing(sqlite3.connect(service.settings.database)) as file, file:
-            file.execute("INSERT INTO answer SELECT seq, 1, ?, NULL FROM notification", (moved_clock.ms,))
+        alter(service, f"INSERT INTO answer SELECT seq, 1, {moved_clock.ms}, NULL FROM notification")
 
     meanwhile.append(elsewhere)
     expected = {"label": "No", "answer": "n", "at": moved_clock.ms + 500, "device": None}
@@ -104,8 +102,7 @@ def test_when_the_service_ends_it_returns_at_once(owner, asked, meanwhile, moved
 
 def test_no_lock_is_held_while_it_waits(service, owner, asked, meanwhile):
     def write():
-        with closing(sqlite3.connect(service.settings.database, timeout=0)) as file, file:
-            file.execute("UPDATE account SET theme = 'dark'")
+        alter(service, "UPDATE account SET theme = 'dark'")
         with transaction(EVERYBODY):
             database.run("UPDATE account SET theme = 'light'")
 

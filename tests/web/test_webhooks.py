@@ -12,7 +12,7 @@ from core import floods
 from store import senders
 from tests.support.answers import FORM, error, refusal
 from tests.support.service import last
-from tests.support.tables import alter
+from tests.support.tables import NO_SUCH_TABLE, alter
 from tests.support.webhooks import (
     INACTIVE,
     OTHER_SENDER,
@@ -349,7 +349,7 @@ def test_the_most_talkative_log_holds_neither_a_code_nor_a_payload(
         service.client.post(new.url, json=event)
         alter(service, "DROP TABLE alert")
         service.client.post(new.url, json=event)
-    assert "no such table" in caplog.text
+    assert NO_SUCH_TABLE in caplog.text
     for secret in (hook.code, new.code, "title-of-it", "body-of-it", "key-of-it", "value-of-it"):
         assert secret not in caplog.text, secret
 

@@ -1,0 +1,394 @@
+"""PostgreSQL's engine: what it opens and refuses, its transactions and locks, and a server that goes away."""
+
+import contextlib
+import itertools
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+import pytest
+
+from store import database, sqlite
+from store.database import EVERYBODY, DatabaseError, DatabaseRefused, ServerUrl, WriteFailed, run, transaction
+from tests.support import postgresql as servers
+from tests.support.server import ROOT, wait_until
+
+_numbers = itertools.count()
+GONE = "postgresql://somebody:hunter2pw@127.0.0.1:1/bell"
+
+
+@pytest.fixture
+def engine():
+    servers.server()  # skips the test where there is none
+    from store import postgresql
+
+    yield postgresql
+    database.close()
+    database._engine = sqlite
+
+
+@pytest.fixture
+def url(engine):
+    return ServerUrl(servers.new_database(f"test_{os.getpid()}_{next(_numbers)}"), 4)
+
+
+@pytest.fixture
+def opened(url):
+    database.open_database(url)
+    return url
+
+
+@contextlib.contextmanager
+def beside(url):
+    """A connection of another program."""
+    import psycopg
+
+    with psycopg.connect(url.url, autocommit=True) as connection:
+        yield connection
+
+
+def put(name):
+    run("INSERT INTO server_key (name, value) VALUES (?, '')", (name,))
+
+
+def names():
+    return [name for (name,) in run("SELECT name FROM server_key ORDER BY name")]
+
+
+def in_thread(work):
+    """What `work` returns or raises in a thread of its own."""
+    result = []
+
+    def keep():
+        try:
+            result.append(work())
+        except Exception as error:
+            result.append(error)
+
+    thread = threading.Thread(target=keep)
+    thread.start()
+    return thread, result
+
+
+# --- opening ------------------------------------------------------------------------------------------------
+
+
+def test_without_postgresql_nothing_of_its_driver_is_imported():
+    found = "import app, sys; print([one for one in sys.modules if one.startswith('psycopg')])"
+    done = subprocess.run([sys.executable, "-c", found], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout == "[]\n", done.stderr
+
+
+def test_an_empty_database_gets_the_tables_and_columns_of_sqlite_and_keeps_its_rows(opened, tmp_path):
+    with transaction(EVERYBODY):
+        put("kept")
+    database.open_database(opened)
+    assert names() == ["kept"] and database.has_data(opened)
+    sql = "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'public'"
+    columns = {tuple(row) for row in run(sql)} - {("pocketbell_schema", "version")}
+    database.open_database(tmp_path / "bell.db")
+    tables = [name for (name,) in run("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+    ours = {(table, row[1]) for table in tables for row in run(f"PRAGMA table_info({table})")}
+    assert {(table, column) for table, column in ours if not table.startswith("sqlite_")} == columns
+
+
+def test_several_that_start_on_an_empty_database_make_its_tables_once(url, engine):
+    def start():
+        with engine.patiently_connected(url) as connection:
+            engine.prepare(connection, url, database.MIGRATIONS, database.SCHEMA_VERSION)
+
+    started = [in_thread(start) for _ in range(3)]
+    for thread, _ in started:
+        thread.join()
+    assert [result for _, result in started] == [[None]] * 3
+
+
+def test_an_older_schema_is_upgraded_by_the_steps_that_it_lacks(opened, tmp_path):
+    newest = database.SCHEMA_VERSION
+    (tmp_path / f"{newest + 1:04}_more.sql").write_text("-- it's more\nCREATE TABLE more (n INTEGER, t TEXT) STRICT;")
+    (tmp_path / f"{newest + 2:04}_most.sql").write_text("ALTER TABLE more ADD COLUMN m REAL NOT NULL DEFAULT 1;")
+    database.open_database(opened, tmp_path, newest + 2)
+    with transaction(EVERYBODY):
+        run("INSERT INTO more (n, t) VALUES (?, ?)", (2**62, "a%b"))
+    assert run("SELECT n, t, m FROM more").fetchall() == [(2**62, "a%b", 1.0)]
+    with pytest.raises(DatabaseRefused, match=f"has schema {newest + 2}, made by a newer Pocketbell"):
+        database.open_database(opened)
+
+
+def test_a_database_with_tables_of_another_program_is_refused(url):
+    with beside(url) as other:
+        other.execute("CREATE TABLE recipe (name TEXT)")
+    with pytest.raises(DatabaseRefused, match="has tables of another program"):
+        database.open_database(url)
+    assert not database.has_data(url)
+
+
+@pytest.mark.parametrize("address", [GONE, "postgresql://hunter2pw%zz@h/x", "postgresql://a:hunter2pw@h/x?y=1"])
+def test_a_server_that_cannot_be_reached_is_refused_in_one_line_without_the_password(engine, monkeypatch, address):
+    monkeypatch.setattr("store.postgresql_connection.START_TRIES", 1)
+    for reach in (database.open_database, database.has_data):
+        with pytest.raises(DatabaseRefused) as refused:
+            reach(ServerUrl(address, 1))
+        assert "hunter2pw" not in str(refused.value) and len(str(refused.value).splitlines()) == 1
+    assert "hunter2pw" not in repr(ServerUrl(address, 1))
+
+
+# --- statements ---------------------------------------------------------------------------------------------
+
+
+def test_what_is_written_outside_of_a_transaction_is_refused(opened):
+    with pytest.raises(WriteFailed, match="25006"):
+        put("lost")
+    assert names() == []
+
+
+def test_the_text_of_an_error_does_not_quote_what_was_sent(opened):
+    with transaction(EVERYBODY):
+        put("hunter2pw")
+    with pytest.raises(database.peewee.IntegrityError) as caught, transaction(EVERYBODY):
+        put("hunter2pw")
+    assert str(caught.value).startswith("23505: duplicate key") and "hunter2pw" not in str(caught.value)
+
+
+def test_a_nul_becomes_a_replacement_character(opened):
+    with transaction(EVERYBODY):
+        put("a\0b")
+    assert names() == ["a\ufffdb"] and run("SELECT ?", ("\0",)).fetchone() == ("\ufffd",)
+
+
+def test_sums_flags_and_large_numbers_are_integers(opened):
+    row = run("SELECT sum(CAST(? AS BIGINT)), 1 = ?, CAST(? AS BIGINT)", (2**40, True, 2**63 - 1)).fetchone()
+    assert row == (2**40, 1, 2**63 - 1) and [type(value) for value in row] == [int] * 3
+
+
+def test_what_is_read_outside_of_a_transaction_holds_no_connection(url):
+    database.open_database(ServerUrl(url.url, 1))
+    for _ in run("SELECT 1 UNION SELECT 2"):
+        thread, result = in_thread(lambda: run("SELECT 3").fetchone())
+        thread.join()
+        assert result == [(3,)]
+
+
+# --- transactions -------------------------------------------------------------------------------------------
+
+
+def test_a_part_that_fails_is_undone_by_itself(opened):
+    with transaction(EVERYBODY):
+        put("a")
+        with pytest.raises(DatabaseError), transaction(EVERYBODY):
+            put("b")
+            put("a")
+        put("c")
+    assert names() == ["a", "c"]
+
+
+def test_a_transaction_whose_fault_was_passed_over_is_not_stored_and_says_so(opened):
+    with pytest.raises(WriteFailed), transaction(EVERYBODY):
+        put("a")
+        with contextlib.suppress(DatabaseError):
+            put("a")
+    assert names() == [] and database.writes_fail() and not database.answers()
+    database.try_writing()
+    assert database.answers()
+
+
+def test_what_is_left_for_after_the_commit_is_called_when_others_see_it(opened):
+    seen = []
+    with transaction(EVERYBODY):
+        put("a")
+        database.after_commit(lambda: seen.append(names()))
+        with contextlib.suppress(ZeroDivisionError), transaction(EVERYBODY):
+            database.after_commit(lambda: seen.append("undone"))
+            raise ZeroDivisionError
+        assert seen == []
+    assert seen == [["a"]]
+
+
+def test_two_that_write_to_an_account_take_turns_and_the_second_sees_what_the_first_wrote(
+    opened, engine, monkeypatch
+):
+    monkeypatch.setattr(engine, "_turn_of", lambda seq: contextlib.nullcontext())  # as in two processes
+    began = threading.Event()
+
+    def second():
+        began.set()
+        with transaction(1, 2):
+            return names()
+
+    with transaction(2):
+        thread, result = in_thread(second)
+        began.wait()
+        wait_until(
+            lambda: run("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted").fetchone()[0]
+        )
+        put("a")
+    thread.join()
+    assert result == [["a"]]
+
+
+def test_two_accounts_are_written_to_at_once(opened):
+    def other():
+        with transaction(2):
+            put("b")
+        return names()
+
+    with transaction(1):
+        put("a")
+        thread, result = in_thread(other)
+        thread.join()
+    assert result == [["b"]] and names() == ["a", "b"]
+
+
+def test_one_that_waits_too_long_for_an_account_fails_and_holds_nothing(opened, engine, monkeypatch):
+    def other():
+        with transaction(1):
+            pass
+
+    monkeypatch.setattr(engine, "TURN_WAIT_S", 0.01)
+    with transaction(1):
+        thread, result = in_thread(other)
+        thread.join()
+    assert isinstance(result[0], WriteFailed) and engine._turns == {}
+
+
+def test_the_version_changes_with_each_commit_and_not_without(opened):
+    before = database.version()
+    assert database.version() == before
+    with transaction(EVERYBODY):
+        put("a")
+    assert database.version() != before
+
+
+# --- a server that goes away --------------------------------------------------------------------------------
+
+
+def end_connections(url):
+    with beside(url) as other:
+        ours = "datname = current_database() AND pid <> pg_backend_pid()"
+        other.execute(f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE {ours}")
+
+
+def test_connections_that_the_server_ended_are_replaced_without_a_failure(opened):
+    for work in (names, database.try_writing):
+        threads = [in_thread(names)[0] for _ in range(4)]
+        for thread in threads:
+            thread.join()
+        end_connections(opened)
+        work()
+    assert database.answers()
+
+
+def test_a_transaction_whose_connection_is_lost_fails_and_the_next_succeeds(opened):
+    with pytest.raises(WriteFailed), transaction(EVERYBODY):
+        put("a")
+        end_connections(opened)
+        put("b")
+    with transaction(EVERYBODY):
+        put("c")
+    assert names() == ["c"] and database.answers()
+
+
+def test_a_server_that_stopped_to_answer_is_not_waited_for(url, engine, monkeypatch):
+    database.open_database(ServerUrl(url.url, 1))
+    monkeypatch.setattr(engine, "FIRST_ANSWER_S", 0.05)
+    (process,) = run("SELECT pg_backend_pid()").fetchone()
+    os.kill(process, signal.SIGSTOP)
+    try:
+        wait_until(lambda: "T (stopped)" in Path(f"/proc/{process}/status").read_text())
+        with pytest.raises(WriteFailed, match="lost"):
+            names()
+    finally:
+        os.kill(process, signal.SIGCONT)
+
+
+@pytest.fixture
+def own_server(engine):
+    """A server that the test may stop."""
+    directory = Path(tempfile.mkdtemp(prefix="pocketbell-own-"))
+    yield directory, ServerUrl(f"{servers.start(directory)}/postgres", 2)
+    database.close()
+    with contextlib.suppress(AssertionError):  # it may be stopped
+        servers._command("pg_ctl", "-D", directory / "data", "-m", "immediate", "stop")
+    shutil.rmtree(directory)
+
+
+def test_while_the_server_is_away_everything_fails_at_once_and_when_it_is_back_all_is_well(
+    own_server, engine, monkeypatch
+):
+    monkeypatch.setattr(engine, "POOL_WAIT_S", 0.1)
+    directory, url = own_server
+    database.open_database(url)
+    database.try_writing()
+    servers._command("pg_ctl", "-D", directory / "data", "-m", "fast", "-w", "stop")
+    for work in (names, database.try_writing):
+        with pytest.raises(WriteFailed):
+            work()
+    assert not database.answers()
+    servers._command("pg_ctl", "-D", directory / "data", "-l", directory / "log", "-w", "start")
+
+    def writes_again():
+        with contextlib.suppress(WriteFailed):
+            database.try_writing()
+        return database.answers()
+
+    wait_until(writes_again)
+
+
+# --- one service at a time ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def lock(engine):
+    from store import postgresql_lock
+
+    yield postgresql_lock
+    while postgresql_lock._kept_open:
+        postgresql_lock._kept_open.pop().close()
+
+
+def test_a_second_service_waits_and_then_stops_with_a_line(opened, lock, monkeypatch):
+    monkeypatch.setattr(lock, "LOOKS", 3)
+    told, pauses = [], []
+    lock.take(opened, told.append)
+    with pytest.raises(DatabaseRefused, match="stop it first"):
+        lock.take(opened, told.append, lambda: pauses.append(1))
+    assert (len(told), len(pauses)) == (1, 3) and "waiting" in told[0]
+
+
+def test_a_second_service_takes_the_lock_when_the_first_ends(opened, lock):
+    lock.take(opened, print)
+
+    def end_first():
+        lock._kept_open.pop().close()
+        locks = f"SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = {lock.OUR_LOCKS}"
+        wait_until(lambda: not run(locks).fetchone())
+
+    lock.take(opened, lambda told: None, end_first)
+    assert len(lock._kept_open) == 1
+
+
+def test_a_second_service_goes_on_waiting_when_the_server_is_started_anew(opened, lock, monkeypatch):
+    monkeypatch.setattr(lock, "LOOKS", 3)
+    lock.take(opened, print)
+
+    def start_anew():
+        end_connections(opened)
+        assert lock.is_held(opened)
+
+    with pytest.raises(DatabaseRefused, match="stop it first"):
+        lock.take(opened, print, start_anew)
+
+
+def test_a_lock_that_was_lost_with_its_connection_is_taken_again_unless_another_has_it(opened, lock):
+    lock.take(opened, print)
+    end_connections(opened)
+    assert lock.is_held(opened) and lock.is_held(opened)
+    end_connections(opened)
+    with beside(opened) as other:
+        other.execute(lock.TAKE)
+        assert not lock.is_held(opened)
