@@ -14,7 +14,7 @@ import peewee
 from store.engine import ROOT, SCHEMA_VERSION, DatabaseRefused, Table
 from store.sqlite import APPLICATION_ID, FILE_HEADER, inserting, keep_last_seq, placed, statements
 
-CACHE_KB = 64_000
+CACHE_KB = 16_000
 SCHEMA = ROOT / "schema.sql"
 
 
