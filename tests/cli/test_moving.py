@@ -5,15 +5,18 @@ import os
 import shutil
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from process import service_lock
-from store import database, sqlite_file
+from store import database, sqlite, sqlite_file
 from store.engine import SCHEMA_VERSION, ServerUrl
 from tests.support import postgresql
 from tests.support.accounts import OWNER
+from tests.support.buttons import ANSWERS, paths, press
 from tests.support.commands import printed, said
+from tests.support.devices import subscribe
 from tests.support.moving import (
     LAST_SEQ,
     command,
@@ -24,7 +27,9 @@ from tests.support.moving import (
     opened,
     without_nul,
 )
+from tests.support.pages import Visitor, signed_in
 from tests.support.rows import each
+from tests.support.service import Caller, Service
 from tests.support.tables import look, mode
 
 _numbers = itertools.count()
@@ -56,8 +61,6 @@ def opening(where):
 
 
 def sqlite_path(where):
-    from pathlib import Path
-
     return Path(where["DATABASE_URL"].removeprefix("sqlite:///"))
 
 
@@ -239,6 +242,22 @@ def test_a_database_with_an_account_is_refused_and_left_alone(extreme, tmp_path,
         assert [row[1] for row in contents_here()["account"]] == [OWNER]
 
 
+def test_a_full_disk_is_said_in_one_line_and_leaves_the_database_empty(extreme, tmp_path, place, monkeypatch):
+    open_database, where = sqlite.open_database, place("sqlite")
+    with closing(sqlite3.connect(extreme)) as file, file:
+        file.execute("UPDATE notification SET body = ?", ("x" * 1_000_000,))
+
+    def with_little_room(*arguments):
+        open_database(*arguments)
+        sqlite._writing.execute_sql("PRAGMA max_page_count = 200")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite, "open_database", with_little_room)
+        line = said(command(tmp_path / "data", "import", extreme, **where))
+    assert line == "Error: database or disk is full"
+    printed(command(tmp_path / "data", "import", extreme, **where))
+
+
 def test_the_database_itself_is_refused(extreme, tmp_path):
     where = {"DATABASE_URL": f"sqlite:///{extreme}"}
     assert "that is to be filled" in said(command(tmp_path / "data", "import", extreme, **where))
@@ -324,6 +343,41 @@ def test_with_a_secret_of_the_settings_none_is_stored(extreme, tmp_path, place, 
     where = place(engine)
     assert "secret" not in printed(command(tmp_path / "data", "import", extreme, **where, SECRET_KEY="s"))
     assert secret_in(where) is None and (tmp_path / "data/secret_key").read_text() == "old"
+
+
+def test_sessions_cursors_buttons_and_subscriptions_live_on_after_each_move(
+    place, tmp_path, push_service, moved_clock
+):
+    """From SQLite to PostgreSQL, and back to SQLite in another directory."""
+    hosts = {"WEBPUSH_HOSTS": push_service.origin}
+    here, there, back = place("sqlite"), place("postgresql"), place("sqlite")
+    sqlite_path(here).parent.mkdir()
+    service = Service(tmp_path / "here", **here, **hosts)
+    visitor = signed_in(service)
+    owner = service.caller()
+    browser = subscribe(owner, push_service)
+    owner.send()
+    owner.post("/notifications/send", {"title": "t", "body": "b", "actions": ANSWERS, "acknowledge": True})
+    pressed = paths(browser)
+    cursor = owner.get("/notifications?limit=1").json["pagination"]["nextCursor"]
+
+    def lives_on(moved, label):
+        caller = Caller(moved, owner.key)
+        assert Visitor(moved).with_cookie(visitor.cookie).is_signed_in
+        assert caller.get(f"/notifications?limit=1&cursor={cursor}").status_code == 200
+        assert press(moved, pressed[label]).status_code == 200
+        before = browser.vapid_key
+        assert caller.send().json["notification"]["status"] == "delivered" and browser.vapid_key == before
+
+    database.close()
+    printed(command(tmp_path / "here", "import", sqlite_path(here), **there))
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there/postgresql").touch()  # it was used before
+    lives_on(Service(tmp_path / "there", **there, **hosts), "Yes")
+    printed(command(tmp_path / "there", "backup", tmp_path / "copy.db", **there))
+    printed(command(tmp_path / "back", "import", tmp_path / "copy.db", **back))
+    lives_on(Service(tmp_path / "back", **back, **hosts), "Acknowledge")
+    assert look(sqlite_path(back), "SELECT count(*) FROM notification") == [(4,)]
 
 
 @pytest.fixture(autouse=True)

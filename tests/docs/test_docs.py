@@ -24,7 +24,7 @@ def commands():
     for name, group in app.app.cli.commands.items():
         if isinstance(group, click.Group):
             yield from (f"flask {name} {command}" for command in group.commands)
-        elif name in ("backup", "doctor"):
+        elif name in ("backup", "import", "doctor"):
             yield f"flask {name}"
 
 
@@ -60,7 +60,8 @@ def test_no_command_is_named_that_is_not_there():
     pages = README + COMMANDS + (ROOT / "docs/deployment.md").read_text()
     named = set(
         re.findall(
-            r"flask (?:account|key|device|alert|heartbeat|history|metric) [a-z]+|flask backup|flask doctor", pages
+            r"flask (?:account|key|device|alert|heartbeat|history|metric) [a-z]+|flask (?:backup|import|doctor)",
+            pages,
         )
     )
     assert named <= set(commands())
