@@ -77,7 +77,7 @@ class IdempotencyKey(Model):
     def prune(cls, account_seq: int, keys: list[str], before: int) -> None:
         """Remove those of these keys that came before `before`; call inside `transaction()`."""
         run(
-            "DELETE FROM idempotency_key WHERE account_seq = ? AND key IN (SELECT value FROM json_each(?))"
-            " AND created_at <= ?",
+            "DELETE FROM idempotency_key WHERE account_seq = ?"
+            " AND key IN (SELECT CAST(value AS TEXT) FROM json_each(?)) AND created_at <= ?",
             (account_seq, json.dumps(keys), before),
         )

@@ -543,7 +543,7 @@ def test_a_command_in_another_process_takes_effect_at_once(service, owner):
             [Path(sys.executable).with_name("flask"), *args],
             capture_output=True,
             text=True,
-            env={"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(service.data_dir)},
+            env={"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(service.data_dir), **service.where},
             cwd=Path(application.__file__).parent,
             timeout=PATIENCE_S,
         )

@@ -19,6 +19,7 @@ from core import accounts
 from store import database
 from tests.support.accounts import OWNER, PASSWORD
 from tests.support.commands import FULL_KEY, key_columns, printed, said
+from tests.support.postgresql import sqlite_only
 from tests.support.rows import each
 from tests.support.server import PATIENCE_S, ROOT
 
@@ -149,6 +150,7 @@ def test_wrong_usage_ends_with_status_2_and_prints_nothing_on_stdout(owned, comm
     assert "Traceback" not in result.stderr
 
 
+@sqlite_only
 def test_a_database_that_another_program_keeps_locked_is_an_error_in_one_line(service, owned):
     other = sqlite3.connect(service.settings.database)
     other.execute("BEGIN IMMEDIATE")
@@ -161,12 +163,14 @@ def test_a_database_that_another_program_keeps_locked_is_an_error_in_one_line(se
 # --- backup -------------------------------------------------------------------------------------------------
 
 
+@sqlite_only
 def test_backup_prints_one_line_and_writes_the_file(owned, tmp_path):
     assert "copy.db" in printed(owned("backup", tmp_path / "copy.db"))
     copy = sqlite3.connect(tmp_path / "copy.db")
     assert copy.execute("SELECT email FROM account").fetchall() == [(OWNER,)]
 
 
+@sqlite_only
 def test_backup_overwrites_nothing(owned, tmp_path):
     (tmp_path / "precious.db").write_text("precious")
     assert "exists" in said(owned("backup", tmp_path / "precious.db"))
@@ -180,6 +184,7 @@ def test_a_backup_that_cannot_be_written_is_an_error_in_one_line(owned, tmp_path
     said(owned("backup", target))
 
 
+@sqlite_only
 def test_a_backup_where_nothing_can_be_written_names_the_directory(owned):
     sentence = "Error: Cannot write to /proc: No such file or directory."
     assert said(owned("backup", "/proc/copy.db")) == sentence
@@ -210,12 +215,12 @@ def test_a_failed_backup_leaves_nothing_behind(owned, tmp_path):
 
 
 def test_a_key_made_and_revoked_by_another_process_counts_at_once(service, owned):
-    made = run_flask(service.data_dir, "key", "create", OWNER, "elsewhere")
+    made = run_flask(service.data_dir, "key", "create", OWNER, "elsewhere", **service.where)
     full_key = made.stdout.decode().strip()
     assert (made.returncode, made.stderr) == (0, b"") and FULL_KEY.fullmatch(full_key)
     headers = {"Authorization": f"Bearer {full_key}"}
     assert service.client.get("/api/v1/stats", headers=headers).status_code == 200
-    revoked = run_flask(service.data_dir, "key", "revoke", OWNER, key_columns(owned)[0][0])
+    revoked = run_flask(service.data_dir, "key", "revoke", OWNER, key_columns(owned)[0][0], **service.where)
     assert (revoked.returncode, len(revoked.stdout.splitlines())) == (0, 1)
     assert service.client.get("/api/v1/stats", headers=headers).status_code == 401
 
@@ -368,6 +373,7 @@ def test_a_database_in_a_directory_that_cannot_be_written_is_an_error_in_one_lin
     said(run_here(tmp_path, "account", "list", DATABASE_URL=f"sqlite:///{tmp_path}/file/below/bell.db"))
 
 
+@sqlite_only
 def test_a_full_disk_is_an_error_in_one_line_and_no_key_is_printed(service, owned):
     def no_more_space():
         import resource
@@ -377,7 +383,7 @@ def test_a_full_disk_is_an_error_in_one_line_and_no_key_is_printed(service, owne
     pytest.importorskip("resource")
     done = subprocess.run(
         [FLASK, "key", "create", OWNER, "name"],
-        env={"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(service.data_dir)},
+        env={"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(service.data_dir), **service.where},
         cwd=ROOT,
         preexec_fn=no_more_space,
         capture_output=True,
@@ -388,7 +394,7 @@ def test_a_full_disk_is_an_error_in_one_line_and_no_key_is_printed(service, owne
 
 
 def test_commands_started_at_the_same_time_all_do_their_work(service, owned):
-    env = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(service.data_dir)}
+    env = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(service.data_dir), **service.where}
     commands = [
         subprocess.Popen([FLASK, "key", "create", OWNER, f"key {n}"], env=env, cwd=ROOT, stdout=subprocess.PIPE)
         for n in range(3)
@@ -401,7 +407,7 @@ def test_commands_started_at_the_same_time_all_do_their_work(service, owned):
 
 def test_a_reader_that_goes_away_is_no_error(service, owned):
     listed = f"{Path(sys.executable).with_name('flask')} account list | true"
-    env = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(service.data_dir)}
+    env = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(service.data_dir), **service.where}
     done = subprocess.run(["sh", "-c", listed], cwd=ROOT, env=env, capture_output=True, timeout=PATIENCE_S)
     assert done.stderr == b""
 
@@ -410,7 +416,7 @@ def test_a_reader_that_goes_away_is_no_error(service, owned):
     "closed, arguments", [("<&-", "account create a@example.org --password-stdin"), (">&-", "account list")]
 )
 def test_a_closed_standard_stream_causes_no_traceback(service, closed, arguments):
-    env = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(service.data_dir)}
+    env = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(service.data_dir), **service.where}
     done = subprocess.run(
         ["sh", "-c", f"{FLASK} {arguments} {closed}"], cwd=ROOT, env=env, capture_output=True, timeout=PATIENCE_S
     )

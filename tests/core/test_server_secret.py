@@ -2,8 +2,10 @@
 
 from core import server_secret
 from store.server_notes import ServerKey
+from tests.support.postgresql import sqlite_only
 
 
+@sqlite_only
 def test_without_a_setting_it_is_in_a_file_and_not_in_the_database(service, tmp_path):
     made = server_secret.server_secret(tmp_path)
     assert (tmp_path / "secret_key").read_text() == made == server_secret.server_secret(tmp_path)

@@ -10,6 +10,7 @@ from process import clock
 from tests.support.accounts import OWNER, PASSWORD
 from tests.support.commands import lines_of
 from tests.support.pages import Page, Visitor, setup_form, setup_link
+from tests.support.postgresql import sqlite_only
 from tests.support.rows import each
 from tests.support.times import DAY_S
 
@@ -120,11 +121,13 @@ def test_a_set_up_link_that_grew_old_while_its_page_was_open_makes_no_account(vi
     assert not accounts.any_account()
 
 
+@sqlite_only
 def test_the_next_start_voids_the_set_up_link(visitor):
     old, new = setup_link(), setup_link()
     assert [visitor.get(link).status_code for link in (old, new)] == [404, 200]
 
 
+@sqlite_only
 def test_a_start_without_a_terminal_voids_the_set_up_link_too(visitor):
     link = setup_link()
     accounts.make_setup_link(clock.now_ms(), wanted=False)

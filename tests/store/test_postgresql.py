@@ -1,8 +1,10 @@
 """PostgreSQL's engine: what it opens and refuses, its transactions and locks, and a server that goes away."""
 
 import contextlib
+import importlib
 import itertools
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -13,8 +15,12 @@ from pathlib import Path
 
 import pytest
 
+import models
 from store import database, sqlite
+from store.alarms import Alarm
 from store.database import EVERYBODY, DatabaseError, DatabaseRefused, ServerUrl, WriteFailed, run, transaction
+from store.deliveries import Delivery
+from store.dialect import translated
 from tests.support import postgresql as servers
 from tests.support.server import ROOT, wait_until
 
@@ -145,6 +151,35 @@ def test_what_is_written_outside_of_a_transaction_is_refused(opened):
     with pytest.raises(WriteFailed, match="25006"):
         put("lost")
     assert names() == []
+
+
+def statements():
+    """Every constant statement of the store: those of its modules and of their classes."""
+    modules = [importlib.import_module(f"store.{path.stem}") for path in (ROOT / "store").glob("*.py")]
+    for module in [models, *modules]:
+        places = [module, *(one for one in vars(module).values() if isinstance(one, type))]
+        texts = {text for place in places for text in vars(place).values() if isinstance(text, str)}
+        yield from (text for text in texts if re.match(r"(SELECT|INSERT|UPDATE|DELETE|WITH) .*[A-Z]+", text))
+
+
+def numbered(statement):
+    """The statement with PostgreSQL's own placeholders."""
+    names = list(dict.fromkeys(re.findall(r"%\((\w+)\)s", statement)))
+    numbers = itertools.count(1)
+    return re.sub(r"%(?:\((\w+)\))?s", lambda m: f"${names.index(m[1]) + 1 if m[1] else next(numbers)}", statement)
+
+
+def test_every_constant_statement_is_understood(opened):
+    found, faults = {one for one in statements() if "{}" not in one} - {Delivery.WAITING}, []  # these are parts
+    with beside(opened) as other:
+        for text in found:
+            types = "(bigint, bigint, bigint, bigint)" if text == Alarm.ACKNOWLEDGE else ""  # as its values have them
+            try:
+                other.execute(f"PREPARE one {types} AS {numbered(translated(text))}")
+                other.execute("DEALLOCATE one")
+            except Exception as fault:
+                faults.append(f"{fault}\n{text}")
+    assert len(found) > 100 and faults == []
 
 
 def test_the_text_of_an_error_does_not_quote_what_was_sent(opened):

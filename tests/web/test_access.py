@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.answers import error
 from tests.support.rows import each
-from tests.support.tables import alter
+from tests.support.tables import NO_SUCH_TABLE, alter
 
 ROUTES = [
     ("POST", "/api/v1/notifications/send"),
@@ -313,7 +313,7 @@ def test_a_fault_of_the_server_carries_the_rate_limit_headers(broken):
 def test_a_fault_of_the_server_is_in_the_log_and_the_key_is_not(broken, caplog):
     with caplog.at_level(logging.INFO):
         broken.get("/alerts")
-    assert "no such table" in caplog.text
+    assert NO_SUCH_TABLE in caplog.text
     assert broken.key not in caplog.text and broken.key[16:] not in caplog.text
 
 

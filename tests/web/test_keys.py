@@ -8,6 +8,7 @@ import pytest
 
 from store import database, sqlite
 from tests.support.answers import unlike
+from tests.support.postgresql import sqlite_only
 from tests.support.rows import each
 
 MINUTE_S = 61
@@ -329,6 +330,7 @@ def test_one_keys_use_is_not_anothers(owner):
 # SPEC 2 and 5: only the hash is kept
 
 
+@sqlite_only
 def test_only_a_keys_sha_256_is_on_the_disk(owner, service):
     keys = [owner.key, generate(owner)["fullKey"]]
     for key in keys:
@@ -340,6 +342,7 @@ def test_only_a_keys_sha_256_is_on_the_disk(owner, service):
         assert hashlib.sha256(key.encode()).digest() in stored
 
 
+@sqlite_only
 def test_of_very_many_revoked_keys_the_newest_1000_are_listed_and_every_live_one(owner):
     (mine,) = owner.get("/api-keys").json["apiKeys"]
     columns = "id, account_seq, name, preview, key_hash, created_at, revoked_at"
