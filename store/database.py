@@ -142,6 +142,11 @@ def writes_fail() -> bool:
     return _engine.writes_fail()
 
 
+def clock_ms() -> int | None:
+    """What the database server's clock says now; None if there is no server."""
+    return _engine.clock_ms()
+
+
 def fault() -> str | None:
     """The first fault that the engine's own check finds; None if it finds none."""
     return _engine.fault()

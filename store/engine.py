@@ -117,5 +117,8 @@ class Engine(Protocol):
     def writes_fail(self) -> bool:
         """Whether the last transaction could not be made, and none was stored since."""
 
+    def clock_ms(self) -> int | None:
+        """What a server's own clock says now."""
+
     def fault(self) -> str | None:
         """The first fault that the engine's own check finds."""

@@ -127,6 +127,11 @@ def version() -> int:
     return int(run("SELECT hashtext(pg_current_snapshot()::text)").fetchone()[0])
 
 
+def clock_ms() -> int:
+    """The server's clock."""
+    return int(run("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)").fetchone()[0])
+
+
 def fault() -> str | None:
     """None: to look after its data is the server's part."""
     run("SELECT 1")

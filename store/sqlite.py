@@ -431,6 +431,11 @@ def writes_fail() -> bool:
     return _writes_fail.is_set()
 
 
+def clock_ms() -> None:
+    """None: the database is in this process."""
+    return
+
+
 def fault() -> str | None:
     """The first fault that SQLite's quick check finds; None if it finds none."""
     found = str(run("PRAGMA quick_check(1)").fetchone()[0])
