@@ -247,7 +247,7 @@ class MetricRule(Model):
 
     @classmethod
     def begin_anew(cls, account_seq: int, project_id: str, metric_id: str | None, now: int) -> None:
-        """Let the rules that are about to fire forget the values of a metric, or of a whole project: they are deleted.
+        """Let the rules that are about to fire forget the values of a metric, or of a whole project: they are gone.
 
         Call inside `transaction()`.
         """
