@@ -243,6 +243,7 @@ def people(number: int, keys_each: int, plan: str = "scale", name: str = "person
     for place in range(number):
         with transaction(EVERYBODY):
             account = accounts.create_account(f"{name}{place}@example.org", plan, "UTC", clock.now_ms())
+        with transaction(account.seq):
             keys = [accounts.create_key(account.seq, "bench", clock.now_ms())[1] for _ in range(keys_each)]
         made.append(Person(account.seq, account.email, keys))
     return made

@@ -11,13 +11,12 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import peewee
 import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool
 
 from store.dialect import translated
-from store.engine import Cursor, DatabaseError, ServerUrl, Values, WriteFailed, check_part
+from store.engine import Cursor, DatabaseError, Rows, ServerUrl, Values, WriteFailed, check_part
 from store.postgresql_connection import (
     ANSWER_S,
     FIRST_ANSWER_S,
@@ -31,6 +30,8 @@ from store.postgresql_connection import (
     refused,
 )
 from store.postgresql_connection import has_data as has_data
+from store.postgresql_copy import SNAPSHOT, write_file
+from store.postgresql_copy import fill as fill_tables
 
 logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # it has a line for each attempt to connect
 
@@ -138,8 +139,13 @@ def fault() -> str | None:
 
 
 def copy_database(target: Path) -> None:
-    """Refuse: there is no file to copy."""
-    raise peewee.NotSupportedError("This database is PostgreSQL's: pg_dump makes a backup of it.")
+    """Write an SQLite file with what one snapshot holds, mode 0600; `FileExistsError` if that exists."""
+    connection = _begun(SNAPSHOT)[0]
+    try:
+        write_file(connection, target)
+    finally:
+        connection.close()  # with what was set for this
+        _give_back(connection)
 
 
 # --- writing --------------------------------------------------------------------------------------------------
@@ -244,6 +250,13 @@ def _part() -> Iterator[None]:
         except DatabaseError:
             raise WriteFailed("the transaction was rolled back") from error
         raise
+
+
+def fill(rows: Rows) -> dict[str, int]:
+    """Replace everything by these rows, in the open transaction; returns how many there were of each table."""
+    if not _thread.writing:
+        raise RuntimeError("there is no transaction")
+    return fill_tables(_thread.writing, rows)
 
 
 def after_commit(call: Callable[[], object]) -> None:

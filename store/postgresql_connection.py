@@ -182,11 +182,11 @@ def prepare(connection: Connection, url: ServerUrl, migrations: Path, newest: in
         raise refused(url, f"Pocketbell needs PostgreSQL {MIN_VERSION} or later")
     if connection.info.parameter_status("server_encoding") != "UTF8":
         raise refused(url, "its encoding is not UTF8")
-    if _version(connection) == newest:
+    if schema_version(connection) == newest:
         return
     connection.answer_s = UPGRADE_S
     connection.execute(f"BEGIN READ WRITE; SELECT pg_advisory_xact_lock({OUR_LOCKS}, {UPGRADE})")
-    version = _version(connection)
+    version = schema_version(connection)
     if version > newest:
         raise refused(url, f"it has schema {version}, made by a newer Pocketbell; this one knows up to {newest}")
     tables = connection.execute("SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()").fetchone()
@@ -206,7 +206,7 @@ def _steps(migrations: Path, version: int, newest: int) -> list[Path]:
     return [next(migrations.glob(f"{step:04}_*.sql")) for step in range(version + 1, newest + 1)]
 
 
-def _version(connection: Connection) -> int:
+def schema_version(connection: Connection) -> int:
     """The number of the schema; 0 if the database does not have our tables."""
     if connection.execute("SELECT to_regclass('pocketbell_schema')").fetchone() == (None,):
         return 0
@@ -218,6 +218,6 @@ def has_data(url: ServerUrl) -> bool:
     """Whether the database has our tables."""
     try:
         with connected(url) as connection:
-            return _version(connection) > 0
+            return schema_version(connection) > 0
     except psycopg.Error as error:
         raise refused(url, _reason(error)) from None
