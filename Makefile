@@ -19,10 +19,10 @@ OF_DATA := $(addprefix tests/store/test_,after_commit.py rows.py transactions.py
   digests.py doctor.py downtime.py fetched_alarms.py fetching.py firing.py firing_by_time.py frequency.py \
   held_by_priority.py holding.py pruning.py races.py repeating_events.py replaced_while_held.py scheduled.py \
   server_secret.py waking.py watching.py) \
-  $(addprefix tests/web/test_,acknowledge.py alert_list.py answers.py api_answers.py devices.py health.py idempotency.py \
+  $(addprefix tests/web/test_,acknowledge.py alert_list.py answers.py devices.py idempotency.py \
   keys.py metrics_webhook.py notifications.py ntfy_polls.py pings.py prometheus.py rules.py stats.py waiting.py) \
-  $(addprefix tests/dashboard/test_,alarms.py devices.py history.py home.py keys.py metrics.py rules.py sessions.py \
-  set_up.py watches.py) tests/cli/test_lists.py tests/process/test_several_processes.py
+  $(addprefix tests/dashboard/test_,alarms.py history.py metrics.py sessions.py) \
+  tests/cli/test_lists.py tests/process/test_several_processes.py
 
 test-postgresql: .venv/installed-dev
 	POCKETBELL_TEST_DATABASE=postgresql $(PYTEST) $(OF_DATA)
