@@ -130,14 +130,7 @@ def _calmed(calm: Calm, rule: Watched) -> Calm:
 
 def _follow_values(account_seq: int, project: Project, values: Sequence[MetricColumns], now: int) -> None:
     """Judge the rules that these values may change; only they are read."""
-    changed, calm_of = set[int](), project.calm
-    if calm_of:
-        for metric_id, _, value, _, timestamp, _ in values:
-            if metric_id in calm_of:
-                least, most, since, until, excluded, judged = calm_of[metric_id]
-                is_calm = least <= value <= most and since <= timestamp < until
-                if not is_calm or (excluded and value in excluded):
-                    changed.update(judged)  # of the future, too: then `look_at` is that time
+    changed = _changed(project.calm, values, now) if project.calm else set()
     if project.expecting or project.silent:
         arrived = {value[0] for value in values}
         if expecting := _of_metrics(project.expecting, arrived):
@@ -145,6 +138,30 @@ def _follow_values(account_seq: int, project: Project, values: Sequence[MetricCo
         changed.update(_of_metrics(project.silent, arrived))
     for seq in sorted(changed):
         _judge_on_arrival(account_seq, seq, now)
+
+
+def _changed(calm_of: dict[str, Calm], values: Sequence[MetricColumns], now: int) -> set[int]:
+    """The seqs of the rules that these values may change.
+
+    Where no rule is about to have held for so long, of a metric's values that are not of the future only the newest
+    counts: a value that is around a limit costs no more than another.
+    """
+    changed, restless = set[int](), set[str]()
+    for metric_id, _, value, _, timestamp, _ in values:
+        if metric_id in calm_of:
+            least, most, since, until, excluded, judged = calm_of[metric_id]
+            is_calm = least <= value <= most and since <= timestamp < until
+            if not is_calm or (excluded and value in excluded):
+                if until == AFTER_ALL and timestamp <= now:
+                    restless.add(metric_id)
+                else:
+                    changed.update(judged)  # of the future, too: then `look_at` is that time
+    for metric_id in restless:
+        calm, own = calm_of[metric_id], [one for one in values if one[0] == metric_id and one[4] <= now]
+        newest = max(reversed(own), key=lambda one: one[4])[2]  # of those of one time, the last
+        if not calm.least <= newest <= calm.most or newest in calm.excluded:
+            changed.update(calm.judged)
+    return changed
 
 
 def _of_metrics(seqs: dict[str, list[int]], metric_ids: set[str]) -> list[int]:

@@ -329,9 +329,12 @@ def test_a_deleted_rule_is_judged_no_more_and_leaves_nothing_but_what_it_said(se
 
 
 def test_an_accounts_rules_are_deleted_with_it(service, owner, rule):
+    Ruled(service, owner, "silent 1h")
     rule.sends(95)
+    kept = [f"SELECT count(*) FROM {table}" for table in ("metric_rule", "firing", "rule_arrival")]
+    assert [query(service, count) for count in kept] == [[(2,)], [(1,)], [(1,)]]
     assert service.flask("account", "delete", EMAIL, "--yes").exit_code == 0
-    assert query(service, "SELECT (SELECT count(*) FROM firing) + (SELECT count(*) FROM metric_rule)") == [(0,)]
+    assert [query(service, count) for count in kept] == [[(0,)]] * 3
 
 
 def test_the_rules_of_only_so_many_accounts_are_kept_in_memory(service, owner, rule, monkeypatch):
