@@ -1,4 +1,4 @@
-"""Two services of two workers each, with one PostgreSQL and one Redis: CONTRACT 11 under load, while each of them fails.
+"""Two services of two workers each, on PostgreSQL and Redis: CONTRACT 11 under load, while each of them fails.
 
 It lasts ten minutes, or TORTURE_SCALE_S seconds. PostgreSQL and Redis are started from the system's packages
 (`apt install postgresql redis-server`).
@@ -80,11 +80,11 @@ class _Run:
     def _steps(self) -> list[tuple[str, Callable[[], Any]]]:
         postgres, redis = self.site.postgres, self.site.redis
 
-        def halted(does: Callable[[int], Any]) -> Callable[[], None]:
-            return lambda: (does(signal.SIGSTOP), time.sleep(AWAY_S), does(signal.SIGCONT)) and None
+        def halted(does: Callable[[int], Any]) -> Callable[[], Any]:
+            return lambda: (does(signal.SIGSTOP), time.sleep(AWAY_S), does(signal.SIGCONT))
 
-        def stopped(server: Any) -> Callable[[], None]:
-            return lambda: (server.stop(), time.sleep(AWAY_S), server.start()) and None
+        def stopped(server: Any) -> Callable[[], Any]:
+            return lambda: (server.stop(), time.sleep(AWAY_S), server.start())
 
         faults = {
             "PostgreSQL stopped": stopped(postgres),

@@ -1,4 +1,4 @@
-"""What four processes must do once between them: digests, retries, heartbeats, rules. Each round makes all due at once.
+"""What four processes do once between them: digests, retries, heartbeats, rules. Each round makes all due at once.
 
 The times are moved in the database behind the services' backs, so that nothing waits for half a minute.
 """

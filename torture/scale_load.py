@@ -1,4 +1,4 @@
-"""What `torture.scale` asks the two services to do, all the time, and what they promised: each is looked up at the end."""
+"""What `torture.scale` asks the two services to do all the time, and what they promised, to be looked up at the end."""
 
 import itertools
 import random
@@ -245,7 +245,7 @@ class Phone(threading.Thread):
 
 
 def quota(site: Site, email: str, number: int) -> tuple[Counter[int], list[int]]:
-    """300 requests of 12 threads at both services with one new key of a starter: statuses, and what each said is left."""
+    """300 requests of 12 threads at both services with a starter's new key: statuses, and what each said is left."""
     key = site.services[0].flask("key", "create", email, f"quota {number}").strip()
     answers = list[tuple[int, int]]()
 
