@@ -1,4 +1,4 @@
-"""What `torture.scale` asks the two services to do all the time, and what they promised, to be looked up at the end."""
+"""What `torture.scale` asks both services all the time, and what they promised, to be looked up at the end."""
 
 import itertools
 import random
