@@ -151,7 +151,7 @@ class _Run:
         )
         told = f"{len(load.alive)} of {load.ended} answered"
         yield Figure(
-            WHAT, "a revoked key is refused by the other service at once", told, not load.alive and load.ended
+            WHAT, "a revoked key is refused by the other service at once", told, not load.alive and load.ended > 0
         )
         yield from self._learned()
         yield from self._away()
