@@ -1,15 +1,30 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test lint coverage audit lock conformance torture bench
+.PHONY: run test test-postgresql lint coverage audit lock conformance torture bench
 
 run: .venv/installed
 	@$(BIN)/python config.py >/dev/null && PRINT_SETUP_LINK=1 exec $(BIN)/gunicorn --config gunicorn.conf.py --no-control-socket app:app
 
 # One worker more than cores: some tests wait for a process or a browser. Where PYTHONDONTWRITEBYTECODE is set, every
 # worker would compile all tests anew: 5 s of the processor for each.
+PYTEST := PYTHONDONTWRITEBYTECODE= PYTEST_XDIST_AUTO_NUM_WORKERS=$$(($$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) + 1)) $(BIN)/python -m pytest
+
 test: .venv/installed-dev
-	PYTHONDONTWRITEBYTECODE= PYTEST_XDIST_AUTO_NUM_WORKERS=$$(($$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) + 1)) $(BIN)/python -m pytest
+	$(PYTEST)
+
+# What touches data, on PostgreSQL. The other tests parse, or look at pages and processes: they run on SQLite alone.
+OF_DATA := $(addprefix tests/core/test_,alarms.py bad_days.py buttons.py clock_steps.py deletion.py digest_crashes.py \
+  digests.py doctor.py downtime.py fetched_alarms.py fetching.py firing.py firing_by_time.py frequency.py \
+  held_by_priority.py holding.py pruning.py races.py repeating_events.py replaced_while_held.py scheduled.py \
+  server_secret.py waking.py watching.py) \
+  $(addprefix tests/web/test_,acknowledge.py alert_list.py answers.py api_answers.py devices.py health.py idempotency.py \
+  keys.py metrics_webhook.py notifications.py ntfy_polls.py payloads.py pings.py prometheus.py rules.py stats.py waiting.py) \
+  $(addprefix tests/dashboard/test_,alarms.py devices.py history.py home.py keys.py metrics.py rules.py sessions.py \
+  set_up.py watches.py) tests/cli/test_lists.py tests/process/test_several_processes.py
+
+test-postgresql: .venv/installed-dev
+	POCKETBELL_TEST_DATABASE=postgresql $(PYTEST) tests/store $(OF_DATA)
 
 # Line and branch coverage. The modules that decide over access, delivery and texts must be covered completely.
 coverage: .venv/installed-dev

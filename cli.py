@@ -32,6 +32,7 @@ from cli_base import (
     with_json,
 )
 from cli_heartbeats import heartbeat
+from cli_moving import import_file
 from cli_rules import rule
 from core import accounts, deletion, delivery, devices, doctor
 from core.local_time import moment_ms
@@ -386,6 +387,6 @@ def examine() -> None:
 # --- all of them --------------------------------------------------------------------------------------------
 
 
-pocketbell = Group("pocketbell", help="Manage Pocketbell and send. Every command works while the service runs.")
-for _command in (account, key, alert, heartbeat, rule, device, history, metric, send, backup, examine):
+pocketbell = Group("pocketbell", help="Manage Pocketbell and send. All but import works while the service runs.")
+for _command in (account, key, alert, heartbeat, rule, device, history, metric, send, backup, import_file, examine):
     pocketbell.add_command(_command)

@@ -117,7 +117,7 @@ def _cause(error: BaseException) -> BaseException:
 
     A `Refused` is said as it is: whoever raised it knew what came before.
     """
-    before = error.__context__
+    before = error.__cause__ or error.__context__
     if isinstance(error, Refused) or not isinstance(before, (DatabaseError, OSError)):
         return error
     return _cause(before)

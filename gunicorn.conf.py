@@ -106,11 +106,11 @@ def on_starting(server):
             " PostgreSQL and Redis are used: use THREADS instead."
         )
     os.umask(umask)
-    take_lock(server)
-    check_address()
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=loglevel.upper(), handlers=[handler])
+    take_lock(server)
+    check_address()
     database.open_database(settings.database)
 
 
@@ -119,7 +119,7 @@ def when_ready(server):
     if settings.wipes_disk:
         server.log.critical(
             "This platform (DYNO is set) wipes the disk at each restart: every account, key and notification will be"
-            " lost. Use a machine with a persistent disk (docs/deployment.md)."
+            " lost. Use PostgreSQL (docs/scaling.md), or a machine with a persistent disk (docs/deployment.md)."
         )
     shown = settings.print_setup_link or sys.stdout.isatty()
     try:

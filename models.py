@@ -107,7 +107,7 @@ class Account(Model):
     def end_access(cls, seq: int) -> None:
         """Void all credentials of the account, its devices, alerts and watches; call inside `transaction()`."""
         cls.change(seq, password_hash=None)
-        for table in ("session", "one_time_link", "alert", "heartbeat", "metric_rule"):
+        for table in ("session", "one_time_link", "alert", "heartbeat", "rule_arrival", "metric_rule"):
             run(f"DELETE FROM {table} WHERE account_seq = ?", (seq,))
         run("UPDATE api_key SET revoked_at = created_at WHERE account_seq = ? AND revoked_at IS NULL", (seq,))
         run(

@@ -83,7 +83,8 @@ def _batches(rows: Iterator[tuple[object, ...]]) -> Iterator[list[tuple[object, 
 
 def _count(account_seq: int) -> None:
     """Set the counters that the product would have."""
-    from store.database import database, run
+    from store import sqlite
+    from store.database import run
 
     run(
         "UPDATE account SET notification_count = (SELECT count(*) FROM notification WHERE account_seq = seq_.seq)"
@@ -95,4 +96,4 @@ def _count(account_seq: int) -> None:
     for day, number in run(sql, (account_seq,)).fetchall():
         counts[datetime.fromtimestamp(day * 86_400, UTC).strftime("%Y-%m-%d")] = number
     rows = [(account_seq, day, number) for day, number in counts.items()]
-    database.connection().executemany("INSERT INTO notification_day VALUES (?, ?, ?)", rows)
+    sqlite.connection().executemany("INSERT INTO notification_day VALUES (?, ?, ?)", rows)

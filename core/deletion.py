@@ -14,9 +14,11 @@ from core import digests
 from core.local_time import day_bounds
 from core.pieces import ROWS, in_pieces
 from models import Account, ApiKey, Device
+from process import clock
 from store.custom_metrics import Metric
 from store.database import AFTER_ALL, EVERYBODY, WriteFailed, transaction
 from store.held import Held
+from store.metric_rules import MetricRule
 from store.notifications import Notification
 from wire.errors import Refused
 
@@ -49,6 +51,8 @@ def delete_metrics(account: Account, project_id: str, metric_id: str | None) -> 
     if not deleted:
         what = f'metric "{metric_id}" in the project' if metric_id is not None else "project"
         raise Refused(404, f'There is no {what} "{project_id}".')
+    with transaction(account.seq):
+        MetricRule.begin_anew(account.seq, project_id, metric_id, clock.now_ms())
     return deleted
 
 

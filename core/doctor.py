@@ -25,6 +25,7 @@ from store.notifications import Notification
 from wire.notification import Content
 
 CLOCK_TOLERANCE_S = 60
+SHARED_CLOCK_TOLERANCE_S = 5  # between the machines that share a database
 MIN_FREE_BYTES = 200_000_000
 TIMEOUT_S = 5.0
 LOOKED_AT_TOKEN = (Outcome.DEAD, Outcome.REFUSED, Outcome.DELIVERED)  # so the provider took our credentials
@@ -96,6 +97,14 @@ def _clock(settings: Settings) -> tuple[str, str]:
     newest = Notification.newest_at()
     if newest is not None and newest > clock.now_ms() + CLOCK_TOLERANCE_S * 1000:
         return "bad", "it is behind the newest notification: set the machine's clock (timedatectl set-ntp true)."
+    servers = database.clock_ms()
+    off_s = 0 if servers is None else round((clock.now_ms() - servers) / 1000)
+    if abs(off_s) > SHARED_CLOCK_TOLERANCE_S:
+        return "bad", f"by PostgreSQL's it is {_ahead(off_s)}: set both (timedatectl set-ntp true)."
+    return _clock_of_others(settings)
+
+
+def _clock_of_others(settings: Settings) -> tuple[str, str]:
     host = next((one for one in settings.providers[WebPush.kind].hosts if "*" not in one), None)
     if host is None:
         return "look", "there is nothing to compare it with: every host in WEBPUSH_HOSTS has a wildcard."
@@ -108,8 +117,12 @@ def _clock(settings: Settings) -> tuple[str, str]:
         return "look", f"{url} did not say what time it is."
     off_s = round(clock.now_ms() / 1000 - parsedate_to_datetime(date).timestamp())
     if abs(off_s) > CLOCK_TOLERANCE_S:
-        return "bad", f"it is {abs(off_s)} s {'ahead' if off_s > 0 else 'behind'}: timedatectl set-ntp true"
+        return "bad", f"it is {_ahead(off_s)}: timedatectl set-ntp true"
     return "ok", "it is right to within a minute."
+
+
+def _ahead(off_s: int) -> str:
+    return f"{abs(off_s)} s {'ahead' if off_s > 0 else 'behind'}"
 
 
 def _service(settings: Settings) -> tuple[str, str]:

@@ -17,9 +17,9 @@ from core import delivery, durations
 from core.metric_rules import FIRING, OK, SILENT, metric_title, number_text, rule_text
 from process import clock
 from store.custom_metrics import Metric, MetricColumns, TimedValue
-from store.database import AFTER_ALL, transaction
-from store.metric_rules import Changes, MetricRule, Rule, RuleFiring, Watched
-from wire.errors import log_fault
+from store.database import AFTER_ALL, DatabaseError, transaction
+from store.metric_rules import Changes, MetricRule, Rule, RuleArrival, RuleFiring, Watched
+from wire.errors import Refused, log_fault
 from wire.notification import HIGH_PRIORITY, LOW_PRIORITY, Content
 
 OPERATORS: dict[str, Callable[[float, Any], bool]] = {
@@ -33,6 +33,8 @@ OPERATORS: dict[str, Callable[[float, Any], bool]] = {
 OPPOSITES = {">": "<=", ">=": "<", "<": ">=", "<=": ">", "=": "!=", "!=": "="}
 RUN_VALUES = 100  # the newest, of which a rule that must hold for a while may begin to hold at the first
 CHECKED_AT_ONCE = 500
+MAX_ARRIVALS = 20  # sets of an account's rules; settled every minute
+UNJUDGED = "A rule on a metric could not be judged"
 MAX_KEPT_ACCOUNTS = 500  # whose rules are kept in memory
 
 log = logging.getLogger("pocketbell")
@@ -42,21 +44,39 @@ log = logging.getLogger("pocketbell")
 
 
 class Calm(NamedTuple):
-    """The rules on a metric, and the values that change none of them: from `least` to `most`, but not `excluded`.
+    """The rules on a metric's values, and the values that change none: from `least` to `most`, but not `excluded`.
 
-    Of these, one with a timestamp from `until` on fires a rule that has held for so long then.
+    Of these, one with a timestamp from `until` on fires a rule that has held for so long then, and one from before
+    `since` tells that a rule has held for longer.
     """
 
     least: float = -math.inf
     most: float = math.inf
-    excluded: tuple[float, ...] = ()
+    since: int = 0
     until: int = AFTER_ALL
+    excluded: frozenset[float] = frozenset()
     judged: tuple[int, ...] = ()  # the seqs of those that any other value may change
-    expecting: tuple[int, ...] = ()  # those that wait for a value in silence
-    firing: tuple[int, ...] = ()  # those that any value ends
 
 
-_calm: dict[int, tuple[int, dict[str, dict[str, Calm]]]] = {}  # by account: the version of its rules, and projects
+class Project:
+    """The rules on the metrics of a project, as far as values change them: by metric."""
+
+    def __init__(self) -> None:
+        self.calm = dict[str, Calm]()
+        self.expecting = defaultdict[str, list[int]](list)  # the seqs of those that wait for a value in silence
+        self.silent = defaultdict[str, list[int]](list)  # of those that any value ends
+
+    def add(self, rule: Watched) -> None:
+        """Add a rule to those of its metric."""
+        if rule.operator != SILENT:
+            self.calm[rule.metric_id] = _calmed(self.calm.get(rule.metric_id, Calm()), rule)
+        elif rule.is_firing:
+            self.silent[rule.metric_id].append(rule.seq)
+        else:
+            self.expecting[rule.metric_id].append(rule.seq)
+
+
+_kept: dict[int, tuple[int, dict[str, Project]]] = {}  # by account: the version of its rules, and its projects
 
 
 def store_values(account_seq: int, project_id: str, values: Sequence[MetricColumns]) -> None:
@@ -65,38 +85,34 @@ def store_values(account_seq: int, project_id: str, values: Sequence[MetricColum
         Metric.add_all(account_seq, project_id, values)
         version = MetricRule.version(account_seq)
         if version is not None:
-            of_project = _calm_of(account_seq, version).get(project_id)
-            if of_project:
-                _follow_values(of_project, values, clock.now_ms())
+            project = _projects(account_seq, version).get(project_id)
+            if project:
+                _follow_values(account_seq, project, values, clock.now_ms())
 
 
-def _calm_of(account_seq: int, version: int) -> dict[str, dict[str, Calm]]:
-    """By project, for each metric with rules of the account, what does not change them.
+def _projects(account_seq: int, version: int) -> dict[str, Project]:
+    """The projects of the account that have rules.
 
-    It is kept: to read 100 rules would take a tenth of the time that 100 values take.
+    They are kept: to read 100 rules would take a tenth of the time that 100 values take.
     """
-    kept = _calm.get(account_seq)
+    kept = _kept.get(account_seq)
     if kept and kept[0] == version:
         return kept[1]
-    calm = defaultdict[str, dict[str, Calm]](dict)
+    projects = defaultdict[str, Project](Project)
     for rule in MetricRule.watched(account_seq):
-        of_project = calm[rule.project_id]
-        of_project[rule.metric_id] = _calmed(of_project.get(rule.metric_id, Calm()), rule)
-    if len(_calm) >= MAX_KEPT_ACCOUNTS:
-        _calm.clear()
-    _calm[account_seq] = version, calm
-    return calm
+        projects[rule.project_id].add(rule)
+    if len(_kept) >= MAX_KEPT_ACCOUNTS:
+        _kept.clear()
+    _kept[account_seq] = version, projects
+    return projects
 
 
 def _calmed(calm: Calm, rule: Watched) -> Calm:
     """The rule added to those of its metric."""
-    if rule.operator == SILENT:
-        if rule.is_firing:
-            return calm._replace(firing=(*calm.firing, rule.seq))
-        return calm._replace(expecting=(*calm.expecting, rule.seq))
     calm = calm._replace(judged=(*calm.judged, rule.seq))
     if rule.holds_since is not None and not rule.is_firing:
-        calm = calm._replace(until=min(calm.until, rule.holds_since + rule.for_s * 1000))
+        since, until = max(calm.since, rule.holds_since), min(calm.until, rule.holds_since + rule.for_s * 1000)
+        calm = calm._replace(since=since, until=until)
     limit = rule.threshold or 0.0
     holding = OPPOSITES[rule.operator] if rule.holds_since is None else rule.operator
     least, most = {
@@ -107,28 +123,46 @@ def _calmed(calm: Calm, rule: Watched) -> Calm:
         "=": (limit, limit),
         "!=": (-math.inf, math.inf),
     }[holding]
-    excluded = (limit,) if holding == "!=" else ()
-    return calm._replace(least=max(calm.least, least), most=min(calm.most, most), excluded=calm.excluded + excluded)
+    if holding == "!=":
+        return calm._replace(excluded=calm.excluded | {limit})
+    return calm._replace(least=max(calm.least, least), most=min(calm.most, most))
 
 
-def _follow_values(calm: dict[str, Calm], values: Sequence[MetricColumns], now: int) -> None:
+def _follow_values(account_seq: int, project: Project, values: Sequence[MetricColumns], now: int) -> None:
     """Judge the rules that these values may change; only they are read."""
-    arrived, changed = dict[str, Calm](), set[int]()
-    for metric_id, _, value, _, timestamp, _ in values:
-        rules = calm.get(metric_id)
-        if rules is None:
-            continue
-        arrived[metric_id] = rules
-        if not rules.least <= value <= rules.most or value in rules.excluded or timestamp >= rules.until:
-            changed.update(rules.judged)  # of the future, too: then `look_at` is that time
-    expecting = [seq for rules in arrived.values() for seq in rules.expecting]
-    if expecting:
-        MetricRule.expect(expecting, now)
-    changed.update(seq for rules in arrived.values() for seq in rules.firing)
+    changed, calm_of = set[int](), project.calm
+    if calm_of:
+        for metric_id, _, value, _, timestamp, _ in values:
+            if metric_id in calm_of:
+                least, most, since, until, excluded, judged = calm_of[metric_id]
+                is_calm = least <= value <= most and since <= timestamp < until
+                if not is_calm or (excluded and value in excluded):
+                    changed.update(judged)  # of the future, too: then `look_at` is that time
+    if project.expecting or project.silent:
+        arrived = {value[0] for value in values}
+        if expecting := _of_metrics(project.expecting, arrived):
+            RuleArrival.note(account_seq, expecting, now)
+        changed.update(_of_metrics(project.silent, arrived))
     for seq in sorted(changed):
-        rule = MetricRule.one(seq)
-        if rule:
-            _judge(rule, now, has_arrived=True)
+        _judge_on_arrival(account_seq, seq, now)
+
+
+def _of_metrics(seqs: dict[str, list[int]], metric_ids: set[str]) -> list[int]:
+    return [seq for metric_id in seqs.keys() & metric_ids for seq in seqs[metric_id]]
+
+
+def _judge_on_arrival(account_seq: int, seq: int, now: int) -> None:
+    """A fault in judging one rule refuses no values: the worker tries again."""
+    try:
+        with transaction(account_seq):
+            rule = MetricRule.one(seq)
+            if rule:
+                _judge(rule, now, has_arrived=True)
+    except (DatabaseError, Refused):  # the values cannot be stored either
+        raise
+    except Exception as error:
+        log_fault(log, UNJUDGED, error)
+        MetricRule.set_look_at(seq, now)
 
 
 # --- the time -----------------------------------------------------------------------------------------------
@@ -140,12 +174,20 @@ def look_at_due(now: int) -> bool:
     for account_seq, seq in due:
         try:
             with transaction(account_seq):
+                RuleArrival.settle(account_seq)
                 rule = MetricRule.one(seq)
                 if rule and rule.look_at is not None and rule.look_at <= now:  # no other process was faster
                     _judge(rule, now, has_arrived=False)
         except Exception as error:  # the others must not wait for this one
-            log_fault(log, "A rule on a metric could not be judged", error)
+            log_fault(log, UNJUDGED, error)
     return len(due) == CHECKED_AT_ONCE
+
+
+def settle_arrivals(_: int) -> None:
+    """Keep the table of arrivals small: a sender may send other metrics in each batch."""
+    for account_seq in RuleArrival.many(MAX_ARRIVALS):
+        with transaction(account_seq):
+            RuleArrival.settle(account_seq)
 
 
 # --- states -------------------------------------------------------------------------------------------------
@@ -186,8 +228,9 @@ def _judge_values(rule: Rule, now: int, has_arrived: bool) -> tuple[TimedValue |
     if since is None:
         return newest, Changes(OK, None, None, future_at)
     for_ms = rule.for_s * 1000
-    is_kept = since == rule.holds_since and rule.fires_at is not None
-    fires_at = rule.fires_at if is_kept and rule.fires_at is not None else since + for_ms
+    fires_at = since + for_ms
+    if rule.fires_at is not None and rule.holds_since is not None and since <= rule.holds_since:
+        fires_at = rule.fires_at + since - rule.holds_since  # with the downtime that was added
     has_lasted = newest.timestamp - since >= for_ms or (not has_arrived and fires_at <= now)
     if rule.state == FIRING or has_lasted:
         return newest, Changes(FIRING, since, None, future_at)
@@ -200,8 +243,9 @@ def _holds_since(rule: Rule, values: list[TimedValue]) -> int | None:
     holding = list(takewhile(lambda one: compare(one.value, rule.threshold), reversed(values)))
     if not holding:
         return None
-    if rule.holds_since is None or (rule.state == OK and len(holding) < len(values)):
-        return holding[-1].timestamp
+    first = holding[-1].timestamp
+    if rule.holds_since is None or (rule.state == OK and (len(holding) < len(values) or first < rule.holds_since)):
+        return first
     return rule.holds_since
 
 

@@ -15,6 +15,7 @@ from core import (
     devices,
     digests,
     fetching,
+    firing,
     floods,
     outside_watch,
     proxies,
@@ -73,6 +74,7 @@ RECORDS = (
     Job("settle what removed devices left behind", devices.settle_left_behind),
     Job("write when each key was last used", lambda now: ApiKey.write_used()),
     Job("share what was counted", sharing.share),
+    Job("settle when values of silent rules arrived", firing.settle_arrivals, 60.0),
     Job("note which peers speak like a proxy", proxies.write_note, 60.0),
 )
 REMOVALS = (

@@ -20,7 +20,7 @@ MIN_SILENT_S, MAX_SILENT_S = 60, 366 * 86_400
 SILENT = "silent"
 OK, FIRING = "ok", "firing"
 CONDITION = re.compile(r"(>=|<=|!=|>|<|=) *([^ ].*)")
-NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
+NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
 MAX_SHOWN = 100  # characters of what is refused
 
 

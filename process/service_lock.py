@@ -1,7 +1,7 @@
 """One service at a time on a database file: a lock file beside it, held as long as a process of the service lives.
 
 The operating system frees the lock however the service ends. The worker inherits it when it is forked, since it may
-outlive its master. The command line takes no lock. Must not know the database or a setting.
+outlive its master. Of the command line, only an import takes it. Must not know the database or a setting.
 """
 
 import fcntl
@@ -27,14 +27,20 @@ def _pause() -> None:
     threading.Event().wait(LOOKS_EVERY_S)
 
 
-def take(database: Path, address: str, tell: Callable[[str], object], pause: Callable[[], object] = _pause) -> None:
+def take(
+    database: Path,
+    address: str,
+    tell: Callable[[str], object],
+    pause: Callable[[], object] = _pause,
+    max_wait_s: float = MAX_WAIT_S,
+) -> None:
     """Take the lock for this process and its forks, or wait until the service that has it ends.
 
     `tell` is called at once with a sentence about who has it; `address` is what this service tells others of itself.
-    Raises `InUse` after a minute, and `OSError`.
+    Raises `InUse` after `max_wait_s`, and `OSError`.
     """
     database.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path, told, until_s = database.resolve().with_name(f"{database.name}.lock"), "", clock.monotonic_s() + MAX_WAIT_S
+    path, told, until_s = database.resolve().with_name(f"{database.name}.lock"), "", clock.monotonic_s() + max_wait_s
     while holder := _holder(path, f"process {os.getpid()}, {address}"):
         if clock.monotonic_s() >= until_s:
             raise InUse(f"Another Pocketbell ({holder}) is using the database {database}: stop it first.")

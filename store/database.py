@@ -16,6 +16,7 @@ from store.engine import EVERYBODY as EVERYBODY
 from store.engine import MIGRATIONS, SCHEMA_VERSION, Cursor, Engine, Values
 from store.engine import DatabaseError as DatabaseError
 from store.engine import DatabaseRefused as DatabaseRefused
+from store.engine import Rows as Rows
 from store.engine import ServerUrl as ServerUrl
 from store.engine import WriteFailed as WriteFailed
 
@@ -84,6 +85,13 @@ def has_data(place: Path | ServerUrl) -> bool:
     return postgresql.has_data(place)
 
 
+def claim(url: ServerUrl) -> None:
+    """Take the lock of a service on a server's database; `DatabaseRefused` if a service or command uses it."""
+    from store import postgresql_lock
+
+    postgresql_lock.claim(url)
+
+
 def is_shared() -> bool:
     """Whether other processes may serve the same database: never a file, whose lock one service takes."""
     return _engine is not sqlite
@@ -109,6 +117,17 @@ def copy_database(target: Path) -> None:
     _engine.copy_database(target)
 
 
+def fill(rows: Rows) -> dict[str, int]:
+    """Replace everything in the database by these rows; returns how many there were of each table.
+
+    Call inside `transaction()` of `EVERYBODY`. `DatabaseRefused` if they contradict each other.
+    """
+    try:
+        return _engine.fill(rows)
+    except peewee.IntegrityError as error:
+        raise DatabaseRefused(f"The rows of this file cannot be stored: {error}.") from None
+
+
 def try_writing() -> None:
     """Write a page to the disk; raises `WriteFailed` if that does not succeed."""
     with transaction(EVERYBODY):
@@ -121,6 +140,11 @@ def try_writing() -> None:
 def writes_fail() -> bool:
     """Whether the last transaction could not be made, and none has reached the disk since."""
     return _engine.writes_fail()
+
+
+def clock_ms() -> int | None:
+    """What the database server's clock says now; None if there is no server."""
+    return _engine.clock_ms()
 
 
 def fault() -> str | None:

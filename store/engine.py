@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import peewee
 
@@ -60,6 +60,33 @@ class Cursor(Protocol):
         """The rows that are left, one after the other."""
 
 
+class Table(NamedTuple):
+    """A table of the newest schema."""
+
+    name: str
+    columns: tuple[str, ...]
+    types: tuple[str, ...]  # of the columns, as SQLite calls them
+    key: str  # the columns of the primary key
+    never_reuses: bool  # whether a seq is never given again, not even that of a deleted row
+
+    @property
+    def counts(self) -> bool:
+        """Whether a row without a number gets the next one."""
+        return self.key == "seq"
+
+
+class Rows(Protocol):
+    """All rows of a database, for filling another one."""
+
+    tables: list[Table]  # each after those that it refers to
+
+    def of(self, table: Table) -> Iterator[tuple[Any, ...]]:
+        """A table's rows, in the order of its columns."""
+
+    def last_seq(self, table: Table) -> int:
+        """The highest seq that the table has given; 0 if that is not known, or there was none."""
+
+
 class Engine(Protocol):
     """A module that speaks to one kind of database. The functions' rules are in store/database.py."""
 
@@ -84,8 +111,14 @@ class Engine(Protocol):
     def copy_database(self, target: Path) -> None:
         """Write a consistent copy to a new file."""
 
+    def fill(self, rows: Rows) -> dict[str, int]:
+        """Replace everything by these rows, in the open transaction; returns how many there were of each table."""
+
     def writes_fail(self) -> bool:
         """Whether the last transaction could not be made, and none was stored since."""
+
+    def clock_ms(self) -> int | None:
+        """What a server's own clock says now."""
 
     def fault(self) -> str | None:
         """The first fault that the engine's own check finds."""

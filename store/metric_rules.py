@@ -1,7 +1,8 @@
 """The tables of rules on metrics and of when they fired, and their queries. Callers pass the time."""
 
+import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import peewee
@@ -130,11 +131,19 @@ class MetricRule(Model):
     IS_FIRING = "state = 'firing'"
     WATCHED = f"SELECT {columns(Watched, 'metric_rule', is_firing=IS_FIRING)} FROM metric_rule WHERE account_seq = ?"
     READ_WATCHED = staticmethod(reader(Watched))
-    EXPECT = "UPDATE metric_rule SET fires_at = ? + for_s * 1000 WHERE seq IN (SELECT value FROM json_each(?))"
+    EXPECT = (
+        "UPDATE metric_rule SET fires_at = ? + for_s * 1000"
+        " WHERE seq IN (SELECT value FROM json_each(?)) AND fires_at IS NOT NULL"
+    )
     CHANGE = (
         "UPDATE metric_rule SET state = ?, holds_since = ?, fires_at = ?, look_at = ?,"
         " changed_at = CASE WHEN state = ? THEN changed_at ELSE ? END"
         " WHERE seq = ? AND state = ? AND holds_since IS ? AND fires_at IS ? AND look_at IS ?"
+    )
+    BEGIN_ANEW = (
+        "UPDATE metric_rule SET holds_since = NULL, fires_at = NULL, look_at = :now WHERE account_seq = :account"
+        " AND project_id = :project AND metric_id = coalesce(:metric, metric_id)"
+        " AND state = 'ok' AND holds_since IS NOT NULL"
     )
     DUE = "SELECT account_seq, seq FROM metric_rule WHERE look_at <= ? ORDER BY look_at LIMIT ?"
     MOVED = "min(fires_at + :gap, :now + for_s * 1000)"
@@ -159,6 +168,7 @@ class MetricRule(Model):
     @classmethod
     def remove(cls, rule: Rule) -> None:
         """Delete it with its firings; call inside `transaction()`."""
+        RuleArrival.settle(rule.account_seq)  # its seq may be given to another
         run("DELETE FROM metric_rule WHERE seq = ?", (rule.seq,))
         cls._change_version(rule.account_seq)
 
@@ -211,12 +221,12 @@ class MetricRule(Model):
         return list(map(cls.READ_WATCHED, run(cls.WATCHED, (account_seq,)).fetchall()))
 
     @classmethod
-    def expect(cls, seqs: Sequence[int], now: int) -> None:
-        """Values of these silent rules' metrics have arrived now; call inside `transaction()`.
+    def expect(cls, seqs: Iterable[int], arrived_at: int) -> None:
+        """Let these silent rules wait for a value from then on; call inside `transaction()`.
 
         `look_at` stays, so that no index changes: it is earlier than needed, and is moved when that time has come.
         """
-        run(cls.EXPECT, (now, as_json(list(seqs))))
+        run(cls.EXPECT, (arrived_at, as_json(sorted(seqs))))
 
     @classmethod
     def change(cls, rule: Rule, changes: Changes, now: int) -> bool:
@@ -229,6 +239,21 @@ class MetricRule(Model):
         if is_changed and changes[:2] != rule.changes[:2]:
             cls._change_version(rule.account_seq)
         return is_changed
+
+    @classmethod
+    def set_look_at(cls, seq: int, now: int) -> None:
+        """Let the worker look at the rule; call inside `transaction()`."""
+        run("UPDATE metric_rule SET look_at = ? WHERE seq = ?", (now, seq))
+
+    @classmethod
+    def begin_anew(cls, account_seq: int, project_id: str, metric_id: str | None, now: int) -> None:
+        """Let the rules that are about to fire forget the values of a metric, or of a whole project: they are gone.
+
+        Call inside `transaction()`.
+        """
+        values = {"account": account_seq, "project": project_id, "metric": metric_id, "now": now}
+        if run(cls.BEGIN_ANEW, values).rowcount:
+            cls._change_version(account_seq)
 
     @classmethod
     def due(cls, now: int, limit: int) -> list[tuple[int, int]]:
@@ -246,6 +271,8 @@ class MetricRule(Model):
 
         Their times that began since `back_at` are right. Call inside `transaction()`.
         """
+        for account_seq in account_seqs:
+            RuleArrival.settle(account_seq)
         run(cls.MOVE, {"gap": gap_ms, "back": back_at, "now": now, "accounts": as_json(account_seqs)})
 
     @classmethod
@@ -254,6 +281,50 @@ class MetricRule(Model):
         values = {"by": by_ms, "accounts": as_json(account_seqs)}
         run(cls.MOVE_FIRING_SINCE, values)
         run(RuleFiring.MOVE_OPEN, values)
+
+
+class RuleArrival(Model):
+    """When values of the metrics of some silent rules last arrived together.
+
+    A batch writes one row instead of a time for each rule: most have the metrics of an earlier one.
+    """
+
+    account = peewee.ForeignKeyField(Account, column_name="account_seq")
+    rule_seqs = peewee.TextField()
+    arrived_at = peewee.IntegerField()
+
+    class Meta:
+        table_name = "rule_arrival"
+        primary_key = peewee.CompositeKey("account", "rule_seqs")
+
+    NOTE = (
+        "INSERT INTO rule_arrival (account_seq, rule_seqs, arrived_at) VALUES (?, ?, ?)"
+        " ON CONFLICT (account_seq, rule_seqs) DO UPDATE SET arrived_at = excluded.arrived_at"
+    )
+    OF_ACCOUNT = "SELECT arrived_at, rule_seqs FROM rule_arrival WHERE account_seq = ? ORDER BY arrived_at DESC"
+    MANY = "SELECT account_seq FROM rule_arrival GROUP BY account_seq HAVING count(*) > ?"
+
+    @classmethod
+    def note(cls, account_seq: int, seqs: Iterable[int], now: int) -> None:
+        """Values of these silent rules' metrics have arrived now; call inside `transaction()`."""
+        run(cls.NOTE, (account_seq, as_json(sorted(seqs)), now))
+
+    @classmethod
+    def settle(cls, account_seq: int) -> None:
+        """Let the account's silent rules wait from the last arrival on; call inside `transaction()`."""
+        arrivals, settled = run(cls.OF_ACCOUNT, (account_seq,)).fetchall(), set[int]()
+        for arrived_at, rule_seqs in arrivals:  # the newest first
+            newest = set(json.loads(rule_seqs)) - settled
+            if newest:
+                MetricRule.expect(newest, arrived_at)
+                settled |= newest
+        if arrivals:
+            run("DELETE FROM rule_arrival WHERE account_seq = ?", (account_seq,))
+
+    @classmethod
+    def many(cls, number: int) -> list[int]:
+        """The accounts that have more than so many rows."""
+        return [row[0] for row in run(cls.MANY, (number,)).fetchall()]
 
 
 class RuleFiring(Model):

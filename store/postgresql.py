@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-import peewee
 import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool
 
-from store.engine import Cursor, DatabaseError, ServerUrl, Values, WriteFailed, check_part
+from store.engine import Cursor, DatabaseError, Rows, ServerUrl, Values, WriteFailed, check_part
 from store.postgresql_connection import (
     FIRST_ANSWER_S,
     OUR_LOCKS,
@@ -28,7 +27,9 @@ from store.postgresql_connection import (
     refused,
 )
 from store.postgresql_connection import has_data as has_data
-from store.postgresql_statements import ANSWER_S, Rows
+from store.postgresql_copy import SNAPSHOT, write_file
+from store.postgresql_copy import fill as fill_tables
+from store.postgresql_statements import ANSWER_S, Result
 
 logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # it has a line for each attempt to connect
 
@@ -74,14 +75,14 @@ def run(statement: str, values: Values = ()) -> Cursor:
     return cursor
 
 
-def _execute(connection: Connection, statement: str, values: Values | None = None) -> Rows:
+def _execute(connection: Connection, statement: str, values: Values | None = None) -> Result:
     try:
         return connection.say(statement) if values is None else connection.run(statement, values)
     except psycopg.Error as error:
         raise failure(connection, error) from None
 
 
-def _begun(statement: str, values: Values | None = None) -> tuple[Connection, Rows]:
+def _begun(statement: str, values: Values | None = None) -> tuple[Connection, Result]:
     """A connection of the pool, and the result of its first statement, which changes nothing.
 
     That statement runs again on another connection if this one turns out to be lost.
@@ -124,6 +125,11 @@ def version() -> int:
     return int(run("SELECT hashtext(pg_current_snapshot()::text)").fetchone()[0])
 
 
+def clock_ms() -> int:
+    """The server's clock."""
+    return int(run("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)").fetchone()[0])
+
+
 def fault() -> str | None:
     """None: to look after its data is the server's part."""
     run("SELECT 1")
@@ -131,8 +137,13 @@ def fault() -> str | None:
 
 
 def copy_database(target: Path) -> None:
-    """Refuse: there is no file to copy."""
-    raise peewee.NotSupportedError("This database is PostgreSQL's: pg_dump makes a backup of it.")
+    """Write an SQLite file with what one snapshot holds, mode 0600; `FileExistsError` if that exists."""
+    connection = _begun(SNAPSHOT)[0]
+    try:
+        write_file(connection, target)
+    finally:
+        connection.close()  # with what was set for this
+        _give_back(connection)
 
 
 # --- writing --------------------------------------------------------------------------------------------------
@@ -237,6 +248,13 @@ def _part() -> Iterator[None]:
         except DatabaseError:
             raise WriteFailed("the transaction was rolled back") from error
         raise
+
+
+def fill(rows: Rows) -> dict[str, int]:
+    """Replace everything by these rows, in the open transaction; returns how many there were of each table."""
+    if not _thread.writing:
+        raise RuntimeError("there is no transaction")
+    return fill_tables(_thread.writing, rows)
 
 
 def after_commit(call: Callable[[], object]) -> None:

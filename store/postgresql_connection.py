@@ -27,7 +27,9 @@ FIRST_ANSWER_S = 3.5  # of a server that may have stopped to answer: for BEGIN, 
 UPGRADE_S = 3_600.0
 OF_CONNECTION = (
     "SET lock_timeout = '2s'; SET statement_timeout = '8s'; SET idle_in_transaction_session_timeout = '10s';"
-    " SET default_transaction_read_only = on; SET default_transaction_isolation = 'read committed'"
+    " SET default_transaction_read_only = on; SET default_transaction_isolation = 'read committed';"
+    # What is acknowledged is on the disk, whatever the database or the role says; a stricter setting stays.
+    " SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
 )
 PARAMETERS = {  # of a connection, unless the URL says something else
     "application_name": "pocketbell",
@@ -118,7 +120,9 @@ def patiently_connected(url: ServerUrl) -> Connection:
     """A connection; a server that does not answer may be just starting."""
     for tries_left in reversed(range(START_TRIES)):
         try:
-            return connected(url)
+            connection = connected(url)
+            _refuse_sharing(connection, url)
+            return connection
         except psycopg.OperationalError as error:
             reason = _reason(error)
             if tries_left == START_TRIES - 1:
@@ -129,11 +133,31 @@ def patiently_connected(url: ServerUrl) -> Connection:
     raise refused(url, reason)
 
 
+def _refuse_sharing(connection: Connection, url: ServerUrl) -> None:
+    """Refuse a pooler that gives each transaction another connection: settings and locks belong to a connection.
+
+    A pooler makes up the process id of a connection. In its session mode no two connections are one of the server's.
+    """
+    own = _server_process(connection)
+    if own == connection.info.backend_pid:
+        return
+    with connected(url) as other:
+        if _server_process(other) == own:
+            connection.close()
+            raise refused(url, "a pooler in transaction mode is before it, where session mode is needed")
+
+
+def _server_process(connection: Connection) -> int:
+    found = connection.execute("SELECT pg_backend_pid()").fetchone()
+    return int(found[0]) if found else 0
+
+
 def _reason(error: psycopg.Error) -> str:
     """Why a connection failed; a URL that is not understood is not quoted, since it holds a password."""
     if not isinstance(error, psycopg.OperationalError):
         return "DATABASE_URL is not understood"
-    return " ".join(str(error).split())
+    lines = str(error).splitlines()
+    return " ".join(" ".join(line for line in lines if not line.startswith("\t")).split())  # tabs: advice of libpq
 
 
 def refused(url: ServerUrl, why: str) -> DatabaseRefused:
@@ -147,11 +171,11 @@ def prepare(connection: Connection, url: ServerUrl, migrations: Path, newest: in
         raise refused(url, f"Pocketbell needs PostgreSQL {MIN_VERSION} or later")
     if connection.info.parameter_status("server_encoding") != "UTF8":
         raise refused(url, "its encoding is not UTF8")
-    if _version(connection) == newest:
+    if schema_version(connection) == newest:
         return
     connection.answer_s = UPGRADE_S
     connection.execute(f"BEGIN READ WRITE; SELECT pg_advisory_xact_lock({OUR_LOCKS}, {UPGRADE})")
-    version = _version(connection)
+    version = schema_version(connection)
     if version > newest:
         raise refused(url, f"it has schema {version}, made by a newer Pocketbell; this one knows up to {newest}")
     tables = connection.execute("SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()").fetchone()
@@ -171,7 +195,7 @@ def _steps(migrations: Path, version: int, newest: int) -> list[Path]:
     return [next(migrations.glob(f"{step:04}_*.sql")) for step in range(version + 1, newest + 1)]
 
 
-def _version(connection: Connection) -> int:
+def schema_version(connection: Connection) -> int:
     """The number of the schema; 0 if the database does not have our tables."""
     if connection.execute("SELECT to_regclass('pocketbell_schema')").fetchone() == (None,):
         return 0
@@ -183,6 +207,6 @@ def has_data(url: ServerUrl) -> bool:
     """Whether the database has our tables."""
     try:
         with connected(url) as connection:
-            return _version(connection) > 0
+            return schema_version(connection) > 0
     except psycopg.Error as error:
         raise refused(url, _reason(error)) from None

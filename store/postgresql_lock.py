@@ -18,6 +18,10 @@ LOOKS = 120  # before it gives up, half a second apart
 LOOKS_EVERY_S = 0.5
 KEPT_EVERY_S = 5.0
 TAKE = f"SELECT pg_try_advisory_lock({OUR_LOCKS}, {SERVICE})"
+OTHERS = (
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    " AND application_name = current_setting('application_name')"
+)
 
 log = logging.getLogger("pocketbell.database")
 _kept_open = list[Connection]()  # whose end would free the lock
@@ -44,6 +48,18 @@ def take(url: ServerUrl, tell: Callable[[str], object], pause: Callable[[], obje
         pause()
     connection.close()
     raise DatabaseRefused(f"Another Pocketbell is using the database {url}: stop it first.")
+
+
+def claim(url: ServerUrl) -> None:
+    """Take the lock at once; `DatabaseRefused` if anything of Pocketbell is connected to the database.
+
+    Services that count together with Redis take no lock, but are connected.
+    """
+    connection = patiently_connected(url)
+    if not _takes(connection) or connection.execute(OTHERS).fetchone() != (0,):
+        connection.close()
+        raise DatabaseRefused(f"Another Pocketbell is using the database {url}: stop it first.")
+    _kept_open.append(connection)
 
 
 def _takes(connection: Connection) -> bool:

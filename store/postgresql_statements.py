@@ -24,7 +24,7 @@ FORMATS = [PyFormat.AUTO] * 1_000
 TEXT = 0  # the format of what is read
 
 
-class Rows:
+class Result:
     """The result of a statement."""
 
     def __init__(self, result: PGresult, rows: list[Any]) -> None:
@@ -75,7 +75,7 @@ class Connection(psycopg.Connection[Any]):
         """What writes and reads values; made when it is first used, since it knows only the dumpers of before."""
         return Transformer(self)
 
-    def run(self, statement: str, values: Values) -> Rows:
+    def run(self, statement: str, values: Values) -> Result:
         """Run a statement of SQLite's dialect; one that comes again is prepared."""
         text, names = numbered(statement)
         if names is not None:
@@ -92,7 +92,7 @@ class Connection(psycopg.Connection[Any]):
             self.pgconn.send_query_prepared(name, sent, formats, TEXT)
         return self._answer()
 
-    def say(self, statements: str) -> Rows:
+    def say(self, statements: str) -> Result:
         """Run statements without values, in one trip; returns the last one's result."""
         self.pgconn.send_query(statements.encode())
         return self._answer()
@@ -111,12 +111,12 @@ class Connection(psycopg.Connection[Any]):
         self._known_statements[text, types] = name
         return name
 
-    def _answer(self) -> Rows:
+    def _answer(self) -> Result:
         results = self.wait(generators.execute(self.pgconn))
         for result in results:
             if result.status not in (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK):
                 raise error_from_result(result, self.info.encoding)
         if not result.nfields:
-            return Rows(result, [])
+            return Result(result, [])
         self._transformer.set_pgresult(result)
-        return Rows(result, self._transformer.load_rows(0, result.ntuples, tuple))
+        return Result(result, self._transformer.load_rows(0, result.ntuples, tuple))

@@ -25,6 +25,12 @@ class ServerKey(Model):
             run("INSERT INTO server_key (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING", (name, value))
             return str(cls.get(cls.name == name).value)
 
+    @classmethod
+    def forget(cls, name: str) -> None:
+        """Delete a key."""
+        with transaction(EVERYBODY):
+            run("DELETE FROM server_key WHERE name = ?", (name,))
+
 
 class ServerNote(Model):
     """What the service remembers of itself, by name."""

@@ -19,7 +19,7 @@ from typing import cast
 
 import peewee
 
-from store.engine import EVERYBODY, ROOT, DatabaseRefused, Values, WriteFailed, check_part
+from store.engine import EVERYBODY, ROOT, DatabaseRefused, Rows, Table, Values, WriteFailed, check_part
 
 BUSY_TIMEOUT_MS = 1_500  # how long to wait for another process's lock; with TURN_WAIT_S a write fails within 4 s
 TURN_WAIT_S = 2.0  # then a thread checks whether another process blocks the thread whose turn it is
@@ -198,20 +198,33 @@ def copy_database(target: Path, replace: bool = False, schema: int | None = None
 
     With `schema`, the copy is dropped if another process has upgraded the database meanwhile: it made a copy before.
     """
-    if target.exists() and not replace:
-        raise FileExistsError(f"{target} exists already")
-    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as ours:  # for us alone
-        unfinished = Path(ours) / "copy"
+    with placed(target, replace) as unfinished:
         run("PRAGMA query_only = OFF")  # VACUUM INTO counts as a write
         try:
             run("VACUUM INTO ?", (str(unfinished),))
         finally:
             run("PRAGMA query_only = ON")
+        if schema not in (None, _schema_of(unfinished)):
+            unfinished.unlink()
+
+
+@contextmanager
+def placed(target: Path, replace: bool = False) -> Iterator[Path]:
+    """Where to write a file that becomes `target`, mode 0600, when the block has ended and it is on the disk.
+
+    `FileExistsError` if `target` exists. If there is no file in the end, nothing happens.
+    """
+    if target.exists() and not replace:
+        raise FileExistsError(f"{target} exists already")
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as ours:  # for us alone
+        unfinished = Path(ours) / "copy"
+        yield unfinished
+        if not unfinished.exists():
+            return
         unfinished.chmod(0o600)
         with unfinished.open("rb") as copy:
             os.fsync(copy.fileno())
-        if schema in (None, _schema_of(unfinished)):
-            unfinished.replace(target)
+        unfinished.replace(target)
 
 
 def _schema_of(file: Path) -> int:
@@ -388,9 +401,39 @@ def _part() -> Iterator[None]:
         raise
 
 
+def fill(rows: Rows) -> dict[str, int]:
+    """Replace everything by these rows, in the open transaction; returns how many there were of each table."""
+    counts = dict[str, int]()
+    for table in reversed(rows.tables):
+        run(f"DELETE FROM {table.name}")
+    for table in rows.tables:
+        with peewee.__exception_wrapper__:  # type: ignore[attr-defined]
+            counts[table.name] = connection().executemany(inserting(table), rows.of(table)).rowcount
+        if table.never_reuses:
+            keep_last_seq(connection(), table, rows.last_seq(table))
+    return counts
+
+
+def inserting(table: Table) -> str:
+    """The statement that adds a row to a table."""
+    return f"INSERT INTO {table.name} ({', '.join(table.columns)}) VALUES ({', '.join('?' * len(table.columns))})"
+
+
+def keep_last_seq(file: sqlite3.Connection, table: Table, seq: int) -> None:
+    """Set the highest seq that a table has given, which may be that of a deleted row."""
+    file.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table.name,))
+    if seq:
+        file.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (table.name, seq))
+
+
 def writes_fail() -> bool:
     """Whether the last transaction could not be made, and none has reached the disk since."""
     return _writes_fail.is_set()
+
+
+def clock_ms() -> None:
+    """None: the database is in this process."""
+    return
 
 
 def fault() -> str | None:

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -13,6 +14,7 @@ import pytest
 
 from app import open_service
 from core import doctor
+from process import clock
 from store import database
 from tests.support.checks import seen
 from tests.support.pages import make_account
@@ -108,6 +110,17 @@ def test_an_account_with_a_password_is_well(service):
     assert seen(service, "accounts")[0] == "ok"
 
 
+@pytest.fixture
+def server_clock(monkeypatch):
+    """A database server whose clock is this many seconds behind ours."""
+
+    def behind(seconds):
+        monkeypatch.setattr(database, "clock_ms", lambda: clock.now_ms() - seconds * 1000)
+
+    behind(0)
+    return behind
+
+
 def test_a_clock_that_is_behind_the_history_is_bad(service, owner, moved_clock):
     owner.send()
     moved_clock.advance(-3600)
@@ -115,17 +128,34 @@ def test_a_clock_that_is_behind_the_history_is_bad(service, owner, moved_clock):
     assert level == "bad" and "behind the newest notification" in words
 
 
+@pytest.mark.parametrize("seconds, words", [(6, "by PostgreSQL's it is 6 s ahead"), (-90, "it is 90 s behind")])
+def test_a_clock_that_differs_from_the_database_servers_is_bad(service, server_clock, seconds, words):
+    server_clock(seconds)
+    level, said = seen(service, "clock")
+    assert level == "bad" and words in said
+
+
+def test_the_database_server_says_what_time_it_is(service):
+    assert (
+        database.clock_ms() is None
+        if not database.is_shared()
+        else abs(database.clock_ms() / 1000 - time.time()) < 60
+    )
+
+
 @pytest.mark.parametrize(
     "advance_s, level, words", [(0, "ok", "right"), (90, "bad", "90 s ahead"), (-90, "bad", "90 s b")]
 )
-def test_the_clock_is_compared_with_a_push_service(service, neighbour, moved_clock, advance_s, level, words):
+def test_the_clock_is_compared_with_a_push_service(
+    service, neighbour, moved_clock, server_clock, advance_s, level, words
+):
     neighbour.date = "Sat, 21 Nov 2026 10:00:00 GMT"
     moved_clock.ms = 1_795_255_200_000 + advance_s * 1000
     found = seen(service, "clock", WEBPUSH_HOSTS=f"*.push.example.com,{neighbour.origin}")
     assert found[0] == level and words in found[1]
 
 
-def test_nobody_to_tell_the_time_is_something_to_look_at(service):
+def test_nobody_to_tell_the_time_is_something_to_look_at(service, server_clock):
     assert seen(service, "clock", WEBPUSH_HOSTS=f"http://127.0.0.1:{free_port()}")[0] == "look"
 
 

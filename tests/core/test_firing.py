@@ -12,7 +12,7 @@ from tests.support.heartbeats import EMAIL, told
 from tests.support.holding import QUIET
 from tests.support.rows import each
 from tests.support.rules import Ruled, send
-from tests.support.tables import query
+from tests.support.tables import alter, query
 from tests.support.times import HOUR_S, MINUTE_S
 
 FIRES = ("CPU is 95 %", "Rule: > 90. Project: web.")
@@ -269,12 +269,37 @@ def test_one_that_fails_does_not_keep_the_others_from_being_judged(service, owne
     assert [rule.state for rule in rules] == ["ok", "firing"]
 
 
+def test_a_fault_in_judging_one_rule_refuses_no_value_and_the_worker_tries_again(service, owner, passes, monkeypatch):
+    rules = [Ruled(service, owner, "> 90"), Ruled(service, owner, "> 80")]
+    judge = firing._judge
+
+    def fail(rule, *more, **named):
+        judge(rule, *more, **named)
+        if rule.id == rules[0].id:
+            raise ValueError("no")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(firing, "_judge", fail)
+        rules[0].sends(95)
+    assert ([rule.state for rule in rules], query(service, "SELECT value FROM metric")) == (["ok", "firing"], [(95,)])
+    passes(1)
+    assert ([rule.state for rule in rules], len(told(owner))) == (["firing", "firing"], 2)
+
+
+def test_values_that_cannot_be_stored_with_what_they_change_are_refused(service, owner, rule):
+    alter(service, "CREATE TRIGGER full BEFORE INSERT ON firing BEGIN SELECT RAISE(ABORT, 'disk full'); END")
+    batch = {"projectId": "web", "metrics": [{"metricId": "cpu", "metricName": "CPU", "value": 95}]}
+    assert owner.request("POST", "/api/webhooks/custom", json=batch).status_code == 500
+    alter(service, "DROP TRIGGER full")
+    assert (rule.state, told(owner), query(service, "SELECT * FROM metric")) == ("ok", [], [])
+
+
 def test_rules_that_another_process_changed_are_judged_as_they_are_now(service, owner, rule, monkeypatch):
     """A process keeps in memory what tells whether a value may change a rule; another one's changes make it anew."""
     rule.sends(50)
-    kept = dict(firing._calm)
+    kept = dict(firing._kept)
     rule.sends(95)
-    monkeypatch.setattr(firing, "_calm", kept)
+    monkeypatch.setattr(firing, "_kept", kept)
     rule.sends(96)
     rule.sends(50)
     assert (rule.state, len(told(owner))) == ("ok", 2)
@@ -316,4 +341,4 @@ def test_the_rules_of_only_so_many_accounts_are_kept_in_memory(service, owner, r
     assert service.flask("rule", "create", "other@example.org", "web", "cpu", "> 90").exit_code == 0
     send(other, 95)
     rule.sends(95)
-    assert (len(firing._calm), rule.state, len(told(other))) == (1, "firing", 1)
+    assert (len(firing._kept), rule.state, len(told(other))) == (1, "firing", 1)

@@ -2,10 +2,13 @@
 
 import pytest
 
-from core import watching
+from core import firing, watching
+from process import clock
 from store import database
-from tests.support.heartbeats import told
+from tests.support.heartbeats import EMAIL, told
+from tests.support.rows import each
 from tests.support.rules import Ruled, send
+from tests.support.tables import query
 from tests.support.times import DAY_S, HOUR_S, MINUTE_S
 
 SILENT = ("CPU is silent", "Rule: silent 1d. Project: web.")
@@ -94,6 +97,40 @@ def test_another_metrics_values_do_not_end_the_silence(owner, silent, passes):
     assert silent.state == "firing"
 
 
+def test_arrivals_count_for_each_metric_whatever_batches_they_came_in(service, owner, passes):
+    rules = {metric: Ruled(service, owner, "silent 1h", metric=metric) for metric in "abc"}
+    for batch in ("abc", "ba", "b", "ab"):
+        passes(MINUTE_S)
+        metrics = [{"metricId": metric, "metricName": metric.upper(), "value": 1} for metric in batch]
+        owner.request("POST", "/api/webhooks/custom", json={"projectId": "web", "metrics": metrics})
+    assert query(service, "SELECT count(*) FROM rule_arrival") == [(3,)]
+    passes(57 * MINUTE_S - 1)
+    assert {rule.state for rule in rules.values()} == {"ok"}
+    passes(1)
+    assert [rule.state for rule in rules.values()] == ["ok", "ok", "firing"]
+    passes(3 * MINUTE_S - 1)
+    assert [rule.state for rule in rules.values()] == ["ok", "ok", "firing"]
+    passes(1)
+    assert {rule.state for rule in rules.values()} == {"firing"}
+
+
+def test_arrivals_of_many_different_batches_are_settled_every_minute(service, owner, passes, moved_clock):
+    rules = [Ruled(service, owner, "silent 1h", metric=f"m{n}") for n in range(firing.MAX_ARRIVALS + 1)]
+    for n, rule in enumerate(rules):
+        moved_clock.advance(1)
+        rule.sends(n)
+    firing.settle_arrivals(moved_clock.ms)
+    assert query(service, "SELECT count(*) FROM rule_arrival") == [(0,)]
+    passes(HOUR_S - 20)
+    assert [rule.state for rule in rules] == ["firing"] + ["ok"] * firing.MAX_ARRIVALS
+
+
+def test_the_arrivals_of_a_deleted_rule_are_not_those_of_the_next(service, owner, silent, passes):
+    silent.sends(0)
+    assert service.flask("rule", "delete", EMAIL, silent.id).exit_code == 0
+    assert query(service, "SELECT count(*) FROM rule_arrival") == [(0,)]
+
+
 # --- for ----------------------------------------------------------------------------------------------------
 
 
@@ -166,6 +203,40 @@ def test_more_values_than_are_looked_at_do_not_begin_the_time_anew(lasting, pass
     assert lasting.state == "ok"
     passes(MINUTE_S)
     assert lasting.state == "firing"
+
+
+def test_values_that_come_in_any_order_lead_to_the_same(service, owner, moved_clock):
+    ago = [(95, moved_clock.ms - seconds * 1000) for seconds in (400, 200, 10)]
+    for project, order in enumerate(([0, 1, 2], [2, 1, 0], [1, 0, 2], [2, 0, 1])):
+        rule = Ruled(service, owner, "> 90", "--for", "5m", project=f"p{project}")
+        for place in order:
+            rule.sends(ago[place])
+        assert (project, rule.state) == (project, "firing")
+
+
+def test_a_late_value_that_is_so_makes_the_time_longer_but_takes_no_downtime_for_it(lasting, passes, restarted):
+    lasting.sends(95)
+    sent_at = clock.now_ms()
+    passes(MINUTE_S)
+    restarted(HOUR_S)
+    lasting.sends((95, sent_at - MINUTE_S * 1000))
+    passes(3 * MINUTE_S - 1)
+    assert lasting.state == "ok"
+    passes(1)
+    assert lasting.state == "firing"
+
+
+@each("metric", [["cpu"], []])
+def test_values_that_were_deleted_count_no_more(service, owner, lasting, passes, metric):
+    lasting.sends(95)
+    passes(4 * MINUTE_S)
+    assert service.flask("metric", "delete", EMAIL, "web", *metric).exit_code == 0
+    lasting.sends(95)
+    passes(5 * MINUTE_S - 1)
+    assert lasting.state == "ok"
+    passes(1)
+    assert lasting.state == "firing"
+    lasting.sends(50)
 
 
 # --- the service's downtime, and the clock ------------------------------------------------------------------

@@ -7,11 +7,16 @@ import subprocess
 
 import pytest
 
+from tests.support import postgresql
 from tests.support.server import BIN, PATIENCE_S, ROOT, Server
 
 PAGE = (ROOT / "docs/backup.md").read_text()
 WRAPPER = re.search(r"<<'END'\n(.*?)^END$", (ROOT / "docs/deployment.md").read_text(), re.M | re.S)[1]
 RESTORING = re.search(r"^## Restoring\n+```sh\n(.*?)^```", PAGE, re.M | re.S)[1].splitlines()
+TO_POSTGRESQL, TO_SQLITE = (
+    re.search(rf"^### Moving from {way}\n.*?```sh\n(.*?)^```", PAGE, re.M | re.S)[1].splitlines()
+    for way in ("SQLite to PostgreSQL", "PostgreSQL to SQLite")
+)
 CRON = re.search(r"^[\d *]+ root (/usr/local/sbin/pocketbell backup .*)$", PAGE, re.M)[1].replace("\\%", "%")
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="gunicorn runs on POSIX alone")
@@ -21,16 +26,16 @@ class Machine:
     """A machine in a directory, set up as docs/deployment.md says, for one user alone."""
 
     def __init__(self, directory, **environ):
-        self.environ = environ
+        self.settings = directory / "env"
         self.data_dir, self.backups = directory / "data", directory / "backups"
         self.backups.mkdir()
-        self.command, settings = directory / "pocketbell", directory / "env"
-        settings.write_text("".join(f"{name}={value}\n" for name, value in environ.items()))
+        self.command = directory / "pocketbell"
+        self.settings.write_text("".join(f"{name}={value}\n" for name, value in environ.items()))
         self.places = {
             "/usr/local/sbin/pocketbell": self.command,
             "/var/lib/pocketbell": self.data_dir,
             "/var/backups/pocketbell": self.backups,
-            "/etc/pocketbell.env": settings,
+            "/etc/pocketbell.env": self.settings,
             "/opt/pocketbell": ROOT,
             ".venv/bin": BIN,
             "runuser -u pocketbell -- ": "",
@@ -49,11 +54,14 @@ class Machine:
     def run(self, line):
         """One line of a page. Stopping is the worst that can happen: the old -wal stays."""
         if line == "systemctl start pocketbell":
-            self.server = Server(self.data_dir, **self.environ).wait_until_ready()
+            lines = (line.split("=", 1) for line in self.settings.read_text().splitlines())
+            environ = {name: value.strip("'") for name, value in lines}
+            self.server = Server(self.data_dir, **environ).wait_until_ready()
         elif line == "systemctl stop pocketbell":
             self.server.kill()
         else:
-            subprocess.run(["/bin/sh", "-euc", self.here(line)], check=True, timeout=PATIENCE_S)
+            words = f"PATH={self.command.parent}:$PATH; {self.here(line)}"
+            subprocess.run(["/bin/sh", "-euc", words], check=True, timeout=PATIENCE_S)
 
 
 @pytest.fixture
@@ -74,7 +82,7 @@ def test_the_commands_of_the_page_bring_back_every_acknowledged_notification_and
     assert {one["status"] for one in sent} == {"delivered"}
     machine.run("/usr/local/sbin/pocketbell backup /var/backups/pocketbell/2026-11-21.db")
     assert machine.server.send(key, title="after the backup").status == 200
-    before = vapid_key(browser)
+    before = browser.vapid_key
 
     for line in RESTORING:
         machine.run(line)
@@ -82,13 +90,8 @@ def test_the_commands_of_the_page_bring_back_every_acknowledged_notification_and
     assert set(machine.server.listed_ids(key)) == {one["id"] for one in sent}
     assert json.loads(machine.server.send(key, title="again").text)["notification"]["status"] == "delivered"
     assert browser.messages[-1]["notification"]["title"] == "MCP - again"
-    assert vapid_key(browser) == before
+    assert browser.vapid_key == before
     assert machine.data_dir.joinpath("pocketbell.db").stat().st_mode & 0o777 == 0o600
-
-
-def vapid_key(browser):
-    """The service's public key in the latest push."""
-    return re.search(r"k=([\w-]+)", browser.pushes[-1]["authorization"])[1]
 
 
 def test_without_its_secret_key_a_restored_service_refuses_old_cursors_and_nothing_else(machine):
@@ -105,6 +108,29 @@ def test_without_its_secret_key_a_restored_service_refuses_old_cursors_and_nothi
         machine.run(line)
     assert machine.server.get(page.format(cursor), key).status == 400
     assert len(machine.server.listed_ids(key)) == 3
+
+
+def test_the_commands_of_the_page_move_everything_to_postgresql_and_back(machine, push_service):
+    url = postgresql.new_database(f"page_{os.getpid()}")
+    machine.places |= {"postgresql://bell:PASSWORD@db.example.org/bell": url}
+    key = machine.server.owner_key()
+    browser = push_service.browser()
+    machine.server.subscribe(key, browser)
+    page = "/api/v1/notifications?limit=1&cursor={}"
+    sent = [json.loads(machine.server.send(key).text)["notification"]["id"] for _ in range(3)]
+    cursor, before = json.loads(machine.server.get(page.format(""), key).text)["pagination"]["nextCursor"], []
+    for lines in (TO_POSTGRESQL, TO_SQLITE):
+        before.append(browser.vapid_key)
+        for line in lines:
+            machine.run(line)
+        assert machine.server.get(page.format(cursor), key).status == 200
+        assert set(machine.server.listed_ids(key)) == {*sent}
+        sent.append(json.loads(machine.server.send(key).text)["notification"]["id"])
+        assert ("DATABASE_URL" in machine.settings.read_text()) == (lines is TO_POSTGRESQL)
+        for path in machine.data_dir.glob("pocketbell.db*"):  # as the page says: the old file is deleted
+            if lines is TO_POSTGRESQL:
+                path.unlink()
+    assert before == [browser.vapid_key] * 2
 
 
 def test_the_nightly_line_keeps_the_newest_seven_copies(machine):

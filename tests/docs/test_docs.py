@@ -60,7 +60,7 @@ def test_the_page_on_the_command_line_names_every_command(command):
 def test_no_command_is_named_that_is_not_there():
     groups = "|".join(name for name, one in cli.pocketbell.commands.items() if isinstance(one, click.Group))
     pages = "".join(page.read_text() for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")))
-    named = set(re.findall(rf"(pocketbell (?:(?:{groups}) [a-z]+|backup|doctor|send))\b", pages))
+    named = set(re.findall(rf"(pocketbell (?:(?:{groups}) [a-z]+|backup|import|doctor|send))\b", pages))
     assert named and named <= set(commands())
 
 

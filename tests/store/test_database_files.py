@@ -14,8 +14,11 @@ import pytest
 
 from store import database, sqlite
 from tests.support.accounts import OWNER
+from tests.support.postgresql import sqlite_only
 from tests.support.server import ROOT
 from tests.support.tables import look, mode, version
+
+pytestmark = sqlite_only
 
 # --- permissions --------------------------------------------------------------------------------------------
 

@@ -148,6 +148,21 @@ def test_a_database_with_tables_of_another_program_is_refused(url):
     assert not database.has_data(url)
 
 
+def test_a_commit_waits_for_the_disk_whatever_the_database_says(url):
+    with beside(url) as other:
+        for said, holds in (("off", "on"), ("remote_apply", "remote_apply")):
+            other.execute(f"ALTER DATABASE {url.url.rpartition('/')[2]} SET synchronous_commit = {said}")
+            database.open_database(url)
+            assert run("SELECT current_setting('synchronous_commit')").fetchone() == (holds,)
+            database.close()
+
+
+def test_advice_of_the_driver_is_not_in_the_line(engine, monkeypatch):
+    monkeypatch.setattr("store.postgresql_connection.START_TRIES", 1)
+    with pytest.raises(DatabaseRefused, match=r"Connection refused\.$"):
+        database.open_database(ServerUrl(GONE, 1))
+
+
 @pytest.mark.parametrize("address", [GONE, "postgresql://hunter2pw%zz@h/x", "postgresql://a:hunter2pw@h/x?y=1"])
 def test_a_server_that_cannot_be_reached_is_refused_in_one_line_without_the_password(engine, monkeypatch, address):
     monkeypatch.setattr("store.postgresql_connection.START_TRIES", 1)

@@ -8,7 +8,7 @@ from models import Account, new_id
 from process import clock, recent_requests
 from process.clock import DAY_MS
 from store.custom_metrics import MetricValue
-from store.database import EVERYBODY, database, run, transaction
+from store.database import EVERYBODY, run, transaction
 from tests.support.times import MINUTE_MS
 
 ROWS = 1_000
@@ -72,7 +72,8 @@ class Full:
         names = list(rows[0])
         values = [[row[name] for name in names] for row in rows]
         insert = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
-        database.connection().executemany(insert, values)
+        for row in values:
+            run(insert, row)
 
     def _set_account(self):
         zone, hour = "America/Argentina/ComodRivadavia", 60 * MINUTE_MS

@@ -46,6 +46,11 @@ class Browser:
         )
         return {"endpoint": self.endpoint, "keys": {"p256dh": base64url(point), "auth": base64url(self.auth)}}
 
+    @property
+    def vapid_key(self) -> str:
+        """The service's public key in the latest push."""
+        return self.pushes[-1]["authorization"].partition("k=")[2]
+
     def then(self, status: int, body: bytes = b"", after_s: float = 0.0, **headers: str) -> "Browser":
         """Answer the next push like this; 0 drops the connection without an answer."""
         self.answers.append(Answer(status, body, after_s, {k.replace("_", "-"): v for k, v in headers.items()}))

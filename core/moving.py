@@ -1,0 +1,66 @@
+"""Filling an empty database from an SQLite file: a backup, or the database of a service that was stopped.
+
+Must not know the command line.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from config import Settings
+from core import accounts, server_secret
+from process import service_lock
+from process.secret_key import secret_file
+from store import database, sqlite_file
+from store.database import EVERYBODY, ServerUrl, transaction
+from wire.errors import Refused
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What an import brought: rows by table, and whether who is signed in stays so."""
+
+    counts: dict[str, int]
+    keeps_sessions: bool
+
+
+def prepare(file: Path, settings: Settings) -> bool:
+    """Refuse a file that cannot be imported, and a database that a service uses; then keep services away from both.
+
+    Call before the database is opened. Returns whether there is a secret in the data directory already, which is then
+    taken for that of the service that moves. Raises `DatabaseRefused`, `InUse` and `OSError`.
+    """
+    place = settings.database
+    if isinstance(place, Path) and file.resolve() == place.resolve():
+        raise database.DatabaseRefused(f"The file {file} is the database that is to be filled: name another file.")
+    sqlite_file.checked(file)
+    if file.with_name(f"{file.name}.lock").exists():  # it is a service's own, not a copy
+        _claim(file)
+    _claim(place)
+    return secret_file(settings.data_dir).exists()
+
+
+def _claim(place: Path | ServerUrl) -> None:
+    """Take the lock of a service."""
+    if isinstance(place, Path):
+        service_lock.take(place, "flask import", tell=_be_silent, max_wait_s=0)
+    else:
+        database.claim(place)
+
+
+def _be_silent(sentence: str) -> None:
+    """Say nothing: the refusal says the same."""
+
+
+def import_file(file: Path, settings: Settings, has_secret: bool) -> Moved:
+    """Fill the open database, which must have no account, from a file: with all of it or nothing.
+
+    `prepare` has found the file good and returned `has_secret`.
+    """
+    with sqlite_file.OldFile(file) as rows, transaction(EVERYBODY):
+        if accounts.any_account():
+            raise Refused(409, f"The database {settings.database} has an account already: import fills an empty one.")
+        counts = database.fill(rows)
+        keeps_sessions = bool(settings.secret_key) or server_secret.brought(settings.data_dir, has_secret)
+    if not settings.secret_key:
+        server_secret.server_secret(settings.data_dir)  # the file gets the one that was brought
+    return Moved(counts, keeps_sessions)

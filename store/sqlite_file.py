@@ -1,0 +1,161 @@
+"""SQLite files beside the live database: one that a backup of PostgreSQL writes, one that an import reads.
+
+Must not know the tables, which schema.sql names, or a setting.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import peewee
+
+from store.engine import ROOT, SCHEMA_VERSION, DatabaseRefused, Table
+from store.sqlite import APPLICATION_ID, FILE_HEADER, inserting, keep_last_seq, placed, statements
+
+CACHE_KB = 16_000
+SCHEMA = ROOT / "schema.sql"
+
+
+def tables() -> list[Table]:
+    """The tables of the newest schema, each after those that it refers to."""
+    with closing(sqlite3.connect(":memory:")) as scratch:
+        scratch.executescript(SCHEMA.read_text())
+        named = scratch.execute(
+            "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name NOT GLOB 'sqlite_*' ORDER BY rowid"
+        )
+        return [_table(scratch, name, "AUTOINCREMENT" in sql) for name, sql in named.fetchall()]
+
+
+def _table(scratch: sqlite3.Connection, name: str, never_reuses: bool) -> Table:
+    columns = scratch.execute("SELECT name, type, pk FROM pragma_table_info(?) ORDER BY cid", (name,)).fetchall()
+    key = sorted((place, column) for column, _, place in columns if place)
+    return Table(
+        name,
+        tuple(column for column, _, _ in columns),
+        tuple(kind for _, kind, _ in columns),
+        ", ".join(column for _, column in key),
+        never_reuses,
+    )
+
+
+# --- writing ------------------------------------------------------------------------------------------------
+
+
+class NewFile:
+    """A file that is being written."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def add(self, table: Table, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Write a table's rows."""
+        self._connection.executemany(inserting(table), rows)
+
+    def keep_last_seq(self, table: Table, seq: int) -> None:
+        """Note the highest seq that a table has given."""
+        keep_last_seq(self._connection, table, seq)
+
+
+@contextmanager
+def new_file(target: Path) -> Iterator[NewFile]:
+    """Write a database that becomes `target`, mode 0600, when it is whole; `FileExistsError` if that exists."""
+    with (
+        placed(target) as path,
+        peewee.__exception_wrapper__,  # type: ignore[attr-defined]
+        closing(sqlite3.connect(path, isolation_level=None)) as file,
+    ):
+        for pragma in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{CACHE_KB}"):  # nobody sees it yet
+            file.execute(f"PRAGMA {pragma}")
+        file.execute("BEGIN")
+        last = list[str]()
+        for statement in statements(SCHEMA.read_text()):
+            if "\nCREATE TABLE" in f"\n{statement}" or "\nPRAGMA" in f"\n{statement}":
+                file.execute(statement)
+            else:
+                last.append(statement)  # an index is made faster from all rows than row by row
+        yield NewFile(file)
+        for statement in (*last, f"PRAGMA user_version = {SCHEMA_VERSION}", "COMMIT"):
+            file.execute(statement)
+
+
+# --- reading ------------------------------------------------------------------------------------------------
+
+
+class OldFile:
+    """A file's rows as they were when it was opened; every fault ends in `DatabaseRefused`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.tables = tables()
+
+    def __enter__(self) -> "OldFile":
+        with _refusing(self._path):
+            self._connection = sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True)
+            self._connection.isolation_level = None
+            self._connection.execute("PRAGMA trusted_schema = OFF")
+            self._connection.execute("BEGIN")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._connection.close()
+
+    def check(self) -> None:
+        """Refuse a file that is not Pocketbell's, has another schema, or is damaged."""
+        if self._number("PRAGMA application_id") != APPLICATION_ID:
+            raise refused(self._path, "it is another program's")
+        version = self._number("PRAGMA user_version")
+        if version > SCHEMA_VERSION:
+            why = f"it has schema {version}, made by a newer Pocketbell; this one knows up to {SCHEMA_VERSION}"
+            raise refused(self._path, why)
+        if version < SCHEMA_VERSION:
+            how = "upgrade a copy of it with: DATABASE_URL=sqlite:///COPY flask account list"
+            raise refused(self._path, f"it has schema {version} and this Pocketbell {SCHEMA_VERSION}; {how}")
+        with _refusing(self._path):
+            fault = str(self._connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+        if fault != "ok":
+            raise refused(self._path, f"it is damaged ({fault})")
+
+    def _number(self, question: str) -> int:
+        with _refusing(self._path):
+            return int(self._connection.execute(question).fetchone()[0])
+
+    def of(self, table: Table) -> Iterator[tuple[Any, ...]]:
+        """A table's rows, in the order of its columns."""
+        with _refusing(self._path):
+            yield from self._connection.execute(f"SELECT {', '.join(table.columns)} FROM {table.name}")
+
+    def last_seq(self, table: Table) -> int:
+        """The highest seq that the table has given; 0 if that is not known, or there was none."""
+        with _refusing(self._path):
+            question = "SELECT seq FROM sqlite_sequence WHERE name = ?"
+            found = self._connection.execute(question, (table.name,)).fetchone() if table.never_reuses else None
+        return int(found[0]) if found else 0
+
+
+def checked(path: Path) -> None:
+    """Refuse what is not a whole SQLite file of this schema: `DatabaseRefused`."""
+    try:
+        with path.open("rb") as file:
+            beginning = file.read(len(FILE_HEADER))
+    except OSError as error:
+        raise refused(path, str(error.strerror)) from None
+    if beginning != FILE_HEADER:
+        raise refused(path, "it is not an SQLite file")
+    with OldFile(path) as old:
+        old.check()
+
+
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    """Turn what SQLite says of the file into a refusal; a fault of the other database passes."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise refused(path, " ".join(str(error).split())) from None
+
+
+def refused(path: Path, why: str) -> DatabaseRefused:
+    """The sentence with which a file is refused."""
+    return DatabaseRefused(f"The file {path} cannot be imported: {why}.")

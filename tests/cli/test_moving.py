@@ -1,0 +1,387 @@
+"""`flask backup` and `flask import` on both engines: CONTRACT 1 and 11."""
+
+import itertools
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from process import service_lock
+from store import database, sqlite, sqlite_file
+from store.engine import SCHEMA_VERSION, ServerUrl
+from tests.support import postgresql
+from tests.support.accounts import OWNER
+from tests.support.buttons import ANSWERS, paths, press
+from tests.support.commands import printed, said
+from tests.support.devices import subscribe
+from tests.support.moving import (
+    LAST_SEQ,
+    command,
+    contents,
+    contents_here,
+    extreme_file,
+    free_locks,
+    opened,
+    without_nul,
+)
+from tests.support.pages import Visitor, signed_in
+from tests.support.rows import each
+from tests.support.service import Caller, Service
+from tests.support.tables import look, mode
+
+_numbers = itertools.count()
+ENGINES = pytest.mark.parametrize("engine", ["sqlite", "postgresql"])
+
+
+@pytest.fixture
+def place(tmp_path):
+    """Makes a new database of an engine: the variables that name it."""
+
+    def make(engine):
+        number = next(_numbers)
+        if engine == "sqlite":
+            return {"DATABASE_URL": f"sqlite:///{tmp_path}/{number}/bell.db"}
+        return {"DATABASE_URL": postgresql.new_database(f"moving_{os.getpid()}_{number}")}
+
+    return make
+
+
+@pytest.fixture
+def extreme(tmp_path):
+    return extreme_file(tmp_path / "source" / "extreme.db")
+
+
+def opening(where):
+    """What `open_database` takes."""
+    url = where["DATABASE_URL"]
+    return sqlite_path(where) if url.startswith("sqlite:") else ServerUrl(url, 2)
+
+
+def sqlite_path(where):
+    return Path(where["DATABASE_URL"].removeprefix("sqlite:///"))
+
+
+# --- row by row ---------------------------------------------------------------------------------------------
+
+
+@ENGINES
+def test_all_that_a_file_holds_is_in_the_database_afterwards(extreme, place, engine, tmp_path):
+    where = place(engine)
+    line = printed(command(tmp_path / "data", "import", extreme, **where, SECRET_KEY="s"))
+    assert line.startswith("Imported 3 accounts, 3 API keys, 3 alerts, 3 devices, 3 notifications, 3 metric values.")
+    rows = contents(extreme)
+    expected = rows if engine == "sqlite" else without_nul(rows)
+    with opened(opening(where)):
+        assert contents_here() == {table: found for table, found in expected.items() if table != "sqlite_sequence"}
+
+
+def test_what_went_to_postgresql_and_came_back_is_what_it_was(extreme, place, tmp_path):
+    there, back = place("postgresql"), place("sqlite")
+    printed(command(tmp_path / "data", "import", extreme, **there, SECRET_KEY="s"))
+    printed(command(tmp_path / "data", "backup", tmp_path / "copy.db", **there, SECRET_KEY="s"))
+    printed(command(tmp_path / "data", "import", tmp_path / "copy.db", **back, SECRET_KEY="s"))
+    before, copied, after = contents(extreme), contents(tmp_path / "copy.db"), contents(sqlite_path(back))
+    added = [row for row in copied["server_key"] if row[0] == "vapid"]
+    assert [row for row in copied["server_key"] if row not in added] == without_nul(before)["server_key"]
+    assert len(added) == 1
+    assert after == copied
+    assert {**copied, "server_key": 0} == {**without_nul(before), "server_key": 0}
+
+
+@ENGINES
+def test_the_number_of_a_deleted_row_is_not_given_again(extreme, place, engine, tmp_path):
+    where = place(engine)
+    printed(command(tmp_path / "data", "import", extreme, **where))
+    with opened(opening(where)), database.transaction(database.EVERYBODY):
+        (seq,) = database.run(
+            "INSERT INTO notification (id, account_seq, title, body, status, created_at)"
+            " VALUES ('new', 1, 't', 'b', 'delivered', 1) RETURNING seq"
+        ).fetchone()
+        assert seq == LAST_SEQ + 1
+        (seq,) = database.run(
+            "INSERT INTO metric_series (account_seq, project_id, metric_id) VALUES (1, 'p', 'new') RETURNING seq"
+        ).fetchone()
+        assert seq == 4
+
+
+def test_the_file_of_a_backup_has_the_schema_of_every_other(place, tmp_path):
+    where = place("postgresql")
+    command(tmp_path / "data", "account", "create", OWNER, **where)
+    printed(command(tmp_path / "data", "backup", tmp_path / "copy.db", **where))
+    with opened(tmp_path / "new.db"):
+        pass
+    for question in (
+        "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name",
+        "PRAGMA user_version",
+        "PRAGMA application_id",
+    ):
+        assert look(tmp_path / "copy.db", question) == look(tmp_path / "new.db", question)
+    assert look(tmp_path / "copy.db", "PRAGMA integrity_check") == [("ok",)]
+    assert mode(tmp_path / "copy.db") == 0o600
+    assert "exists" in said(command(tmp_path / "data", "backup", tmp_path / "copy.db", **where))
+
+
+def test_each_table_comes_after_those_that_it_refers_to():
+    names = [table.name for table in sqlite_file.tables()]
+    with closing(sqlite3.connect(":memory:")) as scratch:
+        scratch.executescript(sqlite_file.SCHEMA.read_text())
+        for place, name in enumerate(names):
+            of = {row[2] for row in scratch.execute(f"PRAGMA foreign_key_list({name})")}
+            assert of <= {*names[:place]}
+
+
+def test_a_backup_of_postgresql_is_what_there_was_at_one_moment(place, tmp_path, monkeypatch):
+    """What is stored while the first tables are copied is in no later one."""
+    from store import postgresql_copy
+
+    where, rows, added = place("postgresql"), postgresql_copy._rows, []
+    command(tmp_path / "data", "account", "create", OWNER, **where)
+
+    def interrupted(connection, table):
+        yield from rows(connection, table)
+        if table.name == "account":
+            with database.transaction(database.EVERYBODY):
+                database.run("INSERT INTO notification_day (account_seq, day, notification_count) VALUES (1, 'd', 1)")
+            added.append(True)
+
+    monkeypatch.setattr(postgresql_copy, "_rows", interrupted)
+    printed(command(tmp_path / "data", "backup", tmp_path / "copy.db", **where))
+    assert added and look(tmp_path / "copy.db", "SELECT count(*) FROM notification_day") == [(0,)]
+
+
+# --- what is refused ----------------------------------------------------------------------------------------
+
+
+def foreign(path):
+    look_at = sqlite3.connect(path)
+    look_at.execute("PRAGMA application_id = 7")
+    look_at.close()
+
+
+def with_version(version):
+    def change(path):
+        with closing(sqlite3.connect(path)) as file:
+            file.execute(f"PRAGMA user_version = {version}")
+
+    return change
+
+
+def damaged(path):
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        for at in range(8192, size, 4096):
+            file.seek(at)
+            file.write(b"\xff" * 4096)
+
+
+def not_utf_8(path):
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("UPDATE notification SET body = CAST(x'ff' AS TEXT)")
+
+
+def without_parent(path):
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("DELETE FROM metric_series WHERE seq = 2")
+
+
+def without_table(path):
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("DROP TABLE ping")
+
+
+FAULTS = {
+    "missing": (lambda path: path.unlink(), "No such file"),
+    "directory": (lambda path: (path.unlink(), path.mkdir()), "directory"),
+    "empty": (lambda path: path.write_bytes(b""), "not an SQLite file"),
+    "text": (lambda path: path.write_text("Dear diary, " * 1000), "not an SQLite file"),
+    "cut": (lambda path: os.truncate(path, 5000), "malformed"),
+    "foreign": (foreign, "another program's"),
+    "newer": (with_version(SCHEMA_VERSION + 1), "newer Pocketbell"),
+    "older": (with_version(SCHEMA_VERSION - 1), "upgrade a copy"),
+    "damaged": (damaged, "cannot be imported"),
+}
+FAULTS_OF_ROWS = {
+    "not UTF-8": (not_utf_8, "UTF-8"),
+    "a row without the one it refers to": (without_parent, "foreign key"),
+    "without a table": (without_table, "no such table"),
+}
+
+
+@pytest.mark.parametrize("fault", list(FAULTS))
+def test_a_file_that_will_not_do_is_refused_in_one_line_before_anything_is_made(extreme, tmp_path, place, fault):
+    break_, words = FAULTS[fault]
+    break_(extreme)
+    where = place("sqlite")
+    line = said(command(tmp_path / "data", "import", extreme, **where))
+    assert words in line and str(extreme) in line
+    assert not sqlite_path(where).exists() and not (tmp_path / "data").exists()
+
+
+@ENGINES
+@pytest.mark.parametrize("fault", list(FAULTS_OF_ROWS))
+def test_a_file_whose_rows_will_not_do_leaves_the_database_empty(extreme, tmp_path, place, engine, fault):
+    break_, words = FAULTS_OF_ROWS[fault]
+    good = shutil.copy(extreme, tmp_path / "good.db")
+    break_(extreme)
+    where = place(engine)
+    assert words.lower() in said(command(tmp_path / "data", "import", extreme, **where)).lower()
+    with opened(opening(where)):
+        assert contents_here()["account"] == contents_here()["notification"] == []
+    printed(command(tmp_path / "data", "import", good, **where))
+
+
+@ENGINES
+def test_a_database_with_an_account_is_refused_and_left_alone(extreme, tmp_path, place, engine):
+    where = place(engine)
+    command(tmp_path / "data", "account", "create", OWNER, **where)
+    assert "has an account already" in said(command(tmp_path / "data", "import", extreme, **where))
+    with opened(opening(where)):
+        assert [row[1] for row in contents_here()["account"]] == [OWNER]
+
+
+def test_a_full_disk_is_said_in_one_line_and_leaves_the_database_empty(extreme, tmp_path, place, monkeypatch):
+    open_database, where = sqlite.open_database, place("sqlite")
+    with closing(sqlite3.connect(extreme)) as file, file:
+        file.execute("UPDATE notification SET body = ?", ("x" * 1_000_000,))
+
+    def with_little_room(*arguments):
+        open_database(*arguments)
+        sqlite._writing.execute_sql("PRAGMA max_page_count = 200")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite, "open_database", with_little_room)
+        line = said(command(tmp_path / "data", "import", extreme, **where))
+    assert line == "Error: database or disk is full"
+    printed(command(tmp_path / "data", "import", extreme, **where))
+
+
+def test_the_database_itself_is_refused(extreme, tmp_path):
+    where = {"DATABASE_URL": f"sqlite:///{extreme}"}
+    assert "that is to be filled" in said(command(tmp_path / "data", "import", extreme, **where))
+
+
+def test_a_database_that_a_service_uses_is_refused(extreme, tmp_path, place):
+    where = place("sqlite")
+    service_lock.take(sqlite_path(where), "http://here", tell=pytest.fail)
+    held = service_lock._kept_open.pop()
+    line = said(command(tmp_path / "data", "import", extreme, **where))
+    os.close(held)
+    assert "Another Pocketbell" in line and "stop it first" in line
+    printed(command(tmp_path / "data", "import", extreme, **where))
+
+
+def test_a_file_that_a_service_uses_is_refused(extreme, tmp_path, place):
+    service_lock.take(extreme, "http://here", tell=pytest.fail)
+    held = service_lock._kept_open.pop()
+    line = said(command(tmp_path / "data", "import", extreme, **place("sqlite")))
+    os.close(held)
+    assert "Another Pocketbell" in line and str(extreme) in line
+
+
+@each("has_lock", [True, False])
+def test_a_server_database_that_a_service_uses_is_refused(extreme, tmp_path, place, has_lock):
+    """One that counts with Redis is connected, but has no lock."""
+    from store import postgresql_connection, postgresql_lock
+
+    where = place("postgresql")
+    if has_lock:
+        postgresql_lock.take(opening(where), tell=pytest.fail)
+        held = postgresql_lock._kept_open.pop()
+    else:
+        held = postgresql_connection.connected(opening(where))
+    line = said(command(tmp_path / "data", "import", extreme, **where))
+    held.close()
+    assert "Another Pocketbell is using" in line and "stop it first" in line
+    printed(command(tmp_path / "data", "import", extreme, **where))
+
+
+# --- the secret ---------------------------------------------------------------------------------------------
+
+
+def secret_in(where):
+    with opened(opening(where)):
+        return dict(contents_here()["server_key"]).get("secret")
+
+
+def test_the_secret_moves_from_the_data_directory_into_postgresql_and_into_the_next_one(extreme, tmp_path, place):
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old/secret_key").write_text("5ecret")
+    there, back = place("postgresql"), place("sqlite")
+    assert "secret" not in printed(command(tmp_path / "old", "import", extreme, **there))
+    assert secret_in(there) == "5ecret"
+    printed(command(tmp_path / "none", "backup", tmp_path / "copy.db", **there))
+    assert not (tmp_path / "none").exists()
+    assert "secret" not in printed(command(tmp_path / "new", "import", tmp_path / "copy.db", **back))
+    assert (tmp_path / "new/secret_key").read_text() == "5ecret" and mode(tmp_path / "new/secret_key") == 0o600
+    assert secret_in(back) is None
+
+
+def test_a_backup_of_postgresql_that_is_put_in_place_moves_its_secret_into_the_file(extreme, tmp_path, place):
+    there = place("postgresql")
+    printed(command(tmp_path / "none", "import", extreme, **there))
+    secret = secret_in(there)
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new/secret_key").write_text("another")
+    printed(command(tmp_path / "none", "backup", tmp_path / "new/pocketbell.db", **there))
+    command(tmp_path / "new", "account", "list")
+    assert (tmp_path / "new/secret_key").read_text() == secret
+    assert look(tmp_path / "new/pocketbell.db", "SELECT * FROM server_key WHERE name = 'secret'") == []
+
+
+@ENGINES
+def test_without_the_secret_the_line_says_that_people_sign_in_again(extreme, tmp_path, place, engine):
+    assert "sign in again" in printed(command(tmp_path / "data", "import", extreme, **place(engine)))
+
+
+@ENGINES
+def test_with_a_secret_of_the_settings_none_is_stored(extreme, tmp_path, place, engine):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/secret_key").write_text("old")
+    where = place(engine)
+    assert "secret" not in printed(command(tmp_path / "data", "import", extreme, **where, SECRET_KEY="s"))
+    assert secret_in(where) is None and (tmp_path / "data/secret_key").read_text() == "old"
+
+
+def test_sessions_cursors_buttons_and_subscriptions_live_on_after_each_move(
+    place, tmp_path, push_service, moved_clock
+):
+    """From SQLite to PostgreSQL, and back to SQLite in another directory."""
+    hosts = {"WEBPUSH_HOSTS": push_service.origin}
+    here, there, back = place("sqlite"), place("postgresql"), place("sqlite")
+    sqlite_path(here).parent.mkdir()
+    service = Service(tmp_path / "here", **here, **hosts)
+    visitor = signed_in(service)
+    owner = service.caller()
+    browser = subscribe(owner, push_service)
+    owner.send()
+    owner.post("/notifications/send", {"title": "t", "body": "b", "actions": ANSWERS, "acknowledge": True})
+    pressed = paths(browser)
+    cursor = owner.get("/notifications?limit=1").json["pagination"]["nextCursor"]
+
+    def lives_on(moved, label):
+        caller = Caller(moved, owner.key)
+        assert Visitor(moved).with_cookie(visitor.cookie).is_signed_in
+        assert caller.get(f"/notifications?limit=1&cursor={cursor}").status_code == 200
+        assert press(moved, pressed[label]).status_code == 200
+        before = browser.vapid_key
+        assert caller.send().json["notification"]["status"] == "delivered" and browser.vapid_key == before
+
+    database.close()
+    printed(command(tmp_path / "here", "import", sqlite_path(here), **there))
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there/postgresql").touch()  # it was used before
+    lives_on(Service(tmp_path / "there", **there, **hosts), "Yes")
+    printed(command(tmp_path / "there", "backup", tmp_path / "copy.db", **there))
+    printed(command(tmp_path / "back", "import", tmp_path / "copy.db", **back))
+    lives_on(Service(tmp_path / "back", **back, **hosts), "Acknowledge")
+    assert look(sqlite_path(back), "SELECT count(*) FROM notification") == [(4,)]
+
+
+@pytest.fixture(autouse=True)
+def no_locks():
+    yield
+    database.close()
+    free_locks()
