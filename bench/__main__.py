@@ -6,7 +6,7 @@ import sys
 
 from bench.measure import ROOT
 
-PARTS = ("layers", "run", "disk", "push", "scale")
+PARTS = ("layers", "run", "disk", "push", "scale", "engines")
 
 
 def main(wanted: list[str], rows: int) -> int:

@@ -281,23 +281,23 @@ def alert_codes(account_seq: int, number: int) -> list[str]:
     """The short codes of new alerts with templates."""
     from core import alerts
     from process import clock
-    from store.database import EVERYBODY, transaction
+    from store.database import transaction
 
     settings = {"name": "Disk", "title_template": TITLE_TEMPLATE, "body_template": BODY_TEMPLATE}
-    with transaction(EVERYBODY):
+    with transaction(account_seq):
         return [alerts.create_alert(account_seq, settings, clock.now_ms()).short_code for _ in range(number)]
 
 
 def record(person: Person, number: int) -> None:
     """Record notifications of an account with the product's own function."""
     from process import clock
-    from store.database import EVERYBODY, transaction
+    from store.database import transaction
     from store.notifications import Notification
     from store.senders import Owner
     from wire.notification import Content
 
     owner, chance = Owner(person.seq, "UTC", person.email), random.Random(person.seq)
-    with transaction(EVERYBODY):
+    with transaction(person.seq):
         for _ in range(number):
             content = Content(f"MCP - {sentence(chance, 4)}", sentence(chance, 26))
             Notification.record(owner, content, "delivered", "2026-11-21", clock.now_ms())

@@ -9,6 +9,7 @@ from functools import lru_cache
 COMMENT = re.compile(r"--[^\n]*")
 TEXT = re.compile(r"('(?:[^']|'')*')")  # splits a statement: every second part is a text in quotes
 PLACE = re.compile(r"%|\?|(?<!:):([a-z_]+)")
+WRITTEN = re.compile(r"%%|%s|%\((\w+)\)s")  # what psycopg replaces
 SEVERAL = re.compile(r"\b(max|min)\(")
 OF_SEVERAL = {"max": "greatest", "min": "least"}  # their names with several arguments
 OF_QUERIES = (
@@ -43,6 +44,24 @@ def translated(statement: str) -> str:
     parts[::2] = [PLACE.sub(_place, part) for part in parts[::2]]
     parts[1::2] = [part.replace("%", "%%") for part in parts[1::2]]
     return "".join(parts)
+
+
+@lru_cache(maxsize=2_000)
+def numbered(statement: str) -> tuple[bytes, list[str] | None]:
+    """The statement as the server reads it, with `$1`; and the names of its values, None if they have none."""
+    names, place = list[str](), iter(range(1, 10_000))
+
+    def number(found: re.Match[str]) -> str:
+        if found[0] == "%%":
+            return "%"
+        if found[1] is None:
+            return f"${next(place)}"
+        if found[1] not in names:
+            names.append(found[1])
+        return f"${names.index(found[1]) + 1}"
+
+    text = WRITTEN.sub(number, translated(statement))
+    return text.encode(), names or None
 
 
 def _has_several_arguments(text: str, at: int) -> bool:

@@ -9,16 +9,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool
 
-from store.dialect import translated
 from store.engine import Cursor, DatabaseError, Rows, ServerUrl, Values, WriteFailed, check_part
 from store.postgresql_connection import (
-    ANSWER_S,
     FIRST_ANSWER_S,
     OUR_LOCKS,
     Connection,
@@ -32,6 +29,7 @@ from store.postgresql_connection import (
 from store.postgresql_connection import has_data as has_data
 from store.postgresql_copy import SNAPSHOT, write_file
 from store.postgresql_copy import fill as fill_tables
+from store.postgresql_statements import ANSWER_S, Result
 
 logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # it has a line for each attempt to connect
 
@@ -68,23 +66,23 @@ _writes_fail = threading.Event()  # set when the last transaction could not be m
 def run(statement: str, values: Values = ()) -> Cursor:
     """Run a statement in this thread's transaction, or else, if it only reads, on any connection."""
     if connection := _thread.writing:
-        cursor = _execute(connection, translated(statement), values)
+        cursor = _execute(connection, statement, values)
         if _writes_fail.is_set() and cursor.rowcount > 0 and not statement.startswith(("SELECT", "WITH")):
             _thread.has_changes = True
         return cursor
-    connection, cursor = _begun(translated(statement), values)
+    connection, cursor = _begun(statement, values)
     _give_back(connection)
     return cursor
 
 
-def _execute(connection: Connection, statement: str, values: Values | None = None) -> psycopg.Cursor[Any]:
+def _execute(connection: Connection, statement: str, values: Values | None = None) -> Result:
     try:
-        return connection.execute(statement, values)
+        return connection.say(statement) if values is None else connection.run(statement, values)
     except psycopg.Error as error:
         raise failure(connection, error) from None
 
 
-def _begun(statement: str, values: Values | None = None) -> tuple[Connection, psycopg.Cursor[Any]]:
+def _begun(statement: str, values: Values | None = None) -> tuple[Connection, Result]:
     """A connection of the pool, and the result of its first statement, which changes nothing.
 
     That statement runs again on another connection if this one turns out to be lost.
@@ -97,7 +95,7 @@ def _begun(statement: str, values: Values | None = None) -> tuple[Connection, ps
             raise WriteFailed("there is no connection to PostgreSQL") from None
         try:
             connection.answer_s = FIRST_ANSWER_S
-            cursor = connection.execute(statement, values)
+            cursor = connection.say(statement) if values is None else connection.run(statement, values)
             connection.answer_s = ANSWER_S
             return connection, cursor
         except psycopg.Error as error:

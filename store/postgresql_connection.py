@@ -17,13 +17,13 @@ from psycopg.types.string import StrDumperUnknown
 
 from store.dialect import translated
 from store.engine import ROOT, DatabaseError, DatabaseRefused, ServerUrl, WriteFailed
+from store.postgresql_statements import Connection as Connection
 from store.sqlite import statements
 
 MIN_VERSION = 14
 START_TRIES = 60  # at the start, each of which takes half a second when nothing listens
 TRY_EVERY_S = 0.5
 FIRST_ANSWER_S = 3.5  # of a server that may have stopped to answer: for BEGIN, and for what is read alone
-ANSWER_S = 9.0  # within a transaction: more than the server's own limit
 UPGRADE_S = 3_600.0
 OF_CONNECTION = (
     "SET lock_timeout = '2s'; SET statement_timeout = '8s'; SET idle_in_transaction_session_timeout = '10s';"
@@ -46,16 +46,6 @@ SERVICE = -2  # one service at a time
 NOT_NOW = ("25006", "42501", "53", "55", "57", "58")
 
 log = logging.getLogger("pocketbell.database")
-
-
-class Connection(psycopg.Connection[Any]):
-    """A connection that does not wait for ever for a server that has stopped to answer."""
-
-    answer_s = ANSWER_S
-
-    def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
-        """Wait for the server's answer; raises `OperationalError` when it takes too long."""
-        return super().wait(gen, interval, self.answer_s if timeout is None else timeout)
 
 
 class _TextDumper(StrDumperUnknown):
@@ -115,7 +105,6 @@ def parameters(url: ServerUrl) -> dict[str, Any]:
 def configure(connection: Connection) -> None:
     """Set the limits of a new connection, and how values are sent and read."""
     connection.execute(OF_CONNECTION)
-    connection.prepare_threshold, connection.prepared_max = 2, 400
     for kind, dumper in ((str, _TextDumper), (int, Int8Dumper), (bool, _FlagDumper)):
         connection.adapters.register_dumper(kind, dumper)
     for name, loader in (("bool", _FlagLoader), ("numeric", _SumLoader)):

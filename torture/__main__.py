@@ -37,6 +37,7 @@ PARTS = (
     "sockets",
     "marks",
     "streams",
+    "scale",
     "fuzz",
     "soak",
 )

@@ -68,11 +68,11 @@ class Seeded(NamedTuple):
 def seed(data_dir: Path, emails: Iterable[str], keys: int = 1, hooks: int = 1, **more: Any) -> list[Seeded]:
     """Create accounts of plan scale with keys, alerts and, for each of `subscriptions`, a device, in one process.
 
-    `more` may contain `password`, `quiet_hours`, `frequency`, `subscriptions` and `webpush_hosts`.
+    `more` may contain `password`, `quiet_hours`, `frequency`, `subscriptions`, `webpush_hosts` and `environ`.
     """
     asked = {"emails": list(emails), "keys": keys, "hooks": hooks, "password": None, "quiet_hours": None}
     asked |= {"frequency": "instant", "subscriptions": [], **more}
-    environ = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(data_dir)}
+    environ = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(data_dir), **asked.pop("environ", {})}
     script = SEED
     if hosts := asked.pop("webpush_hosts", None):
         environ["WEBPUSH_HOSTS"] = hosts

@@ -2,7 +2,7 @@
 
 import pytest
 
-from store.dialect import translated
+from store.dialect import numbered, translated
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,15 @@ from store.dialect import translated
 )
 def test_a_statement_is_translated(statement, expected):
     assert translated(statement) == expected
+
+
+@pytest.mark.parametrize(
+    "statement, expected",
+    [
+        ("SELECT ?, '50 %?' WHERE b = ?", (b"SELECT $1, '50 %?' WHERE b = $2", None)),
+        ("SELECT :b % :a, :b", (b"SELECT $1 % $2, $1", ["b", "a"])),
+        ("SELECT 1", (b"SELECT 1", None)),
+    ],
+)
+def test_values_are_numbered_as_the_server_reads_them(statement, expected):
+    assert numbered(statement) == expected

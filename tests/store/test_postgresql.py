@@ -66,6 +66,20 @@ def names():
     return [name for (name,) in run("SELECT name FROM server_key ORDER BY name")]
 
 
+@pytest.mark.parametrize("most", [400, 2])
+def test_a_statement_that_comes_again_with_other_types_is_prepared_anew(opened, monkeypatch, most):
+    monkeypatch.setattr("store.postgresql_statements.MAX_PREPARED", most)
+    with transaction(EVERYBODY):
+        for _ in range(4):
+            for value in (None, 2**40, 0.5, "x", True, b"\0"):
+                kind = "BYTEA" if isinstance(value, bytes) else "TEXT"
+                rows = run(f"SELECT CAST(? AS {kind}), CAST(? AS BIGINT)", (value, None))
+                assert rows.fetchone()[1] is None
+            assert run("SELECT :a + :b, :b", {"a": 1, "b": 2}).fetchall() == [(3, 2)]
+            put_again = run("UPDATE server_key SET value = value WHERE name = ?", ("none",))
+            assert (put_again.rowcount, put_again.fetchone()) == (0, None)
+
+
 def in_thread(work):
     """What `work` returns or raises in a thread of its own."""
     result = []

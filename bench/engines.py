@@ -1,0 +1,142 @@
+"""SQLite, PostgreSQL with one process, PostgreSQL and Redis with two: what the same requests cost, in one run.
+
+Slices of some seconds go to each in turn, so that whatever else the machine does meets all. PostgreSQL, Redis and the
+client share the service's cores where there are few: the CPU of each is counted by itself, and the rate is what is
+left of the machine.
+"""
+
+import statistics
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from bench import measure
+from bench.measure import Client, Request, Row, cpu_s
+from tests.support.server import Server
+from torture.scale_servers import NAME, PostgreSql, children, missing
+
+ROUNDS, SECONDS, CONNECTIONS = 5, 2, 16
+ACCOUNTS, KEYS = 40, 5
+INGEST = "1000000"
+KINDS = ("send", "event", "list of 50", "stats")
+SQLITE, ALONE, TOGETHER = "SQLite 1x32", "PostgreSQL 1x32", "PostgreSQL and Redis 2x16"
+
+
+class Slice(NamedTuple):
+    """What a slice took: requests per second, and CPU a request in µs of the service and of the servers."""
+
+    per_s: float
+    service_us: float
+    servers_us: float
+
+
+class Engine:
+    """A service on one kind of database, with clients for each kind of request."""
+
+    def __init__(self, scratch: Path, name: str, servers: Callable[[], list[int]], **environ: str) -> None:
+        self.scratch, self.name, self.servers = scratch / f"engine-{name.replace(' ', '-')}", name, servers
+        self.scratch.mkdir(exist_ok=True)
+        self.service = Server(self.scratch / "data", INGEST_PER_MINUTE=INGEST, LOG_LEVEL="warning", **environ)
+
+    def fill(self, place: Path | str) -> None:
+        """Make accounts in its database, and the requests that are sent for them."""
+        from store import database
+
+        where = place if isinstance(place, Path) else database.ServerUrl(place, 2)
+        database.open_database(where)
+        persons = measure.people(ACCOUNTS, KEYS)
+        for person in persons:
+            measure.record(person, 60)
+        codes = [code for person in persons for code in measure.alert_codes(person.seq, 10)]
+        database.close()
+        keys = [key for number in range(KEYS) for key in (person.keys[number] for person in persons)]
+        wanted = {
+            "send": [Request("POST", "/api/v1/notifications/send", key, measure.MESSAGE) for key in keys],
+            "event": [Request("POST", f"/p/{code}", "", measure.EVENT) for code in codes],
+            "list of 50": [Request("GET", "/api/v1/notifications", key) for key in keys],
+            "stats": [Request("GET", "/api/v1/stats", key) for key in keys],
+        }
+        self.clients = {kind: Client(self.scratch, self.service.port, asked) for kind, asked in wanted.items()}
+
+    def slice(self, kind: str) -> Slice:
+        """Send requests of one kind for some seconds."""
+        pids = children(self.service.process.pid)
+        before, servers = _cpu(pids), self.servers()
+        of_servers = _cpu(servers)
+        load = self.clients[kind].run(CONNECTIONS, SECONDS)
+        used, by_servers = _cpu(pids) - before, _cpu(servers) - of_servers
+        return Slice(load.per_s, used / load.answered * 1e6, by_servers / load.answered * 1e6)
+
+
+def _cpu(pids: list[int]) -> float:
+    return sum(cpu_s(pid) for pid in pids if Path(f"/proc/{pid}").exists())
+
+
+@contextmanager
+def engines(scratch: Path) -> Iterator[dict[str, Engine]]:
+    """The three, filled and running."""
+    from tests.support.redis_server import RedisServer
+
+    scratch.chmod(0o755)  # PostgreSQL's user must get through
+    with ExitStack() as ends:
+        redis = ends.enter_context(RedisServer())
+        made = {SQLITE: Engine(scratch, SQLITE, list)}
+        ends.enter_context(measure.running(made[SQLITE].service))
+        made[SQLITE].fill(made[SQLITE].scratch / "data/pocketbell.db")
+        for name, more in (
+            (ALONE, {}),
+            (TOGETHER, {"REDIS_URL": redis.url, "WEB_CONCURRENCY": "2", "THREADS": "16"}),
+        ):
+            postgres = PostgreSql(scratch / f"postgresql-{len(made)}")
+            ends.callback(postgres.stop)
+            others = [redis.process.pid] if more else []
+
+            def servers(postgres: PostgreSql = postgres, others: list[int] = others) -> list[int]:
+                master = int((postgres.data / "postmaster.pid").read_text().split()[0])
+                return [master, *children(master), *others]
+
+            made[name] = Engine(scratch, name, servers, DATABASE_URL=f"{postgres.url}/{NAME}", **more)
+            ends.enter_context(measure.running(made[name].service))
+            made[name].fill(f"{postgres.url}/{NAME}")
+        yield made
+
+
+def rows(scratch: Path) -> Iterator[Row]:
+    """A row for each kind of request on each engine, compared with SQLite in the same round."""
+    if lacks := missing():
+        yield measure.not_tried("PostgreSQL and Redis", "installed", "", f"missing: {lacks}")
+        return
+    with engines(scratch) as made:
+        for kind in KINDS:
+            for engine in made.values():
+                engine.slice(kind)  # the first requests are slower
+            seen: dict[str, list[Slice]] = {name: [] for name in made}
+            for number in range(ROUNDS):
+                for name in list(made)[:: 1 if number % 2 else -1]:
+                    seen[name].append(made[name].slice(kind))
+            yield from _compared(kind, seen)
+
+
+def _compared(kind: str, seen: dict[str, list[Slice]]) -> Iterator[Row]:
+    usual = seen[SQLITE]
+    for name in (ALONE, TOGETHER):
+        mine = seen[name]
+        cpu = statistics.median(a.service_us / b.service_us for a, b in zip(mine, usual, strict=True))
+        rate = statistics.median(a.per_s / b.per_s for a, b in zip(mine, usual, strict=True))
+        numbers = [statistics.median(values) for values in zip(*mine, strict=True)]
+        of_sqlite = [statistics.median(values) for values in zip(*usual, strict=True)]
+        more = (
+            f"{numbers[1]:.0f} µs, SQLite {of_sqlite[1]:.0f}; servers {numbers[2]:.0f} µs;"
+            f" {numbers[0]:,.0f}/s, SQLite {of_sqlite[0]:,.0f}"
+        )
+        must, moonshot = (1.6, 1.4) if kind in ("send", "event") else (1.5, 1.2)
+        yield measure.at_most(f"{kind}, {name}: service CPU / SQLite's", cpu, must, moonshot, more=more)
+        if name == TOGETHER:
+            must, moonshot = (0.9, 1.2) if kind in ("send", "event") else (1.5, 1.8)
+            yield measure.at_least(f"{kind}, {name}: rate / SQLite's", rate, must, moonshot)
+
+
+if __name__ == "__main__":
+    sys.exit(measure.main("engines", rows))

@@ -1,0 +1,262 @@
+"""What `torture.scale` asks both services all the time, and what they promised, to be looked up at the end."""
+
+import itertools
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tests.support.ntfy_app import Listener, add_topic
+from tests.support.server import Server
+from torture.load import SEND, Seeded, Timed, happen, measure, send, stored_id, timed
+from torture.scale_servers import Site
+
+REST_S = 0.02  # between two requests of a thread: the machine must not be the bottleneck
+MANY = 100
+LEARNED_WITHIN_S = 2.0
+
+
+class Fault(NamedTuple):
+    """A time in which something was away, on the monotonic clock."""
+
+    name: str
+    began: float
+    ended: float
+
+
+class Probe(NamedTuple):
+    """A request whose duration matters."""
+
+    what: str
+    answer: Timed
+
+
+class Load:
+    """The promises, and the threads' works. Each work is repeated until the end."""
+
+    def __init__(self, site: Site, accounts: list[Seeded]) -> None:
+        self.site, self.accounts = site, accounts
+        self.numbers, self.key_turn = itertools.count(), itertools.count()
+        self.ids: dict[str, list[str]] = {one.email: [] for one in accounts}  # acknowledged sends and events
+        self.batches: list[str] = []
+        self.probes: list[Probe] = []
+        self.odd: list[tuple[str, Timed]] = []  # an answer of no use although nothing was away
+        self.idempotent: dict[str, set[str]] = {}  # the title, and the ids that both services answered
+        self.polled: set[str] = set()
+        self.alive: list[str] = []  # keys and codes that were ended and answered all the same
+        self.ended = 0
+        self.learned: list[tuple[str, float, float]] = []  # what, when, after how long
+        self.faults: list[Fault] = []
+        self.fault_began: tuple[str, float] | None = None
+
+    # --- sending --------------------------------------------------------------------------------------------
+
+    def key_of(self, account: Seeded) -> str:
+        """One of the keys of an account, in turn."""
+        return account.keys[next(self.key_turn) % len(account.keys)]
+
+    def note(self, what: str, answer: Timed) -> Timed:
+        """Keep how long an answer took."""
+        self.probes.append(Probe(what, answer))
+        time.sleep(REST_S)
+        return answer
+
+    def send(self) -> None:
+        """Send with any account at any service."""
+        account = random.choice(self.accounts[:4])
+        answer = self.note("send", send(self.site.any(), self.key_of(account), f"sent {next(self.numbers)}"))
+        if id_ := stored_id(answer):
+            self.ids[account.email].append(id_)
+
+    def happen(self) -> None:
+        """Let an alert's event come."""
+        account = random.choice(self.accounts[:4])
+        answer = self.note("event", happen(self.site.any(), random.choice(account.codes[1:])))
+        if id_ := stored_id(answer):
+            self.ids[account.email].append(id_)
+
+    def measure(self) -> None:
+        """Store a batch of metrics."""
+        project = f"project-{next(self.numbers)}"
+        account = self.accounts[0]
+        answer = self.note("metrics", measure(self.site.any(), self.key_of(account), project))
+        if answer.status == 200:
+            self.batches.append(project)
+
+    def read(self) -> None:
+        """Read the counters and the newest page."""
+        account = random.choice(self.accounts[:4])
+        path = random.choice(("/api/v1/stats", "/api/v1/notifications?limit=20"))
+        self.note("read", timed(self.site.any(), "GET", path, key=self.key_of(account)))
+
+    def look(self) -> None:
+        """Ask both for their health."""
+        for server in self.site.services:
+            self.note("healthz", timed(server, "GET", "/healthz"))
+        time.sleep(0.1)
+
+    # --- Idempotency-Key ------------------------------------------------------------------------------------
+
+    def send_at_both(self) -> None:
+        """The same request with one Idempotency-Key at both services at once, until both say what they stored."""
+        number, key = next(self.numbers), self.key_of(self.accounts[1])
+        title, ids = f"once {number}", set[str]()
+        threads = [threading.Thread(target=self._insist, args=(place, key, title, ids)) for place in (0, 1)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.idempotent[title] = ids
+
+    def _insist(self, place: int, key: str, title: str, ids: set[str]) -> None:
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            more = {"headers": {"Idempotency-Key": title.replace(" ", "-")}}
+            answer = timed(self.site.services[place], "POST", SEND, {"title": title, "body": "b"}, key, **more)
+            if id_ := stored_id(answer):
+                ids.add(id_)
+                return
+            time.sleep(0.05 if answer.status == 409 else 0.3)
+
+    # --- reading what others wrote --------------------------------------------------------------------------
+
+    def poll(self) -> None:
+        """Read from the top down to the newest that was seen before: what commits late must still be met."""
+        account, newest = self.accounts[0], list[str]()
+        cursor = ""
+        while True:
+            path = f"/api/v1/notifications?limit={MANY}&cursor={cursor}"
+            answer = timed(self.site.any(), "GET", path, key=self.key_of(account))
+            if answer.status != 200:
+                return time.sleep(0.2)  # what was read is not kept: it begins anew
+            page = [one["id"] for one in answer.json["notifications"]]
+            newest += page
+            cursor = answer.json["pagination"]["nextCursor"]
+            if answer.json["pagination"]["isDone"] or any(id_ in self.polled for id_ in page):
+                break
+        self.polled.update(newest)
+        return time.sleep(0.05)
+
+    def revoke(self) -> None:
+        """Make a key at one service, use it at both, revoke it at one: the other must know at once."""
+        one, other = random.sample(self.site.services, 2)
+        path, key = "/api/v1/api-keys", self.key_of(self.accounts[2])
+        made = timed(one, "POST", f"{path}/generate", {"name": "short-lived"}, key)
+        time.sleep(0.1)
+        if made.status != 201:
+            return
+        new = made.json["apiKey"]
+        timed(other, "GET", "/api/v1/stats", key=new["fullKey"])
+        if timed(one, "DELETE", f"{path}/{new['id']}", key=key).status == 200:
+            self.ended += 1
+            for server in (other, one):
+                if timed(server, "GET", "/api/v1/stats", key=new["fullKey"]).status == 200:
+                    self.alive.append(new["id"])
+
+    def wait(self) -> None:
+        """Wait at one service for an acknowledgement that another one takes."""
+        one, other = random.sample(self.site.services, 2)
+        key = self.key_of(self.accounts[3])
+        ring = {"title": "ring", "body": "b", "acknowledge": {"everyS": 10_800, "forS": 10_800}}
+        id_ = stored_id(timed(one, "POST", SEND, ring, key))
+        if not id_:
+            return time.sleep(0.2)
+        path, ended = f"/api/v1/notifications/{id_}", list[float]()
+
+        def wait() -> None:
+            answer = timed(one, "GET", f"{path}?wait=20", key=key)
+            told = answer.status == 200 and answer.json["notification"]["acknowledge"]["state"] == "acknowledged"
+            ended.extend([time.monotonic()] if told else [])
+
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        time.sleep(random.uniform(0.2, 1.5))
+        began = time.monotonic()
+        if timed(other, "POST", f"{path}/acknowledge", None, key).status == 200:
+            answered = time.monotonic()
+            waiting.join()
+            self.learned += [("wait", began, ended[0] - answered)] if ended else []
+        return waiting.join()
+
+    # --- what is away ---------------------------------------------------------------------------------------
+
+    def during(self, name: str, does: Callable[[], Any]) -> None:
+        """Note when something is away."""
+        self.fault_began = (name, time.monotonic())
+        try:
+            does()
+        finally:
+            self.faults.append(Fault(*self.fault_began, time.monotonic()))
+            self.fault_began = None
+
+    def is_calm(self, began: float, ended: float, before_s: float = 8.0) -> bool:
+        """Whether nothing was away in this time, nor shortly before."""
+        spans = [(one.began, one.ended) for one in self.faults]
+        spans += [(self.fault_began[1], ended)] if self.fault_began else []
+        return not any(start <= ended and began <= end + before_s for start, end in spans)
+
+
+class Phone(threading.Thread):
+    """The ntfy app at one service, while the other one sends: when each message comes."""
+
+    def __init__(self, load: Load, key: str) -> None:
+        super().__init__(daemon=True)
+        self.load, self.key, self.is_over = load, key, False
+        self.came: dict[str, float] = {}
+        self.sent: dict[str, float] = {}
+        self.topic = add_topic(load.site.services[0], key)["topic"]
+        self.listener = Listener(self.server(), self.topic, since="none")
+
+    def server(self) -> Server:
+        """The service at which it listens."""
+        return self.load.site.services[0]
+
+    def run(self) -> None:
+        """Listen until the end, and come back whenever the stream ends."""
+        while not self.is_over:
+            try:
+                self.listener.connection.settimeout(15)
+                while message := self.listener.message():
+                    self.came.setdefault(message["message"], time.monotonic())
+            except (OSError, ValueError):
+                pass
+            self._come_back()
+
+    def _come_back(self) -> None:
+        while not self.is_over:
+            try:
+                self.listener.server = self.server()
+                self.listener.connect(self.listener.last_id or "all")
+                if self.listener.status == 200:
+                    return
+            except (OSError, ValueError, IndexError):
+                pass
+            time.sleep(0.2)
+
+    def send(self) -> None:
+        """Send to it at the other service."""
+        text = f"to the phone {next(self.load.numbers)}"
+        answer = send(self.load.site.services[1], self.key, "t", text)
+        if answer.status == 200:
+            self.sent[text] = time.monotonic()
+        time.sleep(0.5)
+
+
+def quota(site: Site, email: str, number: int) -> tuple[Counter[int], list[int]]:
+    """300 requests of 12 threads at both services with a starter's new key: statuses, and what each said is left."""
+    key = site.services[0].flask("key", "create", email, f"quota {number}").strip()
+    answers = list[tuple[int, int]]()
+
+    def ask(place: int) -> None:
+        for _ in range(25):
+            answer = site.services[place % 2].get("/api/v1/stats", key)
+            answers.append((answer.status, int(answer.headers["X-RateLimit-Remaining"])))
+
+    threads = [threading.Thread(target=ask, args=(place,)) for place in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return Counter(status for status, _ in answers), sorted(left for status, left in answers if status == 200)
