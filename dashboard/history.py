@@ -53,6 +53,8 @@ def show_history() -> Page:
         found = _found(asked, span, PAGE_ROWS)
     except Refused as refused:
         problem = Problem(refused.message, refused.field)
+        if refused.status == 404:
+            asked["sender"] = ""  # another account's answers as an unknown one does, byte for byte
         return _history_page(asked, Found([], AFTER_ALL, True), Span(), newest, problem), refused.status
     if span.is_upward and found.is_done:  # the first page has these, and older ones up to a full page
         return redirect(ADDRESS + _query(asked, select=_select()), 303)
@@ -106,9 +108,10 @@ def _chips(asked: Asked, senders: dict[str, str]) -> Iterator[Chip]:
         is_on = filters.items() <= asked.items()
         yield Chip(words, _query({**asked, **(dict.fromkeys(filters, "") if is_on else filters)}), is_on)
     begin, until = asked["since"], asked["until"]
-    days = f"From {begin}" if begin else f"Until {until}"
+    days = f"{begin} to {until}" if begin and until else f"From {begin}" if begin else f"Until {until}"
+    days = begin if begin == until else days
     others = {
-        ("since", "until"): f"{begin} to {until}" if begin and until else days if begin or until else "",
+        ("since", "until"): days if begin or until else "",
         ("sender",): senders.get(asked["sender"], ""),
         ("status",): asked["status"].capitalize(),
         ("priority",): asked["priority"] and f"Priority {asked['priority']}",
