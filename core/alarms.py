@@ -116,6 +116,16 @@ def acknowledge_notification(account_seq: int, notification_id: str, now: int) -
         acknowledge(account_seq, seq, None, now)
 
 
+def acknowledge_several(account_seq: int, notification_ids: list[str], now: int) -> int:
+    """Acknowledge those of these notifications that repeat and that nobody acknowledged; returns how many."""
+    with transaction(account_seq):
+        found = [(seq, Alarm.find(seq)) for seq in Notification.find_seqs(account_seq, notification_ids)]
+        waiting = [seq for seq, alarm in found if alarm and alarm.state in ("waiting", "expired")]
+        for seq in waiting:
+            acknowledge(account_seq, seq, None, now)
+    return len(waiting)
+
+
 # --- pushing ------------------------------------------------------------------------------------------------
 
 

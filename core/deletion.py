@@ -36,6 +36,14 @@ def delete_notification(account_seq: int, notification_id: str) -> None:
         _delete([seq])
 
 
+def delete_several(account_seq: int, notification_ids: list[str]) -> int:
+    """Delete those of these notifications that the account still has, at once; returns how many."""
+    with transaction(account_seq):
+        seqs = Notification.find_seqs(account_seq, notification_ids)
+        _delete(seqs)
+    return len(seqs)
+
+
 def delete_history(account: Account, day: str) -> int:
     """Delete what came before a calendar day (YYYY-MM-DD) in the account's time zone; returns how many."""
     begin, _ = day_bounds(day, account.time_zone)

@@ -1,50 +1,87 @@
-"""The history with search and filters, and the page of one notification: its status on each device, its alarm."""
+"""The history: searched, filtered, page by page, what is new of it, as a CSV, and several at once."""
 
 import re
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
-from flask import flash, redirect, render_template, request
+from flask import Response, flash, redirect, render_template, request
 
-from core import alarms, deletion, digests, local_time, plans
+from core import alarms, deletion, local_time, plans
+from dashboard import page
 from dashboard.page import Page, Problem
-from models import Alert
+from models import Alert, ApiKey
 from process import clock
-from store.alarms import Alarm
-from store.buttons import ButtonAnswer
 from store.database import AFTER_ALL
-from store.deliveries import Delivery
-from store.held import Held
 from store.notifications import Entry, Notification
-from store.search import Found, Wanted, search
+from store.search import Found, Span, Wanted, search, span_between
 from web.context import current
 from wire.errors import Refused
-from wire.notification import DEFAULT_PRIORITY, PRIORITIES, STATUSES
+from wire.notification import PRIORITIES, PRIORITY_WORDS, STATUSES
 from wire.validation import MAX_SEARCH_CHARACTERS
 
 PAGE_ROWS = 50
-MAX_SHOWN_OF_DIGEST = 200
-MAX_SHOWN_REPLACED = 5
+MAX_NEW = 99  # that are counted
+MAX_CHOSEN = 100  # notifications of one form
+MAX_CSV_ROWS, MAX_CSV_CHARACTERS, MAX_CSV_SEARCHES = 5_000, 20_000_000, 200
+ASKED = ("search", "sender", "status", "priority", "since", "until")
+ADDRESS = "/app/notifications"
+WORD = re.compile(r'"([^"]+)"|“([^”]+)”|„([^“”]+)[“”]|(\S+)')
+
+_download = threading.Lock()
+
+Asked = dict[str, str]
+
+
+class Chip(NamedTuple):
+    """A filter that one tap sets, or removes if `is_on`."""
+
+    words: str
+    query: str
+    is_on: bool
+
+
+# --- the page -----------------------------------------------------------------------------------------------
 
 
 def show_history() -> Page:
-    """GET /app/notifications?search&alert&status&priority&day&before."""
-    asked = {name: request.args.get(name, "") for name in ("search", "alert", "status", "priority", "day")}
+    """GET /app/notifications?search&sender&status&priority&since&until&before&after&select."""
+    asked, newest = _asked(request.args), Notification.newest_seq(current().account.seq)
     try:
-        return _history_page(asked, _found(asked))
+        span = _span(newest)
+        found = _found(asked, span, PAGE_ROWS)
     except Refused as refused:
         problem = Problem(refused.message, refused.field)
-        return _history_page(asked, Found([], AFTER_ALL, True), problem), refused.status
+        if refused.status == 404:
+            asked["sender"] = ""  # another account's answers as an unknown one does, byte for byte
+        return _history_page(asked, Found([], AFTER_ALL, True), Span(), newest, problem), refused.status
+    if span.is_upward and found.is_done:  # the first page has these, and older ones up to a full page
+        return redirect(ADDRESS + _query(asked, select=_select()), 303)
+    return _history_page(asked, found, span, newest)
 
 
-def _history_page(asked: dict[str, str], found: Found, problem: Problem | None = None) -> str:
-    account = current().account
+def _history_page(asked: Asked, found: Found, span: Span, newest: int, problem: Problem | None = None) -> str:
+    account, is_first = current().account, "before" not in request.args and "after" not in request.args
+    older, newer = _places(found, span, is_first)
+    keys, alerts = ApiKey.of_account(account.seq), Alert.of_account(account.seq)
+    senders = {**{one.id: one.name for one in keys}, **{one.id: one.name for one in alerts}}
     return render_template(
         "history.html",
         asked=asked,
+        terms=terms(asked["search"]),
         problem=problem,
         is_filtered=any(asked.values()),
+        chips=list(_chips(asked, senders)),
         entries=Notification.entries(found.seqs),
-        older=None if found.is_done else {**{k: v for k, v in asked.items() if v}, "before": found.before},
-        alerts=Alert.of_account(account.seq),
+        older=older and _query(asked, before=older, select=_select()),
+        newer=newer is not None and _query(asked, after=newer, select=_select()),
+        news=_query(asked, after=newest) if is_first and not problem else "",
+        is_selecting=bool(_select()),
+        select=_query(asked, before=request.args.get("before"), select=None if _select() else "1"),
+        first_page=_query(asked),
+        alerts=alerts,
+        keys=[key for key in keys if not key.revoked_at or key.id == asked["sender"]],
         statuses=STATUSES,
         priorities=PRIORITIES,
         days_kept=plans.PLANS[account.plan].history_days,
@@ -52,77 +89,190 @@ def _history_page(asked: dict[str, str], found: Found, problem: Problem | None =
     )
 
 
-def _found(asked: dict[str, str]) -> Found:
-    """The rows that the query parameters ask for; `Refused` if one is invalid."""
-    account, wanted, before = current().account, _wanted(asked), _before()
-    since = plans.history_begin(account.plan, clock.now_ms())
-    if asked["day"]:
-        begin, end = local_time.day_bounds(asked["day"], account.time_zone)
-        since, before = max(since, begin), min(before, Notification.newest_between(begin, end) + 1)
-        wanted = wanted._replace(until=end)
-    return search(account.seq, before, since, PAGE_ROWS, wanted)
+def _places(found: Found, span: Span, is_first: bool) -> tuple[int | None, int | None]:
+    """Before which seq the next page begins, and after which the one with newer ones does; None if there is none."""
+    if span.is_upward:
+        return (found.seqs[0] if found.seqs else span.after + 1), found.last
+    return (None if found.is_done else found.last), (None if is_first else max(0, span.before - 1))
 
 
-def _wanted(asked: dict[str, str]) -> Wanted:
+def _chips(asked: Asked, senders: dict[str, str]) -> Iterator[Chip]:
+    """The usual filters, and those that are set besides."""
+    week = local_time.last_days(7, current().account.time_zone, clock.now_ms())
+    usual = {
+        "Today": {"since": week[-1], "until": ""},
+        "Last 7 days": {"since": week[0], "until": ""},
+        "Failed": {"status": "failed"},
+    }
+    for words, filters in usual.items():
+        is_on = filters.items() <= asked.items()
+        yield Chip(words, _query({**asked, **(dict.fromkeys(filters, "") if is_on else filters)}), is_on)
+    begin, until = asked["since"], asked["until"]
+    days = f"{begin} to {until}" if begin and until else f"From {begin}" if begin else f"Until {until}"
+    days = begin if begin == until else days
+    others = {
+        ("since", "until"): days if begin or until else "",
+        ("sender",): senders.get(asked["sender"], ""),
+        ("status",): asked["status"].capitalize(),
+        ("priority",): asked["priority"] and f"Priority {asked['priority']}",
+    }
+    for names, words in others.items():
+        if words and {name: asked[name] for name in names} not in usual.values():
+            yield Chip(words, _query({**asked, **dict.fromkeys(names, "")}), True)
+
+
+def _query(asked: Mapping[str, Any], **more: Any) -> str:
+    """What follows the page's address, for these filters without those that are empty."""
+    query = urlencode({name: value for name, value in {**asked, **more}.items() if value not in (None, "")})
+    return f"?{query}" if query else ""
+
+
+# --- what is asked ------------------------------------------------------------------------------------------
+
+
+def terms(text: str) -> tuple[str, ...]:
+    """The words of a search, and its phrases in quotes, each once: all must be found."""
+    return tuple(dict.fromkeys(next(filter(None, found.groups())) for found in WORD.finditer(text)))
+
+
+def _asked(sent: Mapping[str, str]) -> Asked:
+    asked = {name: sent.get(name, "") for name in ASKED}
+    asked["sender"] = asked["sender"] or sent.get("alert", "")  # as alerts' pages link it
+    return asked
+
+
+def _select() -> str | None:
+    return "1" if request.args.get("select") else None
+
+
+def _found(asked: Asked, span: Span, limit: int) -> Found:
+    """The rows that are asked for; `Refused` if a filter is invalid."""
+    account, wanted = current().account, _wanted(asked)
+    if asked["since"] or asked["until"]:
+        days = span_between(wanted.begin, wanted.until)
+        span = span._replace(before=min(span.before, days.before), after=max(span.after, days.after))
+    return search(account.seq, span, plans.history_begin(account.plan, clock.now_ms()), limit, wanted)
+
+
+def _wanted(asked: Asked) -> Wanted:
     if len(asked["search"]) > MAX_SEARCH_CHARACTERS:
         raise Refused(400, f"The search is longer than {MAX_SEARCH_CHARACTERS} characters.", field="search")
     if asked["status"] and asked["status"] not in STATUSES:
         raise Refused(400, f"The status must be one of {', '.join(STATUSES)}.", field="status")
-    alert = Alert.find(current().account.seq, asked["alert"]) if asked["alert"] else None
-    if asked["alert"] and alert is None:
-        raise Refused(404, "There is no such alert any more.", field="alert")
     priority = PRIORITIES.get(asked["priority"])
     if asked["priority"] and priority is None:
         raise Refused(400, f"The priority must be one of {', '.join(PRIORITIES)}.", field="priority")
-    return Wanted(asked["search"], asked["status"] or None, alert.seq if alert else None, priority)
+    alert_seq, key_seq = _sender(asked["sender"])
+    begin = _day_bounds(asked["since"], "since")[0] if asked["since"] else 0
+    until = _day_bounds(asked["until"], "until")[1] if asked["until"] else AFTER_ALL
+    if begin >= until:
+        raise Refused(400, "The first day must not be after the last one.", field="since")
+    return Wanted(terms(asked["search"]), asked["status"] or None, alert_seq, key_seq, priority, begin, until)
 
 
-def _before() -> int:
-    value = request.args.get("before", "")
-    if not re.fullmatch("[0-9]{0,18}", value):
-        raise Refused(400, "This link to older notifications is not one of these pages.")
-    return int(value) if value else AFTER_ALL
+def _sender(sender_id: str) -> tuple[int | None, int | None]:
+    """The seq of the alert or that of the key with this id; `Refused` if there is neither."""
+    if not sender_id:
+        return None, None
+    account_seq = current().account.seq
+    if alert := Alert.find(account_seq, sender_id):
+        return alert.seq, None
+    for key in ApiKey.of_account(account_seq):
+        if key.id == sender_id:
+            return None, key.seq
+    raise Refused(404, "This alert or key no longer exists.", field="sender")
 
 
-def show_notification(notification_id: str) -> Page:
-    """GET /app/notifications/{id}: works for a digest too, although no list shows digests."""
-    account, now = current().account, clock.now_ms()
-    entry = Notification.find(account.seq, notification_id, plans.history_begin(account.plan, now))
-    if entry is None:
-        raise Refused(404, "There is no such notification: it may be older than the history goes back.")
-    contents = Notification.entries(Held.lines(entry.seq, MAX_SHOWN_OF_DIGEST)) if entry.is_digest else []
-    return render_template(
-        "notification.html",
-        entry=entry,
-        deliveries=Delivery.of_notification(entry.digest_seq or entry.seq),
-        alarm=Alarm.find(entry.seq),
-        acknowledged_on=Alarm.device_of(entry.seq),
-        contents=contents,
-        replaced=Notification.entries(Notification.replaced_with(account.seq, entry, MAX_SHOWN_REPLACED)),
-        releases=_releases(entry, now),
-        given=ButtonAnswer.find(entry.seq) if entry.content.actions else None,
-    )
+def _day_bounds(day: str, field: str) -> tuple[int, int]:
+    try:
+        return local_time.day_bounds(day, current().account.time_zone)
+    except Refused as refused:
+        raise Refused(refused.status, refused.message, field=field) from None
 
 
-def acknowledge_notification(notification_id: str) -> Page:
-    """POST /app/notifications/{id}/acknowledge."""
-    alarms.acknowledge_notification(current().account.seq, notification_id, clock.now_ms())
-    return redirect(f"/app/notifications/{notification_id}", 303)
+def _span(newest: int) -> Span:
+    """What the page's place in the address leaves: all, if it has none."""
+    places = {name: request.args.get(name, "") for name in ("before", "after")}
+    if not all(re.fullmatch("[0-9]{0,18}", value) for value in places.values()):
+        raise Refused(400, "This link to a page of the history is broken.")
+    if places["after"]:
+        return Span(newest + 1, int(places["after"]), is_upward=True)
+    return Span(min(newest + 1, int(places["before"] or AFTER_ALL)))
 
 
-def delete_notification(notification_id: str) -> Page:
-    """POST /app/notifications/{id}/delete."""
-    deletion.delete_notification(current().account.seq, notification_id)
-    flash("The notification is deleted.")
-    return redirect("/app/notifications", 303)
+# --- what is new, and a download ----------------------------------------------------------------------------
 
 
-def _releases(entry: Entry, now: int) -> list[int]:
-    """The times at which a held notification will be released, given the present settings."""
-    if entry.status != "held" or entry.digest_seq:  # a newer one with its tag stands for it
-        return []
-    if entry.content.deliver_at is not None:
-        return [entry.content.deliver_at]
-    collected_with = max(entry.content.priority or DEFAULT_PRIORITY, DEFAULT_PRIORITY)
-    held = [one for one in Held.of_account(current().account.seq) if one.alert_seq == entry.alert_seq]
-    return digests.releases([one for one in held if one.priority == collected_with], now)
+def count_new() -> dict[str, str]:
+    """GET /app/notifications/new?after: how many came since, of those that are asked for; "" if none did."""
+    span = _span(AFTER_ALL - 1)
+    found = _found(_asked(request.args), span, MAX_NEW)
+    many = f"{len(found.seqs)}{'' if found.is_done else '+'}"
+    return {"new": many if found.seqs else ""}
+
+
+def download_history() -> Response:
+    """GET /app/notifications.csv: the newest that are asked for, one download at a time: each needs some memory."""
+    with page.alone(_download):
+        return page.csv_file("notifications.csv", CSV_COLUMNS, map(_cells, _newest(_asked(request.args))))
+
+
+CSV_COLUMNS = ("time", "title", "body", "from", "status", "priority", "link", "tag")
+
+
+def _cells(entry: Entry) -> tuple[str, ...]:
+    said = entry.content
+    priority = PRIORITY_WORDS[said.priority] if said.priority else ""
+    sender = entry.alert or entry.api_key or ""
+    at = local_time.utc_time(entry.created_at)
+    return at, said.title, said.body, sender, entry.shown_status, priority, said.url or "", said.tag or ""
+
+
+def _newest(asked: Asked) -> Iterator[Entry]:
+    """The newest that are asked for, as many as fit into a download."""
+    before, rows, characters = AFTER_ALL, 0, 0
+    for _ in range(MAX_CSV_SEARCHES):
+        found = _found(asked, Span(before), PAGE_ROWS)
+        for entry in Notification.entries(found.seqs):
+            rows, characters = rows + 1, characters + len(entry.content.title) + len(entry.content.body)
+            if rows > MAX_CSV_ROWS or characters > MAX_CSV_CHARACTERS:
+                return
+            yield entry
+        if found.is_done:
+            return
+        before = found.last
+
+
+# --- several at once ----------------------------------------------------------------------------------------
+
+
+def delete_chosen() -> Page:
+    """POST /app/notifications/delete with `id`s: asks first, unless `confirmed` says that somebody has."""
+    account, ids = current().account, _chosen()
+    if ids and not request.form.get("confirmed"):
+        entries = Notification.entries(Notification.find_seqs(account.seq, ids))
+        return render_template("delete_several.html", entries=entries, asked=_asked(request.form))
+    count = deletion.delete_several(account.seq, ids)
+    flash(_count(count, "deleted") if ids else "Select some notifications first.", "message" if ids else "warning")
+    return redirect(ADDRESS + _query(_asked(request.form)), 303)
+
+
+def acknowledge_chosen() -> Page:
+    """POST /app/notifications/acknowledge with `id`s: those of them that wait for it."""
+    count = alarms.acknowledge_several(current().account.seq, _chosen(), clock.now_ms())
+    if count:
+        flash(_count(count, "acknowledged"))
+    else:
+        flash("None of these was waiting to be acknowledged.", "warning")
+    return redirect(ADDRESS + _query(_asked(request.form)), 303)
+
+
+def _chosen() -> list[str]:
+    ids = request.form.getlist("id")
+    if len(ids) > MAX_CHOSEN:
+        raise Refused(400, f"Select at most {MAX_CHOSEN} notifications at once.")
+    return ids
+
+
+def _count(count: int, done: str) -> str:
+    return f"{count} notification{'' if count == 1 else 's'} {done}."

@@ -2,18 +2,19 @@
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 from flask import flash, redirect, render_template, request
 
 import push
-from core import accounts, delivery, local_time, metric_rules, plans, proxies
+from core import accounts, delivery, digests, local_time, metric_rules, plans, proxies
 from dashboard import page
 from dashboard.page import Page
 from models import Account, Alert, ApiKey, Device
 from process import clock
-from store.database import AFTER_ALL
 from store.heartbeats import Heartbeat
+from store.held import Held
 from store.metric_rules import MetricRule
 from store.notification_days import NotificationDay
 from store.notifications import Notification
@@ -25,8 +26,16 @@ from wire.notification import Content
 LATEST = 5
 CHART_DAYS = 14
 LAST_IS_GONE = (
-    "The last device is gone: its push service says that it no longer exists. Until you add one, what is sent fails."
+    "Your last device is gone: its push service says that it no longer exists. Notifications fail until you add one."
 )
+
+
+class Quiet(NamedTuple):
+    """When the quiet hours in force end (None: there are none), how many are held, and when they are released."""
+
+    until: int | None
+    held_count: int
+    releases: list[int]
 
 
 def enter() -> Page:
@@ -39,7 +48,8 @@ def show_home() -> Page:
     account, now = current().account, clock.now_ms()
     days = local_time.last_days(CHART_DAYS, account.time_zone, now)
     counts = NotificationDay.since(account.seq, days[0])
-    latest = Notification.page(account.seq, AFTER_ALL, plans.history_begin(account.plan, now), LATEST)
+    newest = Notification.newest_seq(account.seq)
+    latest = Notification.page(account.seq, newest + 1, plans.history_begin(account.plan, now), LATEST)
     devices, stats = Device.of_account(account.seq), NotificationDay.stats(account.seq, days[-1])
     return render_template(
         "home.html",
@@ -47,6 +57,8 @@ def show_home() -> Page:
         has_sent=stats.all_time > 0 and Device.any_delivered(account.seq),
         days=[(day, counts.get(day, 0)) for day in days],
         latest=Notification.entries([row.seq for row in latest.rows]),
+        newest=newest,
+        quiet=_quiet(account, now),
         devices=devices,
         has_key=ApiKey.count_live(account.seq) > 0,
         warnings=list(_warnings(account, devices)),
@@ -57,7 +69,7 @@ def show_home() -> Page:
 
 def send_test() -> Page:
     """POST /app/test: sends an ordinary notification to all devices."""
-    content = Content("It works", "Sent from Pocketbell's own pages.")
+    content = Content("It works", "This is a test from Pocketbell.")
     sent = delivery.deliver(Owner.of(current().account), content)
     return redirect(f"/app/notifications/{sent.notification.id}", 303)
 
@@ -73,15 +85,26 @@ def note_devices() -> Page:
     account, seen = current().account, request.form.get("seen", "")
     newest = max((one.seq for one in Device.of_account(account.seq)), default=0)
     accounts.note_devices(account, min(int(seen), newest) if re.fullmatch("[0-9]{1,18}", seen) else 0)
-    flash("Noted: you are told again when a key adds another device.")
+    flash("Got it. You will be told when a key adds another device.")
     return redirect("/app/", 303)
+
+
+def _quiet(account: Account, now: int) -> Quiet | None:
+    """The quiet hours in force, or what is held without them; None if there is nothing to say."""
+    held = Held.of_account(account.seq)
+    until = None
+    if account.quiet_hours and local_time.is_quiet(account.quiet_hours, account.time_zone, now):
+        until = local_time.next_change(account.quiet_hours, account.time_zone, now)
+    if not held and until is None:
+        return None
+    return Quiet(until, sum(one.held_count for one in held), digests.releases(held, now))
 
 
 def _warnings(account: Account, devices: list[Device]) -> Iterator[tuple[str, str]]:
     """A sentence for each problem, with the page where the owner can fix it ("" if none)."""
     origin, kinds = guards.origin(), {device.kind for device in devices}
     if not origin.startswith("https://") and not page.is_local(origin):
-        yield "This address is not https: browsers on other machines cannot be enabled for notifications.", ""
+        yield "This address is not https, so browsers on other machines cannot get notifications.", ""
     if proxy := proxies.warning(clock.now_ms()):
         yield proxy, ""
     for kind, warning in push.warnings(account.email).items():
@@ -90,7 +113,7 @@ def _warnings(account: Account, devices: list[Device]) -> Iterator[tuple[str, st
     if not devices and Device.last_was_dead(account.seq):
         yield LAST_IS_GONE, "/app/devices"
     elif not devices and account.hides_first_steps:
-        yield "No device gets your notifications: they go to the history alone.", "/app/devices"
+        yield "No device gets your notifications. They are only kept in the history.", "/app/devices"
     for error in {device.last_error: None for device in devices if device.last_error}:
         names = [page.isolated(device.name) for device in devices if device.last_error == error]
         more = f" and {len(names) - 2} more" if len(names) > 2 else ""
@@ -103,7 +126,7 @@ def _stopped(account: Account) -> Iterator[tuple[str, str]]:
     for beat in Heartbeat.of_account(account.seq):
         if beat.down_since and beat.state == "down":
             yield (
-                f"“{page.isolated(beat.name)}” is down since {page.near(beat.down_since)}.",
+                f"“{page.isolated(beat.name)}” has been down since {page.near(beat.down_since)}.",
                 f"/app/watches/{beat.id}",
             )
     for rule in MetricRule.of_account(account.seq):
@@ -111,11 +134,11 @@ def _stopped(account: Account) -> Iterator[tuple[str, str]]:
             name, text = page.isolated(metric_rules.metric_title(rule)), metric_rules.rule_text(rule)
             asked = urlencode({"project": rule.project_id, "metric": rule.metric_id})
             yield (
-                f"“{name}”: the rule “{text}” is firing since {page.near(firing_since)}.",
+                f"“{name}”: the rule “{text}” has been firing since {page.near(firing_since)}.",
                 f"/app/metrics/one?{asked}",
             )
     for alert in Alert.of_account(account.seq):
         if alert.paused_at:
-            since = f"since {page.near(alert.paused_at)}, when it got too many requests"
-            what = f"The alert “{page.isolated(alert.name)}” is paused {since}: it makes no notifications."
+            since = f"since {page.near(alert.paused_at)}: it got too many requests"
+            what = f"The alert “{page.isolated(alert.name)}” has been paused {since}."
             yield what, f"/app/alerts/{alert.id}"

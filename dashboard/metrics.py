@@ -1,8 +1,6 @@
 """Metrics: the list by project, the page of one with its chart, table and rules, and its values as CSV."""
 
-import csv
 import threading
-from io import StringIO
 from itertools import groupby
 from typing import NamedTuple
 
@@ -10,6 +8,7 @@ from flask import Response, render_template, request
 
 from core import local_time, metric_rules
 from core.plans import history_begin
+from dashboard import page
 from dashboard.page import Page, Problem
 from process import clock
 from process.clock import DAY_MS
@@ -25,7 +24,6 @@ CHART_WIDTH, CHART_HEIGHT = 600, 160  # as in macros.html
 LEAST_MARK = 4  # of the chart's width: a firing of a second is seen, too
 MAX_FIRINGS = 100  # in the table: the newest
 NEW_RULE = {"operator": ">", "for": "", "silent": "1d"}
-FORMULA = tuple("=+-@＝＋－＠")
 
 Point = tuple[float, float]
 _download = threading.Lock()
@@ -135,30 +133,20 @@ def _rules(ids: tuple[str, str]) -> list[Rule]:
 
 def download_metric() -> Response:
     """GET /app/metrics/one.csv?project&metric&range: one download at a time, since each needs up to 30 MB."""
-    if not _download.acquire(blocking=False):
-        raise Refused(429, "Another download is being made at the moment: try again in a few seconds.")
-    try:
+    with page.alone(_download):
         return _csv()
-    finally:
-        _download.release()
 
 
 def _csv() -> Response:
     ids, chosen, now = asked(), _range(), clock.now_ms()
     if _latest(ids, now) is None:
         raise Refused(404, "There is no such metric.")
-    text = StringIO()
-    rows = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC)
-    rows.writerow(("time", "value", "unit"))
-    for at, value, unit in Metric.newest(current().account.seq, ids, now - chosen.span, now, MAX_VALUES):
-        rows.writerow((local_time.utc_time(at), value, _cell(unit or "")))
-    named = {"Content-Disposition": 'attachment; filename="metric.csv"'}
-    return Response(text.getvalue(), mimetype="text/csv", headers=named)
-
-
-def _cell(text: str) -> str:
-    """The text, quoted if a spreadsheet would otherwise run it as a formula."""
-    return f"'{text}" if text.strip().startswith(FORMULA) else text
+    newest = Metric.newest(current().account.seq, ids, now - chosen.span, now, MAX_VALUES)
+    return page.csv_file(
+        "metric.csv",
+        ("time", "value", "unit"),
+        ((local_time.utc_time(at), value, unit or "") for at, value, unit in newest),
+    )
 
 
 def _range() -> Range:

@@ -1,11 +1,14 @@
 """What all pages share: template filters for times and texts, links to static files, QR codes, error pages."""
 
+import csv
 import hashlib
 import re
+import threading
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
-from io import BytesIO
+from io import BytesIO, StringIO
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -49,7 +52,11 @@ class Problem(NamedTuple):
 STATIC = Path(__file__).parent.parent / "static"
 EXCERPT = 300  # characters of a body that a list shows
 KINDS = ("application/json", "text/html")  # the first is the default of clients without a preference
-BEFORE_HIT = 80  # characters of an excerpt before the search term
+BEFORE_HIT = 80  # characters of an excerpt before the first hit
+FORMULA = tuple("=+-@＝＋－＠")
+LINK = re.compile(r"https?://[^\s<>\"'`“”‘’«»\u2066-\u2069\u202a-\u202e]+", re.IGNORECASE)
+BEHIND_LINK = ".,;:!?*_~"  # ends a sentence or a markup rather than an address
+PAIRS = {")": "(", "]": "[", "}": "{"}
 MINUTE_MS, HOUR_MS = 60_000, 3_600_000
 LOCAL_HOST = re.compile(r"(?:.*\.)?localhost|127\.[0-9.]+|\[::1\]")
 
@@ -57,7 +64,15 @@ LOCAL_HOST = re.compile(r"(?:.*\.)?localhost|127\.[0-9.]+|\[::1\]")
 def install(app: Flask) -> None:
     """Register the filters and globals that the templates use."""
     times = {"moment": moment, "formatted": formatted, "ago": ago, "near": near, "lasting": lasting}
-    texts = {"number": number, "value": value, "excerpt": excerpt, "hits": hits, "icon": icon, "ink": ink}
+    texts = {
+        "number": number,
+        "value": value,
+        "excerpt": excerpt,
+        "hits": hits,
+        "links": links,
+        "icon": icon,
+        "ink": ink,
+    }
     app.jinja_env.filters.update({**times, **texts, "priority_word": PRIORITY_WORDS.__getitem__})
     app.jinja_env.globals.update(asset=asset, by_day=by_day, problem=None)
     app.context_processor(lambda: {"signed_in": signed_in_account()})
@@ -97,6 +112,32 @@ def qr_svg(text: str) -> Markup:
         picture, kind="svg", scale=4, border=3, dark="#000", light="#fff", xmldecl=False
     )
     return Markup(picture.getvalue().decode())  # noqa: S704 - segno's alone
+
+
+def csv_file(name: str, columns: tuple[str, ...], rows: Iterable[tuple[str | float, ...]]) -> Response:
+    """A download of these rows."""
+    text = StringIO()
+    writer = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC)
+    writer.writerow(columns)
+    writer.writerows([_cell(value) if isinstance(value, str) else value for value in row] for row in rows)
+    named = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(text.getvalue(), mimetype="text/csv", headers=named)
+
+
+def _cell(text: str) -> str:
+    """The text, quoted if a spreadsheet would otherwise run it as a formula."""
+    return f"'{text}" if text.strip().startswith(FORMULA) else text
+
+
+@contextmanager
+def alone(lock: threading.Lock) -> Iterator[None]:
+    """Do this for one caller at a time; `Refused` (429) for others."""
+    if not lock.acquire(blocking=False):
+        raise Refused(429, "Another download is being prepared. Please try again in a few seconds.")
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def is_local(address: str) -> bool:
@@ -169,28 +210,52 @@ def isolated(name: str) -> str:
     return f"\u2068{name}\u2069"
 
 
-def excerpt(text: str, term: str = "") -> str:
-    """The beginning of a text, or the part around the first match of `term`."""
-    place = fold(text).find(fold(term))
+def excerpt(text: str, terms: Iterable[str] = ()) -> str:
+    """The beginning of a text, or the part around the first match of any of `terms`."""
+    folded = fold(text)
+    found = [(place, len(term)) for term in terms if (place := folded.find(fold(term))) >= 0]
+    place, length = min(found, default=(0, 0))
     # Case folding can turn one character into several ("ß" to "ss"): map the place back to the unfolded text.
-    if place >= 0 and len(text) != len(fold(text)):
+    if found and len(text) != len(folded):
         place = bisect_left(range(len(text)), place, key=lambda end: len(fold(text[:end])))
-    start = max(0, place - BEFORE_HIT) if place + len(term) > EXCERPT else 0
+    start = max(0, place - BEFORE_HIT) if place + length > EXCERPT else 0
     cut = text[start : start + EXCERPT]
     return ("…" if start else "") + cut + ("…" if start + EXCERPT < len(text) else "")
 
 
-def hits(text: str, term: str) -> Iterator[tuple[str, bool]]:
-    """Split the text into pieces, each with whether it matches the search term."""
-    folded = [(character, place) for place, one in enumerate(text) for character in fold(one)] if term else []
-    haystack, needle, end = "".join(character for character, _ in folded), fold(term), 0
-    at = haystack.find(needle) if term else -1
-    while at >= 0:
-        first, last = folded[at][1], folded[at + len(needle) - 1][1] + 1
+def hits(text: str, terms: Iterable[str]) -> Iterator[tuple[str, bool]]:
+    """Split the text into pieces, each with whether it matches one of the search terms."""
+    needles = [fold(term) for term in terms]
+    folded = [(character, place) for place, one in enumerate(text) for character in fold(one)] if needles else []
+    haystack, end = "".join(character for character, _ in folded), 0
+    for begin, length in sorted(
+        (place for needle in needles for place in _places(haystack, needle)), key=lambda place: (place[0], -place[1])
+    ):
+        first, last = folded[begin][1], folded[begin + length - 1][1] + 1
         if first >= end:
             yield from ((text[end:first], False), (text[first:last], True))
             end = last
+    yield text[end:], False
+
+
+def _places(haystack: str, needle: str) -> Iterator[tuple[int, int]]:
+    """Where the needle is, each behind the one before, with its length."""
+    at = haystack.find(needle)
+    while at >= 0:
+        yield at, len(needle)
         at = haystack.find(needle, at + len(needle))
+
+
+def links(text: str) -> Iterator[tuple[str, bool]]:
+    """Split the text into pieces, each with whether it is an address (http or https) to link."""
+    end = 0
+    for found in LINK.finditer(text):
+        address = found[0].rstrip(BEHIND_LINK)
+        while address[-1] in PAIRS and address.count(address[-1]) > address.count(PAIRS[address[-1]]):
+            address = address[:-1].rstrip(BEHIND_LINK)
+        if not address.endswith("//"):
+            yield from ((text[end : found.start()], False), (address, True))
+            end = found.start() + len(address)
     yield text[end:], False
 
 

@@ -254,12 +254,6 @@ class Notification(Model):
         return row and int(row[0])
 
     @classmethod
-    def newest_between(cls, since: int, until: int) -> int:
-        """The greatest seq of all notifications made from `since` until before `until`; 0 if there are none."""
-        sql = "SELECT max(seq) FROM notification WHERE id >= ? AND id < ?"  # an id begins with its time
-        return run(sql, (f"{since:012x}", f"{until:012x}")).fetchone()[0] or 0
-
-    @classmethod
     def newest_seq(cls, account_seq: int) -> int:
         """The seq of the account's newest notification; 0 if there is none."""
         return run("SELECT max(seq) FROM notification WHERE account_seq = ?", (account_seq,)).fetchone()[0] or 0
@@ -391,6 +385,10 @@ class Notification(Model):
         " WHERE account_seq = :account AND seq > :after ORDER BY seq LIMIT :limit) oldest WHERE created_at < :before"
     )
     FIND_SEQ = "SELECT seq FROM notification WHERE account_seq = ? AND id = ? AND is_digest = 0"
+    FIND_SEQS = (
+        "SELECT seq FROM notification WHERE account_seq = :account AND is_digest = 0"
+        " AND id IN (SELECT CAST(value AS TEXT) FROM json_each(:ids)) ORDER BY seq DESC"
+    )
     REWRITE = "UPDATE notification SET title = ?, body = ? WHERE seq = ?"
     BEFORE = "SELECT seq FROM notification WHERE account_seq = ? AND seq > ? AND created_at < ? ORDER BY seq LIMIT ?"
     COUNT_WITHOUT_DIGESTS = (
@@ -412,6 +410,11 @@ class Notification(Model):
         """The seq of a notification; None when the account has none with that id, or it is a digest."""
         row = run(cls.FIND_SEQ, (account_seq, id_)).fetchone()
         return row and int(row[0])
+
+    @classmethod
+    def find_seqs(cls, account_seq: int, ids: list[str]) -> list[int]:
+        """The seqs of those of these notifications that the account has, newest first; of no digests."""
+        return [row[0] for row in run(cls.FIND_SEQS, {"account": account_seq, "ids": json.dumps(ids)})]
 
     @classmethod
     def rewrite(cls, seq: int, content: Content) -> None:

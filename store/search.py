@@ -1,10 +1,9 @@
-"""Searching the history: text in title or body, in any case, with filters. Callers pass the time.
+"""Searching the history: texts in title or body, in any case, with filters. Callers pass the time.
 
 A search reads rows until it has found a page or has spent its budget, so that no search keeps others waiting.
 """
 
 import re
-from collections.abc import Callable
 from typing import NamedTuple
 
 from store.database import AFTER_ALL, run
@@ -14,25 +13,36 @@ from wire.notification import DEFAULT_PRIORITY
 
 SEARCH_COST = 2_500_000  # the budget of one page, in folded ASCII characters
 ROW_COST = 800  # of a row whose text is searched, besides its characters
+DAY_MS = 86_400_000
 EXCLUDED_ROW_COST = 400  # of a row that the filters exclude
 MAX_FIND = 16  # characters of a term that `in` still finds in nearly linear time
 
 
 class Wanted(NamedTuple):
-    """What a search looks for, all of it: text in title or body, a status, an alert, a priority, before `until`."""
+    """What a search looks for, all of it: texts in title or body, a status, a sender, a priority, a time."""
 
-    term: str = ""
+    terms: tuple[str, ...] = ()
     status: str | None = None
     alert_seq: int | None = None
+    api_key_seq: int | None = None
     priority: int | None = None
+    begin: int = 0
     until: int = AFTER_ALL
 
 
+class Span(NamedTuple):
+    """The seqs to search, both ends excluded; newest first, or oldest first with `is_upward`."""
+
+    before: int = AFTER_ALL
+    after: int = 0
+    is_upward: bool = False
+
+
 class Found(NamedTuple):
-    """The seqs that a search found, newest first; the seq before which it goes on; whether it is done."""
+    """The seqs that a search found, in its order; the seq beyond which it goes on; whether it is done."""
 
     seqs: list[int]
-    before: int
+    last: int
     is_done: bool
 
 
@@ -44,43 +54,77 @@ class Candidate(NamedTuple):
     body: str
 
 
-CANDIDATES = (
-    f"SELECT {columns(Candidate, 'n', title='CASE WHEN n.is_wanted THEN n.title END')} FROM (SELECT seq, title, body,"
-    f" ({STATUS} = :status OR :status IS NULL)"
-    f" AND (coalesce(priority, {DEFAULT_PRIORITY}) = :priority OR :priority IS NULL)"
-    " AS is_wanted FROM notification n"
-    f" WHERE {{}} AND seq < :before AND {AGED_FROM} >= :since AND created_at < :until AND is_digest = 0"
-    " ORDER BY seq DESC LIMIT :rows) n"
-)
-OF_ACCOUNT = CANDIDATES.format("account_seq = :account")
-OF_ALERT = CANDIDATES.format("alert_seq = :alert_seq AND +account_seq = :account")  # by the alert's index
-OF_FEW = CANDIDATES.format("account_seq = :account AND n.status IN ('failed', 'held')")  # by the index of these
+def _candidates(where: str, order: str) -> str:
+    return (
+        f"SELECT {columns(Candidate, 'n', title='CASE WHEN n.is_wanted THEN n.title END')} FROM (SELECT seq, title,"
+        f" body, ({STATUS} = :status OR :status IS NULL)"
+        f" AND (coalesce(priority, {DEFAULT_PRIORITY}) = :priority OR :priority IS NULL)"
+        " AND (api_key_seq = :api_key_seq OR :api_key_seq IS NULL)"
+        " AS is_wanted FROM notification n"
+        f" WHERE {where} AND seq < :before AND seq > :after AND {AGED_FROM} >= :since"
+        " AND created_at >= :begin AND created_at < :until AND is_digest = 0"
+        f" ORDER BY seq {order} LIMIT :rows) n"
+    )
 
 
-def search(account_seq: int, before: int, since: int, limit: int, wanted: Wanted) -> Found:
-    """Find up to `limit` notifications older than seq `before` and not older than time `since`.
+ACCOUNTS = "account_seq = :account"
+ALERTS = "alert_seq = :alert_seq AND +account_seq = :account"  # by the alert's index
+FEW = "account_seq = :account AND n.status IN ('failed', 'held')"  # by the index of these
+OF_ACCOUNT, UP_OF_ACCOUNT = _candidates(ACCOUNTS, "DESC"), _candidates(ACCOUNTS, "ASC")
+OF_ALERT, UP_OF_ALERT = _candidates(ALERTS, "DESC"), _candidates(ALERTS, "ASC")
+OF_FEW, UP_OF_FEW = _candidates(FEW, "DESC"), _candidates(FEW, "ASC")
+
+
+def search(account_seq: int, span: Span, since: int, limit: int, wanted: Wanted) -> Found:
+    """Find up to `limit` notifications with seqs in `span` and not older than time `since`.
 
     Reads a bounded number of rows: it may find less than `limit`, even none, and not be done.
     """
-    is_in, seqs, read, cost = _contains(fold(wanted.term)), list[int](), 0, 0
-    values = {"account": account_seq, "before": before, "since": since, "rows": SEARCH_COST // EXCLUDED_ROW_COST}
-    for seq, title, body in run(_statement(wanted), {**values, **wanted._asdict()}):
+    terms, seqs, read, cost = list(map(_Term, wanted.terms)), list[int](), 0, 0
+    values = {"account": account_seq, "since": since, "rows": SEARCH_COST // EXCLUDED_ROW_COST}
+    last = span.after if span.is_upward else span.before
+    for seq, title, body in run(_statement(wanted, span), {**values, **span._asdict(), **wanted._asdict()}):
         cost += EXCLUDED_ROW_COST if title is None else ROW_COST + _folding_cost(title) + _folding_cost(body)
-        if title is not None and (is_in(fold(title)) or is_in(fold(body))):
-            if len(seqs) == limit:
+        if title is not None:
+            is_hit, further = _has_all(terms, fold(title), fold(body))
+            cost += further
+            if is_hit and len(seqs) == limit:
                 return Found(seqs, seqs[-1], False)
-            seqs.append(seq)
-        before, read = seq, read + 1
+            if is_hit:
+                seqs.append(seq)
+        last, read = seq, read + 1
         if cost > SEARCH_COST:
-            return Found(seqs, before, False)
-    return Found(seqs, before, read < values["rows"])
+            return Found(seqs, last, False)
+    return Found(seqs, last, read < values["rows"])
 
 
-def _statement(wanted: Wanted) -> str:
+FIRST_ID = "SELECT min(id) FROM notification WHERE id >= ? AND id < ?"
+LAST_ID = "SELECT max(id) FROM notification WHERE id >= ? AND id < ?"
+FIRST_SEQ = "SELECT min(seq) FROM notification WHERE id >= ? AND id < ?"
+LAST_SEQ = "SELECT max(seq) FROM notification WHERE id >= ? AND id < ?"
+
+
+def span_between(begin: int, until: int) -> Span:
+    """The seqs of all notifications made from `begin` until before `until`, and perhaps of others.
+
+    An id begins with its time. The first and the last day are read whole, because the clock may have been set back.
+    """
+    asked = f"{begin:012x}", f"{until:012x}"
+    first, last = run(FIRST_ID, asked).fetchone()[0], run(LAST_ID, asked).fetchone()[0]
+    if first is None:
+        return Span(before=0)
+    of_first_day = first, f"{min(until, int(first[:12], 16) + DAY_MS):012x}"
+    of_last_day = f"{max(begin, int(last[:12], 16) - DAY_MS):012x}", asked[1]
+    return Span(run(LAST_SEQ, of_last_day).fetchone()[0] + 1, run(FIRST_SEQ, of_first_day).fetchone()[0] - 1)
+
+
+def _statement(wanted: Wanted, span: Span) -> str:
     """The statement that reads the fewest rows."""
     if wanted.alert_seq is not None:
-        return OF_ALERT
-    return OF_FEW if wanted.status in ("failed", "held") else OF_ACCOUNT
+        return UP_OF_ALERT if span.is_upward else OF_ALERT
+    if wanted.status in ("failed", "held"):
+        return UP_OF_FEW if span.is_upward else OF_FEW
+    return UP_OF_ACCOUNT if span.is_upward else OF_ACCOUNT
 
 
 def fold(text: str) -> str:
@@ -88,15 +132,27 @@ def fold(text: str) -> str:
     return text.casefold()
 
 
-def _contains(needle: str) -> Callable[[str], bool]:
-    """Whether a folded text holds `needle`, in time that is linear in the text.
+class _Term:
+    """A text that is looked for, in time that is linear in the text that it is looked for in.
 
     `in` takes up to 40 times as long for a long needle that repeats itself; a regular expression never does.
     """
-    if len(needle) <= MAX_FIND:
-        return lambda text: needle in text
-    find = re.compile(re.escape(needle)).search
-    return lambda text: find(text) is not None
+
+    def __init__(self, term: str) -> None:
+        self._needle = fold(term)
+        self._find = re.compile(re.escape(self._needle)).search if len(self._needle) > MAX_FIND else None
+
+    def is_in(self, text: str) -> bool:
+        """Whether a folded text holds it."""
+        return self._needle in text if self._find is None else self._find(text) is not None
+
+
+def _has_all(terms: list[_Term], title: str, body: str) -> tuple[bool, int]:
+    """Whether each term is in one of the folded texts, and what looking for more than the first cost."""
+    for place, term in enumerate(terms):
+        if not (term.is_in(title) or term.is_in(body)):
+            return False, place * (len(title) + len(body))
+    return True, max(0, len(terms) - 1) * (len(title) + len(body))
 
 
 def _folding_cost(text: str) -> int:

@@ -26,7 +26,7 @@ from store.heartbeats import Heartbeat
 from store.metric_rules import MetricRule
 from store.notification_days import NotificationDay
 from store.notifications import Entry, Notification
-from store.search import Wanted, search
+from store.search import Span, Wanted, search
 from web import shapes
 from web.context import current
 from web.rate_limits import DEFAULT_LISTED, MAX_LISTED
@@ -113,7 +113,7 @@ def find_notifications(fields: Mapping[str, Any]) -> Payload:
     caller = current().caller
     since = history_begin(caller.plan, clock.now_ms())
     if term:
-        seqs, last, is_done = search(caller.account_seq, before, since, limit, Wanted(term))
+        seqs, last, is_done = search(caller.account_seq, Span(before), since, limit, Wanted((term,)))
         rows = Notification.listed(seqs)
     else:
         rows, last, is_done = Notification.page(caller.account_seq, before, since, limit)

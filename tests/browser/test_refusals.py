@@ -105,9 +105,9 @@ OF_OWNERS = {
     "rule: value": Form("value", METRIC, "Add this rule", {"value": ""}),
     "rule: for": Form("for", METRIC, "Add this rule", {"for": "soon"}),
     "rule: silent": Form("silent", METRIC, "Add", {"silent": "1s"}),
-    "history: search": Form("search", "/app/notifications", "Show", {"search": "x" * 201}),
-    "history: status": Form("status", "/app/notifications", "Show", {"status": "lost"}, "Filter by"),
-    "history: alert": Form("alert", "/app/notifications", "Show", {"alert": "0"}, "Filter by"),
+    "history: search": Form("search", "/app/notifications", "Search", {"search": "x" * 201}),
+    "history: status": Form("status", "/app/notifications", "Search", {"status": "lost"}, "More filters"),
+    "history: sender": Form("sender", "/app/notifications", "Search", {"sender": "0"}, "More filters"),
 }
 with_and_without_scripts = pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without"])
 

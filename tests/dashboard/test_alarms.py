@@ -8,7 +8,7 @@ from tests.support.alarms import every, ring, rung, send_at
 from tests.support.pages import HISTORY, notification_page
 from tests.support.times import HOUR_S
 
-REPEATS = "Repeats until it is acknowledged"
+REPEATS = "Repeats until acknowledged"
 
 
 @pytest.fixture
@@ -31,13 +31,13 @@ def acknowledged(owner, id_):
 def test_what_waits_says_how_often_it_is_pushed_and_is_acknowledged_there(
     service, owner, caller, browser, rings, moved_clock
 ):
-    assert part(owner, rings) == "Not acknowledged: it is pushed again every 60 s for 60 min. Acknowledge"
+    assert part(owner, rings) == "Not acknowledged: repeats every 60 s for 60 min. Acknowledge"
     every(service, moved_clock, 60)
-    assert "for 60 min. It was pushed again 1 time. Acknowledge" in part(owner, rings)
+    assert "for 60 min. Repeated once so far. Acknowledge" in part(owner, rings)
     every(service, moved_clock, 60)
-    assert "It was pushed again 2 times." in part(owner, rings)
+    assert "Repeated 2 times so far." in part(owner, rings)
     page = acknowledged(owner, rings)
-    said = "Acknowledged 2026-11-21 10:02:00 in the web app or by a program. It was pushed again 2 times."
+    said = "Acknowledged 2026-11-21 10:02:00 in the web app or by a program. Repeated 2 times so far."
     assert page.section(REPEATS) == f"{REPEATS} {said}"
     assert rung(caller, rings) == ("acknowledged", 2)
     every(service, moved_clock, 60, 3)
@@ -54,7 +54,7 @@ def test_the_device_on_which_it_was_acknowledged_is_named(owner, rings, moved_cl
 def test_one_that_nobody_acknowledged_says_so_and_still_can_be(service, owner, caller, browser, moved_clock):
     id_ = ring(caller, every_s=30, for_s=30)
     every(service, moved_clock, 30, 2)
-    assert part(owner, id_) == "Nobody acknowledged it while it repeated. It was pushed again 1 time. Acknowledge"
+    assert part(owner, id_) == "It stopped repeating, and nobody acknowledged it. Repeated once so far. Acknowledge"
     assert "Acknowledged 2026-11-21 10:01:00" in acknowledged(owner, id_).text
 
 
@@ -67,7 +67,7 @@ def test_one_that_was_replaced_says_so_and_has_no_button(owner, caller, browser)
 
 def test_one_that_is_sent_later_says_from_when_it_repeats(owner, caller, moved_clock):
     id_ = send_at(caller, moved_clock.ms + 90_000, acknowledge={"everyS": 300, "forS": 10_800})
-    said = "After its delivery it is pushed again every 5 min for 3 h, unless somebody acknowledges it. Acknowledge"
+    said = "Once delivered, it repeats every 5 min for 3 h unless somebody acknowledges it. Acknowledge"
     assert part(owner, id_) == said
 
 
@@ -99,7 +99,7 @@ def test_one_that_is_sent_later_says_when_it_comes(service, owner, caller, brows
     id_ = send_at(caller, moved_clock.ms + HOUR_S * 1000)
     page = notification_page(owner, id_)
     assert "Statusheld, arrives today 11:00" in page.main and "Scheduledfor 2026-11-21 11:00:00" in page.main
-    assert page.section("Devices") == "Devices No device was asked yet: it is held."
+    assert page.section("Devices") == "Devices Not sent yet: it is held."
     assert "held, arrives today 11:00" in owner.page(HISTORY).text
     every(service, moved_clock, HOUR_S)
     service.work()
@@ -121,14 +121,14 @@ def test_what_is_sent_later_is_not_held_by_quiet_hours_and_not_delivered_now(
 
 def test_one_that_was_replaced_before_it_was_sent_says_so(owner, caller, browser, moved_clock):
     first, _ = (send_at(caller, moved_clock.ms + 90_000, tag="t") for _ in range(2))
-    said = "No device was asked: a newer notification replaced it before its time came."
+    said = "Not sent: a newer notification replaced it before it was due."
     assert said in notification_page(owner, first).section("Devices")
 
 
 def test_one_that_expired_before_it_was_sent_says_so(service, owner, caller, browser, moved_clock):
     id_ = send_at(caller, moved_clock.ms + 90_000, expiresAt=moved_clock.ms + 91_000)
     every(service, moved_clock, 100)
-    said = "No device was asked: it had expired when Pocketbell was there to send it."
+    said = "Not sent: it had expired before Pocketbell could send it."
     assert said in notification_page(owner, id_).section("Devices")
 
 
@@ -138,9 +138,9 @@ def test_one_that_expired_before_it_was_sent_says_so(service, owner, caller, bro
 def test_one_is_deleted_after_a_confirmation(owner, caller, browser):
     sent = caller.send().json["notification"]["id"]
     page, action = notification_page(owner, sent), f"{HISTORY}/{sent}/delete"
-    assert page.confirmation(action) == "Delete… MCP - BackupIt is gone from the history for good.Delete"
+    assert page.confirmation(action) == "Delete… MCP - BackupIt is removed from the history for good.Delete"
     page = owner.done(action, leads_to=HISTORY)
-    assert "The notification is deleted." in page.text and page.rows() == []
+    assert "Notification deleted." in page.text and page.rows() == []
     assert owner.get(f"{HISTORY}/{sent}").status_code == 404
 
 
@@ -152,7 +152,7 @@ def test_what_is_under_way_is_cancelled_and_deleted(service, owner, caller, brow
         browser.then(503 if why == "pending" else 201)
         id_ = caller.send().json["notification"]["id"] if why == "pending" else ring(caller, every_s=30)
     page, action = notification_page(owner, id_), f"{HISTORY}/{id_}/delete"
-    said = "It is not sent any more, and is gone from the history for good."
+    said = "It will not be sent, and is removed from the history for good."
     assert page.confirmation(action) == f"Cancel and delete… {page.texts_of('h1')[0]}{said}Cancel and delete"
     pushes = len(browser.pushes)
     owner.done(action, leads_to=HISTORY)

@@ -303,7 +303,7 @@ def test_the_page_says_so_when_the_last_device_died_and_sending_fails(service, o
     caller.send()
     assert caller.send().json["notification"]["status"] == "failed"
     page = owner.page("/app/devices")
-    assert "The last device is gone" in page.text and "goes to the history alone" not in page.text
+    assert "last device is gone" in page.text and "only kept in the history" not in page.text
 
 
 def test_a_contact_that_apple_refuses_is_warned_about_on_the_page(make_service, push_service, moved_clock):

@@ -66,16 +66,16 @@ def test_what_replaced_it_and_what_it_replaced_are_linked(owner, caller):
     page = notification_page(owner, second)
     assert "Replacedby a newer notification" in page.main
     assert f"{HISTORY}/{third}" in [link["href"] for link in page.all("a")]
-    assert page.rows() == [first] and page.section("It replaced")
+    assert page.rows() == [first] and page.section("Earlier versions")
     assert (
         "Replaced" not in notification_page(owner, third).main
-        and "It replaced" not in notification_page(owner, first).main
+        and "Earlier versions" not in notification_page(owner, first).main
     )
 
 
 def test_one_for_the_history_alone_says_so(owner, caller, browser):
     page = notification_page(owner, send(caller, priority=1))
-    assert "It is for the history alone" in page.section("Devices")
+    assert "Kept in the history only" in page.section("Devices")
     assert "stored, not pushed" in page.main and browser.pushes == []
 
 

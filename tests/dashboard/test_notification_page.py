@@ -34,12 +34,12 @@ def test_a_notification_of_a_deleted_alert_stays_and_says_so(service, owner):
     notification_id = event(hook, title="x")
     service.flask("alert", "delete", OWNER, hook.id)
     page = notification_page(owner, notification_id)
-    assert "deleted" in page.text and "Doorbell" not in page.text
-    assert "deleted" in owner.page(HISTORY).text
+    assert "Deleted alert" in page.text and "Doorbell" not in page.text
+    assert "Deleted alert" in owner.page(HISTORY).text
 
 
 def test_a_notification_from_these_pages_says_so(owner):
-    assert "these pages" in owner.done("/app/test").text
+    assert "Pocketbell" in owner.done("/app/test").texts_of("dd")
 
 
 @pytest.mark.parametrize("tried", ["0" * 32, "x", "%00", "%ff", "1", "x" * 5000])
@@ -163,7 +163,7 @@ def test_times_are_in_the_owners_zone(service, owner, caller, browser):
 def test_a_held_one_says_until_when(owner, held):
     (notification_id,) = held("a")
     page = notification_page(owner, notification_id)
-    assert "held" in page.text and "today 12:00" in page.text and "No device was asked yet" in page.text
+    assert "held" in page.text and "today 12:00" in page.text and "Not sent yet" in page.text
 
 
 def test_a_held_one_says_until_when_a_frequency_collects(service, owner, browser, moved_clock):
@@ -220,7 +220,7 @@ def test_what_was_replaced_while_it_was_held_has_no_line_in_the_digest_and_says_
     digest = browser.messages[0]["notification"]["navigate"].removeprefix("http://localhost")
     assert sorted(owner.page(digest).rows()) == sorted([new, other])
     text = notification_page(owner, old).text
-    assert "It was held until the newer one replaced it" in text and "digest" not in text
+    assert "until a newer notification replaced it" in text and "digest" not in text
 
 
 def test_what_was_replaced_while_it_was_held_does_not_say_that_there_was_no_device(service, owner, browser):
@@ -228,7 +228,7 @@ def test_what_was_replaced_while_it_was_held_does_not_say_that_there_was_no_devi
     hook = service.alert("--tag", "x", "--priority", "{{ priority }}")
     old, _ = event(hook, title="a", priority=3), event(hook, title="b", priority="min")
     page = notification_page(owner, old)
-    assert "No device was asked: a newer notification replaced it while it was held." in page.text
+    assert "Not sent: a newer notification replaced it while it was held." in page.text
     assert "stored, not pushed" in page.text and "no device" not in page.text
 
 
@@ -238,7 +238,7 @@ def test_what_was_replaced_by_one_that_was_deleted_says_so(service, owner, brows
     old, new = event(hook, title="a"), event(hook, title="b")
     owner.done(f"{HISTORY}/{new}/delete")
     page = notification_page(owner, old)
-    assert "by a newer notification, which was deleted since" in page.text and "No device was asked." in page.text
+    assert "by a newer notification, since deleted" in page.text and "Not sent to any device." in page.text
     assert "There was no device" not in page.text
 
 

@@ -109,10 +109,10 @@ def test_another_accounts_heartbeat_is_not_there(service, stranger, beat, action
 
 
 def test_home_warns_of_what_is_down(owner, beat, path):
-    assert "is down since" not in owner.page("/app/").text
+    assert "has been down since" not in owner.page("/app/").text
     beat.ping("/fail")
     page = owner.page("/app/")
-    assert "“Backup” is down since today 10:00." in page.text
+    assert "“Backup” has been down since today 10:00." in page.text
     assert path in [link["href"] for link in page.all("a")]
     beat.ping()
-    assert "is down since" not in owner.page("/app/").text
+    assert "has been down since" not in owner.page("/app/").text

@@ -62,6 +62,8 @@ class Forms:
     def content(self, rule):
         if rule == "/app/devices":
             return json.dumps({"subscription": self.subscription})
+        if rule in ("/app/notifications/delete", "/app/notifications/acknowledge"):
+            return {"id": self.ids["<notification_id>"], "confirmed": "1"}
         if rule == "/app/devices/fetching":
             return {"kind": "ntfy", "name": "x"}
         if rule in OF_ALERT_WITH_NAME:

@@ -381,10 +381,11 @@ PLAIN = {
     "settings": "/app/settings",
 }
 SEARCHES = {
-    "history with everything asked": "/app/notifications?search=W&status=delivered&day={day}",
+    "history with everything asked": "/app/notifications?search=W&status=delivered&since={day}&until={day}",
     "history of a term in right-to-left text": "/app/notifications?search=%D7%93%D7%99%D7%A1%D7%A7",
     "history without a match": f"/app/notifications?search={'nothing' * 28}",
     "history, older": "/app/notifications?before=500",
+    "history, selecting": "/app/notifications?select=1",
 }
 
 

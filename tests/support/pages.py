@@ -151,9 +151,9 @@ class Page(HTMLParser):
         place = next(n for n, e in enumerate(self.elements) if (e.tag, e.attributes.get("name")) == ("select", name))
         options = []
         for element in self.elements[place + 1 :]:
-            if element.tag != "option":
+            if element.tag not in ("option", "optgroup"):
                 break
-            options.append(element)
+            options += [element] if element.tag == "option" else []
         chosen = [option for option in options if "selected" in option.attributes] or options[:1]
         return chosen[0].attributes.get("value", chosen[0].text)
 

@@ -1,0 +1,62 @@
+"""The page of one notification: its status on each device, its alarm, what can be done with it."""
+
+from flask import flash, redirect, render_template
+
+from core import alarms, deletion, digests, plans
+from dashboard.page import Page
+from process import clock
+from store.alarms import Alarm
+from store.buttons import ButtonAnswer
+from store.deliveries import Delivery
+from store.held import Held
+from store.notifications import Entry, Notification
+from web.context import current
+from wire.errors import Refused
+from wire.notification import DEFAULT_PRIORITY
+
+MAX_SHOWN_OF_DIGEST = 200
+MAX_SHOWN_REPLACED = 5
+
+
+def show_notification(notification_id: str) -> Page:
+    """GET /app/notifications/{id}: works for a digest too, although no list shows digests."""
+    account, now = current().account, clock.now_ms()
+    entry = Notification.find(account.seq, notification_id, plans.history_begin(account.plan, now))
+    if entry is None:
+        raise Refused(404, "This notification no longer exists. It was deleted, or it is too old.")
+    contents = Notification.entries(Held.lines(entry.seq, MAX_SHOWN_OF_DIGEST)) if entry.is_digest else []
+    return render_template(
+        "notification.html",
+        entry=entry,
+        deliveries=Delivery.of_notification(entry.digest_seq or entry.seq),
+        alarm=Alarm.find(entry.seq),
+        acknowledged_on=Alarm.device_of(entry.seq),
+        contents=contents,
+        replaced=Notification.entries(Notification.replaced_with(account.seq, entry, MAX_SHOWN_REPLACED)),
+        releases=_releases(entry, now),
+        given=ButtonAnswer.find(entry.seq) if entry.content.actions else None,
+    )
+
+
+def acknowledge_notification(notification_id: str) -> Page:
+    """POST /app/notifications/{id}/acknowledge."""
+    alarms.acknowledge_notification(current().account.seq, notification_id, clock.now_ms())
+    return redirect(f"/app/notifications/{notification_id}", 303)
+
+
+def delete_notification(notification_id: str) -> Page:
+    """POST /app/notifications/{id}/delete."""
+    deletion.delete_notification(current().account.seq, notification_id)
+    flash("Notification deleted.")
+    return redirect("/app/notifications", 303)
+
+
+def _releases(entry: Entry, now: int) -> list[int]:
+    """The times at which a held notification will be released, given the present settings."""
+    if entry.status != "held" or entry.digest_seq:  # a newer one with its tag stands for it
+        return []
+    if entry.content.deliver_at is not None:
+        return [entry.content.deliver_at]
+    collected_with = max(entry.content.priority or DEFAULT_PRIORITY, DEFAULT_PRIORITY)
+    held = [one for one in Held.of_account(current().account.seq) if one.alert_seq == entry.alert_seq]
+    return digests.releases([one for one in held if one.priority == collected_with], now)

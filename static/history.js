@@ -1,0 +1,84 @@
+// On Home and the history: says what is new while the page is seen, deletes with a time to undo it, and takes keys.
+"use strict";
+
+const POLL_MS = 5000, UNDO_MS = 8000;
+
+const news = document.querySelector("[data-news]");
+
+async function lookForNews() {
+  if (document.hidden || !news.dataset.news) return;
+  const answer = await fetch(news.dataset.news);
+  if (answer.redirected) news.dataset.news = ""; // signed out: the next page says so
+  if (answer.redirected || !answer.ok) return;
+  const many = (await answer.json()).new, known = news.firstChild;
+  if (!many || (known && known.textContent === `${many} new`)) return;
+  const link = known ?? document.createElement("a");
+  link.href = news.dataset.page;
+  link.textContent = `${many} new`;
+  if (!known) news.append(link);
+}
+
+if (news) {
+  const look = () => lookForNews().catch(() => {}); // offline: the next look may succeed
+  setInterval(look, POLL_MS);
+  document.addEventListener("visibilitychange", look);
+}
+
+// Deleting several: they are hidden at once and deleted a little later, unless the owner taps "Undo".
+const several = document.getElementById("several");
+const boxes = [...document.querySelectorAll(".pick input")];
+const chosen = () => boxes.filter((box) => box.checked && !box.closest("li").hidden);
+
+function undoable(rows, sent) {
+  const bar = document.createElement("p"), button = document.createElement("button");
+  const put = (hidden) => rows.forEach((row) => { row.hidden = hidden; });
+  const end = () => { clearTimeout(timer); removeEventListener("pagehide", send); bar.remove(); };
+  const failed = () => {
+    const said = document.createElement("p");
+    said.className = "note bad-note";
+    said.setAttribute("role", "alert");
+    said.textContent = "Could not delete them. Try again.";
+    put(false);
+    several.before(said);
+  };
+  const send = () => {
+    end();
+    const body = new URLSearchParams([...sent, ["confirmed", "1"]]);
+    fetch("/app/notifications/delete", { method: "POST", body, keepalive: true }).then((answer) => answer.ok || failed(), failed);
+  };
+  const timer = setTimeout(send, UNDO_MS);
+  addEventListener("pagehide", send);
+  bar.className = "undo";
+  bar.setAttribute("role", "status");
+  button.type = "button";
+  button.textContent = "Undo";
+  button.addEventListener("click", () => { end(); put(false); boxes[0].focus(); });
+  put(true);
+  document.body.append(bar);
+  bar.append(`${rows.length} deleted `, button);
+}
+
+if (several) {
+  const all = several.querySelector("[data-all]");
+  all.hidden = false;
+  all.addEventListener("click", () => {
+    const isOn = boxes.some((box) => !box.checked);
+    for (const box of boxes) box.checked = isOn;
+  });
+  several.addEventListener("submit", (event) => {
+    if (!event.submitter.formAction.endsWith("/delete") || !chosen().length) return;
+    event.preventDefault();
+    undoable(chosen().map((box) => box.closest("li")), new FormData(several));
+    for (const box of boxes) box.checked = false;
+  });
+}
+
+// "/" goes to the search, "j" and "k" to the next and the last notification.
+addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea")) return;
+  const rows = [...document.querySelectorAll("a.row")], at = rows.indexOf(document.activeElement);
+  const next = { "/": document.getElementById("search"), j: rows[at + 1], k: rows[Math.max(0, at - 1)] }[event.key];
+  if (!next) return;
+  event.preventDefault();
+  next.focus();
+});

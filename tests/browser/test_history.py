@@ -1,0 +1,104 @@
+"""The history at work: it says what is new, several are deleted with a time to undo it, keys lead around."""
+
+import pytest
+from playwright.sync_api import expect
+
+from store.database import run
+from tests.support.browser import until
+
+
+@pytest.fixture
+def page(owners_page):
+    """The owner's page, whose clock the test moves."""
+    owners_page.clock.install()
+    return owners_page
+
+
+def rows(page):
+    return page.locator("a.row")
+
+
+@pytest.mark.parametrize("path", ["/app/", "/app/notifications"])
+def test_what_is_new_is_told_of_and_a_tap_shows_it(page, site, path):
+    site.send("first", "x")
+    page.goto(site.base + path)
+    site.send("second", "x")
+    site.send("third", "x")
+    page.clock.run_for(5_000)
+    news = page.get_by_role("link", name="2 new")
+    expect(news).to_be_visible()
+    expect(rows(page)).to_have_count(1)
+    news.click()
+    expect(rows(page)).to_have_count(3)
+    expect(news).to_have_count(0)
+
+
+def test_what_is_new_moves_nothing_on_the_page(page, site):
+    site.send("first", "x")
+    page.goto(f"{site.base}/app/notifications")
+    before = rows(page).first.bounding_box()
+    site.send("second", "x")
+    page.clock.run_for(5_000)
+    expect(page.get_by_role("link", name="1 new")).to_be_visible()
+    assert rows(page).first.bounding_box() == before
+
+
+def test_a_page_that_is_not_seen_asks_nothing(page, site):
+    page.add_init_script("Object.defineProperty(document, 'hidden', { get: () => !window.isSeen });")
+    asked = []
+    page.on("request", lambda request: asked.append(request.url) if "/new" in request.url else None)
+    page.goto(f"{site.base}/app/notifications")
+    page.clock.run_for(60_000)
+    assert asked == []
+    with page.expect_request("**/app/notifications/new*"):
+        page.evaluate("window.isSeen = true; document.dispatchEvent(new Event('visibilitychange'))")
+
+
+def choose(page, site):
+    """Delete the newest of two."""
+    for title in ("stays", "goes"):
+        site.send(title, "x")
+    page.goto(f"{site.base}/app/notifications")
+    page.get_by_role("link", name="Select").click()
+    page.get_by_label("Select MCP - goes").check()
+    page.get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("1 deleted")).to_be_visible()
+    expect(page.get_by_role("link", name="goes")).to_be_hidden()
+
+
+def test_what_was_deleted_comes_back_with_undo(page, site):
+    choose(page, site)
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("link", name="goes")).to_be_visible()
+    page.clock.run_for(20_000)
+    page.reload()
+    expect(rows(page)).to_have_count(2)
+
+
+def test_without_undo_it_is_deleted_a_little_later(page, site):
+    choose(page, site)
+    with page.expect_response("**/app/notifications/delete"):
+        page.clock.run_for(8_000)
+    page.reload()
+    expect(rows(page)).to_have_count(1)
+
+
+def test_whoever_leaves_the_page_has_not_undone_it(page, site):
+    choose(page, site)
+    page.goto(f"{site.base}/app/settings")
+    until(lambda: run("SELECT count(*) FROM notification").fetchone()[0] == 1, page)
+    page.goto(f"{site.base}/app/notifications")
+    expect(rows(page)).to_have_count(1)
+
+
+def test_keys_lead_to_the_search_and_from_one_to_the_next(page, site):
+    for title in ("first", "second"):
+        site.send(title, "x")
+    page.goto(f"{site.base}/app/notifications")
+    for key, row in (("j", 0), ("j", 1), ("k", 0)):
+        page.keyboard.press(key)
+        expect(rows(page).nth(row)).to_be_focused()
+    page.keyboard.press("/")
+    expect(page.get_by_role("searchbox")).to_be_focused()
+    page.keyboard.type("j/k")
+    expect(page.get_by_role("searchbox")).to_have_value("j/k")
