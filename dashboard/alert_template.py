@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from flask import flash, redirect, render_template, request
 
-from core import alerts, delivery, holding, message_templates, presets
+from core import alerts, delivery, holding, message_templates, presets, recent_requests
 from core.alerts import Template
 from core.event_fields import holds
 from core.icons import ICONS
@@ -15,7 +15,7 @@ from core.template_lint import Unfilled, unfilled
 from dashboard import page
 from dashboard.page import Page, Problem
 from models import Alert
-from process import clock, recent_requests
+from process import clock
 from store.alert_payloads import AlertPayload
 from store.senders import Owner, find_webhook
 from web import guards
