@@ -396,6 +396,8 @@ def full_pages(full):
     searches = {name: path.format(day=day) for name, path in SEARCHES.items()}
     kinds = {f"notification: {kind}": f"/app/notifications/{id_}" for kind, id_ in full.ids.items()}
     of_alerts = {f"alert: {kind}": f"/app/alerts/{id_}" for kind, id_ in full.alert_ids.items()}
+    parts = ("connect", "activity", "settings")
+    of_alerts |= {f"alert, {part}": f"{of_alerts['alert: recent']}?tab={part}" for part in parts}
     watches = {f"watch: {kind}": f"/app/watches/{full.beats[n]}" for n, kind in enumerate(("down", "late"))}
     return {**PLAIN, **searches, **kinds, **of_alerts, **watches, **metric_pages(full)}
 
