@@ -31,6 +31,7 @@ from core import (
     proxies,
     pruning,
     push_slots,
+    recent_requests,
     retries,
     sharing,
     streams,
@@ -38,7 +39,7 @@ from core import (
     watching,
 )
 from core.server_secret import server_secret
-from process import clock, counters, recent_requests
+from process import clock, counters
 from store import database
 from web import (
     api_docs,
@@ -311,7 +312,7 @@ def open_service(app: Application, settings: config.Settings) -> None:
     push_slots.configure(settings.threads)
     outside_watch.configure(settings.heartbeat_url)
     buttons.configure(app.config["SECRET_KEY"])
-    for module in (alarms, clock_steps, delivery, floods, retries, waking, watching):
+    for module in (alarms, clock_steps, delivery, floods, recent_requests, retries, waking, watching):
         module.reset()
     sharing.configure(settings)
     rate_limits.reset(settings.ingest_per_minute, sharing.redis())
@@ -382,7 +383,8 @@ def _finish(response: Response) -> Response:
     method = sent.method if route != "-" else "-"  # unknown addresses accept any method name: keep the labels few
     counters.count("responses", method, route, str(response.status_code))
     if known.webhook:
-        recent_requests.note(known.webhook.alert_seq, response.status_code, known.outcome, clock.now_ms())
+        seen = recent_requests.Seen(clock.now_ms(), response.status_code, known.outcome, 1, known.notification_id)
+        recent_requests.note(known.webhook, seen)
     _add_headers(response, sent, known.window)
     return response
 

@@ -93,6 +93,12 @@ CREATE TABLE alert_payload (
     received_at INTEGER NOT NULL
 ) STRICT;
 
+-- The latest requests to each alert with their answers, and nothing of what was sent.
+CREATE TABLE alert_requests (
+    alert_seq INTEGER PRIMARY KEY REFERENCES alert ON DELETE CASCADE,
+    requests TEXT NOT NULL                 -- JSON array, newest first: arrays of time, status, words, how many, notification
+) STRICT;
+
 CREATE TABLE notification (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, -- never reused: a cursor may be older than all remaining rows
     id TEXT NOT NULL UNIQUE,               -- 32 hexadecimal digits that begin with the time, so that the index grows at its end

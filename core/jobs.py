@@ -20,6 +20,7 @@ from core import (
     outside_watch,
     proxies,
     pruning,
+    recent_requests,
     retries,
     scheduled,
     sharing,
@@ -73,6 +74,7 @@ RECORDS = (
     Job("give up what no app fetched", fetching.give_up, fetching.GIVEN_UP_EVERY_S),
     Job("settle what removed devices left behind", devices.settle_left_behind),
     Job("write when each key was last used", lambda now: ApiKey.write_used()),
+    Job("write the recent requests of alerts", recent_requests.write),
     Job("share what was counted", sharing.share),
     Job("settle when values of silent rules arrived", firing.settle_arrivals, 60.0),
     Job("note which peers speak like a proxy", proxies.write_note, 60.0),
@@ -168,6 +170,7 @@ class Worker:
         alarms.finish()
         waking.stop()
         ApiKey.write_used()
+        recent_requests.write_all()
         sharing.share(clock.now_ms())
 
     def lag_s(self) -> float:

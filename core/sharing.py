@@ -1,4 +1,4 @@
-"""What the processes of a service share through Redis, if `REDIS_URL` is set: counts of requests, and who is told.
+"""What the processes of a service share through Redis, if `REDIS_URL` is set: counts of requests.
 
 Without it nothing here does anything, and redis-py is not imported.
 """
@@ -6,7 +6,7 @@ Without it nothing here does anything, and redis-py is not imported.
 import secrets
 
 from config import Settings
-from process import counters, recent_requests
+from process import counters
 from process.redis_client import RedisClient
 from store.server_notes import ServerKey
 
@@ -26,7 +26,6 @@ def configure(settings: Settings) -> None:
         _secret = ServerKey.find(KEY) or ServerKey.put_first(KEY, secrets.token_hex(32))
         _redis = RedisClient(settings.redis_url, _secret[:12], settings.redis_tls_verify, settings.ca_file)
     counters.reset(_redis)
-    recent_requests.reset(_redis)
 
 
 def redis() -> tuple[RedisClient, str] | None:
@@ -37,7 +36,6 @@ def redis() -> tuple[RedisClient, str] | None:
 def share(now: int) -> None:
     """Tell the others what this process counted."""
     counters.share()
-    recent_requests.share()
 
 
 def fault() -> str | None:

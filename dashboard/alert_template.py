@@ -1,24 +1,23 @@
-"""The page of one alert: edit its templates, with a preview of the last payload made by the code that delivers."""
+"""The message of an alert: edit its templates, with a preview of the last payload made by the code that delivers."""
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from flask import flash, redirect, render_template, request
+from flask import flash, redirect, request
 
 from core import alerts, delivery, holding, message_templates, presets
 from core.alerts import Template
 from core.event_fields import holds
-from core.icons import ICONS
 from core.preset import Preset
 from core.template_lint import Unfilled, unfilled
 from dashboard import page
+from dashboard.alert_page import back_to, render
 from dashboard.page import Page, Problem
 from models import Alert
-from process import clock, recent_requests
+from process import clock
 from store.alert_payloads import AlertPayload
 from store.senders import Owner, find_webhook
-from web import guards
 from web.context import current
 from web.request_body import read_fields
 from wire.errors import Refused
@@ -37,18 +36,12 @@ FIELDS = {  # column to form field
     "resolved_when": "resolved",
 }
 SHORT = 60  # characters shown of each value that can be inserted
-NO_LINK = "none, because the result is no address that begins with http"
-NO_TAG = "none, because a variable is missing or all are empty"
-QUIET_HOURS = {
-    "follow": "hold everything",
-    "urgent": "hold everything that is not urgent",
-    "ignore": "hold nothing",
-}
-FREQUENCIES = {
-    "instant": "each event at once",
-    "15m": "a digest every 15 minutes",
-    "1h": "a digest every hour",
-    "1d": "a digest once a day",
+NO_LINK = "none, because the result is not an http or https address"
+NO_TAG = "none, because a value is missing or empty"
+TESTED = {
+    "delivered": "Test delivered. You can find it in History.",
+    "pending": "Test sent, but not delivered yet. You can follow it in History.",
+    "failed": "The test could not be delivered. History says why.",
 }
 
 
@@ -61,22 +54,42 @@ class Draft(NamedTuple):
     url: str = ""
     tag: str = ""
     resolved: str = ""
+    repeats: str = ""  # "1" if what is urgent repeats, "0" if not; empty: as saved
     payload: str = ""
 
     @property
     def columns(self) -> dict[str, str]:
-        """What would be saved."""
+        """The templates as they would be saved."""
         return {column: getattr(self, name) for column, name in FIELDS.items()}
+
+
+class Tried(NamedTuple):
+    """The payload that a draft is tried on, and where it is from."""
+
+    payload: Payload
+    source: str
+    is_sample: bool = False
+
+    @property
+    def paths(self) -> list[str]:
+        """What a template can name in it."""
+        return message_templates.paths(self.payload)
+
+    @property
+    def values(self) -> dict[str, str]:
+        """For each path, the shortened text that a template would show."""
+        return {path: message_templates.fill(f"{{{{ {path} }}}}", self.payload, SHORT).text for path in self.paths}
 
 
 class Preview(NamedTuple):
     """What a draft makes of a payload, or the `error` that keeps it from making anything.
 
-    `title` and `body` are as delivered; `priority` and the five after it are shown as they are where they are not
-    empty. `meant` maps each missing variable to the path that was probably meant. `unfilled` lists what stays as
-    written, and why.
+    `source` says what it is made of. `title` and `body` are as delivered; `priority` and the five after it are shown
+    where they are not empty. `meant` maps each missing variable to the path that was probably meant.
+    `unfilled` lists what stays as written, and why.
     """
 
+    source: str = ""
     title: str = ""
     body: str = ""
     priority: str = ""
@@ -90,45 +103,28 @@ class Preview(NamedTuple):
     error: str = ""
 
 
-def template_page(
-    alert: Alert, draft: Draft | None = None, problem: Problem | None = None, settings: dict[str, Any] | None = None
-) -> str:
-    """The page; `draft` and `settings`, if given, replace the saved templates and settings."""
-    draft = draft or _saved(alert)
-    last = AlertPayload.find(alert.seq)
-    kept = _parsed(last)
+def message_tab(alert: Alert, draft: Draft | None = None, problem: Problem | None = None) -> str:
+    """The part of the page; `draft`, if given, replaces the saved templates."""
+    saved, preset = _saved(alert), presets.of(alert.preset)
+    draft = draft or saved
+    kept = _kept(alert)
     try:
-        payload, wrong = _tried(draft, kept), ""
+        tried = _tried(alert, draft, kept)
+        preview, values = _preview(alert, draft, tried), tried.values
     except Refused as refused:
-        payload, wrong = None, refused.message
-    preset, paths = presets.of(alert.preset), message_templates.paths(payload or {})
-    return render_template(
-        "alert.html",
-        alert=alert,
-        address=page.webhook_address(alert),
-        is_local=page.is_local(guards.origin()),
+        preview, values = Preview(error=refused.message), {}
+    is_own = preset is presets.of(None) or saved.columns != preset.templates
+    return render(
+        alert,
+        "message",
         draft=draft,
-        preview=Preview(error=wrong) if wrong else _preview(alert, draft, payload, paths),
+        is_open=is_own or draft != saved or problem is not None,
+        preview=preview,
         problem=problem,
-        settings=settings or alert,
-        in_quiet_hours=settings["quiet_hours"] if settings else alerts.quiet_hours_word(alert),
-        quiet_hours=QUIET_HOURS,
-        last=last,
-        values=_values(paths, payload or {}),
+        values=values,
         proposed=_proposed(alert, kept),
-        preset=preset,
-        sample=as_json(preset.sample),
-        seen=recent_requests.of_alert(alert.seq),
-        frequencies=FREQUENCIES,
-        icons=sorted(ICONS),
         longest_payload=alerts.MAX_KEPT_BYTES,
     )
-
-
-def back_to(alert_id: str, said: str, kind: str = "message") -> Page:
-    """Redirect to the alert's page, which shows this message; `kind` is `message`, `warning` or `error`."""
-    flash(said, kind)
-    return redirect(f"/app/alerts/{alert_id}", 303)
 
 
 def save_template(alert_id: str) -> Page:
@@ -137,21 +133,23 @@ def save_template(alert_id: str) -> Page:
     draft = _draft(alert)
     try:
         if "preview" in request.form:
-            _tried(draft, None)  # refuses a pasted payload that is not JSON
-            return template_page(alert, draft)
+            _tried(alert, draft, None)  # refuses a pasted payload that is not JSON
+            return message_tab(alert, draft)
         if "test" in request.form:
             _send_test(alert, draft)
-            return template_page(alert, draft)
-        alerts.change_alert(current().account.seq, alert_id, draft.columns, clock.now_ms())
+            return message_tab(alert, draft)
+        changed = {**draft.columns, "repeats_urgent": draft.repeats == "1"}
+        alerts.change_alert(current().account.seq, alert_id, changed, clock.now_ms())
     except Refused as refused:
         problem = Problem.of(refused)
-        return template_page(alert, draft, problem._replace(field=FIELDS.get(problem.field, "payload"))), 422
+        return message_tab(alert, draft, problem._replace(field=FIELDS.get(problem.field, "payload"))), 422
     never_filled = _unfilled(draft, None, current().account.time_zone)
     if not never_filled:
-        return back_to(alert_id, "Saved. The next event is shown like this.")
+        return back_to(alert_id, "Saved. New notifications will look like this.", "message")
     text, why = never_filled[0]
-    more = f" The preview names {len(never_filled) - 1} more." if len(never_filled) > 1 else ""
-    return back_to(alert_id, f"Saved, but “{page.isolated(text)}” cannot be filled: {why}{more}", "warning")
+    more = f" The preview lists {len(never_filled) - 1} more." if len(never_filled) > 1 else ""
+    said = f"Saved, but “{page.isolated(text)}” cannot be filled: {why}{more}"
+    return back_to(alert_id, said, "message", "warning")
 
 
 def preview_template(alert_id: str) -> dict[str, Any]:
@@ -159,12 +157,10 @@ def preview_template(alert_id: str) -> dict[str, Any]:
     alert, sent = alerts.find_alert(current().account.seq, alert_id), read_fields(*Draft._fields)
     draft = Draft(*(optional_text(sent, name) or "" for name in Draft._fields))
     try:
-        payload = _tried(draft, _kept(alert))
+        tried = _tried(alert, draft, _kept(alert))
     except Refused as refused:
         return {"ok": True, **Preview(error=refused.message)._asdict(), "values": {}}
-    paths = message_templates.paths(payload or {})
-    made = _preview(alert, draft, payload, paths)
-    return {"ok": True, **made._asdict(), "values": _values(paths, payload or {})}
+    return {"ok": True, **_preview(alert, draft, tried)._asdict(), "values": tried.values}
 
 
 def replay_payload(alert_id: str) -> Page:
@@ -172,11 +168,11 @@ def replay_payload(alert_id: str) -> Page:
     alert = alerts.find_alert(current().account.seq, alert_id)
     payload = _kept(alert)
     if payload is None:
-        return back_to(alert_id, "No request is kept to send again.", "error")
+        return back_to(alert_id, "There is no saved request to send again.", "activity", "error")
     content = alerts.rendered(Template.of(alert, current().account.time_zone), payload)
     sent = delivery.deliver_event_again(current().account.seq, alert_id, content)
     if sent is None:
-        return back_to(alert_id, "The alert is off: switch it on first.", "error")
+        return back_to(alert_id, "Switch the alert on first.", "activity", "error")
     return redirect(f"/app/notifications/{sent.notification.id}", 303)
 
 
@@ -185,12 +181,12 @@ def use_preset(alert_id: str) -> Page:
     alert = alerts.find_alert(current().account.seq, alert_id)
     now_used, proposed = presets.of(alert.preset), _proposed(alert, _kept(alert))
     if proposed is None or proposed.id != request.form.get("preset"):
-        why = "The templates or the last request have changed meanwhile: nothing was done."
-        return back_to(alert_id, why, "error")
+        why = "The message or the last request has changed since. Nothing was saved."
+        return back_to(alert_id, why, "message", "error")
     is_own_look = (alert.icon, alert.color) != (now_used.icon, now_used.color)
     look = {"icon": alert.icon, "color": alert.color} if is_own_look else {}
     alerts.change_alert(current().account.seq, alert_id, proposed.settings | look, clock.now_ms())
-    return back_to(alert_id, f"The templates are those for {proposed.name}.")
+    return back_to(alert_id, f"This alert now uses the message for {proposed.name}.", "message")
 
 
 def _draft(alert: Alert) -> Draft:
@@ -200,7 +196,8 @@ def _draft(alert: Alert) -> Draft:
 
 
 def _saved(alert: Alert) -> Draft:
-    return Draft(**{name: getattr(alert, column) or "" for column, name in FIELDS.items()})
+    texts = {name: getattr(alert, column) or "" for column, name in FIELDS.items()}
+    return Draft(**texts, repeats="1" if alert.repeats_urgent else "0")
 
 
 def _send_test(alert: Alert, draft: Draft) -> None:
@@ -208,36 +205,31 @@ def _send_test(alert: Alert, draft: Draft) -> None:
 
     It replaces nothing and does not repeat: what has its tag may be in earnest.
     """
-    content = _rendered(alert, draft, _tried(draft, _kept(alert)) or {})
+    content = _rendered(alert, draft, _tried(alert, draft, _kept(alert)).payload)
     content = content._replace(missing=(), tag=None, acknowledge=())
     sent = delivery.deliver(Owner.of(current().account), content)
-    if sent.devices:
-        flash(f"Sent, and {sent.notification.status}: it is in the history.")
-    else:
-        flash("No device gets it: it is in the history alone.")
+    flash(TESTED[sent.notification.status] if sent.devices else "Test saved to History. No device received it.")
 
 
-def _preview(alert: Alert, draft: Draft, payload: Payload | None, paths: list[str]) -> Preview:
-    """Preview a draft on a payload with these `paths`. Without a payload, no variable is reported as missing."""
+def _preview(alert: Alert, draft: Draft, tried: Tried) -> Preview:
+    """Preview a draft. A sample lacks much of what real requests have: nothing is reported as missing in it."""
     try:
-        text = _rendered(alert, draft, payload or {})
+        text = _rendered(alert, draft, tried.payload)
     except Refused as refused:
         return Preview(error=refused.message)
-    made = Preview(
+    payload, is_real = tried.payload, not tried.is_sample
+    return Preview(
+        source=tried.source,
         title=delivery.TITLE_PREFIX + text.title,
-        body="" if payload is None and not draft.body.strip() else text.body,
-        unfilled=_unfilled(draft, payload, current().account.time_zone),
-    )
-    if payload is None:
-        return made
-    return made._replace(
+        body=text.body,
         priority=PRIORITY_WORDS[text.priority] if text.priority else "",
-        url=text.url or (NO_LINK if draft.url.strip() else ""),
-        tag=text.tag or (NO_TAG if draft.tag.strip() else ""),
+        url=text.url or (NO_LINK if is_real and draft.url.strip() else ""),
+        tag=text.tag or (NO_TAG if is_real and draft.tag.strip() else ""),
         resolved="resolved" if holds(draft.resolved.strip(), payload) else "",
-        repeats="repeats until it is acknowledged" if text.acknowledge else "",
+        repeats="repeats until acknowledged" if text.acknowledge else "",
         arrival=_arrival(alert, text.priority),
-        meant=message_templates.likely_paths(text.missing, paths),
+        meant=message_templates.likely_paths(text.missing, tried.paths) if is_real else {},
+        unfilled=_unfilled(draft, payload if is_real else None, current().account.time_zone),
     )
 
 
@@ -245,10 +237,10 @@ def _arrival(alert: Alert, priority: int | None) -> str:
     """What would become of such an event now."""
     webhook, now = find_webhook(alert.short_code), clock.now_ms()
     if priority == MIN_PRIORITY:
-        return "For the history alone: it is not pushed."
+        return "Saved to History only."
     if webhook and holding.is_held(webhook, priority, now, now):
-        return "Held now: it comes with a digest, or when quiet hours end."
-    return "Pushed at once."
+        return "Held for now, then delivered in a digest or after quiet hours."
+    return "Delivered right away."
 
 
 def _unfilled(draft: Draft, payload: Payload | None, zone: str) -> list[Unfilled]:
@@ -258,14 +250,10 @@ def _unfilled(draft: Draft, payload: Payload | None, zone: str) -> list[Unfilled
     return list(dict.fromkeys(chain.from_iterable(found)))
 
 
-def _values(paths: list[str], payload: Payload) -> dict[str, str]:
-    """For each path, the shortened text that a template would show."""
-    return {path: message_templates.fill(f"{{{{ {path} }}}}", payload, SHORT).text for path in paths}
-
-
 def _rendered(alert: Alert, draft: Draft, payload: Payload) -> Content:
     checked = alerts.checked_templates(draft.columns)
-    template = Template(alert.name, current().account.time_zone, **checked, repeats_urgent=alert.repeats_urgent)
+    repeats = draft.repeats == "1" if draft.repeats else alert.repeats_urgent
+    template = Template(alert.name, current().account.time_zone, **checked, repeats_urgent=repeats)
     return alerts.rendered(template, payload)
 
 
@@ -280,14 +268,20 @@ def _proposed(alert: Alert, kept: Payload | None) -> Preset | None:
     return fits if fits and fits is not preset and is_untouched else None
 
 
-def _tried(draft: Draft, kept: Payload | None) -> Payload | None:
-    """The payload to try a draft on: the pasted one, or else `kept`. `Refused` (400) if the pasted one is invalid."""
-    return parse_event(draft.payload.encode()) if draft.payload.strip() else kept
+def _tried(alert: Alert, draft: Draft, kept: Payload | None) -> Tried:
+    """What to try a draft on: the pasted JSON, or else `kept`, or else the preset's sample.
+
+    `Refused` (400) if what was pasted is invalid.
+    """
+    if draft.payload.strip():
+        return Tried(parse_event(draft.payload.encode()), "With your JSON")
+    if kept is not None:
+        return Tried(kept, "With the last request")
+    preset = presets.of(alert.preset)
+    whose = "sample data" if preset is presets.of(None) else f"sample data from {preset.name}"
+    return Tried(parse_event(as_json(preset.sample).encode()), f"With {whose}", True)
 
 
 def _kept(alert: Alert) -> Payload | None:
-    return _parsed(AlertPayload.find(alert.seq))
-
-
-def _parsed(last: AlertPayload | None) -> Payload | None:
+    last = AlertPayload.find(alert.seq)
     return parse_event(last.payload.encode()) if last and last.payload else None

@@ -5,8 +5,10 @@ from typing import Any, NamedTuple
 from flask import Response, flash, redirect, render_template, request
 
 from core import alerts, presets
+from core.icons import ICONS
 from dashboard import page
-from dashboard.alert_template import back_to, template_page
+from dashboard.alert_page import TABS, activity_tab, back_to, connect_tab, render, shown_tab
+from dashboard.alert_template import message_tab
 from dashboard.page import Page, Problem
 from models import Alert
 from process import clock
@@ -15,6 +17,13 @@ from web.context import current
 from wire.errors import Refused
 
 LOOKS = ("name", "icon", "color", "frequency")
+QUIET_HOURS = {"follow": "Hold everything", "urgent": "Hold all but urgent ones", "ignore": "Hold nothing"}
+FREQUENCIES = {
+    "instant": "Right away",
+    "15m": "Digest every 15 minutes",
+    "1h": "Digest every hour",
+    "1d": "Daily digest",
+}
 
 
 def show_alerts() -> Page:
@@ -34,11 +43,12 @@ class Trouble(NamedTuple):
 
 def _trouble(alert: Alert, latest: LatestOfAlert | None) -> Trouble:
     if alert.paused_at:
-        return Trouble(f"paused {page.near(alert.paused_at)}: too many requests", True)
+        return Trouble(f"Paused {page.near(alert.paused_at)}: too many requests", True)
     if alert.is_active and latest and latest.status == "failed":
-        return Trouble("the last one failed", True)
+        return Trouble("Last notification failed", True)
     if alert.is_active and latest and latest.missing:
-        return Trouble(f"{len(latest.missing)} missing in the last event")
+        fields = "field" if len(latest.missing) == 1 else "fields"
+        return Trouble(f"{len(latest.missing)} {fields} missing in the last request")
     return Trouble()
 
 
@@ -62,49 +72,76 @@ def create_alert() -> Page:
 
 def show_alert(alert_id: str) -> Page:
     """GET /app/alerts/{id}."""
-    return template_page(alerts.find_alert(current().account.seq, alert_id))
+    alert = alerts.find_alert(current().account.seq, alert_id)
+    tabs = {"connect": connect_tab, "message": message_tab, "activity": activity_tab, "settings": _settings_tab}
+    return tabs[shown_tab(alert)](alert)
+
+
+def _settings_tab(alert: Alert, typed: dict[str, Any] | None = None, problem: Problem | None = None) -> str:
+    """The part of the page; what was `typed`, if given, replaces the saved settings."""
+    settings: Any = typed or alert
+    chosen = typed["icon"] if typed else page.icon(alert.icon)
+    return render(
+        alert,
+        "settings",
+        settings=settings,
+        problem=problem,
+        chosen=chosen,
+        icons=[page.icon(chosen), *sorted(ICONS - {page.icon(chosen)})],
+        in_quiet_hours=typed["quiet_hours"] if typed else alerts.quiet_hours_word(alert),
+        quiet_hours=QUIET_HOURS,
+        frequencies=FREQUENCIES,
+    )
 
 
 def save_settings(alert_id: str) -> Page:
-    """POST /app/alerts/{id}/settings: name, icon, color, frequency, quiet hours, repeating, keeping of payloads."""
+    """POST /app/alerts/{id}/settings: name, icon, color, frequency, quiet hours, keeping of payloads."""
     settings: dict[str, Any] = {name: request.form.get(name, "") for name in LOOKS}
-    settings |= {name: name in request.form for name in ("repeats_urgent", "keeps_payload")}
+    settings["keeps_payload"] = "keeps_payload" in request.form
     in_quiet_hours = request.form.get("quiet_hours", "follow")
     try:
         changed = settings | alerts.quiet_hours_columns(in_quiet_hours)
         alerts.change_alert(current().account.seq, alert_id, changed, clock.now_ms())
     except Refused as refused:
         alert, typed = alerts.find_alert(current().account.seq, alert_id), settings | {"quiet_hours": in_quiet_hours}
-        return template_page(alert, problem=Problem.of(refused), settings=typed), 422
-    return back_to(alert_id, "Saved.")
+        return _settings_tab(alert, typed, _worded(Problem.of(refused))), 422
+    return back_to(alert_id, "Saved.", "settings")
+
+
+def _worded(problem: Problem) -> Problem:
+    is_empty = problem.field == "name" and not request.form.get("name", "").strip()
+    return problem._replace(message="Enter a name.") if is_empty else problem
 
 
 def switch_alert(alert_id: str) -> Page:
-    """POST /app/alerts/{id}/switch: on or off."""
+    """POST /app/alerts/{id}/switch: on or off, from the list or from a part of its page."""
     is_active = request.form.get("on") == "1"
     alerts.change_alert(current().account.seq, alert_id, {"is_active": is_active}, clock.now_ms())
-    return back_to(
-        alert_id, "It is on." if is_active else "It is off: what comes is answered and makes no notification."
-    )
+    said = "Alert switched on." if is_active else "Alert switched off. Requests are accepted but ignored."
+    if "list" in request.form:
+        flash(said)
+        return redirect("/app/alerts", 303)
+    tab = request.form.get("tab", "")
+    return back_to(alert_id, said, tab if tab in TABS else "message")
 
 
 def rotate_alert(alert_id: str) -> Page:
     """POST /app/alerts/{id}/rotate."""
     alerts.rotate_code(current().account.seq, alert_id)
-    return back_to(alert_id, "It has a new address. The old one leads nowhere any more.")
+    return back_to(alert_id, "New address created. The old one no longer works.", "connect")
 
 
 def delete_alert(alert_id: str) -> Page:
     """POST /app/alerts/{id}/delete."""
     alert = alerts.delete_alert(current().account.seq, alert_id)
-    flash(f"The alert “{page.isolated(alert.name)}” is deleted. Its notifications stay in the history.")
+    flash(f"Alert “{page.isolated(alert.name)}” deleted. Its notifications stay in History.")
     return redirect("/app/alerts", 303)
 
 
 def forget_payload(alert_id: str) -> Page:
     """POST /app/alerts/{id}/forget."""
     alerts.forget_payload(current().account.seq, alert_id)
-    return back_to(alert_id, "The payload is forgotten.")
+    return back_to(alert_id, "Last request deleted.", "activity")
 
 
 def show_qr_code(alert_id: str) -> Response:

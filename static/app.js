@@ -179,7 +179,7 @@ function named(text) { // isolated, so that right-to-left text cannot reorder th
 function missing([name, meant]) {
   const line = document.createElement("li");
   line.className = "soon";
-  line.append(named(name), " is not in what came.");
+  line.append(named(name), " is not in this request.");
   if (meant) line.append(" Did you mean ", named(meant), "?");
   return line;
 }
@@ -191,7 +191,7 @@ function unfilled([text, why]) {
   return line;
 }
 
-const DRAFTED = ["title", "body", "priority", "url", "tag", "resolved", "payload"]; // what the form sends
+const DRAFTED = ["title", "body", "priority", "url", "tag", "resolved", "repeats", "payload"]; // what the form sends
 const FACTS = ["priority", "resolved", "repeats", "url", "tag", "arrival"]; // each has a row, hidden while it is empty
 let asking = new AbortController();
 
@@ -208,6 +208,7 @@ async function preview() {
   if (answer.redirected) return;
   const made = await answer.json();
   const part = (name) => document.querySelector(`#preview [data-${name}]`);
+  part("source").textContent = made.source;
   part("error").textContent = made.error;
   part("error").hidden = !made.error;
   part("title").textContent = made.title ?? "";

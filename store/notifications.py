@@ -384,6 +384,7 @@ class Notification(Model):
         f" {AGED_FROM} < :before AND {STATUS} NOT IN ('held', 'pending') AS is_done FROM notification n"
         " WHERE account_seq = :account AND seq > :after ORDER BY seq LIMIT :limit) oldest WHERE created_at < :before"
     )
+    TITLES = "SELECT id, title FROM notification WHERE account_seq = ? AND id IN (SELECT value FROM json_each(?))"
     FIND_SEQ = "SELECT seq FROM notification WHERE account_seq = ? AND id = ? AND is_digest = 0"
     FIND_SEQS = (
         "SELECT seq FROM notification WHERE account_seq = :account AND is_digest = 0"
@@ -404,6 +405,11 @@ class Notification(Model):
         """
         values = {"account": account_seq, "after": after, "before": before, "limit": limit}
         return run(cls.OLDEST, values).fetchall()
+
+    @classmethod
+    def titles(cls, account_seq: int, ids: list[str]) -> dict[str, str]:
+        """The titles of those of these notifications that the account has, by id."""
+        return dict(run(cls.TITLES, (account_seq, json.dumps(ids))).fetchall())
 
     @classmethod
     def find_seq(cls, account_seq: int, id_: str) -> int | None:

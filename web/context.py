@@ -33,6 +33,7 @@ class RequestContext:
     confirm: Callable[[], object] = lambda: None  # raises `Refused` if the credential has become void meanwhile
     window: Window | None = None  # of the quota that the request counted against
     outcome: str = ""  # of an event, as the alert's page shows it
+    notification_id: str | None = None  # of what an event made
     is_modern: bool = False  # an assistant's request of the newest protocol revision
     message_id: str | int | None = None  # of an assistant's message
 

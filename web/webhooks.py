@@ -63,7 +63,8 @@ def receive_event(short_code: str) -> Payload:
     sent = delivery.deliver_event(webhook.account_seq, short_code, content, kept)
     if sent is None:
         return _inactive()
-    current().outcome, notification = sent.shown_status, sent.notification
+    notification = sent.notification
+    current().outcome, current().notification_id = sent.shown_status, notification.id
     return {"ok": True, "status": notification.status, "notificationId": notification.id}
 
 

@@ -76,9 +76,9 @@ def test_did_you_mean_comes_and_goes_as_one_types(alert):
     alert.title.fill("{{ titel }} {{ host.nane }} {{ zzzzzz }}")
     expect(alert.missing).to_have_text(
         [
-            "titel is not in what came. Did you mean title?",
-            "host.nane is not in what came. Did you mean host.name?",
-            "zzzzzz is not in what came.",
+            "titel is not in this request. Did you mean title?",
+            "host.nane is not in this request. Did you mean host.name?",
+            "zzzzzz is not in this request.",
         ]
     )
     alert.title.fill("{{ title }} {{ host.name }}")
@@ -103,19 +103,19 @@ def test_why_a_placeholder_stays_as_it_is_written_comes_and_goes_as_one_types(al
 
 def test_priority_link_and_tag_come_and_go_as_one_types(alert):
     page, facts = alert.page, alert.page.locator("#preview [data-row]:visible")
-    expect(facts).to_have_text(["Pushed at once."])
+    expect(facts).to_have_text(["Delivered right away."])
     page.locator("details", has=page.locator("#priority")).evaluate("more => { more.open = true; }")
     page.get_by_label("Priority", exact=True).fill("urgent")
     page.get_by_label("Link", exact=True).fill("https://x.example/{{ host.name }}?a={{ message }}")
     page.get_by_label("Tag", exact=True).fill("{{ title }}")
     link = "Link: https://x.example/web-1?a=root%20at%2098%20%25."
-    expect(facts).to_have_text(["urgent", link, "Tag: Disk.", "Pushed at once."])
+    expect(facts).to_have_text(["urgent", link, "Tag: Disk.", "Delivered right away."])
     expect(page.locator("#preview [data-priority]")).to_have_class("badge bad")
     page.get_by_label("Resolved when", exact=True).fill("title = Disk")
-    expect(facts).to_have_text(["low", "resolved", link, "Tag: Disk.", "Pushed at once."])
+    expect(facts).to_have_text(["low", "resolved", link, "Tag: Disk.", "Delivered right away."])
     for field in ("priority", "url", "tag", "resolved"):
         page.locator(f"#{field}").fill("")
-    expect(facts).to_have_text(["Pushed at once."])
+    expect(facts).to_have_text(["Delivered right away."])
 
 
 def test_a_tap_on_a_value_puts_it_into_the_tag(alert):
@@ -129,8 +129,8 @@ def test_a_tap_on_a_value_puts_it_into_the_tag(alert):
 def test_nothing_is_said_to_be_missing_before_anything_came(owners_page, site):
     waiting = AlertPage(owners_page, site)
     expect(waiting.missing).to_have_count(0)
-    waiting.title.fill("{{ title }}!")
-    waiting.expect_shown("{{ title }}!")
+    waiting.title.fill("{{ title }} {{ nothing }}!")
+    waiting.expect_shown("Backup {{ nothing }}!")
     expect(waiting.missing).to_have_count(0)
 
 
@@ -160,7 +160,7 @@ def test_a_tap_on_a_value_puts_it_at_the_cursor_of_the_field_that_was_last_in_us
 
 def test_a_tap_on_a_value_while_json_was_pasted_goes_to_the_text(alert):
     alert.title.focus()
-    alert.page.get_by_text("Try with other JSON").click()
+    alert.page.get_by_text("Preview with other JSON").click()
     alert.page.get_by_label("JSON", exact=True).fill('{"title": "Other", "message": "text"}')
     tap(alert.page, "title")
     expect(alert.page.get_by_label("JSON", exact=True)).to_have_value('{"title": "Other", "message": "text"}')
@@ -176,7 +176,7 @@ def test_undo_takes_an_inserted_value_away(alert):
 
 
 def test_the_values_of_pasted_json_are_offered_at_once(alert):
-    alert.page.get_by_text("Try with other JSON").click()
+    alert.page.get_by_text("Preview with other JSON").click()
     alert.page.get_by_label("JSON", exact=True).fill('{"pasted": {"value": "mine"}}')
     tap(alert.page, "pasted.value")
     expect(alert.body).to_have_value("{{ pasted.value }}")
@@ -199,8 +199,8 @@ def test_what_is_wrong_with_a_draft_is_shown_and_goes(alert):
 def test_pasted_json_is_used_for_the_preview(alert):
     page = alert.page
     alert.title.fill("{{ title }} {{ ref }}")
-    expect(alert.missing).to_contain_text(["ref is not in what came."])
-    page.get_by_text("Try with other JSON").click()
+    expect(alert.missing).to_contain_text(["ref is not in this request."])
+    page.get_by_text("Preview with other JSON").click()
     pasted = page.get_by_label("JSON", exact=True)
     pasted.fill('{"title": "Push", "ref": "main"')
     expect(alert.error).to_be_visible()
@@ -227,7 +227,7 @@ def test_a_draft_is_sent_as_a_test_and_not_saved(phone, site):
     alert.expect_shown("Test of Disk", "root at 98 %")
     shown = alert.shown
     phone.page.get_by_role("button", name="Send a test").click()
-    expect(phone.page.get_by_text("Sent, and delivered: it is in the history.")).to_be_visible()
+    expect(phone.page.get_by_text("Test delivered. You can find it in History.")).to_be_visible()
     expect(alert.title).to_have_value("Test of {{ title }}")
     assert pushed(phone)[-1] == shown
     assert alert.stored() == (None, None)
@@ -239,27 +239,27 @@ def test_the_last_request_is_sent_again_with_the_mended_template_and_forgotten(p
     alert.receive()
     alert.title.fill("{{ title }} on {{ host.name }}")
     alert.save()
-    phone.page.locator("summary", has_text="The last request,").click()
-    phone.page.get_by_role("button", name="Send it again").click()
+    alert.tab("Activity")
+    phone.page.get_by_role("button", name="Send again").click()
     expect(phone.page.get_by_role("heading", level=1)).to_have_text("MCP - Disk on web-1")
     assert pushed(phone) == [("Disk", "root at 98 %"), ("Disk on web-1", "root at 98 %")]
     phone.go(alert.path)
-    phone.page.locator("summary", has_text="The last request,").click()
-    phone.page.get_by_role("button", name="Forget it").click()
-    said(phone.page, "forgotten")
-    expect(phone.page.locator("summary", has_text="The last request,")).to_have_count(0)
+    alert.tab("Activity")
+    phone.page.get_by_role("button", name="Delete it").click()
+    said(phone.page, "Last request deleted")
+    expect(phone.page.get_by_role("heading", name="Last request")).to_have_count(0)
     assert run("SELECT count(*) FROM alert_payload").fetchone()[0] == 0
 
 
 def test_a_preset_is_proposed_and_taken(owners_page, site, grafana):
     alert = AlertPage(owners_page, site)
     alert.receive(grafana)
-    expect(owners_page.get_by_text("What came last looks like Grafana")).to_be_visible()
-    owners_page.get_by_role("button", name="Take the templates for Grafana").click()
-    said(owners_page, "The templates are those for Grafana")
+    expect(owners_page.get_by_text("The last request looks like Grafana")).to_be_visible()
+    owners_page.get_by_role("button", name="Use the message for Grafana").click()
+    said(owners_page, "now uses the message for Grafana")
     expect(alert.title).to_have_value("{{ title }}")
     alert.expect_shown("[RESOLVED:1]  (TestAlert Grafana)")
-    expect(owners_page.get_by_role("button", name="Take the templates")).to_have_count(0)
+    expect(owners_page.get_by_role("button", name="Use the message")).to_have_count(0)
 
 
 def test_the_order_of_the_answers_does_not_matter(alert):
@@ -347,12 +347,12 @@ def test_a_hostile_payload_never_becomes_markup(owners_page, site):
         alert.title.fill(f"{{{{ {key}x }}}}")
         value = HOSTILE[key] if isinstance(HOSTILE[key], str) else json.dumps(HOSTILE[key], ensure_ascii=False)
         alert.expect_shown(f"{{{{ {key}x }}}}", value.replace('": "', '":"'))
-        expect(alert.missing).to_contain_text([f"{key}x is not in what came."])
+        expect(alert.missing).to_contain_text([f"{key}x is not in this request."])
         alert.body.focus()
     assert owners_page.evaluate(HACKED) == []
     alert.save()
     assert owners_page.evaluate(HACKED) == []
-    owners_page.get_by_text("Try with other JSON").click()
+    owners_page.get_by_text("Preview with other JSON").click()
     owners_page.get_by_label("JSON", exact=True).fill(json.dumps({"</textarea><script>alert(1)</script>": HOSTILE}))
     owners_page.get_by_role("button", name="Preview").click()
     expect(owners_page.get_by_text("Values to insert")).to_be_visible()
@@ -366,16 +366,17 @@ def test_a_hostile_name_never_becomes_markup(owners_page, site):
     troubles = listen(owners_page)
     alert = AlertPage(owners_page, site)
     name = "<b class=hostile>&amp;</b>\"'<script>hacked=5</script>"
+    alert.tab("Settings")
     owners_page.get_by_label("Name", exact=True).fill(name)
-    owners_page.get_by_role("button", name="Save the settings").click()
+    owners_page.get_by_role("button", name="Save settings").click()
     said(owners_page, "Saved")
     expect(owners_page.get_by_role("heading", level=1)).to_have_text(name)
     assert owners_page.evaluate(HACKED) == []
     owners_page.goto(f"{site.base}/app/alerts")
     expect(owners_page.get_by_role("link", name=name)).to_be_visible()
     assert owners_page.evaluate(HACKED) == []
-    owners_page.goto(site.base + alert.path)
-    owners_page.locator("summary", has_text="Delete…").click()
+    owners_page.goto(f"{site.base}{alert.path}?tab=settings")
+    owners_page.locator("summary", has_text="Delete this alert…").click()
     owners_page.get_by_role("button", name="Delete").click()
     said(owners_page, name)
     assert owners_page.evaluate(HACKED) == []

@@ -27,9 +27,9 @@ def test_from_new_to_a_right_looking_notification_of_grafana(phone, site, grafan
     page, before = phone.go("/app/"), phone.taps()
     page.clock.install()
     page.get_by_role("link", name="Alerts", exact=True).click()
-    page.get_by_role("link", name="New", exact=True).click()
+    page.get_by_role("link", name="New alert", exact=True).click()
     page.get_by_role("radio", name="Grafana").check()
-    page.get_by_role("button", name="Create and show its address").click()
+    page.get_by_role("button", name="Create alert").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Grafana")
     expect(page.get_by_text("Contact points")).to_be_visible()  # how to send from there
     page.get_by_role("button", name="Copy").first.click()
@@ -45,7 +45,7 @@ def test_from_new_to_a_right_looking_notification_of_grafana(phone, site, grafan
     assert AlertPage.shown.fget(SimpleNamespace(page=page)) == shown
     assert pushed(phone) == [shown]
     expect(page.locator("#preview li")).to_have_count(0)  # nothing is missing
-    expect(page.get_by_role("button", name="Take the templates")).to_have_count(0)
+    expect(page.get_by_role("button", name="Use the message")).to_have_count(0)
 
 
 def test_a_waiting_page_asks_and_stays_until_the_first_request(owners_page, site):
@@ -64,8 +64,7 @@ def test_a_waiting_page_shows_a_first_request_that_was_refused(owners_page, site
     with pytest.raises(urllib.error.HTTPError):
         post(waiting.address, "no object")
     owners_page.clock.run_for(POLL_MS + 100)
-    expect(owners_page.locator("table")).to_contain_text("400")
-    expect(owners_page.get_by_text("Waiting for the first request")).to_be_visible()
+    expect(owners_page.get_by_text("Still waiting: the last request was refused with 400")).to_be_visible()
 
 
 def not_reloaded(page, payload_of=None):
@@ -93,6 +92,7 @@ def test_a_waiting_page_is_not_loaded_again_while_one_writes_a_template(owners_p
 def test_a_waiting_page_is_not_loaded_again_while_one_writes_in_the_settings(owners_page, site):
     owners_page.clock.install()
     waiting = AlertPage(owners_page, site)
+    waiting.tab("Settings")
     owners_page.get_by_label("Name", exact=True).fill("Boiler")
     assert not_reloaded(owners_page, waiting)
     expect(owners_page.get_by_label("Name", exact=True)).to_have_value("Boiler")
@@ -102,7 +102,7 @@ def test_a_waiting_page_is_not_loaded_again_while_one_writes_in_the_settings(own
 def test_a_waiting_page_outlasts_a_server_that_is_being_restarted(owners_page, site, status):
     owners_page.clock.install()
     waiting = AlertPage(owners_page, site)
-    owners_page.route(f"**{waiting.path}", lambda route: route.fulfill(status=status, body="<h1>Bad gateway</h1>"))
+    owners_page.route(f"**{waiting.path}*", lambda route: route.fulfill(status=status, body="<h1>Bad gateway</h1>"))
     assert not_reloaded(owners_page)
     owners_page.unroute_all()
     post(waiting.address, EVENT)
@@ -126,8 +126,9 @@ def test_a_waiting_page_outlasts_being_offline(phone, site):
 def test_a_waiting_page_that_answered_a_form_is_not_sent_again(owners_page, site):
     owners_page.clock.install()
     waiting = AlertPage(owners_page, site)
-    owners_page.get_by_label("Icon", exact=True).fill("no icon")
-    owners_page.get_by_role("button", name="Save the settings").click()
+    waiting.tab("Settings")
+    owners_page.get_by_label("Name", exact=True).fill(" ")
+    owners_page.get_by_role("button", name="Save settings").click()
     expect(owners_page.get_by_role("alert")).to_be_visible()
     sent = site.count("POST", f"{waiting.path}/settings")
     not_reloaded(owners_page)
@@ -152,37 +153,44 @@ def test_a_waiting_page_whose_test_was_sent_is_not_sent_again(owners_page, site)
 
 def test_an_address_is_made_anew_and_an_alert_deleted_behind_their_lines(alert, site):
     page, before = alert.page, alert.address
-    rotate, delete = (page.get_by_role("button", name=name) for name in ("Make a new address", "Delete Own JSON"))
+    rotate, delete = (page.get_by_role("button", name=name) for name in ("Create new address", "Delete Own JSON"))
+    alert.tab("Connect")
     expect(rotate).to_be_hidden()
-    expect(delete).to_be_hidden()
     page.get_by_text("New address…").click()
     rotate.click()
-    said(page, "It has a new address")
-    assert alert.address != before
+    said(page, "New address created")
+    address = page.locator("#address").inner_text()
+    assert address != before
     with pytest.raises(urllib.error.HTTPError, match="404"):
         post(before, EVENT)
-    post(alert.address, EVENT)
-    page.get_by_text("Delete…").click()
+    post(address, EVENT)
+    alert.tab("Settings")
+    expect(delete).to_be_hidden()
+    page.get_by_text("Delete this alert…").click()
     delete.click()
     expect(page).to_have_url(f"{site.base}/app/alerts")
-    said(page, "is deleted")
+    said(page, "deleted")
     assert run("SELECT count(*) FROM alert").fetchone()[0] == 0
 
 
 def test_an_alert_is_switched_off_and_on_from_the_list(alert, site):
     page = alert.page
     page.goto(f"{site.base}/app/alerts")
-    page.get_by_role("button", name="Switch off Own JSON").click()
-    said(page, "It is off")
+    switch = page.get_by_role("switch", name="Own JSON")
+    expect(switch).to_be_checked()
+    switch.click()
+    said(page, "Alert switched off")
+    expect(page).to_have_url(f"{site.base}/app/alerts")
+    expect(switch).not_to_be_checked()
     assert post(alert.address, EVENT)["status"] == "inactive"
-    page.goto(f"{site.base}/app/alerts")
-    page.get_by_role("button", name="Switch on Own JSON").click()
-    said(page, "It is on")
+    switch.click()
+    said(page, "Alert switched on")
     assert post(alert.address, EVENT)["status"] == "delivered"
 
 
 def test_the_qr_code_is_drawn(alert):
-    alert.page.get_by_text("As a QR code").click()
+    alert.tab("Connect")
+    alert.page.get_by_text("Show as a QR code").click()
     picture = alert.page.get_by_alt_text("QR code with the webhook address")
     until(lambda: picture.evaluate("image => image.complete && image.naturalWidth > 0"), alert.page)
 
@@ -190,7 +198,7 @@ def test_the_qr_code_is_drawn(alert):
 def test_the_history_of_an_alert_is_of_that_alone(alert, site):
     site.send("Another", "of a key")
     alert.page.reload()
-    alert.page.get_by_role("main").get_by_role("link", name="history").click()
+    alert.page.get_by_role("main").get_by_role("link", name="History").click()
     notifications = alert.page.get_by_role("main").get_by_role("listitem").filter(has_text="MCP - ")
     expect(notifications).to_have_count(1)
     expect(notifications).to_contain_text("Disk")
@@ -200,7 +208,7 @@ def test_what_was_refused_is_told_with_its_reason(alert):
     for data in (b"not JSON", b"[1]", b""):
         with pytest.raises(urllib.error.HTTPError, match="400"):
             post(alert.address, data)
-    alert.page.reload()
+    alert.tab("Activity")
     seen = alert.page.get_by_role("region", name="Recent requests").get_by_role("row")
     expect(seen.filter(has_text="400").first).to_contain_text("JSON")
     expect(seen.filter(has_text="200")).to_contain_text("stored, no device")
@@ -212,19 +220,21 @@ def test_the_whole_way_of_an_alert_goes_by_keyboard_alone(phone, site):
     tab_to(page, "Alerts")
     keyboard.press("Enter")
     expect(page).to_have_url(f"{site.base}/app/alerts")
-    tab_to(page, "New")
+    tab_to(page, "New alert")
     keyboard.press("Enter")
     expect(page).to_have_url(f"{site.base}/app/alerts/new")
     tab_to(page, "Own JSON")
     for _ in range(4):  # round to the first, and on to the fourth
         keyboard.press("ArrowDown")
     expect(page.get_by_role("radio", name="Grafana")).to_be_checked()
-    tab_to(page, "Create and show its address")
+    tab_to(page, "Create alert")
     keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_have_text("Grafana")
     post(page.locator("#address").inner_text(), EVENT)
     page.reload()
     expect(page.get_by_text("Waiting for the first request")).to_have_count(0)
+    tab_to(page, "Customise")
+    keyboard.press("Enter")
     tab_to(page, "Title")
     keyboard.press("Control+A")
     keyboard.type("on {{ host.name }}")
@@ -242,7 +252,7 @@ def test_the_whole_way_of_an_alert_goes_by_keyboard_alone(phone, site):
     said(page, "Saved")
     tab_to(page, "Send a test", most=60)
     keyboard.press("Space")
-    said(page, "Sent, and delivered")
+    said(page, "Test delivered")
     assert pushed(phone)[-1] == ("on web-1", "in eu")
 
 
@@ -267,7 +277,7 @@ def test_a_value_goes_into_the_title_by_keyboard_alone(alert):
 
 def test_the_whole_way_of_an_alert_goes_without_javascript(plain, site):
     plain.get_by_role("link", name="Alerts", exact=True).click()
-    plain.get_by_role("link", name="Make the first one").click()
+    plain.get_by_role("link", name="Create an alert").click()
     alert = AlertPage(plain, site)
     expect(plain.get_by_role("button", name="Copy")).to_have_count(0)
     expect(plain.get_by_text("Waiting for the first request")).to_be_visible()
@@ -275,12 +285,12 @@ def test_the_whole_way_of_an_alert_goes_without_javascript(plain, site):
     alert.expect_shown("Disk", "root at 98 %")
     alert.title.fill("{{ titel }}")
     plain.get_by_role("button", name="Preview").click()
-    expect(alert.missing).to_have_text(["titel is not in what came. Did you mean title?"])
+    expect(alert.missing).to_have_text(["titel is not in this request. Did you mean title?"])
     alert.title.fill("{{ title | upper }}")
     plain.get_by_role("button", name="Preview").click()
     expect(alert.error).to_contain_text('There is no filter "upper"')
     alert.title.fill("{{ title | upcase }}")
-    plain.get_by_text("Try with other JSON").click()
+    plain.get_by_text("Preview with other JSON").click()
     plain.get_by_label("JSON", exact=True).fill("{no JSON")
     plain.get_by_role("button", name="Preview").click()
     expect(plain.get_by_role("alert")).to_be_visible()
@@ -290,24 +300,26 @@ def test_the_whole_way_of_an_alert_goes_without_javascript(plain, site):
     alert.expect_shown("PUSH")
     plain.get_by_label("JSON", exact=True).fill("")
     plain.get_by_role("button", name="Send a test").click()
-    said(plain, "No device gets it")
+    said(plain, "No device received it")
     plain.goto(site.base + alert.path)
     alert.title.fill("{{ title | upcase }}")
     alert.save()
-    plain.locator("summary", has_text="The last request,").click()
-    plain.get_by_role("button", name="Send it again").click()
+    alert.tab("Activity")
+    plain.get_by_role("button", name="Send again").click()
     expect(plain.get_by_role("heading", level=1)).to_have_text("MCP - DISK")
-    plain.goto(site.base + alert.path)
-    plain.get_by_label("Notify with").select_option("1d")
-    plain.get_by_role("button", name="Save the settings").click()
+    plain.goto(f"{site.base}{alert.path}?tab=settings")
+    plain.get_by_label("Delivery").select_option("1d")
+    plain.get_by_role("button", name="Save settings").click()
     said(plain, "Saved")
-    expect(plain.get_by_label("Notify with")).to_have_value("1d")
+    expect(plain.get_by_label("Delivery")).to_have_value("1d")
+    alert.tab("Connect")
     plain.get_by_text("New address…").click()
-    plain.get_by_role("button", name="Make a new address").click()
-    said(plain, "new address")
-    plain.get_by_text("Delete…").click()
+    plain.get_by_role("button", name="Create new address").click()
+    said(plain, "New address created")
+    alert.tab("Settings")
+    plain.get_by_text("Delete this alert…").click()
     plain.get_by_role("button", name="Delete Own JSON").click()
-    said(plain, "is deleted")
+    said(plain, "deleted")
 
 
 def test_where_javascript_is_off_nothing_is_offered_that_needs_it(plain, site):

@@ -78,7 +78,7 @@ def test_the_check_list_ticks_itself_and_goes_when_it_is_hidden(phone, site):
     expect(done).to_contain_text("4 of 5")
     phone.page.get_by_role("link", name="Add an alert").click()
     phone.page.get_by_role("radio", name="Grafana").check()
-    phone.page.get_by_role("button", name="Create and show its address").click()
+    phone.page.get_by_role("button", name="Create alert").click()
     phone.page.get_by_role("link", name="Home").click()
     expect(done).to_contain_text("5 of 5")
     phone.page.get_by_role("button", name="Hide this list").click()

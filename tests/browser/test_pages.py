@@ -89,7 +89,7 @@ async ({ least, axeOptions }) => {
     scrollTo({ left: 0, top: document.documentElement.scrollHeight, behavior: "instant" });
     const bar = nav.getBoundingClientRect();
     for (const element of main.querySelectorAll("*")) {
-      const part = element.parentElement.closest(".paths, .texts .body"); // has an end of its own
+      const part = element.parentElement.closest(".paths, .icons, .texts .body"); // has an end of its own
       const end = part ? part.getBoundingClientRect().bottom : Infinity;
       const { left, top, right, bottom: below } = element.getBoundingClientRect(), bottom = Math.min(below, end);
       const isOver = left < bar.right - 1 && right > bar.left + 1 && top < bar.bottom - 1 && bottom > bar.top + 1;
@@ -241,6 +241,7 @@ FULL_PAGES = [
     *SEARCHES,
     *(f"notification: {kind}" for kind in ("digest", "alert", "failed", "held", "long", "key")),
     *(f"alert: {kind}" for kind in ("fresh", "large", "recent", "proposed", "oversized")),
+    *(f"alert, {part}" for part in ("connect", "activity", "settings")),
     *(f"watch: {kind}" for kind in ("down", "late")),
     *(f"metric, {name}" for name in ("24 h", "7 d", "30 d", "extreme")),
     "metric without values",
@@ -304,7 +305,7 @@ def test_the_alert_pages_that_answer_a_form_are_sound(full, open_context):
     page.goto(f"{full.site.base}/app/alerts/new")
     page.get_by_label("Name", exact=True).evaluate("input => { input.removeAttribute('maxlength'); }")
     page.get_by_label("Name", exact=True).fill("W" * 101)
-    page.get_by_role("button", name="Create and show its address").click()
+    page.get_by_role("button", name="Create alert").click()
     expect(page.get_by_role("alert")).to_be_visible()
     found["new alert, wrong"] = measure(page, troubles, refused=True)
     page.goto(f"{full.site.base}/app/alerts/{full.alert_ids['large']}")
@@ -313,22 +314,24 @@ def test_the_alert_pages_that_answer_a_form_are_sound(full, open_context):
     expect(page.get_by_role("alert")).to_be_visible()
     found["alert, wrong draft"] = measure(page, troubles, refused=True)
     smaller = f"{full.site.base}/app/alerts/{full.alert_ids['recent']}"  # axe's time grows with the page
-    page.goto(smaller)
-    page.get_by_label("Icon", exact=True).fill("no icon")
-    page.get_by_role("button", name="Save the settings").click()
+    page.goto(f"{smaller}?tab=settings")
+    page.get_by_label("Name", exact=True).fill(" ")
+    page.get_by_role("button", name="Save settings").click()
     expect(page.get_by_role("alert")).to_be_visible()
     found["alert, wrong settings"] = measure(page, troubles, refused=True)
     page.goto(smaller)
-    page.get_by_text("Try with other JSON").click()
+    page.get_by_text("Preview with other JSON").click()
     page.get_by_label("JSON", exact=True).fill(json.dumps({"W" * 150: 1, TEXTS[2]: "x"}))
     page.get_by_label("Title", exact=True).fill("{{ " + "W" * 149 + " }}")
     page.get_by_role("button", name="Preview").click()
     found["alert, other JSON"] = measure(page, troubles)
-    page.get_by_role("button", name="Switch o").click()
-    expect(page.get_by_role("status").filter(has_text="It is o")).to_be_visible()
+    page.get_by_role("switch").click()
+    expect(page.get_by_role("status").filter(has_text="Alert switched o")).to_be_visible()
     found["alert, switched"] = measure(page, troubles)
+    page.goto(f"{smaller}?tab=settings")
+    page.get_by_text("Delete this alert…").click()
     page.get_by_role("button", name="Delete").click()
-    expect(page.get_by_role("status")).to_contain_text("is deleted")
+    expect(page.get_by_role("status")).to_contain_text("deleted")
     found["alert, deleted"] = measure(page, troubles)
     must_be_sound(found)
 

@@ -74,7 +74,8 @@ class Form:
 
 
 SETUP = {"email": "a@example.org", "password": PASSWORD}
-ADD, ALERT, SETTINGS = "Add a device of", "/app/alerts/{alert}", "/app/settings"
+ADD, SETTINGS = "Add a device of", "/app/settings"
+ALERT, ALERT_SETTINGS = (f"/app/alerts/{{alert}}?tab={tab}" for tab in ("message", "settings"))
 METRIC = "/app/metrics/one?project=home&metric=cpu"
 OF_VISITORS = {
     "sign-in": Form("password", "/app/login", "Sign in", {"email": OWNER, "password": "wrong"}),
@@ -95,13 +96,12 @@ OF_OWNERS = {
     "theme": Form("theme", SETTINGS, "Save", {"theme": "pink"}),
     "password: current": Form("current", SETTINGS, "Change the password", {"current": "wrong", "new": PASSWORD}),
     "password: new": Form("new", SETTINGS, "Change the password", {"current": PASSWORD, "new": "short"}),
-    "new alert": Form("name", "/app/alerts/new", "Create and show its address", {"name": LONG}),
+    "new alert": Form("name", "/app/alerts/new", "Create alert", {"name": LONG}),
     "template: title": Form("title", ALERT, "Save", {"title": "{{ a | shout }}"}),
     "template: text": Form("body", ALERT, "Save", {"body": "{{ a | shout }}"}),
-    "template: a test": Form("payload", ALERT, "Send a test", {"payload": "{"}, "Try with other JSON"),
-    "alert: name": Form("name", ALERT, "Save the settings", {"name": " "}),
-    "alert: icon": Form("icon", ALERT, "Save the settings", {"icon": "no icon"}),
-    "alert: frequency": Form("frequency", ALERT, "Save the settings", {"frequency": "2h"}),
+    "template: a test": Form("payload", ALERT, "Send a test", {"payload": "{"}, "Preview with other JSON"),
+    "alert: name": Form("name", ALERT_SETTINGS, "Save settings", {"name": " "}),
+    "alert: frequency": Form("frequency", ALERT_SETTINGS, "Save settings", {"frequency": "2h"}),
     "rule: value": Form("value", METRIC, "Add this rule", {"value": ""}),
     "rule: for": Form("for", METRIC, "Add this rule", {"for": "soon"}),
     "rule: silent": Form("silent", METRIC, "Add", {"silent": "1s"}),
@@ -199,9 +199,9 @@ def test_a_preview_that_was_asked_for_is_in_sight_with_what_is_wrong_in_it(
     site, open_context, scripts, title, payload, words
 ):
     site.cookie()
-    page = owners_page(site, open_context, f"/app/alerts/{site.service.alert().id}", scripts)
+    page = owners_page(site, open_context, f"/app/alerts/{site.service.alert().id}?tab=message", scripts)
     page.locator("#title").fill(title)
-    page.locator("summary", has_text="Try with other JSON").click()
+    page.locator("summary", has_text="Preview with other JSON").click()
     page.locator("#payload").fill(payload)
     page.get_by_role("button", name="Preview").click()
     expect(page).to_have_url(re.compile("#preview$"))

@@ -23,8 +23,8 @@ DRAFT = {
 }
 COLUMNS = ("priority_template", "url_template", "tag_template", "resolved_when")
 EVENT = {"what": "disk", "level": "urgent", "id": 7, "key": "k", "state": "bad"}
-AT_ONCE, HISTORY = "Pushed at once.", "For the history alone: it is not pushed."
-HELD = "Held now: it comes with a digest, or when quiet hours end."
+AT_ONCE, HISTORY = "Delivered right away.", "Saved to History only."
+HELD = "Held for now, then delivered in a digest or after quiet hours."
 
 
 def saved(alert):
@@ -72,9 +72,9 @@ def test_a_wrong_field_is_refused_beside_it(alert, field, wrong):
         ({"state": "ok"}, {"priority": "low", "resolved": "resolved", "url": "https://x.example/7", "tag": "k",
                            "arrival": AT_ONCE}),
         ({"id": "../a&b"}, {"priority": "urgent", "tag": "k", "arrival": AT_ONCE,
-                            "url": "none, because the result is no address that begins with http"}),
+                            "url": "none, because the result is not an http or https address"}),
         ({"key": None}, {"priority": "urgent", "url": "https://x.example/7", "arrival": AT_ONCE,
-                         "tag": "none, because a variable is missing or all are empty"}),
+                         "tag": "none, because a value is missing or empty"}),
     ],
 )  # fmt: skip
 def test_the_preview_shows_them(alert, event, facts):
@@ -90,7 +90,7 @@ def test_the_preview_says_what_is_missing_in_them(alert):
 def test_the_preview_says_that_an_urgent_one_repeats(alert):
     assert "repeats" not in previewed(alert, EVENT)
     alert.hook.set("--repeat-urgent")
-    assert previewed(alert, EVENT)["repeats"] == "repeats until it is acknowledged"
+    assert previewed(alert, EVENT)["repeats"] == "repeats until acknowledged"
     assert "repeats" not in previewed(alert, EVENT | {"state": "ok"})
 
 
@@ -113,9 +113,23 @@ def test_the_preview_says_that_a_frequency_collects_it(alert):
     assert [previewed(alert, EVENT | {"level": n})["arrival"] for n in (2, 3, 4)] == [HELD, HELD, AT_ONCE]
 
 
-def test_without_a_request_the_preview_tells_none_of_them(alert):
+def test_without_a_request_the_preview_says_nothing_of_what_a_sample_lacks(alert):
     told = alert.preview(**DRAFT).json
-    assert [told[name] for name in FACTS] == [""] * 6
+    assert {name: told[name] for name in FACTS if told[name]} == {"arrival": AT_ONCE}
+
+
+def test_whether_urgent_ones_repeat_is_saved_and_previewed(alert):
+    urgent = DRAFT | {"priority": "urgent"}
+    assert alert.preview(**urgent, repeats="1").json["repeats"] == "repeats until acknowledged"
+    assert alert.preview(**urgent, repeats="0").json["repeats"] == "" == alert.preview(**urgent).json["repeats"]
+    page = alert.owner.done(alert.path, urgent | {"repeats": "1"})
+    assert alert.row.repeats_urgent == 1 and page.chosen("repeats") == "1"
+    alert.owner.done(alert.path, urgent)  # a form without it leaves it
+    alert.settings()
+    assert alert.row.repeats_urgent == 1
+    assert alert.preview(**urgent, repeats="0").json["repeats"] == ""
+    alert.owner.done(alert.path, urgent | {"repeats": "0"})
+    assert alert.row.repeats_urgent == 0
 
 
 @each("field", ["priority", "url", "tag"])
@@ -183,7 +197,7 @@ def test_what_can_never_be_filled_beside_the_text_is_not_said_to_be_shown(alert,
 
 def test_a_test_with_the_least_priority_does_not_say_that_there_is_no_device(alert, browser):
     page = Page(alert.owner.post(alert.path, {**DRAFT, "priority": "min", "payload": "{}", "test": "1"}).text)
-    assert page.said("status")[0] == "No device gets it: it is in the history alone." and browser.messages == []
+    assert page.said("status")[0] == "Test saved to History. No device received it." and browser.messages == []
 
 
 # --- presets ------------------------------------------------------------------------------------------------
@@ -207,7 +221,7 @@ def test_an_alert_that_is_older_than_its_presets_fields_is_still_offered_another
     event = PRESETS["alertmanager"].sample
     assert owner.service.client.post(f"/p/{alert.short_code}", json=event).status_code == 200
     page = owner.page(f"/app/alerts/{alert.id}")
-    assert "What came last looks like Alertmanager." in " ".join(page.text.split())
+    assert "The last request looks like Alertmanager." in " ".join(page.text.split())
     owner.done(f"/app/alerts/{alert.id}/preset", {"preset": "alertmanager"})
     changed = Alert.get(Alert.seq == alert.seq)
     assert changed.tag_template == presets.of("alertmanager").tag != ""
@@ -220,4 +234,4 @@ def test_a_preset_is_not_offered_over_a_field_that_the_owner_wrote(owner, field)
         alert.change(**{field: "a = b"})
     event = PRESETS["alertmanager"].sample
     assert owner.service.client.post(f"/p/{alert.short_code}", json=event).status_code == 200
-    assert "What came last looks like" not in owner.page(f"/app/alerts/{alert.id}").text
+    assert "The last request looks like" not in owner.page(f"/app/alerts/{alert.id}").text

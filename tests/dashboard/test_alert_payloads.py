@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 import pytest
 
 from core import alerts
+from dashboard.alert_page import laid_out
 from store.alert_payloads import AlertPayload
 from tests.support.accounts import account_set
 from tests.support.alert_page import KEPT_BYTES, AlertPage, in_history, preview_of
@@ -29,7 +30,7 @@ def test_the_last_payload_is_kept_digit_for_digit(alert):
 
 def test_the_last_payload_is_shown_digit_for_digit(alert):
     alert.post(data=DIGITS)
-    (text,) = [text for text in alert.page.texts_of("code") if "ü🔥" in text]
+    (text,) = [text for text in alert.tab("activity").texts_of("code") if "ü🔥" in text]
     assert re.sub(r"\s", "", text) == DIGITS
 
 
@@ -52,8 +53,8 @@ def test_a_payload_of_64_kb_is_kept_and_a_larger_one_not(alert, character):
     assert alert.kept == f'{{"a":"{fits}"}}'
     alert.post({"a": fits + character})
     assert (alert.kept, AlertPayload.select().count()) == (None, 1)
-    page = alert.page
-    assert "more than 64 KB" in page.text and "x" * 100 not in page.text
+    page = alert.tab("activity")
+    assert "larger than 64 KB" in page.text and "x" * 100 not in page.text
     assert not page.forms("/replay")
 
 
@@ -72,7 +73,7 @@ def test_a_payload_that_made_no_notification_is_not_kept(alert):
 def test_a_payload_is_forgotten_on_demand(alert):
     alert.post({"a": "secret"})
     page = alert.do("forget")
-    assert "forgotten" in page.text and "secret" not in page.section("Message") and AlertPayload.select().count() == 0
+    assert "Last request deleted." in page.text and "secret" not in page.main and AlertPayload.select().count() == 0
 
 
 def test_a_payload_is_not_kept_when_its_owner_does_not_want_it(alert):
@@ -143,7 +144,7 @@ def test_an_alert_that_is_off_sends_nothing_again(alert):
     alert.post({"a": 1})
     alert.do("switch", on="0")
     page = alert.refused("replay")
-    assert page.said("alert") == ["The alert is off: switch it on first."] and alert.row.notification_count == 1
+    assert page.said("alert") == ["Switch the alert on first."] and alert.row.notification_count == 1
 
 
 def test_the_last_payload_is_sent_again_even_if_the_address_changes_meanwhile(alert, monkeypatch):
@@ -160,9 +161,9 @@ def test_the_last_payload_is_sent_again_even_if_the_address_changes_meanwhile(al
 
 
 def test_what_is_not_kept_is_not_sent_again(alert):
-    assert alert.refused("replay").said("alert") == ["No request is kept to send again."]
+    assert alert.refused("replay").said("alert") == ["There is no saved request to send again."]
     alert.post({"a": "x" * KEPT_BYTES})
-    assert alert.refused("replay").said("alert") == ["No request is kept to send again."]
+    assert alert.refused("replay").said("alert") == ["There is no saved request to send again."]
 
 
 # --- recent requests ----------------------------------------------------------------------------------------
@@ -171,7 +172,7 @@ def test_what_is_not_kept_is_not_sent_again(alert):
 def test_recent_requests_are_shown_with_their_answers_newest_first(make_service, push_service, moved_clock):
     service = make_service(WEBPUSH_HOSTS=push_service.origin, MAX_BODY_BYTES="1024")
     alert = AlertPage(service, signed_in(service))
-    assert "None since" in alert.page.section("Recent requests")
+    assert "Nothing yet" in alert.tab("activity").section("Recent requests")
     alert.post({"a": 1})
     alert.owner.enable(push_service.browser())
     alert.post({"a": 1})
@@ -220,13 +221,39 @@ def test_equal_refusals_count_as_one_with_the_time_of_the_last(alert, moved_cloc
     moved_clock.advance(2 * HOUR_S)
     alert.post(data="[1]")
     moved_clock.advance(10 * MINUTE_S)
-    assert "(2 times)10 min ago" in alert.page.section("Recent requests")
+    assert "(2 times)10 min ago" in alert.tab("activity").section("Recent requests")
 
 
 def test_recent_requests_hold_nothing_of_a_payload(alert):
     bodies = ('{"a": "topsecret" x', '{"topsecret": NaN}', '{"topsecret": 1e400}', "payload=topsecret", "topsecret")
     assert [alert.post(data=body).status_code for body in bodies] == [400] * 5
     assert "topsecret" not in alert.page.text and len(alert.seen) >= 4
+
+
+def test_a_recent_request_leads_to_its_notification_as_long_as_that_is_there(alert):
+    made = alert.post({"title": "Disk <b>"}).json["notificationId"]
+    alert.post(data="[1]")
+    (link,) = [e for e in alert.tab("activity").elements if e.tag == "a" and e.within[-1].tag == "td"]
+    assert (link.attributes["href"], link.text) == (f"/app/notifications/{made}", "MCP - Disk <b>")
+    alert.owner.post(f"/app/notifications/{made}/delete")
+    assert made not in alert.owner.get(f"{alert.path}?tab=activity").text and len(alert.seen) == 2
+
+
+@pytest.mark.parametrize(
+    "compact, lines",
+    [
+        ('{"a":[1.5,{"b":",{[:\\"]"}],"c":{}}',
+         ["{", '  "a": [', "    1.5,", "    {", '      "b": ",{[:\\"]"', "    }", "  ],", '  "c": {}', "}"]),
+        ("{}", ["{}"]),
+    ],
+)  # fmt: skip
+def test_the_last_request_is_laid_out(compact, lines):
+    assert laid_out(compact) == "\n".join(lines)
+
+
+def test_a_deep_payload_is_laid_out_without_a_page_of_spaces():
+    deep = '{"a":' * 60 + "1" + "}" * 60
+    assert len(laid_out(deep)) < 10 * len(deep)
 
 
 def test_recent_requests_of_one_alert_are_not_another_ones(service, alert):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from core import message_templates
+from core import message_templates, presets
 from tests.support.accounts import account_set
 from tests.support.alert_page import KEPT_BYTES, AlertPage, in_history, preview_of
 from tests.support.pages import Page
@@ -119,12 +119,12 @@ def test_what_a_template_never_fills_is_saved_with_a_warning(alert, field, text,
 
 def test_several_of_them_are_counted_where_it_says_saved(alert):
     page = alert.owner.done(alert.path, {"title": "{{ a", "body": "{{ }} {% x %}"})
-    assert page.said("status")[0].endswith("it has no }}. The preview names 2 more.")
+    assert page.said("status")[0].endswith("it has no }}. The preview lists 2 more.")
 
 
 def test_a_template_in_order_is_saved_without_a_warning(alert):
     page = alert.owner.done(alert.path, {"title": "{{ a }}", "body": "{ b } 50 %"})
-    assert page.said("status")[0] == "Saved. The next event is shown like this."
+    assert page.said("status")[0] == "Saved. New notifications will look like this."
 
 
 def test_the_preview_says_why_a_filter_cannot_apply(alert):
@@ -178,7 +178,7 @@ def test_a_test_sends_the_draft_to_all_devices_and_saves_nothing(service, alert,
     account_set(service, "--quiet-hours", "09:00-11:00")
     form = {"title": "{{ a }}", "body": "b", "payload": '{"a": "tried"}', "test": "1"}
     page = Page(alert.owner.post(alert.path, form).text)
-    assert page.said("status")[0] == "Sent, and delivered: it is in the history."
+    assert page.said("status")[0] == "Test delivered. You can find it in History."
     assert page.texts_of("textarea", id="title") == ["{{ a }}"]
     assert [len(one.messages) for one in (browser, second)] == [1, 1]
     assert (alert.row.title_template, alert.kept, alert.row.notification_count) == (None, None, 0)
@@ -186,7 +186,7 @@ def test_a_test_sends_the_draft_to_all_devices_and_saves_nothing(service, alert,
 
 def test_a_test_without_a_device_says_that_it_is_stored(alert):
     page = Page(alert.owner.post(alert.path, {"title": "a", "body": "b", "test": "1"}).text)
-    assert page.said("status")[0] == "No device gets it: it is in the history alone."
+    assert page.said("status")[0] == "Test saved to History. No device received it."
 
 
 # --- what is missing ----------------------------------------------------------------------------------------
@@ -219,8 +219,8 @@ def test_what_was_probably_meant_is_said(alert, written, meant):
     alert.post(PAYLOAD)
     assert alert.preview(f"{{{{ {written} }}}}").json["meant"] == {written: meant}
     alert.owner.done(alert.path, {"title": f"{{{{ {written} }}}}"})
-    said = [text for text in alert.page.texts_of("li") if "is not in what came" in text]
-    assert said == [f"{written} is not in what came." + (f" Did you mean {meant}?" if meant else "")]
+    said = [text for text in alert.page.texts_of("li") if "is not in this request" in text]
+    assert said == [f"{written} is not in this request." + (f" Did you mean {meant}?" if meant else "")]
 
 
 def test_however_many_are_missing_each_is_said(alert):
@@ -236,7 +236,7 @@ def test_what_is_there_is_not_said_to_be_missing(alert):
 
 def test_before_anything_came_nothing_is_said_to_be_missing(alert):
     alert.owner.done(alert.path, {"title": "{{ a }}"})
-    assert "is not in what came" not in alert.page.text
+    assert "is not in this request" not in alert.page.text
 
 
 @pytest.mark.parametrize("many, longer", [(590, ""), (3, "x" * 180)], ids=["many", "long"])
@@ -247,9 +247,30 @@ def test_a_draft_with_very_many_variables_or_long_ones_is_previewed_soon(alert, 
         assert alert.preview("", body).status_code == 200
 
 
-def test_before_anything_came_a_text_without_template_is_empty(alert):
-    assert alert.preview("", "").json["body"] == ""
-    assert preview_of(alert.page)[1] == ""
+def test_before_anything_came_the_preview_shows_the_sample(service, alert):
+    sample = presets.of(None).sample
+    told = alert.preview("{{ title }}", "").json
+    assert (told["source"], told["title"]) == ("With sample data", sample["title"])
+    assert told["values"].keys() == sample.keys()
+    path = alert.owner.post("/app/alerts/new", {"preset": "grafana"}).location
+    page = alert.owner.page(f"{path}?tab=message")
+    assert "With sample data from Grafana" in page.text and "{{" not in preview_of(page)[0] + preview_of(page)[1]
+    alert.post({"title": "mine"})
+    assert alert.preview("{{ title }}", "").json["source"] == "With the last request"
+    assert alert.preview("{{ title }}", "", "{}").json["source"] == "With your JSON"
+
+
+def test_a_presets_message_is_folded_until_it_is_changed(alert):
+    path = alert.owner.post("/app/alerts/new", {"preset": "grafana"}).location
+
+    def is_open():
+        page = alert.owner.page(f"{path}?tab=message")
+        (form,) = [e for e in page.elements if e.tag == "textarea" and e.attributes["id"] == "title"]
+        return "open" in form.within[-1].attributes
+
+    assert not is_open()
+    alert.owner.done(path, {"title": "mine"})
+    assert is_open()
 
 
 # --- paths of a payload -------------------------------------------------------------------------------------

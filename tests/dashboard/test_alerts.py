@@ -9,8 +9,10 @@ import urllib.request
 from pathlib import Path
 from urllib.parse import urlencode
 
+import pytest
 import segno
 
+from core.icons import ICONS
 from models import Alert
 from store.database import EVERYBODY, transaction
 from store.deliveries import Delivery
@@ -46,9 +48,9 @@ def test_alerts_that_need_a_look_come_first_and_those_that_are_off_last(service,
     assert set(found[:3]) == {"C failing", "D paused", "E misses"} and found[-1] == "A off"
     assert set(found[:2]) == {"C failing", "D paused"}, "failing and paused before what is merely missing"
     page = owner.page("/app/alerts")
-    assert "paused today 10:00: too many requests" in page.section("D paused")
-    assert "the last one failed" in page.section("C failing") and "1 missing" in page.section("E misses")
-    assert "off" in page.section("A off") and "waiting for the first request" in page.section("B fine")
+    assert "Paused today 10:00: too many requests" in page.section("D paused")
+    assert "Last notification failed" in page.section("C failing") and "1 field missing" in page.section("E misses")
+    assert "Off" in page.section("A off") and "Waiting for the first request" in page.section("B fine")
 
 
 def test_an_alert_that_works_again_is_no_trouble(service, alert):
@@ -59,19 +61,65 @@ def test_an_alert_that_works_again_is_no_trouble(service, alert):
     assert "failed" not in alert.owner.page("/app/alerts").main
 
 
+def is_on(page):
+    (switch,) = [one for one in page.all("button") if one.get("role") == "switch"]
+    return switch["aria-checked"]
+
+
 def test_an_alert_is_switched_off_and_on(alert):
     page = alert.do("switch", on="0")
-    assert "off" in page.texts_of("span", **{"class": "badge soon"}) and not alert.row.is_active
+    assert "Off" in page.texts_of("span") and is_on(page) == "false" and not alert.row.is_active
     assert alert.post({"a": 1}).json == {"ok": True, "status": "inactive"}
-    assert "on" in alert.do("switch", on="1").texts_of("span", **{"class": "badge good"})
+    assert is_on(alert.do("switch", on="1")) == "true"
     assert alert.post({"a": 1}).json["status"] == "delivered"
 
 
 def test_a_paused_alert_is_switched_on_again(alert):
     with transaction(EVERYBODY):
         Alert.update(is_active=0, paused_at=1).execute()
-    assert "paused: too many requests" in alert.page.text
-    assert "paused" not in alert.do("switch", on="1").main and alert.row.paused_at is None
+    assert ": too many requests." in alert.page.text
+    assert "Paused" not in alert.do("switch", on="1").main and alert.row.paused_at is None
+
+
+def test_an_alert_switched_in_the_list_leads_back_to_the_list(alert):
+    answer = alert.owner.post(f"{alert.path}/switch", {"on": "0", "list": "1"})
+    assert answer.location == "/app/alerts" and not alert.row.is_active
+
+
+@pytest.mark.parametrize("asked, led_to", [("activity", "activity"), ("x&y=\r\n", "message"), ("", "message")])
+def test_an_alert_switched_on_its_page_leads_back_to_that_part(alert, asked, led_to):
+    answer = alert.owner.post(f"{alert.path}/switch", {"on": "0", "tab": asked})
+    assert answer.location == f"{alert.path}?tab={led_to}"
+
+
+def test_each_part_has_an_address_and_connect_is_the_first_until_a_request_came(alert):
+    def current(query=""):
+        links = [
+            a for a in alert.owner.page(alert.path + query).all("a") if a.get("href", "").startswith(f"{alert.path}?")
+        ]
+        assert [a["href"].partition("=")[2] for a in links] == ["connect", "message", "activity", "settings"]
+        (part,) = [a["href"].partition("=")[2] for a in links if "aria-current" in a]
+        return part
+
+    assert current() == current("?tab=connect") == "connect"
+    assert [current(f"?tab={part}") for part in ("message", "activity", "settings")] == [
+        "message",
+        "activity",
+        "settings",
+    ]
+    alert.post({"a": 1})
+    assert current() == current("?tab=nonsense") == "message" and current("?tab=connect") == "connect"
+
+
+def test_the_icons_are_offered_as_pictures_with_the_present_one_first(alert):
+    alert.settings(icon="flame")
+    offered = [one for one in alert.tab("settings").all("input") if one.get("name") == "icon"]
+    assert {one["value"] for one in offered} == ICONS and offered[0]["value"] == "flame"
+    assert [one["value"] for one in offered if "checked" in one] == ["flame"]
+
+
+def test_a_missing_name_is_asked_for(alert):
+    assert Page(alert.settings(name=" ").text).said("alert") == ["Enter a name."]
 
 
 def test_a_new_address_ends_the_old_one(alert):
@@ -88,7 +136,7 @@ def test_a_new_address_ends_the_old_one(alert):
 def test_a_deleted_alert_leaves_its_history(alert):
     alert.post({"message": "kept"})
     code = alert.hook.code
-    assert "is deleted" in alert.do("delete").text
+    assert "“Backups” deleted" in alert.do("delete").text
     assert names(alert.owner) == [] and alert.owner.get(alert.path).status_code == 404
     assert in_history(alert.owner)[1] == "kept"
     (row,) = alert.owner.page("/app/notifications").rows()
@@ -103,11 +151,11 @@ def test_the_settings_are_saved(alert):
     assert (row.ignores_quiet_hours, row.urgent_passes_quiet_hours, row.repeats_urgent) == (0, 0, 0)
     assert row.keeps_payload == 1
     for word, columns in [("ignore", (1, 0)), ("urgent", (0, 1)), ("follow", (0, 0))]:
-        alert.settings(quiet_hours=word, repeats_urgent="1")
+        alert.settings(quiet_hours=word)
         row = alert.row
-        assert (row.ignores_quiet_hours, row.urgent_passes_quiet_hours, row.repeats_urgent) == (*columns, 1)
-        assert alert.page.chosen("quiet_hours") == word
-    page = alert.page
+        assert (row.ignores_quiet_hours, row.urgent_passes_quiet_hours, row.repeats_urgent) == (*columns, 0)
+        assert alert.tab("settings").chosen("quiet_hours") == word
+    page = alert.tab("settings")
     assert (page.value("name"), page.value("icon"), page.chosen("frequency")) == ("Backups", "bell", "instant")
 
 
@@ -152,7 +200,7 @@ def test_an_alert_with_an_icon_of_former_times_can_be_changed(alert):
 
 def test_settings_that_are_refused_keep_what_was_typed(alert):
     page = Page(alert.settings(name="A new name", frequency="1d", icon="no such icon").text)
-    assert (page.value("name"), page.value("icon"), page.chosen("frequency")) == ("A new name", "no such icon", "1d")
+    assert (page.value("name"), page.value("icon"), page.chosen("frequency")) == ("A new name", "bell", "1d")
 
 
 def test_the_address_is_shown_as_a_qr_code(alert, monkeypatch):
@@ -261,7 +309,7 @@ def test_every_snippet_works_as_it_is_shown(tmp_path):
         server.flask("alert", "create", OWNER, "Backups", "--title", "{{ title }}")
         remote = Remote(server).sign_in()
         (path,) = [a["href"] for a in remote.open("/app/alerts").all("a") if a.get("class") == "row"]
-        page = remote.open(path)
+        page = remote.open(f"{path}?tab=connect")
         shell = shlex.split(snippet(page, "curl"))
         assert shell[0] == "curl"
         assert json.loads(run(["curl", "-s", *shell[1:]]))["status"] == "delivered"
@@ -270,7 +318,7 @@ def test_every_snippet_works_as_it_is_shown(tmp_path):
         said = run(["sh", "-c", metric.replace("curl ", "curl -s -w '\\n%{http_code}' ", 1)])
         assert said.splitlines()[-1] == "200", said
         assert "Temperature" in remote.open("/app/metrics").text
-        assert "200 stored, no device" in remote.open(path).text
+        assert "200 stored, no device" in remote.open(f"{path}?tab=activity").text
         listed = json.loads(server.get("/api/v1/notifications", key).text)["notifications"]
         assert [one["title"] for one in listed] == ["MCP - Backup"] * 2
 
@@ -282,4 +330,4 @@ def test_snippets_hold_the_public_address(make_service, moved_clock):
     owner.sign_in()
     alert = AlertPage(service, owner)
     address = f"https://bell.example.org/p/{alert.hook.code}"
-    assert address in snippet(alert.page, "curl") and address in snippet(alert.page, "python")
+    assert address in snippet(alert.tab("connect"), "curl") and address in snippet(alert.tab("connect"), "python")

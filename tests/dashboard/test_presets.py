@@ -38,16 +38,16 @@ def test_a_preset_that_is_not_proposed_is_refused(service, owner):
     alert.post({"zen": "Keep it logically awesome.", "hook_id": 1})
     before = everything()
     for form in ({"preset": "nothing"}, {}, {"preset": "<b>"}, {"preset": "grafana"}):
-        assert "nothing was done" in owner.done(f"{alert.path}/preset", form).said("alert")[0]
+        assert "Nothing was saved" in owner.done(f"{alert.path}/preset", form).said("alert")[0]
     assert everything() == before
 
 
 def test_a_proposed_preset_does_not_replace_templates_that_were_saved_meanwhile(service, owner):
     alert = AlertPage(service, owner)
     alert.post({"zen": "Keep it logically awesome.", "hook_id": 1})
-    assert proposed(alert.page) == ["Take the templates for GitHub"]
+    assert proposed(alert.page) == ["Use the message for GitHub"]
     owner.done(alert.path, {"title": "My own", "body": ""})
-    assert "nothing was done" in owner.done(f"{alert.path}/preset", {"preset": "github"}).said("alert")[0]
+    assert "Nothing was saved" in owner.done(f"{alert.path}/preset", {"preset": "github"}).said("alert")[0]
     assert (alert.row.title_template, alert.row.icon) == ("My own", "bell")
 
 
@@ -60,7 +60,7 @@ def test_a_proposed_preset_leaves_an_icon_and_a_colour_that_were_chosen(service,
 
 
 def proposed(page):
-    return [text for text in page.texts_of("button") if text.startswith("Take the templates for")]
+    return [text for text in page.texts_of("button") if text.startswith("Use the message for")]
 
 
 @with_payloads
@@ -70,7 +70,7 @@ def test_a_preset_is_proposed_from_the_last_payload_and_taken_by_one_form(servic
     assert proposed(alert.page) == []
     alert.post(data=sample(name))
     page = alert.page
-    assert proposed(page) == [f"Take the templates for {preset.name}"]
+    assert proposed(page) == [f"Use the message for {preset.name}"]
     (action,) = page.forms("/preset")
     page = owner.done(action, page.hidden(action))
     assert proposed(page) == [] and alert.row.title_template == preset.title and alert.row.preset == preset.id

@@ -17,8 +17,7 @@ import pytest
 import yaml
 
 import config
-from core import accounts, alerts, idempotency, plans
-from process import recent_requests
+from core import accounts, alerts, idempotency, plans, recent_requests
 from process.clock import DAY_MS
 from tests.support import certificates
 from tests.support.accounts import OWNER
@@ -486,7 +485,7 @@ def test_no_table_holds_what_the_page_on_security_does_not_name():
     tables = re.findall(r"^CREATE TABLE (\w+)", (ROOT / "schema.sql").read_text(), re.M)
     assert {*tables} == {
         *told.split(),
-        *("heartbeat", "ping", "metric_rule", "firing"),
+        *("alert_requests", "heartbeat", "ping", "metric_rule", "firing"),
         "metric_series",
         "notification",
         "notification_day",

@@ -18,7 +18,11 @@ class AlertPage:
 
     @property
     def page(self):
-        return self.owner.page(self.path)
+        """The part that edits the message."""
+        return self.tab("message")
+
+    def tab(self, name):
+        return self.owner.page(f"{self.path}?tab={name}")
 
     @property
     def row(self):
@@ -37,9 +41,10 @@ class AlertPage:
         return self.owner.done(f"{self.path}/{action}", form)
 
     def refused(self, action):
-        """Send a form that is refused and return the alert's page."""
-        assert self.owner.post(f"{self.path}/{action}").location == self.path
-        return self.page
+        """Send a form that is refused and return the part of the page that says so."""
+        answer = self.owner.post(f"{self.path}/{action}")
+        assert answer.location.startswith(f"{self.path}?tab=")
+        return self.owner.page(answer.location)
 
     def settings(self, **more):
         form = {"name": "Backups", "icon": "bell", "color": "#3b82f6", "frequency": "instant", "keeps_payload": "1"}
@@ -48,8 +53,8 @@ class AlertPage:
     @property
     def seen(self):
         """The recent requests as the page shows them."""
-        cells = self.page.texts_of("td")
-        return cells[::2]
+        cells = self.tab("activity").elements
+        return [cell.text for cell in cells if cell.tag == "span" and cell.within[-1].tag == "td"]
 
     @property
     def kept(self):
@@ -64,7 +69,7 @@ FACTS = ("priority", "resolved", "repeats", "url", "tag", "arrival")
 def elements_of_preview(page):
     """They are parsed alone: to parse the whole page takes longer than all else that a test does with it."""
     start = page.html.index('<div id="preview"')
-    return Page(page.html[start : page.html.index('<details id="values"', start)]).elements
+    return Page(page.html[start : page.html.index("<details", start)]).elements
 
 
 def preview_of(page):

@@ -38,13 +38,16 @@ class AlertPage:
         self.page, self.site = page, site
         page.goto(f"{site.base}/app/alerts/new")
         page.get_by_role("radio", name=name).check()
-        page.get_by_role("button", name="Create and show its address").click()
+        page.get_by_role("button", name="Create alert").click()
         expect(page.locator("#address")).to_be_visible()
-        self.path = urlsplit(page.url).path
+        self.path, self.address = urlsplit(page.url).path, page.locator("#address").inner_text()
+        self.tab("Message")
 
-    @property
-    def address(self):
-        return self.page.locator("#address").inner_text()
+    def tab(self, name):
+        """Go to a part of the page."""
+        parts = self.page.get_by_role("list", name="Parts of this page")
+        parts.get_by_role("link", name=name).click()
+        expect(parts.locator("[aria-current=page]")).to_have_text(name)
 
     @property
     def title(self):

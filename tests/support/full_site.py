@@ -5,8 +5,9 @@ from urllib.parse import urlencode
 
 from core import alerts, firing, local_time
 from models import Account, new_id
-from process import clock, recent_requests
+from process import clock
 from process.clock import DAY_MS
+from store.alert_requests import AlertRequests
 from store.custom_metrics import MetricValue
 from store.database import EVERYBODY, run, transaction
 from tests.support.times import MINUTE_MS
@@ -140,12 +141,14 @@ class Full:
         alerts.change_alert(self.account, self.alert_ids["large"], values, self.now)
         run("UPDATE alert SET preset = 'github' WHERE id = ?", (self.alert_ids["fresh"],))
         seq = 1 + self.alerts.index(self.alert_ids["recent"])
-        for number in range(30):
-            status = (200, 400, 429, 413)[number % 4]
-            for _ in range(2_000 if status == 429 else 1):
-                recent_requests.note(
-                    seq, status, f"{number} " + ("delivered", "W" * 200, TEXTS[2], "…")[number % 4], self.now
-                )
+        statuses = [(200, 400, 429, 413)[number % 4] for number in range(30)]
+        words = [f"{number} " + ("delivered", "W" * 200, TEXTS[2], "…")[number % 4] for number in range(30)]
+        seen = [
+            [self.now, status, said, 2_000 if status == 429 else 1, new_id(self.now) if status == 200 else None]
+            for status, said in zip(statuses, words, strict=True)
+        ]
+        with transaction(EVERYBODY):
+            AlertRequests.put(seq, json.dumps(seen))
 
     def _add_heartbeats(self):
         """One in each state, with long and hostile texts, and the pings that are kept of the first."""
@@ -395,6 +398,8 @@ def full_pages(full):
     searches = {name: path.format(day=day) for name, path in SEARCHES.items()}
     kinds = {f"notification: {kind}": f"/app/notifications/{id_}" for kind, id_ in full.ids.items()}
     of_alerts = {f"alert: {kind}": f"/app/alerts/{id_}" for kind, id_ in full.alert_ids.items()}
+    parts = ("connect", "activity", "settings")
+    of_alerts |= {f"alert, {part}": f"{of_alerts['alert: recent']}?tab={part}" for part in parts}
     watches = {f"watch: {kind}": f"/app/watches/{full.beats[n]}" for n, kind in enumerate(("down", "late"))}
     return {**PLAIN, **searches, **kinds, **of_alerts, **watches, **metric_pages(full)}
 

@@ -6,9 +6,8 @@ import sys
 
 import pytest
 
-from core import delivery
+from core import delivery, recent_requests
 from models import Alert
-from process import recent_requests
 from process.turns import Turns
 from tests.support.rows import each
 from web import context, request_body

@@ -1,4 +1,4 @@
-"""A service that counts in Redis, seen from outside: limits, figures, an alert's recent requests (CONTRACT 11)."""
+"""A service that counts in Redis, seen from outside: limits, figures (CONTRACT 11)."""
 
 import json
 
@@ -6,7 +6,7 @@ import pytest
 
 from core import doctor, jobs, sharing
 from models import Alert
-from process import clock, counters, recent_requests, redis_client
+from process import clock, counters, redis_client
 from tests.support.accounts import OWNER, PASSWORD
 from tests.support.pages import Visitor, make_account, use_up_tries
 from tests.support.server import free_port, wait_until
@@ -177,58 +177,6 @@ def test_counts_that_nobody_adds_to_end_after_a_month(watched, redis):
     answers(watched.caller(), 1)
     jobs.run_due(clock.now_ms())
     assert 29 * 86_400 < int(redis.ask("TTL", sharing.redis()[0].key("counts"))[1:]) <= 30 * 86_400
-
-
-# --- recent requests of an alert -----------------------------------------------------------------------------
-
-
-def test_the_recent_requests_are_those_to_all_processes(service, hook, moved_clock, redis):
-    hook.post({"message": "x"})
-    jobs.run_due(clock.now_ms())
-    for _ in range(3):
-        moved_clock.advance(1)
-        hook.post(data=b"x")
-    jobs.run_due(clock.now_ms())
-    restart(service)  # another process
-    moved_clock.advance(1)
-    hook.post(data=b"x")
-    first, second = recent_requests.of_alert(Alert.get().seq)
-    assert (first.status, first.times, first.at) == (400, 4, moved_clock.ms)
-    assert (second.status, second.times) == (200, 1)
-    key = sharing.redis()[0].key("requests", Alert.get().seq)
-    assert 0 < int(redis.ask("TTL", key)[1:]) <= recent_requests.LIFE_S
-
-
-def test_thirty_requests_of_an_alert_are_kept_however_many_come(service, hook):
-    for number in range(70):
-        recent_requests.note(1, 200, "delivered", number)
-        if number % 20 == 0:
-            recent_requests.share()
-    assert [one.at for one in recent_requests.of_alert(1)] == list(range(69, 39, -1))
-
-
-def test_requests_to_many_alerts_are_told_in_pieces(service):
-    for number in range(100):
-        recent_requests.note(number, 200, "delivered", number)
-    assert recent_requests.share() and not recent_requests._unshared
-    assert all([one.at for one in recent_requests.of_alert(number)] == [number] for number in range(100))
-
-
-def test_without_redis_the_page_shows_this_process_requests_and_tells_the_others_later(
-    service, hook, redis, monkeypatch
-):
-    monkeypatch.setattr(redis_client, "TRIED_EVERY_S", 0.02)
-    recent_requests.note(1, 200, "delivered", 1)
-    assert len(recent_requests.of_alert(1)) == 1
-    redis.ask("REPLICAOF", "127.0.0.1", "1")
-    recent_requests.note(1, 400, "wrong", 2)
-    assert [one.at for one in recent_requests.of_alert(1)] == [2, 1]
-    recent_requests.note(1, 400, "wrong", 3)
-    redis.ask("REPLICAOF", "NO", "ONE")
-    wait_until(lambda: not sharing.is_away())
-    assert recent_requests.of_alert(1) == [(3, 400, "wrong", 2), (1, 200, "delivered", 1)]
-    restart(service)
-    assert recent_requests.of_alert(1) == [(3, 400, "wrong", 2), (1, 200, "delivered", 1)]
 
 
 def test_nothing_of_a_payload_or_a_credential_is_in_redis(service, owner, hook, redis):
