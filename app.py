@@ -98,8 +98,7 @@ def ntfy_routes(rule: str, handler: Callable[..., Any], *methods: str) -> Iterat
     return (Route(method, rule, handler, guards.ntfy_key, rate_limits.rest) for method in methods)
 
 
-CUSTOM_METRICS = "/api/webhooks/custom"
-ASSISTANTS = "/mcp"
+CUSTOM_METRICS, ASSISTANTS = "/api/webhooks/custom", "/mcp"
 ROUTES = (
     rest_route("POST", "/notifications/send", rest.send_notification),
     rest_route("GET", "/notifications", rest.list_notifications),

@@ -89,7 +89,7 @@ async ({ least, axeOptions }) => {
     scrollTo({ left: 0, top: document.documentElement.scrollHeight, behavior: "instant" });
     const bar = nav.getBoundingClientRect();
     for (const element of main.querySelectorAll("*")) {
-      const part = element.parentElement.closest(".paths, .icons, .texts .body"); // has an end of its own
+      const part = element.parentElement.closest(".paths, .icons, .texts strong, .texts .body"); // ends by itself
       const end = part ? part.getBoundingClientRect().bottom : Infinity;
       const { left, top, right, bottom: below } = element.getBoundingClientRect(), bottom = Math.min(below, end);
       const isOver = left < bar.right - 1 && right > bar.left + 1 && top < bar.bottom - 1 && bottom > bar.top + 1;
