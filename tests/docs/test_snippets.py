@@ -56,12 +56,12 @@ class Reader:
                     command = command.replace(name, ids[0])
             if "ALERT_ID" in command:
                 command = command.replace("ALERT_ID", self.first_alert())
-            said = self.fork(command) if command.startswith(OURS) else self.shell(command.replace("curl ", "curl -sS "))
+            run = self.fork if command.startswith(OURS) else self.shell
+            said = run(command.replace("curl ", "curl -sS "))
             printed += said if said.endswith("\n") else said + "\n"
         if address := re.search(r"/p/(\w{7})$", printed.strip()):
             self.mine["/p/ZAjjMos"] = address[0]
         return printed.splitlines()
-
 
     def shell(self, command):
         """What the shell prints."""
