@@ -45,3 +45,18 @@ def test_plain_requests_are_known():
     assert [is_plain(path, **arguments) for path, arguments in PLAIN + OTHERS] == [True] * len(PLAIN) + [False] * len(
         OTHERS
     )
+
+
+@pytest.mark.parametrize("kind", [Client, FlaskClient])
+def test_a_cookie_is_kept_for_its_host_alone(kind):
+    def answers(environ, start_response):
+        start_response("200 OK", [("Set-Cookie", "a=b; Path=/")])
+        return [environ.get("HTTP_COOKIE", "none").encode()]
+
+    client = kind(app)
+    client.application = answers
+    answers.json = app.json
+    told = [
+        client.get("/", base_url=f"https://{host}.example.org", headers={"Cookie": "c=d"}).text for host in "aabb"
+    ]
+    assert told == ["none", "a=b", "none", "a=b"]

@@ -2,11 +2,12 @@
 
 import sys
 from io import BytesIO
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from flask.testing import FlaskClient
 from flask.wrappers import Request
 from werkzeug.test import run_wsgi_app
+from werkzeug.wsgi import get_current_url
 
 PLAIN = {"method", "json", "data", "headers", "environ_overrides"}
 
@@ -25,12 +26,12 @@ class Client(FlaskClient):
     def run_wsgi_app(self, environ, buffered=False):
         if self._cookies:
             return super().run_wsgi_app(environ, buffered)
-        status_and_all = run_wsgi_app(self.application, environ, buffered)
-        if cookies := status_and_all[2].getlist("Set-Cookie"):
-            self._update_cookies_from_response(
-                "localhost", unquote(environ["REQUEST_URI"].partition("?")[0]), cookies
-            )
-        return status_and_all
+        environ.pop("HTTP_COOKIE", None)  # a cookie is sent by `set_cookie` alone
+        answer = run_wsgi_app(self.application, environ, buffered)
+        if cookies := answer[2].getlist("Set-Cookie"):
+            url = urlsplit(get_current_url(environ))
+            self._update_cookies_from_response(url.hostname or "localhost", url.path, cookies)
+        return answer
 
 
 def is_plain(path, **arguments):
