@@ -6,6 +6,7 @@ import itertools
 import json
 
 import pytest
+from _pytest.runner import runtestprotocol
 from cryptography.hazmat.primitives import serialization
 
 from core import accounts
@@ -33,17 +34,49 @@ Server.start = Fork  # the imports take most of the time of a start
 _directory_numbers = itertools.count()
 
 
+@pytest.hookimpl(hookwrapper=True)
+def pytest_make_collect_report(collector):
+    """Let each worker begin at another place, so that one reads what another one has compiled.
+
+    In a fresh clone to compile all tests takes a worker 4 s of the processor.
+    """
+    outcome = yield
+    if isinstance(collector, pytest.Directory) and (found := outcome.get_result().result):
+        place = len(found) * worker_number(collector.config) // number_of_workers(collector.config)
+        outcome.get_result().result = [*found[place:], *found[:place]]
+
+
+def pytest_runtest_protocol(item, nextitem):
+    """Let a worker report of a test that passes its call alone, a fifth of the messages that others send."""
+    if not hasattr(item.config, "workerinput"):
+        return None
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.when == "call" or not report.passed:
+            item.ihook.pytest_runtest_logreport(report=report)
+    return True
+
+
+def number_of_workers(config):
+    return getattr(config, "workerinput", {}).get("workercount", 1)
+
+
+def worker_number(config):
+    """0 for the first worker, and where there are none."""
+    return int(getattr(config, "workerinput", {}).get("workerid", "gw0").removeprefix("gw"))
+
+
 def pytest_collection_modifyitems(config, items):
     """Let every worker begin with its share of the browser's tests, and the first one with those of processes.
 
     They take longest, and wait meanwhile. Of this list each worker gets a piece of equal size; one that has done it
     takes from the end of another's.
     """
+    items.sort(key=lambda item: item.path)  # as every worker must have them
     rooms = {"process": [], "browser": []}
     others = []
     for item in items:
         rooms.get(item.path.parent.name, others).append(item)
-    workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    workers = number_of_workers(config)
     items[:], rest = [], iter(others)
     total = sum(map(len, (*rooms.values(), others)))
     for worker in range(workers):

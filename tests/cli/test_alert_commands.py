@@ -2,19 +2,16 @@
 
 import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 from unittest.mock import ANY
 
 import pytest
 
-import app as application
 from models import Alert
 from store.database import EVERYBODY, transaction
 from tests.support.accounts import OWNER, PRO
 from tests.support.commands import printed, said
-from tests.support.server import PATIENCE_S
+from tests.support.forks import Fork
+from tests.support.server import finished
 
 ADDRESS = re.compile(r"http://127\.0\.0\.1:8000/p/[0-9A-Za-z]{7}")
 QUIET_NOW = "09:00-11:00"  # the clock of these tests stands at 10:00 UTC
@@ -539,16 +536,10 @@ def test_a_wrong_time_zone_changes_no_quiet_hours_beside_it(service, owner):
 
 def test_a_command_in_another_process_takes_effect_at_once(service, owner):
     def elsewhere(*args):
-        done = subprocess.run(
-            [Path(sys.executable).with_name("flask"), *args],
-            capture_output=True,
-            text=True,
-            env={"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(service.data_dir), **service.where},
-            cwd=Path(application.__file__).parent,
-            timeout=PATIENCE_S,
-        )
-        assert (done.returncode, done.stderr) == (0, "")
-        return done.stdout.strip()
+        environ = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(service.data_dir), **service.where}
+        done = finished(Fork, ["flask", *args], environ)
+        assert (done.returncode, done.stderr) == (0, b"")
+        return done.stdout.decode().strip()
 
     hook = service.alert()
     assert status(hook) == "delivered"

@@ -409,7 +409,7 @@ def test_the_container_runs_what_make_run_runs_and_lacks_no_file(tmp_path):
     left_out = (ROOT / "deploy/Dockerfile.dockerignore").read_text().split()
     (tmp_path / "app").mkdir()
     for path in ROOT.iterdir():
-        if not any(path.match(one) for one in (*left_out, ".*", "__pycache__")):
+        if not any(path.match(one) for one in (*left_out, ".*")):
             (shutil.copytree if path.is_dir() else shutil.copy2)(path, tmp_path / "app" / path.name)
     (tmp_path / "app/.venv").symlink_to(BIN.parent)
     port = str(free_port())

@@ -11,9 +11,11 @@ import pytest
 from core import accounts
 from models import Alert
 from tests.support.accounts import OWNER
-from tests.support.server import BIN, PATIENCE_S, ROOT, serving
+from tests.support.forks import Fork
+from tests.support.server import BIN, PATIENCE_S, ROOT, finished, serving
 
 PAGES = ("README.md", "docs/api.md", "docs/alerts.md")
+OURS = "./pocketbell "  # tests/cli/test_program.py is about this program itself
 NOT_RUN = ("git clone ADDRESS", "BELL=http")  # the gate begins with a clone; the tests have values of their own
 
 
@@ -31,7 +33,7 @@ class Reader:
         self.server, self.folder = server, folder
         self.environ = {**os.environ, **server.environ, "BELL": f"http://127.0.0.1:{server.port}"}
         self.subscription = push_service.browser().subscription
-        self.mine = {"you@example.org": OWNER, "./pocketbell": f"{BIN}/python cli_main.py", "/backups": str(folder)}
+        self.mine = {"you@example.org": OWNER, "/backups": str(folder)}
         self.mine |= {"http://127.0.0.1:8000": self.environ["BELL"], "sk_test_...": server.owner_key()}
         self.environ["KEY"] = self.mine["sk_test_..."]
 
@@ -54,16 +56,28 @@ class Reader:
                     command = command.replace(name, ids[0])
             if "ALERT_ID" in command:
                 command = command.replace("ALERT_ID", self.first_alert())
-            done = subprocess.run(
-                ["sh", "-eu", "-c", command.replace("curl ", "curl -sS ")],
-                cwd=ROOT, env=self.environ, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                timeout=PATIENCE_S,
-            )  # fmt: skip
-            assert (done.returncode, done.stderr.replace("Password:", "").strip()) == (0, ""), command
-            printed += done.stdout if done.stdout.endswith("\n") else done.stdout + "\n"
+            run = self.fork if command.startswith(OURS) else self.shell
+            said = run(command.replace("curl ", "curl -sS "))
+            printed += said if said.endswith("\n") else said + "\n"
         if address := re.search(r"/p/(\w{7})$", printed.strip()):
             self.mine["/p/ZAjjMos"] = address[0]
         return printed.splitlines()
+
+    def shell(self, command):
+        """What the shell prints."""
+        done = subprocess.run(
+            ["sh", "-eu", "-c", command],
+            cwd=ROOT, env=self.environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_S,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) == (0, ""), command
+        return done.stdout
+
+    def fork(self, command):
+        """What our command prints with the arguments that the shell finds in this line."""
+        arguments = self.shell(command.replace(OURS, "printf '%s\\0' ", 1)).split("\0")[:-1]
+        done = finished(Fork, [BIN / "flask", *arguments], self.environ)
+        assert (done.returncode, done.stderr.replace(b"Password:", b"").strip()) == (0, b""), command
+        return done.stdout.decode()
 
 
 def form(line):
