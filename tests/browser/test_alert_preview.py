@@ -104,7 +104,7 @@ def test_why_a_placeholder_stays_as_it_is_written_comes_and_goes_as_one_types(al
 def test_priority_link_and_tag_come_and_go_as_one_types(alert):
     page, facts = alert.page, alert.page.locator("#preview [data-row]:visible")
     expect(facts).to_have_text(["Delivered right away."])
-    page.locator("details", has=page.locator("#priority")).evaluate("more => { more.open = true; }")
+    page.locator("details:has(> #priority)").evaluate("more => { more.open = true; }")
     page.get_by_label("Priority", exact=True).fill("urgent")
     page.get_by_label("Link", exact=True).fill("https://x.example/{{ host.name }}?a={{ message }}")
     page.get_by_label("Tag", exact=True).fill("{{ title }}")
@@ -119,7 +119,7 @@ def test_priority_link_and_tag_come_and_go_as_one_types(alert):
 
 
 def test_a_tap_on_a_value_puts_it_into_the_tag(alert):
-    alert.page.locator("details", has=alert.page.locator("#tag")).evaluate("more => { more.open = true; }")
+    alert.page.locator("details:has(> #tag)").evaluate("more => { more.open = true; }")
     alert.page.locator("#tag").click()
     open_values(alert.page)
     tap(alert.page, "host.name")

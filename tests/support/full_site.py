@@ -73,8 +73,8 @@ class Full:
         names = list(rows[0])
         values = [[row[name] for name in names] for row in rows]
         insert = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
-        for row in values:
-            run(insert, row)
+        for one in values:
+            run(insert, one)
 
     def _set_account(self):
         zone, hour = "America/Argentina/ComodRivadavia", 60 * MINUTE_MS
@@ -397,9 +397,9 @@ def full_pages(full):
     day = local_time.local_day(full.now - 5 * DAY_MS, "UTC")
     searches = {name: path.format(day=day) for name, path in SEARCHES.items()}
     kinds = {f"notification: {kind}": f"/app/notifications/{id_}" for kind, id_ in full.ids.items()}
-    of_alerts = {f"alert: {kind}": f"/app/alerts/{id_}" for kind, id_ in full.alert_ids.items()}
+    of_alerts = {f"alert: {kind}": f"/app/alerts/{id_}?tab=message" for kind, id_ in full.alert_ids.items()}
     parts = ("connect", "activity", "settings")
-    of_alerts |= {f"alert, {part}": f"{of_alerts['alert: recent']}?tab={part}" for part in parts}
+    of_alerts |= {f"alert, {part}": f"/app/alerts/{full.alert_ids['recent']}?tab={part}" for part in parts}
     watches = {f"watch: {kind}": f"/app/watches/{full.beats[n]}" for n, kind in enumerate(("down", "late"))}
     return {**PLAIN, **searches, **kinds, **of_alerts, **watches, **metric_pages(full)}
 
