@@ -384,7 +384,10 @@ class Notification(Model):
         f" {AGED_FROM} < :before AND {STATUS} NOT IN ('held', 'pending') AS is_done FROM notification n"
         " WHERE account_seq = :account AND seq > :after ORDER BY seq LIMIT :limit) oldest WHERE created_at < :before"
     )
-    TITLES = "SELECT id, title FROM notification WHERE account_seq = ? AND id IN (SELECT value FROM json_each(?))"
+    TITLES = (
+        "SELECT id, title FROM notification WHERE account_seq = ?"
+        " AND id IN (SELECT CAST(value AS TEXT) FROM json_each(?))"
+    )
     FIND_SEQ = "SELECT seq FROM notification WHERE account_seq = ? AND id = ? AND is_digest = 0"
     FIND_SEQS = (
         "SELECT seq FROM notification WHERE account_seq = :account AND is_digest = 0"

@@ -185,7 +185,7 @@ def test_the_page_of_a_notification_says_what_becomes_of_a_field_with_a_missing_
     alert.post({"what": "disk"})
     (row,) = alert.owner.page("/app/notifications").rows()
     text = " ".join(alert.owner.page(f"/app/notifications/{row}").text.split())
-    assert "a priority, link or tag with them is left out" in text
+    assert "A priority, link or tag that uses them was left out" in text
 
 
 @each("field", ["priority", "url", "tag"])

@@ -310,6 +310,15 @@ CREATE TABLE firing (
 ) STRICT;
 CREATE INDEX firing_of_rule ON firing (rule_seq, began_at);
 
+-- When values of silent rules' metrics arrived: a row for each set of rules whose metrics one batch had. The times that
+-- are newer than what `fires_at` follows from; moved into it now and then.
+CREATE TABLE rule_arrival (
+    account_seq INTEGER NOT NULL REFERENCES account,
+    rule_seqs TEXT NOT NULL,               -- a JSON array in order
+    arrived_at INTEGER NOT NULL,
+    PRIMARY KEY (account_seq, rule_seqs)
+) STRICT, WITHOUT ROWID;
+
 -- Keys of the service itself, such as the Web Push key pair. They are in the database so that backups contain them.
 CREATE TABLE server_key (
     name TEXT PRIMARY KEY,
