@@ -84,7 +84,7 @@ OF_VISITORS = {
     "set-up: zone": Form("time_zone", "{setup}", "Start", {**SETUP, "time_zone": "Moon"}),
 }
 OF_OWNERS = {
-    "key": Form("name", "/app/keys", "Make a key", {"name": " "}),
+    "key": Form("name", "/app/keys", "Create a key", {"name": " "}),
     "device: token": Form("token", "/app/devices", "Add", {"token": "short"}, ADD),
     "device: kind": Form("kind", "/app/devices", "Add", {"kind": "pager", "token": "x"}, ADD),
     "device: name": Form("token-name", "/app/devices", "Add", {"token": "ab" * 32, "token-name": LONG}, ADD),
@@ -183,7 +183,7 @@ def test_what_a_button_could_not_do_is_in_sight_with_the_focus(site, open_contex
 def test_a_page_that_is_nothing_but_an_error_has_the_focus_on_it(site, open_context):
     page = owners_page(site, open_context, "/app/notifications/unknown")
     focused = page.evaluate(FOCUSED)
-    assert focused["role"] == "alert" and "no such notification" in focused["text"] and focused["isSeen"]
+    assert focused["role"] == "alert" and "no longer exists" in focused["text"] and focused["isSeen"]
 
 
 @pytest.mark.parametrize(
