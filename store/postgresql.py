@@ -16,7 +16,6 @@ from psycopg_pool import ConnectionPool
 
 from store.engine import Cursor, DatabaseError, Rows, ServerUrl, Values, WriteFailed, check_part
 from store.postgresql_connection import (
-    FIRST_ANSWER_S,
     OUR_LOCKS,
     Connection,
     configure,
@@ -94,10 +93,8 @@ def _begun(statement: str, values: Values | None = None) -> tuple[Connection, Re
         except psycopg.Error:
             raise WriteFailed("there is no connection to PostgreSQL") from None
         try:
-            connection.answer_s = FIRST_ANSWER_S
-            cursor = connection.say(statement) if values is None else connection.run(statement, values)
             connection.answer_s = ANSWER_S
-            return connection, cursor
+            return connection, connection.say(statement) if values is None else connection.run(statement, values)
         except psycopg.Error as error:
             is_lost, why = connection.broken, failure(connection, error)
             _give_back(connection)

@@ -23,10 +23,9 @@ from store.sqlite import statements
 MIN_VERSION = 14
 START_TRIES = 60  # at the start, each of which takes half a second when nothing listens
 TRY_EVERY_S = 0.5
-FIRST_ANSWER_S = 3.5  # of a server that may have stopped to answer: for BEGIN, and for what is read alone
 UPGRADE_S = 3_600.0
 OF_CONNECTION = (
-    "SET lock_timeout = '2s'; SET statement_timeout = '8s'; SET idle_in_transaction_session_timeout = '10s';"
+    "SET lock_timeout = '2s'; SET statement_timeout = '3s'; SET idle_in_transaction_session_timeout = '10s';"
     " SET default_transaction_read_only = on; SET default_transaction_isolation = 'read committed';"
     # What is acknowledged is on the disk, whatever the database or the role says; a stricter setting stays.
     " SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"

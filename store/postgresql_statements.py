@@ -18,7 +18,7 @@ from psycopg.pq.abc import PGresult
 from store.dialect import numbered
 from store.engine import Values
 
-ANSWER_S = 9.0  # within a transaction: more than the server's own limit
+ANSWER_S = 3.5  # of a server that may have stopped to answer: more than its own limit for a statement
 MAX_PREPARED = 400  # statements of a connection: far more than there are
 FORMATS = [PyFormat.AUTO] * 1_000
 TEXT = 0  # the format of what is read
