@@ -20,7 +20,6 @@ from store.engine import Values
 
 ANSWER_S = 3.5  # of a server that may have stopped to answer: more than its own limit for a statement
 MAX_PREPARED = 400  # statements of a connection: far more than there are
-FORMATS = [PyFormat.AUTO] * 1_000
 TEXT = 0  # the format of what is read
 
 
@@ -81,7 +80,7 @@ class Connection(psycopg.Connection[Any]):
         if names is not None:
             named = cast(Mapping[str, object], values)
             values = [named[name] for name in names]
-        sent = self._transformer.dump_sequence(values, FORMATS[: len(values)])
+        sent = self._transformer.dump_sequence(values, [PyFormat.AUTO] * len(values))
         types, formats = self._transformer.types or (), self._transformer.formats
         name = self._known_statements.get((text, types))
         if name is None:
