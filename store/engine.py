@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -41,6 +41,24 @@ def check_part(account_seqs: tuple[int, ...], named: tuple[int, ...]) -> None:
     """A part of a transaction takes no lock that the transaction has not taken: two could wait for each other."""
     if not set(account_seqs) <= set(named):
         raise RuntimeError("a part of a transaction names an account that the transaction does not name")
+
+
+@contextmanager
+def part(run: Callable[[str], object], after_commit: list[Callable[[], object]]) -> Iterator[None]:
+    """A part of the open transaction. If the block fails, the part alone is undone, and its after-commit calls go."""
+    run("SAVEPOINT part")
+    calls = len(after_commit)
+    try:
+        yield
+        run("RELEASE part")
+    except BaseException as error:
+        del after_commit[calls:]
+        try:
+            run("ROLLBACK TO part")
+            run("RELEASE part")
+        except BaseException:  # the whole transaction is gone: SQLite has rolled it back, or the connection is lost
+            raise WriteFailed("the transaction was rolled back") from error
+        raise
 
 
 class Cursor(Protocol):

@@ -14,7 +14,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool
 
-from store.engine import Cursor, DatabaseError, Rows, ServerUrl, Values, WriteFailed, check_part
+from store.engine import Cursor, DatabaseError, Rows, ServerUrl, Values, WriteFailed, check_part, part
 from store.postgresql_connection import (
     OUR_LOCKS,
     Connection,
@@ -155,7 +155,7 @@ def transaction(*account_seqs: int) -> Iterator[None]:
     """
     if _thread.writing:
         check_part(account_seqs, _thread.accounts)
-        with _part():
+        with part(run, _thread.after_commit):
             yield
         return
     _thread.after_commit.clear()
@@ -227,24 +227,6 @@ def _roll_back(connection: Connection) -> None:
     with suppress(DatabaseError):
         if connection.pgconn.transaction_status != TransactionStatus.IDLE and not connection.closed:
             _execute(connection, "ROLLBACK")
-
-
-@contextmanager
-def _part() -> Iterator[None]:
-    """A part of the open transaction, which is undone by itself if the block fails."""
-    run("SAVEPOINT part")
-    calls = len(_thread.after_commit)
-    try:
-        yield
-        run("RELEASE part")
-    except BaseException as error:
-        del _thread.after_commit[calls:]
-        try:
-            run("ROLLBACK TO part")
-            run("RELEASE part")
-        except DatabaseError:
-            raise WriteFailed("the transaction was rolled back") from error
-        raise
 
 
 def fill(rows: Rows) -> dict[str, int]:

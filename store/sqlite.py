@@ -19,7 +19,7 @@ from typing import cast
 
 import peewee
 
-from store.engine import EVERYBODY, ROOT, DatabaseRefused, Rows, Table, Values, WriteFailed, check_part
+from store.engine import EVERYBODY, ROOT, DatabaseRefused, Rows, Table, Values, WriteFailed, check_part, part
 
 BUSY_TIMEOUT_MS = 1_500  # how long to wait for another process's lock; with TURN_WAIT_S a write fails within 4 s
 TURN_WAIT_S = 2.0  # then a thread checks whether another process blocks the thread whose turn it is
@@ -345,7 +345,7 @@ def transaction(*account_seqs: int) -> Iterator[None]:
     """
     if _thread.writing:
         check_part(account_seqs, _thread.accounts)
-        with _part():
+        with part(run, _thread.after_commit):
             yield
         return
     _thread.after_commit.clear()
@@ -354,7 +354,7 @@ def transaction(*account_seqs: int) -> Iterator[None]:
         try:
             _thread.writing, _thread.accounts = _writing.connection(), account_seqs
             changes = _thread.writing.total_changes
-            with _part():
+            with part(run, _thread.after_commit):
                 yield
             _writer.has_changes |= _thread.writing.total_changes > changes
         except WriteFailed as failure:
@@ -381,24 +381,6 @@ def after_commit(call: Callable[[], object]) -> None:
         _thread.after_commit.append(call)
     else:
         call()
-
-
-@contextmanager
-def _part() -> Iterator[None]:
-    """A part of the open transaction, which is undone by itself if the block fails."""
-    run("SAVEPOINT part")
-    calls = len(_thread.after_commit)
-    try:
-        yield
-        run("RELEASE part")
-    except BaseException as error:
-        del _thread.after_commit[calls:]
-        try:
-            run("ROLLBACK TO part")
-            run("RELEASE part")
-        except BaseException:  # SQLite itself has rolled back everything
-            raise WriteFailed("the transaction was rolled back") from error
-        raise
 
 
 def fill(rows: Rows) -> dict[str, int]:
