@@ -26,6 +26,7 @@ PUSHES = 10_000
 PAGE = 50
 SEARCH_PAGES = 6
 ABSENT = "xylophonist"
+DEEP = "SELECT seq FROM notification WHERE account_seq = ? ORDER BY seq DESC LIMIT 1 OFFSET ?"
 
 
 class World:
@@ -48,6 +49,14 @@ class World:
     def get(self, person: Person, path: str) -> Callable[[], bytes]:
         """Send a GET to the API with the account's keys in turn, so that none exceeds its rate limit."""
         return in_turn([wsgi(self.app, "GET", path, key) for key in person.keys])
+
+    def post(self, person: Person, path: str, body: str) -> Callable[[], bytes]:
+        """Send a POST to the API with the account's keys in turn."""
+        return in_turn([wsgi(self.app, "POST", path, key, body.encode()) for key in person.keys])
+
+    def visit(self, person: Person, path: str) -> Callable[[], bytes]:
+        """Ask for a page of the web app, signed in."""
+        return wsgi(self.app, "GET", path, cookie=_cookie(self.app, person))
 
     def page(self, person: Person, before: int) -> Callable[[], bytes]:
         """A page of the history before a seq."""
@@ -87,8 +96,7 @@ def page_rows(world: World) -> Iterator[Row]:
     from store.database import run
 
     deep = min(10_000, world.rows // PAGE - 10)
-    sql = "SELECT seq FROM notification WHERE account_seq = ? ORDER BY seq DESC LIMIT 1 OFFSET ?"
-    begins = {page: run(sql, (world.large.seq, (page - 1) * PAGE - 1)).fetchone()[0] for page in (2, deep)}
+    begins = {page: run(DEEP, (world.large.seq, (page - 1) * PAGE - 1)).fetchone()[0] for page in (2, deep)}
     path = f"/api/v1/notifications?limit={PAGE}"
     works = {"large": world.get(world.large, path), "small": world.get(world.small, path)}
     works |= {str(page): world.page(world.large, before) for page, before in begins.items()}
@@ -107,17 +115,17 @@ def search_row(world: World) -> Row:
     terms = {"common": COMMON, "rare": "zebraquux", "middling": "quetzalcoatl", "absent": ABSENT}
     terms |= {"1 character": "x", "2 characters": "zq"}
     seen = {
-        f"{kind} {RARE.get(term, '')}".strip(): _search_ms(world, world.large, term) for kind, term in terms.items()
+        f"{kind} {RARE.get(term, '')}".strip(): search_ms(world, world.large, term) for kind, term in terms.items()
     }
     seen |= {
-        f"{kind} in the small account": _search_ms(world, world.small, terms[kind]) for kind in ("common", "absent")
+        f"{kind} in the small account": search_ms(world, world.small, terms[kind]) for kind in ("common", "absent")
     }
     median = {name: statistics.median(times) for name, times in seen.items()}
     more = ", ".join(f"{name} {ms:.1f}" for name, ms in median.items())
     return measure.at_most("(8) search, CPU of a page: the worst", max(median.values()), 15, 5, " ms", more)
 
 
-def _search_ms(world: World, person: Person, term: str) -> list[float]:
+def search_ms(world: World, person: Person, term: str) -> list[float]:
     """CPU of each of the first pages: the minimum of three tries."""
     times, cursor = [], ""
     for page in range(SEARCH_PAGES):
@@ -159,7 +167,7 @@ def web_row(world: World) -> Row:
         works = {}
         for name, person in (("many", world.owner), ("few", world.newcomer)):
             alert_id = next(iter(world.alerts[person.seq]))
-            works[name] = wsgi(world.app, "GET", path.format(alert_id), cookie=_cookie(world.app, person))
+            works[name] = world.visit(person, path.format(alert_id))
         cpu = low_cpu_us(works, 20, 3)
         ratios[kind] = (cpu["many"] / cpu["few"], cpu["many"] / 1000, cpu["few"] / 1000)
     more = ", ".join(f"{kind} {a:.2f} ({b:.1f} ms, {c:.1f})" for kind, (a, b, c) in ratios.items())
@@ -187,29 +195,39 @@ def prune_row(world: World) -> Row:
 
     They are removed as the worker does it, in pieces, but without its waiting between two rounds.
     """
-    from core import pruning
-    from models import Account
-    from process import clock
-    from store.database import EVERYBODY, run, transaction
-
     alone = _send_ms(world, lambda: time.sleep(3))
-    with transaction(EVERYBODY):
-        Account.change(world.large.seq, plan="pro")
-
-    def prune() -> None:
-        while pruning.prune(clock.now_ms()):
-            pass
-
-    before = run("SELECT count(*) FROM notification").fetchone()[0]
-    times = _send_ms(world, prune)
-    left = run("SELECT count(*) FROM notification").fetchone()[0] - len(times)
-    assert before - left == world.pruned, (before, left)
+    _, times = prune(world)
     more = (
         f"p50 {percentile(times, 0.5):.1f}, {len(times)} sends; alone p99 {percentile(alone, 0.99):.1f},"
         f" p50 {percentile(alone, 0.5):.1f}"
     )
     p99 = percentile(times, 0.99)
     return measure.at_most(f"(15) sends' p99 while {world.pruned:,} rows are pruned", p99, 50, 25, " ms", more)
+
+
+def prune(world: World) -> tuple[float, list[float]]:
+    """Remove what the large account's plan no longer keeps: the seconds that took, and the ms of sends meanwhile."""
+    from core import pruning
+    from models import Account
+    from process import clock
+    from store.database import EVERYBODY, run, transaction
+
+    took_s = 0.0
+    with transaction(EVERYBODY):
+        Account.change(world.large.seq, plan="pro")
+
+    def remove() -> None:
+        nonlocal took_s
+        began = time.monotonic()
+        while pruning.prune(clock.now_ms()):
+            pass
+        took_s = time.monotonic() - began
+
+    before = run("SELECT count(*) FROM notification").fetchone()[0]
+    times = _send_ms(world, remove)
+    left = run("SELECT count(*) FROM notification").fetchone()[0] - len(times)
+    assert before - left == world.pruned, (before, left)
+    return took_s, times
 
 
 def _send_ms(world: World, until_done: Callable[[], None]) -> list[float]:

@@ -81,7 +81,8 @@ RECORDS = (
 )
 REMOVALS = (
     Job("give up what no provider takes", retries.give_up_unconfigured, PRUNED_EVERY_S),
-    Job("remove what is too old or too much", pruning.prune, PRUNED_EVERY_S),
+    Job("remove what is too old", pruning.prune, PRUNED_EVERY_S),
+    Job("remove values that are too old or too many", pruning.prune_metrics, PRUNED_EVERY_S),
 )
 
 

@@ -49,7 +49,7 @@ for hour in range(365 * 24):
                 " SELECT ?, 'M', i, 'ms', ? + i, NULL FROM n",
                 (max(1, hourly // 2), seq, clock.now_ms()))
     now[0] += 3_600_000
-    while pruning.prune(clock.now_ms()):
+    while pruning.prune(clock.now_ms()) or pruning.prune_metrics(clock.now_ms()):
         pass
     if hour % 24 == 0:
         most = max(most, run("SELECT count(*) FROM metric").fetchone()[0])

@@ -2,6 +2,8 @@
 
 import pytest
 
+from core import jobs, pruning
+from process import clock
 from store.database import EVERYBODY, run, transaction
 from tests.support.accounts import PRO, account_set
 from tests.support.tables import FULL, alter, copy_first_row, query
@@ -358,3 +360,11 @@ def test_more_old_idempotency_keys_than_one_transaction_takes_go_over_the_rounds
         service.work()
         moved_clock.advance(1)
     assert idempotency_keys(service) == []
+
+
+def test_values_are_not_counted_again_while_old_notifications_are_removed(service, owner, moved_clock, monkeypatch):
+    monkeypatch.setattr("core.pieces.in_pieces.__defaults__", (0.0,))
+    sent(owner)
+    moved_clock.advance(31 * DAY_S)
+    unfinished = jobs.run_due(clock.now_ms(), jobs.REMOVALS)
+    assert [job.run for job in unfinished] == [pruning.prune]
