@@ -34,6 +34,7 @@ logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # it has a line for e
 
 TURN_WAIT_S = 2.0  # for the other threads that write to the same account; with POOL_WAIT_S it fails within 4 s
 POOL_WAIT_S = 2.0
+READS = ("SELECT", "WITH")
 
 
 class _Thread(threading.local):
@@ -66,9 +67,11 @@ def run(statement: str, values: Values = ()) -> Cursor:
     """Run a statement in this thread's transaction, or else, if it only reads, on any connection."""
     if connection := _thread.writing:
         cursor = _execute(connection, statement, values)
-        if _writes_fail.is_set() and cursor.rowcount > 0 and not statement.startswith(("SELECT", "WITH")):
+        if _writes_fail.is_set() and cursor.rowcount > 0 and not statement.startswith(READS):
             _thread.has_changes = True
         return cursor
+    if not statement.startswith(READS):
+        raise WriteFailed("what is written needs a transaction")
     connection, cursor = _begun(statement, values)
     _give_back(connection)
     return cursor
@@ -213,7 +216,7 @@ def _turn_of(account_seq: int) -> Iterator[None]:
 
 def _begin(account_seqs: list[int]) -> Connection:
     locks = "".join(f"; SELECT pg_advisory_xact_lock({OUR_LOCKS}, {seq})" for seq in account_seqs)
-    return _begun(f"BEGIN READ WRITE{locks}")[0]
+    return _begun(f"BEGIN{locks}")[0]
 
 
 def _commit(connection: Connection) -> None:
