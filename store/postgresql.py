@@ -35,6 +35,12 @@ logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # it has a line for e
 TURN_WAIT_S = 2.0  # for the other threads that write to the same account; with POOL_WAIT_S it fails within 4 s
 POOL_WAIT_S = 2.0
 READS = ("SELECT", "WITH")
+MOST_CONNECTIONS = (
+    "SELECT least(CAST(current_setting('max_connections') AS BIGINT)"
+    " - CAST(current_setting('superuser_reserved_connections') AS BIGINT),"
+    " nullif(datconnlimit, -1), nullif(rolconnlimit, -1))"
+    " FROM pg_database CROSS JOIN pg_roles WHERE datname = current_database() AND rolname = current_user"
+)
 
 
 class _Thread(threading.local):
@@ -128,6 +134,11 @@ def version() -> int:
 def clock_ms() -> int:
     """The server's clock."""
     return int(run("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)").fetchone()[0])
+
+
+def most_connections() -> int:
+    """How many connections the server, the database and the user's role allow together."""
+    return int(run(MOST_CONNECTIONS).fetchone()[0])
 
 
 def fault() -> str | None:
