@@ -169,7 +169,7 @@ class Load:
         path, number = f"/app/alerts/{self.accounts[4].alerts[0]}", next(self.numbers)
         sender = {"X-Forwarded-For": f"10.1.{number // 250 % 250}.{number % 250}"}  # who tries many codes is refused
         with suppress(OSError, HTTPException):  # the service was killed
-            code = ADDRESS.search(self.owner.page(one, path))
+            code = ADDRESS.search(self.owner.page(one, f"{path}?tab=connect"))
             if code and happen(other, code[1]).status == 200 and self.owner.post(one, f"{path}/rotate") == 303:
                 answers = [happen(server, code[1], headers=sender).status for server in (other, one)]
                 self.old_codes += [status for status in answers if status == 200 or 400 <= status < 500]
