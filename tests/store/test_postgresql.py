@@ -371,11 +371,11 @@ def test_a_transaction_whose_connection_is_lost_fails_and_the_next_succeeds(open
 
 def test_a_server_that_stopped_to_answer_is_not_waited_for(url, engine, monkeypatch):
     database.open_database(ServerUrl(url.url, 1))
-    monkeypatch.setattr(engine, "ANSWER_S", 0.05)
     (process,) = run("SELECT pg_backend_pid()").fetchone()
     os.kill(process, signal.SIGSTOP)
     try:
         wait_until(lambda: "T (stopped)" in Path(f"/proc/{process}/status").read_text())
+        monkeypatch.setattr(engine, "ANSWER_S", 0.05)  # not before: a busy server may take longer
         with pytest.raises(WriteFailed, match="lost"):
             names()
     finally:
