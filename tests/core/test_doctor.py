@@ -109,7 +109,9 @@ def test_a_database_server_that_takes_fewer_connections_than_the_processes_may_o
     for variables, most, says in ((one, 19, "the process"), (two, 10, "2 processes")):  # one has a lock, too
         assert seen(service, "database", **variables, DATABASE_CONNECTIONS=str(most))[0] == "ok"
         level, words = seen(service, "database", **variables, DATABASE_CONNECTIONS=str(most + 1))
-        assert level == "bad" and f"postgresql://db/bell takes 20 connections, and {says} of this machine may" in words
+        assert (
+            level == "bad" and f"postgresql://db/bell takes 20 connections, and {says} of this machine may" in words
+        )
 
 
 def test_no_account_and_one_without_a_password_are_something_to_look_at(service, owner):
