@@ -241,7 +241,7 @@ class RedisClient:
 
 
 class _Socket:
-    """A socket from which nothing is received after a time, however little came before: redis-py waits anew each time."""
+    """A socket that receives nothing after a time, however little came before: redis-py waits anew for each part."""
 
     def __init__(self, socket: Any) -> None:
         self._socket, self.until_s = socket, None
