@@ -6,7 +6,7 @@ import sys
 
 from bench.measure import ROOT
 
-PARTS = ("layers", "run", "disk", "push", "scale", "engines")
+PARTS = ("layers", "run", "disk", "push", "scale", "engines", "peers")
 
 
 def main(wanted: list[str], rows: int) -> int:
