@@ -7,7 +7,7 @@ import sys
 from bench.measure import ROOT
 
 LONG = ("growth",)  # run when they are named
-PARTS = ("layers", "run", "disk", "push", "scale", "engines", *LONG)
+PARTS = ("layers", "run", "disk", "push", "scale", "engines", "peers", *LONG)
 ROWS = {"scale": 1, "growth": 10}  # how many times `--rows` each fills
 
 

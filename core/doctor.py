@@ -78,9 +78,20 @@ def _database(settings: Settings) -> tuple[str, str]:
         return "bad", f"{settings.database} is damaged ({fault}): restore a backup (docs/backup.md)."
     database.try_writing()
     if not isinstance(settings.database, Path):
-        return "ok", f"{settings.database} answers and can be written."
+        return _database_server(settings, settings.database)
     file = settings.database.resolve()
     return "ok", f"{file} is intact ({file.stat().st_size // 1000:,} KB) and writable."
+
+
+def _database_server(settings: Settings, url: database.ServerUrl) -> tuple[str, str]:
+    most, each = database.most_connections() or 0, url.connections + (settings.redis_url is None)
+    if settings.workers * each > most:
+        processes = f"{settings.workers} processes" if settings.workers > 1 else "the process"
+        return "bad", (
+            f"{url} takes {most} connections, and {processes} of this machine may open {settings.workers * each}:"
+            " lower DATABASE_CONNECTIONS, or raise the server's max_connections."
+        )
+    return "ok", f"{url} answers and can be written."
 
 
 def _account(settings: Settings) -> tuple[str, str]:

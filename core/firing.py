@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from core import delivery, durations
 from core.metric_rules import FIRING, OK, SILENT, metric_title, number_text, rule_text
+from core.setbacks import Setbacks
 from process import clock
 from store.custom_metrics import Metric, MetricColumns, TimedValue
 from store.database import AFTER_ALL, DatabaseError, transaction
@@ -38,6 +39,7 @@ UNJUDGED = "A rule on a metric could not be judged"
 MAX_KEPT_ACCOUNTS = 500  # whose rules are kept in memory
 
 log = logging.getLogger("pocketbell")
+setbacks = Setbacks(UNJUDGED)
 
 
 # --- values -------------------------------------------------------------------------------------------------
@@ -187,16 +189,13 @@ def _judge_on_arrival(account_seq: int, seq: int, now: int) -> None:
 
 def look_at_due(now: int) -> bool:
     """Judge the rules whose time has come; returns whether more is left."""
-    due = MetricRule.due(now, CHECKED_AT_ONCE)
+    due = setbacks.due(lambda most: MetricRule.due(now, most), CHECKED_AT_ONCE)
     for account_seq, seq in due:
-        try:
-            with transaction(account_seq):
-                RuleArrival.settle(account_seq)
-                rule = MetricRule.one(seq)
-                if rule and rule.look_at is not None and rule.look_at <= now:  # no other process was faster
-                    _judge(rule, now, has_arrived=False)
-        except Exception as error:  # the others must not wait for this one
-            log_fault(log, UNJUDGED, error)
+        with setbacks.tried(seq), transaction(account_seq):
+            RuleArrival.settle(account_seq)
+            rule = MetricRule.one(seq)
+            if rule and rule.look_at is not None and rule.look_at <= now:  # no other process was faster
+                _judge(rule, now, has_arrived=False)
     return len(due) == CHECKED_AT_ONCE
 
 

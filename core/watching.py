@@ -4,16 +4,15 @@ Each change of state is one transaction with the notification that tells of it, 
 what it was: so two processes or a crash neither lose nor double one. Must not know requests.
 """
 
-import logging
-
 from core import delivery, durations, firing
 from core.local_time import local_time, next_run
+from core.setbacks import Setbacks
 from process import clock
 from store.database import EVERYBODY, WriteFailed, transaction, writes_fail
 from store.heartbeats import Beat, Heartbeat, KeptPing, Ping
 from store.metric_rules import MetricRule
 from store.server_notes import ServerNote
-from wire.errors import Refused, log_fault
+from wire.errors import Refused
 from wire.notification import LOW_PRIORITY, Content
 
 KEPT_PINGS = 30  # of a heartbeat
@@ -26,8 +25,7 @@ BETWEEN_LOOKS_MS = 2_000
 MARGIN_MS = 60_000  # a ping may come so much before it is expected
 NOTE = "watched"
 
-log = logging.getLogger("pocketbell")
-
+_setbacks = Setbacks("The deadline of a heartbeat could not be followed")
 _looked: tuple[int, float] | None = None  # wall clock (ms) and monotonic clock (s) at the last look that succeeded
 _noted: str | None = None  # the note as this process knows it
 _noted_s = 0.0
@@ -38,6 +36,8 @@ def reset() -> None:
     """Look anew for how long the service was away (another database was opened)."""
     global _looked, _noted, _began_at
     _looked, _noted, _began_at = None, None, clock.now_ms()
+    _setbacks.clear()
+    firing.setbacks.clear()
 
 
 # --- pings --------------------------------------------------------------------------------------------------
@@ -107,13 +107,10 @@ def watch(_: int) -> bool:
 
 
 def _check_deadlines(now: int) -> bool:
-    due = Heartbeat.due(now, CHECKED_AT_ONCE)
+    due = _setbacks.due(lambda most: Heartbeat.due(now, most), CHECKED_AT_ONCE)
     for account_seq, seq in due:
-        try:
-            with transaction(account_seq):
-                _pass_deadline(Heartbeat.one(seq), now)
-        except Exception as error:  # the others must not wait for this one
-            log_fault(log, "The deadline of a heartbeat could not be followed", error)
+        with _setbacks.tried(seq), transaction(account_seq):
+            _pass_deadline(Heartbeat.one(seq), now)
     return len(due) == CHECKED_AT_ONCE
 
 

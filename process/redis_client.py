@@ -50,8 +50,9 @@ class RedisClient:
         from redis.retry import Retry
 
         options = parse_url(url)  # type: ignore[no-untyped-call]
-        self._kind = options.pop("connection_class", Connection)
-        if self._kind is SSLConnection:
+        kind = options.pop("connection_class", Connection)
+        self._kind = _bounded(kind)
+        if kind is SSLConnection:
             options |= {"ssl_cert_reqs": "required" if verifies else "none"}
             options |= {"ssl_ca_certs": ca_file or certifi.where()} if verifies else {}
         # redis-py 8.1 tries three times and waits 5 s each time unless told otherwise.
@@ -116,8 +117,11 @@ class RedisClient:
 
     def _exchange(self, connection: Any, command: list[str], until_s: float) -> Any:
         connection.send_packed_command((_packed(command),), check_health=False)
-        left_s = max(0.001, until_s - clock.monotonic_s())
-        return connection.read_response(disable_decoding=True, timeout=left_s)
+        connection.socket.until_s = until_s
+        try:
+            return connection.read_response(disable_decoding=True)
+        finally:
+            connection.socket.until_s = None
 
     def _take(self, until_s: float) -> Any:
         """A connection that is free; None if none becomes free in time."""
@@ -234,6 +238,32 @@ class RedisClient:
         if is_back:
             log.warning("Redis can be used again.")
         self._give(connection)
+
+
+class _Socket:
+    """A socket that receives nothing after a time, however little came before: redis-py waits anew for each part."""
+
+    def __init__(self, socket: Any) -> None:
+        self._socket, self.until_s = socket, None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._socket, name)
+
+    def recv(self, size: int) -> bytes:
+        if self.until_s is not None:
+            self._socket.settimeout(max(0.001, self.until_s - clock.monotonic_s()))
+        return bytes(self._socket.recv(size))
+
+
+def _bounded(kind: Any) -> Any:
+    """The kind of connection, with such a socket."""
+
+    class Bounded(kind):  # type: ignore[misc]
+        def _connect(self) -> _Socket:
+            self.socket = _Socket(super()._connect())
+            return self.socket
+
+    return Bounded
 
 
 def _packed(parts: list[str]) -> bytes:

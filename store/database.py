@@ -147,6 +147,11 @@ def clock_ms() -> int | None:
     return _engine.clock_ms()
 
 
+def most_connections() -> int | None:
+    """How many connections of all programs the database server takes; None if there is no server."""
+    return _engine.most_connections()
+
+
 def fault() -> str | None:
     """The first fault that the engine's own check finds; None if it finds none."""
     return _engine.fault()

@@ -138,5 +138,8 @@ class Engine(Protocol):
     def clock_ms(self) -> int | None:
         """What a server's own clock says now."""
 
+    def most_connections(self) -> int | None:
+        """How many connections of all programs a server takes."""
+
     def fault(self) -> str | None:
         """The first fault that the engine's own check finds."""

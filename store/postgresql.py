@@ -34,6 +34,13 @@ logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # it has a line for e
 
 TURN_WAIT_S = 2.0  # for the other threads that write to the same account; with POOL_WAIT_S it fails within 4 s
 POOL_WAIT_S = 2.0
+READS = ("SELECT", "WITH")
+MOST_CONNECTIONS = (
+    "SELECT least(CAST(current_setting('max_connections') AS BIGINT)"
+    " - CAST(current_setting('superuser_reserved_connections') AS BIGINT),"
+    " nullif(datconnlimit, -1), nullif(rolconnlimit, -1))"
+    " FROM pg_database CROSS JOIN pg_roles WHERE datname = current_database() AND rolname = current_user"
+)
 
 
 class _Thread(threading.local):
@@ -66,9 +73,11 @@ def run(statement: str, values: Values = ()) -> Cursor:
     """Run a statement in this thread's transaction, or else, if it only reads, on any connection."""
     if connection := _thread.writing:
         cursor = _execute(connection, statement, values)
-        if _writes_fail.is_set() and cursor.rowcount > 0 and not statement.startswith(("SELECT", "WITH")):
+        if _writes_fail.is_set() and cursor.rowcount > 0 and not statement.startswith(READS):
             _thread.has_changes = True
         return cursor
+    if not statement.startswith(READS):
+        raise WriteFailed("what is written needs a transaction")
     connection, cursor = _begun(statement, values)
     _give_back(connection)
     return cursor
@@ -125,6 +134,11 @@ def version() -> int:
 def clock_ms() -> int:
     """The server's clock."""
     return int(run("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)").fetchone()[0])
+
+
+def most_connections() -> int:
+    """How many connections the server, the database and the user's role allow together."""
+    return int(run(MOST_CONNECTIONS).fetchone()[0])
 
 
 def fault() -> str | None:
@@ -213,7 +227,7 @@ def _turn_of(account_seq: int) -> Iterator[None]:
 
 def _begin(account_seqs: list[int]) -> Connection:
     locks = "".join(f"; SELECT pg_advisory_xact_lock({OUR_LOCKS}, {seq})" for seq in account_seqs)
-    return _begun(f"BEGIN READ WRITE{locks}")[0]
+    return _begun(f"BEGIN{locks}")[0]
 
 
 def _commit(connection: Connection) -> None:

@@ -26,7 +26,7 @@ TRY_EVERY_S = 0.5
 UPGRADE_S = 3_600.0
 OF_CONNECTION = (
     "SET lock_timeout = '2s'; SET statement_timeout = '3s'; SET idle_in_transaction_session_timeout = '10s';"
-    " SET default_transaction_read_only = on; SET default_transaction_isolation = 'read committed';"
+    " SET default_transaction_isolation = 'read committed';"
     # What is acknowledged is on the disk, whatever the database or the role says; a stricter setting stays.
     " SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
 )
@@ -76,19 +76,27 @@ class _SumLoader(Loader):
 def failure(connection: Connection, error: psycopg.Error) -> DatabaseError:
     """What the rest of the code knows of an error: psycopg's own text would quote the row that was refused.
 
-    A connection that may be to blame is closed: it is read-only, lost, or without an answer.
+    A connection that may be to blame is closed: it leads to a standby, is lost, or without an answer. A server that
+    was set read-only keeps its connections, which can still read.
     """
     state = error.sqlstate or ""
     says = f"{state}: {error.diag.message_primary}" if state else type(error).__name__
     if isinstance(error, psycopg.OperationalError) and not state:
         says = "the connection to PostgreSQL was lost"
-    if not connection.broken and (state.startswith(("25006", "57P")) or (not state and _is_operational(error))):
+    leads_astray = state == "25006" and not _was_set_read_only(connection)
+    is_lost = state.startswith("57P") or (not state and _is_operational(error))
+    if not connection.broken and (leads_astray or is_lost):
         connection.close()
     if _is_operational(error) or state.startswith(NOT_NOW):
         return WriteFailed(says)
     kinds = (psycopg.IntegrityError, psycopg.DataError, psycopg.ProgrammingError, psycopg.NotSupportedError)
     kind = next((kind for kind in kinds if isinstance(error, kind)), psycopg.InternalError)
     return cast(DatabaseError, getattr(peewee, kind.__name__)(says))
+
+
+def _was_set_read_only(connection: Connection) -> bool:
+    told = connection.info.parameter_status
+    return told("default_transaction_read_only") == "on" and told("in_hot_standby") != "on"
 
 
 def _is_operational(error: psycopg.Error) -> bool:
@@ -173,7 +181,7 @@ def prepare(connection: Connection, url: ServerUrl, migrations: Path, newest: in
     if schema_version(connection) == newest:
         return
     connection.answer_s = UPGRADE_S
-    connection.execute(f"BEGIN READ WRITE; SELECT pg_advisory_xact_lock({OUR_LOCKS}, {UPGRADE})")
+    connection.execute(f"BEGIN; SELECT pg_advisory_xact_lock({OUR_LOCKS}, {UPGRADE})")
     version = schema_version(connection)
     if version > newest:
         raise refused(url, f"it has schema {version}, made by a newer Pocketbell; this one knows up to {newest}")

@@ -77,6 +77,11 @@ def _copy(connection: Connection, table: Table, rows: list[tuple[Any, ...]]) -> 
             copy.set_types([TYPES[kind] for kind in table.types])
             for row in rows:
                 copy.write_row([_storable(value) for value in row])
+    except psycopg.errors.UniqueViolation:  # SQLite has the same constraints
+        raise DatabaseRefused(
+            f"Two rows of the table {table.name} would be the same in PostgreSQL, whose texts have no NUL:"
+            " nothing was imported."
+        ) from None
     except psycopg.Error as error:
         raise failure(connection, error) from None
 

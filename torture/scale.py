@@ -17,18 +17,19 @@ from typing import Any
 from torture import scale_jobs
 from torture.client import counted, percentile
 from torture.figure import Figure
-from torture.load import BATCH, Crowd, Seeded, push_stand_in, seed
+from torture.load import BATCH, PASSWORD, Crowd, Seeded, push_stand_in, seed
 from torture.scale_load import LEARNED_WITHIN_S, Fault, Load, Phone, Probe, quota
 from torture.scale_servers import missing, site
 
 LASTS_S = 600.0
-AWAY_S, CALM_S = 7.0, 10.0
+AWAY_S, CALM_S = 9.0, 10.0
 KEYS = 8  # of each account, so that the load does not reach their limits
 STARTER, STARTERS_LIMIT = "starter@example.org", 100
 MAX_AWAY_S, MAX_REDIS_S = 4.0, 0.3
 BUSY_S = 0.5  # what a request may take here, where clients, services and servers share the cores
 WHAT = "two services of two workers"
-DATABASE = ("PostgreSQL halted", "PostgreSQL stopped", "PostgreSQL failing over")
+DATABASE = ("PostgreSQL halted", "PostgreSQL stopped", "PostgreSQL read-only")
+FAILOVER, FAILOVER_S = "PostgreSQL failing over", 1.0
 REDIS = ("Redis stopped", "Redis halted", "Redis emptied")
 
 
@@ -41,7 +42,12 @@ def figures(scratch: Path) -> Iterator[Figure]:
     with push_stand_in() as push_service, site(scratch, WEBPUSH_HOSTS=push_service.origin) as made:
         made.start()
         accounts = seed(
-            scratch / "data-0", [f"owner-{n}@example.org" for n in range(5)], keys=KEYS, hooks=4, environ=made.environ
+            scratch / "data-0",
+            [f"owner-{n}@example.org" for n in range(5)],
+            keys=KEYS,
+            hooks=4,
+            password=PASSWORD,
+            environ=made.environ,
         )
         made.services[0].flask("account", "create", STARTER, "--plan", "starter")
         run = _Run(Load(made, accounts), scale_jobs.Jobs(made, push_service), lasts_s)
@@ -63,7 +69,7 @@ class _Run:
         self.phone = Phone(load, of_phone.keys[0])
         self.phone.start()
         works = (load.send, load.send, load.happen, load.measure, load.read, load.look, load.send_at_both)
-        crowd = Crowd(*works, load.poll, load.revoke, load.wait, self.phone.send)
+        crowd = Crowd(*works, load.poll, load.revoke, load.rotate, load.wait, self.phone.send)
         began, turn = time.monotonic(), 0
         steps = self._steps()
         while time.monotonic() - began < self.lasts_s or turn < len(steps):
@@ -71,7 +77,7 @@ class _Run:
             turn += 1
             print(f"{time.monotonic() - began:5.0f} s  {name}", file=sys.stderr, flush=True)
             does()
-        self._fault("PostgreSQL failing over", self._fail_over)
+        self._fail_over()
         time.sleep(CALM_S)
         crowd.end()
         time.sleep(LEARNED_WITHIN_S)
@@ -80,24 +86,26 @@ class _Run:
     def _steps(self) -> list[tuple[str, Callable[[], Any]]]:
         postgres, redis = self.site.postgres, self.site.redis
 
-        def halted(does: Callable[[int], Any]) -> Callable[[], Any]:
-            return lambda: (does(signal.SIGSTOP), time.sleep(AWAY_S), does(signal.SIGCONT))
+        def halted(does: Callable[[int], Any]) -> tuple[Any, ...]:
+            return lambda: does(signal.SIGSTOP), AWAY_S, lambda: does(signal.SIGCONT)
 
-        def stopped(server: Any) -> Callable[[], Any]:
-            return lambda: (server.stop(), time.sleep(AWAY_S), server.start())
-
-        faults = {
-            "PostgreSQL stopped": stopped(postgres),
-            "Redis halted": halted(lambda number: redis.process.send_signal(number)),
-            "a worker killed": self.site.kill_worker,
-            "Redis stopped": stopped(redis),
+        faults: dict[str, tuple[Any, ...]] = {
+            "PostgreSQL stopped": (postgres.stop, AWAY_S, postgres.start),
+            "Redis halted": halted(redis.process.send_signal),
+            "a worker killed": (self.site.kill_worker,),
+            "Redis stopped": (redis.stop, AWAY_S, redis.start),
             "PostgreSQL halted": halted(postgres.signal),
-            "Redis emptied": lambda: redis.ask("FLUSHALL"),
-            "a master killed": self.site.kill_master,
+            "Redis emptied": (lambda: redis.ask("FLUSHALL"),),
+            "PostgreSQL read-only": (
+                lambda: postgres.set_read_only("on"),
+                AWAY_S,
+                lambda: postgres.set_read_only("off"),
+            ),
+            "a master killed": (self.site.kill_master,),
         }
         steps: list[tuple[str, Callable[[], Any]]] = [("jobs", self.jobs.round), ("quota", self._count)]
         for name, does in faults.items():
-            steps.append((name, lambda name=name, does=does: self._fault(name, does)))
+            steps.append((name, lambda name=name, does=does: self._fault(name, *does)))
             steps.append(("jobs", self.jobs.round))
             if name.startswith("Redis"):
                 steps.append(("quota", self._count))
@@ -108,17 +116,15 @@ class _Run:
         time.sleep(random.uniform(0.0, 1.0))
         self.load.during("a worker killed", self.site.kill_worker)
 
-    def _fault(self, name: str, does: Callable[[], Any]) -> None:
-        self.load.during(name, does)
+    def _fault(self, name: str, *does: Any) -> None:
+        self.load.during(name, *does)
         self.recovered.append((name, self.site.wait_until_well()))
         time.sleep(CALM_S)
 
     def _fail_over(self) -> None:
-        """The first server dies, and the one that has all of its data takes its place a while later."""
+        """The server dies, and one that has all of its data takes its place."""
         standby = self.site.postgres.with_standby()
-        self.site.postgres.stop()
-        time.sleep(AWAY_S)
-        standby.promote()
+        self._fault(FAILOVER, self.site.postgres.stop, FAILOVER_S, standby.promote)
         self.site.postgres = standby
 
     def _count(self) -> None:
@@ -153,6 +159,10 @@ class _Run:
         yield Figure(
             WHAT, "a revoked key is refused by the other service at once", told, not load.alive and load.ended > 0
         )
+        alive = load.old_codes.count(200)
+        told = f"{alive} of {len(load.old_codes)} answered"
+        must = "a rotated code is refused by the other service at once"
+        yield Figure(WHAT, must, told, not alive and bool(load.old_codes))
         yield from self._learned()
         yield from self._away()
         faults = [
@@ -205,10 +215,12 @@ class _Run:
             print(one, file=sys.stderr)
         told = f"{len(odd)} of {len(calm)} others; worst {usual:.2f} s"
         yield Figure(WHAT, "every answer a success or a 429 while nothing is away", told, not odd and bool(calm))
-        for name in (*DATABASE, *REDIS):
+        for name in (*DATABASE, FAILOVER, *REDIS):
             faults = [one for one in self.load.faults if one.name == name]
             seen = [one for one in self.load.probes if any(_is_during(one, fault) for fault in faults)]
-            yield from (_of_database if name in DATABASE else _of_redis)(name, seen)
+            yield from (_of_database if name in DATABASE else _of_failover if name == FAILOVER else _of_redis)(
+                name, seen
+            )
         for name, took_s in self.recovered:
             if took_s > 10:
                 print(f"{name}: well after {took_s:.1f} s", file=sys.stderr)
@@ -222,23 +234,43 @@ def _end(probe: Probe) -> float:
 
 
 def _is_during(probe: Probe, fault: Fault) -> bool:
-    """Whether the request came while it was away: not right at its beginning or end."""
-    return fault.began + 0.5 < probe.answer.began < fault.ended - MAX_AWAY_S or (
-        fault.name in REDIS and fault.began <= probe.answer.began <= fault.ended + 1
-    )
+    """Whether it was away for the request: all the time of it that matters, or with some it may have been."""
+    if fault.name in DATABASE:
+        return _end(probe) > fault.away + 0.5 and probe.answer.began < fault.back - MAX_AWAY_S
+    return fault.began <= probe.answer.began <= fault.ended + 1
 
 
 def _of_database(name: str, seen: list[Probe]) -> Iterator[Figure]:
-    work = [one for one in seen if one.what != "healthz"]
-    health = [one for one in seen if one.what == "healthz"]
-    for kind, probes, good in (("requests", work, range(500, 600)), ("/healthz", health, (503,))):
-        wrong = [one for one in probes if one.answer.status not in good and one.answer.status != 429]
-        worst = max((one.answer.seconds for one in probes), default=0.0)
-        for one in wrong[:3]:
-            print(name, one, file=sys.stderr)
-        told = f"{counted(one.answer.status for one in probes)}; worst {worst:.2f} s"
-        must = f"{kind}: {'5xx' if kind == 'requests' else '503'} within {MAX_AWAY_S:.0f} s"
-        yield Figure(name, must, told, bool(probes) and not wrong and worst < MAX_AWAY_S + BUSY_S)
+    """A server that was set read-only still answers what reads."""
+    is_read = name == "PostgreSQL read-only"
+    kinds: list[tuple[str, tuple[int, ...], Callable[[str], bool]]] = [
+        ("requests: a clean 5xx", (500, 503), lambda what: what != "healthz" and not (is_read and what == "read")),
+        ("/healthz: 503", (503,), lambda what: what == "healthz"),
+    ]
+    kinds += [("reads: 200", (200,), lambda what: what == "read")] if is_read else []
+    for must, good, belongs in kinds:
+        probes = [one for one in seen if belongs(one.what)]
+        yield _answered(name, must, probes, [one for one in probes if not _is_clean(one, good)])
+
+
+def _of_failover(name: str, seen: list[Probe]) -> Iterator[Figure]:
+    """It is over so soon that most requests succeed."""
+    wrong = [one for one in seen if not _is_clean(one, (200, 500, 503))]
+    yield _answered(name, "requests: a success or a clean 5xx", seen, wrong)
+
+
+def _answered(name: str, must: str, probes: list[Probe], wrong: list[Probe]) -> Figure:
+    worst = max((one.answer.seconds for one in probes), default=0.0)
+    for one in wrong[:3]:
+        print(name, one, file=sys.stderr)
+    told = f"{counted(one.answer.status for one in probes)}; worst {worst:.2f} s"
+    holds = bool(probes) and not wrong and worst < MAX_AWAY_S + BUSY_S
+    return Figure(name, f"{must} within {MAX_AWAY_S:.0f} s", told, holds)
+
+
+def _is_clean(probe: Probe, good: tuple[int, ...]) -> bool:
+    """Whether it was answered so, in JSON; too many requests at once are refused whatever else happens."""
+    return probe.answer.status in (*good, 429) and isinstance(probe.answer.json, dict)
 
 
 def _of_redis(name: str, seen: list[Probe]) -> Iterator[Figure]:

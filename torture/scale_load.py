@@ -6,23 +6,29 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
+from http.client import HTTPException
 from typing import Any, NamedTuple
 
 from tests.support.ntfy_app import Listener, add_topic
 from tests.support.server import Server
-from torture.load import SEND, Seeded, Timed, happen, measure, send, stored_id, timed
+from torture.kills import ADDRESS
+from torture.load import SEND, Seeded, SignedIn, Timed, happen, measure, send, stored_id, timed
 from torture.scale_servers import Site
 
 REST_S = 0.02  # between two requests of a thread: the machine must not be the bottleneck
 MANY = 100
 LEARNED_WITHIN_S = 2.0
+ROTATED_EVERY_S = 1.5  # an alert takes 60 events a minute
 
 
 class Fault(NamedTuple):
-    """A time in which something was away, on the monotonic clock."""
+    """A time in which something was away, on the monotonic clock: surely from `away` to `back`."""
 
     name: str
     began: float
+    away: float
+    back: float
     ended: float
 
 
@@ -45,8 +51,10 @@ class Load:
         self.odd: list[tuple[str, Timed]] = []  # an answer of no use although nothing was away
         self.idempotent: dict[str, set[str]] = {}  # the title, and the ids that both services answered
         self.polled: set[str] = set()
-        self.alive: list[str] = []  # keys and codes that were ended and answered all the same
+        self.alive: list[str] = []  # keys that were revoked and answered all the same
         self.ended = 0
+        self.old_codes: list[int] = []  # what a code was answered after it had been rotated
+        self.owner = SignedIn(site.services[0], accounts[4].email)
         self.learned: list[tuple[str, float, float]] = []  # what, when, after how long
         self.faults: list[Fault] = []
         self.fault_began: tuple[str, float] | None = None
@@ -155,6 +163,18 @@ class Load:
                 if timed(server, "GET", "/api/v1/stats", key=new["fullKey"]).status == 200:
                     self.alive.append(new["id"])
 
+    def rotate(self) -> None:
+        """Rotate an alert's code at one service and let an event come at both: the other must know at once."""
+        one, other = random.sample(self.site.services, 2)
+        path, number = f"/app/alerts/{self.accounts[4].alerts[0]}", next(self.numbers)
+        sender = {"X-Forwarded-For": f"10.1.{number // 250 % 250}.{number % 250}"}  # who tries many codes is refused
+        with suppress(OSError, HTTPException):  # the service was killed
+            code = ADDRESS.search(self.owner.page(one, f"{path}?tab=connect"))
+            if code and happen(other, code[1]).status == 200 and self.owner.post(one, f"{path}/rotate") == 303:
+                answers = [happen(server, code[1], headers=sender).status for server in (other, one)]
+                self.old_codes += [status for status in answers if status == 200 or 400 <= status < 500]
+        time.sleep(ROTATED_EVERY_S)
+
     def wait(self) -> None:
         """Wait at one service for an acknowledgement that another one takes."""
         one, other = random.sample(self.site.services, 2)
@@ -182,14 +202,16 @@ class Load:
 
     # --- what is away ---------------------------------------------------------------------------------------
 
-    def during(self, name: str, does: Callable[[], Any]) -> None:
-        """Note when something is away."""
+    def during(self, name: str, goes: Callable[[], Any], for_s: float = 0.0, comes: Callable[[], Any] = bool) -> None:
+        """Let something go away, and come back after that time; note when."""
         self.fault_began = (name, time.monotonic())
-        try:
-            does()
-        finally:
-            self.faults.append(Fault(*self.fault_began, time.monotonic()))
-            self.fault_began = None
+        goes()
+        away = time.monotonic()
+        time.sleep(for_s)
+        back = time.monotonic()
+        comes()
+        self.faults.append(Fault(*self.fault_began, away, back, time.monotonic()))
+        self.fault_began = None
 
     def is_calm(self, began: float, ended: float, before_s: float = 8.0) -> bool:
         """Whether nothing was away in this time, nor shortly before."""

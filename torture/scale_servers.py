@@ -65,6 +65,11 @@ class PostgreSql:
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
 
+    def set_read_only(self, is_on: str) -> None:
+        """Set the server read-only, or writable again, as hosts do when its disk is full."""
+        self.rows(f"ALTER SYSTEM SET default_transaction_read_only = {is_on}")
+        self.rows("SELECT pg_reload_conf()")
+
     def with_standby(self) -> "PostgreSql":
         """A standby that has everything which this one acknowledges from now on."""
         standby = PostgreSql.__new__(PostgreSql)

@@ -233,6 +233,24 @@ def test_a_file_whose_rows_will_not_do_leaves_the_database_empty(extreme, tmp_pa
     printed(command(tmp_path / "data", "import", good, **where))
 
 
+def test_rows_that_differ_only_in_a_nul_are_refused_by_postgresql_which_stays_empty(extreme, tmp_path, place):
+    good = shutil.copy(extreme, tmp_path / "good.db")
+    with closing(sqlite3.connect(extreme)) as file, file:
+        for metric in ("cpu\0", "cpu\ufffd"):
+            added = "INSERT INTO metric_series (account_seq, project_id, metric_id) VALUES (1, 'p', ?)"
+            file.execute(added, (metric,))
+    there, here = place("postgresql"), place("sqlite")
+    line = said(command(tmp_path / "data", "import", extreme, **there))
+    assert line == (
+        "Error: Two rows of the table metric_series would be the same in PostgreSQL, whose texts have no NUL:"
+        " nothing was imported."
+    )
+    with opened(opening(there)):
+        assert {table for table, rows in contents_here().items() if rows} <= {"server_key", "server_note"}
+    printed(command(tmp_path / "data", "import", good, **there))
+    printed(command(tmp_path / "data", "import", extreme, **here))
+
+
 @ENGINES
 def test_a_database_with_an_account_is_refused_and_left_alone(extreme, tmp_path, place, engine):
     where = place(engine)

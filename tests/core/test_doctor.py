@@ -101,6 +101,19 @@ def test_a_damaged_database_is_bad(service):
     assert level == "bad" and "restore a backup" in words
 
 
+def test_a_database_server_that_takes_fewer_connections_than_the_processes_may_open_is_bad(service, monkeypatch):
+    assert (database.most_connections() or 0) > 0 if database.is_shared() else database.most_connections() is None
+    monkeypatch.setattr(database, "most_connections", lambda: 20)
+    one = {"DATABASE_URL": "postgresql://bell:hunter2pw@db/bell"}
+    two = one | {"REDIS_URL": "redis://127.0.0.1:1", "WEB_CONCURRENCY": "2"}
+    for variables, most, says in ((one, 19, "the process"), (two, 10, "2 processes")):  # one has a lock, too
+        assert seen(service, "database", **variables, DATABASE_CONNECTIONS=str(most))[0] == "ok"
+        level, words = seen(service, "database", **variables, DATABASE_CONNECTIONS=str(most + 1))
+        assert (
+            level == "bad" and f"postgresql://db/bell takes 20 connections, and {says} of this machine may" in words
+        )
+
+
 def test_no_account_and_one_without_a_password_are_something_to_look_at(service, owner):
     assert seen(service, "accounts")[1].startswith("owner@example.org has no password: ./pocketbell account set")
 

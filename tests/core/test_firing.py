@@ -269,6 +269,28 @@ def test_one_that_fails_does_not_keep_the_others_from_being_judged(service, owne
     assert [rule.state for rule in rules] == ["ok", "firing"]
 
 
+def test_one_that_always_fails_waits_longer_each_time_and_keeps_no_other_waiting(
+    service, owner, passes, moved_clock, monkeypatch, caplog
+):
+    rules = [Ruled(service, owner, "silent 1m", metric=metric) for metric in ("a", "b")]
+    failing, judge = {"a"}, firing._judge
+
+    def fail(rule, *more, **named):
+        if rule.metric_id in failing:
+            raise ValueError("no")
+        judge(rule, *more, **named)
+
+    monkeypatch.setattr(firing, "_judge", fail)
+    monkeypatch.setattr(firing, "CHECKED_AT_ONCE", 1)
+    for _ in range(600):
+        passes(1)
+    assert [rule.state for rule in rules] == ["ok", "firing"]
+    assert 540 / 60 < caplog.text.count(firing.UNJUDGED) < 540 / 60 + 8  # 1, 2, 4, ... 60 s
+    failing.clear()
+    passes(MINUTE_S)
+    assert rules[0].state == "firing" and firing.setbacks._waits == {}
+
+
 def test_a_fault_in_judging_one_rule_refuses_no_value_and_the_worker_tries_again(service, owner, passes, monkeypatch):
     rules = [Ruled(service, owner, "> 90"), Ruled(service, owner, "> 80")]
     judge = firing._judge

@@ -1,5 +1,6 @@
 """Redis, while all is well and when it is not (CONTRACT 11): no request fails or waits for it."""
 
+import contextlib
 import logging
 import re
 import signal
@@ -157,6 +158,28 @@ def test_many_threads_wait_for_a_silent_redis_at_the_same_time_and_not_one_after
         client = connect(f"redis://127.0.0.1:{listener.port}")
         _, seconds = within(lambda: join(in_threads(32, lambda _: client.run(ECHO, [], [1]))))
     assert seconds < 16 * redis_client.TIMEOUT_S
+
+
+def test_a_redis_that_drips_is_given_no_more_time_than_one_that_is_silent(connect):
+    came = []
+
+    def drip(connection, number):
+        connection.recv(65536)
+        connection.sendall(b"+OK\r\n")  # to the first script, which tries the connection
+        connection.recv(65536)
+        with contextlib.suppress(OSError):  # the client has closed it
+            for byte in b"$100\r\n" + b"x" * 100:
+                connection.sendall(bytes([byte]))
+                came.append(byte)
+                if over.wait(0.1):
+                    return
+
+    over = threading.Event()
+    with listening(drip) as listener:
+        client = connect(f"redis://127.0.0.1:{listener.port}")
+        assert client.run(ECHO, [], [1]) is None and client.is_away
+        assert len(came) < 50
+    over.set()
 
 
 def test_what_hangs_after_it_worked_is_left_alone_and_used_again_when_it_goes_on(

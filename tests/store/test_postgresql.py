@@ -177,9 +177,21 @@ def test_a_server_that_cannot_be_reached_is_refused_in_one_line_without_the_pass
 
 
 def test_what_is_written_outside_of_a_transaction_is_refused(opened):
-    with pytest.raises(WriteFailed, match="25006"):
+    with pytest.raises(WriteFailed, match="needs a transaction"):
         put("lost")
     assert names() == []
+
+
+def test_a_server_that_is_set_read_only_refuses_writes_answers_reads_and_keeps_the_connection(url):
+    database.open_database(ServerUrl(url.url, 1))
+    process = run("SELECT pg_backend_pid()").fetchone()
+    for is_set, may_write in (("on", False), ("off", True)):  # as a reload of the server's settings does
+        run("SELECT set_config('default_transaction_read_only', ?, false)", (is_set,))
+        refused = contextlib.nullcontext() if may_write else pytest.raises(WriteFailed, match="25006")
+        with refused, transaction(EVERYBODY):
+            put("kept")
+        assert names() == (["kept"] if may_write else []) and database.writes_fail() is not may_write
+    assert run("SELECT pg_backend_pid()").fetchone() == process
 
 
 def statements():
@@ -359,11 +371,11 @@ def test_a_transaction_whose_connection_is_lost_fails_and_the_next_succeeds(open
 
 def test_a_server_that_stopped_to_answer_is_not_waited_for(url, engine, monkeypatch):
     database.open_database(ServerUrl(url.url, 1))
-    monkeypatch.setattr(engine, "ANSWER_S", 0.05)
     (process,) = run("SELECT pg_backend_pid()").fetchone()
     os.kill(process, signal.SIGSTOP)
     try:
         wait_until(lambda: "T (stopped)" in Path(f"/proc/{process}/status").read_text())
+        monkeypatch.setattr(engine, "ANSWER_S", 0.05)  # not before: a busy server may take longer
         with pytest.raises(WriteFailed, match="lost"):
             names()
     finally:
