@@ -1,4 +1,4 @@
-"""Rules on a metric: the forms on its page that make one and delete one."""
+"""Rules on a metric: the forms on its page that add one and delete one."""
 
 from urllib.parse import urlencode
 
@@ -12,6 +12,7 @@ from web.context import current
 from wire.errors import Refused
 
 FIELDS = ("operator", "value", "for", "silent")
+EXPECTED = {"value": "Enter a number such as 90 or 0.5.", "silent": "Enter a time such as 30m, 24h or 7d."}
 
 
 def create_rule() -> Page:
@@ -28,15 +29,16 @@ def create_rule() -> Page:
         )
     except Refused as refused:
         problem = Problem.of(refused)
-        problem = problem._replace(field=wrong.get(problem.field, ""))
-        return metric_page({**NEW_RULE, **typed}, problem), 422
-    return _back_to(asked(), f"The rule is made: {metric_rules.rule_text(made)}.")
+        field = wrong.get(problem.field, "")
+        message = EXPECTED[field] if problem.field == "rule" else problem.message
+        return metric_page({**NEW_RULE, **typed}, Problem(message, field)), 422
+    return _back_to(asked(), f"Rule added: {metric_rules.rule_text(made)}.")
 
 
 def delete_rule(rule_id: str) -> Page:
     """POST /app/metrics/rules/{id}/delete."""
     deleted = metric_rules.delete_rule(current().account.seq, rule_id)
-    message = f"The rule {metric_rules.rule_text(deleted)} is deleted. Its notifications stay in the history."
+    message = f"Rule deleted: {metric_rules.rule_text(deleted)}. Its notifications stay in the history."
     return _back_to((deleted.project_id, deleted.metric_id), message)
 
 

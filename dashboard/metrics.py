@@ -2,46 +2,30 @@
 
 import threading
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from flask import Response, render_template, request
 
 from core import local_time, metric_rules
-from core.plans import history_begin
-from dashboard import page
+from core.plans import PLANS, history_begin
+from dashboard import charts, page
+from dashboard.charts import Point, Range
 from dashboard.page import Page, Problem
 from process import clock
-from process.clock import DAY_MS
 from store.custom_metrics import MAX_LISTED_SERIES, Metric, MetricSeries, MetricValue
-from store.metric_rules import Firing, MetricRule, Rule, RuleFiring
+from store.metric_rules import MetricRule, Rule, RuleFiring
 from web import guards
 from web.context import current
 from wire.errors import Refused
 
 MAX_VALUES = 100_000  # of one download: the newest
+MAX_CHARTED = 600_000  # values of one chart: the newest. One each minute for a year; they take a third of a second
 SPARK_PARTS = 24
-CHART_WIDTH, CHART_HEIGHT = 600, 160  # as in macros.html
-LEAST_MARK = 4  # of the chart's width: a firing of a second is seen, too
 MAX_FIRINGS = 100  # in the table: the newest
 NEW_RULE = {"operator": ">", "for": "", "silent": "1d"}
+SAMPLE = (18.2, 18.0, 17.9, 18.4, 19.6, 20.4, 20.9, 21.3, 21.2, 21.4, 20.8, 20.9, 21.5)  # of a new account's page
 
-Point = tuple[float, float]
 _download = threading.Lock()
-
-
-class Range(NamedTuple):
-    """A time range that ends now. `span` is its length and `width` that of one bucket of the chart, both in ms."""
-
-    name: str
-    span: int
-    width: int
-
-
-RANGES = {
-    "24 h": Range("24 h", DAY_MS, DAY_MS // 48),
-    "7 d": Range("7 d", 7 * DAY_MS, DAY_MS // 8),
-    "30 d": Range("30 d", 30 * DAY_MS, DAY_MS // 2),
-}
 
 
 class Series(NamedTuple):
@@ -63,7 +47,8 @@ def show_metrics() -> Page:
         "metrics.html",
         projects=projects,
         last=found[MAX_LISTED_SERIES - 1] if len(found) > MAX_LISTED_SERIES else None,
-        ranges=RANGES,
+        sample=charts.points(list(enumerate(SAMPLE)), len(SAMPLE) - 1),
+        ranges=_ranges(),
         chosen=chosen,
         address=guards.origin(),
     )
@@ -74,7 +59,7 @@ def _listed(ids: tuple[str, str], chosen: Range, now: int) -> Series | None:
     if latest is None:
         return None
     samples = Metric.samples(current().account.seq, ids, now - chosen.span + 1, width, SPARK_PARTS)
-    return Series(*ids, latest, _points(samples, SPARK_PARTS))
+    return Series(*ids, latest, charts.points(samples, SPARK_PARTS))
 
 
 def _latest(ids: tuple[str, str], now: int) -> MetricValue | None:
@@ -95,33 +80,52 @@ def has_page(ids: tuple[str, str]) -> bool:
 def metric_page(typed: dict[str, str], problem: Problem | None = None) -> str:
     """The page of the metric in the address, with what was `typed` for a new rule; `Refused` (404) if it has none."""
     ids, chosen, now = asked(), _range(), clock.now_ms()
-    latest, since, rules = _latest(ids, now), now - chosen.span, _rules(ids)
+    latest, rules = _latest(ids, now), _rules(ids)
     if latest is None and not rules:
         raise Refused(404, "There is no such metric.")
-    buckets = Metric.buckets(current().account.seq, ids, since, now, chosen.width)
-    means = [(bucket.place, bucket.mean) for bucket in buckets]
-    texts = {rule.seq: metric_rules.rule_text(rule) for rule in rules}
-    firings = RuleFiring.within(list(texts), since, now)
     return render_template(
         "metric.html",
         project_id=ids[0],
         metric_id=ids[1],
         latest=latest,
-        points=_points(means, chosen.span // chosen.width),
-        buckets=[(since + bucket.place * chosen.width, bucket) for bucket in buckets],
-        least=min((bucket.least for bucket in buckets), default=0.0),
-        most=max((bucket.most for bucket in buckets), default=0.0),
-        rules=[(rule, texts[rule.seq]) for rule in rules],
-        firings=[(texts[seq], firing) for seq, firing in firings],
+        **_course(ids, rules, chosen, now),
         most_firings=MAX_FIRINGS,
-        marks=_marks([firing for _, firing in firings], since, chosen.span),
-        ranges=RANGES,
-        chosen=chosen,
-        since=since,
+        most_charted=MAX_CHARTED,
         most_values=MAX_VALUES,
+        plan=PLANS[current().account.plan],
+        ranges=_ranges(),
+        chosen=chosen,
         typed={"value": repr(latest.value).removesuffix(".0") if latest else "", **typed},  # exact, for = and ≠
         problem=problem,
     )
+
+
+def _course(ids: tuple[str, str], rules: list[Rule], chosen: Range, now: int) -> dict[str, Any]:
+    """What the page shows of the range: the table's parts, the picture, what the browser draws, when rules fired."""
+    account = current().account
+    since = chosen.begin(account.time_zone, now)
+    buckets = Metric.buckets(account.seq, ids, since, now, chosen.width, MAX_CHARTED)
+    found, texts = charts.runs(buckets), {rule.seq: metric_rules.rule_text(rule) for rule in rules}
+    means = charts.points([(one.place, one.mean) for one in buckets], chosen.span // chosen.width)
+    firings = RuleFiring.within(list(texts), since, now)
+    around = {
+        "since": since,
+        "until": now,
+        "width": chosen.width,
+        "zone": account.time_zone,
+        "rules": [(one.threshold, texts[one.seq]) for one in rules if one.threshold is not None],
+        "firings": charts.tints([one for _, one in firings], since, now),
+    }
+    return {
+        "drawing": {**charts.drawing(found, since), **around} if charts.is_drawable(buckets) else None,
+        "lines": charts.split(means, found),
+        "buckets": [(since + bucket.place * chosen.width, bucket) for bucket in buckets],
+        "least": min((bucket.least for bucket in buckets), default=0.0),
+        "most": max((bucket.most for bucket in buckets), default=0.0),
+        "is_cut": sum(bucket.values for bucket in buckets) == MAX_CHARTED,
+        "rules": [(rule, texts[rule.seq]) for rule in rules],
+        "firings": [(texts[seq], firing) for seq, firing in firings],
+    }
 
 
 def _rules(ids: tuple[str, str]) -> list[Rule]:
@@ -149,37 +153,15 @@ def _csv() -> Response:
     )
 
 
+def _ranges() -> dict[str, Range]:
+    return charts.ranges(current().account.plan)
+
+
 def _range() -> Range:
-    return RANGES.get(request.args.get("range", ""), RANGES["24 h"])
+    found = _ranges()
+    return found.get(request.args.get("range", ""), found["24 h"])
 
 
 def asked() -> tuple[str, str]:
     """The ids (project, metric) in the address."""
     return request.args.get("project", ""), request.args.get("metric", "")
-
-
-def _points(values: list[tuple[int, float]], parts: int) -> list[Point]:
-    """Scale (bucket, value) pairs to points of a chart."""
-    halves = [value / 2 for _, value in values]  # high - low of two doubles can overflow; of their halves it cannot
-    low, high = min(halves, default=0.0), max(halves, default=0.0)
-    heights = [(half - low) / (high - low) if high > low else 0.5 for half in halves]
-    return [
-        (round(place * CHART_WIDTH / parts, 1), round(4 + (1 - height) * (CHART_HEIGHT - 8), 1))
-        for (place, _), height in zip(values, heights, strict=True)
-    ]
-
-
-def _marks(firings: list[Firing], since: int, span: int) -> list[Point]:
-    """Begin and end, in the chart's width, of each part of it in which a rule fired; parts that touch are one."""
-    marks = list[Point]()
-    for began_at, ended_at in firings:  # the oldest first
-        begin, end = (
-            round(min(max(0, at - since), span) * CHART_WIDTH / span, 1)
-            for at in (began_at, since + span if ended_at is None else ended_at)
-        )
-        begin = min(begin, CHART_WIDTH - LEAST_MARK)
-        end = max(end, begin + LEAST_MARK)
-        if marks and begin <= marks[-1][1]:
-            begin, end = marks[-1][0], max(end, marks.pop()[1])
-        marks.append((begin, end))
-    return marks

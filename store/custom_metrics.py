@@ -32,13 +32,15 @@ class MetricValue(NamedTuple):
 
 
 class Bucket(NamedTuple):
-    """A part of a range of time: its number, how many values it has, their mean, least and greatest."""
+    """A part of a range of time: its number, how many values it has, their mean, least, greatest, and times."""
 
     place: int
     values: int
     mean: float
     least: float
     most: float
+    first_at: int
+    last_at: int
 
 
 class MetricSeries(Model):
@@ -136,10 +138,13 @@ class Metric(Model):
         "mean": f"min(max({MEAN}, min(value)), max(value))",
         "least": "min(value)",
         "most": "max(value)",
+        "first_at": "min(timestamp)",
+        "last_at": "max(timestamp)",
     }
     BUCKETS = (
-        f"SELECT {columns(Bucket, 'metric', **OF_BUCKET)} {OF_SERIES}"
-        " AND timestamp BETWEEN :since AND :until GROUP BY place ORDER BY place"
+        f"SELECT {columns(Bucket, 'newest', **OF_BUCKET)} FROM (SELECT timestamp, value {OF_SERIES}"
+        " AND timestamp BETWEEN :since AND :until ORDER BY timestamp DESC LIMIT :limit) newest"
+        " GROUP BY place ORDER BY place"
     )
     READ_BUCKET = staticmethod(reader(Bucket))
     SAMPLES = (  # the last value of each part: as many look-ups as parts, however many values there are
@@ -187,9 +192,14 @@ class Metric(Model):
         return cls.READ_VALUE(row) if row else None
 
     @classmethod
-    def buckets(cls, account_seq: int, series: tuple[str, str], since: int, until: int, width: int) -> list[Bucket]:
-        """The values from `since` to `until` in parts of `width` ms; parts without values are left out."""
-        rows = run(cls.BUCKETS, _of(account_seq, series, since=since, until=until, width=width))
+    def buckets(
+        cls, account_seq: int, series: tuple[str, str], since: int, until: int, width: int, limit: int
+    ) -> list[Bucket]:
+        """The newest values from `since` to `until`, at most `limit`, in parts of `width` ms.
+
+        Parts without values are left out.
+        """
+        rows = run(cls.BUCKETS, _of(account_seq, series, since=since, until=until, width=width, limit=limit))
         return list(map(cls.READ_BUCKET, rows))
 
     @classmethod

@@ -573,6 +573,6 @@ def test_the_time_of_a_metric_in_seconds_is_refused(owner):
 
 def test_a_mean_lies_between_the_least_and_the_greatest_value(service, owner, moved_clock):
     firing.store_values(1, "p", [MetricValue("m", "M", 1.797e308, None, moved_clock.ms, None)] * 1_025)
-    (bucket,) = Metric.buckets(1, ("p", "m"), moved_clock.ms - 1_000, moved_clock.ms, 10_000)
+    (bucket,) = Metric.buckets(1, ("p", "m"), moved_clock.ms - 1_000, moved_clock.ms, 10_000, 100)
     assert bucket.least <= bucket.mean <= bucket.most
     assert json.loads(json.dumps(bucket.mean)) == 1.797e308

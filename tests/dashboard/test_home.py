@@ -87,9 +87,14 @@ def test_a_picture_shows_the_same_numbers_as_the_table(service, owner, moved_clo
     caller = service.caller()
     for _ in range(3):
         caller.send()
-    bars = [e.attributes for e in owner.page("/app/").elements if e.tag == "rect" and "fill" not in e.attributes]
-    heights = [float(bar["height"]) for bar in bars]
+    page = owner.page("/app/")
+    heights = [float(bar["height"]) for bar in page.all("rect") if bar.get("rx") == "2"]
     assert len(heights) == 14 and heights[-1] > 20 * max(heights[:-1])
+    assert page.texts_of("title")[-1] == "2026-11-21: 3" and "max 3 a day" in page.section("Last 14 days")
+
+
+def test_a_picture_without_notifications_has_no_maximum(owner):
+    assert "a day" not in owner.page("/app/").section("Last 14 days")
 
 
 # --- the latest ---------------------------------------------------------------------------------------------

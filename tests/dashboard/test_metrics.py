@@ -9,19 +9,27 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import pytest
 
 import dashboard.metrics
+import store.custom_metrics
 from core import firing
+from core.local_time import day_start
 from store import database
 from store.custom_metrics import MAX_LISTED_SERIES, Metric, MetricSeries, MetricValue
 from tests.support.accounts import account_set
 from tests.support.hostile import HOSTILE
-from tests.support.pages import Page, joined
+from tests.support.pages import Page, drawing, joined
 from tests.support.postgresql import sqlite_only
 from tests.support.rows import each
-from tests.support.times import at_little_cost
+from tests.support.times import MINUTE_MS, at_little_cost
 
 NOW = 1_795_255_200_000  # of the clock that stands still
 HOUR_MS, DAY_MS = 3_600_000, 86_400_000
-RANGES = {"24 h": (DAY_MS, DAY_MS // 48), "7 d": (7 * DAY_MS, DAY_MS // 8), "30 d": (30 * DAY_MS, DAY_MS // 2)}
+RANGES = {  # by name: how long each is, and each of its parts
+    "24 h": (DAY_MS, 5 * MINUTE_MS),
+    "7 d": (7 * DAY_MS, 30 * MINUTE_MS),
+    "30 d": (30 * DAY_MS, 2 * HOUR_MS),
+    "90 d": (90 * DAY_MS, 6 * HOUR_MS),
+    "1 y": (365 * DAY_MS, DAY_MS),
+}
 LAST = 253_402_300_799_999
 
 
@@ -55,13 +63,23 @@ def table(page):
     return [tuple(cells[n + 1 : n + 5]) for n in range(0, len(cells), 5)][::-1]
 
 
-def points(page, class_="chart-line"):
+def lines(page, class_="chart-line"):
+    """The points of each line of the server's picture."""
     place = next(n for n, e in enumerate(page.elements) if e.tag == "svg" and e.attributes.get("class") == class_)
-    drawn = page.elements[place + 1]
-    if drawn.tag == "circle":
-        return [(float(drawn.attributes["cx"]), float(drawn.attributes["cy"]))]
-    pairs = drawn.attributes["points"].split()
-    return [(float(x), float(y)) for x, y in (pair.split(",") for pair in pairs)]
+    found = []
+    for drawn in page.elements[place + 1 :]:
+        if drawn.tag == "circle":
+            found.append([(float(drawn.attributes["cx"]), float(drawn.attributes["cy"]))])
+        elif drawn.tag == "polyline":
+            pairs = drawn.attributes["points"].split()
+            found.append([(float(x), float(y)) for x, y in (pair.split(",") for pair in pairs)])
+        else:
+            break
+    return found
+
+
+def points(page, class_="chart-line"):
+    return [point for line in lines(page, class_) for point in line]
 
 
 def rows(owner, **query):
@@ -95,7 +113,7 @@ def test_without_metrics_the_page_says_how_to_send_one(owner):
 
 def test_another_accounts_metrics_are_not_there(service, owner, stranger):
     add((1, NOW))
-    assert stranger.page("/app/metrics").texts_of("strong") == []
+    assert stranger.page("/app/metrics").texts_of("a", **{"class": "row metric"}) == []
     for page in ("one", "one.csv"):
         path = f"/app/metrics/{page}?"
         foreign = stranger.get(path + urlencode({"project": "home", "metric": "m"}))
@@ -110,35 +128,93 @@ def test_an_unknown_metric_is_404(owner, query, page):
     assert owner.get(f"/app/metrics/{page}?{query}").status_code == 404
 
 
-@pytest.mark.parametrize("chosen", ["", "1 y", "24h", "<b>", "7 d "])
+@each("chosen", ["", "24h", "<b>", "7 d ", "1 y"])  # the plan keeps no year
 def test_an_unknown_range_is_a_day(owner, chosen):
     add((1, NOW - 2 * DAY_MS))
-    assert "No values in this time" in one(owner, chosen=chosen).text
+    assert "No values in the last 24 h." in one(owner, chosen=chosen).text
+
+
+@each("plan, names", [("starter", list(RANGES)[:3]), ("pro", list(RANGES)), ("scale", list(RANGES))])
+def test_the_ranges_are_those_that_the_plan_keeps(service, owner, plan, names):
+    account_set(service, "--plan", plan)
+    add((1, NOW))
+    assert [text for text in one(owner).texts_of("a") if text in RANGES] == names
+    assert [text for text in owner.page("/app/metrics").texts_of("a") if text in RANGES] == names
+    assert f"(plan {plan})" in one(owner).main
 
 
 # --- the chart and its table --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("chosen", RANGES)
-def test_the_table_has_counts_means_least_and_most_of_each_part(owner, chosen):
+def test_the_chart_and_its_table_have_counts_means_least_and_most_of_each_part(service, owner, chosen):
+    account_set(service, "--plan", "scale")
     span, width = RANGES[chosen]
+    since = NOW // width * width - span  # parts begin with the day
     dice = random.Random(chosen)
     values = [(dice.randrange(-1000, 1000), NOW - dice.randrange(1, span)) for _ in range(300)]
-    values += [(5, NOW - span), (7, NOW - span - 1), (9, NOW + 1)]  # the last two are outside
+    values += [(5, since), (7, since - 1), (9, NOW + 1)]  # the last two are outside
     add(*values)
-    parts = dict[int, list[float]]()
+    parts = dict[int, list[tuple[int, int]]]()
     for value, at in values:
-        if NOW - span <= at <= NOW:
-            parts.setdefault((at - NOW + span) // width, []).append(value)
-    shown = [[float(cell.replace(",", "")) for cell in row] for row in table(one(owner, chosen=chosen))]
-    for row, (_, part) in zip(shown, sorted(parts.items()), strict=True):
-        assert row == [len(part), pytest.approx(fmean(part), rel=1e-3, abs=0.01), min(part), max(part)]
+        if since <= at <= NOW:
+            parts.setdefault((at - since) // width, []).append((at, value))
+    page, ordered = one(owner, chosen=chosen), [part for _, part in sorted(parts.items())]
+    shown = [[float(cell.replace(",", "")) for cell in row] for row in table(page)]
+    drawn = drawing(page)
+    columns = (drawn[name] for name in ("counts", "means", "least", "most", "times"))
+    charted = [row for row in zip(*columns, strict=True) if row[0] is not None]
+    for row, point, part in zip(shown, charted, ordered, strict=True):
+        numbers, times = [value for _, value in part], [at for at, _ in part]
+        assert row == [len(part), pytest.approx(fmean(numbers), rel=1e-3, abs=0.01), min(numbers), max(numbers)]
+        expected = (len(part), pytest.approx(fmean(numbers), rel=1e-5), min(numbers), max(numbers))
+        assert point == (*expected, (min(times) + max(times)) // 2 - since)
+    assert (drawn["since"], drawn["until"], drawn["width"], drawn["zone"]) == (since, NOW, width, "UTC")
+
+
+@pytest.mark.parametrize("chosen", RANGES)
+def test_each_range_has_about_300_parts(service, owner, chosen):
+    account_set(service, "--plan", "scale")
+    span, _ = RANGES[chosen]
+    add(*((n % 7, NOW - n * span // 2000) for n in range(2000)))
+    assert 280 <= len(drawing(one(owner, chosen=chosen))["means"]) <= 370
+
+
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/St_Johns", "Asia/Kathmandu"])
+def test_a_day_of_a_year_is_the_owners_day(service, owner, zone):
+    account_set(service, "--plan", "scale", "--timezone", zone)
+    midnight = day_start(NOW - 3 * DAY_MS, zone)
+    add((1, midnight), (2, midnight + DAY_MS - 1), (3, midnight + DAY_MS))
+    assert [row[0] for row in table(one(owner, chosen="1 y"))] == ["2", "1"]
+
+
+def test_parts_stay_the_same_while_time_passes(owner, moved_clock):
+    add(*((n, NOW - 40 * MINUTE_MS + n * 17_000) for n in range(60)))
+    before = drawing(one(owner))
+    moved_clock.advance(4 * 60)
+    after = drawing(one(owner))
+    assert (after["since"], after["means"]) == (before["since"], before["means"])
 
 
 def test_a_time_without_values_is_a_gap_and_no_nought(owner):
-    add((1, NOW - 20 * HOUR_MS), (2, NOW - HOUR_MS))
+    away = range(100, 120)
+    add(*((n, NOW - n * 5 * MINUTE_MS) for n in range(280) if n not in away))
     page = one(owner)
-    assert table(page) == [("1", "1", "1", "1"), ("1", "2", "2", "2")] and len(points(page)) == 2
+    means = drawing(page)["means"]
+    assert (means.count(None), means.index(None), len(means)) == (1, 280 - 120, 280 - 20 + 1)
+    assert [len(line) for line in lines(page)] == [160, 100]
+    (label,) = [it["aria-label"] for it in page.all("div") if it.get("role") == "img"]
+    assert label == "Chart of M, last 24 h: min 0, max 279, with 1 gap"
+
+
+def test_values_that_come_seldom_are_one_line_unless_some_are_missing(owner):
+    def drawn(hours):
+        add(*((n, NOW - n * HOUR_MS - n % 5 * MINUTE_MS) for n in hours), metric=str(hours))
+        return [len(line) for line in lines(one(owner, metric=str(hours)))]
+
+    assert drawn(range(24)) == [24]
+    assert drawn([*range(10), *range(12, 24)]) == [12, 10]
+    assert drawn([1, 20]) == [2]
 
 
 def test_a_value_of_this_very_moment_is_in_the_chart_and_no_part_is_beyond_it(owner):
@@ -148,9 +224,37 @@ def test_a_value_of_this_very_moment_is_in_the_chart_and_no_part_is_beyond_it(ow
     assert all(0 <= x <= 600 and 0 <= y <= 160 for x, y in points(page))
 
 
+def test_a_chart_has_the_newest_values_and_says_so_if_there_are_more(owner, monkeypatch):
+    add(*((n, NOW - n * MINUTE_MS) for n in range(50)))
+    assert "The chart has" not in one(owner).main
+    monkeypatch.setattr(dashboard.metrics, "MAX_CHARTED", 20)
+    page = one(owner)
+    assert "The chart has the newest 20 values." in page.main
+    assert sum(int(row[0]) for row in table(page)) == 20 and max(drawing(page)["most"]) == 19
+
+
+def test_all_that_the_chart_and_its_table_show_is_one_query(owner, monkeypatch):
+    add(*((n, NOW - n * MINUTE_MS) for n in range(500)))
+    asked, run = [], store.custom_metrics.run
+    monkeypatch.setattr(
+        store.custom_metrics, "run", lambda query, *values: (asked.append(query), run(query, *values))[1]
+    )
+    assert drawing(one(owner)) and asked.count(Metric.BUCKETS) == 1
+    assert set(asked) == {Metric.LATEST, Metric.BUCKETS}
+
+
+@each("unit", ["'", '"', "<b>", "</div>", "&quot;", "\u2028"])
+def test_a_unit_reaches_the_chart_as_it_is(service, owner, unit):
+    send(service, 1, metric="m", unit=unit)
+    (plot,) = [it for it in one(owner).all("div") if it.get("class") == "plot"]
+    assert plot["data-unit"] == unit
+
+
 def test_one_value_is_a_point(owner):
     add((42, NOW - 1))
+    drawn = drawing(one(owner))
     assert len(points(one(owner))) == 1 and one(owner).all("circle")
+    assert (drawn["means"], drawn["counts"], drawn["since"] + drawn["times"][0]) == ([42], [1], NOW - 1)
     assert owner.page("/app/metrics").all("circle")
 
 
@@ -177,6 +281,7 @@ EXTREMES = [
     [2**53, 2**53 + 2],
     [-0.0, 0.0],
 ]
+DRAWN = [[-0.0, 0.0]]
 
 
 @pytest.mark.parametrize("values", EXTREMES, ids=str)
@@ -186,6 +291,7 @@ def test_extreme_values_are_drawn_within_the_picture(owner, values, apart):
     page = one(owner)
     assert all(0 <= x <= 600 and 0 <= y <= 160 for x, y in points(page))
     assert all(0 <= y <= 160 for _, y in points(owner.page("/app/metrics"), "spark"))
+    assert (drawing(page) is None) == (values not in DRAWN)  # what is not, has its picture and its table
     assert "nan" not in page.main.lower() and "inf" not in page.main.lower()
 
 
@@ -209,7 +315,7 @@ def test_a_value_of_any_time_breaks_no_page(service, owner, at, zone):
     send(service, 21.5, at, metric="m")
     assert owner.page("/app/metrics").texts_of("span", **{"class": "value"}) == ["21.5 °C"]
     page = one(owner)
-    assert "21.5" in page.main and "No values in this time" in page.main
+    assert "21.5" in page.main and "No values in the last 24 h." in page.main
     assert rows(owner) == [["time", "value", "unit"]]
 
 

@@ -313,3 +313,9 @@ def event(hook, **payload):
 
 def notification_page(owner, notification_id):
     return owner.page(f"{HISTORY}/{notification_id}")
+
+
+def drawing(page):
+    """What the page of a metric gives the browser to draw; None if nothing."""
+    (plot,) = [one for one in page.all("div") if one.get("class") == "plot"]
+    return json.loads(plot["data-chart"]) if "data-chart" in plot else None

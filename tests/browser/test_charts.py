@@ -1,0 +1,144 @@
+"""A metric's chart in a real browser: drawn, read, in both themes, on narrow pages, and without JavaScript."""
+
+import pytest
+from playwright.sync_api import expect
+
+from core import local_time
+from process import clock
+from process.clock import DAY_MS
+from tests.support.accounts import OWNER, account_set
+from tests.support.browser import listen, until
+from tests.support.times import MINUTE_MS
+
+ZONE = "Asia/Kathmandu"  # of the account; the browser is in another one
+# How many dots of the chart have the colour of this variable of the style sheet, which it is drawn with.
+DOTS = """
+(name) => {
+  const canvas = document.querySelector(".plot canvas");
+  const wanted = getComputedStyle(canvas).getPropertyValue(name).trim();
+  const [red, green, blue] = [1, 3, 5].map((at) => parseInt(wanted.slice(at, at + 2), 16));
+  const copy = Object.assign(document.createElement("canvas"), { width: canvas.width, height: canvas.height });
+  const context = copy.getContext("2d", { willReadFrequently: true });
+  context.drawImage(canvas, 0, 0);
+  const { data } = context.getImageData(0, 0, copy.width, copy.height);
+  let found = 0;
+  for (let at = 0; at < data.length; at += 4) {
+    found += data[at] === red && data[at + 1] === green && data[at + 2] === blue && data[at + 3] === 255;
+  }
+  return found;
+}
+"""
+
+
+def value_at(age):
+    return 20 + age // MINUTE_MS % 7
+
+
+@pytest.fixture
+def cpu(site):
+    """A session; the address of a metric with a value every ten minutes, a gap and a rule; its newest time."""
+    cookie = site.cookie()
+    account_set(site.service, "--timezone", ZONE)
+    site.service.flask("rule", "create", OWNER, "web", "cpu", "> 30")
+    now = clock.now_ms() // MINUTE_MS * MINUTE_MS
+    ages = [n * 10 * MINUTE_MS for n in range(140) if not 40 < n < 52]
+    key = site.service.flask("key", "create", OWNER, "sender").output.strip()
+    for start in range(0, len(ages), 100):
+        values = [
+            {"metricId": "cpu", "metricName": "CPU", "value": value_at(age), "unit": "<%>", "timestamp": now - age}
+            for age in ages[start : start + 100]
+        ]
+        site.request("/api/webhooks/custom", key, {"projectId": "web", "metrics": values})
+    return cookie, f"{site.base}/app/metrics/one?project=web&metric=cpu", now
+
+
+@pytest.fixture
+def chart(cpu, open_context):
+    """Opens the metric's page: the page, and what the browser complains of."""
+
+    def show(**options):
+        context = open_context(timezone_id="America/Los_Angeles", **options)
+        context.add_cookies([cpu[0]])
+        page = context.new_page()
+        troubles = listen(page)
+        page.goto(cpu[1])
+        return page, troubles
+
+    return show
+
+
+def test_the_chart_is_drawn_in_the_colours_of_the_theme(chart):
+    page, troubles = chart(color_scheme="light")
+    expect(page.locator(".plot canvas")).to_have_count(1)
+    expect(page.locator(".plot svg")).to_have_count(0)
+    expect(page.locator(".legend")).to_have_text("rule")  # the parts have one value each
+    light = page.evaluate(DOTS, "--accent"), page.evaluate(DOTS, "--bad")
+    page.emulate_media(color_scheme="dark")
+    until(lambda: page.evaluate(DOTS, "--accent") > 100, page)
+    dark = page.evaluate(DOTS, "--accent"), page.evaluate(DOTS, "--bad")
+    assert min(light[0], dark[0]) > 100 and min(light[1], dark[1]) > 100
+    assert troubles == []
+
+
+def test_whoever_points_at_the_chart_reads_the_value_and_its_time_where_the_account_is(chart, cpu):
+    page, troubles = chart()
+    box = page.locator(".u-over").bounding_box()
+    age = 30 * 10 * MINUTE_MS
+    page.mouse.move(box["x"] + page.evaluate(f"drawn.valToPos({cpu[2] - age}, 'x')"), box["y"] + 100)
+    at = local_time.laid_out(cpu[2] - age, "%Y-%m-%d %H:%M:%S", ZONE)
+    expect(page.locator(".tip")).to_have_text(f"{value_at(age)} <%>\n{at}", use_inner_text=True)
+    page.mouse.move(0, 0)
+    expect(page.locator(".tip")).to_be_hidden()
+    assert troubles == []
+
+
+def test_of_several_values_one_reads_mean_min_max_and_from_when_to_when(chart, cpu):
+    page, _ = chart()
+    page.get_by_role("link", name="30 d", exact=True).click()
+    page.wait_for_url("**range=30*")
+    box = page.locator(".u-over").bounding_box()
+    page.mouse.move(box["x"] + page.evaluate(f"drawn.valToPos({cpu[2] - 4 * 3_600_000}, 'x')"), box["y"] + 100)
+    text = page.locator(".tip").inner_text().split("\n")
+    assert text[0].startswith("mean 2") and text[0].endswith(" <%>")
+    assert text[1] == "min 20 · max 26 <%>" and text[2] == "12 values"
+    begin, end = text[3].split(" – ")
+    local = local_time.laid_out(cpu[2] - 4 * 3_600_000, "%Y-%m-%d %H:%M", ZONE)
+    assert begin <= local <= (end if len(end) > 5 else f"{begin[:11]}{end}")
+    expect(page.locator(".legend")).to_have_text("meanmin to maxrule")
+
+
+@pytest.mark.parametrize("width", [320, 390])
+def test_the_chart_follows_the_width_of_the_page(chart, width):
+    page, _ = chart(viewport={"width": 1280, "height": 800})
+    expect(page.locator(".plot canvas")).to_have_count(1)
+    page.set_viewport_size({"width": width, "height": 800})
+    until(lambda: page.evaluate("drawn.width === plot.clientWidth && drawn.width < innerWidth"), page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_without_javascript_there_are_a_picture_and_the_table(chart):
+    page, _ = chart(java_script_enabled=False)
+    expect(page.locator(".plot svg polyline")).to_have_count(2)  # a gap is between them
+    expect(page.locator(".legend")).to_be_hidden()
+    page.get_by_text("As a table").click()
+    expect(page.get_by_role("region", name="Values").get_by_role("row")).to_have_count(130)
+
+
+def test_only_a_page_with_a_chart_loads_what_draws_it(chart, cpu, site):
+    page, _ = chart()
+    loaded = "performance.getEntriesByType('resource').filter(({ name }) => /uPlot|charts/.test(name))"
+    assert page.evaluate(f"{loaded}.length") == 3
+    for path in ("/app/", "/app/metrics", "/app/watches"):
+        page.goto(site.base + path)
+        assert page.evaluate(f"{loaded}.length") == 0
+
+
+def test_values_of_a_day_ago_and_older_are_drawn_in_the_ranges_that_have_them(site, owners_page):
+    key = site.service.flask("key", "create", OWNER, "sender").output.strip()
+    value = {"metricId": "m", "metricName": "M", "value": 1, "timestamp": clock.now_ms() - 3 * DAY_MS}
+    site.request("/api/webhooks/custom", key, {"projectId": "p", "metrics": [value]})
+    owners_page.goto(f"{site.base}/app/metrics/one?project=p&metric=m")
+    expect(owners_page.get_by_text("No values in the last 24 h.")).to_have_count(1)
+    owners_page.get_by_role("link", name="7 d", exact=True).click()
+    expect(owners_page.locator(".plot canvas")).to_have_count(1)
+    assert owners_page.evaluate(DOTS, "--accent") > 5  # the dot of one value alone
