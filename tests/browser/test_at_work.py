@@ -220,7 +220,7 @@ def test_the_theme_that_was_chosen_goes_before_the_systems(site, open_context, s
     context.add_cookies([site.cookie()])
     page = context.new_page()
     seen = []
-    for theme in ("Dark", "Light", "Like the system"):
+    for theme in ("Dark", "Light", "System"):
         page.goto(f"{site.base}/app/settings")
         with page.expect_navigation():
             choose_theme(page, theme)
@@ -247,7 +247,7 @@ def test_the_first_way_in_breaks_no_policy_and_writes_no_error_to_the_console(si
     page.goto(f"{site.base}/app/devices")
     expect(state(page)).to_have_text(ON)
     page.get_by_role("button", name="Test").click()
-    expect(page.get_by_text("Its push service took the test")).to_be_visible()
+    expect(page.get_by_text("The push service accepted the test")).to_be_visible()
     new_key(page, site.base)
     assert troubles == []
 
@@ -327,11 +327,11 @@ def test_devices_work_without_javascript(plain, monkeypatch):
     plain.get_by_role("button", name="Save").click()
     said(plain, "The device has its new name")
     plain.get_by_role("button", name="Test Pixel").click()
-    expect(plain.get_by_role("alert")).to_contain_text("The test did not go out")
+    expect(plain.get_by_role("alert")).to_contain_text("The test could not be sent")
     expect(plain.get_by_role("button", name="Remove Pixel")).to_be_hidden()
     plain.locator("summary", has_text="Remove…").click()
     plain.get_by_role("button", name="Remove Pixel").click()
-    said(plain, "The device is removed")
+    said(plain, "Device removed")
 
 
 def test_keys_work_without_javascript(plain):

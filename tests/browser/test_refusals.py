@@ -175,7 +175,7 @@ def test_what_a_button_could_not_do_is_in_sight_with_the_focus(site, open_contex
     site.service.flask("device", "add", OWNER, "apns", "cd" * 32)
     page = owners_page(site, open_context, "/app/devices")
     page.get_by_role("button", name="Test APNs").click()
-    expect(page.get_by_role("alert")).to_contain_text("did not go out")
+    expect(page.get_by_role("alert")).to_contain_text("could not be sent")
     focused = page.evaluate(FOCUSED)
     assert focused["role"] == "alert" and focused["isSeen"]
 
