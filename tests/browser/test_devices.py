@@ -63,6 +63,7 @@ def test_a_browser_that_is_on_stays_on_after_a_reload(phone):
 
 def test_a_device_that_the_owner_removed_in_its_own_browser_stays_removed(phone):
     phone.enable()
+    phone.page.locator("summary", has_text="Edit").click()
     phone.page.locator("summary", has_text="Remove…").click()
     with phone.page.expect_navigation():
         phone.page.get_by_role("button", name="Remove").click()
