@@ -258,7 +258,7 @@ def list_devices(email: str, as_json: bool) -> None:
 @device.command("set")
 @click.argument("email")
 @click.argument("device_id")
-@click.option("--min-priority", type=PRIORITY, required=True, help="Push nothing of a lower priority to it.")
+@click.option("--min-priority", type=PRIORITY, required=True, help="Push only this priority and higher.")
 def set_device(email: str, device_id: str, min_priority: str) -> None:
     """Change a device."""
     owner = accounts.find_account(email)
@@ -283,11 +283,11 @@ def remove_device(email: str, device_id: str) -> None:
 @click.argument("title")
 @click.argument("body", required=False)
 @click.option(
-    "--priority", type=PRIORITY, help="1 or min is not pushed, 2 or low is silent, 5 or urgent stays on the screen."
+    "--priority", type=PRIORITY, help="1 (min) is not pushed, 2 (low) is silent, 5 (urgent) stays on the screen."
 )
-@click.option("--url", help="What a tap on the notification opens.")
+@click.option("--url", help="Address to open when the notification is tapped.")
 @click.option("--tag", help="Replace the earlier notifications with this tag.")
-@click.option("--acknowledge", is_flag=True, help="Push it again each minute for an hour, until it is acknowledged.")
+@click.option("--acknowledge", is_flag=True, help="Repeat it every minute for an hour, until acknowledged.")
 @click.option("--deliver-at", metavar="TIME", help="Send it later: 2026-11-21T07:00, or Unix milliseconds.")
 @with_appcontext
 def send(

@@ -13,17 +13,17 @@ from process import clock
 from store.heartbeats import Beat, Heartbeat
 from web import shapes
 
-heartbeat = Group("heartbeat", help="Manage heartbeats: jobs that are expected to ping.")
+heartbeat = Group("heartbeat", help="Manage heartbeats: jobs that ping, or you are told.")
 
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options that create and change a heartbeat."""
     return with_options(
         command,
-        click.option("--period", metavar="1h", help="It pings at least that often: 1m to 366d."),
-        click.option("--cron", metavar="'0 3 * * *'", help="It pings when this says, in the account's time zone."),
-        click.option("--grace", metavar="10m", help="It may be late for that long: 1m to 31d; 10m unless given."),
-        click.option("--priority", type=PRIORITY, help="Of the notification that it is down; 4 unless given."),
+        click.option("--period", metavar="1h", help="How often it must ping: 1m to 366d."),
+        click.option("--cron", metavar="'0 3 * * *'", help="When it must ping, in the account's time zone."),
+        click.option("--grace", metavar="10m", help="How late a ping may be: 1m to 31d. Default: 10m."),
+        click.option("--priority", type=PRIORITY, help="Priority of the notification that it is down. Default: 4."),
     )
 
 
@@ -105,7 +105,7 @@ def _given(settings: dict[str, Any]) -> dict[str, Any]:
     """The options that were given; `click.UsageError` for two that exclude each other."""
     given = {name: value for name, value in settings.items() if value is not None}
     if "period" in given and "cron" in given:
-        raise click.UsageError("Take one of --period and --cron.")
+        raise click.UsageError("Use either --period or --cron.")
     if "priority" in given:
         given["priority"] = number_or_word(given["priority"])
     return given

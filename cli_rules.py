@@ -9,7 +9,7 @@ from process import clock
 from store.metric_rules import MetricRule, Rule
 from web import shapes
 
-rule = Group("rule", help="Manage rules on metrics: when a value is to be told.")
+rule = Group("rule", help="Manage rules that notify you about a metric's values.")
 
 
 @rule.command("create")
@@ -17,7 +17,7 @@ rule = Group("rule", help="Manage rules on metrics: when a value is to be told."
 @click.argument("project")
 @click.argument("metric")
 @click.argument("condition", metavar="'> 90'|'silent 24h'")
-@click.option("--for", "lasting", metavar="5m", help="Only if it has held at every value for that long: 1s to 31d.")
+@click.option("--for", "lasting", metavar="5m", help="Only after it has been true for this long: 1s to 31d.")
 def create_rule(email: str, project: str, metric: str, condition: str, lasting: str | None) -> None:
     """Create a rule on a metric and print its id.
 

@@ -65,6 +65,9 @@ def check_address():
     until_s = clock.monotonic_s() + IN_USE_S
     while error := refused_address():
         if error.args[0] != errno.EADDRINUSE or clock.monotonic_s() > until_s:
+            if error.args[0] == errno.EADDRINUSE:
+                other = min(settings.port + 1, 65_535)
+                raise SystemExit(f"Port {settings.port} is already in use. Try another one: PORT={other} make run")
             why = getattr(error, "strerror", None) or "there is no such name"
             raise SystemExit(f'Cannot listen at HOST "{settings.host}" and PORT "{settings.port}": {why}.')
         threading.Event().wait(0.1)

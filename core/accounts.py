@@ -48,7 +48,7 @@ hash_turns = Turns(
     1,  # each takes 128 MB
     {WITH_LINK: 4, KNOWN_BROWSER: 4, NEW_BROWSER: 8},
     HASH_WAITS_S,
-    lambda: Refused(429, "Too many passwords are being checked at the moment: try again in a few seconds."),
+    lambda: Refused(429, "Too many people are signing in at the moment. Try again in a few seconds."),
     MAX_WAITING_OF_ONE,
 )
 
@@ -63,7 +63,7 @@ def create_account(email: str, plan: str, time_zone: str, now: int, hashed: str 
     """
     address = checked_email(email)
     if Account.find(address):
-        raise Refused(400, f"There is an account {address} already.", field="email")
+        raise Refused(400, f"There is already an account for {address}.", field="email")
     OneTimeLink.void(None)
     return Account.add(address, plan, local_time.checked_zone(time_zone), now, hashed)
 
@@ -92,7 +92,7 @@ def checked_email(email: str) -> str:
 def password_hash(password: str, queue: str = WITH_LINK, who: str = "") -> str:
     """The hash to store; `Refused` (400) for a password that is too short or too long. Takes about 0.3 s."""
     if len(password) not in PASSWORD_CHARACTERS:
-        raise Refused(400, "The password must have 12 characters or more (at most 1,024).", field="password")
+        raise Refused(400, "The password must have at least 12 characters and at most 1,024.", field="password")
     with hashing(queue, who):
         return generate_password_hash(password, PASSWORD_METHOD)
 
@@ -241,7 +241,7 @@ def find_link(token: str, now: int) -> OneTimeLink:
     """The link; `Refused` (404) when it is unknown, used, too old or void."""
     link = OneTimeLink.find(sha256_of(token), now)
     if link is None or (link.account is None and Account.exists()):
-        raise Refused(404, "This link is not valid any more: it was used, is older than 24 hours, or is void.")
+        raise Refused(404, "This link no longer works: it was used, has expired, or was replaced by a newer one.")
     return link
 
 
@@ -276,7 +276,7 @@ def start_session(account: Account, name: str, now: int) -> str:
     token = secrets.token_urlsafe(32)
     with transaction(account.seq):
         if Account.password_hash_of(account.seq) != account.password_hash:
-            raise Refused(409, "The password was changed meanwhile: sign in with the new one.")
+            raise Refused(409, "The password has just been changed. Sign in with the new one.")
         Session.end_expired(account.seq, now)
         Session.end_oldest(account.seq, MAX_SESSIONS - 1)
         Session.add(sha256_of(token), account.seq, name, now + SESSION_LIFE_MS, now)
@@ -318,7 +318,7 @@ def create_key(account_seq: int, name: str, now: int) -> tuple[ApiKey, str]:
     full_key = KEY_PREFIX + secrets.token_hex(24)
     with transaction(account_seq):
         if ApiKey.count_live(account_seq) >= MAX_LIVE_KEYS:
-            raise Refused(400, f"There are {MAX_LIVE_KEYS} live API keys already: revoke one first.")
+            raise Refused(400, f"You already have {MAX_LIVE_KEYS:,} API keys. Revoke one first.")
         return ApiKey.add(account_seq, name, full_key, now), full_key
 
 

@@ -131,10 +131,8 @@ def quiet_hours_word(alert: Alert) -> str:
 
 def _checked_icon(icon: str) -> str:
     if icon not in icons.ICONS:
-        near = ", ".join(icons.like(icon))
-        raise Refused(
-            400, f'There is no icon "{icon[: icons.MAX_NAME]}": take one such as {near} (docs/alerts.md has all).'
-        )
+        sentence = f'There is no icon "{icon[: icons.MAX_NAME]}". Try {either(icons.like(icon))}; docs/alerts.md has all.'
+        raise Refused(400, sentence, field="icon")
     return icon
 
 

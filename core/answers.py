@@ -19,7 +19,7 @@ from wire.notification import Content
 
 TOKEN = re.compile(r"[A-Za-z0-9_-]{22}")
 NO_BUTTON = "There is no such button: it may be older than a week, or its notification was deleted."
-TOO_LATE = "It was answered before."
+TOO_LATE = "This was already answered."
 
 
 class Question(NamedTuple):

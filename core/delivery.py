@@ -238,7 +238,7 @@ def _insert(sender: Sender, content: Content, status: str, now: int) -> Notifica
     alarms.add(sender.account_seq, notification)
     if of_day == MANY_A_DAY:
         owner = Owner(sender.account_seq, sender.time_zone, sender.email)
-        body = "Look in the history for the key or the alert that sends so many, and revoke it or switch it off."
+        body = "History shows which key or alert sends so many. Revoke the key or switch the alert off."
         record_notice(owner, Content(f"{MANY_A_DAY:,} notifications today", body), now)
     return notification
 
@@ -330,7 +330,7 @@ def try_device(account: Account, device_id: str) -> Answer:
     message = Message(new_id(clock.now_ms()), content, "/app/devices")
     with push_slots.slot(account.seq) as granted:
         if not granted:
-            raise Refused(429, "Other notifications are being pushed at the moment: try again in a few seconds.")
+            raise Refused(429, "Other notifications are being sent at the moment. Try again in a few seconds.")
         (answer,) = push_each([push_to(device, message, account.email)])
     if answer.was_tried:
         with transaction(account.seq):

@@ -7,6 +7,7 @@ from wire.errors import Refused
 UNITS_S = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}  # the greatest first
 DURATION = re.compile(r"(?:[0-9]{1,9}[dhms] ?)+", re.ASCII)
 PART = re.compile(r"([0-9]+)([dhms])")
+FULL_NAMES = {"grace": "grace period"}
 MAX_SHOWN_PARTS = 2
 MAX_CHARACTERS = 40
 
@@ -15,11 +16,11 @@ def seconds_of(text: str, field: str, least_s: int, most_s: int) -> int:
     """The seconds of a duration from `least_s` to `most_s`; `Refused` (400) that names the field for any other."""
     written = text.strip().lower()
     if len(written) > MAX_CHARACTERS or not DURATION.fullmatch(written):
-        raise Refused(400, f'The {field} must be written like 10m, 1h or 7d, not like "{text[:100]}".', field=field)
+        raise Refused(400, f'Write the {FULL_NAMES.get(field, field)} like 10m, 1h or 7d, not "{text[:100]}".', field=field)
     seconds = sum(int(number) * UNITS_S[unit] for number, unit in PART.findall(written))
     if not least_s <= seconds <= most_s:
         bounds = f"from {short(least_s)} to {short(most_s)}"
-        raise Refused(400, f"The {field} must be {bounds}.", field=field)
+        raise Refused(400, f"The {FULL_NAMES.get(field, field)} must be {bounds}.", field=field)
     return seconds
 
 

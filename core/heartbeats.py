@@ -29,7 +29,7 @@ def create_heartbeat(account: Account, settings: dict[str, Any], now: int) -> Be
     values = _columns({"period": "", "grace": DEFAULT_GRACE, "priority": HIGH_PRIORITY, **settings}, now)
     with transaction(account.seq):
         if Heartbeat.count(account.seq) >= MAX_HEARTBEATS:
-            raise Refused(400, f"An account has at most {MAX_HEARTBEATS} heartbeats: delete one first.")
+            raise Refused(400, f"You already have {MAX_HEARTBEATS} heartbeats. Delete one first.")
         made = Heartbeat.add(account.seq, {**values, "ping_id": str(uuid.uuid4()), "state": "new"}, now)
         return find_heartbeat(account.seq, made)
 
@@ -101,9 +101,9 @@ def _columns(settings: dict[str, Any], now: int) -> dict[str, Any]:
     """The columns of these settings, checked."""
     values = dict[str, Any]()
     if settings.get("period") and settings.get("cron"):
-        raise Refused(400, "Give a period or a cron expression, not both.", field="period")
+        raise Refused(400, "Set either a period or a cron expression, not both.", field="period")
     if settings.keys() & {"period", "cron"} and not (settings.get("period") or settings.get("cron")):
-        raise Refused(400, "A heartbeat needs a period or a cron expression.", field="period")
+        raise Refused(400, "Set a period or a cron expression.", field="period")
     if settings.get("period"):
         values |= {"period_s": seconds_of(settings["period"], "period", MIN_S, MAX_PERIOD_S), "cron": None}
     if settings.get("cron"):

@@ -29,9 +29,9 @@ def checked_quiet_hours(window: str) -> str:
     """`window` if it is HH:MM-HH:MM; raises `Refused` (400) otherwise."""
     match = QUIET_HOURS.fullmatch(window)
     if not match:
-        raise Refused(400, f'Write quiet hours like 22:00-07:00, not like "{window[:100]}".')
+        raise Refused(400, f'Write quiet hours like 22:00-07:00, not "{window[:100]}".')
     if match[1] == match[2]:
-        raise Refused(400, "Quiet hours must not end when they begin.")
+        raise Refused(400, "Quiet hours must not begin and end at the same time.")
     return window
 
 
@@ -94,7 +94,7 @@ def time_zone_names() -> list[str]:
 def checked_zone(name: str) -> str:
     """`name` if it is a time zone; raises `Refused` (400) otherwise."""
     if name not in time_zones():
-        sentence = f'"{name[:100]}" is not a time zone: take a name such as Europe/Berlin or UTC.'
+        sentence = f'"{name[:100]}" is not a time zone. Use a name such as Europe/Berlin or UTC.'
         raise Refused(400, sentence, field="time_zone")
     return name
 
@@ -215,6 +215,6 @@ def checked_cron(cron: str, now: int) -> str:
             raise ValueError
         next_run(text, "UTC", now)
     except (CronSimError, ValueError, AssertionError, StopIteration, OverflowError):
-        sentence = f'"{cron[:100]}" is no cron expression: write five fields, such as 0 3 * * * for 03:00 each day.'
+        sentence = f'"{cron[:100]}" is not a cron expression. Write five fields, such as 0 3 * * * for 03:00 every day.'
         raise Refused(400, sentence, field="cron") from None
     return text

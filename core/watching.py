@@ -124,7 +124,7 @@ def _pass_deadline(beat: Beat | None, now: int) -> None:
         return
     last = local_time(beat.last_ping_at or now, beat.time_zone)
     expected = local_time(expected_at, beat.time_zone)
-    _go_down(beat, f"Its last ping came {last}, and the next was expected {expected}.", now)
+    _go_down(beat, f"Last ping: {last}. The next was expected {expected}.", now)
 
 
 def _expected_at(beat: Beat) -> int:

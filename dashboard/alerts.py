@@ -104,13 +104,8 @@ def save_settings(alert_id: str) -> Page:
         alerts.change_alert(current().account.seq, alert_id, changed, clock.now_ms())
     except Refused as refused:
         alert, typed = alerts.find_alert(current().account.seq, alert_id), settings | {"quiet_hours": in_quiet_hours}
-        return _settings_tab(alert, typed, _worded(Problem.of(refused))), 422
+        return _settings_tab(alert, typed, Problem.of(refused)), 422
     return back_to(alert_id, "Saved.", "settings")
-
-
-def _worded(problem: Problem) -> Problem:
-    is_empty = problem.field == "name" and not request.form.get("name", "").strip()
-    return problem._replace(message="Enter a name.") if is_empty else problem
 
 
 def switch_alert(alert_id: str) -> Page:

@@ -52,16 +52,18 @@ def _subscription(topic: str) -> Subscription:
 def _devices_page(problem: Problem | None = None, fetching: "Subscription | None" = None, /, **typed: str) -> str:
     account, now, origin = current().account, clock.now_ms(), guards.origin()
     listed = Device.of_account(account.seq)
+    silent = {device.id: days for device in listed if (days := _silent_days(device, now))}
     return render_template(
         "devices.html",
         devices=listed,
-        silent={device.id: days for device in listed if (days := _silent_days(device, now))},
+        silent=silent,
+        states={device.id: _state(device, device.id in silent) for device in listed},
         public_key=push.public_vapid_key(),
         warnings=push.warnings(account.email).values(),
         without=LAST_IS_GONE
         if Device.last_was_dead(account.seq)
-        else "No device yet: what is sent goes to the history alone.",
-        services={kind: provider.service for kind, provider in PROVIDERS.items()},
+        else "No devices yet. Notifications are only saved to History.",
+        names={kind: provider.name for kind, provider in PROVIDERS.items()},
         by_hand=_added_by_hand(),
         configured=push.configured(),
         priorities=PRIORITIES,
@@ -71,6 +73,17 @@ def _devices_page(problem: Problem | None = None, fetching: "Subscription | None
         fetched={kind: provider for kind, provider in PROVIDERS.items() if provider.is_fetched},
         fetching=fetching,
     )
+
+
+def _state(device: Device, is_silent: bool) -> tuple[str, str]:
+    """The color of the device's dot, and its state in a word."""
+    if device.kind not in push.configured():
+        return "bad", "Not configured"
+    if device.last_error:
+        return "bad", "Failing"
+    if is_silent:
+        return "soon", "Silent"
+    return ("good", "Working") if device.last_delivered_at else ("stored", "New")
 
 
 def _added_by_hand() -> dict[str, type[Provider[Any]]]:
@@ -125,7 +138,7 @@ def add_token() -> Page:
         if problem.field == "name":  # on the page, every listed device has a field of that name
             problem = problem._replace(field="token-name")
         return _devices_page(problem, None, **typed), 422
-    flash("The device is added: send it a test.")
+    flash("Device added. Send it a test.")
     return redirect("/app/devices", 303)
 
 
@@ -150,10 +163,10 @@ def test_device(device_id: str) -> Page:
     answer = delivery.try_device(current().account, device_id)
     if answer.outcome is Outcome.DELIVERED:
         took = f"{clock.monotonic_s() - begun_s:.1f} s"
-        flash(f"Its push service took the test in {took}. If nothing appeared, look at that device's own settings.")
+        flash(f"The push service accepted the test in {took}. If nothing appears, check that device's notification settings.")
     else:
-        gone = " The device is removed." if answer.outcome is Outcome.DEAD else ""
-        flash(f"The test did not go out. {answer.error}{gone}", "error")
+        gone = " The device was removed." if answer.outcome is Outcome.DEAD else ""
+        flash(f"The test could not be sent. {answer.error}{gone}", "error")
     return redirect("/app/devices", 303)
 
 
@@ -165,7 +178,7 @@ def rename_device(device_id: str) -> Page:
     except Refused as refused:
         problem = Problem.of(refused)._replace(field=f"name-{device_id}")
         return _devices_page(problem, new_name=name), 422
-    flash("The device has its new name.")
+    flash("Device renamed.")
     return redirect("/app/devices", 303)
 
 
@@ -177,17 +190,18 @@ def set_priority(device_id: str) -> Page:
     except Refused as refused:
         problem = Problem.of(refused)._replace(field=f"priority-{device_id}")
         return _devices_page(problem), 422
+    higher = "" if device.min_priority == max(PRIORITIES.values()) else " and higher"
     if device.min_priority == MIN_PRIORITY:
-        flash("The device gets every notification that is pushed.")
+        flash("This device now receives all priorities.")
     else:
-        flash(f"The device gets nothing below the priority {word}.")
+        flash(f"This device now receives only priority {word}{higher}.")
     return redirect("/app/devices", 303)
 
 
 def remove_device(device_id: str) -> Page:
     """POST /app/devices/{id}/remove."""
     devices.remove_device(current().account.seq, device_id, clock.now_ms())
-    flash("The device is removed: nothing is sent to it any more.")
+    flash("Device removed. It gets no more notifications.")
     return redirect("/app/devices", 303)
 
 

@@ -26,7 +26,7 @@ from wire.notification import Content
 LATEST = 5
 CHART_DAYS = 14
 LAST_IS_GONE = (
-    "Your last device is gone: its push service says that it no longer exists. Notifications fail until you add one."
+    "Your last device no longer exists, according to its push service. Notifications fail until you add another."
 )
 
 
@@ -85,7 +85,7 @@ def note_devices() -> Page:
     account, seen = current().account, request.form.get("seen", "")
     newest = max((one.seq for one in Device.of_account(account.seq)), default=0)
     accounts.note_devices(account, min(int(seen), newest) if re.fullmatch("[0-9]{1,18}", seen) else 0)
-    flash("Got it. You will be told when a key adds another device.")
+    flash("Thanks. You will be told when a key adds another device.")
     return redirect("/app/", 303)
 
 
@@ -113,7 +113,7 @@ def _warnings(account: Account, devices: list[Device]) -> Iterator[tuple[str, st
     if not devices and Device.last_was_dead(account.seq):
         yield LAST_IS_GONE, "/app/devices"
     elif not devices and account.hides_first_steps:
-        yield "No device gets your notifications. They are only kept in the history.", "/app/devices"
+        yield "No device receives your notifications. They are only saved to History.", "/app/devices"
     for error in {device.last_error: None for device in devices if device.last_error}:
         names = [page.isolated(device.name) for device in devices if device.last_error == error]
         more = f" and {len(names) - 2} more" if len(names) > 2 else ""

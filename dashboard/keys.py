@@ -32,7 +32,7 @@ def create_key() -> Page:
 def revoke_key(key_id: str) -> Page:
     """POST /app/keys/{id}/revoke."""
     accounts.revoke_key(current().account.seq, key_id, clock.now_ms())
-    flash("The key is revoked: it stopped working now.")
+    flash("Key revoked. It no longer works.")
     return redirect("/app/keys", 303)
 
 

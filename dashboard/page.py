@@ -12,6 +12,7 @@ from io import BytesIO, StringIO
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
+from zlib import crc32
 
 from flask import Flask, Response, render_template, request
 from markupsafe import Markup
@@ -21,14 +22,22 @@ from core import local_time
 from core.icons import ICONS
 from models import Alert
 from process import clock
+from process.clock import DAY_MS
 from store.notifications import Entry
 from store.search import fold
 from web import guards
 from web.context import current, signed_in_account
-from wire.errors import Refused
+from wire.errors import SENTENCES, Refused
 from wire.notification import PRIORITY_WORDS
 
 Page = str | BaseResponse | tuple[str, int]
+
+
+# What a page says instead of a message that programs get, too.
+FOR_PEOPLE = {
+    re.compile(r"(\w+) (?:must not be blank|is required)\."): r"Enter a \1.",
+    re.compile(r"(\w+) is \d+ characters long: at most (\d+) are allowed\."): r"This \1 is too long. Use at most \2 characters.",
+}
 
 
 class Problem(NamedTuple):
@@ -45,12 +54,16 @@ class Problem(NamedTuple):
         """Make a problem of a 400. Other statuses are not about the form, so they are raised again."""
         if refused.status != 400:
             raise refused
+        for pattern, said in FOR_PEOPLE.items():
+            if found := pattern.fullmatch(refused.message):
+                return cls(found.expand(said), refused.field)
         # Many messages begin with the name of a field, in lower case.
         return cls(refused.message[:1].upper() + refused.message[1:], refused.field)
 
 
 STATIC = Path(__file__).parent.parent / "static"
 EXCERPT = 300  # characters of a body that a list shows
+NO_PAGE = "This page does not exist, or what it showed was deleted."
 KINDS = ("application/json", "text/html")  # the first is the default of clients without a preference
 BEFORE_HIT = 80  # characters of an excerpt before the first hit
 FORMULA = tuple("=+-@＝＋－＠")
@@ -58,12 +71,14 @@ LINK = re.compile(r"https?://[^\s<>\"'`“”‘’«»\u2066-\u2069\u202a-\u202
 BEHIND_LINK = ".,;:!?*_~"  # ends a sentence or a markup rather than an address
 PAIRS = {")": "(", "]": "[", "}": "{"}
 MINUTE_MS, HOUR_MS = 60_000, 3_600_000
+MONTH_DAYS, YEAR_DAYS = 30, 365
+TILES = ("#b3261e", "#7d4a00", "#146c3c", "#0b6470", "#2456c9", "#6b3fa0", "#a02f6f", "#5b5e6a")
 LOCAL_HOST = re.compile(r"(?:.*\.)?localhost|127\.[0-9.]+|\[::1\]")
 
 
 def install(app: Flask) -> None:
     """Register the filters and globals that the templates use."""
-    times = {"moment": moment, "formatted": formatted, "ago": ago, "near": near, "lasting": lasting}
+    times = {"moment": moment, "formatted": formatted, "ago": ago, "age": age, "near": near, "lasting": lasting}
     texts = {
         "number": number,
         "value": value,
@@ -72,6 +87,7 @@ def install(app: Flask) -> None:
         "links": links,
         "icon": icon,
         "ink": ink,
+        "tile_color": tile_color,
     }
     app.jinja_env.filters.update({**times, **texts, "priority_word": PRIORITY_WORDS.__getitem__})
     app.jinja_env.globals.update(asset=asset, by_day=by_day, problem=None)
@@ -80,7 +96,8 @@ def install(app: Flask) -> None:
 
 def error_page(refused: Refused) -> str:
     """The page that shows a refusal."""
-    return render_template("error.html", message=refused.message, status=refused.status)
+    is_general = refused.status == 404 and refused.message == SENTENCES[404]
+    return render_template("error.html", message=NO_PAGE if is_general else refused.message, status=refused.status)
 
 
 def is_wanted() -> bool:
@@ -178,6 +195,20 @@ def ago(at: int) -> str:
     return f"{age // MINUTE_MS} min ago" if age < HOUR_MS else f"{age // HOUR_MS} h ago"
 
 
+def age(at: int) -> str:
+    """How long ago a time (ms) is: "5 min ago", "3 days ago", "2 months ago"."""
+    since = clock.now_ms() - at
+    if since < HOUR_MS:
+        return ago(at)
+    days = since // DAY_MS
+    if days < 1:
+        return f"{since // HOUR_MS} h ago"
+    for length, unit in ((YEAR_DAYS, "year"), (MONTH_DAYS, "month"), (1, "day")):
+        if count := days // length:
+            break
+    return f"{count} {unit}{'' if count == 1 else 's'} ago"
+
+
 def lasting(seconds: int) -> str:
     """A duration as "60 s", "5 min" or "3 h"."""
     if seconds < 120 or seconds % 60:
@@ -269,6 +300,11 @@ def ink(color: str) -> str:
     red, green, blue = (int(color[place : place + 2], 16) / 255 for place in (1, 3, 5))
     light = 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2  # the relative luminance of WCAG
     return "dark" if light > 0.18 else "light"  # at 0.18, black and white have equal contrast
+
+
+def tile_color(name: str) -> str:
+    """The color of the tile of something that has a name but no icon: always the same for the same name."""
+    return TILES[crc32(name.encode("utf-8", "replace")) % len(TILES)]
 
 
 @cache

@@ -42,13 +42,13 @@ def save_quiet_hours() -> Page:
     except Refused as refused:
         problem = Problem.of(refused)
         return _quiet_page(begin, end, problem._replace(field="end" if begin.strip() else "begin")), 422
-    flash(f"Quiet hours are {window}." if window else "Quiet hours are off.")
+    flash(f"Quiet hours set: {begin} to {end}." if window else "Quiet hours turned off.")
     return redirect("/app/quiet", 303)
 
 
 def deliver_held() -> Page:
     """POST /app/quiet/deliver: delivers everything that is held, now."""
     count = digests.release_now(current().account.seq)
-    said = {0: "Nothing was held.", 1: "The held notification is on its way."}
-    flash(said.get(count, f"{count} notifications are on their way, as one."))
+    said = {0: "Nothing was held.", 1: "The held notification is being delivered."}
+    flash(said.get(count, f"{count} notifications are being delivered as one digest."))
     return redirect("/app/quiet", 303)

@@ -54,7 +54,7 @@ def save_time_zone() -> Page:
         accounts.set_time_zone(current().account, accounts.zone_change(current().account, zone, days, clock.now_ms()))
     except Refused as refused:
         return _settings_page(Problem.of(refused)), 422
-    flash(f"The time zone is {zone}.")
+    flash(f"Time zone set to {zone}.")
     return redirect("/app/settings", 303)
 
 
@@ -62,14 +62,14 @@ def save_password() -> Page:
     """POST /app/settings/password: changes the password and signs out all other browsers."""
     account, new = current().account, request.form.get("new", "")
     if signin.with_password(account.email, request.form.get("current", "")) is None:
-        return _settings_page(Problem("That is not the current password.", "current")), 422
+        return _settings_page(Problem("This is not your current password.", "current")), 422
     try:
         hashed = accounts.password_hash(new, accounts.KNOWN_BROWSER, account.email)
     except Refused as refused:
         return _settings_page(Problem.of(refused)._replace(field="new")), 422
     accounts.set_password(account, hashed)
     guards.begin_session(account)
-    flash("The password is changed. Every other browser is signed out.")
+    flash("Password changed. All other browsers were signed out.")
     return redirect("/app/settings", 303)
 
 

@@ -43,7 +43,7 @@ def _setup_page(account: Account | None, form: dict[str, str], problem: Problem 
 
 def show_sign_in() -> Page:
     """GET /app/login."""
-    return render_template("login.html", email="")
+    return render_template("login.html", email="", is_new=not accounts.any_account())
 
 
 def sign_in() -> Page:
@@ -51,7 +51,7 @@ def sign_in() -> Page:
     email, password = request.form.get("email", ""), request.form.get("password", "")
     account = with_password(email, password)
     if account is None:
-        problem = Problem("That e-mail address and password do not belong together.", "password")
+        problem = Problem("Wrong e-mail or password.", "password")
         return render_template("login.html", email=email, problem=problem), 422
     guards.begin_session(account)
     return redirect(_wanted_page(), 303)

@@ -21,6 +21,7 @@ from wire.errors import Refused
 
 SETTINGS = ("name", "period", "cron", "grace", "priority")
 NEW = {"name": "", "period": "1d", "cron": "", "grace": heartbeats.DEFAULT_GRACE, "priority": "4"}
+SHOWN_PINGS = 8  # the older ones are folded
 IN_ORDER = ("down", "late", "up", "new", "paused")
 
 
@@ -57,20 +58,20 @@ def save_heartbeat(heartbeat_id: str) -> Page:
 def pause_heartbeat(heartbeat_id: str) -> Page:
     """POST /app/watches/{id}/pause."""
     heartbeats.pause_heartbeat(current().account.seq, heartbeat_id)
-    return _back_to(heartbeat_id, "It is paused: its pings are kept and change nothing.")
+    return _back_to(heartbeat_id, "Heartbeat paused. Pings are recorded but nobody is notified.")
 
 
 def resume_heartbeat(heartbeat_id: str) -> Page:
     """POST /app/watches/{id}/resume."""
     resumed = heartbeats.resume_heartbeat(current().account.seq, heartbeat_id, clock.now_ms())
-    goes_on = "is down until it succeeds" if resumed.state == "down" else "is expected from now on"
-    return _back_to(heartbeat_id, f"It is resumed: it {goes_on}.")
+    state = "It is down until it succeeds." if resumed.state == "down" else "The next ping is expected from now on."
+    return _back_to(heartbeat_id, f"Heartbeat resumed. {state}")
 
 
 def delete_heartbeat(heartbeat_id: str) -> Page:
     """POST /app/watches/{id}/delete."""
     deleted = heartbeats.delete_heartbeat(current().account.seq, heartbeat_id)
-    flash(f"The heartbeat “{page.isolated(deleted.name)}” is deleted. Its notifications stay in the history.")
+    flash(f"Heartbeat “{page.isolated(deleted.name)}” deleted. Its notifications stay in History.")
     return redirect("/app/watches", 303)
 
 
@@ -89,8 +90,9 @@ def _settings(typed: dict[str, str]) -> dict[str, Any]:
 
 
 def _back_to(heartbeat_id: str, message: str) -> Page:
+    """Say it on the heartbeat's page, or on the list if the button was pressed there."""
     flash(message)
-    return redirect(f"/app/watches/{heartbeat_id}", 303)
+    return redirect("/app/watches" if "list" in request.form else f"/app/watches/{heartbeat_id}", 303)
 
 
 def _list_page(typed: dict[str, str], problem: Problem | None = None) -> str:
@@ -120,6 +122,7 @@ def _heartbeat_page(beat: Beat, typed: dict[str, str] | None = None, problem: Pr
         "watch.html",
         beat=beat,
         pings=Ping.newest(beat.seq),
+        shown=SHOWN_PINGS,
         schedule=heartbeats.schedule(beat),
         address=f"{guards.origin()}/ping/{beat.ping_id}",
         typed=typed or saved,

@@ -58,7 +58,7 @@ function read(event) {
 // Without these texts no notification with the button would be shown.
 const isButton = (one) => [one?.action, one?.title].every((text) => typeof text === "string");
 
-const UNREADABLE = { title: "Pocketbell", body: "A notification arrived that could not be read." };
+const UNREADABLE = { title: "Pocketbell", body: "You have a notification that could not be read." };
 
 self.addEventListener("push", (event) => event.waitUntil(Promise.all([show(read(event)), sendPresses()])));
 
@@ -115,7 +115,7 @@ function follow(action, { title, data }) {
 // --- buttons that answer or acknowledge ---------------------------------------------------------------------
 
 const PRESS = /^\/a\/[\w-]{22}$/;
-const ENDS = { 404: "This button no longer works.", 409: "It was answered before." };
+const ENDS = { 404: "This button no longer works.", 409: "This was already answered." };
 
 // The path of the button's address if a press on it is sent to us, and not opened.
 function pathOfPress(navigate) {

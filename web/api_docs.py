@@ -210,7 +210,7 @@ def _rule(schema: Schema) -> str:
         words += _between(schema.get(f"min{what}"), schema.get(f"max{what}"), f" {unit}")
     words += _between(schema.get("minimum"), schema.get("maximum"), "")
     if "default" in schema:
-        words.append(f"{schema['default']} without it")
+        words.append(f"default {schema['default']}")
     return ", ".join(words)
 
 

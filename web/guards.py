@@ -193,7 +193,7 @@ def _session_account() -> Account | None:
 
 def _confirm_session() -> None:
     if _session_account() is None:
-        raise Refused(401, "You were signed out meanwhile: sign in again.")
+        raise Refused(401, "You have been signed out. Sign in again.")
 
 
 def begin_session(account: Account) -> None:
@@ -251,7 +251,7 @@ def _check_form() -> None:
         sent = request.headers.get("X-CSRF-Token") or request.form.get("csrf", "")
         is_ours = secrets.compare_digest(sent.encode(), expected.encode())
     if not is_ours:
-        raise Refused(400, "This form is too old or came from another site: open the page again.")
+        raise Refused(400, "This form has expired or came from another site. Open the page again and retry.")
 
 
 class Undated(URLSafeSerializer):

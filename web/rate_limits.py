@@ -173,7 +173,7 @@ def button(sender: str) -> None:
     """Count a button that is shown or pressed, also an unknown one, against its sender; `Refused` (429) beyond it."""
     counted = _count(_claim(BUTTONS, "button", sender))
     if counted.refused is not None:
-        raise Refused(429, "Too many tries: wait a minute, then try again.", _wait_s(counted))
+        raise Refused(429, "Too many attempts. Try again in a minute.", _wait_s(counted))
 
 
 # --- signing in ---------------------------------------------------------------------------------------------
@@ -225,7 +225,7 @@ def begin_sign_in(visitor: Visitor) -> None:
 def _try_sign_in(visitor: Visitor, amount: int) -> None:
     counted = _count(*(_claim(item, *key, amount=amount) for item, *key in (*visitor.quotas, visitor.sign_ins)))
     if counted.refused is not None:
-        raise Refused(429, "Too many tries: wait a quarter of an hour, then try again.", _wait_s(counted))
+        raise Refused(429, "Too many attempts. Try again in 15 minutes.", _wait_s(counted))
 
 
 def end_sign_in(visitor: Visitor, is_right: bool | None) -> None:

@@ -153,7 +153,7 @@ def test_a_press_that_comes_too_late_says_so_silently_and_is_not_sent_again(phon
     site.service.app.test_client().post(paths(phone.subscription)["No"])
     worker.evaluate(CLICK, {"action": action_of(phone, "Yes")})
     told = worker.evaluate("self.shown")[-1]
-    assert (told["title"], told["body"], told["silent"]) == ("MCP - Deploy?", "It was answered before.", True)
+    assert (told["title"], told["body"], told["silent"]) == ("MCP - Deploy?", "This was already answered.", True)
     assert label_of(site, asked) == "No" and worker.evaluate(KEPT) == []
 
 

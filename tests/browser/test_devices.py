@@ -63,10 +63,11 @@ def test_a_browser_that_is_on_stays_on_after_a_reload(phone):
 
 def test_a_device_that_the_owner_removed_in_its_own_browser_stays_removed(phone):
     phone.enable()
+    phone.page.locator("summary", has_text="Edit").click()
     phone.page.locator("summary", has_text="Remove…").click()
     with phone.page.expect_navigation():
         phone.page.get_by_role("button", name="Remove").click()
-    expect(phone.page.get_by_text("The device is removed")).to_be_visible()
+    expect(phone.page.get_by_text("Device removed")).to_be_visible()
     expect(state(phone.page)).not_to_be_empty()
     phone.page.reload()
     expect(phone.page.locator("summary", has_text="Remove…")).to_have_count(0)

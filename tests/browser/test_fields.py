@@ -159,10 +159,10 @@ def test_the_page_of_a_notification_links_its_url_and_what_replaced_it(sender, s
 
 def test_a_device_is_given_its_least_priority_on_the_page(sender):
     page = sender.phone.go()
-    page.get_by_text("Priorities", exact=True).click()
-    page.get_by_label("Push this priority and higher ones").select_option("urgent")
+    page.locator("summary", has_text="Edit").click()
+    page.get_by_label("Receives").select_option("urgent")
     page.locator("form[action$='/priority']").get_by_role("button", name="Save").click()
-    expect(page.get_by_text("gets nothing below the priority urgent", exact=True)).to_be_visible()
+    expect(page.get_by_text("Only priority urgent", exact=True)).to_be_visible()
     sender.send(priority=4)
     sender.send(priority=5)
     assert len(sender.phone.subscription.messages) == 1

@@ -70,7 +70,7 @@ def test_a_rule_is_made_from_the_value_shown_listed_and_deleted(site, open_conte
     page.get_by_label("Notify me when no value arrives for").fill("2h")
     page.get_by_role("button", name="Add", exact=True).click()
     page.get_by_role("link", name="Watches").click()
-    rules = page.locator("section", has=page.get_by_role("heading", name="Rules on metrics")).get_by_role("listitem")
+    rules = page.locator("section", has=page.get_by_role("heading", name="Metric rules")).get_by_role("listitem")
     expect(rules).to_have_count(2)
     expect(rules.first).to_contain_text("silent 2h")
     rules.last.get_by_role("link").click()

@@ -70,7 +70,7 @@ def test_a_push_that_cannot_be_read_still_shows_a_notification(phone):
     worker = phone.start_worker()
     for text in BAD_PUSHES:
         shown = phone.deliver(worker, text)
-        assert (shown["title"], shown["body"]) == ("Pocketbell", "A notification arrived that could not be read.")
+        assert (shown["title"], shown["body"]) == ("Pocketbell", "You have a notification that could not be read.")
 
 
 def test_a_push_with_odd_fields_still_shows_a_notification(phone):

@@ -12,7 +12,7 @@ from tests.support.heartbeats import EMAIL, Pinged, told
 from tests.support.holding import QUIET
 from tests.support.times import DAY_S, HOUR_S, MINUTE_S, at, local_ms, utc
 
-DOWN = ("Backup is down", "Its last ping came 2026-11-21 10:00, and the next was expected 2026-11-21 11:00.")
+DOWN = ("Backup is down", "Last ping: 2026-11-21 10:00. The next was expected 2026-11-21 11:00.")
 
 
 # --- the states ---------------------------------------------------------------------------------------------
@@ -380,7 +380,7 @@ def test_an_account_has_at_most_100_heartbeats(service, owner, monkeypatch):
     args = ("heartbeat", "create", EMAIL, "Job", "--period", "1h")
     results = [service.flask(*args) for _ in range(3)]
     assert [result.exit_code for result in results] == [0, 0, 1]
-    assert "at most 2 heartbeats" in results[2].output
+    assert "already have 2 heartbeats" in results[2].output
 
 
 def test_deleting_the_account_deletes_its_heartbeats_with_their_pings(service, beat):

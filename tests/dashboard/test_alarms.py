@@ -114,7 +114,7 @@ def test_what_is_sent_later_is_not_held_by_quiet_hours_and_not_delivered_now(
     send_at(caller, moved_clock.ms + HOUR_S * 1000)
     assert "Nothing is held." in owner.page("/app/quiet").section("Held now")
     held("a")
-    assert "One notification." in owner.page("/app/quiet").section("Held now")
+    assert "1 notification." in owner.page("/app/quiet").section("Held now")
     owner.done("/app/quiet/deliver", leads_to="/app/quiet")
     assert [one["status"] for one in caller.listed()] == ["pending", "held"]
 

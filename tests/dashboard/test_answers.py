@@ -52,7 +52,7 @@ def test_an_answer_on_a_device_is_shown_with_its_name(service, owner, caller, br
 def test_the_second_answer_is_refused_with_a_sentence(service, owner, caller, browser, asked):
     press(service, paths(browser)["Yes"])
     page = owner.done(f"/app/notifications/{asked}/answer", {"position": "2"})
-    assert page.said("alert") == ["It was answered before."] and answer_of(caller, asked)["label"] == "Yes"
+    assert page.said("alert") == ["This was already answered."] and answer_of(caller, asked)["label"] == "Yes"
 
 
 @pytest.mark.parametrize("position", [None, "", "1", "3", "-1", "00", "x", "٢", "9" * 5000])

@@ -38,7 +38,7 @@ def refused(forms):
 
     def send(rule, **more):
         answer = forms.send(rule, **more)
-        assert answer.status_code == 400 and "open the page again" in answer.text, rule
+        assert answer.status_code == 400 and "Open the page again" in answer.text, rule
         assert everything() == before and forms.owner.is_signed_in and not forms.visitor.is_signed_in, rule
 
     return send

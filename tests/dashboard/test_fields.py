@@ -129,13 +129,13 @@ def choose(service, owner, priority):
 def test_a_device_is_given_its_least_priority(service, owner, caller, browser):
     assert owner.page("/app/devices").chosen("priority") == "min"
     page = choose(service, owner, "high")
-    assert "gets nothing below the priority high" in page.main and page.chosen("priority") == "high"
+    assert "receives only priority high and higher" in page.main and page.chosen("priority") == "high"
     send(caller)
     send(caller, priority=4)
     assert len(browser.pushes) == 1
     assert caller.get("/devices").json["devices"][0]["minPriority"] == 4
     page = choose(service, owner, "min")
-    assert "gets nothing below" not in page.main and "gets every notification" in page.text
+    assert "Only priority" not in page.main and "receives all priorities" in page.text
 
 
 @pytest.mark.parametrize("wrong", ["", "3x", "max"])

@@ -155,7 +155,7 @@ def test_that_there_is_no_device_is_warned_of_once_the_list_is_hidden(owner, pus
     assert warnings(owner) == []
     owner.done("/app/first-steps/hide", leads_to="/app/")
     (said,) = warnings(owner)
-    assert "No device gets your notifications" in said
+    assert "No device receives your notifications" in said
     owner.enable(push_service.browser())
     assert warnings(owner) == []
 
@@ -164,7 +164,7 @@ def test_that_the_last_device_died_is_warned_of_until_there_is_another(service, 
     browser.then(410)
     service.caller().send()
     (said,) = warnings(owner)
-    assert "last device is gone" in said
+    assert "last device no longer exists" in said
     owner.enable(push_service.browser())
     assert warnings(owner) == []
 

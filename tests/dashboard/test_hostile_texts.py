@@ -109,7 +109,7 @@ def test_an_accounts_address_is_shown_as_it_is(service, texts):
         printed = service.flask("account", "create", "--", address).output.strip().partition(":8000")[2]
         visitor = Visitor(service)
         setup = visitor.page(printed)
-        assert f"For the account {address}." in setup.text
+        assert f"For {address}." in setup.text
         visitor.post(printed, {"password": PASSWORD})
         devices, settings = visitor.page("/app/devices"), visitor.page("/app/settings")
         assert f"Apple refuses Web Push from the contact mailto:{address}:" in devices.text

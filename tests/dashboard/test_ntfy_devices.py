@@ -59,7 +59,7 @@ def test_under_https_the_link_says_nothing_of_security(make_service, moved_clock
 
 def test_it_has_no_button_for_a_test_of_its_own(owner):
     card = owner.page(added(owner)).section("Pixel")
-    assert "new" in card and "Test" not in card and "Remove" in card
+    assert "New" in card and "Test" not in card and "Remove" in card
 
 
 def test_a_wrong_name_or_kind_is_refused_on_the_page(owner):

@@ -112,10 +112,10 @@ def test_the_forms_make_a_rule_and_lead_back_to_the_metric_in_the_same_range(own
         ({**FORM, "value": "<b>"}, "value", "Enter a number"),
         ({**FORM, "operator": "~"}, "value", "Enter a number"),
         ({"value": "1"}, "value", "Enter a number"),
-        ({**FORM, "operator": "<", "for": "soon"}, "for", "The duration must be written like 10m, 1h or 7d"),
+        ({**FORM, "operator": "<", "for": "soon"}, "for", "Write the duration like 10m, 1h or 7d"),
         ({**FORM, "for": "9999d"}, "for", "The duration must be from"),
         ({"silent": ""}, "silent", "Enter a time such as 30m, 24h or 7d."),
-        ({"silent": "long"}, "silent", "The duration must be written like 10m, 1h or 7d"),
+        ({"silent": "long"}, "silent", "Write the duration like 10m, 1h or 7d"),
         ({"silent": "1s"}, "silent", "The duration must be from 1m"),
     ],
 )
@@ -141,7 +141,7 @@ def test_an_account_with_as_many_rules_as_it_may_have_is_told_so(owner, monkeypa
     make()
     monkeypatch.setattr(metric_rules, "MAX_RULES", 1)
     owner.get(address())
-    assert owner.refused(address(), FORM).said("alert") == ["An account has at most 1 rules: delete one first."]
+    assert owner.refused(address(), FORM).said("alert") == ["You already have 1 rules. Delete one first."]
 
 
 def test_a_rule_on_a_metric_of_another_account_is_about_ones_own(owner, stranger):
@@ -312,9 +312,9 @@ def test_watches_list_rules_with_state_metric_and_text(owner):
     page = owner.page("/app/watches")
     rows = [one for one in page.elements if one.tag == "a" and one.attributes.get("class") == "row"]
     assert [row.text for row in rows] == [
-        "CPU firing since today 08:00 · > 90 for 5m · in home",
-        "CPU ok · < 1 · in home",
-        "never sent ok · silent 1d · in home",
+        "CPU firing since today 08:00 > 90 for 5m home",
+        "CPU ok < 1 home",
+        "never sent ok silent 1d home",
     ]
     for row in rows:
         assert owner.page(row.attributes["href"]).section("Rules")
@@ -323,8 +323,8 @@ def test_watches_list_rules_with_state_metric_and_text(owner):
 
 def test_without_rules_watches_say_what_one_is(owner):
     page = owner.page("/app/watches")
-    assert "no longer comes" in page.section("Rules on metrics")
-    assert "expected to ping" in page.section("Heartbeats")
+    assert "stops coming" in page.section("Metric rules")
+    assert "A job that should ping" in page.section("Heartbeats")
 
 
 def test_home_warns_of_rules_that_are_firing(owner):

@@ -66,7 +66,7 @@ def test_the_time_zone_is_changed_and_times_are_told_in_it(service, owner, moved
     service.caller()
     page = owner.done(f"{SETTINGS}/time-zone", {"time_zone": "Asia/Tokyo"}, leads_to=SETTINGS)
     assert page.chosen("time_zone") == "Asia/Tokyo" and "Asia/Tokyo" in page.said("status")[0]
-    assert "2026-11-21 19:00" in owner.page("/app/keys").text
+    assert owner.page("/app/keys").times()[0] == "2026-11-21 19:00"
 
 
 def test_another_time_zone_counts_the_days_again(service, owner, moved_clock):
@@ -126,7 +126,7 @@ def test_a_wrong_current_password_is_refused_and_changes_nothing(owner):
     before = everything()
     answer = change(owner, current="not the password")
     (said,) = Page(answer.text).said("alert")
-    assert answer.status_code == 422 and "not the current password" in said
+    assert answer.status_code == 422 and "not your current password" in said
     assert everything() == before and owner.is_signed_in
 
 
@@ -148,7 +148,7 @@ def test_no_password_that_was_typed_is_sent_back(owner):
 def test_a_wrong_current_password_counts_as_a_try(owner, moved_clock):
     assert [change(owner, current="not the password").status_code for _ in range(10)] == [422] * 10
     refused = change(owner)
-    assert refused.status_code == 429 and "wait" in Page(refused.text).text and owner.is_signed_in
+    assert refused.status_code == 429 and "15 minutes" in Page(refused.text).text and owner.is_signed_in
     moved_clock.advance(15 * 60)
     assert change(owner).status_code == 303
 
@@ -169,7 +169,7 @@ def test_the_tries_of_strangers_do_not_keep_the_owner_from_changing_the_password
 
 
 def sessions(visitor):
-    return visitor.page(SETTINGS).section("Signed in")
+    return visitor.page(SETTINGS).section("Signed-in browsers")
 
 
 def test_sessions_are_listed_with_name_begin_and_last_visit(service, owner, moved_clock):
@@ -177,27 +177,24 @@ def test_sessions_are_listed_with_name_begin_and_last_visit(service, owner, move
     phone.sign_in()
     moved_clock.advance(3 * DAY_S)
     page = owner.page(SETTINGS)
-    text = page.section("Signed in")
-    assert "Chrome on Linux" in text and "Safari on iPhone" in text and text.count("2026-11-21 10:00") == 2
-    times = [element.attributes["title"] for element in page.elements if element.tag == "time"]
-    assert any(title.startswith("2026-11-24 10:00") for title in times)
-    assert any(title.startswith("2026-11-21 10:00") for title in times)
+    text = page.section("Signed-in browsers")
+    assert "Chrome on Linux" in text and "Safari on iPhone" in text
+    assert page.times() == ["2026-11-21 10:00", "2026-11-24 10:00", "2026-11-21 10:00", "2026-11-21 10:00"]
 
 
 def test_this_session_is_marked_and_no_other(service, owner):
     Visitor(service, agent="Firefox/144.0 (Windows)").sign_in()
-    items = [e.text for e in owner.page(SETTINGS).elements if e.tag == "li" and "last here" in e.text]
-    assert ["this one" in item for item in items if "Chrome" in item] == [True]
-    assert ["this one" in item for item in items if "Firefox" in item] == [False]
+    page = owner.page(SETTINGS)
+    assert "This browser" in page.section("Chrome") and "This browser" not in page.section("Firefox")
 
 
 def test_sessions_that_ended_and_other_accounts_are_not_listed(service, owner, stranger, moved_clock):
-    assert sessions(owner).count("since") == 1
+    assert sessions(owner).count("Chrome on Linux") == 1
     Visitor(service).sign_in()
     for _ in range(2):
         moved_clock.advance(50 * DAY_S)
         owner.get("/app/")
-    assert sessions(owner).count("since") == 1
+    assert sessions(owner).count("Chrome on Linux") == 1
 
 
 def test_signing_out_everywhere_ends_all_sessions_of_this_account(service, owner, stranger):
@@ -214,7 +211,8 @@ def test_signing_out_everywhere_ends_all_sessions_of_this_account(service, owner
 
 def used(owner):
     """What the table of the plan says: used and limit, by row."""
-    cells = owner.page(SETTINGS).texts_of("td")
+    page = owner.page(SETTINGS)
+    cells = [e.text for e in page.elements if e.tag == "td" and "data-label" not in e.attributes]
     return {cells[n]: (cells[n + 1], cells[n + 2]) for n in range(0, len(cells), 3)}
 
 
@@ -273,7 +271,7 @@ def quiet_hours():
 def test_quiet_hours_are_saved_and_shown(owner):
     page = owner.done(QUIET, {"begin": "22:00", "end": "07:00"}, leads_to=QUIET)
     assert (page.value("begin"), page.value("end"), quiet_hours()) == ("22:00", "07:00", "22:00-07:00")
-    assert page.said("status") and "22:00-07:00" in owner.page(SETTINGS).text
+    assert page.said("status") and "22:00 to 07:00" in owner.page(SETTINGS).text
 
 
 def test_quiet_hours_are_switched_off_whatever_else_the_form_holds(owner):

@@ -19,7 +19,7 @@ def test_after_ten_tries_for_an_address_even_the_right_password_is_refused(servi
     make_account(service)
     assert use_up_tries(visitor) == [422] * 10
     answer = visitor.sign_in()
-    assert answer.status_code == 429 and "wait a quarter of an hour" in answer.text
+    assert answer.status_code == 429 and "Try again in 15 minutes" in answer.text
     assert not visitor.is_signed_in
 
 

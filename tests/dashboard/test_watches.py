@@ -37,10 +37,10 @@ def test_the_form_makes_a_heartbeat_and_shows_its_address(service, owner):
 @each(
     "field, text, problem",
     [
-        ("name", " ", "must not be blank"),
+        ("name", " ", "Enter a name."),
         ("period", "1h", "not both"),
-        ("cron", "61 * * * *", "no cron expression"),
-        ("cron", "", "needs a period or a cron"),
+        ("cron", "61 * * * *", "not a cron expression"),
+        ("cron", "", "Set a period or a cron"),
         ("grace", "1s", "from 1m to 31d"),
         ("priority", "6", "from 1 to 5"),
         ("priority", "<b>", "from 1 to 5"),
@@ -62,16 +62,16 @@ def test_the_list_begins_with_what_is_down_and_shows_the_latest_pings(service, o
     page = owner.page("/app/watches")
     rows = [one.text for one in page.elements if one.tag == "a" and one.attributes.get("class") == "row"]
     assert [row.split()[0] for row in rows] == ["Bad", "Good", "<b>New</b>"]
-    assert "down since today 10:00" in rows[0] and "up, expected by today 11:00" in rows[1]
-    assert "new, waits for its first ping" in rows[2]
+    assert "Down since today 10:00" in rows[0] and "Up, next ping by today 11:00" in rows[1]
+    assert "New, waiting for the first ping" in rows[2]
     strips = [one.attributes["aria-label"] for one in page.elements if one.attributes.get("class") == "pings"]
-    assert strips == ["The last 1 pings: 1 failed", "The last 3 pings: 0 failed"]
+    assert strips == ["Last 1 pings: 1 failed", "Last 3 pings: 0 failed"]
 
 
 def test_the_page_shows_the_texts_of_the_pings_as_text(owner, beat, path):
     beat.ping("/3", data="<script>alert(1)</script>\nline 2")
     page = owner.page(path)
-    assert "fail with exit code 3" in page.text
+    assert "Failure with exit code 3" in page.text
     assert "<script>alert(1)</script> line 2" in " ".join(page.texts_of("pre")[-1].split())
     assert "<script>alert(1)" not in owner.get(path).text
 
@@ -92,9 +92,11 @@ def test_another_name_alone_does_not_begin_its_period_anew(service, owner, beat,
 
 
 def test_it_is_paused_resumed_and_deleted_with_a_confirmation(service, owner, path):
-    owner.done(f"{path}/pause")
-    assert "paused" in owner.page("/app/watches").text
-    owner.done(f"{path}/resume")
+    owner.done(f"{path}/pause", leads_to=path)
+    page = owner.page("/app/watches")
+    assert "Paused" in page.text and page.forms("/pause") == []
+    assert "Up" not in owner.done(page.forms("/resume")[0], {"list": "1"}, leads_to="/app/watches").text
+    assert owner.page("/app/watches").forms("/pause") == [f"{path}/pause"]
     assert "This cannot be undone" in owner.page(path).confirmation(f"{path}/delete")
     owner.post(f"{path}/delete")
     assert (settings_of(service), owner.get(path).status_code) == ([], 404)

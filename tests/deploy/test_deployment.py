@@ -278,7 +278,7 @@ def test_a_form_of_a_stranger_that_is_too_large_is_refused_with_a_page(proxy, pa
 def test_a_form_of_16_kb_passes(proxy):
     form = b"email=" + b"x" * (16_384 - 6)
     refused = proxy.request("POST", "/app/login", form, {"Content-Type": "application/x-www-form-urlencoded"})
-    assert refused.status == 400 and "open the page again" in refused.text
+    assert refused.status == 400 and "Open the page again" in refused.text
 
 
 def test_the_largest_body_that_pocketbell_takes_passes(proxy, server):

@@ -99,7 +99,7 @@ def test_an_address_where_nobody_can_listen_stops_it_and_names_the_settings(star
     start = partial(start, DATA_DIR=str(tmp_path / "another"))
     taken = start(PORT=str(first.port))
     assert taken.process.wait(PATIENCE_S) == 1
-    said = f'Cannot listen at HOST "127.0.0.1" and PORT "{first.port}": Address already in use.'
+    said = f"Port {first.port} is already in use. Try another one: PORT={first.port + 1} make run"
     assert taken.log.splitlines()[-1] == said
     for name in ("nosuch.invalid", "a" * 70):
         unknown = start(HOST=name)

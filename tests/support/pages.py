@@ -70,6 +70,8 @@ class Page(HTMLParser):
         assert self.open.pop().tag == tag, f"</{tag}> closes nothing"
 
     def handle_data(self, data):
+        if self.open and self.open[-1].tag == "text":
+            return  # the letter in a picture
         self.texts.append(data)
         for element in self.open:
             element.texts.append(data)
@@ -105,9 +107,13 @@ class Page(HTMLParser):
 
     def section(self, heading):
         """The text of the innermost part of the page that begins with this heading."""
-        found = [e for e in self.elements if e.tag in ("section", "li", "article") and e.text.startswith(heading)]
+        found = [e for e in self.elements if e.tag in ("section", "li", "tr", "details", "article") and e.text.startswith(heading)]
         assert found, f"no part begins with {heading!r}: {self.main}"
         return found[-1].text
+
+    def times(self):
+        """The times on the page, exact to the minute or second, in order."""
+        return [time["title"] for time in self.all("time")]
 
     def rows(self):
         """The addresses of the notifications that are listed, in order."""

@@ -51,7 +51,7 @@ def test_the_first_answer_wins(service, owner, browser, push_service):
     id_ = ask(owner)
     assert press(service, paths(other)["No"]).status_code == 200
     for path in (paths(browser)["Yes"], paths(browser)["No"], paths(other)["No"], paths(other)["Yes"]):
-        assert answered(press(service, path)) == refused(409, "It was answered before.")
+        assert answered(press(service, path)) == refused(409, "This was already answered.")
     assert detail(owner, id_)["answer"]["label"] == "No"
     assert "answer" not in detail(owner, ask(owner))
 
@@ -204,7 +204,7 @@ def test_a_browser_that_presses_gets_a_page(service, owner, browser):
     first = press(service, yes, headers=BROWSER)
     assert first.status_code == 200 and Page(first.text).said("status") == ["Answered: Yes"]
     late = press(service, no, headers=BROWSER)
-    assert late.status_code == 409 and Page(late.text).said("alert") == ["It was answered before."]
+    assert late.status_code == 409 and Page(late.text).said("alert") == ["This was already answered."]
     shown = Page(press(service, no, "GET", headers=BROWSER).text)
     assert shown.said("status") == ["Answered: Yes"] and shown.all("form") == []
     unknown = press(service, "/a/x", headers=BROWSER)

@@ -243,7 +243,7 @@ def test_the_page_says_what_there_is_to_say_of_an_operation(page, operation):
     assert f"{operation.method} {operation.path}" in said
     assert all(parameter["name"] in said for parameter in operation.parameters)
     assert f"Errors of “{operation.operation['summary']}”" in said
-    assert ("Takes no API key." in said) == (operation.scheme is None)
+    assert ("Needs no API key." in said) == (operation.scheme is None)
     assert ("with the setting METRICS_TOKEN, and no API key." in said) == (operation.scheme == "metricsToken")
     for status, answer in operation.answers.items():
         assert str(status) in said and answer["description"].replace("`", "") in said
@@ -253,9 +253,9 @@ def test_the_page_says_the_limits_of_a_field(page):
     said = page.section("Send a notification")
     assert "title string, 1 to 1,000 characters, required" in said
     assert "Idempotency-Key header, string, 1 to 255 characters" in said
-    assert "limit query, integer, at least 1, 50 without it" in page.section("List and search notifications")
+    assert "limit query, integer, at least 1, default 50" in page.section("List and search notifications")
     assert "metrics[].unit string or null, at most 32 characters" in page.section("Store metrics")
-    assert "lastUsedAt" in page.section("List the API keys") and "may be absent" in page.section("List the API keys")
+    assert "lastUsedAt" in page.section("List the API keys") and "optional" in page.section("List the API keys")
 
 
 @every_operation
@@ -289,7 +289,10 @@ def test_the_page_has_the_policy_of_the_app_and_nothing_that_it_forbids(service,
 def test_the_page_can_be_found_through_by_its_headings_and_links(page):
     ids = [element.attributes["id"] for element in page.elements if "id" in element.attributes]
     assert len(ids) == len(set(ids))
-    assert {link["href"] for link in page.all("a")} == {"/openapi.json", *(f"#{id_}" for id_ in OPERATIONS)}
+    assert {link["href"] for link in page.all("a")} == {"/app/", "/openapi.json"}
+    of_operations = [part for part in page.elements if part.attributes.get("id") in OPERATIONS]
+    assert len(of_operations) == len(OPERATIONS)
+    assert all(part.within[-1].attributes.get("class") == "operation" for part in of_operations)  # a link unfolds it
     levels = [int(element.tag[1]) for element in page.elements if re.fullmatch("h[1-6]", element.tag)]
     assert levels[0] == 1 and levels.count(1) == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))

@@ -1,0 +1,56 @@
+// Forms that need no button once scripts run: saves a choice when it changes, filters icons by their names, and closes
+// what a table's row has unfolded. Without scripts there are buttons, and all icons.
+"use strict";
+
+const PREFERS_DARK = "(prefers-color-scheme: dark)";
+
+// Shows the page in the theme that was just saved.
+function wear(theme, dark) {
+  const link = document.querySelector('link[href*="dark.css"]') ?? document.createElement("link");
+  Object.assign(link, { rel: "stylesheet", media: { system: PREFERS_DARK, light: "not all" }[theme] ?? "all" });
+  if (!link.isConnected) {
+    link.href = dark;
+    document.head.append(link);
+  }
+  document.querySelector('meta[name="color-scheme"]').content = theme === "system" ? "light dark" : theme;
+}
+
+async function save(form) {
+  const answer = await fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)) });
+  if (!answer.ok) throw new Error(String(answer.status));
+  if (form.dataset.dark) wear(form.elements.theme.value, form.dataset.dark);
+  form.querySelector(".saved").textContent = "Saved";
+}
+
+for (const form of document.querySelectorAll("form[data-saves]")) {
+  form.querySelector("button").hidden = true;
+  form.addEventListener("change", () => {
+    form.querySelector(".saved").textContent = "";
+    save(form).catch(() => form.submit()); // the page that follows says what is wrong
+  });
+}
+
+for (const filter of document.querySelectorAll("input[data-filters]")) {
+  const icons = [...document.querySelectorAll(`#${filter.dataset.filters} label`)];
+  const none = document.querySelector("[data-none]");
+  filter.hidden = false;
+  filter.addEventListener("keydown", (event) => { if (event.key === "Enter") event.preventDefault(); });
+  filter.addEventListener("input", () => {
+    const words = filter.value.toLowerCase().split(/[\s-]+/);
+    for (const icon of icons) icon.hidden = !words.every((word) => icon.title.includes(word));
+    none.hidden = icons.some((icon) => !icon.hidden);
+  });
+}
+
+const unfolded = () => document.querySelectorAll(".does > details[open]");
+
+document.addEventListener("click", ({ target }) => {
+  for (const one of unfolded()) one.open = one.contains(target);
+});
+document.addEventListener("keydown", ({ key }) => {
+  if (key !== "Escape") return;
+  for (const one of unfolded()) {
+    one.open = false;
+    one.querySelector("summary").focus();
+  }
+});
