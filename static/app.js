@@ -223,7 +223,8 @@ async function preview() {
   if (!made.error) offerAll(Object.entries(made.values ?? {}));
 }
 
-// While an alert waits for its first request: reloads the page when it has come, unless a field has been edited.
+// Where something is waited for, such as an alert's first request: reloads the page when it has come, unless a field
+// has been edited.
 const isWritten = (field) =>
   (field.defaultValue !== undefined && field.value.toLowerCase() !== field.defaultValue.toLowerCase()) ||
   (field.defaultChecked !== undefined && field.checked !== field.defaultChecked) ||
@@ -236,13 +237,14 @@ async function hasCome() {
   return answer.status < 500 && !(await answer.text()).includes(`data-waiting="${waiting.dataset.waiting}"`);
 }
 
-if (waiting) {
-  setInterval(async () => {
-    const fields = [...document.querySelectorAll("main :is(input:not([type=hidden]), textarea, select)")];
-    if (document.hidden || fields.some(isWritten)) return;
-    if (await hasCome().catch(() => false)) location.reload();
-  }, 5000);
+async function reloadWhenCome() {
+  const fields = [...document.querySelectorAll("main :is(input:not([type=hidden]), textarea, select)")];
+  if (!document.hidden && !fields.some(isWritten) && (await hasCome().catch(() => false))) return location.reload();
+  setTimeout(reloadWhenCome, waitMs); // not before the answer: two at once could overwrite each other's cookie
 }
+
+const waitMs = 1000 * (waiting?.dataset.every ?? 5);
+if (waiting) setTimeout(reloadWhenCome, waitMs);
 
 if (template) {
   let timer;
