@@ -20,7 +20,7 @@ LIFE_MS = 120_000
 UNKNOWN = "This code is not valid. Show a new one on your computer."
 USED = "This code has been used. Show a new one on your computer."
 EXPIRED = "This code has expired: it is good for two minutes. Show a new one on your computer."
-NOBODY_ASKS = "This request to sign in has ended. Show a new code."
+NOBODY_ASKS = "This request to sign in has ended."
 
 
 def make_code(session_token: str, account_seq: int, now: int) -> str:
@@ -80,7 +80,7 @@ def ask(code: str, name: str, address: str, now: int) -> str:
 
 
 def decide(session_token: str, account_seq: int, number: str, is_mine: bool, now: int) -> None:
-    """Confirm or refuse the phone that asks with this browser's code and shows this number."""
+    """Confirm or refuse the phone that asks with this browser's code; `Refused` (409) if none shows this number."""
     link = of_session(session_token)
     if link is None or link.state != "asked" or not secrets.compare_digest(link.number.encode(), number.encode()):
         raise Refused(409, NOBODY_ASKS)

@@ -3,7 +3,7 @@
 A GET of the code's address changes nothing: programs that look at links must not spend it. The phone's button does.
 """
 
-from flask import redirect, render_template, request, session
+from flask import flash, redirect, render_template, request, session
 
 import push
 from core import phone_links
@@ -57,7 +57,10 @@ def make_code() -> Page:
 def answer_phone() -> Page:
     """POST /app/devices/phone/answer: `yes` signs in the phone that shows this number, all else refuses it."""
     number, is_mine = request.form.get("number", ""), request.form.get("answer") == "yes"
-    phone_links.decide(guards.session_token(), current().account.seq, number, is_mine, clock.now_ms())
+    try:
+        phone_links.decide(guards.session_token(), current().account.seq, number, is_mine, clock.now_ms())
+    except Refused as refused:
+        flash(refused.message, "error")
     return redirect(CODE_PAGE, 303)
 
 
