@@ -12,7 +12,6 @@ from typing import Any
 
 from flask import Flask, Request, Response, current_app, request
 from flask.globals import request_ctx
-from flask.json.provider import DefaultJSONProvider
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
 import cli
@@ -57,11 +56,10 @@ from web import (
     webhooks,
 )
 from web.context import Window, current
-from web.routing import Check, IdConverter, MatchedRule, Route, first_segments, topics_beside
+from web.routing import Check, CompactJson, IdConverter, MatchedRule, Route, first_segments, topics_beside
 from wire import gotify as gotify_shapes
 from wire import ntfy as ntfy_shapes
 from wire.errors import CODES, Refused, log_fault, metrics_body, rest_body
-from wire.json_text import as_json
 
 log = logging.getLogger("pocketbell")
 
@@ -135,6 +133,10 @@ ROUTES = (
     Route("POST", "/app/setup/<token>", dashboard.signin.finish_setup, guards.visitor),
     Route("GET", "/app/login", dashboard.signin.show_sign_in, guards.visitor),
     Route("POST", "/app/login", dashboard.signin.sign_in, guards.visitor),
+    Route("GET", "/app/phone", dashboard.phone.show_phone, guards.visitor),
+    Route("POST", "/app/phone", dashboard.phone.send_typed_code, guards.phone_code),
+    Route("GET", "/app/phone/<code>", dashboard.phone.show_link, guards.phone_code),
+    Route("POST", "/app/phone/<code>", dashboard.phone.send_code, guards.phone_code),
     Route("POST", "/app/devices/resync", dashboard.devices.resync_device, guards.device_token),
     owners("GET", "/", dashboard.home.show_home),
     owners("POST", "/test", dashboard.home.send_test),
@@ -177,6 +179,10 @@ ROUTES = (
     owners("GET", "/devices", dashboard.devices.show_devices),
     owners("POST", "/devices", dashboard.devices.sync_device),
     owners("GET", "/devices/qr.svg", dashboard.devices.show_qr_code),
+    owners("GET", "/devices/this", dashboard.phone.show_this_device),
+    owners("GET", "/devices/phone", dashboard.phone.show_code),
+    owners("POST", "/devices/phone", dashboard.phone.make_code),
+    owners("POST", "/devices/phone/answer", dashboard.phone.answer_phone),
     owners("POST", "/devices/seen", dashboard.home.note_devices),
     owners("POST", "/devices/token", dashboard.devices.add_token),
     owners("POST", "/devices/fetching", dashboard.devices.add_fetching),
@@ -231,18 +237,6 @@ PAGE_HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Referrer-Policy": "same-origin",  # with no-referrer, browsers would send our own forms with Origin: null
 }
-
-
-class CompactJson(DefaultJSONProvider):
-    """Encodes responses compactly: keys in their own order, no ASCII escapes, no spaces."""
-
-    def dumps(self, obj: Any, **kwargs: Any) -> str:
-        """Encode with the encoder that everything else uses."""
-        return as_json(obj)
-
-    def response(self, *args: Any, **kwargs: Any) -> Response:
-        """Build a JSON response with its content type, so that werkzeug need not derive it from the mimetype."""
-        return Response(self.dumps(*args, **kwargs) + "\n", content_type=self.mimetype)
 
 
 _opening = threading.Lock()

@@ -43,6 +43,18 @@ CREATE TABLE session (
     last_seen_at INTEGER NOT NULL DEFAULT 0 -- accurate to an hour
 ) STRICT, WITHOUT ROWID;
 
+-- The code that a signed-in browser shows for a phone to sign in with. It ends with the browser's session.
+CREATE TABLE phone_link (
+    session_hash BLOB PRIMARY KEY REFERENCES session ON DELETE CASCADE, -- of the browser that shows it
+    code_hash BLOB NOT NULL UNIQUE,
+    state TEXT NOT NULL CHECK (state IN ('shown', 'asked', 'confirmed', 'refused', 'used')),
+    expires_at INTEGER NOT NULL,           -- of this state
+    phone_hash BLOB UNIQUE,                -- of the secret in the cookie of the browser that asked; NULL until one did
+    phone_name TEXT NOT NULL,              -- it and the next two: of that browser, '' until it asked
+    phone_address TEXT NOT NULL,
+    number TEXT NOT NULL                   -- shown on both, to compare
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE api_key (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, -- never reused: the notifications of a purged key stay
     id TEXT NOT NULL UNIQUE,

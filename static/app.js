@@ -29,27 +29,31 @@ const SUBSCRIBE_LIMIT_MS = 20000;
 // An error whose message is meant for people, unlike those of the browser.
 class Told extends Error {}
 
-const NO_WORKER = "The browser did not start Pocketbell's service worker. A private window, blocked cookies or a certificate that it does not trust may be why.";
+const NO_WORKER = "The browser did not start Pocketbell's service worker. Use a normal window instead of a private one, allow cookies for this site, and use an https certificate that the browser trusts.";
 const NO_ANSWER = "Pocketbell did not answer. Check the network, then try again.";
-const NOT_ALLOWED = "The browser was not allowed to. Try again, and allow notifications when it asks.";
+const NOT_ALLOWED = "The browser did not allow it. Try again, and choose Allow when it asks.";
 
 function reason(fault) {
   if (fault instanceof Told) return fault.message;
   if (fault.name === "NotAllowedError") return NOT_ALLOWED;
-  return `The browser reported a fault of its own (${fault.name}). Reload this page and try again, or use another browser.`;
+  return "The browser reported a problem of its own. Reload this page and try again, or use another browser.";
 }
 
 const instead = (sentence) => () => { throw new Told(sentence); };
 const card = document.getElementById("push");
 const button = document.getElementById("enable");
 
-// Shows the sentences of a state; `offer` also shows the button that enables this browser.
-function show(name, offer = false, reason = "") {
+// Shows the sentences of a state; `offer` also shows the button that enables this browser. What the browser itself said
+// of a fault is for whoever opens the details.
+function show(name, offer = false, reason = "", fault = null) {
   const state = document.getElementById("push-state");
   state.replaceChildren(card.querySelector(`[data-state=${name}]`).content.cloneNode(true));
   const place = state.querySelector("[data-reason]");
   if (place) place.textContent = reason;
   button.hidden = !offer;
+  const details = document.getElementById("push-fault");
+  details.hidden = !fault || fault instanceof Told;
+  details.querySelector("code").textContent = fault ? `${fault.name}: ${fault.message}` : "";
 }
 
 function within(milliseconds, promise) {
@@ -65,7 +69,7 @@ async function keep(subscription, only_known) {
     headers: { "Content-Type": "application/json", "X-CSRF-Token": document.querySelector("meta[name=csrf]").content },
     body: JSON.stringify({ subscription: subscription.toJSON(), token, only_known }),
   }).catch(instead(NO_ANSWER));
-  if (answer.redirected) throw new Told("You are signed out: sign in again.");
+  if (answer.redirected) throw new Told("You are signed out. Sign in again.");
   const kept = await answer.json().catch(instead(NO_ANSWER));
   if (answer.status === 404) return null;
   if (answer.status !== 201) throw new Told(kept.error);
@@ -87,8 +91,9 @@ async function enable(registration) {
     location.reload();
   } catch (fault) {
     if (Notification.permission === "denied") show("denied");
-    else if (fault.message === "late" || fault.name === "AbortError") show("late", true);
-    else show("failed", true, reason(fault));
+    else if (fault.name === "AbortError") show(navigator.brave ? "brave" : "late", true, "", fault);
+    else if (fault.message === "late") show("late", true);
+    else show("failed", true, reason(fault), fault);
   }
 }
 
@@ -98,8 +103,12 @@ const isAppleTouch = () => /iPhone|iPad/.test(navigator.userAgent) || (/Mac/.tes
 async function offer() {
   if (!isSecureContext) return show("insecure");
   if (!hasWebPush()) return show(isAppleTouch() ? "install" : "unsupported");
-  const registration = await navigator.serviceWorker.register("/app/sw.js", { scope: "/app/" }).catch(() => null);
-  if (!registration) return show("failed", false, NO_WORKER);
+  let registration;
+  try {
+    registration = await navigator.serviceWorker.register("/app/sw.js", { scope: "/app/" });
+  } catch (fault) {
+    return show("failed", false, NO_WORKER, fault);
+  }
   await navigator.serviceWorker.ready;
   const subscription = await registration.pushManager.getSubscription();
   button.addEventListener("click", () => enable(registration));
@@ -126,7 +135,7 @@ async function visit() {
   sessionStorage.setItem("visited", "yes");
 }
 
-if (card) offer().catch((fault) => show("failed", true, reason(fault)));
+if (card) offer().catch((fault) => show("failed", true, reason(fault), fault));
 else if (document.body.classList.contains("app")) visit().catch(() => {}); // the next page tries again
 
 // On an alert's page: previews the templates while they are edited. A tap on a value inserts its variable.
@@ -223,7 +232,8 @@ async function preview() {
   if (!made.error) offerAll(Object.entries(made.values ?? {}));
 }
 
-// While an alert waits for its first request: reloads the page when it has come, unless a field has been edited.
+// Where something is waited for, such as an alert's first request: reloads the page when it has come, unless a field
+// has been edited.
 const isWritten = (field) =>
   (field.defaultValue !== undefined && field.value.toLowerCase() !== field.defaultValue.toLowerCase()) ||
   (field.defaultChecked !== undefined && field.checked !== field.defaultChecked) ||
@@ -236,13 +246,14 @@ async function hasCome() {
   return answer.status < 500 && !(await answer.text()).includes(`data-waiting="${waiting.dataset.waiting}"`);
 }
 
-if (waiting) {
-  setInterval(async () => {
-    const fields = [...document.querySelectorAll("main :is(input:not([type=hidden]), textarea, select)")];
-    if (document.hidden || fields.some(isWritten)) return;
-    if (await hasCome().catch(() => false)) location.reload();
-  }, 5000);
+async function reloadWhenCome() {
+  const fields = [...document.querySelectorAll("main :is(input:not([type=hidden]), textarea, select)")];
+  if (!document.hidden && !fields.some(isWritten) && (await hasCome().catch(() => false))) return location.reload();
+  setTimeout(reloadWhenCome, waitMs); // not before the answer: two at once could overwrite each other's cookie
 }
+
+const waitMs = 1000 * (waiting?.dataset.every ?? 5);
+if (waiting) setTimeout(reloadWhenCome, waitMs);
 
 if (template) {
   let timer;

@@ -155,10 +155,19 @@ def topic() -> None:
 
 def sender() -> str:
     """Whom to count requests against: the client's address, or the /64 of an IPv6 one (CONTRACT 1)."""
-    address = proxies.client(request.remote_addr or "", request.headers.get("X-Forwarded-For", ""))
+    address = _client()
     if address is None:
         return "unknown"
     return str(address) if address.version == 4 else f"{int(address) >> 64:x}/64"
+
+
+def client_address() -> str:
+    """The client's address, for people to read."""
+    return str(_client() or "an unknown address")
+
+
+def _client() -> proxies.Address | None:
+    return proxies.client(request.remote_addr or "", request.headers.get("X-Forwarded-For", ""))
 
 
 def origin() -> str:
@@ -172,12 +181,18 @@ def visitor() -> None:
     _check_form()
 
 
+def phone_code() -> None:
+    """Anybody with a browser, 30 times in a quarter of an hour: the code, sent in path or form, is the credential."""
+    rate_limits.phone_code(sender())
+    visitor()
+
+
 def signed_in() -> Response | None:
     """A signed-in owner, whose account is kept. Others are sent to the sign-in page, and back again afterwards."""
-    account = _session_account()
+    account = session_account()
     request_body.check_form(request_body.MAX_OWNER_FORM_BYTES if account else request_body.MAX_VISITOR_FORM_BYTES)
     if account and request.method == "POST":  # reading the form may have taken seconds: the session may have ended
-        account = _session_account()
+        account = session_account()
     if account is None:
         back = request.full_path.rstrip("?") if request.method == "GET" else ""
         return redirect("/app/login" + (f"?{urlencode({'next': back})}" if back not in ("", HOME) else ""), 303)
@@ -187,12 +202,13 @@ def signed_in() -> Response | None:
     return None
 
 
-def _session_account() -> Account | None:
+def session_account() -> Account | None:
+    """The account that the request's browser is signed in to."""
     return accounts.session_account(session.get("token", ""), clock.now_ms())
 
 
 def _confirm_session() -> None:
-    if _session_account() is None:
+    if session_account() is None:
         raise Refused(401, "You have been signed out. Sign in again.")
 
 

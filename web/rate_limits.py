@@ -43,8 +43,9 @@ BUTTONS = Quota(60)  # shown to or pressed by one sender
 SIGN_IN_TRIES = Quota(10, 15)  # wrong passwords for an account from one sender, or from a known browser
 TRIES_OF_SENDER = Quota(30, 15)  # from one sender, whatever the address
 TRIES_OF_STRANGERS = Quota(100, 15)  # for an account, from all senders
+PHONE_CODES = Quota(30, 15)  # sent by one sender, and made for one account
 SIGN_INS = Quota(30, 15)  # with the right password, from one sender or from an account's known browsers
-
+TOO_MANY_TRIES = "Too many attempts. Try again in 15 minutes."
 
 _all_events: Quota  # set by `reset`
 limiter = Limiter(
@@ -225,7 +226,7 @@ def begin_sign_in(visitor: Visitor) -> None:
 def _try_sign_in(visitor: Visitor, amount: int) -> None:
     counted = _count(*(_claim(item, *key, amount=amount) for item, *key in (*visitor.quotas, visitor.sign_ins)))
     if counted.refused is not None:
-        raise Refused(429, "Too many attempts. Try again in 15 minutes.", _wait_s(counted))
+        raise Refused(429, TOO_MANY_TRIES, _wait_s(counted))
 
 
 def end_sign_in(visitor: Visitor, is_right: bool | None) -> None:
@@ -234,6 +235,22 @@ def end_sign_in(visitor: Visitor, is_right: bool | None) -> None:
     if not is_right:
         taken_back = [*taken_back, visitor.sign_ins]
     _count(*(_claim(item, *key, amount=-1) for item, *key in taken_back))
+
+
+def phone_code(sender: str) -> None:
+    """Count a code to sign in with, also a wrong one, against its sender; `Refused` (429) beyond the limit."""
+    _count_code("phone-code", sender)
+
+
+def new_phone_code(account_seq: int) -> None:
+    """Count a new code against its account; `Refused` (429) beyond the limit."""
+    _count_code("new-phone-code", account_seq)
+
+
+def _count_code(*key: str | int) -> None:
+    counted = _count(_claim(PHONE_CODES, *key))
+    if counted.refused is not None:
+        raise Refused(429, TOO_MANY_TRIES, _wait_s(counted))
 
 
 # --- what is used of the limits -----------------------------------------------------------------------------

@@ -77,7 +77,7 @@ def test_a_device_that_the_owner_removed_in_its_own_browser_stays_removed(phone)
 def test_the_states_follow_each_other_from_the_first_visit_on(phone, site):
     """default → on → lost → on: each with its sentence, and the button where enabling is what to do next."""
     expect(state(phone.go())).to_contain_text(
-        "This browser does not get your notifications yet. Enable it, and allow"
+        "This browser does not get your notifications yet. Turn them on, and choose Allow"
     )
     enable_button(phone.page).click()
     expect(state(phone.page)).to_have_text(ON)
@@ -86,7 +86,7 @@ def test_the_states_follow_each_other_from_the_first_visit_on(phone, site):
     site.service.flask("device", "remove", OWNER, device)
     phone.page.reload()
     expect(state(phone.page)).to_contain_text("Pocketbell has no device for it")
-    expect(state(phone.page)).to_contain_text("Enable it again")
+    expect(state(phone.page)).to_contain_text("Turn on notifications again")
     enable_button(phone.page).click()
     expect(state(phone.page)).to_have_text(ON)
     assert site.subscribed() == [phone.subscription.endpoint]
@@ -102,9 +102,7 @@ def test_a_browser_that_is_allowed_and_not_subscribed_is_told_so(site, open_cont
 def test_another_key_of_the_server_takes_one_tap_and_leaves_one_device(phone, site, push_service):
     phone.enable()
     change_vapid_key(site)
-    expect(state(phone.go())).to_contain_text(
-        "The server's key has changed since this browser was enabled. Enable it"
-    )
+    expect(state(phone.go())).to_contain_text("The server's key has changed since you turned on notifications here.")
     enable_button(phone.page).click()
     expect(state(phone.page)).to_have_text(ON)
     assert site.subscribed() == [phone.next_subscription.endpoint]
@@ -142,7 +140,7 @@ def test_a_page_whose_session_ended_says_that_one_must_sign_in(phone):
     expect(enable_button(phone.page)).to_be_visible()
     phone.context.clear_cookies()
     enable_button(phone.page).click()
-    expect(state(phone.page)).to_contain_text("You are signed out: sign in again.")
+    expect(state(phone.page)).to_contain_text("You are signed out. Sign in again.")
     expect(enable_button(phone.page)).to_be_visible()
 
 
@@ -152,13 +150,13 @@ def test_a_page_whose_session_ended_says_that_one_must_sign_in(phone):
 def test_a_denied_permission_is_told_with_what_to_do(site, open_context, push_service):
     phone = Phone(site, open_context(), push_service, settle="denied")
     enable_button(phone.go()).click()
-    expect(state(phone.page)).to_contain_text("Notifications are blocked for this site: allow them")
+    expect(state(phone.page)).to_contain_text("Notifications are blocked for this site. Allow them")
     expect(enable_button(phone.page)).to_be_hidden()
 
 
 def test_a_permission_that_was_denied_before_is_told_at_once(site, open_context, push_service):
     phone = Phone(site, open_context(), push_service, permission="denied")
-    expect(state(phone.go())).to_contain_text("Notifications are blocked for this site: allow them")
+    expect(state(phone.go())).to_contain_text("Notifications are blocked for this site. Allow them")
     expect(enable_button(phone.page)).to_be_hidden()
 
 
@@ -168,7 +166,7 @@ def test_an_insecure_address_is_told(site, open_context, path):
     context.add_cookies([{**site.cookie(), "url": site.insecure}])
     page = context.new_page()
     page.goto(site.insecure + path)
-    expect(state(page)).to_contain_text("Browsers allow notifications over https or on localhost only")
+    expect(state(page)).to_contain_text("Browsers allow notifications only over https or on localhost")
     expect(state(page)).to_contain_text("Open Pocketbell at an https address")
     expect(enable_button(page)).to_be_hidden()
 
@@ -178,8 +176,8 @@ def test_an_insecure_address_is_told(site, open_context, path):
     [
         (IPHONE, 5, "Add to Home Screen"),
         (IPAD, 5, "Add to Home Screen"),
-        (IPAD, 0, "This browser has no Web Push. Take a current"),
-        (None, 0, "This browser has no Web Push. Take a current"),
+        (IPAD, 0, "This browser has no Web Push, or this is a private window. Use a current"),
+        (None, 0, "This browser has no Web Push, or this is a private window. Use a current"),
     ],
     ids=["iPhone", "iPad", "old Safari on a Mac", "another"],
 )
@@ -208,10 +206,18 @@ def test_a_push_service_that_does_not_answer_is_given_up_after_20_seconds(site, 
 
 
 FAULTS = {
-    "NotAllowedError": "The browser was not allowed to.",
+    "NotAllowedError": "The browser did not allow it.",
     "AbortError": "This browser cannot reach its push service.",
-    "InvalidStateError": "The browser reported a fault of its own (InvalidStateError).",
+    "InvalidStateError": "The browser reported a problem of its own.",
 }
+
+
+def details(page):
+    """What the browser itself said of a fault, which is folded away."""
+    folded = page.locator("#push-fault")
+    expect(folded).to_be_visible()
+    expect(folded.locator("code")).to_be_hidden()
+    return folded.locator("code").text_content()
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -222,6 +228,17 @@ def test_a_fault_of_the_browser_is_told_in_words_of_ours(phone, fault):
     enable_button(phone.go()).click()
     expect(state(phone.page)).to_contain_text(FAULTS[fault])
     expect(state(phone.page)).not_to_contain_text("Registration failed")
+    assert details(phone.page) == f"{fault}: Registration failed"
+    expect(enable_button(phone.page)).to_be_visible()
+
+
+def test_brave_without_push_messages_is_told_where_to_turn_them_on(phone):
+    phone.context.add_init_script(
+        "navigator.brave = {};"
+        "PushManager.prototype.subscribe = () => Promise.reject(new DOMException('push service error', 'AbortError'))"
+    )
+    enable_button(phone.go()).click()
+    expect(state(phone.page)).to_contain_text("Use Google services for push messaging")
     expect(enable_button(phone.page)).to_be_visible()
 
 
@@ -231,6 +248,7 @@ def test_a_service_worker_that_cannot_start_is_told_in_words_of_ours(phone):
     )
     expect(state(phone.go())).to_contain_text("did not start Pocketbell's service worker")
     expect(state(phone.page)).not_to_contain_text("Failed to register")
+    assert details(phone.page) == "TypeError: Failed to register"
     expect(enable_button(phone.page)).to_be_hidden()
 
 

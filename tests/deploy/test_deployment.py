@@ -490,6 +490,7 @@ def test_no_table_holds_what_the_page_on_security_does_not_name():
         "notification",
         "notification_day",
         "one_time_link",
+        "phone_link",
         *of_the_service,
         "session",
     }

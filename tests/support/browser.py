@@ -38,7 +38,7 @@ FLAGS = [
 ]
 NO_SCRIPT = "To get notifications in this browser, JavaScript must be on."
 MAX_TAPS = 6  # from one thing that the owner wants to the next
-ENABLE = "Enable on this device"
+ENABLE = "Turn on notifications"
 ON = "This browser gets your notifications."
 
 expect.set_options(timeout=LIMIT_S * 1000)

@@ -4,9 +4,10 @@ import json
 import re
 
 from app import ROUTES
-from core import metric_rules
-from models import Account
+from core import accounts, metric_rules, phone_links
+from models import Account, sha256_of
 from process import clock
+from store.phone_links import PhoneLink
 from tests.support.accounts import OWNER, PASSWORD, account_set
 from tests.support.alarms import ring
 from tests.support.commands import lines_of
@@ -25,6 +26,8 @@ PAGES_OF_THE_OWNER = [
     "/app/watches",
     "/app/metrics",
     "/app/devices",
+    "/app/devices/phone",
+    "/app/devices/this",
     "/app/keys",
     "/app/quiet",
     "/app/settings",
@@ -55,9 +58,19 @@ class Forms:
         service.flask("heartbeat", "pause", OWNER, self.paused_id)
         rule = metric_rules.create_rule(Account.find(OWNER), "home", "m", "silent 1h", None, clock.now_ms())
         self.ids["<rule_id>"] = rule.id
+        self.ids["<code>"], self.number = self._codes()
         self.subscription = push_service.browser().subscription
         self.visitor = Visitor(service)
         self.visitor.get("/app/login")
+
+    def _codes(self):
+        """A code that another browser of the owner shows, and the number of a phone that asks this one."""
+        account, now = Account.find(OWNER), clock.now_ms()
+        other = accounts.start_session(account, "another browser", now)
+        with self.owner.client.session_transaction("/app/", base_url=self.owner.base_url) as kept:
+            mine = kept["token"]
+        phone_links.ask(phone_links.make_code(mine, account.seq, now), "Chrome on Android", "192.0.2.7", now)
+        return phone_links.make_code(other, account.seq, now), PhoneLink.of_session(sha256_of(mine)).number
 
     def content(self, rule):
         if rule == "/app/devices":
@@ -79,6 +92,7 @@ class Forms:
             "kind": "apns", "token": "ab" * 32, "begin": "01:00", "end": "02:00",
             "current": PASSWORD, "new": "another password", "seen": "99", "title": "{{ message }}",
             "body": "b", "preset": "grafana", "on": "0", "priority": "high", "position": "0",
+            "code": self.ids["<code>"], "number": self.number, "answer": "yes",
         }  # fmt: skip
 
     def send(self, rule, **more):
