@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.rows import each
 from tests.support.server import ROOT
-from tools import apng
+from tools import apng, sample_data
 
 PAGES = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
 NAMED = sorted(
@@ -93,3 +93,13 @@ def test_a_picture_is_small_and_its_page_says_what_it_shows(path):
         rf'!\[[^]]{{20,}}\]\([^)]*{re.escape(path.name)}\)|alt="[^"]{{20,}}"[^>]*{re.escape(path.name)}|{re.escape(path.name)}"[^>]*alt="[^"]{{20,}}"',
         pages,
     )
+
+
+def test_the_service_takes_what_the_pictures_show(service, moved_clock, push_service, monkeypatch):
+    monkeypatch.setattr(sample_data, "DAYS", 2)
+    lived = sample_data.Household(service, moved_clock, push_service)
+    lived.live()
+    shown = lived.callers["nas"].listed("?limit=100")
+    assert len(shown) > 10 and {one["status"] for one in shown} == {"delivered"}
+    assert {len(browser.messages) for browser in lived.browsers} == {len(shown)}
+    assert {beat.state for beat in lived.beats} == {"up"} and lived.rule.state == "ok"
