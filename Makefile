@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test test-postgresql lint coverage audit lock conformance torture bench
+.PHONY: run test test-postgresql lint coverage audit lock conformance torture bench pictures
 
 run: .venv/installed
 	@$(BIN)/python config.py >/dev/null && PRINT_SETUP_LINK=1 exec $(BIN)/gunicorn --config gunicorn.conf.py --no-control-socket app:app
@@ -59,6 +59,10 @@ torture: .venv/installed-dev
 
 bench: .venv/installed-dev
 	$(BIN)/python -m bench $(ONLY)
+
+# Make the pictures of README and docs/ anew (docs/pictures), with Chromium.
+pictures: .venv/installed-dev
+	$(BIN)/python -m tools.pictures
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .

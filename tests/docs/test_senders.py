@@ -494,7 +494,6 @@ ROWS = [
     [cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]] for row in re.findall(r"^\|.*\|$", COMING_FROM, re.M)
 ]
 CALLS = {row[0]: row[4] for row in ROWS if len(row) == 5}
-COMMANDS = {row[0]: row[1].strip("`").replace("\\|", "|") for row in ROWS if len(row) == 2 and row[1].startswith("`")}
 
 
 @pytest.mark.parametrize("after", REWRITTEN)
@@ -513,13 +512,3 @@ def test_the_calls_that_are_named_are_there():
     named = set(re.findall(r"`([A-Z]+ /\S+)`", " ".join(CALLS.values())))
     assert named == {"POST /api/v1/notifications/send", "GET /api/v1/notifications", "GET /healthz"}
     assert named <= {f"{route.method} {route.rule}" for route in app.ROUTES}
-
-
-@pytest.mark.parametrize("what", COMMANDS)
-def test_a_command_beside_the_others_works(place, what):
-    before, command = place.count, COMMANDS[what].replace("curl ", "curl -fsS ")
-    done = place.run(command, BELL=f"http://127.0.0.1:{place.server.port}", KEY=place.server.key)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert place.count - before == (what in ("publish", "publish once, even if the request is repeated", "scheduled"))
-    for shown in re.findall("`(X-.*?)`", what):
-        assert f"\n{shown}: " in done.stdout
