@@ -35,6 +35,7 @@ COMMAND = (
     "  -H 'Authorization: Bearer sk_test_…' \\",
     f"  -d '{json.dumps(SENT)}'",
 )
+QUESTION = "Deploy shop 2.14?"  # a notification of the sample data
 CHARACTERS, TYPED_MS = 4, 90  # how many appear at once, and for how long
 STEPS, STEP_MS = 5, 50  # of the notification's way onto the screen
 
@@ -83,10 +84,10 @@ def take(page, name):
 def wide(page, site):
     """The history, with a notification beside it where a wide window shows both."""
     page.goto(f"{site.base}/app/notifications")
-    page.get_by_role("link", name="Disk almost full").first.click()
-    if not page.get_by_role("search").count():
-        page.go_back()
+    page.get_by_role("link", name=QUESTION).first.click()
     page.wait_for_load_state("networkidle")
+    if not page.get_by_role("link", name="Washing machine").count():
+        page.go_back()
     take(page, "wide.png")
 
 
@@ -96,7 +97,7 @@ def narrow(page, site, lived):
     page.goto(f"{site.base}/app/notifications")
     take(page, "history.png")
     page.goto(f"{site.base}/app/notifications?search=Deploy+2.14")
-    page.get_by_role("link", name="Deploy shop 2.14?").first.click()
+    page.get_by_role("link", name=QUESTION).first.click()
     take(page, "notification.png")
     page.goto(f"{site.base}/app/alerts/{lived.alerts['uptime'].id}")
     page.get_by_role("link", name="Message").click()

@@ -84,9 +84,8 @@ def test_an_anchor_that_is_linked_to_is_there(page):
     assert linked and linked <= {slug(heading) for heading in HEADINGS}
 
 
-def test_every_preset_is_named_and_every_preset_that_is_named_exists():
-    chosen = re.findall(r"[Cc]hoose \*\*(.+?)\*\*\.", SENDERS)
-    assert sorted(chosen) == sorted(preset.name for preset in presets.PRESETS)
+def test_own_json_is_what_to_choose_without_a_preset():
+    assert re.findall(r"choose \*\*(.+?)\*\*\.", SENDERS) == [presets.OWN_JSON.name]
     assert set(re.findall(r"from \*\*(.+?)\*\*", COMING_FROM)) == {presets.OWN_JSON.name}
 
 
