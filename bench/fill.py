@@ -47,6 +47,22 @@ def fill(shares: list[Share]) -> float:
     return time.monotonic() - began
 
 
+def fill_metric(person: Person, metric: str, number: int) -> None:
+    """Write so many values of a metric, spread over a year."""
+    from store.database import run, transaction
+
+    with transaction(person.seq):
+        add = "INSERT INTO metric_series (account_seq, project_id, metric_id) VALUES (?, 'bench', ?)"
+        run(add, (person.seq, metric))
+        series = run("SELECT max(seq) FROM metric_series").fetchone()[0]
+        run(
+            "WITH RECURSIVE step (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM step WHERE n < ? - 1)"
+            " INSERT INTO metric (series_seq, metric_name, value, timestamp)"
+            " SELECT ?, ?, n % 977 / 7.0, ? - n * ? FROM step",
+            (number, series, metric, time.time_ns() // 1_000_000, 364 * DAY_MS // number),
+        )
+
+
 def _in_time(shares: list[Share]) -> Iterator[tuple[object, ...]]:
     """The rows of all accounts, sorted by time."""
     now, chance = time.time_ns() // 1_000_000, random.Random(1)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import measure
-from bench.fill import COMMON, RARE, Share, fill
+from bench.fill import COMMON, RARE, Share, fill, fill_metric
 from bench.measure import Client, Person, Row, in_turn, low_cpu_us, percentile, resident_mb, worker_of, wsgi
 
 SMALL = 10_000
@@ -84,6 +84,7 @@ def rows(scratch: Path, number: int) -> Iterator[Row]:
     yield search_row(world)
     yield stats_row(world)
     yield web_row(world)
+    yield chart_row(world)
     yield prune_row(world)
     yield memory_row(scratch, world)
 
@@ -173,6 +174,22 @@ def web_row(world: World) -> Row:
     more = ", ".join(f"{kind} {a:.2f} ({b:.1f} ms, {c:.1f})" for kind, (a, b, c) in ratios.items())
     worst = max(one[0] for one in ratios.values())
     return measure.at_most("(16) pages at 100,000 notifications / at 100: the worst", worst, 2, 1.2, more=more)
+
+
+def chart_row(world: World) -> Row:
+    """The page of a metric with twice as many values in a year as a chart has, compared with just as many."""
+    from dashboard.metrics import MAX_CHARTED
+
+    cookie, works = _cookie(world.app, world.newcomer), {}
+    for name, number in (("twice", 2 * MAX_CHARTED), ("most", MAX_CHARTED)):
+        fill_metric(world.newcomer, name, number)
+        path = f"/app/metrics/one?project=bench&metric={name}&range=1+y"
+        works[name] = wsgi(world.app, "GET", path, cookie=cookie)
+        assert f"{min(number, MAX_CHARTED):,} values" in works[name]().decode()
+    cpu = low_cpu_us(works, 3, 1)
+    more = f"{cpu['twice'] / 1000:.0f} ms, {cpu['most'] / 1000:.0f} ms"
+    what = f"a metric's page at {2 * MAX_CHARTED:,} values / at {MAX_CHARTED:,}"
+    return measure.at_most(what, cpu["twice"] / cpu["most"], 1.2, 1.05, more=more)
 
 
 def _cookie(app: Any, person: Person) -> str:

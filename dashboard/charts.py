@@ -86,14 +86,14 @@ def split(lined: list[Point], found: list[list[Bucket]]) -> list[list[Point]]:
 def is_drawable(buckets: Sequence[Bucket]) -> bool:
     """Whether there are values, and the browser's scale can go from the least to the greatest in steps.
 
-    If not, the picture and the table remain: of values such as 1e308, or of two that differ in the 15th digit.
+    If not, the picture and the table remain: of values such as 1e308, or of two that differ in the 7th digit.
     """
     if not buckets:
         return False
     least, most = min(one.least for one in buckets), max(one.most for one in buckets)
     largest = max(abs(least), abs(most))
-    is_usual = largest == 0 or 1e-100 < largest < 1e100
-    return is_usual and (least == most or most - least > largest * 1e-9)
+    is_usual = largest == 0 or 1e-9 < largest < 1e15
+    return is_usual and (least == most or most - least > largest * 1e-6)
 
 
 def _shortened(value: float, is_fine: bool) -> float:

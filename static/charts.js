@@ -20,10 +20,20 @@ function written(value) {
   return isWhole ? value.toLocaleString("en", { maximumFractionDigits: 2 }) : String(Number(value.toPrecision(5)));
 }
 
-function short(value) {
-  const size = Math.abs(value);
-  if (value && (size >= 1e15 || size < 1e-4)) return String(Number(value.toPrecision(6)));
-  return value.toLocaleString("en", size >= 1e5 ? { notation: "compact", maximumSignificantDigits: 6 } : { maximumFractionDigits: 10 });
+// The axis's labels: short, and different from each other.
+function labels(u, splits) {
+  const step = splits[1] - splits[0] || 1, digits = Math.max(0, 1 - Math.floor(Math.log10(step)));
+  return splits.map((value) => {
+    const isLong = Math.abs(value) >= 1e5 && step >= Math.abs(value) / 1e5;
+    return value.toLocaleString("en", isLong ? { notation: "compact", maximumSignificantDigits: 6 } : { maximumFractionDigits: digits });
+  });
+}
+
+// At most seven round numbers. uPlot's own steps never end for values that differ in their last digits alone.
+function ticks(u, axis, low, high) {
+  const least = (high - low) / 6, size = 10 ** Math.floor(Math.log10(least));
+  const step = size * [1, 2, 2.5, 5, 10].find((it) => it * size >= least), first = Math.ceil(low / step);
+  return Array.from({ length: Math.floor(high / step) - first + 1 }, (_, at) => Number(((first + at) * step).toPrecision(12)));
 }
 
 // The whole of the values, and the rules that are not so far away that they would flatten the line.
@@ -31,7 +41,10 @@ function yRange() {
   const low = Math.min(...chart.least.filter(isThere)), high = Math.max(...chart.most.filter(isThere));
   const near = 2 * (high - low || Math.abs(high) || 1);
   const seen = chart.rules.map(([limit]) => limit).filter((limit) => limit > low - near && limit < high + near);
-  return uPlot.rangeNum(Math.min(low, ...seen), Math.max(high, ...seen), 0.1, true);
+  const from = Math.min(low, ...seen), until = Math.max(high, ...seen);
+  if (from === 0 && until === 0) return [0, 1];
+  const room = from < until ? (until - from) / 15 : Math.abs(high) || 1;
+  return [from < 0 ? from - room : Math.max(0, from - room), until > 0 ? until + room : Math.min(0, until + room)];
 }
 
 function drawFirings({ ctx, bbox, valToPos }) {
@@ -45,27 +58,32 @@ function drawFirings({ ctx, bbox, valToPos }) {
   }
 }
 
-// A rule is a dashed line with its text; those out of sight are texts at the edge, with an arrow.
+// A rule is a dashed line with its text; those out of sight are texts at the other edge, with an arrow.
 function drawRules({ ctx, bbox, valToPos }) {
-  const size = 12 * devicePixelRatio, right = bbox.left + bbox.width, bottom = bbox.top + bbox.height;
-  const place = ([limit, text]) => [Math.round(valToPos(limit, "y", true)), text];
-  const texts = (rules) => rules.map(([, text]) => text).join(", ");
-  const all = chart.rules.map(place);
+  const scale = devicePixelRatio, size = 12 * scale, right = bbox.left + bbox.width, bottom = bbox.top + bbox.height;
+  const all = chart.rules.map(([limit, text]) => [Math.round(valToPos(limit, "y", true)), text]);
   const above = all.filter(([at]) => at < bbox.top), below = all.filter(([at]) => at > bottom);
-  const write = (text, at) => ctx.fillText(text, right - 4, Math.max(at, bbox.top + size + 4) - 2);
+  const seen = all.filter((one) => !above.includes(one) && !below.includes(one));
+  const texts = (rules) => rules.map(([, text]) => text).join(", ");
+  const write = (text, align, x, y) => {
+    ctx.textAlign = align;
+    for (const draw of ["strokeText", "fillText"]) ctx[draw](text, x, Math.max(y - 2 * scale, bbox.top + size + 2 * scale));
+  };
   ctx.save();
-  Object.assign(ctx, { fillStyle: color("--bad"), strokeStyle: color("--bad"), lineWidth: 2 * devicePixelRatio });
-  Object.assign(ctx, { font: `600 ${size}px system-ui, sans-serif`, textAlign: "right", textBaseline: "bottom" });
-  ctx.setLineDash([6 * devicePixelRatio, 4 * devicePixelRatio]);
-  for (const [at, text] of all.filter((one) => !above.includes(one) && !below.includes(one))) {
-    ctx.beginPath();
+  Object.assign(ctx, { font: `600 ${size}px system-ui, sans-serif`, textBaseline: "bottom", lineJoin: "round" });
+  Object.assign(ctx, { fillStyle: color("--bad"), strokeStyle: color("--bad"), lineWidth: 2 * scale });
+  ctx.setLineDash([6 * scale, 4 * scale]);
+  ctx.beginPath();
+  for (const [at] of seen) {
     ctx.moveTo(bbox.left, at);
     ctx.lineTo(right, at);
-    ctx.stroke();
-    write(text, at);
   }
-  if (above.length) write(`↑ ${texts(above)}`, bbox.top);
-  if (below.length) write(`↓ ${texts(below)}`, bottom - 4 * devicePixelRatio);
+  ctx.stroke();
+  ctx.setLineDash([]);
+  Object.assign(ctx, { strokeStyle: color("--card"), lineWidth: 3 * scale }); // around the texts, to read them over a line
+  for (const [at, text] of seen) write(text, "right", right - 4 * scale, at);
+  if (above.length) write(`↑ ${texts(above)}`, "left", bbox.left + 4 * scale, bbox.top);
+  if (below.length) write(`↓ ${texts(below)}`, "left", bbox.left + 4 * scale, bottom - 4 * scale);
   ctx.restore();
 }
 
@@ -103,10 +121,10 @@ const STAMPS = [ // for steps of so many seconds: what a label says, and what is
   [1, "{HH}:{mm}", "\n{D} {MMM}", null, "\n{D} {MMM}", null, null, null, 1],
 ].map(([seconds, ...texts]) => [seconds * 1000, ...texts]);
 
-function axisWidth(u, labels, axis, turn) {
+function axisWidth(u, texts, axis, turn) {
   if (turn > 1) return u.axes[axis]._size; // else the chart and its axis might widen each other without end
   u.ctx.font = u.axes[axis].font[0];
-  return 14 + Math.max(0, ...(labels ?? []).map((label) => u.ctx.measureText(label).width / devicePixelRatio));
+  return 14 + Math.max(0, ...(texts ?? []).map((text) => u.ctx.measureText(text).width / devicePixelRatio));
 }
 
 function options() {
@@ -122,7 +140,7 @@ function options() {
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false } },
     scales: { x: { range: () => [chart.since, chart.until] }, y: { range: yRange } },
-    axes: [{ ...axis, values: STAMPS }, { ...axis, values: (u, splits) => splits.map(short), size: axisWidth }],
+    axes: [{ ...axis, values: STAMPS }, { ...axis, splits: ticks, values: labels, size: axisWidth }],
     series: [{}, edge, edge, { stroke: color("--accent"), width: 2, points }],
     bands: [{ series: [1, 2], fill: `${color("--accent")}33` }],
     hooks: { drawAxes: [drawFirings], draw: [drawRules], setCursor: [showTip] },

@@ -142,3 +142,24 @@ def test_values_of_a_day_ago_and_older_are_drawn_in_the_ranges_that_have_them(si
     owners_page.get_by_role("link", name="7 d", exact=True).click()
     expect(owners_page.locator(".plot canvas")).to_have_count(1)
     assert owners_page.evaluate(DOTS, "--accent") > 5  # the dot of one value alone
+
+
+ODD = [[0, 0], [42], [-5, -7], [1, 1 + 1.1e-6], [9e14, -9e14], [2e-9, 1.5e-9], [1e12, 1e12 + 5e6], [99999.5, 100000]]
+
+
+def test_the_axis_of_odd_values_has_a_few_different_numbers(site, owners_page):
+    key = site.service.flask("key", "create", OWNER, "sender").output.strip()
+    now = clock.now_ms()
+    metrics = [
+        {"metricId": str(n), "metricName": "M", "value": value, "timestamp": now - (at + 1) * 60 * MINUTE_MS}
+        for n, values in enumerate(ODD)
+        for at, value in enumerate(values)
+    ]
+    site.request("/api/webhooks/custom", key, {"projectId": "p", "metrics": metrics})
+    troubles = listen(owners_page)
+    for n, values in enumerate(ODD):
+        owners_page.goto(f"{site.base}/app/metrics/one?project=p&metric={n}")
+        expect(owners_page.locator(".plot canvas")).to_have_count(1)
+        labels = owners_page.evaluate("drawn.axes[1]._values")
+        assert 2 <= len(labels) <= 7 and len(set(labels)) == len(labels), (values, labels)
+    assert troubles == []

@@ -243,7 +243,7 @@ FULL_PAGES = [
     *(f"alert: {kind}" for kind in ("fresh", "large", "recent", "proposed", "oversized")),
     *(f"alert, {part}" for part in ("connect", "activity", "settings")),
     *(f"watch: {kind}" for kind in ("down", "late")),
-    *(f"metric, {name}" for name in ("24 h", "7 d", "30 d", "extreme")),
+    *(f"metric, {name}" for name in ("24 h", "7 d", "30 d", "1 y", "extreme")),
     "metric without values",
     "metric that is unknown",
     "metrics, 30 d",

@@ -50,7 +50,9 @@ def send(service, value, at=NOW, project="home", metric="temperature", name="Tem
 def add(*rows, project="home", metric="m"):
     """Put values `(value, ms)` into the database."""
     account = database.run("SELECT min(seq) FROM account").fetchone()[0]
-    firing.store_values(account, project, [MetricValue(metric, "M", value, None, at, None) for value, at in rows])
+    values = [MetricValue(metric, "M", value, None, at, None) for value, at in rows]
+    for start in range(0, len(values), 500):
+        firing.store_values(account, project, values[start : start + 500])
 
 
 def one(owner, project="home", metric="m", chosen="24 h"):

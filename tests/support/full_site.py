@@ -406,7 +406,7 @@ def full_pages(full):
 
 def metric_pages(full):
     """The address of a metric's page in each range."""
-    asked = {f"metric, {name}": (full.first_series, name) for name in ("24 h", "7 d", "30 d")}
+    asked = {f"metric, {name}": (full.first_series, name) for name in ("24 h", "7 d", "30 d", "1 y")}
     asked |= {"metric, extreme": (full.extreme_series, "7 d"), "metric without values": (full.last_series, "30 d")}
     asked |= {"metrics, 30 d": (("", ""), "30 d"), "metric that is unknown": (full.unknown_series, "24 h")}
     return {
