@@ -72,7 +72,8 @@ def _between(text: str) -> Iterator[Unfilled]:
         if is_tag:
             yield _part(text[start:end], "tags are not supported, only variables and filters.")
         else:
-            yield _part(text[start:end], "the closing }} is missing." if closing < 0 else "a quotation mark is not closed.")
+            why = "the closing }} is missing." if closing < 0 else "a quotation mark is not closed."
+            yield _part(text[start:end], why)
 
 
 def _reason(placeholder: re.Match[str], value: object) -> str:

@@ -1,4 +1,4 @@
-"""What scripts add to forms, which all work without them: saving at once, filtering icons, closing what is unfolded."""
+"""What scripts add to forms, which work without them: saving at once, a filter of icons, closing what is unfolded."""
 
 import pytest
 from playwright.sync_api import expect

@@ -146,7 +146,8 @@ def test_the_preview_says_why_a_filter_cannot_apply(alert):
 
 
 def test_without_a_request_the_preview_says_only_what_no_request_can_fill(alert):
-    assert alert.preview("{{ a | round }} {{ }}").json["unfilled"] == [["{{ }}", "the name of a variable is missing."]]
+    told = alert.preview("{{ a | round }} {{ }}").json["unfilled"]
+    assert told == [["{{ }}", "the name of a variable is missing."]]
 
 
 @pytest.mark.parametrize("field, longest", [("title", 1000), ("body", 10_000)])
