@@ -20,7 +20,7 @@ from flask.cli import AppGroup, ScriptInfo
 
 from config import Settings
 from store.database import DatabaseError, has_data
-from wire.errors import Refused
+from wire.errors import SENTENCES, Refused
 from wire.notification import PRIORITIES
 
 PRIORITY = click.Choice((*map(str, PRIORITIES.values()), *PRIORITIES))
@@ -125,6 +125,8 @@ def _cause(error: BaseException) -> BaseException:
 
 def _said(error: BaseException) -> str:
     """What the error says, without the number that Python puts before a system's error."""
+    if isinstance(error, Refused) and error.message == SENTENCES[404]:
+        return "There is nothing with this id."  # a command has no address
     if not isinstance(error, OSError) or not error.strerror:
         return str(error)
     return f"{error.strerror}: {os.fsdecode(error.filename)}" if error.filename else error.strerror

@@ -131,7 +131,8 @@ def quiet_hours_word(alert: Alert) -> str:
 
 def _checked_icon(icon: str) -> str:
     if icon not in icons.ICONS:
-        sentence = f'There is no icon "{icon[: icons.MAX_NAME]}". Try {either(icons.like(icon))}; docs/alerts.md has all.'
+        near = either(icons.like(icon))
+        sentence = f'There is no icon "{icon[: icons.MAX_NAME]}". Try {near}; docs/alerts.md has all.'
         raise Refused(400, sentence, field="icon")
     return icon
 

@@ -14,13 +14,13 @@ MAX_CHARACTERS = 40
 
 def seconds_of(text: str, field: str, least_s: int, most_s: int) -> int:
     """The seconds of a duration from `least_s` to `most_s`; `Refused` (400) that names the field for any other."""
-    written = text.strip().lower()
+    written, name = text.strip().lower(), FULL_NAMES.get(field, field)
     if len(written) > MAX_CHARACTERS or not DURATION.fullmatch(written):
-        raise Refused(400, f'Write the {FULL_NAMES.get(field, field)} like 10m, 1h or 7d, not "{text[:100]}".', field=field)
+        raise Refused(400, f'Write the {name} like 10m, 1h or 7d, not "{text[:100]}".', field=field)
     seconds = sum(int(number) * UNITS_S[unit] for number, unit in PART.findall(written))
     if not least_s <= seconds <= most_s:
         bounds = f"from {short(least_s)} to {short(most_s)}"
-        raise Refused(400, f"The {FULL_NAMES.get(field, field)} must be {bounds}.", field=field)
+        raise Refused(400, f"The {name} must be {bounds}.", field=field)
     return seconds
 
 

@@ -45,7 +45,7 @@ def write_pauses(now: int) -> None:
 
 def _pause(webhook: Webhook, requests: int) -> None:
     title = f"Alert paused: {webhook.name}"
-    body = f"It got {requests} requests within a minute and was switched off. Switch it on again when they have stopped."
+    body = f"It got {requests} requests within a minute and was switched off. Switch it on when they have stopped."
     with transaction(webhook.account_seq):
         now = clock.now_ms()
         if not Alert.pause(webhook.alert_seq, webhook.switched_on_at, now):

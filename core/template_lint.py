@@ -14,7 +14,7 @@ from core.value_text import cut
 MAX_UNFILLED = 20  # parts
 MAX_SHOWN = 60  # characters of a part
 TAKES = {  # what follows a filter's name; the others take nothing
-    "default": 'what to show instead, at last a text, as in default: "n/a"',
+    "default": 'the text to show instead, as in default: "n/a"',
     "truncate": "a number of characters, as in truncate: 30",
     "join": 'what to put between, as in join: ", "',
     "map": 'a path, as in map: "name"',
@@ -70,15 +70,16 @@ def _between(text: str) -> Iterator[Unfilled]:
         closing = text.find("%}" if is_tag else "}}", start, after)
         end = after if closing < 0 else closing + 2
         if is_tag:
-            yield _part(text[start:end], "there are no tags, only variables with filters.")
+            yield _part(text[start:end], "tags are not supported, only variables and filters.")
         else:
-            yield _part(text[start:end], "it has no }}." if closing < 0 else "a quotation mark in it has no partner.")
+            why = "the closing }} is missing." if closing < 0 else "a quotation mark is not closed."
+            yield _part(text[start:end], why)
 
 
 def _reason(placeholder: re.Match[str], value: object) -> str:
     """Why a placeholder stays visible; empty if it does not, or only because the payload lacks its variable."""
     if not placeholder["path"].strip():
-        return "it names no variable."
+        return "the name of a variable is missing."
     if (name := misused(placeholder)) is not None:
         return f"{name} takes {TAKES.get(name, 'nothing after its name')}."
     if not isinstance(value, Stuck):

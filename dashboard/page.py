@@ -36,7 +36,7 @@ Page = str | BaseResponse | tuple[str, int]
 # What a page says instead of a message that programs get, too.
 FOR_PEOPLE = {
     re.compile(r"(\w+) (?:must not be blank|is required)\."): r"Enter a \1.",
-    re.compile(r"(\w+) is \d+ characters long: at most (\d+) are allowed\."): r"This \1 is too long. Use at most \2 characters.",
+    re.compile(r"(\w+) is \d+ characters long: at most (\d+) .*"): r"This \1 is too long. Use at most \2 characters.",
 }
 
 
@@ -71,7 +71,7 @@ LINK = re.compile(r"https?://[^\s<>\"'`“”‘’«»\u2066-\u2069\u202a-\u202
 BEHIND_LINK = ".,;:!?*_~"  # ends a sentence or a markup rather than an address
 PAIRS = {")": "(", "]": "[", "}": "{"}
 MINUTE_MS, HOUR_MS = 60_000, 3_600_000
-MONTH_DAYS, YEAR_DAYS = 30, 365
+AGES = ((365, "year"), (30, "month"), (1, "day"))
 TILES = ("#b3261e", "#7d4a00", "#146c3c", "#0b6470", "#2456c9", "#6b3fa0", "#a02f6f", "#5b5e6a")
 LOCAL_HOST = re.compile(r"(?:.*\.)?localhost|127\.[0-9.]+|\[::1\]")
 
@@ -203,9 +203,8 @@ def age(at: int) -> str:
     days = since // DAY_MS
     if days < 1:
         return f"{since // HOUR_MS} h ago"
-    for length, unit in ((YEAR_DAYS, "year"), (MONTH_DAYS, "month"), (1, "day")):
-        if count := days // length:
-            break
+    length, unit = next(one for one in AGES if days >= one[0])
+    count = days // length
     return f"{count} {unit}{'' if count == 1 else 's'} ago"
 
 

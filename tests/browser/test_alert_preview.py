@@ -94,7 +94,7 @@ def test_why_a_placeholder_stays_as_it_is_written_comes_and_goes_as_one_types(al
             "{{ title | round }} cannot be filled: round needs a number.",
             "{{ title | truncate: abc }} cannot be filled:"
             " truncate takes a number of characters, as in truncate: 30.",
-            "{{ ti cannot be filled: it has no }}.",
+            "{{ ti cannot be filled: the closing }} is missing.",
         ]
     )
     alert.title.fill("{{ title | truncate: 30 }}")

@@ -277,7 +277,7 @@ def test_a_value_goes_into_the_title_by_keyboard_alone(alert):
 
 def test_the_whole_way_of_an_alert_goes_without_javascript(plain, site):
     plain.get_by_role("link", name="Alerts", exact=True).click()
-    plain.get_by_role("link", name="Create an alert").click()
+    plain.get_by_role("link", name="Create alert").click()
     alert = AlertPage(plain, site)
     expect(plain.get_by_role("button", name="Copy")).to_have_count(0)
     expect(plain.get_by_text("Waiting for the first request")).to_be_visible()

@@ -174,10 +174,10 @@ def test_without_a_network_there_is_a_page_that_says_so_and_the_wanted_one_comes
     ground = phone.page.evaluate(GROUND)
     phone.context.set_offline(True)
     page = phone.go("/app/settings")
-    expect(page.get_by_role("heading", name="No connection")).to_be_visible()
+    expect(page.get_by_role("heading", name="You are offline")).to_be_visible()
     assert page.evaluate(GROUND) == ground  # it has the style
     page.get_by_role("link", name="Try again").click()
-    expect(page.get_by_role("heading", name="No connection")).to_be_visible()
+    expect(page.get_by_role("heading", name="You are offline")).to_be_visible()
     phone.context.set_offline(False)
     page.get_by_role("link", name="Try again").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Home")
@@ -190,7 +190,7 @@ def test_the_page_without_a_network_is_dark_in_a_dark_system(site, open_context,
     phone.start_worker()
     ground = phone.page.evaluate(GROUND)
     phone.context.set_offline(True)
-    expect(phone.go("/app/").get_by_role("heading", name="No connection")).to_be_visible()
+    expect(phone.go("/app/").get_by_role("heading", name="You are offline")).to_be_visible()
     assert phone.page.evaluate(GROUND) == ground
 
 

@@ -136,11 +136,11 @@ def test_text_that_is_no_placeholder_is_taken_as_it_is(service, owner):
 
 
 UNFILLED = {
-    "{{ title": "it has no }}.",
+    "{{ title": "the closing }} is missing.",
     "{{ title | truncate }}": "truncate takes a number of characters, as in truncate: 30.",
-    "{{ title | default: nobody }}": 'default takes what to show instead, at last a text, as in default: "n/a".',
-    "{% if title %}": "there are no tags, only variables with filters.",
-    "{{ }}": "it names no variable.",
+    "{{ title | default: nobody }}": 'default takes the text to show instead, as in default: "n/a".',
+    "{% if title %}": "tags are not supported, only variables and filters.",
+    "{{ }}": "the name of a variable is missing.",
 }
 
 

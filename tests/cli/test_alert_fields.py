@@ -113,4 +113,4 @@ def test_a_template_as_long_as_allowed_is_taken(service, owner, option, longest)
 @pytest.mark.parametrize("option, field", [("--priority", "priority"), ("--url", "url"), ("--tag", "tag")])
 def test_what_a_template_never_fills_is_warned_of(service, owner, option, field):
     result = service.flask("alert", "create", OWNER, "A", option, "{{ a")
-    assert result.stderr == f"Warning: in the {field}, “{{{{ a” is never filled: it has no }}}}.\n"
+    assert result.stderr == f"Warning: in the {field}, “{{{{ a” is never filled: the closing }}}} is missing.\n"

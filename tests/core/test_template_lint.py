@@ -11,10 +11,10 @@ from core.template_lint import MAX_UNFILLED, NEEDS, TAKES, unfilled
 from tests.support.rows import each
 from wire import strict_json
 
-NO_END = "it has no }}."
-NO_QUOTE = "a quotation mark in it has no partner."
-NO_NAME = "it names no variable."
-NO_TAGS = "there are no tags, only variables with filters."
+NO_END = "the closing }} is missing."
+NO_QUOTE = "a quotation mark is not closed."
+NO_NAME = "the name of a variable is missing."
+NO_TAGS = "tags are not supported, only variables and filters."
 
 
 def told(template, payload=None, zone="UTC"):

@@ -135,7 +135,7 @@ def test_whether_urgent_ones_repeat_is_saved_and_previewed(alert):
 @each("field", ["priority", "url", "tag"])
 def test_what_they_never_fill_is_told(alert, field):
     (told,) = alert.preview(**DRAFT | {field: "{{ a", "title": "t"}).json["unfilled"]
-    assert told == ["{{ a", "it has no }}."]
+    assert told == ["{{ a", "the closing }} is missing."]
 
 
 # --- preview = delivered ------------------------------------------------------------------------------------

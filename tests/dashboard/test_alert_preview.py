@@ -100,9 +100,9 @@ def test_an_unknown_filter_is_refused_by_its_name(alert, field):
 
 
 WARNED = [
-    ("{{ title", "{{ title cannot be filled: it has no }}."),
+    ("{{ title", "{{ title cannot be filled: the closing }} is missing."),
     ("{{ a | truncate }}", "{{ a | truncate }} cannot be filled: truncate takes a number of characters"),
-    ("{% if a %}", "{% if a %} cannot be filled: there are no tags"),
+    ("{% if a %}", "{% if a %} cannot be filled: tags are not supported"),
 ]
 
 
@@ -119,7 +119,7 @@ def test_what_a_template_never_fills_is_saved_with_a_warning(alert, field, text,
 
 def test_several_of_them_are_counted_where_it_says_saved(alert):
     page = alert.owner.done(alert.path, {"title": "{{ a", "body": "{{ }} {% x %}"})
-    assert page.said("status")[0].endswith("it has no }}. The preview lists 2 more.")
+    assert page.said("status")[0].endswith("the closing }} is missing. The preview lists 2 more.")
 
 
 def test_a_template_in_order_is_saved_without_a_warning(alert):
@@ -137,7 +137,7 @@ def test_the_preview_says_why_a_filter_cannot_apply(alert):
     assert told == [
         ["{{ name | round }}", "round needs a number."],
         ['{{ load | date: "%H" }}', "date needs a time: Unix seconds, milliseconds or ISO 8601."],
-        ["{{ load | default: nobody }}", 'default takes what to show instead, at last a text, as in default: "n/a".'],
+        ["{{ load | default: nobody }}", 'default takes the text to show instead, as in default: "n/a".'],
     ]
     page = Page(alert.owner.post(alert.path, {**draft, "preview": "1"}).text)
     assert [f"{text} cannot be filled: {why}" for text, why in told] == [
@@ -146,7 +146,8 @@ def test_the_preview_says_why_a_filter_cannot_apply(alert):
 
 
 def test_without_a_request_the_preview_says_only_what_no_request_can_fill(alert):
-    assert alert.preview("{{ a | round }} {{ }}").json["unfilled"] == [["{{ }}", "it names no variable."]]
+    told = alert.preview("{{ a | round }} {{ }}").json["unfilled"]
+    assert told == [["{{ }}", "the name of a variable is missing."]]
 
 
 @pytest.mark.parametrize("field, longest", [("title", 1000), ("body", 10_000)])

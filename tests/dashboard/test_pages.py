@@ -71,9 +71,8 @@ def check_error_page(answer, status):
     styles = [link["href"].partition("?")[0] for link in page.all("link") if link["rel"] == "stylesheet"]
     assert "/app/static/app.css" in styles
     assert "/app/" in [link.get("href") for link in page.all("a")]
-    sentence = re.search(
-        r'<h1>[A-Z][a-z ]+</h1>\s*<p role="alert" tabindex="-1" autofocus>([^<]+)</p>', answer.text
-    )[1]
+    told = r'<h1>[A-Z][a-z ]+</h1>\s*<p role="alert" tabindex="-1" autofocus>([^<]+)</p>'
+    sentence = re.search(told, answer.text)[1]
     assert sentence[0].isupper() and sentence.endswith(".") and "API key" not in sentence
 
 

@@ -100,7 +100,8 @@ def test_a_session_is_called_by_its_browser_and_system(service, name, agent):
 def test_a_browser_that_does_not_say_what_it_is_can_sign_in(service):
     make_account(service)
     visitor = Visitor(service, agent="")
-    assert visitor.sign_in().status_code == 303 and "A browser" in visitor.page("/app/settings").section("Signed-in browsers")
+    assert visitor.sign_in().status_code == 303
+    assert "A browser" in visitor.page("/app/settings").section("Signed-in browsers")
 
 
 def signed_out_meanwhile(service, owner, path, body, **headers):

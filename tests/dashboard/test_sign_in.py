@@ -245,3 +245,10 @@ def test_where_to_go_is_taken_from_the_address_and_never_from_the_form(service, 
     visitor.get("/app/login")
     answer = visitor.post("/app/login", {"email": OWNER, "password": PASSWORD, "next": "/app/keys"})
     assert answer.location == "/app/"
+
+
+def test_without_an_account_the_page_says_where_the_link_is(service, visitor):
+    assert "There is no account yet. Open the one-time link" in visitor.page("/app/login").main
+    make_account(service)
+    page = visitor.page("/app/login")
+    assert "There is no account" not in page.main and "Forgot password?" in page.main

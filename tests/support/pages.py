@@ -15,6 +15,7 @@ from web import guards
 CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36"
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 OF_SVG = {"circle", "path", "polyline", "rect", "use"}  # written with a slash at their end
+PARTS = {"section", "li", "tr", "details", "article"}
 ISOLATES = dict.fromkeys(map(ord, "\u2066\u2067\u2068\u2069"))  # around names: they set where right-to-left ends
 
 
@@ -107,7 +108,7 @@ class Page(HTMLParser):
 
     def section(self, heading):
         """The text of the innermost part of the page that begins with this heading."""
-        found = [e for e in self.elements if e.tag in ("section", "li", "tr", "details", "article") and e.text.startswith(heading)]
+        found = [e for e in self.elements if e.tag in PARTS and e.text.startswith(heading)]
         assert found, f"no part begins with {heading!r}: {self.main}"
         return found[-1].text
 

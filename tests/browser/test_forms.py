@@ -1,0 +1,67 @@
+"""What scripts add to forms, which work without them: saving at once, a filter of icons, closing what is unfolded."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.support.browser import said
+
+
+def test_the_time_zone_is_saved_when_it_changes(owners_page, site):
+    owners_page.goto(f"{site.base}/app/settings")
+    expect(owners_page.get_by_role("region", name="Time zone").get_by_role("button")).to_be_hidden()
+    owners_page.get_by_role("combobox", name="Time zone").select_option("Asia/Tokyo")
+    said(owners_page, "Saved")
+    owners_page.goto(f"{site.base}/app/quiet")
+    expect(owners_page.get_by_text("Asia/Tokyo time")).to_be_visible()
+    expect(owners_page.get_by_role("status")).to_have_count(0)  # it was said once
+
+
+def test_icons_are_found_by_words_of_their_names(alert):
+    page = alert.page
+    alert.tab("Settings")
+    icons = page.get_by_role("radio")
+    count = icons.count()
+    search = page.get_by_label("Filter icons by name")
+    search.fill("Charging batt")
+    expect(icons.and_(page.locator(":visible"))).to_have_count(1)
+    page.get_by_role("radio", name="battery-charging").check()
+    search.fill("no such icon")
+    expect(page.get_by_text("No icon has that name.")).to_be_visible()
+    search.fill("")
+    assert count > 50 and icons.and_(page.locator(":visible")).count() == count
+    page.get_by_role("button", name="Save settings").click()
+    expect(page.locator("#icon :checked")).to_have_value("battery-charging")
+
+
+def test_without_scripts_there_is_no_filter(plain, site):
+    plain.goto(f"{site.base}/app/alerts/{site.service.alert().id}?tab=settings")
+    expect(plain.get_by_label("Filter icons by name")).to_be_hidden()
+    assert plain.get_by_role("radio").count() > 50
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_what_a_row_unfolds_is_closed_by_escape_and_by_a_tap_elsewhere(owners_page, site, width):
+    owners_page.set_viewport_size({"width": width, "height": 800})
+    site.new_key()
+    owners_page.goto(f"{site.base}/app/keys")
+    summary = owners_page.locator("summary", has_text="Revoke…")
+    button = owners_page.get_by_role("button", name="Revoke sender")
+    for close in (lambda: owners_page.keyboard.press("Escape"), owners_page.get_by_role("heading", level=1).click):
+        summary.click()
+        expect(button).to_be_visible()
+        close()
+        expect(button).to_be_hidden()
+
+
+def test_a_heartbeat_is_paused_and_resumed_by_a_switch_without_scripts(plain, site):
+    beat = site.service.flask("heartbeat", "create", "owner@example.org", "Backup", "--period", "1h")
+    assert beat.exit_code == 0
+    plain.goto(f"{site.base}/app/watches")
+    switch = plain.get_by_role("switch", name="Backup")
+    expect(switch).to_be_checked()
+    switch.click()
+    said(plain, "Heartbeat paused")
+    expect(switch).not_to_be_checked()
+    switch.click()
+    said(plain, "Heartbeat resumed")
+    expect(switch).to_be_checked()
