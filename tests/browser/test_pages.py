@@ -14,6 +14,7 @@ from store.database import EVERYBODY, run, transaction
 from tests.support.accounts import PASSWORD
 from tests.support.browser import GROUND, Phone, listen, state, until
 from tests.support.full_site import LONG_EMAIL, LONG_NAME, OFFLINE, PLAIN, SEARCHES, TEXTS, full_pages
+from tests.support.pages import PUBLIC
 from web import guards
 
 WIDTHS = (320, 390, 1280)
@@ -219,7 +220,7 @@ def test_the_pages_of_a_visitor_are_sound(site, open_context):
 
 
 def test_the_steps_of_a_phones_sign_in_are_sound(site, open_context, monkeypatch):
-    monkeypatch.setattr(guards, "origin", lambda: "https://bell.example.org")
+    monkeypatch.setattr(guards, "origin", lambda: PUBLIC)
     context = open_context()
     context.add_cookies([site.cookie(LONG_EMAIL)])
     (computer, its_troubles), (phone, troubles) = opened(context), opened(open_context())

@@ -6,18 +6,17 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.support.browser import Phone, enable_button, state
-from tests.support.pages import CHROME
+from tests.support.pages import CHROME, PUBLIC
 from web import guards
 
 MAX_TAPS_ON_PHONE = 3
-ORIGIN = "https://bell.example.org"
 
 
 @pytest.fixture
 def site(make_site, monkeypatch):
     """A service that takes an https address for its own; the browsers reach it at another."""
     made = make_site()
-    monkeypatch.setattr(guards, "origin", lambda: ORIGIN)
+    monkeypatch.setattr(guards, "origin", lambda: PUBLIC)
     return made
 
 
@@ -39,7 +38,7 @@ def link(site, computer):
     """Have the computer show a code, and return its link as the phone reaches it."""
     computer.get_by_role("button", name="Sign in on your phone").click()
     label = computer.get_by_role("img", name="QR code with the address").get_attribute("aria-label")
-    return site.base + label.partition(ORIGIN)[2]
+    return site.base + label.partition(PUBLIC)[2]
 
 
 def number(page):

@@ -6,19 +6,18 @@ import pytest
 
 from store.phone_links import PhoneLink
 from tests.support.accounts import OTHER, OWNER, PASSWORD
-from tests.support.pages import Page, Visitor, signed_in
+from tests.support.pages import PUBLIC, Page, Visitor, signed_in
 from tests.support.rows import each
 from tests.support.tables import alter, everything, query
 
 ANDROID = "Mozilla/5.0 (Linux; Android 16; Pixel 9) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0 Mobile Safari"
 IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 Version/18.5 Safari/604.1"
 CODE_PAGE, ASKING_PAGE, READY_PAGE = "/app/devices/phone", "/app/phone", "/app/devices/this"
-ORIGIN = "https://bell.example.org"
 
 
 @pytest.fixture
 def service(make_service, push_service, moved_clock):
-    return make_service(WEBPUSH_HOSTS=push_service.origin, BASE_URL=ORIGIN)
+    return make_service(WEBPUSH_HOSTS=push_service.origin, BASE_URL=PUBLIC)
 
 
 @pytest.fixture
@@ -36,7 +35,7 @@ def shown(owner):
     """Have the owner's browser show a new code; returns the path of its link."""
     page = owner.done(CODE_PAGE, leads_to=CODE_PAGE)
     (label,) = [value for value in page.values() if value and value.startswith("QR code with the address ")]
-    return label.partition(ORIGIN)[2]
+    return label.partition(PUBLIC)[2]
 
 
 def code_of(link):

@@ -304,6 +304,7 @@ def given_token(owner, browser):
 
 
 HISTORY = "/app/notifications"
+PUBLIC = "https://bell.example.org"  # an origin that a phone can reach
 
 
 def event(hook, **payload):
