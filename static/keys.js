@@ -85,3 +85,6 @@ const opener = document.getElementById("keys");
 opener.hidden = false;
 opener.addEventListener("click", showKeys);
 if (location.hash === "#search") search()?.focus();
+
+// The list beside a page scrolls by itself: shows the row of the page that is open.
+document.querySelector(".siblings [aria-current]")?.scrollIntoView({ block: "nearest" });
