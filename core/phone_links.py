@@ -28,7 +28,7 @@ def make_code(session_token: str, account_seq: int, now: int) -> str:
     code = "".join(secrets.choice(ALPHABET) for _ in range(CODE_CHARACTERS))
     with transaction(account_seq):
         if Session.find(sha256_of(session_token), now) is None:
-            raise Refused(409, "You were signed out meanwhile: sign in again.")
+            raise Refused(409, "You have been signed out. Sign in again.")
         PhoneLink.put(sha256_of(session_token), sha256_of(code), now + LIFE_MS)
     return code
 
