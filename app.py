@@ -56,7 +56,8 @@ from web import (
     webhooks,
 )
 from web.context import Window, current
-from web.routing import Check, CompactJson, IdConverter, MatchedRule, Route, first_segments, topics_beside
+from web.json_answers import CompactJson
+from web.routing import Check, IdConverter, MatchedRule, Route, first_segments, topics_beside
 from wire import gotify as gotify_shapes
 from wire import ntfy as ntfy_shapes
 from wire.errors import CODES, Refused, log_fault, metrics_body, rest_body

@@ -22,6 +22,7 @@ from wire.notification import PRIORITIES, PRIORITY_WORDS, STATUSES
 from wire.validation import MAX_SEARCH_CHARACTERS
 
 PAGE_ROWS = 50
+BESIDE_ROWS = 20
 MAX_NEW = 99  # that are counted
 MAX_CHOSEN = 100  # notifications of one form
 MAX_CSV_ROWS, MAX_CSV_CHARACTERS, MAX_CSV_SEARCHES = 5_000, 20_000_000, 200
@@ -125,6 +126,29 @@ def _query(asked: Mapping[str, Any], **more: Any) -> str:
     """What follows the page's address, for these filters without those that are empty."""
     query = urlencode({name: value for name, value in {**asked, **more}.items() if value not in (None, "")})
     return f"?{query}" if query else ""
+
+
+class Beside(NamedTuple):
+    """The list beside a notification: the filters that led there as a query, and some of what they leave."""
+
+    query: str
+    entries: list[Entry]
+
+
+def beside(seq: int) -> Beside:
+    """The newest notifications that are asked for, or else, beside an older one with this seq, those before it.
+
+    Invalid filters are none: the page is about the notification.
+    """
+    asked = _asked(request.args)
+    try:
+        found = _found(asked, Span(), BESIDE_ROWS)
+    except Refused:
+        asked = _asked({})
+        found = _found(asked, Span(), BESIDE_ROWS)
+    if found.seqs and seq < found.seqs[-1]:
+        found = _found(asked, Span(seq + 1), BESIDE_ROWS)
+    return Beside(_query(asked), Notification.entries(found.seqs))
 
 
 # --- what is asked ------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from flask import flash, redirect, render_template
 
 from core import alarms, deletion, digests, plans
+from dashboard import history
 from dashboard.page import Page
 from process import clock
 from store.alarms import Alarm
@@ -28,6 +29,7 @@ def show_notification(notification_id: str) -> Page:
     return render_template(
         "notification.html",
         entry=entry,
+        beside=history.beside(entry.seq),
         deliveries=Delivery.of_notification(entry.digest_seq or entry.seq),
         alarm=Alarm.find(entry.seq),
         acknowledged_on=Alarm.device_of(entry.seq),

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from urllib.parse import unquote
 
 SECRETS = re.compile(
-    r"sk_[\w]*|pb[0-9A-Za-z]{40}|/(?:[ap]|ping)/[^\s'\"]*|/app/setup/[^\s'\"]*|\b(?:auth(?:orization)?|token)=[^\s'\"&]*",
+    r"sk_[\w]*|pb[0-9A-Za-z]{40}|/(?:[ap]|ping)/[^\s'\"]*|/app/(?:setup|phone)/[^\s'\"]*|\b(?:auth(?:orization)?|token)=[^\s'\"&]*",
     re.IGNORECASE,
 )
 

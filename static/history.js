@@ -1,4 +1,4 @@
-// On Home and the history: says what is new while the page is seen, deletes with a time to undo it, and takes keys.
+// On Home and the history: says what is new while the page is seen, and deletes with a time to undo it.
 "use strict";
 
 const POLL_MS = 5000, UNDO_MS = 8000;
@@ -72,13 +72,3 @@ if (several) {
     for (const box of boxes) box.checked = false;
   });
 }
-
-// "/" goes to the search, "j" and "k" to the next and the last notification.
-addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea")) return;
-  const rows = [...document.querySelectorAll("a.row")], at = rows.indexOf(document.activeElement);
-  const next = { "/": document.getElementById("search"), j: rows[at + 1], k: rows[Math.max(0, at - 1)] }[event.key];
-  if (!next) return;
-  event.preventDefault();
-  next.focus();
-});

@@ -45,7 +45,8 @@ TRIES_OF_SENDER = Quota(30, 15)  # from one sender, whatever the address
 TRIES_OF_STRANGERS = Quota(100, 15)  # for an account, from all senders
 PHONE_CODES = Quota(30, 15)  # sent by one sender, and made for one account
 SIGN_INS = Quota(30, 15)  # with the right password, from one sender or from an account's known browsers
-TOO_MANY_TRIES = "Too many attempts. Try again in 15 minutes."
+TOO_MANY_ATTEMPTS = "Too many attempts. Try again in 15 minutes."
+
 
 _all_events: Quota  # set by `reset`
 limiter = Limiter(
@@ -226,7 +227,7 @@ def begin_sign_in(visitor: Visitor) -> None:
 def _try_sign_in(visitor: Visitor, amount: int) -> None:
     counted = _count(*(_claim(item, *key, amount=amount) for item, *key in (*visitor.quotas, visitor.sign_ins)))
     if counted.refused is not None:
-        raise Refused(429, TOO_MANY_TRIES, _wait_s(counted))
+        raise Refused(429, TOO_MANY_ATTEMPTS, _wait_s(counted))
 
 
 def end_sign_in(visitor: Visitor, is_right: bool | None) -> None:
@@ -250,7 +251,7 @@ def new_phone_code(account_seq: int) -> None:
 def _count_code(*key: str | int) -> None:
     counted = _count(_claim(PHONE_CODES, *key))
     if counted.refused is not None:
-        raise Refused(429, TOO_MANY_TRIES, _wait_s(counted))
+        raise Refused(429, TOO_MANY_ATTEMPTS, _wait_s(counted))
 
 
 # --- what is used of the limits -----------------------------------------------------------------------------

@@ -1,13 +1,10 @@
-"""What the routes of `app.py` are made of: a route, what a part of a path may be, JSON. Must not know any address."""
+"""What the routes of `app.py` are made of: a route, and what a part of a path may be. Must not know any address."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from flask import Response
-from flask.json.provider import DefaultJSONProvider
 from werkzeug.routing import BaseConverter, Rule
 
-from wire.json_text import as_json
 from wire.ntfy import TOPIC
 
 Check = Callable[[], Any] | None
@@ -55,15 +52,3 @@ class MatchedRule(Rule):
             raise NotImplementedError("url_for is not used here")
 
         return build
-
-
-class CompactJson(DefaultJSONProvider):
-    """Encodes responses compactly: keys in their own order, no ASCII escapes, no spaces."""
-
-    def dumps(self, obj: Any, **kwargs: Any) -> str:
-        """Encode with the encoder that everything else uses."""
-        return as_json(obj)
-
-    def response(self, *args: Any, **kwargs: Any) -> Response:
-        """Build a JSON response with its content type, so that werkzeug need not derive it from the mimetype."""
-        return Response(self.dumps(*args, **kwargs) + "\n", content_type=self.mimetype)

@@ -95,7 +95,7 @@ def test_the_check_list_goes_when_it_is_hidden(phone, site):
 def test_a_script_sends_with_a_key_that_was_made_on_the_pages(phone, site):
     phone.enable()
     phone.page.get_by_role("navigation").get_by_role("link", name="Settings").click()
-    phone.page.get_by_role("link", name="API keys").click()
+    phone.page.get_by_role("link", name="API keys").first.click()
     phone.page.get_by_label("New key").fill("backup")
     phone.page.get_by_role("button", name="Create key").click()
     key = phone.page.locator("#full-key").inner_text()
@@ -270,7 +270,7 @@ def test_the_ways_in_and_out_work_without_javascript(site, open_context):
     expect(no_script(page)).to_be_visible()
     expect(enable_button(page)).to_be_hidden()
     page.get_by_role("link", name="Settings").click()
-    page.get_by_role("button", name="Sign out", exact=True).click()
+    page.get_by_role("button", name="Sign out", exact=True).first.click()
     expect(page).to_have_url(f"{site.base}/app/login")
     sign_in(page, PASSWORD)
     expect(page).to_have_url(f"{site.base}/app/")
@@ -338,7 +338,7 @@ def test_devices_work_without_javascript(plain, monkeypatch):
 
 def test_keys_work_without_javascript(plain):
     plain.get_by_role("link", name="Settings").click()
-    plain.get_by_role("link", name="API keys").click()
+    plain.get_by_role("link", name="API keys").first.click()
     plain.get_by_label("New key").fill("backup")
     plain.get_by_role("button", name="Create key").click()
     expect(plain.locator("#full-key")).to_contain_text("sk_test_")
@@ -351,7 +351,7 @@ def test_keys_work_without_javascript(plain):
 
 def test_quiet_hours_work_without_javascript(plain, site):
     plain.get_by_role("link", name="Settings").click()
-    plain.get_by_role("link", name="Quiet hours").click()
+    plain.get_by_role("link", name="Quiet hours").first.click()
     plain.get_by_label("From").fill("00:00")
     plain.get_by_label("To").fill("23:59")
     plain.get_by_role("button", name="Save").click()

@@ -153,7 +153,7 @@ def test_the_page_of_a_notification_links_its_url_and_what_replaced_it(sender, s
     expect(page.locator(".badge")).to_have_text("urgent")
     page.get_by_role("link", name="a newer notification").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("MCP - second")
-    page.get_by_role("link", name="first").click()
+    page.get_by_role("region", name="Earlier versions").get_by_role("link", name="first").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("MCP - first")
 
 

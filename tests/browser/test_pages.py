@@ -14,6 +14,8 @@ from store.database import EVERYBODY, run, transaction
 from tests.support.accounts import PASSWORD
 from tests.support.browser import GROUND, Phone, listen, state, until
 from tests.support.full_site import LONG_EMAIL, LONG_NAME, OFFLINE, PLAIN, SEARCHES, TEXTS, full_pages
+from tests.support.pages import PUBLIC
+from web import guards
 
 WIDTHS = (320, 390, 1280)
 DARK_WIDTHS = (320, 1280)
@@ -204,6 +206,8 @@ def test_the_pages_of_a_visitor_are_sound(site, open_context):
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("alert")).to_be_visible()
     see("sign-in, wrong", refused=True)
+    page.goto(f"{site.base}/app/phone")
+    see("code to type")
     page.goto(link)
     see("error", refused=True)
     page.goto(site.base + OFFLINE)
@@ -214,6 +218,36 @@ def test_the_pages_of_a_visitor_are_sound(site, open_context):
     expect(page.get_by_role("heading", level=1)).to_have_text("This address takes POST requests")
     see("webhook address", refused=True)
     must_be_sound(found)
+
+
+def test_the_steps_of_a_phones_sign_in_are_sound(site, open_context, monkeypatch):
+    monkeypatch.setattr(guards, "origin", lambda: PUBLIC)
+    context = open_context()
+    context.add_cookies([site.cookie(LONG_EMAIL)])
+    (computer, its_troubles), (phone, troubles) = opened(context), opened(open_context())
+    computer.goto(f"{site.base}/app/devices/phone")
+    found = {"no code": measure(computer, its_troubles)}
+    computer.get_by_role("button", name="Show a code").click()
+    found["code"] = measure(computer, its_troubles)
+    phone.goto(f"{site.base}/app/phone/{computer.locator('#code').inner_text().replace(' ', '')}")
+    found["link"] = measure(phone, troubles)
+    phone.get_by_role("button", name="Sign in here").click()
+    found["waiting"] = measure(phone, troubles)
+    expect(computer.get_by_role("heading", name="Is this your phone?")).to_be_visible()
+    found["question"] = measure(computer, its_troubles)
+    computer.get_by_role("button", name="No", exact=True).click()
+    found["refused"] = measure(computer, its_troubles)
+    expect(phone.get_by_role("heading", level=1)).to_have_text("Not confirmed")
+    found["not confirmed"] = measure(phone, troubles)
+    must_be_sound(found)
+
+
+def test_the_list_of_keys_is_sound(owners_page, site):
+    troubles = listen(owners_page)
+    owners_page.goto(f"{site.base}/app/")
+    owners_page.keyboard.press("?")
+    expect(owners_page.get_by_role("dialog")).to_be_visible()
+    must_be_sound({"keys": measure(owners_page, troubles)})
 
 
 def test_the_pages_of_a_new_account_are_sound(site, open_context):

@@ -4,21 +4,22 @@ import json
 
 import pytest
 
+from core import phone_links
+from process import clock
 from store.phone_links import PhoneLink
 from tests.support.accounts import OTHER, OWNER, PASSWORD
-from tests.support.pages import Page, Visitor, signed_in
+from tests.support.pages import PUBLIC, Page, Visitor, signed_in
 from tests.support.rows import each
 from tests.support.tables import alter, everything, query
 
 ANDROID = "Mozilla/5.0 (Linux; Android 16; Pixel 9) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0 Mobile Safari"
 IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 Version/18.5 Safari/604.1"
 CODE_PAGE, ASKING_PAGE, READY_PAGE = "/app/devices/phone", "/app/phone", "/app/devices/this"
-ORIGIN = "https://bell.example.org"
 
 
 @pytest.fixture
 def service(make_service, push_service, moved_clock):
-    return make_service(WEBPUSH_HOSTS=push_service.origin, BASE_URL=ORIGIN)
+    return make_service(WEBPUSH_HOSTS=push_service.origin, BASE_URL=PUBLIC)
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def shown(owner):
     """Have the owner's browser show a new code; returns the path of its link."""
     page = owner.done(CODE_PAGE, leads_to=CODE_PAGE)
     (label,) = [value for value in page.values() if value and value.startswith("QR code with the address ")]
-    return label.partition(ORIGIN)[2]
+    return label.partition(PUBLIC)[2]
 
 
 def code_of(link):
@@ -174,6 +175,25 @@ def test_only_the_browser_that_sent_the_code_is_signed_in_and_only_once(owner, p
     assert phone.get(ASKING_PAGE).location == READY_PAGE
     replayed = phone.with_cookie(waiting)
     assert replayed.get(ASKING_PAGE).status_code == 200 and not replayed.is_signed_in
+
+
+def test_of_two_phones_that_send_a_code_at_the_same_moment_one_is_asked_about(owner, phone, another, monkeypatch):
+    link = shown(owner)
+    another.page(link)
+    seen_before = phone_links.find(code_of(link), clock.now_ms())
+    number = asked(phone, link)
+    monkeypatch.setattr(phone_links, "find", lambda *_: seen_before)
+    assert "has been used" in another.refused(link, status=409).main
+    assert number_on(owner.page(CODE_PAGE)) == number
+
+
+def test_of_two_looks_of_a_phone_at_the_same_moment_one_signs_it_in(owner, phone, monkeypatch):
+    confirmed(owner, phone)
+    waiting, link = phone.with_cookie(phone.cookie), PhoneLink.get()
+    monkeypatch.setattr(phone_links, "of_phone", lambda _: link)
+    assert phone.get(ASKING_PAGE).location == READY_PAGE
+    waiting.get(ASKING_PAGE)
+    assert not waiting.is_signed_in and len(query(owner.service, "SELECT token_hash FROM session")) == 2
 
 
 def test_a_new_code_ends_the_one_before(owner, phone):

@@ -264,7 +264,7 @@ def test_a_body_far_too_large_is_refused_in_the_shape_of_its_address(proxy, name
         assert set(json.loads(refused.text)) == names, path
 
 
-@pytest.mark.parametrize("path", ["/app/login", "/app/setup/x"])
+@pytest.mark.parametrize("path", ["/app/login", "/app/setup/x", "/app/phone", "/app/phone/x"])
 @pytest.mark.parametrize("is_chunked", [False, True])
 def test_a_form_of_a_stranger_that_is_too_large_is_refused_with_a_page(proxy, path, is_chunked):
     kind = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -325,7 +325,7 @@ def test_no_code_link_or_key_is_logged_even_when_the_service_is_down(kind, tmp_p
     try:
         wait_until(lambda: answers_502(proxy, "/healthz"))
         secrets = ("/p/c0d5ecr", "/a/t0k5ecret", "/app/setup/l1nk5ecret", "/backups?auth=5ecret", "/pb5ecret/json")
-        for path in (*secrets, "/gotify/message?token=5ecret", "/ping/u5ecret/fail"):
+        for path in (*secrets, "/app/phone/c0d5ecret", "/gotify/message?token=5ecret", "/ping/u5ecret/fail"):
             secret = {"Referer": f"{ORIGIN}{path}"} | bearer("sk_test_k3y5ecret")
             assert proxy.request("POST", path, "{}", secret).status == 502
             assert answers_502(proxy, "/healthz", secret)

@@ -181,7 +181,7 @@ def test_no_text_adds_a_line_to_the_log(text):
     "address",
     [
         *("/api/v1/api-keys/sk_test_5ecret", "/p/c0d5ecr", "/a/t0ken5ecret", "/app/setup/l1nk5ecret", "/%70/c0d5ecr"),
-        *("/ping/u5ecret/fail", "/%61/t0ken5ecret", "/%73k_test_5ecret"),
+        *("/app/phone/c0d5ecret", "/ping/u5ecret/fail", "/%61/t0ken5ecret", "/%73k_test_5ecret"),
     ],
 )
 def test_no_key_code_or_link_is_left_in_what_the_server_says_of_an_address(address):

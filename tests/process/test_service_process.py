@@ -236,6 +236,7 @@ LOGGED = [
     ("DELETE", "/api/v1/api-keys/1d5ecret", "/api/v1/api-keys/<key_id>", "404"),
     ("DELETE", "/api/v1/devices/1d5ecret", "/api/v1/devices/<device_id>", "404"),
     ("GET", "/app/setup/l1nk5ecret", "/app/setup/<token>", "404"),
+    ("GET", "/app/phone/c0d5ecret", "/app/phone/<code>", "404"),
     ("GET", "/p/c0d5ecr", None, None),
     ("GET", "/ping/u5ecret/fail", "/ping/<ping_id>/<signal>", "404"),
     ("POST", "/a/t0ken5ecret", "/a/<path:token>", "404"),

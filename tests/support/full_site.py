@@ -379,6 +379,8 @@ PLAIN = {
     "watches": "/app/watches",
     "metrics": "/app/metrics",
     "devices": "/app/devices",
+    "phone, no https": "/app/devices/phone",
+    "this device": "/app/devices/this",
     "keys": "/app/keys",
     "quiet": "/app/quiet",
     "settings": "/app/settings",

@@ -118,7 +118,7 @@ class Page(HTMLParser):
 
     def rows(self):
         """The addresses of the notifications that are listed, in order."""
-        hrefs = [link.get("href", "") for link in self.all("a") if link.get("class") == "row"]
+        hrefs = [link.get("href", "").partition("?")[0] for link in self.all("a") if link.get("class") == "row"]
         return [href.removeprefix("/app/notifications/") for href in hrefs]
 
     def titles(self):
@@ -311,6 +311,7 @@ def given_token(owner, browser):
 
 
 HISTORY = "/app/notifications"
+PUBLIC = "https://bell.example.org"  # an origin that a phone can reach
 
 
 def event(hook, **payload):

@@ -1,0 +1,90 @@
+// Keyboard shortcuts of every page: letters alone, and only outside of fields. Whoever does not want them, such as users of
+// speech input, switches them off in the list of keys; that is kept in this browser.
+"use strict";
+
+const OFF = "keys off", SECOND_KEY_MS = 1500;
+const PAGES = {
+  h: ["Home", "/app/"],
+  n: ["History", "/app/notifications"],
+  a: ["Alerts", "/app/alerts"],
+  w: ["Watches", "/app/watches"],
+  m: ["Metrics", "/app/metrics"],
+  d: ["Devices", "/app/devices"],
+  k: ["API keys", "/app/keys"],
+  q: ["Quiet hours", "/app/quiet"],
+  s: ["Settings", "/app/settings"],
+};
+const KEYS = [["/", "Search"], ["j", "Next in a list"], ["k", "Previous in a list"], ["Enter", "Open"], ["?", "This list"]];
+
+const isOff = () => { try { return localStorage.getItem(OFF) !== null; } catch { return false; } };
+const search = () => document.getElementById("search");
+
+function made(name, properties, ...children) {
+  const element = Object.assign(document.createElement(name), properties);
+  element.append(...children);
+  return element;
+}
+
+function keyRow(words, ...keys) {
+  const pressed = keys.flatMap((key, place) => (place ? [" then ", made("kbd", {}, key)] : [made("kbd", {}, key)]));
+  return made("div", {}, made("dt", {}, ...pressed), made("dd", {}, words));
+}
+
+function switchFor() {
+  const box = made("input", { type: "checkbox", checked: !isOff() });
+  box.addEventListener("change", () => {
+    if (box.checked) localStorage.removeItem(OFF);
+    else localStorage.setItem(OFF, "yes");
+  });
+  return made("label", { className: "pick-keys" }, box, "Keyboard shortcuts are on");
+}
+
+function makeList() {
+  const rows = [
+    ...KEYS.map(([key, words]) => keyRow(words, key)),
+    ...Object.entries(PAGES).map(([key, [words]]) => keyRow(words, "g", key)),
+  ];
+  const close = made("form", { method: "dialog" }, made("button", { className: "quiet" }, "Close"));
+  const heading = made("h2", { id: "keys-heading" }, "Keyboard shortcuts");
+  const list = made("dialog", { id: "keys-list" }, heading, made("dl", {}, ...rows), switchFor(), close);
+  list.setAttribute("aria-labelledby", "keys-heading");
+  document.body.append(list);
+  return list;
+}
+
+const showKeys = () => (document.getElementById("keys-list") ?? makeList()).showModal();
+
+// Moves along the rows that are seen: from the focused one, or from the one whose page this is.
+function move(step) {
+  const rows = [...document.querySelectorAll("main a.row")].filter((row) => row.checkVisibility());
+  const current = rows.findIndex((row) => row.hasAttribute("aria-current"));
+  const at = rows.includes(document.activeElement) ? rows.indexOf(document.activeElement) : current;
+  rows[Math.max(0, at + step)]?.focus();
+}
+
+const ACTIONS = {
+  "/": () => { if (search()) search().focus(); else location.assign("/app/notifications#search"); },
+  "?": showKeys,
+  j: () => move(1),
+  k: () => move(-1),
+};
+let prefixAt = -Infinity; // when "g" was pressed
+
+addEventListener("keydown", (event) => {
+  if (event.defaultPrevented || event.isComposing || event.ctrlKey || event.metaKey || event.altKey || isOff()) return;
+  if (event.target.closest("input, select, textarea, [contenteditable], dialog")) return;
+  const page = event.timeStamp - prefixAt < SECOND_KEY_MS && PAGES[event.key];
+  prefixAt = event.key === "g" && !page ? event.timeStamp : -Infinity;
+  const act = page ? () => location.assign(page[1]) : ACTIONS[event.key];
+  if (!act) return;
+  event.preventDefault();
+  act();
+});
+
+const opener = document.getElementById("keys");
+opener.hidden = false;
+opener.addEventListener("click", showKeys);
+if (location.hash === "#search") search()?.focus();
+
+// The list beside a page scrolls by itself: shows the row of the page that is open.
+document.querySelector(".siblings [aria-current]")?.scrollIntoView({ block: "nearest" });
