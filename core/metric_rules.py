@@ -40,7 +40,7 @@ def create_rule(
     values |= {"state": OK, "look_at": first_look, "fires_at": first_look if values["operator"] == SILENT else None}
     with transaction(account.seq):
         if MetricRule.count(account.seq) >= MAX_RULES:
-            raise Refused(400, f"You already have {MAX_RULES} rules. Delete one first.")
+            raise Refused(400, f"An account can have at most {MAX_RULES} rules. Delete one first.")
         return find_rule(account.seq, MetricRule.add(account.seq, values, now))
 
 

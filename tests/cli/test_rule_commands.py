@@ -81,7 +81,7 @@ def test_an_account_has_at_most_100(service, owner):
     for _ in range(MAX_RULES - 1):
         assert create(service, "> 90").exit_code == 0
     last = create(service, "> 90").output.strip()
-    assert create(service, "> 90").output == "Error: You already have 100 rules. Delete one first.\n"
+    assert create(service, "> 90").output == "Error: An account can have at most 100 rules. Delete one first.\n"
     assert service.flask("rule", "delete", EMAIL, last).exit_code == 0
     assert create(service, "> 90").exit_code == 0
 

@@ -141,7 +141,7 @@ def test_an_account_with_as_many_rules_as_it_may_have_is_told_so(owner, monkeypa
     make()
     monkeypatch.setattr(metric_rules, "MAX_RULES", 1)
     owner.get(address())
-    assert owner.refused(address(), FORM).said("alert") == ["You already have 1 rules. Delete one first."]
+    assert owner.refused(address(), FORM).said("alert") == ["An account can have at most 1 rules. Delete one first."]
 
 
 def test_a_rule_on_a_metric_of_another_account_is_about_ones_own(owner, stranger):
