@@ -56,7 +56,7 @@ const showKeys = () => (document.getElementById("keys-list") ?? makeList()).show
 
 // Moves along the rows that are seen: from the focused one, or from the one whose page this is.
 function move(step) {
-  const rows = [...document.querySelectorAll("main a.row")].filter((row) => row.checkVisibility());
+  const rows = [...document.querySelectorAll("main a.row")].filter((row) => row.checkVisibility?.() ?? true); // Safari has it from 17.4 on
   const current = rows.findIndex((row) => row.hasAttribute("aria-current"));
   const at = rows.includes(document.activeElement) ? rows.indexOf(document.activeElement) : current;
   rows[Math.max(0, at + step)]?.focus();
