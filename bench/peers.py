@@ -26,6 +26,7 @@ from bench.measure import Client, Request, Row, cpu_s, worker_of
 from tests.support.server import Server, free_port, wait_until
 
 ROUNDS, SECONDS = 5, 2
+TRACED_S = 4  # strace makes each request much slower
 CLIENTS = (1, 8, 32)
 OURS = "Pocketbell"
 NTFY, NTFY_WAL, NTFY_TUNED = "ntfy", "ntfy (WAL)", "ntfy (as its page on tuning says)"
@@ -87,7 +88,7 @@ class Peer:
         wait_until(lambda: tracer.poll() is not None or all(map(is_traced, self.pids)))
         if tracer.poll() is not None:
             return None
-        load = self.client.run(clients, SECONDS)
+        load = self.client.run(clients, TRACED_S)
         tracer.send_signal(signal.SIGINT)
         tracer.wait()
         return counted_syncs(counts.read_text()) / (load.answered - load.bad)
@@ -169,7 +170,9 @@ def _running(command: list[str], directory: Path, port: int, path: str, environ:
     """A server that is started in its directory, and killed at the end."""
     with (directory / "log").open("wb") as log:
         known = {"PATH": os.environ.get("PATH", ""), "HOME": str(directory)}
-        process = subprocess.Popen(command, cwd=directory, env=known | environ, stdout=log, stderr=log)
+        process = subprocess.Popen(
+            command, cwd=directory, env=known | environ, stdout=log, stderr=log, start_new_session=True
+        )
     try:
 
         def is_ready() -> bool:
