@@ -252,7 +252,7 @@ def figures(name: str, clients: int, seen: list[Slice], syncs: float | None, mem
     per_s, cpu_us, p50_ms, p99_ms, failed = (statistics.median(values) for values in zip(*seen, strict=True))
     told = [f"{per_s:,.0f} sends/s", f"{cpu_us:,.0f} µs CPU each", f"p50 {p50_ms:.1f} ms, p99 {p99_ms:.1f}"]
     told += [f"{memory_mb:.0f} MB", "syncs not counted" if syncs is None else f"{syncs:.2f} syncs a message"]
-    told += [f"{failed:.1%} refused with an error"] * (failed > 0) + ["answers before the write"] * (name in EARLY)
+    told += [f"{failed:.1%} refused"] * (failed > 0) + ["answers before the write"] * (name in EARLY)
     return Row(f"{name}, {_clients(clients)}", "", "", "; ".join(told), None)
 
 

@@ -87,7 +87,8 @@ class Jobs:
         try:
             wait_until(self._is_done, WITHIN_S)
         except AssertionError:
-            self.late.append(f"round {number}: {self.site.postgres.rows(OPEN)}")
+            rows = self.site.postgres.rows
+            self.late.append(f"round {number}: {rows(OPEN)} {rows(PENDING)}")
         self.retried += retried
         self.calm_retried += [] if disturb else retried
         self.rounds, self.calm_rounds = number + 1, self.calm_rounds + (disturb is None)
@@ -146,8 +147,12 @@ class Jobs:
 
 OPEN = (
     "SELECT (SELECT count(*) FROM held WHERE digest_seq IS NULL)::int, (SELECT count(*) FROM delivery d JOIN"
-    " notification n ON n.seq = notification_seq WHERE d.status = 'pending')::int,"
+    " device ON device.seq = device_seq WHERE d.status = 'pending' AND kind = 'webpush')::int,"
     " (SELECT count(*) FROM heartbeat WHERE name = 'silent' AND state <> 'down')::int"
+)
+PENDING = (
+    "SELECT attempts, error, next_attempt_at / 1000 - extract(epoch FROM now()) FROM delivery"
+    " JOIN device ON seq = device_seq WHERE status = 'pending' AND kind = 'webpush'"
 )
 
 

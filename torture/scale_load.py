@@ -257,6 +257,10 @@ class Phone(threading.Thread):
                 pass
             time.sleep(0.2)
 
+    def missing(self) -> set[str]:
+        """What was acknowledged and has not come."""
+        return self.sent.keys() - self.came.keys()
+
     def send(self) -> None:
         """Send to it at the other service."""
         text = f"to the phone {next(self.load.numbers)}"
