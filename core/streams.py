@@ -44,9 +44,10 @@ class Subscription:
         self.known = dict.fromkeys(map(_mark, self.waiting))  # what was written or waits to be
         self.repeating = set[int]()  # seqs of notifications that may yet be acknowledged
         for topic in subscribed:  # what is repeating now comes with its next repeat
-            for found in found_topics.begun(topic.device, AFTER_ALL, self.after[topic.device.account_seq], (), now):
-                self.repeating.add(found.seq)
-                self.known[_mark(Stored(topic, found))] = None
+            for found in found_topics.begun(topic.device, AFTER_ALL, AFTER_ALL, (), now):
+                if found.seq <= self.after[topic.device.account_seq]:  # the first look finds what came meanwhile
+                    self.repeating.add(found.seq)
+                    self.known[_mark(Stored(topic, found))] = None
         self.written: Stored | None = None
         self.fetched = list[Stored]()
         self.is_open = False

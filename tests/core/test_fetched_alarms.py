@@ -68,6 +68,24 @@ def test_a_button_opens_its_address_or_sends_the_answer_to_us(owner, android):
     assert (told["answer"], told["device"]) == ("yes", android.id)
 
 
+def test_what_is_stored_while_a_stream_opens_comes_on_it(owner, android, alarm, moved_clock, monkeypatch):
+    look = streams.stored
+
+    def look_just_before_it_is_stored(*found):
+        before = look(*found)
+        alarm(title="Smoke")
+        owner.send(title="t", body="plain")
+        return before
+
+    alarm()
+    with monkeypatch.context() as patch:
+        patch.setattr(streams, "stored", look_just_before_it_is_stored)
+        stream = Stream(android)
+    assert [message["title"] for message in stream.new()] == ["MCP - Smoke", "MCP - t"]
+    repeat(owner, moved_clock)
+    assert sorted(message["title"] for message in stream.new()) == ["MCP - Fire", "MCP - Smoke"]
+
+
 def test_each_repeat_is_a_message_of_its_own_in_the_same_place(owner, android, alarm, moved_clock):
     id_, stream = alarm(), Stream(android, since="all")
     messages = stream.new()
