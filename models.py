@@ -396,13 +396,6 @@ class Device(Model):
         return cls.select().where(cls.kind == kind, cls.removed_at.is_null()).count()
 
     @classmethod
-    def last_was_dead(cls, account_seq: int) -> bool:
-        """Whether the account has no device because the last one was removed as dead by its provider's word."""
-        newest = "SELECT removed_as FROM device WHERE account_seq = ? ORDER BY removed_at DESC NULLS LAST, seq DESC"
-        row = run(f"{newest} LIMIT 1", (account_seq,)).fetchone()
-        return row is not None and row[0] == "dead" and not cls.active(account_seq)
-
-    @classmethod
     def remove(cls, seq: int, removed_as: str, now: int) -> None:
         """Mark a device as `dead` or `removed`, and forget its token; call inside `transaction()`."""
         forgotten = {"token": "", "poll_hash": None, "p256dh": None, "auth": None, "resync_token_hash": None}

@@ -8,11 +8,11 @@ import threading
 from collections.abc import Callable
 
 from core import delivery, local_time
-from models import Device, new_id
+from models import new_id
 from process import clock
 from store import database
 from store.notifications import Notification, NotificationRow
-from store.senders import Caller
+from store.senders import Caller, find_receivers
 from wire.notification import Content
 
 _lock = threading.Lock()
@@ -20,7 +20,7 @@ _lock = threading.Lock()
 
 def unstored(caller: Caller, content: Content, idempotency_key: str | None = None) -> delivery.Sent:
     """Read everything, write nothing."""
-    status = delivery.first_status(caller.account_seq, Device.active(caller.account_seq))
+    status = delivery.first_status(find_receivers(caller.account_seq, caller.key_seq))
     now = clock.now_ms()
     return delivery.Sent(NotificationRow(0, new_id(now), status, now, delivery.prefixed(content)))
 
@@ -29,7 +29,7 @@ def one_commit(caller: Caller, content: Content, idempotency_key: str | None = N
     """Commit each request in its own transaction, one after the other."""
     with _lock, database.transaction(caller.account_seq):
         now = clock.now_ms()
-        status = delivery.first_status(caller.account_seq, Device.active(caller.account_seq))
+        status = delivery.first_status(find_receivers(caller.account_seq, caller.key_seq))
         content, day = delivery.prefixed(content), local_time.local_day(now, caller.time_zone)
         notification, _ = Notification.record(caller, content, status, day, now)
         return delivery.Sent(notification)

@@ -198,7 +198,7 @@ def _claimed(account_seq: int, alarms: list[DueAlarm]) -> list[_Turn]:
 
 def _turn(alarm: ClaimedAlarm, due_at: int, lease: int, now: int) -> _Turn:
     notification, is_repeat = alarm.notification, alarm.state == "waiting"
-    devices = receivers(alarm.account_seq, notification.content.priority)
+    devices = receivers(alarm.account_seq, notification.content.priority).devices
     if not is_repeat:
         notification = notification._replace(content=_acknowledged(alarm))
         devices = [device for device in devices if device.seq != alarm.device_seq]

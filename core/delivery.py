@@ -25,7 +25,7 @@ from store.held import Held
 from store.idempotency_keys import IdempotencyKey
 from store.metric_rules import Rule
 from store.notifications import Notification, NotificationRow, shown_status
-from store.senders import Owner, Sender, Webhook, find_webhook
+from store.senders import Owner, Receivers, Sender, Webhook, find_webhook
 from store.server_notes import ServerKey
 from wire.errors import TOO_MANY_EVENTS, Refused, log_fault
 from wire.notification import MIN_PRIORITY, Content, check_times
@@ -75,7 +75,8 @@ def deliver(sender: Sender, content: Content, idempotency_key: str | None = None
     """Record a notification, with the prefix before its title, and push it. What is answered is stored.
 
     With an Idempotency-Key that the account used within 24 hours: the earlier notification, and nothing is sent;
-    `Refused` (400) if that request was another one, (409) while the first still runs.
+    `Refused` (400) if that request was another one, (409) while the first still runs, (401) if the sender's key is
+    revoked: the body of a request may arrive long after it.
     """
     content = prefixed(content)
     if idempotency_key is None:
@@ -87,6 +88,9 @@ def deliver(sender: Sender, content: Content, idempotency_key: str | None = None
 
 def _record_and_attempt(sender: Sender, content: Content, request: IdempotentRequest | None) -> Sent:
     with transaction(sender.account_seq):
+        found = receivers(sender.account_seq, content.priority, sender.key_seq)
+        if not found.may_send:
+            raise Refused(401)
         now = clock.now_ms()  # read inside, so that times follow the order of the rows
         earlier = request and idempotency.earlier(request, now)
         if earlier:
@@ -94,13 +98,13 @@ def _record_and_attempt(sender: Sender, content: Content, request: IdempotentReq
         check_times(content, now)
         alarms.check_room(sender.account_seq, content)
         is_later = content.deliver_at is not None
-        devices = [] if is_later else receivers(sender.account_seq, content.priority)
-        if (devices or is_later) and _has_full_backlog(sender.account_seq):
+        if (found.devices or is_later) and _has_full_backlog(sender.account_seq):
             raise Refused(429, f"{MAX_PENDING:,} notifications are pending or to be sent later already.")
         if is_later:
             notification = _insert(sender, content, "held", now)  # `scheduled` releases it
         else:
-            notification = record(sender, content, devices, now + LEASE_MS, now)
+            notification = record(sender, content, found, now + LEASE_MS, now)
+        devices = [] if is_later else found.devices
         if request:
             is_asked = bool(fetching.pushed_to(devices))
             idempotency.keep(request, notification, None if is_asked else notification.status)
@@ -145,10 +149,10 @@ def _record_event(webhook: Webhook, content: Content, now: int) -> tuple[Notific
     content = alarms.within_room(webhook.account_seq, content)
     if holding.is_held(webhook, content.priority, now, now):
         return hold(webhook, prefixed(content), now), []
-    devices = receivers(webhook.account_seq, content.priority)
-    if devices and _has_full_backlog(webhook.account_seq):
+    found = receivers(webhook.account_seq, content.priority)
+    if found.devices and _has_full_backlog(webhook.account_seq):
         raise Refused(429, TOO_MANY_EVENTS, owner_message=f"{MAX_PENDING:,} notifications wait already")
-    return record(webhook, prefixed(content), devices, now + LEASE_MS, now), devices
+    return record(webhook, prefixed(content), found, now + LEASE_MS, now), found.devices
 
 
 def _has_full_backlog(account_seq: int) -> bool:
@@ -175,14 +179,13 @@ def prefixed(content: Content) -> Content:
     return content._replace(title=TITLE_PREFIX + content.title)
 
 
-def record(sender: Sender, content: Content, devices: list[ActiveDevice], due_at: int, now: int) -> NotificationRow:
-    """A new notification that is to go to these devices; call inside `transaction()`.
+def record(sender: Sender, content: Content, found: Receivers, due_at: int, now: int) -> NotificationRow:
+    """A new notification that is to go to these receivers; call inside `transaction()`.
 
     The worker attempts it at `due_at` unless the request that made it is faster.
     """
-    status = first_status(sender.account_seq, devices, content.priority)
-    notification = _insert(sender, content, status, now)
-    begin(notification, devices, due_at, now)
+    notification = _insert(sender, content, first_status(found, content.priority), now)
+    begin(notification, found.devices, due_at, now)
     return notification
 
 
@@ -217,13 +220,13 @@ def record_notice(sender: Sender, content: Content, now: int) -> None:
     record(sender, prefixed(content), receivers(sender.account_seq, content.priority), now, now)
 
 
-def first_status(account_seq: int, devices: list[ActiveDevice], priority: int | None = None) -> str:
+def first_status(found: Receivers, priority: int | None = None) -> str:
     """The status of a notification before any of its receivers was asked."""
     if priority == MIN_PRIORITY:
         return "delivered"  # it is for the history
-    if devices:
+    if found.devices:
         return "pending"
-    return "failed" if Device.last_was_dead(account_seq) else "delivered"
+    return "failed" if found.last_was_dead else "delivered"
 
 
 def _insert(sender: Sender, content: Content, status: str, now: int) -> NotificationRow:

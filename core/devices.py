@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 import push
 from core import shown_once
 from core.pieces import ROWS, in_pieces
-from models import ActiveDevice, Device, sha256_of
+from models import Device, sha256_of
 from providers import PROVIDERS, is_fetched
 from providers.webpush import WebPush
 from store.database import AFTER_ALL, EVERYBODY, transaction
 from store.deliveries import Delivery
 from store.notifications import Notification
+from store.senders import Receivers, find_receivers
 from wire.errors import Refused
 from wire.notification import DEFAULT_PRIORITY, MIN_PRIORITY, checked_priority
 from wire.validation import checked_name, either, optional_text, required_text
@@ -25,13 +26,18 @@ BROWSER = WebPush.kind
 UNSEEN_TOPIC = "unseen topic "  # with a device's id after it, the name of the note that holds the topic
 
 
-def receivers(account_seq: int, priority: int | None = None) -> list[ActiveDevice]:
-    """The account's devices that a notification of this priority (None: the default) is pushed to."""
-    number = priority or DEFAULT_PRIORITY
-    devices = [device for device in Device.active(account_seq) if number >= device.min_priority]
+def receivers(account_seq: int, priority: int | None = None, key_seq: int | None = None) -> Receivers:
+    """The account's devices that a notification of this priority (None: the default) is pushed to.
+
+    `key_seq` is the API key that sends it, if one does.
+    """
+    found, number = find_receivers(account_seq, key_seq), priority or DEFAULT_PRIORITY
+    if not found.devices:
+        return found
+    devices = [device for device in found.devices if number >= device.min_priority]
     if number == MIN_PRIORITY:  # it is for the history, and for apps that list it without a push
-        return [device for device in devices if is_fetched(device.kind)]
-    return devices
+        devices = [device for device in devices if is_fetched(device.kind)]
+    return found._replace(devices=devices)
 
 
 def add_device(account_seq: int, registration: dict[str, Any], now: int, key_seq: int | None = None) -> Device:

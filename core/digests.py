@@ -79,8 +79,8 @@ def _release(account_seq: int, alerts: list[HeldOfAlert]) -> int:
         now = clock.now_ms()  # read inside, so that streams of other processes do not pass it over
         seqs, highest = [one.notification_seq for one in held], max(one.priority for one in held)
         priority = None if highest == DEFAULT_PRIORITY else highest
-        devices = receivers(account_seq, priority)
-        status = delivery.first_status(account_seq, devices, priority)
+        found = receivers(account_seq, priority)
+        status = delivery.first_status(found, priority)
         if len(seqs) == 1:
             pushed = seqs[0]
             Notification.release(pushed, status, now)
@@ -90,7 +90,7 @@ def _release(account_seq: int, alerts: list[HeldOfAlert]) -> int:
             pushed = Notification.add_digest(account_seq, content, status, now)
             Held.put_in_digest(seqs, pushed)
             alarms.begin(seqs, now)
-        delivery.begin(Notification.one(pushed), devices, now, now)
+        delivery.begin(Notification.one(pushed), found.devices, now, now)
     return len(seqs)
 
 

@@ -42,6 +42,6 @@ def _release(seq: int, account_seq: int, now: int) -> None:
         Notification.release(seq, "failed", now)
         alarms.expire([seq])
         return
-    devices = receivers(account_seq, content.priority)
-    Notification.release(seq, delivery.first_status(account_seq, devices, content.priority), now)
-    delivery.begin(notification, devices, now, now)
+    found = receivers(account_seq, content.priority)
+    Notification.release(seq, delivery.first_status(found, content.priority), now)
+    delivery.begin(notification, found.devices, now, now)

@@ -15,6 +15,7 @@ from process import clock
 from process.clock import DAY_MS
 from providers import PROVIDERS, is_fetched
 from providers.base import Outcome, Provider
+from store.senders import find_receivers
 from web import guards
 from web.context import current
 from web.request_body import read_fields
@@ -61,7 +62,7 @@ def _devices_page(problem: Problem | None = None, fetching: "Subscription | None
         public_key=push.public_vapid_key(),
         warnings=push.warnings(account.email).values(),
         without=LAST_IS_GONE
-        if Device.last_was_dead(account.seq)
+        if find_receivers(account.seq).last_was_dead
         else "No devices yet. Notifications are only saved to History.",
         names={kind: provider.name for kind, provider in PROVIDERS.items()},
         by_hand=_added_by_hand(),

@@ -18,7 +18,7 @@ from store.held import Held
 from store.metric_rules import MetricRule
 from store.notification_days import NotificationDay
 from store.notifications import Notification
-from store.senders import Owner
+from store.senders import Owner, find_receivers
 from web import guards
 from web.context import current
 from wire.notification import Content
@@ -110,7 +110,7 @@ def _warnings(account: Account, devices: list[Device]) -> Iterator[tuple[str, st
     for kind, warning in push.warnings(account.email).items():
         if kind in kinds:
             yield warning, ""
-    if not devices and Device.last_was_dead(account.seq):
+    if not devices and find_receivers(account.seq).last_was_dead:
         yield LAST_IS_GONE, "/app/devices"
     elif not devices and account.hides_first_steps:
         yield "No device receives your notifications. They are only saved to History.", "/app/devices"

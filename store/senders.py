@@ -1,11 +1,11 @@
-"""Who sends a notification, and which credential stands for whom.
+"""Who sends a notification, which credential stands for whom, and who receives what is sent.
 
 Every request runs one of these queries: constant SQL that returns row types.
 """
 
 from typing import NamedTuple, Protocol
 
-from models import Account
+from models import Account, ActiveDevice
 from store.database import run
 from store.rows import columns, reader
 
@@ -97,6 +97,14 @@ class Webhook(NamedTuple):
         """An event comes without a key."""
 
 
+class Receivers(NamedTuple):
+    """Who gets what is sent to an account, and whether it may be sent at all."""
+
+    devices: list[ActiveDevice]
+    last_was_dead: bool  # whether there is none because the last one was removed as dead by its provider's word
+    may_send: bool  # whether there are the account and the key that sends, which is not revoked
+
+
 QUIET_HOURS_OF_ALERT = (
     "CASE l.ignores_quiet_hours WHEN 1 THEN NULL ELSE a.quiet_hours END"  # NULL also for an alert that ignores them
 )
@@ -109,7 +117,16 @@ WEBHOOK = (
     f"SELECT {columns(Webhook, 'l', alert_seq='l.seq', quiet_hours=QUIET_HOURS_OF_ALERT, **OF_ACCOUNT)}"
     " FROM alert l JOIN account a ON a.seq = l.account_seq WHERE l.short_code = ?"
 )
-_read_caller, _read_webhook = reader(Caller), reader(Webhook)
+LAST_REMOVED_AS = (
+    "SELECT removed_as FROM device WHERE account_seq = a.seq AND removed_at IS NOT NULL"
+    " ORDER BY removed_at DESC, seq DESC LIMIT 1"
+)
+RECEIVERS = (  # one look for all that is asked before a notification is stored
+    f"SELECT {columns(ActiveDevice, 'd')}, k.seq, CASE WHEN d.seq IS NULL THEN ({LAST_REMOVED_AS}) END"
+    " FROM account a LEFT JOIN api_key k ON k.seq = ? AND k.revoked_at IS NULL"
+    " LEFT JOIN device d ON d.account_seq = a.seq AND d.removed_at IS NULL WHERE a.seq = ?"
+)
+_read_caller, _read_webhook, _read_device = reader(Caller), reader(Webhook), reader(ActiveDevice)
 
 
 def find_caller(key_hash: bytes) -> Caller | None:
@@ -122,3 +139,13 @@ def find_webhook(short_code: str) -> Webhook | None:
     """The alert that has this code now."""
     row = run(WEBHOOK, (short_code,)).fetchone()
     return _read_webhook(row) if row else None
+
+
+def find_receivers(account_seq: int, key_seq: int | None = None) -> Receivers:
+    """Who gets what is sent to the account, by this API key or (None) in another way."""
+    found = run(RECEIVERS, (key_seq or 0, account_seq)).fetchall()
+    if not found:
+        return Receivers([], False, False)
+    *_, key, removed_as = found[0]
+    devices = list(map(_read_device, found)) if found[0][0] else []
+    return Receivers(devices, removed_as == "dead", key_seq is None or key is not None)

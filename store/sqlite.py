@@ -12,19 +12,16 @@ import sqlite3
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import cast
 
 import peewee
 
 from store.engine import EVERYBODY, ROOT, DatabaseRefused, Rows, Table, Values, WriteFailed, check_part, part
+from store.sqlite_writer import Writer, run_on
 
-BUSY_TIMEOUT_MS = 1_500  # how long to wait for another process's lock; with TURN_WAIT_S a write fails within 4 s
-TURN_WAIT_S = 2.0  # then a thread checks whether another process blocks the thread whose turn it is
-MAX_TURN_WAITS = 15
-STUCK_S = 0.1
+BUSY_TIMEOUT_MS = 1_500  # how long to wait for another process's lock: with the writer's turn, 4 s at most
 MIN_SQLITE = (3, 37)  # the first with STRICT tables
 FILE_HEADER = b"SQLite format 3\0"
 APPLICATION_ID = 0x506B626C  # marks the file as ours in its header
@@ -43,7 +40,6 @@ class _Thread(threading.local):
 _reading = peewee.SqliteDatabase(None)  # a connection for each thread
 _writing = peewee.SqliteDatabase(None, thread_safe=False)  # one connection for all threads
 _thread = _Thread()
-_writes_fail = threading.Event()  # set when the last transaction could not be made
 
 
 def connection() -> sqlite3.Connection:
@@ -53,13 +49,7 @@ def connection() -> sqlite3.Connection:
 
 def run(statement: str, values: Values = ()) -> sqlite3.Cursor:
     """Run one statement on this thread's connection."""
-    try:
-        return connection().execute(statement, values)
-    except sqlite3.Error:
-        # The call went past Peewee, which turns sqlite3's exceptions into its own (`WriteFailed` is one). This is the
-        # context manager that does so, with the exception raised again inside it.
-        with peewee.__exception_wrapper__:  # type: ignore[attr-defined]
-            raise
+    return run_on(connection(), statement, values)
 
 
 def open_database(path: Path, migrations: Path, newest: int) -> None:
@@ -235,106 +225,7 @@ def _schema_of(file: Path) -> int:
 # --- writing ------------------------------------------------------------------------------------------------
 
 
-class _Writer:
-    """Serialises writers; queued writers share one commit (group commit).
-
-    A writer that finds no BEGIN open makes one, writes in a savepoint of its own, and passes the turn on. If another
-    thread is waiting by then, that one writes into the same transaction; the last of the queue commits for all of
-    them. Each waits for that commit (`outcome`) before it answers, so that nothing is acknowledged that is not on the
-    disk. A failed commit fails all of them.
-
-    After a failure the connection is opened anew: one that was opened while the file was read-only stays read-only.
-    """
-
-    def __init__(self) -> None:
-        self.turn = threading.Lock()
-        self.counting = threading.Lock()
-        self.waiting = 0  # threads that want the turn
-        self.begins = 0  # how many BEGINs there were
-        self.is_beginning = False  # during a BEGIN, which waits while another process holds the file
-        self.outcome: Future[None] | None = None  # of the commit of the open transaction
-        self.has_changes = False  # whether that commit will write anything
-
-    def take_turn(self) -> Future[None]:
-        """Let this thread write; returns the outcome of the commit. `WriteFailed` if nothing can be written."""
-        has_turn = False
-        with self.counting:
-            self.waiting += 1
-        try:
-            has_turn = self._wait_for_turn()
-        finally:
-            with self.counting:
-                self.waiting -= 1
-            if not has_turn:
-                self.commit_if_due()  # the commit may have been left to this thread
-        if not has_turn:
-            raise WriteFailed("database is locked")
-        try:
-            if self.outcome is None:
-                outcome = Future[None]()
-                self._begin()
-                self.outcome = outcome
-        except BaseException:
-            _writing.close()
-            self.turn.release()
-            raise
-        return self.outcome
-
-    def _wait_for_turn(self) -> bool:
-        """Whether this thread got its turn; it waits for our own threads, but not long for another process.
-
-        A thread that is in the same BEGIN at both looks, STUCK_S apart, waits for another process.
-        """
-        for _ in range(MAX_TURN_WAITS):
-            if self.turn.acquire(timeout=TURN_WAIT_S):
-                return True
-            begins, is_beginning = self.begins, self.is_beginning
-            if self.turn.acquire(timeout=STUCK_S):
-                return True
-            if is_beginning and self.is_beginning and self.begins == begins:
-                return False
-        return False
-
-    def _begin(self) -> None:
-        self.begins, self.is_beginning, self.has_changes = self.begins + 1, True, False
-        try:
-            _writing.execute_sql("BEGIN IMMEDIATE")
-        finally:
-            self.is_beginning = False
-
-    def commit_if_due(self) -> None:
-        """Commit, unless a thread waits for its turn, which then writes into the same transaction."""
-        while self.outcome and not self.waiting and self.turn.acquire(blocking=False):
-            try:
-                self.end()
-            finally:
-                self.turn.release()
-
-    def end(self, failure: WriteFailed | None = None) -> None:
-        """Commit the open transaction, or roll it back after a failure; only in this thread's turn."""
-        outcome, self.outcome = self.outcome, None
-        if outcome is None:
-            return
-        try:
-            if failure is None:
-                failure = WriteFailed("the commit was interrupted")
-                _writing.execute_sql("COMMIT")
-                failure = None
-        except peewee.PeeweeException as error:
-            failure = WriteFailed(str(error))
-        finally:
-            if failure:
-                with suppress(peewee.PeeweeException):
-                    _writing.rollback()  # closing alone does not unlock the file while somebody holds a cursor
-                _writing.close()
-                outcome.set_exception(failure)
-            else:
-                if self.has_changes:  # an empty commit succeeds even on a full disk
-                    _writes_fail.clear()
-                outcome.set_result(None)
-
-
-_writer = _Writer()
+_writer = Writer(_writing)
 
 
 @contextmanager
@@ -350,25 +241,28 @@ def transaction(*account_seqs: int) -> Iterator[None]:
         return
     _thread.after_commit.clear()
     try:
-        outcome = _writer.take_turn()
+        commit, is_first = _writer.take_turn()
         try:
-            _thread.writing, _thread.accounts = _writing.connection(), account_seqs
+            _thread.writing, _thread.accounts = _writer.connection(), account_seqs
             changes = _thread.writing.total_changes
-            with part(run, _thread.after_commit):
+            if is_first:
                 yield
+            else:
+                with part(run, _thread.after_commit):
+                    yield
             _writer.has_changes |= _thread.writing.total_changes > changes
-        except WriteFailed as failure:
-            _writer.end(failure)
+        except BaseException as error:
+            _writer.give_up(error, is_first)
             raise
         finally:
             _thread.writing, _thread.accounts = None, ()
             _writer.turn.release()
             _writer.commit_if_due()
-            fault = outcome.exception()  # also after an exception: this thread may have read uncommitted rows
+            fault = commit.failure()  # also after an exception: this thread may have read uncommitted rows
             if fault:
                 raise WriteFailed(str(fault)) from fault
     except WriteFailed:
-        _writes_fail.set()
+        _writer.fails.set()
         raise
     calls, _thread.after_commit = _thread.after_commit, []
     for call in calls:
@@ -410,7 +304,7 @@ def keep_last_seq(file: sqlite3.Connection, table: Table, seq: int) -> None:
 
 def writes_fail() -> bool:
     """Whether the last transaction could not be made, and none has reached the disk since."""
-    return _writes_fail.is_set()
+    return _writer.fails.is_set()
 
 
 def clock_ms() -> None:

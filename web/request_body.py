@@ -37,9 +37,12 @@ large_bodies = Turns(
 )
 
 
-def read_fields(*known: str) -> dict[str, Any]:
-    """The `known` fields that the request's JSON object has, whatever its content type."""
-    return read_object(lambda sent: {name: sent[name] for name in known if name in sent})
+def read_fields(*known: str, is_confirmed: bool = False) -> dict[str, Any]:
+    """The `known` fields that the request's JSON object has, whatever its content type.
+
+    `is_confirmed` if the credential is looked up again later, where it counts.
+    """
+    return _made(parse_json, lambda sent: {name: sent[name] for name in known if name in sent}, is_confirmed)
 
 
 def read_object(make: Callable[[dict[str, Any]], Made]) -> Made:
@@ -77,10 +80,13 @@ def read_form() -> Mapping[str, str]:
     return sent.form
 
 
-def _made(parse: Callable[[bytes], dict[str, Any]], make: Callable[[dict[str, Any]], Made]) -> Made:
+def _made(
+    parse: Callable[[bytes], dict[str, Any]], make: Callable[[dict[str, Any]], Made], is_confirmed: bool = False
+) -> Made:
     raw = _read_all()  # this and the wait below may take seconds, in which a key may be revoked: hence `confirm`
     if len(raw) <= LARGE_BYTES:
-        current().confirm()
+        if not is_confirmed:
+            current().confirm()
         return make(parse(raw))
     with large_bodies.turn("all"):
         current().confirm()

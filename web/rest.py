@@ -64,7 +64,8 @@ Payload = dict[str, Any]
 
 def send_notification() -> Payload | tuple[Payload, dict[str, str]]:
     """POST /api/v1/notifications/send (SPEC 4.1)."""
-    answer, replayed = deliver(read_fields(*FIELD_NAMES), request.headers.get("Idempotency-Key"))
+    fields = read_fields(*FIELD_NAMES, is_confirmed=True)  # the transaction looks the key up again
+    answer, replayed = deliver(fields, request.headers.get("Idempotency-Key"))
     return (answer, {"Idempotent-Replayed": "true"}) if replayed else answer
 
 

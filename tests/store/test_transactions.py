@@ -8,7 +8,7 @@ from contextlib import suppress
 import peewee
 import pytest
 
-from store import database, sqlite
+from store import database, sqlite, sqlite_writer
 from tests.support.server import wait_until
 from tests.support.tables import ADD_ACCOUNT, look
 
@@ -251,14 +251,14 @@ def test_a_refusal_that_rests_on_what_is_not_stored_is_no_refusal(opened):
 
 
 def test_one_that_failed_and_could_not_be_undone_is_not_stored(opened, monkeypatch):
-    run = sqlite.run
+    run = sqlite_writer.run_on
 
-    def no_memory(statement, *values):
-        if statement == "ROLLBACK TO part":
+    def no_memory(connection, statement):
+        if statement == "ROLLBACK":
             raise MemoryError
-        return run(statement, *values)
+        return run(connection, statement)
 
-    monkeypatch.setattr(sqlite, "run", no_memory)
+    monkeypatch.setattr(sqlite_writer, "run_on", no_memory)
     with pytest.raises(database.WriteFailed), database.transaction(database.EVERYBODY):
         put(1)
         raise ZeroDivisionError
@@ -283,12 +283,9 @@ def test_a_cursor_that_somebody_holds_does_not_keep_the_lock_after_a_failure(ope
     del rows
 
 
-@pytest.mark.parametrize("where", ["Future", "turn"])
+@pytest.mark.parametrize("where", ["Commit", "turn"])
 def test_a_fault_at_the_beginning_leaves_the_next_one_its_turn(opened, monkeypatch, where):
     class Fails:
-        def __class_getitem__(cls, _):
-            return cls
-
         def __init__(self):
             raise MemoryError
 
@@ -296,7 +293,7 @@ def test_a_fault_at_the_beginning_leaves_the_next_one_its_turn(opened, monkeypat
         def acquire(timeout):
             raise MemoryError
 
-    place = sqlite if where == "Future" else sqlite._writer
+    place = sqlite_writer if where == "Commit" else sqlite._writer
     monkeypatch.setattr(place, where, Fails)
     with pytest.raises(MemoryError), database.transaction(database.EVERYBODY):
         put(1)
@@ -309,8 +306,8 @@ def test_a_fault_at_the_beginning_leaves_the_next_one_its_turn(opened, monkeypat
 @pytest.fixture
 def impatient(monkeypatch):
     """Let threads ask soon why they have no turn."""
-    monkeypatch.setattr(sqlite, "TURN_WAIT_S", 0.01)
-    monkeypatch.setattr(sqlite, "STUCK_S", 0.01)
+    monkeypatch.setattr(sqlite_writer, "TURN_WAIT_S", 0.01)
+    monkeypatch.setattr(sqlite_writer, "STUCK_S", 0.01)
 
 
 def test_a_thread_waits_for_another_of_this_process_however_long_that_takes(opened, impatient):
@@ -348,7 +345,7 @@ def test_a_thread_waits_for_another_of_this_process_however_long_that_takes(open
 
 
 def test_no_thread_waits_for_ever_for_its_turn(opened, impatient, monkeypatch):
-    monkeypatch.setattr(sqlite, "MAX_TURN_WAITS", 2)
+    monkeypatch.setattr(sqlite_writer, "MAX_TURN_WAITS", 2)
     holds, refused = threading.Event(), threading.Event()
 
     def work(n):
@@ -373,7 +370,7 @@ def test_threads_that_queue_behind_one_that_another_process_keeps_waiting_are_re
     file, impatient, monkeypatch
 ):
     monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_MS", 300)
-    monkeypatch.setattr(sqlite, "MAX_TURN_WAITS", 10_000)
+    monkeypatch.setattr(sqlite_writer, "MAX_TURN_WAITS", 10_000)
     database.open_database(file)
 
     def work(n):

@@ -1,0 +1,176 @@
+"""The turn to write to an SQLite file: threads queue for one connection, and those in the queue share a commit.
+
+store/sqlite.py makes transactions of it. Must not know the tables, a setting or the clock.
+"""
+
+import sqlite3
+import threading
+from contextlib import suppress
+from typing import cast
+
+import peewee
+
+from store.engine import Values, WriteFailed
+
+TURN_WAIT_S = 2.0  # then a thread checks whether another process blocks the thread whose turn it is
+MAX_TURN_WAITS = 15
+STUCK_S = 0.1
+
+
+def run_on(one: sqlite3.Connection, statement: str, values: Values = ()) -> sqlite3.Cursor:
+    """Run one statement on this connection."""
+    try:
+        return one.execute(statement, values)
+    except sqlite3.Error:
+        # The call went past Peewee, which turns sqlite3's exceptions into its own (`WriteFailed` is one). This is the
+        # context manager that does so, with the exception raised again inside it.
+        with peewee.__exception_wrapper__:  # type: ignore[attr-defined]
+            raise
+
+
+class Commit:
+    """The end of an open transaction, for which each of its writers waits."""
+
+    def __init__(self) -> None:
+        self._failure: WriteFailed | None = None
+        self._open = threading.Lock()  # a fifth of what a `Future` costs
+        self._open.acquire()
+
+    def end(self, failure: WriteFailed | None) -> None:
+        """The transaction is on the disk, or it failed."""
+        self._failure = failure
+        self._open.release()
+
+    def failure(self) -> WriteFailed | None:
+        """Why it failed, if it did; waits for the end."""
+        with self._open:
+            return self._failure
+
+
+class Writer:
+    """Serialises writers; queued writers share one commit (group commit).
+
+    A writer that finds no BEGIN open makes one, writes, and passes the turn on. If another thread is waiting by then,
+    that one writes into the same transaction, in a savepoint of its own; the last of the queue commits for all of
+    them. Each waits for that commit before it answers, so that nothing is acknowledged that is not on the disk. A
+    failed commit fails all of them. The first needs no savepoint: what it undoes is all there is.
+
+    After a failure the connection is opened anew: one that was opened while the file was read-only stays read-only.
+    """
+
+    def __init__(self, database: peewee.SqliteDatabase) -> None:
+        self._database = database
+        self.turn = threading.Lock()
+        self.counting = threading.Lock()
+        self.waiting = 0  # threads that want the turn
+        self.begins = 0  # how many BEGINs there were
+        self.is_beginning = False  # during a BEGIN, which waits while another process holds the file
+        self.commit: Commit | None = None  # of the open transaction
+        self.has_changes = False  # whether that commit will write anything
+        self.fails = threading.Event()  # set when the last transaction could not be made
+
+    def connection(self) -> sqlite3.Connection:
+        """The one connection that writes."""
+        return cast(sqlite3.Connection, self._database.connection())
+
+    def take_turn(self) -> tuple[Commit, bool]:
+        """Let this thread write; returns the commit to wait for, and whether the transaction begins with this thread.
+
+        `WriteFailed` if nothing can be written.
+        """
+        has_turn = False
+        with self.counting:
+            self.waiting += 1
+        try:
+            has_turn = self._wait_for_turn()
+        finally:
+            with self.counting:
+                self.waiting -= 1
+            if not has_turn:
+                self.commit_if_due()  # the commit may have been left to this thread
+        if not has_turn:
+            raise WriteFailed("database is locked")
+        if self.commit:
+            return self.commit, False
+        try:
+            commit = Commit()
+            self._begin()
+            self.commit = commit
+        except BaseException:
+            self._database.close()
+            self.turn.release()
+            raise
+        return commit, True
+
+    def _wait_for_turn(self) -> bool:
+        """Whether this thread got its turn; it waits for our own threads, but not long for another process.
+
+        A thread that is in the same BEGIN at both looks, STUCK_S apart, waits for another process.
+        """
+        for _ in range(MAX_TURN_WAITS):
+            if self.turn.acquire(timeout=TURN_WAIT_S):
+                return True
+            begins, is_beginning = self.begins, self.is_beginning
+            if self.turn.acquire(timeout=STUCK_S):
+                return True
+            if is_beginning and self.is_beginning and self.begins == begins:
+                return False
+        return False
+
+    def _begin(self) -> None:
+        self.begins, self.is_beginning, self.has_changes = self.begins + 1, True, False
+        try:
+            run_on(self.connection(), "BEGIN IMMEDIATE")
+        finally:
+            self.is_beginning = False
+
+    def commit_if_due(self) -> None:
+        """Commit, unless a thread waits for its turn, which then writes into the same transaction."""
+        while self.commit and not self.waiting and self.turn.acquire(blocking=False):
+            try:
+                self.end()
+            finally:
+                self.turn.release()
+
+    def end(self, failure: WriteFailed | None = None) -> None:
+        """Commit the open transaction, or roll it back after a failure; only in this thread's turn."""
+        commit, self.commit = self.commit, None
+        if commit is None:
+            return
+        try:
+            if failure is None:
+                failure = WriteFailed("the commit was interrupted")
+                run_on(self.connection(), "COMMIT")
+                failure = None
+        except peewee.PeeweeException as error:
+            failure = WriteFailed(str(error))
+        finally:
+            if failure:
+                with suppress(peewee.PeeweeException):
+                    self._database.rollback()  # closing alone does not unlock the file while somebody holds a cursor
+                self._database.close()
+            elif self.has_changes:  # an empty commit succeeds even on a full disk
+                self.fails.clear()
+            commit.end(failure)
+
+    def give_up(self, error: BaseException, is_first: bool) -> None:
+        """Undo what failed, in this thread's turn: all of it, if nothing can be written; else what is not undone yet.
+
+        `WriteFailed` if that cannot be done.
+        """
+        if isinstance(error, WriteFailed):
+            self.end(error)
+        elif is_first:
+            self._undo(error)
+
+    def _undo(self, error: BaseException) -> None:
+        """Roll back what the first writer has written, which is all there is."""
+        try:
+            run_on(self.connection(), "ROLLBACK")
+        except BaseException:  # SQLite has rolled it back
+            failure = WriteFailed("the transaction was rolled back")
+            self.end(failure)
+            raise failure from error
+        commit, self.commit = self.commit, None
+        if commit:
+            commit.end(None)
