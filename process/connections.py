@@ -97,7 +97,7 @@ class Patience:
 
 
 class Threads:
-    """Threads that are started when there is work and none is idle; `concurrent.futures` costs three times as much."""
+    """Threads that start when there is work and none is idle; `concurrent.futures` does more for each piece."""
 
     def __init__(self, number: int, work: Callable[[Any], None]) -> None:
         self.number, self.work = number, work

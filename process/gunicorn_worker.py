@@ -11,13 +11,14 @@ import socket
 import threading
 from concurrent.futures import Future
 from datetime import timedelta
-from functools import partial
+from functools import lru_cache, partial
 from selectors import EVENT_READ
 from typing import Any
 
 from gunicorn.glogging import Logger
 from gunicorn.http.body import Body
 from gunicorn.http.errors import ParseException
+from gunicorn.http.message import Request, _ip_in_allow_list
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from process import clock
@@ -35,6 +36,18 @@ MAX_LINGERING = 100
 NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
+class KnownPeers(Request):
+    """A request that does not compare its peer with the trusted networks each time: most peers are one proxy."""
+
+    def _peer_is_trusted_proxy(self) -> bool:
+        return not isinstance(self.peer_addr, tuple) or _is_trusted(self.cfg, self.peer_addr[0])
+
+
+@lru_cache(maxsize=1_000)
+def _is_trusted(cfg: Any, address: str) -> bool:
+    return bool(_ip_in_allow_list(address, cfg.forwarded_allow_ips, cfg.forwarded_allow_networks()))
+
+
 class ThreadedWorker(ThreadWorker):
     """gunicorn's threaded worker, in which a connection gets a thread only once it has sent something.
 
@@ -46,6 +59,11 @@ class ThreadedWorker(ThreadWorker):
         self.lingering = dict[socket.socket, float]()  # until when each is read
         self.draining = threading.BoundedSemaphore(MAX_DRAINING)
         self.notified_s = 0.0
+
+    def init_process(self) -> None:
+        """Begin to serve. What gunicorn looks up of its settings for each request becomes plain attributes."""
+        self.cfg.__dict__.update({name: setting.get() for name, setting in self.cfg.settings.items()})
+        super().init_process()
 
     def get_thread_pool(self) -> Threads:
         """The threads that serve connections."""
@@ -154,6 +172,7 @@ class ThreadedWorker(ThreadWorker):
     def handle(self, conn: TConn) -> Any:
         """Serve one request; whether the connection may serve another one."""
         conn.init()
+        conn.parser.mesg_class = KnownPeers
         conn.parser.unreader.sock = Patience(conn.sock, self._max_bytes())
         try:
             return super().handle(conn)
