@@ -71,6 +71,7 @@ MAY_IMPORT = {  # modules, or whole rooms
     "cronsim": {"core.local_time"},
     "yaml": {"web.api_docs"},
     "gunicorn": {"process.gunicorn_worker"},
+    "orjson": {"wire.json_text"},
     "prometheus_client": {"web.prometheus"},
     "wsproto": {"process.websocket"},
     "redis": {"process.redis_client"},
