@@ -4,13 +4,14 @@
 The difference of few and of thrice as many leaves out what asking costs.
 """
 
+import gc
 import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from bench.measure import ROOT, Row, at_most
@@ -25,8 +26,8 @@ USUAL = {  # the latest measured figure of each
     "search": 9.5,
     "metrics batch of 100": 7.8,
 }
-CALLS = 10
-WARM_UP = 40
+ROUNDS = (3, 5, 20)  # calls: to begin with, then few and many, whose difference counts
+WARM_UP = 20
 OUT = "callgrind"
 
 
@@ -51,34 +52,17 @@ def counted() -> dict[str, float]:
     return dict(json.loads(done.stdout.splitlines()[-1])) if done.returncode == 0 else {}
 
 
-class Callgrind:
-    """The callgrind under which this process runs; it writes to the current directory."""
+def ask(*command: str) -> None:
+    """Let `vgdb` give the callgrind under which this process runs a command: it takes few instructions of our own."""
+    quiet = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_WRONLY, 0) for number in (1, 2)]
+    asking = ["vgdb", f"--pid={os.getpid()}", *command]
+    os.waitpid(os.posix_spawnp("vgdb", asking, os.environ, file_actions=quiet), 0)
 
-    def __init__(self) -> None:
-        self.dumps = 0
-        self.ask("instrumentation", "on")
 
-    def ask(self, *command: str) -> None:
-        """Let `vgdb` give callgrind a command, in the way that runs the fewest instructions of our own."""
-        quiet = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_WRONLY, 0) for number in (1, 2)]
-        asking = ["vgdb", f"--pid={os.getpid()}", *command]
-        os.waitpid(os.posix_spawnp("vgdb", asking, os.environ, file_actions=quiet), 0)
-
-    def since_last(self) -> int:
-        """The instructions since the last time that this was asked."""
-        self.dumps += 1
-        self.ask("dump")
-        lines = Path(f"{OUT}.{self.dumps}").read_text().splitlines()
-        return int(next(line for line in lines if line.startswith("totals:")).split()[1])
-
-    def of(self, call: Callable[[], object], calls: int = CALLS) -> float:
-        """The instructions of one call."""
-        seen = []
-        for number in (3, calls, 3 * calls):
-            for _ in range(number):
-                call()
-            seen.append(self.since_last())
-        return (seen[2] - seen[1]) / (2 * calls)
+def total(dump: int) -> int:
+    """The instructions between the dump before and this one; to read a dump takes as many as a request."""
+    lines = Path(f"{OUT}.{dump}").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("totals:")).split()[1])
 
 
 def main(scratch: Path) -> None:
@@ -89,8 +73,19 @@ def main(scratch: Path) -> None:
     for call in calls.values():
         for _ in range(WARM_UP):
             call()
-    callgrind = Callgrind()
-    print(json.dumps({name: callgrind.of(call) for name, call in calls.items()}))
+    gc.collect()
+    gc.freeze()  # as the service does: to scan all that is loaded takes as long as ten requests, once in a while
+    ask("instrumentation", "on")
+    for call in calls.values():
+        for number in ROUNDS:
+            for _ in range(number):
+                call()
+            ask("dump")
+    ask("instrumentation", "off")
+    few, many = ROUNDS[1:]
+    dumps = range(1, len(ROUNDS) * len(calls), len(ROUNDS))
+    seen = ((total(first + 2) - total(first + 1)) / (many - few) for first in dumps)
+    print(json.dumps(dict(zip(calls, seen, strict=True))))
 
 
 if __name__ == "__main__":
