@@ -9,7 +9,7 @@ from wire.json_text import as_json, json_bytes
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 SCALARS = st.none() | st.booleans() | st.integers() | TEXT
-VALUES = st.recursive(SCALARS, lambda one: st.lists(one, max_size=5) | st.dictionaries(TEXT, one, max_size=5), max_leaves=8)
+VALUES = st.recursive(SCALARS, lambda one: st.lists(one, max_size=5) | st.dictionaries(TEXT, one, max_size=5))
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
