@@ -241,13 +241,13 @@ def _encrypted(text: bytes, browser: bytes, auth: bytes, own: Any, salt: bytes) 
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-    point = own.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
+    point: bytes = own.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
     shared = own.exchange(ec.ECDH(), ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), browser))
     of_both = _mac(_mac(auth, shared), b"WebPush: info\0" + browser + point + b"\1")
     of_message = _mac(salt, of_both)
     key = _mac(of_message, b"Content-Encoding: aes128gcm\0\1")[:16]
     nonce = _mac(of_message, b"Content-Encoding: nonce\0\1")[:12]
-    head = salt + RECORD_BYTES.to_bytes(4, "big") + bytes([len(point)]) + point
+    head: bytes = salt + RECORD_BYTES.to_bytes(4, "big") + bytes([len(point)]) + point
     return head + AESGCM(key).encrypt(nonce, text + b"\2", None)
 
 
