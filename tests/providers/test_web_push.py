@@ -11,7 +11,7 @@ from core import push_slots, retries
 from models import Device
 from providers import webpush
 from store.database import EVERYBODY, WriteFailed, transaction
-from tests.support.push_service import unbase
+from tests.support.push_service import unbase64url
 from tests.support.rows import each
 
 
@@ -356,16 +356,16 @@ def test_a_push_that_cannot_be_built_does_not_take_the_others_with_it(owner, bro
 
 def test_a_text_is_encrypted_as_the_standard_shows_it():
     """RFC 8291, appendix A."""
-    number = int.from_bytes(unbase("yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw"))
+    number = int.from_bytes(unbase64url("yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw"))
     browser = "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4"
     encrypted = webpush._encrypted(
         b"When I grow up, I want to be a watermelon",
-        unbase(browser),
-        unbase("BTBZMqHH6r4Tts7J_aSIgg"),
+        unbase64url(browser),
+        unbase64url("BTBZMqHH6r4Tts7J_aSIgg"),
         ec.derive_private_key(number, ec.SECP256R1()),
-        unbase("DGv6ra1nlYgDCS1FRnbzlw"),
+        unbase64url("DGv6ra1nlYgDCS1FRnbzlw"),
     )
-    assert encrypted == unbase(
+    assert encrypted == unbase64url(
         "DGv6ra1nlYgDCS1FRnbzlwAAEABBBP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl"
         "7A_yl95bQpu6cVPTpK4Mqgkf1CXztLVBSt2Ks3oZwbuwXPXLWyouBWLVWGNWQexSgSxsj_Qulcy4a-fN"
     )
