@@ -5,14 +5,15 @@ The table ROUTES is the whole HTTP surface. This module must not know queries or
 
 import logging
 import os
-import secrets
 import threading
 from collections.abc import Callable, Iterator
+from random import getrandbits
 from typing import Any
 
 from flask import Flask, Request, Response, current_app, request
 from flask.globals import request_ctx
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
+from werkzeug.routing import MapAdapter
 
 import cli
 import config
@@ -57,7 +58,7 @@ from web import (
 )
 from web.context import Window, current
 from web.json_answers import CompactJson
-from web.routing import Check, IdConverter, MatchedRule, Route, first_segments, topics_beside
+from web.routing import Check, IdConverter, MatchedRule, Route, adapter, first_segments, topics_beside
 from wire import gotify as gotify_shapes
 from wire import ntfy as ntfy_shapes
 from wire.errors import CODES, Refused, log_fault, metrics_body, rest_body
@@ -260,14 +261,12 @@ class Application(Flask):
         """Answer a request; open the database first if the server has not (gunicorn.conf.py does)."""
         if not self.is_open:
             self.open()
+        context.begin()
         return super().wsgi_app(environ, start_response)
 
-    def create_url_adapter(self, request: Request | None) -> Any:
-        """Match a request whatever it says of an upgrade: Werkzeug has rules of their own for WebSockets."""
-        adapter = super().create_url_adapter(request)
-        if adapter:
-            adapter.websocket = False
-        return adapter
+    def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
+        """What finds a request's route."""
+        return adapter(self.url_map, request) if request else None
 
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
         """Return the function: we have no coroutines, and Flask would check for them four times per request."""
@@ -322,12 +321,11 @@ def _add_routes(app: Flask) -> None:
         app.add_url_rule(route.rule, endpoint, route.handler, methods=methods, provide_automatic_options=False)
 
     def guard() -> Any:
-        context.begin()
         sent = request_ctx.request  # resolve Flask's proxy once: each access costs as much as a dozen dict look-ups
         _hide_foreign(sent)
         rule, environ = sent.url_rule, sent.environ
         environ["pocketbell.route"] = rule.rule if rule else "-"  # logged instead of the path, which may be secret
-        environ["pocketbell.request"] = secrets.token_hex(8)
+        environ["pocketbell.request"] = f"{getrandbits(64):016x}"
         if "HTTP_X_FORWARDED_FOR" in environ:
             proxies.note_peer(sent.remote_addr or "")
         route = routes.get(rule.endpoint) if rule else None

@@ -208,7 +208,8 @@ def wsgi(app: Any, method: str, path: str, key: str = "", body: bytes = b"", coo
         answered: list[str] = []
         answer = app({**environ, "wsgi.input": BytesIO(body)}, lambda status, headers, *_: answered.append(status))
         content = b"".join(answer)
-        answer.close()
+        if hasattr(answer, "close"):
+            answer.close()
         if not answered[0].startswith("200"):
             raise AssertionError(f"{method} {path}: {answered[0]} {content[:200]!r}")
         return content

@@ -9,23 +9,24 @@ import json
 import logging
 import socket
 import threading
+from concurrent.futures import Future
 from datetime import timedelta
-from functools import partial
+from functools import lru_cache, partial
 from selectors import EVENT_READ
 from typing import Any
 
 from gunicorn.glogging import Logger
 from gunicorn.http.body import Body
 from gunicorn.http.errors import ParseException
+from gunicorn.http.message import Request, _ip_in_allow_list
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from process import clock
+from process.connections import READ_S, Connection, Patience, Threads
 from process.logs import JsonLines, WithoutSecrets
 from process.streams import HandOver
 from wire.errors import Refused, rest_body
 
-READ_S = 10.0  # to wait for a connection's first byte, and then for the whole request
-WRITE_S = 10.0  # to wait for the client to take an answer
 MAX_CHUNKED_RATE = 2  # bytes on the wire for each byte of a body: more is an attack with tiny chunks
 HEAD_BYTES = 65_536
 DRAINED_AT_ONCE = 65_536
@@ -35,30 +36,16 @@ MAX_LINGERING = 100
 NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
-class Patience:
-    """A connection's socket for reading one request: after `READ_S` seconds or `max_bytes` it reads as ended."""
+class KnownPeers(Request):
+    """A request that does not compare its peer with the trusted networks each time: most peers are one proxy."""
 
-    def __init__(self, connection: socket.socket, max_bytes: int) -> None:
-        self.connection, self.left, self.until_s = connection, max_bytes, clock.monotonic_s() + READ_S
+    def _peer_is_trusted_proxy(self) -> bool:
+        return not isinstance(self.peer_addr, tuple) or _is_trusted(self.cfg, self.peer_addr[0])
 
-    @property
-    def is_over(self) -> bool:
-        """Whether the time or the bytes are used up."""
-        return self.left <= 0 or self.until_s <= clock.monotonic_s()
 
-    def recv(self, size: int) -> bytes:
-        """What the client sent, or nothing when the time or the bytes are used up."""
-        if self.is_over:
-            return b""
-        self.connection.settimeout(self.until_s - clock.monotonic_s())
-        try:
-            data = self.connection.recv(size)
-        except TimeoutError:
-            return b""
-        finally:
-            self.connection.settimeout(WRITE_S)
-        self.left -= len(data)
-        return data
+@lru_cache(maxsize=1_000)
+def _is_trusted(cfg: Any, address: str) -> bool:
+    return bool(_ip_in_allow_list(address, cfg.forwarded_allow_ips, cfg.forwarded_allow_networks()))
 
 
 class ThreadedWorker(ThreadWorker):
@@ -71,6 +58,23 @@ class ThreadedWorker(ThreadWorker):
         super().__init__(*args, **kwargs)
         self.lingering = dict[socket.socket, float]()  # until when each is read
         self.draining = threading.BoundedSemaphore(MAX_DRAINING)
+        self.notified_s = 0.0
+
+    def init_process(self) -> None:
+        """Begin to serve. What gunicorn looks up of its settings for each request becomes plain attributes."""
+        self.cfg.__dict__.update({name: setting.get() for name, setting in self.cfg.settings.items()})
+        super().init_process()
+
+    def get_thread_pool(self) -> Threads:
+        """The threads that serve connections."""
+        return Threads(self.cfg.threads, self._serve)
+
+    def notify(self) -> None:
+        """Tell the master that the worker lives, once a second and not at each turn of its loop."""
+        now_s = clock.monotonic_s()
+        if now_s >= self.notified_s + 1:
+            self.notified_s = now_s
+            super().notify()
 
     def accept(self, listener: socket.socket) -> None:
         """Accept a connection; without room for it, drop the one that has been silent for longest."""
@@ -86,10 +90,11 @@ class ThreadedWorker(ThreadWorker):
 
     def enqueue_req(self, conn: TConn) -> None:
         """Hand the connection to a thread; a new connection only when there is something to read."""
-        conn.close = partial(self._close, conn.sock)
         if conn.initialized or conn.data_ready:
-            super().enqueue_req(conn)
+            self.tpool.submit(conn)
             return
+        conn.sock = Connection(conn.sock)
+        conn.close = partial(self._close, conn.sock)
         conn.timeout = clock.monotonic_s() + READ_S
         self.pending_conns.append(conn)
         self.poller.register(conn.sock, EVENT_READ, partial(self.on_pending_socket_readable, conn))
@@ -146,16 +151,41 @@ class ThreadedWorker(ThreadWorker):
             self.poller.unregister(connection)
         connection.close()
 
+    def _serve(self, conn: TConn) -> None:
+        """Serve one request, and let the poller wait for the next; the main thread has the less usual ends."""
+        done = Future[bool]()
+        try:
+            is_kept = bool(self.handle(conn))
+            if is_kept and self.alive and not conn.parser.unreader.buf.tell():
+                self._await_next(conn)
+                return
+            done.set_result(is_kept)
+        except BaseException as error:
+            done.set_exception(error)
+        self.method_queue.defer(self.finish_request, conn, done)
+
+    def _await_next(self, conn: TConn) -> None:
+        conn.set_timeout()
+        self.keepalived_conns.append(conn)
+        self.poller.register(conn.sock, EVENT_READ, partial(self.on_client_socket_readable, conn))
+
     def handle(self, conn: TConn) -> Any:
-        """Serve one request."""
+        """Serve one request; whether the connection may serve another one."""
         conn.init()
+        conn.parser.mesg_class = KnownPeers
         conn.parser.unreader.sock = Patience(conn.sock, self._max_bytes())
-        return super().handle(conn)
+        try:
+            return super().handle(conn)
+        finally:
+            with contextlib.suppress(OSError):
+                conn.sock.flush()
 
     def handle_request(self, req: Any, conn: TConn) -> bool:
         """Answer one request, or give its connection away: it counts no longer among the worker's own."""
         try:
-            return bool(super().handle_request(req, conn))
+            goes_on = bool(super().handle_request(req, conn))
+            conn.sock.flush()
+            return goes_on
         except HandOver as given:
             given.begin(conn.sock)
             conn.close = _leave_open

@@ -1,9 +1,12 @@
 """What the routes of `app.py` are made of: a route, and what a part of a path may be. Must not know any address."""
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-from werkzeug.routing import BaseConverter, Rule
+from flask import Request
+from werkzeug.routing import BaseConverter, Map, MapAdapter, Rule
+from werkzeug.sansio.utils import get_host
 
 from wire.ntfy import TOPIC
 
@@ -42,6 +45,26 @@ def topics_beside(taken: Iterable[str]) -> tuple[type[BaseConverter], type[BaseC
         regex = f"{beside}{one}(?:,{one})*"
 
     return TopicConverter, TopicsConverter
+
+
+def adapter(url_map: Map, sent: Request) -> MapAdapter:
+    """What finds the route of a request; a redirect alone needs the host, which Werkzeug would read three times.
+
+    It matches a request whatever that says of an upgrade: Werkzeug has rules of their own for WebSockets.
+    """
+    environ = sent.environ
+    scheme, header = environ["wsgi.url_scheme"], environ.get("HTTP_HOST")
+    host = _host(scheme, header, environ["SERVER_NAME"], environ["SERVER_PORT"])
+    sent.host = host  # where Flask keeps it
+    path = sent.path if environ.get("PATH_INFO") else ""
+    query = environ.get("QUERY_STRING", "")
+    return MapAdapter(url_map, host, sent.root_path, "", scheme, path, sent.method, query)
+
+
+@lru_cache(maxsize=100)
+def _host(scheme: str, header: str | None, name: str, port: str) -> str:
+    """The host and port that a request names; raises `SecurityError` (400) if it cannot be one."""
+    return get_host(scheme, header, (name, int(port)))
 
 
 class MatchedRule(Rule):

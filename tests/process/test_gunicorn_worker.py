@@ -5,23 +5,25 @@ import logging
 import resource
 import socket
 import threading
+from queue import SimpleQueue
 from types import SimpleNamespace
 
 import pytest
 from gunicorn.config import Config
 from gunicorn.http.parser import RequestParser
 
-from process import gunicorn_worker, logs
-from process.gunicorn_worker import READ_S, Patience, ThreadedWorker
+from process import connections, logs
+from process.connections import KEPT_BYTES, READ_S, Connection, Patience, Threads
+from process.gunicorn_worker import ThreadedWorker
 from tests.support.rows import each
 from tests.support.server import PATIENCE_S, UNDELAYED_S, bearer, serving
 
 
 @pytest.fixture
 def ends():
-    """Two ends of a connection."""
+    """Two ends of a connection: as the worker uses it, and the client's."""
     ours, theirs = socket.socketpair()
-    with ours, theirs:
+    with Connection(ours) as ours, theirs:
         yield ours, theirs
 
 
@@ -37,7 +39,7 @@ def test_a_request_that_dribbles_in_is_at_its_end_after_10_seconds(ends, moved_c
 
 
 def test_a_connection_that_sends_no_more_is_at_its_end_when_the_time_is_over(ends, monkeypatch):
-    monkeypatch.setattr(gunicorn_worker, "READ_S", 0.05)
+    monkeypatch.setattr(connections, "READ_S", 0.05)
     assert Patience(ends[0], 1000).recv(100) == b""
 
 
@@ -48,11 +50,60 @@ def test_a_request_that_takes_more_bytes_on_the_wire_than_any_of_ours_is_at_its_
     assert [patience.recv(8), patience.recv(8), patience.recv(8)] == [b"x" * 8, b"x" * 8, b""]
 
 
-def test_an_answer_that_is_not_taken_ends_too(ends, moved_clock):
+def test_an_answer_that_is_not_taken_ends_too(ends, monkeypatch):
+    monkeypatch.setattr(connections, "WRITE_S", 0.05)
+    with pytest.raises(TimeoutError):
+        ends[0].sendall(b"x" * 10_000_000)
+
+
+def test_the_head_and_the_body_of_an_answer_are_written_together(ends):
     ours, theirs = ends
-    theirs.sendall(b"GET")
-    Patience(ours, 1000).recv(100)
-    assert ours.gettimeout() == gunicorn_worker.WRITE_S
+    ours.sendall(b"head, ")
+    ours.sendall(b"body")
+    theirs.setblocking(False)
+    with pytest.raises(BlockingIOError):
+        theirs.recv(100)
+    ours.flush()
+    assert theirs.recv(100) == b"head, body"
+
+
+def test_a_long_answer_arrives_whole_at_a_client_that_reads_slowly(ends, tmp_path):
+    ours, theirs = ends
+    (tmp_path / "file").write_bytes(b"f" * 1_000_000)
+    arrived = []
+    reader = threading.Thread(target=lambda: arrived.extend(iter(lambda: theirs.recv(65_536), b"")))
+    reader.start()
+    ours.sendall(b"head")
+    with (tmp_path / "file").open("rb") as file:
+        ours.sendfile(file)
+    for _ in range(20):
+        ours.sendall(b"x" * KEPT_BYTES)
+    ours.flush()
+    ours.shutdown(socket.SHUT_WR)
+    reader.join()
+    assert b"".join(arrived) == b"head" + b"f" * 1_000_000 + b"x" * 20 * KEPT_BYTES
+
+
+def test_there_are_as_many_threads_as_work_at_once_and_never_more_than_allowed():
+    begun, may_end, done = threading.Semaphore(0), threading.Event(), SimpleQueue()
+
+    def work(one):
+        begun.release()
+        may_end.wait(PATIENCE_S)
+        done.put(one)
+
+    threads = Threads(3, work)
+    for number in range(5):
+        threads.submit(number)
+    for _ in range(3):
+        begun.acquire(timeout=PATIENCE_S)
+    assert len(threads.threads) == 3
+    may_end.set()
+    assert sorted(done.get(timeout=PATIENCE_S) for _ in range(5)) == [0, 1, 2, 3, 4]
+    threads.shutdown()
+    for thread in threads.threads:
+        thread.join(PATIENCE_S)
+    assert not any(thread.is_alive() for thread in threads.threads)
 
 
 @pytest.mark.parametrize(

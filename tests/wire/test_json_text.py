@@ -1,0 +1,30 @@
+"""The two ways to write JSON write the same bytes."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from wire import json_text
+from wire.json_text import as_json, json_bytes
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+SCALARS = st.none() | st.booleans() | st.integers() | TEXT
+VALUES = st.recursive(SCALARS, lambda one: st.lists(one, max_size=5) | st.dictionaries(TEXT, one, max_size=5))
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(VALUES)
+def test_an_answer_is_the_same_whatever_writes_it(value):
+    assert json_bytes(value) == as_json(value).encode()
+
+
+def test_an_answer_is_the_same_on_a_machine_without_the_faster_encoder(monkeypatch):
+    value = {"é": [1, (2, None)], '\x00\x1f\x7f\u2028/"\\': True}
+    faster = json_bytes(value)
+    monkeypatch.setattr(json_text, "faster", None)
+    assert json_bytes(value) == faster
+
+
+@pytest.mark.parametrize("value", [2**64, {1: 2}])
+def test_what_the_faster_encoder_does_not_take_is_written_all_the_same(value):
+    assert json_bytes(value) == as_json(value).encode()
