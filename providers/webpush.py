@@ -5,9 +5,7 @@ outcome leads to.
 """
 
 import base64
-import hmac
 import json
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,7 +34,6 @@ from wire.notification import LOW_PRIORITY, MAX_PRIORITY
 from wire.validation import required_text
 
 MAX_BYTES = 3_993  # of clear text: 4,096 once encrypted
-RECORD_BYTES = 4_096
 MAX_ENDPOINT_CHARACTERS = 2_048
 SIGNATURE_LIFE_S = 12 * 3600
 RENEWED_BEFORE_END_S = 3600
@@ -129,12 +126,17 @@ class WebPush(Provider[WebPushSettings]):
 
     def request(self, push: Push, left_s: float) -> Request:
         """The request that pushes; raises `Unavailable` if WEBPUSH_HOSTS does not name the push service."""
+        import http_ece
         from cryptography.hazmat.primitives.asymmetric import ec
 
         origin, any_address = self._permitted(push)
-        payload = _payload(push.message, push.origin or self.server.public_url)
-        keys = _decoded(push.p256dh or ""), _decoded(push.auth or "")
-        body = _encrypted(payload, *keys, ec.generate_private_key(ec.SECP256R1()), os.urandom(16))
+        body = http_ece.encrypt(
+            _payload(push.message, push.origin or self.server.public_url),
+            private_key=ec.generate_private_key(ec.SECP256R1()),
+            dh=_decoded(push.p256dh or ""),
+            auth_secret=_decoded(push.auth or ""),
+            version="aes128gcm",
+        )
         headers = {
             "Authorization": self._authorization(origin, push.email),
             "Content-Encoding": "aes128gcm",
@@ -230,29 +232,6 @@ def new_vapid_key() -> str:
 
     number = ec.generate_private_key(ec.SECP256R1()).private_numbers().private_value
     return base64.urlsafe_b64encode(number.to_bytes(32, "big")).decode().rstrip("=")
-
-
-def _encrypted(text: bytes, browser: bytes, auth: bytes, own: Any, salt: bytes) -> bytes:
-    """The text for a browser's point and secret (RFC 8291), as one record (RFC 8188); `own` and `salt` are new ones.
-
-    Raises `ValueError` if the point is none.
-    """
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-
-    point: bytes = own.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
-    shared = own.exchange(ec.ECDH(), ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), browser))
-    of_both = _mac(_mac(auth, shared), b"WebPush: info\0" + browser + point + b"\1")
-    of_message = _mac(salt, of_both)
-    key = _mac(of_message, b"Content-Encoding: aes128gcm\0\1")[:16]
-    nonce = _mac(of_message, b"Content-Encoding: nonce\0\1")[:12]
-    head: bytes = salt + RECORD_BYTES.to_bytes(4, "big") + bytes([len(point)]) + point
-    return head + AESGCM(key).encrypt(nonce, text + b"\2", None)
-
-
-def _mac(key: bytes, data: bytes) -> bytes:
-    return hmac.digest(key, data, "sha256")
 
 
 def _payload(message: Message, origin: str) -> bytes:

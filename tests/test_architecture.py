@@ -61,6 +61,7 @@ MAY_IMPORT = {  # modules, or whole rooms
     "psycopg": {f"store.postgresql{part}" for part in ("", "_connection", "_copy", "_lock", "_statements")},
     "psycopg_pool": {"store.postgresql"},
     "pycurl": {"providers.transport"},
+    "http_ece": {"providers.webpush"},
     "py_vapid": {"providers.webpush"},
     "jwt": {"providers.apns"},
     "pyfcm": {"providers.fcm"},
@@ -193,9 +194,9 @@ def test_a_package_is_imported_only_where_it_belongs(package, modules):
 def test_the_product_imports_nothing_that_requirements_do_not_name(path):
     known = set(sys.stdlib_module_names) | {module.partition(".")[0] for module in MODULES}
     known |= {"flask", "click", "werkzeug", "itsdangerous", "jinja2", "markupsafe"}  # Flask and what it stands on
-    known |= {"flask_limiter", "limits", "peewee", "gunicorn", "pycurl", "jwt", "cryptography"}
+    known |= {"flask_limiter", "limits", "peewee", "gunicorn", "pycurl", "jwt", "cryptography", "http_ece"}
     known |= {"py_vapid", "pyfcm", "certifi", "segno", "google", "prometheus_client", "yaml", "wsproto", "cronsim"}
-    known |= {"psycopg", "psycopg_pool", "redis", "orjson"}
+    known |= {"psycopg", "psycopg_pool", "redis"}
     assert {name for name, _ in packages(path)} - known == set()
 
 
@@ -358,7 +359,9 @@ def test_every_function_says_the_types_it_takes_and_returns(path):
     assert untyped == [] or module_of(path) == "gunicorn.conf"  # gunicorn's hooks, outside mypy
 
 
-@pytest.mark.parametrize("module", ["pycurl", "cryptography", "pyfcm", "py_vapid", "segno", "yaml", "redis"])
+@pytest.mark.parametrize(
+    "module", ["pycurl", "cryptography", "pyfcm", "http_ece", "py_vapid", "segno", "yaml", "redis"]
+)
 def test_what_weighs_much_is_not_imported_before_it_is_needed(module):
     at_start = {
         f"{path.relative_to(ROOT)}:{node.lineno}"

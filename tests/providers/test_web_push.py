@@ -4,12 +4,10 @@ import json
 from contextlib import ExitStack
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ec
 
 import push
 from core import push_slots, retries
 from models import Device
-from providers import webpush
 from store.database import EVERYBODY, WriteFailed, transaction
 from tests.support.push_service import unbase64url
 from tests.support.rows import each
@@ -352,20 +350,3 @@ def test_a_push_that_cannot_be_built_does_not_take_the_others_with_it(owner, bro
     assert len(other.messages) == 1
     (error,) = (one["lastError"] for one in owner.get("/devices").json["devices"] if one["lastError"])
     assert error == "This push could not be built."
-
-
-def test_a_text_is_encrypted_as_the_standard_shows_it():
-    """RFC 8291, appendix A."""
-    number = int.from_bytes(unbase64url("yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw"))
-    browser = "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4"
-    encrypted = webpush._encrypted(
-        b"When I grow up, I want to be a watermelon",
-        unbase64url(browser),
-        unbase64url("BTBZMqHH6r4Tts7J_aSIgg"),
-        ec.derive_private_key(number, ec.SECP256R1()),
-        unbase64url("DGv6ra1nlYgDCS1FRnbzlw"),
-    )
-    assert encrypted == unbase64url(
-        "DGv6ra1nlYgDCS1FRnbzlwAAEABBBP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl"
-        "7A_yl95bQpu6cVPTpK4Mqgkf1CXztLVBSt2Ks3oZwbuwXPXLWyouBWLVWGNWQexSgSxsj_Qulcy4a-fN"
-    )
