@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import serialization
 
 from core import accounts
 from process import clock, redis_client
-from tests.support import certificates, postgresql
+from tests.support import certificates, postgresql, recycling
 from tests.support.apns_service import ApnsService
 from tests.support.devices import subscribe
 from tests.support.fcm_service import FcmService
@@ -180,10 +180,15 @@ def redis(redis_server, monkeypatch):
 
 @pytest.fixture
 def make_service(tmp_path):
-    def make(**environ):
-        return Service(tmp_path / "data", **environ)
+    made = []
 
-    return make
+    def make(**environ):
+        made.append(Service(tmp_path / "data", **environ))
+        return made[-1]
+
+    yield make
+    if len(made) == 1:
+        recycling.leave(made[0].settings.database)
 
 
 @pytest.fixture
