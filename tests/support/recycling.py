@@ -11,7 +11,12 @@ from pathlib import Path
 
 from store import database, sqlite
 
-MAX_PAGES = 400  # a new file has 75
+MAX_PAGES = 120  # a new file has 75
+PRAGMAS = (
+    "application_id", "busy_timeout", "cache_size", "defer_foreign_keys", "foreign_keys", "ignore_check_constraints",
+    "journal_mode", "journal_size_limit", "locking_mode", "max_page_count", "query_only", "read_uncommitted",
+    "schema_version", "synchronous", "temp_store", "user_version", "writable_schema",
+)  # fmt: skip
 SUFFIXES = ("", "-wal", "-shm")
 
 
@@ -58,6 +63,10 @@ def take(path, name, value):
     _empty(writing, name, value)
     if reading.execute(version).fetchone() == before:
         return False  # a statement of the test before is not at its end, so that this connection sees no change
+    if writing.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+        return False
+    for connection in _left.connections:
+        connection.set_trace_callback(None)
     for suffix in SUFFIXES:
         _left.path.with_name(_left.path.name + suffix).rename(path.with_name(path.name + suffix))
     sqlite._reading.database = sqlite._writing.database = str(path)
@@ -92,16 +101,8 @@ def _is_open(one):
 
 def _marks(connections):
     """What a test may have changed but must not leave."""
-    names = (
-        "schema_version",
-        "user_version",
-        "busy_timeout",
-        "query_only",
-        "foreign_keys",
-        "synchronous",
-        "cache_size",
-    )
-    return tuple(connection.execute(f"PRAGMA {name}").fetchone() for connection in connections for name in names)
+    marks = f"SELECT * FROM {', '.join(f'pragma_{name}' for name in PRAGMAS)}"
+    return tuple(connection.execute(marks).fetchone() for connection in connections)
 
 
 @cache
