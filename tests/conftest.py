@@ -23,6 +23,7 @@ from tests.support.redis_server import RedisServer
 from tests.support.server import PATIENCE_S, Server
 from tests.support.service import MovedClock, Service
 
+gc.disable()  # until all tests are collected: none of them is garbage, and it would look through them again and again
 postgresql.begin_run()
 pytest_plugins = ["tests.support.browser"]
 
@@ -87,10 +88,10 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish():
-    """Spare the garbage collector the thousands of collected tests: it would look through them again and again."""
-    gc.collect()
+    """Spare the garbage collector the thousands of collected tests from now on."""
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
+    gc.enable()
 
 
 @pytest.fixture
