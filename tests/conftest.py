@@ -4,6 +4,10 @@ import functools
 import gc
 import itertools
 import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
 
 import pytest
 from _pytest.runner import runtestprotocol
@@ -23,6 +27,17 @@ from tests.support.redis_server import RedisServer
 from tests.support.server import PATIENCE_S, Server
 from tests.support.service import MovedClock, Service
 
+MEMORY, MIN_ROOM = Path("/dev/shm"), 4e9  # a run takes 1 GB
+
+
+def keep_in_memory():
+    """Let the files of the tests be in memory, if there is room for them, so that no write waits for a disk."""
+    has_room = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > MIN_ROOM
+    if "TMPDIR" not in os.environ and has_room and not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC:  # tests run programs
+        os.environ["TMPDIR"], tempfile.tempdir = str(MEMORY), None
+
+
+keep_in_memory()
 gc.disable()  # until all tests are collected: none of them is garbage, and it would look through them again and again
 postgresql.begin_run()
 pytest_plugins = ["tests.support.browser"]
