@@ -4,6 +4,7 @@ To open a new one takes longer than all else that a plain test does, above all t
 and prepare each statement anew.
 """
 
+import sqlite3
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -55,6 +56,20 @@ def has_left(path):
 
 def take(path, name, value):
     """Let `path` be the file that was left, with this note alone; returns whether it is."""
+    try:
+        is_like_new = _make_like_new(name, value)
+    except sqlite3.Error:  # another process of the test before has not ended
+        is_like_new = False
+    if is_like_new:
+        for suffix in SUFFIXES:
+            _left.path.with_name(_left.path.name + suffix).rename(path.with_name(path.name + suffix))
+        sqlite._reading.database = sqlite._writing.database = str(path)
+        sqlite._writes_fail.clear()
+    return is_like_new
+
+
+def _make_like_new(name, value):
+    """Leave nothing but this note; returns whether that was possible."""
     reading, writing = _left.connections
     if writing.execute("PRAGMA page_count").fetchone()[0] > MAX_PAGES:
         return False
@@ -67,10 +82,6 @@ def take(path, name, value):
         return False
     for connection in _left.connections:
         connection.set_trace_callback(None)
-    for suffix in SUFFIXES:
-        _left.path.with_name(_left.path.name + suffix).rename(path.with_name(path.name + suffix))
-    sqlite._reading.database = sqlite._writing.database = str(path)
-    sqlite._writes_fail.clear()
     return True
 
 
