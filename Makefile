@@ -8,7 +8,8 @@ run: .venv/installed
 
 # One worker more than cores: some tests wait for a process or a browser. Where PYTHONDONTWRITEBYTECODE is set, every
 # worker would compile all tests anew: 5 s of the processor for each.
-PYTEST := PYTHONDONTWRITEBYTECODE= PYTEST_XDIST_AUTO_NUM_WORKERS=$$(($$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) + 1)) $(BIN)/python -m pytest
+WORKERS = $$(($$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) + 1))
+PYTEST = PYTHONDONTWRITEBYTECODE= PYTEST_XDIST_AUTO_NUM_WORKERS=$(WORKERS) $(BIN)/python -m pytest
 
 test: .venv/installed-dev
 	$(PYTEST)

@@ -4,6 +4,10 @@ import functools
 import gc
 import itertools
 import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
 
 import pytest
 from _pytest.runner import runtestprotocol
@@ -11,7 +15,7 @@ from cryptography.hazmat.primitives import serialization
 
 from core import accounts
 from process import clock, redis_client
-from tests.support import certificates, postgresql
+from tests.support import certificates, postgresql, recycling
 from tests.support.apns_service import ApnsService
 from tests.support.devices import subscribe
 from tests.support.fcm_service import FcmService
@@ -23,6 +27,18 @@ from tests.support.redis_server import RedisServer
 from tests.support.server import PATIENCE_S, Server
 from tests.support.service import MovedClock, Service
 
+MEMORY, MIN_ROOM = Path("/dev/shm"), 4e9  # a run takes 1 GB
+
+
+def keep_in_memory():
+    """Let the files of the tests be in memory, if there is room for them, so that no write waits for a disk."""
+    has_room = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > MIN_ROOM
+    if "TMPDIR" not in os.environ and has_room and not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC:  # tests run programs
+        os.environ["TMPDIR"], tempfile.tempdir = str(MEMORY), None
+
+
+keep_in_memory()
+gc.disable()  # until all tests are collected: none of them is garbage, and it would look through them again and again
 postgresql.begin_run()
 pytest_plugins = ["tests.support.browser"]
 
@@ -87,10 +103,10 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish():
-    """Spare the garbage collector the thousands of collected tests: it would look through them again and again."""
-    gc.collect()
+    """Spare the garbage collector the thousands of collected tests from now on."""
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
+    gc.enable()
 
 
 @pytest.fixture
@@ -180,10 +196,15 @@ def redis(redis_server, monkeypatch):
 
 @pytest.fixture
 def make_service(tmp_path):
-    def make(**environ):
-        return Service(tmp_path / "data", **environ)
+    made = []
 
-    return make
+    def make(**environ):
+        made.append(Service(tmp_path / "data", **environ))
+        return made[-1]
+
+    yield make
+    if len(made) == 1:
+        recycling.leave(made[0].settings.database)
 
 
 @pytest.fixture

@@ -20,15 +20,13 @@ from web import guards
 WIDTHS = (320, 390, 1280)
 DARK_WIDTHS = (320, 1280)
 AXE_TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-# What axe looks at. It takes longest of all, and its rule on contrast four fifths of that: so this one is asked once
-# on each width and once in each theme, beside our own measure of contrast on every width in both. A theme changes
-# nothing but colours, and no rule looks at what changes between these widths.
-ALL_RULES = {"type": "tag", "values": AXE_TAGS}
-AXE_OPTIONS = {
-    (320, "light"): {"runOnly": ALL_RULES},
-    (1280, "light"): {"runOnly": ALL_RULES, "rules": {"color-contrast": {"enabled": False}}},
-    (1280, "dark"): {"runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}},
-}
+# What axe looks at. It takes longest of all, and its rule on contrast most of that: so this one is asked once on each
+# width and once in each theme, of three texts that are alike at most, beside our own measure of the contrast of every
+# text on every width in both. A theme changes nothing but colours, and no rule looks at what changes between these
+# widths.
+ALL_BUT_CONTRAST = {"runOnly": {"type": "tag", "values": AXE_TAGS}, "rules": {"color-contrast": {"enabled": False}}}
+AXE_OPTIONS = {(320, "light"): ALL_BUT_CONTRAST, (1280, "light"): ALL_BUT_CONTRAST}
+OF_COLOURS = {(320, "light"): ["color-contrast"], (1280, "dark"): ["color-contrast", "link-in-text-block"]}
 HEIGHT = 800
 SMALLEST_TARGET_PX = 44
 AXE = resources.files("axe_playwright_python").joinpath("axe.min.js").read_text()
@@ -38,7 +36,7 @@ AXE = resources.files("axe_playwright_python").joinpath("axe.min.js").read_text(
 
 
 MEASURES = """
-async ({ least, axeOptions }) => {
+async ({ least, axeOptions, ofColours }) => {
   const main = document.querySelector("main");
   const named = (element) => {
     const name = element.getAttribute("aria-label") || element.textContent || element.name || "";
@@ -101,16 +99,33 @@ async ({ least, axeOptions }) => {
     scrollTo({ left: 0, top: 0, behavior: "instant" });
   }
 
-  if (!axeOptions) return found;
-  const options = { ...axeOptions, resultTypes: ["violations"], preload: false, iframes: false };
-  const { violations, passes } = await axe.run(document, options);
-  const fewest = axeOptions.runOnly.type === "rule" ? 1 : 10;
-  if (passes.length < fewest) found.push(`axe looked at next to nothing: ${passes.length} rules`);
-  for (const { id, nodes } of violations) {
-    found.push(`axe ${id}, ${nodes.length} times: ${nodes[0].target} ${nodes[0].html.slice(0, 120)}`);
+  const ask = async (context, options, fewest) => {
+    const all = { ...options, resultTypes: ["violations"], preload: false, iframes: false };
+    const { violations, passes } = await axe.run(context, all);
+    if (passes.length < fewest) found.push(`axe looked at next to nothing: ${passes.length} rules`);
+    for (const { id, nodes } of violations) {
+      found.push(`axe ${id}, ${nodes.length} times: ${nodes[0].target} ${nodes[0].html.slice(0, 120)}`);
+    }
+  };
+  if (axeOptions) await ask(document, axeOptions, 10);
+  if (ofColours) {
+    const counts = new Map();
+    const isNew = (element) => { // whether fewer than three texts with its place, classes and colours came before
+      const { color, fontSize, fontWeight } = getComputedStyle(element);
+      let kind = [color, ground(element), fontSize, fontWeight].join();
+      for (let at = element; at; at = at.parentElement) kind += ` ${at.tagName}.${at.getAttribute("class")}`;
+      counts.set(kind, 1 + (counts.get(kind) ?? 0));
+      return counts.get(kind) <= 3;
+    };
+    const typed = [...document.querySelectorAll("input:not([type=hidden]), select, textarea")].filter(isSeen);
+    await ask([...texts, ...typed].filter(isNew), { runOnly: ofColours }, 1);
   }
   return found;
 }
+"""
+# Unfolds what is folded, and returns it.
+UNFOLD = """
+() => [...document.querySelectorAll("details:not([open])")].map((one) => { one.open = true; return one; })
 """
 
 
@@ -127,18 +142,20 @@ def measure(page, troubles, refused=False):
             it for it in troubles if "Failed to load resource: the server responded with a status" not in it
         ]
     page.evaluate(AXE)
-    closed = page.evaluate("document.querySelectorAll('details:not([open])').length")
     found = []
     for width in WIDTHS:
         for theme in themes_at(page, width):
+            place = f"{width} {theme}"
             needed = page.evaluate("document.documentElement.scrollWidth")
-            found += [(f"{width} {theme}", f"needs {needed} px")] if needed > width else []
-    if closed:
-        page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-    for width in WIDTHS:
-        for theme in themes_at(page, width):
-            asked = {"least": SMALLEST_TARGET_PX, "axeOptions": AXE_OPTIONS.get((width, theme))}
-            found += [(f"{width} {theme}", wrong) for wrong in page.evaluate(MEASURES, asked)]
+            found += [(place, f"needs {needed} px")] if needed > width else []
+            folded = page.evaluate_handle(UNFOLD)
+            asked = {
+                "least": SMALLEST_TARGET_PX,
+                "axeOptions": AXE_OPTIONS.get((width, theme)),
+                "ofColours": OF_COLOURS.get((width, theme)),
+            }
+            found += [(place, wrong) for wrong in page.evaluate(MEASURES, asked)]
+            folded.evaluate("all => all.forEach((one) => { one.open = false; })")
     found += [("any", trouble) for trouble in troubles]
     troubles.clear()
     return found

@@ -1,8 +1,11 @@
 """Databases of earlier versions become like new ones, and lose no row: CONTRACT 1."""
 
+import functools
+import shutil
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -193,27 +196,57 @@ def test_a_copy_that_was_killed_is_gone_after_the_next(older, steps):
 
 def shape(path):
     """The tables and indexes of a database, whichever way they were made."""
-    tables = [row[0] for row in look(path, "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")]
-    pragmas = ("table_info", "index_list", "foreign_key_list")
-    indexes = look(path, "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL ORDER BY name")
-    told = {
-        (table, pragma): sorted(look(path, f"PRAGMA {pragma}({table})")) for table in tables for pragma in pragmas
-    }
+    with closing(sqlite3.connect(path)) as file:
+        named = "SELECT name, sql FROM sqlite_schema WHERE type = ? AND sql IS NOT NULL ORDER BY name"
+        tables = [name for name, _ in file.execute(named, ("table",))]
+        told = {
+            (table, pragma): sorted(file.execute(f"PRAGMA {pragma}({table})"))
+            for table in tables
+            for pragma in ("table_info", "index_list", "foreign_key_list")
+        }
+        indexes = [(name, " ".join(sql.split())) for name, sql in file.execute(named, ("index",))]
     for (_, pragma), rows in told.items():
         if pragma == "index_list":
             rows[:] = sorted(row[1:] for row in rows)  # the order of their making aside
-    return told, [(name, " ".join(sql.split())) for name, sql in indexes]
+    return told, indexes
 
 
-@pytest.fixture(params=SCHEMAS, ids=[schema.stem for schema in SCHEMAS])
-def old_version(request, file):
-    """A database that an earlier version made and used."""
+each_schema = pytest.mark.parametrize("schema", SCHEMAS, ids=[schema.stem for schema in SCHEMAS])
+
+
+def make_old(file, schema):
+    """Make a database as an earlier version made and used it."""
+    number = int(schema.stem)
+    with closing(sqlite3.connect(file)) as old:
+        old.executescript(schema.read_text() + OLD_ROWS + ROWS_OF_SCHEMA[number] + f"PRAGMA user_version = {number};")
+
+
+@pytest.fixture(scope="module")
+def upgrade(tmp_path_factory):
+    """The database of an earlier version after its upgrade. All tests of a schema read the same one."""
+
+    @functools.cache
+    def upgraded(schema):
+        file = tmp_path_factory.mktemp("upgraded") / "bell.db"
+        make_old(file, schema)
+        database.open_database(file)
+        database.close()
+        return file
+
+    return upgraded
+
+
+@pytest.fixture
+def upgraded(upgrade, schema):
+    return upgrade(schema)
+
+
+@pytest.fixture
+def upgraded_copy(upgraded, file):
+    """A copy of it, opened, for a test that writes."""
     file.parent.mkdir()
-    connection, number = sqlite3.connect(file), int(request.param.stem)
-    connection.executescript(
-        request.param.read_text() + OLD_ROWS + ROWS_OF_SCHEMA[number] + f"PRAGMA user_version = {number};"
-    )
-    connection.close()
+    shutil.copyfile(upgraded, file)
+    database.open_database(file)
     return file
 
 
@@ -221,66 +254,67 @@ def test_every_earlier_schema_is_kept_for_the_tests():
     assert [schema.stem for schema in SCHEMAS] == [f"{number:04}" for number in range(1, database.SCHEMA_VERSION)]
 
 
-def test_a_database_of_an_earlier_version_becomes_like_a_new_one(old_version, tmp_path):
-    database.open_database(old_version)
-    migrated = shape(old_version)
-    database.open_database(tmp_path / "new.db")
-    assert migrated == shape(tmp_path / "new.db")
-    assert version(old_version) == database.SCHEMA_VERSION
+@each_schema
+def test_a_database_of_an_earlier_version_becomes_like_a_new_one(upgraded, opened):
+    assert shape(upgraded) == shape(opened)
+    assert version(upgraded) == database.SCHEMA_VERSION
 
 
-def test_a_database_of_an_earlier_version_keeps_every_row(old_version):
-    names = [row[0] for row in look(old_version, "SELECT name FROM sqlite_schema WHERE type = 'table'")]
+@each_schema
+def test_a_database_of_an_earlier_version_keeps_every_row(file, schema):
+    file.parent.mkdir()
+    make_old(file, schema)
+    names = [row[0] for row in look(file, "SELECT name FROM sqlite_schema WHERE type = 'table'")]
     before = {}
     for name in names:
         if name == "sqlite_sequence":  # SQLite's own
             continue
-        columns = ", ".join(row[1] for row in look(old_version, f"PRAGMA table_info({name})"))
-        before[f"SELECT {columns} FROM {name}"] = look(old_version, f"SELECT {columns} FROM {name}")
-    database.open_database(old_version)
-    now = {statement: look(old_version, as_of_now(statement)) for statement in before}
+        columns = ", ".join(row[1] for row in look(file, f"PRAGMA table_info({name})"))
+        before[f"SELECT {columns} FROM {name}"] = look(file, f"SELECT {columns} FROM {name}")
+    database.open_database(file)
+    now = {statement: look(file, as_of_now(statement)) for statement in before}
     assert now == before
-    assert look(old_version, "PRAGMA foreign_key_check") == look(old_version, "SELECT 1 WHERE 0")
+    assert look(file, "PRAGMA foreign_key_check") == look(file, "SELECT 1 WHERE 0")
 
 
-def test_an_alert_of_an_earlier_version_counts_as_switched_on_when_it_was_made(old_version):
-    database.open_database(old_version)
-    assert look(old_version, "SELECT switched_on_at FROM alert") == [(6,)]
+@each_schema
+def test_an_alert_of_an_earlier_version_counts_as_switched_on_when_it_was_made(upgraded):
+    assert look(upgraded, "SELECT switched_on_at FROM alert") == [(6,)]
 
 
-def test_devices_of_an_earlier_version_are_none_to_warn_of(old_version):
-    database.open_database(old_version)
-    assert look(old_version, "SELECT known_device_seq FROM account ORDER BY seq") == [(2,), (0,)]
+@each_schema
+def test_devices_of_an_earlier_version_are_none_to_warn_of(upgraded):
+    assert look(upgraded, "SELECT known_device_seq FROM account ORDER BY seq") == [(2,), (0,)]
 
 
-def test_a_session_of_an_earlier_version_goes_on_and_was_seen_last_when_it_began(old_version):
-    database.open_database(old_version)
-    assert look(old_version, "SELECT last_seen_at, expires_at, name FROM session") == [(11, 99, "")]
+@each_schema
+def test_a_session_of_an_earlier_version_goes_on_and_was_seen_last_when_it_began(upgraded):
+    assert look(upgraded, "SELECT last_seen_at, expires_at, name FROM session") == [(11, 99, "")]
 
 
-def test_an_account_of_an_earlier_version_looks_like_the_system_and_is_shown_the_first_steps(old_version):
-    database.open_database(old_version)
-    assert look(old_version, "SELECT DISTINCT theme, hides_first_steps FROM account") == [("system", 0)]
+@each_schema
+def test_an_account_of_an_earlier_version_looks_like_the_system_and_is_shown_the_first_steps(upgraded):
+    assert look(upgraded, "SELECT DISTINCT theme, hides_first_steps FROM account") == [("system", 0)]
 
 
-def test_an_alert_that_was_inactive_in_an_earlier_version_is_none_that_was_paused(old_version):
-    database.open_database(old_version)
-    assert look(old_version, "SELECT paused_at FROM alert") == [(None,)]
+@each_schema
+def test_an_alert_that_was_inactive_in_an_earlier_version_is_none_that_was_paused(upgraded):
+    assert look(upgraded, "SELECT paused_at FROM alert") == [(None,)]
 
 
-def test_an_alert_of_an_earlier_version_keeps_what_comes_last_from_now_on(old_version):
-    database.open_database(old_version)
-    assert look(old_version, "SELECT keeps_payload, preset FROM alert") == [(1, None)]
-    assert look(old_version, "SELECT count(*) FROM alert_payload") == [(0,)]
+@each_schema
+def test_an_alert_of_an_earlier_version_keeps_what_comes_last_from_now_on(upgraded_copy):
+    assert look(upgraded_copy, "SELECT keeps_payload, preset FROM alert") == [(1, None)]
+    assert look(upgraded_copy, "SELECT count(*) FROM alert_payload") == [(0,)]
     with database.transaction(database.EVERYBODY):
         alert_payloads.AlertPayload.put(1, "{}", 9)
         models.Alert.get_by_id(1).delete_instance()
-    assert look(old_version, "SELECT count(*) FROM alert_payload") == [(0,)]
+    assert look(upgraded_copy, "SELECT count(*) FROM alert_payload") == [(0,)]
 
 
-def test_the_seq_of_a_deleted_alert_is_never_given_again(old_version):
+@each_schema
+def test_the_seq_of_a_deleted_alert_is_never_given_again(upgraded_copy):
     """Otherwise its notifications would become another alert's."""
-    database.open_database(old_version)
     with database.transaction(database.EVERYBODY):
         models.Alert.get_by_id(1).delete_instance()
         made = models.Alert.create(

@@ -26,6 +26,15 @@ LIMIT_S = 60  # for what takes some milliseconds on a machine that has nothing e
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHROMIUM = next((path for path in map(shutil.which, NAMES) if path), None)
 IS_REQUIRED = os.environ.get("REQUIRE_BROWSER") == "1"
+# What Playwright switches off, since the last such flag counts alone; and the pages in which Chromium draws the list
+# under its address line: each window loads two of them, which takes it longer than our page.
+FEATURES_OFF = [
+    "AimEnabled", "AvoidCorsURLLoaderRestartOnRedirect", "AvoidUnnecessaryBeforeUnloadCheckSync",
+    "DestroyProfileOnBrowserClose", "HttpsFirstBalancedModeAutoEnable", "HttpsUpgrades", "LensOverlay", "MediaRouter",
+    "NetworkTimeServiceQuerying", "OptimizationHints", "PaintHolding", "PreconnectToSearch",
+    "TcpPortRandomizationWin", "ThirdPartyStoragePartitioning",
+    "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup", "WebUIOmniboxPopup",
+]  # fmt: skip
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -34,6 +43,7 @@ FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    f"--disable-features={','.join(FEATURES_OFF)}",
     "--host-resolver-rules=MAP lan.test 127.0.0.1, MAP evil.example ~NOTFOUND",
 ]
 NO_SCRIPT = "To get notifications in this browser, JavaScript must be on."

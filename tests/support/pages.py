@@ -2,20 +2,26 @@
 
 import json
 import re
+import secrets
 from html.parser import HTMLParser
-
-from flask import session
+from urllib.parse import urlsplit
 
 from core import accounts
+from models import sha256_of
 from process import clock
+from store import database
 from tests.support.accounts import OWNER, PASSWORD
 from tests.support.commands import lines_of
-from web import guards
 
 CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36"
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 OF_SVG = {"circle", "path", "polyline", "rect", "use"}  # written with a slash at their end
 PARTS = {"section", "li", "tr", "details", "article"}
+# What signing in leaves, in a quarter of the time.
+ADD_SESSION = (
+    "INSERT INTO session (token_hash, account_seq, name, created_at, expires_at, last_seen_at)"
+    " SELECT ?, seq, 'Chrome on Linux', ?, ?, ? FROM account WHERE email = ?"
+)
 ISOLATES = dict.fromkeys(map(ord, "\u2066\u2067\u2068\u2069"))  # around names: they set where right-to-left ends
 
 
@@ -224,9 +230,12 @@ class Visitor:
         return self.get("/app/devices").status_code == 200
 
     @property
+    def cookie_name(self):
+        return "__Host-pocketbell" if self.base_url.startswith("https") else "pocketbell"
+
+    @property
     def cookie(self):
-        name = "__Host-pocketbell" if self.base_url.startswith("https") else "pocketbell"
-        found = self.client.get_cookie(name, "localhost", "/")
+        found = self.client.get_cookie(self.cookie_name, "localhost", "/")
         return found.value if found else None
 
     def with_cookie(self, value):
@@ -249,12 +258,14 @@ def signed_in(service, email=OWNER, base_url="http://localhost"):
         assert visitor.sign_in(email).status_code == 303
         visitor.get("/app/devices")
         return visitor
-    with service.app.test_request_context("/app/", base_url, headers={"User-Agent": CHROME}):
-        guards.begin_session(accounts.find_account(email))
-        begun = dict(session)
-    with visitor.client.session_transaction("/app/", base_url=base_url) as kept:
-        kept.update(begun)
-    visitor.token = begun["csrf"]
+    token, visitor.token = secrets.token_urlsafe(32), secrets.token_urlsafe(16)
+    now = clock.now_ms()
+    with database.transaction(database.EVERYBODY):
+        database.run(ADD_SESSION, (sha256_of(token), now, now + accounts.SESSION_LIFE_MS, now, email))
+    known = {"password": accounts.password_mark(email), "browser": secrets.token_urlsafe(16)}
+    begun = {"_permanent": True, "token": token, "csrf": visitor.token, "known": known}
+    value = service.app.session_interface.get_signing_serializer(service.app).dumps(begun)
+    visitor.client.set_cookie(visitor.cookie_name, value, domain=urlsplit(base_url).hostname)
     return visitor
 
 
