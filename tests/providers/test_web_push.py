@@ -9,7 +9,6 @@ import push
 from core import push_slots, retries
 from models import Device
 from store.database import EVERYBODY, WriteFailed, transaction
-from tests.support.push_service import unbase64url
 from tests.support.rows import each
 
 
