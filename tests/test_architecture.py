@@ -196,7 +196,7 @@ def test_the_product_imports_nothing_that_requirements_do_not_name(path):
     known |= {"flask", "click", "werkzeug", "itsdangerous", "jinja2", "markupsafe"}  # Flask and what it stands on
     known |= {"flask_limiter", "limits", "peewee", "gunicorn", "pycurl", "jwt", "cryptography", "http_ece"}
     known |= {"py_vapid", "pyfcm", "certifi", "segno", "google", "prometheus_client", "yaml", "wsproto", "cronsim"}
-    known |= {"psycopg", "psycopg_pool", "redis"}
+    known |= {"psycopg", "psycopg_pool", "redis", "orjson"}
     assert {name for name, _ in packages(path)} - known == set()
 
 
