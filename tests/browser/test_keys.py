@@ -17,6 +17,7 @@ def page(owners_page, site):
 
 
 def press(page, *keys):
+    page.wait_for_load_state()  # the page listens for keys
     for key in keys:
         page.keyboard.press(key)
 

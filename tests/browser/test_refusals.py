@@ -67,7 +67,8 @@ class Form:
         if button.is_visible():
             button.click()
         else:  # the script sends it when something changes
-            form.dispatch_event("change")
+            with page.expect_navigation():
+                form.dispatch_event("change")
 
     def _fill(self, one, value):
         if one.evaluate("field => ['INPUT', 'TEXTAREA'].includes(field.tagName)"):

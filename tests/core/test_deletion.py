@@ -400,5 +400,5 @@ def test_an_account_that_is_deleted_while_its_password_is_checked_is_not_signed_
     accounts.set_password(accounts.find_account(OWNER), accounts.password_hash(PASSWORD))
     account = accounts.find_account(OWNER)
     lines(service, "account", "delete", OWNER, "--yes")
-    with pytest.raises(Refused, match="changed meanwhile"):
+    with pytest.raises(Refused, match="just been changed"):
         accounts.start_session(account, "Chrome", 0)
