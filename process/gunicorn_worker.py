@@ -169,6 +169,11 @@ class ThreadedWorker(ThreadWorker):
         self.keepalived_conns.append(conn)
         self.poller.register(conn.sock, EVENT_READ, partial(self.on_client_socket_readable, conn))
 
+    def _cap_keepalive(self, deadline: float) -> None:
+        """As in gunicorn, but threads add connections meanwhile: a loop over the deque itself would fail."""
+        for conn in list(self.keepalived_conns):
+            conn.timeout = min(conn.timeout, deadline)
+
     def handle(self, conn: TConn) -> Any:
         """Serve one request; whether the connection may serve another one."""
         conn.init()

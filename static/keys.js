@@ -72,7 +72,8 @@ let prefixAt = -Infinity; // when "g" was pressed
 
 addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.isComposing || event.ctrlKey || event.metaKey || event.altKey || isOff()) return;
-  if (event.target.closest("input, select, textarea, [contenteditable], dialog[open]")) return;
+  const field = event.target.closest("input, select, textarea, [contenteditable], dialog");
+  if (field && (field.checkVisibility?.() ?? true)) return; // a field of the list that was just closed may still have the focus
   const page = event.timeStamp - prefixAt < SECOND_KEY_MS && PAGES[event.key];
   prefixAt = event.key === "g" && !page ? event.timeStamp : -Infinity;
   const act = page ? () => location.assign(page[1]) : ACTIONS[event.key];

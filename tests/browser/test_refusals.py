@@ -1,6 +1,7 @@
 """What is wrong with a form is seen at once on a phone: on top, with the focus, and beside its field."""
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pytest
@@ -150,6 +151,8 @@ def all_are_seen(forms, page, base, ids):
 def faults(page, wrong):
     """The faults of a page that reports what is wrong with a field."""
     expect(page).to_have_title(re.compile("^Error: "))
+    with suppress(AssertionError):
+        expect(page.get_by_role("alert")).to_be_focused()  # which takes until the page is drawn
     focused, found = page.evaluate(FOCUSED), []
     if focused["role"] != "alert" or not focused["text"] or not focused["isSeen"]:
         found.append(f"not in sight with the focus: {focused}")
