@@ -12,12 +12,11 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from cronsim import CronSim, CronSimError
 
-from process.clock import DAY_MS
+from process.clock import DAY_MS, MINUTE_MS
 from wire.errors import Refused
 
 TIME_OF_DAY = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]"
 QUIET_HOURS = re.compile(rf"({TIME_OF_DAY})-({TIME_OF_DAY})")
-MINUTE_MS = 60_000
 MAX_MS = 253_402_128_000_000  # 9999-12-30: a day before the end of the calendar, since zones are up to 14 h ahead
 COLLECTED_MS = {"instant": 0, "15m": 900_000, "1h": 3_600_000, "1d": DAY_MS}  # by frequency
 CRON_FIELDS, MAX_CRON_CHARACTERS = 5, 100

@@ -33,7 +33,7 @@ _passed: dict[int, int] = {}  # by account: the seq up to which a removal under 
 
 
 def prune(now: int) -> bool:
-    """Remove what is too old, but for values of metrics, for a while; returns whether more is left."""
+    """Remove what is too old except for values of metrics, for a while; returns whether more is left."""
     if not _guard.believes(now):
         return False
     left = [in_pieces(partial(job, now)) for job in (_prune_idempotency_keys, _prune_buttons)]
@@ -45,7 +45,7 @@ def prune(now: int) -> bool:
 def prune_metrics(now: int) -> bool:
     """Remove values of metrics that are too old or too many, for a while; returns whether more is left.
 
-    Apart from the rest, whose many rounds would else count all values again each second: 45 ms a million.
+    Separate from `prune`, whose rounds may follow each other every second: each would count all values anew.
     """
     if not _guard.believes(now):
         return False

@@ -7,13 +7,12 @@ from typing import Any, NamedTuple
 
 from core import local_time
 from core.plans import PLANS
-from process.clock import DAY_MS
+from process.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from store.custom_metrics import Bucket
 from store.metric_rules import Firing
 
 WIDTH, HEIGHT = 600, 160  # of the picture that the server makes, as in macros.html
 LEAST_FIRING = 150  # a firing is drawn at least as wide as this part of the range, so that one of a second is seen
-MINUTE_MS, HOUR_MS = 60_000, 3_600_000
 
 Point = tuple[float, float]
 

@@ -22,7 +22,7 @@ from core import local_time
 from core.icons import ICONS
 from models import Alert
 from process import clock
-from process.clock import DAY_MS
+from process.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from store.notifications import Entry
 from store.search import fold
 from web import guards
@@ -70,7 +70,6 @@ FORMULA = tuple("=+-@＝＋－＠")
 LINK = re.compile(r"https?://[^\s<>\"'`“”‘’«»\u2066-\u2069\u202a-\u202e]+", re.IGNORECASE)
 BEHIND_LINK = ".,;:!?*_~"  # ends a sentence or a markup rather than an address
 PAIRS = {")": "(", "]": "[", "}": "{"}
-MINUTE_MS, HOUR_MS = 60_000, 3_600_000
 AGES = ((365, "year"), (30, "month"), (1, "day"))
 TILES = ("#b3261e", "#7d4a00", "#146c3c", "#0b6470", "#2456c9", "#6b3fa0", "#a02f6f", "#5b5e6a")
 LOCAL_HOST = re.compile(r"(?:.*\.)?localhost|127\.[0-9.]+|\[::1\]")

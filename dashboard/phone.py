@@ -6,10 +6,9 @@ A GET of the code's address changes nothing: programs that look at links must no
 from flask import flash, redirect, render_template, request, session
 
 import push
-from core import accounts, phone_links
+from core import phone_links
 from dashboard import page
 from dashboard.page import Page, Problem
-from models import Account
 from process import clock
 from web import guards, rate_limits
 from web.context import current
@@ -70,7 +69,7 @@ def answer_phone() -> Page:
 
 def show_link(code: str) -> Page:
     """GET /app/phone/{code}: what the code does, and the button that sends it."""
-    link, account = phone_links.of_phone(session.get(SECRET, "")), _account()
+    link, account = phone_links.of_phone(session.get(SECRET, "")), guards.session_account()
     if link and phone_links.is_shown(link, code):
         return redirect(ASKING_PAGE, 303)
     _, owner_seq = phone_links.find(code, clock.now_ms())
@@ -78,11 +77,6 @@ def show_link(code: str) -> Page:
     return render_template(
         "phone.html", state="link", account=account, is_same=is_same, is_apple="iPhone" in guards.browser_name()
     )
-
-
-def _account() -> Account | None:
-    """The account that this browser is signed in to, on a page that is for strangers, too."""
-    return accounts.session_account(guards.session_token(), clock.now_ms())
 
 
 def send_code(code: str) -> Page:
@@ -110,7 +104,7 @@ def show_phone() -> Page:
         guards.begin_session(account)
         return redirect(READY_PAGE, 303)
     state = phone_links.state(link, now)
-    if state in ("none", "used") and _account():
+    if state in ("none", "used") and guards.session_account():
         return redirect(READY_PAGE, 303)
     return _asking_page(state, number=link.number if link else "")
 

@@ -9,7 +9,7 @@ import time
 from functools import cache
 from pathlib import Path
 
-DAY_MS = 86_400_000
+MINUTE_MS, HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
 
 
 def now_ms() -> int:

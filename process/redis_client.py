@@ -241,7 +241,7 @@ class RedisClient:
 
 
 class _Socket:
-    """A socket that receives nothing after a time, however little came before: redis-py waits anew for each part."""
+    """A socket whose reads all end at one deadline: redis-py begins its timeout anew with each read."""
 
     def __init__(self, socket: Any) -> None:
         self._socket, self.until_s = socket, None

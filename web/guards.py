@@ -189,10 +189,10 @@ def phone_code() -> None:
 
 def signed_in() -> Response | None:
     """A signed-in owner, whose account is kept. Others are sent to the sign-in page, and back again afterwards."""
-    account = _session_account()
+    account = session_account()
     request_body.check_form(request_body.MAX_OWNER_FORM_BYTES if account else request_body.MAX_VISITOR_FORM_BYTES)
     if account and request.method == "POST":  # reading the form may have taken seconds: the session may have ended
-        account = _session_account()
+        account = session_account()
     if account is None:
         back = request.full_path.rstrip("?") if request.method == "GET" else ""
         return redirect("/app/login" + (f"?{urlencode({'next': back})}" if back not in ("", HOME) else ""), 303)
@@ -202,12 +202,13 @@ def signed_in() -> Response | None:
     return None
 
 
-def _session_account() -> Account | None:
+def session_account() -> Account | None:
+    """The account that this browser is signed in to."""
     return accounts.session_account(session.get("token", ""), clock.now_ms())
 
 
 def _confirm_session() -> None:
-    if _session_account() is None:
+    if session_account() is None:
         raise Refused(401, "You have been signed out. Sign in again.")
 
 

@@ -48,9 +48,9 @@ def topics_beside(taken: Iterable[str]) -> tuple[type[BaseConverter], type[BaseC
 
 
 def adapter(url_map: Map, sent: Request) -> MapAdapter:
-    """What finds the route of a request; a redirect alone needs the host, which Werkzeug would read three times.
+    """The adapter that finds a request's route. Flask's own reads the host three times, for redirects alone.
 
-    It matches a request whatever that says of an upgrade: Werkzeug has rules of their own for WebSockets.
+    It ignores an Upgrade header: Werkzeug would look for routes of WebSockets.
     """
     environ = sent.environ
     scheme, header = environ["wsgi.url_scheme"], environ.get("HTTP_HOST")
