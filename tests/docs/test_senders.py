@@ -95,12 +95,6 @@ def test_own_json_is_what_to_choose_without_a_preset():
     assert set(re.findall(r"from \*\*(.+?)\*\*", COMING_FROM)) == {presets.OWN_JSON.name}
 
 
-def test_the_page_on_alerts_names_every_preset():
-    *names, last = (preset.name for preset in presets.PRESETS)
-    text = " ".join((ROOT / "docs/alerts.md").read_text().split())
-    assert f"posts: {', '.join(names)}, or {last}, which has none." in text
-
-
 @each("preset", PROGRAMS)
 def test_what_arrives_is_what_the_preset_makes_of_its_sample(preset):
     text = made(preset, preset.sample)
