@@ -477,18 +477,14 @@ def test_the_configuration_of_a_program_for_ntfy_has_the_address_as_the_server(p
 
 # --- coming from elsewhere ----------------------------------------------------------------------------------
 
-REWRITTEN = [
-    pytest.param(after, id=f"{peer}-{number}")
-    for peer in ("ntfy", "Gotify", "Pushover")
-    for number, after in enumerate(re.findall(r"# after\n(.*?)\n```", section(f"From {peer}", COMING_FROM), re.S))
-]
+REWRITTEN = re.findall(r"# after\n(.*?)\n```", COMING_FROM, re.S)
 ROWS = [
     [cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]] for row in re.findall(r"^\|.*\|$", COMING_FROM, re.M)
 ]
 CALLS = {row[0]: row[4] for row in ROWS if len(row) == 5}
 
 
-@pytest.mark.parametrize("after", REWRITTEN)
+@pytest.mark.parametrize("after", REWRITTEN, ids=range(len(REWRITTEN)))
 def test_a_rewritten_line_says_the_same(place, after):
     before = place.count
     address = place.alert() if "ADDRESS" in after else ""
@@ -497,7 +493,7 @@ def test_a_rewritten_line_says_the_same(place, after):
 
 
 def test_each_line_of_the_others_has_one_of_ours():
-    assert len(REWRITTEN) == COMING_FROM.count("# before\n") == 5
+    assert len(REWRITTEN) == COMING_FROM.count("# before") == 2
 
 
 def test_the_calls_that_are_named_are_there():
