@@ -58,6 +58,11 @@ def run(statement: str, values: Values = ()) -> sqlite3.Cursor:
     return run_on(connection(), statement, values)
 
 
+def insert(statement: str, values: Values) -> int:
+    """Insert one row; returns its seq."""
+    return int(run(statement, values).lastrowid or 0)
+
+
 def open_database(path: Path, migrations: Path, newest: int) -> None:
     """Open the file at `path` for all threads. An empty file gets its tables; an older one is copied and upgraded."""
     if sqlite3.sqlite_version_info < MIN_SQLITE:

@@ -135,7 +135,7 @@ class Writer:
             self.is_beginning = False
 
     def end_turn(self) -> None:
-        """Commit, unless a thread waits for its turn, which then writes into the same transaction; let others write."""
+        """Commit, unless a thread waits for its turn, which then writes into the same transaction."""
         try:
             if not self.waiting:
                 self.end()
