@@ -114,7 +114,7 @@ def _record_and_attempt(sender: Sender, content: Content, request: IdempotentReq
         if request:
             is_asked = bool(fetching.pushed_to(devices))
             idempotency.keep(request, notification, None if is_asked else notification.status)
-    return _attempt("send", sender, notification, devices)
+    return _attempt("send", sender, notification, devices, keeps_answer=request is not None)
 
 
 def _receivers(sender: Sender, content: Content, now: int) -> Receivers:
@@ -281,39 +281,43 @@ def _replace_earlier(account_seq: int, tag: str, seq: int, now: int) -> None:
 # --- attempting and settling --------------------------------------------------------------------------------
 
 
-def _attempt(source: str, sender: Sender, notification: NotificationRow, devices: list[ActiveDevice]) -> Sent:
-    """Push the notification to these devices, if there are any, and return it as it is then."""
+def _attempt(
+    source: str,
+    sender: Sender,
+    notification: NotificationRow,
+    devices: list[ActiveDevice],
+    keeps_answer: bool = False,
+) -> Sent:
+    """Push the notification to these devices, if there are any, and return it as it is then.
+
+    `keeps_answer` if it is to be replayed, since an Idempotency-Key came with the request.
+    """
     pushed = fetching.pushed_to(devices)
     if len(pushed) < len(devices):
         streams.hub.wake()
     if pushed:
-        notification = notification._replace(status=_push_and_settle(sender, notification, pushed))
+        notification = notification._replace(status=_push_and_settle(sender, notification, pushed, keeps_answer))
     count("notifications", source, notification.status)
     return Sent(notification, len(devices))
 
 
-def _push_and_settle(sender: Sender, notification: NotificationRow, devices: list[ActiveDevice]) -> str:
+def _push_and_settle(
+    sender: Sender, notification: NotificationRow, devices: list[ActiveDevice], keeps_answer: bool
+) -> str:
     """Push within the request if a slot is free, or leave it to the worker at once; the status after that."""
     with push_slots.slot(sender.account_seq) as granted:
         goes_out = granted and not (notification.content.tag and Notification.is_replaced(notification.seq))
         attempts = [_first_attempt(sender, notification, device) for device in devices] if goes_out else []
         answers = push_all(attempts)
     try:
-        return _settle(sender.account_seq, notification, devices, attempts, answers)
+        return _settle(sender.account_seq, notification, devices, attempts, answers, keeps_answer)
     except WriteFailed as error:  # the row is stored; the worker retries when the lease expires
         log_fault(log, "The outcome of a push could not be written", error)
         return "pending"
 
 
 def _first_attempt(sender: Sender, notification: NotificationRow, device: ActiveDevice) -> Attempt:
-    return Attempt(
-        account_seq=sender.account_seq,
-        email=sender.email,
-        notification=notification,
-        device=device,
-        since=notification.created_at,
-        attempts=0,
-    )
+    return Attempt(sender.account_seq, sender.email, notification, device, since=notification.created_at, attempts=0)
 
 
 def _settle(
@@ -322,6 +326,7 @@ def _settle(
     devices: list[ActiveDevice],
     attempts: list[Attempt],
     answers: list[Answer],
+    keeps_answer: bool,
 ) -> str:
     """Write the outcomes; without attempts, make the deliveries due for the worker. The notification's status."""
     with transaction(account_seq):
@@ -330,7 +335,8 @@ def _settle(
         if not attempts:
             Delivery.make_due(notification.seq, devices, now)
         status = Notification.settle(notification.seq) or notification.status
-        IdempotencyKey.note_answer(notification.seq, status)
+        if keeps_answer:
+            IdempotencyKey.note_answer(notification.seq, status)
     retries.leave_alone(left_alone)
     if not attempts:
         retries.due.set()

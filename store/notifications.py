@@ -290,13 +290,11 @@ class Notification(Model):
 
     # --- settling ---
 
+    ANY = "EXISTS (SELECT 1 FROM delivery WHERE notification_seq = seq AND status ="
     SETTLED = (
         "UPDATE notification SET status = CASE"
-        f" WHEN priority = {MIN_PRIORITY} THEN 'delivered'"
-        " WHEN 'delivered' IN (SELECT status FROM delivery WHERE notification_seq = seq) THEN 'delivered'"
-        " WHEN 'pending' IN (SELECT status FROM delivery WHERE notification_seq = seq) THEN 'pending'"
-        " WHEN 'failed' IN (SELECT status FROM delivery WHERE notification_seq = seq) THEN 'failed'"
-        " ELSE 'delivered' END"
+        f" WHEN priority = {MIN_PRIORITY} OR {ANY} 'delivered') THEN 'delivered'"
+        f" WHEN {ANY} 'pending') THEN 'pending' WHEN {ANY} 'failed') THEN 'failed' ELSE 'delivered' END"
     )
     SETTLE = f"{SETTLED} WHERE seq = ? RETURNING status"
     SETTLE_ALL = (  # what was released in a digest has the digest's status, whatever its repeats have
