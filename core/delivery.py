@@ -195,7 +195,7 @@ def _has_full_backlog(account_seq: int) -> bool:
 
 def prefixed(content: Content) -> Content:
     """The content as it is delivered, with the prefix before its title."""
-    return content._replace(title=TITLE_PREFIX + content.title)
+    return Content._make((TITLE_PREFIX + content.title, *content[1:]))  # `_replace` takes four times as long
 
 
 def record(sender: Sender, content: Content, found: Receivers, due_at: int, now: int) -> NotificationRow:
