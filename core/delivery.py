@@ -145,9 +145,8 @@ def deliver_event_again(account: Account, alert_id: str, content: Content) -> Se
     """Deliver what an earlier event said, whatever the alert's code is now; its payload is not kept again."""
     with transaction(account.seq):
         alert, now = Alert.find(account.seq, alert_id), clock.now_ms()
-        if alert is None:
-            raise Refused(404)
-        found = find_receivers_of_alert(alert.short_code, local_time.local_day(now, account.time_zone))
+        day = local_time.local_day(now, account.time_zone)
+        found = find_receivers_of_alert(alert.short_code, day) if alert else None
         event = _record_event(account.seq, found, content, now)
     return _attempt("alert", *event) if event else None
 
