@@ -7,7 +7,7 @@ clock, a setting or a request, and no wire name appears here.
 
 import hashlib
 import json
-import secrets
+import os
 import threading
 from typing import Any, NamedTuple, Self
 
@@ -17,7 +17,7 @@ from store.rows import columns, reader
 
 def new_id(now: int) -> str:
     """An identifier for the outside: 12 hexadecimal digits of the time in ms, 20 random ones."""
-    return f"{now:012x}{secrets.token_hex(10)}"
+    return f"{now:012x}{os.urandom(10).hex()}"
 
 
 def sha256_of(secret: str) -> bytes:
@@ -57,7 +57,6 @@ class Account(Model):
     plan = peewee.TextField()
     time_zone = peewee.TextField()
     quiet_hours = peewee.TextField(null=True)
-    notification_count = peewee.IntegerField()
     created_at = peewee.IntegerField()
     theme = peewee.TextField(default="system")
     hides_first_steps = peewee.IntegerField(default=0)
@@ -75,7 +74,7 @@ class Account(Model):
         """The new account; `peewee.IntegrityError` when the address is taken. Call inside `transaction()`."""
         columns = {"email": email, "plan": plan, "time_zone": time_zone, "password_hash": password_hash}
         seq = run(cls.LAST_SEQ).fetchone()[0] + 1
-        return cls.create(force_insert=True, seq=seq, notification_count=0, created_at=now, **columns)
+        return cls.create(force_insert=True, seq=seq, created_at=now, **columns)
 
     @classmethod
     def change(cls, seq: int, **values: str | int | None) -> None:

@@ -11,7 +11,6 @@ CREATE TABLE account (
     plan TEXT NOT NULL CHECK (plan IN ('starter', 'pro', 'scale')),
     time_zone TEXT NOT NULL,               -- IANA name
     quiet_hours TEXT,                      -- 'HH:MM-HH:MM' in the account's time zone
-    notification_count INTEGER NOT NULL,   -- of all time: deleting notifications does not lower it
     created_at INTEGER NOT NULL,
     theme TEXT NOT NULL DEFAULT 'system' CHECK (theme IN ('system', 'light', 'dark')),
     hides_first_steps INTEGER NOT NULL DEFAULT 0 CHECK (hides_first_steps IN (0, 1)),
@@ -19,10 +18,11 @@ CREATE TABLE account (
     rules_version INTEGER                  -- another random number after each change of its rules; NULL: it had none
 ) STRICT;
 
--- One row per calendar day, in the account's time zone, that has notifications.
+-- One row per calendar day, in the account's time zone, that has notifications, and one for all time: deleting
+-- notifications lowers no count.
 CREATE TABLE notification_day (
     account_seq INTEGER NOT NULL REFERENCES account,
-    day TEXT NOT NULL,                     -- YYYY-MM-DD
+    day TEXT NOT NULL,                     -- YYYY-MM-DD; '' for all time
     notification_count INTEGER NOT NULL,
     PRIMARY KEY (account_seq, day)
 ) STRICT, WITHOUT ROWID;
@@ -119,7 +119,8 @@ CREATE TABLE notification (
     alert_seq INTEGER,                     -- notifications stay when the key or alert is deleted
     title TEXT NOT NULL,                   -- as delivered, with the prefix; all of Content (wire/notification.py) is here
     body TEXT NOT NULL,
-    status TEXT NOT NULL CHECK (status IN ('delivered', 'pending', 'held', 'failed')), -- 'held': see the table held
+    status TEXT NOT NULL                   -- 'held': see the table held. OR, since SQLite makes a table of what is IN
+        CHECK (status = 'delivered' OR status = 'pending' OR status = 'held' OR status = 'failed'),
     created_at INTEGER NOT NULL,
     released_at INTEGER,                   -- if it was held and released on its own: when its delivery began
     is_digest INTEGER NOT NULL DEFAULT 0 CHECK (is_digest IN (0, 1)), -- a digest is pushed, but neither listed nor counted
@@ -192,7 +193,7 @@ CREATE INDEX device_of_topic ON device (token) WHERE kind = 'ntfy' AND removed_a
 CREATE TABLE delivery (
     notification_seq INTEGER NOT NULL REFERENCES notification ON DELETE CASCADE,
     device_seq INTEGER NOT NULL,           -- no foreign key: purging a device would make SQLite scan this table
-    status TEXT NOT NULL CHECK (status IN ('delivered', 'pending', 'failed')),
+    status TEXT NOT NULL CHECK (status = 'delivered' OR status = 'pending' OR status = 'failed'),
     attempts INTEGER NOT NULL,
     next_attempt_at INTEGER,               -- while pending: when the retry is due; a claim moves it to the end of its lease
     answered_at INTEGER,

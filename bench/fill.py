@@ -102,14 +102,10 @@ def _count(account_seq: int) -> None:
     from store import sqlite
     from store.database import run
 
-    run(
-        "UPDATE account SET notification_count = (SELECT count(*) FROM notification WHERE account_seq = seq_.seq)"
-        " FROM (SELECT ? AS seq) seq_ WHERE account.seq = seq_.seq",
-        (account_seq,),
-    )
     counts: dict[str, int] = {}
     sql = "SELECT created_at / 86400000, count(*) FROM notification WHERE account_seq = ? GROUP BY 1"
     for day, number in run(sql, (account_seq,)).fetchall():
         counts[datetime.fromtimestamp(day * 86_400, UTC).strftime("%Y-%m-%d")] = number
+    counts[""] = sum(counts.values())
     rows = [(account_seq, day, number) for day, number in counts.items()]
     sqlite.connection().executemany("INSERT INTO notification_day VALUES (?, ?, ?)", rows)

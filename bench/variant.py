@@ -31,8 +31,7 @@ def one_commit(caller: Caller, content: Content, idempotency_key: str | None = N
         now = clock.now_ms()
         status = delivery.first_status(find_receivers(caller.account_seq, caller.key_seq))
         content, day = delivery.prefixed(content), local_time.local_day(now, caller.time_zone)
-        notification, _ = Notification.record(caller, content, status, day, now)
-        return delivery.Sent(notification)
+        return delivery.Sent(Notification.record(caller, content, status, day, now))
 
 
 VARIANTS: dict[str, Callable[..., delivery.Sent]] = {"unstored": unstored, "one-commit": one_commit}

@@ -247,7 +247,7 @@ def find_link(token: str, now: int) -> OneTimeLink:
 
 def is_unused(account: Account) -> bool:
     """Whether a command made the account and nobody has used it yet: its time zone is only a default."""
-    return not account.password_hash and not account.notification_count and account.time_zone == "UTC"
+    return not account.password_hash and account.time_zone == "UTC" and not NotificationDay.has_any(account.seq)
 
 
 def use_link(token: str, form: dict[str, str], now: int) -> Account:

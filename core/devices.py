@@ -26,12 +26,14 @@ BROWSER = WebPush.kind
 UNSEEN_TOPIC = "unseen topic "  # with a device's id after it, the name of the note that holds the topic
 
 
-def receivers(account_seq: int, priority: int | None = None, key_seq: int | None = None) -> Receivers:
-    """The account's devices that a notification of this priority (None: the default) is pushed to.
+def receivers(account_seq: int, priority: int | None = None) -> Receivers:
+    """The account's devices that a notification of this priority (None: the default) is pushed to."""
+    return of_priority(find_receivers(account_seq), priority)
 
-    `key_seq` is the API key that sends it, if one does.
-    """
-    found, number = find_receivers(account_seq, key_seq), priority or DEFAULT_PRIORITY
+
+def of_priority(found: Receivers, priority: int | None) -> Receivers:
+    """Those of the receivers that a notification of this priority (None: the default) is pushed to."""
+    number = priority or DEFAULT_PRIORITY
     if not found.devices:
         return found
     devices = [device for device in found.devices if number >= device.min_priority]

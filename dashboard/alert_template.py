@@ -170,7 +170,7 @@ def replay_payload(alert_id: str) -> Page:
     if payload is None:
         return back_to(alert_id, "There is no saved request to send again.", "activity", "error")
     content = alerts.rendered(Template.of(alert, current().account.time_zone), payload)
-    sent = delivery.deliver_event_again(current().account.seq, alert_id, content)
+    sent = delivery.deliver_event_again(current().account, alert_id, content)
     if sent is None:
         return back_to(alert_id, "Switch the alert on first.", "activity", "error")
     return redirect(f"/app/notifications/{sent.notification.id}", 303)

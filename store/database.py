@@ -30,6 +30,11 @@ def run(statement: str, values: Values = ()) -> Cursor:
     return _engine.run(statement, values)
 
 
+def insert(statement: str, values: Values) -> int:
+    """Insert one row into a table that numbers its rows; returns its `seq`. SQLite takes long over `RETURNING`."""
+    return _engine.insert(statement, values)
+
+
 def transaction(*account_seqs: int) -> AbstractContextManager[None]:
     """One transaction, which is on the disk when the block has ended; `WriteFailed` when it cannot be made.
 

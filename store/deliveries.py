@@ -5,6 +5,7 @@ Constant SQL that returns row types. Callers pass the time; nothing here reads a
 
 import json
 from collections.abc import Iterable
+from itertools import chain
 from typing import NamedTuple
 
 import peewee
@@ -54,6 +55,7 @@ class Delivery(Model):
         "INSERT INTO delivery (notification_seq, device_seq, status, attempts, next_attempt_at)"
         " VALUES (?, ?, 'pending', 0, ?)"
     )
+    ANOTHER = ", (?, ?, 'pending', 0, ?)"  # row; an account has no more than MAX_DEVICES
     INSERT_MISSING = f"{INSERT} ON CONFLICT (notification_seq, device_seq) DO NOTHING"
     WAITING = (  # the devices that have anything pending: one look-up in the index for each, however much that is
         "WITH RECURSIVE waiting (seq) AS (SELECT min(device_seq) FROM delivery WHERE status = 'pending' UNION ALL"
@@ -127,8 +129,9 @@ class Delivery(Model):
     @classmethod
     def add(cls, notification_seq: int, devices: Iterable[ActiveDevice], next_attempt_at: int) -> None:
         """A pending delivery to each device, due at `next_attempt_at` unless an outcome comes first."""
-        for device in devices:
-            run(cls.INSERT, (notification_seq, device.seq, next_attempt_at))
+        rows = [(notification_seq, device.seq, next_attempt_at) for device in devices]
+        if rows:
+            run(cls.INSERT + cls.ANOTHER * (len(rows) - 1), tuple(chain.from_iterable(rows)))
 
     @classmethod
     def add_missing(cls, notification_seq: int, devices: Iterable[ActiveDevice], next_attempt_at: int) -> None:

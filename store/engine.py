@@ -111,6 +111,9 @@ class Engine(Protocol):
     def run(self, statement: str, values: Values = ()) -> Cursor:
         """Run one statement on this thread's connection."""
 
+    def insert(self, statement: str, values: Values) -> int:
+        """Insert one row; returns its seq."""
+
     def transaction(self, *account_seqs: int) -> AbstractContextManager[None]:
         """One transaction, or a part of the one that this thread is in."""
 

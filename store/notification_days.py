@@ -1,4 +1,4 @@
-"""The counters of notifications by account and calendar day, and their queries; they outlive the history."""
+"""The counters of notifications by account, of all time and by calendar day; they outlive the history."""
 
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ class Stats(NamedTuple):
 
 
 class NotificationDay(Model):
-    """How many notifications an account got on one calendar day of its time zone."""
+    """How many notifications an account got on one calendar day of its time zone, or, as the day '', of all time."""
 
     account = peewee.ForeignKeyField(Account, column_name="account_seq")
     day = peewee.TextField()
@@ -29,32 +29,40 @@ class NotificationDay(Model):
         primary_key = peewee.CompositeKey("account", "day")
 
     COUNT = (
-        "INSERT INTO notification_day (account_seq, day, notification_count) VALUES (?, ?, 1)"
+        "INSERT INTO notification_day (account_seq, day, notification_count) VALUES (?, '', 1), (?, ?, 1)"
         " ON CONFLICT (account_seq, day) DO UPDATE SET notification_count = notification_day.notification_count + 1"
-        " RETURNING notification_count"
     )
+    OF_ALL_TIME = "SELECT notification_count FROM notification_day WHERE account_seq = :account AND day = ''"
+    OF_DAY = "SELECT notification_count FROM notification_day WHERE account_seq = :account AND day = :day"
     OF_MONTH = (
-        "(SELECT coalesce(sum(notification_count), 0) FROM notification_day"
-        " WHERE account_seq = a.seq AND day BETWEEN :month || '-01' AND :month || '-31')"
+        "SELECT sum(notification_count) FROM notification_day WHERE account_seq = :account"
+        " AND day BETWEEN :first AND :last"
     )
-    OF_DAY = (
-        "(SELECT coalesce(sum(notification_count), 0) FROM notification_day WHERE account_seq = a.seq AND day = :day)"
-    )
-    ALERTS = "(SELECT count(*) FROM alert WHERE account_seq = a.seq)"
-    COUNTERS = {"all_time": "notification_count", "month": OF_MONTH, "day": OF_DAY, "alerts": ALERTS}
-    STATS = f"SELECT {columns(Stats, 'a', **COUNTERS)} FROM account a WHERE seq = :account"
+    COUNTERS = {
+        "all_time": f"coalesce(({OF_ALL_TIME}), 0)",
+        "month": f"coalesce(({OF_MONTH}), 0)",
+        "day": f"coalesce(({OF_DAY}), 0)",
+        "alerts": "(SELECT count(*) FROM alert WHERE account_seq = :account)",
+    }
+    STATS = f"SELECT {columns(Stats, '', **COUNTERS)}"
     READ_STATS = staticmethod(reader(Stats))
 
     @classmethod
-    def count(cls, account_seq: int, day: str) -> int:
-        """Count one more on `day` (YYYY-MM-DD); returns how many that makes. Call inside `transaction()`."""
-        return int(run(cls.COUNT, (account_seq, day)).fetchone()[0])
+    def count(cls, account_seq: int, day: str) -> None:
+        """Count one more on `day` (YYYY-MM-DD) and of all time; call inside `transaction()`."""
+        run(cls.COUNT, (account_seq, account_seq, day))
 
     @classmethod
     def stats(cls, account_seq: int, day: str) -> Stats:
         """The counters of an account, with those for the month and the day of `day` (YYYY-MM-DD)."""
-        values = {"account": account_seq, "month": day[:7], "day": day}
+        month = day[:7]
+        values = {"account": account_seq, "first": f"{month}-01", "last": f"{month}-31", "day": day}
         return cls.READ_STATS(run(cls.STATS, values).fetchone())
+
+    @classmethod
+    def has_any(cls, account_seq: int) -> bool:
+        """Whether the account ever got a notification."""
+        return cls.first("account_seq = ?", account_seq) is not None
 
     @classmethod
     def replace_since(cls, account_seq: int, first_day: str, counts: dict[str, int]) -> None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import peewee
 
 from models import Account, Model, new_id
-from store.database import run
+from store.database import insert, run
 from store.notification_days import NotificationDay
 from store.rows import as_column, columns, reader
 from store.senders import Sender
@@ -97,7 +97,7 @@ class LatestOfAlert(NamedTuple):
 
 @cache
 def _inserting(columns: tuple[str, ...]) -> str:
-    return f"INSERT INTO notification ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))}) RETURNING seq"
+    return f"INSERT INTO notification ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
 
 
 class Notification(Model):
@@ -127,22 +127,16 @@ class Notification(Model):
 
     # --- recording ---
 
-    COUNT = "UPDATE account SET notification_count = notification_count + 1 WHERE seq = ?"
-
     @classmethod
-    def record(
-        cls, sender: Sender, content: Content, status: str, day: str, now: int
-    ) -> tuple[NotificationRow, int] | None:
-        """Insert a notification and count it; call inside `transaction()`.
+    def record(cls, sender: Sender, content: Content, status: str, day: str, now: int) -> NotificationRow:
+        """Insert a notification and count it on `day` (YYYY-MM-DD); call inside `transaction()`.
 
-        Also returns how many the account has got on `day` (YYYY-MM-DD), this one included. None if the account
-        is gone.
+        The account must exist.
         """
-        if not run(cls.COUNT, (sender.account_seq,)).rowcount:
-            return None
         id_, origin = new_id(now), {"api_key_seq": sender.key_seq, "alert_seq": sender.alert_seq}
         seq = cls._add(id_, sender.account_seq, content, status, now, origin)
-        return NotificationRow(seq, id_, status, now, content), NotificationDay.count(sender.account_seq, day)
+        NotificationDay.count(sender.account_seq, day)
+        return NotificationRow(seq, id_, status, now, content)
 
     @classmethod
     def _add(
@@ -156,7 +150,7 @@ class Notification(Model):
         for name, value in more.items():
             if value is not None:
                 row[name] = value
-        return int(run(_inserting(tuple(row)), tuple(row.values())).fetchone()[0])
+        return insert(_inserting(tuple(row)), tuple(row.values()))
 
     @classmethod
     def add_digest(cls, account_seq: int, content: Content, status: str, now: int) -> int:
@@ -296,13 +290,11 @@ class Notification(Model):
 
     # --- settling ---
 
+    ANY = "EXISTS (SELECT 1 FROM delivery WHERE notification_seq = seq AND status ="
     SETTLED = (
         "UPDATE notification SET status = CASE"
-        f" WHEN priority = {MIN_PRIORITY} THEN 'delivered'"
-        " WHEN 'delivered' IN (SELECT status FROM delivery WHERE notification_seq = seq) THEN 'delivered'"
-        " WHEN 'pending' IN (SELECT status FROM delivery WHERE notification_seq = seq) THEN 'pending'"
-        " WHEN 'failed' IN (SELECT status FROM delivery WHERE notification_seq = seq) THEN 'failed'"
-        " ELSE 'delivered' END"
+        f" WHEN priority = {MIN_PRIORITY} OR {ANY} 'delivered') THEN 'delivered'"
+        f" WHEN {ANY} 'pending') THEN 'pending' WHEN {ANY} 'failed') THEN 'failed' ELSE 'delivered' END"
     )
     SETTLE = f"{SETTLED} WHERE seq = ? RETURNING status"
     SETTLE_ALL = (  # what was released in a digest has the digest's status, whatever its repeats have

@@ -6,9 +6,10 @@ a single statement. Statements come in SQLite's dialect (store/dialect.py). Must
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
+from typing import cast
 
 import psycopg
 from psycopg.pq import TransactionStatus
@@ -43,13 +44,19 @@ MOST_CONNECTIONS = (
 )
 
 
-class _Thread(threading.local):
-    writing: "Connection | None" = None  # while this thread is in a transaction
-    accounts: tuple[int, ...] = ()  # whose locks it holds
-    has_changes = False  # whether that transaction has changed anything
+class _Thread:
+    """What a thread has open."""
 
     def __init__(self) -> None:
+        self.writing: Connection | None = None  # while it is in a transaction
+        self.accounts: tuple[int, ...] = ()  # whose locks it holds
+        self.has_changes = False  # whether that transaction has changed anything
         self.after_commit = list[Callable[[], object]]()  # what the open transaction leaves to be called
+
+
+class _Threads(threading.local):
+    def __init__(self) -> None:
+        self.own = _Thread()
 
 
 class _Turn:
@@ -60,7 +67,7 @@ class _Turn:
 
 
 _pool: ConnectionPool[Connection] | None = None
-_thread = _Thread()
+_threads = _Threads()
 _turns = dict[int, _Turn]()  # by the account's seq
 _counting = threading.Lock()
 _writes_fail = threading.Event()  # set when the last transaction could not be made
@@ -71,16 +78,22 @@ _writes_fail = threading.Event()  # set when the last transaction could not be m
 
 def run(statement: str, values: Values = ()) -> Cursor:
     """Run a statement in this thread's transaction, or else, if it only reads, on any connection."""
-    if connection := _thread.writing:
-        cursor = _execute(connection, statement, values)
+    thread = _threads.own
+    if thread.writing:
+        cursor = _execute(thread.writing, statement, values)
         if _writes_fail.is_set() and cursor.rowcount > 0 and not statement.startswith(READS):
-            _thread.has_changes = True
+            thread.has_changes = True
         return cursor
     if not statement.startswith(READS):
         raise WriteFailed("what is written needs a transaction")
     connection, cursor = _begun(statement, values)
     _give_back(connection)
     return cursor
+
+
+def insert(statement: str, values: Values) -> int:
+    """Insert one row; returns its seq."""
+    return int(run(f"{statement} RETURNING seq", values).fetchone()[0])
 
 
 def _execute(connection: Connection, statement: str, values: Values | None = None) -> Result:
@@ -160,69 +173,98 @@ def copy_database(target: Path) -> None:
 # --- writing --------------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def transaction(*account_seqs: int) -> Iterator[None]:
+def transaction(*account_seqs: int) -> AbstractContextManager[None]:
     """One transaction, which holds the locks of these accounts; inside another one, a part of it.
 
     What a thread that had a lock before has written is seen, since each statement has a snapshot of its own (READ
     COMMITTED). The locks are taken in ascending order, so that no two transactions wait for each other.
     """
-    if _thread.writing:
-        check_part(account_seqs, _thread.accounts)
-        with part(run, _thread.after_commit):
-            yield
-        return
-    _thread.after_commit.clear()
-    try:
-        with _turns_of(sorted({*account_seqs})):
-            _thread.writing = _begin(sorted({*account_seqs}))
-            _thread.accounts, _thread.has_changes = account_seqs, False
+    thread = _threads.own
+    if thread.writing:
+        check_part(account_seqs, thread.accounts)
+        return part(run, thread.after_commit)
+    return _Transaction(thread, account_seqs)
+
+
+class _Transaction:
+    """One transaction of a thread. A class, since a generator with `@contextmanager` takes thrice as long."""
+
+    def __init__(self, thread: _Thread, account_seqs: tuple[int, ...]) -> None:
+        self._thread, self._account_seqs, self._turns = thread, account_seqs, list[int]()
+
+    def __enter__(self) -> None:
+        thread, seqs = self._thread, sorted({*self._account_seqs})
+        thread.after_commit.clear()
+        try:
+            for seq in seqs:
+                _take_turn(seq)
+                self._turns.append(seq)
+            thread.writing = _begin(seqs)
+            thread.accounts, thread.has_changes = self._account_seqs, False
+        except BaseException as error:
+            self._leave(error)
+            raise
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        thread, connection = self._thread, cast(Connection, self._thread.writing)
+        try:
+            if error is None:
+                _commit(connection)
+            else:
+                _roll_back(connection)
+        except BaseException as failed:
+            error = failed
+            _roll_back(connection)
+            raise
+        finally:
+            thread.writing, thread.accounts = None, ()
             try:
-                yield
-                _commit(_thread.writing)
-            except BaseException:
-                _roll_back(_thread.writing)
-                raise
-            finally:
-                connection, _thread.writing, _thread.accounts = _thread.writing, None, ()
                 _give_back(connection)
-    except WriteFailed:
-        _writes_fail.set()
-        raise
-    if _thread.has_changes:
-        _writes_fail.clear()
-    calls, _thread.after_commit = _thread.after_commit, []
-    for call in calls:
-        call()
+            finally:
+                self._leave(error)
+        if error is None:
+            if thread.has_changes:
+                _writes_fail.clear()
+            calls, thread.after_commit = thread.after_commit, []
+            for call in calls:
+                call()
+
+    def _leave(self, error: BaseException | None) -> None:
+        """Let the next thread write, and note that nothing could be written, if that is the error."""
+        for seq in self._turns:
+            _give_turn_back(seq)
+        if isinstance(error, WriteFailed):
+            _writes_fail.set()
 
 
-@contextmanager
-def _turns_of(account_seqs: list[int]) -> Iterator[None]:
-    with ExitStack() as turns:
-        for seq in account_seqs:
-            turns.enter_context(_turn_of(seq))
-        yield
-
-
-@contextmanager
-def _turn_of(account_seq: int) -> Iterator[None]:
-    """Let only one thread of this process write to an account; `WriteFailed` if that takes too long."""
+def _take_turn(account_seq: int) -> None:
+    """Let only this thread of the process write to an account; `WriteFailed` if that takes too long."""
     with _counting:
-        turn = _turns.setdefault(account_seq, _Turn())
+        turn = _turns.get(account_seq)
+        if turn is None:
+            turn = _turns[account_seq] = _Turn()
         turn.wanted += 1
     has_turn = False
     try:
         has_turn = turn.lock.acquire(timeout=TURN_WAIT_S)
-        if not has_turn:
-            raise WriteFailed("others have written to this account for too long")
-        yield
     finally:
-        if has_turn:
-            turn.lock.release()
-        with _counting:
-            turn.wanted -= 1
-            if not turn.wanted:
-                del _turns[account_seq]
+        if not has_turn:
+            _want_no_more(account_seq)
+    if not has_turn:
+        raise WriteFailed("others have written to this account for too long")
+
+
+def _give_turn_back(account_seq: int) -> None:
+    _turns[account_seq].lock.release()
+    _want_no_more(account_seq)
+
+
+def _want_no_more(account_seq: int) -> None:
+    with _counting:
+        turn = _turns[account_seq]
+        turn.wanted -= 1
+        if not turn.wanted:
+            del _turns[account_seq]
 
 
 def _begin(account_seqs: list[int]) -> Connection:
@@ -245,15 +287,16 @@ def _roll_back(connection: Connection) -> None:
 
 def fill(rows: Rows) -> dict[str, int]:
     """Replace everything by these rows, in the open transaction; returns how many there were of each table."""
-    if not _thread.writing:
+    if not _threads.own.writing:
         raise RuntimeError("there is no transaction")
-    return fill_tables(_thread.writing, rows)
+    return fill_tables(_threads.own.writing, rows)
 
 
 def after_commit(call: Callable[[], object]) -> None:
     """Call this in this thread when the open transaction is stored; at once, when none is open."""
-    if _thread.writing:
-        _thread.after_commit.append(call)
+    thread = _threads.own
+    if thread.writing:
+        thread.after_commit.append(call)
     else:
         call()
 

@@ -3,7 +3,7 @@
 Every request runs one of these queries: constant SQL that returns row types.
 """
 
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from models import Account, ActiveDevice
 from store.database import run
@@ -97,12 +97,31 @@ class Webhook(NamedTuple):
         """An event comes without a key."""
 
 
+class AlertSender(NamedTuple):
+    """An alert when an event is stored: what decides whether and when it is delivered."""
+
+    alert_seq: int
+    is_active: int
+    keeps_payload: int
+    frequency: str
+    urgent_passes_quiet_hours: int
+    account_seq: int
+    email: str
+    time_zone: str
+    quiet_hours: str | None  # also None for an alert that ignores them
+
+    @property
+    def key_seq(self) -> None:
+        """An event comes without a key."""
+
+
 class Receivers(NamedTuple):
     """Who gets what is sent to an account, and whether it may be sent at all."""
 
     devices: list[ActiveDevice]
     last_was_dead: bool  # whether there is none because the last one was removed as dead by its provider's word
-    may_send: bool  # whether there are the account and the key that sends, which is not revoked
+    today: int  # how many notifications the account got on the day that was asked for
+    may_send: bool = True  # whether there are the account and the key that sends, which is not revoked
 
 
 QUIET_HOURS_OF_ALERT = (
@@ -121,12 +140,23 @@ LAST_REMOVED_AS = (
     "SELECT removed_as FROM device WHERE account_seq = a.seq AND removed_at IS NOT NULL"
     " ORDER BY removed_at DESC, seq DESC LIMIT 1"
 )
-RECEIVERS = (  # one look for all that is asked before a notification is stored
-    f"SELECT {columns(ActiveDevice, 'd')}, k.seq, CASE WHEN d.seq IS NULL THEN ({LAST_REMOVED_AS}) END"
-    " FROM account a LEFT JOIN api_key k ON k.seq = ? AND k.revoked_at IS NULL"
-    " LEFT JOIN device d ON d.account_seq = a.seq AND d.removed_at IS NULL WHERE a.seq = ?"
+OF_RECEIVERS = (
+    f"{columns(ActiveDevice, 'd')}, CASE WHEN d.seq IS NULL THEN ({LAST_REMOVED_AS}) END,"
+    " (SELECT notification_count FROM notification_day WHERE account_seq = a.seq AND day = ?)"
 )
+DEVICES = "LEFT JOIN device d ON d.account_seq = a.seq AND d.removed_at IS NULL"
+RECEIVERS = (  # one look for all that is asked before a notification is stored
+    f"SELECT {OF_RECEIVERS}, k.seq FROM account a"
+    f" LEFT JOIN api_key k ON k.seq = ? AND k.revoked_at IS NULL {DEVICES} WHERE a.seq = ?"
+)
+RECEIVERS_OF_ALERT = (
+    f"SELECT {OF_RECEIVERS},"
+    f" {columns(AlertSender, 'l', alert_seq='l.seq', quiet_hours=QUIET_HOURS_OF_ALERT, **OF_ACCOUNT)}"
+    f" FROM alert l JOIN account a ON a.seq = l.account_seq {DEVICES} WHERE l.short_code = ?"
+)
+PLACE_OF_MORE = len(ActiveDevice._fields) + 2  # of the first column after those of `OF_RECEIVERS`
 _read_caller, _read_webhook, _read_device = reader(Caller), reader(Webhook), reader(ActiveDevice)
+_read_alert = reader(AlertSender)
 
 
 def find_caller(key_hash: bytes) -> Caller | None:
@@ -141,11 +171,25 @@ def find_webhook(short_code: str) -> Webhook | None:
     return _read_webhook(row) if row else None
 
 
-def find_receivers(account_seq: int, key_seq: int | None = None) -> Receivers:
-    """Who gets what is sent to the account, by this API key or (None) in another way."""
-    found = run(RECEIVERS, (key_seq or 0, account_seq)).fetchall()
+def find_receivers(account_seq: int, key_seq: int | None = None, day: str | None = None) -> Receivers:
+    """Who gets what is sent to the account, by this API key or (None) in another way.
+
+    `day` (YYYY-MM-DD) is the one whose notifications are wanted.
+    """
+    found = run(RECEIVERS, (day, key_seq or 0, account_seq)).fetchall()
     if not found:
-        return Receivers([], False, False)
-    *_, key, removed_as = found[0]
-    devices = list(map(_read_device, found)) if found[0][0] else []
-    return Receivers(devices, removed_as == "dead", key_seq is None or key is not None)
+        return Receivers([], False, 0, may_send=False)
+    return _receivers(found, key_seq is None or found[0][PLACE_OF_MORE] is not None)
+
+
+def find_receivers_of_alert(short_code: str, day: str) -> tuple[AlertSender, Receivers] | None:
+    """The alert that has this code now, and who gets what it sends; `day` as above."""
+    found = run(RECEIVERS_OF_ALERT, (day, short_code)).fetchall()
+    return (_read_alert(found[0][PLACE_OF_MORE:]), _receivers(found)) if found else None
+
+
+def _receivers(found: list[Any], may_send: bool = True) -> Receivers:
+    first = found[0]
+    removed_as, today = first[PLACE_OF_MORE - 2 : PLACE_OF_MORE]
+    devices = list(map(_read_device, found)) if first[0] else []
+    return Receivers(devices, removed_as == "dead", today or 0, may_send)

@@ -33,18 +33,26 @@ class Commit:
 
     def __init__(self) -> None:
         self._failure: WriteFailed | None = None
-        self._open = threading.Lock()  # a fifth of what a `Future` costs
-        self._open.acquire()
+        self._open: threading.Lock | None = None  # held until the end; most have one writer, which waits for nobody
+
+    def leave_open(self) -> None:
+        """Another writer will end it; only in the turn of the one that leaves."""
+        if self._open is None:
+            self._open = threading.Lock()
+            self._open.acquire()
 
     def end(self, failure: WriteFailed | None) -> None:
         """The transaction is on the disk, or it failed."""
         self._failure = failure
-        self._open.release()
+        if self._open:
+            self._open.release()
 
     def failure(self) -> WriteFailed | None:
-        """Why it failed, if it did; waits for the end."""
-        with self._open:
-            return self._failure
+        """Why it failed, if it did; waits for the end if it was left open."""
+        if self._open:
+            with self._open:
+                pass
+        return self._failure
 
 
 class Writer:
@@ -60,6 +68,7 @@ class Writer:
 
     def __init__(self, database: peewee.SqliteDatabase) -> None:
         self._database = database
+        self.connection: sqlite3.Connection  # the one that writes, in a transaction
         self.turn = threading.Lock()
         self.counting = threading.Lock()
         self.waiting = 0  # threads that want the turn
@@ -67,28 +76,14 @@ class Writer:
         self.is_beginning = False  # during a BEGIN, which waits while another process holds the file
         self.commit: Commit | None = None  # of the open transaction
         self.has_changes = False  # whether that commit will write anything
-        self.fails = threading.Event()  # set when the last transaction could not be made
-
-    def connection(self) -> sqlite3.Connection:
-        """The one connection that writes."""
-        return cast(sqlite3.Connection, self._database.connection())
+        self.fails = False  # whether the last transaction could not be made
 
     def take_turn(self) -> tuple[Commit, bool]:
         """Let this thread write; returns the commit to wait for, and whether the transaction begins with this thread.
 
         `WriteFailed` if nothing can be written.
         """
-        has_turn = False
-        with self.counting:
-            self.waiting += 1
-        try:
-            has_turn = self._wait_for_turn()
-        finally:
-            with self.counting:
-                self.waiting -= 1
-            if not has_turn:
-                self.commit_if_due()  # the commit may have been left to this thread
-        if not has_turn:
+        if not (self.turn.acquire(blocking=False) or self._queue()):
             raise WriteFailed("database is locked")
         if self.commit:
             return self.commit, False
@@ -101,6 +96,20 @@ class Writer:
             self.turn.release()
             raise
         return commit, True
+
+    def _queue(self) -> bool:
+        """Whether this thread got its turn, for which those that write meanwhile leave the commit to it."""
+        has_turn = False
+        with self.counting:
+            self.waiting += 1
+        try:
+            has_turn = self._wait_for_turn()
+        finally:
+            with self.counting:
+                self.waiting -= 1
+            if not has_turn:
+                self.commit_if_due()  # the commit may have been left to this thread
+        return has_turn
 
     def _wait_for_turn(self) -> bool:
         """Whether this thread got its turn; it waits for our own threads, but not long for another process.
@@ -120,12 +129,25 @@ class Writer:
     def _begin(self) -> None:
         self.begins, self.is_beginning, self.has_changes = self.begins + 1, True, False
         try:
-            run_on(self.connection(), "BEGIN IMMEDIATE")
+            self.connection = cast(sqlite3.Connection, self._database.connection())
+            run_on(self.connection, "BEGIN IMMEDIATE")
         finally:
             self.is_beginning = False
 
-    def commit_if_due(self) -> None:
+    def end_turn(self) -> None:
         """Commit, unless a thread waits for its turn, which then writes into the same transaction."""
+        try:
+            if not self.waiting:
+                self.end()
+            elif self.commit:
+                self.commit.leave_open()
+        finally:
+            self.turn.release()
+        if self.commit:
+            self.commit_if_due()
+
+    def commit_if_due(self) -> None:
+        """Commit if this was left to a thread that no longer waits for its turn."""
         while self.commit and not self.waiting and self.turn.acquire(blocking=False):
             try:
                 self.end()
@@ -140,7 +162,7 @@ class Writer:
         try:
             if failure is None:
                 failure = WriteFailed("the commit was interrupted")
-                run_on(self.connection(), "COMMIT")
+                run_on(self.connection, "COMMIT")
                 failure = None
         except peewee.PeeweeException as error:
             failure = WriteFailed(str(error))
@@ -150,7 +172,7 @@ class Writer:
                     self._database.rollback()  # closing alone does not unlock the file while somebody holds a cursor
                 self._database.close()
             elif self.has_changes:  # an empty commit succeeds even on a full disk
-                self.fails.clear()
+                self.fails = False
             commit.end(failure)
 
     def give_up(self, error: BaseException, is_first: bool) -> None:
@@ -166,7 +188,7 @@ class Writer:
     def _undo(self, error: BaseException) -> None:
         """Roll back what the first writer has written, which is all there is."""
         try:
-            run_on(self.connection(), "ROLLBACK")
+            run_on(self.connection, "ROLLBACK")
         except BaseException:  # SQLite has rolled it back
             failure = WriteFailed("the transaction was rolled back")
             self.end(failure)

@@ -200,9 +200,10 @@ def _ended(what: str, file: Path, promises: Promises, seen: Seen) -> Iterator[Fi
 def _counters(what: str, file: Path) -> Figure:
     accounts = rows(
         file,
-        "SELECT a.notification_count - (SELECT count(*) FROM notification n WHERE n.account_seq = a.seq"
+        "SELECT a.notification_count - (SELECT count(*) FROM notification n WHERE n.account_seq = a.account_seq"
         " AND NOT n.is_digest), a.notification_count - (SELECT coalesce(sum(d.notification_count), 0)"
-        " FROM notification_day d WHERE d.account_seq = a.seq) FROM account a",
+        " FROM notification_day d WHERE d.account_seq = a.account_seq AND d.day <> '')"
+        " FROM notification_day a WHERE a.day = ''",
     )
     alerts = rows(
         file,

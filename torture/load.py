@@ -202,7 +202,11 @@ def fill(file: Path, account_seq: int, number: int) -> None:
             " VALUES (?, ?, 'MCP - t', ?, 'delivered', ?)",
             [(f"{now:012x}{account_seq:04x}{n:016x}", account_seq, "b" * 1_000, now) for n in range(number)],
         )
-        connection.execute("UPDATE account SET notification_count = ? WHERE seq = ?", (number, account_seq))
+        connection.execute(
+            "INSERT INTO notification_day (account_seq, day, notification_count) VALUES (?, '', ?)"
+            " ON CONFLICT (account_seq, day) DO UPDATE SET notification_count = excluded.notification_count",
+            (account_seq, number),
+        )
 
 
 def integrity(file: Path) -> str:

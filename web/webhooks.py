@@ -60,7 +60,7 @@ def receive_event(short_code: str) -> Payload:
     """POST /p/{short_code} (SPEC 4.8)."""
     webhook = cast(Webhook, current().webhook)  # `admit_event` has refused a code that leads nowhere
     content, kept = read_event(lambda payload: (alerts.rendered(webhook, payload), alerts.kept_payload(payload)))
-    sent = delivery.deliver_event(webhook.account_seq, short_code, content, kept)
+    sent = delivery.deliver_event(webhook, short_code, content, kept)
     if sent is None:
         return _inactive()
     notification = sent.notification

@@ -9,6 +9,7 @@ from core import alarms, delivery, jobs
 from core.attempts import LEASE_MS
 from store import database
 from store.alarms import Alarm
+from store.senders import find_webhook
 from tests.support.alarms import acknowledge, bodies, detail, every, ring, rung, send_at
 from tests.support.devices import subscribe
 from tests.support.holding import MORNING, digest_of, shown
@@ -287,7 +288,8 @@ def test_what_an_alert_held_begins_to_repeat_when_it_is_released(
 ):
     hook = service.alert()
     one, two = (
-        delivery.deliver_event(1, hook.code, URGENT._replace(body=body), None).notification.id for body in "ab"
+        delivery.deliver_event(find_webhook(hook.code), hook.code, URGENT._replace(body=body), None).notification.id
+        for body in "ab"
     )
     passes(60, 3)
     assert (rung(owner, one), browser.pushes) == (("waiting", 0), [])
@@ -335,7 +337,8 @@ def test_a_replay_is_not_refused_and_does_not_start_another(owner, browser, pass
 def test_an_event_beyond_20_is_delivered_and_does_not_repeat(service, owner, browser, passes):
     for _ in range(20):
         ring(owner)
-    sent = delivery.deliver_event(1, service.alert().code, URGENT, None).notification
+    code = service.alert().code
+    sent = delivery.deliver_event(find_webhook(code), code, URGENT, None).notification
     assert sent.status == "delivered"
     found = detail(owner, sent.id)
     assert (found["priority"], "acknowledge" in found) == (5, False)

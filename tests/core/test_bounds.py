@@ -497,7 +497,7 @@ def test_a_change_of_time_zone_counts_only_what_came_meanwhile_in_its_transactio
     counted, count = [], Notification.count_by_quarter_hour
 
     def note(account_seq, since, after, until):
-        counted.append((database._engine._thread.writing is not None, after))
+        counted.append((database._engine._threads.own.writing is not None, after))
         if not counted[-1][0]:
             owner.send()  # comes while the history is counted
         return count(account_seq, since, after, until)

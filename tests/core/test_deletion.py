@@ -268,7 +268,7 @@ def test_an_account_is_deleted_with_all_it_has(service, owner, browser, moved_cl
     assert lines(service, "account", "delete", OWNER, "--yes") == [f"Deleted the account {OWNER}."]
     tables = query(service, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'")
     rows = {table: query(service, f"SELECT count(*) FROM {table}")[0][0] for (table,) in tables}
-    kept = {"account": 1, "api_key": 1, "notification": 1, "notification_day": 1, "one_time_link": 1}
+    kept = {"account": 1, "api_key": 1, "notification": 1, "notification_day": 2, "one_time_link": 1}
     assert {table: count for table, count in rows.items() if count and not table.startswith("server_")} == kept
     assert (owner.get("/stats").status_code, hook.post({}).status_code) == (401, 404)
     assert (len(other.listed()), query(service, "PRAGMA foreign_key_check")) == (1, [])

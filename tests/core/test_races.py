@@ -11,7 +11,7 @@ from process import clock
 from store import database
 from store.database import AFTER_ALL, run, transaction
 from store.notifications import Notification
-from store.senders import Owner
+from store.senders import Owner, find_receivers
 from tests.support.racer import OWNER, Racers
 from tests.support.times import HOUR_S
 from wire.notification import Content
@@ -125,7 +125,9 @@ def test_each_account_gets_one_digest_of_what_was_held(race):
     for account in Account.all():
         for _ in range(3):
             with transaction(account.seq):
-                delivery.hold(Owner.of(account), Content("title", "body"), clock.now_ms())
+                delivery.hold(
+                    Owner.of(account), Content("title", "body"), find_receivers(account.seq), clock.now_ms()
+                )
     race("release_digests")
     digests = run("SELECT account_seq FROM notification WHERE is_digest = 1").fetchall()
     assert sorted(seq for (seq,) in digests) == sorted(seqs)

@@ -1,6 +1,7 @@
 """Databases of earlier versions become like new ones, and lose no row: CONTRACT 1."""
 
 import functools
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -8,6 +9,7 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
+import peewee
 import pytest
 
 import models
@@ -65,9 +67,9 @@ def test_an_older_database_is_brought_to_the_newest_schema_step_by_step(older, s
 
 def test_a_step_may_make_a_trigger(older, steps):
     database.open_database(older, migrations=steps, newest=3)
-    columns = "email, plan, time_zone, notification_count, created_at"
+    columns = "email, plan, time_zone, created_at"
     with database.transaction(database.EVERYBODY):
-        database.run(f"INSERT INTO account ({columns}) VALUES ('new@example.org', 'pro', 'UTC', 0, 0)")
+        database.run(f"INSERT INTO account ({columns}) VALUES ('new@example.org', 'pro', 'UTC', 0)")
     assert look(older, "SELECT n FROM shelf") == [(1,), (2,)]
 
 
@@ -275,6 +277,23 @@ def test_a_database_of_an_earlier_version_keeps_every_row(file, schema):
     now = {statement: look(file, as_of_now(statement)) for statement in before}
     assert now == before
     assert look(file, "PRAGMA foreign_key_check") == look(file, "SELECT 1 WHERE 0")
+
+
+@each_schema
+def test_what_a_status_may_be_is_written_in_a_database_of_an_earlier_version_as_in_a_new_one(upgraded, opened):
+    def checks(path):
+        tables = look(path, "SELECT sql FROM sqlite_schema WHERE name IN ('notification', 'delivery') ORDER BY name")
+        return [re.search(r"CHECK \((status [^)]*)\)", table)[1] for (table,) in tables]
+
+    assert checks(upgraded) == checks(opened)
+    assert look(upgraded, "PRAGMA integrity_check") == [("ok",)]
+
+
+@each_schema
+def test_a_status_that_there_is_not_is_refused_in_a_database_of_an_earlier_version(upgraded_copy):
+    for table in ("notification", "delivery"):
+        with pytest.raises(peewee.IntegrityError), database.transaction(database.EVERYBODY):
+            database.run(f"UPDATE {table} SET status = 'lost'")
 
 
 @each_schema

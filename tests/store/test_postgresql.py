@@ -292,7 +292,8 @@ def test_what_is_left_for_after_the_commit_is_called_when_others_see_it(opened):
 def test_two_that_write_to_an_account_take_turns_and_the_second_sees_what_the_first_wrote(
     opened, engine, monkeypatch
 ):
-    monkeypatch.setattr(engine, "_turn_of", lambda seq: contextlib.nullcontext())  # as in two processes
+    for taking in ("_take_turn", "_give_turn_back"):  # as in two processes
+        monkeypatch.setattr(engine, taking, lambda seq: None)
     began = threading.Event()
 
     def second():

@@ -290,7 +290,7 @@ def test_a_fault_at_the_beginning_leaves_the_next_one_its_turn(opened, monkeypat
             raise MemoryError
 
         @staticmethod
-        def acquire(timeout):
+        def acquire(blocking):
             raise MemoryError
 
     place = sqlite_writer if where == "Commit" else sqlite._writer

@@ -80,7 +80,7 @@ class Full:
         zone, hour = "America/Argentina/ComodRivadavia", 60 * MINUTE_MS
         begin, end = (local_time.local_time(self.now + shift, zone)[-5:] for shift in (-hour, hour))
         run(
-            "UPDATE account SET plan = 'scale', time_zone = ?, quiet_hours = ?, notification_count = 1234567",
+            "UPDATE account SET plan = 'scale', time_zone = ?, quiet_hours = ?",
             (zone, f"{begin}-{end}"),
         )
 
@@ -336,6 +336,7 @@ class Full:
         self._insert("delivery", deliveries + self._deliveries(ROWS + 1, "pending", DEVICES))
         days = local_time.last_days(30, "UTC", self.now)
         counts = [{"account_seq": self.account, "day": day, "notification_count": 36} for day in days]
+        counts.append({"account_seq": self.account, "day": "", "notification_count": 1_234_567})
         self._insert("notification_day", counts)
 
     def _alarm(self, seq, state):

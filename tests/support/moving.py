@@ -17,7 +17,7 @@ INTEGERS = [2**63 - 1, -(2**63), 0]
 BLOBS = [b"\0", b"\xff" * 64, b""]
 ROWS = (1, 2, 3)
 LAST_SEQ = 41  # of a row that was deleted
-CHECKED = re.compile(r"CHECK \((\w+) (?:IN \('?(\w+|<|>)'?|BETWEEN (\d+))")
+CHECKED = re.compile(r"CHECK \((\w+) (?:(?:= |IN \()'?(\w+|<|>)'?|BETWEEN (\d+))")
 SPECIAL = {
     "email": lambda row: f"owner{row}@example.org",
     "short_code": lambda row: f"code00{row}",

@@ -64,7 +64,7 @@ def take(path, name, value):
         for suffix in SUFFIXES:
             _left.path.with_name(_left.path.name + suffix).rename(path.with_name(path.name + suffix))
         sqlite._reading.database = sqlite._writing.database = str(path)
-        sqlite._writer.fails.clear()
+        sqlite._writer.fails = False
     return is_like_new
 
 
@@ -104,7 +104,9 @@ def _is_open(one):
     """Whether the same connections are open as before, with nothing under way."""
     is_same = all(ours is theirs for ours, theirs in zip(one.connections, _connections(), strict=True))
     is_used = database._engine is sqlite and sqlite._writing.database == sqlite._reading.database == str(one.path)
-    is_quiet = sqlite._writer.commit is None and not sqlite._writer.turn.locked() and sqlite._thread.writing is None
+    is_quiet = (
+        sqlite._writer.commit is None and not sqlite._writer.turn.locked() and sqlite._threads.own.writing is None
+    )
     return (
         is_same and is_used and is_quiet and one.path.exists() and not any(c.in_transaction for c in one.connections)
     )

@@ -42,10 +42,15 @@ ROWS_OF_SCHEMA[7] = ROWS_OF_SCHEMA[8] = ROWS_OF_SCHEMA[6]
 ROWS_OF_SCHEMA[9] = ROWS_OF_SCHEMA[8].replace(
     ", 6, NULL, NULL, 1);", ", 6, NULL, NULL, 1, NULL, NULL, NULL, NULL, 0, 0);"
 )
-ROWS_OF_SCHEMA[10] = ROWS_OF_SCHEMA[11] = ROWS_OF_SCHEMA[12] = ROWS_OF_SCHEMA[13] = ROWS_OF_SCHEMA[9]
+for later in range(10, 15):
+    ROWS_OF_SCHEMA[later] = ROWS_OF_SCHEMA[9]
 
 
 def as_of_now(statement):
-    """A statement on a table of schema 5, rewritten for the newest schema."""
+    """A statement on a table of an earlier schema, rewritten for the newest one."""
     of_series = "metric.*, account_seq, project_id, metric_id FROM metric JOIN metric_series s ON s.seq = series_seq"
-    return re.sub(r"FROM metric\b", f"FROM (SELECT {of_series})", statement)
+    of_all_time = "SELECT notification_count FROM notification_day WHERE account_seq = seq AND day = ''"
+    rewritten = re.sub(r"FROM metric\b", f"FROM (SELECT {of_series})", statement)
+    rewritten = re.sub(r"FROM notification_day\b", "FROM (SELECT * FROM notification_day WHERE day <> '')", rewritten)
+    counted = f"SELECT account.*, coalesce(({of_all_time}), 0) AS notification_count FROM account"
+    return re.sub(r"FROM account\b", f"FROM ({counted})", rewritten)

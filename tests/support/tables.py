@@ -61,9 +61,7 @@ NO_SUCH_TABLE = "does not exist" if postgresql.IS_WANTED else "no such table"
 FULL = "BEGIN SELECT RAISE(ABORT, 'disk full'); END"  # of a trigger
 
 
-ADD_ACCOUNT = (
-    "INSERT INTO account (email, plan, time_zone, notification_count, created_at) VALUES (?, 'starter', 'UTC', 0, 0)"
-)
+ADD_ACCOUNT = "INSERT INTO account (email, plan, time_zone, created_at) VALUES (?, 'starter', 'UTC', 0)"
 
 
 def version(path):
