@@ -95,7 +95,7 @@ def limiter_row(app: Any, person: Person, must: float) -> Row:
             for _ in range(5):
                 rate_limits.limiter.limiter.hit(rate_limits.REST["scale"], "key", str(key))
         stores[keys] = dict(storage.hits)
-    with app.app_context():
+    with app.test_request_context():
         works = {str(keys): partial(_count, storage, stores[keys], _callers(person, keys)) for keys in stores}
         cpu = low_cpu_us(works, 80, 200)
     storage.reset()
@@ -118,7 +118,6 @@ def _count(storage: Any, hits: dict[int, Any], callers: Iterator[Any]) -> None:
     from web import context, rate_limits
 
     storage.hits.update(hits)
-    context.begin()
     context.current().caller = next(callers)
     rate_limits.rest()
 
