@@ -401,7 +401,7 @@ def _add_headers(response: Response | JsonAnswer, sent: Request, window: Window 
 
 def _render_error(error: Exception) -> tuple[Any, int, dict[str, str]]:
     """Render a refusal or an unexpected exception in the error format of the address that was called (SPEC 7)."""
-    headers = dict[str, str]()
+    headers: dict[str, str] = {}
     if isinstance(error, HTTPException):
         headers = {name: value for name, value in error.get_headers() if name == "Allow"}
         *others, last = sorted(headers.get("Allow", "").split(", "))

@@ -103,7 +103,7 @@ def ask(fields: Payload) -> Payload:
 
 def list_notifications() -> Payload:
     """GET /api/v1/notifications (SPEC 4.2)."""
-    return find_notifications(current().sent.args)
+    return find_notifications(current().sent.args.to_dict())  # its own `get` raises an error for what is absent
 
 
 def find_notifications(fields: Mapping[str, Any]) -> Payload:
@@ -260,7 +260,9 @@ def healthz() -> tuple[Payload, int]:
 
 def _limit(fields: Mapping[str, Any]) -> int:
     value = fields.get("limit")
-    match = WHOLE_NUMBER.fullmatch(str(DEFAULT_LISTED if value in (None, "") else value))
+    if value in (None, ""):
+        return DEFAULT_LISTED
+    match = WHOLE_NUMBER.fullmatch(str(value))
     if match is None:
         raise Refused(400, "limit must be a whole number of at least 1.")
     return min(int(match[1][:9]), MAX_LISTED)  # nine digits are far beyond it
