@@ -380,7 +380,7 @@ def _is_compatible() -> bool:
 
 def _add_headers(response: Response | JsonAnswer, sent: Request, window: Window | None) -> None:
     path, headers = sent.path, response.headers
-    if isinstance(headers, list):
+    if isinstance(headers, list):  # a `JsonAnswer`'s: no handler lets one be stored
         headers.append(NOT_STORED)
     else:
         if path.startswith("/app/static/") and "v" in sent.args and response.status_code == 200:

@@ -42,7 +42,7 @@ class RequestContext:
     message_id: str | int | None = None  # of an assistant's message
 
     def __init__(self, sent: Request, settings: Settings) -> None:
-        self.sent = sent
+        self.sent = sent  # what Flask's `request` stands for
         self.settings = settings
 
 
