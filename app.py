@@ -10,10 +10,8 @@ from collections.abc import Callable, Iterator
 from random import getrandbits
 from typing import Any
 
-from flask import Flask, Request, Response, current_app, request
-from flask.globals import request_ctx
+from flask import Flask, Request, Response, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
-from werkzeug.routing import MapAdapter
 
 import cli
 import config
@@ -43,7 +41,6 @@ from process import clock, counters
 from store import database
 from web import (
     api_docs,
-    context,
     gotify,
     guards,
     heartbeats,
@@ -57,8 +54,9 @@ from web import (
     webhooks,
 )
 from web.context import Window, current
-from web.json_answers import CompactJson
-from web.routing import Check, IdConverter, MatchedRule, Route, adapter, first_segments, topics_beside
+from web.json_answers import JsonAnswer
+from web.lean_flask import LeanFlask
+from web.routing import Check, IdConverter, Route, first_segments, topics_beside
 from wire import gotify as gotify_shapes
 from wire import ntfy as ntfy_shapes
 from wire.errors import CODES, Refused, log_fault, metrics_body, rest_body
@@ -229,6 +227,7 @@ COMPATIBLE_ROUTES = (
 )
 OF_NTFY, OF_GOTIFY = "/v1/", "/gotify/"
 COMPATIBLE_ENDPOINTS = {f"{route.method} {route.rule}" for route in COMPATIBLE_ROUTES}
+ROUTE_OF = {f"{route.method} {route.rule}": route for route in ROUTES + COMPATIBLE_ROUTES}  # by endpoint
 OWN_SEGMENTS, COMPATIBLE_SEGMENTS = first_segments(ROUTES), first_segments(COMPATIBLE_ROUTES)
 
 PAGE_HEADERS = {
@@ -241,13 +240,16 @@ PAGE_HEADERS = {
 }
 
 
+NOT_STORED = ("Cache-Control", "no-store")
+NOT_SNIFFED = ("X-Content-Type-Options", "nosniff")
+
+
 _opening = threading.Lock()
 
 
-class Application(Flask):
-    """Flask, opening the database with the first request, so that importing this module creates no file."""
+class Application(LeanFlask):
+    """The service, which opens its database with the first request, so that importing this module creates no file."""
 
-    url_rule_class = MatchedRule
     is_open = False
     streams = streams.hub  # gunicorn's worker ends them when it stops
 
@@ -261,23 +263,42 @@ class Application(Flask):
         """Answer a request; open the database first if the server has not (gunicorn.conf.py does)."""
         if not self.is_open:
             self.open()
-        context.begin()
         return super().wsgi_app(environ, start_response)
 
-    def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
-        """What finds a request's route."""
-        return adapter(self.url_map, request) if request else None
+    def dispatch_request(self) -> Any:
+        """What the route's guard, quota or handler returns."""
+        sent = current().sent
+        _hide_foreign(sent)
+        rule, environ = sent.url_rule, sent.environ
+        environ["pocketbell.route"] = rule.rule if rule else "-"  # logged instead of the path, which may be secret
+        environ["pocketbell.request"] = f"{getrandbits(64):016x}"
+        if "HTTP_X_FORWARDED_FOR" in environ:
+            proxies.note_peer(sent.remote_addr or "")
+        if rule is None or rule.endpoint not in ROUTE_OF:
+            answer = _admit_unknown(sent)
+            return super().dispatch_request() if answer is None else answer
+        route = ROUTE_OF[rule.endpoint]
+        answer = admit(route.guard, route.quota)
+        return self.view_functions[rule.endpoint](**(sent.view_args or {})) if answer is None else answer
 
-    def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the function: we have no coroutines, and Flask would check for them four times per request."""
-        return func
+    def process_response(self, response: Any) -> Any:
+        """Count the response, note it for the alert's page, and add the headers."""
+        known = current()
+        sent = known.sent
+        route = sent.environ.get("pocketbell.route", "-")
+        method = sent.method if route != "-" else "-"  # unknown addresses accept any method name: keep the labels few
+        counters.count("responses", method, route, str(response.status_code))
+        if known.webhook:
+            seen = recent_requests.Seen(clock.now_ms(), response.status_code, known.outcome, 1, known.notification_id)
+            recent_requests.note(known.webhook, seen)
+        _add_headers(response, sent, known.window)
+        return super().process_response(response)
 
 
 def create_app(settings: config.Settings | None = None) -> Application:
     """The application for `settings` (by default those of the environment). It does not open the database yet."""
     os.umask(0o077)
     app = Application(__name__, static_url_path="/app/static")
-    app.json = CompactJson(app)
     dashboard.page.install(app)
     app.session_interface = guards.PageSessions()
     app.url_map.merge_slashes = False
@@ -315,35 +336,24 @@ def open_service(app: Application, settings: config.Settings) -> None:
 
 
 def _add_routes(app: Flask) -> None:
-    routes = {f"{route.method} {route.rule}": route for route in ROUTES + COMPATIBLE_ROUTES}
-    for endpoint, route in routes.items():
+    for endpoint, route in ROUTE_OF.items():
         methods = [route.method]
         app.add_url_rule(route.rule, endpoint, route.handler, methods=methods, provide_automatic_options=False)
-
-    def guard() -> Any:
-        sent = request_ctx.request  # resolve Flask's proxy once: each access costs as much as a dozen dict look-ups
-        _hide_foreign(sent)
-        rule, environ = sent.url_rule, sent.environ
-        environ["pocketbell.route"] = rule.rule if rule else "-"  # logged instead of the path, which may be secret
-        environ["pocketbell.request"] = f"{getrandbits(64):016x}"
-        if "HTTP_X_FORWARDED_FOR" in environ:
-            proxies.note_peer(sent.remote_addr or "")
-        route = routes.get(rule.endpoint) if rule else None
-        if route:
-            return admit(route.guard, route.quota)
-        if sent.path.startswith("/api/v1/") or sent.path == ASSISTANTS:
-            return admit(guards.api_key, rate_limits.rest)  # unknown addresses need a key and count, too
-        if sent.path == CUSTOM_METRICS:
-            return admit(guards.api_key, rate_limits.custom_metrics)
-        if f"{sent.path}/".startswith("/p/") and not isinstance(sent.routing_exception, MethodNotAllowed):
-            return admit(guards.short_code, webhooks.admit_event)  # malformed short codes count as unknown ones
-        if f"{sent.path}/".startswith("/ping/") and not isinstance(sent.routing_exception, MethodNotAllowed):
-            return admit(guards.ping_id, heartbeats.admit_ping)
-        return None
-
-    app.before_request(guard)
-    app.after_request(_finish)
     app.register_error_handler(Exception, _render_error)
+
+
+def _admit_unknown(sent: Request) -> Any:
+    """Check a request to an address without a row in ROUTES as if it had one, so that looking around is limited."""
+    path = f"{sent.path}/"
+    if sent.path.startswith("/api/v1/") or sent.path == ASSISTANTS:
+        return admit(guards.api_key, rate_limits.rest)  # unknown addresses need a key and count, too
+    if sent.path == CUSTOM_METRICS:
+        return admit(guards.api_key, rate_limits.custom_metrics)
+    if path.startswith("/p/") and not isinstance(sent.routing_exception, MethodNotAllowed):
+        return admit(guards.short_code, webhooks.admit_event)  # malformed short codes count as unknown ones
+    if path.startswith("/ping/") and not isinstance(sent.routing_exception, MethodNotAllowed):
+        return admit(guards.ping_id, heartbeats.admit_ping)
+    return None
 
 
 def _hide_foreign(sent: Request) -> None:
@@ -365,45 +375,33 @@ def _is_own(sent: Request) -> bool:
 
 
 def _is_compatible() -> bool:
-    return bool(current_app.config["SETTINGS"].compatibility)
+    return bool(current().settings.compatibility)
 
 
-def _finish(response: Response) -> Response:
-    """Count the response, note it for the alert's page, and add the headers."""
-    sent, known = request_ctx.request, current()
-    route = sent.environ.get("pocketbell.route", "-")
-    method = sent.method if route != "-" else "-"  # unknown addresses accept any method name: keep the labels few
-    counters.count("responses", method, route, str(response.status_code))
-    if known.webhook:
-        seen = recent_requests.Seen(clock.now_ms(), response.status_code, known.outcome, 1, known.notification_id)
-        recent_requests.note(known.webhook, seen)
-    _add_headers(response, sent, known.window)
-    return response
-
-
-def _add_headers(response: Response, sent: Request, window: Window | None) -> None:
+def _add_headers(response: Response | JsonAnswer, sent: Request, window: Window | None) -> None:
     path, headers = sent.path, response.headers
-    if path.startswith("/app/static/") and "v" in sent.args and response.status_code == 200:
-        headers["Cache-Control"] = "public, max-age=31536000, immutable"  # the URL changes with the content
-    if "Cache-Control" not in headers:
-        headers.add("Cache-Control", "no-store")
-    headers.add("X-Content-Type-Options", "nosniff")
+    if isinstance(headers, list):  # a `JsonAnswer`'s: no handler lets one be stored
+        headers.append(NOT_STORED)
+    else:
+        if path.startswith("/app/static/") and "v" in sent.args and response.status_code == 200:
+            headers["Cache-Control"] = "public, max-age=31536000, immutable"  # the URL changes with the content
+        headers.setdefault(*NOT_STORED)
+    headers.extend([NOT_SNIFFED])
     if path.startswith("/app/") or path == "/docs":
-        headers.extend(PAGE_HEADERS)
+        headers.extend(PAGE_HEADERS.items())
     elif path.startswith("/a/") or (response.status_code == 405 and response.mimetype == "text/html"):
         # A button's page, or the one at an alert's address: both addresses are secret.
-        headers.extend({**PAGE_HEADERS, "Referrer-Policy": "no-referrer"})
+        headers.extend({**PAGE_HEADERS, "Referrer-Policy": "no-referrer"}.items())
     if response.status_code >= 500:  # only these: the 404s of short codes must stay identical byte for byte
-        headers.add("X-Request-Id", sent.environ.get("pocketbell.request", "-"))
+        headers.extend([("X-Request-Id", sent.environ.get("pocketbell.request", "-"))])
     if window:
-        headers.add("X-RateLimit-Limit", window.limit)
-        headers.add("X-RateLimit-Remaining", window.remaining)
-        headers.add("X-RateLimit-Reset", window.reset_s)
+        names = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
+        headers.extend(zip(names, map(str, window), strict=True))
 
 
 def _render_error(error: Exception) -> tuple[Any, int, dict[str, str]]:
     """Render a refusal or an unexpected exception in the error format of the address that was called (SPEC 7)."""
-    headers = dict[str, str]()
+    headers: dict[str, str] = {}
     if isinstance(error, HTTPException):
         headers = {name: value for name, value in error.get_headers() if name == "Allow"}
         *others, last = sorted(headers.get("Allow", "").split(", "))

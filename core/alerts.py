@@ -13,7 +13,7 @@ from core import icons
 from core.event_fields import checked_condition, event_fields
 from core.local_time import COLLECTED_MS
 from core.message_templates import Filled, check_template, fill
-from core.value_text import as_text, cut
+from core.value_text import as_text, cut, payload_json
 from models import Alert
 from store.alert_payloads import AlertPayload
 from store.database import transaction
@@ -232,8 +232,8 @@ def _first_string(payload: dict[str, Any], fields: tuple[str, ...]) -> str | Non
 
 def kept_payload(payload: dict[str, Any]) -> str | None:
     """The payload as the JSON text that is kept, its numbers digit for digit; None if that has more than 64 KB."""
-    text = as_text(payload, MAX_KEPT_BYTES + 1)
-    return text if len(text.encode()) <= MAX_KEPT_BYTES else None
+    text = payload_json(payload)
+    return text.decode() if len(text) <= MAX_KEPT_BYTES else None
 
 
 def checked_templates(written: dict[str, str]) -> dict[str, str | None]:

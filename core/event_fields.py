@@ -125,7 +125,9 @@ class Part(NamedTuple):
 
 def _parts(template: str, payload: dict[str, Any], zone: str, limit: int) -> tuple[list[Part], tuple[str, ...]]:
     """The parts of a template, each value in at most `limit` characters and one more; and the missing paths."""
-    parts, missing, end = list[Part](), dict[str, None](), 0
+    parts: list[Part] = []
+    missing: dict[str, None] = {}
+    end = 0
     for placeholder, value in values(template, payload, zone):
         parts.append(Part(template[end : placeholder.start()], False, False))
         if value is MISSING:

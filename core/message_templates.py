@@ -9,12 +9,14 @@ import difflib
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from core.template_filters import (
     FILTERS,
     ITEM_WORK,
     MISSING,
+    Argument,
     CannotApply,
     OutOfWork,
     Work,
@@ -27,6 +29,7 @@ from wire.errors import Refused
 
 MAX_PATHS = 300  # of a payload, offered to whoever writes a template
 MAX_PATH_CHARACTERS = 200
+MAX_USUAL_CHARACTERS = 200  # of the filters of a placeholder
 GUESS_WORK = 200_000  # comparing two texts costs about the product of their lengths
 
 # Possessive quantifiers never backtrack. A `{{` inside a placeholder starts a new one, except in quotes after a bar;
@@ -48,6 +51,15 @@ FILTER = re.compile(
     re.VERBOSE,
 )
 WRITABLE = re.compile(r"(?!\s)[^{}|\r\n]+(?<!\s)")  # a path that a template can hold
+
+
+class Filter(NamedTuple):
+    """A filter as it is written behind a path."""
+
+    name: str
+    argument: Argument
+    path: str | None  # what is there in the place of an argument: only `default` takes it
+    has_surplus: bool  # whether something that is no argument follows
 
 
 class Filled(NamedTuple):
@@ -72,7 +84,7 @@ def fill(template: str, payload: dict[str, Any], limit: int, zone: str = "UTC") 
 
     Dates are shown in `zone`.
     """
-    missing = dict[str, None]()
+    missing: dict[str, None] = {}
     parts, length, end = [], 0, 0
     for placeholder, value in values(template, payload, zone):
         parts.append(template[end : placeholder.start()])
@@ -97,15 +109,14 @@ def values(template: str, payload: dict[str, Any], zone: str) -> Iterator[tuple[
 
 def misused(placeholder: re.Match[str]) -> str | None:
     """The first filter that takes no such argument, whatever its value is; None if all take theirs."""
-    filters = list(FILTER.finditer(placeholder["filters"]))
-    wrong = (one["name"] for one in filters if not _takes(one))
+    filters = _filters(placeholder["filters"])
+    wrong = (one.name for one in filters if not _takes(one))
     return next(wrong, "default" if _ends_in_path(filters) else None)
 
 
-def _takes(one: re.Match[str]) -> bool:
-    work = Work("UTC", 1).begin()
+def _takes(one: Filter) -> bool:
     try:
-        _other(one, None, {}, work) if one["other"] else _apply(one, None, work)
+        _apply(one, None, {}, Work("UTC", 1).begin())
     except WrongArgument:
         return False
     except CannotApply:
@@ -148,10 +159,10 @@ def likely_paths(missing: Iterable[str], known: list[str]) -> dict[str, str | No
 def check_template(template: str) -> None:
     """Raise `Refused` (400) for a filter that does not exist."""
     for placeholder in PLACEHOLDER.finditer(template):
-        for one in FILTER.finditer(placeholder["filters"]):
-            if placeholder["path"].strip() and one["name"] not in FILTERS:
+        for one in _filters(placeholder["filters"]):
+            if placeholder["path"].strip() and one.name not in FILTERS:
                 known = ", ".join(FILTERS)
-                raise Refused(400, f'There is no filter "{one["name"][:100]}": the filters are {known}.')
+                raise Refused(400, f'There is no filter "{one.name[:100]}": the filters are {known}.')
 
 
 # --- a placeholder's value ----------------------------------------------------------------------------------
@@ -166,41 +177,53 @@ def _value(placeholder: re.Match[str], payload: dict[str, Any], work: Work) -> A
         value = resolve(payload, path, work)
     except CannotApply:
         return MISSING  # no work is left to find it
-    filters = list(FILTER.finditer(placeholder["filters"]))
+    filters = _filters(placeholder["filters"])
     if _ends_in_path(filters):
         return Stuck("default")
     try:
         for one in filters:
-            value = _other(one, value, payload, work) if one["other"] else _apply(one, value, work)
+            value = _apply(one, value, payload, work)
     except CannotApply as fault:
-        return Stuck(one["name"], isinstance(fault, OutOfWork))
+        return Stuck(one.name, isinstance(fault, OutOfWork))
     return value
 
 
-def _ends_in_path(filters: list[re.Match[str]]) -> bool:
+def _ends_in_path(filters: tuple[Filter, ...]) -> bool:
     """Whether the last default is a path. It must be a text, so that a misspelt path does not go unnoticed."""
-    defaults = [one for one in filters if one["name"] == "default"]
-    return bool(defaults and defaults[-1]["other"])
+    defaults = [one for one in filters if one.name == "default"]
+    return bool(defaults and defaults[-1].path)
 
 
-def _apply(one: re.Match[str], value: Any, work: Work) -> Any:
-    known = FILTERS.get(one["name"])
-    if known is None or one["surplus"]:
+def _apply(one: Filter, value: Any, payload: dict[str, Any], work: Work) -> Any:
+    """The value behind the filter; `default: path` replaces an empty value with the one at that path."""
+    known = FILTERS.get(one.name)
+    if known is None or one.has_surplus or (one.path and one.name != "default"):
         raise WrongArgument
-    arguments = [_argument(written) for written in ARGUMENT.findall(one["arguments"] or "")]
     work.spend(ITEM_WORK)
-    if value is MISSING and one["name"] != "default":
+    if one.path:
+        return resolve(payload, one.path, work) if is_empty(value) else value
+    if value is MISSING and one.name != "default":
         return MISSING
-    return known(value, tuple(arguments) if len(arguments) > 1 else next(iter(arguments), None), work)
+    return known(value, one.argument, work)
 
 
-def _other(one: re.Match[str], value: Any, payload: dict[str, Any], work: Work) -> Any:
-    """`default: path` replaces an empty value with the one at that path."""
-    if one["name"] != "default" or one["surplus"]:
-        raise WrongArgument
-    work.spend(ITEM_WORK)
-    return resolve(payload, one["other"].strip(), work) if is_empty(value) else value
+def _filters(written: str) -> tuple[Filter, ...]:
+    """The filters behind a path; usual ones are kept, as an alert's events are filled into the same template."""
+    return _usual_filters(written) if len(written) <= MAX_USUAL_CHARACTERS else _read_filters(written)
+
+
+def _read_filters(written: str) -> tuple[Filter, ...]:
+    return tuple(map(_read_filter, FILTER.finditer(written)))
+
+
+def _read_filter(one: re.Match[str]) -> Filter:
+    arguments = tuple(map(_argument, ARGUMENT.findall(one["arguments"] or "")))
+    argument = arguments if len(arguments) > 1 else next(iter(arguments), None)
+    return Filter(one["name"], argument, (one["other"] or "").strip() or None, bool(one["surplus"]))
 
 
 def _argument(written: str) -> str | int:
     return int(written) if written.isdecimal() else written[1:-1]
+
+
+_usual_filters = lru_cache(maxsize=500)(_read_filters)

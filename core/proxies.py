@@ -105,8 +105,13 @@ def _note() -> tuple[str, int]:
 
 
 def _address(text: str) -> Address | None:
+    return _read_address(text) if len(text) <= MAX_ADDRESS_CHARACTERS else None
+
+
+@lru_cache(maxsize=1_000)  # reading one takes 20,000 instructions
+def _read_address(text: str) -> Address | None:
     try:
-        address = ip_address(text.strip()) if len(text) <= MAX_ADDRESS_CHARACTERS else None
+        address = ip_address(text.strip())
     except ValueError:
         return None
     return (isinstance(address, IPv6Address) and address.ipv4_mapped) or address

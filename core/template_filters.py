@@ -66,8 +66,10 @@ class Work:
 
     def spend(self, amount: int) -> None:
         """Take so much from the share, then from the common half; `OutOfWork` if neither has it."""
-        beyond = max(0, amount - self.left)
-        self.left = max(0, self.left - amount)
+        self.left -= amount
+        if self.left >= 0:
+            return
+        beyond, self.left = -self.left, 0
         if beyond > self.common:
             self.common = 0
             raise OutOfWork
@@ -174,7 +176,8 @@ def _truncate(value: Any, argument: Argument, work: Work) -> str:
 
 def _join(value: Any, argument: Argument, work: Work) -> str:
     separator = " " if argument is None else _text_argument(argument)
-    parts, length = list[str](), 0
+    parts: list[str] = []
+    length = 0
     for item in work.items(value):
         parts.append(work.text(item))
         length += len(parts[-1]) + len(separator)

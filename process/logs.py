@@ -4,6 +4,7 @@ import json
 import logging
 import re
 from datetime import UTC, datetime
+from functools import lru_cache
 from urllib.parse import unquote
 
 SECRETS = re.compile(
@@ -17,12 +18,17 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """One line, whatever is in the message."""
-        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        at = f"{_second(int(record.created))}.{int(record.msecs):03}+00:00"
         line = {"time": at, "level": record.levelname.lower(), "message": record.getMessage()}
         line |= getattr(record, "fields", {})
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
         return json.dumps(line)
+
+
+@lru_cache(maxsize=2)  # many lines are of the same second, and writing it takes a sixth of a line's instructions
+def _second(at: int) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 class WithoutSecrets(logging.Filter):

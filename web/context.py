@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from flask import Request
+
+from config import Settings
 from core.subscriptions import Topic
 from models import Account, Device
 from store.heartbeats import Beat
@@ -19,30 +21,37 @@ class Window(NamedTuple):
     reset_s: int
 
 
-@dataclass
+def _confirm_nothing() -> None:
+    """For an address without a credential."""
+
+
 class RequestContext:
     """One request. Reading a credential that no guard of the route has found is a fault (`AttributeError`)."""
 
-    caller: Caller = field(init=False)  # guards.api_key
-    account: Account = field(init=False)  # guards.signed_in
-    device: Device = field(init=False)  # guards.device_token
-    topics: list[Topic] = field(init=False)  # guards.topic
+    caller: Caller  # guards.api_key
+    account: Account  # guards.signed_in
+    device: Device  # guards.device_token
+    topics: list[Topic]  # guards.topic
     webhook: Webhook | None = None  # guards.short_code; None when the code leads nowhere
     beat: Beat | None = None  # guards.ping_id; None when the UUID leads nowhere
-    confirm: Callable[[], object] = lambda: None  # raises `Refused` if the credential has become void meanwhile
+    confirm: Callable[[], object] = staticmethod(_confirm_nothing)  # `Refused` if the credential has become void
     window: Window | None = None  # of the quota that the request counted against
     outcome: str = ""  # of an event, as the alert's page shows it
     notification_id: str | None = None  # of what an event made
     is_modern: bool = False  # an assistant's request of the newest protocol revision
     message_id: str | int | None = None  # of an assistant's message
 
+    def __init__(self, sent: Request, settings: Settings) -> None:
+        self.sent = sent  # what Flask's `request` stands for
+        self.settings = settings
 
-_context = ContextVar[RequestContext]("request")  # Flask's `g` takes ten times as long, and each request asks often
+
+_context = ContextVar[RequestContext]("request")  # Flask's `g` and `request` take nine times as long
 
 
-def begin() -> None:
+def begin(sent: Request, settings: Settings) -> None:
     """Forget the request before; each request begins so, also one that no guard sees."""
-    _context.set(RequestContext())
+    _context.set(RequestContext(sent, settings))
 
 
 def current() -> RequestContext:

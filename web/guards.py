@@ -6,8 +6,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
-from flask import Flask, Request, current_app, redirect, request, session
-from flask.globals import request_ctx
+from flask import Flask, Request, redirect, request, session
 from flask.sessions import SecureCookieSession, SecureCookieSessionInterface
 from itsdangerous import URLSafeSerializer
 from werkzeug.wrappers import Response
@@ -50,7 +49,7 @@ BEARER = re.compile(r"bearer +(\S+)", re.IGNORECASE | re.ASCII)
 
 def _credential(form: re.Pattern[str]) -> str | None:
     """The credential in `Authorization: Bearer`, if it has that form."""
-    match = form.fullmatch(request_ctx.request.environ.get("HTTP_AUTHORIZATION", ""))
+    match = form.fullmatch(current().sent.environ.get("HTTP_AUTHORIZATION", ""))
     return match[1] if match else None
 
 
@@ -126,7 +125,7 @@ def button_token() -> None:
 def metrics_token() -> None:
     """`Authorization: Bearer` with `METRICS_TOKEN`; without that setting the address does not exist."""
     request_body.check_size()
-    token = current_app.config["SETTINGS"].metrics_token
+    token = current().settings.metrics_token
     if token is None:
         raise Refused(404)
     if not secrets.compare_digest(_credential(METRICS_TOKEN) or "", token):
@@ -135,19 +134,19 @@ def metrics_token() -> None:
 
 def short_code() -> None:
     """The code in the path names the webhook, if it leads to one; a malformed code is not looked up."""
-    code = (request.view_args or {}).get("short_code", "")
+    code = (current().sent.view_args or {}).get("short_code", "")
     current().webhook = find_webhook(code) if alerts.SHORT_CODE.fullmatch(code) else None
 
 
 def ping_id() -> None:
     """The UUID in the path names the heartbeat, if it leads to one; what is no UUID is not looked up."""
-    sent = (request.view_args or {}).get("ping_id", "").lower()
+    sent = (current().sent.view_args or {}).get("ping_id", "").lower()
     current().beat = Heartbeat.pinged(sent) if PING_ID.fullmatch(sent) else None
 
 
 def topic() -> None:
     """The topics in the path: those that are a device's are kept; 403 if none is, and 429 after too many such."""
-    current().topics = subscriptions.known((request.view_args or {}).get("topics", "").split(","))
+    current().topics = subscriptions.known((current().sent.view_args or {}).get("topics", "").split(","))
     if not current().topics:
         rate_limits.count_unknown_topic(sender())
         raise NtfyRefused(40301, "forbidden")
@@ -167,12 +166,13 @@ def client_address() -> str:
 
 
 def _client() -> proxies.Address | None:
-    return proxies.client(request.remote_addr or "", request.headers.get("X-Forwarded-For", ""))
+    environ = current().sent.environ
+    return proxies.client(environ.get("REMOTE_ADDR", ""), environ.get("HTTP_X_FORWARDED_FOR", ""))
 
 
 def origin() -> str:
     """The origin of this service as its client sees it."""
-    return current_app.config["SETTINGS"].base_url or request.host_url.rstrip("/")
+    return current().settings.base_url or request.host_url.rstrip("/")
 
 
 def visitor() -> None:
@@ -261,7 +261,7 @@ def _check_form() -> None:
         if not expected:
             session["csrf"] = secrets.token_urlsafe(16)
         return
-    origins = (None, f"https://{request.host}", f"http://{request.host}", current_app.config["SETTINGS"].base_url)
+    origins = (None, f"https://{request.host}", f"http://{request.host}", current().settings.base_url)
     is_ours = bool(expected) and request.headers.get("Origin") in origins
     if is_ours:
         sent = request.headers.get("X-CSRF-Token") or request.form.get("csrf", "")

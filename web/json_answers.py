@@ -1,20 +1,37 @@
 """Answers in JSON: how Flask encodes and sends what a handler returns. Must not know any handler."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from flask import Response
 from flask.json.provider import DefaultJSONProvider
+from werkzeug.http import HTTP_STATUS_CODES
 
 from wire.json_text import as_json, json_bytes
 
 
-class JsonAnswer(Response):
-    """An answer whose body is complete: for any other, Werkzeug looks for a location, a length and what to close."""
+class JsonAnswer:
+    """A complete answer in JSON, which has no cookie. Flask's `Response` can do more, and takes longer."""
+
+    mimetype = "application/json"
+
+    def __init__(self, value: dict[str, Any], status: int, headers: Mapping[str, str]) -> None:
+        self.body = json_bytes(value) + b"\n"
+        self.status_code = status
+        length = str(len(self.body))
+        self.headers = [("Content-Type", self.mimetype), ("Content-Length", length), *headers.items()]
+
+    @classmethod
+    def of(cls, value: dict[str, Any], *more: Any) -> "JsonAnswer":
+        """The answer that a handler returned: a value, then a status or headers or both, in this order."""
+        status = more[0] if more and isinstance(more[0], int) else 200
+        headers = more[-1] if more and not isinstance(more[-1], int) else {}
+        return cls(value, status, headers)
 
     def __call__(self, environ: Any, start_response: Any) -> list[bytes]:
         """Answer the request of `environ`."""
-        start_response(self.status, list(self.headers))
-        return [] if environ["REQUEST_METHOD"] == "HEAD" else [self.get_data()]
+        start_response(f"{self.status_code} {HTTP_STATUS_CODES[self.status_code].upper()}", self.headers)
+        return [] if environ["REQUEST_METHOD"] == "HEAD" else [self.body]
 
 
 class CompactJson(DefaultJSONProvider):
@@ -25,5 +42,5 @@ class CompactJson(DefaultJSONProvider):
         return as_json(obj)
 
     def response(self, *args: Any, **kwargs: Any) -> Response:
-        """Build a JSON response with its content type, so that werkzeug need not derive it from the mimetype."""
-        return JsonAnswer(json_bytes(self._prepare_response_obj(args, kwargs)) + b"\n", content_type=self.mimetype)
+        """Build a response, which can have a cookie."""
+        return Response(json_bytes(self._prepare_response_obj(args, kwargs)) + b"\n", content_type=self.mimetype)

@@ -9,7 +9,7 @@ from base64 import b64decode
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from flask import current_app, request
+from flask import request
 
 from web import rest
 from web.context import current
@@ -105,7 +105,7 @@ def _status(code: int) -> int:
 
 def _check_origin() -> None:
     """Refuse (403) other origins: only browsers send one, and no page of another site has business here."""
-    if request.headers.get("Origin") not in (None, current_app.config["SETTINGS"].public_url):
+    if request.headers.get("Origin") not in (None, current().settings.public_url):
         raise Refused(403)
 
 

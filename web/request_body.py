@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from io import BytesIO
 from typing import Any, TypeVar
 
-from flask import Request, current_app
-from flask.globals import request_ctx
+from flask import Request
 
 from process.turns import Turns
 from web.context import current
@@ -64,8 +63,8 @@ def read_raw() -> bytes:
 
 def read_beginning(most: int) -> bytes:
     """The first `most` bytes of the request's body; the rest is not read."""
-    wanted = min(_announced(request_ctx.request), most)
-    body = _read(request_ctx.request, wanted)
+    wanted = min(_announced(current().sent), most)
+    body = _read(current().sent, wanted)
     if len(body) < wanted:
         raise Refused(400, "The request body ended before its announced length.")
     return body
@@ -73,7 +72,7 @@ def read_beginning(most: int) -> bytes:
 
 def read_form() -> Mapping[str, str]:
     """The texts of the request's form, of which there must not be too many."""
-    sent = request_ctx.request
+    sent = current().sent
     sent.max_form_parts = MAX_FORM_FIELDS
     check_form(MAX_OWNER_FORM_BYTES)
     current().confirm()
@@ -101,7 +100,7 @@ def _parsed_event(raw: bytes) -> dict[str, Any]:
     try:
         return parse_event(raw)
     except Refused as refused:
-        return _text_event(request_ctx.request, raw, refused)
+        return _text_event(current().sent, raw, refused)
 
 
 def _text_event(sent: Request, raw: bytes, refused: Refused) -> dict[str, Any]:
@@ -125,11 +124,11 @@ def check_size(largest: int | None = None) -> None:
 
     A chunked body is read here and has a length from then on: Flask would cut it at the limit.
     """
-    sent = request_ctx.request
+    sent = current().sent
     environ = sent.environ
     if "HTTP_TRANSFER_ENCODING" not in environ and "CONTENT_LENGTH" not in environ:
         return
-    allowed = int(current_app.config["SETTINGS"].max_body_bytes)
+    allowed = current().settings.max_body_bytes
     largest = allowed if largest is None else min(largest, allowed)
     if environ.pop("HTTP_TRANSFER_ENCODING", None):
         _replace(sent, _read(sent, largest + 1))
@@ -143,7 +142,7 @@ def check_form(largest: int) -> None:
     Refuses (400) one with too many fields: Werkzeug parses any number of them.
     """
     check_size(largest)
-    sent = request_ctx.request
+    sent = current().sent
     if _announced(sent) and sent.mimetype in (FORM, MULTIPART):
         form = _read_all()
         if sent.mimetype == FORM and form.count(b"&") >= MAX_FORM_FIELDS:
@@ -157,7 +156,7 @@ def _replace(sent: Request, body: bytes) -> None:
 
 
 def _read_all() -> bytes:
-    return read_beginning(_announced(request_ctx.request))
+    return read_beginning(_announced(current().sent))
 
 
 def _announced(sent: Request) -> int:

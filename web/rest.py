@@ -10,7 +10,7 @@ from functools import cache
 from secrets import compare_digest
 from typing import Any
 
-from flask import current_app, request
+from flask import current_app
 from itsdangerous import Signer
 
 from core import accounts, alarms, deletion, delivery, devices, local_time, waiting
@@ -65,7 +65,7 @@ Payload = dict[str, Any]
 def send_notification() -> Payload | tuple[Payload, dict[str, str]]:
     """POST /api/v1/notifications/send (SPEC 4.1)."""
     fields = read_fields(*FIELD_NAMES, is_confirmed=True)  # the transaction looks the key up again
-    answer, replayed = deliver(fields, request.headers.get("Idempotency-Key"))
+    answer, replayed = deliver(fields, current().sent.environ.get("HTTP_IDEMPOTENCY_KEY"))
     return (answer, {"Idempotent-Replayed": "true"}) if replayed else answer
 
 
@@ -103,7 +103,7 @@ def ask(fields: Payload) -> Payload:
 
 def list_notifications() -> Payload:
     """GET /api/v1/notifications (SPEC 4.2)."""
-    return find_notifications(request.args)
+    return find_notifications(current().sent.args.to_dict())  # its own `get` raises an error for what is absent
 
 
 def find_notifications(fields: Mapping[str, Any]) -> Payload:
@@ -127,7 +127,7 @@ def find_notifications(fields: Mapping[str, Any]) -> Payload:
 
 def get_notification(notification_id: str) -> Payload:
     """GET /api/v1/notifications/{id} (CONTRACT 8)."""
-    return find_notification(notification_id, request.args)
+    return find_notification(notification_id, current().sent.args)
 
 
 def find_notification(notification_id: str, fields: Mapping[str, Any]) -> Payload:
@@ -260,7 +260,9 @@ def healthz() -> tuple[Payload, int]:
 
 def _limit(fields: Mapping[str, Any]) -> int:
     value = fields.get("limit")
-    match = WHOLE_NUMBER.fullmatch(str(DEFAULT_LISTED if value in (None, "") else value))
+    if value in (None, ""):
+        return DEFAULT_LISTED
+    match = WHOLE_NUMBER.fullmatch(str(value))
     if match is None:
         raise Refused(400, "limit must be a whole number of at least 1.")
     return min(int(match[1][:9]), MAX_LISTED)  # nine digits are far beyond it

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from flask import Request
-from werkzeug.routing import BaseConverter, Map, MapAdapter, Rule
+from werkzeug.routing import BaseConverter, Map, MapAdapter, Rule, RuleFactory
 from werkzeug.sansio.utils import get_host
 
 from wire.ntfy import TOPIC
@@ -65,6 +65,21 @@ def adapter(url_map: Map, sent: Request) -> MapAdapter:
 def _host(scheme: str, header: str | None, name: str, port: str) -> str:
     """The host and port that a request names; raises `SecurityError` (400) if it cannot be one."""
     return get_host(scheme, header, (name, int(port)))
+
+
+class RouteMap(Map):
+    """Werkzeug's map of routes, with those without variables also by method and path: `fixed`."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.fixed = dict[tuple[str, str], Rule]()
+        super().__init__(*args, **kwargs)
+
+    def add(self, rulefactory: RuleFactory) -> None:
+        """Add a route."""
+        super().add(rulefactory)
+        for rule in rulefactory.get_rules(self):
+            if not rule.arguments:
+                self.fixed.update({(method, rule.rule): rule for method in rule.methods or ()})
 
 
 class MatchedRule(Rule):

@@ -4,9 +4,10 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+COMPACT: Any = {"ensure_ascii": False, "separators": (",", ":")}
+as_json = json.JSONEncoder(**COMPACT).encode
 
-faster: Callable[[Any], bytes] | None = None
+faster: Callable[..., bytes] | None = None
 try:
     import orjson
 except ImportError:  # there is no wheel for every machine (requirements.in)
@@ -15,11 +16,14 @@ else:
     faster = orjson.dumps
 
 
-def json_bytes(value: Any) -> bytes:
-    """A value as JSON in UTF-8. A float may have its exponent in another form: 1e-7 for 1e-07."""
+def json_bytes(value: Any, default: Callable[[Any], Any] | None = None) -> bytes:
+    """A value as JSON in UTF-8. A float may have its exponent in another form: 1e-7 for 1e-07.
+
+    `default` makes JSON of what is not.
+    """
     if faster:
         try:
-            return faster(value)
+            return faster(value, default)
         except TypeError:  # what it does not take, such as an integer of more than 64 bits
             pass
-    return as_json(value).encode()
+    return json.JSONEncoder(**COMPACT, default=default).encode(value).encode()

@@ -5,6 +5,7 @@ import logging
 import resource
 import socket
 import threading
+from datetime import UTC, datetime
 from queue import SimpleQueue
 from types import SimpleNamespace
 
@@ -226,6 +227,14 @@ def test_no_text_adds_a_line_to_the_log(text):
     record = logging.LogRecord("pocketbell", logging.INFO, "", 0, "%s", (text,), None)
     line = logs.JsonLines().format(record)
     assert len(line.splitlines()) == 1 and json.loads(line)["message"] == text
+
+
+@each("at", [1_790_000_000.0, 1_790_000_000.25, 1_790_000_059.9375])
+def test_a_line_has_its_time_in_utc_and_milliseconds(at):
+    record = logging.LogRecord("pocketbell", logging.INFO, "", 0, "", (), None)
+    record.created, record.msecs = at, at % 1 * 1000
+    told = json.loads(logs.JsonLines().format(record))["time"]
+    assert told == datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
 
 
 @each(

@@ -10,7 +10,7 @@ from core import delivery, recent_requests
 from models import Alert
 from process.turns import Turns
 from tests.support.rows import each
-from web import context, request_body
+from web import request_body
 from wire import strict_json
 from wire.errors import Refused
 
@@ -110,7 +110,6 @@ def test_nothing_parsed_is_left_and_no_place_is_held_while_a_notification_is_del
 def test_a_refusal_holds_nothing_that_was_parsed(turns, service):
     before = parsed_objects()
     with service.app.test_request_context(data=json.dumps(LARGE)), pytest.raises(Refused) as caught:
-        context.begin()
         request_body.read_object(refuse)
     assert caught.value.message == "wrong" and parsed_objects() == before
 
