@@ -50,8 +50,8 @@ def leave(path):
 
 
 def has_left(path):
-    """Whether there is a file that can become the one at `path`."""
-    return isinstance(path, Path) and not path.exists() and _left is not None and _is_open(_left)
+    """Whether there is a file that can become the one at `path`, where there is none."""
+    return _left is not None and _is_open(_left)
 
 
 def take(path, name, value):

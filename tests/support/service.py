@@ -9,6 +9,7 @@ import secrets
 import shutil
 import tempfile
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 
 # Opening the application reads DATA_DIR; a test that names no directory gets this one.
@@ -141,6 +142,9 @@ class Service:
         self.where = postgresql.variables(not (data_dir / "postgresql").exists())
         self.settings = config.load({"DATA_DIR": str(data_dir), **self.where, **environ})
         self.app = app  # one for all tests: making the routes takes longer than all else
+        self._is_file = isinstance(self.settings.database, Path)
+        self._recycling = recycling if self._is_file else import_module("tests.support.recycling_postgresql")
+        self._mark = self.settings.database if self._is_file else data_dir / "postgresql"
         if self._take_database():
             with recycling.taken():
                 open_service(app, self.settings)
@@ -151,7 +155,7 @@ class Service:
             spare_the_disk()
             # The first round of the worker looks at the clock, and finds nothing to remove in a new database.
             (pruning._guard.believes if is_new else pruning.prune)(clock.now_ms())
-        recycling.note(self.settings.database)
+        self._recycling.note(self.settings.database)
         self.client = self.app.test_client()
 
     def sharing(self, redis_url, **settings):
@@ -160,29 +164,32 @@ class Service:
         open_service(app, self.settings)
         return self
 
+    def leave_database(self):
+        """Leave the database to the next test: this one has ended."""
+        self._recycling.leave(self.settings.database)
+
     def _take_database(self):
         """Take the database that the test before has left, with what a worker's first round writes, if it can."""
-        place = self.settings.database
-        if not recycling.has_left(place):
+        if self._mark.exists() or not self._recycling.has_left(self.settings.database):
             return False
         self._make_directory()
-        return recycling.take(place, pruning.NOTE, json.dumps(pruning._Seen(clock.now_ms())))
+        note = pruning.NOTE, json.dumps(pruning._Seen(clock.now_ms()))
+        return self._recycling.take(self.settings.database, *note)
 
     def _make_directory(self):
         self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         (self.data_dir / "secret_key").write_text("0" * 64)  # to make one waits for the disk
+        if not self._is_file:
+            self._mark.touch()
 
     def _make_database(self):
         """Give the service an empty database, unless its directory was used before; returns whether it did."""
-        place = self.settings.database
-        mark = place if isinstance(place, Path) else self.data_dir / "postgresql"
-        if mark.exists():
+        if self._mark.exists():
             return False
         self._make_directory()
-        if isinstance(place, Path):
-            shutil.copyfile(empty_database(), place)
+        if self._is_file:
+            shutil.copyfile(empty_database(), self.settings.database)
         else:
-            mark.touch()
             postgresql.empty()
         return True
 
