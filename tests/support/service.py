@@ -8,6 +8,7 @@ import os
 import secrets
 import shutil
 import tempfile
+import threading
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -35,6 +36,7 @@ ADD_KEY = (
     " SELECT ?, seq, ?, ?, ?, ? FROM account WHERE email = ?"
 )
 
+EACH_ROUND = jobs.RECORDS + jobs.TIMED + jobs.DELIVERIES
 METRICS_TOKEN = "a-token-of-24-characters"
 SCRATCH = Path(os.environ["DATA_DIR"])
 atexit.register(shutil.rmtree, SCRATCH, ignore_errors=True)
@@ -157,6 +159,7 @@ class Service:
             (pruning._guard.believes if is_new else pruning.prune)(clock.now_ms())
         self._recycling.note(self.settings.database)
         self.client = self.app.test_client()
+        self._removals = jobs.Lane(jobs.REMOVALS, threading.Event())
 
     def sharing(self, redis_url, **settings):
         """The same service, but with this Redis or none, as if several processes could use its database."""
@@ -220,12 +223,13 @@ class Service:
         return Hook(self, email, result.stdout.strip())  # stderr may warn of a template
 
     def work(self):
-        """One round of the background worker, which has run all along."""
+        """One round of the background worker, which has run all along; it removes what is old as often as it does."""
         if watching._looked:
             wall, monotonic_s = watching._looked
             ran_s = clock.monotonic_s() - monotonic_s
             watching._looked = wall + round(ran_s * 1000), monotonic_s + ran_s
-        jobs.run_due(clock.now_ms())
+        jobs.run_due(clock.now_ms(), EACH_ROUND)
+        self._removals._round()
         retries.finish()
         alarms.finish()
 
