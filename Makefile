@@ -15,7 +15,7 @@ test: .venv/installed-dev
 	$(PYTEST)
 
 # What touches data, on PostgreSQL. The other tests parse, or look at pages and processes: they run on SQLite alone.
-OF_DATA := $(addprefix tests/store/test_,after_commit.py rows.py transactions.py) \
+OF_DATA := tests/store/test_recycling_postgresql.py \
   $(addprefix tests/core/test_,alarms.py bad_days.py buttons.py clock_steps.py deletion.py digest_crashes.py \
   digests.py doctor.py downtime.py fetched_alarms.py fetching.py firing.py firing_by_time.py frequency.py \
   held_by_priority.py holding.py pruning.py races.py repeating_events.py replaced_while_held.py scheduled.py \

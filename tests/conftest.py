@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives import serialization
 
 from core import accounts
 from process import clock, redis_client
-from tests.support import certificates, postgresql, recycling
+from tests.support import certificates, postgresql
 from tests.support.apns_service import ApnsService
 from tests.support.devices import subscribe
 from tests.support.fcm_service import FcmService
@@ -204,7 +204,7 @@ def make_service(tmp_path):
 
     yield make
     if len(made) == 1:
-        recycling.leave(made[0].settings.database)
+        made[0].leave_database()
 
 
 @pytest.fixture

@@ -89,5 +89,5 @@ def facts_of(page):
 
 def in_history(owner):
     """The title and the body of the newest notification."""
-    (entry, *_) = owner.service.caller().listed()
+    (entry,) = owner.service.caller().listed("?limit=1")
     return entry["title"].removeprefix("MCP - "), entry["body"]

@@ -3,6 +3,7 @@
 import json
 import re
 import secrets
+from functools import cached_property
 from html.parser import HTMLParser
 from urllib.parse import urlsplit
 
@@ -37,7 +38,7 @@ class Element:
         self.tag, self.attributes, self.texts = tag, attributes, []
         self.within = []  # the elements that it stands in, the outermost first
 
-    @property
+    @cached_property
     def text(self):
         return joined(self.texts)
 

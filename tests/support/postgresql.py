@@ -24,8 +24,16 @@ from tests.support.server import free_port
 IS_WANTED = os.environ.get("POCKETBELL_TEST_DATABASE") == "postgresql"
 SHARED = "POCKETBELL_TEST_SHARED"  # names the directory that the processes of a run share
 PLACES = ["/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql*/bin"]
-FAST = ["fsync=off", "synchronous_commit=off", "full_page_writes=off", "autovacuum=off", "max_connections=300"]
+FAST = [
+    "fsync=off", "synchronous_commit=off", "full_page_writes=off", "wal_level=minimal", "max_wal_senders=0",
+    "autovacuum=off", "track_counts=off", "jit=off", "checkpoint_timeout=1d", "max_connections=300",
+]  # fmt: skip
 USER = "postgres"  # the server refuses to run as root
+TRUNCATE_AFTER = 200  # times: what was deleted still has to be passed over
+EMPTY = """
+CREATE FUNCTION pg_temp.empty() RETURNS void LANGUAGE plpgsql SET session_replication_role = replica AS
+$$ BEGIN {} END $$
+"""
 
 
 def begin_run():
@@ -101,9 +109,9 @@ def own_database():
 
 def variables(is_new):
     """The variables of a service that is to keep its data in this process's database; none for SQLite."""
-    if is_new and _lacks_tables:
-        _lacks_tables.clear()
-        for kept in (own_database, connection, tables_and_sequences):
+    if is_new and any(statement.startswith("DROP TABLE") for statement in _alterations):
+        _alterations.clear()
+        for kept in (own_database, connection, tables_and_sequences, _emptying):
             kept.cache_clear()
     return {"DATABASE_URL": own_database(), "DATABASE_CONNECTIONS": "4"} if IS_WANTED else {}
 
@@ -139,8 +147,7 @@ def tables():
     return sorted(tables_and_sequences()[0])
 
 
-_emptied = 0
-_numbers, _lacks_tables = itertools.count(), []
+_numbers, _alterations = itertools.count(), []
 sqlite_only = pytest.mark.skipif(IS_WANTED, reason="it is about SQLite")
 FULL = """
 CREATE OR REPLACE FUNCTION disk_full() RETURNS trigger LANGUAGE plpgsql AS
@@ -148,16 +155,30 @@ $$ BEGIN RAISE EXCEPTION 'disk full' USING ERRCODE = 'disk_full'; END $$;
 """
 
 
-def empty():
-    """Empty this process's database."""
-    global _emptied
-    _emptied += 1
-    names, sequences = tables_and_sequences()
-    if _emptied % 200 == 0:  # what was deleted still has to be passed over
-        connection().execute(f"TRUNCATE {', '.join(names)}")
-    deletes = "DROP FUNCTION IF EXISTS disk_full() CASCADE;" + "".join(f"DELETE FROM {table};" for table in names)
-    starts = "".join(f"SELECT setval('{one}', 1, false);" for one in sequences)
-    connection().execute(f"SET session_replication_role = replica; {deletes} {starts} RESET session_replication_role")
+@functools.cache
+def _emptying():
+    """Counts from 1. The connection has a function that deletes all rows, whose plans it keeps."""
+    tables, sequences = tables_and_sequences()
+    deletes = [f"DELETE FROM {table};" for table in tables]
+    starts = [f"PERFORM setval('{one}', 1, false);" for one in sequences]
+    connection().execute(EMPTY.format("".join(deletes + starts)))
+    return itertools.count(1)
+
+
+def empty(*note):
+    """Empty this process's database, except for a note with this name and value, if they are given."""
+    if next(_emptying()) % TRUNCATE_AFTER == 0:
+        connection().execute(f"TRUNCATE {', '.join(tables())}")
+    if _alterations:
+        connection().execute("DROP FUNCTION IF EXISTS disk_full() CASCADE")
+    connection().execute("SELECT pg_temp.empty()")
+    if note:
+        connection().execute("INSERT INTO server_note (name, value) VALUES (%s, %s)", note)
+
+
+def alterations():
+    """How often a test has changed this process's database in another way than the service does."""
+    return len(_alterations)
 
 
 def alter(statement):
@@ -169,8 +190,8 @@ def alter(statement):
         statement = "DROP FUNCTION IF EXISTS disk_full() CASCADE"
     elif statement.startswith("DROP TABLE"):
         statement = f"{statement} CASCADE"
+    _alterations.append(statement)
     connection().execute(f"SET session_replication_role = replica; {statement}; RESET session_replication_role")
-    _lacks_tables.extend([statement] if statement.startswith("DROP TABLE") else [])
 
 
 def query(statement, values=()):

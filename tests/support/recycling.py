@@ -35,10 +35,12 @@ _left = None  # what the one before has left
 
 
 def note(path):
-    """The service of a test has opened this file: anew, or the one that was left."""
+    """The service of a test has opened this file: anew, or the one that was left, whose marks were looked at then."""
     global _opened, _left
-    _left, connections = None, _connections()
-    _opened = _Open(path, connections, _marks(connections)) if all(connections) else None
+    connections = _connections()
+    is_taken = _left is not None and connections == _left.connections
+    marks = _left.marks if is_taken else _marks(connections) if all(connections) else None
+    _left, _opened = None, _Open(path, connections, marks) if marks else None
 
 
 def leave(path):
@@ -50,8 +52,8 @@ def leave(path):
 
 
 def has_left(path):
-    """Whether there is a file that can become the one at `path`."""
-    return isinstance(path, Path) and not path.exists() and _left is not None and _is_open(_left)
+    """Whether there is a file that can become the one at `path`, where there is none."""
+    return _left is not None and _is_open(_left)
 
 
 def take(path, name, value):

@@ -8,7 +8,9 @@ import os
 import secrets
 import shutil
 import tempfile
+import threading
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 
 # Opening the application reads DATA_DIR; a test that names no directory gets this one.
@@ -33,6 +35,7 @@ ADD_KEY = (
     " SELECT ?, seq, ?, ?, ?, ? FROM account WHERE email = ?"
 )
 
+EACH_ROUND = jobs.RECORDS + jobs.TIMED + jobs.DELIVERIES
 METRICS_TOKEN = "a-token-of-24-characters"
 SCRATCH = Path(os.environ["DATA_DIR"])
 atexit.register(shutil.rmtree, SCRATCH, ignore_errors=True)
@@ -140,6 +143,9 @@ class Service:
         self.where = postgresql.variables(not (data_dir / "postgresql").exists())
         self.settings = config.load({"DATA_DIR": str(data_dir), **self.where, **environ})
         self.app = app  # one for all tests: making the routes takes longer than all else
+        self._is_file = isinstance(self.settings.database, Path)
+        self._recycling = recycling if self._is_file else import_module("tests.support.recycling_postgresql")
+        self._mark = self.settings.database if self._is_file else data_dir / "postgresql"
         if self._take_database():
             with recycling.taken():
                 open_service(app, self.settings)
@@ -150,8 +156,9 @@ class Service:
             spare_the_disk()
             # The first round of the worker looks at the clock, and finds nothing to remove in a new database.
             (pruning._guard.believes if is_new else pruning.prune)(clock.now_ms())
-        recycling.note(self.settings.database)
+        self._recycling.note(self.settings.database)
         self.client = self.app.test_client()
+        self._removals = jobs.Lane(jobs.REMOVALS, threading.Event())
 
     def sharing(self, redis_url, **settings):
         """The same service, but with this Redis or none, as if several processes could use its database."""
@@ -159,29 +166,32 @@ class Service:
         open_service(app, self.settings)
         return self
 
+    def leave_database(self):
+        """Leave the database to the next test: this one has ended."""
+        self._recycling.leave(self.settings.database)
+
     def _take_database(self):
         """Take the database that the test before has left, with what a worker's first round writes, if it can."""
-        place = self.settings.database
-        if not recycling.has_left(place):
+        if self._mark.exists() or not self._recycling.has_left(self.settings.database):
             return False
         self._make_directory()
-        return recycling.take(place, pruning.NOTE, json.dumps(pruning._Seen(clock.now_ms())))
+        note = pruning.NOTE, json.dumps(pruning._Seen(clock.now_ms()))
+        return self._recycling.take(self.settings.database, *note)
 
     def _make_directory(self):
         self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         (self.data_dir / "secret_key").write_text("0" * 64)  # to make one waits for the disk
+        if not self._is_file:
+            self._mark.touch()
 
     def _make_database(self):
         """Give the service an empty database, unless its directory was used before; returns whether it did."""
-        place = self.settings.database
-        mark = place if isinstance(place, Path) else self.data_dir / "postgresql"
-        if mark.exists():
+        if self._mark.exists():
             return False
         self._make_directory()
-        if isinstance(place, Path):
-            shutil.copyfile(empty_database(), place)
+        if self._is_file:
+            shutil.copyfile(empty_database(), self.settings.database)
         else:
-            mark.touch()
             postgresql.empty()
         return True
 
@@ -212,12 +222,13 @@ class Service:
         return Hook(self, email, result.stdout.strip())  # stderr may warn of a template
 
     def work(self):
-        """One round of the background worker, which has run all along."""
+        """One round of the background worker, which has run all along; it removes what is old as often as it does."""
         if watching._looked:
             wall, monotonic_s = watching._looked
             ran_s = clock.monotonic_s() - monotonic_s
             watching._looked = wall + round(ran_s * 1000), monotonic_s + ran_s
-        jobs.run_due(clock.now_ms())
+        jobs.run_due(clock.now_ms(), EACH_ROUND)
+        self._removals._round()
         retries.finish()
         alarms.finish()
 
