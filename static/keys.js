@@ -17,7 +17,8 @@ const PAGES = {
 const KEYS = [["/", "Search"], ["j", "Next in a list"], ["k", "Previous in a list"], ["Enter", "Open"], ["?", "This list"]];
 
 const isOff = () => { try { return localStorage.getItem(OFF) !== null; } catch { return false; } };
-const search = () => document.getElementById("search");
+const isSeen = (element) => element?.checkVisibility?.() ?? Boolean(element); // Safari has it from 17.4 on
+const search = () => { const field = document.getElementById("search"); return isSeen(field) ? field : null; };
 
 function made(name, properties, ...children) {
   const element = Object.assign(document.createElement(name), properties);
@@ -56,7 +57,7 @@ const showKeys = () => (document.getElementById("keys-list") ?? makeList()).show
 
 // Moves along the rows that are seen: from the focused one, or from the one whose page this is.
 function move(step) {
-  const rows = [...document.querySelectorAll("main a.row")].filter((row) => row.checkVisibility?.() ?? true); // Safari has it from 17.4 on
+  const rows = [...document.querySelectorAll("main a.row")].filter(isSeen);
   const current = rows.findIndex((row) => row.hasAttribute("aria-current"));
   const at = rows.includes(document.activeElement) ? rows.indexOf(document.activeElement) : current;
   rows[Math.max(0, at + step)]?.focus();
@@ -73,7 +74,7 @@ let prefixAt = -Infinity; // when "g" was pressed
 addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.isComposing || event.ctrlKey || event.metaKey || event.altKey || isOff()) return;
   const field = event.target.closest("input, select, textarea, [contenteditable], dialog");
-  if (field && (field.checkVisibility?.() ?? true)) return; // a field of the list that was just closed may still have the focus
+  if (field && isSeen(field)) return; // a field of the list that was just closed may still have the focus
   const page = event.timeStamp - prefixAt < SECOND_KEY_MS && PAGES[event.key];
   prefixAt = event.key === "g" && !page ? event.timeStamp : -Infinity;
   const act = page ? () => location.assign(page[1]) : ACTIONS[event.key];
@@ -87,5 +88,18 @@ opener.hidden = false;
 opener.addEventListener("click", showKeys);
 if (location.hash === "#search") search()?.focus();
 
-// The list beside a page scrolls by itself: shows the row of the page that is open.
-document.querySelector(".siblings [aria-current]")?.scrollIntoView({ block: "nearest" });
+// The list beside a page scrolls by itself. A row that is opened there stays where it was; after another way to the
+// page, its row is shown.
+const OPENED = "opened row";
+const openRow = document.querySelector(".siblings .row[aria-current]");
+
+document.querySelector(".beside")?.firstElementChild.addEventListener("click", ({ target }) => {
+  const row = target.closest("a.row");
+  if (row) sessionStorage.setItem(OPENED, JSON.stringify([row.pathname, row.getBoundingClientRect().top]));
+});
+
+if (openRow) {
+  const [path, top] = JSON.parse(sessionStorage.getItem(OPENED) ?? "[]");
+  if (path === openRow.pathname) openRow.closest(".siblings").scrollTop += openRow.getBoundingClientRect().top - top;
+  else openRow.scrollIntoView({ block: "nearest" });
+}
