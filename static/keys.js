@@ -1,5 +1,5 @@
 // Keyboard shortcuts of every page: letters alone, and only outside of fields. Whoever does not want them, such as users of
-// speech input, switches them off in the list of keys; that is kept in this browser.
+// speech input, switches them off in the list of keys or in Settings; that is kept in this browser.
 "use strict";
 
 const OFF = "keys off", SECOND_KEY_MS = 1500;
@@ -36,6 +36,7 @@ function switchFor() {
   box.addEventListener("change", () => {
     if (box.checked) localStorage.removeItem(OFF);
     else localStorage.setItem(OFF, "yes");
+    for (const one of document.querySelectorAll(".pick-keys input")) one.checked = box.checked; // the list and Settings have one each
   });
   return made("label", { className: "pick-keys" }, box, "Keyboard shortcuts are on");
 }
@@ -58,8 +59,8 @@ const showKeys = () => (document.getElementById("keys-list") ?? makeList()).show
 // Moves along the rows that are seen: from the focused one, or from the one whose page this is.
 function move(step) {
   const rows = [...document.querySelectorAll("main a.row")].filter(isSeen);
-  const current = rows.findIndex((row) => row.hasAttribute("aria-current"));
-  const at = rows.includes(document.activeElement) ? rows.indexOf(document.activeElement) : current;
+  const focused = rows.findIndex((row) => row.parentElement.contains(document.activeElement)); // or the box that selects it
+  const at = focused < 0 ? rows.findIndex((row) => row.hasAttribute("aria-current")) : focused;
   rows[Math.max(0, at + step)]?.focus();
 }
 
@@ -73,7 +74,7 @@ let prefixAt = -Infinity; // when "g" was pressed
 
 addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.isComposing || event.ctrlKey || event.metaKey || event.altKey || isOff()) return;
-  const field = event.target.closest("input, select, textarea, [contenteditable], dialog");
+  const field = event.target.closest("input:not([type=checkbox], [type=radio]), select, textarea, [contenteditable], dialog");
   if (field && isSeen(field)) return; // a field of the list that was just closed may still have the focus
   const page = event.timeStamp - prefixAt < SECOND_KEY_MS && PAGES[event.key];
   prefixAt = event.key === "g" && !page ? event.timeStamp : -Infinity;
@@ -83,9 +84,15 @@ addEventListener("keydown", (event) => {
   act();
 });
 
-const opener = document.getElementById("keys");
-opener.hidden = false;
-opener.addEventListener("click", showKeys);
+for (const opener of document.querySelectorAll("[data-keys]")) {
+  opener.hidden = false;
+  opener.addEventListener("click", showKeys);
+}
+const setting = document.getElementById("keys-setting");
+if (setting) {
+  setting.prepend(switchFor());
+  setting.closest("section").hidden = false;
+}
 if (location.hash === "#search") search()?.focus();
 
 // The list beside a page scrolls by itself. A row that is opened there stays where it was; after another way to the

@@ -97,6 +97,35 @@ def test_keys_can_be_switched_off_and_on_again(page):
     expect(page.locator("a.row").first).to_be_focused()
 
 
+def test_keys_that_are_off_are_switched_on_in_the_settings_on_every_screen(page, site):
+    page.evaluate("localStorage.setItem('keys off', 'yes')")
+    page.set_viewport_size(NARROW)
+    page.goto(f"{site.base}/app/settings")
+    switch = page.get_by_role("checkbox", name="Keyboard shortcuts are on")
+    expect(switch).not_to_be_checked()
+    switch.click()
+    press(page, "?")
+    dialog = page.get_by_role("dialog", name="Keyboard shortcuts")
+    dialog.get_by_role("checkbox").click()
+    dialog.get_by_role("button", name="Close").click()
+    expect(switch).not_to_be_checked()
+    page.get_by_role("button", name="Show all").click()
+    expect(dialog.get_by_role("checkbox")).not_to_be_checked()
+
+
+def test_keys_go_on_from_the_row_that_is_selected(page):
+    page.get_by_role("link", name="Select").click()
+    page.get_by_role("checkbox", name="Select MCP - second").check()
+    press(page, "j")
+    expect(page.locator("a.row").nth(2)).to_be_focused()
+
+
+def test_without_scripts_there_are_no_keys_to_switch(plain, site):
+    plain.goto(f"{site.base}/app/settings")
+    expect(plain.get_by_role("heading", name="Theme")).to_be_visible()
+    expect(plain.get_by_role("heading", name="Keyboard shortcuts")).to_be_hidden()
+
+
 # --- wide screens -------------------------------------------------------------------------------------------
 
 

@@ -185,6 +185,11 @@ def test_settings_that_are_wrong_are_refused_with_a_sentence(alert, wrong):
     assert answer.status_code == 422 and said.endswith(".") and everything() == before
 
 
+def test_a_wrong_colour_is_refused_with_the_word_of_its_field(alert):
+    page = Page(alert.settings(color="red").text)
+    assert page.said("alert") == ["Write the colour like #3B82F6."] and "Colour" in page.texts_of("label")
+
+
 def test_an_unknown_icon_is_refused_with_names_that_there_are(alert):
     (said,) = Page(alert.settings(icon="harddrive").text).said("alert")
     assert "harddrive" in said and "hard-drive" in said
