@@ -60,8 +60,8 @@ def _trouble(alert: Alert, latest: LatestOfAlert | None) -> Trouble:
     if alert.is_active and latest and latest.status == "failed":
         return Trouble("Last notification failed", True)
     if alert.is_active and latest and latest.missing:
-        fields = "field" if len(latest.missing) == 1 else "fields"
-        return Trouble(f"{len(latest.missing)} {fields} missing in the last request")
+        variables = "variable" if len(latest.missing) == 1 else "variables"
+        return Trouble(f"{len(latest.missing)} {variables} missing in the last request")
     return Trouble()
 
 

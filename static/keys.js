@@ -38,7 +38,7 @@ function switchFor() {
     else localStorage.setItem(OFF, "yes");
     for (const one of document.querySelectorAll(".pick-keys input")) one.checked = box.checked; // the list and Settings have one each
   });
-  return made("label", { className: "pick-keys" }, box, "Keyboard shortcuts are on");
+  return made("label", { className: "pick-keys" }, box, "Use keyboard shortcuts");
 }
 
 function makeList() {
@@ -91,7 +91,7 @@ for (const opener of document.querySelectorAll("[data-keys]")) {
 const setting = document.getElementById("keys-setting");
 if (setting) {
   setting.prepend(switchFor());
-  setting.closest("section").hidden = false;
+  setting.hidden = false;
 }
 if (location.hash === "#search") search()?.focus();
 

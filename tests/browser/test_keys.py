@@ -84,7 +84,7 @@ def test_the_list_of_keys_opens_and_closes_and_takes_no_keys_meanwhile(page):
 def test_keys_can_be_switched_off_and_on_again(page):
     def switch():
         page.get_by_role("button", name="Keyboard shortcuts").click()
-        page.get_by_role("checkbox", name="Keyboard shortcuts are on").click()
+        page.get_by_role("checkbox", name="Use keyboard shortcuts").click()
         page.get_by_role("button", name="Close").click()
 
     switch()
@@ -101,7 +101,7 @@ def test_keys_that_are_off_are_switched_on_in_the_settings_on_every_screen(page,
     page.evaluate("localStorage.setItem('keys off', 'yes')")
     page.set_viewport_size(NARROW)
     page.goto(f"{site.base}/app/settings")
-    switch = page.get_by_role("checkbox", name="Keyboard shortcuts are on")
+    switch = page.get_by_role("checkbox", name="Use keyboard shortcuts")
     expect(switch).not_to_be_checked()
     switch.click()
     press(page, "?")
@@ -123,7 +123,7 @@ def test_keys_go_on_from_the_row_that_is_selected(page):
 def test_without_scripts_there_are_no_keys_to_switch(plain, site):
     plain.goto(f"{site.base}/app/settings")
     expect(plain.get_by_role("heading", name="Theme")).to_be_visible()
-    expect(plain.get_by_role("heading", name="Keyboard shortcuts")).to_be_hidden()
+    expect(plain.locator("#keys-setting")).to_be_hidden()
 
 
 # --- wide screens -------------------------------------------------------------------------------------------
