@@ -49,7 +49,9 @@ def test_alerts_that_need_a_look_come_first_and_those_that_are_off_last(service,
     assert set(found[:2]) == {"C failing", "D paused"}, "failing and paused before what is merely missing"
     page = owner.page("/app/alerts")
     assert "Paused today 10:00: too many requests" in page.section("D paused")
-    assert "Last notification failed" in page.section("C failing") and "1 variable missing" in page.section("E misses")
+    assert "Last notification failed" in page.section("C failing") and "1 variable missing" in page.section(
+        "E misses"
+    )
     assert "Off" in page.section("A off") and "Waiting for the first request" in page.section("B fine")
 
 
