@@ -210,6 +210,15 @@ def test_a_list_stays_where_it_is_while_its_rows_are_opened(page, site, kind):
     assert page.evaluate("scrollY") > 0
 
 
+def test_a_message_moves_no_list(page, site):
+    asked = site.send("asked", "x", actions=[{"label": "Yes", "answer": "y"}])
+    page.goto(f"{site.base}/app/notifications/{asked['id']}")
+    before = places(page, ".siblings a.row")
+    page.get_by_role("button", name="Yes").click()
+    expect(page.get_by_role("status").filter(has_text="Answer saved")).to_be_visible()
+    assert places(page, ".siblings a.row") == before
+
+
 def test_a_row_that_was_not_opened_from_the_list_is_shown_in_it(page, site):
     oldest = site.send("oldest", "x")
     for number in range(14):

@@ -69,6 +69,24 @@ def test_the_filters_stay_in_line_when_one_of_them_is_wrong(owners_page, site):
     assert tops[0::2][:2] == tops[1::2][:2], tops
 
 
+def test_no_row_is_wider_than_its_card(owners_page, site):
+    site.send()
+    site.service.alert()
+    owners_page.set_viewport_size({"width": 1280, "height": 800})
+    for path in ("notifications", "alerts"):
+        owners_page.goto(f"{site.base}/app/{path}")
+        owners_page.locator("a.row").click()
+        row, card = (
+            owners_page.locator(f".siblings {one}").first.bounding_box() for one in ("a.row", ".card:has(.row)")
+        )
+        assert card["x"] < row["x"] and row["x"] + row["width"] < card["x"] + card["width"]
+
+
+def test_a_long_template_does_not_push_its_end_off_the_screen(alert):
+    alert.page.get_by_label("Text", exact=True).fill("{{ a }}\n" * 80)
+    assert alert.page.get_by_label("Text", exact=True).bounding_box()["height"] < 300
+
+
 @pytest.fixture
 def used(site, owners_page):
     """An account that is in use: three browsers, a device, a key, an alert with a request, a heartbeat."""
