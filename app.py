@@ -178,7 +178,6 @@ ROUTES = (
     owners("GET", "/metrics/one.csv", dashboard.metrics.download_metric),
     owners("GET", "/devices", dashboard.devices.show_devices),
     owners("POST", "/devices", dashboard.devices.sync_device),
-    owners("GET", "/devices/qr.svg", dashboard.devices.show_qr_code),
     owners("GET", "/devices/this", dashboard.phone.show_this_device),
     owners("GET", "/devices/phone", dashboard.phone.show_code),
     owners("POST", "/devices/phone", dashboard.phone.make_code),
@@ -200,6 +199,7 @@ ROUTES = (
     owners("POST", "/settings/theme", dashboard.settings.save_theme),
     owners("POST", "/settings/time-zone", dashboard.settings.save_time_zone),
     owners("POST", "/settings/password", dashboard.settings.save_password),
+    owners("POST", "/settings/sessions/<session_id>/end", dashboard.settings.sign_out_browser),
     owners("POST", "/settings/sign-out-everywhere", dashboard.settings.sign_out_everywhere),
     owners("POST", "/logout", dashboard.signin.sign_out),
 )

@@ -116,7 +116,7 @@ def set_account(
 ) -> None:
     """Change an account's plan, time zone, quiet hours or password."""
     changed = accounts.find_account(email)
-    hashed = accounts.password_hash(_piped("the password")) if password_stdin else None
+    hashed = _piped_password_hash() if password_stdin else None
     days = PLANS[plan or changed.plan].history_days
     change = None if timezone is None else accounts.zone_change(changed, timezone, days, clock.now_ms())
     with transaction(changed.seq):
@@ -150,10 +150,17 @@ def delete_account(email: str, yes: bool) -> None:
 
 def _new_password_hash(password_stdin: bool) -> str | None:
     if password_stdin:
-        return accounts.password_hash(_piped("the password"))
+        return _piped_password_hash()
     if sys.stdin and sys.stdin.isatty():
         return accounts.password_hash(click.prompt("Password", hide_input=True, confirmation_prompt=True))
     return None
+
+
+def _piped_password_hash() -> str:
+    password = _piped("the password")
+    if "\n" in password or "\r" in password:  # no form could send it
+        raise Refused(400, "The password on standard input has several lines. It must be one line.")
+    return accounts.password_hash(password)
 
 
 def _piped(what: str) -> str:

@@ -1,7 +1,7 @@
-"""The frame of an alert's page: four parts, each at an address of its own, and what they all show."""
+"""The frame of an alert's page: four parts, each at an address of its own, and the list of alerts beside them."""
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 from flask import flash, redirect, render_template, request
 
@@ -10,7 +10,7 @@ from dashboard import page
 from dashboard.page import Page
 from models import Alert
 from store.alert_payloads import AlertPayload
-from store.notifications import Notification
+from store.notifications import LatestOfAlert, Notification
 from web import guards
 from web.context import current
 from wire.json_text import as_json
@@ -35,9 +35,34 @@ def render(alert: Alert, tab: str, **more: Any) -> str:
         tabs=TABS,
         preset=presets.of(alert.preset),
         seen=recent_requests.of_alert(alert.seq),
-        listed=Alert.of_account(current().account.seq),
+        listed=listed(),
         **more,
     )
+
+
+def listed() -> list[tuple["Trouble", Alert]]:
+    """The owner's alerts, those with problems first."""
+    latest = Notification.latest_of_alerts(current().account.seq)
+    found = [(_trouble(alert, latest.get(alert.seq)), alert) for alert in Alert.of_account(current().account.seq)]
+    return sorted(found, key=lambda pair: (not pair[0].is_bad, not pair[0].words, not pair[1].is_active))
+
+
+class Trouble(NamedTuple):
+    """What the list says about an alert's problem, empty if it has none; `is_bad` if the alert does not notify."""
+
+    words: str = ""
+    is_bad: bool = False
+
+
+def _trouble(alert: Alert, latest: LatestOfAlert | None) -> Trouble:
+    if alert.paused_at:
+        return Trouble(f"Paused {page.near(alert.paused_at)}: too many requests", True)
+    if alert.is_active and latest and latest.status == "failed":
+        return Trouble("Last notification failed", True)
+    if alert.is_active and latest and latest.missing:
+        variables = "variable" if len(latest.missing) == 1 else "variables"
+        return Trouble(f"{len(latest.missing)} {variables} missing in the last request")
+    return Trouble()
 
 
 def connect_tab(alert: Alert) -> str:

@@ -1,18 +1,17 @@
 """Alerts: the list, creating one from a preset, and every change to one except its templates."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from flask import Response, flash, redirect, render_template, request
 
 from core import alerts, presets
 from core.icons import ICONS
 from dashboard import page
-from dashboard.alert_page import TABS, activity_tab, back_to, connect_tab, render, shown_tab
+from dashboard.alert_page import TABS, activity_tab, back_to, connect_tab, listed, render, shown_tab
 from dashboard.alert_template import message_tab
 from dashboard.page import Page, Problem
 from models import Alert
 from process import clock
-from store.notifications import LatestOfAlert, Notification
 from web.context import current
 from wire.errors import Refused
 
@@ -27,29 +26,8 @@ FREQUENCIES = {
 
 
 def show_alerts() -> Page:
-    """GET /app/alerts: alerts with problems come first."""
-    latest = Notification.latest_of_alerts(current().account.seq)
-    listed = [(_trouble(alert, latest.get(alert.seq)), alert) for alert in Alert.of_account(current().account.seq)]
-    listed.sort(key=lambda pair: (not pair[0].is_bad, not pair[0].words, not pair[1].is_active))
-    return render_template("alerts.html", alerts=listed)
-
-
-class Trouble(NamedTuple):
-    """What the list says about an alert's problem, empty if it has none; `is_bad` if the alert does not notify."""
-
-    words: str = ""
-    is_bad: bool = False
-
-
-def _trouble(alert: Alert, latest: LatestOfAlert | None) -> Trouble:
-    if alert.paused_at:
-        return Trouble(f"Paused {page.near(alert.paused_at)}: too many requests", True)
-    if alert.is_active and latest and latest.status == "failed":
-        return Trouble("Last notification failed", True)
-    if alert.is_active and latest and latest.missing:
-        fields = "field" if len(latest.missing) == 1 else "fields"
-        return Trouble(f"{len(latest.missing)} {fields} missing in the last request")
-    return Trouble()
+    """GET /app/alerts."""
+    return render_template("alerts.html", listed=listed())
 
 
 def show_new_alert() -> Page:

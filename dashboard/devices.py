@@ -51,7 +51,7 @@ def _subscription(topic: str) -> Subscription:
 
 
 def _devices_page(problem: Problem | None = None, fetching: "Subscription | None" = None, /, **typed: str) -> str:
-    account, now, origin = current().account, clock.now_ms(), guards.origin()
+    account, now = current().account, clock.now_ms()
     listed = Device.of_account(account.seq)
     silent = {device.id: days for device in listed if (days := _silent_days(device, now))}
     return render_template(
@@ -68,7 +68,7 @@ def _devices_page(problem: Problem | None = None, fetching: "Subscription | None
         by_hand=_added_by_hand(),
         configured=push.configured(),
         priorities=PRIORITIES,
-        origin=origin if origin.startswith("https://") else None,
+        is_https=guards.origin().startswith("https://"),
         problem=problem,
         typed=typed,
         fetched={kind: provider for kind, provider in PROVIDERS.items() if provider.is_fetched},
@@ -204,11 +204,6 @@ def remove_device(device_id: str) -> Page:
     devices.remove_device(current().account.seq, device_id, clock.now_ms())
     flash("Device removed. It gets no more notifications.")
     return redirect("/app/devices", 303)
-
-
-def show_qr_code() -> Response:
-    """GET /app/devices/qr.svg: the address of the Devices page, for a phone's camera."""
-    return page.qr_code(f"{guards.origin()}/app/devices")
 
 
 def service_worker() -> Response:

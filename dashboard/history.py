@@ -22,7 +22,6 @@ from wire.notification import PRIORITIES, PRIORITY_WORDS, STATUSES
 from wire.validation import MAX_SEARCH_CHARACTERS
 
 PAGE_ROWS = 50
-BESIDE_ROWS = 20
 MAX_NEW = 99  # that are counted
 MAX_CHOSEN = 100  # notifications of one form
 MAX_CSV_ROWS, MAX_CSV_CHARACTERS, MAX_CSV_SEARCHES = 5_000, 20_000_000, 200
@@ -56,38 +55,62 @@ def show_history() -> Page:
         problem = Problem(refused.message, refused.field)
         if refused.status == 404:
             asked["sender"] = ""  # another account's answers as an unknown one does, byte for byte
-        return _history_page(asked, Found([], AFTER_ALL, True), Span(), newest, problem), refused.status
+        return _history_page(asked, Found([], AFTER_ALL, True), _first(newest), newest, problem), refused.status
     if span.is_upward and found.is_done:  # the first page has these, and older ones up to a full page
         return redirect(ADDRESS + _query(asked, select=_select()), 303)
     return _history_page(asked, found, span, newest)
 
 
 def _history_page(asked: Asked, found: Found, span: Span, newest: int, problem: Problem | None = None) -> str:
-    account, is_first = current().account, "before" not in request.args and "after" not in request.args
+    return render_template("history.html", problem=problem, **_list(asked, found, span, newest, _select()))
+
+
+def beside(seq: int) -> dict[str, Any]:
+    """What the list beside the notification with this seq shows: the part of the history that the address asks for.
+
+    Without a part, and with filters that are invalid, it is the first one; or, if that ends before the notification,
+    the one that begins with it.
+    """
+    asked, newest = _asked(request.args), Notification.newest_seq(current().account.seq)
+    try:
+        span = _span(newest)
+        found = _found(asked, span, PAGE_ROWS)
+    except Refused:
+        asked, span = _asked({}), _first(newest)
+        found = _found(asked, span, PAGE_ROWS)
+    if found.seqs and seq < min(found.seqs):
+        span = Span(seq + 1)
+        found = _found(asked, span, PAGE_ROWS)
+    return _list(asked, found, span, newest)
+
+
+def _list(asked: Asked, found: Found, span: Span, newest: int, select: str | None = None) -> dict[str, Any]:
+    """What the list shows: its filters, the rows that were found, and the ways to those before and behind them."""
+    account, is_first = current().account, span == _first(newest)
     older, newer = _places(found, span, is_first)
+    begin = None if is_first or not found.seqs else max(found.seqs) + 1
     keys, alerts = ApiKey.of_account(account.seq), Alert.of_account(account.seq)
     senders = {**{one.id: one.name for one in keys}, **{one.id: one.name for one in alerts}}
-    return render_template(
-        "history.html",
-        asked=asked,
-        terms=terms(asked["search"]),
-        problem=problem,
-        is_filtered=any(asked.values()),
-        chips=list(_chips(asked, senders)),
-        entries=Notification.entries(found.seqs),
-        older=older and _query(asked, before=older, select=_select()),
-        newer=newer is not None and _query(asked, after=newer, select=_select()),
-        news=_query(asked, after=newest) if is_first and not problem else "",
-        is_selecting=bool(_select()),
-        select=_query(asked, before=request.args.get("before"), select=None if _select() else "1"),
-        first_page=_query(asked),
-        alerts=alerts,
-        keys=[key for key in keys if not key.revoked_at or key.id == asked["sender"]],
-        statuses=STATUSES,
-        priorities=PRIORITIES,
-        days_kept=plans.PLANS[account.plan].history_days,
-        today=local_time.local_day(clock.now_ms(), account.time_zone),
-    )
+    return {
+        "asked": asked,
+        "terms": terms(asked["search"]),
+        "is_filtered": any(asked.values()),
+        "chips": list(_chips(asked, senders)),
+        "entries": Notification.entries(found.seqs),
+        "older": older and _query(asked, before=older, select=select),
+        "newer": newer is not None and _query(asked, after=newer, select=select),
+        "news": _query(asked, after=newest) if is_first else "",
+        "is_selecting": bool(select),
+        "select": _query(asked, before=begin, select=None if select else "1"),
+        "first_page": _query(asked),
+        "this_page": _query(asked, before=begin),
+        "alerts": alerts,
+        "keys": [key for key in keys if not key.revoked_at or key.id == asked["sender"]],
+        "statuses": STATUSES,
+        "priorities": PRIORITIES,
+        "days_kept": plans.PLANS[account.plan].history_days,
+        "today": local_time.local_day(clock.now_ms(), account.time_zone),
+    }
 
 
 def _places(found: Found, span: Span, is_first: bool) -> tuple[int | None, int | None]:
@@ -126,29 +149,6 @@ def _query(asked: Mapping[str, Any], **more: Any) -> str:
     """What follows the page's address, for these filters without those that are empty."""
     query = urlencode({name: value for name, value in {**asked, **more}.items() if value not in (None, "")})
     return f"?{query}" if query else ""
-
-
-class Beside(NamedTuple):
-    """The list beside a notification: the filters that led there as a query, and some of what they leave."""
-
-    query: str
-    entries: list[Entry]
-
-
-def beside(seq: int) -> Beside:
-    """The newest notifications that are asked for, or else, beside an older one with this seq, those before it.
-
-    Invalid filters are none: the page is about the notification.
-    """
-    asked = _asked(request.args)
-    try:
-        found = _found(asked, Span(), BESIDE_ROWS)
-    except Refused:
-        asked = _asked({})
-        found = _found(asked, Span(), BESIDE_ROWS)
-    if found.seqs and seq < found.seqs[-1]:
-        found = _found(asked, Span(seq + 1), BESIDE_ROWS)
-    return Beside(_query(asked), Notification.entries(found.seqs))
 
 
 # --- what is asked ------------------------------------------------------------------------------------------
@@ -222,6 +222,10 @@ def _span(newest: int) -> Span:
     if places["after"]:
         return Span(newest + 1, int(places["after"]), is_upward=True)
     return Span(min(newest + 1, int(places["before"] or AFTER_ALL)))
+
+
+def _first(newest: int) -> Span:
+    return Span(newest + 1)
 
 
 # --- what is new, and a download ----------------------------------------------------------------------------

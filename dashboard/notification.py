@@ -29,7 +29,7 @@ def show_notification(notification_id: str) -> Page:
     return render_template(
         "notification.html",
         entry=entry,
-        beside=history.beside(entry.seq),
+        **history.beside(entry.seq),
         deliveries=Delivery.of_notification(entry.digest_seq or entry.seq),
         alarm=Alarm.find(entry.seq),
         acknowledged_on=Alarm.device_of(entry.seq),

@@ -73,6 +73,13 @@ def save_password() -> Page:
     return redirect("/app/settings", 303)
 
 
+def sign_out_browser(session_id: str) -> Page:
+    """POST /app/settings/sessions/{id}/end: signs out one browser."""
+    ended = accounts.sign_out_browser(current().account.seq, session_id, clock.now_ms())
+    flash(f"{ended.name or 'Unknown browser'} was signed out.")
+    return redirect("/app/settings", 303)
+
+
 def sign_out_everywhere() -> Page:
     """POST /app/settings/sign-out-everywhere: signs out all browsers, including this one."""
     accounts.sign_out_everywhere(current().account.seq)

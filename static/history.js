@@ -6,7 +6,7 @@ const POLL_MS = 5000, UNDO_MS = 8000;
 const news = document.querySelector("[data-news]");
 
 async function lookForNews() {
-  if (document.hidden || !news.dataset.news) return;
+  if (document.hidden || !news.dataset.news || !(news.checkVisibility?.() ?? true)) return;
   const answer = await fetch(news.dataset.news);
   if (answer.redirected) news.dataset.news = ""; // signed out: the next page says so
   if (answer.redirected || !answer.ok) return;

@@ -1,5 +1,5 @@
 // Keyboard shortcuts of every page: letters alone, and only outside of fields. Whoever does not want them, such as users of
-// speech input, switches them off in the list of keys; that is kept in this browser.
+// speech input, switches them off in the list of keys or in Settings; that is kept in this browser.
 "use strict";
 
 const OFF = "keys off", SECOND_KEY_MS = 1500;
@@ -17,7 +17,8 @@ const PAGES = {
 const KEYS = [["/", "Search"], ["j", "Next in a list"], ["k", "Previous in a list"], ["Enter", "Open"], ["?", "This list"]];
 
 const isOff = () => { try { return localStorage.getItem(OFF) !== null; } catch { return false; } };
-const search = () => document.getElementById("search");
+const isSeen = (element) => element?.checkVisibility?.() ?? Boolean(element); // Safari has it from 17.4 on
+const search = () => { const field = document.getElementById("search"); return isSeen(field) ? field : null; };
 
 function made(name, properties, ...children) {
   const element = Object.assign(document.createElement(name), properties);
@@ -35,8 +36,9 @@ function switchFor() {
   box.addEventListener("change", () => {
     if (box.checked) localStorage.removeItem(OFF);
     else localStorage.setItem(OFF, "yes");
+    for (const one of document.querySelectorAll(".pick-keys input")) one.checked = box.checked; // the list and Settings have one each
   });
-  return made("label", { className: "pick-keys" }, box, "Keyboard shortcuts are on");
+  return made("label", { className: "pick-keys" }, box, "Use keyboard shortcuts");
 }
 
 function makeList() {
@@ -56,9 +58,9 @@ const showKeys = () => (document.getElementById("keys-list") ?? makeList()).show
 
 // Moves along the rows that are seen: from the focused one, or from the one whose page this is.
 function move(step) {
-  const rows = [...document.querySelectorAll("main a.row")].filter((row) => row.checkVisibility?.() ?? true); // Safari has it from 17.4 on
-  const current = rows.findIndex((row) => row.hasAttribute("aria-current"));
-  const at = rows.includes(document.activeElement) ? rows.indexOf(document.activeElement) : current;
+  const rows = [...document.querySelectorAll("main a.row")].filter(isSeen);
+  const focused = rows.findIndex((row) => row.parentElement.contains(document.activeElement)); // or the box that selects it
+  const at = focused < 0 ? rows.findIndex((row) => row.hasAttribute("aria-current")) : focused;
   rows[Math.max(0, at + step)]?.focus();
 }
 
@@ -72,8 +74,8 @@ let prefixAt = -Infinity; // when "g" was pressed
 
 addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.isComposing || event.ctrlKey || event.metaKey || event.altKey || isOff()) return;
-  const field = event.target.closest("input, select, textarea, [contenteditable], dialog");
-  if (field && (field.checkVisibility?.() ?? true)) return; // a field of the list that was just closed may still have the focus
+  const field = event.target.closest("input:not([type=checkbox], [type=radio]), select, textarea, [contenteditable], dialog");
+  if (field && isSeen(field)) return; // a field of the list that was just closed may still have the focus
   const page = event.timeStamp - prefixAt < SECOND_KEY_MS && PAGES[event.key];
   prefixAt = event.key === "g" && !page ? event.timeStamp : -Infinity;
   const act = page ? () => location.assign(page[1]) : ACTIONS[event.key];
@@ -82,10 +84,29 @@ addEventListener("keydown", (event) => {
   act();
 });
 
-const opener = document.getElementById("keys");
-opener.hidden = false;
-opener.addEventListener("click", showKeys);
+for (const opener of document.querySelectorAll("[data-keys]")) {
+  opener.hidden = false;
+  opener.addEventListener("click", showKeys);
+}
+const setting = document.getElementById("keys-setting");
+if (setting) {
+  setting.prepend(switchFor());
+  setting.hidden = false;
+}
 if (location.hash === "#search") search()?.focus();
 
-// The list beside a page scrolls by itself: shows the row of the page that is open.
-document.querySelector(".siblings [aria-current]")?.scrollIntoView({ block: "nearest" });
+// The list beside a page scrolls by itself. A row that is opened there stays where it was; after another way to the
+// page, its row is shown.
+const OPENED = "opened row";
+const openRow = document.querySelector(".siblings .row[aria-current]");
+
+document.querySelector(".beside")?.firstElementChild.addEventListener("click", ({ target }) => {
+  const row = target.closest("a.row");
+  if (row) sessionStorage.setItem(OPENED, JSON.stringify([row.pathname, row.getBoundingClientRect().top]));
+});
+
+if (openRow) {
+  const [path, top] = JSON.parse(sessionStorage.getItem(OPENED) ?? "[]");
+  if (path === openRow.pathname) openRow.closest(".siblings").scrollTop += openRow.getBoundingClientRect().top - top;
+  else openRow.scrollIntoView({ block: "nearest" });
+}

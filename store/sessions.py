@@ -41,6 +41,11 @@ class Session(Model):
     name = peewee.TextField()
     last_seen_at = peewee.IntegerField()
 
+    @property
+    def id(self) -> str:
+        """What a form calls the session: a part of its token's hash, which signs nobody in."""
+        return bytes(self.token_hash).hex()[:32]
+
     @classmethod
     def add(cls, token_hash: bytes, account_seq: int, name: str, expires_at: int, now: int) -> None:
         """A new session of a browser called `name`; call inside `transaction()`."""

@@ -37,7 +37,7 @@ def test_from_new_to_a_right_looking_notification_of_grafana(phone, site, grafan
     assert phone.taps() - before <= MAX_TAPS
     address = page.evaluate("navigator.clipboard.readText()")
     assert re.fullmatch(rf"{site.base}/p/[0-9A-Za-z]{{7}}", address)
-    expect(page.get_by_text("Waiting for the first request")).to_be_visible()
+    expect(page.locator(".note", has_text="Waiting for the first request")).to_be_visible()
     post(address, grafana)
     page.clock.run_for(POLL_MS + 100)
     expect(page.get_by_text("Waiting for the first request")).to_have_count(0)
@@ -280,7 +280,7 @@ def test_the_whole_way_of_an_alert_goes_without_javascript(plain, site):
     plain.get_by_role("link", name="Create alert").click()
     alert = AlertPage(plain, site)
     expect(plain.get_by_role("button", name="Copy")).to_have_count(0)
-    expect(plain.get_by_text("Waiting for the first request")).to_be_visible()
+    expect(plain.locator(".note", has_text="Waiting for the first request")).to_be_visible()
     alert.receive()
     alert.expect_shown("Disk", "root at 98 %")
     alert.title.fill("{{ titel }}")

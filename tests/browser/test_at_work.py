@@ -60,7 +60,7 @@ def test_tapping_a_notification_opens_its_page(phone, site):
     worker.evaluate(CLICK, {})
     expect(phone.page).to_have_url(f"{site.base}/app/notifications/{sent['id']}")
     expect(phone.page.get_by_role("heading", level=1)).to_have_text("MCP - Disk")
-    expect(phone.page.get_by_text("root at 98 %")).to_be_visible()
+    expect(phone.page.locator("article", has_text="root at 98 %")).to_be_visible()
 
 
 def test_the_check_list_ticks_itself_and_goes_when_all_is_done(phone, site):

@@ -131,7 +131,7 @@ def test_a_tap_without_a_url_opens_the_notifications_page(sender, site):
     assert set(shown["data"]) == {"navigate"}
     sender.worker.evaluate(TAP, shown["tag"])
     sender.phone.page.wait_for_url(shown["data"]["navigate"])
-    expect(sender.phone.page.locator(".badge")).to_have_text("high")
+    expect(sender.phone.page.locator("dd .badge")).to_have_text("high")
 
 
 @pytest.mark.parametrize("url", ["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "blob:x", "//a", 7])
@@ -150,7 +150,7 @@ def test_the_page_of_a_notification_links_its_url_and_what_replaced_it(sender, s
     expect(page.get_by_role("link", name="https://nas.example.org/disks")).to_have_attribute(
         "rel", "noopener noreferrer"
     )
-    expect(page.locator(".badge")).to_have_text("urgent")
+    expect(page.locator("dd .badge")).to_have_text("urgent")
     page.get_by_role("link", name="a newer notification").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("MCP - second")
     page.get_by_role("region", name="Earlier versions").get_by_role("link", name="first").click()

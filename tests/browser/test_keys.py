@@ -84,7 +84,7 @@ def test_the_list_of_keys_opens_and_closes_and_takes_no_keys_meanwhile(page):
 def test_keys_can_be_switched_off_and_on_again(page):
     def switch():
         page.get_by_role("button", name="Keyboard shortcuts").click()
-        page.get_by_role("checkbox", name="Keyboard shortcuts are on").click()
+        page.get_by_role("checkbox", name="Use keyboard shortcuts").click()
         page.get_by_role("button", name="Close").click()
 
     switch()
@@ -95,6 +95,35 @@ def test_keys_can_be_switched_off_and_on_again(page):
     switch()
     press(page, "j")
     expect(page.locator("a.row").first).to_be_focused()
+
+
+def test_keys_that_are_off_are_switched_on_in_the_settings_on_every_screen(page, site):
+    page.evaluate("localStorage.setItem('keys off', 'yes')")
+    page.set_viewport_size(NARROW)
+    page.goto(f"{site.base}/app/settings")
+    switch = page.get_by_role("checkbox", name="Use keyboard shortcuts")
+    expect(switch).not_to_be_checked()
+    switch.click()
+    press(page, "?")
+    dialog = page.get_by_role("dialog", name="Keyboard shortcuts")
+    dialog.get_by_role("checkbox").click()
+    dialog.get_by_role("button", name="Close").click()
+    expect(switch).not_to_be_checked()
+    page.get_by_role("button", name="Show all").click()
+    expect(dialog.get_by_role("checkbox")).not_to_be_checked()
+
+
+def test_keys_go_on_from_the_row_that_is_selected(page):
+    page.get_by_role("link", name="Select").click()
+    page.get_by_role("checkbox", name="Select MCP - second").check()
+    press(page, "j")
+    expect(page.locator("a.row").nth(2)).to_be_focused()
+
+
+def test_without_scripts_there_are_no_keys_to_switch(plain, site):
+    plain.goto(f"{site.base}/app/settings")
+    expect(plain.get_by_role("heading", name="Theme")).to_be_visible()
+    expect(plain.locator("#keys-setting")).to_be_hidden()
 
 
 # --- wide screens -------------------------------------------------------------------------------------------
@@ -123,11 +152,11 @@ def test_a_narrow_screen_keeps_its_six_places(page, site):
 def test_the_list_stands_beside_a_notification_where_there_is_room(page):
     page.goto(page.newest)
     beside = page.get_by_role("navigation", name="History")
-    expect(beside.locator(".sibling .clamped")).to_have_text(["MCP - third", "MCP - second", "MCP - first"])
-    expect(beside.locator("[aria-current]")).to_contain_text("third")
+    expect(beside.locator("strong")).to_have_text(["MCP - third", "MCP - second", "MCP - first"])
+    expect(beside.locator(".row[aria-current]")).to_contain_text("third")
     press(page, "j", "Enter")
     expect(heading(page)).to_have_text("MCP - second")
-    expect(beside.locator("[aria-current]")).to_contain_text("second")
+    expect(beside.locator(".row[aria-current]")).to_contain_text("second")
     for size in (MEDIUM, NARROW):
         page.set_viewport_size(size)
         expect(beside).to_be_hidden()
@@ -139,6 +168,74 @@ def test_the_list_beside_a_notification_keeps_the_filters(page, site):
     page.goto(f"{site.base}/app/notifications?search=first")
     page.get_by_role("link", name="first").click()
     beside = page.get_by_role("navigation", name="History")
-    expect(beside.locator(".sibling")).to_have_count(1)
+    expect(beside.locator("strong")).to_have_count(1)
     beside.get_by_role("link", name="History").click()
     expect(page.get_by_role("searchbox")).to_have_value("first")
+
+
+def test_a_wide_list_says_what_its_other_half_is_for(page, site):
+    say = page.get_by_text("Choose a notification")
+    expect(say).to_be_visible()
+    page.set_viewport_size(MEDIUM)
+    expect(say).to_be_hidden()
+    site.service.alert()
+    page.goto(f"{site.base}/app/alerts")
+    expect(page.get_by_text("Choose an alert")).to_be_hidden()
+    page.set_viewport_size(WIDE)
+    expect(page.get_by_text("Choose an alert")).to_be_visible()
+
+
+def places(page, selector):
+    """Left and top of the parts of a list, in pixels."""
+    measure = "(all) => all.map((one) => one.getBoundingClientRect()).map(({ x, y }) => [x, y].map(Math.round))"
+    return page.locator(selector).evaluate_all(measure)
+
+
+@pytest.mark.parametrize("kind", ["notifications", "alerts"])
+def test_a_list_stays_where_it_is_while_its_rows_are_opened(page, site, kind):
+    for number in range(14):
+        site.send(f"number {number}", "x")
+        site.service.alert(name=f"alert {number}")
+    page.goto(f"{site.base}/app/{kind}")
+    for wanted in (12, 9):
+        row = page.locator("a.row").nth(wanted)
+        row.scroll_into_view_if_needed()
+        title, before = row.locator("strong").inner_text(), places(page, "a.row .texts")
+        row.click()
+        expect(page.locator(".siblings .row[aria-current] strong")).to_have_text(title)
+        expect(page.locator("main article, main .sections")).to_have_count(1)
+        assert places(page, ".siblings a.row .texts") == before
+    page.go_back()
+    page.go_back()
+    assert page.evaluate("scrollY") > 0
+
+
+def test_a_message_moves_no_list(page, site):
+    asked = site.send("asked", "x", actions=[{"label": "Yes", "answer": "y"}])
+    page.goto(f"{site.base}/app/notifications/{asked['id']}")
+    before = places(page, ".siblings a.row")
+    page.get_by_role("button", name="Yes").click()
+    expect(page.get_by_role("status").filter(has_text="Answer saved")).to_be_visible()
+    assert places(page, ".siblings a.row") == before
+
+
+def test_a_row_that_was_not_opened_from_the_list_is_shown_in_it(page, site):
+    oldest = site.send("oldest", "x")
+    for number in range(14):
+        site.send(f"number {number}", "x")
+    page.goto(f"{site.base}/app/notifications/{oldest['id']}")
+    expect(page.locator(".siblings .row[aria-current]")).to_be_in_viewport(ratio=0.9)
+
+
+def test_the_skip_link_leads_past_the_list(page):
+    page.goto(page.newest)
+    press(page, "Tab", "Enter", "Tab")
+    assert page.evaluate("document.activeElement.closest('#detail') !== null")
+
+
+def test_the_search_of_a_hidden_list_is_not_meant(page):
+    page.set_viewport_size(NARROW)
+    page.goto(page.newest)
+    press(page, "/")
+    expect(heading(page)).to_have_text("History")
+    expect(page.get_by_role("searchbox")).to_be_focused()

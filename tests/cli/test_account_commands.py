@@ -53,6 +53,17 @@ def test_a_password_of_less_than_12_characters_is_refused_and_no_account_made(fl
     assert flask("account", "list").stdout == ""
 
 
+@pytest.mark.parametrize("lines", [f"{PASSWORD}\n{PASSWORD}\n", f"{PASSWORD}\n\n", f"{PASSWORD}\rmore"])
+@pytest.mark.parametrize("command", ["create", "set"])
+def test_a_password_of_several_lines_which_no_form_can_send_is_refused(service, command, lines):
+    if command == "set":
+        printed(service.flask("account", "create", OWNER, "--password-stdin", stdin="another good password"))
+    refusal = said(service.flask("account", command, OWNER, "--password-stdin", stdin=lines))
+    assert "several lines" in refusal and PASSWORD not in refusal
+    assert service.flask("account", "list").stdout.count("\n") == (command == "set")
+    assert command == "create" or sign_in(service, "another good password") == 303
+
+
 def test_a_password_of_12_characters_that_are_not_ascii_is_enough(flask):
     printed(flask("account", "create", OWNER, "--password-stdin", stdin="pässwörter12"))
 

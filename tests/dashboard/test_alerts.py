@@ -49,7 +49,9 @@ def test_alerts_that_need_a_look_come_first_and_those_that_are_off_last(service,
     assert set(found[:2]) == {"C failing", "D paused"}, "failing and paused before what is merely missing"
     page = owner.page("/app/alerts")
     assert "Paused today 10:00: too many requests" in page.section("D paused")
-    assert "Last notification failed" in page.section("C failing") and "1 field missing" in page.section("E misses")
+    assert "Last notification failed" in page.section("C failing") and "1 variable missing" in page.section(
+        "E misses"
+    )
     assert "Off" in page.section("A off") and "Waiting for the first request" in page.section("B fine")
 
 
@@ -183,6 +185,11 @@ def test_settings_that_are_wrong_are_refused_with_a_sentence(alert, wrong):
     answer = alert.settings(**wrong)
     (said,) = Page(answer.text).said("alert")
     assert answer.status_code == 422 and said.endswith(".") and everything() == before
+
+
+def test_a_wrong_colour_is_refused_with_the_word_of_its_field(alert):
+    page = Page(alert.settings(color="red").text)
+    assert page.said("alert") == ["Write the colour like #3B82F6."] and "Colour" in page.texts_of("label")
 
 
 def test_an_unknown_icon_is_refused_with_names_that_there_are(alert):

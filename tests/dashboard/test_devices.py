@@ -1,11 +1,9 @@
-"""The Devices page and its forms: this browser, tokens entered by hand, tests, names, the QR code."""
+"""The Devices page and its forms: this browser, tokens entered by hand, tests, names, the way to a phone."""
 
 from contextlib import ExitStack
-from io import BytesIO
 from unittest.mock import ANY
 
 import pytest
-import segno
 
 import push
 from core import push_slots
@@ -17,7 +15,6 @@ from tests.support.pages import (
     Visitor,
     device_ids,
     given_token,
-    make_account,
     only_id,
     signed_in,
     the_device,
@@ -408,47 +405,19 @@ def test_a_browser_that_two_accounts_enabled_belongs_to_each_on_its_own(service,
     assert len(device_ids(service)) == 1
 
 
-# --- the QR code --------------------------------------------------------------------------------------------
+# --- the way to a phone -------------------------------------------------------------------------------------
 
 
-def code_of(text):
-    picture = BytesIO()
-    code = segno.make(text, micro=False)
-    code.save(picture, kind="svg", scale=4, border=3, dark="#000", light="#fff", xmldecl=False)
-    return picture.getvalue()
-
-
-def test_the_qr_code_holds_the_public_address_of_the_devices_page(make_service, moved_clock):
-    owner = signed_in(make_service(BASE_URL="https://bell.example.org"))
-    answer = owner.get("/app/devices/qr.svg")
-    assert (answer.status_code, answer.mimetype) == (200, "image/svg+xml")
-    assert answer.data == code_of("https://bell.example.org/app/devices")
-    assert answer.data != code_of("https://bell.example.org/app/device")
-
-
-def test_without_a_public_address_the_qr_code_holds_the_pages_own(service):
-    owner = signed_in(service, base_url="http://192.168.1.20:8000")
-    assert owner.get("/app/devices/qr.svg").data == code_of("http://192.168.1.20:8000/app/devices")
-
-
-def test_the_qr_code_is_on_the_page_with_its_address_in_letters(make_service, moved_clock):
+def test_a_phone_is_added_by_signing_it_in(make_service, moved_clock):
     page = signed_in(make_service(BASE_URL="https://bell.example.org")).page("/app/devices")
-    assert "/app/devices/qr.svg" in [image.get("src") for image in page.all("img")]
-    assert "https://bell.example.org/app/devices" in page.texts_of("code")
+    assert page.section("Add a phone").endswith("Sign in on your phone")
+    assert page.forms("/devices/phone") and page.all("img") == []
 
 
-@pytest.mark.parametrize(
-    "address", ["http://localhost", "http://localhost:8000", "http://127.0.0.1:8000", "http://[::1]:8000"]
-)
-def test_an_address_that_leads_to_the_very_machine_is_offered_to_no_phone(service, address):
+@pytest.mark.parametrize("address", ["http://localhost:8000", "http://127.0.0.1:8000", "http://192.168.1.20:8000"])
+def test_without_https_the_page_says_how_to_get_it(service, address):
     page = signed_in(service, base_url=address).page("/app/devices")
-    assert "/app/devices/qr.svg" not in [image.get("src") for image in page.all("img")]
-    assert "https" in page.section("Add a phone")
-
-
-def test_only_the_owner_gets_the_qr_code(service):
-    make_account(service)
-    assert Visitor(service).get("/app/devices/qr.svg").status_code == 303
+    assert "https" in page.section("Add a phone") and page.forms("/devices/phone") == []
 
 
 # --- subscriptions that cannot be one -----------------------------------------------------------------------

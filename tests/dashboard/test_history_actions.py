@@ -64,8 +64,8 @@ def test_another_accounts_new_ones_are_not_counted(owner, caller, stranger):
 
 
 def test_older_pages_say_nothing_of_new_ones(owner, caller):
-    sent(caller, "one")
-    assert "data-news" not in owner.get(f"{HISTORY}?before=5").text
+    sent(caller, "one", "two")
+    assert "data-news" not in owner.get(f"{HISTORY}?before=2").text
 
 
 # --- newer and senders --------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from tests.support.accounts import OWNER, account_set
-from tests.support.pages import Visitor, device_ids, signed_in
+from tests.support.pages import Visitor, alone, device_ids, signed_in
 from tests.support.times import HOUR_S, at
 from web import rate_limits
 
@@ -413,7 +413,7 @@ def test_a_test_counts_like_any_notification(service, owner):
 
 
 def test_a_test_without_a_device_goes_to_the_history_alone(owner):
-    page = owner.done("/app/test")
+    page = alone(owner.done("/app/test"))
     assert "There was no device" in page.text
     assert page.texts_of("span", **{"class": "stored"}) == ["stored, no device"] and "delivered" not in page.text
 

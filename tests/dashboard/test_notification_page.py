@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.support.accounts import OWNER, account_set
-from tests.support.pages import HISTORY, Page, device_ids, event, notification_page
+from tests.support.pages import HISTORY, Page, alone, device_ids, event, notification_page
 from tests.support.times import DAY_S
 from web import rate_limits
 
@@ -121,10 +121,9 @@ def test_without_a_device_it_is_stored_and_no_page_calls_that_delivered(owner, c
     assert sent["status"] == "delivered"  # what the API calls it
     page = notification_page(owner, sent["id"])
     assert "stored, no device" in page.text and "There was no device" in page.text
-    for path in (f"{HISTORY}/{sent['id']}", HISTORY, "/app/"):
-        page = owner.page(path)
-        assert page.texts_of("span", **{"class": "stored"}) == ["stored, no device"], path
-        assert page.texts_of("span", **{"class": "good"}) == [], path
+    for shown in (page, owner.page(HISTORY), owner.page("/app/")):
+        assert shown.texts_of("span", **{"class": "stored"}) == ["stored, no device"]
+        assert shown.texts_of("span", **{"class": "good"}) == []
 
 
 def test_a_digest_that_no_device_got_is_stored_like_what_it_holds(service, owner, moved_clock):
@@ -206,7 +205,7 @@ def test_the_push_of_a_digest_leads_to_a_page_with_its_contents(service, owner, 
     (message,) = browser.messages
     path = message["notification"]["navigate"].removeprefix("http://localhost")
     assert path == f"{HISTORY}/{message['notification']['tag']}"
-    page = owner.page(path)
+    page = alone(owner.page(path))
     assert page.texts_of("h1") == ["MCP - 3 notifications"] and sorted(page.rows()) == sorted(ids)
     assert "accepted" in page.section("Chrome on Linux")
 
@@ -218,7 +217,7 @@ def test_what_was_replaced_while_it_was_held_has_no_line_in_the_digest_and_says_
     owner.done("/app/quiet/deliver")
     service.work()
     digest = browser.messages[0]["notification"]["navigate"].removeprefix("http://localhost")
-    assert sorted(owner.page(digest).rows()) == sorted([new, other])
+    assert sorted(alone(owner.page(digest)).rows()) == sorted([new, other])
     text = notification_page(owner, old).text
     assert "until a newer notification replaced it" in text and "digest" not in text
 

@@ -70,6 +70,46 @@ def test_who_looks_at_a_session_that_ended_is_led_back_after_signing_in(owner, m
     assert owner.post(sign_in, {"email": OWNER, "password": PASSWORD}).location == "/app/quiet"
 
 
+# --- signing one browser out --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def phone(service, owner):
+    """Another browser of the owner."""
+    visitor = Visitor(service, agent=AGENTS["Safari on iPhone"])
+    visitor.sign_in()
+    return visitor
+
+
+def test_each_browser_but_this_one_can_be_signed_out_alone(owner, phone):
+    (form,) = owner.page("/app/settings").forms("/end")
+    page = owner.done(form, leads_to="/app/settings")
+    assert page.said("status")[0] == "Safari on iPhone was signed out." and page.forms("/end") == []
+    assert owner.is_signed_in and not phone.is_signed_in
+
+
+def test_another_accounts_browser_is_as_good_as_unknown(owner, phone, stranger):
+    (form,) = owner.page("/app/settings").forms("/end")
+    foreign, unknown = (stranger.post(tried) for tried in (form, f"/app/settings/sessions/{'0' * 32}/end"))
+    assert foreign.status_code == unknown.status_code == 404 and foreign.data == unknown.data
+    assert owner.is_signed_in and phone.is_signed_in
+
+
+def test_a_browser_that_is_signed_out_twice_is_said_to_be_so(owner, phone):
+    (form,) = owner.page("/app/settings").forms("/end")
+    owner.done(form)
+    answer = owner.post(form)
+    assert answer.status_code == 404 and "already signed out" in answer.text
+
+
+def test_a_session_that_had_ended_by_itself_is_not_ended_again(owner, phone, moved_clock):
+    (form,) = owner.page("/app/settings").forms("/end")
+    for _ in range(2):
+        moved_clock.advance(50 * DAY_S)
+        assert owner.is_signed_in
+    assert owner.post(form).status_code == 404
+
+
 # --- what a browser is called -------------------------------------------------------------------------------
 
 

@@ -212,7 +212,7 @@ def test_signing_out_everywhere_ends_all_sessions_of_this_account(service, owner
 def used(owner):
     """What the table of the plan says: used and limit, by row."""
     page = owner.page(SETTINGS)
-    cells = [e.text for e in page.elements if e.tag == "td" and "data-label" not in e.attributes]
+    cells = [e.text for e in page.elements if e.tag == "td" and not e.attributes]
     return {cells[n]: (cells[n + 1], cells[n + 2]) for n in range(0, len(cells), 3)}
 
 

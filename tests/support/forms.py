@@ -8,6 +8,7 @@ from core import accounts, metric_rules, phone_links
 from models import Account, sha256_of
 from process import clock
 from store.phone_links import PhoneLink
+from store.sessions import Session
 from tests.support.accounts import OWNER, PASSWORD, account_set
 from tests.support.alarms import ring
 from tests.support.commands import lines_of
@@ -59,6 +60,7 @@ class Forms:
         rule = metric_rules.create_rule(Account.find(OWNER), "home", "m", "silent 1h", None, clock.now_ms())
         self.ids["<rule_id>"] = rule.id
         self.ids["<code>"], self.number = self._codes()
+        self.ids["<session_id>"] = Session.find(sha256_of(self.other_session)).id
         self.subscription = push_service.browser().subscription
         self.visitor = Visitor(service)
         self.visitor.get("/app/login")
@@ -66,7 +68,7 @@ class Forms:
     def _codes(self):
         """A code that another browser of the owner shows, and the number of a phone that asks this one."""
         account, now = Account.find(OWNER), clock.now_ms()
-        other = accounts.start_session(account, "another browser", now)
+        self.other_session = other = accounts.start_session(account, "another browser", now)
         with self.owner.client.session_transaction("/app/", base_url=self.owner.base_url) as kept:
             mine = kept["token"]
         phone_links.ask(phone_links.make_code(mine, account.seq, now), "Chrome on Android", "192.0.2.7", now)

@@ -332,7 +332,16 @@ def event(hook, **payload):
 
 
 def notification_page(owner, notification_id):
-    return owner.page(f"{HISTORY}/{notification_id}")
+    """The page of a notification, without the list beside it."""
+    return alone(owner.page(f"{HISTORY}/{notification_id}"))
+
+
+def alone(page):
+    """The page without the list beside it."""
+    before, _, listed = page.html.partition('<div class="siblings"')
+    assert listed, "no list stands beside this page"
+    begin = '<div id="detail">'
+    return Page(before + begin + listed.partition(begin)[2])
 
 
 def drawing(page):

@@ -1,0 +1,111 @@
+"""Where things stand on a page: one left edge, rows under their heading, whole words, no page that goes on and on."""
+
+import pytest
+from playwright.sync_api import expect
+
+from core import accounts
+from models import Account
+from process import clock
+from process.clock import HOUR_MS
+from tests.support.accounts import OWNER
+from tests.support.full_site import PLAIN
+
+PHONE = {"width": 390, "height": 844}
+MAX_SCREENS = 2.5  # of a phone, for what is no list
+LEFT = "(all) => all.map((one) => Math.round(one.getBoundingClientRect().left))"
+TOP = LEFT.replace("left", "top")
+LINES = """
+(all) => all.map((one) => {
+  const words = document.createRange();
+  words.selectNodeContents(one);
+  return words.getClientRects().length;
+})
+"""
+
+
+@pytest.mark.parametrize("width", [1280, 1920])
+def test_all_pages_begin_at_one_edge(owners_page, site, width):
+    site.send()
+    site.service.alert()
+    owners_page.set_viewport_size({"width": width, "height": 800})
+    edges = {}
+    for path in PLAIN.values():
+        owners_page.goto(site.base + path)
+        (edges[path],) = owners_page.locator("h1").evaluate_all(LEFT)
+    assert len(set(edges.values())) == 1, edges
+
+
+def test_the_rows_of_a_card_begin_where_its_heading_does(owners_page, site):
+    site.send()
+    owners_page.goto(f"{site.base}/app/")
+    (heading,) = owners_page.get_by_role("heading", name="Latest").evaluate_all(LEFT)
+    assert owners_page.locator("a.row .tile").evaluate_all(LEFT) == [heading]
+
+
+def test_the_steps_of_a_new_account_have_their_buttons_beside_them_on_a_phone(owners_page, site):
+    owners_page.set_viewport_size(PHONE)
+    owners_page.goto(f"{site.base}/app/")
+    for name in ("Send a test", "Create key", "Create alert"):
+        step = owners_page.locator(".steps li").filter(has_text=name)
+        words, button = step.locator("span").bounding_box(), step.locator("button, .button").bounding_box()
+        assert button["x"] >= words["x"] + words["width"], name
+
+
+def test_no_word_of_a_notifications_facts_is_broken(owners_page, site):
+    link = "https://example.org/" + "w" * 1_900
+    sent = site.send(deliverAt=clock.now_ms() + HOUR_MS, priority=4, tag="x", url=link)
+    owners_page.set_viewport_size(PHONE)
+    owners_page.goto(f"{site.base}/app/notifications/{sent['id']}")
+    expect(owners_page.get_by_text("Scheduled")).to_be_visible()
+    lines = owners_page.locator("dt").evaluate_all(LINES)
+    assert lines == [1] * len(lines) and len(lines) >= 6
+    assert owners_page.locator("dd a").bounding_box()["height"] < 60
+
+
+def test_the_filters_stay_in_line_when_one_of_them_is_wrong(owners_page, site):
+    owners_page.set_viewport_size({"width": 1280, "height": 800})
+    owners_page.goto(f"{site.base}/app/notifications?since=2026-12-01&until=2026-11-01")
+    tops = owners_page.locator(".fields label").evaluate_all(TOP)
+    assert tops[0::2][:2] == tops[1::2][:2], tops
+
+
+def test_no_row_is_wider_than_its_card(owners_page, site):
+    site.send()
+    site.service.alert()
+    owners_page.set_viewport_size({"width": 1280, "height": 800})
+    for path in ("notifications", "alerts"):
+        owners_page.goto(f"{site.base}/app/{path}")
+        owners_page.locator("a.row").click()
+        row, card = (
+            owners_page.locator(f".siblings {one}").first.bounding_box() for one in ("a.row", ".card:has(.row)")
+        )
+        assert card["x"] < row["x"] and row["x"] + row["width"] < card["x"] + card["width"]
+
+
+def test_a_long_template_does_not_push_its_end_off_the_screen(alert):
+    alert.page.get_by_label("Text", exact=True).fill("{{ a }}\n" * 80)
+    assert alert.page.get_by_label("Text", exact=True).bounding_box()["height"] < 300
+
+
+@pytest.fixture
+def used(site, owners_page):
+    """An account that is in use: three browsers, a device, a key, an alert with a request, a heartbeat."""
+    account = Account.find(OWNER)
+    for name in ("Safari on iPhone", "Firefox on Windows", "Chrome on Android"):
+        accounts.start_session(account, name, clock.now_ms())
+    site.service.flask("device", "add", OWNER, "apns", "ab" * 32)
+    site.service.flask("heartbeat", "create", OWNER, "Nightly backup", "--period", "1d")
+    hook = site.service.alert()
+    site.send()
+    owners_page.set_viewport_size(PHONE)
+    return hook
+
+
+def test_no_page_is_longer_than_two_and_a_half_phone_screens(owners_page, site, used):
+    tabs = {part: f"/app/alerts/{used.id}?tab={part}" for part in ("connect", "message", "activity", "settings")}
+    heights = {}
+    for name, path in {**PLAIN, **tabs}.items():
+        owners_page.goto(site.base + path)
+        owners_page.wait_for_load_state("networkidle")
+        heights[name] = owners_page.evaluate("document.documentElement.scrollHeight") / PHONE["height"]
+    assert {name: height for name, height in heights.items() if height > MAX_SCREENS} == {}
