@@ -352,10 +352,10 @@ def test_one_that_was_replaced_before_its_push_is_not_pushed_after_the_newer_one
     """Two of a tag that are stored at the same moment: the newest is what stays on the screen."""
     attempt = delivery._attempt
 
-    def late(source, sender, notification, devices):
+    def late(*what, **more):
         monkeypatch.setattr(delivery, "_attempt", attempt)
         sent(owner, tag="disk", body="second")
-        return attempt(source, sender, notification, devices)
+        return attempt(*what, **more)
 
     monkeypatch.setattr(delivery, "_attempt", late)
     assert sent(owner, tag="disk", body="first")["status"] == "failed"
