@@ -33,7 +33,7 @@ OF_TABLES = (
 def translated(statement: str) -> str:
     """The statement for psycopg."""
     text = COMMENT.sub("", statement)
-    if text.lstrip().startswith(("PRAGMA", "UPDATE sqlite_schema")):
+    if text.lstrip().startswith("PRAGMA"):
         return ""  # it is about a file
     for pattern, words in OF_TABLES if text.lstrip().startswith(("CREATE TABLE", "ALTER TABLE")) else OF_QUERIES:
         text = re.sub(pattern, words, text)
