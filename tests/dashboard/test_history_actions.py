@@ -9,7 +9,7 @@ import pytest
 import dashboard
 from tests.support.accounts import account_set
 from tests.support.alarms import ring
-from tests.support.pages import HISTORY, Page, event, notification_page
+from tests.support.pages import HISTORY, Page, event, notification_page, sent
 from tests.support.rows import each
 from tests.support.times import DAY_S, MINUTE_S
 
@@ -18,10 +18,6 @@ def news(owner, path=HISTORY):
     """The address at which the page's script asks for what is new."""
     (found,) = [e.attributes["data-news"] for e in owner.page(path).elements if "data-news" in e.attributes]
     return found
-
-
-def sent(caller, *titles):
-    return [caller.send(title).json["notification"]["id"] for title in titles]
 
 
 def chips(page):

@@ -3,12 +3,7 @@
 import pytest
 
 from dashboard import history
-from tests.support.pages import HISTORY
-
-
-def send(caller, *titles):
-    """The ids of new notifications with these titles."""
-    return [caller.send(title).json["notification"]["id"] for title in titles]
+from tests.support.pages import HISTORY, sent
 
 
 def opened(page):
@@ -30,13 +25,13 @@ def short(monkeypatch):
 
 
 def test_a_notification_stands_in_the_newest_part_of_the_history(owner, caller):
-    first, second = send(caller, "first", "second")
+    first, second = sent(caller, "first", "second")
     page = owner.page(f"{HISTORY}/{first}")
     assert page.rows() == [second, first] and opened(page) == [f"{HISTORY}/{first}"]
 
 
 def test_the_list_beside_it_has_the_page_and_the_filters_that_it_was_opened_from(owner, caller, short):
-    ids = send(caller, *(f"disk {number}" for number in range(5)), "other")
+    ids = sent(caller, *(f"disk {number}" for number in range(5)), "other")
     listed = owner.page(f"{HISTORY}?search=disk&before=5")
     assert listed.rows() == [ids[3], ids[2]]
     page = owner.page(way_to(listed, ids[2]))
@@ -45,20 +40,20 @@ def test_the_list_beside_it_has_the_page_and_the_filters_that_it_was_opened_from
 
 
 def test_a_page_that_was_reached_upwards_stays_the_same(owner, caller, short):
-    ids = send(caller, *"abcdef")
+    ids = sent(caller, *"abcdef")
     listed = owner.page(f"{HISTORY}?after=2")
     assert listed.rows() == [ids[3], ids[2]]
     assert owner.page(way_to(listed, ids[2])).rows() == listed.rows()
 
 
 def test_the_list_begins_with_a_notification_that_is_older_than_its_first_page(owner, caller, short):
-    ids = send(caller, *"abcde")
+    ids = sent(caller, *"abcde")
     assert owner.page(f"{HISTORY}/{ids[1]}").rows() == [ids[1], ids[0]]
 
 
 @pytest.mark.parametrize("query", ["status=wrong", "sender=unknown", "before=x", "since=2026-13-01"])
 def test_filters_that_are_wrong_do_not_keep_a_notification_from_its_reader(owner, caller, query):
-    (only,) = send(caller, "one")
+    (only,) = sent(caller, "one")
     page = owner.page(f"{HISTORY}/{only}?{query}")
     assert page.texts_of("h1") == ["MCP - one"] and page.rows() == [only]
 

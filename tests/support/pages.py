@@ -326,6 +326,11 @@ HISTORY = "/app/notifications"
 PUBLIC = "https://bell.example.org"  # an origin that a phone can reach
 
 
+def sent(caller, *titles):
+    """The ids of new notifications with these titles."""
+    return [caller.send(title).json["notification"]["id"] for title in titles]
+
+
 def event(hook, **payload):
     """Post an event and return the id of its notification."""
     return hook.post(payload).json["notificationId"]
