@@ -139,10 +139,6 @@ def when_ready(server):
     database.close()  # a connection must not be used after a fork
 
 
-def pre_request(worker, req):
-    """Log nothing: gunicorn's own hook logs the path at level debug, which may contain a secret."""
-
-
 def post_worker_init(worker):
     """Prepare the worker process: CPU, database, memory, background jobs."""
     cpu_affinity.keep_to_one()
