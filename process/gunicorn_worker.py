@@ -137,7 +137,10 @@ class ThreadedWorker(Worker):
             elif connection := self.lingering.get(fd):
                 self._drain(fd, connection)
             elif listener := self.listeners.get(fd):
-                self._accept(listener)
+                try:
+                    self._accept(listener)
+                except Exception:
+                    self.log.exception("A connection could not be accepted")
         return ready
 
     def _accept(self, listener: socket.socket) -> None:

@@ -6,6 +6,7 @@ from queue import SimpleQueue
 
 import pytest
 
+from process import clock
 from process.crew import Crew
 from tests.support.server import PATIENCE_S, wait_until
 
@@ -81,6 +82,35 @@ def test_what_comes_while_all_that_are_awake_work_is_found_by_another(desk):
     desk.coming.put(["next"])
     assert desk.has_begun(2)
     held.set()
+
+
+def test_while_a_thread_that_says_it_takes_long_works_another_goes_on_without_a_look(desk):
+    held = threading.Event()
+    work = desk.crew.work
+
+    def long(one):
+        if one is held:
+            desk.crew.step_aside()
+        work(one)
+
+    desk.crew.work = long
+    desk.coming.put([held, "next"])
+    assert desk.has_begun(2) and len(desk.crew.threads) == 2
+    desk.crew.step_aside()  # somebody waits for work
+    assert len(desk.crew.threads) == 2
+    held.set()
+
+
+def test_looks_that_come_late_are_farther_apart(monkeypatch):
+    times = iter([0.0, 0.001, 1.0, 1.009, 2.0, 7.0, 8.0, 8.05])
+    monkeypatch.setattr(clock, "monotonic_s", lambda: next(times))
+    crew = Crew(0, list, bool)
+    seen = []
+    for _ in range(4):
+        crew.ring()  # so that no pause takes time
+        crew.watch(1)
+        seen.append(round(crew.tick_s, 3))
+    assert seen == [0.001, 0.032, 0.05, 0.001]
 
 
 def test_threads_that_have_nothing_to_do_rest_and_are_woken_before_new_ones_start(desk):
