@@ -27,14 +27,14 @@ class Crew:
         self.ready, self.later = deque[Any](), deque[Any]()
         self.waits = threading.Lock()  # held by the thread that waits for work
         self.resting = list[threading.Lock]()  # each held until its thread is woken; the last to rest is the first
-        self.threads = list[threading.Thread]()
+        self.threads, self.starting = list[threading.Thread](), threading.Lock()
         self.taken = self.seen = 0  # pieces of work, until now and until the last look
         self.tick_s = TICK_S
         self.is_watched = True  # else whoever takes work calls for it
         self.bell = SimpleQueue[None]()
         self.is_over = False
 
-    # --- called by the main thread ---
+    # --- called by the main thread, and `wake_one` by any ---
 
     def watch(self, most_s: float) -> None:
         """Pause for a tick, or for at most `most_s` seconds while there is no work; then see that work is taken."""
@@ -63,9 +63,13 @@ class Crew:
 
     def wake_one(self) -> None:
         """Let one thread more look for work."""
-        if not self._wake_resting() and len(self.threads) < self.number:
-            self.threads.append(threading.Thread(target=self._run))
-            self.threads[-1].start()
+        if self._wake_resting() or self.is_over:
+            return
+        with self.starting, contextlib.suppress(RuntimeError):  # of a system that allows no more threads
+            if len(self.threads) < self.number:
+                thread = threading.Thread(target=self._run)
+                thread.start()
+                self.threads.append(thread)
 
     def ring(self) -> None:
         """End the pause of `watch`; a signal's handler may call it."""

@@ -101,6 +101,15 @@ def test_while_a_thread_that_says_it_takes_long_works_another_goes_on_without_a_
     held.set()
 
 
+def test_many_that_wake_one_at_once_start_no_more_threads_than_allowed(desk):
+    callers = [threading.Thread(target=desk.crew.wake_one) for _ in range(50)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join(PATIENCE_S)
+    assert len(desk.crew.threads) <= 3
+
+
 def test_looks_that_come_late_are_farther_apart(monkeypatch):
     times = iter([0.0, 0.001, 1.0, 1.009, 2.0, 7.0, 8.0, 8.05])
     monkeypatch.setattr(clock, "monotonic_s", lambda: next(times))
