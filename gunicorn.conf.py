@@ -18,7 +18,7 @@ from core import accounts, jobs, proxies, waiting
 from process import clock, cpu_affinity, service_lock
 from process.gunicorn_worker import JsonLogger, ThreadedWorker
 from process.logs import JsonLines
-from store import database
+from store import database, engine
 from web import request_body
 
 settings = load_settings()
@@ -108,6 +108,8 @@ def on_starting(server):
             "GUNICORN_CMD_ARGS asks for other workers than WEB_CONCURRENCY. The rate limits need a single one, unless"
             " PostgreSQL and Redis are used: use THREADS instead."
         )
+    if server.cfg.is_ssl:
+        raise SystemExit("GUNICORN_CMD_ARGS asks for TLS, which is for a proxy in front (docs/deployment.md).")
     os.umask(umask)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
@@ -139,14 +141,11 @@ def when_ready(server):
     database.close()  # a connection must not be used after a fork
 
 
-def pre_request(worker, req):
-    """Log nothing: gunicorn's own hook logs the path at level debug, which may contain a secret."""
-
-
 def post_worker_init(worker):
     """Prepare the worker process: CPU, database, memory, background jobs."""
     cpu_affinity.keep_to_one()
     worker.wsgi.open()
+    engine.make_way = worker.crew.step_aside
     waiting.goes_on = lambda: worker.alive  # the end of the service waits for the requests that are being answered
     with contextlib.suppress(OSError, AttributeError):  # mallopt exists only in glibc
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 2)

@@ -1,29 +1,31 @@
 """gunicorn's worker and log, adapted: no connection holds a thread for long, and each request is one JSON line.
 
-Must not know routes, handlers or the database.
+gunicorn's master starts, reloads and stops it, and its parser reads the requests (`http_messages.py`). The main
+thread hears signals and looks after the others once a second; the threads of `crew.py` do the rest. Must not know
+routes, handlers or the database.
 """
 
 import contextlib
 import errno
 import json
 import logging
+import math
+import os
 import socket
 import threading
-from concurrent.futures import Future
-from datetime import timedelta
-from functools import lru_cache, partial
-from selectors import EVENT_READ
+from http import HTTPStatus
 from typing import Any
 
 from gunicorn.glogging import Logger
-from gunicorn.http.body import Body
-from gunicorn.http.errors import ParseException
-from gunicorn.http.message import Request, _ip_in_allow_list
-from gunicorn.workers.gthread import TConn, ThreadWorker
+from gunicorn.http.errors import NoMoreData, ParseException
+from gunicorn.workers.base import Worker
 
 from process import clock
-from process.connections import READ_S, Connection, Patience, Threads
+from process.connections import READ_S, Connection
+from process.crew import Crew
+from process.http_messages import Answer, Incoming, environ_of
 from process.logs import JsonLines, WithoutSecrets
+from process.poller import Poller
 from process.streams import HandOver
 from wire.errors import Refused, rest_body
 
@@ -33,219 +35,294 @@ DRAINED_AT_ONCE = 65_536
 MAX_DRAINING = 2  # threads that read the rest of a refused body: more would only wait for each other
 LINGER_S = 2.0  # to go on reading what a client was still sending when it got its answer
 MAX_LINGERING = 100
+STOP_S = 2.0  # for a request that a client may just be sending, when the worker stops
+LOOKED_EVERY_S, STOPPING_EVERY_S = 1.0, 0.1
 NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN)
 
 
-class KnownPeers(Request):
-    """A request that does not compare its peer with the trusted networks each time: most peers are one proxy."""
+class ThreadedWorker(Worker):
+    """A worker whose threads serve whichever connection has sent something.
 
-    def _peer_is_trusted_proxy(self) -> bool:
-        return not isinstance(self.peer_addr, tuple) or _is_trusted(self.cfg, self.peer_addr[0])
-
-
-@lru_cache(maxsize=1_000)
-def _is_trusted(cfg: Any, address: str) -> bool:
-    return bool(_ip_in_allow_list(address, cfg.forwarded_allow_ips, cfg.forwarded_allow_networks()))
-
-
-class ThreadedWorker(ThreadWorker):
-    """gunicorn's threaded worker, in which a connection gets a thread only once it has sent something.
-
-    It keeps the thread for a bounded time, however slowly the client sends or reads.
+    A connection keeps a thread for a bounded time, however slowly its client sends or reads.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.lingering = dict[socket.socket, float]()  # until when each is read
+        self.connections = set[Connection]()  # all but those that only linger
+        self.silent = dict[int, Connection]()  # by descriptor, the oldest first: those that have not sent anything,
+        self.kept = dict[int, Connection]()  # those that may send another request,
+        self.lingering = dict[int, Connection]()  # and those whose last words are read; whoever takes one out has it
         self.draining = threading.BoundedSemaphore(MAX_DRAINING)
-        self.notified_s = 0.0
+        self.listeners = dict[int, socket.socket]()
+        self.is_accepting, self.accepting = False, threading.Lock()
+        self.looked_s = 0.0
+        self.ends_s = math.inf  # when connections that only wait end, because the worker stops
+        self.wsgi: Any = None  # until it is loaded
 
     def init_process(self) -> None:
         """Begin to serve. What gunicorn looks up of its settings for each request becomes plain attributes."""
         self.cfg.__dict__.update({name: setting.get() for name, setting in self.cfg.settings.items()})
+        self.poller = Poller()
+        self.crew = Crew(self.cfg.threads, self._arrived, self._serve)
         super().init_process()
 
-    def get_thread_pool(self) -> Threads:
-        """The threads that serve connections."""
-        return Threads(self.cfg.threads, self._serve)
+    # --- the main thread ---
 
-    def notify(self) -> None:
-        """Tell the master that the worker lives, once a second and not at each turn of its loop."""
+    def run(self) -> None:
+        """Serve until told to stop, then until all requests are answered."""
+        self.max_bytes = int(self.wsgi.config["MAX_CONTENT_LENGTH"]) * MAX_CHUNKED_RATE + HEAD_BYTES
+        self.listeners = {listener.fileno(): listener for listener in self.sockets}
+        for listener in self.sockets:
+            listener.setblocking(False)
+        self._accept_again()
+        self.crew.wake_one()
+        try:
+            while self.alive:
+                self._look_after(LOOKED_EVERY_S)
+            self._stop()
+        finally:
+            self.crew.end()
+            self.poller.watch(self.PIPE[0])
+            os.write(self.PIPE[1], b"\0")
+
+    def _look_after(self, every_s: float) -> None:
+        """See that requests are taken, and every so often to the master and to connections whose time is over."""
+        self.crew.watch(every_s)
         now_s = clock.monotonic_s()
-        if now_s >= self.notified_s + 1:
-            self.notified_s = now_s
-            super().notify()
+        if now_s < self.looked_s + every_s:
+            return
+        self.looked_s = now_s
+        self.notify()
+        if self.alive and self.ppid != os.getppid():
+            self.log.info("Parent changed, shutting down: %s", self)
+            self._end_serving()
+        for waiting in (self.silent, self.kept, self.lingering):
+            for fd, connection in waiting.copy().items():
+                if min(connection.until_s, self.ends_s) <= now_s:
+                    self._end(waiting.pop(fd, None))
+        self._accept_again()
 
-    def accept(self, listener: socket.socket) -> None:
+    def _end_serving(self) -> None:
+        """Begin to stop: from now on answers close their connections."""
+        self.alive = False
+        self.ends_s = clock.monotonic_s() + STOP_S
+        if self.wsgi:
+            self.wsgi.streams.stop()  # at once: they would last for ever
+
+    def _stop(self) -> None:
+        """Take no more connections, and end once all have ended, or when the time is over."""
+        self._pause_accepting()
+        for listener in self.sockets:  # so that a new service can start
+            listener.close()
+        until_s = clock.monotonic_s() + self.cfg.graceful_timeout
+        while self.connections and clock.monotonic_s() < until_s:
+            self._look_after(STOPPING_EVERY_S)
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        """Begin to stop at a signal."""
+        if self.alive:
+            self._end_serving()
+            self.crew.ring()
+
+    # --- connections that wait ---
+
+    def _arrived(self, waits: bool) -> list[Connection]:
+        """The connections that have sent something; waits for one if it should."""
+        ready = []
+        for fd in self.poller.ready(waits):
+            if connection := self.kept.pop(fd, None) or self.silent.pop(fd, None):
+                ready.append(connection)
+            elif connection := self.lingering.get(fd):
+                self._drain(fd, connection)
+            elif listener := self.listeners.get(fd):
+                try:
+                    self._accept(listener)
+                except Exception:
+                    self.log.exception("A connection could not be accepted")
+        return ready
+
+    def _accept(self, listener: socket.socket) -> None:
         """Accept a connection; without room for it, drop the one that has been silent for longest."""
-        while self.nr_conns >= self.worker_connections - 1 and self.pending_conns:
-            self._drop_silent()
+        while len(self.connections) >= self.cfg.worker_connections - 1 and self._drop_silent():
+            pass
         try:
-            super().accept(listener)
+            accepted, peer = listener.accept()
         except OSError as error:
-            if error.errno not in NO_ROOM:
-                raise
-            if self.pending_conns:
-                self._drop_silent()
-
-    def enqueue_req(self, conn: TConn) -> None:
-        """Hand the connection to a thread; a new connection only when there is something to read."""
-        if conn.initialized or conn.data_ready:
-            self.tpool.submit(conn)
+            if error.errno in NO_ROOM and not self._drop_silent():
+                self._pause_accepting()
             return
-        conn.sock = Connection(conn.sock)
-        conn.close = partial(self._close, conn.sock)
-        conn.timeout = clock.monotonic_s() + READ_S
-        self.pending_conns.append(conn)
-        self.poller.register(conn.sock, EVENT_READ, partial(self.on_pending_socket_readable, conn))
+        connection = Connection(accepted, peer)
+        connection.environ = environ_of(self.cfg, peer, listener.getsockname())
+        connection.until_s = clock.monotonic_s() + READ_S
+        self.connections.add(connection)
+        self.silent[connection.fileno()] = connection
+        self.poller.await_first(connection.fileno())
+        if len(self.connections) >= self.cfg.worker_connections:
+            self._pause_accepting()
 
-    def is_parent_alive(self) -> bool:
-        """Whether the master lives. If not, the worker stops listening at once, so that a new service can start."""
-        is_alive = bool(super().is_parent_alive())
-        if not is_alive:
-            self.alive = False  # the remaining answers close their connections
-            self._stop_streams()
-            for listener in self.sockets:
-                listener.close()
-        return is_alive
+    def _pause_accepting(self) -> None:
+        with self.accepting:
+            self.is_accepting = False
+            for fd in self.listeners:
+                self.poller.forget(fd)
 
-    def murder_pending(self) -> None:
-        """Close the connections whose time is over."""
-        super().murder_pending()
-        now_s = clock.monotonic_s()
-        for connection in [connection for connection, until_s in self.lingering.items() if until_s <= now_s]:
+    def _accept_again(self) -> None:
+        """Accept connections, unless there are too many or the worker stops."""
+        if self.is_accepting:
+            return
+        with self.accepting:
+            if self.alive and not self.is_accepting and len(self.connections) < self.cfg.worker_connections:
+                self.is_accepting = True
+                for fd in self.listeners:
+                    self.poller.watch(fd)
+
+    def _drop_silent(self) -> bool:
+        """End the connection that has been silent for longest; whether there was one."""
+        with contextlib.suppress(StopIteration, RuntimeError):  # another thread changes them
+            connection = self.silent.pop(next(iter(self.silent)), None)
             self._end(connection)
+            return True
+        return False
 
-    def _drop_silent(self) -> None:
-        self.nr_conns -= 1
-        self._end(self.pending_conns.popleft().sock)
-
-    def _close(self, connection: socket.socket, graceful: bool = False) -> None:
-        """Close the connection for writing, and read on for a while, or the client might never see its answer.
-
-        TCP resets a connection that is closed with unread data. gunicorn would read on right here, up to two seconds
-        for each connection, while nobody else is served; ours is read by the poller.
-        """
-        try:
-            if not graceful or len(self.lingering) >= MAX_LINGERING:
-                raise OSError
-            connection.shutdown(socket.SHUT_WR)
-            connection.setblocking(False)
-            self.poller.register(connection, EVENT_READ, self._drain)
-        except (OSError, ValueError, KeyError):
-            connection.close()
-            return
-        self.lingering[connection] = clock.monotonic_s() + LINGER_S
-
-    def _drain(self, connection: socket.socket) -> None:
+    def _drain(self, fd: int, connection: Connection) -> None:
+        """Read what a client was still sending when it got its last answer."""
         try:
             is_over = not connection.recv(HEAD_BYTES)
         except OSError as error:
             is_over = not isinstance(error, BlockingIOError)
         if is_over:
-            self._end(connection)
+            self._end(self.lingering.pop(fd, None))
+        else:
+            self.poller.await_next(fd)
 
-    def _end(self, connection: socket.socket) -> None:
-        self.lingering.pop(connection, None)
-        with contextlib.suppress(OSError, KeyError, ValueError):
-            self.poller.unregister(connection)
-        connection.close()
+    def _end(self, connection: Connection | None) -> None:
+        if connection:
+            self.connections.discard(connection)
+            connection.close()
+            self._accept_again()
 
-    def _serve(self, conn: TConn) -> None:
-        """Serve one request, and let the poller wait for the next; the main thread has the less usual ends."""
-        done = Future[bool]()
-        try:
-            is_kept = bool(self.handle(conn))
-            if is_kept and self.alive and not conn.parser.unreader.buf.tell():
-                self._await_next(conn)
-                return
-            done.set_result(is_kept)
-        except BaseException as error:
-            done.set_exception(error)
-        self.method_queue.defer(self.finish_request, conn, done)
+    def _close(self, connection: Connection) -> None:
+        """Close the connection for writing, and read on for a while, or the client might never see its answer.
 
-    def _await_next(self, conn: TConn) -> None:
-        conn.set_timeout()
-        self.keepalived_conns.append(conn)
-        self.poller.register(conn.sock, EVENT_READ, partial(self.on_client_socket_readable, conn))
-
-    def _cap_keepalive(self, deadline: float) -> None:
-        """As in gunicorn, but threads add connections meanwhile: a loop over the deque itself would fail."""
-        for conn in list(self.keepalived_conns):
-            conn.timeout = min(conn.timeout, deadline)
-
-    def handle(self, conn: TConn) -> Any:
-        """Serve one request; whether the connection may serve another one."""
-        conn.init()
-        conn.parser.mesg_class = KnownPeers
-        conn.parser.unreader.sock = Patience(conn.sock, self._max_bytes())
-        try:
-            return super().handle(conn)
-        finally:
-            with contextlib.suppress(OSError):
-                conn.sock.flush()
-
-    def handle_request(self, req: Any, conn: TConn) -> bool:
-        """Answer one request, or give its connection away: it counts no longer among the worker's own."""
-        try:
-            goes_on = bool(super().handle_request(req, conn))
-            conn.sock.flush()
-            return goes_on
-        except HandOver as given:
-            given.begin(conn.sock)
-            conn.close = _leave_open
-            return False
-
-    def handle_exit(self, sig: int, frame: Any) -> None:
-        """Begin to stop, and let the streams end at once: they would last for ever."""
-        super().handle_exit(sig, frame)
-        self._stop_streams()
-
-    def _stop_streams(self) -> None:
-        if self.wsgi:  # not before it is loaded
-            self.wsgi.streams.stop()
-
-    def _keepalive_after(self, conn: TConn, keepalive: bool) -> bool:
-        """Whether the connection may serve another request: once the rest of a refused body has been read.
-
-        A proxy that is still sending would take an early end of the connection for a fault of ours. gunicorn's own
-        way reads 1 KB at a time and copies its whole buffer each time.
+        TCP resets a connection that is closed with unread data.
         """
-        if not keepalive or not self._drained(conn.parser.mesg.body):
-            return False
-        return bool(conn.parser.finish_body(max_bytes=1)) and not conn.parser.unreader.sock.is_over
+        self.connections.discard(connection)
+        fd = connection.fileno()
+        try:
+            if len(self.lingering) >= MAX_LINGERING:
+                raise OSError
+            connection.shutdown(socket.SHUT_WR)
+            connection.until_s = clock.monotonic_s() + LINGER_S
+            self.lingering[fd] = connection
+            self.poller.await_next(fd)
+        except OSError:
+            self.lingering.pop(fd, None)
+            connection.close()
+        self._accept_again()
 
-    def _drained(self, body: Body) -> bool:
-        """Read the rest of a body; returns False for a long one if enough others are being read."""
-        with contextlib.suppress(Exception):  # of a broken chunk, which `finish_body` will notice
-            if len(body.read(DRAINED_AT_ONCE)) < DRAINED_AT_ONCE:
-                return True
-            if not self.draining.acquire(blocking=False):
-                return False
+    # --- one request ---
+
+    def _serve(self, connection: Connection) -> None:
+        """Answer a connection's request, and let it wait for the next."""
+        began_s = clock.monotonic_s()
+        connection.begin(began_s, self.max_bytes)
+        try:
             try:
-                while body.read(DRAINED_AT_ONCE):
-                    pass
-            finally:
-                self.draining.release()
-        return True
+                is_kept = self._answer(connection, began_s)
+            except HandOver as given:
+                self.connections.discard(connection)
+                given.begin(connection)
+                return
+        except BaseException as error:
+            is_kept = False
+            if not (isinstance(error, OSError) and error.errno in GONE):
+                self.log.error("Error handling request", exc_info=error)
+        if not is_kept:
+            self._close(connection)
+        elif connection.rest:
+            self.crew.put(connection)
+        else:
+            connection.until_s = clock.monotonic_s() + self.cfg.keepalive
+            self.kept[connection.fileno()] = connection
+            self.poller.await_next(connection.fileno())
 
-    def _max_bytes(self) -> int:
-        return int(self.wsgi.config["MAX_CONTENT_LENGTH"]) * MAX_CHUNKED_RATE + HEAD_BYTES
+    def _answer(self, connection: Connection, began_s: float) -> bool:
+        """Read a request and answer it; whether the connection may serve another one."""
+        try:
+            request = Incoming(self.cfg, connection, connection.peer)
+        except (StopIteration, NoMoreData):  # the client has left
+            return False
+        except ParseException:
+            return self._refuse(connection, 400, "The request is not valid HTTP.")
+        if not request.is_whole:
+            self.crew.step_aside()
+        if request._expected_100_continue:
+            connection.write(CONTINUE)
+            connection.flush()
+        has_room = len(self.kept) < self.cfg.worker_connections - self.cfg.threads
+        answer = Answer(connection, request, self._goes_on() and has_room and not request.should_close())
+        try:
+            self._call(request, answer, began_s)
+        except Exception as error:
+            if answer.is_begun or isinstance(error, HandOver):
+                raise
+            self.log.exception("Error handling request")
+            return self._refuse(connection, 500, "The request could not be answered.")
+        connection.flush()
+        return answer.is_kept and answer.is_whole and self._is_drained(request) and not connection.is_over
 
-    def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: Exception) -> None:
-        """Refuse what is not HTTP, in our error shape and without quoting it: it may contain a key or a code."""
-        if not isinstance(exc, ParseException):
-            super().handle_error(req, client, addr, exc)
-            return
-        body = json.dumps(rest_body(Refused(400, "The request is not valid HTTP."))).encode()
-        head = f"HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
-        self.log.request(client=addr[0], method="-", route="-", status=400, bytes=len(body), ms=0)
-        with contextlib.suppress(OSError):
-            client.sendall(head.encode() + b"Connection: close\r\n\r\n" + body)
+    def _goes_on(self) -> bool:
+        """Whether this is not the worker's last request: gunicorn may have been told to end it after so many."""
+        self.nr += 1
+        if self.nr >= self.max_requests and self.alive:
+            self.log.info("Autorestarting worker after current request.")
+            self._end_serving()
+            self.crew.ring()
+        return bool(self.alive and self.cfg.keepalive)
 
+    def _call(self, request: Incoming, answer: Answer, began_s: float) -> None:
+        """Let the application answer."""
+        environ = request.environ()
+        body = self.wsgi(environ, answer.start)
+        try:
+            for part in body:
+                answer.write(part)
+            answer.end()
+        finally:
+            self.log.access(environ, answer.status, answer.sent, clock.monotonic_s() - began_s)
+            if hasattr(body, "close"):
+                body.close()
 
-def _leave_open(graceful: bool = False) -> None:
-    """Close nothing: the connection is another's now."""
+    def _is_drained(self, request: Incoming) -> bool:
+        """Read the rest of a refused body; returns False if it is broken, or long while enough others are being read.
+
+        A proxy that is still sending would take an early end of the connection for a fault of ours.
+        """
+        if request.is_whole:
+            return True
+        body = request.body
+        with contextlib.suppress(Exception):  # of a broken chunk, which `failed` tells
+            if len(body.read(DRAINED_AT_ONCE)) == DRAINED_AT_ONCE:
+                if not self.draining.acquire(blocking=False):
+                    return False
+                try:
+                    while body.read(DRAINED_AT_ONCE):
+                        pass
+                finally:
+                    self.draining.release()
+        return not body.failed
+
+    def _refuse(self, connection: Connection, status: int, sentence: str) -> bool:
+        """Answer in our error shape what is no HTTP, without quoting it: it may contain a key or a code."""
+        body = json.dumps(rest_body(Refused(status, sentence))).encode()
+        head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: application/json\r\n"
+        head += f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        self.log.request(client=connection.peer[0], method="-", route="-", status=status, bytes=len(body), ms=0)
+        connection.write(head.encode() + body)
+        connection.flush()
+        return False
 
 
 class JsonLogger(Logger):
@@ -260,16 +337,16 @@ class JsonLogger(Logger):
             handler.setFormatter(JsonLines())
         self.error_log.addFilter(WithoutSecrets())
 
-    def access(self, resp: Any, req: Any, environ: dict[str, Any], request_time: timedelta) -> None:
+    def access(self, environ: dict[str, Any], status: int, sent: int, took_s: float) -> None:
         """Log a request that was answered."""
         self.request(
             request_id=environ.get("pocketbell.request", "-"),
-            client=environ.get("REMOTE_ADDR", "-"),
-            method=environ.get("REQUEST_METHOD", "-"),
+            client=environ["REMOTE_ADDR"],
+            method=environ["REQUEST_METHOD"],
             route=environ.get("pocketbell.route", "-"),
-            status=resp.status_code,
-            bytes=resp.sent,
-            ms=round(request_time / timedelta(milliseconds=1)),
+            status=status,
+            bytes=sent,
+            ms=round(took_s * 1_000),
         )
 
     def request(self, **fields: object) -> None:

@@ -21,6 +21,10 @@ WriteFailed = peewee.OperationalError  # a write that cannot be made now: locked
 Values = Sequence[object] | Mapping[str, object]
 
 
+def make_way() -> None:
+    """Called by a thread that is about to wait for its turn, the disk or PostgreSQL; the server replaces this."""
+
+
 class DatabaseRefused(SystemExit):
     """The database cannot be used as it is. Uncaught, this ends the process with one line and status 1."""
 

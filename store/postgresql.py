@@ -15,6 +15,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool
 
+from store import engine
 from store.engine import Cursor, DatabaseError, Rows, ServerUrl, Values, WriteFailed, check_part, part
 from store.postgresql_connection import (
     OUR_LOCKS,
@@ -109,6 +110,7 @@ def _begun(statement: str, values: Values | None = None) -> tuple[Connection, Re
     That statement runs again on another connection if this one turns out to be lost.
     """
     pool = _opened()
+    engine.make_way()
     for _ in range(pool.max_size + 1):
         try:
             connection = pool.getconn()

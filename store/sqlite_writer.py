@@ -10,6 +10,7 @@ from typing import cast
 
 import peewee
 
+from store import engine
 from store.engine import Values, WriteFailed
 
 TURN_WAIT_S = 2.0  # then a thread checks whether another process blocks the thread whose turn it is
@@ -116,6 +117,9 @@ class Writer:
 
         A thread that is in the same BEGIN at both looks, STUCK_S apart, waits for another process.
         """
+        if self.turn.acquire(blocking=False):
+            return True
+        engine.make_way()
         for _ in range(MAX_TURN_WAITS):
             if self.turn.acquire(timeout=TURN_WAIT_S):
                 return True
@@ -162,6 +166,8 @@ class Writer:
         try:
             if failure is None:
                 failure = WriteFailed("the commit was interrupted")
+                if self.has_changes:
+                    engine.make_way()
                 run_on(self.connection, "COMMIT")
                 failure = None
         except peewee.PeeweeException as error:

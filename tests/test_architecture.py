@@ -71,7 +71,7 @@ MAY_IMPORT = {  # modules, or whole rooms
     "segno": {"dashboard"},
     "cronsim": {"core.local_time"},
     "yaml": {"web.api_docs"},
-    "gunicorn": {"process.gunicorn_worker"},
+    "gunicorn": {"process.gunicorn_worker", "process.http_messages"},
     "orjson": {"wire.json_text"},
     "prometheus_client": {"web.prometheus"},
     "wsproto": {"process.websocket"},

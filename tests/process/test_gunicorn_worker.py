@@ -4,18 +4,17 @@ import json
 import logging
 import resource
 import socket
+import struct
 import threading
 from datetime import UTC, datetime
-from queue import SimpleQueue
-from types import SimpleNamespace
 
 import pytest
 from gunicorn.config import Config
-from gunicorn.http.parser import RequestParser
 
-from process import connections, logs
-from process.connections import KEPT_BYTES, READ_S, Connection, Patience, Threads
+from process import clock, logs
+from process.connections import READ_S, Connection
 from process.gunicorn_worker import ThreadedWorker
+from process.http_messages import Incoming
 from tests.support.rows import each
 from tests.support.server import PATIENCE_S, UNDELAYED_S, bearer, serving
 
@@ -24,87 +23,8 @@ from tests.support.server import PATIENCE_S, UNDELAYED_S, bearer, serving
 def ends():
     """Two ends of a connection: as the worker uses it, and the client's."""
     ours, theirs = socket.socketpair()
-    with Connection(ours) as ours, theirs:
+    with Connection(ours, ("127.0.0.1", 1)) as ours, theirs:
         yield ours, theirs
-
-
-def test_a_request_that_dribbles_in_is_at_its_end_after_10_seconds(ends, moved_clock):
-    ours, theirs = ends
-    patience = Patience(ours, 1000)
-    received = b""
-    for _ in range(20):
-        theirs.sendall(b"x")
-        received += patience.recv(100)
-        moved_clock.advance(1)
-    assert READ_S == 10 and received == b"x" * 10
-
-
-def test_a_connection_that_sends_no_more_is_at_its_end_when_the_time_is_over(ends, monkeypatch):
-    monkeypatch.setattr(connections, "READ_S", 0.05)
-    assert Patience(ends[0], 1000).recv(100) == b""
-
-
-def test_a_request_that_takes_more_bytes_on_the_wire_than_any_of_ours_is_at_its_end(ends, moved_clock):
-    ours, theirs = ends
-    patience = Patience(ours, 10)
-    theirs.sendall(b"x" * 30)
-    assert [patience.recv(8), patience.recv(8), patience.recv(8)] == [b"x" * 8, b"x" * 8, b""]
-
-
-def test_an_answer_that_is_not_taken_ends_too(ends, monkeypatch):
-    monkeypatch.setattr(connections, "WRITE_S", 0.05)
-    with pytest.raises(TimeoutError):
-        ends[0].sendall(b"x" * 10_000_000)
-
-
-def test_the_head_and_the_body_of_an_answer_are_written_together(ends):
-    ours, theirs = ends
-    ours.sendall(b"head, ")
-    ours.sendall(b"body")
-    theirs.setblocking(False)
-    with pytest.raises(BlockingIOError):
-        theirs.recv(100)
-    ours.flush()
-    assert theirs.recv(100) == b"head, body"
-
-
-def test_a_long_answer_arrives_whole_at_a_client_that_reads_slowly(ends, tmp_path):
-    ours, theirs = ends
-    (tmp_path / "file").write_bytes(b"f" * 1_000_000)
-    arrived = []
-    reader = threading.Thread(target=lambda: arrived.extend(iter(lambda: theirs.recv(65_536), b"")))
-    reader.start()
-    ours.sendall(b"head")
-    with (tmp_path / "file").open("rb") as file:
-        ours.sendfile(file)
-    for _ in range(20):
-        ours.sendall(b"x" * KEPT_BYTES)
-    ours.flush()
-    ours.shutdown(socket.SHUT_WR)
-    reader.join()
-    assert b"".join(arrived) == b"head" + b"f" * 1_000_000 + b"x" * 20 * KEPT_BYTES
-
-
-def test_there_are_as_many_threads_as_work_at_once_and_never_more_than_allowed():
-    begun, may_end, done = threading.Semaphore(0), threading.Event(), SimpleQueue()
-
-    def work(one):
-        begun.release()
-        may_end.wait(PATIENCE_S)
-        done.put(one)
-
-    threads = Threads(3, work)
-    for number in range(5):
-        threads.submit(number)
-    for _ in range(3):
-        begun.acquire(timeout=PATIENCE_S)
-    assert len(threads.threads) == 3
-    may_end.set()
-    assert sorted(done.get(timeout=PATIENCE_S) for _ in range(5)) == [0, 1, 2, 3, 4]
-    threads.shutdown()
-    for thread in threads.threads:
-        thread.join(PATIENCE_S)
-    assert not any(thread.is_alive() for thread in threads.threads)
 
 
 @pytest.mark.parametrize(
@@ -122,12 +42,11 @@ def test_a_connection_goes_on_after_a_refused_body_only_if_that_came_whole(
     ours, theirs = ends
     theirs.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 500\r\n\r\n" + sent)
     theirs.shutdown(socket.SHUT_WR)
-    parser = RequestParser(Config(), ours, ("127.0.0.1", 1))
-    parser.unreader.sock = Patience(ours, most)
-    next(parser)
+    ours.begin(clock.monotonic_s(), most)
+    request = Incoming(Config(), ours, ours.peer)
     if len(sent) < 500:
         moved_clock.advance(READ_S)
-    assert kept(parser, may_wait) == goes_on
+    assert kept(ours, request, may_wait) == goes_on
 
 
 def test_a_connection_with_a_long_refused_body_ends_while_others_are_being_read(ends):
@@ -136,17 +55,15 @@ def test_a_connection_with_a_long_refused_body_ends_while_others_are_being_read(
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 400_000)
     theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 400_000)
     theirs.sendall(head + b"x" * 200_000)
-    parser = RequestParser(Config(), ours, ("127.0.0.1", 1))
-    next(parser)
-    parser.unreader.sock = Patience(ours, 1_000_000)
-    assert not kept(parser, may_read_long=False)
+    ours.begin(clock.monotonic_s(), 1_000_000)
+    assert not kept(ours, Incoming(Config(), ours, ours.peer), may_read_long=False)
 
 
-def kept(parser, may_read_long):
-    """Whether the worker keeps the connection that this parser reads, once its request is answered."""
+def kept(connection, request, may_read_long):
+    """Whether the worker keeps the connection once it has answered this request without reading its body."""
     one = ThreadedWorker.__new__(ThreadedWorker)
     one.draining = threading.Semaphore(may_read_long)
-    return one._keepalive_after(SimpleNamespace(parser=parser), True)
+    return one._is_drained(request) and not connection.is_over
 
 
 def silent(server, number, text=b""):
@@ -189,6 +106,65 @@ def test_a_client_that_sends_on_after_it_was_refused_gets_its_answer(server):
                 b"POST /p/0000000 HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000\r\n\r\n" + b"x" * 9000
             )
             assert connection.recv(100).startswith(b"HTTP/1.1 4")
+
+
+def test_fifty_requests_sent_at_once_are_answered_in_their_order(server):
+    texts = [f"GET /nothing{n} HTTP/1.1\r\nHost: x\r\nX-Request-Id: r{n}\r\n\r\n" for n in range(49)]
+    last = "POST /p/0000000 HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
+    answers = server.raw("".join([*texts, last]).encode(), half_close=False).split(b"HTTP/1.1 ")[1:]
+    assert len(answers) == 50 and all(answer.startswith(b"404 ") for answer in answers)
+    assert [b"Connection: close" in answer for answer in answers] == [False] * 49 + [True]
+
+
+def test_while_one_client_sends_on_and_on_the_others_are_answered(server):
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) as greedy:
+        stop = threading.Event()
+        sending = threading.Thread(target=send_on, args=(greedy, stop))
+        sending.start()
+        for _ in range(20):
+            assert server.request("GET", "/healthz", timeout=UNDELAYED_S).status == 200
+        stop.set()
+        sending.join()
+
+
+def send_on(connection, stop):
+    """Send requests without a pause, and read the answers whenever there are some."""
+    text = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n" * 20
+    while not stop.is_set():
+        connection.sendall(text)
+        connection.recv(1_000_000)
+
+
+def test_a_request_that_comes_byte_by_byte_is_answered(server):
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) as connection:
+        for byte in b"POST /p/0000000 HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}":
+            connection.sendall(bytes([byte]))
+        assert connection.recv(10_000).startswith(b"HTTP/1.1 404")
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert b"HTTP/1.1 200" in connection.recv(10_000)
+
+
+def test_a_client_that_has_closed_its_half_gets_its_answer(server):
+    assert server.raw(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").endswith(b'{"status":"ok"}\n')
+
+
+def test_a_client_that_asks_whether_to_go_on_is_told_so(server):
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) as connection:
+        connection.sendall(
+            b"POST /p/0000000 HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"
+        )
+        assert connection.recv(25) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        connection.sendall(b"{}")
+        assert connection.recv(100).startswith(b"HTTP/1.1 404")
+
+
+def test_clients_that_leave_in_the_middle_of_an_answer_leave_no_fault_in_the_log(server):
+    for _ in range(20):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            connection.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n" * 20)
+    assert server.get("/healthz").status == 200
+    assert "Traceback" not in server.log and '"level": "error"' not in server.log
 
 
 def few_files():

@@ -572,8 +572,9 @@ def test_make_run_stops_with_our_line_for_what_gunicorn_reads_too(tmp_path, name
     assert done.stderr.decode().startswith(f'{name} is "{value}": it takes ') and done.stderr.count(b"\n") == 1
 
 
-def test_more_workers_asked_for_behind_the_settings_back_are_refused(tmp_path):
-    env = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(tmp_path), "GUNICORN_CMD_ARGS": "--workers=3"}
+@pytest.mark.parametrize("asked", ["--workers=3", "--certfile=README.md --keyfile=README.md"])
+def test_more_workers_or_tls_asked_for_behind_the_settings_back_are_refused(tmp_path, asked):
+    env = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(tmp_path), "GUNICORN_CMD_ARGS": asked}
     command = [BIN / "gunicorn", "--config", "gunicorn.conf.py", "--no-control-socket", "app:app"]
     done = subprocess.run(
         command, env={**env, "PORT": str(free_port())}, cwd=ROOT, capture_output=True, timeout=PATIENCE_S

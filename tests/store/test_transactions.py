@@ -8,7 +8,7 @@ from contextlib import suppress
 import peewee
 import pytest
 
-from store import database, sqlite, sqlite_writer
+from store import database, engine, sqlite, sqlite_writer
 from tests.support.server import wait_until
 from tests.support.tables import ADD_ACCOUNT, look
 
@@ -290,7 +290,7 @@ def test_a_fault_at_the_beginning_leaves_the_next_one_its_turn(opened, monkeypat
             raise MemoryError
 
         @staticmethod
-        def acquire(blocking):
+        def acquire(blocking=True, timeout=-1):
             raise MemoryError
 
     place = sqlite_writer if where == "Commit" else sqlite._writer
@@ -440,3 +440,24 @@ def test_a_part_of_a_transaction_names_no_account_that_it_does_not_name(opened):
             pass
     with database.transaction(3):  # nothing is left of the one before
         pass
+
+
+def test_a_thread_makes_way_for_others_before_it_waits_for_its_turn_or_the_disk(opened, monkeypatch):
+    made, other = [], threading.Thread(target=in_threads, args=(1, lambda n: write(2)))
+    monkeypatch.setattr(engine, "make_way", lambda: made.append(threading.current_thread()))
+
+    def write(n):
+        with database.transaction(database.EVERYBODY):
+            put(n)
+
+    with database.transaction(database.EVERYBODY):
+        pass
+    assert made == []  # nothing was written
+    write(0)
+    assert made == [threading.main_thread()]
+    with database.transaction(database.EVERYBODY):
+        put(1)
+        other.start()
+        wait_until(lambda: len(made) == 2)
+    other.join()
+    assert len(made) == 3 and threading.main_thread() not in made[1:]  # the other one commits for both

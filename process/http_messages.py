@@ -1,0 +1,156 @@
+"""HTTP as the worker speaks it: gunicorn's strict parser reads a request, and an answer is written in one piece.
+
+Must not know routes, threads or who waits for whom.
+"""
+
+from functools import lru_cache
+from io import BytesIO
+from typing import Any
+
+from gunicorn import SERVER, util
+from gunicorn.http.body import LengthReader
+from gunicorn.http.message import Request, _ip_in_allow_list
+from gunicorn.http.wsgi import base_environ
+
+from process import clock
+from process.connections import Connection
+
+SECOND_MS = 1_000
+CHUNKED = "Transfer-Encoding: chunked\r\n"
+
+
+class Incoming(Request):
+    """A request that gunicorn's parser reads, without copies if its head, or all of it, has come at once."""
+
+    body: Any
+    is_whole = False  # whether nothing of the body is still to be received
+
+    def parse(self, unreader: Connection) -> bytes:
+        """Read the head; gunicorn's own way has more to say about one that is cut or begins oddly."""
+        data = unreader.read()
+        head, end, rest = data.partition(b"\r\n\r\n")
+        line, _, fields = head.partition(b"\r\n")
+        if not end or not line or b"\n" in line or len(line) > self.limit_request_line:
+            unreader.unread(data)
+            return bytes(super().parse(unreader))
+        self.parse_request_line(line)
+        self.headers = self.parse_headers(fields) if fields else []
+        return rest
+
+    def set_body_reader(self) -> None:
+        """Find the body, which is read already if it came with the head."""
+        super().set_body_reader()
+        reader = self.body.reader
+        if isinstance(reader, LengthReader) and reader.length <= len(self.unreader.rest):
+            self.body, self.is_whole = BytesIO(self.unreader.read(reader.length)), True
+
+    def _peer_is_trusted_proxy(self) -> bool:
+        """Whether the peer is in the trusted networks, which are not compared each time: most peers are one proxy."""
+        return _is_trusted(self.cfg, self.peer_addr[0])
+
+    def environ(self) -> dict[str, Any]:
+        """What WSGI tells the application."""
+        environ: dict[str, Any] = self.unreader.environ | {
+            "wsgi.input": self.body,
+            "wsgi.url_scheme": self.scheme,
+            "gunicorn.socket": self.unreader,
+            "REQUEST_METHOD": self.method,
+            "RAW_URI": self.uri,
+            "PATH_INFO": util.unquote_to_wsgi_str(self.path) if "%" in self.path else self.path,
+            "QUERY_STRING": self.query,
+            "SERVER_PROTOCOL": "HTTP/{}.{}".format(*self.version),
+        }
+        for name, value in self.headers:
+            key = name.replace("-", "_")
+            if key not in ("CONTENT_TYPE", "CONTENT_LENGTH"):
+                key = f"HTTP_{key}"
+            environ[key] = f"{environ[key]},{value}" if key in environ else value
+        return environ
+
+
+@lru_cache(maxsize=1_000)
+def _is_trusted(cfg: Any, address: str) -> bool:
+    return bool(_ip_in_allow_list(address, cfg.forwarded_allow_ips, cfg.forwarded_allow_networks()))
+
+
+def environ_of(cfg: Any, peer: tuple[Any, ...], server: tuple[Any, ...]) -> dict[str, Any]:
+    """What WSGI tells of every request of a connection: who the peer is, and at which of our addresses."""
+    environ: dict[str, Any] = base_environ(cfg) | {
+        "wsgi.multithread": True,
+        "SCRIPT_NAME": "",
+        "SERVER_NAME": server[0],
+        "SERVER_PORT": str(server[1]),
+        "REMOTE_ADDR": peer[0],
+        "REMOTE_PORT": str(peer[1]),
+    }
+    return environ
+
+
+class Answer:
+    """One answer as WSGI gives it: its head with `start`, the parts of its body with `write`, and its `end`."""
+
+    def __init__(self, connection: Connection, request: Incoming, may_keep: bool) -> None:
+        self.connection, self.request, self.may_keep = connection, request, may_keep
+        self.status, self.sent = 0, 0  # the code, and how many bytes of the body
+        self.head = b""  # still to be written
+        self.is_begun = False
+        self.length: int | None = None  # of the body, if it was announced
+        self.is_bodiless = self.is_chunked = False
+
+    def start(self, status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
+        """WSGI's start_response; raises `ValueError` for a header that would end its line."""
+        if self.is_begun:
+            raise exc_info[1] if exc_info else AssertionError("the answer has begun")
+        self.status, self.length, request = int(status[:3]), None, self.request
+        is_empty = self.status < 200 or self.status == 204
+        fields = ""
+        for name, value in headers:
+            if name.lower() == "content-length":
+                if is_empty:  # RFC 9110, 8.6
+                    continue
+                self.length = int(value)
+            fields += f"{name}: {value}\r\n"
+        if fields.count("\n") != fields.count("\r\n") or fields.count("\r") > len(headers):
+            raise ValueError("a header of the answer has more than one line")
+        self.is_bodiless = is_empty or self.status == 304 or request.method == "HEAD"
+        self.is_chunked = self.length is None and not self.is_bodiless and request.version > (1, 0)
+        major, minor = request.version
+        self.head = (
+            f"HTTP/{major}.{minor} {status}\r\nServer: {SERVER}\r\nDate: {_date(clock.now_ms() // SECOND_MS)}\r\n"
+            f"Connection: {'keep-alive' if self.is_kept else 'close'}\r\n"
+            f"{CHUNKED if self.is_chunked else ''}{fields}\r\n"
+        ).encode("latin-1")
+        return self.write
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the connection may serve another request: this answer's end can be told."""
+        return self.may_keep and (self.is_bodiless or self.is_chunked or self.length is not None)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that was announced was written."""
+        return self.is_bodiless or self.length is None or self.sent == self.length
+
+    def write(self, data: bytes) -> None:
+        """Write a part of the body, as far as there may be one."""
+        if self.is_bodiless or not data:
+            return
+        if self.length is not None:
+            data = data[: self.length - self.sent]
+        self.sent += len(data)
+        self._write(b"%X\r\n%b\r\n" % (len(data), data) if self.is_chunked else data)
+
+    def end(self) -> None:
+        """Write what is left: a head without a body, and the mark of the last chunk."""
+        self._write(b"0\r\n\r\n" if self.is_chunked else b"")
+
+    def _write(self, data: bytes) -> None:
+        if not self.is_begun:
+            self.is_begun, data = True, self.head + data
+        self.connection.write(data)
+
+
+@lru_cache(maxsize=1)
+def _date(unix_s: int) -> str:
+    return str(util.http_date(unix_s))

@@ -1,0 +1,94 @@
+"""A client's connection: what a slow or silent one can hold, and for how long (CONTRACT 7)."""
+
+import socket
+import threading
+
+import pytest
+
+from process import clock, connections
+from process.connections import KEPT_BYTES, READ_S, Connection
+
+
+@pytest.fixture
+def ends():
+    """Two ends of a connection: as the worker uses it, with a request of at most 1,000 bytes begun; the client's."""
+    ours, theirs = socket.socketpair()
+    with Connection(ours) as ours, theirs:
+        ours.begin(clock.monotonic_s(), 1_000)
+        yield ours, theirs
+
+
+def test_a_request_that_dribbles_in_is_at_its_end_after_10_seconds(ends, moved_clock):
+    ours, theirs = ends
+    ours.begin(clock.monotonic_s(), 1_000)
+    received = b""
+    for _ in range(20):
+        theirs.sendall(b"x")
+        received += ours.read()
+        moved_clock.advance(1)
+    assert READ_S == 10 and received == b"x" * 10 and ours.is_over
+
+
+def test_a_connection_that_sends_no_more_is_at_its_end_when_the_time_is_over(ends, monkeypatch):
+    monkeypatch.setattr(connections, "READ_S", 0.05)
+    ends[0].begin(clock.monotonic_s(), 1_000)
+    assert ends[0].read() == b""
+
+
+def test_a_request_that_takes_more_bytes_on_the_wire_than_any_of_ours_is_at_its_end(ends):
+    ours, theirs = ends
+    theirs.sendall(b"x" * 1_000)
+    assert len(ours.read()) == 1_000
+    theirs.sendall(b"x")
+    assert ours.read() == b"" and ours.is_over
+
+
+def test_bytes_that_came_with_the_request_before_count_too(ends):
+    ours, theirs = ends
+    ours.unread(b"x" * 999)
+    ours.begin(clock.monotonic_s(), 1_000)
+    theirs.sendall(b"yz")
+    assert (ours.read(999), ours.read(), ours.read()) == (b"x" * 999, b"yz", b"")
+
+
+def test_so_many_bytes_are_read_as_were_asked_for_and_the_rest_next(ends):
+    ours, theirs = ends
+    theirs.sendall(b"abcdef")
+    assert (ours.read(0), ours.read(2), ours.rest) == (b"", b"ab", b"cdef")
+    theirs.sendall(b"ghi")
+    assert (ours.read(6, read_ahead=7), ours.read()) == (b"cdefgh", b"i")
+    ours.unread(b"xy")
+    ours.unread(b"w")
+    theirs.close()
+    assert (ours.read(9), ours.read(9), ours.read()) == (b"wxy", b"", b"")
+
+
+def test_an_answer_that_is_not_taken_ends_too(ends, monkeypatch):
+    monkeypatch.setattr(connections, "WRITE_S", 0.05)
+    with pytest.raises(TimeoutError):
+        ends[0].write(b"x" * 10_000_000)
+
+
+def test_what_is_written_is_sent_together(ends):
+    ours, theirs = ends
+    ours.write(b"head, ")
+    ours.write(b"body")
+    theirs.setblocking(False)
+    with pytest.raises(BlockingIOError):
+        theirs.recv(100)
+    ours.flush()
+    assert theirs.recv(100) == b"head, body"
+
+
+def test_a_long_answer_arrives_whole_at_a_client_that_reads_slowly(ends):
+    ours, theirs = ends
+    arrived = []
+    reader = threading.Thread(target=lambda: arrived.extend(iter(lambda: theirs.recv(65_536), b"")))
+    reader.start()
+    ours.write(b"head")
+    for _ in range(40):
+        ours.write(b"x" * KEPT_BYTES)
+    ours.flush()
+    ours.shutdown(socket.SHUT_WR)
+    reader.join()
+    assert b"".join(arrived) == b"head" + b"x" * 40 * KEPT_BYTES
