@@ -1,5 +1,6 @@
 PYTHON ?= python3
 BIN := .venv/bin
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: run test test-postgresql lint coverage audit lock conformance torture bench pictures
 
@@ -42,10 +43,8 @@ audit: .venv/installed
 	else echo "pip-audit: PyPI's list of vulnerabilities is not reachable from here, so nothing was checked"; fi
 
 # Make requirements.txt from requirements.in: exact versions, with the hashes of all files on PyPI, for every platform.
-lock:
-	$(PYTHON) -m venv .venv-lock
-	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check uv==0.13.9
-	.venv-lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
+lock: .venv/uv/bin/uv
+	$< pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
 	  --custom-compile-command "make lock" --output-file requirements.txt requirements.in
 
 # Test the service against docs/openapi.yaml with a generated client and with schemathesis. They have many dependencies,
@@ -75,9 +74,13 @@ lint: .venv/installed-dev
 	$(PYTHON) -m venv .venv
 
 .venv/installed: requirements.txt | .venv/bin/python
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt || { echo "A package could not be installed. There is no prebuilt pycurl for 32-bit ARM and musl (Alpine): there you need libcurl's headers and a C compiler."; exit 1; }
+	@$(INSTALL) --require-hashes -r requirements.txt || { echo "A package could not be installed. There is no prebuilt pycurl for 32-bit ARM and musl (Alpine): there you need libcurl's headers and a C compiler."; exit 1; }
 	@touch $@
 
 .venv/installed-dev: requirements.txt requirements-dev.txt | .venv/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	$(INSTALL) -r requirements-dev.txt
 	@touch $@
+
+# uv, for `make lock` and the gate.
+.venv/uv/bin/uv: | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --target .venv/uv --upgrade uv==0.13.9

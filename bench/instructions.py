@@ -40,9 +40,14 @@ def rows(seen: dict[str, float]) -> Iterator[Row]:
         yield at_most(what, value, usual * HEAD_ROOM, usual, more=more)
 
 
+def can_count() -> bool:
+    """Whether instructions can be counted here, and compared."""
+    return sys.version_info[:2] == PYTHON and all(map(shutil.which, ("valgrind", "vgdb")))
+
+
 def counted() -> dict[str, float]:
     """Instructions of one request of each kind; nothing where they cannot be counted."""
-    if sys.version_info[:2] != PYTHON or not all(map(shutil.which, ("valgrind", "vgdb"))):
+    if not can_count():
         return {}
     with tempfile.TemporaryDirectory() as scratch:
         valgrind = ["valgrind", "-q", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={OUT}"]

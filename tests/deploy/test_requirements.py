@@ -46,5 +46,5 @@ def test_the_container_is_built_on_an_image_with_a_digest():
 
 
 def test_make_installs_nothing_without_a_hash():
-    (line,) = re.findall(r"pip install [^\n]*-r requirements\.txt", (ROOT / "Makefile").read_text())
+    (line,) = re.findall(r"INSTALL\) [^\n]*-r requirements\.txt", (ROOT / "Makefile").read_text())
     assert "--require-hashes" in line

@@ -26,13 +26,14 @@ LIMIT_S = 60  # for what takes some milliseconds on a machine that has nothing e
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHROMIUM = next((path for path in map(shutil.which, NAMES) if path), None)
 IS_REQUIRED = os.environ.get("REQUIRE_BROWSER") == "1"
-# What Playwright switches off, since the last such flag counts alone; and the pages in which Chromium draws the list
-# under its address line: each window loads two of them, which takes it longer than our page.
+# What Playwright switches off, since the last such flag counts alone; the pages in which Chromium draws the list
+# under its address line: each window loads two of them, which takes it longer than our page; and the process that it
+# starts ahead for another site, which no test visits.
 FEATURES_OFF = [
     "AimEnabled", "AvoidCorsURLLoaderRestartOnRedirect", "AvoidUnnecessaryBeforeUnloadCheckSync",
     "DestroyProfileOnBrowserClose", "HttpsFirstBalancedModeAutoEnable", "HttpsUpgrades", "LensOverlay", "MediaRouter",
     "NetworkTimeServiceQuerying", "OptimizationHints", "PaintHolding", "PreconnectToSearch",
-    "TcpPortRandomizationWin", "ThirdPartyStoragePartitioning",
+    "SpareRendererForSitePerProcess", "TcpPortRandomizationWin", "ThirdPartyStoragePartitioning",
     "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup", "WebUIOmniboxPopup",
 ]  # fmt: skip
 FLAGS = [
