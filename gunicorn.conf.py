@@ -145,7 +145,7 @@ def post_worker_init(worker):
     """Prepare the worker process: CPU, database, memory, background jobs."""
     cpu_affinity.keep_to_one()
     worker.wsgi.open()
-    engine.make_way = worker.crew.step_aside
+    engine.make_way = worker.make_way
     waiting.goes_on = lambda: worker.alive  # the end of the service waits for the requests that are being answered
     with contextlib.suppress(OSError, AttributeError):  # mallopt exists only in glibc
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 2)

@@ -7,6 +7,7 @@ import socket
 import struct
 import threading
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import pytest
 from gunicorn.config import Config
@@ -64,6 +65,17 @@ def kept(connection, request, may_read_long):
     one = ThreadedWorker.__new__(ThreadedWorker)
     one.draining = threading.Semaphore(may_read_long)
     return one._is_drained(request) and not connection.is_over
+
+
+@each("waiting", ["kept", "silent", "ready", None])
+def test_a_thread_that_is_about_to_wait_wakes_another_only_where_a_client_may_want_it(waiting):
+    one, woken = ThreadedWorker.__new__(ThreadedWorker), []
+    one.kept, one.silent, ready = (
+        {3: "a connection"} if waiting == name else {} for name in ("kept", "silent", "ready")
+    )
+    one.crew = SimpleNamespace(ready=ready, step_aside=lambda: woken.append(1))
+    one.make_way()
+    assert bool(woken) == bool(waiting)
 
 
 def silent(server, number, text=b""):
