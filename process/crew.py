@@ -95,8 +95,12 @@ class Crew:
     def _run(self) -> None:
         rest = threading.Lock()
         rest.acquire()
-        while (one := self._next(rest)) is not None:
-            self.work(one)
+        try:
+            while (one := self._next(rest)) is not None:
+                self.work(one)
+        finally:  # after a fault another thread may start in its place
+            with self.starting:
+                self.threads.remove(threading.current_thread())
 
     def _next(self, rest: threading.Lock) -> Any:
         while not self.is_over:

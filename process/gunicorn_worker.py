@@ -130,17 +130,19 @@ class ThreadedWorker(Worker):
 
     def _arrived(self, waits: bool) -> list[Connection]:
         """The connections that have sent something; waits for one if it should."""
-        ready = []
+        ready, listeners = [], []
         for fd in self.poller.ready(waits):
             if connection := self.kept.pop(fd, None) or self.silent.pop(fd, None):
                 ready.append(connection)
             elif connection := self.lingering.get(fd):
                 self._drain(fd, connection)
             elif listener := self.listeners.get(fd):
-                try:
-                    self._accept(listener)
-                except Exception:
-                    self.log.exception("A connection could not be accepted")
+                listeners.append(listener)
+        for listener in listeners:  # last: a new connection may get the number of one that has just been closed
+            try:
+                self._accept(listener)
+            except Exception as error:  # those that are ready must still be served
+                self.log.error("A connection could not be accepted", exc_info=error)
         return ready
 
     def _accept(self, listener: socket.socket) -> None:
@@ -189,13 +191,12 @@ class ThreadedWorker(Worker):
     def _drain(self, fd: int, connection: Connection) -> None:
         """Read what a client was still sending when it got its last answer."""
         try:
-            is_over = not connection.recv(HEAD_BYTES)
-        except OSError as error:
-            is_over = not isinstance(error, BlockingIOError)
-        if is_over:
-            self._end(self.lingering.pop(fd, None))
-        else:
+            with contextlib.suppress(BlockingIOError):
+                if not connection.recv(HEAD_BYTES):
+                    raise EOFError
             self.poller.await_next(fd)
+        except (OSError, EOFError):  # the main thread may have ended it meanwhile
+            self._end(self.lingering.pop(fd, None))
 
     def _end(self, connection: Connection | None) -> None:
         if connection:
@@ -247,14 +248,22 @@ class ThreadedWorker(Worker):
             is_kept = False
             if not (isinstance(error, OSError) and error.errno in GONE):
                 self.log.error("Error handling request", exc_info=error)
-        if not is_kept:
+        if not (is_kept and self.alive):
             self._close(connection)
         elif connection.rest:
             self.crew.put(connection)
         else:
-            connection.until_s = clock.monotonic_s() + self.cfg.keepalive
-            self.kept[connection.fileno()] = connection
-            self.poller.await_next(connection.fileno())
+            self._keep(connection)
+
+    def _keep(self, connection: Connection) -> None:
+        """Wait for the connection's next request."""
+        connection.until_s = clock.monotonic_s() + self.cfg.keepalive
+        fd = connection.fileno()
+        self.kept[fd] = connection
+        try:
+            self.poller.await_next(fd)
+        except OSError:  # the main thread has ended it, because the worker stops
+            self._end(self.kept.pop(fd, None))
 
     def _answer(self, connection: Connection, began_s: float) -> bool:
         """Read a request and answer it; whether the connection may serve another one."""

@@ -103,14 +103,15 @@ class Answer:
             raise exc_info[1] if exc_info else AssertionError("the answer has begun")
         self.status, self.length, request = int(status[:3]), None, self.request
         is_empty = self.status < 200 or self.status == 204
-        fields = ""
+        fields, lines = "", 0
         for name, value in headers:
             if name.lower() == "content-length":
                 if is_empty:  # RFC 9110, 8.6
                     continue
                 self.length = int(value)
             fields += f"{name}: {value}\r\n"
-        if fields.count("\n") != fields.count("\r\n") or fields.count("\r") > len(headers):
+            lines += 1
+        if fields.count("\n") != lines or fields.count("\r") != lines:
             raise ValueError("a header of the answer has more than one line")
         self.is_bodiless = is_empty or self.status == 304 or request.method == "HEAD"
         self.is_chunked = self.length is None and not self.is_bodiless and request.version > (1, 0)

@@ -1,7 +1,7 @@
 """What is known of the request that is being answered: the guards find it out, the handlers read it."""
 
 from collections.abc import Callable
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from typing import NamedTuple
 
 from flask import Request
@@ -49,9 +49,14 @@ class RequestContext:
 _context = ContextVar[RequestContext]("request")  # Flask's `g` and `request` take nine times as long
 
 
-def begin(sent: Request, settings: Settings) -> None:
-    """Forget the request before; each request begins so, also one that no guard sees."""
-    _context.set(RequestContext(sent, settings))
+def begin(sent: Request, settings: Settings) -> Token[RequestContext]:
+    """Each request begins so, also one that no guard sees; returns what `end` takes."""
+    return _context.set(RequestContext(sent, settings))
+
+
+def end(begun: Token[RequestContext]) -> None:
+    """Forget the request, with its body: its thread may rest for hours."""
+    _context.reset(begun)
 
 
 def current() -> RequestContext:

@@ -25,8 +25,8 @@ class CurrentRequest(RequestContext):
     def push(self) -> None:
         """Begin the request: open its session, and find its route."""
         app = self.app
-        self._tokens = _cv_app.set(app.only_context), _cv_request.set(self)
-        context.begin(self.request, app.config["SETTINGS"])
+        begun = context.begin(self.request, app.config["SETTINGS"])
+        self._tokens = _cv_app.set(app.only_context), _cv_request.set(self), begun
         if self._session is None:
             session = app.session_interface.open_session(app, self.request)
             self._session = app.no_session if session is None else session
@@ -44,7 +44,8 @@ class CurrentRequest(RequestContext):
 
     def pop(self, exc: BaseException | None = None) -> None:
         """End the request."""
-        app_token, request_token = self._tokens
+        app_token, request_token, begun = self._tokens
+        context.end(begun)
         _cv_request.reset(request_token)
         _cv_app.reset(app_token)
         self.request.environ["werkzeug.request"] = None  # each holds the other, until the garbage collector comes

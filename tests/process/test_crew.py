@@ -44,7 +44,7 @@ def desk():
     yield desk
     desk.crew.end()
     desk.coming.put([])
-    for thread in desk.crew.threads:
+    for thread in desk.crew.threads.copy():
         thread.join(PATIENCE_S)
     assert not desk.alive
 
@@ -159,3 +159,25 @@ def test_it_is_looked_at_rarely_while_there_is_nothing_to_do_and_often_once_ther
     desk.coming.put([1])
     desk.crew.watch(PATIENCE_S)  # ends as soon as the piece is taken
     assert desk.has_begun(1) and desk.crew.is_watched
+
+
+def test_a_thread_that_a_fault_ends_leaves_its_place_to_another(monkeypatch):
+    faults, ended = [OSError] * 3, []
+    monkeypatch.setattr(threading, "excepthook", ended.append)
+    desk = Desk(1)
+    find = desk.crew.find
+
+    def failing(waits):
+        if faults:
+            raise faults.pop()
+        return find(waits)
+
+    desk.crew.find = failing
+    for number in range(1, 4):
+        desk.crew.wake_one()
+        wait_until(lambda: len(ended) == number and not desk.crew.threads)  # noqa: B023
+    desk.coming.put(["work"])
+    desk.crew.wake_one()
+    assert desk.has_begun(1)
+    desk.crew.end()
+    desk.coming.put([])

@@ -16,6 +16,7 @@ from process import clock, logs
 from process.connections import READ_S, Connection
 from process.gunicorn_worker import ThreadedWorker
 from process.http_messages import Incoming
+from process.poller import Poller
 from tests.support.rows import each
 from tests.support.server import PATIENCE_S, UNDELAYED_S, bearer, serving
 
@@ -76,6 +77,54 @@ def test_a_thread_that_is_about_to_wait_wakes_another_only_where_a_client_may_wa
     one.crew = SimpleNamespace(ready=ready, step_aside=lambda: woken.append(1))
     one.make_way()
     assert bool(woken) == bool(waiting)
+
+
+@pytest.fixture
+def idle():
+    """A worker with two connections at most, whose threads have not begun."""
+    one = ThreadedWorker.__new__(ThreadedWorker)
+    one.cfg = Config()
+    one.cfg.set("worker_connections", 2)
+    one.log, one.poller, one.alive = logging.getLogger(), Poller(), True
+    one.connections, one.silent, one.kept, one.lingering, one.listeners = set(), {}, {}, {}, {}
+    one.is_accepting, one.accepting = True, threading.Lock()
+    return one
+
+
+def test_what_is_ready_is_served_although_a_lingering_connection_was_ended_just_then(idle):
+    ours, theirs = socket.socketpair()
+    kept, client = socket.socketpair()
+
+    class Ended(Connection):
+        def recv(self, size):
+            data = super().recv(size)
+            idle._end(idle.lingering.pop(self.fileno()))  # the main thread: its time is over
+            return data
+
+    ended, kept = Ended(ours, ("127.0.0.1", 1)), Connection(kept, ("127.0.0.1", 2))
+    idle.lingering[ended.fileno()], idle.kept[kept.fileno()] = ended, kept
+    for connection in (ended, kept):
+        idle.poller.await_first(connection.fileno())
+    with theirs, client, kept:
+        theirs.send(b"more")
+        client.send(b"GET / HTTP/1.1")
+        assert idle._arrived(waits=True) == [kept]
+    assert not idle.lingering
+
+
+def test_a_client_that_has_asked_does_not_make_room_for_one_that_comes_at_that_moment(idle):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setblocking(False)
+        idle.listeners[listener.fileno()] = listener
+        idle.poller.watch(listener.fileno())
+        with socket.create_connection(listener.getsockname()) as first:
+            assert idle._arrived(waits=True) == []
+            with socket.create_connection(listener.getsockname()):
+                first.send(b"GET / HTTP/1.1")
+                (ready,) = idle._arrived(waits=True)
+                assert ready.peer == first.getsockname()
+        for connection in idle.connections:
+            connection.close()
 
 
 def silent(server, number, text=b""):

@@ -158,6 +158,8 @@ def test_no_value_adds_a_line_to_the_head_of_an_answer(cfg, value):
     answer = Answer(Written(), request_of(cfg, b"GET / HTTP/1.1"), True)
     with pytest.raises(ValueError):
         answer.start("200 OK", [("Location", value)])
+    with pytest.raises(ValueError):
+        answer.start("204 NO CONTENT", [LENGTH, ("Location", value)])  # which is sent without a length
 
 
 def test_what_failed_before_its_answer_began_may_be_answered_otherwise_and_not_after(cfg):

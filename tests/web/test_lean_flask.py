@@ -6,6 +6,7 @@ import pytest
 from flask import Flask, has_app_context, has_request_context
 
 from app import app
+from web.context import current
 from web.json_answers import CompactJson, JsonAnswer
 
 
@@ -68,3 +69,5 @@ def test_a_request_that_is_over_leaves_nothing_behind(handler, service, monkeypa
     with suppress(SystemExit):
         service.app.test_client().get("/healthz")
     assert not has_request_context() and not has_app_context()
+    with pytest.raises(LookupError):
+        current()
