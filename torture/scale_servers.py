@@ -17,7 +17,6 @@ from tests.support import postgresql
 from tests.support.redis_server import RedisServer
 from tests.support.server import Server, free_port, wait_until
 
-SAFE = ("fsync=on", "synchronous_commit=on", "full_page_writes=on", "autovacuum=on", "max_connections=100")
 NAME = "pocketbell"
 
 
@@ -34,7 +33,7 @@ class PostgreSql:
     def __init__(self, directory: Path) -> None:
         directory.mkdir(mode=0o755)
         self.directory, self.data, self.standby_port = directory, directory / "data", free_port()
-        self.url = postgresql.start(directory, *SAFE)
+        self.url = postgresql.start(directory, settings=())
         with psycopg.connect(f"{self.url}/postgres", autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {NAME}")
 

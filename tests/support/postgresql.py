@@ -83,13 +83,16 @@ def _has_user():
     return any(one.pw_name == USER for one in pwd.getpwall())
 
 
-def start(directory, *options):
-    """Start a server of one's own in a directory, which becomes its user's; returns its address."""
+def start(directory, settings=FAST):
+    """Start a server of one's own in a directory, which becomes its user's; returns its address.
+
+    Its settings are those that spare the tests most, or, with none, PostgreSQL's own.
+    """
     if os.getuid() == 0:
         shutil.chown(directory, USER)
     port = free_port()
     _command("initdb", "-D", directory / "data", "-A", "trust", "-U", USER, "-E", "UTF8", "--no-locale", "--no-sync")
-    words = [f"port={port}", "listen_addresses=127.0.0.1", "unix_socket_directories=", *FAST, *options]
+    words = [f"port={port}", "listen_addresses=127.0.0.1", "unix_socket_directories=", *settings]
     with (directory / "data/postgresql.conf").open("a") as settings:
         settings.write("".join(f"{name} = '{value}'\n" for name, _, value in (word.partition("=") for word in words)))
     _command("pg_ctl", "-D", directory / "data", "-l", directory / "log", "-w", "start")
