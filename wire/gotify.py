@@ -18,6 +18,7 @@ FIELDS = ("title", "message", "priority", "extras")
 VERSION = "2.9.0"  # whose way to publish is followed
 OUR_PRIORITIES = (1, 2, 2, 2, 3, 3, 3, 3, 4, 4, 5)  # by Gotify's
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,15}", re.ASCII)
+NAMES = {413: "Request Entity Too Large", 422: "Unprocessable Entity"}  # Gotify's; Python 3.13 has changed its own
 ON_A_TAP = ("client::notification", "click", "url")  # where `extras` have the link
 
 
@@ -72,4 +73,8 @@ def message(notification: Recorded, sent: Mapping[str, Any], app_id: int) -> dic
 def error_body(refused: Refused) -> dict[str, object]:
     """An error in Gotify's shape."""
     status = refused.status
-    return {"error": HTTPStatus(status).phrase, "errorCode": status, "errorDescription": refused.message}
+    return {
+        "error": NAMES.get(status) or HTTPStatus(status).phrase,
+        "errorCode": status,
+        "errorDescription": refused.message,
+    }

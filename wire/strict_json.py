@@ -136,6 +136,8 @@ def _object(text: str, decoder: json.JSONDecoder) -> dict[str, Any]:
     try:
         value = decoder.decode(text)
     except json.JSONDecodeError as error:
+        if _deep_fault(text[: error.pos]):  # which stops the decoder only where the interpreter's stack is full
+            raise Refused(400, _first_fault(text)) from None
         raise Refused(400, _syntax_sentence(error)) from None
     except (_Unusable, RecursionError):
         raise Refused(400, _first_fault(text)) from None
