@@ -132,9 +132,10 @@ class Fcm(Provider[FcmSettings]):
         return Request(self._client.fcm_end_point, headers, self._payload(push), any_address=True)
 
     def said(self, reply: Reply) -> Said:
-        """The status, the error's codes and reasons, and whether its message blames the registration token.
+        """The status, the error's codes and reasons, and whether it blames the registration token.
 
-        FCM answers 400 INVALID_ARGUMENT both to a malformed token and to a malformed push: only its message tells.
+        FCM answers 400 INVALID_ARGUMENT both to a malformed token and to a malformed push: its message or the field
+        that it names tells which.
         """
         error = parsed(reply).get("error")
         if not isinstance(error, dict):
@@ -142,7 +143,8 @@ class Fcm(Provider[FcmSettings]):
         details = error.get("details")
         details = [one for one in details if isinstance(one, dict)] if isinstance(details, list) else []
         words = [str(one[key]) for one in details for key in ("errorCode", "reason") if key in one]
-        if words and "registration token" in str(error.get("message", "")):
+        is_named = "registration token" in str(error.get("message", "")) or "message.token" in _wrong_fields(details)
+        if words and is_named:
             words.append("of the registration token")
         return Said(reply.status, " ".join(words)[:100])
 
@@ -251,3 +253,10 @@ def _oauth_refusal(reply: Reply, error: object) -> Answer:
         word = " without a usable token"
     outcome = Outcome.CONFIGURATION if reply.status in (400, 401, 403) else Outcome.TRANSIENT
     return Answer(outcome, f"{OAUTH} answered {reply.status}{word}.", retry_after_s(reply.headers))
+
+
+def _wrong_fields(details: list[dict[str, object]]) -> list[object]:
+    """The fields of our message that a BadRequest names."""
+    lists = [one.get("fieldViolations") for one in details]
+    violations = [violation for found in lists if isinstance(found, list) for violation in found]
+    return [violation.get("field") for violation in violations if isinstance(violation, dict)]

@@ -132,12 +132,12 @@ def _checked_actions(sent: Any, name: str) -> tuple[dict[str, str], ...]:
 
 
 def _checked_action(sent: Any, name: str) -> dict[str, str]:
-    is_one = isinstance(sent, dict) and ("url" in sent) != ("answer" in sent)
-    if not is_one or sent.keys() - {"label", "url", "answer"}:
+    given = {part: value for part, value in sent.items() if value is not None} if isinstance(sent, dict) else {}
+    if ("url" in given) == ("answer" in given) or given.keys() - {"label", "url", "answer"}:
         raise Refused(400, f"{name} must be an object with label and either url or answer.")
     checks = {"label": _text(MAX_LABEL_CHARACTERS), "url": checked_url, "answer": _text(MAX_ANSWER_CHARACTERS)}
-    kind = "url" if "url" in sent else "answer"
-    return {part: checks[part](sent.get(part), f"{name}.{part}") for part in ("label", kind)}
+    kind = "url" if "url" in given else "answer"
+    return {part: checks[part](given.get(part), f"{name}.{part}") for part in ("label", kind)}
 
 
 def _checked_acknowledge(sent: Any, name: str) -> tuple[int, ...]:

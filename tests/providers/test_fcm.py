@@ -102,6 +102,7 @@ def test_a_push_carries_line_ends_as_newlines_and_no_other_control_characters(ow
 DEAD = [
     (404, {"error_code": "UNREGISTERED", "message": "Requested entity was not found."}),
     (400, {"error_code": "INVALID_ARGUMENT", "message": BAD_TOKEN}),
+    (400, {"error_code": "INVALID_ARGUMENT", "wrong": "message.token"}),
 ]
 
 
@@ -119,6 +120,7 @@ def test_a_dead_token_is_removed_and_the_notification_failed(service, owner, pho
     [
         {"wrong": "message.data[0].value", "message": "Invalid value at 'message.data[0].value' (TYPE_STRING), 7"},
         {"error_code": "INVALID_ARGUMENT", "message": "Android message is too big"},
+        {"error_code": "INVALID_ARGUMENT", "wrong": "message.android.ttl"},
         {"message": "Invalid JSON payload received."},
         {"html": True},
     ],
@@ -154,7 +156,13 @@ def test_a_passing_fault_is_pending_and_retried_after_30_seconds(
 
 
 @pytest.mark.parametrize(
-    "more", [{"message": {"a": 1}}, {"error_code": ["INTERNAL"]}, {"reason": 7}, {"error_code": "x\ny\u2028" * 1_000}]
+    "more",
+    [
+        {"message": {"a": 1}},
+        {"error_code": ["INTERNAL"], "wrong": ["message.token"]},
+        {"reason": 7},
+        {"error_code": "x\ny\u2028" * 1_000},
+    ],
 )
 def test_an_error_that_is_not_as_documented_does_no_harm(service, owner, phone, moved_clock, more):
     phone.then(503, **more)

@@ -85,6 +85,11 @@ def test_fields_that_are_null_are_absent(owner, moved_clock):
     assert sent(owner, **nulls) == bare(moved_clock)
 
 
+def test_a_part_of_a_button_that_is_null_is_absent(owner, moved_clock):
+    buttons = [{**OPENS, "answer": None}, {**ANSWERS, "url": None}]
+    assert sent(owner, actions=buttons) == bare(moved_clock, actions=[OPENS, ANSWERS])
+
+
 def test_unknown_fields_are_ignored_still(owner, moved_clock):
     assert sent(owner, expires_at=1, Priority=9, replacedBy="x", min_priority=2) == bare(moved_clock)
 
@@ -114,13 +119,14 @@ WRONG = [
 WRONG_PARTS = [
     *(("actions[1]", wrong) for wrong in (1, None, "Yes", [], {}, {"label": "Yes"}, {"answer": "y", "url": "x"})),
     *(("actions[1]", {"label": "Yes", **more}) for more in ({"url": "https://a", "answer": "y"}, {"method": "POST"})),
+    *(("actions[1]", {"label": "Yes", **nulls}) for nulls in ({"answer": None}, {"url": None, "answer": None})),
     ("actions[1]", {**ANSWERS, "body": "x"}),
     *(("actions[1].label", {**ANSWERS, "label": wrong}) for wrong in (None, 1, "", " ", "y" * 41)),
     ("actions[1].label", {"answer": "y"}),
-    *(("actions[1].answer", {**ANSWERS, "answer": wrong}) for wrong in (None, 1, [], "", "\n", "y" * 101)),
+    *(("actions[1].answer", {**ANSWERS, "answer": wrong}) for wrong in (1, [], "", "\n", "y" * 101)),
     *(
         ("actions[1].url", {**OPENS, "url": wrong})
-        for wrong in (None, 1, "", "javascript:alert(1)", "/x", LONGEST_URL + "u")
+        for wrong in (1, "", "javascript:alert(1)", "/x", LONGEST_URL + "u")
     ),
     *(("acknowledge.everyS", {"everyS": wrong}) for wrong in (True, "60", 60.5, 29, 10_801, -60, 10**99)),
     *(("acknowledge.forS", {"forS": wrong, "everyS": 30}) for wrong in (False, "1h", 29, 10_801, 0)),

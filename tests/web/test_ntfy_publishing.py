@@ -76,7 +76,7 @@ def test_a_head_publishes_nothing(pro):
 
 
 NAMES = {
-    "title": (["X-Title", "Title", "T"], "Backup", {"title": "MCP - Backup"}),
+    "title": (["X-Title", "Title", "Ti", "T"], "Backup", {"title": "MCP - Backup"}),
     "message": (["X-Message", "Message", "M"], r"one\ntwo", {"body": "one\ntwo"}),
     "priority": (["X-Priority", "Priority", "Prio", "P"], "4", {"priority": 4}),
     "tags": (["X-Tags", "Tags", "Tag", "Ta"], "warning, disk ,,x", {"tags": ("warning", "disk", "x")}),
