@@ -105,6 +105,11 @@ def is_wanted() -> bool:
     return request.accept_mimetypes.best_match(KINDS) == "text/html"
 
 
+def is_phone() -> bool:
+    """Whether the browser says that it is a phone's: none is wide enough for a list beside what is open."""
+    return "Mobi" in request.headers.get("User-Agent", "")
+
+
 def address_page() -> str:
     """Explain what an alert's address is for. It is the same for every short code: guessing learns nothing."""
     return render_template("address.html")
