@@ -9,11 +9,13 @@ from process import clock
 from process.clock import HOUR_MS
 from tests.support.accounts import OWNER
 from tests.support.full_site import PLAIN
+from tests.support.rules import send
 
 PHONE = {"width": 390, "height": 844}
 MAX_SCREENS = 2.5  # of a phone, for what is no list
 LEFT = "(all) => all.map((one) => Math.round(one.getBoundingClientRect().left))"
 TOP = LEFT.replace("left", "top")
+MIDDLE = "(all) => all.map((one) => one.getBoundingClientRect()).map((box) => Math.round(box.top + box.height / 2))"
 LINES = """
 (all) => all.map((one) => {
   const words = document.createRange();
@@ -65,8 +67,61 @@ def test_no_word_of_a_notifications_facts_is_broken(owners_page, site):
 def test_the_filters_stay_in_line_when_one_of_them_is_wrong(owners_page, site):
     owners_page.set_viewport_size({"width": 1280, "height": 800})
     owners_page.goto(f"{site.base}/app/notifications?since=2026-12-01&until=2026-11-01")
-    tops = owners_page.locator(".fields label").evaluate_all(TOP)
-    assert tops[0::2][:2] == tops[1::2][:2], tops
+    sender, *tops = owners_page.locator(".fields label").evaluate_all(TOP)
+    assert sender < tops[0] == tops[1] < tops[2] == tops[3], (
+        tops
+    )  # status beside priority, the first day beside the last
+
+
+def test_headings_stay_where_they_are_from_page_to_page(owners_page, site):
+    owners_page.set_viewport_size({"width": 1280, "height": 800})
+    places = {}
+
+    def look(name):
+        (heading,) = owners_page.locator("h1:not(#detail *), .siblings .h1").evaluate_all(MIDDLE)
+        (card, *_) = owners_page.locator("main .card:not(#detail *)").evaluate_all(TOP)
+        places[name] = heading, card
+
+    for name in ("", "notifications", "alerts", "watches", "settings"):
+        owners_page.goto(f"{site.base}/app/{name}")
+        look(name)
+    site.send()
+    site.service.alert()
+    for name in ("notifications", "alerts"):
+        owners_page.goto(f"{site.base}/app/{name}")
+        look(f"{name} with a row")
+        owners_page.locator("a.row").click()
+        look(f"{name} with an open row")
+    assert len(set(places.values())) == 1, places
+
+
+def test_what_stands_beside_each_other_begins_and_ends_in_line(owners_page, site):
+    send(site.service.caller(), 7)
+    owners_page.set_viewport_size({"width": 1280, "height": 800})
+    owners_page.goto(f"{site.base}/app/settings")
+    for theme, zone in (("#look", "#zone"), ("#password", "#plan")):
+        boxes = [owners_page.locator(f".card:has({one})").bounding_box() for one in (theme, zone)]
+        assert boxes[0]["height"] == boxes[1]["height"], (theme, zone)
+    owners_page.goto(f"{site.base}/app/metrics")
+    owners_page.locator("a.row").click()
+    assert len(set(owners_page.locator("#operator, #silent").evaluate_all(TOP))) == 1
+
+
+def test_what_can_be_done_with_the_selected_ones_fits_one_line_of_a_phone(owners_page, site):
+    site.send()
+    owners_page.set_viewport_size(PHONE)
+    owners_page.goto(f"{site.base}/app/notifications?select=1")
+    buttons = owners_page.locator(".several button")
+    expect(buttons).to_have_count(3)
+    assert len(set(buttons.evaluate_all(TOP))) == 1
+
+
+def test_the_facts_of_a_listed_device_break_between_them_only(owners_page, site):
+    site.service.flask("device", "add", OWNER, "apns", "ab" * 32)
+    owners_page.set_viewport_size(PHONE)
+    owners_page.goto(f"{site.base}/app/devices")
+    tops = "(all) => all.map((one) => new Set([...one.getClientRects()].map((box) => box.top)).size)"
+    assert owners_page.locator("td[data-label]").evaluate_all(tops) == [1, 1]
 
 
 def test_no_row_is_wider_than_its_card(owners_page, site):
