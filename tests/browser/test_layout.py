@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from core import accounts
+from core import accounts, alerts, presets
 from models import Account
 from process import clock
 from process.clock import HOUR_MS
@@ -154,6 +154,22 @@ def used(site, owners_page):
     site.send()
     owners_page.set_viewport_size(PHONE)
     return hook
+
+
+def test_the_switch_of_the_keyboard_shortcuts_is_one_line_on_a_phone(owners_page, site):
+    owners_page.set_viewport_size(PHONE)
+    owners_page.goto(f"{site.base}/app/settings")
+    assert owners_page.locator("#keys-setting label").bounding_box()["height"] < 48
+
+
+def test_a_presets_message_can_be_customised_within_two_and_a_half_phone_screens(owners_page, site):
+    settings = {"name": "GitHub", **presets.of("github").settings}
+    made = alerts.create_alert(Account.find(OWNER).seq, settings, clock.now_ms())
+    owners_page.set_viewport_size(PHONE)
+    owners_page.goto(f"{site.base}/app/alerts/{made.id}?tab=message")
+    owners_page.get_by_text("Customise").click()
+    expect(owners_page.get_by_label("Title", exact=True)).to_be_visible()
+    assert owners_page.evaluate("document.documentElement.scrollHeight") <= MAX_SCREENS * PHONE["height"]
 
 
 def test_no_page_is_longer_than_two_and_a_half_phone_screens(owners_page, site, used):

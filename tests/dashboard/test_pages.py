@@ -99,6 +99,7 @@ def test_a_wrong_method_is_answered_with_a_page(owner, method, path, allowed):
     answer = owner.client.open(path, method=method)
     check_error_page(answer, 405)
     assert allowed in answer.headers["Allow"]
+    assert ("no page at this address" in answer.text) == (method == "GET")
 
 
 def test_a_form_that_is_too_large_is_answered_with_a_page(make_service):
