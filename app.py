@@ -351,10 +351,10 @@ def _admit_unknown(sent: Request) -> Any:
         return admit(guards.api_key, rate_limits.custom_metrics)
     if path.startswith("/p/") and not isinstance(sent.routing_exception, MethodNotAllowed):
         return admit(guards.short_code, webhooks.admit_event)  # malformed short codes count as unknown ones
-    if path.startswith("/app/"):
-        guards.owner_or_stranger()
     if path.startswith("/ping/") and not isinstance(sent.routing_exception, MethodNotAllowed):
         return admit(guards.ping_id, heartbeats.admit_ping)
+    if path.startswith("/app/"):
+        guards.owner_or_stranger()  # the page that says so has the owner's navigation
     return None
 
 

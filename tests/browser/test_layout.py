@@ -68,9 +68,8 @@ def test_the_filters_stay_in_line_when_one_of_them_is_wrong(owners_page, site):
     owners_page.set_viewport_size({"width": 1280, "height": 800})
     owners_page.goto(f"{site.base}/app/notifications?since=2026-12-01&until=2026-11-01")
     sender, *tops = owners_page.locator(".fields label").evaluate_all(TOP)
-    assert sender < tops[0] == tops[1] < tops[2] == tops[3], (
-        tops
-    )  # status beside priority, the first day beside the last
+    status, priority, first, last = tops
+    assert sender < status == priority < first == last
 
 
 def test_headings_stay_where_they_are_from_page_to_page(owners_page, site):
