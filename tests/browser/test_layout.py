@@ -172,7 +172,8 @@ def test_a_presets_message_can_be_customised_within_two_and_a_half_phone_screens
 
 
 def test_no_page_is_longer_than_two_and_a_half_phone_screens(owners_page, site, used):
-    tabs = {f"alert: {part}": f"/app/alerts/{used.id}?tab={part}" for part in ("connect", "message", "activity", "settings")}
+    parts = ("connect", "message", "activity", "settings")
+    tabs = {f"alert: {part}": f"/app/alerts/{used.id}?tab={part}" for part in parts}
     heights = {}
     for name, path in {**PLAIN, **tabs}.items():
         owners_page.goto(site.base + path)
