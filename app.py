@@ -353,6 +353,8 @@ def _admit_unknown(sent: Request) -> Any:
         return admit(guards.short_code, webhooks.admit_event)  # malformed short codes count as unknown ones
     if path.startswith("/ping/") and not isinstance(sent.routing_exception, MethodNotAllowed):
         return admit(guards.ping_id, heartbeats.admit_ping)
+    if path.startswith("/app/"):
+        guards.owner_or_stranger()  # the page that says so has the owner's navigation
     return None
 
 

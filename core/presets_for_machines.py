@@ -15,9 +15,9 @@ GRAFANA = Preset(
     title="{{ title }}",
     body=f"{alerts_with('firing')}\n{alerts_with('resolved')}",
     steps=(
-        "Alerting, Contact points, create a contact point.",
-        "Integration: Webhook. URL: the address.",
-        "Test, then save, and choose it in a notification policy.",
+        "Open Alerting → Contact points and create a contact point.",
+        "Integration: Webhook. URL: the address above.",
+        "Test it, save it, and choose it in a notification policy.",
     ),
     sample={
         "receiver": "pocketbell",
@@ -42,7 +42,7 @@ ALERTMANAGER = Preset(
     title="[{{ status | upcase }}] "
     + first_of("commonLabels.alertname", "groupLabels.alertname", otherwise="Alerts"),
     body=f"{alerts_with('firing')}\n{alerts_with('resolved')}",
-    steps=("In alertmanager.yml, name a receiver like this one in a route:", "Reload Alertmanager."),
+    steps=("In alertmanager.yml, add the receiver below and name it in a route.", "Reload Alertmanager."),
     sample={
         "receiver": "pocketbell",
         "groupKey": "1",
@@ -68,8 +68,8 @@ UPTIME_KUMA = Preset(
     title='{{ monitor.name | default: "Uptime Kuma" }}',
     body="{{ msg }}",
     steps=(
-        "Settings, Notifications, Setup Notification.",
-        "Type: Webhook. Post URL: the address. Request body: Preset - application/json.",
+        "Open Settings → Notifications → Setup Notification.",
+        "Type: Webhook. Post URL: the address above. Request body: Preset - application/json.",
         "Test, then save.",
     ),
     sample={"heartbeat": None, "monitor": {"name": "Shop"}, "msg": "It works"},
@@ -85,8 +85,8 @@ HOME_ASSISTANT = Preset(
     title='{{ title | default: "Home Assistant" }}',
     body="{{ message }}",
     steps=(
-        "In configuration.yaml, as below. Restart Home Assistant.",
-        "Automations then call notify.pocketbell with a title and a message.",
+        "Add the lines below to configuration.yaml and restart Home Assistant.",
+        "Automations can then call notify.pocketbell with a title and a message.",
     ),
     sample={"title": "Front door", "message": "It works"},
     snippet="notify:\n  - platform: rest\n    name: pocketbell\n    method: POST_JSON\n    title_param_name: title\n"
@@ -102,8 +102,8 @@ HEALTHCHECKS = Preset(
     + first_of("details.tags", "tags", otherwise="none")
     + '\n{{ last_ping_body | default: details.desc | default: "" | truncate: 200 }}',
     steps=(
-        "Integrations, Webhook, Add.",
-        "For both events: Method POST, URL: the address, header Content-Type: application/json, the body below.",
+        "Open Integrations and add a Webhook.",
+        "For both events: method POST, the address above, header Content-Type: application/json, the body below.",
     ),
     sample={
         "check": "nightly backup",
@@ -124,8 +124,8 @@ NETDATA = Preset(
     title="{{ host }} {{ status }}: {{ name }}",
     body='{{ alarm }}\n{{ chart }}, it was {{ old_status }}\n{{ info | default: "" }}',
     steps=(
-        "In /etc/netdata: sudo ./edit-config health_alarm_notify.conf. At its end, write the lines below.",
-        "Test, as the user netdata: /usr/libexec/netdata/plugins.d/alarm-notify.sh test",
+        "In /etc/netdata, run sudo ./edit-config health_alarm_notify.conf and add the lines below at the end.",
+        "Test it as the user netdata: /usr/libexec/netdata/plugins.d/alarm-notify.sh test",
     ),
     sample={
         "host": "nas",
@@ -159,9 +159,9 @@ PROXMOX_VE = Preset(
     title="{{ title }}",
     body="{{ message }}",
     steps=(
-        "Proxmox VE 8.3 or later. Datacenter, Notifications, Add, Webhook.",
-        "Method: POST. URL: the address. Header: Content-Type, application/json. Body: as below.",
-        "Test. Then name it as a target in a notification matcher: default-matcher takes everything.",
+        "In Proxmox VE 8.3 or later, open Datacenter → Notifications → Add → Webhook.",
+        "Method: POST. URL: the address above. Header: Content-Type, application/json. Body: see below.",
+        "Test it, then choose it as a target in a notification matcher: default-matcher takes everything.",
     ),
     sample={
         "title": "vzdump backup status (pve1): backup successful",
@@ -187,8 +187,8 @@ SONARR_RADARR = Preset(
     + ' {{ episodes | map: "title" | join: ", " | default: movie.year | default: "" }}\n'
     + first_of("episodeFile.relativePath", "movieFile.relativePath", "release.releaseTitle", "downloadStatus"),
     steps=(
-        "Settings, Connect, add, Webhook.",
-        "Choose the triggers. Webhook URL: the address. Method: POST. No user name, no password.",
+        "Open Settings → Connect and add a Webhook.",
+        "Choose the triggers. Webhook URL: the address above. Method: POST. Leave user name and password empty.",
         "Test, then save.",
     ),
     sample={
@@ -209,10 +209,10 @@ OWN_JSON = Preset(
     title="",
     body="",
     steps=(
-        "POST any JSON object to the address.",
-        "Without templates the title is its title, subject or name; "
-        "the text is its message, body, text, msg or content.",
-        "Send one, then write the templates with what came.",
+        "POST any JSON object to the address above.",
+        "By default, the title comes from its title, subject or name, "
+        "and the text from its message, body, text, msg or content.",
+        "Send one, then use its fields to write your own message.",
     ),
     sample={"title": "Backup", "message": "finished in 42 s"},
 )

@@ -39,9 +39,9 @@ GITHUB = Preset(
     + f"\n{GITHUB_URL}\n"
     + first_of("comment.body", "review.body", "head_commit.message"),
     steps=(
-        "In the repository: Settings, Webhooks, Add webhook.",
-        "Payload URL: the address. Content type: application/json. No secret: the address is it.",
-        "Choose the events, then Add webhook: GitHub sends a ping at once.",
+        "In the repository, open Settings → Webhooks → Add webhook.",
+        "Payload URL: the address above. Content type: application/json. Leave Secret empty.",
+        "Choose the events, then Add webhook. GitHub sends a ping right away.",
     ),
     sample={
         "action": "opened",
@@ -71,9 +71,9 @@ GITLAB = Preset(
     + f"\n{GITLAB_URL}\n"
     + first_of("object_attributes.note", "commits.0.title", "commit.message"),
     steps=(
-        "In the project: Settings, Webhooks, Add new webhook.",
-        "URL: the address. Choose the triggers, then Add webhook.",
-        "Test: choose an event.",
+        "In the project, open Settings → Webhooks → Add new webhook.",
+        "URL: the address above. Choose the triggers, then Add webhook.",
+        "To try it, open Test and choose an event.",
     ),
     sample={
         "object_kind": "push",
@@ -109,9 +109,9 @@ GITEA = Preset(
     + "\n"
     + first_of("comment.body", "review.content", "head_commit.message", "commits.0.message"),
     steps=(
-        "In the repository: Settings, Webhooks, Add webhook, Gitea (Forgejo and Gogs: under their own name).",
-        "Target URL: the address. Method: POST, application/json. No secret: the address is it.",
-        "Choose the events, then Add webhook; on its page, Test delivery.",
+        "In the repository, open Settings → Webhooks → Add webhook → Gitea (Forgejo and Gogs have their own entry).",
+        "Target URL: the address above. Method: POST, application/json. Leave Secret empty.",
+        "Choose the events, then Add webhook. Its page has Test delivery.",
     ),
     sample={
         "ref": "refs/heads/main",
@@ -149,9 +149,9 @@ SENTRY = Preset(
     )
     + f"\n{SENTRY_URL}",
     steps=(
-        "Settings, Developer Settings, make an internal integration.",
-        "Webhook URL: the address. Switch Alert Rule Action on, and choose issue events if you want them.",
-        "In an alert rule, the action is: send a notification via your integration.",
+        "Open Settings → Developer Settings and create an internal integration.",
+        "Webhook URL: the address above. Turn on Alert Rule Action, and choose issue events if you want them.",
+        "In an alert rule, add the action that sends a notification via your integration.",
     ),
     sample={"project_name": "shop", "culprit": "a shell", "message": "It works", "event": {"event_id": "1"}},
     marks=(("installation.uuid", "data"), ("project_name", "culprit", "event.event_id")),
@@ -174,8 +174,8 @@ STRIPE = Preset(
     + ' {{ data.object.currency | default: "" | upcase }} '
     + first_of("data.object.status"),
     steps=(
-        "Developers, Webhooks, add a destination.",
-        "Choose the events, then Webhook endpoint, with the address as its URL.",
+        "Open Developers → Webhooks and add a destination.",
+        "Choose the events, then Webhook endpoint, with the address above as its URL.",
         "Stripe sends amounts in the smallest unit of the currency: 4900 is 49.00 EUR, but 4900 JPY.",
     ),
     sample={

@@ -8,7 +8,7 @@ import re
 from flask import flash, redirect, render_template, request
 
 from core import answers
-from dashboard import page
+from dashboard import history, page
 from dashboard.page import Page
 from web.context import current
 from wire.errors import Refused
@@ -39,4 +39,4 @@ def answer_notification(notification_id: str) -> Page:
         if refused.status != 409:
             raise
         flash(refused.message, "error")
-    return redirect(f"/app/notifications/{notification_id}", 303)
+    return redirect(f"/app/notifications/{notification_id}{history.part_asked()}", 303)

@@ -145,6 +145,11 @@ def _chips(asked: Asked, senders: dict[str, str]) -> Iterator[Chip]:
             yield Chip(words, _query({**asked, **dict.fromkeys(names, "")}), True)
 
 
+def part_asked() -> str:
+    """The query of the part of the history that the address names, for the way back: its filters and its page."""
+    return _query(_asked(request.args), before=request.args.get("before"))
+
+
 def _query(asked: Mapping[str, Any], **more: Any) -> str:
     """What follows the page's address, for these filters without those that are empty."""
     query = urlencode({name: value for name, value in {**asked, **more}.items() if value not in (None, "")})
@@ -275,24 +280,24 @@ def _newest(asked: Asked) -> Iterator[Entry]:
 
 
 def delete_chosen() -> Page:
-    """POST /app/notifications/delete with `id`s: asks first, unless `confirmed` says that somebody has."""
+    """POST /app/notifications/delete?… with `id`s: asks first, unless `confirmed` says that somebody has."""
     account, ids = current().account, _chosen()
     if ids and not request.form.get("confirmed"):
         entries = Notification.entries(Notification.find_seqs(account.seq, ids))
-        return render_template("delete_several.html", entries=entries, asked=_asked(request.form))
+        return render_template("delete_several.html", entries=entries, part=part_asked())
     count = deletion.delete_several(account.seq, ids)
     flash(_count(count, "deleted") if ids else "Select some notifications first.", "message" if ids else "warning")
-    return redirect(ADDRESS + _query(_asked(request.form)), 303)
+    return redirect(ADDRESS + part_asked(), 303)
 
 
 def acknowledge_chosen() -> Page:
-    """POST /app/notifications/acknowledge with `id`s: those of them that wait for it."""
+    """POST /app/notifications/acknowledge?… with `id`s: those of them that wait for it."""
     count = alarms.acknowledge_several(current().account.seq, _chosen(), clock.now_ms())
     if count:
         flash(_count(count, "acknowledged"))
     else:
         flash("None of these was waiting to be acknowledged.", "warning")
-    return redirect(ADDRESS + _query(_asked(request.form)), 303)
+    return redirect(ADDRESS + part_asked(), 303)
 
 
 def _chosen() -> list[str]:

@@ -3,7 +3,7 @@
 from flask import flash, redirect, render_template
 
 from core import alarms, deletion, digests, plans
-from dashboard import history
+from dashboard import history, page
 from dashboard.page import Page
 from process import clock
 from store.alarms import Alarm
@@ -29,7 +29,7 @@ def show_notification(notification_id: str) -> Page:
     return render_template(
         "notification.html",
         entry=entry,
-        **history.beside(entry.seq),
+        **({"this_page": history.part_asked()} if page.is_phone() else history.beside(entry.seq)),
         deliveries=Delivery.of_notification(entry.digest_seq or entry.seq),
         alarm=Alarm.find(entry.seq),
         acknowledged_on=Alarm.device_of(entry.seq),
@@ -43,14 +43,14 @@ def show_notification(notification_id: str) -> Page:
 def acknowledge_notification(notification_id: str) -> Page:
     """POST /app/notifications/{id}/acknowledge."""
     alarms.acknowledge_notification(current().account.seq, notification_id, clock.now_ms())
-    return redirect(f"/app/notifications/{notification_id}", 303)
+    return redirect(f"/app/notifications/{notification_id}{history.part_asked()}", 303)
 
 
 def delete_notification(notification_id: str) -> Page:
     """POST /app/notifications/{id}/delete."""
     deletion.delete_notification(current().account.seq, notification_id)
     flash("Notification deleted.")
-    return redirect("/app/notifications", 303)
+    return redirect(history.ADDRESS + history.part_asked(), 303)
 
 
 def _releases(entry: Entry, now: int) -> list[int]:

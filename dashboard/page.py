@@ -65,6 +65,7 @@ class Problem(NamedTuple):
 STATIC = Path(__file__).parent.parent / "static"
 EXCERPT = 300  # characters of a body that a list shows
 NO_PAGE = "This page does not exist, or what it showed was deleted."
+NOT_A_PAGE = "There is no page at this address: it takes what the forms of other pages send."
 KINDS = ("application/json", "text/html")  # the first is the default of clients without a preference
 BEFORE_HIT = 80  # characters of an excerpt before the first hit
 FORMULA = tuple("=+-@＝＋－＠")
@@ -96,13 +97,22 @@ def install(app: Flask) -> None:
 
 def error_page(refused: Refused) -> str:
     """The page that shows a refusal."""
-    is_general = refused.status == 404 and refused.message == SENTENCES[404]
-    return render_template("error.html", message=NO_PAGE if is_general else refused.message, status=refused.status)
+    message = refused.message
+    if refused.status == 404 and message == SENTENCES[404]:
+        message = NO_PAGE
+    elif refused.status == 405 and request.method in ("GET", "HEAD"):
+        message = NOT_A_PAGE
+    return render_template("error.html", message=message, status=refused.status)
 
 
 def is_wanted() -> bool:
     """Whether the client is a browser that prefers a page to JSON."""
     return request.accept_mimetypes.best_match(KINDS) == "text/html"
+
+
+def is_phone() -> bool:
+    """Whether the browser says that it is a phone's: none is wide enough for a list beside what is open."""
+    return "Mobi" in request.headers.get("User-Agent", "")
 
 
 def address_page() -> str:

@@ -66,7 +66,7 @@ if (several) {
     for (const box of boxes) box.checked = isOn;
   });
   several.addEventListener("submit", (event) => {
-    if (!event.submitter.formAction.endsWith("/delete") || !chosen().length) return;
+    if (!new URL(event.submitter.formAction).pathname.endsWith("/delete") || !chosen().length) return;
     event.preventDefault();
     undoable(chosen().map((box) => box.closest("li")), new FormData(several));
     for (const box of boxes) box.checked = false;

@@ -189,7 +189,7 @@ def phone_code() -> None:
 
 def signed_in() -> Response | None:
     """A signed-in owner, whose account is kept. Others are sent to the sign-in page, and back again afterwards."""
-    account = session_account()
+    account = owner_or_stranger()
     request_body.check_form(request_body.MAX_OWNER_FORM_BYTES if account else request_body.MAX_VISITOR_FORM_BYTES)
     if account and request.method == "POST":  # reading the form may have taken seconds: the session may have ended
         account = session_account()
@@ -197,9 +197,16 @@ def signed_in() -> Response | None:
         back = request.full_path.rstrip("?") if request.method == "GET" else ""
         return redirect("/app/login" + (f"?{urlencode({'next': back})}" if back not in ("", HOME) else ""), 303)
     _check_form()
-    current().account = account
     current().confirm = _confirm_session
     return None
+
+
+def owner_or_stranger() -> Account | None:
+    """Anybody. A signed-in owner's account is kept, so that a page that refuses something has the navigation, too."""
+    account = session_account()
+    if account:
+        current().account = account
+    return account
 
 
 def session_account() -> Account | None:
@@ -267,7 +274,7 @@ def _check_form() -> None:
         sent = request.headers.get("X-CSRF-Token") or request.form.get("csrf", "")
         is_ours = secrets.compare_digest(sent.encode(), expected.encode())
     if not is_ours:
-        raise Refused(400, "This form has expired or came from another site. Open the page again and retry.")
+        raise Refused(400, "This form has expired or came from another site. Open the page again and try again.")
 
 
 class Undated(URLSafeSerializer):

@@ -112,7 +112,7 @@ def test_the_whole_way_goes_by_keyboard_alone(site, open_context, push_service, 
     phone = Phone(site, context, push_service, is_signed_in=False)
     page, keyboard = phone.page, phone.page.keyboard
     page.goto(site.setup_link())
-    tab_to(page, "E-mail address")
+    expect(page.get_by_label("E-mail address")).to_be_focused()
     keyboard.type(OWNER)
     tab_to(page, "Password")
     keyboard.type(PASSWORD)

@@ -3,17 +3,19 @@
 import pytest
 from playwright.sync_api import expect
 
-from core import accounts
+from core import accounts, alerts, presets
 from models import Account
 from process import clock
 from process.clock import HOUR_MS
 from tests.support.accounts import OWNER
 from tests.support.full_site import PLAIN
+from tests.support.rules import send
 
 PHONE = {"width": 390, "height": 844}
 MAX_SCREENS = 2.5  # of a phone, for what is no list
 LEFT = "(all) => all.map((one) => Math.round(one.getBoundingClientRect().left))"
 TOP = LEFT.replace("left", "top")
+MIDDLE = "(all) => all.map((one) => one.getBoundingClientRect()).map((box) => Math.round(box.top + box.height / 2))"
 LINES = """
 (all) => all.map((one) => {
   const words = document.createRange();
@@ -65,8 +67,60 @@ def test_no_word_of_a_notifications_facts_is_broken(owners_page, site):
 def test_the_filters_stay_in_line_when_one_of_them_is_wrong(owners_page, site):
     owners_page.set_viewport_size({"width": 1280, "height": 800})
     owners_page.goto(f"{site.base}/app/notifications?since=2026-12-01&until=2026-11-01")
-    tops = owners_page.locator(".fields label").evaluate_all(TOP)
-    assert tops[0::2][:2] == tops[1::2][:2], tops
+    sender, *tops = owners_page.locator(".fields label").evaluate_all(TOP)
+    status, priority, first, last = tops
+    assert sender < status == priority < first == last
+
+
+def test_headings_stay_where_they_are_from_page_to_page(owners_page, site):
+    owners_page.set_viewport_size({"width": 1280, "height": 800})
+    places = {}
+
+    def look(name):
+        (heading,) = owners_page.locator("h1:not(#detail *), .siblings .h1").evaluate_all(MIDDLE)
+        (card, *_) = owners_page.locator("main .card:not(#detail *)").evaluate_all(TOP)
+        places[name] = heading, card
+
+    for name in ("", "notifications", "alerts", "watches", "settings"):
+        owners_page.goto(f"{site.base}/app/{name}")
+        look(name)
+    site.send()
+    site.service.alert()
+    for name in ("notifications", "alerts"):
+        owners_page.goto(f"{site.base}/app/{name}")
+        look(f"{name} with a row")
+        owners_page.locator("a.row").click()
+        look(f"{name} with an open row")
+    assert len(set(places.values())) == 1, places
+
+
+def test_what_stands_beside_each_other_begins_and_ends_in_line(owners_page, site):
+    send(site.service.caller(), 7)
+    owners_page.set_viewport_size({"width": 1280, "height": 800})
+    owners_page.goto(f"{site.base}/app/settings")
+    for theme, zone in (("#look", "#zone"), ("#password", "#plan")):
+        boxes = [owners_page.locator(f".card:has({one})").bounding_box() for one in (theme, zone)]
+        assert boxes[0]["height"] == boxes[1]["height"], (theme, zone)
+    owners_page.goto(f"{site.base}/app/metrics")
+    owners_page.locator("a.row").click()
+    assert len(set(owners_page.locator("#operator, #silent").evaluate_all(TOP))) == 1
+
+
+def test_what_can_be_done_with_the_selected_ones_fits_one_line_of_a_phone(owners_page, site):
+    site.send()
+    owners_page.set_viewport_size(PHONE)
+    owners_page.goto(f"{site.base}/app/notifications?select=1")
+    buttons = owners_page.locator(".several button")
+    expect(buttons).to_have_count(3)
+    assert len(set(buttons.evaluate_all(TOP))) == 1
+
+
+def test_the_facts_of_a_listed_device_break_between_them_only(owners_page, site):
+    site.service.flask("device", "add", OWNER, "apns", "ab" * 32)
+    owners_page.set_viewport_size(PHONE)
+    owners_page.goto(f"{site.base}/app/devices")
+    tops = "(all) => all.map((one) => new Set([...one.getClientRects()].map((box) => box.top)).size)"
+    assert owners_page.locator("td[data-label]").evaluate_all(tops) == [1, 1]
 
 
 def test_no_row_is_wider_than_its_card(owners_page, site):
@@ -101,8 +155,25 @@ def used(site, owners_page):
     return hook
 
 
+def test_the_switch_of_the_keyboard_shortcuts_is_one_line_on_a_phone(owners_page, site):
+    owners_page.set_viewport_size(PHONE)
+    owners_page.goto(f"{site.base}/app/settings")
+    assert owners_page.locator("#keys-setting label").bounding_box()["height"] < 48
+
+
+def test_a_presets_message_can_be_customised_within_two_and_a_half_phone_screens(owners_page, site):
+    settings = {"name": "GitHub", **presets.of("github").settings}
+    made = alerts.create_alert(Account.find(OWNER).seq, settings, clock.now_ms())
+    owners_page.set_viewport_size(PHONE)
+    owners_page.goto(f"{site.base}/app/alerts/{made.id}?tab=message")
+    owners_page.get_by_text("Customise").click()
+    expect(owners_page.get_by_label("Title", exact=True)).to_be_visible()
+    assert owners_page.evaluate("document.documentElement.scrollHeight") <= MAX_SCREENS * PHONE["height"]
+
+
 def test_no_page_is_longer_than_two_and_a_half_phone_screens(owners_page, site, used):
-    tabs = {part: f"/app/alerts/{used.id}?tab={part}" for part in ("connect", "message", "activity", "settings")}
+    parts = ("connect", "message", "activity", "settings")
+    tabs = {f"alert: {part}": f"/app/alerts/{used.id}?tab={part}" for part in parts}
     heights = {}
     for name, path in {**PLAIN, **tabs}.items():
         owners_page.goto(site.base + path)

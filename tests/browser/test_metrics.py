@@ -67,7 +67,7 @@ def test_a_rule_is_made_from_the_value_shown_listed_and_deleted(site, open_conte
     page.get_by_label("For (optional)").fill("5m")
     page.get_by_role("button", name="Add rule").click()
     expect(page.get_by_role("status")).to_have_text("Rule added: < 1 for 5m.")
-    page.get_by_label("Notify me when no value arrives for").fill("2h")
+    page.get_by_label("Notify me when nothing arrives for").fill("2h")
     page.get_by_role("button", name="Add", exact=True).click()
     page.get_by_role("link", name="Watches").click()
     rules = page.locator("section", has=page.get_by_role("heading", name="Metric rules")).get_by_role("listitem")

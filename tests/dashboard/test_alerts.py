@@ -23,6 +23,7 @@ from tests.support.pages import Page, Visitor, make_account
 from tests.support.rows import each
 from tests.support.server import PATIENCE_S, serving
 from tests.support.tables import everything
+from tests.support.times import DAY_S
 
 # --- the list -----------------------------------------------------------------------------------------------
 
@@ -61,6 +62,14 @@ def test_an_alert_that_works_again_is_no_trouble(service, alert):
         Delivery.update(status="failed").execute()
     alert.post({"a": 1})
     assert "failed" not in alert.owner.page("/app/alerts").main
+
+
+@pytest.mark.parametrize("path", ["/app/alerts", "/app/alerts/{id}"])
+def test_how_long_ago_the_last_request_came_reads_well_at_once_and_later(alert, moved_clock, path):
+    alert.post({"a": 1})
+    for words in ("just now", "yesterday 10:00"):
+        assert {"1 sent", words} <= set(alert.owner.page(path.format(id=alert.row.id)).texts_of("span"))
+        moved_clock.advance(DAY_S)
 
 
 def is_on(page):

@@ -134,14 +134,16 @@ def test_a_chip_sets_a_filter_and_removes_it(owner, caller, moved_clock):
 
 
 def test_several_are_deleted_after_a_confirmation_and_the_filters_stay(owner, caller):
-    ids = sent(caller, "a 1", "a 2", "a 3")
-    page = owner.page(f"{HISTORY}?search=a&select=1")
+    ids = sent(caller, "a 1", "a 2", "a 3", "a 4")[:3]
+    listed = f"{HISTORY}/delete?search=a&before=4"
+    page = owner.page(f"{HISTORY}?search=a&before=4&select=1")
+    assert listed in [button.get("formaction") for button in page.all("button")]
     assert [box["value"] for box in page.all("input") if box.get("type") == "checkbox"] == ids[::-1]
-    chosen = {"id": ids[:2], "search": "a"}
-    asked = Page(owner.post(f"{HISTORY}/delete", chosen).text)
+    asked = Page(owner.post(listed, {"id": ids[:2]}).text)
     assert asked.texts_of("h1") == ["Delete 2 notifications?"] and asked.rows() == ids[1::-1]
-    assert len(owner.page(HISTORY).rows()) == 3
-    page = owner.done(f"{HISTORY}/delete", {**chosen, "confirmed": "1"}, leads_to=f"{HISTORY}?search=a")
+    assert len(owner.page(HISTORY).rows()) == 4
+    assert asked.forms("/delete?search=a&before=4") == [listed]
+    page = owner.done(listed, asked.hidden(listed) | {"id": ids[:2]}, leads_to=f"{HISTORY}?search=a&before=4")
     assert page.said("status") == ["2 notifications deleted."] and page.rows() == ids[2:]
 
 

@@ -3,7 +3,11 @@
 import pytest
 
 from dashboard import history
+from tests.support.alarms import ring
+from tests.support.buttons import ANSWERS
 from tests.support.pages import HISTORY, sent
+
+PHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 Mobile/15E148 Safari/604.1"
 
 
 def opened(page):
@@ -56,6 +60,36 @@ def test_filters_that_are_wrong_do_not_keep_a_notification_from_its_reader(owner
     (only,) = sent(caller, "one")
     page = owner.page(f"{HISTORY}/{only}?{query}")
     assert page.texts_of("h1") == ["MCP - one"] and page.rows() == [only]
+
+
+def test_what_is_done_with_a_notification_leaves_the_list_as_it_was(owner, caller, browser, short):
+    ids = [ring(caller, title=f"disk {number}") for number in range(4)]
+    shown = f"{HISTORY}/{ids[1]}?search=disk&before=3"
+    page = owner.page(shown)
+    (acknowledge,) = page.forms("/acknowledge?search=disk&before=3")
+    page = owner.done(acknowledge, leads_to=shown)
+    (delete,) = page.forms("/delete?search=disk&before=3")
+    assert owner.done(delete, leads_to=f"{HISTORY}?search=disk&before=3").rows() == [ids[0]]
+
+
+def test_an_answer_leaves_the_list_as_it_was(owner, caller):
+    fields = {"title": "disk", "body": "full", "actions": ANSWERS}
+    first = caller.post("/notifications/send", fields).json["notification"]["id"]
+    sent(caller, "disk 2")
+    shown = f"{HISTORY}/{first}?search=disk&before=2"
+    form = owner.page(shown).forms("/answer?search=disk&before=2")[0]
+    owner.done(form, {"position": "0"}, leads_to=shown)
+
+
+def test_a_phone_gets_no_list_that_it_cannot_show(owner, service, caller):
+    (only,) = sent(caller, "disk 1")
+    owner.client.environ_base["HTTP_USER_AGENT"] = PHONE
+    page = owner.page(f"{HISTORY}/{only}?search=disk")
+    assert page.rows() == [] and f"{HISTORY}?search=disk" in [link.get("href") for link in page.all("a")]
+    alert = service.alert(name="Backups")
+    page = owner.page(f"/app/alerts/{alert.id}")
+    assert opened(page) == [] and page.texts_of("h1") == ["Backups"]
+    assert f"/app/alerts/{alert.id}" in [link.get("href") for link in owner.page("/app/alerts").all("a")]
 
 
 def test_an_alert_stands_in_the_list_of_alerts_in_the_same_order(owner, service):

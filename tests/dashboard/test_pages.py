@@ -99,6 +99,7 @@ def test_a_wrong_method_is_answered_with_a_page(owner, method, path, allowed):
     answer = owner.client.open(path, method=method)
     check_error_page(answer, 405)
     assert allowed in answer.headers["Allow"]
+    assert ("no page at this address" in answer.text) == (method == "GET")
 
 
 def test_a_form_that_is_too_large_is_answered_with_a_page(make_service):
@@ -115,6 +116,21 @@ def test_too_many_tries_are_answered_with_a_page(service, visitor):
 
 def test_a_form_from_elsewhere_is_answered_with_a_page(owner):
     check_error_page(owner.post("/app/keys", {"name": "x"}, token=""), 400)
+
+
+def test_a_page_that_refuses_something_keeps_the_navigation_of_whoever_is_signed_in(owner, visitor):
+    def has_navigation(answer):
+        return "/app/keys" in [link.get("href") for link in Page(answer.text).all("a")]
+
+    with_one = {
+        "an unknown address": owner.get("/app/nothing"),
+        "a wrong method": owner.client.open("/app/keys", method="DELETE"),
+        "a form from elsewhere": owner.post("/app/keys", {"name": "x"}, token=""),
+        "a form that is too large": owner.post("/app/keys", {"name": "x" * 600_000}),
+        "what is gone": owner.get("/app/alerts/gone"),
+    }
+    assert {what: has_navigation(answer) for what, answer in with_one.items()} == dict.fromkeys(with_one, True)
+    assert not has_navigation(visitor.get("/app/nothing"))
 
 
 def test_a_fault_is_answered_with_a_page_that_tells_nothing_of_it(owner, monkeypatch):

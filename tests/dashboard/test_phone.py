@@ -80,7 +80,7 @@ def test_the_phone_is_signed_in_once_the_computer_has_confirmed_the_number(owner
     number = asked(phone, link)
     assert not phone.is_signed_in
     question = owner.page(CODE_PAGE)
-    assert "Chrome on Android at 192.0.2.7 asks to sign in" in question.main and number_on(question) == number
+    assert "Chrome on Android at 192.0.2.7 wants to sign in" in question.main and number_on(question) == number
     assert "being signed in" in answered(owner, number).main
     assert phone.get(ASKING_PAGE).location == READY_PAGE
     ready = phone.page(READY_PAGE)
@@ -247,7 +247,7 @@ def test_a_phone_that_comes_back_too_late_is_not_signed_in(owner, phone, moved_c
 def test_a_phone_that_is_refused_is_told_so(owner, phone):
     number = asked(phone, shown(owner))
     assert "was not signed in" in answered(owner, number, "no").main
-    assert "refused to sign this phone in" in phone.page(ASKING_PAGE).main
+    assert "refused on the computer" in phone.page(ASKING_PAGE).main
     not_answered(owner, number)
     assert not phone.is_signed_in
 
