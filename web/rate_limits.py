@@ -42,7 +42,6 @@ MAX_LISTED = 100
 MAX_METRICS = 100  # in one request
 ALERT_EVENTS = Quota(60)
 FLOOD = Quota(500)
-BEFORE_FLOOD = Quota(FLOOD.amount - 1)  # the request that makes it a flood is not counted
 UNKNOWN_CODES = Quota(60)  # asked for by one sender
 UNKNOWN_TOPICS = Quota(60)  # likewise
 PINGS = Quota(60)  # of a heartbeat
@@ -152,7 +151,8 @@ def event(alert_seq: int, switched_on_at: int | None, guesser: str | None) -> tu
     if switched_on_at is None:
         is_flood, counted = False, _count(*limits)
     else:
-        flood = _claim(BEFORE_FLOOD, f"flood/{alert_seq}/{switched_on_at}")
+        most = FLOOD.amount - 1  # the request that makes it a flood is not counted
+        flood = Claim(f"flood/{alert_seq}/{switched_on_at}", most, FLOOD.length_s)
         towards, counted = windows().count((*guessed, flood), limits)
         is_flood = towards.refused == len(guessed)
     if counted.refused is None:

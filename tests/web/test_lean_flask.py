@@ -32,7 +32,8 @@ def test_a_route_with_one_variable_at_its_end_is_the_one_that_werkzeug_finds(met
         found = app.url_map.find(method, path)
         assert found is None or found == adapter.match(path, method, return_rule=True)
     assert app.url_map.find("POST", "/p/aB3xY9z")[1] == {"short_code": "aB3xY9z"}
-    assert not any(app.url_map.find("POST", f"/p/{other}") for other in ("", "a/b", "aB3xY9z/", "a.b", "a b", "ä", "_"))
+    others = ("", "a/b", "aB3xY9z/", "a.b", "a b", "ä", "_")
+    assert not any(app.url_map.find("POST", f"/p/{other}") for other in others)
 
 
 @pytest.mark.parametrize("path", ["//api/v1/stats", "/api/v1/stats/", "/API/v1/stats", "/healthz/", "//healthz"])
