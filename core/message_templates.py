@@ -29,7 +29,7 @@ from wire.errors import Refused
 
 MAX_PATHS = 300  # of a payload, offered to whoever writes a template
 MAX_PATH_CHARACTERS = 200
-MAX_KEPT_TEMPLATES = 500
+MAX_KEPT_TEMPLATES = 200
 MAX_KEPT_CHARACTERS = 1_000  # of a template that is kept as it was read
 GUESS_WORK = 200_000  # comparing two texts costs about the product of their lengths
 
