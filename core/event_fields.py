@@ -8,7 +8,7 @@ import re
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote
 
-from core.message_templates import WRITABLE, Stuck, fill, values
+from core.message_templates import WRITABLE, Stuck, fill, read, values
 from core.template_filters import MISSING, CannotApply, Work, resolve
 from core.value_text import as_text
 from wire.errors import Refused
@@ -127,16 +127,15 @@ def _parts(template: str, payload: dict[str, Any], zone: str, limit: int) -> tup
     """The parts of a template, each value in at most `limit` characters and one more; and the missing paths."""
     parts: list[Part] = []
     missing: dict[str, None] = {}
-    end = 0
     for placeholder, value in values(template, payload, zone):
-        parts.append(Part(template[end : placeholder.start()], False, False))
+        is_first = not parts and not placeholder.before
+        parts.append(Part(placeholder.before, False, False))
         if value is MISSING:
-            missing[placeholder["path"].strip()] = None
+            missing[placeholder.path] = None
         is_filled = value is not MISSING and not isinstance(value, Stuck)
         text = as_text(value, limit + 1) if is_filled else None
-        parts.append(Part(text, True, placeholder.start() == 0))
-        end = placeholder.end()
-    return [*parts, Part(template[end:], False, False)], tuple(missing)
+        parts.append(Part(text, True, is_first))
+    return [*parts, Part(read(template).rest, False, False)], tuple(missing)
 
 
 # --- the link -----------------------------------------------------------------------------------------------

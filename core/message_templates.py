@@ -8,7 +8,7 @@ cannot be filled stays visible as it was written.
 import difflib
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -29,7 +29,8 @@ from wire.errors import Refused
 
 MAX_PATHS = 300  # of a payload, offered to whoever writes a template
 MAX_PATH_CHARACTERS = 200
-MAX_USUAL_CHARACTERS = 200  # of the filters of a placeholder
+MAX_KEPT_TEMPLATES = 200
+MAX_KEPT_CHARACTERS = 1_000  # of a template that is kept as it was read
 GUESS_WORK = 200_000  # comparing two texts costs about the product of their lengths
 
 # Possessive quantifiers never backtrack. A `{{` inside a placeholder starts a new one, except in quotes after a bar;
@@ -59,7 +60,25 @@ class Filter(NamedTuple):
     name: str
     argument: Argument
     path: str | None  # what is there in the place of an argument: only `default` takes it
-    has_surplus: bool  # whether something that is no argument follows
+    call: Callable[[Any, Argument, Work], Any] | None  # None if it cannot be applied as it is written
+
+
+class Placeholder(NamedTuple):
+    """A placeholder of a template."""
+
+    before: str  # the template's own text in front of it, from the placeholder before
+    written: str
+    path: str
+    filters: tuple[Filter, ...]
+    ends_in_path: bool  # whether its last default is a path
+
+
+class Template(NamedTuple):
+    """A template as it was read."""
+
+    placeholders: tuple[Placeholder, ...]
+    rest: str  # the text behind the last placeholder
+    openings: int  # how many placeholders there are at most
 
 
 class Filled(NamedTuple):
@@ -85,33 +104,32 @@ def fill(template: str, payload: dict[str, Any], limit: int, zone: str = "UTC") 
     Dates are shown in `zone`.
     """
     missing: dict[str, None] = {}
-    parts, length, end = [], 0, 0
+    parts, length = list[str](), 0
     for placeholder, value in values(template, payload, zone):
-        parts.append(template[end : placeholder.start()])
         if value is MISSING:
-            missing[placeholder["path"].strip()] = None
-        shown = placeholder[0] if value is MISSING or isinstance(value, Stuck) else as_text(value, limit + 1)
-        parts.append(shown)
-        length += len(parts[-2]) + len(shown)
-        end = placeholder.end()
+            missing[placeholder.path] = None
+        shown = placeholder.written if value is MISSING or isinstance(value, Stuck) else as_text(value, limit + 1)
+        parts += placeholder.before, shown
+        length += len(placeholder.before) + len(shown)
         if length > limit:
             break
-    parts.append(template[end:])
+    else:
+        parts.append(read(template).rest)
     return Filled(cut("".join(parts), limit), tuple(missing))
 
 
-def values(template: str, payload: dict[str, Any], zone: str) -> Iterator[tuple[re.Match[str], Any]]:
+def values(template: str, payload: dict[str, Any], zone: str) -> Iterator[tuple[Placeholder, Any]]:
     """Each placeholder with its value, which may be `MISSING` or `Stuck`."""
-    work = Work(zone, template.count("{{") or 1)
-    for placeholder in PLACEHOLDER.finditer(template):
+    placeholders, _, openings = read(template)
+    work = Work(zone, openings or 1)
+    for placeholder in placeholders:
         yield placeholder, _value(placeholder, payload, work.begin())
 
 
-def misused(placeholder: re.Match[str]) -> str | None:
+def misused(placeholder: Placeholder) -> str | None:
     """The first filter that takes no such argument, whatever its value is; None if all take theirs."""
-    filters = _filters(placeholder["filters"])
-    wrong = (one.name for one in filters if not _takes(one))
-    return next(wrong, "default" if _ends_in_path(filters) else None)
+    wrong = (one.name for one in placeholder.filters if not _takes(one))
+    return next(wrong, "default" if placeholder.ends_in_path else None)
 
 
 def _takes(one: Filter) -> bool:
@@ -158,9 +176,9 @@ def likely_paths(missing: Iterable[str], known: list[str]) -> dict[str, str | No
 
 def check_template(template: str) -> None:
     """Raise `Refused` (400) for a filter that does not exist."""
-    for placeholder in PLACEHOLDER.finditer(template):
-        for one in _filters(placeholder["filters"]):
-            if placeholder["path"].strip() and one.name not in FILTERS:
+    for placeholder in read(template).placeholders:
+        for one in placeholder.filters:
+            if placeholder.path and one.name not in FILTERS:
                 known = ", ".join(FILTERS)
                 raise Refused(400, f'There is no filter "{one.name[:100]}": the filters are {known}.')
 
@@ -168,17 +186,16 @@ def check_template(template: str) -> None:
 # --- a placeholder's value ----------------------------------------------------------------------------------
 
 
-def _value(placeholder: re.Match[str], payload: dict[str, Any], work: Work) -> Any:
+def _value(placeholder: Placeholder, payload: dict[str, Any], work: Work) -> Any:
     """What to show for the placeholder: a value, `MISSING` or `Stuck`."""
-    path = placeholder["path"].strip()
+    _, _, path, filters, ends_in_path = placeholder
     if not path:
         return Stuck()
     try:
         value = resolve(payload, path, work)
     except CannotApply:
         return MISSING  # no work is left to find it
-    filters = _filters(placeholder["filters"])
-    if _ends_in_path(filters):
+    if ends_in_path:
         return Stuck("default")
     try:
         for one in filters:
@@ -188,42 +205,53 @@ def _value(placeholder: re.Match[str], payload: dict[str, Any], work: Work) -> A
     return value
 
 
-def _ends_in_path(filters: tuple[Filter, ...]) -> bool:
-    """Whether the last default is a path. It must be a text, so that a misspelt path does not go unnoticed."""
-    defaults = [one for one in filters if one.name == "default"]
-    return bool(defaults and defaults[-1].path)
-
-
 def _apply(one: Filter, value: Any, payload: dict[str, Any], work: Work) -> Any:
     """The value behind the filter; `default: path` replaces an empty value with the one at that path."""
-    known = FILTERS.get(one.name)
-    if known is None or one.has_surplus or (one.path and one.name != "default"):
+    name, argument, path, call = one
+    if call is None:
         raise WrongArgument
     work.spend(ITEM_WORK)
-    if one.path:
-        return resolve(payload, one.path, work) if is_empty(value) else value
-    if value is MISSING and one.name != "default":
+    if path:
+        return resolve(payload, path, work) if is_empty(value) else value
+    if value is MISSING and name != "default":
         return MISSING
-    return known(value, one.argument, work)
+    return call(value, argument, work)
 
 
-def _filters(written: str) -> tuple[Filter, ...]:
-    """The filters behind a path; usual ones are kept, as an alert's events are filled into the same template."""
-    return _usual_filters(written) if len(written) <= MAX_USUAL_CHARACTERS else _read_filters(written)
+# --- reading a template -------------------------------------------------------------------------------------
 
 
-def _read_filters(written: str) -> tuple[Filter, ...]:
-    return tuple(map(_read_filter, FILTER.finditer(written)))
+def read(template: str) -> Template:
+    """The template's parts; of usual ones they are kept, as an alert's events are filled into the same."""
+    return _usual(template) if len(template) <= MAX_KEPT_CHARACTERS else _read(template)
 
 
-def _read_filter(one: re.Match[str]) -> Filter:
-    arguments = tuple(map(_argument, ARGUMENT.findall(one["arguments"] or "")))
+def _read(template: str) -> Template:
+    placeholders, end = list[Placeholder](), 0
+    for found in PLACEHOLDER.finditer(template):
+        filters = tuple(map(_read_filter, FILTER.finditer(found["filters"])))
+        before = template[end : found.start()]
+        placeholders.append(Placeholder(before, found[0], found["path"].strip(), filters, _ends_in_path(filters)))
+        end = found.end()
+    return Template(tuple(placeholders), template[end:], template.count("{{"))
+
+
+_usual = lru_cache(maxsize=MAX_KEPT_TEMPLATES)(_read)
+
+
+def _read_filter(found: re.Match[str]) -> Filter:
+    arguments = tuple(map(_argument, ARGUMENT.findall(found["arguments"] or "")))
     argument = arguments if len(arguments) > 1 else next(iter(arguments), None)
-    return Filter(one["name"], argument, (one["other"] or "").strip() or None, bool(one["surplus"]))
+    name, path = found["name"], (found["other"] or "").strip() or None
+    is_wrong = found["surplus"] or (path and name != "default")
+    return Filter(name, argument, path, None if is_wrong else FILTERS.get(name))
 
 
 def _argument(written: str) -> str | int:
     return int(written) if written.isdecimal() else written[1:-1]
 
 
-_usual_filters = lru_cache(maxsize=500)(_read_filters)
+def _ends_in_path(filters: tuple[Filter, ...]) -> bool:
+    """Whether the last default is a path. It must be a text, so that a misspelt path does not go unnoticed."""
+    defaults = [one for one in filters if one.name == "default"]
+    return bool(defaults and defaults[-1].path)

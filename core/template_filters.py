@@ -8,6 +8,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator
 from decimal import ROUND_HALF_UP, Context, Decimal
+from functools import lru_cache
 from typing import Any
 
 from core import local_time
@@ -25,6 +26,9 @@ MAX_DATE_CHARACTERS = 64
 MAX_DECIMALS = 20
 MAX_NUMBER_DIGITS = 400  # a double has at most 309 digits before its point
 HASH_DIGITS = 16
+MAX_USUAL_PATH = 100  # characters
+UNITS = [Decimal(f"1e-{decimals}") for decimals in range(MAX_DECIMALS + 1)]  # of a rounded number
+EXACT = Context(prec=MAX_NUMBER_DIGITS)
 
 POSITION = re.compile(r"0|[1-9][0-9]{0,8}")
 JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,9})?")
@@ -92,34 +96,39 @@ class Work:
 
 def resolve(value: Any, path: str, work: Work) -> Any:
     """Follow the path. At each object the longest key wins that the path begins with, up to a dot or the end."""
-    while True:
+    rest: str | None = path
+    while rest is not None:
         if isinstance(value, dict):
-            end = _longest_key(value, path, work)
-            if end < 0:
+            for key, cost, after in _usual_beginnings(rest) if len(rest) <= MAX_USUAL_PATH else _beginnings(rest):
+                work.spend(cost)
+                if key in value:
+                    value, rest = value[key], after
+                    break
+            else:
                 return MISSING
-            value = value[path[:end]]
         elif isinstance(value, list):
             work.spend(KEY_WORK)
-            end = path.find(".") if "." in path else len(path)
-            if not POSITION.fullmatch(path[:end]) or int(path[:end]) >= len(value):
+            key, dot, after = rest.partition(".")
+            if not POSITION.fullmatch(key) or int(key) >= len(value):
                 return MISSING
-            value = value[int(path[:end])]
+            value, rest = value[int(key)], after if dot else None
         else:
             return MISSING
-        if end == len(path):
-            return value
-        path = path[end + 1 :]
+    return value
 
 
-def _longest_key(value: dict[str, Any], path: str, work: Work) -> int:
-    """Where the longest key ends in the path; -1 when there is no such key."""
-    end = len(path)
+def _beginnings(path: str) -> Iterator[tuple[str, int, str | None]]:
+    """What may be a key at the beginning of a path, the longest first: what looking it up costs, and what follows."""
+    yield path, KEY_WORK + len(path) // 8, None
+    end = path.rfind(".")
     while end >= 0:
-        work.spend(KEY_WORK + end // 8)
-        if path[:end] in value:
-            return end
+        yield path[:end], KEY_WORK + end // 8, path[end + 1 :]
         end = path.rfind(".", 0, end)
-    return -1
+
+
+@lru_cache(maxsize=1_000)  # templates name the same paths again and again
+def _usual_beginnings(path: str) -> tuple[tuple[str, int, str | None], ...]:
+    return tuple(_beginnings(path))
 
 
 # --- filters ------------------------------------------------------------------------------------------------
@@ -239,7 +248,7 @@ def _round(value: Any, argument: Argument, work: Work) -> Any:
     exponent = number.as_tuple().exponent
     if isinstance(exponent, int) and -exponent <= decimals:
         return value
-    rounded = number.quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP, Context(prec=MAX_NUMBER_DIGITS))
+    rounded = number.quantize(UNITS[decimals], ROUND_HALF_UP, EXACT)
     return f"{rounded or rounded.copy_abs():f}"
 
 

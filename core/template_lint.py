@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from core.message_templates import Stuck, misused, values
+from core.message_templates import Placeholder, Stuck, misused, read, values
 from core.value_text import cut
 
 MAX_UNFILLED = 20  # parts
@@ -45,16 +45,15 @@ class Unfilled(NamedTuple):
 
 def unfilled(template: str, payload: dict[str, Any] | None = None, zone: str = "UTC") -> list[Unfilled]:
     """The parts that no payload fills and, given a payload, those that do not fit its values; each once, in order."""
-    found, end = dict[Unfilled, None](), 0
+    found = dict[Unfilled, None]()
     for placeholder, value in values(template, payload or {}, zone):
-        found |= dict.fromkeys(_between(template[end : placeholder.start()]))
+        found |= dict.fromkeys(_between(placeholder.before))
         if why := _reason(placeholder, value):
-            found[_part(placeholder[0], why)] = None
-        end = placeholder.end()
+            found[_part(placeholder.written, why)] = None
         if len(found) >= MAX_UNFILLED:
             break
     else:
-        found |= dict.fromkeys(_between(template[end:]))
+        found |= dict.fromkeys(_between(read(template).rest))
     return list(found)[:MAX_UNFILLED]
 
 
@@ -76,9 +75,9 @@ def _between(text: str) -> Iterator[Unfilled]:
             yield _part(text[start:end], why)
 
 
-def _reason(placeholder: re.Match[str], value: object) -> str:
+def _reason(placeholder: Placeholder, value: object) -> str:
     """Why a placeholder stays visible; empty if it does not, or only because the payload lacks its variable."""
-    if not placeholder["path"].strip():
+    if not placeholder.path:
         return "the name of a variable is missing."
     if (name := misused(placeholder)) is not None:
         return f"{name} takes {TAKES.get(name, 'nothing after its name')}."

@@ -24,7 +24,7 @@ from process import clock
 from process.connections import READ_S, Connection
 from process.crew import Crew
 from process.http_messages import Answer, Incoming, environ_of
-from process.logs import JsonLines, WithoutSecrets
+from process.logs import JsonLines, RequestLine, WithoutSecrets
 from process.poller import Poller
 from process.streams import HandOver
 from wire.errors import Refused, rest_body
@@ -356,16 +356,18 @@ class JsonLogger(Logger):
 
     def access(self, environ: dict[str, Any], status: int, sent: int, took_s: float) -> None:
         """Log a request that was answered."""
-        self.request(
-            request_id=environ.get("pocketbell.request", "-"),
-            client=environ["REMOTE_ADDR"],
-            method=environ["REQUEST_METHOD"],
-            route=environ.get("pocketbell.route", "-"),
-            status=status,
-            bytes=sent,
-            ms=round(took_s * 1_000),
+        line = RequestLine(
+            environ.get("pocketbell.request", "-"),
+            environ["REMOTE_ADDR"],
+            environ["REQUEST_METHOD"],
+            environ.get("pocketbell.route", "-"),
+            status,
+            sent,
+            round(took_s * 1_000),
         )
+        for handler in self.access_log.handlers:
+            handler.handle(line)
 
     def request(self, **fields: object) -> None:
-        """Log one line about a request."""
+        """Log one line about a request that no application answered."""
         self.access_log.info("request", extra={"fields": fields})

@@ -5,7 +5,10 @@ import logging
 import re
 from datetime import UTC, datetime
 from functools import lru_cache
+from json.encoder import encode_basestring_ascii as quoted
 from urllib.parse import unquote
+
+from process import clock
 
 SECRETS = re.compile(
     r"sk_[\w]*|pb[0-9A-Za-z]{40}|/(?:[ap]|ping)/[^\s'\"]*|/app/(?:setup|phone)/[^\s'\"]*|\b(?:auth(?:orization)?|token)=[^\s'\"&]*",
@@ -13,17 +16,39 @@ SECRETS = re.compile(
 )
 
 
+class RequestLine(logging.LogRecord):
+    """The line about a request that was answered, made at once: a usual record takes thrice as long."""
+
+    levelno, levelname, args, exc_info = logging.INFO, "INFO", (), None
+
+    def __init__(
+        self, request_id: str, client: str, method: str, route: str, status: int, size: int, ms: int
+    ) -> None:
+        at = clock.now_ms()
+        self.msg = (
+            f'{{"time": "{_time(at // 1000, at % 1000)}", "level": "info", "message": "request",'
+            f' "request_id": {quoted(request_id)}, "client": {quoted(client)}, "method": {quoted(method)},'
+            f' "route": {quoted(route)}, "status": {status}, "bytes": {size}, "ms": {ms}}}'
+        )
+
+
 class JsonLines(logging.Formatter):
     """Formats a record's time, level and message, and the `fields` that it was given."""
 
     def format(self, record: logging.LogRecord) -> str:
         """One line, whatever is in the message."""
-        at = f"{_second(int(record.created))}.{int(record.msecs):03}+00:00"
+        if isinstance(record, RequestLine):
+            return str(record.msg)
+        at = _time(int(record.created), int(record.msecs))
         line = {"time": at, "level": record.levelname.lower(), "message": record.getMessage()}
         line |= getattr(record, "fields", {})
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
         return json.dumps(line)
+
+
+def _time(unix_s: int, ms: int) -> str:
+    return f"{_second(unix_s)}.{ms:03}+00:00"
 
 
 @lru_cache(maxsize=2)  # many lines are of the same second, and writing it takes a sixth of a line's instructions

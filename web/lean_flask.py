@@ -9,18 +9,59 @@ from typing import Any
 from flask import Flask, Request
 from flask.ctx import AppContext, RequestContext
 from flask.globals import _cv_app, _cv_request
-from flask.sessions import NullSession
+from flask.sessions import NullSession, SessionMixin
+from werkzeug._internal import _wsgi_decoding_dance
+from werkzeug.datastructures import EnvironHeaders, Headers
+from werkzeug.exceptions import HTTPException
 from werkzeug.routing import MapAdapter
+from werkzeug.utils import cached_property
 
 from web import context
 from web.json_answers import CompactJson, JsonAnswer
-from web.routing import MatchedRule, RouteMap, adapter
+from web.routing import MatchedRule, RouteMap, adapter, host
+
+
+class LeanRequest(Request):
+    """Flask's request; what few handlers read is made when it is read."""
+
+    server = None  # `host` is known without it
+
+    def __init__(self, environ: Any) -> None:
+        path = environ.get("PATH_INFO", "")
+        self.environ = environ
+        self.method = environ["REQUEST_METHOD"].upper()
+        self.scheme = environ["wsgi.url_scheme"]
+        self.root_path = _wsgi_decoding_dance(environ.get("SCRIPT_NAME", "")).rstrip("/")
+        self.path = "/" + (path if path.isascii() else _wsgi_decoding_dance(path)).lstrip("/")
+        self.remote_addr = environ.get("REMOTE_ADDR")
+        self.shallow = False
+
+    @cached_property
+    def headers(self) -> Headers:
+        """The headers received with the request."""
+        return EnvironHeaders(self.environ)
+
+    @cached_property
+    def query_string(self) -> bytes:
+        """What follows the `?`."""
+        return str(self.environ.get("QUERY_STRING", "")).encode("latin1")
 
 
 class CurrentRequest(RequestContext):
     """What Flask's `request`, `session` and `current_app` stand for while a thread answers a request."""
 
     app: "LeanFlask"
+    request: LeanRequest
+    url_adapter: MapAdapter | None = None  # unless Werkzeug finds the route
+    flashes = None
+    _session: SessionMixin | None = None
+
+    def __init__(self, app: "LeanFlask", environ: Any) -> None:
+        self.app, self.request = app, LeanRequest(environ)
+        try:
+            self.request.host = host(environ)  # where Werkzeug keeps it
+        except HTTPException as error:
+            self.request.routing_exception = error
 
     def push(self) -> None:
         """Begin the request: open its session, and find its route."""
@@ -30,16 +71,17 @@ class CurrentRequest(RequestContext):
         if self._session is None:
             session = app.session_interface.open_session(app, self.request)
             self._session = app.no_session if session is None else session
-        if self.url_adapter is not None:
+        if self.request.routing_exception is None:
             self.match_request()
 
     def match_request(self) -> None:
-        """Find a route without variables by its path alone, any other as Flask does."""
-        sent = self.request
-        rule = self.app.url_map.fixed.get((sent.method, sent.environ.get("PATH_INFO", "")))
-        if rule:
-            sent.url_rule, sent.view_args = rule, {}
+        """Find a simple route by its path, any other as Flask does."""
+        sent, routes = self.request, self.app.url_map
+        found = routes.find(sent.method, sent.environ.get("PATH_INFO", ""))
+        if found:
+            sent.url_rule, sent.view_args = found
         else:
+            self.url_adapter = adapter(routes, sent)
             super().match_request()
 
     def pop(self, exc: BaseException | None = None) -> None:
@@ -48,7 +90,6 @@ class CurrentRequest(RequestContext):
         context.end(begun)
         _cv_request.reset(request_token)
         _cv_app.reset(app_token)
-        self.request.environ["werkzeug.request"] = None  # each holds the other, until the garbage collector comes
         if "files" in vars(self.request):  # of a form, which was parsed
             self.request.close()
 
@@ -90,7 +131,3 @@ class LeanFlask(Flask):
         if session is not None and session is not self.no_session:
             self.session_interface.save_session(self, session, response)
         return response
-
-    def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
-        """What finds a request's route."""
-        return adapter(self.url_map, request) if request else None

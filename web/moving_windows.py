@@ -68,35 +68,36 @@ class MovingWindows(Storage, MovingWindowSupport):
             return [self._count_together(claims, now) for claims in groups]
 
     def _count_together(self, claims: Claims, now: float) -> Counted:
-        windows = []
+        windows = list[tuple[Claim, deque[float]]]()
         shown, refused = 0, None
-        for place, (key, limit, length_s, amount) in enumerate(claims):
+        for claim in claims:
+            key, limit, length_s, amount = claim
             hits = self.hits[length_s].get(key) or deque()
             expired = now - length_s
             while hits and hits[0] <= expired:
                 hits.popleft()
-            windows.append(hits)
+            windows.append((claim, hits))
             if amount >= 0 and len(hits) + (amount or 1) > limit:
-                shown = refused = place
+                shown = refused = len(windows) - 1
                 break
         else:
-            for hits, claim in zip(windows, claims, strict=True):
-                if claim.amount > 0:
-                    self._add(hits, claim, now)
-                elif claim.amount < 0 and hits:
-                    hits.pop()
-        _, limit, length_s, _ = claims[shown]
-        hits = windows[shown]
+            for claim, hits in windows:
+                self._add(hits, claim, now)
+        (_, limit, length_s, _), hits = windows[shown]
         age = now - hits[max(0, len(hits) - limit)] if hits else 0.0
         return Counted(refused, len(hits), length_s - age)
 
     def _add(self, hits: deque[float], claim: Claim, now: float) -> None:
-        """Add the claim's hits and keep them; forgets up to two idle keys on the way."""
+        """Add the claim's hits and keep them, or take one back; forgets up to two idle keys on the way."""
         key, _, length_s, amount = claim
         if amount == 1:
             hits.append(now)
-        else:
+        elif amount > 0:
             hits.extend([now] * amount)
+        else:
+            if amount < 0 and hits:
+                hits.pop()
+            return
         keys = self.hits[length_s]
         keys[key] = hits
         keys.move_to_end(key)

@@ -24,8 +24,14 @@ from wire.errors import TOO_MANY_EVENTS, Refused
 class Quota(RateLimitItemPerMinute):
     """A limit within a moving window of minutes; the count goes on when a plan changes the limit."""
 
+    __slots__ = ("length_s",)
+
+    def __init__(self, amount: int, minutes: int = 1) -> None:
+        super().__init__(amount, minutes)
+        self.length_s = self.get_expiry()
+
     def key_for(self, *identifiers: bytes | str | int | float) -> str:
-        """The key of a count, which does not depend on the limit."""
+        """The key of a count, for Flask-Limiter; it does not depend on the limit."""
         return "/".join(map(str, identifiers))
 
 
@@ -80,8 +86,8 @@ def windows() -> MovingWindows:
     return cast(MovingWindows, limiter.limiter.storage)
 
 
-def _claim(item: Quota, *key: str | int, amount: int = 1) -> Claim:
-    return Claim(item.key_for(*key), item.amount, item.get_expiry(), amount)
+def _claim(item: Quota, key: str, amount: int = 1) -> Claim:
+    return Claim(key, item.amount, item.length_s, amount)
 
 
 def _count(*claims: Claim) -> Counted:
@@ -92,22 +98,22 @@ def _count(*claims: Claim) -> Counted:
 def rest() -> None:
     """Count a request of the caller against its key's limit over all REST endpoints; `Refused` (429) beyond it."""
     caller = current().caller
-    if _count_for_caller(REST[caller.plan], "key", caller.key_seq).refused is not None:
+    if _count_for_caller(REST[caller.plan], f"key/{caller.key_seq}").refused is not None:
         raise Refused(429)
 
 
 def custom_metrics() -> None:
     """Count a request of the caller against its account's metrics requests per hour; `Refused` (429) beyond it."""
     item = CUSTOM_METRICS[current().caller.plan]
-    counted = _count_for_caller(item, "metrics", current().caller.account_seq)
+    counted = _count_for_caller(item, f"metrics/{current().caller.account_seq}")
     if counted.refused is not None:
         words = f"Too many requests: {item.amount} metrics requests an hour are this plan's limit."
         raise Refused(429, words, _wait_s(counted))
 
 
-def _count_for_caller(item: Quota, kind: str, seq: int) -> Counted:
+def _count_for_caller(item: Quota, key: str) -> Counted:
     """Count a request that has a caller, and keep what the answer says of the quota."""
-    counted = _count(_claim(item, kind, seq))
+    counted = _count(_claim(item, key))
     reset_at = math.ceil(clock.now_ms() / 1000 + counted.reset_in_s)
     current().window = Window(item.amount, max(0, item.amount - counted.used), reset_at)
     return counted
@@ -122,13 +128,13 @@ def _wait_s(counted: Counted) -> int:
 
 def count_unknown_code(sender: str) -> None:
     """Count a code that leads nowhere against its sender; `Refused` (429) beyond the budget."""
-    if _count(_claim(UNKNOWN_CODES, "unknown-codes", sender)).refused is not None:
+    if _count(_claim(UNKNOWN_CODES, f"unknown-codes/{sender}")).refused is not None:
         raise Refused(429, TOO_MANY_EVENTS)
 
 
 def count_unknown_topic(sender: str) -> None:
     """Count a topic that is no device's against its sender; `Refused` (429) beyond the budget."""
-    if _count(_claim(UNKNOWN_TOPICS, "unknown-topics", sender)).refused is not None:
+    if _count(_claim(UNKNOWN_TOPICS, f"unknown-topics/{sender}")).refused is not None:
         raise Refused(429, TOO_MANY_EVENTS)
 
 
@@ -140,13 +146,13 @@ def event(alert_seq: int, switched_on_at: int | None, guesser: str | None) -> tu
     seldom used, is refused if it tried too many unknown codes, and nothing is counted: it must not learn that a guess
     was right.
     """
-    guessed = (_claim(UNKNOWN_CODES, "unknown-codes", guesser, amount=0),) if guesser else ()
-    limits = (*guessed, _claim(ALERT_EVENTS, "alert", alert_seq), _claim(_all_events, "events"))
+    guessed = (_claim(UNKNOWN_CODES, f"unknown-codes/{guesser}", amount=0),) if guesser else ()
+    limits = (*guessed, _claim(ALERT_EVENTS, f"alert/{alert_seq}"), _claim(_all_events, "events"))
     if switched_on_at is None:
         is_flood, counted = False, _count(*limits)
     else:
-        flood = _claim(FLOOD, "flood", alert_seq, switched_on_at)
-        flood = flood._replace(limit=flood.limit - 1)  # the request that makes it a flood is not counted
+        most = FLOOD.amount - 1  # the request that makes it a flood is not counted
+        flood = Claim(f"flood/{alert_seq}/{switched_on_at}", most, FLOOD.length_s)
         towards, counted = windows().count((*guessed, flood), limits)
         is_flood = towards.refused == len(guessed)
     if counted.refused is None:
@@ -164,7 +170,7 @@ def event(alert_seq: int, switched_on_at: int | None, guesser: str | None) -> tu
 
 def ping(beat_seq: int) -> None:
     """Count a ping against its heartbeat; `Refused` (429) beyond the limit."""
-    if _count(_claim(PINGS, "ping", beat_seq)).refused is not None:
+    if _count(_claim(PINGS, f"ping/{beat_seq}")).refused is not None:
         raise Refused(429, TOO_MANY_EVENTS)
 
 
@@ -173,7 +179,7 @@ def ping(beat_seq: int) -> None:
 
 def button(sender: str) -> None:
     """Count a button that is shown or pressed, also an unknown one, against its sender; `Refused` (429) beyond it."""
-    counted = _count(_claim(BUTTONS, "button", sender))
+    counted = _count(_claim(BUTTONS, f"button/{sender}"))
     if counted.refused is not None:
         raise Refused(429, "Too many attempts. Try again in a minute.", _wait_s(counted))
 
@@ -193,22 +199,22 @@ class Visitor(NamedTuple):
     known_browser: str | None
 
     @property
-    def quotas(self) -> list[tuple[Quota, str, str]]:
+    def quotas(self) -> list[tuple[Quota, str]]:
         """Each quota that the visitor's wrong passwords count against, with its key."""
         if self.known_browser:
-            return [(SIGN_IN_TRIES, "sign-in-browser", self.known_browser)]
+            return [(SIGN_IN_TRIES, f"sign-in-browser/{self.known_browser}")]
         return [
-            (SIGN_IN_TRIES, "sign-in", f"{self.sender} {self.password}"),
-            (TRIES_OF_SENDER, "sign-in-sender", self.sender),
-            (TRIES_OF_STRANGERS, "sign-in-password", self.password),
+            (SIGN_IN_TRIES, f"sign-in/{self.sender} {self.password}"),
+            (TRIES_OF_SENDER, f"sign-in-sender/{self.sender}"),
+            (TRIES_OF_STRANGERS, f"sign-in-password/{self.password}"),
         ]
 
     @property
-    def sign_ins(self) -> tuple[Quota, str, str]:
+    def sign_ins(self) -> tuple[Quota, str]:
         """The quota that right passwords count against, with its key."""
         if self.known_browser:
-            return SIGN_INS, "sign-ins-known", self.password
-        return SIGN_INS, "sign-ins", self.sender
+            return SIGN_INS, f"sign-ins-known/{self.password}"
+        return SIGN_INS, f"sign-ins/{self.sender}"
 
 
 def check_sign_in(visitor: Visitor) -> None:
@@ -225,7 +231,7 @@ def begin_sign_in(visitor: Visitor) -> None:
 
 
 def _try_sign_in(visitor: Visitor, amount: int) -> None:
-    counted = _count(*(_claim(item, *key, amount=amount) for item, *key in (*visitor.quotas, visitor.sign_ins)))
+    counted = _count(*(_claim(item, key, amount) for item, key in (*visitor.quotas, visitor.sign_ins)))
     if counted.refused is not None:
         raise Refused(429, TOO_MANY_ATTEMPTS, _wait_s(counted))
 
@@ -235,21 +241,21 @@ def end_sign_in(visitor: Visitor, is_right: bool | None) -> None:
     taken_back = [] if is_right is False else visitor.quotas
     if not is_right:
         taken_back = [*taken_back, visitor.sign_ins]
-    _count(*(_claim(item, *key, amount=-1) for item, *key in taken_back))
+    _count(*(_claim(item, key, -1) for item, key in taken_back))
 
 
 def phone_code(sender: str) -> None:
     """Count a code to sign in with, also a wrong one, against its sender; `Refused` (429) beyond the limit."""
-    _count_code("phone-code", sender)
+    _count_code(f"phone-code/{sender}")
 
 
 def new_phone_code(account_seq: int) -> None:
     """Count a new code against its account; `Refused` (429) beyond the limit."""
-    _count_code("new-phone-code", account_seq)
+    _count_code(f"new-phone-code/{account_seq}")
 
 
-def _count_code(*key: str | int) -> None:
-    counted = _count(_claim(PHONE_CODES, *key))
+def _count_code(key: str) -> None:
+    counted = _count(_claim(PHONE_CODES, key))
     if counted.refused is not None:
         raise Refused(429, TOO_MANY_ATTEMPTS, _wait_s(counted))
 
@@ -259,11 +265,11 @@ def _count_code(*key: str | int) -> None:
 
 def rest_used(plan: str, *key_seqs: int) -> int:
     """How many requests that one of the keys made within the last minute which made most."""
-    looks = ((_claim(REST[plan], "key", seq, amount=0),) for seq in key_seqs)
+    looks = ((_claim(REST[plan], f"key/{seq}", amount=0),) for seq in key_seqs)
     return max((min(REST[plan].amount, one.used) for one in windows().count(*looks)), default=0)
 
 
 def custom_metrics_used(plan: str, account_seq: int) -> int:
     """How many metrics requests the account made within the last hour."""
     item = CUSTOM_METRICS[plan]
-    return min(item.amount, _count(_claim(item, "metrics", account_seq, amount=0)).used)
+    return min(item.amount, _count(_claim(item, f"metrics/{account_seq}", amount=0)).used)

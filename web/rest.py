@@ -103,7 +103,9 @@ def ask(fields: Payload) -> Payload:
 
 def list_notifications() -> Payload:
     """GET /api/v1/notifications (SPEC 4.2)."""
-    return find_notifications(current().sent.args.to_dict())  # its own `get` raises an error for what is absent
+    sent = current().sent
+    fields = sent.args.to_dict() if sent.query_string else {}  # its own `get` raises an error for what is absent
+    return find_notifications(fields)
 
 
 def find_notifications(fields: Mapping[str, Any]) -> Payload:

@@ -1,5 +1,6 @@
 """What the routes of `app.py` are made of: a route, and what a part of a path may be. Must not know any address."""
 
+import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -11,6 +12,8 @@ from werkzeug.sansio.utils import get_host
 from wire.ntfy import TOPIC
 
 Check = Callable[[], Any] | None
+OF_ANY_FORM = re.compile(r"<(?:path:)?(\w+)>")  # a variable of a rule, whose value may be anything
+SIMPLE = re.compile(r"[0-9A-Za-z-]+")  # a value that is no address of its own and is not encoded
 
 
 class Route(NamedTuple):
@@ -52,34 +55,56 @@ def adapter(url_map: Map, sent: Request) -> MapAdapter:
 
     It ignores an Upgrade header: Werkzeug would look for routes of WebSockets.
     """
-    environ = sent.environ
-    scheme, header = environ["wsgi.url_scheme"], environ.get("HTTP_HOST")
-    host = _host(scheme, header, environ["SERVER_NAME"], environ["SERVER_PORT"])
-    sent.host = host  # where Flask keeps it
-    path = sent.path if environ.get("PATH_INFO") else ""
-    query = environ.get("QUERY_STRING", "")
-    return MapAdapter(url_map, host, sent.root_path, "", scheme, path, sent.method, query)
+    path = sent.path if sent.environ.get("PATH_INFO") else ""
+    query = sent.environ.get("QUERY_STRING", "")
+    return MapAdapter(url_map, sent.host, sent.root_path, "", sent.scheme, path, sent.method, query)
+
+
+def host(environ: Any) -> str:
+    """The host and port that a request names; raises `SecurityError` (400) if it cannot be one."""
+    header = environ.get("HTTP_HOST")
+    return _host(environ["wsgi.url_scheme"], header, environ["SERVER_NAME"], environ["SERVER_PORT"])
 
 
 @lru_cache(maxsize=100)
 def _host(scheme: str, header: str | None, name: str, port: str) -> str:
-    """The host and port that a request names; raises `SecurityError` (400) if it cannot be one."""
     return get_host(scheme, header, (name, int(port)))
 
 
 class RouteMap(Map):
-    """Werkzeug's map of routes, with those without variables also by method and path: `fixed`."""
+    """Werkzeug's map of routes, of which it finds simple ones at once.
+
+    `fixed` are those without variables, by method and path. `open_ended` are those with one behind the last slash,
+    of any form, by method and what is before that slash.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.fixed = dict[tuple[str, str], Rule]()
+        self.open_ended = dict[tuple[str, str], tuple[Rule, str]]()
         super().__init__(*args, **kwargs)
 
     def add(self, rulefactory: RuleFactory) -> None:
         """Add a route."""
         super().add(rulefactory)
         for rule in rulefactory.get_rules(self):
-            if not rule.arguments:
-                self.fixed.update({(method, rule.rule): rule for method in rule.methods or ()})
+            before, _, last = rule.rule.rpartition("/")
+            variable = OF_ANY_FORM.fullmatch(last)
+            for method in rule.methods or ():
+                if not rule.arguments:
+                    self.fixed[method, rule.rule] = rule
+                elif variable and "<" not in before:
+                    self.open_ended[method, before] = rule, variable[1]
+
+    def find(self, method: str, path: str) -> tuple[Rule, dict[str, Any]] | None:
+        """A simple route and its variables; None for any other, and for what must be looked at more closely."""
+        if rule := self.fixed.get((method, path)):
+            return rule, {}
+        before, _, last = path.rpartition("/")
+        found = self.open_ended.get((method, before))
+        if found is None or not SIMPLE.fullmatch(last):
+            return None
+        rule, variable = found
+        return rule, {variable: last}
 
 
 class MatchedRule(Rule):

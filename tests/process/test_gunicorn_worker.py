@@ -274,6 +274,16 @@ def test_a_line_has_its_time_in_utc_and_milliseconds(at):
     assert told == datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
 
 
+@each("route", ["/api/v1/stats", "-", '/"quoted"/<a\\b>', "/ü🔥\u2028"])
+def test_the_line_of_a_request_is_the_one_that_any_record_with_its_fields_gets(route, moved_clock):
+    record = logging.LogRecord("gunicorn.access", logging.INFO, "", 0, "request", (), None)
+    record.created, record.msecs = moved_clock.ms / 1000, moved_clock.ms % 1000
+    told = {"request_id": "0123456789abcdef", "client": "2001:db8::1", "method": "GET", "route": route}
+    record.fields = {**told, "status": 200, "bytes": 345, "ms": 7}
+    line = logs.RequestLine(*record.fields.values())
+    assert logs.JsonLines().format(line) == logs.JsonLines().format(record)
+
+
 @each(
     "address",
     [

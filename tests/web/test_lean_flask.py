@@ -20,6 +20,22 @@ def test_a_route_without_variables_is_the_one_that_werkzeug_finds():
     assert found == {place: (rule, {}) for place, rule in fixed.items()}
 
 
+CODES = ["aB3xY9z", "send", "new", "not-one", "5a2f1c04-7d1e-4c55-9d0b-0d1b2c3e4f50"]
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
+def test_a_route_with_one_variable_at_its_end_is_the_one_that_werkzeug_finds(method):
+    adapter = app.url_map.bind("localhost")
+    befores = {before for _, before in app.url_map.open_ended}
+    assert {"/p", "/a", "/ping", "/api/v1/devices", "/app/alerts"} <= befores
+    for path in (f"{before}/{code}" for before in befores for code in CODES):
+        found = app.url_map.find(method, path)
+        assert found is None or found == adapter.match(path, method, return_rule=True)
+    assert app.url_map.find("POST", "/p/aB3xY9z")[1] == {"short_code": "aB3xY9z"}
+    others = ("", "a/b", "aB3xY9z/", "a.b", "a b", "ä", "_")
+    assert not any(app.url_map.find("POST", f"/p/{other}") for other in others)
+
+
 @pytest.mark.parametrize("path", ["//api/v1/stats", "/api/v1/stats/", "/API/v1/stats", "/healthz/", "//healthz"])
 def test_a_path_that_is_written_otherwise_is_left_to_werkzeug(path):
     with app.test_request_context("/x", environ_overrides={"PATH_INFO": path}) as context:

@@ -56,7 +56,7 @@ def test_another_process_goes_on_where_the_first_one_is(service, owner):
     answers(owner, 99)
     other = redis_client.RedisClient(service.settings.redis_url, sharing._secret[:12])
     windows = rate_limits.SharedWindows(other, sharing.redis()[1])
-    claims = (rate_limits._claim(rate_limits.REST["starter"], "key", "1"),)
+    claims = (rate_limits._claim(rate_limits.REST["starter"], "key/1"),)
     assert [one.used for one in windows.count((claims, claims))] == [100, 100]
     other.close()
     assert owner.get("/stats").status_code == 429
