@@ -16,11 +16,12 @@ from pathlib import Path
 import pytest
 
 import models
-from store import database, sqlite
+from store import database, dialect, search, sqlite
 from store.alarms import Alarm
 from store.database import EVERYBODY, DatabaseError, DatabaseRefused, ServerUrl, WriteFailed, run, transaction
 from store.deliveries import Delivery
 from store.dialect import translated
+from store.notifications import Notification
 from store.senders import LAST_REMOVED_AS
 from tests.support import postgresql as servers
 from tests.support.server import ROOT, wait_until
@@ -225,6 +226,39 @@ def test_every_constant_statement_is_understood(opened):
             except Exception as fault:
                 faults.append(f"{fault}\n{text}")
     assert len(found) > 100 and faults == []
+
+
+def plan(statement, values):
+    """How the server runs a statement that has come often, with those values."""
+    text, names = dialect.numbered(statement)
+    run(f"PREPARE often AS {text.decode()}")
+    told = run(f"EXPLAIN (ANALYZE) EXECUTE often ({', '.join(str(values.get(name, 'NULL')) for name in names)})")
+    lines = "\n".join(line for (line,) in told.fetchall())
+    run("DEALLOCATE often")
+    return lines
+
+
+@pytest.mark.parametrize("is_analyzed", [False, True], ids=["new table", "analyzed"])
+def test_a_page_of_an_account_or_alert_passes_over_no_row_of_others_and_sorts_none(opened, is_analyzed):
+    values = {"account": 1, "alert_seq": 1, "since": 0, "begin": 0, "after": 0}
+    values |= {"before": 2**62, "until": 2**62, "limit": 51, "rows": 51}
+    seq = "CASE WHEN n % 100 = 0 THEN 1 ELSE 2 + n % 20 END"  # of the account, and of the alert: the first has few
+    with transaction(EVERYBODY):
+        run(
+            "INSERT INTO account (seq, email, plan, time_zone, created_at)"
+            " SELECT n, CAST(n AS TEXT), 'pro', 'UTC', 1 FROM generate_series(1, 21) n"
+        )
+        run(
+            "INSERT INTO notification (id, account_seq, alert_seq, title, body, status, created_at)"
+            f" SELECT n, {seq}, {seq}, '', '', 'failed', n FROM generate_series(1, 9000) n"
+        )
+        if is_analyzed:
+            run("ANALYZE")
+        run("SET LOCAL plan_cache_mode = force_generic_plan")
+        for statement in (Notification.PAGE, search.OF_ACCOUNT, search.OF_ALERT, search.OF_FEW):
+            told = plan(statement, values)
+            assert "Index Scan Backward using notification_" in told, told
+            assert "Rows Removed" not in told and "Sort" not in told, told
 
 
 def test_the_text_of_an_error_does_not_quote_what_was_sent(opened):
