@@ -454,6 +454,96 @@ def test_while_the_server_is_away_everything_fails_at_once_and_when_it_is_back_a
     wait_until(writes_again)
 
 
+def put_later(name, value=""):
+    database.run_later("INSERT INTO server_key (name, value) VALUES (?, ?)", (name, value))
+
+
+@pytest.fixture
+def trips(opened, engine, monkeypatch):
+    """How often this thread asked the server: one item each time."""
+    seen, wait, own = [], engine.Connection.wait, threading.get_ident()
+    counted = lambda *words: (threading.get_ident() == own and seen.append(1), wait(*words))[1]  # noqa: E731
+    monkeypatch.setattr(engine.Connection, "wait", counted)
+    return seen
+
+
+def test_what_needs_no_answer_goes_out_with_what_does_and_with_the_commit(opened, trips):
+    for _ in range(3):
+        trips.clear()
+        with transaction(EVERYBODY, at_once=False):
+            put_later("a")
+            assert names() == ["a"]
+            put_later("b")
+            put_later("c")
+            run("DELETE FROM server_key")
+            put_later("d")
+        assert len(trips) == 3 and names() == ["d"]
+        with transaction(EVERYBODY):
+            run("DELETE FROM server_key")
+    trips.clear()
+    with pytest.raises(ZeroDivisionError), transaction(EVERYBODY, at_once=False):
+        put_later("a")
+        1 / 0  # noqa: B018
+    with transaction(EVERYBODY, at_once=False):
+        pass
+    assert trips == []
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_transaction_that_only_writes_is_stored_also_if_it_is_larger_than_the_systems_buffers(opened, at_once):
+    with transaction(EVERYBODY, at_once=at_once):
+        for name in range(20):
+            put_later(str(name), "x" * 1_000_000)
+    assert run("SELECT sum(length(value)) FROM server_key").fetchone() == (20_000_000,)
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize("is_last", [True, False])
+def test_what_fails_later_undoes_all_and_says_so_before_the_end(opened, at_once, is_last):
+    called = []
+    with pytest.raises(database.peewee.IntegrityError, match="23505"), transaction(EVERYBODY, at_once=at_once):
+        database.after_commit(lambda: called.append(1))
+        put_later("a")
+        put_later("a")
+        put_later("b")
+        if not is_last:
+            names()
+    assert names() == [] and called == []
+    database.try_writing()
+
+
+def test_what_a_part_was_to_run_later_fails_or_is_forgotten_with_the_part(opened):
+    with transaction(EVERYBODY, at_once=False):
+        put_later("a")
+        with pytest.raises(DatabaseError), transaction(EVERYBODY):
+            put_later("a")
+        with pytest.raises(ZeroDivisionError), transaction(EVERYBODY):
+            put_later("b")
+            1 / 0  # noqa: B018
+        with transaction(EVERYBODY):
+            put_later("c")
+    assert names() == ["a", "c"]
+
+
+def test_a_transaction_begun_on_a_connection_that_is_lost_begins_on_another(opened):
+    for work in (names, lambda: None):
+        run("SELECT 1")
+        end_connections(opened)
+        with transaction(EVERYBODY, at_once=False):
+            run("DELETE FROM server_key")
+            put_later("a")
+            work()
+        assert names() == ["a"]
+
+
+def test_a_commit_that_is_cut_off_fails_with_what_goes_out_with_it(opened):
+    with pytest.raises(WriteFailed), transaction(EVERYBODY, at_once=False):
+        names()
+        put_later("a")
+        end_connections(opened)
+    assert names() == []
+
+
 # --- one service at a time ----------------------------------------------------------------------------------
 
 
