@@ -43,6 +43,7 @@ READS = ("SELECT", "WITH")
 BEGIN: tuple[str, Values] = ("BEGIN", ())
 LOCK = f"SELECT pg_advisory_xact_lock({OUR_LOCKS}, CAST(? AS INTEGER))"
 COMMIT: tuple[str, Values] = ("COMMIT", ())
+HAD_FAILED = "a statement of the transaction had failed"
 MOST_CONNECTIONS = (
     "SELECT least(CAST(current_setting('max_connections') AS BIGINT)"
     " - CAST(current_setting('superuser_reserved_connections') AS BIGINT),"
@@ -118,6 +119,8 @@ def _run_in_transaction(thread: _Thread, statement: str, values: Values) -> Resu
     unsent, thread.unsent = thread.unsent, []
     if thread.writing:
         return _execute(thread.writing, statement, values, unsent)
+    if BEGIN not in unsent[:1]:
+        raise WriteFailed(HAD_FAILED)  # as it began
     thread.writing, result = _begun(statement, values, unsent)
     return result
 
@@ -240,7 +243,7 @@ class _Transaction:
             if self._at_once:
                 thread.writing = _begin(seqs)
             else:
-                thread.unsent = [BEGIN, *((LOCK, (seq,)) for seq in seqs)]
+                thread.unsent = _beginning(self._account_seqs)
             thread.is_writing, thread.accounts, thread.has_changes = True, self._account_seqs, False
         except BaseException as error:
             self._leave(error)
@@ -315,6 +318,10 @@ def _want_no_more(account_seq: int) -> None:
             del _turns[account_seq]
 
 
+def _beginning(account_seqs: tuple[int, ...]) -> list[tuple[str, Values]]:
+    return [BEGIN, *((LOCK, (seq,)) for seq in sorted({*account_seqs}))]
+
+
 def _begin(account_seqs: list[int]) -> Connection:
     locks = "".join(f"; SELECT pg_advisory_xact_lock({OUR_LOCKS}, {seq})" for seq in account_seqs)
     return _begun(f"BEGIN{locks}")[0]
@@ -322,12 +329,13 @@ def _begin(account_seqs: list[int]) -> Connection:
 
 def _commit(thread: _Thread) -> None:
     if thread.writing is None:
-        if len(thread.unsent) == 1 + len({*thread.accounts}):
+        if thread.unsent == _beginning(thread.accounts):
             return  # it did nothing
-        _run_in_transaction(thread, *thread.unsent.pop())  # first, since that may be repeated
+        last = thread.unsent.pop() if thread.unsent else COMMIT
+        _run_in_transaction(thread, *last)  # first, since that may be repeated
     connection = cast(Connection, thread.writing)
     if connection.pgconn.transaction_status != TransactionStatus.INTRANS:  # the server would answer with ROLLBACK
-        raise WriteFailed("a statement of the transaction had failed")
+        raise WriteFailed(HAD_FAILED)
     if thread.unsent:
         _run_in_transaction(thread, *COMMIT)
     else:
