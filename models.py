@@ -11,7 +11,7 @@ import os
 import threading
 from typing import Any, NamedTuple, Self
 
-from store.database import EVERYBODY, database, peewee, run, transaction
+from store.database import EVERYBODY, database, peewee, run, run_later, transaction
 from store.rows import columns, reader
 
 
@@ -283,7 +283,7 @@ class Alert(Model):
     @classmethod
     def note_event(cls, seq: int, now: int) -> None:
         """Count an event that made a notification."""
-        run(cls.NOTE_EVENT, (now, seq))
+        run_later(cls.NOTE_EVENT, (now, seq))
 
     @classmethod
     def pause(cls, seq: int, switched_on_at: int, now: int) -> bool:

@@ -135,10 +135,11 @@ CREATE TABLE notification (
     deliver_at INTEGER,                    -- when it is to be delivered, if not at once; 'held' until then
     tags TEXT                              -- JSON array: what ntfy calls tags, for its app; NULL if none
 ) STRICT;
-CREATE INDEX notification_of_account ON notification (account_seq);
-CREATE INDEX notification_failed_or_held ON notification (account_seq) WHERE status IN ('failed', 'held');
-CREATE INDEX notification_pending ON notification (account_seq) WHERE status = 'pending';
-CREATE INDEX notification_of_alert ON notification (alert_seq) WHERE alert_seq IS NOT NULL;
+-- SQLite ends each entry of an index with its row's number; in PostgreSQL, the index has to name it.
+CREATE INDEX notification_of_account ON notification (account_seq /*, seq*/);
+CREATE INDEX notification_failed_or_held ON notification (account_seq /*, seq*/) WHERE status IN ('failed', 'held');
+CREATE INDEX notification_pending ON notification (account_seq /*, seq*/) WHERE status = 'pending';
+CREATE INDEX notification_of_alert ON notification (alert_seq /*, seq*/) WHERE alert_seq IS NOT NULL;
 CREATE INDEX notification_of_tag ON notification (account_seq, tag, replaced_by) WHERE tag IS NOT NULL;
 CREATE INDEX notification_expiring ON notification (expires_at) WHERE expires_at IS NOT NULL AND status = 'pending';
 CREATE INDEX notification_released ON notification (account_seq, released_at) WHERE released_at IS NOT NULL;

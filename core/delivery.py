@@ -95,9 +95,9 @@ def deliver(sender: Sender, content: Content, idempotency_key: str | None = None
 
 
 def _record_and_attempt(sender: Sender, content: Content, request: IdempotentRequest | None) -> Sent:
-    with transaction(sender.account_seq):
-        now = clock.now_ms()  # read inside, so that times follow the order of the rows
-        found = _receivers(sender, content, now)
+    with transaction(sender.account_seq, at_once=False):
+        found = _receivers(sender, content, clock.now_ms())
+        now = clock.now_ms()  # read when its turn has come, so that times follow the order of the rows
         earlier = request and idempotency.earlier(request, now)
         if earlier:
             return Sent(earlier, replayed=True)
@@ -132,9 +132,9 @@ def deliver_event(webhook: Webhook, short_code: str, content: Content, payload: 
     the alert is inactive, and raises `Refused` (404) if none of the account's has the code any longer: the body of a
     request may arrive long after its address.
     """
-    with transaction(webhook.account_seq):
+    with transaction(webhook.account_seq, at_once=False):
+        found = find_receivers_of_alert(short_code, local_time.local_day(clock.now_ms(), webhook.time_zone))
         now = clock.now_ms()
-        found = find_receivers_of_alert(short_code, local_time.local_day(now, webhook.time_zone))
         event = _record_event(webhook.account_seq, found, content, now)
         if event and event[0].keeps_payload:
             AlertPayload.put(event[0].alert_seq, payload, now)
@@ -328,7 +328,7 @@ def _settle(
     keeps_answer: bool,
 ) -> str:
     """Write the outcomes; without attempts, make the deliveries due for the worker. The notification's status."""
-    with transaction(account_seq):
+    with transaction(account_seq, at_once=False):
         now = clock.now_ms()
         left_alone = note_outcomes(attempts, answers, now)
         if not attempts:

@@ -7,9 +7,13 @@ client is made. Must not know what the scripts do. No error of Redis is shown wh
 
 import hashlib
 import logging
+import struct
 import threading
 from collections import deque
 from collections.abc import Iterable
+from contextlib import suppress
+from socket import SO_RCVTIMEO, SO_SNDTIMEO, SOL_SOCKET
+from ssl import SSLSocket
 from typing import Any, NamedTuple
 
 import certifi
@@ -116,12 +120,18 @@ class RedisClient:
             return self._exchange(connection, ["EVAL", script.text, *parts], until_s)
 
     def _exchange(self, connection: Any, command: list[str], until_s: float) -> Any:
-        connection.send_packed_command((_packed(command),), check_health=False)
-        connection.socket.until_s = until_s
+        socket = connection.socket
+        begin = socket.ask(_packed(command), until_s)
+        head, _, text = begin.partition(b"\r\n")
+        if head[:1] == b"$" and head[1:].isdigit() and len(text) == int(head[1:]) + 2:
+            return text[:-2]  # one text, which is all that most scripts answer
+        socket.unread, socket.until_s = begin, until_s
         try:
             return connection.read_response(disable_decoding=True)
         finally:
-            connection.socket.until_s = None
+            socket.until_s = None
+            with suppress(OSError):  # it is closed
+                socket.limit_calls()
 
     def _take(self, until_s: float) -> Any:
         """A connection that is free; None if none becomes free in time."""
@@ -154,9 +164,12 @@ class RedisClient:
 
     def _is_quiet(self, connection: Any) -> bool:
         try:
-            return not connection.can_read()
+            if connection.can_read():
+                return False
+            connection.socket.limit_calls()
         except Exception:
             return False  # it is closed
+        return True
 
     def _give(self, connection: Any) -> None:
         if self.is_away:
@@ -220,6 +233,7 @@ class RedisClient:
         connection = self._kind(**self._options)
         try:
             connection.connect()
+            connection.socket.limit_calls()
             until_s = clock.monotonic_s() + TIMEOUT_S
             self._ask(connection, PROBE, [self.key("probe")], [PROBE_LIFE_MS], until_s)
         except BaseException:
@@ -244,12 +258,38 @@ class _Socket:
     """A socket whose reads all end at one deadline: redis-py begins its timeout anew with each read."""
 
     def __init__(self, socket: Any) -> None:
-        self._socket, self.until_s = socket, None
+        self._socket, self.until_s, self.unread = socket, None, b""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._socket, name)
 
+    def limit_calls(self) -> None:
+        """Let each call fail after the time limit; the system does that, since Python asks it before each call.
+
+        Python's TLS would begin again.
+        """
+        self._socket.settimeout(TIMEOUT_S if isinstance(self._socket, SSLSocket) else None)
+        for which in (SO_RCVTIMEO, SO_SNDTIMEO):
+            self._socket.setsockopt(SOL_SOCKET, which, struct.pack("ll", *divmod(int(TIMEOUT_S * 1e6), 1_000_000)))
+
+    def ask(self, command: bytes, until_s: float) -> bytes:
+        """Send a command and return the beginning of the answer, mostly all of it; `TimeoutError` if none comes."""
+        left_s = until_s - clock.monotonic_s()
+        if left_s < TIMEOUT_S / 2:  # it has waited for a connection
+            self._socket.settimeout(max(0.001, left_s))
+        try:
+            self._socket.sendall(command)
+            return bytes(self._socket.recv(65_536))
+        except BlockingIOError:
+            raise TimeoutError from None
+        finally:
+            if left_s < TIMEOUT_S / 2:
+                self.limit_calls()
+
     def recv(self, size: int) -> bytes:
+        if self.unread:
+            unread, self.unread = self.unread, b""
+            return unread
         if self.until_s is not None:
             self._socket.settimeout(max(0.001, self.until_s - clock.monotonic_s()))
         return bytes(self._socket.recv(size))

@@ -3,7 +3,7 @@
 import peewee
 
 from models import Alert, Model
-from store.database import run
+from store.database import run_later
 
 
 class AlertPayload(Model):
@@ -20,8 +20,8 @@ class AlertPayload(Model):
 
     @classmethod
     def put(cls, alert_seq: int, payload: str | None, now: int) -> None:
-        """Replace the kept payload (JSON text, or None if it was too large)."""
-        run(cls.PUT, (alert_seq, payload, now))
+        """Replace the kept payload (JSON text, or None if it was too large); call inside `transaction()`."""
+        run_later(cls.PUT, (alert_seq, payload, now))
 
     @classmethod
     def find(cls, alert_seq: int) -> "AlertPayload | None":

@@ -35,14 +35,25 @@ def insert(statement: str, values: Values) -> int:
     return _engine.insert(statement, values)
 
 
-def transaction(*account_seqs: int) -> AbstractContextManager[None]:
+def run_later(statement: str, values: Values) -> None:
+    """Run a statement whose result nobody needs, inside a transaction; a server gets it with the next statement.
+
+    What it raises is then raised by that one, or at the end of the transaction.
+    """
+    _engine.run_later(statement, values)
+
+
+def transaction(*account_seqs: int, at_once: bool = True) -> AbstractContextManager[None]:
     """One transaction, which is on the disk when the block has ended; `WriteFailed` when it cannot be made.
 
     It names the accounts whose rows it writes, or `EVERYBODY`: of those that name the same one, the next begins when
     the one before has ended. SQLite has one writer whatever they name. Inside another transaction, it is a part of
     that one that can fail by itself, and names no account that the other one does not.
+
+    Unless `at_once`, a server gets its beginning with its first statement, which spares a trip: the next one that
+    names the account waits from then on. Until then, another process may write what has a later time.
     """
-    return _engine.transaction(*account_seqs)
+    return _engine.transaction(*account_seqs, at_once=at_once)
 
 
 def after_commit(call: Callable[[], object]) -> None:

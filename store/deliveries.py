@@ -11,7 +11,7 @@ from typing import NamedTuple
 import peewee
 
 from models import ActiveDevice, Device, Model
-from store.database import run, transaction
+from store.database import run, run_later, transaction
 from store.notifications import BEGUN_AT, Notification, NotificationRow
 from store.rows import columns, reader
 
@@ -131,7 +131,7 @@ class Delivery(Model):
         """A pending delivery to each device, due at `next_attempt_at` unless an outcome comes first."""
         rows = [(notification_seq, device.seq, next_attempt_at) for device in devices]
         if rows:
-            run(cls.INSERT + cls.ANOTHER * (len(rows) - 1), tuple(chain.from_iterable(rows)))
+            run_later(cls.INSERT + cls.ANOTHER * (len(rows) - 1), tuple(chain.from_iterable(rows)))
 
     @classmethod
     def add_missing(cls, notification_seq: int, devices: Iterable[ActiveDevice], next_attempt_at: int) -> None:
@@ -179,7 +179,7 @@ class Delivery(Model):
         A delivery that was settled meanwhile, as one that is replaced, stays as it is unless the device has it now.
         """
         values = (status, next_attempt_at, now, error, notification_seq, device_seq, status)
-        run(cls.ANSWER, values)
+        run_later(cls.ANSWER, values)
 
     @classmethod
     def accept(cls, notification_seq: int, device_seq: int, now: int) -> None:

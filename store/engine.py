@@ -118,7 +118,10 @@ class Engine(Protocol):
     def insert(self, statement: str, values: Values) -> int:
         """Insert one row; returns its seq."""
 
-    def transaction(self, *account_seqs: int) -> AbstractContextManager[None]:
+    def run_later(self, statement: str, values: Values) -> object:
+        """Run one statement of a transaction, at the latest with its end."""
+
+    def transaction(self, *account_seqs: int, at_once: bool = True) -> AbstractContextManager[None]:
         """One transaction, or a part of the one that this thread is in."""
 
     def after_commit(self, call: Callable[[], object]) -> None:

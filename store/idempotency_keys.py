@@ -6,7 +6,7 @@ from typing import NamedTuple
 import peewee
 
 from models import Account, Model
-from store.database import run
+from store.database import run, run_later
 from store.notifications import Notification, NotificationRow
 from store.rows import columns, reader
 
@@ -50,7 +50,7 @@ class IdempotencyKey(Model):
         cls, account_seq: int, key: str, request_hash: bytes, notification: NotificationRow, answered: str | None
     ) -> None:
         """Keep the key with its notification, and the answered status if it is known; replaces an expired key."""
-        run(
+        run_later(
             "INSERT INTO idempotency_key"
             " (account_seq, key, request_hash, notification_seq, answered_status, created_at)"
             " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (account_seq, key) DO UPDATE SET"
@@ -62,7 +62,7 @@ class IdempotencyKey(Model):
     @classmethod
     def note_answer(cls, notification_seq: int, status: str) -> None:
         """Keep the status of the first answer, for replays."""
-        run(
+        run_later(
             "UPDATE idempotency_key SET answered_status = ? WHERE notification_seq = ? AND answered_status IS NULL",
             (status, notification_seq),
         )

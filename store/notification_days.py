@@ -5,7 +5,7 @@ from typing import NamedTuple
 import peewee
 
 from models import Account, Model
-from store.database import run
+from store.database import run, run_later
 from store.rows import columns, reader
 
 
@@ -50,7 +50,7 @@ class NotificationDay(Model):
     @classmethod
     def count(cls, account_seq: int, day: str) -> None:
         """Count one more on `day` (YYYY-MM-DD) and of all time; call inside `transaction()`."""
-        run(cls.COUNT, (account_seq, account_seq, day))
+        run_later(cls.COUNT, (account_seq, account_seq, day))
 
     @classmethod
     def stats(cls, account_seq: int, day: str) -> Stats:

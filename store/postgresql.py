@@ -1,12 +1,15 @@
 """PostgreSQL: a pool of connections, reading, and the one way to write to it.
 
 A thread has a connection of its own during a transaction only; what is read outside of one borrows a connection for
-a single statement. Statements come in SQLite's dialect (store/dialect.py). Must not know the tables or a setting.
+a single statement. What needs no answer goes out with the next statement, since a trip to the server takes longer
+than what it does there. Statements come in SQLite's dialect (store/dialect.py).
+
+Must not know the tables or a setting.
 """
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import cast
@@ -37,6 +40,10 @@ logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # it has a line for e
 TURN_WAIT_S = 2.0  # for the other threads that write to the same account; with POOL_WAIT_S it fails within 4 s
 POOL_WAIT_S = 2.0
 READS = ("SELECT", "WITH")
+BEGIN: tuple[str, Values] = ("BEGIN", ())
+LOCK = f"SELECT pg_advisory_xact_lock({OUR_LOCKS}, CAST(? AS INTEGER))"
+COMMIT: tuple[str, Values] = ("COMMIT", ())
+HAD_FAILED = "a statement of the transaction had failed"
 MOST_CONNECTIONS = (
     "SELECT least(CAST(current_setting('max_connections') AS BIGINT)"
     " - CAST(current_setting('superuser_reserved_connections') AS BIGINT),"
@@ -49,7 +56,9 @@ class _Thread:
     """What a thread has open."""
 
     def __init__(self) -> None:
-        self.writing: Connection | None = None  # while it is in a transaction
+        self.is_writing = False  # whether it is in a transaction
+        self.writing: Connection | None = None  # the transaction's, once something of it was sent
+        self.unsent = list[tuple[str, Values]]()  # what goes out with the transaction's next statement
         self.accounts: tuple[int, ...] = ()  # whose locks it holds
         self.has_changes = False  # whether that transaction has changed anything
         self.after_commit = list[Callable[[], object]]()  # what the open transaction leaves to be called
@@ -80,8 +89,8 @@ _writes_fail = threading.Event()  # set when the last transaction could not be m
 def run(statement: str, values: Values = ()) -> Cursor:
     """Run a statement in this thread's transaction, or else, if it only reads, on any connection."""
     thread = _threads.own
-    if thread.writing:
-        cursor = _execute(thread.writing, statement, values)
+    if thread.is_writing:
+        cursor = _run_in_transaction(thread, statement, values)
         if _writes_fail.is_set() and cursor.rowcount > 0 and not statement.startswith(READS):
             thread.has_changes = True
         return cursor
@@ -92,22 +101,43 @@ def run(statement: str, values: Values = ()) -> Cursor:
     return cursor
 
 
+def run_later(statement: str, values: Values) -> None:
+    """Run a statement in this thread's transaction, together with the next one or the commit."""
+    thread = _threads.own
+    if not thread.is_writing or _writes_fail.is_set():  # then `run` looks whether it changes anything
+        run(statement, values)
+    else:
+        thread.unsent.append((statement, values))
+
+
 def insert(statement: str, values: Values) -> int:
     """Insert one row; returns its seq."""
     return int(run(f"{statement} RETURNING seq", values).fetchone()[0])
 
 
-def _execute(connection: Connection, statement: str, values: Values | None = None) -> Result:
+def _run_in_transaction(thread: _Thread, statement: str, values: Values) -> Result:
+    unsent, thread.unsent = thread.unsent, []
+    if thread.writing:
+        return _execute(thread.writing, statement, values, unsent)
+    if BEGIN not in unsent[:1]:
+        raise WriteFailed(HAD_FAILED)  # as it began
+    thread.writing, result = _begun(statement, values, unsent)
+    return result
+
+
+def _execute(connection: Connection, statement: str, values: Values, before: Sequence[tuple[str, Values]]) -> Result:
     try:
-        return connection.say(statement) if values is None else connection.run(statement, values)
+        return connection.run(statement, values, before)
     except psycopg.Error as error:
         raise failure(connection, error) from None
 
 
-def _begun(statement: str, values: Values | None = None) -> tuple[Connection, Result]:
-    """A connection of the pool, and the result of its first statement, which changes nothing.
+def _begun(
+    statement: str, values: Values | None = None, before: Sequence[tuple[str, Values]] = ()
+) -> tuple[Connection, Result]:
+    """A connection of the pool, and the result of what is sent on it first, which commits nothing.
 
-    That statement runs again on another connection if this one turns out to be lost.
+    That runs again on another connection if this one turns out to be lost.
     """
     pool = _opened()
     engine.make_way()
@@ -118,7 +148,9 @@ def _begun(statement: str, values: Values | None = None) -> tuple[Connection, Re
             raise WriteFailed("there is no connection to PostgreSQL") from None
         try:
             connection.answer_s = ANSWER_S
-            return connection, connection.say(statement) if values is None else connection.run(statement, values)
+            if values is None:
+                return connection, connection.say(statement)
+            return connection, connection.run(statement, values, before)
         except psycopg.Error as error:
             is_lost, why = connection.broken, failure(connection, error)
             _give_back(connection)
@@ -175,24 +207,31 @@ def copy_database(target: Path) -> None:
 # --- writing --------------------------------------------------------------------------------------------------
 
 
-def transaction(*account_seqs: int) -> AbstractContextManager[None]:
+def transaction(*account_seqs: int, at_once: bool = True) -> AbstractContextManager[None]:
     """One transaction, which holds the locks of these accounts; inside another one, a part of it.
 
     What a thread that had a lock before has written is seen, since each statement has a snapshot of its own (READ
     COMMITTED). The locks are taken in ascending order, so that no two transactions wait for each other.
     """
     thread = _threads.own
-    if thread.writing:
+    if thread.is_writing:
         check_part(account_seqs, thread.accounts)
-        return part(run, thread.after_commit)
-    return _Transaction(thread, account_seqs)
+        return part(_run_of_part, thread.after_commit)
+    return _Transaction(thread, account_seqs, at_once)
+
+
+def _run_of_part(statement: str) -> Cursor:
+    if statement.startswith("ROLLBACK"):
+        _threads.own.unsent.clear()  # they were of the part: its beginning was sent before them
+    return run(statement)
 
 
 class _Transaction:
     """One transaction of a thread. A class, since a generator with `@contextmanager` takes thrice as long."""
 
-    def __init__(self, thread: _Thread, account_seqs: tuple[int, ...]) -> None:
+    def __init__(self, thread: _Thread, account_seqs: tuple[int, ...], at_once: bool) -> None:
         self._thread, self._account_seqs, self._turns = thread, account_seqs, list[int]()
+        self._at_once = at_once
 
     def __enter__(self) -> None:
         thread, seqs = self._thread, sorted({*self._account_seqs})
@@ -201,35 +240,45 @@ class _Transaction:
             for seq in seqs:
                 _take_turn(seq)
                 self._turns.append(seq)
-            thread.writing = _begin(seqs)
-            thread.accounts, thread.has_changes = self._account_seqs, False
+            if self._at_once:
+                thread.writing = _begin(seqs)
+            else:
+                thread.unsent = _beginning(self._account_seqs)
+            thread.is_writing, thread.accounts, thread.has_changes = True, self._account_seqs, False
         except BaseException as error:
             self._leave(error)
             raise
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        thread, connection = self._thread, cast(Connection, self._thread.writing)
+        thread = self._thread
         try:
             if error is None:
-                _commit(connection)
-            else:
-                _roll_back(connection)
+                _commit(thread)
         except BaseException as failed:
             error = failed
-            _roll_back(connection)
             raise
         finally:
-            thread.writing, thread.accounts = None, ()
-            try:
-                _give_back(connection)
-            finally:
-                self._leave(error)
+            self._end(error)
         if error is None:
             if thread.has_changes:
                 _writes_fail.clear()
             calls, thread.after_commit = thread.after_commit, []
             for call in calls:
                 call()
+
+    def _end(self, error: BaseException | None) -> None:
+        """Undo everything if there is an error, and hold nothing any more."""
+        thread, connection = self._thread, self._thread.writing
+        thread.is_writing, thread.writing, thread.accounts, thread.unsent = False, None, (), []
+        try:
+            if connection:
+                try:
+                    if error is not None:
+                        _roll_back(connection)
+                finally:
+                    _give_back(connection)
+        finally:
+            self._leave(error)
 
     def _leave(self, error: BaseException | None) -> None:
         """Let the next thread write, and note that nothing could be written, if that is the error."""
@@ -269,35 +318,55 @@ def _want_no_more(account_seq: int) -> None:
             del _turns[account_seq]
 
 
+def _beginning(account_seqs: tuple[int, ...]) -> list[tuple[str, Values]]:
+    return [BEGIN, *((LOCK, (seq,)) for seq in sorted({*account_seqs}))]
+
+
 def _begin(account_seqs: list[int]) -> Connection:
     locks = "".join(f"; SELECT pg_advisory_xact_lock({OUR_LOCKS}, {seq})" for seq in account_seqs)
     return _begun(f"BEGIN{locks}")[0]
 
 
-def _commit(connection: Connection) -> None:
+def _commit(thread: _Thread) -> None:
+    if thread.writing is None:
+        if thread.unsent == _beginning(thread.accounts):
+            return  # it did nothing
+        last = thread.unsent.pop() if thread.unsent else COMMIT
+        _run_in_transaction(thread, *last)  # first, since that may be repeated
+    connection = cast(Connection, thread.writing)
     if connection.pgconn.transaction_status != TransactionStatus.INTRANS:  # the server would answer with ROLLBACK
-        raise WriteFailed("a statement of the transaction had failed")
-    _execute(connection, "COMMIT")
+        raise WriteFailed(HAD_FAILED)
+    if thread.unsent:
+        _run_in_transaction(thread, *COMMIT)
+    else:
+        _say(connection, "COMMIT")
+
+
+def _say(connection: Connection, statement: str) -> None:
+    try:
+        connection.say(statement)
+    except psycopg.Error as error:
+        raise failure(connection, error) from None
 
 
 def _roll_back(connection: Connection) -> None:
     """Undo everything; a connection that cannot do so is thrown away."""
     with suppress(DatabaseError):
         if connection.pgconn.transaction_status != TransactionStatus.IDLE and not connection.closed:
-            _execute(connection, "ROLLBACK")
+            _say(connection, "ROLLBACK")
 
 
 def fill(rows: Rows) -> dict[str, int]:
     """Replace everything by these rows, in the open transaction; returns how many there were of each table."""
     if not _threads.own.writing:
-        raise RuntimeError("there is no transaction")
+        raise RuntimeError("there is no transaction, or it was not begun at once")
     return fill_tables(_threads.own.writing, rows)
 
 
 def after_commit(call: Callable[[], object]) -> None:
     """Call this in this thread when the open transaction is stored; at once, when none is open."""
     thread = _threads.own
-    if thread.writing:
+    if thread.is_writing:
         thread.after_commit.append(call)
     else:
         call()

@@ -4,9 +4,9 @@ They do much for each statement that is the same each time here. This uses psyco
 `requirements.txt` pins its version. Must not know the pool or the tables.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import psycopg
 from psycopg import generators
@@ -14,6 +14,7 @@ from psycopg.adapt import PyFormat, Transformer
 from psycopg.errors import error_from_result
 from psycopg.pq import ExecStatus
 from psycopg.pq.abc import PGresult
+from psycopg.waiting import Ready, Wait
 
 from store.dialect import numbered
 from store.engine import Values
@@ -21,6 +22,16 @@ from store.engine import Values
 ANSWER_S = 3.5  # of a server that may have stopped to answer: more than its own limit for a statement
 MAX_PREPARED = 400  # statements of a connection: far more than there are
 TEXT = 0  # the format of what is read
+SUCCEEDED = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK)
+
+
+class _Query(NamedTuple):
+    """A statement as the server reads it, and its values."""
+
+    text: bytes
+    types: Any
+    values: Any
+    formats: Any
 
 
 class Result:
@@ -74,46 +85,95 @@ class Connection(psycopg.Connection[Any]):
         """What writes and reads values; made when it is first used, since it knows only the dumpers of before."""
         return Transformer(self)
 
-    def run(self, statement: str, values: Values) -> Result:
-        """Run a statement of SQLite's dialect; one that comes again is prepared."""
+    def run(self, statement: str, values: Values, before: Sequence[tuple[str, Values]] = ()) -> Result:
+        """Run a statement of SQLite's dialect; one that comes again is prepared.
+
+        The statements `before` go out with it, in one trip, and are not run if one of them fails.
+        """
+        query = self._query(statement, values)
+        if before:
+            return self._answer(self._run_together([*(self._query(*one) for one in before), query]))
+        name = self._known_statements.get(query[:2])
+        if name is None:
+            self._make_room(1)
+            self._known_statements[query[:2]] = b""
+            self.pgconn.send_query_params(query.text, query.values, query.types, query.formats, TEXT)
+        else:
+            if not name:
+                name = self._next_name()
+                self.pgconn.send_prepare(name, query.text, query.types)
+                self._answer(self._results())
+                self._known_statements[query[:2]] = name
+            self.pgconn.send_query_prepared(name, query.values, query.formats, TEXT)
+        return self._answer(self._results())
+
+    def _query(self, statement: str, values: Values) -> _Query:
         text, names = numbered(statement)
         if names is not None:
             named = cast(Mapping[str, object], values)
             values = [named[name] for name in names]
+        if not values:
+            return _Query(text, (), None, None)
         sent = self._transformer.dump_sequence(values, [PyFormat.AUTO] * len(values))
-        types, formats = self._transformer.types or (), self._transformer.formats
-        name = self._known_statements.get((text, types))
-        if name is None:
-            self._remember_statement(text, types, b"")
-            self.pgconn.send_query_params(text, sent, types, formats, TEXT)
-        else:
-            name = name or self._prepare_it(text, types)
-            self.pgconn.send_query_prepared(name, sent, formats, TEXT)
-        return self._answer()
+        return _Query(text, self._transformer.types or (), sent, self._transformer.formats)
 
     def say(self, statements: str) -> Result:
         """Run statements without values, in one trip; returns the last one's result."""
         self.pgconn.send_query(statements.encode())
-        return self._answer()
+        return self._answer(self._results())
 
-    def _remember_statement(self, text: bytes, types: Any, name: bytes) -> None:
-        if len(self._known_statements) >= MAX_PREPARED:
+    def _make_room(self, number: int) -> None:
+        """Let the server forget all statements if there are too many."""
+        if len(self._known_statements) + number > MAX_PREPARED:
             self._known_statements.clear()
             self.say("DEALLOCATE ALL")
-        self._known_statements[text, types] = name
 
-    def _prepare_it(self, text: bytes, types: Any) -> bytes:
+    def _next_name(self) -> bytes:
         self._prepared_count += 1
-        name = b"s%d" % self._prepared_count
-        self.pgconn.send_prepare(name, text, types)
-        self._answer()
-        self._known_statements[text, types] = name
-        return name
+        return b"s%d" % self._prepared_count
 
-    def _answer(self) -> Result:
-        results = self.wait(generators.execute(self.pgconn))
+    def _run_together(self, queries: list[_Query]) -> list[PGresult]:
+        """The results of prepared statements that go out in one trip; after one that fails, none is run."""
+        self._make_room(len(queries))
+        pgconn, new = self.pgconn, dict[tuple[bytes, Any], bytes]()
+        pgconn.enter_pipeline_mode()
+        for query in queries:
+            name = self._known_statements.get(query[:2]) or new.get(query[:2])
+            if not name:
+                name = new[query[:2]] = self._next_name()
+                pgconn.send_prepare(name, query.text, query.types)
+            pgconn.send_query_prepared(name, query.values, query.formats, TEXT)
+        pgconn.pipeline_sync()
+        results: list[PGresult] = self.wait(self._all_results())
+        pgconn.exit_pipeline_mode()  # a connection that failed before this is of no use any more
+        if results[-1].status in SUCCEEDED:  # or else nobody knows which of the new ones the server has
+            self._known_statements |= new
+        return results
+
+    def _all_results(self) -> Generator[Wait, Ready, list[PGresult]]:
+        """What the server says to all that was sent in the pipeline."""
+        pgconn, results, was_end = self.pgconn, list[PGresult](), False
+        while pgconn.flush():
+            if (yield Wait.RW) & Ready.R:
+                pgconn.consume_input()
+        while True:
+            while pgconn.is_busy():
+                if (yield Wait.R):
+                    pgconn.consume_input()
+            result = pgconn.get_result()
+            if result is not None and result.status == ExecStatus.PIPELINE_SYNC:
+                return results
+            if result is None and was_end:
+                raise psycopg.OperationalError("the connection was lost")
+            was_end = result is None  # of one statement's results
+            results += [result] if result else []
+
+    def _results(self) -> list[PGresult]:
+        return cast(list[PGresult], self.wait(generators.execute(self.pgconn)))
+
+    def _answer(self, results: list[PGresult]) -> Result:
         for result in results:
-            if result.status not in (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK):
+            if result.status not in SUCCEEDED:
                 raise error_from_result(result, self.info.encoding)
         if not result.nfields:
             return Result(result, [])

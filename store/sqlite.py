@@ -58,6 +58,9 @@ def run(statement: str, values: Values = ()) -> sqlite3.Cursor:
     return run_on(connection(), statement, values)
 
 
+run_later = run  # there is no server
+
+
 def insert(statement: str, values: Values) -> int:
     """Insert one row; returns its seq."""
     return int(run(statement, values).lastrowid or 0)
@@ -239,7 +242,7 @@ def _schema_of(file: Path) -> int:
 _writer = Writer(_writing)
 
 
-def transaction(*account_seqs: int) -> AbstractContextManager[None]:
+def transaction(*account_seqs: int, at_once: bool = True) -> AbstractContextManager[None]:
     """One transaction, which is on the disk when the block has ended; `WriteFailed` when it cannot be made.
 
     The threads of this process queue here and not in SQLite's busy handler, which is unfair.

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from store.database import SCHEMA_VERSION
-from tests.support.schemas import OLD_ROWS, ROWS_OF_SCHEMA, SCHEMAS, as_of_now
+from tests.support.schemas import SCHEMAS, as_of_now, rows_of
 from tests.support.server import ROOT, serving
 from torture.client import counted
 from torture.figure import Figure
@@ -71,7 +71,7 @@ def _old_database(file: Path, schema: Path) -> Rows:
     number = int(schema.stem)
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
-        connection.executescript(schema.read_text() + OLD_ROWS + ROWS_OF_SCHEMA[number])
+        connection.executescript(schema.read_text() + rows_of(number))
         metrics = METRICS_UP_TO_SCHEMA_5 if number <= 5 else METRICS
         for statement in f"{MORE_ROWS}---{metrics}".split("---"):
             connection.execute(statement, {"many": MANY} if ":many" in statement else {})

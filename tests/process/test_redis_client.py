@@ -286,6 +286,17 @@ def test_a_certificate_is_checked(encrypted, authority, connect, monkeypatch):
     assert connect(url, verifies=False).fault() is None
 
 
+def test_what_hangs_behind_tls_is_left_alone_as_well(encrypted, authority, connect):
+    client = connect(f"rediss://localhost:{encrypted.port}", ca_file=authority.ca_file)
+    wait_until(lambda: client.run(ECHO, [], [1]))
+    encrypted.process.send_signal(signal.SIGSTOP)
+    try:
+        answer, seconds = within(lambda: client.run(ECHO, [], [1]))
+    finally:
+        encrypted.process.send_signal(signal.SIGCONT)
+    assert answer is None and seconds < UNDELAYED_S
+
+
 # --- without REDIS_URL --------------------------------------------------------------------------------------
 
 

@@ -30,6 +30,7 @@ from store.dialect import numbered, translated
         ),
         ("ALTER TABLE t ADD COLUMN x TEXT", 'ALTER TABLE t ADD COLUMN x TEXT COLLATE "C"'),
         ("CREATE INDEX i ON t (a) WHERE a IS NOT NULL", "CREATE INDEX i ON t (a) WHERE a IS NOT NULL"),
+        ("CREATE INDEX i ON t (a, b /*, seq*/) WHERE a > 0", "CREATE INDEX i ON t (a, b, seq) WHERE a > 0"),
     ],
 )
 def test_a_statement_is_translated(statement, expected):

@@ -13,7 +13,7 @@ import pytest
 
 import models
 from store import alert_payloads, database, sqlite
-from tests.support.schemas import OLD_ROWS, ROWS_OF_SCHEMA, SCHEMAS, as_of_now
+from tests.support.schemas import SCHEMAS, as_of_now, rows_of
 from tests.support.server import ROOT
 from tests.support.tables import ADD_ACCOUNT, look, mode, version
 
@@ -219,7 +219,7 @@ def make_old(file, schema):
     """Make a database as an earlier version made and used it."""
     number = int(schema.stem)
     with closing(sqlite3.connect(file)) as old:
-        old.executescript(schema.read_text() + OLD_ROWS + ROWS_OF_SCHEMA[number] + f"PRAGMA user_version = {number};")
+        old.executescript(schema.read_text() + rows_of(number) + f"PRAGMA user_version = {number};")
 
 
 @pytest.fixture(scope="module")

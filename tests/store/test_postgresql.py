@@ -16,11 +16,12 @@ from pathlib import Path
 import pytest
 
 import models
-from store import database, sqlite
+from store import database, dialect, search, sqlite
 from store.alarms import Alarm
 from store.database import EVERYBODY, DatabaseError, DatabaseRefused, ServerUrl, WriteFailed, run, transaction
 from store.deliveries import Delivery
 from store.dialect import translated
+from store.notifications import Notification
 from store.senders import LAST_REMOVED_AS
 from tests.support import postgresql as servers
 from tests.support.server import ROOT, wait_until
@@ -227,6 +228,39 @@ def test_every_constant_statement_is_understood(opened):
     assert len(found) > 100 and faults == []
 
 
+def plan(statement, values):
+    """How the server runs a statement that has come often, with those values."""
+    text, names = dialect.numbered(statement)
+    run(f"PREPARE often AS {text.decode()}")
+    told = run(f"EXPLAIN (ANALYZE) EXECUTE often ({', '.join(str(values.get(name, 'NULL')) for name in names)})")
+    lines = "\n".join(line for (line,) in told.fetchall())
+    run("DEALLOCATE often")
+    return lines
+
+
+@pytest.mark.parametrize("is_analyzed", [False, True], ids=["new table", "analyzed"])
+def test_a_page_of_an_account_or_alert_passes_over_no_row_of_others_and_sorts_none(opened, is_analyzed):
+    values = {"account": 1, "alert_seq": 1, "since": 0, "begin": 0, "after": 0}
+    values |= {"before": 2**62, "until": 2**62, "limit": 51, "rows": 51}
+    seq = "CASE WHEN n % 100 = 0 THEN 1 ELSE 2 + n % 20 END"  # of the account, and of the alert: the first has few
+    with transaction(EVERYBODY):
+        run(
+            "INSERT INTO account (seq, email, plan, time_zone, created_at)"
+            " SELECT n, CAST(n AS TEXT), 'pro', 'UTC', 1 FROM generate_series(1, 21) n"
+        )
+        run(
+            "INSERT INTO notification (id, account_seq, alert_seq, title, body, status, created_at)"
+            f" SELECT n, {seq}, {seq}, '', '', 'failed', n FROM generate_series(1, 9000) n"
+        )
+        if is_analyzed:
+            run("ANALYZE")
+        run("SET LOCAL plan_cache_mode = force_generic_plan")
+        for statement in (Notification.PAGE, search.OF_ACCOUNT, search.OF_ALERT, search.OF_FEW):
+            told = plan(statement, values)
+            assert "Index Scan Backward using notification_" in told, told
+            assert "Rows Removed" not in told and "Sort" not in told, told
+
+
 def test_the_text_of_an_error_does_not_quote_what_was_sent(opened):
     with transaction(EVERYBODY):
         put("hunter2pw")
@@ -267,11 +301,14 @@ def test_a_part_that_fails_is_undone_by_itself(opened):
     assert names() == ["a", "c"]
 
 
-def test_a_transaction_whose_fault_was_passed_over_is_not_stored_and_says_so(opened):
-    with pytest.raises(WriteFailed), transaction(EVERYBODY):
-        put("a")
-        with contextlib.suppress(DatabaseError):
-            put("a")
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_transaction_whose_fault_was_passed_over_is_not_stored_and_says_so(opened, at_once):
+    with pytest.raises(WriteFailed), transaction(EVERYBODY, at_once=at_once):
+        for work in (lambda: run("SELECT 1 / 0"), lambda: put("a")):
+            with contextlib.suppress(DatabaseError):
+                work()
+        put_later("b")
+        put_later("c")
     assert names() == [] and database.writes_fail() and not database.answers()
     database.try_writing()
     assert database.answers()
@@ -418,6 +455,94 @@ def test_while_the_server_is_away_everything_fails_at_once_and_when_it_is_back_a
         return database.answers()
 
     wait_until(writes_again)
+
+
+def put_later(name, value=""):
+    database.run_later("INSERT INTO server_key (name, value) VALUES (?, ?)", (name, value))
+
+
+@pytest.fixture
+def trips(opened, engine, monkeypatch):
+    """How often this thread asked the server: one item each time."""
+    seen, wait, own = [], engine.Connection.wait, threading.get_ident()
+    counted = lambda *words: (threading.get_ident() == own and seen.append(1), wait(*words))[1]  # noqa: E731
+    monkeypatch.setattr(engine.Connection, "wait", counted)
+    return seen
+
+
+def test_what_needs_no_answer_goes_out_with_what_does_and_with_the_commit(opened, trips):
+    for _ in range(3):
+        trips.clear()
+        with transaction(EVERYBODY, at_once=False):
+            put_later("a")
+            assert names() == ["a"]
+            put_later("b")
+            put_later("c")
+            run("DELETE FROM server_key")
+            put_later("d")
+        assert len(trips) == 3 and names() == ["d"]
+        with transaction(EVERYBODY):
+            run("DELETE FROM server_key")
+    trips.clear()
+    with pytest.raises(ZeroDivisionError), transaction(EVERYBODY, at_once=False):
+        put_later(1 / 0)
+    with transaction(EVERYBODY, at_once=False):
+        assert trips == []
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_transaction_that_only_writes_is_stored_also_if_it_is_larger_than_the_systems_buffers(opened, at_once):
+    with transaction(EVERYBODY, at_once=at_once):
+        for name in range(20):
+            put_later(str(name), "x" * 1_000_000)
+    assert run("SELECT sum(length(value)) FROM server_key").fetchone() == (20_000_000,)
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize("is_last", [True, False])
+def test_what_fails_later_undoes_all_and_says_so_before_the_end(opened, at_once, is_last):
+    called = []
+    with pytest.raises(database.peewee.IntegrityError, match="23505"), transaction(EVERYBODY, at_once=at_once):
+        database.after_commit(lambda: called.append(1))
+        put_later("a")
+        put_later("a")
+        put_later("b")
+        if not is_last:
+            names()
+    assert names() == [] and called == []
+    database.try_writing()
+
+
+def test_what_a_part_was_to_run_later_fails_or_is_forgotten_with_the_part(opened):
+    with transaction(EVERYBODY, at_once=False):
+        put_later("a")
+        with pytest.raises(DatabaseError), transaction(EVERYBODY):
+            put_later("a")
+        with pytest.raises(ZeroDivisionError), transaction(EVERYBODY):
+            put_later("b")
+            1 / 0  # noqa: B018
+        with transaction(EVERYBODY):
+            put_later("c")
+    assert names() == ["a", "c"]
+
+
+def test_a_transaction_begun_on_a_connection_that_is_lost_begins_on_another(opened):
+    for work in (names, lambda: None):
+        run("SELECT 1")
+        end_connections(opened)
+        with transaction(EVERYBODY, at_once=False):
+            run("DELETE FROM server_key")
+            put_later("a")
+            work()
+        assert names() == ["a"]
+
+
+def test_a_commit_that_is_cut_off_fails_with_what_goes_out_with_it(opened):
+    with pytest.raises(WriteFailed), transaction(EVERYBODY, at_once=False):
+        names()
+        put_later("a")
+        end_connections(opened)
+    assert names() == []
 
 
 # --- one service at a time ----------------------------------------------------------------------------------
