@@ -7,10 +7,9 @@ INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 run: .venv/installed
 	@$(BIN)/python config.py >/dev/null && PRINT_SETUP_LINK=1 exec $(BIN)/gunicorn --config gunicorn.conf.py --no-control-socket app:app
 
-# One worker more than cores: some tests wait for a process or a browser. Where PYTHONDONTWRITEBYTECODE is set, every
-# worker would compile all tests anew: 5 s of the processor for each.
+# One worker more than cores: some tests wait for a process or a browser.
 WORKERS = $$(($$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) + 1))
-PYTEST = PYTHONDONTWRITEBYTECODE= PYTEST_XDIST_AUTO_NUM_WORKERS=$(WORKERS) $(BIN)/python -m pytest
+PYTEST = PYTEST_XDIST_AUTO_NUM_WORKERS=$(WORKERS) $(BIN)/python -m pytest
 
 test: .venv/installed-dev
 	$(PYTEST)

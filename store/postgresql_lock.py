@@ -16,6 +16,8 @@ from store.postgresql_connection import OUR_LOCKS, SERVICE, Connection, connecte
 
 LOOKS = 120  # before it gives up, half a second apart
 LOOKS_EVERY_S = 0.5
+LOOKS_AT_LEAVING = 30  # a tenth of a second apart: the server needs a moment to end what was just closed
+LOOKS_AT_LEAVING_EVERY_S = 0.1
 KEPT_EVERY_S = 5.0
 TAKE = f"SELECT pg_try_advisory_lock({OUR_LOCKS}, {SERVICE})"
 OTHERS = (
@@ -50,16 +52,23 @@ def take(url: ServerUrl, tell: Callable[[str], object], pause: Callable[[], obje
     raise DatabaseRefused(f"Another Pocketbell is using the database {url}: stop it first.")
 
 
-def claim(url: ServerUrl) -> None:
-    """Take the lock at once; `DatabaseRefused` if anything of Pocketbell is connected to the database.
+def _pause_shortly() -> None:
+    threading.Event().wait(LOOKS_AT_LEAVING_EVERY_S)
 
-    Services that count together with Redis take no lock, but are connected.
+
+def claim(url: ServerUrl, pause: Callable[[], object] = _pause_shortly) -> None:
+    """Take the lock; `DatabaseRefused` if anything of Pocketbell stays connected to the database.
+
+    Services that count together with Redis take no lock, but are connected. What has just ended may still seem so.
     """
     connection = patiently_connected(url)
-    if not _takes(connection) or connection.execute(OTHERS).fetchone() != (0,):
-        connection.close()
-        raise DatabaseRefused(f"Another Pocketbell is using the database {url}: stop it first.")
-    _kept_open.append(connection)
+    for _ in range(LOOKS_AT_LEAVING):
+        if _takes(connection) and connection.execute(OTHERS).fetchone() == (0,):
+            _kept_open.append(connection)
+            return
+        pause()
+    connection.close()
+    raise DatabaseRefused(f"Another Pocketbell is using the database {url}: stop it first.")
 
 
 def _takes(connection: Connection) -> bool:

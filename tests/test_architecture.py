@@ -114,10 +114,16 @@ def tree_of(path):
 
 
 @cache
+def nodes_of(path):
+    """All that is in a file: most rules look at each node."""
+    return list(ast.walk(tree_of(path)))
+
+
+@cache
 def imported(path):
     """(dotted name, line) of every module that the file imports, within functions too."""
     found = []
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             found += [(alias.name, node.lineno) for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
@@ -132,7 +138,7 @@ def packages(path):
 
 
 def functions(path):
-    return [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return [node for node in nodes_of(path) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
 
 
 def named(path, place):
@@ -204,13 +210,13 @@ def test_the_product_imports_nothing_that_requirements_do_not_name(path):
 def test_the_environment_is_read_in_config_alone(path):
     reads = [
         named(path, node)
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if (isinstance(node, ast.Attribute) and node.attr in ("environ", "environb", "getenv", "getenvb"))
         and (isinstance(node.value, ast.Name) and node.value.id == "os")
     ]
     reads += [
         named(path, node)
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.ImportFrom)
         and node.module == "os"
         and {alias.name for alias in node.names} & {"environ", "environb", "getenv", "getenvb"}
@@ -222,7 +228,7 @@ def test_the_environment_is_read_in_config_alone(path):
 def test_the_time_is_read_in_one_place(path):
     read = {
         (module_of(path), f"{node.value.id}.{node.attr}")
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.Attribute)
         and isinstance(node.value, ast.Name)
         and node.attr in CLOCKS.get(node.value.id, ())
@@ -234,7 +240,7 @@ def test_the_time_is_read_in_one_place(path):
 def test_no_clock_is_imported_by_its_function(path):
     names = {
         f"{node.module}.{alias.name}"
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.ImportFrom) and node.module == "time"
         for alias in node.names
     }
@@ -277,7 +283,7 @@ def model_names():
 
 def queries(path):
     """What looks like a query: a method of a model or a statement, SQL in a string, a way to run it."""
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             owner = getattr(node.func.value, "id", None)
             is_save = node.func.attr == "save" and not node.args  # a picture is saved to a file
@@ -303,7 +309,7 @@ def test_that_test_finds_the_queries_of_the_store():
 
 def transactions(path):
     """The calls of `transaction`."""
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         name = getattr(node.func, "id", getattr(node.func, "attr", "")) if isinstance(node, ast.Call) else ""
         if name == "transaction":
             yield node
@@ -321,11 +327,7 @@ def test_that_test_finds_the_transactions():
 
 @every_file
 def test_no_except_is_bare(path):
-    bare = [
-        named(path, node)
-        for node in ast.walk(tree_of(path))
-        if isinstance(node, ast.ExceptHandler) and node.type is None
-    ]
+    bare = [named(path, node) for node in nodes_of(path) if isinstance(node, ast.ExceptHandler) and node.type is None]
     assert bare == []
 
 
@@ -376,7 +378,7 @@ def test_what_weighs_much_is_not_imported_before_it_is_needed(module):
 @every_file
 def test_camel_case_names_of_the_wire_stand_in_the_handlers_alone(path):
     wire = {"createdAt", "lastUsedAt", "revokedAt", "keyPreview", "fullKey", "nextCursor", "isDone", "statusCode"}
-    held = {node.value for node in ast.walk(tree_of(path)) if isinstance(node, ast.Constant)} & wire
+    held = {node.value for node in nodes_of(path) if isinstance(node, ast.Constant)} & wire
     assert held == set() or module_of(path) in (
         *("web.rest", "web.shapes", "web.mcp", "web.webhooks", "wire.errors", "wire.notification"),
     )
@@ -385,5 +387,5 @@ def test_camel_case_names_of_the_wire_stand_in_the_handlers_alone(path):
 @every_file
 def test_no_module_but_its_own_names_a_push_provider(path):
     names = {name for provider in PROVIDERS.values() for name in (provider.kind, provider.name)}
-    held = {node.value for node in ast.walk(tree_of(path)) if isinstance(node, ast.Constant)} & names
+    held = {node.value for node in nodes_of(path) if isinstance(node, ast.Constant)} & names
     assert held == set() or room_of(module_of(path)) == "providers"

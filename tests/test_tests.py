@@ -4,6 +4,8 @@ import ast
 from collections import defaultdict
 from functools import cache
 
+from tests.support.pages import Page
+from tests.support.rows import each
 from tests.support.server import ROOT
 
 MAX_LINES = 600
@@ -69,3 +71,22 @@ def test_a_helper_is_defined_once():
             if (what := definition(node)) and not is_alias:
                 places[what].append(f"{named(path)}:{node.lineno}")
     assert {what: where for what, where in places.items() if len(where) > 1} == {}
+
+
+@each(
+    "html",
+    [
+        '\n<!doctype html>\n<html lang="en"><p id="a" hidden>1 &lt; 2 &amp;amp; <br>x</p></html>\n',
+        '<svg viewBox="0 0 1 1"><path d="M0"/></svg><a title="a>b &quot;&#39;" href=\'x\'>c</a>',
+        '<p>a</p><script>if (1 < 2) "<b>&lt;"</script><style>a > b {} &amp;</style><p>b</p>',
+        "<p>a <b c=d>e</b> < f &copy g <!-- <i> -->h</p>",
+    ],
+)
+def test_a_page_is_what_pythons_parser_reads(monkeypatch, html):
+    def read(page):
+        return [(e.tag, e.attributes, e.text, len(e.within)) for e in page.elements], page.text
+
+    here = read(Page(html))
+    with monkeypatch.context() as patch:
+        patch.setattr(Page, "_reads_plain", lambda page: False)
+        assert read(Page(html)) == here

@@ -300,7 +300,7 @@ def test_a_file_that_a_service_uses_is_refused(extreme, tmp_path, place):
 
 
 @each("has_lock", [True, False])
-def test_a_server_database_that_a_service_uses_is_refused(extreme, tmp_path, place, has_lock):
+def test_a_server_database_that_a_service_uses_is_refused(extreme, tmp_path, place, monkeypatch, has_lock):
     """One that counts with Redis is connected, but has no lock."""
     from store import postgresql_connection, postgresql_lock
 
@@ -310,7 +310,9 @@ def test_a_server_database_that_a_service_uses_is_refused(extreme, tmp_path, pla
         held = postgresql_lock._kept_open.pop()
     else:
         held = postgresql_connection.connected(opening(where))
-    line = said(command(tmp_path / "data", "import", extreme, **where))
+    with monkeypatch.context() as patch:
+        patch.setattr(postgresql_lock, "LOOKS_AT_LEAVING", 1)
+        line = said(command(tmp_path / "data", "import", extreme, **where))
     held.close()
     assert "Another Pocketbell is using" in line and "stop it first" in line
     printed(command(tmp_path / "data", "import", extreme, **where))

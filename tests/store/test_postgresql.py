@@ -578,6 +578,27 @@ def test_a_second_service_takes_the_lock_when_the_first_ends(opened, lock):
     assert len(lock._kept_open) == 1
 
 
+def test_a_claim_waits_for_the_end_of_what_was_just_closed_and_for_nothing_else(opened, lock, monkeypatch):
+    """The server needs a moment to end a connection and to free its lock, more when it has much to do."""
+    monkeypatch.setattr(lock, "LOOKS_AT_LEAVING", 3)
+    database.close()
+    leaving = [lock.connected(opened) for _ in range(2)]
+    leaving[0].execute(lock.TAKE)
+
+    def end():
+        if leaving:
+            one = leaving.pop()
+            ours = f"SELECT 1 FROM pg_stat_activity WHERE pid = {one.info.backend_pid}"
+            one.close()
+            with beside(opened) as other:
+                wait_until(lambda: not other.execute(ours).fetchone())
+
+    lock.claim(opened, end)
+    assert (leaving, len(lock._kept_open)) == ([], 1)
+    with pytest.raises(DatabaseRefused, match="stop it first"):
+        lock.claim(opened, end)
+
+
 def test_a_second_service_goes_on_waiting_when_the_server_is_started_anew(opened, lock, monkeypatch):
     monkeypatch.setattr(lock, "LOOKS", 3)
     lock.take(opened, print)

@@ -122,17 +122,17 @@ def _marks(connections):
 
 @cache
 def _tables():
-    return [name for (name,) in database.run("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+    """Those that refer to others come before them."""
+    tables = database.run("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+    return [name for (name,) in reversed(tables)]  # in their file they come the other way round
 
 
 def _empty(writing, name, value):
-    """Remove all rows but one note. Foreign keys would look for what refers to each row."""
+    """Remove all rows but one note. To switch foreign keys off would prepare each statement of the next test anew."""
     has_rows = ", ".join(f"EXISTS (SELECT 1 FROM {table})" for table in _tables())
-    writing.execute("PRAGMA foreign_keys = OFF")
     writing.execute("BEGIN IMMEDIATE")
     for table, has in zip(_tables(), writing.execute(f"SELECT {has_rows}").fetchone(), strict=True):
         if has:
             writing.execute(f"DELETE FROM {table}")
     writing.execute("INSERT INTO server_note (name, value) VALUES (?, ?)", (name, value))
     writing.execute("COMMIT")
-    writing.execute("PRAGMA foreign_keys = ON")
