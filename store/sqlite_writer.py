@@ -30,14 +30,14 @@ def run_on(one: sqlite3.Connection, statement: str, values: Values = ()) -> sqli
 
 
 class Commit:
-    """The end of an open transaction, for which each of its writers waits."""
+    """The end of an open transaction, for which each of its writers waits, or who answers its request."""
 
     def __init__(self) -> None:
         self._failure: WriteFailed | None = None
         self._open: threading.Lock | None = None  # held until the end; most have one writer, which waits for nobody
 
     def leave_open(self) -> None:
-        """Another writer will end it; only in the turn of the one that leaves."""
+        """Another one will end it; only in the turn of the one that leaves."""
         if self._open is None:
             self._open = threading.Lock()
             self._open.acquire()
@@ -62,7 +62,8 @@ class Writer:
     A writer that finds no BEGIN open makes one, writes, and passes the turn on. If another thread is waiting by then,
     that one writes into the same transaction, in a savepoint of its own; the last of the queue commits for all of
     them. Each waits for that commit before it answers, so that nothing is acknowledged that is not on the disk. A
-    failed commit fails all of them. The first needs no savepoint: what it undoes is all there is.
+    failed commit fails all of them. The first needs no savepoint: what it undoes is all there is. A writer may also
+    leave the commit without waiting: whoever answers then asks for it (`failure_of`), which commits.
 
     After a failure the connection is opened anew: one that was opened while the file was read-only stays read-only.
     """
@@ -77,6 +78,7 @@ class Writer:
         self.is_beginning = False  # during a BEGIN, which waits while another process holds the file
         self.commit: Commit | None = None  # of the open transaction
         self.has_changes = False  # whether that commit will write anything
+        self.makes_way = False  # during a COMMIT that is to be shared by those who wait for their turn meanwhile
         self.fails = False  # whether the last transaction could not be made
 
     def take_turn(self) -> tuple[Commit, bool]:
@@ -119,7 +121,8 @@ class Writer:
         """
         if self.turn.acquire(blocking=False):
             return True
-        engine.make_way()
+        if self.makes_way:
+            engine.make_way()
         for _ in range(MAX_TURN_WAITS):
             if self.turn.acquire(timeout=TURN_WAIT_S):
                 return True
@@ -138,17 +141,25 @@ class Writer:
         finally:
             self.is_beginning = False
 
-    def end_turn(self) -> None:
-        """Commit, unless a thread waits for its turn, which then writes into the same transaction."""
+    def end_turn(self, leaves: bool = False) -> None:
+        """Commit, unless this thread leaves that, or one waits for its turn and writes into the same transaction."""
         try:
-            if not self.waiting:
+            if not (self.waiting or leaves):
                 self.end()
             elif self.commit:
                 self.commit.leave_open()
         finally:
             self.turn.release()
-        if self.commit:
+        if self.commit and not leaves:
             self.commit_if_due()
+
+    def failure_of(self, left: Commit) -> WriteFailed | None:
+        """Why a commit that was left failed, if it did; commits if nobody has done so."""
+        if self.commit is left:
+            with self.turn:
+                if self.commit is left:
+                    self.end(makes_way=False)
+        return left.failure()
 
     def commit_if_due(self) -> None:
         """Commit if this was left to a thread that no longer waits for its turn."""
@@ -158,7 +169,7 @@ class Writer:
             finally:
                 self.turn.release()
 
-    def end(self, failure: WriteFailed | None = None) -> None:
+    def end(self, failure: WriteFailed | None = None, makes_way: bool = True) -> None:
         """Commit the open transaction, or roll it back after a failure; only in this thread's turn."""
         commit, self.commit = self.commit, None
         if commit is None:
@@ -166,14 +177,17 @@ class Writer:
         try:
             if failure is None:
                 failure = WriteFailed("the commit was interrupted")
-                if self.has_changes:
+                if self.has_changes and makes_way:
+                    self.makes_way = True
                     engine.make_way()
                 run_on(self.connection, "COMMIT")
                 failure = None
         except peewee.PeeweeException as error:
             failure = WriteFailed(str(error))
         finally:
+            self.makes_way = False
             if failure:
+                self.fails = True
                 with suppress(peewee.PeeweeException):
                     self._database.rollback()  # closing alone does not unlock the file while somebody holds a cursor
                 self._database.close()
