@@ -34,6 +34,7 @@ class Commit:
 
     def __init__(self) -> None:
         self._failure: WriteFailed | None = None
+        self.is_wanted = False  # whether somebody waits for it
         self._open: threading.Lock | None = None  # held until the end; most have one writer, which waits for nobody
 
     def leave_open(self) -> None:
@@ -142,34 +143,38 @@ class Writer:
             self.is_beginning = False
 
     def end_turn(self, leaves: bool = False) -> None:
-        """Commit, unless this thread leaves that, or one waits for its turn and writes into the same transaction."""
+        """Commit, unless a thread waits for its turn, which then writes into the same transaction.
+
+        A thread that leaves commits only if somebody waits for that.
+        """
         try:
-            if not (self.waiting or leaves):
-                self.end()
+            if self.commit and not leaves:
+                self.commit.is_wanted = True
+            if not self.waiting and (not leaves or (self.commit and self.commit.is_wanted)):
+                self.end(makes_way=not leaves)
             elif self.commit:
                 self.commit.leave_open()
         finally:
             self.turn.release()
-        if self.commit and not leaves:
+        if self.commit:
             self.commit_if_due()
 
     def failure_of(self, left: Commit) -> WriteFailed | None:
-        """Why a commit that was left failed, if it did; commits if nobody has done so."""
+        """Why a commit that was left failed, if it did; commits, unless the last that waits for its turn does so."""
         if self.commit is left:
-            with self.turn:
-                if self.commit is left:
-                    self.end(makes_way=False)
+            left.is_wanted = True
+            self.commit_if_due()
         return left.failure()
 
     def commit_if_due(self) -> None:
-        """Commit if this was left to a thread that no longer waits for its turn."""
-        while self.commit and not self.waiting and self.turn.acquire(blocking=False):
+        """Commit if somebody waits for that, and it was left to a thread that no longer waits for its turn."""
+        while self.commit and self.commit.is_wanted and not self.waiting and self.turn.acquire(blocking=False):
             try:
                 self.end()
             finally:
                 self.turn.release()
 
-    def end(self, failure: WriteFailed | None = None, makes_way: bool = True) -> None:
+    def end(self, failure: WriteFailed | None = None, makes_way: bool = False) -> None:
         """Commit the open transaction, or roll it back after a failure; only in this thread's turn."""
         commit, self.commit = self.commit, None
         if commit is None:
