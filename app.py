@@ -264,7 +264,7 @@ class Application(LeanFlask):
         """Answer a request; open the database first if the server has not (gunicorn.conf.py does)."""
         if not self.is_open:
             self.open()
-        with pending_commit.allowed():
+        with pending_commit.Answering():
             return super().wsgi_app(environ, start_response)
 
     def dispatch_request(self) -> Any:
@@ -284,7 +284,7 @@ class Application(LeanFlask):
         return self.view_functions[rule.endpoint](**(sent.view_args or {})) if answer is None else answer
 
     def process_response(self, response: Any) -> Any:
-        """Complete the response, when the commit that the request has left, if any, has ended."""
+        """Complete the response: at once, or when the commit that the request has left has ended."""
         commit = pending_commit.taken()
         return HeldResponse(self, response, commit, self._completed) if commit else self._completed(response)
 

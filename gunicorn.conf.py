@@ -112,8 +112,8 @@ def on_starting(server):
         raise SystemExit("GUNICORN_CMD_ARGS asks for TLS, which is for a proxy in front (docs/deployment.md).")
     if server.cfg.proxy_protocol != "off":
         raise SystemExit("GUNICORN_CMD_ARGS asks for the PROXY protocol: use X-Forwarded-For (docs/deployment.md).")
-    if os.environ.get("SCRIPT_NAME"):
-        raise SystemExit("SCRIPT_NAME is set: Pocketbell needs a host name of its own, without a path.")
+    if "SCRIPT_NAME" in server.cfg.env:
+        raise SystemExit("GUNICORN_CMD_ARGS sets SCRIPT_NAME: Pocketbell needs a host name of its own, no path.")
     os.umask(umask)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())

@@ -19,7 +19,7 @@ from process import clock
 
 TICK_S, MAX_TICK_S = 0.001, 0.05  # between two looks at whether any thread has taken work
 LATE_TIMES = 4
-PUT_OFF_S = 0.05  # how long an end waits for pieces that are ready, before one of them is begun
+PUT_OFF_S = 0.05  # how long ends that are put off wait for other pieces that are ready
 
 
 class Crew:
@@ -107,7 +107,7 @@ class Crew:
             self.wake_one()
 
     def put_off(self, end: Any) -> None:
-        """Called by a thread about the piece it works at: let `finish` do the end of it, soon."""
+        """Called by a thread about the piece that it works at: `finish` does the end of that, soon."""
         if not self.ends:
             self.finish_s = clock.monotonic_s() + PUT_OFF_S
         self.ends.append(end)

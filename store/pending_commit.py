@@ -55,7 +55,7 @@ def of_thread() -> ThreadsCommit:
     return _threads.own
 
 
-class allowed:  # noqa: N801
+class Answering:
     """While the block lasts, this thread answers a request, and `taken` returns what it leaves."""
 
     def __enter__(self) -> None:

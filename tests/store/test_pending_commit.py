@@ -14,7 +14,7 @@ TO_NOBODY = "INSERT INTO session (token_hash, account_seq, created_at, expires_a
 
 def leave(n):
     """Put a row, and return its commit, which is left."""
-    with pending_commit.allowed():
+    with pending_commit.Answering():
         with transaction(EVERYBODY):
             put(n)
             pending_commit.leave()
@@ -91,7 +91,7 @@ def test_one_that_waits_for_its_own_commit_commits_what_others_left(opened, comm
 def test_when_the_commit_fails_each_is_told_so_and_the_next_one_succeeds(opened):
     called, left = [], []
     for n in range(3):
-        with pending_commit.allowed():
+        with pending_commit.Answering():
             with transaction(EVERYBODY):
                 put(n)
                 if n == 1:
@@ -107,7 +107,7 @@ def test_when_the_commit_fails_each_is_told_so_and_the_next_one_succeeds(opened)
 
 def test_what_is_to_follow_the_commit_is_called_by_who_asks_also_if_it_was_said_after_the_transaction(opened):
     seen = []
-    with pending_commit.allowed():
+    with pending_commit.Answering():
         with transaction(EVERYBODY):
             put(1)
             after_commit(lambda: seen.append(("inside", look(opened, COUNT))))
@@ -122,7 +122,7 @@ def test_what_is_to_follow_the_commit_is_called_by_who_asks_also_if_it_was_said_
 
 def test_a_thread_that_reads_or_writes_after_all_waits_for_what_it_left(opened):
     for n, work in enumerate((lambda: database.run(COUNT).fetchone()[0], lambda: transaction(EVERYBODY))):
-        with pending_commit.allowed():
+        with pending_commit.Answering():
             with transaction(EVERYBODY):
                 put(n)
                 pending_commit.leave()
@@ -132,7 +132,7 @@ def test_a_thread_that_reads_or_writes_after_all_waits_for_what_it_left(opened):
 
 
 def test_a_thread_that_reads_after_all_hears_that_what_it_left_has_failed(opened):
-    with pending_commit.allowed():
+    with pending_commit.Answering():
         with transaction(EVERYBODY):
             break_the_commit()
             pending_commit.leave()
@@ -146,7 +146,7 @@ def test_only_who_answers_a_request_leaves_a_commit_and_only_the_one_that_it_say
         put(1)
         pending_commit.leave()
     assert look(opened, COUNT) == [(1,)]
-    with pending_commit.allowed():
+    with pending_commit.Answering():
         with transaction(EVERYBODY):
             put(2)
         assert look(opened, COUNT) == [(2,)]
