@@ -38,7 +38,7 @@ from core import (
 )
 from core.server_secret import server_secret
 from process import clock, counters
-from store import database
+from store import database, pending_commit
 from web import (
     api_docs,
     gotify,
@@ -54,6 +54,7 @@ from web import (
     webhooks,
 )
 from web.context import Window, current
+from web.held_responses import HeldResponse
 from web.json_answers import JsonAnswer
 from web.lean_flask import LeanFlask
 from web.routing import Check, IdConverter, Route, first_segments, topics_beside
@@ -263,7 +264,8 @@ class Application(LeanFlask):
         """Answer a request; open the database first if the server has not (gunicorn.conf.py does)."""
         if not self.is_open:
             self.open()
-        return super().wsgi_app(environ, start_response)
+        with pending_commit.Answering():
+            return super().wsgi_app(environ, start_response)
 
     def dispatch_request(self) -> Any:
         """What the route's guard, quota or handler returns."""
@@ -282,6 +284,11 @@ class Application(LeanFlask):
         return self.view_functions[rule.endpoint](**(sent.view_args or {})) if answer is None else answer
 
     def process_response(self, response: Any) -> Any:
+        """Complete the response: at once, or when the commit that the request has left has ended."""
+        commit = pending_commit.taken()
+        return HeldResponse(self, response, commit, self._completed) if commit else self._completed(response)
+
+    def _completed(self, response: Any) -> Any:
         """Count the response, note it for the alert's page, and add the headers."""
         known = current()
         sent = known.sent
@@ -415,7 +422,7 @@ def _render_error(error: Exception) -> tuple[Any, int, dict[str, str]]:
         where, request_id = (request.environ.get(f"pocketbell.{what}", "-") for what in ("route", "request"))
         log_fault(log, f"{request.method} {where} failed", error, request_id=request_id)
         refused = Refused(500)
-    current().outcome = refused.owner_message
+    current().outcome, current().notification_id = refused.owner_message, None  # a commit may fail last of all
     return _error_body(refused), refused.status, {**headers, **refused.headers}
 
 

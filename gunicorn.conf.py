@@ -110,6 +110,10 @@ def on_starting(server):
         )
     if server.cfg.is_ssl:
         raise SystemExit("GUNICORN_CMD_ARGS asks for TLS, which is for a proxy in front (docs/deployment.md).")
+    if server.cfg.proxy_protocol != "off":
+        raise SystemExit("GUNICORN_CMD_ARGS asks for the PROXY protocol: use X-Forwarded-For (docs/deployment.md).")
+    if "SCRIPT_NAME" in server.cfg.env:
+        raise SystemExit("GUNICORN_CMD_ARGS sets SCRIPT_NAME: Pocketbell needs a host name of its own, no path.")
     os.umask(umask)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())

@@ -7,11 +7,13 @@ can replace the service's command (`under` in tests/support/server.py).
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 from flask import Flask
 
 app = Flask("hello")
 app.config["MAX_CONTENT_LENGTH"] = 1_048_576  # our worker class reads it
+app.streams = SimpleNamespace(stop=lambda: None)  # type: ignore[attr-defined]  # and ends them
 
 
 @app.get("/")

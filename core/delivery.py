@@ -6,6 +6,7 @@ a provider's answer looks like.
 """
 
 import logging
+from functools import partial
 from typing import NamedTuple
 
 from core import alarms, buttons, fetching, holding, idempotency, local_time, push_slots, retries, streams
@@ -17,6 +18,7 @@ from process import clock
 from process.counters import count
 from providers.base import Answer, Message, Outcome
 from providers.webpush import new_vapid_key
+from store import pending_commit
 from store.alert_payloads import AlertPayload
 from store.database import WriteFailed, after_commit, transaction
 from store.deliveries import Attempt, Delivery
@@ -114,6 +116,8 @@ def _record_and_attempt(sender: Sender, content: Content, request: IdempotentReq
         if request:
             is_asked = bool(fetching.pushed_to(devices))
             idempotency.keep(request, notification, None if is_asked else notification.status)
+        elif not fetching.pushed_to(devices):
+            pending_commit.leave()
     return _attempt("send", sender, notification, devices, keeps_answer=request is not None)
 
 
@@ -138,6 +142,8 @@ def deliver_event(webhook: Webhook, short_code: str, content: Content, payload: 
         event = _record_event(webhook.account_seq, found, content, now)
         if event and event[0].keeps_payload:
             AlertPayload.put(event[0].alert_seq, payload, now)
+        if not (event and fetching.pushed_to(event[2])):
+            pending_commit.leave()
     return _attempt("alert", *event) if event else None
 
 
@@ -293,10 +299,10 @@ def _attempt(
     """
     pushed = fetching.pushed_to(devices)
     if len(pushed) < len(devices):
-        streams.hub.wake()
+        after_commit(streams.hub.wake)
     if pushed:
         notification = notification._replace(status=_push_and_settle(sender, notification, pushed, keeps_answer))
-    count("notifications", source, notification.status)
+    after_commit(partial(count, "notifications", source, notification.status))
     return Sent(notification, len(devices))
 
 

@@ -98,15 +98,22 @@ class Connection(socket.socket):
 
     def flush(self) -> None:
         """Send what is kept; raises `OSError`, also when the client does not take it in time."""
+        if self.is_flushed():
+            return
+        data, self.kept = self.kept, b""
+        self.settimeout(WRITE_S)
+        try:
+            self.sendall(data)
+        finally:
+            with contextlib.suppress(OSError):
+                self.settimeout(0)
+
+    def is_flushed(self) -> bool:
+        """Send what the client takes at once; whether that was all that is kept. Raises `OSError`."""
         data, self.kept = self.kept, b""
         try:
             sent = self.send(data) if data else 0
         except BlockingIOError:
             sent = 0
-        if sent < len(data):
-            self.settimeout(WRITE_S)
-            try:
-                self.sendall(memoryview(data)[sent:])
-            finally:
-                with contextlib.suppress(OSError):
-                    self.settimeout(0)
+        self.kept = data[sent:]
+        return not self.kept

@@ -3,7 +3,9 @@
 To hand work to another thread costs two switches of context and a fight for the interpreter's lock. So a thread that
 is free takes what is ready, or waits itself for the next connection that has something to say; only one does so, and
 the others rest. While it works nobody waits: if it does not come back within a millisecond or two, because it
-computes or waits for the disk, `watch` wakes one for each piece of work that is ready. Must not know connections.
+computes or waits for the disk, `watch` wakes one for each piece of work that is ready.
+
+The end of a piece can be put off: all such ends come together, once nothing else is ready. Must not know connections.
 """
 
 import contextlib
@@ -17,14 +19,26 @@ from process import clock
 
 TICK_S, MAX_TICK_S = 0.001, 0.05  # between two looks at whether any thread has taken work
 LATE_TIMES = 4
+PUT_OFF_S = 0.05  # how long ends that are put off wait for other pieces that are ready
 
 
 class Crew:
-    """At most `number` threads: `find` returns work that is ready, or waits for some; `work` does one piece of it."""
+    """At most `number` threads: `find` returns work that is ready, or waits for some; `work` does one piece of it.
 
-    def __init__(self, number: int, find: Callable[[bool], Iterable[Any]], work: Callable[[Any], None]) -> None:
-        self.number, self.find, self.work = number, find, work
-        self.ready, self.later = deque[Any](), deque[Any]()
+    `finish` does the ends that were put off.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        find: Callable[[bool], Iterable[Any]],
+        work: Callable[[Any], None],
+        finish: Callable[[list[Any]], None],
+    ) -> None:
+        self.number, self.find, self.work, self.finish = number, find, work, finish
+        self.ready, self.later, self.ends = deque[Any](), deque[Any](), deque[Any]()
+        self.finishing = threading.Lock()  # held by the thread that does the ends
+        self.finish_s = 0.0  # when the ends are done although there is other work
         self.waits = threading.Lock()  # held by the thread that waits for work
         self.resting = list[threading.Lock]()  # each held until its thread is woken; the last to rest is the first
         self.threads, self.starting = list[threading.Thread](), threading.Lock()
@@ -40,7 +54,7 @@ class Crew:
         """Pause for a tick, or for at most `most_s` seconds while there is no work; then see that work is taken."""
         self._pause(self.tick_s if self.is_watched else most_s)
         is_held_up, self.seen = self.taken == self.seen, self.taken
-        if not self.waits.locked():
+        if self.ends or not self.waits.locked():
             if is_held_up:
                 for _ in range(max(1, len(self.ready))):
                     self.wake_one()
@@ -89,8 +103,14 @@ class Crew:
 
     def step_aside(self) -> None:
         """Called by a thread that is about to take long: another one goes on at once."""
-        if not self.waits.locked():
+        if self.ends or not self.waits.locked():
             self.wake_one()
+
+    def put_off(self, end: Any) -> None:
+        """Called by a thread about the piece that it works at: `finish` does the end of that, soon."""
+        if not self.ends:
+            self.finish_s = clock.monotonic_s() + PUT_OFF_S
+        self.ends.append(end)
 
     def _run(self) -> None:
         rest = threading.Lock()
@@ -104,21 +124,43 @@ class Crew:
 
     def _next(self, rest: threading.Lock) -> Any:
         while not self.is_over:
-            if self.ready:
+            is_late = self.ends and clock.monotonic_s() > self.finish_s
+            # A thread that cannot finish leaves the ends to the one that does so, which looks again before it rests.
+            if self.ends and (is_late or not self.ready) and self.finishing.acquire(blocking=False):
+                try:
+                    if is_late or not (self._look(False) and self.ready):
+                        self._finish()
+                finally:
+                    self.finishing.release()
+            elif self.ready:
                 with contextlib.suppress(IndexError):  # another thread was faster
                     return self._taken()
-            elif self.waits.acquire(blocking=False):
-                try:
-                    self.ready.extend(self.find(not self.later))
-                finally:
-                    self.waits.release()
-                self._move_later()
-            elif not self._move_later():
+            elif not self._look(True) and not self._move_later():
                 self.resting.append(rest)
                 if self.is_over:  # since this thread looked
                     self.end()
                 rest.acquire()
+        self._finish()
         return None
+
+    def _look(self, waits: bool) -> bool:
+        """Find what is ready, unless another thread does so; whether this one did."""
+        if not self.waits.acquire(blocking=False):
+            return False
+        try:
+            self.ready.extend(self.find(waits and not self.later))
+        finally:
+            self.waits.release()
+        self._move_later()
+        return True
+
+    def _finish(self) -> None:
+        """Do the ends; those that come meanwhile are done after another look for work."""
+        ends = list[Any]()
+        with contextlib.suppress(IndexError):
+            while True:
+                ends.append(self.ends.popleft())
+        self.finish(ends)
 
     def _taken(self) -> Any:
         one = self.ready.popleft()

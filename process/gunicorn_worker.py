@@ -13,8 +13,10 @@ import math
 import os
 import socket
 import threading
+from collections.abc import Callable
+from functools import partial
 from http import HTTPStatus
-from typing import Any
+from typing import Any, NamedTuple
 
 from gunicorn.glogging import Logger
 from gunicorn.http.errors import NoMoreData, ParseException
@@ -23,6 +25,7 @@ from gunicorn.workers.base import Worker
 from process import clock
 from process.connections import READ_S, Connection
 from process.crew import Crew
+from process.held_answer import HeldAnswer
 from process.http_messages import Answer, Incoming, environ_of
 from process.logs import JsonLines, RequestLine, WithoutSecrets
 from process.poller import Poller
@@ -40,6 +43,15 @@ LOOKED_EVERY_S, STOPPING_EVERY_S = 1.0, 0.1
 NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN)
+
+
+class Exchange(NamedTuple):
+    """A request that the application has seen, and its answer, which is still to be written."""
+
+    answer: Answer
+    environ: dict[str, Any]
+    body: Any
+    began_s: float
 
 
 class ThreadedWorker(Worker):
@@ -65,7 +77,7 @@ class ThreadedWorker(Worker):
         """Begin to serve. What gunicorn looks up of its settings for each request becomes plain attributes."""
         self.cfg.__dict__.update({name: setting.get() for name, setting in self.cfg.settings.items()})
         self.poller = Poller()
-        self.crew = Crew(self.cfg.threads, self._arrived, self._serve)
+        self.crew = Crew(self.cfg.threads, self._arrived, self._serve, self._finish)
         super().init_process()
 
     # --- the main thread ---
@@ -233,13 +245,25 @@ class ThreadedWorker(Worker):
 
     # --- one request ---
 
-    def _serve(self, connection: Connection) -> None:
-        """Answer a connection's request, and let it wait for the next."""
+    def _serve(self, one: Connection | Answer) -> None:
+        """Answer a connection's request, or hold the answer; or send the rest of an answer to a slow client."""
+        if isinstance(one, Answer):
+            self._go_on(one.connection, partial(self._send, one))
+            return
         began_s = clock.monotonic_s()
-        connection.begin(began_s, self.max_bytes)
+        one.begin(began_s, self.max_bytes)
+        self._go_on(one, partial(self._answer, one, began_s))
+
+    def _finish(self, exchanges: list[Exchange]) -> None:
+        """Write answers that were held; a client that does not take its own at once keeps no other waiting."""
+        for exchange in exchanges:
+            self._go_on(exchange.answer.connection, partial(self._write, exchange, waits=False))
+
+    def _go_on(self, connection: Connection, step: Callable[[], bool | None]) -> None:
+        """Go on with a connection's request, and once it is answered let the connection wait for the next."""
         try:
             try:
-                is_kept = self._answer(connection, began_s)
+                is_kept = step()
             except HandOver as given:
                 self.connections.discard(connection)
                 given.begin(connection)
@@ -248,6 +272,8 @@ class ThreadedWorker(Worker):
             is_kept = False
             if not (isinstance(error, OSError) and error.errno in GONE):
                 self.log.error("Error handling request", exc_info=error)
+        if is_kept is None:
+            return
         if not (is_kept and self.alive):
             self._close(connection)
         elif connection.rest:
@@ -265,8 +291,8 @@ class ThreadedWorker(Worker):
         except OSError:  # the main thread has ended it, because the worker stops
             self._end(self.kept.pop(fd, None))
 
-    def _answer(self, connection: Connection, began_s: float) -> bool:
-        """Read a request and answer it; whether the connection may serve another one."""
+    def _answer(self, connection: Connection, began_s: float) -> bool | None:
+        """Read a request and answer it; whether the connection may serve another one, None if the answer is held."""
         try:
             request = Incoming(self.cfg, connection, connection.peer)
         except (StopIteration, NoMoreData):  # the client has left
@@ -281,14 +307,14 @@ class ThreadedWorker(Worker):
         has_room = len(self.kept) < self.cfg.worker_connections - self.cfg.threads
         answer = Answer(connection, request, self._goes_on() and has_room and not request.should_close())
         try:
-            self._call(request, answer, began_s)
+            environ = request.environ()
+            exchange = Exchange(answer, environ, self.wsgi(environ, answer.start), began_s)
         except Exception as error:
-            if answer.is_begun or isinstance(error, HandOver):
-                raise
-            self.log.exception("Error handling request")
-            return self._refuse(connection, 500, "The request could not be answered.")
-        connection.flush()
-        return answer.is_kept and answer.is_whole and self._is_drained(request) and not connection.is_over
+            return self._fail(answer, error)
+        if isinstance(exchange.body, HeldAnswer) and request.is_whole:
+            self.crew.put_off(exchange)
+            return None
+        return self._write(exchange)
 
     def _goes_on(self) -> bool:
         """Whether this is not the worker's last request: gunicorn may have been told to end it after so many."""
@@ -299,18 +325,36 @@ class ThreadedWorker(Worker):
             self.crew.ring()
         return bool(self.alive and self.cfg.keepalive)
 
-    def _call(self, request: Incoming, answer: Answer, began_s: float) -> None:
-        """Let the application answer."""
-        environ = request.environ()
-        body = self.wsgi(environ, answer.start)
+    def _write(self, exchange: Exchange, waits: bool = True) -> bool | None:
+        """Write the answer; as `_answer`. If a slow client is not to be waited for, it is another piece of work."""
+        answer, environ, body, began_s = exchange
         try:
-            for part in body:
-                answer.write(part)
-            answer.end()
-        finally:
-            self.log.access(environ, answer.status, answer.sent, clock.monotonic_s() - began_s)
-            if hasattr(body, "close"):
-                body.close()
+            try:
+                for part in body:
+                    answer.write(part)
+                answer.end()
+            finally:
+                self.log.access(environ, answer.status, answer.sent, clock.monotonic_s() - began_s)
+                if hasattr(body, "close"):
+                    body.close()
+        except Exception as error:
+            return self._fail(answer, error)
+        if waits or answer.connection.is_flushed():
+            return self._send(answer)
+        self.crew.put(answer)
+        return None
+
+    def _send(self, answer: Answer) -> bool:
+        """Send what is left of the answer; whether the connection may serve another request."""
+        answer.connection.flush()
+        return answer.is_kept and answer.is_whole and self._is_drained(answer.request)
+
+    def _fail(self, answer: Answer, error: Exception) -> bool:
+        """Answer that there is a fault of ours, unless it is none or the answer has begun."""
+        if answer.is_begun or isinstance(error, HandOver):
+            raise error
+        self.log.error("Error handling request", exc_info=error)
+        return self._refuse(answer.connection, 500, "The request could not be answered.")
 
     def _is_drained(self, request: Incoming) -> bool:
         """Read the rest of a refused body; returns False if it is broken, or long while enough others are being read.
@@ -329,7 +373,7 @@ class ThreadedWorker(Worker):
                         pass
                 finally:
                     self.draining.release()
-        return not body.failed
+        return not (body.failed or request.unreader.is_over)
 
     def _refuse(self, connection: Connection, status: int, sentence: str) -> bool:
         """Answer in our error shape what is no HTTP, without quoting it: it may contain a key or a code."""

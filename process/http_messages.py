@@ -3,6 +3,7 @@
 Must not know routes, threads or who waits for whom.
 """
 
+import math
 from functools import lru_cache
 from io import BytesIO
 from typing import Any
@@ -43,6 +44,7 @@ class Incoming(Request):
         reader = self.body.reader
         if isinstance(reader, LengthReader) and reader.length <= len(self.unreader.rest):
             self.body, self.is_whole = BytesIO(self.unreader.read(reader.length)), True
+            self.unreader.until_s = math.inf  # the time to send it is not used up, however long the answer takes
 
     def _peer_is_trusted_proxy(self) -> bool:
         """Whether the peer is in the trusted networks, which are not compared each time: most peers are one proxy."""
@@ -125,8 +127,9 @@ class Answer:
 
     @property
     def is_kept(self) -> bool:
-        """Whether the connection may serve another request: this answer's end can be told."""
-        return self.may_keep and (self.is_bodiless or self.is_chunked or self.length is not None)
+        """Whether the connection may serve another request: it has time left, and this answer's end can be told."""
+        can_tell = self.is_bodiless or self.is_chunked or self.length is not None
+        return self.may_keep and can_tell and not self.connection.is_over
 
     @property
     def is_whole(self) -> bool:

@@ -13,12 +13,14 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 import peewee
 
 from store.engine import EVERYBODY, ROOT, DatabaseRefused, Rows, Table, Values, WriteFailed, check_part, part
+from store.pending_commit import PendingCommit, of_thread
 from store.sqlite_writer import Writer, run_on
 
 BUSY_TIMEOUT_MS = 1_500  # how long to wait for another process's lock: with the writer's turn, 4 s at most
@@ -35,6 +37,7 @@ class _Thread:
     def __init__(self) -> None:
         self.writing: sqlite3.Connection | None = None  # while it is in a transaction
         self.accounts: tuple[int, ...] = ()  # those that the transaction names
+        self.commit = of_thread()  # the one that it may leave to whoever answers its request
         self.after_commit = list[Callable[[], object]]()  # what the open transaction leaves to be called
 
 
@@ -50,7 +53,10 @@ _threads = _Threads()
 
 def connection() -> sqlite3.Connection:
     """The connection that this thread uses now: the one that writes, if it is in a transaction."""
-    return _threads.own.writing or cast(sqlite3.Connection, _reading.connection())
+    thread = _threads.own
+    if thread.commit.left:
+        thread.commit.settle()
+    return thread.writing or cast(sqlite3.Connection, _reading.connection())
 
 
 def run(statement: str, values: Values = ()) -> sqlite3.Cursor:
@@ -248,6 +254,8 @@ def transaction(*account_seqs: int, at_once: bool = True) -> AbstractContextMana
     The threads of this process queue here and not in SQLite's busy handler, which is unfair.
     """
     thread = _threads.own
+    if thread.commit.left:
+        thread.commit.settle()
     if thread.writing:
         check_part(account_seqs, thread.accounts)
         return part(run, thread.after_commit)
@@ -263,7 +271,7 @@ class _Transaction:
 
     def __enter__(self) -> None:
         thread = self._thread
-        thread.after_commit.clear()
+        thread.after_commit, thread.commit.is_last = [], False
         try:
             self._commit, self._is_first = _writer.take_turn()
         except WriteFailed:
@@ -281,22 +289,19 @@ class _Transaction:
             raise
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
-        thread = self._thread
+        thread, is_left = self._thread, False
         try:
-            try:
-                self._end_writing(kind, error, trace)
-            finally:
-                thread.writing, thread.accounts = None, ()
-                _writer.end_turn()
-                fault = self._commit.failure()  # also after an exception: this thread may have read uncommitted rows
-                if fault:
-                    raise WriteFailed(str(fault)) from fault
-        except WriteFailed:
-            _writer.fails = True
-            raise
-        if error is None and thread.after_commit:
-            calls, thread.after_commit = thread.after_commit, []
-            for call in calls:
+            self._end_writing(kind, error, trace)
+            is_left = error is None and thread.commit.is_last
+        finally:
+            thread.writing, thread.accounts = None, ()
+            _writer.end_turn(is_left)
+            if is_left:
+                thread.commit.left = PendingCommit(partial(_writer.failure_of, self._commit), thread.after_commit)
+            elif fault := self._commit.failure():  # also after an error: the thread may have read uncommitted rows
+                raise WriteFailed(str(fault)) from fault
+        if error is None and not is_left:
+            for call in thread.after_commit:
                 call()
 
     def _end_writing(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
@@ -325,6 +330,8 @@ def after_commit(call: Callable[[], object]) -> None:
     thread = _threads.own
     if thread.writing:
         thread.after_commit.append(call)
+    elif thread.commit.left:
+        thread.commit.left.calls.append(call)
     else:
         call()
 

@@ -30,14 +30,15 @@ def run_on(one: sqlite3.Connection, statement: str, values: Values = ()) -> sqli
 
 
 class Commit:
-    """The end of an open transaction, for which each of its writers waits."""
+    """The end of an open transaction, for which each of its writers waits, or who answers its request."""
 
     def __init__(self) -> None:
         self._failure: WriteFailed | None = None
+        self.is_wanted = False  # whether somebody waits for it
         self._open: threading.Lock | None = None  # held until the end; most have one writer, which waits for nobody
 
     def leave_open(self) -> None:
-        """Another writer will end it; only in the turn of the one that leaves."""
+        """Another one will end it; only in the turn of the one that leaves."""
         if self._open is None:
             self._open = threading.Lock()
             self._open.acquire()
@@ -62,7 +63,8 @@ class Writer:
     A writer that finds no BEGIN open makes one, writes, and passes the turn on. If another thread is waiting by then,
     that one writes into the same transaction, in a savepoint of its own; the last of the queue commits for all of
     them. Each waits for that commit before it answers, so that nothing is acknowledged that is not on the disk. A
-    failed commit fails all of them. The first needs no savepoint: what it undoes is all there is.
+    failed commit fails all of them. The first needs no savepoint: what it undoes is all there is. A writer may also
+    leave the commit without waiting: whoever answers then asks for it (`failure_of`), which commits.
 
     After a failure the connection is opened anew: one that was opened while the file was read-only stays read-only.
     """
@@ -77,6 +79,7 @@ class Writer:
         self.is_beginning = False  # during a BEGIN, which waits while another process holds the file
         self.commit: Commit | None = None  # of the open transaction
         self.has_changes = False  # whether that commit will write anything
+        self.makes_way = False  # during a COMMIT that is to be shared by those who wait for their turn meanwhile
         self.fails = False  # whether the last transaction could not be made
 
     def take_turn(self) -> tuple[Commit, bool]:
@@ -119,7 +122,8 @@ class Writer:
         """
         if self.turn.acquire(blocking=False):
             return True
-        engine.make_way()
+        if self.makes_way:
+            engine.make_way()
         for _ in range(MAX_TURN_WAITS):
             if self.turn.acquire(timeout=TURN_WAIT_S):
                 return True
@@ -138,11 +142,16 @@ class Writer:
         finally:
             self.is_beginning = False
 
-    def end_turn(self) -> None:
-        """Commit, unless a thread waits for its turn, which then writes into the same transaction."""
+    def end_turn(self, leaves: bool = False) -> None:
+        """Commit, unless a thread waits for its turn, which then writes into the same transaction.
+
+        A thread that leaves commits only if somebody waits for that.
+        """
         try:
-            if not self.waiting:
-                self.end()
+            if self.commit and not leaves:
+                self.commit.is_wanted = True
+            if not self.waiting and (not leaves or (self.commit and self.commit.is_wanted)):
+                self.end(makes_way=not leaves)
             elif self.commit:
                 self.commit.leave_open()
         finally:
@@ -150,15 +159,22 @@ class Writer:
         if self.commit:
             self.commit_if_due()
 
+    def failure_of(self, left: Commit) -> WriteFailed | None:
+        """Why a commit that was left failed, if it did; commits, unless the last that waits for its turn does so."""
+        if self.commit is left:
+            left.is_wanted = True
+            self.commit_if_due()
+        return left.failure()
+
     def commit_if_due(self) -> None:
-        """Commit if this was left to a thread that no longer waits for its turn."""
-        while self.commit and not self.waiting and self.turn.acquire(blocking=False):
+        """Commit if somebody waits for that, and it was left to a thread that no longer waits for its turn."""
+        while self.commit and self.commit.is_wanted and not self.waiting and self.turn.acquire(blocking=False):
             try:
                 self.end()
             finally:
                 self.turn.release()
 
-    def end(self, failure: WriteFailed | None = None) -> None:
+    def end(self, failure: WriteFailed | None = None, makes_way: bool = False) -> None:
         """Commit the open transaction, or roll it back after a failure; only in this thread's turn."""
         commit, self.commit = self.commit, None
         if commit is None:
@@ -166,14 +182,17 @@ class Writer:
         try:
             if failure is None:
                 failure = WriteFailed("the commit was interrupted")
-                if self.has_changes:
+                if self.has_changes and makes_way:
+                    self.makes_way = True
                     engine.make_way()
                 run_on(self.connection, "COMMIT")
                 failure = None
         except peewee.PeeweeException as error:
             failure = WriteFailed(str(error))
         finally:
+            self.makes_way = False
             if failure:
+                self.fails = True
                 with suppress(peewee.PeeweeException):
                     self._database.rollback()  # closing alone does not unlock the file while somebody holds a cursor
                 self._database.close()

@@ -1,9 +1,12 @@
-"""`make bench ONLY=peers`: what it reads from strace, and which rows it judges."""
+"""`make bench`: the bare server to compare with; for `ONLY=peers`, what is read of strace and which rows count."""
+
+import sys
 
 import pytest
 
 from bench import peers
 from bench.peers import GOTIFY, NTFY, NTFY_TUNED, OURS, Slice
+from tests.support.server import Server
 
 STRACE = """% time     seconds  usecs/call     calls    errors syscall
 ------ ----------- ----------- --------- --------- ----------------
@@ -64,3 +67,8 @@ def test_a_server_s_figures_are_medians_and_say_what_it_does_not_keep(name, sync
     row = peers.figures(name, 8, seen, syncs, 20.1)
     assert (row.what, row.ok) == (f"{name}, 8 clients", None)
     assert row.seen == f"1,000 sends/s; 200 µs CPU each; p50 1.0 ms, p99 9.5; {ends}"
+
+
+def test_the_bare_server_ends_without_a_fault(tmp_path):
+    hello = Server(tmp_path / "data", under=(sys.executable, "-m", "bench.hello")).wait_until_ready()
+    assert hello.terminate() == 0 and "Traceback" not in hello.log

@@ -14,11 +14,11 @@ from gunicorn.config import Config
 
 from process import clock, logs
 from process.connections import READ_S, Connection
-from process.gunicorn_worker import ThreadedWorker
-from process.http_messages import Incoming
+from process.gunicorn_worker import Exchange, ThreadedWorker
+from process.http_messages import Answer, Incoming
 from process.poller import Poller
 from tests.support.rows import each
-from tests.support.server import PATIENCE_S, UNDELAYED_S, bearer, serving
+from tests.support.server import PATIENCE_S, UNDELAYED_S, bearer, in_threads, join, serving
 
 
 @pytest.fixture
@@ -127,6 +127,49 @@ def test_a_client_that_has_asked_does_not_make_room_for_one_that_comes_at_that_m
             connection.close()
 
 
+def answer_of(connection, length):
+    """An answer of a whole request, whose body of so many bytes is still to be written."""
+    connection.begin(clock.monotonic_s(), 1_000_000)
+    request = Incoming(Config(), connection, connection.peer)
+    answer = Answer(connection, request, True)
+    answer.start("200 OK", [("Content-Length", str(length))])
+    return Exchange(answer, {"REMOTE_ADDR": "127.0.0.1", "REQUEST_METHOD": "GET"}, [b"x" * length], 0.0)
+
+
+def test_a_client_that_does_not_take_its_held_answer_keeps_no_other_waiting(idle, ends):
+    slow, unread = ends
+    quick, client = socket.socketpair()
+    put, idle.crew = [], SimpleNamespace(put=lambda one: put.append(one))
+    idle.log = SimpleNamespace(access=lambda *_: None)
+    with Connection(quick, ("127.0.0.1", 2)) as quick, client:
+        for end in (unread, client):
+            end.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        exchanges = [answer_of(slow, 60_000), answer_of(quick, 3)]
+        for connection in (slow, quick):
+            idle.poller.await_first(connection.fileno())
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4_096)
+        idle._finish(exchanges)
+        assert client.recv(1_000).endswith(b"\r\n\r\nxxx") and quick in idle.kept.values()
+        assert put == [exchanges[0].answer] and slow not in idle.kept.values()
+        reading = threading.Thread(target=lambda: unread.recv(61_000, socket.MSG_WAITALL))
+        reading.start()
+        idle._serve(put[0])  # by another thread, or later
+        assert slow in idle.kept.values() and not slow.kept
+        unread.shutdown(socket.SHUT_RDWR)
+        reading.join(PATIENCE_S)
+
+
+def test_an_answer_that_takes_long_keeps_its_connection_if_the_request_came_whole(ends, moved_clock):
+    ours, theirs = ends
+    for body, is_kept in ((b"xx", True), (b"x", False)):
+        theirs.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n" + body)
+        ours.begin(clock.monotonic_s(), 1_000)
+        answer = Answer(ours, Incoming(Config(), ours, ours.peer), True)
+        moved_clock.advance(READ_S)
+        answer.start("200 OK", [("Content-Length", "0")])
+        assert (answer.is_kept, b"Connection: keep-alive" in answer.head) == (is_kept, is_kept)
+
+
 def silent(server, number, text=b""):
     """Open `number` connections that send only this."""
     connections = [socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) for _ in range(number)]
@@ -175,6 +218,28 @@ def test_fifty_requests_sent_at_once_are_answered_in_their_order(server):
     answers = server.raw("".join([*texts, last]).encode(), half_close=False).split(b"HTTP/1.1 ")[1:]
     assert len(answers) == 50 and all(answer.startswith(b"404 ") for answer in answers)
     assert [b"Connection: close" in answer for answer in answers] == [False] * 49 + [True]
+
+
+def test_sends_of_one_client_and_of_many_are_answered_in_their_order_each_once_it_is_stored(server):
+    key, many = server.owner_key(), 20
+    body = b'{"title":"a","body":"b"}'
+    head = f"POST /api/v1/notifications/send HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n"
+    send = f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+    answers = [b""] * 8
+
+    def ask(n):
+        answers[n] = server.raw(send * many)
+
+    join(in_threads(8, ask))
+    listed = server.listed_ids(key)
+    assert len(listed) == 8 * many
+    for answer in answers:
+        seen = [
+            json.loads(part.partition(b"\r\n\r\n")[2])["notification"]["id"]
+            for part in answer.split(b"HTTP/1.1 200 OK")[1:]
+        ]
+        places = [listed.index(one) for one in seen]
+        assert len(seen) == many and places == sorted(places, reverse=True)
 
 
 def test_while_one_client_sends_on_and_on_the_others_are_answered(server):

@@ -140,6 +140,8 @@ def test_an_answer_is_what_gunicorn_would_write(cfg, moved_clock, monkeypatch, a
 class Written:
     """What was written, in place of a connection."""
 
+    is_over = False
+
     def __init__(self):
         self.data = b""
 

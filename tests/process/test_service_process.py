@@ -572,14 +572,22 @@ def test_make_run_stops_with_our_line_for_what_gunicorn_reads_too(tmp_path, name
     assert done.stderr.decode().startswith(f'{name} is "{value}": it takes ') and done.stderr.count(b"\n") == 1
 
 
-@pytest.mark.parametrize("asked", ["--workers=3", "--certfile=README.md --keyfile=README.md"])
-def test_more_workers_or_tls_asked_for_behind_the_settings_back_are_refused(tmp_path, asked):
+@pytest.mark.parametrize(
+    "asked, named",
+    [
+        ("--workers=3", b"WEB_CONCURRENCY"),
+        ("--certfile=README.md --keyfile=README.md", b"TLS"),
+        ("--proxy-protocol", b"PROXY protocol"),
+        ("--env SCRIPT_NAME=/bell", b"SCRIPT_NAME"),
+    ],
+)
+def test_what_is_asked_for_behind_the_settings_back_is_refused(tmp_path, asked, named):
     env = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(tmp_path), "GUNICORN_CMD_ARGS": asked}
     command = [BIN / "gunicorn", "--config", "gunicorn.conf.py", "--no-control-socket", "app:app"]
     done = subprocess.run(
         command, env={**env, "PORT": str(free_port())}, cwd=ROOT, capture_output=True, timeout=PATIENCE_S
     )
-    assert (done.returncode, b"GUNICORN_CMD_ARGS" in done.stderr, b"Traceback" in done.stderr) == (1, True, False)
+    assert (done.returncode, named in done.stderr, b"Traceback" in done.stderr) == (1, True, False)
 
 
 def test_no_header_of_a_proxy_moves_the_addresses_of_the_pages(server):

@@ -6,13 +6,7 @@ import pytest
 
 from store import database, sqlite
 from store.database import EVERYBODY, after_commit, transaction
-from tests.support.tables import look
-
-COUNT = "SELECT count(*) FROM server_key"
-
-
-def put(name):
-    database.run("INSERT INTO server_key VALUES (?, '')", (str(name),))
+from tests.support.tables import COUNT, look, put
 
 
 def test_it_is_called_when_the_outermost_transaction_is_on_the_disk(opened):

@@ -10,32 +10,11 @@ import pytest
 
 from store import database, engine, sqlite, sqlite_writer
 from tests.support.server import wait_until
-from tests.support.tables import ADD_ACCOUNT, look
+from tests.support.tables import ADD_ACCOUNT, in_threads, look, put
 
 
 def pragma(name):
     return database.run(f"PRAGMA {name}").fetchone()[0]
-
-
-def in_threads(number, work):
-    """Run `work(n)` in `number` threads at once, and return what they raised."""
-    faults, start = [], threading.Barrier(number)
-
-    def run(n):
-        start.wait()
-        try:
-            work(n)
-        except Exception as fault:
-            faults.append(fault)
-        finally:
-            database.close_reading()
-
-    threads = [threading.Thread(target=run, args=(n,)) for n in range(number)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    return faults
 
 
 SETTINGS = [("journal_mode", "wal"), ("synchronous", 2), ("foreign_keys", 1)]  # 2 is FULL
@@ -159,10 +138,6 @@ def in_one_group(number, work):
     commits.clear()
     faults = in_threads(number, one)
     return faults, sum(commits)
-
-
-def put(n):
-    database.run("INSERT INTO server_key VALUES (?, '')", (str(n),))
 
 
 def test_transactions_that_wait_for_one_another_are_committed_at_once(opened):
@@ -442,9 +417,18 @@ def test_a_part_of_a_transaction_names_no_account_that_it_does_not_name(opened):
         pass
 
 
-def test_a_thread_makes_way_for_others_before_it_waits_for_its_turn_or_the_disk(opened, monkeypatch):
+def test_a_thread_makes_way_for_others_before_it_waits_for_the_disk_and_so_do_those_that_could_share_it(
+    opened, monkeypatch
+):
     made, other = [], threading.Thread(target=in_threads, args=(1, lambda n: write(2)))
-    monkeypatch.setattr(engine, "make_way", lambda: made.append(threading.current_thread()))
+
+    def make_way():
+        made.append(threading.current_thread())
+        if len(made) == 2:
+            other.start()
+            wait_until(lambda: len(made) == 3)
+
+    monkeypatch.setattr(engine, "make_way", make_way)
 
     def write(n):
         with database.transaction(database.EVERYBODY):
@@ -455,9 +439,19 @@ def test_a_thread_makes_way_for_others_before_it_waits_for_its_turn_or_the_disk(
     assert made == []  # nothing was written
     write(0)
     assert made == [threading.main_thread()]
+    write(1)  # the other one waits for its turn meanwhile, and then for the disk
+    other.join()
+    assert made[:2] == [threading.main_thread()] * 2
+    assert len(made) == 4 and threading.main_thread() not in made[2:]
+
+
+def test_a_thread_that_waits_while_another_writes_makes_no_way(opened, monkeypatch):
+    made = []
+    other = threading.Thread(target=in_threads, args=(1, lambda n: database.try_writing()))
+    monkeypatch.setattr(engine, "make_way", lambda: made.append(threading.current_thread()))
     with database.transaction(database.EVERYBODY):
         put(1)
         other.start()
-        wait_until(lambda: len(made) == 2)
+        wait_until(lambda: sqlite._writer.waiting)
     other.join()
-    assert len(made) == 3 and threading.main_thread() not in made[1:]  # the other one commits for both
+    assert len(made) == 1 and threading.main_thread() not in made  # the other one commits for both

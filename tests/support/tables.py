@@ -2,6 +2,7 @@
 
 import sqlite3
 import stat
+import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -61,8 +62,35 @@ NO_SUCH_TABLE = "does not exist" if postgresql.IS_WANTED else "no such table"
 FULL = "BEGIN SELECT RAISE(ABORT, 'disk full'); END"  # of a trigger
 
 
+COUNT = "SELECT count(*) FROM server_key"  # the rows of `put`
 ADD_ACCOUNT = "INSERT INTO account (email, plan, time_zone, created_at) VALUES (?, 'starter', 'UTC', 0)"
 
 
 def version(path):
     return look(path, "PRAGMA user_version")[0][0]
+
+
+def put(n):
+    """Insert a row, inside a transaction."""
+    database.run("INSERT INTO server_key VALUES (?, '')", (str(n),))
+
+
+def in_threads(number, work):
+    """Run `work(n)` in `number` threads at once, and return what they raised."""
+    faults, start = [], threading.Barrier(number)
+
+    def run(n):
+        start.wait()
+        try:
+            work(n)
+        except Exception as fault:
+            faults.append(fault)
+        finally:
+            database.close_reading()
+
+    threads = [threading.Thread(target=run, args=(n,)) for n in range(number)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    return faults
