@@ -13,7 +13,7 @@ from store.notifications import AGED_FROM, STATUS
 from store.rows import columns
 from wire.notification import DEFAULT_PRIORITY
 
-SEARCH_COST = 2_500_000  # the budget of one page, in folded ASCII characters
+SEARCH_COST = 2_000_000  # the budget of one page, in folded ASCII characters
 ROW_COST = 800  # of a row whose text is searched, besides its characters
 DAY_MS = 86_400_000
 EXCLUDED_ROW_COST = 400  # of a row that the filters exclude
