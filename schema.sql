@@ -240,12 +240,11 @@ CREATE TABLE idempotency_key (
     account_seq INTEGER NOT NULL REFERENCES account,
     key TEXT NOT NULL,
     request_hash BLOB NOT NULL,            -- SHA-256 of what the request says (core/idempotency.py)
-    notification_seq INTEGER NOT NULL REFERENCES notification ON DELETE CASCADE,
+    notification_id TEXT NOT NULL,         -- no foreign key: the key stays when its notification is deleted
     answered_status TEXT,                  -- the status in the first response; NULL if the process died before it
-    created_at INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,           -- also that of the notification
     PRIMARY KEY (account_seq, key)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX idempotency_key_of_notification ON idempotency_key (notification_seq);
 CREATE INDEX idempotency_key_by_age ON idempotency_key (created_at);
 
 -- A metric of a project. Values refer to it by this one number, which keeps their index narrow.

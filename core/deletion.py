@@ -18,11 +18,13 @@ from process import clock
 from store.custom_metrics import Metric
 from store.database import AFTER_ALL, EVERYBODY, WriteFailed, transaction
 from store.held import Held
+from store.idempotency_keys import IdempotencyKey
 from store.metric_rules import MetricRule
 from store.notifications import Notification
 from wire.errors import Refused
 
 MAX_TRIES = 20  # of a write; each waits for another process's lock for BUSY_TIMEOUT_MS, so that all take 30 s
+DELETE_SOME = (IdempotencyKey.delete_some, Device.delete_some, ApiKey.delete_some)  # rows of an account
 
 Result = TypeVar("Result")
 
@@ -73,7 +75,7 @@ def delete_account(account: Account) -> None:
     try:
         _delete_notifications(account.seq, AFTER_ALL)
         _delete_values(account.seq, None, None)
-        for delete_some in (Device.delete_some, ApiKey.delete_some):
+        for delete_some in DELETE_SOME:
             _repeated(partial(_in_transaction, delete_some, account.seq, ROWS))
         _patiently(partial(_in_transaction, _delete_rest, account.seq))
     except WriteFailed as failure:
@@ -85,7 +87,7 @@ def _delete_rest(account_seq: int) -> None:
     Account.end_access(account_seq)
     _delete(Notification.before(account_seq, 0, AFTER_ALL, ROWS))
     Metric.remove(Metric.of_project(account_seq, None, None, ROWS))
-    for delete_some in (Device.delete_some, ApiKey.delete_some):
+    for delete_some in DELETE_SOME:
         delete_some(account_seq, ROWS)
     Account.delete_rest(account_seq)
 

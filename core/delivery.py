@@ -38,7 +38,7 @@ from store.senders import (
 )
 from store.server_notes import ServerKey
 from wire.errors import TOO_MANY_EVENTS, Refused, log_fault
-from wire.notification import MIN_PRIORITY, Content, check_times
+from wire.notification import MIN_PRIORITY, Content, Recorded, check_times
 
 TITLE_PREFIX = "MCP - "  # SPEC 1
 REPLACED = "Replaced by a newer notification."
@@ -58,7 +58,7 @@ class Sent(NamedTuple):
     `replayed` if an earlier request with the same Idempotency-Key made it.
     """
 
-    notification: NotificationRow
+    notification: Recorded
     devices: int = 0
     replayed: bool = False
 
@@ -100,7 +100,7 @@ def _record_and_attempt(sender: Sender, content: Content, request: IdempotentReq
     with transaction(sender.account_seq, at_once=False):
         found = _receivers(sender, content, clock.now_ms())
         now = clock.now_ms()  # read when its turn has come, so that times follow the order of the rows
-        earlier = request and idempotency.earlier(request, now)
+        earlier = request and idempotency.earlier(request, content, now)
         if earlier:
             return Sent(earlier, replayed=True)
         check_times(content, now)
@@ -118,7 +118,7 @@ def _record_and_attempt(sender: Sender, content: Content, request: IdempotentReq
             idempotency.keep(request, notification, None if is_asked else notification.status)
         elif not fetching.pushed_to(devices):
             pending_commit.leave()
-    return _attempt("send", sender, notification, devices, keeps_answer=request is not None)
+    return _attempt("send", sender, notification, devices, request)
 
 
 def _receivers(sender: Sender, content: Content, now: int) -> Receivers:
@@ -291,23 +291,23 @@ def _attempt(
     sender: Sender,
     notification: NotificationRow,
     devices: list[ActiveDevice],
-    keeps_answer: bool = False,
+    request: IdempotentRequest | None = None,
 ) -> Sent:
     """Push the notification to these devices, if there are any, and return it as it is then.
 
-    `keeps_answer` if it is to be replayed, since an Idempotency-Key came with the request.
+    The answer to `request` is kept, to be replayed.
     """
     pushed = fetching.pushed_to(devices)
     if len(pushed) < len(devices):
         after_commit(streams.hub.wake)
     if pushed:
-        notification = notification._replace(status=_push_and_settle(sender, notification, pushed, keeps_answer))
+        notification = notification._replace(status=_push_and_settle(sender, notification, pushed, request))
     after_commit(partial(count, "notifications", source, notification.status))
     return Sent(notification, len(devices))
 
 
 def _push_and_settle(
-    sender: Sender, notification: NotificationRow, devices: list[ActiveDevice], keeps_answer: bool
+    sender: Sender, notification: NotificationRow, devices: list[ActiveDevice], request: IdempotentRequest | None
 ) -> str:
     """Push within the request if a slot is free, or leave it to the worker at once; the status after that."""
     with push_slots.slot(sender.account_seq) as granted:
@@ -315,7 +315,7 @@ def _push_and_settle(
         attempts = [_first_attempt(sender, notification, device) for device in devices] if goes_out else []
         answers = push_all(attempts)
     try:
-        return _settle(sender.account_seq, notification, devices, attempts, answers, keeps_answer)
+        return _settle(sender.account_seq, notification, devices, attempts, answers, request)
     except WriteFailed as error:  # the row is stored; the worker retries when the lease expires
         log_fault(log, "The outcome of a push could not be written", error)
         return "pending"
@@ -331,7 +331,7 @@ def _settle(
     devices: list[ActiveDevice],
     attempts: list[Attempt],
     answers: list[Answer],
-    keeps_answer: bool,
+    request: IdempotentRequest | None,
 ) -> str:
     """Write the outcomes; without attempts, make the deliveries due for the worker. The notification's status."""
     with transaction(account_seq, at_once=False):
@@ -340,8 +340,8 @@ def _settle(
         if not attempts:
             Delivery.make_due(notification.seq, devices, now)
         status = Notification.settle(notification.seq) or notification.status
-        if keeps_answer:
-            IdempotencyKey.note_answer(notification.seq, status)
+        if request:
+            IdempotencyKey.note_answer(request.account_seq, request.key, status)
     retries.leave_alone(left_alone)
     if not attempts:
         retries.due.set()

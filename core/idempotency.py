@@ -14,7 +14,7 @@ from typing import NamedTuple
 from process.clock import DAY_MS
 from store.database import is_shared
 from store.idempotency_keys import IdempotencyKey
-from store.notifications import Notification, NotificationRow
+from store.notifications import NotificationRow
 from wire.errors import Refused
 from wire.notification import Content
 
@@ -31,6 +31,15 @@ class IdempotentRequest(NamedTuple):
     account_seq: int
     key: str
     request_hash: bytes
+
+
+class FirstAnswer(NamedTuple):
+    """A notification as the first request with its key was answered. It may be deleted since."""
+
+    id: str
+    status: str
+    created_at: int
+    content: Content
 
 
 def request_hash(content: Content) -> bytes:
@@ -59,8 +68,8 @@ def only_once_at_a_time(request: IdempotentRequest) -> Iterator[None]:
             _running.discard(running)
 
 
-def earlier(request: IdempotentRequest, now: int) -> NotificationRow | None:
-    """The notification that the key led to within 24 hours, with the status that was answered then.
+def earlier(request: IdempotentRequest, content: Content, now: int) -> FirstAnswer | None:
+    """What was answered when the key came first, within 24 hours; `content` is what the request says again.
 
     `Refused` (400) if the key came with another request, (409) while another process may be answering the first.
     """
@@ -69,10 +78,9 @@ def earlier(request: IdempotentRequest, now: int) -> NotificationRow | None:
         return None
     if known.request_hash != request.request_hash:
         raise Refused(400, "This Idempotency-Key came with another request before: use a new one.")
-    if known.answered_status is None and is_shared() and abs(now - known.created_at) < RUNNING_MS:
+    if not known.is_answered and is_shared() and abs(now - known.created_at) < RUNNING_MS:
         raise Refused(409)
-    notification = Notification.one(known.notification_seq)
-    return notification._replace(status=known.answered_status or notification.status)
+    return FirstAnswer(known.notification_id, known.status, known.created_at, content)
 
 
 def keep(request: IdempotentRequest, notification: NotificationRow, answered_status: str | None) -> None:

@@ -140,13 +140,6 @@ def test_a_deleted_history_leaves_no_text_in_a_later_digest(service, owner, brow
     ]
 
 
-def test_an_idempotency_key_of_a_deleted_notification_is_free_again(owner):
-    first = owner.send(headers={"Idempotency-Key": "once"}).json["notification"]["id"]
-    delete(owner, first)
-    answer = owner.send(headers={"Idempotency-Key": "once"})
-    assert answer.status_code == 200 and answer.json["notification"]["id"] != first
-
-
 # --- commands -----------------------------------------------------------------------------------------------
 
 

@@ -350,7 +350,7 @@ def test_an_idempotency_key_stays_for_24_hours(service, owner, moved_clock):
 
 def test_more_old_idempotency_keys_than_one_transaction_takes_go_over_the_rounds(service, owner, moved_clock):
     owner.send(headers={"Idempotency-Key": "first"})
-    same = "account_seq, request_hash, notification_seq, answered_status, created_at"
+    same = "account_seq, request_hash, notification_id, answered_status, created_at"
     copy = f"INSERT INTO idempotency_key (key, {same}) SELECT ?, {same} FROM idempotency_key WHERE key = 'first'"
     with transaction(EVERYBODY):
         for number in range(1_299):

@@ -467,7 +467,7 @@ def test_the_page_on_security_states_the_numbers_that_hold():
         "{}, {} or {:,} days".format(*days),
         f"| {accounts.SESSION_LIFE_MS // DAY_MS} days after the last visit",
         f"good for {accounts.LINK_LIFE_MS // 3_600_000} hours",
-        f"as SHA-256 | {idempotency.LIFE_MS // 3_600_000} hours |",
+        f"as SHA-256 | {idempotency.LIFE_MS // 3_600_000} hours, even",
         f"{recent_requests.MAX_KEPT} for each".replace("30", "thirty"),
         f"may ask for {rate_limits.UNKNOWN_CODES.amount} unknown",
         f"{rate_limits.ALERT_EVENTS.amount} a minute; {rate_limits.FLOOD.amount} a minute pause",

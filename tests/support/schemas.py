@@ -42,7 +42,7 @@ ROWS_OF_SCHEMA[7] = ROWS_OF_SCHEMA[8] = ROWS_OF_SCHEMA[6]
 ROWS_OF_SCHEMA[9] = ROWS_OF_SCHEMA[8].replace(
     ", 6, NULL, NULL, 1);", ", 6, NULL, NULL, 1, NULL, NULL, NULL, NULL, 0, 0);"
 )
-for later in range(10, 16):
+for later in range(10, 17):
     ROWS_OF_SCHEMA[later] = ROWS_OF_SCHEMA[9]
 
 
@@ -63,4 +63,6 @@ def as_of_now(statement):
     rewritten = re.sub(r"FROM metric\b", f"FROM (SELECT {of_series})", statement)
     rewritten = re.sub(r"FROM notification_day\b", "FROM (SELECT * FROM notification_day WHERE day <> '')", rewritten)
     counted = f"SELECT account.*, coalesce(({of_all_time}), 0) AS notification_count FROM account"
-    return re.sub(r"FROM account\b", f"FROM ({counted})", rewritten)
+    rewritten = re.sub(r"FROM account\b", f"FROM ({counted})", rewritten)
+    of_key = "SELECT k.*, seq AS notification_seq FROM idempotency_key k JOIN notification ON id = notification_id"
+    return re.sub(r"FROM idempotency_key\b", f"FROM ({of_key})", rewritten)

@@ -7,8 +7,9 @@ import threading
 import pytest
 
 import push
-from core import idempotency
+from core import deletion, idempotency
 from core.idempotency import request_hash
+from tests.support.accounts import OWNER
 from tests.support.answers import error
 from tests.support.rows import each
 from tests.support.tables import FULL, alter
@@ -18,6 +19,22 @@ from wire.notification import Content
 
 def send(caller, key="order-1", title="Backup", body="finished"):
     return caller.send(title, body, headers={"Idempotency-Key": key})
+
+
+@pytest.fixture
+def send_and_crash(owner, monkeypatch):
+    """A function that sends with a key, and dies between storing and pushing."""
+
+    def crash(*_):
+        raise KeyboardInterrupt
+
+    def crashing(key="order-1"):
+        with monkeypatch.context() as patched:
+            patched.setattr(push, "send", crash)
+            with pytest.raises(KeyboardInterrupt):
+                send(owner, key)
+
+    return crashing
 
 
 # The same key
@@ -267,16 +284,10 @@ def test_the_first_answer_is_replayed_after_a_restart(owner, make_service):
 
 
 def test_after_a_crash_the_stored_one_is_the_answer(
-    owner, browser, make_service, push_service, moved_clock, monkeypatch
+    owner, browser, make_service, push_service, moved_clock, monkeypatch, send_and_crash
 ):
-    def crash(*_):
-        raise KeyboardInterrupt
-
     monkeypatch.setattr(idempotency, "is_shared", lambda: False)
-    with monkeypatch.context() as patched:
-        patched.setattr(push, "send", crash)
-        with pytest.raises(KeyboardInterrupt):
-            send(owner)
+    send_and_crash()
     owner.service = make_service(WEBPUSH_HOSTS=push_service.origin)
     moved_clock.advance(6)  # where several processes may serve, it counts as still running before
     (stored,) = owner.listed()
@@ -289,7 +300,7 @@ def test_after_a_crash_the_stored_one_is_the_answer(
 
 
 def test_in_a_shared_database_the_first_may_be_running_elsewhere_until_it_is_answered_or_6_s_old(
-    owner, browser, moved_clock, monkeypatch
+    owner, browser, moved_clock, monkeypatch, send_and_crash
 ):
     monkeypatch.setattr(idempotency, "is_shared", lambda: True)
     answers, push_all = [], push.send
@@ -300,19 +311,83 @@ def test_in_a_shared_database_the_first_may_be_running_elsewhere_until_it_is_ans
             answers.extend([send(owner), send(owner, title="another")])
         return push_all(pushes, timeout_s)
 
-    def crash(*_):
-        raise KeyboardInterrupt
-
     monkeypatch.setattr(push, "send", meanwhile)
     first = send(owner)
     assert ([answer.status_code for answer in answers], send(owner).data) == ([409, 400], first.data)
-    monkeypatch.setattr(push, "send", crash)
-    with pytest.raises(KeyboardInterrupt):
-        send(owner, "order-2")
+    send_and_crash("order-2")
     for after_s, status in ((5.9, 409), (0.1, 200)):
         moved_clock.advance(after_s)
         assert send(owner, "order-2").status_code == status
     assert len(owner.listed()) == 2
+
+
+# A notification that was deleted meanwhile
+
+
+DELETIONS = {
+    "REST": lambda service, owner, id_: owner.delete(f"/notifications/{id_}"),
+    "web app": lambda service, owner, id_: deletion.delete_several(1, [id_]),
+    "command": lambda service, owner, id_: service.flask("history", "delete", OWNER, "--before", "2999-12-31"),
+}
+
+
+@pytest.mark.parametrize("delete", DELETIONS.values(), ids=DELETIONS)
+def test_a_deleted_notification_is_replayed_for_24_hours_and_not_sent_again(
+    service, owner, browser, moved_clock, delete
+):
+    first = send(owner)
+    moved_clock.advance(24 * HOUR_S - 1)
+    delete(service, owner, first.json["notification"]["id"])
+    service.work()
+    again, other = send(owner), send(owner, title="another")
+    assert (again.status_code, again.data, again.headers["Idempotent-Replayed"]) == (200, first.data, "true")
+    assert (other.status_code, owner.listed(), len(browser.pushes)) == (400, [], 1)
+    moved_clock.advance(2)
+    assert "Idempotent-Replayed" not in send(owner).headers
+    assert (len(owner.listed()), len(browser.pushes)) == (1, 2)
+
+
+def test_a_deleted_notification_is_replayed_with_everything_that_was_answered(owner, moved_clock):
+    sent = {
+        "title": "Disk",
+        "body": "98 % full",
+        "priority": "high",
+        "url": "https://nas.example.org/disks",
+        "tag": "disk",
+        "actions": [{"answer": "yes", "label": "Yes"}],
+        "deliverAt": moved_clock.ms + 60_000,
+        "expiresAt": moved_clock.ms + 120_000,
+    }
+    headers = {"Idempotency-Key": "order-1"}
+    first = owner.post("/notifications/send", sent, headers=headers)
+    owner.delete(f"/notifications/{first.json['notification']['id']}")
+    moved_clock.advance(180)
+    again = owner.post("/notifications/send", sent, headers=headers)
+    assert (again.status_code, again.data) == (200, first.data)
+    assert first.json["notification"].keys() > sent.keys() and owner.listed() == []
+
+
+def test_one_that_was_deleted_before_its_answer_is_replayed_as_it_was_answered(owner, browser, monkeypatch):
+    push_all = push.send
+
+    def delete_meanwhile(pushes, timeout_s):
+        owner.delete(f"/notifications/{owner.listed()[0]['id']}")
+        return push_all(pushes, timeout_s)
+
+    monkeypatch.setattr(push, "send", delete_meanwhile)
+    first = send(owner)
+    assert (first.status_code, owner.listed()) == (200, [])
+    assert (send(owner).data, len(browser.pushes)) == (first.data, 1)
+
+
+def test_one_that_was_deleted_after_a_crash_is_replayed_as_it_was_stored(owner, browser, moved_clock, send_and_crash):
+    send_and_crash()
+    (stored,) = owner.listed()
+    owner.delete(f"/notifications/{stored['id']}")
+    moved_clock.advance(6)  # where several processes may serve, it counts as still running before
+    answer = send(owner)
+    assert (answer.status_code, answer.json) == (200, {"ok": True, "notification": stored})
+    assert (stored["status"], owner.listed(), browser.pushes) == ("pending", [], [])
 
 
 # While the first is still running
