@@ -5,7 +5,8 @@ is free takes what is ready, or waits itself for the next connection that has so
 the others rest. While it works nobody waits: if it does not come back within a millisecond or two, because it
 computes or waits for the disk, `watch` wakes one for each piece of work that is ready.
 
-The end of a piece can be put off: all such ends come together, once nothing else is ready. Must not know connections.
+The end of a piece can be put off: all such ends come together, once nothing else is ready, or at once if no other
+thread is free to do them. Must not know connections.
 """
 
 import contextlib
@@ -124,11 +125,11 @@ class Crew:
 
     def _next(self, rest: threading.Lock) -> Any:
         while not self.is_over:
-            is_late = self.ends and clock.monotonic_s() > self.finish_s
+            is_urgent = self.ends and self._is_urgent()
             # A thread that cannot finish leaves the ends to the one that does so, which looks again before it rests.
-            if self.ends and (is_late or not self.ready) and self.finishing.acquire(blocking=False):
+            if self.ends and (is_urgent or not self.ready) and self.finishing.acquire(blocking=False):
                 try:
-                    if is_late or not (self._look(False) and self.ready):
+                    if is_urgent or not (self._look(False) and self.ready):
                         self._finish()
                 finally:
                     self.finishing.release()
@@ -142,6 +143,11 @@ class Crew:
                 rest.acquire()
         self._finish()
         return None
+
+    def _is_urgent(self) -> bool:
+        """Whether ends have waited for long, or would wait for this thread's next piece, however long that takes."""
+        is_last = not self.resting and len(self.threads) >= self.number
+        return is_last or clock.monotonic_s() > self.finish_s
 
     def _look(self, waits: bool) -> bool:
         """Find what is ready, unless another thread does so; whether this one did."""

@@ -154,7 +154,8 @@ class ThreadedWorker(Worker):
             try:
                 self._accept(listener)
             except Exception as error:  # those that are ready must still be served
-                self.log.error("A connection could not be accepted", exc_info=error)
+                if self.alive:  # else the main thread has closed the listener
+                    self.log.error("A connection could not be accepted", exc_info=error)
         return ready
 
     def _accept(self, listener: socket.socket) -> None:

@@ -231,6 +231,21 @@ def test_ends_that_were_put_off_for_long_come_before_work_that_is_ready(desk, mo
     assert [one for one, _ in desk.begun][:5] == [slow, 1, [slow], 2, 3]
 
 
+def test_ends_that_were_put_off_come_before_work_that_is_ready_if_no_other_thread_is_free_to_do_them(desk):
+    *others, last = held = [threading.Event() for _ in range(3)]
+    for number, other in enumerate(others, 1):
+        desk.coming.put([other])
+        assert desk.has_begun(number)
+        wait_until(lambda: desk.crew.watch(0) or desk.crew.waits.locked())
+    wait_until(lambda: len(desk.crew.threads) == 3)
+    slow = Slow()
+    desk.coming.put([slow, last])
+    wait_until(lambda: any(one is last for one, _ in desk.begun))
+    for event in held:
+        event.set()
+    assert [one for one, _ in desk.begun][2:5] == [slow, [slow], last]
+
+
 @pytest.mark.parametrize("waits", [False, True])
 def test_while_a_thread_that_put_an_end_off_is_held_up_another_does_it_even_if_one_waits_for_work(desk, waits):
     slow, quick = Slow(takes_long=True), threading.Event()

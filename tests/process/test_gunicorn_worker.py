@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 from gunicorn.config import Config
+from gunicorn.sock import TCPSocket
 
 from process import clock, logs
 from process.connections import READ_S, Connection
@@ -125,6 +126,17 @@ def test_a_client_that_has_asked_does_not_make_room_for_one_that_comes_at_that_m
                 assert ready.peer == first.getsockname()
         for connection in idle.connections:
             connection.close()
+
+
+def test_a_client_that_comes_while_a_worker_closes_its_listeners_is_no_fault(idle, caplog):
+    listener = TCPSocket(("127.0.0.1", 0), idle.cfg, idle.log)
+    idle.listeners[listener.fileno()] = listener
+    idle.poller.watch(listener.fileno())
+    with socket.create_connection(listener.getsockname()):
+        find = idle.poller.ready
+        idle.poller.ready = lambda waits: [*find(waits), listener.close()][:-1]  # the main thread, just then
+        idle.alive = False
+        assert idle._arrived(waits=True) == [] and caplog.messages == []
 
 
 def answer_of(connection, length):
