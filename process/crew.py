@@ -20,7 +20,7 @@ from process import clock
 
 TICK_S, MAX_TICK_S = 0.001, 0.05  # between two looks at whether any thread has taken work
 LATE_TIMES = 4
-PUT_OFF_S = 0.05  # how long ends that are put off wait for other pieces that are ready
+PUT_OFF_S = 0.015  # how long ends that are put off wait for other pieces that are ready
 
 
 class Crew:
