@@ -482,6 +482,18 @@ def test_what_fails_later_undoes_all_and_says_so_before_the_end(opened, at_once,
     database.try_writing()
 
 
+@pytest.mark.parametrize("asks_first", [True, False])
+def test_a_value_that_cannot_be_sent_takes_nothing_else_with_it_unnoticed(opened, asks_first):
+    with contextlib.suppress(WriteFailed), transaction(EVERYBODY, at_once=False):
+        if asks_first:
+            names()
+        put_later("a")
+        with pytest.raises(UnicodeEncodeError):
+            put("\ud800")
+        put_later("b")
+    assert names() == (["a", "b"] if asks_first else [])
+
+
 def test_what_a_part_was_to_run_later_fails_or_is_forgotten_with_the_part(opened):
     with transaction(EVERYBODY, at_once=False):
         put_later("a")
