@@ -270,8 +270,12 @@ class _Socket:
         Python's TLS would begin again.
         """
         self._socket.settimeout(TIMEOUT_S if isinstance(self._socket, SSLSocket) else None)
-        for which in (SO_RCVTIMEO, SO_SNDTIMEO):
-            self._socket.setsockopt(SOL_SOCKET, which, struct.pack("ll", *divmod(int(TIMEOUT_S * 1e6), 1_000_000)))
+        limit = struct.pack("ll", *divmod(int(TIMEOUT_S * 1e6), 1_000_000))
+        try:
+            for which in (SO_RCVTIMEO, SO_SNDTIMEO):
+                self._socket.setsockopt(SOL_SOCKET, which, limit)
+        except OSError:  # a 32-bit system whose times have 64 bits
+            self._socket.settimeout(TIMEOUT_S)
 
     def ask(self, command: bytes, until_s: float) -> bytes:
         """Send a command and return the beginning of the answer, mostly all of it; `TimeoutError` if none comes."""

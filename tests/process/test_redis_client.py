@@ -1,6 +1,7 @@
 """Redis, while all is well and when it is not (CONTRACT 11): no request fails or waits for it."""
 
 import contextlib
+import errno
 import logging
 import re
 import signal
@@ -197,6 +198,19 @@ def test_who_has_waited_for_a_connection_waits_the_less_for_the_answer(left_s, m
     with others, Silent(fileno=ours.detach()) as silent_one, pytest.raises(TimeoutError):
         redis_client._Socket(silent_one).ask(b"PING", 100.0 + left_s)
     assert redis_client.TIMEOUT_S - left_s + limits[0] <= 0.3
+
+
+def test_where_the_system_takes_no_time_limit_of_that_size_python_has_it():
+    """As 32-bit systems with 64-bit times."""
+
+    class Refusing(socket.socket):
+        def setsockopt(self, *_):
+            raise OSError(errno.EINVAL, "Invalid argument")
+
+    ours, others = socket.socketpair()
+    with others, Refusing(fileno=ours.detach()) as refusing:
+        redis_client._Socket(refusing).limit_calls()
+        assert refusing.gettimeout() == redis_client.TIMEOUT_S
 
 
 def test_what_hangs_after_it_worked_is_left_alone_and_used_again_when_it_goes_on(
