@@ -58,6 +58,13 @@ def test_a_claim_waits_for_the_end_of_what_was_just_closed_and_for_nothing_else(
         lock.claim(url, end)
 
 
+def test_a_claim_whose_connection_is_lost_is_made_on_another(url, lock, monkeypatch):
+    usual, lost = lock.OTHERS, "SELECT pg_terminate_backend(pg_backend_pid())"
+    monkeypatch.setattr(lock, "OTHERS", lost)
+    lock.claim(url, lambda: monkeypatch.setattr(lock, "OTHERS", usual))
+    assert len(lock._kept_open) == 1 and not lock._kept_open[0].closed
+
+
 def test_a_second_service_goes_on_waiting_when_the_server_is_started_anew(url, lock, monkeypatch):
     monkeypatch.setattr(lock, "LOOKS", 3)
     lock.take(url, print)
