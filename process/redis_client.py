@@ -21,6 +21,7 @@ import certifi
 from process import clock
 
 TIMEOUT_S = 0.25  # of a request, all together
+IN_TIME = 0.9  # of the time: who has so much left gets all of it anew, since another limit takes two calls more
 TRIED_EVERY_S = 1.0
 LOOKED_AT_AFTER_S = 1.0  # Redis, or a proxy before it, may have closed a connection that was idle for so long
 MAX_CONNECTIONS = 32
@@ -269,13 +270,18 @@ class _Socket:
         Python's TLS would begin again.
         """
         self._socket.settimeout(TIMEOUT_S if isinstance(self._socket, SSLSocket) else None)
-        for which in (SO_RCVTIMEO, SO_SNDTIMEO):
-            self._socket.setsockopt(SOL_SOCKET, which, struct.pack("ll", *divmod(int(TIMEOUT_S * 1e6), 1_000_000)))
+        limit = struct.pack("ll", *divmod(int(TIMEOUT_S * 1e6), 1_000_000))
+        try:
+            for which in (SO_RCVTIMEO, SO_SNDTIMEO):
+                self._socket.setsockopt(SOL_SOCKET, which, limit)
+        except OSError:  # a 32-bit system whose times have 64 bits
+            self._socket.settimeout(TIMEOUT_S)
 
     def ask(self, command: bytes, until_s: float) -> bytes:
         """Send a command and return the beginning of the answer, mostly all of it; `TimeoutError` if none comes."""
         left_s = until_s - clock.monotonic_s()
-        if left_s < TIMEOUT_S / 2:  # it has waited for a connection
+        is_late = left_s < TIMEOUT_S * IN_TIME  # it has waited for a connection, or for an answer before this one
+        if is_late:
             self._socket.settimeout(max(0.001, left_s))
         try:
             self._socket.sendall(command)
@@ -283,7 +289,7 @@ class _Socket:
         except BlockingIOError:
             raise TimeoutError from None
         finally:
-            if left_s < TIMEOUT_S / 2:
+            if is_late:
                 self.limit_calls()
 
     def recv(self, size: int) -> bytes:

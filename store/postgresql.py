@@ -116,9 +116,11 @@ def insert(statement: str, values: Values) -> int:
 
 
 def _run_in_transaction(thread: _Thread, statement: str, values: Values) -> Result:
-    unsent, thread.unsent = thread.unsent, []
     if thread.writing:
-        return _execute(thread.writing, statement, values, unsent)
+        result = _execute(thread.writing, statement, values, thread.unsent)
+        thread.unsent = []  # not before: a value that cannot be sent would take them with it
+        return result
+    unsent, thread.unsent = thread.unsent, []
     if BEGIN not in unsent[:1]:
         raise WriteFailed(HAD_FAILED)  # as it began
     thread.writing, result = _begun(statement, values, unsent)

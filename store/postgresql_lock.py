@@ -8,6 +8,7 @@ import logging
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import psycopg
 
@@ -63,7 +64,9 @@ def claim(url: ServerUrl, pause: Callable[[], object] = _pause_shortly) -> None:
     """
     connection = patiently_connected(url)
     for _ in range(LOOKS_AT_LEAVING):
-        if _takes(connection) and connection.execute(OTHERS).fetchone() == (0,):
+        if connection.closed:
+            connection = patiently_connected(url)
+        if _takes(connection) and _asked(connection, OTHERS) == 0:
             _kept_open.append(connection)
             return
         pause()
@@ -73,12 +76,17 @@ def claim(url: ServerUrl, pause: Callable[[], object] = _pause_shortly) -> None:
 
 def _takes(connection: Connection) -> bool:
     """Whether this connection has the lock now; it is closed if it turns out to be lost."""
+    return bool(_asked(connection, TAKE))
+
+
+def _asked(connection: Connection, statement: str) -> Any:
+    """The value that a statement returns; None, and the connection is closed, if that turns out to be lost."""
     try:
-        row = connection.execute(TAKE).fetchone()
+        row = connection.execute(statement).fetchone()
     except psycopg.OperationalError:
         connection.close()
-        return False
-    return bool(row and row[0])
+        return None
+    return row[0] if row else None
 
 
 def keep(url: ServerUrl, lost: Callable[[], object]) -> None:

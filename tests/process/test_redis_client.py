@@ -1,6 +1,7 @@
 """Redis, while all is well and when it is not (CONTRACT 11): no request fails or waits for it."""
 
 import contextlib
+import errno
 import logging
 import re
 import signal
@@ -180,6 +181,36 @@ def test_a_redis_that_drips_is_given_no_more_time_than_one_that_is_silent(connec
         assert client.run(ECHO, [], [1]) is None and client.is_away
         assert len(came) < 50
     over.set()
+
+
+@pytest.mark.parametrize("left_s", [0.01, 0.1, 0.15, 0.2, 0.25])
+def test_who_has_waited_for_a_connection_waits_the_less_for_the_answer(left_s, monkeypatch):
+    """All together, 0.3 s at most (CONTRACT 11)."""
+    limits = []
+
+    class Silent(socket.socket):
+        def recv(self, *_):
+            limits.append(self.gettimeout() or redis_client.TIMEOUT_S)
+            raise BlockingIOError
+
+    monkeypatch.setattr(redis_client.clock, "monotonic_s", lambda: 100.0)
+    ours, others = socket.socketpair()
+    with others, Silent(fileno=ours.detach()) as silent_one, pytest.raises(TimeoutError):
+        redis_client._Socket(silent_one).ask(b"PING", 100.0 + left_s)
+    assert redis_client.TIMEOUT_S - left_s + limits[0] <= 0.3
+
+
+def test_where_the_system_takes_no_time_limit_of_that_size_python_has_it():
+    """As 32-bit systems with 64-bit times."""
+
+    class Refusing(socket.socket):
+        def setsockopt(self, *_):
+            raise OSError(errno.EINVAL, "Invalid argument")
+
+    ours, others = socket.socketpair()
+    with others, Refusing(fileno=ours.detach()) as refusing:
+        redis_client._Socket(refusing).limit_calls()
+        assert refusing.gettimeout() == redis_client.TIMEOUT_S
 
 
 def test_what_hangs_after_it_worked_is_left_alone_and_used_again_when_it_goes_on(

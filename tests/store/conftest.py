@@ -1,8 +1,15 @@
-"""Fixtures: a database's file, and the database opened."""
+"""Fixtures: a database's file, and the database opened; PostgreSQL's engine, and an empty database for it."""
+
+import itertools
+import os
 
 import pytest
 
-from store import database
+from store import database, sqlite
+from store.database import ServerUrl
+from tests.support import postgresql as servers
+
+_numbers = itertools.count()
 
 
 @pytest.fixture
@@ -17,3 +24,18 @@ def opened(file):
     """A new database, opened."""
     database.open_database(file)
     return file
+
+
+@pytest.fixture
+def engine():
+    servers.server()  # skips the test where there is none
+    from store import postgresql
+
+    yield postgresql
+    database.close()
+    database._engine = sqlite
+
+
+@pytest.fixture
+def url(engine):
+    return ServerUrl(servers.new_database(f"test_{os.getpid()}_{next(_numbers)}"), 4)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import models
-from store import database, dialect, search, sqlite
+from store import database, dialect, search
 from store.alarms import Alarm
 from store.database import EVERYBODY, DatabaseError, DatabaseRefused, ServerUrl, WriteFailed, run, transaction
 from store.deliveries import Delivery
@@ -26,38 +26,13 @@ from store.senders import LAST_REMOVED_AS
 from tests.support import postgresql as servers
 from tests.support.server import ROOT, wait_until
 
-_numbers = itertools.count()
 GONE = "postgresql://somebody:hunter2pw@127.0.0.1:1/bell"
-
-
-@pytest.fixture
-def engine():
-    servers.server()  # skips the test where there is none
-    from store import postgresql
-
-    yield postgresql
-    database.close()
-    database._engine = sqlite
-
-
-@pytest.fixture
-def url(engine):
-    return ServerUrl(servers.new_database(f"test_{os.getpid()}_{next(_numbers)}"), 4)
 
 
 @pytest.fixture
 def opened(url):
     database.open_database(url)
     return url
-
-
-@contextlib.contextmanager
-def beside(url):
-    """A connection of another program."""
-    import psycopg
-
-    with psycopg.connect(url.url, autocommit=True) as connection:
-        yield connection
 
 
 def put(name):
@@ -143,7 +118,7 @@ def test_an_older_schema_is_upgraded_by_the_steps_that_it_lacks(opened, tmp_path
 
 
 def test_a_database_with_tables_of_another_program_is_refused(url):
-    with beside(url) as other:
+    with servers.beside(url) as other:
         other.execute("CREATE TABLE recipe (name TEXT)")
     with pytest.raises(DatabaseRefused, match="has tables of another program"):
         database.open_database(url)
@@ -151,7 +126,7 @@ def test_a_database_with_tables_of_another_program_is_refused(url):
 
 
 def test_a_commit_waits_for_the_disk_whatever_the_database_says(url):
-    with beside(url) as other:
+    with servers.beside(url) as other:
         for said, holds in (("off", "on"), ("remote_apply", "remote_apply")):
             other.execute(f"ALTER DATABASE {url.url.rpartition('/')[2]} SET synchronous_commit = {said}")
             database.open_database(url)
@@ -217,7 +192,7 @@ PARTS = {Delivery.WAITING, LAST_REMOVED_AS}  # of statements
 
 def test_every_constant_statement_is_understood(opened):
     found, faults = {one for one in statements() if "{}" not in one} - PARTS, []
-    with beside(opened) as other:
+    with servers.beside(opened) as other:
         for text in found:
             types = "(bigint, bigint, bigint, bigint)" if text == Alarm.ACKNOWLEDGE else ""  # as its values have them
             try:
@@ -385,18 +360,12 @@ def test_the_version_changes_with_each_commit_and_not_without(opened):
 # --- a server that goes away --------------------------------------------------------------------------------
 
 
-def end_connections(url):
-    with beside(url) as other:
-        ours = "datname = current_database() AND pid <> pg_backend_pid()"
-        other.execute(f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE {ours}")
-
-
 def test_connections_that_the_server_ended_are_replaced_without_a_failure(opened):
     for work in (names, database.try_writing):
         threads = [in_thread(names)[0] for _ in range(4)]
         for thread in threads:
             thread.join()
-        end_connections(opened)
+        servers.end_connections(opened)
         work()
     assert database.answers()
 
@@ -404,7 +373,7 @@ def test_connections_that_the_server_ended_are_replaced_without_a_failure(opened
 def test_a_transaction_whose_connection_is_lost_fails_and_the_next_succeeds(opened):
     with pytest.raises(WriteFailed), transaction(EVERYBODY):
         put("a")
-        end_connections(opened)
+        servers.end_connections(opened)
         put("b")
     with transaction(EVERYBODY):
         put("c")
@@ -513,6 +482,18 @@ def test_what_fails_later_undoes_all_and_says_so_before_the_end(opened, at_once,
     database.try_writing()
 
 
+@pytest.mark.parametrize("asks_first", [True, False])
+def test_a_value_that_cannot_be_sent_takes_nothing_else_with_it_unnoticed(opened, asks_first):
+    with contextlib.suppress(WriteFailed), transaction(EVERYBODY, at_once=False):
+        if asks_first:
+            names()
+        put_later("a")
+        with pytest.raises(UnicodeEncodeError):
+            put("\ud800")
+        put_later("b")
+    assert names() == (["a", "b"] if asks_first else [])
+
+
 def test_what_a_part_was_to_run_later_fails_or_is_forgotten_with_the_part(opened):
     with transaction(EVERYBODY, at_once=False):
         put_later("a")
@@ -529,7 +510,7 @@ def test_what_a_part_was_to_run_later_fails_or_is_forgotten_with_the_part(opened
 def test_a_transaction_begun_on_a_connection_that_is_lost_begins_on_another(opened):
     for work in (names, lambda: None):
         run("SELECT 1")
-        end_connections(opened)
+        servers.end_connections(opened)
         with transaction(EVERYBODY, at_once=False):
             run("DELETE FROM server_key")
             put_later("a")
@@ -541,81 +522,5 @@ def test_a_commit_that_is_cut_off_fails_with_what_goes_out_with_it(opened):
     with pytest.raises(WriteFailed), transaction(EVERYBODY, at_once=False):
         names()
         put_later("a")
-        end_connections(opened)
+        servers.end_connections(opened)
     assert names() == []
-
-
-# --- one service at a time ----------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def lock(engine):
-    from store import postgresql_lock
-
-    yield postgresql_lock
-    while postgresql_lock._kept_open:
-        postgresql_lock._kept_open.pop().close()
-
-
-def test_a_second_service_waits_and_then_stops_with_a_line(opened, lock, monkeypatch):
-    monkeypatch.setattr(lock, "LOOKS", 3)
-    told, pauses = [], []
-    lock.take(opened, told.append)
-    with pytest.raises(DatabaseRefused, match="stop it first"):
-        lock.take(opened, told.append, lambda: pauses.append(1))
-    assert (len(told), len(pauses)) == (1, 3) and "waiting" in told[0]
-
-
-def test_a_second_service_takes_the_lock_when_the_first_ends(opened, lock):
-    lock.take(opened, print)
-
-    def end_first():
-        lock._kept_open.pop().close()
-        locks = f"SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = {lock.OUR_LOCKS}"
-        wait_until(lambda: not run(locks).fetchone())
-
-    lock.take(opened, lambda told: None, end_first)
-    assert len(lock._kept_open) == 1
-
-
-def test_a_claim_waits_for_the_end_of_what_was_just_closed_and_for_nothing_else(opened, lock, monkeypatch):
-    """The server needs a moment to end a connection and to free its lock, more when it has much to do."""
-    monkeypatch.setattr(lock, "LOOKS_AT_LEAVING", 3)
-    database.close()
-    leaving = [lock.connected(opened) for _ in range(2)]
-    leaving[0].execute(lock.TAKE)
-
-    def end():
-        if leaving:
-            one = leaving.pop()
-            ours = f"SELECT 1 FROM pg_stat_activity WHERE pid = {one.info.backend_pid}"
-            one.close()
-            with beside(opened) as other:
-                wait_until(lambda: not other.execute(ours).fetchone())
-
-    lock.claim(opened, end)
-    assert (leaving, len(lock._kept_open)) == ([], 1)
-    with pytest.raises(DatabaseRefused, match="stop it first"):
-        lock.claim(opened, end)
-
-
-def test_a_second_service_goes_on_waiting_when_the_server_is_started_anew(opened, lock, monkeypatch):
-    monkeypatch.setattr(lock, "LOOKS", 3)
-    lock.take(opened, print)
-
-    def start_anew():
-        end_connections(opened)
-        assert lock.is_held(opened)
-
-    with pytest.raises(DatabaseRefused, match="stop it first"):
-        lock.take(opened, print, start_anew)
-
-
-def test_a_lock_that_was_lost_with_its_connection_is_taken_again_unless_another_has_it(opened, lock):
-    lock.take(opened, print)
-    end_connections(opened)
-    assert lock.is_held(opened) and lock.is_held(opened)
-    end_connections(opened)
-    with beside(opened) as other:
-        other.execute(lock.TAKE)
-        assert not lock.is_held(opened)

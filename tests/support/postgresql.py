@@ -5,6 +5,7 @@ that need them are skipped, unless REQUIRE_POSTGRESQL=1.
 """
 
 import atexit
+import contextlib
 import fcntl
 import functools
 import itertools
@@ -126,6 +127,22 @@ def new_database(name):
     with psycopg.connect(f"{server()}/postgres", autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
     return f"{server()}/{name}"
+
+
+@contextlib.contextmanager
+def beside(url):
+    """A connection of another program to any database."""
+    import psycopg
+
+    with psycopg.connect(url.url, autocommit=True) as connection:
+        yield connection
+
+
+def end_connections(url):
+    """End all connections to a database, and wait until the server has done so."""
+    with beside(url) as other:
+        ours = "datname = current_database() AND pid <> pg_backend_pid()"
+        other.execute(f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE {ours}")
 
 
 @functools.cache
