@@ -20,15 +20,20 @@ from web import guards
 WIDTHS = (320, 390, 1280)
 DARK_WIDTHS = (320, 1280)
 AXE_TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-# What axe looks at. It takes longest of all, and its rule on contrast most of that: so this one is asked once on each
-# width and once in each theme, of three texts that are alike at most, beside our own measure of the contrast of every
-# text on every width in both. A theme changes nothing but colours, and no rule looks at what changes between these
-# widths.
-ALL_BUT_CONTRAST = {"runOnly": {"type": "tag", "values": AXE_TAGS}, "rules": {"color-contrast": {"enabled": False}}}
-AXE_OPTIONS = {(320, "light"): ALL_BUT_CONTRAST, (1280, "light"): ALL_BUT_CONTRAST}
-OF_COLOURS = {(320, "light"): ["color-contrast"], (1280, "dark"): ["color-contrast", "link-in-text-block"]}
+# What axe looks at. It takes longest of all, its rules on contrast and on targets most of that. So these are asked
+# once on each width and once in each theme, of three controls of a page and three texts of all pages in a tab that
+# are alike at most, beside our own measures of all texts' contrast and all controls' size on every width in both
+# themes. A theme changes nothing but colours, and no rule looks at what changes between these widths.
+SAMPLED = ["color-contrast", "target-size"]
+NOT_SAMPLED = {
+    "runOnly": {"type": "tag", "values": AXE_TAGS},
+    "rules": {rule: {"enabled": False} for rule in SAMPLED},
+}
+OF_ALL = {(320, "light"): NOT_SAMPLED, (1280, "light"): NOT_SAMPLED}
+OF_SAMPLES = {(320, "light"): SAMPLED, (1280, "dark"): [*SAMPLED, "link-in-text-block"]}
 HEIGHT = 800
 SMALLEST_TARGET_PX = 44
+NARROWEST_TARGET_PX = 24
 AXE = resources.files("axe_playwright_python").joinpath("axe.min.js").read_text()
 
 
@@ -36,11 +41,12 @@ AXE = resources.files("axe_playwright_python").joinpath("axe.min.js").read_text(
 
 
 MEASURES = """
-async ({ least, axeOptions, ofColours }) => {
+async ({ least, narrowest, ofAll, ofSamples }) => {
   const main = document.querySelector("main");
+  const start = (text, length) => text.trim().slice(0, length).toWellFormed(); // half a character cannot be reported
   const named = (element) => {
     const name = element.getAttribute("aria-label") || element.textContent || element.name || "";
-    return `${element.tagName.toLowerCase()}.${element.getAttribute("class") || ""} “${name.trim().slice(0, 40)}”`;
+    return `${element.tagName.toLowerCase()}.${element.getAttribute("class") || ""} “${start(name, 40)}”`;
   };
   const found = [];
   const width = document.documentElement.scrollWidth;
@@ -56,12 +62,14 @@ async ({ least, axeOptions, ofColours }) => {
   };
   const hasText = (it) => [...it.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim());
   const inSentence = (link) => getComputedStyle(link).display === "inline" && hasText(link.parentElement);
-  const controls = "button, input:not([type=hidden]), select, textarea, summary, a[href]";
+  const targets = [], controls = "button, input:not([type=hidden]), select, textarea, summary, a[href]";
   for (const control of document.querySelectorAll(controls)) {
     if (!isSeen(control) || control.closest("[aria-hidden=true]") || inSentence(control)) continue;
     const target = ["radio", "checkbox"].includes(control.type) ? control.closest("label") ?? control : control;
-    const { height } = target.getBoundingClientRect();
-    if (height < least - 0.1) found.push(`${height.toFixed(1)} px high: ${named(control)}`);
+    const place = target.getBoundingClientRect();
+    if (place.height < least - 0.1) found.push(`${place.height.toFixed(1)} px high: ${named(control)}`);
+    if (place.width < narrowest - 0.1) found.push(`${place.width.toFixed(1)} px wide: ${named(control)}`);
+    targets.push(target);
   }
 
   const parse = (text) => text.match(/[0-9.]+/g).map(Number);
@@ -104,21 +112,27 @@ async ({ least, axeOptions, ofColours }) => {
     const { violations, passes } = await axe.run(context, all);
     if (passes.length < fewest) found.push(`axe looked at next to nothing: ${passes.length} rules`);
     for (const { id, nodes } of violations) {
-      found.push(`axe ${id}, ${nodes.length} times: ${nodes[0].target} ${nodes[0].html.slice(0, 120)}`);
+      found.push(`axe ${id}, ${nodes.length} times: ${nodes[0].target} ${start(nodes[0].html, 120)}`);
     }
   };
-  if (axeOptions) await ask(document, axeOptions, 10);
-  if (ofColours) {
-    const counts = new Map();
-    const isNew = (element) => { // whether fewer than three texts with its place, classes and colours came before
+  if (ofAll) await ask(document, ofAll, 10);
+  if (ofSamples) {
+    const kept = `kinds at ${innerWidth}`; // of the texts on the pages that this tab has shown before
+    const shown = new Set(JSON.parse(sessionStorage.getItem(kept))), counts = new Map();
+    const isNew = (element) => { // whether fewer than three with its place, classes and colours came before
       const { color, fontSize, fontWeight } = getComputedStyle(element);
       let kind = [color, ground(element), fontSize, fontWeight].join();
       for (let at = element; at; at = at.parentElement) kind += ` ${at.tagName}.${at.getAttribute("class")}`;
       counts.set(kind, 1 + (counts.get(kind) ?? 0));
-      return counts.get(kind) <= 3;
+      return counts.get(kind) <= 3 && !shown.has(kind);
     };
+    const news = texts.filter(isNew);
+    sessionStorage.setItem(kept, JSON.stringify([...shown, ...counts.keys()]));
+    shown.clear(); // a control may be covered by what another page has not
+    counts.clear();
     const typed = [...document.querySelectorAll("input:not([type=hidden]), select, textarea")].filter(isSeen);
-    await ask([...texts, ...typed].filter(isNew), { runOnly: ofColours }, 1);
+    const samples = [...news, ...[...new Set([...targets, ...typed])].filter(isNew)];
+    if (samples.length) await ask(samples, { runOnly: ofSamples }, 1);
   }
   return found;
 }
@@ -151,8 +165,9 @@ def measure(page, troubles, refused=False):
             folded = page.evaluate_handle(UNFOLD)
             asked = {
                 "least": SMALLEST_TARGET_PX,
-                "axeOptions": AXE_OPTIONS.get((width, theme)),
-                "ofColours": OF_COLOURS.get((width, theme)),
+                "narrowest": NARROWEST_TARGET_PX,
+                "ofAll": OF_ALL.get((width, theme)),
+                "ofSamples": OF_SAMPLES.get((width, theme)),
             }
             found += [(place, wrong) for wrong in page.evaluate(MEASURES, asked)]
             folded.evaluate("all => all.forEach((one) => { one.open = false; })")

@@ -38,6 +38,7 @@ FEATURES_OFF = [
 ]  # fmt: skip
 FLAGS = [
     "--no-sandbox",
+    "--renderer-process-limit=1",  # else a new page leaves its process for another one at its first address
     "--disable-gpu",
     "--disable-quic",
     "--no-first-run",
