@@ -4,6 +4,7 @@ Each is measured for what a script can see: axe's rules, width, faint texts, sma
 covers, the browser's own complaints; and what its first load weighs.
 """
 
+import gzip
 import json
 from importlib import resources
 
@@ -34,6 +35,8 @@ OF_SAMPLES = {(320, "light"): SAMPLED, (1280, "dark"): [*SAMPLED, "link-in-text-
 HEIGHT = 800
 SMALLEST_TARGET_PX = 44
 NARROWEST_TARGET_PX = 24
+LARGEST_LOAD = 40 * 1024  # bytes of a page's first load, gzipped
+LARGEST_CHART = 26 * 1024  # more on a page with a chart: what draws it
 AXE = resources.files("axe_playwright_python").joinpath("axe.min.js").read_text()
 
 
@@ -188,6 +191,34 @@ def themes_at(page, width):
         page.emulate_media(color_scheme="light", reduced_motion="reduce")
 
 
+USED = "performance.getEntriesByType('resource').map((one) => one.name)"
+
+
+class Scales:
+    """Weighs what pages load. It fetches each file once."""
+
+    def __init__(self, context):
+        self.context, self.sizes = context, {}
+
+    def too_heavy(self, page, answer):
+        """What is wrong with the first load of the page that came with this answer."""
+        for file in ("app.css", "icons.svg") if page.locator("svg use").count() else ("app.css",):
+            until(lambda file=file: any(file in url for url in page.evaluate(USED)), page)
+        load = {answer.url: len(gzip.compress(answer.body(), 6))}
+        load |= {url: self._size(url) for url in page.evaluate(USED)}
+        charts = sum(size for url, size in load.items() if "uPlot" in url or "charts.js" in url)
+        is_heavy = charts > LARGEST_CHART or sum(load.values()) - charts > LARGEST_LOAD
+        return [("any", f"the first load is large: {load}")] if is_heavy else []
+
+    def _size(self, url):
+        """The file's bytes after gzip; a picture is no part of the limit."""
+        if url not in self.sizes:
+            answer = self.context.request.get(url)
+            is_text = answer.headers["content-type"].startswith(("text/", "image/svg+xml"))
+            self.sizes[url] = len(gzip.compress(answer.body(), 6)) if is_text else 0
+        return self.sizes[url]
+
+
 def must_be_sound(found):
     """Fail with a line for each fault of the pages."""
     lines = {}
@@ -217,22 +248,21 @@ def parts(pages, count):
 
 def test_the_pages_of_a_visitor_are_sound(site, open_context):
     page, troubles = opened(open_context())
-    found = {}
+    found, scales = {}, Scales(page.context)
 
-    def see(name, refused=False):
-        found[name] = measure(page, troubles, refused)
+    def see(name, refused=False, answer=None):
+        heavy = scales.too_heavy(page, answer) if answer else []
+        found[name] = heavy + measure(page, troubles, refused)
 
     link = site.setup_link()
-    page.goto(link)
-    see("set-up")
+    see("set-up", answer=page.goto(link))
     page.get_by_label("E-mail address").fill("owner@example.org")
     page.get_by_label("Password").evaluate("input => { input.minLength = 0; input.value = 'short'; }")
     page.get_by_role("button", name="Create account").click()
     see("set-up, wrong", refused=True)
     page.goto(site.service.flask("account", "create", LONG_EMAIL).output.strip().replace("lan.test", "localhost"))
     see("password link")
-    page.goto(f"{site.base}/app/login")
-    see("sign-in")
+    see("sign-in", answer=page.goto(f"{site.base}/app/login"))
     page.get_by_label("E-mail address").fill(LONG_EMAIL)
     page.get_by_label("Password").fill("wrong password")
     page.get_by_role("button", name="Sign in").click()
@@ -240,10 +270,8 @@ def test_the_pages_of_a_visitor_are_sound(site, open_context):
     see("sign-in, wrong", refused=True)
     page.goto(f"{site.base}/app/phone")
     see("code to type")
-    page.goto(link)
-    see("error", refused=True)
-    page.goto(site.base + OFFLINE)
-    see("offline")
+    see("error", refused=True, answer=page.goto(link))
+    see("offline", answer=page.goto(site.base + OFFLINE))
     page.goto(f"{site.base}/docs")
     see("API reference")
     page.goto(f"{site.base}/p/0000000")
@@ -323,9 +351,10 @@ def test_the_pages_of_a_full_account_are_sound(full, open_context, push_service,
     phone = Phone(full.site, open_context(), push_service, is_signed_in=False)
     phone.context.add_cookies([full.cookie])
     troubles, addresses, found = listen(phone.page), full_pages(full), {}
+    scales = Scales(phone.context)
     for name in PARTS[part]:
-        phone.go(addresses[name])
-        found[name] = measure(phone.page, troubles)
+        answer = phone.page.goto(full.site.base + addresses[name])
+        found[name] = scales.too_heavy(phone.page, answer) + measure(phone.page, troubles)
     must_be_sound(found)
 
 
