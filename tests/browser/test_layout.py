@@ -8,6 +8,7 @@ from models import Account
 from process import clock
 from process.clock import HOUR_MS
 from tests.support.accounts import OWNER
+from tests.support.browser import settle
 from tests.support.full_site import PLAIN
 from tests.support.rules import send
 
@@ -177,6 +178,6 @@ def test_no_page_is_longer_than_two_and_a_half_phone_screens(owners_page, site, 
     heights = {}
     for name, path in {**PLAIN, **tabs}.items():
         owners_page.goto(site.base + path)
-        owners_page.wait_for_load_state("networkidle")
+        settle(owners_page)
         heights[name] = owners_page.evaluate("document.documentElement.scrollHeight") / PHONE["height"]
     assert {name: height for name, height in heights.items() if height > MAX_SCREENS} == {}

@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 
 from store.database import EVERYBODY, run, transaction
 from tests.support.accounts import PASSWORD
-from tests.support.browser import GROUND, Phone, listen, state, until
+from tests.support.browser import GROUND, Phone, listen, settle, state, until
 from tests.support.full_site import LONG_EMAIL, LONG_NAME, OFFLINE, PLAIN, SEARCHES, TEXTS, full_pages
 from tests.support.pages import PUBLIC
 from web import guards
@@ -152,8 +152,7 @@ def measure(page, troubles, refused=False):
     The page is not loaded again for the dark.
     """
     page.wait_for_load_state()
-    if state(page).count():
-        expect(state(page)).not_to_be_empty()
+    settle(page)
     if refused:  # the browser notes the status of the page itself
         troubles[:] = [
             it for it in troubles if "Failed to load resource: the server responded with a status" not in it

@@ -331,6 +331,12 @@ def state(page):
     return page.locator("#push-state")
 
 
+def settle(page):
+    """Wait until the page says what it has to say about this browser."""
+    if state(page).count():
+        expect(state(page)).not_to_be_empty()
+
+
 def no_script(page):
     """What the page says about this browser when its scripts do not run."""
     return page.locator("noscript p", has_text=NO_SCRIPT)
