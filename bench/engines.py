@@ -49,7 +49,7 @@ class Engine:
         persons = measure.people(ACCOUNTS, KEYS)
         for person in persons:
             measure.record(person, 60)
-        codes = [code for person in persons for code in measure.alert_codes(person.seq, 10)]
+        codes = [code for person in persons for code in measure.alert_codes(person.seq, 50)]
         database.close()
         keys = [key for number in range(KEYS) for key in (person.keys[number] for person in persons)]
         wanted = {
