@@ -136,12 +136,12 @@ def _object(text: str, decoder: json.JSONDecoder) -> dict[str, Any]:
     try:
         value = decoder.decode(text)
     except json.JSONDecodeError as error:
-        if _deep_fault(text[: error.pos]):  # which stops the decoder only where the interpreter's stack is full
+        if _is_too_deep(text[: error.pos]):  # which stops the decoder only where the interpreter's stack is full
             raise Refused(400, _first_fault(text)) from None
         raise Refused(400, _syntax_sentence(error)) from None
     except (_Unusable, RecursionError):
         raise Refused(400, _first_fault(text)) from None
-    if text.count("[") + text.count("{") > MAX_DEPTH and _is_too_deep(text):
+    if _is_too_deep(text):
         raise Refused(400, _first_fault(text))
     if not isinstance(value, dict):
         raise NotAnObject(400, f"The body must be a JSON object, not {_kind(value)}.")
@@ -213,8 +213,11 @@ def _brackets(text: str) -> bytes:
 
 
 def _is_too_deep(text: str) -> bool:
-    """Whether valid JSON is nested too deep: each round removes the innermost level of brackets."""
+    """Whether valid JSON, or a beginning of it, is nested too deep: each round removes the innermost brackets."""
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return False
     brackets = _brackets(text)
+    brackets += b"]" * (brackets.count(b"[") - brackets.count(b"]"))
     for _ in range(MAX_DEPTH):
         brackets = brackets.replace(b"[]", b"")
         if not brackets:
