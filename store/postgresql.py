@@ -41,7 +41,8 @@ TURN_WAIT_S = 2.0  # for the other threads that write to the same account; with 
 POOL_WAIT_S = 2.0
 READS = ("SELECT", "WITH")
 BEGIN: tuple[str, Values] = ("BEGIN", ())
-LOCK = f"SELECT pg_advisory_xact_lock({OUR_LOCKS}, CAST(? AS INTEGER))"
+LOCK_OF = f"SELECT pg_advisory_xact_lock({OUR_LOCKS}, %s)"
+LOCK = LOCK_OF % "CAST(? AS INTEGER)"
 COMMIT: tuple[str, Values] = ("COMMIT", ())
 HAD_FAILED = "a statement of the transaction had failed"
 MOST_CONNECTIONS = (
@@ -236,7 +237,7 @@ class _Transaction:
         self._at_once = at_once
 
     def __enter__(self) -> None:
-        thread, seqs = self._thread, sorted({*self._account_seqs})
+        thread, seqs = self._thread, tuple(sorted({*self._account_seqs}))
         thread.after_commit.clear()
         try:
             for seq in seqs:
@@ -245,8 +246,8 @@ class _Transaction:
             if self._at_once:
                 thread.writing = _begin(seqs)
             else:
-                thread.unsent = _beginning(self._account_seqs)
-            thread.is_writing, thread.accounts, thread.has_changes = True, self._account_seqs, False
+                thread.unsent = _beginning(seqs)
+            thread.is_writing, thread.accounts, thread.has_changes = True, seqs, False
         except BaseException as error:
             self._leave(error)
             raise
@@ -320,13 +321,12 @@ def _want_no_more(account_seq: int) -> None:
             del _turns[account_seq]
 
 
-def _beginning(account_seqs: tuple[int, ...]) -> list[tuple[str, Values]]:
-    return [BEGIN, *((LOCK, (seq,)) for seq in sorted({*account_seqs}))]
+def _beginning(account_seqs: Sequence[int]) -> list[tuple[str, Values]]:
+    return [BEGIN, *((LOCK, (seq,)) for seq in account_seqs)]
 
 
-def _begin(account_seqs: list[int]) -> Connection:
-    locks = "".join(f"; SELECT pg_advisory_xact_lock({OUR_LOCKS}, {seq})" for seq in account_seqs)
-    return _begun(f"BEGIN{locks}")[0]
+def _begin(account_seqs: Sequence[int]) -> Connection:
+    return _begun("; ".join(["BEGIN", *(LOCK_OF % seq for seq in account_seqs)]))[0]
 
 
 def _commit(thread: _Thread) -> None:

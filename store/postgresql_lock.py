@@ -30,8 +30,8 @@ log = logging.getLogger("pocketbell.database")
 _kept_open = list[Connection]()  # whose end would free the lock
 
 
-def _pause() -> None:
-    threading.Event().wait(LOOKS_EVERY_S)
+def _pause(for_s: float = LOOKS_EVERY_S) -> None:
+    threading.Event().wait(for_s)
 
 
 def take(url: ServerUrl, tell: Callable[[str], object], pause: Callable[[], object] = _pause) -> None:
@@ -39,39 +39,43 @@ def take(url: ServerUrl, tell: Callable[[str], object], pause: Callable[[], obje
 
     `tell` is called with a sentence when there is one; raises `DatabaseRefused` after a minute.
     """
-    connection = patiently_connected(url)
-    for looks in range(LOOKS):
-        if connection.closed:  # the server was started anew
-            connection = patiently_connected(url)
-        if _takes(connection):
-            _kept_open.append(connection)
-            return
-        if not looks:
-            tell(f"Another Pocketbell is using the database {url}: waiting for it to stop.")
-        pause()
-    connection.close()
-    raise DatabaseRefused(f"Another Pocketbell is using the database {url}: stop it first.")
+    waits = f"Another Pocketbell is using the database {url}: waiting for it to stop."
+    _wait_for_lock(url, _takes, LOOKS, pause, lambda: tell(waits))
 
 
-def _pause_shortly() -> None:
-    threading.Event().wait(LOOKS_AT_LEAVING_EVERY_S)
-
-
-def claim(url: ServerUrl, pause: Callable[[], object] = _pause_shortly) -> None:
+def claim(url: ServerUrl, pause: Callable[[], object] = lambda: _pause(LOOKS_AT_LEAVING_EVERY_S)) -> None:
     """Take the lock; `DatabaseRefused` if anything of Pocketbell stays connected to the database.
 
     Services that count together with Redis take no lock, but are connected. What has just ended may still seem so.
     """
+    _wait_for_lock(url, _takes_alone, LOOKS_AT_LEAVING, pause)
+
+
+def _wait_for_lock(
+    url: ServerUrl,
+    takes: Callable[[Connection], bool],
+    looks: int,
+    pause: Callable[[], object],
+    tell: Callable[[], object] = lambda: None,
+) -> None:
+    """Keep the connection that takes the lock; tells after the first look that fails, and gives up after the last."""
     connection = patiently_connected(url)
-    for _ in range(LOOKS_AT_LEAVING):
-        if connection.closed:
+    for look in range(looks):
+        if connection.closed:  # the server was started anew
             connection = patiently_connected(url)
-        if _takes(connection) and _asked(connection, OTHERS) == 0:
+        if takes(connection):
             _kept_open.append(connection)
             return
+        if not look:
+            tell()
         pause()
     connection.close()
     raise DatabaseRefused(f"Another Pocketbell is using the database {url}: stop it first.")
+
+
+def _takes_alone(connection: Connection) -> bool:
+    """Whether this connection has the lock now, and nothing else of Pocketbell is connected."""
+    return _takes(connection) and _asked(connection, OTHERS) == 0
 
 
 def _takes(connection: Connection) -> bool:
