@@ -2,6 +2,8 @@
 
 import json
 import logging
+import math
+import os
 import resource
 import socket
 import struct
@@ -16,6 +18,7 @@ from gunicorn.sock import TCPSocket
 from process import clock, logs
 from process.connections import READ_S, Connection
 from process.gunicorn_worker import Exchange, ThreadedWorker
+from process.held_answer import HeldAnswer
 from process.http_messages import Answer, Incoming
 from process.poller import Poller
 from tests.support.rows import each
@@ -69,11 +72,11 @@ def kept(connection, request, may_read_long):
     return one._is_drained(request) and not connection.is_over
 
 
-@each("waiting", ["kept", "silent", "ready", None])
+@each("waiting", ["kept", "silent", "unfinished", "ready", None])
 def test_a_thread_that_is_about_to_wait_wakes_another_only_where_a_client_may_want_it(waiting):
     one, woken = ThreadedWorker.__new__(ThreadedWorker), []
-    one.kept, one.silent, ready = (
-        {3: "a connection"} if waiting == name else {} for name in ("kept", "silent", "ready")
+    one.kept, one.silent, one.unfinished, ready = (
+        {3: "a connection"} if waiting == name else {} for name in ("kept", "silent", "unfinished", "ready")
     )
     one.crew = SimpleNamespace(ready=ready, step_aside=lambda: woken.append(1))
     one.make_way()
@@ -87,7 +90,8 @@ def idle():
     one.cfg = Config()
     one.cfg.set("worker_connections", 2)
     one.log, one.poller, one.alive = logging.getLogger(), Poller(), True
-    one.connections, one.silent, one.kept, one.lingering, one.listeners = set(), {}, {}, {}, {}
+    one.connections, one.listeners = set(), {}
+    one.silent, one.kept, one.unfinished, one.lingering = {}, {}, {}, {}
     one.is_accepting, one.accepting = True, threading.Lock()
     return one
 
@@ -171,6 +175,81 @@ def test_a_client_that_does_not_take_its_held_answer_keeps_no_other_waiting(idle
         reading.join(PATIENCE_S)
 
 
+@pytest.fixture
+def serves(idle):
+    """The worker, whose application says what it has read, in an answer that is held; and what is put off."""
+    idle.max_bytes, idle.nr, idle.max_requests, idle.put_off = 1_000_000, 0, 1_000, []
+    idle.crew = SimpleNamespace(put_off=idle.put_off.append, step_aside=lambda: None, ready=[])
+    idle.crew.bring = idle.crew.ready.append
+    idle.log = SimpleNamespace(access=lambda *_: None)
+    idle.cfg.set("worker_connections", 1_000)
+    idle.looked_s, idle.ends_s, idle.ppid = 0.0, math.inf, os.getppid()
+    idle.crew.watch = idle.notify = lambda *_: None
+    idle.draining = threading.Semaphore(2)
+
+    def application(environ, start):
+        body = environ["wsgi.input"].read()
+
+        def make():
+            start("200 OK", [("Content-Length", str(len(body)))])
+            return [body]
+
+        return HeldAnswer(make)
+
+    idle.wsgi = application
+    return idle
+
+
+BODY = b'{"title":"a","body":"b"}'
+SEND = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 24\r\n\r\n" + BODY
+
+
+@pytest.mark.parametrize("step", [1, 20, len(SEND) - len(BODY), len(SEND)])
+def test_an_answer_is_held_in_however_many_packets_its_request_came(serves, ends, step):
+    ours, theirs = ends
+    serves.silent[ours.fileno()] = ours
+    serves.poller.await_first(ours.fileno())
+    for at in range(0, len(SEND), step):
+        assert not serves.put_off
+        theirs.sendall(SEND[at : at + step])
+        (ready,) = serves._arrived(waits=True)
+        serves._serve(ready)
+    (exchange,) = serves.put_off
+    assert not serves.unfinished and not serves.kept
+    serves._finish([exchange])
+    assert theirs.recv(1_000).endswith(b"\r\n\r\n" + BODY) and ours in serves.kept.values()
+
+
+def test_half_a_request_is_answered_as_one_that_broke_off_when_its_time_is_over(serves, ends, moved_clock):
+    ours, theirs = ends
+    theirs.sendall(SEND[:-1])
+    serves.poller.await_first(ours.fileno())
+    serves._serve(ours)
+    moved_clock.advance(READ_S - 1)
+    serves._look_after(1)
+    assert not serves.crew.ready
+    moved_clock.advance(1)
+    serves._look_after(1)
+    assert serves.crew.ready == [ours] and not serves.unfinished
+    theirs.sendall(SEND[-1:] + SEND)  # too late, and not to be taken for a request
+    serves._serve(ours)
+    answer = theirs.recv(1_000)
+    assert b"\r\nConnection: close\r\n" in answer and answer.endswith(b"\r\n\r\n" + BODY[:-1])
+    assert not serves.put_off and ours in serves.lingering.values()
+
+
+def test_a_connection_with_half_a_request_makes_room_if_there_is_none_that_is_silent(idle, ends):
+    ours, theirs = ends
+    silent, other = socket.socketpair()
+    idle.connections = {ours}
+    idle.unfinished[ours.fileno()] = ours
+    with Connection(silent) as silent, other, theirs:
+        idle.silent[silent.fileno()] = silent
+        assert idle._drop_silent() and not idle.silent and idle.connections == {ours}
+        assert idle._drop_silent() and not idle.unfinished and not idle.connections
+        assert not idle._drop_silent()
+
+
 def test_an_answer_that_takes_long_keeps_its_connection_if_the_request_came_whole(ends, moved_clock):
     ours, theirs = ends
     for body, is_kept in ((b"xx", True), (b"x", False)):
@@ -203,6 +282,23 @@ def test_connections_that_say_nothing_hold_no_thread(server):
         assert server.request("GET", "/healthz", timeout=UNDELAYED_S).status == 200
     connections[30].sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
     assert connections[30].recv(100).startswith(b"HTTP/1.1 200")
+    for connection in connections:
+        connection.close()
+
+
+@each(
+    "begin",
+    [
+        b"GET /healthz HTTP/1.1\r\nHost: x",
+        b"POST /nothing HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{",
+        b"POST /nothing HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n{",
+        b"POST /nothing HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nfff0\r\n{",
+    ],
+)
+def test_strangers_who_stop_in_the_middle_of_a_request_delay_nobody(server, begin):
+    connections = silent(server, 250, begin)
+    for _ in range(5):
+        assert server.request("GET", "/healthz", timeout=UNDELAYED_S).status == 200
     for connection in connections:
         connection.close()
 
