@@ -116,7 +116,8 @@ class ThreadedWorker(Worker):
                 self.crew.bring(late)  # to be told that the time is over
         for waiting in (self.silent, self.kept, self.lingering):
             for fd, connection in waiting.copy().items():
-                if min(connection.until_s, self.ends_s) <= now_s:
+                is_over = min(connection.until_s, self.ends_s) <= now_s
+                if is_over and waiting.get(fd) is connection:  # else its number is another's by now
                     self._end(waiting.pop(fd, None))
         self._accept_again()
 

@@ -238,6 +238,22 @@ def test_half_a_request_is_answered_as_one_that_broke_off_when_its_time_is_over(
     assert not serves.put_off and ours in serves.lingering.values()
 
 
+@each("waiting", ["silent", "kept", "lingering"])
+def test_a_new_connection_does_not_end_because_one_with_its_number_was_over_just_then(serves, waiting):
+    ours, theirs = socket.socketpair()
+    with Connection(ours) as old, theirs, Connection(socket.socket()) as new:
+        new.until_s = clock.monotonic_s() + PATIENCE_S
+
+        class Changing(dict):
+            def copy(self):  # and then another thread ends the old one, and accepts the new one
+                return {7: old}
+
+        setattr(serves, waiting, Changing({7: new}))
+        serves._look_after(0)
+        assert getattr(serves, waiting) == {7: new} and new.fileno() > 0
+        setattr(serves, waiting, {})
+
+
 def test_a_connection_with_half_a_request_makes_room_if_there_is_none_that_is_silent(idle, ends):
     ours, theirs = ends
     silent, other = socket.socketpair()
