@@ -47,8 +47,11 @@ class Incoming(Request):
         self._take_body()
 
     def has_come(self) -> bool:
-        """Whether the application may be asked: a thread waits only for a body that is long, or of unknown length."""
-        if self.is_whole or self.length > SHORT_BYTES:
+        """Whether the application may be asked: a thread waits only for a body that is long, or of unknown length.
+
+        What a GET or HEAD announces is mostly neither sent nor read.
+        """
+        if self.is_whole or self.length > SHORT_BYTES or self.method in ("GET", "HEAD"):
             return True
         if not self.unreader.gather(lambda rest: len(rest) >= self.length):
             return False

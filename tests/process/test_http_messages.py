@@ -117,12 +117,23 @@ def test_a_head_that_is_waited_for_is_not_whole_and_refused_later_if_it_is_wrong
     assert has_head(b"x" * SHORT_BYTES)
 
 
-@each("length, waits", [(1, True), (SHORT_BYTES, True), (SHORT_BYTES + 1, False)])
-def test_a_thread_waits_for_a_long_body_alone(cfg, length, waits):
+@each(
+    "method, length, waits",
+    [
+        (b"POST", 1, True),
+        (b"PUT", SHORT_BYTES, True),
+        (b"POST", SHORT_BYTES + 1, False),
+        (b"GET", 1, False),  # which is answered at once, whether the body comes or not
+        (b"HEAD", 1, False),
+    ],
+)
+def test_the_application_is_asked_before_a_body_came_only_if_that_is_long_or_matters_to_nobody(
+    cfg, method, length, waits
+):
     ours, theirs = socket.socketpair()
     with Connection(ours, STRANGER) as connection, theirs:
         theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 100_000)
-        theirs.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % length)
+        theirs.sendall(method + b" / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % length)
         connection.begin(clock.monotonic_s(), 100_000)
         request = Incoming(cfg, connection, STRANGER)
         assert request.has_come() != waits and not request.is_whole
