@@ -279,7 +279,7 @@ class ThreadedWorker(Worker):
                 return
         except BaseException as error:
             is_kept = False
-            if not (isinstance(error, OSError) and error.errno in GONE):
+            if not (isinstance(error, TimeoutError) or (isinstance(error, OSError) and error.errno in GONE)):
                 self.log.error("Error handling request", exc_info=error)
         if is_kept is None:
             return

@@ -9,13 +9,14 @@ import socket
 import struct
 import threading
 from datetime import UTC, datetime
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
 from gunicorn.config import Config
 from gunicorn.sock import TCPSocket
 
-from process import clock, logs
+from process import clock, connections, logs
 from process.connections import READ_S, Connection
 from process.gunicorn_worker import Exchange, ThreadedWorker
 from process.held_answer import HeldAnswer
@@ -173,6 +174,21 @@ def test_a_client_that_does_not_take_its_held_answer_keeps_no_other_waiting(idle
         assert slow in idle.kept.values() and not slow.kept
         unread.shutdown(socket.SHUT_RDWR)
         reading.join(PATIENCE_S)
+
+
+@pytest.mark.parametrize("length", [60_000, 10_000_000])  # the second is too long to be written at once
+def test_a_client_that_does_not_take_its_answer_in_time_is_no_fault_of_ours(idle, ends, monkeypatch, length):
+    ours, theirs = ends
+    monkeypatch.setattr(connections, "WRITE_S", 0.05)
+    faults = []
+    idle.log = SimpleNamespace(access=lambda *_: None, error=lambda *said, **_: faults.append(said))
+    theirs.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+    exchange = answer_of(ours, length)
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4_096)
+    idle._go_on(ours, partial(idle._write, exchange))
+    assert not faults and not idle.kept
+    idle._go_on(ours, lambda: 1 // 0)
+    assert len(faults) == 1
 
 
 @pytest.fixture
