@@ -36,6 +36,7 @@ MAX_CHUNKED_RATE = 2  # bytes on the wire for each byte of a body: more is an at
 HEAD_BYTES = 65_536
 DRAINED_AT_ONCE = 65_536
 MAX_DRAINING = 2  # threads that read the rest of a refused body: more would only wait for each other
+DRAINING_WAIT_S = 0.1  # for one of them to be done, which most are at once
 LINGER_S = 2.0  # to go on reading what a client was still sending when it got its answer
 MAX_LINGERING = 100
 STOP_S = 2.0  # for a request that a client may just be sending, when the worker stops
@@ -391,7 +392,7 @@ class ThreadedWorker(Worker):
         """
         if request.is_whole:
             return True
-        if not self.draining.acquire(blocking=False):
+        if not self.draining.acquire(timeout=DRAINING_WAIT_S):
             return False
         try:
             with contextlib.suppress(Exception):  # of a broken chunk, which `failed` tells
