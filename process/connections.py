@@ -6,6 +6,7 @@ asked without waiting first, and an answer is written at once. Must not know HTT
 
 import contextlib
 import socket
+from collections.abc import Callable
 from typing import Any
 
 from process import clock
@@ -29,19 +30,43 @@ class Connection(socket.socket):
         self.environ = dict[str, Any]()  # what WSGI is told of the connection with each request
         self.kept = b""  # written, and not yet sent
         self.rest = b""  # received, and not yet read
+        self.began_s = 0.0  # when the request began that is being received; 0 between two
         self.until_s, self.left = 0.0, 0  # when its time is over, and how many bytes it may still send
+        self.request: Any = None  # whose head was read, while its body is still coming
         self.setblocking(False)
 
     # --- reading ---
 
     def begin(self, now_s: float, most: int) -> None:
         """Begin to read a request: after `READ_S` seconds or `most` bytes it reads as ended."""
-        self.until_s, self.left = now_s + READ_S, most - len(self.rest)
+        self.began_s, self.until_s, self.left = now_s, now_s + READ_S, most - len(self.rest)
+
+    def end_receiving(self) -> float:
+        """The request has come as far as it is waited for without a thread; returns when it began."""
+        began_s, self.began_s, self.request = self.began_s, 0.0, None
+        return began_s
 
     @property
     def is_over(self) -> bool:
         """Whether the time or the bytes are used up."""
         return self.left <= 0 or self.until_s <= clock.monotonic_s()
+
+    def gather(self, is_enough: Callable[[bytes], bool]) -> bool:
+        """Receive what has come, without waiting; whether that is enough, or no more will come."""
+        while not is_enough(self.rest):
+            if self.is_over:
+                return True
+            try:
+                data = self.recv(READ_BYTES)
+            except BlockingIOError:
+                return False
+            except OSError:  # the client has gone, as whoever reads will find
+                return True
+            if not data:
+                return True
+            self.rest += data
+            self.left -= len(data)
+        return True
 
     def read(self, size: int | None = None, read_ahead: int | None = None) -> bytes:
         """The next `size` bytes, or fewer at the end; without a size, what comes next.

@@ -86,6 +86,11 @@ class Crew:
                 thread.start()
                 self.threads.append(thread)
 
+    def bring(self, one: Any) -> None:
+        """Add a piece of work that no thread has found."""
+        self.ready.append(one)
+        self.wake_one()
+
     def ring(self) -> None:
         """End the pause of `watch`; a signal's handler may call it."""
         self.bell.put(None)

@@ -26,7 +26,7 @@ from process import clock
 from process.connections import READ_S, Connection
 from process.crew import Crew
 from process.held_answer import HeldAnswer
-from process.http_messages import Answer, Incoming, environ_of
+from process.http_messages import Answer, Incoming, environ_of, has_head
 from process.logs import JsonLines, RequestLine, WithoutSecrets
 from process.poller import Poller
 from process.streams import HandOver
@@ -36,6 +36,7 @@ MAX_CHUNKED_RATE = 2  # bytes on the wire for each byte of a body: more is an at
 HEAD_BYTES = 65_536
 DRAINED_AT_ONCE = 65_536
 MAX_DRAINING = 2  # threads that read the rest of a refused body: more would only wait for each other
+DRAINING_WAIT_S = 0.1  # for one of them to be done, which most are at once
 LINGER_S = 2.0  # to go on reading what a client was still sending when it got its answer
 MAX_LINGERING = 100
 STOP_S = 2.0  # for a request that a client may just be sending, when the worker stops
@@ -65,6 +66,7 @@ class ThreadedWorker(Worker):
         self.connections = set[Connection]()  # all but those that only linger
         self.silent = dict[int, Connection]()  # by descriptor, the oldest first: those that have not sent anything,
         self.kept = dict[int, Connection]()  # those that may send another request,
+        self.unfinished = dict[int, Connection]()  # those that have sent a part of one,
         self.lingering = dict[int, Connection]()  # and those whose last words are read; whoever takes one out has it
         self.draining = threading.BoundedSemaphore(MAX_DRAINING)
         self.listeners = dict[int, socket.socket]()
@@ -110,9 +112,13 @@ class ThreadedWorker(Worker):
         if self.alive and self.ppid != os.getppid():
             self.log.info("Parent changed, shutting down: %s", self)
             self._end_serving()
+        for fd, connection in self.unfinished.copy().items():
+            if connection.until_s <= now_s and (late := self.unfinished.pop(fd, None)):
+                self.crew.bring(late)  # to be told that the time is over
         for waiting in (self.silent, self.kept, self.lingering):
             for fd, connection in waiting.copy().items():
-                if min(connection.until_s, self.ends_s) <= now_s:
+                is_over = min(connection.until_s, self.ends_s) <= now_s
+                if is_over and waiting.get(fd) is connection:  # else its number is another's by now
                     self._end(waiting.pop(fd, None))
         self._accept_again()
 
@@ -144,7 +150,7 @@ class ThreadedWorker(Worker):
         """The connections that have sent something; waits for one if it should."""
         ready, listeners = [], []
         for fd in self.poller.ready(waits):
-            if connection := self.kept.pop(fd, None) or self.silent.pop(fd, None):
+            if connection := self._waiting(fd):
                 ready.append(connection)
             elif connection := self.lingering.get(fd):
                 self._drain(fd, connection)
@@ -157,6 +163,9 @@ class ThreadedWorker(Worker):
                 if self.alive:  # else the main thread has closed the listener
                     self.log.error("A connection could not be accepted", exc_info=error)
         return ready
+
+    def _waiting(self, fd: int) -> Connection | None:
+        return self.kept.pop(fd, None) or self.silent.pop(fd, None) or self.unfinished.pop(fd, None)
 
     def _accept(self, listener: socket.socket) -> None:
         """Accept a connection; without room for it, drop the one that has been silent for longest."""
@@ -195,9 +204,9 @@ class ThreadedWorker(Worker):
 
     def _drop_silent(self) -> bool:
         """End the connection that has been silent for longest; whether there was one."""
+        silent = self.silent or self.unfinished
         with contextlib.suppress(StopIteration, RuntimeError):  # another thread changes them
-            connection = self.silent.pop(next(iter(self.silent)), None)
-            self._end(connection)
+            self._end(silent.pop(next(iter(silent)), None))
             return True
         return False
 
@@ -241,7 +250,7 @@ class ThreadedWorker(Worker):
 
         A new client is noticed a millisecond later: a thread woken in vain for each send costs more.
         """
-        if self.kept or self.silent or self.crew.ready:
+        if self.kept or self.silent or self.unfinished or self.crew.ready:
             self.crew.step_aside()
 
     # --- one request ---
@@ -251,9 +260,9 @@ class ThreadedWorker(Worker):
         if isinstance(one, Answer):
             self._go_on(one.connection, partial(self._send, one))
             return
-        began_s = clock.monotonic_s()
-        one.begin(began_s, self.max_bytes)
-        self._go_on(one, partial(self._answer, one, began_s))
+        if not one.began_s:
+            one.begin(clock.monotonic_s(), self.max_bytes)
+        self._go_on(one, partial(self._answer, one))
 
     def _finish(self, exchanges: list[Exchange]) -> None:
         """Write answers that were held; a client that does not take its own at once keeps no other waiting."""
@@ -271,7 +280,7 @@ class ThreadedWorker(Worker):
                 return
         except BaseException as error:
             is_kept = False
-            if not (isinstance(error, OSError) and error.errno in GONE):
+            if not (isinstance(error, TimeoutError) or (isinstance(error, OSError) and error.errno in GONE)):
                 self.log.error("Error handling request", exc_info=error)
         if is_kept is None:
             return
@@ -285,26 +294,33 @@ class ThreadedWorker(Worker):
     def _keep(self, connection: Connection) -> None:
         """Wait for the connection's next request."""
         connection.until_s = clock.monotonic_s() + self.cfg.keepalive
+        self._await(connection, self.kept)
+
+    def _await(self, connection: Connection, waiting: dict[int, Connection]) -> None:
         fd = connection.fileno()
-        self.kept[fd] = connection
+        waiting[fd] = connection
         try:
             self.poller.await_next(fd)
         except OSError:  # the main thread has ended it, because the worker stops
-            self._end(self.kept.pop(fd, None))
+            self._end(waiting.pop(fd, None))
 
-    def _answer(self, connection: Connection, began_s: float) -> bool | None:
-        """Read a request and answer it; whether the connection may serve another one, None if the answer is held."""
+    def _answer(self, connection: Connection) -> bool | None:
+        """Read a request and answer it; whether the connection may serve another one, None if that is still open.
+
+        The request may still be coming, or the answer is held.
+        """
         try:
-            request = Incoming(self.cfg, connection, connection.peer)
+            request = self._received(connection)
         except (StopIteration, NoMoreData):  # the client has left
             return False
         except ParseException:
             return self._refuse(connection, 400, "The request is not valid HTTP.")
+        if request is None:
+            self._await(connection, self.unfinished)
+            return None
+        began_s = connection.end_receiving()
         if not request.is_whole:
             self.crew.step_aside()
-        if request._expected_100_continue:
-            connection.write(CONTINUE)
-            connection.flush()
         has_room = len(self.kept) < self.cfg.worker_connections - self.cfg.threads
         answer = Answer(connection, request, self._goes_on() and has_room and not request.should_close())
         try:
@@ -316,6 +332,18 @@ class ThreadedWorker(Worker):
             self.crew.put_off(exchange)
             return None
         return self._write(exchange)
+
+    def _received(self, connection: Connection) -> Incoming | None:
+        """The request, unless more of it must come before a thread is worth while."""
+        if connection.request is None:
+            if not connection.gather(has_head):
+                return None
+            connection.request = Incoming(self.cfg, connection, connection.peer)
+            if connection.request._expected_100_continue:
+                connection.write(CONTINUE)
+                connection.flush()
+        request: Incoming = connection.request
+        return request if request.has_come() else None
 
     def _goes_on(self) -> bool:
         """Whether this is not the worker's last request: gunicorn may have been told to end it after so many."""
@@ -358,23 +386,21 @@ class ThreadedWorker(Worker):
         return self._refuse(answer.connection, 500, "The request could not be answered.")
 
     def _is_drained(self, request: Incoming) -> bool:
-        """Read the rest of a refused body; returns False if it is broken, or long while enough others are being read.
+        """Read the rest of a refused body; returns False if it is broken, or while enough others are being read.
 
         A proxy that is still sending would take an early end of the connection for a fault of ours.
         """
         if request.is_whole:
             return True
-        body = request.body
-        with contextlib.suppress(Exception):  # of a broken chunk, which `failed` tells
-            if len(body.read(DRAINED_AT_ONCE)) == DRAINED_AT_ONCE:
-                if not self.draining.acquire(blocking=False):
-                    return False
-                try:
-                    while body.read(DRAINED_AT_ONCE):
-                        pass
-                finally:
-                    self.draining.release()
-        return not (body.failed or request.unreader.is_over)
+        if not self.draining.acquire(timeout=DRAINING_WAIT_S):
+            return False
+        try:
+            with contextlib.suppress(Exception):  # of a broken chunk, which `failed` tells
+                while request.body.read(DRAINED_AT_ONCE):
+                    pass
+        finally:
+            self.draining.release()
+        return not (request.body.failed or request.unreader.is_over)
 
     def _refuse(self, connection: Connection, status: int, sentence: str) -> bool:
         """Answer in our error shape what is no HTTP, without quoting it: it may contain a key or a code."""

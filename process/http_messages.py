@@ -17,6 +17,7 @@ from process import clock
 from process.connections import Connection
 
 SECOND_MS = 1_000
+SHORT_BYTES = 16_384  # no thread waits for a head or a body of so many; they stay in memory meanwhile
 CHUNKED = "Transfer-Encoding: chunked\r\n"
 
 
@@ -42,8 +43,24 @@ class Incoming(Request):
         """Find the body, which is read already if it came with the head."""
         super().set_body_reader()
         reader = self.body.reader
-        if isinstance(reader, LengthReader) and reader.length <= len(self.unreader.rest):
-            self.body, self.is_whole = BytesIO(self.unreader.read(reader.length)), True
+        self.length = reader.length if isinstance(reader, LengthReader) else math.inf
+        self._take_body()
+
+    def has_come(self) -> bool:
+        """Whether the application may be asked: a thread waits only for a body that is long, or of unknown length.
+
+        What a GET or HEAD announces is mostly neither sent nor read.
+        """
+        if self.is_whole or self.length > SHORT_BYTES or self.method in ("GET", "HEAD"):
+            return True
+        if not self.unreader.gather(lambda rest: len(rest) >= self.length):
+            return False
+        self._take_body()
+        return True
+
+    def _take_body(self) -> None:
+        if self.length <= len(self.unreader.rest):
+            self.body, self.is_whole = BytesIO(self.unreader.read(self.length)), True
             self.unreader.until_s = math.inf  # the time to send it is not used up, however long the answer takes
 
     def _peer_is_trusted_proxy(self) -> bool:
@@ -68,6 +85,11 @@ class Incoming(Request):
                 key = f"HTTP_{key}"
             environ[key] = f"{environ[key]},{value}" if key in environ else value
         return environ
+
+
+def has_head(data: bytes) -> bool:
+    """Whether a request's head is whole, or the parser can say what is wrong with it, or it is long."""
+    return b"\r\n\r\n" in data or len(data) >= SHORT_BYTES or data.count(b"\n") > data.count(b"\r\n")
 
 
 @lru_cache(maxsize=1_000)

@@ -63,6 +63,31 @@ def test_so_many_bytes_are_read_as_were_asked_for_and_the_rest_next(ends):
     assert (ours.read(9), ours.read(9), ours.read()) == (b"wxy", b"", b"")
 
 
+def test_what_comes_in_pieces_is_gathered_without_waiting_for_any(ends):
+    ours, theirs = ends
+    seen = []
+    for piece in (b"", b"ab", b"", b"cdef"):
+        theirs.sendall(piece)
+        seen.append((ours.gather(lambda rest: len(rest) >= 5), ours.rest, ours.left))
+    assert seen == [(False, b"", 1_000), (False, b"ab", 998), (False, b"ab", 998), (True, b"abcdef", 994)]
+
+
+@pytest.mark.parametrize("end", ["time", "bytes", "closed", "reset"])
+def test_nobody_waits_for_more_than_will_come(ends, moved_clock, end):
+    ours, theirs = ends
+    ours.begin(clock.monotonic_s(), 2 if end == "bytes" else 1_000)
+    theirs.sendall(b"ab")
+    if end == "time":
+        assert not ours.gather(lambda rest: False)
+        moved_clock.advance(READ_S)
+    elif end == "closed":
+        theirs.close()
+    elif end == "reset":
+        ours.send(b"unread")
+        theirs.close()  # with unread data
+    assert ours.gather(lambda rest: False) and ours.rest == b"ab"
+
+
 def test_an_answer_that_is_not_taken_ends_too(ends, monkeypatch):
     monkeypatch.setattr(connections, "WRITE_S", 0.05)
     with pytest.raises(TimeoutError):

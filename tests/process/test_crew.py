@@ -170,6 +170,12 @@ def test_work_that_is_put_back_comes_after_all_that_is_ready(desk):
     assert ("other", 500) in desk.begun or ("other", 501) in desk.begun
 
 
+def test_work_that_is_brought_is_done_although_all_threads_rest_or_wait(desk):
+    wait_until(lambda: desk.crew.waits.locked())
+    desk.crew.bring("brought")
+    assert desk.has_begun(1)
+
+
 def test_it_is_looked_at_rarely_while_there_is_nothing_to_do_and_often_once_there_is(desk):
     wait_until(lambda: desk.crew.waits.locked())
     desk.crew.watch(0)

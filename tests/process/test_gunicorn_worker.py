@@ -2,20 +2,24 @@
 
 import json
 import logging
+import math
+import os
 import resource
 import socket
 import struct
 import threading
 from datetime import UTC, datetime
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
 from gunicorn.config import Config
 from gunicorn.sock import TCPSocket
 
-from process import clock, logs
+from process import clock, connections, logs
 from process.connections import READ_S, Connection
 from process.gunicorn_worker import Exchange, ThreadedWorker
+from process.held_answer import HeldAnswer
 from process.http_messages import Answer, Incoming
 from process.poller import Poller
 from tests.support.rows import each
@@ -31,16 +35,16 @@ def ends():
 
 
 @pytest.mark.parametrize(
-    "sent, most, may_wait, goes_on",
+    "sent, most, free_after_s, goes_on",
     [
-        (b"x" * 500, 1_000, True, True),
-        (b"x" * 499, 1_000, True, False),  # and then nothing within ten seconds
-        (b"x" * 500, 300, True, False),
-        (b"x" * 500, 1_000, False, True),  # short bodies are read whatever others do
+        (b"x" * 500, 1_000, 0, True),
+        (b"x" * 499, 1_000, 0, False),  # and then nothing within ten seconds
+        (b"x" * 500, 300, 0, False),
+        (b"x" * 500, 1_000, 99, True),  # which came with its head
     ],
 )
 def test_a_connection_goes_on_after_a_refused_body_only_if_that_came_whole(
-    ends, moved_clock, sent, most, may_wait, goes_on
+    ends, moved_clock, sent, most, free_after_s, goes_on
 ):
     ours, theirs = ends
     theirs.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 500\r\n\r\n" + sent)
@@ -49,31 +53,35 @@ def test_a_connection_goes_on_after_a_refused_body_only_if_that_came_whole(
     request = Incoming(Config(), ours, ours.peer)
     if len(sent) < 500:
         moved_clock.advance(READ_S)
-    assert kept(ours, request, may_wait) == goes_on
+    assert kept(ours, request, free_after_s) == goes_on
 
 
-def test_a_connection_with_a_long_refused_body_ends_while_others_are_being_read(ends):
+@pytest.mark.parametrize("is_done_s", [0.01, 1.0])
+def test_a_refused_body_waits_only_a_moment_for_others_to_be_read(ends, is_done_s):
     ours, theirs = ends
     head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 200000\r\n\r\n"
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 400_000)
     theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 400_000)
     theirs.sendall(head + b"x" * 200_000)
     ours.begin(clock.monotonic_s(), 1_000_000)
-    assert not kept(ours, Incoming(Config(), ours, ours.peer), may_read_long=False)
+    assert kept(ours, Incoming(Config(), ours, ours.peer), is_done_s) == (is_done_s < 1)
 
 
-def kept(connection, request, may_read_long):
-    """Whether the worker keeps the connection once it has answered this request without reading its body."""
+def kept(connection, request, free_after_s):
+    """Whether the worker keeps the connection once it has answered this request without reading its body.
+
+    After so long others are done with theirs.
+    """
     one = ThreadedWorker.__new__(ThreadedWorker)
-    one.draining = threading.Semaphore(may_read_long)
+    one.draining = SimpleNamespace(acquire=lambda timeout=0: timeout >= free_after_s, release=lambda: None)
     return one._is_drained(request) and not connection.is_over
 
 
-@each("waiting", ["kept", "silent", "ready", None])
+@each("waiting", ["kept", "silent", "unfinished", "ready", None])
 def test_a_thread_that_is_about_to_wait_wakes_another_only_where_a_client_may_want_it(waiting):
     one, woken = ThreadedWorker.__new__(ThreadedWorker), []
-    one.kept, one.silent, ready = (
-        {3: "a connection"} if waiting == name else {} for name in ("kept", "silent", "ready")
+    one.kept, one.silent, one.unfinished, ready = (
+        {3: "a connection"} if waiting == name else {} for name in ("kept", "silent", "unfinished", "ready")
     )
     one.crew = SimpleNamespace(ready=ready, step_aside=lambda: woken.append(1))
     one.make_way()
@@ -87,7 +95,8 @@ def idle():
     one.cfg = Config()
     one.cfg.set("worker_connections", 2)
     one.log, one.poller, one.alive = logging.getLogger(), Poller(), True
-    one.connections, one.silent, one.kept, one.lingering, one.listeners = set(), {}, {}, {}, {}
+    one.connections, one.listeners = set(), {}
+    one.silent, one.kept, one.unfinished, one.lingering = {}, {}, {}, {}
     one.is_accepting, one.accepting = True, threading.Lock()
     return one
 
@@ -171,6 +180,112 @@ def test_a_client_that_does_not_take_its_held_answer_keeps_no_other_waiting(idle
         reading.join(PATIENCE_S)
 
 
+@pytest.mark.parametrize("length", [60_000, 10_000_000])  # the second is too long to be written at once
+def test_a_client_that_does_not_take_its_answer_in_time_is_no_fault_of_ours(idle, ends, monkeypatch, length):
+    ours, theirs = ends
+    monkeypatch.setattr(connections, "WRITE_S", 0.05)
+    faults = []
+    idle.log = SimpleNamespace(access=lambda *_: None, error=lambda *said, **_: faults.append(said))
+    theirs.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+    exchange = answer_of(ours, length)
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4_096)
+    idle._go_on(ours, partial(idle._write, exchange))
+    assert not faults and not idle.kept
+    idle._go_on(ours, lambda: 1 // 0)
+    assert len(faults) == 1
+
+
+@pytest.fixture
+def serves(idle):
+    """The worker, whose application says what it has read, in an answer that is held; and what is put off."""
+    idle.max_bytes, idle.nr, idle.max_requests, idle.put_off = 1_000_000, 0, 1_000, []
+    idle.crew = SimpleNamespace(put_off=idle.put_off.append, step_aside=lambda: None, ready=[])
+    idle.crew.bring = idle.crew.ready.append
+    idle.log = SimpleNamespace(access=lambda *_: None)
+    idle.cfg.set("worker_connections", 1_000)
+    idle.looked_s, idle.ends_s, idle.ppid = 0.0, math.inf, os.getppid()
+    idle.crew.watch = idle.notify = lambda *_: None
+    idle.draining = threading.Semaphore(2)
+
+    def application(environ, start):
+        body = environ["wsgi.input"].read()
+
+        def make():
+            start("200 OK", [("Content-Length", str(len(body)))])
+            return [body]
+
+        return HeldAnswer(make)
+
+    idle.wsgi = application
+    return idle
+
+
+BODY = b'{"title":"a","body":"b"}'
+SEND = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 24\r\n\r\n" + BODY
+
+
+@pytest.mark.parametrize("step", [1, 20, len(SEND) - len(BODY), len(SEND)])
+def test_an_answer_is_held_in_however_many_packets_its_request_came(serves, ends, step):
+    ours, theirs = ends
+    serves.silent[ours.fileno()] = ours
+    serves.poller.await_first(ours.fileno())
+    for at in range(0, len(SEND), step):
+        assert not serves.put_off
+        theirs.sendall(SEND[at : at + step])
+        (ready,) = serves._arrived(waits=True)
+        serves._serve(ready)
+    (exchange,) = serves.put_off
+    assert not serves.unfinished and not serves.kept
+    serves._finish([exchange])
+    assert theirs.recv(1_000).endswith(b"\r\n\r\n" + BODY) and ours in serves.kept.values()
+
+
+def test_half_a_request_is_answered_as_one_that_broke_off_when_its_time_is_over(serves, ends, moved_clock):
+    ours, theirs = ends
+    theirs.sendall(SEND[:-1])
+    serves.poller.await_first(ours.fileno())
+    serves._serve(ours)
+    moved_clock.advance(READ_S - 1)
+    serves._look_after(1)
+    assert not serves.crew.ready
+    moved_clock.advance(1)
+    serves._look_after(1)
+    assert serves.crew.ready == [ours] and not serves.unfinished
+    theirs.sendall(SEND[-1:] + SEND)  # too late, and not to be taken for a request
+    serves._serve(ours)
+    answer = theirs.recv(1_000)
+    assert b"\r\nConnection: close\r\n" in answer and answer.endswith(b"\r\n\r\n" + BODY[:-1])
+    assert not serves.put_off and ours in serves.lingering.values()
+
+
+@each("waiting", ["silent", "kept", "lingering"])
+def test_a_new_connection_does_not_end_because_one_with_its_number_was_over_just_then(serves, waiting):
+    ours, theirs = socket.socketpair()
+    with Connection(ours) as old, theirs, Connection(socket.socket()) as new:
+        new.until_s = clock.monotonic_s() + PATIENCE_S
+
+        class Changing(dict):
+            def copy(self):  # and then another thread ends the old one, and accepts the new one
+                return {7: old}
+
+        setattr(serves, waiting, Changing({7: new}))
+        serves._look_after(0)
+        assert getattr(serves, waiting) == {7: new} and new.fileno() > 0
+        setattr(serves, waiting, {})
+
+
+def test_a_connection_with_half_a_request_makes_room_if_there_is_none_that_is_silent(idle, ends):
+    ours, theirs = ends
+    silent, other = socket.socketpair()
+    idle.connections = {ours}
+    idle.unfinished[ours.fileno()] = ours
+    with Connection(silent) as silent, other, theirs:
+        idle.silent[silent.fileno()] = silent
+        assert idle._drop_silent() and not idle.silent and idle.connections == {ours}
+        assert idle._drop_silent() and not idle.unfinished and not idle.connections
+        assert not idle._drop_silent()
+
+
 def test_an_answer_that_takes_long_keeps_its_connection_if_the_request_came_whole(ends, moved_clock):
     ours, theirs = ends
     for body, is_kept in ((b"xx", True), (b"x", False)):
@@ -203,6 +318,23 @@ def test_connections_that_say_nothing_hold_no_thread(server):
         assert server.request("GET", "/healthz", timeout=UNDELAYED_S).status == 200
     connections[30].sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
     assert connections[30].recv(100).startswith(b"HTTP/1.1 200")
+    for connection in connections:
+        connection.close()
+
+
+@each(
+    "begin",
+    [
+        b"GET /healthz HTTP/1.1\r\nHost: x",
+        b"POST /nothing HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{",
+        b"POST /nothing HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n{",
+        b"POST /nothing HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nfff0\r\n{",
+    ],
+)
+def test_strangers_who_stop_in_the_middle_of_a_request_delay_nobody(server, begin):
+    connections = silent(server, 250, begin)
+    for _ in range(5):
+        assert server.request("GET", "/healthz", timeout=UNDELAYED_S).status == 200
     for connection in connections:
         connection.close()
 

@@ -6,16 +6,17 @@ from types import SimpleNamespace
 import pytest
 from gunicorn.config import Config
 from gunicorn.http import wsgi
-from gunicorn.http.errors import ParseException
+from gunicorn.http.errors import NoMoreData, ParseException
 from gunicorn.http.parser import RequestParser
 
 from process import clock
 from process.connections import Connection
-from process.http_messages import Answer, Incoming, environ_of
+from process.http_messages import SHORT_BYTES, Answer, Incoming, environ_of, has_head
 from tests.support.rows import each
 
 SERVER, STRANGER, PROXY = ("10.0.0.1", 8000), ("192.0.2.7", 50_123), ("127.0.0.1", 50_124)
 CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
+CUT = b"GET / HTTP/1.1\r\nHost"
 FIELDS = b"Host: push.example.org\r\n"
 REQUESTS = [
     b"GET / HTTP/1.1\r\n\r\n",
@@ -51,7 +52,7 @@ REQUESTS = [
     b"POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     b"POST / HTTP/1.1\r\nContent-Length: +1\r\n\r\nx",
     b"POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\nx",
-    b"GET / HTTP/1.1\r\nHost",
+    CUT,
     b"",
 ]
 
@@ -102,6 +103,55 @@ def by_gunicorn(cfg, text, peer, step):
     _, environ = wsgi.create(request, SimpleNamespace(send=bytes), peer, SERVER, cfg)
     environ["wsgi.multithread"] = True
     return as_seen(cfg, parser.unreader, request, environ)
+
+
+@each("text", REQUESTS)
+def test_a_head_that_is_waited_for_is_not_whole_and_refused_later_if_it_is_wrong_already(cfg, text):
+    def refused(sent):
+        return outcome(lambda: next(RequestParser(cfg, [sent], STRANGER)) and None)
+
+    assert has_head(text) or text in (b"", CUT)
+    for end in range(min(len(text), 100)):
+        if not has_head(text[:end]):
+            assert refused(text[:end]) in (NoMoreData, StopIteration, refused(text))
+    assert has_head(b"x" * SHORT_BYTES)
+
+
+@each(
+    "method, length, waits",
+    [
+        (b"POST", 1, True),
+        (b"PUT", SHORT_BYTES, True),
+        (b"POST", SHORT_BYTES + 1, False),
+        (b"GET", 1, False),  # which is answered at once, whether the body comes or not
+        (b"HEAD", 1, False),
+    ],
+)
+def test_the_application_is_asked_before_a_body_came_only_if_that_is_long_or_matters_to_nobody(
+    cfg, method, length, waits
+):
+    ours, theirs = socket.socketpair()
+    with Connection(ours, STRANGER) as connection, theirs:
+        theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 100_000)
+        theirs.sendall(method + b" / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % length)
+        connection.begin(clock.monotonic_s(), 100_000)
+        request = Incoming(cfg, connection, STRANGER)
+        assert request.has_come() != waits and not request.is_whole
+        theirs.sendall(b"x" * length + b"next")
+        assert request.has_come() and request.is_whole == waits
+        assert request.body.read() == b"x" * length and connection.read() == b"next"
+
+
+@each("head", [b"Content-Length: 2\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n2\r\n"])
+def test_a_body_that_breaks_off_is_the_applications_to_find(cfg, head):
+    ours, theirs = socket.socketpair()
+    with Connection(ours, STRANGER) as connection, theirs:
+        theirs.sendall(b"POST / HTTP/1.1\r\nHost: x\r\n" + head + b"a")
+        theirs.shutdown(socket.SHUT_WR)
+        connection.begin(clock.monotonic_s(), 100_000)
+        request = Incoming(cfg, connection, STRANGER)
+        assert request.has_come() and not request.is_whole
+        assert outcome(lambda: request.body.read()) in (b"a", NoMoreData)
 
 
 # --- answers ------------------------------------------------------------------------------------------------

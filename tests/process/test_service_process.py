@@ -578,6 +578,7 @@ def test_make_run_stops_with_our_line_for_what_gunicorn_reads_too(tmp_path, name
         ("--workers=3", b"WEB_CONCURRENCY"),
         ("--certfile=README.md --keyfile=README.md", b"TLS"),
         ("--proxy-protocol", b"PROXY protocol"),
+        ("--bind unix:nowhere/socket", b"Unix socket"),
         ("--env SCRIPT_NAME=/bell", b"SCRIPT_NAME"),
     ],
 )
