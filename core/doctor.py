@@ -54,10 +54,10 @@ def examine(settings: Settings) -> Iterator[Finding]:
 def _settings(settings: Settings) -> tuple[str, str]:
     if settings.wipes_disk:
         return "bad", "this platform (DYNO is set) wipes the disk at each restart, and all data with it."
-    if settings.host in ("0.0.0.0", "::"):  # noqa: S104
-        return "look", f"it listens on every address ({settings.host}): let only a proxy with https reach it."
     if settings.secret_key and len(settings.secret_key) < MIN_SECRET_CHARACTERS:
         return "look", f"SECRET_KEY can be guessed: use {MIN_SECRET_CHARACTERS} random characters or more."
+    if settings.host in ("0.0.0.0", "::"):  # noqa: S104
+        return "look", f"it listens on every address ({settings.host}): let only a proxy with https reach it."
     return "ok", "every setting is valid."
 
 
