@@ -359,6 +359,11 @@ class Device(Model):
         return list(present.where(cls.account == account_seq, cls.removed_at.is_null()).order_by(cls.seq.desc()))
 
     @classmethod
+    def count_all(cls) -> int:
+        """How many devices all accounts have, without removed ones."""
+        return cls.select().where(cls.removed_at.is_null()).count()
+
+    @classmethod
     def find(cls, account_seq: int, device_id: str) -> "Device | None":
         """A device of the account that is not removed."""
         return cls.first("account_seq = ? AND id = ? AND removed_at IS NULL", account_seq, device_id)

@@ -27,6 +27,7 @@ from wire.notification import Content
 CLOCK_TOLERANCE_S = 60
 SHARED_CLOCK_TOLERANCE_S = 5  # between the machines that share a database
 MIN_FREE_BYTES = 200_000_000
+MIN_SECRET_CHARACTERS = 16
 TIMEOUT_S = 5.0
 LOOKED_AT_TOKEN = (Outcome.DEAD, Outcome.REFUSED, Outcome.DELIVERED)  # so the provider took our credentials
 Check = Callable[[Settings], tuple[str, str]]  # returns the level and the words of its finding
@@ -53,6 +54,8 @@ def examine(settings: Settings) -> Iterator[Finding]:
 def _settings(settings: Settings) -> tuple[str, str]:
     if settings.wipes_disk:
         return "bad", "this platform (DYNO is set) wipes the disk at each restart, and all data with it."
+    if settings.secret_key and len(settings.secret_key) < MIN_SECRET_CHARACTERS:
+        return "look", f"SECRET_KEY can be guessed: use {MIN_SECRET_CHARACTERS} random characters or more."
     if settings.host in ("0.0.0.0", "::"):  # noqa: S104
         return "look", f"it listens on every address ({settings.host}): let only a proxy with https reach it."
     return "ok", "every setting is valid."

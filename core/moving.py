@@ -8,6 +8,7 @@ from pathlib import Path
 
 from config import Settings
 from core import accounts, server_secret
+from models import Device
 from process import service_lock
 from process.secret_key import secret_file
 from store import database, sqlite_file
@@ -17,7 +18,7 @@ from wire.errors import Refused
 
 @dataclass(frozen=True)
 class Moved:
-    """What an import brought: rows by table, and whether who is signed in stays so."""
+    """What an import brought: rows by table (devices without removed ones), and whether who is signed in stays so."""
 
     counts: dict[str, int]
     keeps_sessions: bool
@@ -59,7 +60,7 @@ def import_file(file: Path, settings: Settings, has_secret: bool) -> Moved:
     with sqlite_file.OldFile(file) as rows, transaction(EVERYBODY):
         if accounts.any_account():
             raise Refused(409, f"The database {settings.database} has an account already: import fills an empty one.")
-        counts = database.fill(rows)
+        counts = database.fill(rows) | {"device": Device.count_all()}
         keeps_sessions = bool(settings.secret_key) or server_secret.brought(settings.data_dir, has_secret)
     if not settings.secret_key:
         server_secret.server_secret(settings.data_dir)  # the file gets the one that was brought

@@ -6,12 +6,13 @@ from unittest.mock import ANY
 
 import pytest
 
+from core.icons import ICONS
 from models import Alert
 from store.database import EVERYBODY, transaction
 from tests.support.accounts import OWNER, PRO
 from tests.support.commands import printed, said
 from tests.support.forks import Fork
-from tests.support.server import finished
+from tests.support.server import ROOT, finished
 
 ADDRESS = re.compile(r"http://127\.0\.0\.1:8000/p/[0-9A-Za-z]{7}")
 QUIET_NOW = "09:00-11:00"  # the clock of these tests stands at 10:00 UTC
@@ -433,7 +434,9 @@ def test_an_unknown_filter_is_named(service, owner, template):
 def test_an_unknown_icon_is_refused_with_names_that_there_are(service, owner):
     for icon, named in (("bel", "bell"), ("harddrive", "hard-drive"), ("qqqq", "bell"), ("x" * 100_000, "bell")):
         sentence = said(service.flask("alert", "create", OWNER, "Backups", "--icon", icon))
-        assert re.search(rf"\b{named}\b", sentence) and "docs/alerts.md" in sentence and len(sentence) < 300
+        assert re.search(rf"\b{named}\b", sentence) and len(sentence) < 300
+        (file,) = re.findall(r"(\S+) has all", sentence)
+        assert all(f'"{icon}"' in (ROOT / file).read_text() for icon in ICONS)
 
 
 def test_an_alert_keeps_the_icon_that_it_has_though_there_is_none_of_that_name(service, owner):

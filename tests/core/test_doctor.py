@@ -74,6 +74,12 @@ def test_listening_on_every_address_is_something_to_look_at(service):
     assert level == "look" and "proxy" in words
 
 
+@pytest.mark.parametrize("key, level", [("x" * 15, "look"), ("x" * 16, "ok")])
+def test_a_secret_key_that_can_be_guessed_is_something_to_look_at(service, key, level):
+    seen_level, words = seen(service, "settings", SECRET_KEY=key)
+    assert seen_level == level and key not in words
+
+
 @sqlite_only
 def test_a_directory_that_others_may_look_into_is_bad(service):
     service.data_dir.chmod(0o755)

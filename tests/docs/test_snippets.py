@@ -10,6 +10,7 @@ import pytest
 
 from core import accounts
 from models import Alert
+from store.database import run
 from tests.support.accounts import OWNER
 from tests.support.forks import Fork
 from tests.support.server import BIN, PATIENCE_S, ROOT, finished, serving
@@ -115,3 +116,19 @@ def test_the_copy_of_the_readme_is_a_database(push_service, tmp_path):
     assert Path(file).stat().st_size == int(size)
     shown = re.search(r"It prints `(.*?)`", (ROOT / "README.md").read_text())[1]
     assert re.fullmatch(r"Wrote (\S+\.db) \((\d+) bytes\)\.", shown)
+
+
+def test_a_job_with_a_log_of_any_length_pings_as_the_page_says(push_service, tmp_path):
+    (job := tmp_path / "backup.sh").write_text(
+        "#!/bin/sh\nhead -c 2000000 /dev/zero | tr '\\0' x\necho the end\nexit 3"
+    )
+    job.chmod(0o755)
+    commands = next(commands for commands, _ in blocks("docs/watches.md") if "backup.sh" in commands)
+    with serving(tmp_path / "data") as server:
+        server.wait_until_ready()
+        reader = Reader(server, push_service, tmp_path)
+        reader.environ["URL"] = server.flask("heartbeat", "create", OWNER, "Backup", "--period", "1h").strip()
+        reader.shell(f"set +e; cd {tmp_path}\n" + commands[commands.index("./backup.sh") :])
+        with server.beside():
+            ((exit_code, body),) = run("SELECT exit_code, body FROM ping").fetchall()
+    assert exit_code == 3 and body.endswith("xthe end\n")
