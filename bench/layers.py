@@ -21,7 +21,7 @@ HEAD_ROOM = 1.3
 USUAL = {  # the latest measured CPU of each in hellos, and what would be good
     "send": (2.8, 2.3),
     "webhook": (5.2, 4.0),
-    "list of 50": (3.6, 3.0),
+    "list of 50": (2.5, 2.3),
     "stats": (0.9, 0.8),
     "search": (10.9, 8.0),
     "metrics batch of 100": (9.7, 8.0),

@@ -56,7 +56,7 @@ def show_home() -> Page:
         stats=stats,
         has_sent=stats.all_time > 0 and Device.any_delivered(account.seq),
         days=[(day, counts.get(day, 0)) for day in days],
-        latest=Notification.entries([row.seq for row in latest.rows]),
+        latest=Notification.entries([seq for seq, *_ in latest.rows]),
         newest=newest,
         quiet=_quiet(account, now),
         devices=devices,

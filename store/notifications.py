@@ -14,9 +14,9 @@ import peewee
 from models import Account, Model, new_id
 from store.database import insert, run
 from store.notification_days import NotificationDay
-from store.rows import as_column, columns, reader
+from store.rows import as_column, columns, given_column, given_reader, reader
 from store.senders import Sender
-from wire.notification import MIN_PRIORITY, PLAIN, Content
+from wire.notification import MIN_PRIORITY, Content
 
 BEGUN_AT = "coalesce(n.released_at, n.created_at)"  # when the delivery of the notification n began
 STATUS = (  # of the notification n: one released in a digest has the digest's; one for later has no row in held
@@ -41,6 +41,11 @@ class NotificationRow(NamedTuple):
     content: Content
 
 
+# A `NotificationRow` as it is selected, which spares a page a fifth: seq, id, status, created_at, title, body, and
+# what else is set (`Content.given`), None if nothing is.
+ListedRow = tuple[int, str, str, int, str, str, dict[str, Any] | None]
+
+
 def shown_status(status: str, devices: int, priority: int | None = None) -> str:
     """The status as the owner reads it: what no device was asked for is stored and was delivered to nobody."""
     if status != "delivered" or devices:
@@ -51,7 +56,7 @@ def shown_status(status: str, devices: int, priority: int | None = None) -> str:
 class HistoryPage(NamedTuple):
     """Rows, newest first; the seq before which the next page begins; whether there is no next page."""
 
-    rows: list[NotificationRow]
+    rows: list[ListedRow]
     before: int
     is_done: bool
 
@@ -145,8 +150,8 @@ class Notification(Model):
         """The seq of a new row. What is not set is left out of the statement: sqlite3 takes 2 µs to bind a None."""
         row: dict[str, Any] = {"id": id_, "account_seq": account_seq, "status": status, "created_at": now}
         row["title"], row["body"] = content.title, content.body
-        if content[2:] != PLAIN:  # most are plain
-            more = more | dict(zip(Content._fields[2:], map(as_column, content[2:]), strict=True))
+        if given := content.given:
+            more = more | {name: as_column(value) for name, value in given.items()}
         for name, value in more.items():
             if value is not None:
                 row[name] = value
@@ -169,8 +174,9 @@ class Notification(Model):
         " SELECT 1 FROM notification WHERE account_seq = :account AND status = 'held' AND deliver_at IS NOT NULL"
         " LIMIT 1 OFFSET :number"
     )
-    ROW = f"SELECT {columns(NotificationRow, 'n', status=STATUS)} FROM notification n"
     READ_ROW = staticmethod(reader(NotificationRow))
+    READ_GIVEN = staticmethod(given_reader(Content))
+    ROW = f"SELECT seq, id, {STATUS}, created_at, title, body, {given_column(Content, 'n')} FROM notification n"
     PAGE = (
         f"{ROW} WHERE account_seq = :account AND seq < :before"
         f" AND (created_at >= :since OR {AGED_FROM} >= :since) AND is_digest = 0 ORDER BY seq DESC LIMIT :limit"
@@ -217,13 +223,17 @@ class Notification(Model):
         """Up to `limit` rows older than seq `before` and not older than time `since`."""
         values = {"account": account_seq, "before": before, "since": since, "limit": limit + 1}
         found = run(cls.PAGE, values).fetchall()
-        rows = list(map(cls.READ_ROW, found[:limit]))
-        return HistoryPage(rows, rows[-1].seq if rows else before, len(found) <= limit)
+        rows = cls._listed(found[:limit])
+        return HistoryPage(rows, rows[-1][0] if rows else before, len(found) <= limit)
 
     @classmethod
-    def listed(cls, seqs: list[int]) -> list[NotificationRow]:
+    def listed(cls, seqs: list[int]) -> list[ListedRow]:
         """These notifications, newest first."""
-        return list(map(cls.READ_ROW, run(cls.LISTED, (json.dumps(seqs),)).fetchall()))
+        return cls._listed(run(cls.LISTED, (json.dumps(seqs),)).fetchall())
+
+    @classmethod
+    def _listed(cls, rows: list[Any]) -> list[ListedRow]:
+        return [row if row[6] is None else (*row[:6], cls.READ_GIVEN(row[6])) for row in rows]
 
     @classmethod
     def entries(cls, seqs: list[int]) -> list[Entry]:

@@ -39,6 +39,7 @@ from wire.notification import (
     Content,
     answered,
     as_acknowledge,
+    as_answered,
     checked_content,
 )
 from wire.validation import (
@@ -122,7 +123,10 @@ def find_notifications(fields: Mapping[str, Any]) -> Payload:
         rows, last, is_done = Notification.page(caller.account_seq, before, since, limit)
     return {
         "ok": True,
-        "notifications": [answered(row) for row in rows],
+        "notifications": [
+            as_answered(id_, status, created_at, title, body, given)
+            for _, id_, status, created_at, title, body, given in rows
+        ],
         "pagination": {"nextCursor": _cursor(0 if is_done else last), "isDone": is_done},
     }
 

@@ -50,6 +50,15 @@ class Content(NamedTuple):
     deliver_at: int | None = None  # it is held until then
     tags: tuple[str, ...] = ()  # what ntfy calls tags, for its app
 
+    @property
+    def given(self) -> dict[str, Any]:
+        """The optional fields that were set, by name; most have none."""
+        optional = self[2:]
+        if optional == PLAIN:
+            return {}
+        each = zip(self._field_defaults, optional, strict=True)
+        return {name: value for name, value in each if value is not None and value != ()}
+
 
 PLAIN = tuple(Content._field_defaults.values())  # what follows title and body where nothing was set
 
@@ -262,7 +271,7 @@ FIELDS = (
         {"type": "integer", "description": "Unix milliseconds, at most 366 days ahead: held until then"},
     ),
 )
-OPTIONAL_FIELDS = tuple(field for field in FIELDS if not field.is_required)
+OPTIONAL_FIELDS = {field.column: field for field in FIELDS if not field.is_required}  # by column
 FIELD_NAMES = tuple(field.name for field in FIELDS)
 
 ALARM: Schema = {
@@ -273,7 +282,7 @@ ALARM: Schema = {
 STATUS: Schema = {"type": "string", "enum": list(STATUSES)}
 SCHEMA = record(
     {"id": TEXT, "title": TEXT, "body": TEXT, "status": STATUS, "createdAt": TIME},
-    {field.name: field.answer_schema or field.schema for field in OPTIONAL_FIELDS},
+    {field.name: field.answer_schema or field.schema for field in OPTIONAL_FIELDS.values()},
 )
 
 
@@ -327,17 +336,17 @@ class Recorded(Protocol):
 
 def answered(notification: Recorded) -> dict[str, Any]:
     """A notification as it is answered: `SCHEMA` describes it."""
-    content = notification.content
-    shown = {
-        "id": notification.id,
-        "title": content.title,
-        "body": content.body,
-        "status": notification.status,
-        "createdAt": notification.created_at,
-    }
-    if content[2:] != PLAIN:
-        for field in OPTIONAL_FIELDS:
-            value = getattr(content, field.column)
-            if value is not None and value != ():
+    content, status, created_at = notification.content, notification.status, notification.created_at
+    return as_answered(notification.id, status, created_at, content.title, content.body, content.given)
+
+
+def as_answered(
+    id_: str, status: str, created_at: int, title: str, body: str, given: dict[str, Any] | None
+) -> dict[str, Any]:
+    """What `answered` says, of these parts; `given` is `Content.given`, or None where nothing is set."""
+    shown = {"id": id_, "title": title, "body": body, "status": status, "createdAt": created_at}
+    if given:
+        for column, value in given.items():
+            if field := OPTIONAL_FIELDS.get(column):
                 shown[field.name] = field.answered(value)
     return shown

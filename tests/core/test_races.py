@@ -72,7 +72,7 @@ def test_whoever_reads_the_list_from_its_top_misses_none_and_times_follow_the_or
             is_last = over.is_set()
             newest = max(seen, default=0)
             rows = Notification.page(account.seq, AFTER_ALL, 0, 10_000).rows
-            seen.update({row.seq: row.created_at for row in rows if row.seq > newest})
+            seen.update({seq: created_at for seq, _, _, created_at, *_ in rows if seq > newest})
         database.close_reading()
 
     reader = threading.Thread(target=read)

@@ -21,6 +21,7 @@ from store.dialect import numbered, translated
         ),
         ("SELECT ?, value FROM json_each(:ids)", "SELECT %s, value FROM jsonb_array_elements_text(%(ids)s::jsonb)"),
         ("json_extract(n.a, '$[1]')", "(n.a::jsonb ->> 1)::bigint"),
+        ("THEN json_array(n.a, n.b) END", "THEN json_build_array(n.a, n.b)::text END"),
         ("PRAGMA user_version", ""),
         ("-- it's a note\nPRAGMA user_version = 3", ""),
         (

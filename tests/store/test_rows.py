@@ -1,10 +1,12 @@
 """Row types: the SELECT list that a type gives, and reading its rows."""
 
+import sqlite3
+from contextlib import closing
 from typing import NamedTuple
 
 import pytest
 
-from store.rows import as_column, columns, reader
+from store.rows import as_column, columns, given_column, given_reader, reader
 from tests.support.rows import each
 
 
@@ -37,6 +39,30 @@ def test_a_source_of_no_field_is_a_fault():
 @each("text, tags", [('["a", "b"]', ("a", "b")), (None, ())])
 def test_a_row_is_read_by_its_fields(text, tags):
     assert reader(Outer)((7, "Disk", text, None)) == Outer(7, Inner("Disk", tags), None)
+
+
+class Optional(NamedTuple):
+    title: str
+    level: int | None = None
+    link: str | None = None
+    parts: tuple[dict[str, str], ...] = ()
+
+
+@each(
+    "row, given",
+    [
+        ((None, None, None), None),
+        ((0, None, None), {"level": 0}),
+        ((None, 'a"\\é😀\n', None), {"link": 'a"\\é😀\n'}),
+        ((2**63 - 1, "", '[{"a": "\\ud83d\\ude00"}]'), {"level": 2**63 - 1, "link": "", "parts": ({"a": "😀"},)}),
+    ],
+)
+def test_the_fields_with_a_default_are_one_column_which_is_null_where_none_is_set(row, given):
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.execute("CREATE TABLE t (level, link, parts)")
+        database.execute("INSERT INTO t VALUES (?, ?, ?)", row)
+        ((column,),) = database.execute(f"SELECT {given_column(Optional, 't')} FROM t")
+    assert (column and given_reader(Optional)(column)) == given
 
 
 @each("value, column", [("Disk", "Disk"), (7, 7), (None, None), (("a", "ü"), '["a", "\\u00fc"]'), ((), None)])

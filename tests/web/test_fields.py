@@ -80,6 +80,15 @@ def test_a_field_that_is_set_is_answered_and_listed(owner, moved_clock, field, v
     assert got(owner, answer.json["notification"]["id"]) == {**expected, "deliveries": []}
 
 
+def test_all_fields_at_once_are_listed_beside_a_bare_one_as_it_was_answered(owner, moved_clock):
+    later = moved_clock.ms + 60_000
+    link = {"url": "https://example.org/?a=\"b\\c\"&d='e'", "tag": '["x", null]\n\\u0000'}
+    all_of_them = {**link, "expiresAt": later + 1, "actions": [OPENS, LONGEST_ANSWER], "acknowledge": True}
+    answers = [sent(owner, deliverAt=later, **all_of_them), sent(owner), sent(owner, priority=4)]
+    assert answers[0].items() >= {**link, "deliverAt": later, "acknowledge": {"everyS": 60, "forS": 3_600}}.items()
+    assert owner.listed() == answers[::-1]
+
+
 def test_fields_that_are_null_are_absent(owner, moved_clock):
     nulls = dict.fromkeys(("priority", "url", "tag", "expiresAt", "actions", "acknowledge", "deliverAt"))
     assert sent(owner, **nulls) == bare(moved_clock)

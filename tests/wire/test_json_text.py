@@ -1,11 +1,13 @@
 """The two ways to write JSON write the same bytes."""
 
+import json
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from wire import json_text
-from wire.json_text import as_json, json_bytes
+from wire.json_text import as_json, json_bytes, own_json
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 SCALARS = st.none() | st.booleans() | st.integers() | TEXT
@@ -28,3 +30,15 @@ def test_an_answer_is_the_same_on_a_machine_without_the_faster_encoder(monkeypat
 @pytest.mark.parametrize("value", [2**64, {1: 2}])
 def test_what_the_faster_encoder_does_not_take_is_written_all_the_same(value):
     assert json_bytes(value) == as_json(value).encode()
+
+
+@pytest.fixture(params=[json_text.faster_reading, None], ids=["fast", "standard"])
+def reading(monkeypatch, request):
+    monkeypatch.setattr(json_text, "faster_reading", request.param)
+
+
+@pytest.mark.parametrize(
+    "text", ['["\\u00e9 \\ud83d\\ude00", null]', '["\\ud83d"]', "[9223372036854775807, -1]", '[""]']
+)
+def test_what_the_service_wrote_is_read_alike_whatever_reads_it(reading, text):
+    assert own_json(text) == json.loads(text)

@@ -21,7 +21,7 @@ def optional(monkeypatch):
     """As if a notification could be sent with what is `missing`, under the name `lacks`."""
     field = RequestField("lacks", "missing", short, TEXT)
     monkeypatch.setattr(notification, "FIELDS", (*notification.FIELDS, field))
-    monkeypatch.setattr(notification, "OPTIONAL_FIELDS", (field,))
+    monkeypatch.setattr(notification, "OPTIONAL_FIELDS", {"missing": field})
 
 
 def checked(**more):
