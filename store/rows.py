@@ -24,15 +24,15 @@ def columns(row_type: type[tuple[Any, ...]], table: str, **sources: str) -> str:
     return ", ".join(sources.get(name) or inner.get(name) or f"{table}.{name}" for name in fields)
 
 
-def reader(row_type: type[Row]) -> Callable[[Sequence[Any]], Row]:
-    """A function that makes a `row_type` of a result row with the `columns` of that type.
+def reader(row_type: type[Row], first: int = 0) -> Callable[[Sequence[Any]], Row]:
+    """A function that makes a `row_type` of a result row with the `columns` of that type, from the place `first` on.
 
     A field that is a tuple is a JSON array in its column, or NULL when it is empty. The function is
     compiled, like the methods of a namedtuple: a loop over the fields would take five times as long, and a page of
     the history reads 50 rows.
     """
     names: dict[str, Any] = {"_array": _array, "_new": tuple.__new__}  # what the type's own `_make` calls
-    source = f"lambda row: {_constructor(row_type, count(), names)}"
+    source = f"lambda row: {_constructor(row_type, count(first), names)}"
     return cast(Callable[[Sequence[Any]], Row], eval(source, names))  # noqa: S307 - built from field names alone
 
 
