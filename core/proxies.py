@@ -51,7 +51,7 @@ def client(peer: str, forwarded_for: str) -> Address | None:
     At an entry that is not an address the search ends with the proxy that wrote it. None if `peer` is not an address.
     """
     address = _address(peer)
-    if address is None or not _is_listed(peer):
+    if address is None or not forwarded_for or not _is_listed(peer):
         return address
     for entry in reversed(forwarded_for.rsplit(",", MAX_HOPS)[-MAX_HOPS:]):
         before = _address(entry)
