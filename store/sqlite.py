@@ -56,8 +56,8 @@ def connection() -> sqlite3.Connection:
     thread = _threads.own
     if thread.commit.left:
         thread.commit.settle()
-    reading: sqlite3.Connection = thread.writing or _reading.connection()
-    return reading
+    own: sqlite3.Connection = thread.writing or _reading.connection()
+    return own
 
 
 def run(statement: str, values: Values = ()) -> sqlite3.Cursor:
