@@ -216,8 +216,9 @@ def record(sender: Sender, content: Content, found: Receivers, due_at: int, now:
 def begin(notification: NotificationRow, devices: list[ActiveDevice], due_at: int, now: int) -> None:
     """Let the delivery of a stored notification to these devices begin; call inside `transaction()`."""
     content = notification.content
-    fetching.add_deliveries(notification.seq, devices, due_at, content.expires_at, now)
-    buttons.add(notification, devices, now)
+    if devices:
+        fetching.add_deliveries(notification.seq, devices, due_at, content.expires_at, now)
+        buttons.add(notification, devices, now)
     if content.acknowledge:
         alarms.begin([notification.seq], now)
     if due_at <= now:

@@ -104,8 +104,9 @@ def fill(template: str, payload: dict[str, Any], limit: int, zone: str = "UTC") 
     Dates are shown in `zone`.
     """
     missing: dict[str, None] = {}
-    parts, length = list[str](), 0
-    for placeholder, value in values(template, payload, zone):
+    parts: list[str] = []
+    written, length = read(template), 0
+    for placeholder, value in values(written, payload, zone):
         if value is MISSING:
             missing[placeholder.path] = None
         shown = placeholder.written if value is MISSING or isinstance(value, Stuck) else as_text(value, limit + 1)
@@ -114,13 +115,13 @@ def fill(template: str, payload: dict[str, Any], limit: int, zone: str = "UTC") 
         if length > limit:
             break
     else:
-        parts.append(read(template).rest)
+        parts.append(written.rest)
     return Filled(cut("".join(parts), limit), tuple(missing))
 
 
-def values(template: str, payload: dict[str, Any], zone: str) -> Iterator[tuple[Placeholder, Any]]:
+def values(template: Template, payload: dict[str, Any], zone: str) -> Iterator[tuple[Placeholder, Any]]:
     """Each placeholder with its value, which may be `MISSING` or `Stuck`."""
-    placeholders, _, openings = read(template)
+    placeholders, _, openings = template
     work = Work(zone, openings or 1)
     for placeholder in placeholders:
         yield placeholder, _value(placeholder, payload, work.begin())

@@ -31,7 +31,7 @@ def configure(listed: tuple[Network, ...]) -> None:
     global _listed
     _listed = listed
     _unlisted.clear()
-    _is_listed_peer.cache_clear()
+    _is_listed.cache_clear()
 
 
 def with_mapped(listed: tuple[Network, ...]) -> list[str]:
@@ -51,21 +51,21 @@ def client(peer: str, forwarded_for: str) -> Address | None:
     At an entry that is not an address the search ends with the proxy that wrote it. None if `peer` is not an address.
     """
     address = _address(peer)
-    if address is None or not _is_listed(address):
+    if address is None or not forwarded_for or not _is_listed(peer):
         return address
     for entry in reversed(forwarded_for.rsplit(",", MAX_HOPS)[-MAX_HOPS:]):
         before = _address(entry)
         if before is None:
             break
         address = before
-        if believes_everyone() or not _is_listed(address):
+        if believes_everyone() or not _is_listed(entry):
             break
     return address
 
 
 def note_peer(peer: str) -> None:
     """Count a peer that sent `X-Forwarded-For` without being listed; a job stores which one does so most."""
-    if not _is_listed_peer(peer) and (peer in _unlisted or len(_unlisted) < MAX_UNLISTED):
+    if not _is_listed(peer) and (peer in _unlisted or len(_unlisted) < MAX_UNLISTED):
         _unlisted[peer] += 1
 
 
@@ -88,7 +88,7 @@ def warning(now: int) -> str | None:
             " List the addresses of your proxies instead."
         )
     peer, at = _note()
-    if not peer or _is_listed_peer(peer) or not 0 <= now - at < NOTE_LIFE_MS:
+    if not peer or _is_listed(peer) or not 0 <= now - at < NOTE_LIFE_MS:
         return None
     listed = ",".join(str(one.network_address if one.num_addresses == 1 else one) for one in _listed)
     return (
@@ -117,11 +117,8 @@ def _read_address(text: str) -> Address | None:
     return (isinstance(address, IPv6Address) and address.ipv4_mapped) or address
 
 
-def _is_listed(address: Address) -> bool:
-    return any(address in network for network in _listed)
-
-
 @lru_cache(maxsize=1_000)
-def _is_listed_peer(peer: str) -> bool:
-    address = _address(peer)
-    return address is None or _is_listed(address)
+def _is_listed(peer: str) -> bool:
+    """Whether it is a listed proxy's address; also of a peer that has no address."""
+    address = _read_address(peer)
+    return address is None or any(address in network for network in _listed)

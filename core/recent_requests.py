@@ -91,7 +91,8 @@ def _write(taken: list[tuple[int, _Unwritten]]) -> None:
 
 
 def _note(alert_seq: int, account_seq: int, oldest_first: Iterable[Seen]) -> None:
-    _, noted = _unwritten.setdefault(alert_seq, (account_seq, deque(maxlen=MAX_KEPT)))
+    _, noted = _unwritten.get(alert_seq) or (account_seq, deque(maxlen=MAX_KEPT))
+    _unwritten[alert_seq] = account_seq, noted
     _unwritten.move_to_end(alert_seq)
     if len(_unwritten) > MAX_ALERTS:
         _unwritten.popitem(last=False)

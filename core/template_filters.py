@@ -81,7 +81,7 @@ class Work:
 
     def text(self, value: object, limit: int = MAX_TEXT) -> str:
         """How the value is shown, in at most `limit` characters; costs what that takes."""
-        rate = JSON_WORK if isinstance(value, dict | list) else 1
+        rate = JSON_WORK if isinstance(value, (dict, list)) else 1
         affordable = (self.left + self.common) // rate
         text = as_text(value, min(limit, MAX_TEXT, affordable + 1))
         self.spend(len(text) * rate)
@@ -100,29 +100,36 @@ def resolve(value: Any, path: str, work: Work) -> Any:
     while rest is not None:
         if isinstance(value, dict):
             for key, cost, after in _usual_beginnings(rest) if len(rest) <= MAX_USUAL_PATH else _beginnings(rest):
-                work.spend(cost)
                 if key in value:
                     value, rest = value[key], after
+                    work.spend(cost)
                     break
             else:
+                work.spend(cost)
                 return MISSING
         elif isinstance(value, list):
             work.spend(KEY_WORK)
             key, dot, after = rest.partition(".")
-            if not POSITION.fullmatch(key) or int(key) >= len(value):
+            place = int(key) if POSITION.fullmatch(key) else len(value)
+            if place >= len(value):
                 return MISSING
-            value, rest = value[int(key)], after if dot else None
+            value, rest = value[place], after if dot else None
         else:
             return MISSING
     return value
 
 
 def _beginnings(path: str) -> Iterator[tuple[str, int, str | None]]:
-    """What may be a key at the beginning of a path, the longest first: what looking it up costs, and what follows."""
-    yield path, KEY_WORK + len(path) // 8, None
+    """What may be a key at the beginning of a path, the longest first: what the looks so far cost, and what follows.
+
+    They end where the looks cost more than there is.
+    """
+    cost = KEY_WORK + len(path) // 8
+    yield path, cost, None
     end = path.rfind(".")
-    while end >= 0:
-        yield path[:end], KEY_WORK + end // 8, path[end + 1 :]
+    while end >= 0 and cost <= WORK:
+        cost += KEY_WORK + end // 8
+        yield path[:end], cost, path[end + 1 :]
         end = path.rfind(".", 0, end)
 
 
@@ -215,14 +222,14 @@ def _where(value: Any, argument: Argument, work: Work) -> list[Any]:
 
 def _shows(value: object, text: str, work: Work) -> bool:
     work.spend(KEY_WORK)
-    if isinstance(value, dict | list):
+    if isinstance(value, (dict, list)):
         return False
     return text == ("" if value is MISSING else as_text(value, len(text) + 1))
 
 
 def _size(value: Any, argument: Argument, work: Work) -> int:
     _no(argument)
-    if not isinstance(value, str | list | dict):
+    if not isinstance(value, (str, list, dict)):
         raise CannotApply
     return len(value)
 
@@ -253,7 +260,7 @@ def _round(value: Any, argument: Argument, work: Work) -> Any:
 
 
 def _number(value: Any) -> str:
-    if not isinstance(value, int | Number) or isinstance(value, bool):
+    if not isinstance(value, (int, Number)) or isinstance(value, bool):
         raise CannotApply
     return scalar_text(value)
 
@@ -261,7 +268,7 @@ def _number(value: Any) -> str:
 def _date(value: Any, argument: Argument, work: Work) -> str:
     work.spend(DATE_WORK)
     layout = _text_argument(argument)
-    if not isinstance(value, str | int | Number) or isinstance(value, bool):
+    if not isinstance(value, (str, int, Number)) or isinstance(value, bool):
         raise CannotApply
     if isinstance(value, Number) or (isinstance(value, str) and UNIX_TIME.fullmatch(value)):
         value = float(value)

@@ -26,7 +26,7 @@ def as_text(value: object, limit: int) -> str:
     """The first `limit` characters of how a value is shown."""
     if isinstance(value, str):
         return value[:limit]
-    if isinstance(value, dict | list):
+    if isinstance(value, (dict, list)):
         return _compact_json(value, limit)
     return "" if value is None else scalar_text(value)[:limit]
 

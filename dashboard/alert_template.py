@@ -17,7 +17,7 @@ from dashboard.page import Page, Problem
 from models import Alert
 from process import clock
 from store.alert_payloads import AlertPayload
-from store.senders import Owner, find_webhook
+from store.senders import Owner, find_receivers_of_alert
 from web.context import current
 from web.request_body import read_fields
 from wire.errors import Refused
@@ -235,10 +235,10 @@ def _preview(alert: Alert, draft: Draft, tried: Tried) -> Preview:
 
 def _arrival(alert: Alert, priority: int | None) -> str:
     """What would become of such an event now."""
-    webhook, now = find_webhook(alert.short_code), clock.now_ms()
+    found, now = find_receivers_of_alert(alert.short_code), clock.now_ms()
     if priority == MIN_PRIORITY:
         return "Saved to History only."
-    if webhook and holding.is_held(webhook, priority, now, now):
+    if found and holding.is_held(found[0], priority, now, now):
         return "Held for now, then delivered in a digest or after quiet hours."
     return "Delivered right away."
 

@@ -19,7 +19,7 @@ from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool
 
 from store import engine
-from store.engine import Cursor, DatabaseError, Rows, ServerUrl, Values, WriteFailed, check_part, part
+from store.engine import Cursor, DatabaseError, Part, Rows, ServerUrl, Values, WriteFailed, check_part
 from store.postgresql_connection import (
     OUR_LOCKS,
     Connection,
@@ -219,7 +219,7 @@ def transaction(*account_seqs: int, at_once: bool = True) -> AbstractContextMana
     thread = _threads.own
     if thread.is_writing:
         check_part(account_seqs, thread.accounts)
-        return part(_run_of_part, thread.after_commit)
+        return Part(_run_of_part, thread.after_commit)
     return _Transaction(thread, account_seqs, at_once)
 
 
@@ -233,8 +233,8 @@ class _Transaction:
     """One transaction of a thread. A class, since a generator with `@contextmanager` takes thrice as long."""
 
     def __init__(self, thread: _Thread, account_seqs: tuple[int, ...], at_once: bool) -> None:
-        self._thread, self._account_seqs, self._turns = thread, account_seqs, list[int]()
-        self._at_once = at_once
+        self._thread, self._account_seqs, self._at_once = thread, account_seqs, at_once
+        self._turns: list[int] = []  # of the accounts whose turn it has
 
     def __enter__(self) -> None:
         thread, seqs = self._thread, tuple(sorted({*self._account_seqs}))

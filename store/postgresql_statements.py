@@ -110,7 +110,7 @@ class Connection(psycopg.Connection[Any]):
     def _query(self, statement: str, values: Values) -> _Query:
         text, names = numbered(statement)
         if names is not None:
-            named = cast(Mapping[str, object], values)
+            named = cast("Mapping[str, object]", values)
             values = [named[name] for name in names]
         if not values:
             return _Query(text, (), None, None)
@@ -135,7 +135,8 @@ class Connection(psycopg.Connection[Any]):
     def _run_together(self, queries: list[_Query]) -> list[PGresult]:
         """The results of prepared statements that go out in one trip; after one that fails, none is run."""
         self._make_room(len(queries))
-        pgconn, new = self.pgconn, dict[tuple[bytes, Any], bytes]()
+        pgconn = self.pgconn
+        new: dict[tuple[bytes, Any], bytes] = {}
         pgconn.enter_pipeline_mode()
         for query in queries:
             name = self._known_statements.get(query[:2]) or new.get(query[:2])
@@ -152,7 +153,8 @@ class Connection(psycopg.Connection[Any]):
 
     def _all_results(self) -> Generator[Wait, Ready, list[PGresult]]:
         """What the server says to all that was sent in the pipeline."""
-        pgconn, results, was_end = self.pgconn, list[PGresult](), False
+        pgconn, was_end = self.pgconn, False
+        results: list[PGresult] = []
         while pgconn.flush():
             if (yield Wait.RW) & Ready.R:
                 pgconn.consume_input()
@@ -169,7 +171,8 @@ class Connection(psycopg.Connection[Any]):
             results += [result] if result else []
 
     def _results(self) -> list[PGresult]:
-        return cast(list[PGresult], self.wait(generators.execute(self.pgconn)))
+        results: list[PGresult] = self.wait(generators.execute(self.pgconn))
+        return results
 
     def _answer(self, results: list[PGresult]) -> Result:
         for result in results:

@@ -26,13 +26,13 @@ def columns(row_type: type[tuple[Any, ...]], table: str, **sources: str) -> str:
     return ", ".join(sources.get(name) or inner.get(name) or f"{table}.{name}" for name in fields)
 
 
-def reader(row_type: type[Row]) -> Callable[[Sequence[Any]], Row]:
-    """A function that makes a `row_type` of a result row with the `columns` of that type.
+def reader(row_type: type[Row], first: int = 0) -> Callable[[Sequence[Any]], Row]:
+    """A function that makes a `row_type` of a result row with the `columns` of that type, from the place `first` on.
 
     A field that is a tuple is a JSON array in its column, or NULL when it is empty.
     """
     names: dict[str, Any] = {"_new": tuple.__new__}  # what the type's own `_make` calls
-    return _compiled([f"return {_constructor(row_type, count(), names)}"], names)
+    return _compiled([f"return {_constructor(row_type, count(first), names)}"], names)
 
 
 def given_column(row_type: type[tuple[Any, ...]], table: str) -> str:

@@ -70,7 +70,7 @@ class Owner(NamedTuple):
 
 
 class Webhook(NamedTuple):
-    """An alert as its webhook address leads to it, with what is needed of its account."""
+    """An alert as its webhook address leads to it: what decides whether its event is taken, and what that says."""
 
     alert_seq: int
     name: str
@@ -81,16 +81,12 @@ class Webhook(NamedTuple):
     tag_template: str | None
     resolved_when: str | None
     repeats_urgent: int
-    frequency: str
     is_active: int
     last_triggered_at: int | None
     switched_on_at: int
-    keeps_payload: int
     account_seq: int
     email: str
     time_zone: str
-    quiet_hours: str | None  # also None for an alert that ignores them
-    urgent_passes_quiet_hours: int
 
     @property
     def key_seq(self) -> None:
@@ -133,7 +129,7 @@ CALLER = (
 )
 OF_ACCOUNT = {"account_seq": "a.seq", "email": "a.email", "time_zone": "a.time_zone"}
 WEBHOOK = (
-    f"SELECT {columns(Webhook, 'l', alert_seq='l.seq', quiet_hours=QUIET_HOURS_OF_ALERT, **OF_ACCOUNT)}"
+    f"SELECT {columns(Webhook, 'l', alert_seq='l.seq', **OF_ACCOUNT)}"
     " FROM alert l JOIN account a ON a.seq = l.account_seq WHERE l.short_code = ?"
 )
 LAST_REMOVED_AS = (
@@ -156,7 +152,7 @@ RECEIVERS_OF_ALERT = (
 )
 PLACE_OF_MORE = len(ActiveDevice._fields) + 2  # of the first column after those of `OF_RECEIVERS`
 _read_caller, _read_webhook, _read_device = reader(Caller), reader(Webhook), reader(ActiveDevice)
-_read_alert = reader(AlertSender)
+_read_alert = reader(AlertSender, PLACE_OF_MORE)
 
 
 def find_caller(key_hash: bytes) -> Caller | None:
@@ -182,10 +178,10 @@ def find_receivers(account_seq: int, key_seq: int | None = None, day: str | None
     return _receivers(found, key_seq is None or found[0][PLACE_OF_MORE] is not None)
 
 
-def find_receivers_of_alert(short_code: str, day: str) -> tuple[AlertSender, Receivers] | None:
+def find_receivers_of_alert(short_code: str, day: str | None = None) -> tuple[AlertSender, Receivers] | None:
     """The alert that has this code now, and who gets what it sends; `day` as above."""
     found = run(RECEIVERS_OF_ALERT, (day, short_code)).fetchall()
-    return (_read_alert(found[0][PLACE_OF_MORE:]), _receivers(found)) if found else None
+    return (_read_alert(found[0]), _receivers(found)) if found else None
 
 
 def _receivers(found: list[Any], may_send: bool = True) -> Receivers:

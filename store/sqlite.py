@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import peewee
 
-from store.engine import EVERYBODY, ROOT, DatabaseRefused, Rows, Table, Values, WriteFailed, check_part, part
+from store.engine import EVERYBODY, ROOT, DatabaseRefused, Part, Rows, Table, Values, WriteFailed, check_part
 from store.pending_commit import PendingCommit, of_thread
 from store.sqlite_writer import Writer, run_on
 
@@ -56,12 +56,13 @@ def connection() -> sqlite3.Connection:
     thread = _threads.own
     if thread.commit.left:
         thread.commit.settle()
-    return thread.writing or cast(sqlite3.Connection, _reading.connection())
+    own: sqlite3.Connection = thread.writing or _reading.connection()
+    return own
 
 
 def run(statement: str, values: Values = ()) -> sqlite3.Cursor:
     """Run one statement on this thread's connection."""
-    return run_on(connection(), statement, values)
+    return run_on(_threads.own.writing or connection(), statement, values)
 
 
 run_later = run  # there is no server
@@ -258,7 +259,7 @@ def transaction(*account_seqs: int, at_once: bool = True) -> AbstractContextMana
         thread.commit.settle()
     if thread.writing:
         check_part(account_seqs, thread.accounts)
-        return part(run, thread.after_commit)
+        return Part(run, thread.after_commit)
     return _Transaction(thread, account_seqs)
 
 
@@ -267,7 +268,7 @@ class _Transaction:
 
     def __init__(self, thread: _Thread, account_seqs: tuple[int, ...]) -> None:
         self._thread, self._account_seqs = thread, account_seqs
-        self._part: AbstractContextManager[None] | None = None  # unless it is the first in a transaction
+        self._part: Part | None = None  # unless it is the first in a transaction
 
     def __enter__(self) -> None:
         thread = self._thread
@@ -281,7 +282,7 @@ class _Transaction:
             thread.writing, thread.accounts = _writer.connection, self._account_seqs
             self._changes = thread.writing.total_changes
             if not self._is_first:
-                begun = part(run, thread.after_commit)
+                begun = Part(run, thread.after_commit)
                 begun.__enter__()
                 self._part = begun
         except BaseException as error:

@@ -6,7 +6,6 @@ store/sqlite.py makes transactions of it. Must not know the tables, a setting or
 import sqlite3
 import threading
 from contextlib import suppress
-from typing import cast
 
 import peewee
 
@@ -137,7 +136,7 @@ class Writer:
     def _begin(self) -> None:
         self.begins, self.is_beginning, self.has_changes = self.begins + 1, True, False
         try:
-            self.connection = cast(sqlite3.Connection, self._database.connection())
+            self.connection = self._database.connection()
             run_on(self.connection, "BEGIN IMMEDIATE")
         finally:
             self.is_beginning = False

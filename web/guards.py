@@ -89,8 +89,9 @@ def _key_among(*sent: str) -> str | None:
 
 
 def _admit_key(key: str | None) -> None:
-    current().caller = caller = _caller(key)
-    current().confirm = partial(_caller, key)
+    known = current()
+    known.caller = caller = _caller(key)
+    known.confirm = partial(_caller, key)
     ApiKey.mark_used(caller.key_seq, clock.now_ms())
 
 
@@ -134,8 +135,9 @@ def metrics_token() -> None:
 
 def short_code() -> None:
     """The code in the path names the webhook, if it leads to one; a malformed code is not looked up."""
-    code = (current().sent.view_args or {}).get("short_code", "")
-    current().webhook = find_webhook(code) if alerts.SHORT_CODE.fullmatch(code) else None
+    known = current()
+    code = (known.sent.view_args or {}).get("short_code", "")
+    known.webhook = find_webhook(code) if alerts.SHORT_CODE.fullmatch(code) else None
 
 
 def ping_id() -> None:

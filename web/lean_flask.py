@@ -31,7 +31,8 @@ class LeanRequest(Request):
         self.environ = environ
         self.method = environ["REQUEST_METHOD"].upper()
         self.scheme = environ["wsgi.url_scheme"]
-        self.root_path = _wsgi_decoding_dance(environ.get("SCRIPT_NAME", "")).rstrip("/")
+        root = environ.get("SCRIPT_NAME")
+        self.root_path = _wsgi_decoding_dance(root).rstrip("/") if root else ""
         self.path = "/" + (path if path.isascii() else _wsgi_decoding_dance(path)).lstrip("/")
         self.remote_addr = environ.get("REMOTE_ADDR")
         self.shallow = False

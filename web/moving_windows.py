@@ -68,7 +68,7 @@ class MovingWindows(Storage, MovingWindowSupport):
             return [self._count_together(claims, now) for claims in groups]
 
     def _count_together(self, claims: Claims, now: float) -> Counted:
-        windows = list[tuple[Claim, deque[float]]]()
+        windows: list[tuple[Claim, deque[float]]] = []  # `list[…]()` would make a type first
         shown, refused = 0, None
         for claim in claims:
             key, limit, length_s, amount = claim
@@ -82,7 +82,8 @@ class MovingWindows(Storage, MovingWindowSupport):
                 break
         else:
             for claim, hits in windows:
-                self._add(hits, claim, now)
+                if claim.amount:
+                    self._add(hits, claim, now)
         (_, limit, length_s, _), hits = windows[shown]
         age = now - hits[max(0, len(hits) - limit)] if hits else 0.0
         return Counted(refused, len(hits), length_s - age)
@@ -90,14 +91,11 @@ class MovingWindows(Storage, MovingWindowSupport):
     def _add(self, hits: deque[float], claim: Claim, now: float) -> None:
         """Add the claim's hits and keep them, or take one back; forgets up to two idle keys on the way."""
         key, _, length_s, amount = claim
-        if amount == 1:
-            hits.append(now)
-        elif amount > 0:
-            hits.extend([now] * amount)
-        else:
-            if amount < 0 and hits:
+        if amount < 0:
+            if hits:
                 hits.pop()
             return
+        hits.extend((now,) * amount)
         keys = self.hits[length_s]
         keys[key] = hits
         keys.move_to_end(key)

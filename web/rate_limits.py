@@ -54,7 +54,8 @@ SIGN_INS = Quota(30, 15)  # with the right password, from one sender or from an 
 TOO_MANY_ATTEMPTS = "Too many attempts. Try again in 15 minutes."
 
 
-_all_events: Quota  # set by `reset`
+_all_events: Claim  # of one event, for all alerts together; set by `reset`
+_windows: MovingWindows  # where the hits are counted; set by `configure`
 limiter = Limiter(
     key_func=lambda: str(current().caller.key_seq), storage_uri="moving-windows://", strategy="moving-window"
 )
@@ -66,8 +67,10 @@ def configure(app: Flask) -> None:
     They count by endpoint, miss 404 and 405, and cost more than all other work of a small request; instead, `rest`
     is called for every request to the REST API.
     """
+    global _windows
     app.extensions["limiter"] = {limiter}
     limiter.init_app(app)
+    _windows = cast(MovingWindows, limiter.limiter.storage)
 
 
 def reset(ingest_per_minute: int, redis: tuple[RedisClient, str] | None = None) -> None:
@@ -76,14 +79,9 @@ def reset(ingest_per_minute: int, redis: tuple[RedisClient, str] | None = None) 
     The second part of `redis` is a secret that other processes on the same database have, too.
     """
     global _all_events
-    _all_events = Quota(ingest_per_minute)
-    windows().reset()
-    windows().shared = SharedWindows(*redis) if redis else None
-
-
-def windows() -> MovingWindows:
-    """Where the hits are counted."""
-    return cast(MovingWindows, limiter.limiter.storage)
+    _all_events = _claim(Quota(ingest_per_minute), "events")
+    _windows.reset()
+    _windows.shared = SharedWindows(*redis) if redis else None
 
 
 def _claim(item: Quota, key: str, amount: int = 1) -> Claim:
@@ -92,7 +90,7 @@ def _claim(item: Quota, key: str, amount: int = 1) -> Claim:
 
 def _count(*claims: Claim) -> Counted:
     """Count all of the claims, or none."""
-    return windows().count(claims)[0]
+    return _windows.count(claims)[0]
 
 
 def rest() -> None:
@@ -147,13 +145,13 @@ def event(alert_seq: int, switched_on_at: int | None, guesser: str | None) -> tu
     was right.
     """
     guessed = (_claim(UNKNOWN_CODES, f"unknown-codes/{guesser}", amount=0),) if guesser else ()
-    limits = (*guessed, _claim(ALERT_EVENTS, f"alert/{alert_seq}"), _claim(_all_events, "events"))
+    limits = (*guessed, _claim(ALERT_EVENTS, f"alert/{alert_seq}"), _all_events)
     if switched_on_at is None:
         is_flood, counted = False, _count(*limits)
     else:
         most = FLOOD.amount - 1  # the request that makes it a flood is not counted
         flood = Claim(f"flood/{alert_seq}/{switched_on_at}", most, FLOOD.length_s)
-        towards, counted = windows().count((*guessed, flood), limits)
+        towards, counted = _windows.count((*guessed, flood), limits)
         is_flood = towards.refused == len(guessed)
     if counted.refused is None:
         return is_flood, None
@@ -266,7 +264,7 @@ def _count_code(key: str) -> None:
 def rest_used(plan: str, *key_seqs: int) -> int:
     """How many requests that one of the keys made within the last minute which made most."""
     looks = ((_claim(REST[plan], f"key/{seq}", amount=0),) for seq in key_seqs)
-    return max((min(REST[plan].amount, one.used) for one in windows().count(*looks)), default=0)
+    return max((min(REST[plan].amount, one.used) for one in _windows.count(*looks)), default=0)
 
 
 def custom_metrics_used(plan: str, account_seq: int) -> int:

@@ -63,11 +63,8 @@ def read_raw() -> bytes:
 
 def read_beginning(most: int) -> bytes:
     """The first `most` bytes of the request's body; the rest is not read."""
-    wanted = min(_announced(current().sent), most)
-    body = _read(current().sent, wanted)
-    if len(body) < wanted:
-        raise Refused(400, "The request body ended before its announced length.")
-    return body
+    sent = current().sent
+    return _read_whole(sent, min(_announced(sent), most))
 
 
 def read_form() -> Mapping[str, str]:
@@ -124,11 +121,11 @@ def check_size(largest: int | None = None) -> None:
 
     A chunked body is read here and has a length from then on: Flask would cut it at the limit.
     """
-    sent = current().sent
-    environ = sent.environ
+    known = current()
+    sent, environ = known.sent, known.sent.environ
     if "HTTP_TRANSFER_ENCODING" not in environ and "CONTENT_LENGTH" not in environ:
         return
-    allowed = current().settings.max_body_bytes
+    allowed = known.settings.max_body_bytes
     largest = allowed if largest is None else min(largest, allowed)
     if environ.pop("HTTP_TRANSFER_ENCODING", None):
         _replace(sent, _read(sent, largest + 1))
@@ -156,7 +153,15 @@ def _replace(sent: Request, body: bytes) -> None:
 
 
 def _read_all() -> bytes:
-    return read_beginning(_announced(current().sent))
+    sent = current().sent
+    return _read_whole(sent, _announced(sent))
+
+
+def _read_whole(sent: Request, size: int) -> bytes:
+    body = _read(sent, size)
+    if len(body) < size:
+        raise Refused(400, "The request body ended before its announced length.")
+    return body
 
 
 def _announced(sent: Request) -> int:

@@ -58,13 +58,14 @@ def _inactive() -> Payload:
 
 def receive_event(short_code: str) -> Payload:
     """POST /p/{short_code} (SPEC 4.8)."""
-    webhook = cast(Webhook, current().webhook)  # `admit_event` has refused a code that leads nowhere
+    known = current()
+    webhook = cast(Webhook, known.webhook)  # `admit_event` has refused a code that leads nowhere
     content, kept = read_event(lambda payload: (alerts.rendered(webhook, payload), alerts.kept_payload(payload)))
     sent = delivery.deliver_event(webhook, short_code, content, kept)
     if sent is None:
         return _inactive()
     notification = sent.notification
-    current().outcome, current().notification_id = sent.shown_status, notification.id
+    known.outcome, known.notification_id = sent.shown_status, notification.id
     return {"ok": True, "status": notification.status, "notificationId": notification.id}
 
 

@@ -95,7 +95,8 @@ def _event(text: str) -> dict[str, Any]:
         text = _made_storable(text)
     if _has_great_number(text):
         return _object(text, WARY_EVENT_DECODER)
-    return _object(text, ALL_AS_WRITTEN_DECODER if MINUS_ZERO.search(text) else EVENT_DECODER)
+    has_minus_zero = "-0" in text and MINUS_ZERO.search(text)  # a plain search is far faster than the pattern's
+    return _object(text, ALL_AS_WRITTEN_DECODER if has_minus_zero else EVENT_DECODER)
 
 
 def _has_great_number(text: str) -> bool:
