@@ -14,7 +14,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from io import BytesIO
-from typing import Any
+from typing import Any, NamedTuple
 
 import certifi
 
@@ -55,8 +55,7 @@ _thread = threading.local()
 _ca_file = certifi.where()
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(NamedTuple):
     """A POST. `any_address` permits plain HTTP and private addresses: for origins that the owner listed.
 
     With `leads`, the first of several requests to an origin goes alone, for servers that allow a single stream on a
