@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from io import BytesIO
 from typing import Any, NamedTuple
 
@@ -110,8 +111,7 @@ class _Carrier:
     """
 
     def __init__(self, is_secure: bool, any_address: bool, ca_file: str) -> None:
-        import pycurl
-
+        pycurl = _libcurl()
         self.kind = is_secure, any_address, ca_file
         self.handle, self.body = pycurl.Curl(), BytesIO()
         self.exchange: _Exchange | None = None
@@ -140,9 +140,7 @@ class _Carrier:
 
     def load(self, exchange: _Exchange, timeout_s: float) -> Any:
         """Take this exchange, which ends after `timeout_s`; returns the handle to start."""
-        import pycurl
-
-        request, reply, set_option = exchange.request, exchange.reply, self.handle.setopt
+        pycurl, request, reply, set_option = _libcurl(), exchange.request, exchange.reply, self.handle.setopt
         exchange.attempts += 1
         self.exchange = exchange
         self.told.clear()
@@ -166,15 +164,21 @@ class _Carrier:
 
     def unload(self, code: int) -> _Exchange:
         """Give back the exchange, with its reply, which has ended with this code of libcurl's."""
-        import pycurl
-
         exchange, self.exchange = self.exchange, None
         assert exchange  # noqa: S101
         if code in (0, TOO_LONG):
-            exchange.reply.status, exchange.reply.failure = self.handle.getinfo(pycurl.RESPONSE_CODE), None
+            exchange.reply.status, exchange.reply.failure = self.handle.getinfo(_libcurl().RESPONSE_CODE), None
         else:
             exchange.reply.failure = failure_of(code)
         return exchange
+
+
+@cache
+def _libcurl() -> Any:
+    """The module of libcurl. To import it again takes longer than to set five options."""
+    import pycurl
+
+    return pycurl
 
 
 def trust(ca_file: str | None) -> None:
@@ -224,8 +228,7 @@ def send_all(requests: list[Request], timeout_s: float) -> list[Reply]:
 
 def get(url: str, timeout_s: float) -> Reply:
     """The answer to one GET, after redirects, of an address that the operator has set: any http or https one."""
-    import pycurl
-
+    pycurl = _libcurl()
     reply, timeout_ms, handle = Reply(), int(timeout_s * 1000), pycurl.Curl()
     handle.setopt(pycurl.URL, url)
     handle.setopt(pycurl.HEADERFUNCTION, reply.head.append)
@@ -279,9 +282,8 @@ def _start(multi: Any, running: dict[Any, _Carrier], exchange: _Exchange, deadli
 
 
 def _connections() -> Any:
-    import pycurl
-
     if not hasattr(_thread, "multi"):
+        pycurl = _libcurl()
         _thread.has_lost_one = False
         _thread.idle = {}
         _thread.multi = pycurl.CurlMulti()
@@ -291,11 +293,9 @@ def _connections() -> Any:
 
 def _open_public_socket(purpose: int, address: Any) -> Any:
     """Called by libcurl for each connection, after name resolution: no name can lead to a private address."""
-    import pycurl
-
     host = address.addr[0]
     if not is_public(host.decode() if isinstance(host, bytes) else host):
-        return pycurl.SOCKET_BAD
+        return _libcurl().SOCKET_BAD
     return socket.socket(address.family, address.socktype, address.protocol)
 
 

@@ -7,9 +7,9 @@ outcome leads to.
 import base64
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any
 
 from process import clock
@@ -128,13 +128,11 @@ class WebPush(Provider[WebPushSettings]):
 
     def request(self, push: Push, left_s: float) -> Request:
         """The request that pushes; raises `Unavailable` if WEBPUSH_HOSTS does not name the push service."""
-        import http_ece
-        from cryptography.hazmat.primitives.asymmetric import ec
-
         origin, any_address = self._permitted(push)
-        body = http_ece.encrypt(
+        encrypt, new_key = _encryption()
+        body = encrypt(
             _payload(push.message, push.origin or self.server.public_url),
-            private_key=ec.generate_private_key(ec.SECP256R1()),
+            private_key=new_key(),
             dh=_decoded(push.p256dh or ""),
             auth_secret=_decoded(push.auth or ""),
             version="aes128gcm",
@@ -210,6 +208,15 @@ class WebPush(Provider[WebPushSettings]):
             signer.conf = {"no-strict": True}  # its strict check refuses a contact with a port
             self._kept_signer = signer
         return self._kept_signer
+
+
+@cache
+def _encryption() -> tuple[Callable[..., bytes], Callable[[], Any]]:
+    """What encrypts, and what makes a key for one push."""
+    import http_ece
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    return http_ece.encrypt, partial(ec.generate_private_key, ec.SECP256R1())
 
 
 @lru_cache(MAX_KEPT_ENDPOINTS)
