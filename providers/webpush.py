@@ -39,7 +39,7 @@ MAX_ENDPOINT_CHARACTERS = 2_048
 SIGNATURE_LIFE_S = 12 * 3600
 RENEWED_BEFORE_END_S = 3600
 MAX_KEPT_SIGNATURES = 1_000
-MAX_KEPT_ENDPOINTS = 1_000  # whose permission is not looked for again: each push asks for it three times
+MAX_KEPT_ENDPOINTS = 1_000  # whose permission, which each push asks for three times, and public key are kept
 DEFAULT_HOSTS = "fcm.googleapis.com,*.push.apple.com,*.push.services.mozilla.com,*.notify.windows.com"
 NOT_PUBLIC_HOSTS = (".localhost", ".local", ".invalid")  # Apple refuses contacts that end like this
 
@@ -133,7 +133,7 @@ class WebPush(Provider[WebPushSettings]):
         body = encrypt(
             _payload(push.message, push.origin or self.server.public_url),
             private_key=new_key(),
-            dh=_decoded(push.p256dh or ""),
+            dh=_public_key(push.p256dh or ""),
             auth_secret=_decoded(push.auth or ""),
             version="aes128gcm",
         )
@@ -277,6 +277,14 @@ def _decoded(value: str) -> bytes:
         return base64.urlsafe_b64decode(value.rstrip("=") + "=" * (-len(value.rstrip("=")) % 4))
     except ValueError:
         return b""
+
+
+@lru_cache(MAX_KEPT_ENDPOINTS)
+def _public_key(p256dh: str) -> Any:
+    """A browser's public key; raises `ValueError` if the text is none."""
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    return ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), _decoded(p256dh))
 
 
 def _is_point(data: bytes) -> bool:
