@@ -171,7 +171,7 @@ class ApiKey(Model):
                 return
             with transaction(EVERYBODY):  # of many accounts: all processes write these rows in the same order
                 for seq, at in sorted(used.items()):
-                    cls.update(last_used_at=at).where(cls.seq == seq).execute()
+                    run_later("UPDATE api_key SET last_used_at = ? WHERE seq = ?", (at, seq))
             for seq, at in used.items():
                 if cls._used.get(seq) == at:
                     del cls._used[seq]
