@@ -68,7 +68,7 @@ class MovingWindows(Storage, MovingWindowSupport):
             return [self._count_together(claims, now) for claims in groups]
 
     def _count_together(self, claims: Claims, now: float) -> Counted:
-        windows = list[tuple[Claim, deque[float]]]()
+        windows: list[tuple[Claim, deque[float]]] = []
         shown, refused = 0, None
         for claim in claims:
             key, limit, length_s, amount = claim
