@@ -171,7 +171,7 @@ class ApiKey(Model):
                 return
             with transaction(EVERYBODY):  # of many accounts: all processes write these rows in the same order
                 for seq, at in sorted(used.items()):
-                    cls.update(last_used_at=at).where(cls.seq == seq).execute()
+                    run_later("UPDATE api_key SET last_used_at = ? WHERE seq = ?", (at, seq))
             for seq, at in used.items():
                 if cls._used.get(seq) == at:
                     del cls._used[seq]
@@ -331,10 +331,10 @@ class Device(Model):
     poll_hash = peewee.TextField(null=True)
     topic: str | None = None  # in clear, of a device that was just added and fetches; it is kept nowhere
 
-    NOTE_OUTCOME = (
-        "UPDATE device SET last_error = ?, last_error_at = ?,"
-        " last_delivered_at = coalesce(?, last_delivered_at) WHERE seq = ? AND token = ?"
+    NOTE_DELIVERED = (
+        "UPDATE device SET last_delivered_at = ?, last_error = NULL, last_error_at = NULL WHERE seq = ? AND token = ?"
     )
+    NOTE_ERROR = "UPDATE device SET last_error = ?, last_error_at = ? WHERE seq = ? AND token = ?"
     ACTIVE = f"SELECT {columns(ActiveDevice, 'd')} FROM device d WHERE account_seq = ? AND removed_at IS NULL"
     READ_ACTIVE = staticmethod(reader(ActiveDevice))
 
@@ -410,10 +410,12 @@ class Device(Model):
     def note_outcome(cls, device: ActiveDevice, error: str | None, now: int) -> bool:
         """Keep what the provider last said of this device; without an error it accepted a push.
 
-        False if the device has another token now, or is gone: the answer was about the old token.
+        False if an error was about an old token: the device has another one now, or is gone.
         """
-        delivered_at, error_at = (now, None) if error is None else (None, now)
-        return run(cls.NOTE_OUTCOME, (error, error_at, delivered_at, device.seq, device.token)).rowcount > 0
+        if error is None:
+            run_later(cls.NOTE_DELIVERED, (now, device.seq, device.token))
+            return True
+        return run(cls.NOTE_ERROR, (error, now, device.seq, device.token)).rowcount > 0
 
     @classmethod
     def note_fetched(cls, seq: int, now: int) -> None:

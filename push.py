@@ -8,7 +8,6 @@ import logging
 import math
 import re
 import threading
-from collections import defaultdict
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -220,10 +219,11 @@ def _send_once(pushes: list[Push], deadline_s: float, least_s: float) -> list[An
 
 def _note_silence(replies: list[tuple[Push, Reply]]) -> None:
     """Count this batch once for each origin: as answered if any of its pushes was."""
-    tokens, answered = defaultdict[str, set[str]](set), set[str]()
+    tokens: dict[str, set[str]] = {}
+    answered: set[str] = set()
     for push, reply in replies:
         origin = provider_of(push.kind).origin(push)
-        tokens[origin].add(push.token)
+        tokens.setdefault(origin, set()).add(push.token)
         if not reply.failure:
             answered.add(origin)
     for origin, its_tokens in tokens.items():
@@ -232,7 +232,8 @@ def _note_silence(replies: list[tuple[Push, Reply]]) -> None:
 
 def _prepared(pushes: list[Push], deadline_s: float) -> list[Request | Answer]:
     """A request for each push, or the answer if no request is to be made."""
-    prepared, unavailable = list[Request | Answer](), dict[str, Answer]()
+    prepared: list[Request | Answer] = []
+    unavailable: dict[str, Answer] = {}
     for push in pushes:
         try:
             prepared.append(unavailable.get(push.kind) or _request(push, deadline_s))

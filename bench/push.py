@@ -1,14 +1,12 @@
-"""Sends pushed within the request to a provider that takes 50 ms, and how long other requests wait meanwhile.
+"""What a push costs (`handover.py`), sends pushed to a provider that takes 50 ms, and how long others wait meanwhile.
 
 The provider runs in its own process (`provider.py`). Of 32 threads, the service lets at most 24 push at the same
 time, and at most 8 for one account (CONTRACT 3). So 24 clients send for eight accounts, and every response must say
 delivered.
 """
 
-import contextlib
 import http.client
 import json
-import subprocess
 import sys
 import time
 import urllib.request
@@ -16,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bench import measure
+from bench import handover, measure, stand_in
 from bench.measure import Client, Load, Person, Request, Row, cpu_s, percentile, worker_of
 from tests.support.server import Server, bearer
 
@@ -26,25 +24,6 @@ THREADS = 32
 AT_ONCE = 24
 SECONDS = 10
 READS_PER_S = 40
-
-
-@contextlib.contextmanager
-def provider(delay_ms: int, subscriptions: int) -> Iterator[dict[str, Any]]:
-    """Run a provider; yields its origin and subscriptions."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "bench.provider", str(delay_ms), str(subscriptions)],
-        cwd=measure.ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    try:
-        assert process.stdin and process.stdout
-        yield {**json.loads(process.stdout.readline()), "pid": process.pid}
-        process.stdin.close()
-        process.wait(10)
-    finally:
-        if process.poll() is None:
-            process.kill()
 
 
 def received(service: dict[str, Any]) -> int:
@@ -75,8 +54,9 @@ def sending(persons: list[Person]) -> list[Request]:
 
 
 def rows(scratch: Path) -> Iterator[Row]:
-    """Pushes per second compared with the ideal, and the latency of reads meanwhile."""
-    with provider(DELAY_MS, ACCOUNTS) as service:
+    """CPU of a push, pushes per second compared with the ideal, and the latency of reads meanwhile."""
+    yield from handover.rows(scratch)
+    with stand_in.running("bench.provider", DELAY_MS, ACCOUNTS) as service:
         server = Server(scratch / "data", WEBPUSH_HOSTS=service["origin"], THREADS=str(THREADS))
         with measure.running(server):
             persons = with_devices(server, service, 5)

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench import measure
+from bench import measure, stand_in
 from bench.fill import COMMON, RARE, Share, fill, fill_metric
 from bench.measure import Client, Person, Row, in_turn, low_cpu_us, percentile, resident_mb, worker_of, wsgi
 
@@ -286,7 +286,7 @@ def memory_row(scratch: Path, world: World) -> Row:
         for key in world.large.keys
         for more in ("", f"&search={ABSENT}")
     ]
-    with push.provider(0, 8) as service:
+    with stand_in.running("bench.provider", 0, 8) as service:
         server = Server(scratch / "data", WEBPUSH_HOSTS=service["origin"])
         with measure.running(server):
             worker = worker_of(server.process.pid)

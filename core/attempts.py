@@ -68,7 +68,7 @@ def note_outcomes(attempts: list[Attempt], answers: list[Answer], now: int) -> d
 
     Returns the devices (by seq) whose provider was not asked, and for how many seconds to leave them alone.
     """
-    left_alone = dict[int, int]()
+    left_alone: dict[int, int] = {}
     for attempt, answer in zip(attempts, answers, strict=True):
         if answer.was_tried or now > attempt.since + GIVEN_UP_AFTER_MS:
             _note_outcome(attempt, answer, now)

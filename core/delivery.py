@@ -340,7 +340,11 @@ def _settle(
         left_alone = note_outcomes(attempts, answers, now)
         if not attempts:
             Delivery.make_due(notification.seq, devices, now)
-        status = Notification.settle(notification.seq) or notification.status
+        if any(answer.outcome is Outcome.DELIVERED for answer in answers):
+            status = "delivered"
+            Notification.note_delivered(notification.seq)
+        else:
+            status = Notification.settle(notification.seq) or notification.status
         if request:
             IdempotencyKey.note_answer(request.account_seq, request.key, status)
     retries.leave_alone(left_alone)

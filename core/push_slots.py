@@ -5,8 +5,7 @@ the threads of one account from being all there are. A request without a slot le
 """
 
 import threading
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 
 FREE_THREADS = 8  # that never push
 DEFAULT_THREADS = 32
@@ -21,26 +20,38 @@ class Slots:
         self.taken: dict[int, int] = {}  # by account
         self.lock = threading.Lock()
 
-    @contextmanager
-    def one(self, account_seq: int) -> Iterator[bool]:
-        """Whether this thread may push for the account now; if so, it holds a slot until the block ends."""
+    def take(self, account_seq: int) -> bool:
+        """Whether this thread may push for the account now; if so, it holds a slot until it gives it back."""
         with self.lock:
             taken = self.taken.get(account_seq, 0)
             granted = self.free > 0 and taken < self.per_account
             if granted:
                 self.free, self.taken[account_seq] = self.free - 1, taken + 1
-        try:
-            yield granted
-        finally:
-            if granted:
-                self._give_back(account_seq)
+        return granted
 
-    def _give_back(self, account_seq: int) -> None:
+    def give_back(self, account_seq: int) -> None:
+        """Let another thread have the slot."""
         with self.lock:
             self.free += 1
             self.taken[account_seq] -= 1
             if not self.taken[account_seq]:
                 del self.taken[account_seq]
+
+
+class _Slot:
+    """What `slot` returns. A class, since a generator with `@contextmanager` takes thrice as long."""
+
+    def __init__(self, account_seq: int) -> None:
+        self.account_seq = account_seq
+
+    def __enter__(self) -> bool:
+        self.slots = _slots
+        self.granted = self.slots.take(self.account_seq)
+        return self.granted
+
+    def __exit__(self, *_: object) -> None:
+        if self.granted:
+            self.slots.give_back(self.account_seq)
 
 
 _slots = Slots(DEFAULT_THREADS)
@@ -54,4 +65,4 @@ def configure(threads: int) -> None:
 
 def slot(account_seq: int) -> AbstractContextManager[bool]:
     """Whether this thread may push for the account now; if so, it holds a slot until the block ends."""
-    return _slots.one(account_seq)
+    return _Slot(account_seq)

@@ -167,7 +167,7 @@ class Crew:
 
     def _finish(self) -> None:
         """Do the ends; those that come meanwhile are done after another look for work."""
-        ends = list[Any]()
+        ends: list[Any] = []
         with contextlib.suppress(IndexError):
             while True:
                 ends.append(self.ends.popleft())

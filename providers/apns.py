@@ -150,20 +150,23 @@ class Apns(Provider[ApnsSettings]):
                 self._token, self._renewed_at_s = "", now_s
 
     def _provider_token(self) -> str:
-        import jwt
-        from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
         with self._lock:
             now_s, wall_s = clock.monotonic_s(), clock.now_ms() / 1000
             age_s = now_s - self._made_at_s
             # Apple compares the token's date with its own clock, so a token from before ours was set is wrong.
             clock_was_set = abs(wall_s - self._dated_s - age_s) > CLOCK_TOLERANCE_S
             if not self._token or clock_was_set or age_s >= TOKEN_LIFE_S:
-                self._key = self._key or load_pem_private_key(self.settings.key.encode(), None)
-                claims = {"iss": self.settings.team_id, "iat": int(wall_s)}
-                self._token = jwt.encode(claims, self._key, "ES256", {"kid": self.settings.key_id})
+                self._token = self._new_token(int(wall_s))
                 self._made_at_s, self._dated_s = now_s, wall_s
             return self._token
+
+    def _new_token(self, dated_s: int) -> str:
+        import jwt
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+        self._key = self._key or load_pem_private_key(self.settings.key.encode(), None)
+        claims = {"iss": self.settings.team_id, "iat": dated_s}
+        return jwt.encode(claims, self._key, "ES256", {"kid": self.settings.key_id})
 
     def _payload(self, message: Message) -> bytes:
         urgency = self._urgency(message.priority)
@@ -175,7 +178,7 @@ class Apns(Provider[ApnsSettings]):
             aps = {"alert": {"title": title, "body": body}, "sound": "default", **urgency}
             return compact_json({"aps": aps, **beside})
 
-        return build(*fitted(shown(message.content.title), shown(message.content.body), build, MAX_BYTES))
+        return fitted(shown(message.content.title), shown(message.content.body), build, MAX_BYTES)[2]
 
     def _urgency(self, priority: int) -> dict[str, Any]:
         """The members of `aps` that say how urgent it is."""

@@ -9,7 +9,6 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from enum import Enum
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
@@ -18,7 +17,7 @@ from process import clock
 from process.variables import Variable
 from providers.transport import Reply, Request
 from wire.errors import Refused
-from wire.json_text import as_json
+from wire.json_text import json_bytes
 from wire.notification import DEFAULT_PRIORITY, Content
 from wire.validation import required_text
 
@@ -56,8 +55,7 @@ class PushedButton(NamedTuple):
     token: str | None = None
 
 
-@dataclass(frozen=True)
-class Message:
+class Message(NamedTuple):
     """What to show. A tap opens `path`, the page of the notification, unless the content has a URL.
 
     On the screen it replaces what has the same `slot`: by default only its own repeats.
@@ -91,7 +89,8 @@ class Message:
         Instead of a URL that would leave too little room for the text, the page of the notification, which has all
         the buttons.
         """
-        left, found = self._url_bytes - len(compact_json(self.url or "")), list[str]()
+        left = self._url_bytes - len(compact_json(self.url or ""))
+        found: list[str] = []
         for button in self.buttons:
             size = _size_of_part(button.url) if button.url else 0
             if button.token:
@@ -128,8 +127,7 @@ class Message:
         return LIFE_S if expires_at is None else max(0, min(LIFE_S, (expires_at - now) // 1000))
 
 
-@dataclass(frozen=True)
-class Push:
+class Push(NamedTuple):
     """One message to one device. `email` is the owner's, for providers that want a contact.
 
     `p256dh`, `auth` and `origin` are Web Push's: the browser's keys, and where it has the web app open.
@@ -144,8 +142,7 @@ class Push:
     origin: str | None = None
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """What became of one push; `error` is a sentence for the owner unless it was delivered.
 
     `was_tried` is False when nothing was sent because the provider is left alone for a while.
@@ -165,8 +162,7 @@ class Unavailable(Exception):
         super().__init__(answer.outcome.value)
 
 
-@dataclass(frozen=True)
-class Said:
+class Said(NamedTuple):
     """A provider's answer in the terms of its table: the status, and the provider's own word for what was wrong."""
 
     status: int
@@ -300,7 +296,7 @@ class Provider(ABC, Generic[S]):
 
 def shown(text: str) -> str:
     """The text as a push carries it: CR LF as LF, no other control characters."""
-    return text.replace("\r\n", "\n").translate(NOT_PUSHED)
+    return text if text.isprintable() else text.replace("\r\n", "\n").translate(NOT_PUSHED)
 
 
 def one_line(text: str) -> str:
@@ -313,12 +309,14 @@ def _size_of_part(text: str) -> int:
     return len(compact_json(compact_json(text).decode()))
 
 
-def fitted(title: str, body: str, build: Callable[[str, str], bytes], limit: int) -> tuple[str, str]:
-    """Both, shortened on a character boundary until `build(title, body)` has at most `limit` bytes."""
-    if len(build(title, body)) > limit:
+def fitted(title: str, body: str, build: Callable[[str, str], bytes], limit: int) -> tuple[str, str, bytes]:
+    """Both, shortened on a character boundary until `build(title, body)` has at most `limit` bytes, and those."""
+    built = build(title, body)
+    if len(built) > limit:
         title = _longest(title, lambda text: len(build(text, body[:MIN_BODY_CHARACTERS])) <= limit)
         body = _longest(body, lambda text: len(build(title, text)) <= limit)
-    return title, body
+        built = build(title, body)
+    return title, body, built
 
 
 def _longest(text: str, fits: Callable[[str], bool]) -> str:
@@ -337,7 +335,7 @@ def _longest(text: str, fits: Callable[[str], bool]) -> str:
 
 def compact_json(value: object) -> bytes:
     """UTF-8 JSON without spaces."""
-    return as_json(value).encode()
+    return json_bytes(value)
 
 
 # --- replies and keys ---------------------------------------------------------------------------------------
@@ -357,6 +355,8 @@ def retry_after_s(headers: Mapping[str, str]) -> int | None:
 
 def parsed(reply: Reply) -> dict[str, object]:
     """The JSON object in a reply; empty when there is none."""
+    if not reply.body:
+        return {}
     try:
         value = json.loads(reply.body)
     except (ValueError, RecursionError):

@@ -137,7 +137,7 @@ class Fcm(Provider[FcmSettings]):
         FCM answers 400 INVALID_ARGUMENT both to a malformed token and to a malformed push: its message or the field
         that it names tells which.
         """
-        error = parsed(reply).get("error")
+        error = parsed(reply).get("error") if reply.status != 200 else None
         if not isinstance(error, dict):
             return Said(reply.status)
         details = error.get("details")
@@ -166,7 +166,7 @@ class Fcm(Provider[FcmSettings]):
         def measured(title: str, body: str) -> bytes:
             return compact_json({"notification": {"title": title, "body": body}, "data": data})
 
-        title, body = fitted(shown(message.content.title), shown(message.content.body), measured, MAX_BYTES)
+        title, body, _ = fitted(shown(message.content.title), shown(message.content.body), measured, MAX_BYTES)
         made: bytes = self._client.parse_payload(
             fcm_token=push.token,
             notification_title=title,

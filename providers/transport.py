@@ -7,13 +7,15 @@ know what a push is. libcurl is imported at the first call: it weighs 10 MB.
 """
 
 import ipaddress
+import re
 import socket
 import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from io import BytesIO
-from typing import Any
+from typing import Any, NamedTuple
 
 import certifi
 
@@ -21,10 +23,11 @@ MAX_ANSWER_BYTES = 16_384
 MAX_CONNECTION_AGE_S = 300
 CONNECT_TIMEOUT_MS = 3_000
 MAX_REDIRECTS = 5
+NOT_SENT = ["Expect:", "Accept:"]  # headers that libcurl would add
 MAX_ATTEMPTS = 10  # for a request whose stream the server keeps refusing
 GRACE_S = 0.2  # libcurl ends every request at the deadline; should it not, we do so much later
 LEAD_SHARE = 1 / 3  # of the time: the others wait no longer for the request that goes first
-REFUSED = b"refused by server"  # libcurl's words for REFUSED_STREAM, and for a stream that a GOAWAY leaves out
+REFUSED = re.compile(rb"HTTP/2 stream [0-9]+ refused by server")  # or left out by a GOAWAY, as libcurl says it
 TOO_LONG = 23  # libcurl's code when we stop reading a long answer; its status is known all the same
 LOST = (16, 28, 52, 55, 56, 65)  # libcurl's codes after which a kept connection is not to be trusted
 FAILURES = {  # how libcurl's codes complete the sentence "… could not be reached: …"
@@ -53,8 +56,7 @@ _thread = threading.local()
 _ca_file = certifi.where()
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(NamedTuple):
     """A POST. `any_address` permits plain HTTP and private addresses: for origins that the owner listed.
 
     With `leads`, the first of several requests to an origin goes alone, for servers that allow a single stream on a
@@ -70,18 +72,18 @@ class Request:
 
 @dataclass
 class Reply:
-    """What came back: a status with headers (names in lower case) and body, or else a `failure`."""
+    """What came back: a status with the lines of its head and a body, or else a `failure`."""
 
     status: int = 0
-    headers: dict[str, str] = field(default_factory=dict)
+    head: list[bytes] = field(default_factory=list)
     body: bytes = b""
     failure: str | None = None
 
-    def add_header(self, line: bytes) -> None:
-        """Called by libcurl for each line of the head."""
-        name, separator, value = line.decode("latin-1").partition(":")
-        if separator:
-            self.headers[name.strip().lower()] = value.strip()
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers, names in lower case; read when they are asked for, as most answers say all by their status."""
+        parts = [line.decode("latin-1").partition(":") for line in self.head]
+        return {name.strip().lower(): value.strip() for name, separator, value in parts if separator}
 
     def add_body(self, data: bytes) -> int | None:
         """Called by libcurl; None accepts the data, any number but their length ends the transfer."""
@@ -92,23 +94,91 @@ class Reply:
 
 
 class _Exchange:
-    """A request on its way, and its reply.
+    """A request on its way, and its reply."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.reply = Reply(failure=FAILURES[28])  # what is true until libcurl reports something else
+        self.attempts = 0
+
+
+class _Carrier:
+    """A libcurl handle, which carries one exchange after the other: most of its options stay as they are.
 
     libcurl would itself repeat a POST whose kept connection closed without an answer, although the server may have
     processed it, and would repeat all refused streams at once on a fresh connection that allows only one. It is given
     a body that it cannot rewind, which prevents both; refused requests are begun again in `_collect`.
     """
 
-    def __init__(self, request: Request) -> None:
-        self.request = request
-        self.reply = Reply(failure=FAILURES[28])  # what is true until libcurl reports something else
-        self.was_refused = False
-        self.attempts = 0
+    def __init__(self, is_secure: bool, any_address: bool, ca_file: str) -> None:
+        pycurl = _libcurl()
+        self.kind = is_secure, any_address, ca_file
+        self.handle, self.body = pycurl.Curl(), BytesIO()
+        self.exchange: _Exchange | None = None
+        self.told: list[bytes] = []  # libcurl's debug output, with what was sent and received, in no order
+        set_option = self.handle.setopt
+        set_option(pycurl.POST, 1)
+        set_option(pycurl.READFUNCTION, self.body.read)
+        if is_secure:
+            set_option(pycurl.VERBOSE, 1)
+            set_option(pycurl.DEBUGFUNCTION, self.told.insert)  # of a kind, which is a number, and a text
+        set_option(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS)
+        # Wait for a pending connection in order to share it, rather than open another. Only with TLS: there ALPN
+        # tells during the handshake whether the server speaks HTTP/2, and so whether a connection can be shared.
+        set_option(pycurl.PIPEWAIT, is_secure)
+        set_option(pycurl.MAXAGE_CONN, MAX_CONNECTION_AGE_S)
+        set_option(pycurl.TCP_KEEPALIVE, 1)
+        set_option(pycurl.NOSIGNAL, 1)
+        set_option(pycurl.FOLLOWLOCATION, 0)
+        set_option(pycurl.PROXY, "")
+        set_option(pycurl.CAINFO, ca_file)
+        if any_address:
+            set_option(pycurl.PROTOCOLS, pycurl.PROTO_HTTPS | pycurl.PROTO_HTTP)
+        else:
+            set_option(pycurl.PROTOCOLS, pycurl.PROTO_HTTPS)
+            set_option(pycurl.OPENSOCKETFUNCTION, _open_public_socket)
 
-    def hear(self, kind: int, text: bytes) -> None:
-        """Called by libcurl with its debug output, the only place that tells a refused stream from a lost one."""
-        if kind == 0 and REFUSED in text:
-            self.was_refused = True
+    def load(self, exchange: _Exchange, timeout_s: float) -> Any:
+        """Take this exchange, which ends after `timeout_s`; returns the handle to start."""
+        pycurl, request, reply, set_option = _libcurl(), exchange.request, exchange.reply, self.handle.setopt
+        exchange.attempts += 1
+        self.exchange = exchange
+        self.told.clear()
+        self.body.__init__(request.body)  # type: ignore[misc]  # another body, which libcurl reads as it did the last
+        set_option(pycurl.URL, request.url)
+        set_option(pycurl.HTTPHEADER, [f"{name}: {value}" for name, value in request.headers.items()] + NOT_SENT)
+        set_option(pycurl.POSTFIELDSIZE, len(request.body))
+        set_option(pycurl.HEADERFUNCTION, reply.head.append)
+        set_option(pycurl.WRITEFUNCTION, reply.add_body)
+        timeout_ms = max(1, int(timeout_s * 1000))  # 0 would mean libcurl's 300 s
+        set_option(pycurl.TIMEOUT_MS, timeout_ms)
+        set_option(pycurl.CONNECTTIMEOUT_MS, min(timeout_ms, CONNECT_TIMEOUT_MS))
+        if _thread.has_lost_one:
+            set_option(pycurl.FRESH_CONNECT, 1)
+        return self.handle
+
+    @property
+    def was_refused(self) -> bool:
+        """Whether the server has processed nothing: only the debug output tells a refused stream from a lost one."""
+        return any(map(REFUSED.match, self.told))
+
+    def unload(self, code: int) -> _Exchange:
+        """Give back the exchange, with its reply, which has ended with this code of libcurl's."""
+        exchange, self.exchange = self.exchange, None
+        assert exchange  # noqa: S101
+        if code in (0, TOO_LONG):
+            exchange.reply.status, exchange.reply.failure = self.handle.getinfo(_libcurl().RESPONSE_CODE), None
+        else:
+            exchange.reply.failure = failure_of(code)
+        return exchange
+
+
+@cache
+def _libcurl() -> Any:
+    """The module of libcurl. To import it again takes longer than to set five options."""
+    import pycurl
+
+    return pycurl
 
 
 def trust(ca_file: str | None) -> None:
@@ -127,29 +197,30 @@ def is_public(address: str) -> bool:
 
 def send_all(requests: list[Request], timeout_s: float) -> list[Reply]:
     """Send all requests and wait for their replies, in the same order, for at most `timeout_s` seconds."""
-    import pycurl
-
-    deadline, lead_ends = time.monotonic() + timeout_s, time.monotonic() + timeout_s * LEAD_SHARE
+    now = time.monotonic()
+    deadline, lead_ends = now + timeout_s, now + timeout_s * LEAD_SHARE
     multi = _connections()
     exchanges = [_Exchange(request) for request in requests]
-    running, waiting = dict[Any, _Exchange](), dict[_Exchange, list[_Exchange]]()
+    running: dict[Any, _Carrier] = {}
+    waiting: dict[_Exchange, list[_Exchange]] = {}
     begin = exchanges
     try:
-        while (begin or running or waiting) and time.monotonic() < deadline + GRACE_S:
-            for exchange in _leaders(begin, waiting):
+        while (begin or running or waiting) and now < deadline + GRACE_S:
+            for exchange in _leaders(begin, waiting) if waiting or len(begin) > 1 else begin:
                 _start(multi, running, exchange, deadline)
-            while multi.perform()[0] == pycurl.E_CALL_MULTI_PERFORM:
-                pass
+            multi.perform()
             ended, begin = _collect(multi, running)
-            for leader in [one for one in waiting if one in ended or time.monotonic() >= lead_ends]:
+            now = time.monotonic()
+            for leader in [one for one in waiting if one in ended or now >= lead_ends] if waiting else ():
                 for follower in waiting.pop(leader):
                     _start(multi, running, follower, deadline)
             if not ended and not begin:
-                _wait(multi, deadline)
+                _wait(multi, deadline - now)
+                now = time.monotonic()
     finally:
-        for handle in running:
+        for carrier in running.values():
             _thread.has_lost_one = True
-            _drop(multi, handle)
+            multi.remove_handle(carrier.handle)
         if _thread.has_lost_one:
             _thread.__dict__.clear()  # libcurl would send the next requests over a lost or silent connection, too
     return [exchange.reply for exchange in exchanges]
@@ -157,11 +228,10 @@ def send_all(requests: list[Request], timeout_s: float) -> list[Reply]:
 
 def get(url: str, timeout_s: float) -> Reply:
     """The answer to one GET, after redirects, of an address that the operator has set: any http or https one."""
-    import pycurl
-
+    pycurl = _libcurl()
     reply, timeout_ms, handle = Reply(), int(timeout_s * 1000), pycurl.Curl()
     handle.setopt(pycurl.URL, url)
-    handle.setopt(pycurl.HEADERFUNCTION, reply.add_header)
+    handle.setopt(pycurl.HEADERFUNCTION, reply.head.append)
     handle.setopt(pycurl.WRITEFUNCTION, reply.add_body)
     handle.setopt(pycurl.TIMEOUT_MS, timeout_ms)
     handle.setopt(pycurl.CONNECTTIMEOUT_MS, min(timeout_ms, CONNECT_TIMEOUT_MS))
@@ -189,7 +259,8 @@ def failure_of(code: int) -> str:
 
 def _leaders(begin: list[_Exchange], waiting: dict[_Exchange, list[_Exchange]]) -> list[_Exchange]:
     """The exchanges to start now. Those that let another to their origin go first are filed in `waiting` under it."""
-    first, leaders = list[_Exchange](), dict[str, _Exchange]()
+    first: list[_Exchange] = []
+    leaders: dict[str, _Exchange] = {}
     for exchange in begin:
         origin = "/".join(exchange.request.url.split("/", 3)[:3])
         if exchange.request.leads and origin in leaders:
@@ -200,103 +271,53 @@ def _leaders(begin: list[_Exchange], waiting: dict[_Exchange, list[_Exchange]]) 
     return first
 
 
-def _start(multi: Any, running: dict[Any, _Exchange], exchange: _Exchange, deadline: float) -> None:
-    handle = _handle(exchange, deadline - time.monotonic())
-    running[handle] = exchange
+def _start(multi: Any, running: dict[Any, _Carrier], exchange: _Exchange, deadline: float) -> None:
+    request = exchange.request
+    kind = (request.url.startswith("https"), request.any_address, _ca_file)
+    idle = _thread.idle.setdefault(kind, [])
+    carrier = idle.pop() if idle else _Carrier(*kind)
+    handle = carrier.load(exchange, deadline - time.monotonic())
+    running[handle] = carrier
     multi.add_handle(handle)
 
 
 def _connections() -> Any:
-    import pycurl
-
     if not hasattr(_thread, "multi"):
+        pycurl = _libcurl()
         _thread.has_lost_one = False
-        _thread.idle = list[Any]()  # handles for reuse: making one costs more than setting all its options
+        _thread.idle = {}
         _thread.multi = pycurl.CurlMulti()
         _thread.multi.setopt(pycurl.M_PIPELINING, pycurl.PIPE_MULTIPLEX)
     return _thread.multi
 
 
-def _handle(exchange: _Exchange, timeout_s: float) -> Any:
-    import pycurl
-
-    request, reply = exchange.request, exchange.reply
-    exchange.attempts, exchange.was_refused = exchange.attempts + 1, False
-
-    handle = _thread.idle.pop() if _thread.idle else pycurl.Curl()
-    set_option = handle.setopt
-    set_option(pycurl.URL, request.url)
-    set_option(pycurl.HTTPHEADER, [f"{name}: {value}" for name, value in request.headers.items()] + ["Expect:"])
-    set_option(pycurl.POST, 1)
-    set_option(pycurl.POSTFIELDSIZE, len(request.body))
-    set_option(pycurl.READFUNCTION, BytesIO(request.body).read)
-    if request.url.startswith("https"):
-        set_option(pycurl.VERBOSE, 1)
-        set_option(pycurl.DEBUGFUNCTION, exchange.hear)
-    set_option(pycurl.HEADERFUNCTION, reply.add_header)
-    set_option(pycurl.WRITEFUNCTION, reply.add_body)
-    timeout_ms = max(1, int(timeout_s * 1000))  # 0 would mean libcurl's 300 s
-    set_option(pycurl.TIMEOUT_MS, timeout_ms)
-    set_option(pycurl.CONNECTTIMEOUT_MS, min(timeout_ms, CONNECT_TIMEOUT_MS))
-    set_option(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS)
-    # Wait for a pending connection in order to share it, rather than open another. Only with TLS: there ALPN tells
-    # during the handshake whether the server speaks HTTP/2, and so whether a connection can be shared.
-    set_option(pycurl.PIPEWAIT, request.url.startswith("https"))
-    set_option(pycurl.FRESH_CONNECT, _thread.has_lost_one)
-    set_option(pycurl.MAXAGE_CONN, MAX_CONNECTION_AGE_S)
-    set_option(pycurl.TCP_KEEPALIVE, 1)
-    set_option(pycurl.NOSIGNAL, 1)
-    set_option(pycurl.FOLLOWLOCATION, 0)
-    set_option(pycurl.PROXY, "")
-    set_option(pycurl.CAINFO, _ca_file)
-    if request.any_address:
-        set_option(pycurl.PROTOCOLS, pycurl.PROTO_HTTPS | pycurl.PROTO_HTTP)
-    else:
-        set_option(pycurl.PROTOCOLS, pycurl.PROTO_HTTPS)
-        set_option(pycurl.OPENSOCKETFUNCTION, _open_public_socket)
-    return handle
-
-
 def _open_public_socket(purpose: int, address: Any) -> Any:
     """Called by libcurl for each connection, after name resolution: no name can lead to a private address."""
-    import pycurl
-
     host = address.addr[0]
     if not is_public(host.decode() if isinstance(host, bytes) else host):
-        return pycurl.SOCKET_BAD
+        return _libcurl().SOCKET_BAD
     return socket.socket(address.family, address.socktype, address.protocol)
 
 
-def _collect(multi: Any, running: dict[Any, _Exchange]) -> tuple[set[_Exchange], list[_Exchange]]:
+def _collect(multi: Any, running: dict[Any, _Carrier]) -> tuple[list[_Exchange], list[_Exchange]]:
     """Take the exchanges that ended out of `running`: those that have their reply, and those to begin again."""
-    import pycurl
-
-    ended, again = set[_Exchange](), list[_Exchange]()
+    ended: list[_Exchange] = []
+    again: list[_Exchange] = []
     _, succeeded, failed = multi.info_read(len(running))
     for handle, code in [(handle, 0) for handle in succeeded] + [(handle, code) for handle, code, _ in failed]:
-        exchange = running.pop(handle)
-        reply = exchange.reply
-        if code in (0, TOO_LONG):
-            reply.status, reply.failure = handle.getinfo(pycurl.RESPONSE_CODE), None
-        else:
-            reply.failure = failure_of(code)
-        _drop(multi, handle)
-        if reply.failure and exchange.was_refused and exchange.attempts < MAX_ATTEMPTS:
+        carrier = running.pop(handle)
+        multi.remove_handle(handle)
+        exchange = carrier.unload(code)
+        _thread.idle[carrier.kind].append(carrier)
+        if exchange.reply.failure and carrier.was_refused and exchange.attempts < MAX_ATTEMPTS:
             again.append(exchange)
             continue
-        ended.add(exchange)
+        ended.append(exchange)
         _thread.has_lost_one = _thread.has_lost_one or code in LOST
     return ended, again
 
 
-def _drop(multi: Any, handle: Any) -> None:
-    multi.remove_handle(handle)
-    handle.reset()
-    _thread.idle.append(handle)
-
-
-def _wait(multi: Any, deadline: float) -> None:
+def _wait(multi: Any, left_s: float) -> None:
     """Sleep until a socket is ready or one of libcurl's own timers expires; `select` alone would oversleep those."""
     timer_ms = multi.timeout()
-    left = max(deadline - time.monotonic(), 0.001)
-    multi.select(min(left, 0.1, timer_ms / 1000 if timer_ms >= 0 else 1))
+    multi.select(min(max(left_s, 0.001), 0.1, timer_ms / 1000 if timer_ms >= 0 else 1))

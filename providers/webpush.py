@@ -7,8 +7,9 @@ outcome leads to.
 import base64
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache, lru_cache, partial
 from typing import Any
 
 from process import clock
@@ -38,6 +39,7 @@ MAX_ENDPOINT_CHARACTERS = 2_048
 SIGNATURE_LIFE_S = 12 * 3600
 RENEWED_BEFORE_END_S = 3600
 MAX_KEPT_SIGNATURES = 1_000
+MAX_KEPT_ENDPOINTS = 1_000  # whose permission, which each push asks for three times, and public key are kept
 DEFAULT_HOSTS = "fcm.googleapis.com,*.push.apple.com,*.push.services.mozilla.com,*.notify.windows.com"
 NOT_PUBLIC_HOSTS = (".localhost", ".local", ".invalid")  # Apple refuses contacts that end like this
 
@@ -111,7 +113,7 @@ class WebPush(Provider[WebPushSettings]):
         endpoint, keys = required_text(value, "endpoint", "subscription."), value.get("keys")
         if not isinstance(keys, dict):
             raise Refused(400, "subscription.keys must be an object with p256dh and auth.")
-        if len(endpoint) > MAX_ENDPOINT_CHARACTERS or self._permission(endpoint) is None:
+        if len(endpoint) > MAX_ENDPOINT_CHARACTERS or _permission(endpoint, self.settings.hosts) is None:
             raise Refused(400, "subscription.endpoint is not the address of a push service in WEBPUSH_HOSTS.")
         p256dh, auth = (required_text(keys, name, "subscription.keys.") for name in ("p256dh", "auth"))
         if not _is_point(_decoded(p256dh)):
@@ -126,14 +128,12 @@ class WebPush(Provider[WebPushSettings]):
 
     def request(self, push: Push, left_s: float) -> Request:
         """The request that pushes; raises `Unavailable` if WEBPUSH_HOSTS does not name the push service."""
-        import http_ece
-        from cryptography.hazmat.primitives.asymmetric import ec
-
         origin, any_address = self._permitted(push)
-        body = http_ece.encrypt(
+        encrypt, new_key = _encryption()
+        body = encrypt(
             _payload(push.message, push.origin or self.server.public_url),
-            private_key=ec.generate_private_key(ec.SECP256R1()),
-            dh=_decoded(push.p256dh or ""),
+            private_key=new_key(),
+            dh=_public_key(push.p256dh or ""),
             auth_secret=_decoded(push.auth or ""),
             version="aes128gcm",
         )
@@ -180,27 +180,11 @@ class WebPush(Provider[WebPushSettings]):
         return url if url.startswith("https://") else f"mailto:{email}"
 
     def _permitted(self, push: Push) -> tuple[str, bool]:
-        permitted = self._permission(push.token)
+        permitted = _permission(push.token, self.settings.hosts)
         if permitted is None:
             what = "The push service of this subscription is not in WEBPUSH_HOSTS."
             raise Unavailable(Answer(Outcome.CONFIGURATION, what))
         return permitted
-
-    def _permission(self, endpoint: str) -> tuple[str, bool] | None:
-        """The endpoint's origin and whether any address is permitted; None if WEBPUSH_HOSTS does not name it."""
-        match = ENDPOINT.fullmatch(endpoint)
-        if match is None:
-            return None
-        origin, host = match["origin"].lower(), match["host"].lower()
-        allowed = self.settings.hosts
-        if origin in allowed:
-            return origin, True
-        if match["scheme"].lower() != "https" or match["port"] not in (None, ":443"):
-            return None
-        for entry in allowed:
-            if host == entry or (entry.startswith("*.") and host.endswith(entry[1:])):
-                return f"https://{host}", False
-        return None
 
     def _authorization(self, origin: str, email: str) -> str:
         """The VAPID header for an origin. It is kept, since signing is slow, until an hour before it expires."""
@@ -224,6 +208,32 @@ class WebPush(Provider[WebPushSettings]):
             signer.conf = {"no-strict": True}  # its strict check refuses a contact with a port
             self._kept_signer = signer
         return self._kept_signer
+
+
+@cache
+def _encryption() -> tuple[Callable[..., bytes], Callable[[], Any]]:
+    """What encrypts, and what makes a key for one push."""
+    import http_ece
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    return http_ece.encrypt, partial(ec.generate_private_key, ec.SECP256R1())
+
+
+@lru_cache(MAX_KEPT_ENDPOINTS)
+def _permission(endpoint: str, hosts: tuple[str, ...]) -> tuple[str, bool] | None:
+    """The endpoint's origin and whether any address is permitted; None if none of the hosts is the endpoint's."""
+    match = ENDPOINT.fullmatch(endpoint)
+    if match is None:
+        return None
+    origin, host = match["origin"].lower(), match["host"].lower()
+    if origin in hosts:
+        return origin, True
+    if match["scheme"].lower() != "https" or match["port"] not in (None, ":443"):
+        return None
+    for entry in hosts:
+        if host == entry or (entry.startswith("*.") and host.endswith(entry[1:])):
+            return f"https://{host}", False
+    return None
 
 
 def new_vapid_key() -> str:
@@ -256,7 +266,7 @@ def _payload(message: Message, origin: str) -> bytes:
     def build(title: str, body: str) -> bytes:
         return compact_json({**declared, "notification": {"title": title, "body": body, **fixed}})
 
-    return build(*fitted(shown(message.content.title), shown(message.content.body), build, MAX_BYTES))
+    return fitted(shown(message.content.title), shown(message.content.body), build, MAX_BYTES)[2]
 
 
 def _decoded(value: str) -> bytes:
@@ -267,6 +277,14 @@ def _decoded(value: str) -> bytes:
         return base64.urlsafe_b64decode(value.rstrip("=") + "=" * (-len(value.rstrip("=")) % 4))
     except ValueError:
         return b""
+
+
+@lru_cache(MAX_KEPT_ENDPOINTS)
+def _public_key(p256dh: str) -> Any:
+    """A browser's public key; raises `ValueError` if the text is none."""
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    return ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), _decoded(p256dh))
 
 
 def _is_point(data: bytes) -> bool:

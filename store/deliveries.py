@@ -107,10 +107,12 @@ class Delivery(Model):
     FORGET = "DELETE FROM delivery WHERE device_seq = ? AND notification_seq IN (SELECT value FROM json_each(?))"
     ANSWER = (
         "UPDATE delivery SET status = ?, attempts = attempts + 1, next_attempt_at = ?, answered_at = ?, error = ?"
-        " WHERE notification_seq = ? AND device_seq = ?"
-        " AND (status = 'pending' OR (status = 'failed' AND ? = 'delivered'))"
+        " WHERE notification_seq = ? AND device_seq = ? AND status = 'pending'"
     )
-
+    DELIVERED = (
+        "UPDATE delivery SET status = 'delivered', attempts = attempts + 1, next_attempt_at = NULL, answered_at = ?,"
+        " error = NULL WHERE notification_seq = ? AND device_seq = ? AND status <> 'delivered'"
+    )
     ACCEPT = (
         "INSERT INTO delivery (notification_seq, device_seq, status, attempts, answered_at)"
         " SELECT seq, :device, 'delivered', 1, :now FROM notification WHERE seq = :seq"
@@ -178,8 +180,10 @@ class Delivery(Model):
 
         A delivery that was settled meanwhile, as one that is replaced, stays as it is unless the device has it now.
         """
-        values = (status, next_attempt_at, now, error, notification_seq, device_seq, status)
-        run_later(cls.ANSWER, values)
+        if status == "delivered":
+            run_later(cls.DELIVERED, (now, notification_seq, device_seq))
+        else:
+            run_later(cls.ANSWER, (status, next_attempt_at, now, error, notification_seq, device_seq))
 
     @classmethod
     def accept(cls, notification_seq: int, device_seq: int, now: int) -> None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import peewee
 
 from models import Account, Model, new_id
-from store.database import insert, run
+from store.database import insert, run, run_later
 from store.notification_days import NotificationDay
 from store.rows import as_column, columns, given_column, given_reader, reader
 from store.senders import Sender
@@ -316,6 +316,11 @@ class Notification(Model):
         """Derive the status from what became of the notification on each device; None if it was deleted."""
         row = run(cls.SETTLE, (seq,)).fetchone()
         return row and str(row[0])
+
+    @classmethod
+    def note_delivered(cls, seq: int) -> None:
+        """A device has the notification now, whatever became of it on the others; call inside `transaction()`."""
+        run_later("UPDATE notification SET status = 'delivered' WHERE seq = ?", (seq,))
 
     @classmethod
     def settle_all(cls, seqs: Iterable[int]) -> None:

@@ -205,23 +205,23 @@ def resolved(traps: Traps) -> Iterator[Figure]:
     """
     traps.met.clear()
     failures = list[str]()
-    handle = transport._handle
+    load = transport._Carrier.load
     for address in ADDRESSES:
         shown = f"[{address}]" if ":" in address else address
 
-        def with_resolver(exchange: Any, timeout_s: float, shown: str = shown) -> Any:
+        def with_resolver(carrier: transport._Carrier, exchange: Any, timeout_s: float, shown: str = shown) -> Any:
             import pycurl
 
-            made = handle(exchange, timeout_s)
-            made.setopt(pycurl.RESOLVE, [f"push.example.com:443:{shown}"])
-            return made
+            handle = load(carrier, exchange, timeout_s)
+            handle.setopt(pycurl.RESOLVE, [f"push.example.com:443:{shown}"])
+            return handle
 
-        transport._handle = with_resolver
+        transport._Carrier.load = with_resolver  # type: ignore[method-assign]
         try:
             request = transport.Request("https://push.example.com/x", {}, b"x")
             failures.append(str(transport.send_all([request], 3.0)[0].failure))
         finally:
-            transport._handle = handle
+            transport._Carrier.load = load  # type: ignore[method-assign]
             transport._thread.__dict__.clear()
     time.sleep(0.3)
     what = f"a name that resolves to {len(ADDRESSES)} addresses that are not public"

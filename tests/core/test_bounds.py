@@ -512,14 +512,14 @@ def test_a_change_of_time_zone_counts_only_what_came_meanwhile_in_its_transactio
 def test_a_use_of_a_key_that_comes_while_uses_are_written_is_written_the_next_time(service, owner, monkeypatch):
     (key,) = models.ApiKey.select()
     models.ApiKey.mark_used(key.seq, 1_000)
-    update = models.ApiKey.update
+    run_later = models.run_later
 
-    def use_again(**values):
+    def use_again(statement, values):
         models.ApiKey.mark_used(key.seq, 2_000)
-        return update(**values)
+        run_later(statement, values)
 
     with monkeypatch.context() as patched:
-        patched.setattr(models.ApiKey, "update", use_again)
+        patched.setattr(models, "run_later", use_again)
         models.ApiKey.write_used()
     assert query(service, "SELECT last_used_at FROM api_key") == [(1_000,)]
     models.ApiKey.write_used()

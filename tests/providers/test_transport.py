@@ -42,6 +42,21 @@ def test_replies_come_in_the_order_of_the_requests():
     assert [reply.body for reply in replies] == [b"/push/%d" % n for n in range(8)]
 
 
+def test_a_reply_has_nothing_of_the_one_before():
+    def tell_the_first_one(connection, number):
+        read_request(connection)
+        answer(connection, headers="X-First: yes\r\n", body=b"first")
+        read_request(connection)
+        answer(connection)
+
+    with listening(tell_the_first_one) as listener:
+        (first,) = send_all([post(listener.url)], timeout_s=PLENTY_S)
+        (second,) = send_all([post(listener.url)], timeout_s=PLENTY_S)
+        assert listener.connections == 1
+    assert (first.headers, first.body) == ({"x-first": "yes", "content-length": "5"}, b"first")
+    assert (second.headers, second.body) == ({"content-length": "0"}, b"")
+
+
 def test_one_that_does_not_answer_ends_at_the_deadline_and_costs_the_others_nothing():
     def first_hangs(connection, number):
         if b"hang" not in read_request(connection):

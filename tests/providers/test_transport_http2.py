@@ -216,6 +216,15 @@ def test_one_whose_connection_closed_without_an_answer_is_not_repeated(apns, to,
     assert (len(phone.pushes), apns.duplicates, apns.connections) == (1, 0, 1)
 
 
+def test_one_that_speaks_of_a_refusal_itself_is_not_repeated(apns, to):
+    (request,) = to(phone := apns.phone().then(0))
+    said = "HTTP/2 stream 1 refused by server, try again on a new connection\n"
+    body = json.dumps({"aps": {"alert": said}, "id": "1"}).encode()
+    (reply,) = send_all([request._replace(body=body, headers={**request.headers, "x-said": said.strip()})], PLENTY_S)
+    assert is_told(reply)
+    assert (len(phone.pushes), apns.duplicates) == (1, 0)
+
+
 def test_of_many_on_a_connection_that_closed_none_is_repeated_that_was_taken(apns, to):
     send_all(to(apns.phone()), PLENTY_S)
     some = phones(apns, 12)

@@ -1,0 +1,107 @@
+"""CPU of handing a push to its provider: the request, its encryption, HTTP/2 over TLS, and reading the answer.
+
+The provider answers at once, in its own process (`http2_provider.py`); nothing is stored. Eight threads push at the
+same time, each over its own connection, as those of the service do.
+"""
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+from bench import measure, stand_in
+from bench.measure import Row, percentile
+from tests.support.certificates import key_pem
+from tests.support.push_service import Browser
+
+GOALS_US = {"apns": (200, 150), "fcm": (200, 150), "webpush": (350, 250)}
+AT_ONCE = 8
+BATCHES, PUSHES = 40, 5  # interleaved batches of each kind, and pushes of each thread in one
+TITLE, BODY = json.loads(measure.MESSAGE).values()
+
+
+def rows(scratch: Path) -> Iterator[Row]:
+    """A row for each provider."""
+    directory = scratch / "certificates"
+    directory.mkdir()
+    cores = os.sched_getaffinity(0)
+    with stand_in.running("bench.http2_provider", directory) as service:
+        measure.keep_off_service(service["pid"])
+        measure.keep_with_service(os.getpid())  # on one core, as the service is
+        try:
+            seen = _low_cpu_us(_works(service))
+        finally:
+            os.sched_setaffinity(0, cores)
+    for kind, (must, moonshot) in GOALS_US.items():
+        yield measure.at_most(f"CPU of handing over a push, {kind}", seen[kind], must, moonshot, " µs")
+
+
+def _settings(url: str, ca_file: str) -> dict[str, str]:
+    """The environment of a service that pushes everything to this address."""
+    account = {
+        "project_id": "pocketbell",
+        "private_key": key_pem(rsa.generate_private_key(65537, 2048)).decode(),
+        "client_email": "sender@pocketbell.example",
+        "token_uri": f"{url}/token",
+    }
+    apns = {"KEY": key_pem(ec.generate_private_key(ec.SECP256R1())).decode(), "TOPIC": "com.example.pocketbell"}
+    apns |= {"URL": url, "KEY_ID": "KEY1234567", "TEAM_ID": "TEAM123456"}
+    others = {"FCM_URL": url, "FCM_SERVICE_ACCOUNT": json.dumps(account), "WEBPUSH_HOSTS": url}
+    return {f"APNS_{name}": value for name, value in apns.items()} | others | {"SSL_CERT_FILE": ca_file}
+
+
+def _works(service: dict[str, Any]) -> dict[str, Callable[[], None]]:
+    """For each kind a function that pushes a message to a device, and raises if it was not delivered."""
+    import config
+    import push
+    from providers.base import Message, Outcome, Push
+    from providers.webpush import new_vapid_key
+    from wire.notification import Content
+
+    vapid_key, browser = new_vapid_key(), Browser(f"{service['url']}/push/1").subscription
+    push.configure(config.load(_settings(service["url"], service["ca_file"])), lambda: vapid_key)
+    addresses: dict[str, tuple[str, ...]] = {
+        "apns": ("5e" * 32,),
+        "fcm": ("d" * 22 + ":APA91b" + "x" * 134,),
+        "webpush": (browser["endpoint"], browser["keys"]["p256dh"], browser["keys"]["auth"]),
+    }
+    content, id_ = Content(f"MCP - {TITLE}", BODY), "01a20698e55b72a8ad3d83af39634772"
+
+    def pushing(kind: str, token: str, *keys: str) -> Callable[[], None]:
+        def work() -> None:
+            message = Message(id_, content, f"/app/notifications/{id_}")
+            (answer,) = push.send([Push(kind, token, message, "owner@example.org", *keys)], 4.5)
+            assert answer.outcome is Outcome.DELIVERED, answer
+
+        return work
+
+    return {kind: pushing(kind, *address) for kind, address in addresses.items()}
+
+
+def _repeat(work: Callable[[], None]) -> None:
+    for _ in range(PUSHES):
+        work()
+
+
+def _low_cpu_us(works: dict[str, Callable[[], None]]) -> dict[str, float]:
+    """This process's CPU a push, of each kind: the 10th percentile of interleaved batches."""
+    seen: dict[str, list[float]] = {kind: [] for kind in works}
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+
+        def batch(work: Callable[[], None]) -> float:
+            began = time.process_time_ns()
+            for done in [pool.submit(_repeat, work) for _ in range(AT_ONCE)]:
+                done.result()
+            return (time.process_time_ns() - began) / (AT_ONCE * PUSHES * 1000)
+
+        for work in works.values():
+            batch(work)  # opens connections
+        for _ in range(BATCHES):
+            for kind, work in works.items():
+                seen[kind].append(batch(work))
+    return {kind: percentile(values, 0.1) for kind, values in seen.items()}
