@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -81,12 +82,23 @@ def worker_number(config):
     return int(getattr(config, "workerinput", {}).get("workerid", "gw0").removeprefix("gw"))
 
 
+def let_no_sources_be_read():
+    """Let Hypothesis try no constants of ours: to find them in our sources takes each worker half a second.
+
+    Where a word of ours matters, the test's own strategy has it. To be called before Hypothesis' hook for collected
+    tests, which reads the sources.
+    """
+    if drawing := sys.modules.get("hypothesis.internal.conjecture.providers"):
+        drawing._get_local_constants = functools.cache(drawing.Constants)
+
+
 def pytest_collection_modifyitems(config, items):
     """Let every worker begin with its share of the browser's tests, and the first one with those of processes.
 
     They take longest, and wait meanwhile. Of this list each worker gets a piece of equal size; one that has done it
     takes from the end of another's.
     """
+    let_no_sources_be_read()
     items.sort(key=lambda item: item.path)  # as every worker must have them
     rooms = {"process": [], "browser": []}
     others = []

@@ -1,5 +1,6 @@
 """What every command has in common, `flask backup`, and commands in processes of their own: CONTRACT 1."""
 
+import functools
 import os
 import re
 import select
@@ -27,17 +28,18 @@ from tests.support.server import PATIENCE_S, ROOT, finished
 FLASK = Path(sys.executable).with_name("flask")
 
 
-def run_flask(data_dir, *args, stdin=b"", stdout=subprocess.PIPE, **environ):
+def run_flask(data_dir, *args, stdout=subprocess.PIPE, **environ):
     """Run the real `flask` in its own process, with only PATH from this one's environment."""
     env = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(data_dir), **environ}
     return subprocess.run(
-        [FLASK, *args], input=stdin, stdout=stdout, stderr=subprocess.PIPE, env=env, cwd=ROOT, timeout=PATIENCE_S
+        [FLASK, *args], input=b"", stdout=stdout, stderr=subprocess.PIPE, env=env, cwd=ROOT, timeout=PATIENCE_S
     )
 
 
-def run_in_fork(data_dir, *args, **environ):
-    """Run `flask` in a process of its own that need not import it."""
-    return finished(Fork, [FLASK, *args], {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(data_dir), **environ})
+def run_in_fork(data_dir, *args, stdin=os.devnull, **environ):
+    """Run `flask` in a process of its own that need not import it; `stdin` is the path of a file."""
+    start = functools.partial(Fork, stdin=stdin)
+    return finished(start, [FLASK, *args], {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(data_dir), **environ})
 
 
 def told(done):
@@ -285,7 +287,8 @@ def test_the_application_makes_its_database_with_the_first_request_under_any_ser
 def test_bytes_that_are_not_utf_8_cause_no_traceback_as_argument_or_input(tmp_path):
     told(run_flask(tmp_path, b"account", b"create", b"own\xffer@example.org"))
     told(run_in_fork(tmp_path, "account", "set", os.fsdecode(b"own\xffer@example.org"), "--plan", "pro"))
-    told(run_flask(tmp_path, "account", "create", OWNER, "--password-stdin", stdin=b"\xff\xfe" * 10))
+    (tmp_path / "password").write_bytes(b"\xff\xfe" * 10)
+    told(run_in_fork(tmp_path, "account", "create", OWNER, "--password-stdin", stdin=tmp_path / "password"))
 
 
 def test_a_backup_to_a_name_that_is_not_utf_8_causes_no_traceback(tmp_path):
@@ -323,7 +326,7 @@ def test_on_a_terminal_the_password_is_asked_for_twice_and_not_shown(tmp_path):
 
 
 def test_a_wrong_setting_stops_a_command_with_one_line(tmp_path):
-    assert "THREADS" in told(run_flask(tmp_path, "account", "list", THREADS="many"))
+    assert "THREADS" in told(run_in_fork(tmp_path, "account", "list", THREADS="many"))
 
 
 def garbage(path):
@@ -365,7 +368,7 @@ def test_a_database_file_that_cannot_be_used_is_an_error_in_one_line(tmp_path, u
 
 def test_a_process_says_in_one_line_that_its_database_file_cannot_be_used(tmp_path):
     garbage(tmp_path / "pocketbell.db")
-    told(run_flask(tmp_path, "account", "list"))
+    told(run_in_fork(tmp_path, "account", "list"))
 
 
 @pytest.mark.parametrize("data_dir", ["file", "file/below"])

@@ -13,6 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from core import message_templates
+from tests.support.strategies import ANY_LETTER, ANY_TEXT
 from tests.support.templates import FILTERS, NUMBERS, applied, cut, filled, rendered
 from wire import errors
 
@@ -137,7 +138,7 @@ LETTERS = st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_from('{}|"
 STRINGS = st.text(LETTERS, max_size=12)
 NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,9})(\.[0-9]{1,6})?([eE][+-]?[0-9]{1,2})?")
 SHORT_NUMBERS = [number for number in NUMBERS if len(number) < 200]
-DIGITS = (st.sampled_from(SHORT_NUMBERS) | st.from_regex(NUMBER, fullmatch=True)).map(Digits)
+DIGITS = (st.sampled_from(SHORT_NUMBERS) | st.from_regex(NUMBER, fullmatch=True, alphabet=ANY_LETTER)).map(Digits)
 SCALARS = st.none() | st.booleans() | DIGITS | STRINGS
 KEYS = st.text("ab.", max_size=3) | st.sampled_from(["a", "b", "a.b", "0", "1"])
 
@@ -244,7 +245,7 @@ def test_any_braces_are_read_as_a_naive_search_reads_them(template):
 
 
 @PROPERTY
-@given(st.text().filter(lambda text: "{{" not in text), PAYLOADS)
+@given(ANY_TEXT.filter(lambda text: "{{" not in text), PAYLOADS)
 def test_text_without_a_beginning_is_itself(text, payload):
     assert filled(text, written(payload)) == (text, ())
 
@@ -262,7 +263,7 @@ ZONES = st.sampled_from(["UTC", "America/New_York", "Asia/Kathmandu", "Pacific/A
 
 
 @PROPERTY
-@given(SOUP | st.text(), PAYLOADS, st.integers(1, 60), ZONES)
+@given(SOUP | ANY_TEXT, PAYLOADS, st.integers(1, 60), ZONES)
 def test_filling_never_fails_and_never_passes_the_limit(template, payload, limit, zone):
     whole = filled(template, written(payload), limit=50_000, zone=zone)
     assert rendered(template, written(payload), limit=limit, zone=zone) == cut(whole.text, limit)
@@ -277,7 +278,7 @@ def test_an_empty_payload_leaves_any_template_without_a_default_as_it_is(templat
 
 
 @PROPERTY
-@given(SOUP | st.text())
+@given(SOUP | ANY_TEXT)
 def test_a_template_is_taken_or_refused_with_400(template):
     try:
         assert message_templates.check_template(template) is None
@@ -314,7 +315,11 @@ def test_any_moment_is_shown_in_the_local_time_of_the_zone(number, zone, quoted)
 
 
 @PROPERTY
-@given(st.from_regex(r"-?(0|[1-9][0-9]{0,40})\.[0-9]{1,40}", fullmatch=True), st.integers(0, 20), st.booleans())
+@given(
+    st.from_regex(r"-?(0|[1-9][0-9]{0,40})\.[0-9]{1,40}", fullmatch=True, alphabet=ANY_LETTER),
+    st.integers(0, 20),
+    st.booleans(),
+)
 def test_any_number_is_rounded_as_whole_number_arithmetic_rounds_it(number, decimals, quoted):
     rounded = applied(f"round: {decimals}", f'"{number}"' if quoted else number)
     if len(number.partition(".")[2]) <= decimals:

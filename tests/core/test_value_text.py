@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.value_text import as_text, payload_json
+from tests.support.strategies import ANY_TEXT
 from wire import json_text
 from wire.strict_json import parse_event
 
@@ -31,13 +32,13 @@ def test_a_payload_is_kept_as_it_is_shown(sent):
 
 
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda values: st.lists(values, max_size=4) | st.dictionaries(st.text(), values, max_size=4),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | ANY_TEXT,
+    lambda values: st.lists(values, max_size=4) | st.dictionaries(ANY_TEXT, values, max_size=4),
     max_leaves=10,
 )
 
 
-@given(st.dictionaries(st.text(), VALUES, max_size=4))
+@given(st.dictionaries(ANY_TEXT, VALUES, max_size=4))
 def test_whatever_is_sent_is_kept_as_it_is_shown(sent):
     payload = parse_event(json.dumps(sent).encode())
     assert payload_json(payload).decode() == as_text(payload, 1_000_000)

@@ -12,7 +12,7 @@ from store.notifications import Notification
 from store.sessions import Session
 from tests.support.accounts import PASSWORD
 from tests.support.forms import PAGES_OF_THE_OWNER
-from tests.support.hostile import HOSTILE, in_parts
+from tests.support.hostile import HOSTILE, TOGETHER, in_parts
 from tests.support.pages import Page, Visitor, make_account, setup_link
 
 pytestmark = pytest.mark.usefixtures("few_time_zones")
@@ -34,13 +34,12 @@ def pages_with(text, owner, notification_id):
     return [owner.page(path) for path in (*PAGES_OF_THE_OWNER, f"/app/notifications/{notification_id}")]
 
 
-@in_parts
-def test_names_texts_and_errors_are_shown_as_they_are(service, owner, texts):
+def test_names_texts_and_errors_are_shown_as_they_are(service, owner):
     caller = service.caller()
     assert caller.post("/devices", {"kind": "apns", "token": "ab" * 32, "name": "x"}).status_code == 201
     notification_id = service.alert().post({"message": "x"}).json["notificationId"]
     plain = pages_with("harmless", owner, notification_id)
-    for text in texts:
+    for text in TOGETHER:
         hostile = pages_with(text, owner, notification_id)
         for before, after in zip(plain, hostile, strict=True):
             assert after.shape == before.shape, text

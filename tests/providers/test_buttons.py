@@ -56,11 +56,11 @@ def test_a_label_is_one_line_without_control_characters(phones):
     assert phones.to_apple[0]["actions"][0]["label"] == "a b c"
 
 
+LONG_URLS = ["https://example.org/" + '"' * 1_980, "https://漢.example/" + "😀" * 1_980]
+
+
 @pytest.mark.parametrize("text", ["a", "é", "漢", "😀", '"', "\\", "\n"])
-@pytest.mark.parametrize(
-    "url", [None, URL, "https://example.org/" + '"' * 1_980, "https://漢.example/" + "😀" * 1_980]
-)
-@pytest.mark.parametrize("kind", ["url", "answer"])
+@pytest.mark.parametrize("kind, url", [*(("url", url) for url in (None, URL, *LONG_URLS)), ("answer", LONG_URLS[0])])
 def test_three_full_buttons_fit_beside_texts_urls_and_tags(phones, text, url, kind):
     label = (text * 40) if text.strip() else "l" * 40
     value = (url or URL) if kind == "url" else "😀" * 100

@@ -12,8 +12,8 @@ import sys
 
 from tests.support.server import ROOT
 
-_context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["app", "flask.cli", "gunicorn.arbiter", "gunicorn.app.wsgiapp", __name__])
+context = multiprocessing.get_context("forkserver")
+context.set_forkserver_preload(["app", "flask.cli", "gunicorn.arbiter", "gunicorn.app.wsgiapp", __name__])
 
 
 class Fork:
@@ -22,11 +22,11 @@ class Fork:
     Not from several threads: one that looks whether it lives could take the status that another one waits for.
     """
 
-    def __init__(self, command, environ, stdout, stderr):
-        """The last two are the paths of files, to which it appends."""
-        begins, ours = _context.Pipe(duplex=False)
-        arguments = ([str(part) for part in command], environ, stdout, stderr, ours)
-        self._process = _context.Process(target=_run, args=arguments, daemon=True)
+    def __init__(self, command, environ, stdout, stderr, stdin=os.devnull):
+        """The last three are the paths of files; it appends to the first two."""
+        begins, ours = context.Pipe(duplex=False)
+        arguments = ([str(part) for part in command], environ, (stdin, stdout, stderr), ours)
+        self._process = context.Process(target=_run, args=arguments, daemon=True)
         self._process.start()
         self.pid = self._process.pid
         ours.close()
@@ -50,12 +50,11 @@ class Fork:
         self.send_signal(signal.SIGTERM)
 
 
-def _run(command, environ, stdout, stderr, starter):
+def _run(command, environ, streams, starter):
     os.setsid()
     os.chdir(ROOT)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    for number, path in ((1, stdout), (2, stderr)):
-        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), number)
+    for number, path in enumerate(streams):
+        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND if number else os.O_RDONLY, 0o600), number)
     starter.send(None)
     starter.close()
     os.environ.clear()

@@ -1,14 +1,11 @@
-"""A process that races with others like it on one database: `python -m tests.support.racer`.
+"""A process that races with others like it on one database.
 
-It reads lines of JSON. The first names the settings, the race, the numbers of its threads and what they are given;
-with the second, all of its threads begin at once. It then writes a line with what each thread made of it.
+It is told the settings, the race, the numbers of its threads and what they are given; at the next word, all of its
+threads begin at once. It then tells what each thread made of it.
 """
 
-import json
 import random
 import re
-import subprocess
-import sys
 import threading
 import traceback
 
@@ -22,8 +19,9 @@ from providers.base import Answer, Outcome
 from store import database, sqlite
 from store.deliveries import Delivery
 from store.senders import Owner
-from tests.support.server import PATIENCE_S, ROOT
-from tests.support.service import spare_the_disk
+from tests.support import forks
+from tests.support.server import PATIENCE_S
+from tests.support.tables import spare_the_disk
 from wire.errors import Refused
 from wire.notification import Content
 
@@ -163,16 +161,16 @@ def be_patient(url):
     postgresql_connection.OF_CONNECTION = re.sub(limits, r"\1 = 0", postgresql_connection.OF_CONNECTION)
 
 
-def main():
+def main(connection):
     accounts.password_hash = lambda *_: "scrypt:128:1:1$pocketbell$00"
-    for line in sys.stdin:
-        order = json.loads(line)
-        be_patient(order["environ"].get("DATABASE_URL", ""))
-        open_service(app, config.load(order["environ"]))
+    while order := connection.recv():
+        environ, name, numbers, given = order
+        be_patient(environ.get("DATABASE_URL", ""))
+        open_service(app, config.load(environ))
         spare_the_disk()
-        print("ready", flush=True)
-        sys.stdin.readline()
-        print(json.dumps(run(RACES[order["race"]], order["numbers"], order["given"])), flush=True)
+        connection.send("ready")
+        connection.recv()
+        connection.send(run(RACES[name], numbers, given))
         database.close()
 
 
@@ -182,44 +180,33 @@ class Racers:
     THREADS = 8  # of each
 
     def __init__(self):
-        command = [sys.executable, "-m", "tests.support.racer"]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "cwd": ROOT}
-        self.processes = [subprocess.Popen(command, **pipes) for _ in range(2)]
+        self.connections, self.processes = [], []
+        for _ in range(2):
+            ours, theirs = forks.context.Pipe()
+            process = forks.context.Process(target=main, args=(theirs,), daemon=True)
+            process.start()
+            theirs.close()
+            self.connections.append(ours)
+            self.processes.append(process)
 
     def close(self):
-        for process in self.processes:
-            process.stdin.close()
-            process.wait(60)
-            process.stdout.close()
+        for connection, process in zip(self.connections, self.processes, strict=True):
+            connection.send(None)
+            process.join(60)
+            connection.close()
 
     def race(self, service, name, meanwhile=None, **given):
         """Run a race on the service's database; what each of the 16 threads returned."""
-        for place, process in enumerate(self.processes):
-            numbers = list(range(place, 2 * self.THREADS, 2))
-            self._tell(
-                process,
-                {
-                    "environ": {"DATA_DIR": str(service.data_dir), **service.where},
-                    "race": name,
-                    "numbers": numbers,
-                    "given": given,
-                },
-            )
-        for process in self.processes:
-            assert process.stdout.readline() == "ready\n"
-        for process in self.processes:
-            self._tell(process, "go")
+        environ = {"DATA_DIR": str(service.data_dir), **service.where}
+        for place, connection in enumerate(self.connections):
+            connection.send((environ, name, list(range(place, 2 * self.THREADS, 2)), given))
+        for connection in self.connections:
+            assert connection.recv() == "ready"
+        for connection in self.connections:
+            connection.send("go")
         if meanwhile:
             meanwhile()
-        results = [one for process in self.processes for one in json.loads(process.stdout.readline())]
+        results = [one for connection in self.connections for one in connection.recv()]
         faults = [one for one in results if "Traceback" in str(one)]
         assert not faults, faults[0]
         return results
-
-    def _tell(self, process, order):
-        process.stdin.write(json.dumps(order) + "\n")
-        process.stdin.flush()
-
-
-if __name__ == "__main__":
-    main()

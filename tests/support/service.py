@@ -21,9 +21,10 @@ from app import app, open_service
 from core import accounts, alarms, jobs, pruning, retries, watching
 from models import new_id, sha256_of
 from process import clock
-from store import database, sqlite
+from store import database
 from tests.support import postgresql, recycling
 from tests.support.client import Client
+from tests.support.tables import spare_the_disk
 
 # Building these statements with Peewee took a third of the time of a plain test.
 ADD_ACCOUNT = (
@@ -126,12 +127,6 @@ def empty_database():
     database.open_database(path)
     database.close()
     return path
-
-
-def spare_the_disk():
-    """Wait for no write to be on the disk: no test loses power."""
-    if not database.is_shared():
-        sqlite._writing.execute_sql("PRAGMA synchronous = OFF")
 
 
 class Service:

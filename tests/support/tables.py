@@ -6,7 +6,7 @@ import threading
 from contextlib import closing
 from pathlib import Path
 
-from store import database
+from store import database, sqlite
 from store.notifications import Notification
 from tests.support import postgresql
 
@@ -52,6 +52,12 @@ def look(path, statement):
     """What another program reads in the file."""
     with closing(sqlite3.connect(path)) as file:
         return file.execute(statement).fetchall()
+
+
+def spare_the_disk():
+    """Wait for no write to be on the disk: no test loses power."""
+    if not database.is_shared():
+        sqlite._writing.execute_sql("PRAGMA synchronous = OFF")
 
 
 def mode(path):

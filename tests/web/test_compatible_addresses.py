@@ -234,7 +234,7 @@ def assert_answered(answer):
 
 
 def test_no_headers_query_or_body_are_a_fault(unlimited):
-    @settings(max_examples=200, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=100, deadline=None, derandomize=True, database=None)
     @given(st.sampled_from(ADDRESSES), st.dictionaries(st.sampled_from(NAMES), TEXTS, max_size=4), TEXTS, st.binary())
     def ask(path, headers, query, body):
         sent = {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in headers.items()}
@@ -246,7 +246,7 @@ def test_no_headers_query_or_body_are_a_fault(unlimited):
 
 
 def test_no_json_is_a_fault(unlimited):
-    @settings(max_examples=200, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=100, deadline=None, derandomize=True, database=None)
     @given(st.sampled_from(ADDRESSES), OBJECTS)
     def ask(path, said):
         assert_answered(unlimited.request("POST", path, data=json.dumps({"topic": "t", **said}).encode()))

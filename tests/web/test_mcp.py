@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from core import accounts
 from tests.support.assistants import ask, call, described, post
 from tests.support.rows import each
+from tests.support.strategies import ANY_TEXT
 from web import mcp
 
 META = "io.modelcontextprotocol/"
@@ -533,8 +534,8 @@ def test_a_fault_before_the_message_is_read_has_no_id(owner, monkeypatch):
 # Whatever comes
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | ANY_TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(ANY_TEXT, inner, max_size=3),
     max_leaves=8,
 )
 NAMES = sorted({name for tool in mcp.TOOLS.values() for name in tool.arguments})
@@ -542,7 +543,7 @@ PARAMS = st.fixed_dictionaries(
     {},
     optional={
         "name": st.sampled_from(TOOLS) | JSON,
-        "arguments": st.dictionaries(st.sampled_from(NAMES) | st.text(), JSON, max_size=4) | JSON,
+        "arguments": st.dictionaries(st.sampled_from(NAMES) | ANY_TEXT, JSON, max_size=4) | JSON,
         "protocolVersion": st.sampled_from(VERSIONS) | JSON,
         "_meta": st.dictionaries(st.sampled_from([f"{META}protocolVersion"]), st.sampled_from(VERSIONS) | JSON)
         | JSON,
