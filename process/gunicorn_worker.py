@@ -87,7 +87,7 @@ class ThreadedWorker(Worker):
 
         On a busy machine each look for work is late, finds nobody waiting, and would start another one.
         """
-        return min(self.cfg.threads, len(self.connections) + 2)
+        return min(int(self.cfg.threads), len(self.connections) + 2)
 
     def run(self) -> None:
         """Serve until told to stop, then until all requests are answered."""
