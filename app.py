@@ -264,7 +264,7 @@ class Application(LeanFlask):
         """Answer a request; open the database first if the server has not (gunicorn.conf.py does)."""
         if not self.is_open:
             self.open()
-        with pending_commit.Answering():
+        with database.Answering():
             return super().wsgi_app(environ, start_response)
 
     def dispatch_request(self) -> Any:

@@ -15,6 +15,7 @@ from models import ActiveDevice, Device
 from process.clock import DAY_MS
 from providers.base import Answer, Message, Outcome, Push
 from store.alarms import Alarm
+from store.database import give_back
 from store.deliveries import Attempt, Delivery
 from wire.errors import log_fault
 from wire.notification import Content
@@ -36,6 +37,7 @@ def push_all(attempts: list[Attempt]) -> list[Answer]:
 
 def push_each(pushes: list[Push]) -> list[Answer]:
     """Push; a bug in pushing becomes an answer, too, so that it counts as an attempt and is not repeated for ever."""
+    give_back()  # a provider may take seconds
     try:
         return push.send(pushes, PUSH_DEADLINE_S)
     except Exception as error:

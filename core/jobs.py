@@ -29,7 +29,7 @@ from core import (
 )
 from models import ApiKey
 from process import clock
-from store.database import WriteFailed, answers, try_writing, writes_fail
+from store.database import WriteFailed, answers, close_unneeded, give_back, try_writing, writes_fail
 from wire.errors import log_fault
 
 ROUND_S = 1.0
@@ -38,6 +38,7 @@ MAX_REMOVAL_S = 3600.0  # a round may read all that very large accounts have
 STOPPED_WITHIN_S = 10.0
 PRUNED_EVERY_S = 3600.0
 CALLED_EVERY_S = 60.0
+UNNEEDED_EVERY_S = 5.0
 
 log = logging.getLogger("pocketbell")
 
@@ -78,6 +79,7 @@ RECORDS = (
     Job("share what was counted", sharing.share),
     Job("settle when values of silent rules arrived", firing.settle_arrivals, 60.0),
     Job("note which peers speak like a proxy", proxies.write_note, 60.0),
+    Job("close connections to the database that nobody needs", lambda now: close_unneeded(), UNNEEDED_EVERY_S),
 )
 REMOVALS = (
     Job("give up what no provider takes", retries.give_up_unconfigured, PRUNED_EVERY_S),
@@ -132,6 +134,7 @@ class Lane:
     def _run(self) -> None:
         while not self.stopping:
             self._round()
+            give_back()
             self.last_beat_s = clock.monotonic_s()
             self.wake.wait(ROUND_S)
             self.wake.clear()

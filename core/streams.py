@@ -156,9 +156,9 @@ class Store:
             one.fetched.clear()
 
     def close(self) -> None:
-        """End this thread's connection to the database."""
+        """Give this thread's connection to the database back."""
         self.version = -1
-        database.close_reading()
+        database.give_back()
 
 
 hub = Hub(Store())

@@ -24,14 +24,14 @@ PUT_OFF_S = 0.015  # how long ends that are put off wait for other pieces that a
 
 
 class Crew:
-    """At most `number` threads: `find` returns work that is ready, or waits for some; `work` does one piece of it.
+    """At most `number()` threads: `find` returns work that is ready, or waits for some; `work` does one piece of it.
 
     `finish` does the ends that were put off.
     """
 
     def __init__(
         self,
-        number: int,
+        number: Callable[[], int],
         find: Callable[[bool], Iterable[Any]],
         work: Callable[[Any], None],
         finish: Callable[[list[Any]], None],
@@ -81,7 +81,7 @@ class Crew:
         if self._wake_resting() or self.is_over:
             return
         with self.starting, contextlib.suppress(RuntimeError):  # of a system that allows no more threads
-            if len(self.threads) < self.number:
+            if len(self.threads) < self.number():
                 thread = threading.Thread(target=self._run)
                 thread.start()
                 self.threads.append(thread)
@@ -151,7 +151,7 @@ class Crew:
 
     def _is_urgent(self) -> bool:
         """Whether ends have waited for long, or would wait for this thread's next piece, however long that takes."""
-        is_last = not self.resting and len(self.threads) >= self.number
+        is_last = not self.resting and len(self.threads) >= self.number()
         return is_last or clock.monotonic_s() > self.finish_s
 
     def _look(self, waits: bool) -> bool:

@@ -79,10 +79,17 @@ class ThreadedWorker(Worker):
         """Begin to serve. What gunicorn looks up of its settings for each request becomes plain attributes."""
         self.cfg.__dict__.update({name: setting.get() for name, setting in self.cfg.settings.items()})
         self.poller = Poller()
-        self.crew = Crew(self.cfg.threads, self._arrived, self._serve, self._finish)
+        self.crew = Crew(self._most_threads, self._arrived, self._serve, self._finish)
         super().init_process()
 
     # --- the main thread ---
+
+    def _most_threads(self) -> int:
+        """One for each connection, one that waits, one that finishes: more would only rest, with all that they keep.
+
+        On a busy machine each look for work is late, finds nobody waiting, and would start another one.
+        """
+        return min(int(self.cfg.threads), len(self.connections) + 2)
 
     def run(self) -> None:
         """Serve until told to stop, then until all requests are answered."""

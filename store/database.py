@@ -11,7 +11,7 @@ from typing import Any
 
 import peewee as peewee
 
-from store import sqlite
+from store import pending_commit, sqlite
 from store.engine import EVERYBODY as EVERYBODY
 from store.engine import MIGRATIONS, SCHEMA_VERSION, Cursor, Engine, Values
 from store.engine import DatabaseError as DatabaseError
@@ -118,9 +118,25 @@ def version() -> int:
     return _engine.version()
 
 
-def close_reading() -> None:
-    """Close what this thread keeps open: the thread ends."""
-    _engine.close_reading()
+def give_back() -> None:
+    """Let other threads have this thread's connection: it reads nothing more for now, or waits for somebody else.
+
+    Call this when no result is left to be read. The thread gets another one with its next statement.
+    """
+    _engine.give_back()
+
+
+class Answering(pending_commit.Answering):
+    """While the block lasts, this thread answers a request; then others may have its connection."""
+
+    def __exit__(self, *_: object) -> None:
+        super().__exit__()
+        _engine.give_back()
+
+
+def close_unneeded() -> None:
+    """Close the connections that no thread has needed since the last call."""
+    _engine.close_unneeded()
 
 
 def close() -> None:

@@ -144,8 +144,11 @@ class Engine(Protocol):
     def version(self) -> int:
         """A number that changes with each commit of another connection."""
 
-    def close_reading(self) -> None:
-        """Close this thread's connection."""
+    def give_back(self) -> None:
+        """Let other threads have this thread's connection for reading."""
+
+    def close_unneeded(self) -> None:
+        """Close the connections for reading that no thread has needed since the last call."""
 
     def close(self) -> None:
         """Close this thread's connection and what all threads share."""

@@ -406,8 +406,12 @@ def open_database(url: ServerUrl, migrations: Path, newest: int) -> None:
     )
 
 
-def close_reading() -> None:
+def give_back() -> None:
     """Do nothing: a thread keeps no connection."""
+
+
+def close_unneeded() -> None:
+    """Do nothing: the pool closes them."""
 
 
 def close() -> None:

@@ -5,6 +5,7 @@ A search reads rows until it has found a page or has spent its budget, so that n
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 from itertools import islice
 from typing import NamedTuple
 
@@ -13,10 +14,11 @@ from store.notifications import AGED_FROM, STATUS
 from store.rows import columns
 from wire.notification import DEFAULT_PRIORITY
 
-SEARCH_COST = 2_000_000  # the budget of one page, in folded ASCII characters
-ROW_COST = 800  # of a row whose text is searched, besides its characters
+SEARCH_COST = 2_000_000  # the budget of one page, in ASCII characters that are read and compared: 2 ns each
+ROW_COST = 600  # of a row, besides its characters, whether the filters exclude it or not
+PAGE_COST = 500  # of a page of the file that only one of the rows is on
+ROWS_OF_PAGE = 16  # about so many rows follow each other on a page
 DAY_MS = 86_400_000
-EXCLUDED_ROW_COST = 400  # of a row that the filters exclude
 MIN_PIECE, MAX_PIECE = 8, 64  # rows whose texts are looked at together
 MAX_FIND = 16  # characters of a term that `in` still finds in nearly linear time
 
@@ -60,25 +62,26 @@ class Candidate(NamedTuple):
     body: str
 
 
-def _candidates(where: str, order: str) -> str:
-    return (
-        f"SELECT {columns(Candidate, 'n', title='CASE WHEN n.is_wanted THEN n.title END')} FROM (SELECT seq, title,"
-        f" body, ({STATUS} = :status OR :status IS NULL)"
-        f" AND (coalesce(priority, {DEFAULT_PRIORITY}) = :priority OR :priority IS NULL)"
-        " AND (api_key_seq = :api_key_seq OR :api_key_seq IS NULL)"
-        " AS is_wanted FROM notification n"
-        f" WHERE {where} AND seq < :before AND seq > :after AND {AGED_FROM} >= :since"
-        " AND created_at >= :begin AND created_at < :until AND is_digest = 0"
-        f" ORDER BY seq {order} LIMIT :rows) n"
-    )
-
-
 ACCOUNTS = "account_seq = :account"
 ALERTS = "alert_seq = :alert_seq AND +account_seq = :account"  # by the alert's index
 FEW = "account_seq = :account AND n.status IN ('failed', 'held')"  # by the index of these
-OF_ACCOUNT, UP_OF_ACCOUNT = _candidates(ACCOUNTS, "DESC"), _candidates(ACCOUNTS, "ASC")
-OF_ALERT, UP_OF_ALERT = _candidates(ALERTS, "DESC"), _candidates(ALERTS, "ASC")
-OF_FEW, UP_OF_FEW = _candidates(FEW, "DESC"), _candidates(FEW, "ASC")
+FILTERS = {
+    "status": f"{STATUS} = :status",
+    "priority": f"coalesce(priority, {DEFAULT_PRIORITY}) = :priority",
+    "api_key_seq": "api_key_seq = :api_key_seq",
+}
+
+
+@cache
+def candidates(where: str, is_upward: bool = False, *filters: str) -> str:
+    """The statement that reads the rows of `where`, and looks at each with these filters; each takes its time."""
+    title = f"CASE WHEN {' AND '.join(FILTERS[name] for name in filters)} THEN n.title END" if filters else "n.title"
+    return (
+        f"SELECT {columns(Candidate, 'n', title=title)} FROM notification n"
+        f" WHERE {where} AND seq < :before AND seq > :after AND {AGED_FROM} >= :since"
+        " AND created_at >= :begin AND created_at < :until AND is_digest = 0"
+        f" ORDER BY seq {'ASC' if is_upward else 'DESC'} LIMIT :rows"
+    )
 
 
 def fold(text: str) -> str:
@@ -107,17 +110,21 @@ def search(account_seq: int, span: Span, since: int, limit: int, wanted: Wanted)
     Reads a bounded number of rows: it may find less than `limit`, even none, and not be done.
     """
     terms, seqs, read, cost = list(map(_Term, wanted.terms)), list[int](), 0, 0
-    values = {"account": account_seq, "since": since, "rows": SEARCH_COST // EXCLUDED_ROW_COST}
+    values = {"account": account_seq, "since": since, "rows": SEARCH_COST // ROW_COST}
     last = span.after if span.is_upward else span.before
-    rows = run(_statement(wanted, span), {**values, **span._asdict(), **wanted._asdict()})
+    rows = run(_statement(wanted, span.is_upward), {**values, **span._asdict(), **wanted._asdict()})
     for piece in _pieces(rows):
         without = _cost_without_hit(terms, piece)
         if without:
-            cost, last, read = cost + without, piece[-1][0], read + len(piece)
-            piece = []
+            end = piece[-1][0]
+            cost += without + _reading_cost(len(piece), last, end)
+            last, read, piece = end, read + len(piece), []
         for seq, title, body in piece:
-            cost += EXCLUDED_ROW_COST if title is None else ROW_COST + _folding_cost(title) + _folding_cost(body)
-            if title is not None:
+            cost += _reading_cost(1, last, seq)
+            if title is None:
+                cost += len(body)
+            else:
+                cost += _folding_cost(title) + _folding_cost(body)
                 is_hit, further = _has_all(terms, fold(title), fold(body))
                 cost += further
                 if is_hit and len(seqs) == limit:
@@ -146,13 +153,13 @@ def _cost_without_hit(terms: list[_Term], piece: list[Row]) -> int:
     That takes half as long as looking in one row after the other. Folding goes from character to character, so it
     finds all that is in a text. Texts beyond ASCII have a budget of their own and are looked at one by one.
     """
-    _, titles, bodies = zip(*piece, strict=True)
-    if not terms or None in titles:
+    if not terms:
         return 0
-    text = "\n".join(titles + bodies)
+    _, titles, bodies = zip(*piece, strict=True)
+    text = "\n".join(filter(None, titles + bodies))
     if not text.isascii() or _has_all(terms, fold(text), "")[0]:
         return 0
-    return ROW_COST * len(piece) + len(text)
+    return len(text)
 
 
 FIRST_ID = "SELECT min(id) FROM notification WHERE id >= ? AND id < ?"
@@ -175,13 +182,14 @@ def span_between(begin: int, until: int) -> Span:
     return Span(run(LAST_SEQ, of_last_day).fetchone()[0] + 1, run(FIRST_SEQ, of_first_day).fetchone()[0] - 1)
 
 
-def _statement(wanted: Wanted, span: Span) -> str:
+def _statement(wanted: Wanted, is_upward: bool) -> str:
     """The statement that reads the fewest rows."""
+    filters = (name for name in FILTERS if getattr(wanted, name) is not None)
     if wanted.alert_seq is not None:
-        return UP_OF_ALERT if span.is_upward else OF_ALERT
+        return candidates(ALERTS, is_upward, *filters)
     if wanted.status in ("failed", "held"):
-        return UP_OF_FEW if span.is_upward else OF_FEW
-    return UP_OF_ACCOUNT if span.is_upward else OF_ACCOUNT
+        return candidates(FEW, is_upward, *filters)
+    return candidates(ACCOUNTS, is_upward, *filters)
 
 
 def _has_all(terms: list[_Term], title: str, body: str) -> tuple[bool, int]:
@@ -190,6 +198,14 @@ def _has_all(terms: list[_Term], title: str, body: str) -> tuple[bool, int]:
         if not (term.is_in(title) or term.is_in(body)):
             return False, place * (len(title) + len(body))
     return True, max(0, len(terms) - 1) * (len(title) + len(body))
+
+
+def _reading_cost(rows: int, last: int, end: int) -> int:
+    """The cost of reading this number of rows with seqs after `last` up to `end`.
+
+    Where the account's rows lie scattered among those of others, each is on a page of its own.
+    """
+    return ROW_COST * rows + PAGE_COST * min(rows, abs(end - last) // ROWS_OF_PAGE)
 
 
 def _folding_cost(text: str) -> int:

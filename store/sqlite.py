@@ -1,7 +1,7 @@
 """SQLite: opening, migrating and copying the database's file, and the one way to write to it.
 
-Each thread keeps a connection for reading; all take turns with a single one for writing (docs/decisions.md). Must not
-know the tables, a setting or the clock.
+A thread has a connection for reading until it gives that back; all take turns with a single one for writing
+(docs/decisions.md). Must not know the tables, a setting or the clock.
 """
 
 import fcntl
@@ -12,7 +12,7 @@ import sqlite3
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,8 @@ class _Thread:
     """What a thread has open."""
 
     def __init__(self) -> None:
+        self.reading: sqlite3.Connection | None = None  # until it gives that back
+        self.taken = 0  # how many it has had
         self.writing: sqlite3.Connection | None = None  # while it is in a transaction
         self.accounts: tuple[int, ...] = ()  # those that the transaction names
         self.commit = of_thread()  # the one that it may leave to whoever answers its request
@@ -46,9 +48,37 @@ class _Threads(threading.local):
         self.own = _Thread()  # to look for an attribute here takes five times as long as there
 
 
-_reading = peewee.SqliteDatabase(None)  # a connection for each thread
+_reading = peewee.SqliteDatabase(None)  # opens connections, which threads use in turn
 _writing = peewee.SqliteDatabase(None, thread_safe=False)  # one connection for all threads
 _threads = _Threads()
+
+
+class _Free:
+    """The connections for reading that no thread uses: the last that was given back is taken first."""
+
+    def __init__(self) -> None:
+        self.connections = list[sqlite3.Connection]()
+        self.unneeded = 0  # how many there were all the time since `close_unneeded`
+
+    def take(self, thread: _Thread) -> sqlite3.Connection:
+        """Let the thread use one, or a new one."""
+        try:
+            one = self.connections.pop()
+            self.unneeded = min(self.unneeded, len(self.connections))
+        except IndexError:
+            one = _reading.connection()
+            _reading._state.reset()  # type: ignore[attr-defined]  # else Peewee would keep it for this thread
+        thread.reading, thread.taken = one, thread.taken + 1
+        return one
+
+    def close(self, number: int) -> None:
+        """Close so many: those that were not used for longest."""
+        for _ in range(number):
+            with suppress(IndexError):  # a thread has taken the last one
+                self.connections.pop(0).close()
+
+
+_free = _Free()
 
 
 def connection() -> sqlite3.Connection:
@@ -56,8 +86,7 @@ def connection() -> sqlite3.Connection:
     thread = _threads.own
     if thread.commit.left:
         thread.commit.settle()
-    own: sqlite3.Connection = thread.writing or _reading.connection()
-    return own
+    return thread.writing or thread.reading or _free.take(thread)
 
 
 def run(statement: str, values: Values = ()) -> sqlite3.Cursor:
@@ -90,7 +119,7 @@ def open_database(path: Path, migrations: Path, newest: int) -> None:
                 ("journal_size_limit", 16_000_000),
                 ("query_only", reads),
             ),
-            check_same_thread=one is _reading,
+            check_same_thread=False,
         )
     try:
         with _alone_in(path.parent):  # if two processes turned a new file to WAL at once, one would find it locked
@@ -102,14 +131,26 @@ def open_database(path: Path, migrations: Path, newest: int) -> None:
 
 
 def version() -> int:
-    """A number that changes with each commit of another connection, this process's or another's."""
-    return int(run("PRAGMA data_version").fetchone()[0])
+    """A number that changes with each commit of another connection, this process's or another's.
+
+    SQLite counts for each connection, so it changes with the thread's connection, too.
+    """
+    counted = int(run("PRAGMA data_version").fetchone()[0])
+    return _threads.own.taken << 32 | counted
 
 
-def close_reading() -> None:
-    """Close this thread's connection: the thread ends."""
-    if not _reading.is_closed():
-        _reading.close()
+def give_back() -> None:
+    """Let other threads have this thread's connection for reading."""
+    thread = _threads.own
+    if thread.reading:
+        _free.connections.append(thread.reading)
+        thread.reading = None
+
+
+def close_unneeded() -> None:
+    """Close the connections for reading that no thread has needed since the last call."""
+    _free.close(_free.unneeded)
+    _free.unneeded = len(_free.connections)
 
 
 def has_data(path: Path) -> bool:
@@ -118,12 +159,13 @@ def has_data(path: Path) -> bool:
 
 
 def close() -> None:
-    """Close this thread's connection and the one that writes."""
+    """Close this thread's connection, those that no thread has, and the one that writes."""
     with _writer.turn:
         _writer.end()
-        for one in (_reading, _writing):
-            if not one.is_closed():
-                one.close()
+        if not _writing.is_closed():
+            _writing.close()
+    give_back()
+    _free.close(len(_free.connections))
 
 
 def _check_place(path: Path) -> None:
@@ -273,6 +315,7 @@ class _Transaction:
     def __enter__(self) -> None:
         thread = self._thread
         thread.after_commit, thread.commit.is_last = [], False
+        give_back()  # its turn may be long in coming
         try:
             self._commit, self._is_first = _writer.take_turn()
         except WriteFailed:

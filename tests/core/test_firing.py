@@ -243,7 +243,7 @@ def test_two_workers_tell_it_once(service, owner, moved_clock):
             with database.transaction(1):
                 firing._judge(stale, moved_clock.ms, has_arrived=False)
         finally:
-            database.close_reading()
+            database.give_back()
 
     threads = [threading.Thread(target=work) for _ in range(2)]
     for thread in threads:

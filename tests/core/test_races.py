@@ -73,7 +73,7 @@ def test_whoever_reads_the_list_from_its_top_misses_none_and_times_follow_the_or
             newest = max(seen, default=0)
             rows = Notification.page(account.seq, AFTER_ALL, 0, 10_000).rows
             seen.update({seq: created_at for seq, _, _, created_at, *_ in rows if seq > newest})
-        database.close_reading()
+        database.give_back()
 
     reader = threading.Thread(target=read)
     sent = race("send", times=20, meanwhile=reader.start)

@@ -193,7 +193,7 @@ def test_two_workers_tell_it_once(owner, beat, moved_clock):
             with database.transaction(1):
                 watching._pass_deadline(stale, moved_clock.ms)
         finally:
-            database.close_reading()
+            database.give_back()
 
     threads = [threading.Thread(target=work) for _ in range(2)]
     for thread in threads:

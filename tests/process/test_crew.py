@@ -25,7 +25,8 @@ class Desk:
 
     def __init__(self, number):
         self.found, self.coming, self.begun = SimpleQueue(), SimpleQueue(), deque()
-        self.crew = Crew(number, self.find, self.work, self.finish)
+        self.number = number
+        self.crew = Crew(lambda: self.number, self.find, self.work, self.finish)
 
     def find(self, waits):
         if not waits and self.coming.empty():
@@ -120,6 +121,19 @@ def test_while_a_thread_that_says_it_takes_long_works_another_goes_on_without_a_
     held.set()
 
 
+def test_how_many_threads_there_may_be_can_change(desk):
+    held = threading.Event()
+    desk.number = 1
+    desk.coming.put([held, "next"])
+    assert desk.has_begun(1)
+    desk.crew.wake_one()
+    assert len(desk.crew.threads) == 1 and desk.has_begun(1)
+    desk.number = 2
+    desk.crew.wake_one()
+    assert desk.has_begun(2) and len(desk.crew.threads) == 2
+    held.set()
+
+
 def test_many_that_wake_one_at_once_start_no_more_threads_than_allowed(desk):
     callers = [threading.Thread(target=desk.crew.wake_one) for _ in range(50)]
     for caller in callers:
@@ -132,7 +146,7 @@ def test_many_that_wake_one_at_once_start_no_more_threads_than_allowed(desk):
 def test_looks_that_come_late_are_farther_apart(monkeypatch):
     times = iter([0.0, 0.001, 1.0, 1.009, 2.0, 7.0, 8.0, 8.05])
     monkeypatch.setattr(clock, "monotonic_s", lambda: next(times))
-    crew = Crew(0, list, bool, bool)
+    crew = Crew(lambda: 0, list, bool, bool)
     seen = []
     for _ in range(4):
         crew.ring()  # so that no pause takes time

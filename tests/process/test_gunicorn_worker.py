@@ -101,6 +101,13 @@ def idle():
     return one
 
 
+@each("connections, most", [(0, 2), (3, 5), (30, 32), (31, 32), (900, 32)])
+def test_there_are_no_more_threads_than_connections_need(idle, connections, most):
+    idle.cfg.set("threads", 32)
+    idle.connections = set(range(connections))
+    assert idle._most_threads() == most
+
+
 def test_what_is_ready_is_served_although_a_lingering_connection_was_ended_just_then(idle):
     ours, theirs = socket.socketpair()
     kept, client = socket.socketpair()

@@ -230,7 +230,8 @@ def test_a_page_of_an_account_or_alert_passes_over_no_row_of_others_and_sorts_no
         if is_analyzed:
             run("ANALYZE")
         run("SET LOCAL plan_cache_mode = force_generic_plan")
-        for statement in (Notification.PAGE, search.OF_ACCOUNT, search.OF_ALERT, search.OF_FEW):
+        searched = (search.candidates(where) for where in (search.ACCOUNTS, search.ALERTS, search.FEW))
+        for statement in (Notification.PAGE, *searched):
             told = plan(statement, values)
             assert "Index Scan Backward using notification_" in told, told
             assert "Rows Removed" not in told and "Sort" not in told, told

@@ -139,7 +139,7 @@ def run(work, numbers, given):
         except Exception:
             results[number] = traceback.format_exc()
         finally:
-            database.close_reading()
+            database.give_back()
 
     threads = [threading.Thread(target=one, args=(number,)) for number in numbers]
     for thread in threads:

@@ -99,7 +99,8 @@ def taken():
 
 def _connections():
     """This thread's connection for reading and the one for writing; None for one that is closed."""
-    return tuple(one._state.conn for one in (sqlite._reading, sqlite._writing))
+    reading = sqlite.connection() if sqlite._free.connections else sqlite._threads.own.reading
+    return reading, sqlite._writing._state.conn
 
 
 def _is_open(one):

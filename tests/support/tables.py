@@ -92,7 +92,7 @@ def in_threads(number, work):
         except Exception as fault:
             faults.append(fault)
         finally:
-            database.close_reading()
+            database.give_back()
 
     threads = [threading.Thread(target=run, args=(n,)) for n in range(number)]
     for thread in threads:

@@ -1,0 +1,111 @@
+"""SQLite's connections for reading: threads use them in turn, and those that nobody needs are closed."""
+
+import sqlite3
+import threading
+
+import pytest
+
+from core import attempts
+from store import database, sqlite
+from store.database import run, transaction
+from tests.support.postgresql import sqlite_only
+
+pytestmark = sqlite_only
+
+
+@pytest.fixture(autouse=True)
+def opened(tmp_path):
+    database.open_database(tmp_path / "another.db")
+    database.give_back()
+    yield
+    database.close()
+
+
+def in_threads(number, work):
+    """What `work` returns in each of so many threads, none of which ends before all have begun."""
+    returned, together = [], threading.Barrier(number)
+
+    def one():
+        returned.append(work())
+        together.wait()
+        database.give_back()
+
+    threads = [threading.Thread(target=one) for _ in range(number)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return returned
+
+
+def used():
+    """This thread's connection, after it has read."""
+    assert run("SELECT 1").fetchone() == (1,)
+    return sqlite.connection()
+
+
+def test_a_connection_that_was_given_back_is_the_next_threads():
+    (first,) = in_threads(1, used)
+    assert in_threads(1, used) == [first] and used() is first and used() is first
+    (other,) = in_threads(1, used)
+    assert other is not first
+    database.give_back()
+    database.give_back()
+    assert used() is first
+
+
+def test_a_connection_that_was_given_back_sees_what_was_written_meanwhile():
+    in_threads(2, lambda: used().execute("SELECT count(*) FROM server_note").fetchone())
+    with transaction(database.EVERYBODY):
+        run("INSERT INTO server_note (name, value) VALUES ('told', 'news')")
+    told = in_threads(2, lambda: run("SELECT value FROM server_note WHERE name = 'told'").fetchone())
+    assert told == [("news",), ("news",)]
+
+
+def test_connections_that_no_thread_has_needed_between_two_looks_are_closed():
+    connections = in_threads(5, used)
+    database.close_unneeded()
+    in_threads(2, used)
+    database.close_unneeded()
+    assert sorted(map(is_open, connections)) == [False] * 3 + [True] * 2
+    database.close_unneeded()
+    assert not any(map(is_open, connections))
+    assert is_open(used())
+
+
+def test_what_a_thread_uses_is_not_closed():
+    used()
+    for _ in range(3):
+        database.close_unneeded()
+    assert is_open(used())
+
+
+def test_a_thread_that_writes_or_pushes_has_none():
+    first = used()
+    with transaction(database.EVERYBODY):
+        assert in_threads(1, used) == [first] and sqlite.connection() is not first
+    assert used() is first
+    attempts.push_each([])
+    assert in_threads(1, used) == [first]
+
+
+def test_with_the_database_all_that_were_given_back_are_closed():
+    connections = [*in_threads(3, used), used()]
+    database.close()
+    assert not any(map(is_open, connections))
+
+
+def is_open(connection):
+    try:
+        connection.execute("SELECT 1")
+    except sqlite3.ProgrammingError:
+        return False
+    return True
+
+
+def test_an_answered_request_leaves_no_connection_with_its_thread(service):
+    service.account()
+    caller = service.caller()
+    used()
+    assert caller.send().status_code == 200
+    assert sqlite._threads.own.reading is None and sqlite._free.connections
