@@ -95,6 +95,17 @@ def test_with_the_database_all_that_were_given_back_are_closed():
     assert not any(map(is_open, connections))
 
 
+def test_a_commit_is_told_to_a_thread_that_has_another_connection_now():
+    versions = set()
+    for value in range(3):
+        with transaction(database.EVERYBODY):
+            run("INSERT INTO server_note (name, value) VALUES (?, '')", (f"note {value}",))
+        database.close_unneeded()
+        database.close_unneeded()  # so that the next one is new, and begins to count
+        versions.add(database.version())
+    assert len(versions) == 3
+
+
 def is_open(connection):
     try:
         connection.execute("SELECT 1")
