@@ -188,7 +188,7 @@ def zone_change(account: Account, time_zone: str, history_days: int, now: int) -
     since = local_time.day_start(now - min(history_days - 1, MONTH_DAYS) * DAY_MS, zone)
     with cpu_affinity.any_of_them():
         newest = Notification.newest_seq(account.seq)
-        counts = Notification.count_by_quarter_hour(account.seq, since, 0, newest)
+        counts = NotificationDay.count_by_quarter_hour(account.seq, since, 0, newest)
     return ZoneChange(zone, now, since, newest, counts)
 
 
@@ -200,7 +200,7 @@ def set_time_zone(account: Account, change: ZoneChange) -> None:
         for beat in Heartbeat.of_account(account.seq):
             if beat.state == "up" and beat.cron is not None and (beat.deadline_at or 0) > at:
                 Heartbeat.change_state(beat, "up", local_time.next_run(beat.cron, zone, at))
-        newer = Notification.count_by_quarter_hour(account.seq, since, newest, AFTER_ALL)
+        newer = NotificationDay.count_by_quarter_hour(account.seq, since, newest, AFTER_ALL)
         days = local_time.count_by_day(counts + newer, zone)
         NotificationDay.replace_since(account.seq, local_time.local_day(since, zone), days)
 

@@ -85,10 +85,7 @@ class ThreadedWorker(Worker):
     # --- the main thread ---
 
     def _most_threads(self) -> int:
-        """One for each connection, one that waits, one that finishes: more would only rest, with all that they keep.
-
-        On a busy machine each look for work is late, finds nobody waiting, and would start another one.
-        """
+        """One a connection, one that waits, one that finishes: a busy machine's late looks would start ever more."""
         return min(int(self.cfg.threads), len(self.connections) + 2)
 
     def run(self) -> None:

@@ -76,3 +76,16 @@ class NotificationDay(Model):
         """How many on each day from `first_day` on that had any."""
         rows = cls.select(cls.day, cls.notification_count).where(cls.account == account_seq, cls.day >= first_day)
         return {row.day: row.notification_count for row in rows}
+
+    @classmethod
+    def count_by_quarter_hour(cls, account_seq: int, since: int, after: int, until: int) -> list[tuple[int, int]]:
+        """Count the notifications made since time `since`, with seqs beyond `after` up to `until`, by quarter hour.
+
+        Returns the start (ms) of each quarter of an hour that has any, and how many.
+        """
+        counts = run(
+            "SELECT created_at / 900000 * 900000 AS start, count(*) FROM notification WHERE account_seq = ?"
+            " AND seq > ? AND seq <= ? AND created_at >= ? AND is_digest = 0 GROUP BY start",
+            (account_seq, after, until, since),
+        )
+        return list(counts.fetchall())

@@ -263,19 +263,6 @@ class Notification(Model):
         """The seq of the account's newest notification; 0 if there is none."""
         return run("SELECT max(seq) FROM notification WHERE account_seq = ?", (account_seq,)).fetchone()[0] or 0
 
-    @classmethod
-    def count_by_quarter_hour(cls, account_seq: int, since: int, after: int, until: int) -> list[tuple[int, int]]:
-        """Count the notifications made since time `since`, with seqs beyond `after` up to `until`, by quarter hour.
-
-        Returns the start (ms) of each quarter of an hour that has any, and how many.
-        """
-        counts = run(
-            "SELECT created_at / 900000 * 900000 AS start, count(*) FROM notification WHERE account_seq = ?"
-            " AND seq > ? AND seq <= ? AND created_at >= ? AND is_digest = 0 GROUP BY start",
-            (account_seq, after, until, since),
-        )
-        return list(counts.fetchall())
-
     # --- sending later ---
 
     SCHEDULED_DUE = (

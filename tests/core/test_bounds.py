@@ -14,7 +14,7 @@ from store import database
 from store.custom_metrics import Metric, MetricValue
 from store.database import EVERYBODY, WriteFailed, run, transaction
 from store.deliveries import Delivery
-from store.notifications import Notification
+from store.notification_days import NotificationDay
 from tests.support.accounts import account_set
 from tests.support.rows import each
 from tests.support.tables import query
@@ -495,7 +495,7 @@ def test_a_database_of_before_is_believed_as_far_as_its_newest_notification(serv
 def test_a_change_of_time_zone_counts_only_what_came_meanwhile_in_its_transaction(service, owner, monkeypatch):
     """Counting a long history takes a while, and others want to write meanwhile."""
     owner.send()
-    counted, count = [], Notification.count_by_quarter_hour
+    counted, count = [], NotificationDay.count_by_quarter_hour
 
     def note(account_seq, since, after, until):
         counted.append((database._engine._threads.own.writing is not None, after))
@@ -503,7 +503,7 @@ def test_a_change_of_time_zone_counts_only_what_came_meanwhile_in_its_transactio
             owner.send()  # comes while the history is counted
         return count(account_seq, since, after, until)
 
-    monkeypatch.setattr(Notification, "count_by_quarter_hour", note)
+    monkeypatch.setattr(NotificationDay, "count_by_quarter_hour", note)
     account_set(service, "--timezone", "Asia/Tokyo")
     assert counted == [(False, 0), (True, 1)]
     assert owner.get("/stats").json["stats"]["notificationsThisDay"] == 2
