@@ -227,9 +227,9 @@ def test_the_theme_that_was_chosen_goes_before_the_systems(site, open_context, s
         page.goto(f"{site.base}/app/settings")
         page.get_by_label(theme).check()
         said(page, "Saved")
+        page.wait_for_load_state()  # the style sheet counts
         seen.append(is_dark(page))
         page.goto(f"{site.base}/app/")
-        page.wait_for_load_state()  # the style sheet counts
         seen.append(is_dark(page))
     assert seen == [True, True, False, False, system == "dark", system == "dark"]
 

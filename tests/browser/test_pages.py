@@ -56,7 +56,7 @@ async ({ least, narrowest, tags }) => {
   fit();
   const folded = [...document.querySelectorAll("details:not([open])")];
   for (const one of folded) one.open = true; // all else is measured of what is unfolded too
-  fit();
+  if (!found.length) fit();
 
   const isSeen = (element) => {
     const { width, height, right } = element.getBoundingClientRect();
