@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from tests.support.alerts_in_browser import GRAFANA, AlertPage
-from tests.support.browser import CHROMIUM, FLAGS, IS_REQUIRED
+from tests.support.browser import CHROMIUM, FLAGS, HEADLESS_SHELL, IS_REQUIRED
 from tests.support.full_site import Full
 
 
@@ -21,6 +21,17 @@ def playwright():
 @pytest.fixture(scope="package")
 def chromium(playwright):
     browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    yield browser
+    browser.close()
+
+
+@pytest.fixture(scope="package")
+def headless_shell(playwright, request):
+    """Chromium's headless shell, or Chromium itself where the shell is not installed."""
+    if HEADLESS_SHELL is None:
+        yield request.getfixturevalue("chromium")
+        return
+    browser = playwright.chromium.launch(executable_path=HEADLESS_SHELL, args=FLAGS)
     yield browser
     browser.close()
 

@@ -31,6 +31,7 @@ from tests.support.browser import (
 # --- the whole way ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.shows_notifications
 def test_from_the_set_up_link_to_a_notification_on_the_screen_in_six_taps(site, open_context, push_service):
     phone = Phone(site, open_context(), push_service, is_signed_in=False)
     page = phone.page
@@ -50,6 +51,7 @@ def test_from_the_set_up_link_to_a_notification_on_the_screen_in_six_taps(site, 
     assert 3 <= phone.taps() <= MAX_TAPS
 
 
+@pytest.mark.shows_notifications
 def test_tapping_a_notification_opens_its_page(phone, site):
     phone.enable()
     worker = phone.worker()
@@ -106,6 +108,7 @@ def test_a_script_sends_with_a_key_that_was_made_on_the_pages(phone, site):
     assert (listed["id"], listed["status"]) == (sent["id"], "delivered")
 
 
+@pytest.mark.shows_notifications
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_whole_way_goes_by_keyboard_alone(site, open_context, push_service, width):
     context = open_context(viewport={"width": width, "height": 640})
@@ -224,9 +227,9 @@ def test_the_theme_that_was_chosen_goes_before_the_systems(site, open_context, s
         page.goto(f"{site.base}/app/settings")
         page.get_by_label(theme).check()
         said(page, "Saved")
+        page.wait_for_load_state()  # the style sheet counts
         seen.append(is_dark(page))
         page.goto(f"{site.base}/app/")
-        page.wait_for_load_state()  # the style sheet counts
         seen.append(is_dark(page))
     assert seen == [True, True, False, False, system == "dark", system == "dark"]
 

@@ -9,6 +9,8 @@ from store.database import EVERYBODY, run, transaction
 from tests.support.browser import CLICK, until
 from tests.support.buttons import ANSWERS, paths
 
+pytestmark = pytest.mark.shows_notifications
+
 PRESS = "POST /a/<path:token>"
 # The presses that are kept, and what the worker writes on the web app's icon.
 KEPT = "namesFrom('/a/')"

@@ -8,6 +8,8 @@ from playwright.sync_api import expect
 from tests.support.accounts import OWNER
 from tests.support.browser import until
 
+pytestmark = pytest.mark.shows_notifications
+
 SHOWN_NOW = """
 async () => (await self.registration.getNotifications()).map(
   ({ title, tag, silent, requireInteraction }) => ({ title, tag, silent, requireInteraction }))

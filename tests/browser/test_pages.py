@@ -21,17 +21,11 @@ from web import guards
 WIDTHS = (320, 390, 1280)
 DARK_WIDTHS = (320, 1280)
 AXE_TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-# What axe looks at. It takes longest of all, its rules on contrast and on targets most of that. So these are asked
-# once on each width and once in each theme, of three controls of a page and three texts of all pages in a tab that
-# are alike at most, beside our own measures of all texts' contrast and all controls' size on every width in both
-# themes. A theme changes nothing but colours, and no rule looks at what changes between these widths.
-SAMPLED = ["color-contrast", "target-size"]
-NOT_SAMPLED = {
-    "runOnly": {"type": "tag", "values": AXE_TAGS},
-    "rules": {rule: {"enabled": False} for rule in SAMPLED},
-}
-OF_ALL = {(320, "light"): NOT_SAMPLED, (1280, "light"): NOT_SAMPLED}
-OF_SAMPLES = {(320, "light"): SAMPLED, (1280, "dark"): [*SAMPLED, "link-in-text-block"]}
+# axe takes longest of all, so it is asked once on each width, in one of the themes: a theme changes nothing but
+# colours. Most of that its rules on contrast and on targets take. They are asked of three controls of a page that are
+# alike, and of one of the texts of all pages in a tab that are alike, beside our own measures of all texts' contrast
+# and all controls' size on every width in both themes.
+ASKED = [(320, "light"), (1280, "dark")]
 HEIGHT = 800
 SMALLEST_TARGET_PX = 44
 NARROWEST_TARGET_PX = 24
@@ -44,7 +38,7 @@ AXE = resources.files("axe_playwright_python").joinpath("axe.min.js").read_text(
 
 
 MEASURES = """
-async ({ least, narrowest, ofAll, ofSamples }) => {
+async ({ least, narrowest, tags }) => {
   const main = document.querySelector("main");
   const start = (text, length) => text.trim().slice(0, length).toWellFormed(); // half a character cannot be reported
   const named = (element) => {
@@ -52,12 +46,17 @@ async ({ least, narrowest, ofAll, ofSamples }) => {
     return `${element.tagName.toLowerCase()}.${element.getAttribute("class") || ""} “${start(name, 40)}”`;
   };
   const found = [];
-  const width = document.documentElement.scrollWidth;
-  if (width > innerWidth) {
+  const fit = () => {
+    const width = document.documentElement.scrollWidth;
+    if (width <= innerWidth) return;
     const all = [...document.body.querySelectorAll("*")];
     const wide = all.filter((it) => it.getBoundingClientRect().right > innerWidth + 1);
     found.push(`needs ${width} px: ${wide.slice(-1).map(named)}`);
-  }
+  };
+  fit();
+  const folded = [...document.querySelectorAll("details:not([open])")];
+  for (const one of folded) one.open = true; // all else is measured of what is unfolded too
+  if (!found.length) fit();
 
   const isSeen = (element) => {
     const { width, height, right } = element.getBoundingClientRect();
@@ -110,69 +109,63 @@ async ({ least, narrowest, ofAll, ofSamples }) => {
     scrollTo({ left: 0, top: 0, behavior: "instant" });
   }
 
-  const ask = async (context, options, fewest) => {
-    const all = { ...options, resultTypes: ["violations"], preload: false, iframes: false };
-    const { violations, passes } = await axe.run(context, all);
-    if (passes.length < fewest) found.push(`axe looked at next to nothing: ${passes.length} rules`);
+  if (tags) {
+    const kept = `kinds at ${innerWidth}`; // of the texts on the pages that this tab has shown before
+    const shown = new Set(JSON.parse(sessionStorage.getItem(kept)));
+    const pick = (elements, most, known) => { // the first of those with the same place, classes and colours
+      const counts = new Map();
+      const picked = elements.filter((element) => {
+        const { color, fontSize, fontWeight } = getComputedStyle(element);
+        let kind = [color, ground(element), fontSize, fontWeight].join();
+        for (let at = element; at; at = at.parentElement) kind += ` ${at.tagName}.${at.getAttribute("class")}`;
+        counts.set(kind, 1 + (counts.get(kind) ?? 0));
+        return counts.get(kind) <= most && !known.has(kind);
+      });
+      for (const kind of counts.keys()) known.add(kind);
+      return picked;
+    };
+    const typed = [...document.querySelectorAll("input:not([type=hidden]), select, textarea")].filter(isSeen);
+    const samples = {
+      "color-contrast": pick([...texts, ...typed], 1, shown),
+      "target-size": pick([...new Set(targets)], 3, new Set()), // one may be covered by what another page has not
+    };
+    sessionStorage.setItem(kept, JSON.stringify([...shown]));
+    for (const [rule, elements] of Object.entries(samples)) {
+      for (const element of elements) element.setAttribute(`data-${rule}`, "");
+      axe.configure({ rules: [{ id: rule, selector: `[data-${rule}]`, enabled: true }] });
+    }
+    const options = { runOnly: tags, resultTypes: ["violations"], preload: false, iframes: false };
+    const { violations, passes } = await axe.run(document, options);
+    for (const rule in samples) for (const element of samples[rule]) element.removeAttribute(`data-${rule}`);
+    if (passes.length < 10) found.push(`axe looked at next to nothing: ${passes.length} rules`);
     for (const { id, nodes } of violations) {
       found.push(`axe ${id}, ${nodes.length} times: ${nodes[0].target} ${start(nodes[0].html, 120)}`);
     }
-  };
-  if (ofAll) await ask(document, ofAll, 10);
-  if (ofSamples) {
-    const kept = `kinds at ${innerWidth}`; // of the texts on the pages that this tab has shown before
-    const shown = new Set(JSON.parse(sessionStorage.getItem(kept))), counts = new Map();
-    const isNew = (element) => { // whether fewer than three with its place, classes and colours came before
-      const { color, fontSize, fontWeight } = getComputedStyle(element);
-      let kind = [color, ground(element), fontSize, fontWeight].join();
-      for (let at = element; at; at = at.parentElement) kind += ` ${at.tagName}.${at.getAttribute("class")}`;
-      counts.set(kind, 1 + (counts.get(kind) ?? 0));
-      return counts.get(kind) <= 3 && !shown.has(kind);
-    };
-    const news = texts.filter(isNew);
-    sessionStorage.setItem(kept, JSON.stringify([...shown, ...counts.keys()]));
-    shown.clear(); // a control may be covered by what another page has not
-    counts.clear();
-    const typed = [...document.querySelectorAll("input:not([type=hidden]), select, textarea")].filter(isSeen);
-    const samples = [...news, ...[...new Set([...targets, ...typed])].filter(isNew)];
-    if (samples.length) await ask(samples, { runOnly: ofSamples }, 1);
   }
+  for (const one of folded) one.open = false;
   return found;
 }
-"""
-# Unfolds what is folded, and returns it.
-UNFOLD = """
-() => [...document.querySelectorAll("details:not([open])")].map((one) => { one.open = true; return one; })
 """
 
 
 def measure(page, troubles, refused=False):
-    """What is wrong with the page that is open, on all widths. `refused`: it is the answer to something wrong.
-
-    The page is not loaded again for the dark.
-    """
+    """What is wrong with the page that is open, on all widths. `refused`: it is the answer to something wrong."""
     page.wait_for_load_state()
     settle(page)
     if refused:  # the browser notes the status of the page itself
         troubles[:] = [
             it for it in troubles if "Failed to load resource: the server responded with a status" not in it
         ]
-    page.evaluate(AXE)
     found = []
     for width in WIDTHS:
         for theme in themes_at(page, width):
             place = f"{width} {theme}"
-            needed = page.evaluate("document.documentElement.scrollWidth")
-            found += [(place, f"needs {needed} px")] if needed > width else []
-            folded = page.evaluate_handle(UNFOLD)
             asked = {
                 "least": SMALLEST_TARGET_PX,
                 "narrowest": NARROWEST_TARGET_PX,
-                "ofAll": OF_ALL.get((width, theme)),
-                "ofSamples": OF_SAMPLES.get((width, theme)),
+                "tags": AXE_TAGS if (width, theme) in ASKED else None,
             }
             found += [(place, wrong) for wrong in page.evaluate(MEASURES, asked)]
-            folded.evaluate("all => all.forEach((one) => { one.open = false; })")
     found += [("any", trouble) for trouble in troubles]
     troubles.clear()
     return found
@@ -231,9 +224,15 @@ def must_be_sound(found):
 # --- a site with everything on it ---------------------------------------------------------------------------
 
 
+def watch(page):
+    """Load axe with each page from now on, and return a list that collects the browser's complaints."""
+    page.add_init_script(AXE)  # to send it for each page costs five times as much
+    return listen(page)
+
+
 def opened(context):
     page = context.new_page()
-    return page, listen(page)
+    return page, watch(page)
 
 
 def parts(pages, count):
@@ -302,7 +301,7 @@ def test_the_steps_of_a_phones_sign_in_are_sound(site, open_context, monkeypatch
 
 
 def test_the_list_of_keys_is_sound(owners_page, site):
-    troubles = listen(owners_page)
+    troubles = watch(owners_page)
     owners_page.goto(f"{site.base}/app/")
     owners_page.keyboard.press("?")
     expect(owners_page.get_by_role("dialog")).to_be_visible()
@@ -349,7 +348,7 @@ PARTS = parts(FULL_PAGES, 6)
 def test_the_pages_of_a_full_account_are_sound(full, open_context, push_service, part):
     phone = Phone(full.site, open_context(), push_service, is_signed_in=False)
     phone.context.add_cookies([full.cookie])
-    troubles, addresses, found = listen(phone.page), full_pages(full), {}
+    troubles, addresses, found = watch(phone.page), full_pages(full), {}
     scales = Scales(phone.context)
     for name in PARTS[part]:
         answer = phone.page.goto(full.site.base + addresses[name])
@@ -434,7 +433,7 @@ def test_the_alert_pages_that_answer_a_form_are_sound(full, open_context):
 def test_what_a_page_says_of_this_browser_fits(site, open_context, push_service):
     """Each state is reached in test_at_work.py; here their sentences stand on one page."""
     phone = Phone(site, open_context(), push_service)
-    troubles = listen(phone.page)
+    troubles = watch(phone.page)
     phone.go()
     expect(state(phone.page)).not_to_be_empty()
     count = phone.page.evaluate("""() => {

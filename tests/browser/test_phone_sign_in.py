@@ -45,6 +45,7 @@ def number(page):
     return page.locator(".typed strong").inner_text()
 
 
+@pytest.mark.shows_notifications
 def test_a_phone_gets_its_first_notification_after_three_taps_on_it_and_two_on_the_computer(
     site, open_computer, open_context, push_service
 ):

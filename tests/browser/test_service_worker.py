@@ -55,6 +55,7 @@ ODD_PUSHES = [
 ]
 
 
+@pytest.mark.shows_notifications
 @pytest.mark.parametrize("is_declarative", [True, False], ids=["declarative", "plain"])
 def test_a_push_is_shown_in_either_form(phone, site, is_declarative):
     message = {"title": "Disk", "body": "root at 98 %", "tag": "7", "navigate": f"{site.base}/app/settings"}
@@ -66,6 +67,7 @@ def test_a_push_is_shown_in_either_form(phone, site, is_declarative):
     expect(phone.page).to_have_url(f"{site.base}/app/settings")
 
 
+@pytest.mark.shows_notifications
 def test_a_push_that_cannot_be_read_still_shows_a_notification(phone):
     worker = phone.start_worker()
     for text in BAD_PUSHES:
@@ -73,12 +75,14 @@ def test_a_push_that_cannot_be_read_still_shows_a_notification(phone):
         assert (shown["title"], shown["body"]) == ("Pocketbell", "You have a notification that could not be read.")
 
 
+@pytest.mark.shows_notifications
 def test_a_push_with_odd_fields_still_shows_a_notification(phone):
     worker = phone.start_worker()
     for text in ODD_PUSHES:
         assert phone.deliver(worker, text)["title"] in ("T", "Pocketbell")
 
 
+@pytest.mark.shows_notifications
 def test_clicking_a_notification_opens_its_page_when_none_is_open(phone, site):
     worker = phone.start_worker()
     phone.leave(worker)
@@ -86,6 +90,7 @@ def test_clicking_a_notification_opens_its_page_when_none_is_open(phone, site):
     assert worker.evaluate(CLICK, {"data": data}) == [f"{site.base}/app/keys"]
 
 
+@pytest.mark.shows_notifications
 def test_clicking_a_notification_takes_the_open_page_there(phone, site):
     worker = phone.start_worker()
     worker.evaluate(CLICK, {"data": {"navigate": f"{site.base}/app/keys"}})
@@ -93,6 +98,7 @@ def test_clicking_a_notification_takes_the_open_page_there(phone, site):
     assert worker.evaluate("self.opened") == []
 
 
+@pytest.mark.shows_notifications
 def test_clicking_a_notification_works_though_the_open_page_was_loaded_past_the_worker(phone, site):
     worker = phone.start_worker()
     cdp = phone.context.new_cdp_session(phone.page)
@@ -124,6 +130,7 @@ HOSTILE_ADDRESSES = [
 ]
 
 
+@pytest.mark.shows_notifications
 def test_clicking_a_notification_never_leads_to_another_origin(phone, site):
     worker = phone.start_worker()
     phone.leave(worker)
@@ -136,6 +143,7 @@ def test_clicking_a_notification_never_leads_to_another_origin(phone, site):
     assert wrong == {}
 
 
+@pytest.mark.shows_notifications
 def test_an_open_page_is_never_taken_to_another_origin(phone, site):
     worker = phone.start_worker()
     asked = []
@@ -146,6 +154,7 @@ def test_an_open_page_is_never_taken_to_another_origin(phone, site):
     assert set(asked) == {f"localhost:{site.port}"}
 
 
+@pytest.mark.shows_notifications
 def test_clicking_a_notification_without_data_opens_the_web_app(phone, site):
     worker = phone.start_worker()
     phone.leave(worker)

@@ -25,16 +25,19 @@ from tests.support.service import Service
 LIMIT_S = 60  # for what takes some milliseconds on a machine that has nothing else to do
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHROMIUM = next((path for path in map(shutil.which, NAMES) if path), None)
+# Chromium without all that is around a page. It takes a third less CPU, but lets no site show a notification.
+HEADLESS_SHELL = shutil.which("chromium-headless-shell")
 IS_REQUIRED = os.environ.get("REQUIRE_BROWSER") == "1"
 # What Playwright switches off, since the last such flag counts alone; the pages in which Chromium draws the list
-# under its address line: each window loads two of them, which takes it longer than our page; and the process that it
-# starts ahead for another site, which no test visits.
+# under its address line: each window loads two of them, which takes it longer than our page; the process that it
+# starts ahead for another site, which no test visits; and the new frame that it makes for each page of one site, a
+# quarter of the CPU of a page load.
 FEATURES_OFF = [
     "AimEnabled", "AvoidCorsURLLoaderRestartOnRedirect", "AvoidUnnecessaryBeforeUnloadCheckSync",
     "DestroyProfileOnBrowserClose", "HttpsFirstBalancedModeAutoEnable", "HttpsUpgrades", "LensOverlay", "MediaRouter",
     "NetworkTimeServiceQuerying", "OptimizationHints", "PaintHolding", "PreconnectToSearch",
-    "SpareRendererForSitePerProcess", "TcpPortRandomizationWin", "ThirdPartyStoragePartitioning",
-    "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup", "WebUIOmniboxPopup",
+    "RenderDocument", "SpareRendererForSitePerProcess", "TcpPortRandomizationWin",
+    "ThirdPartyStoragePartitioning", "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup", "WebUIOmniboxPopup",
 ]  # fmt: skip
 FLAGS = [
     "--no-sandbox",
@@ -265,6 +268,7 @@ class Phone:
 
     def deliver(self, worker, text):
         """Hand a push to the service worker, wait until it shows a notification, and return that."""
+        assert worker.evaluate("Notification.permission") == "granted", "mark the test with shows_notifications"
         before = len(worker.evaluate("self.shown"))
         if not self.registrations:
             self.cdp = self.context.new_cdp_session(self.page)
@@ -362,12 +366,14 @@ def site(make_site):
 
 
 @pytest.fixture
-def open_context(chromium):
+def open_context(request):
     """Makes browser contexts, each with its own cookies."""
+    is_shown = request.node.get_closest_marker("shows_notifications")
+    browser = request.getfixturevalue("chromium" if is_shown else "headless_shell")
     contexts = []
 
     def make(**options):
-        context = chromium.new_context(**options)
+        context = browser.new_context(**options)
         context.set_default_timeout(LIMIT_S * 1000)
         contexts.append(context)
         return context
