@@ -79,7 +79,7 @@ def test_one_that_is_pushed_meanwhile_stands_for_what_is_held(service, owner, br
 
 
 def test_what_is_held_has_the_status_of_what_replaced_it(service, owner, browser, night, until, works, moved_clock):
-    browser.then(503, 503, 503)
+    browser.then(503).then(503).then(503)
     hook = service.alert(*FIELDS, PASSES)
     post(hook, "warning", "web")
     post(hook, "critical", "web", priority="urgent")

@@ -86,7 +86,7 @@ def test_pushes_are_counted_by_provider_and_outcome_and_what_is_left_to_do_is_to
 ):
     caller = watched.caller(OWNER)
     browser = subscribe(caller, push_service)
-    browser.then(201, 503)
+    browser.then(201).then(503)
     caller.send()
     caller.send()
     moved_clock.advance(90)
