@@ -127,8 +127,8 @@ def _parts(template: str, payload: dict[str, Any], zone: str, limit: int) -> tup
     """The parts of a template, each value in at most `limit` characters and one more; and the missing paths."""
     parts: list[Part] = []
     missing: dict[str, None] = {}
-    written = read(template)
-    for placeholder, value in values(written, payload, zone):
+    parsed = read(template)
+    for placeholder, value in values(parsed, payload, zone):
         is_first = not parts and not placeholder.before
         parts.append(Part(placeholder.before, False, False))
         if value is MISSING:
@@ -136,7 +136,7 @@ def _parts(template: str, payload: dict[str, Any], zone: str, limit: int) -> tup
         is_filled = value is not MISSING and not isinstance(value, Stuck)
         text = as_text(value, limit + 1) if is_filled else None
         parts.append(Part(text, True, is_first))
-    return [*parts, Part(written.rest, False, False)], tuple(missing)
+    return [*parts, Part(parsed.rest, False, False)], tuple(missing)
 
 
 # --- the link -----------------------------------------------------------------------------------------------

@@ -47,9 +47,8 @@ def request_hash(content: Content) -> bytes:
 
     An optional field counts only if it was set: so a key that was stored before there was such a field stays valid.
     """
-    defaults = Content._field_defaults
-    optional = {name: value for name, value in content._asdict().items() if value != defaults.get(name, value)}
-    said = [content.title, content.body, *([optional] if optional else [])]
+    given = content.given
+    said = [content.title, content.body, *([given] if given else [])]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).digest()
 
 

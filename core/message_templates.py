@@ -105,8 +105,8 @@ def fill(template: str, payload: dict[str, Any], limit: int, zone: str = "UTC") 
     """
     missing: dict[str, None] = {}
     parts: list[str] = []
-    written, length = read(template), 0
-    for placeholder, value in values(written, payload, zone):
+    parsed, length = read(template), 0
+    for placeholder, value in values(parsed, payload, zone):
         if value is MISSING:
             missing[placeholder.path] = None
         shown = placeholder.written if value is MISSING or isinstance(value, Stuck) else as_text(value, limit + 1)
@@ -115,7 +115,7 @@ def fill(template: str, payload: dict[str, Any], limit: int, zone: str = "UTC") 
         if length > limit:
             break
     else:
-        parts.append(written.rest)
+        parts.append(parsed.rest)
     return Filled(cut("".join(parts), limit), tuple(missing))
 
 

@@ -118,7 +118,7 @@ def _read_address(text: str) -> Address | None:
 
 
 @lru_cache(maxsize=1_000)
-def _is_listed(peer: str) -> bool:
-    """Whether it is a listed proxy's address; also of a peer that has no address."""
-    address = _read_address(peer)
+def _is_listed(text: str) -> bool:
+    """Whether this is the address of a listed proxy, or no address at all."""
+    address = _read_address(text)
     return address is None or any(address in network for network in _listed)

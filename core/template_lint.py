@@ -45,15 +45,15 @@ class Unfilled(NamedTuple):
 
 def unfilled(template: str, payload: dict[str, Any] | None = None, zone: str = "UTC") -> list[Unfilled]:
     """The parts that no payload fills and, given a payload, those that do not fit its values; each once, in order."""
-    found, written = dict[Unfilled, None](), read(template)
-    for placeholder, value in values(written, payload or {}, zone):
+    found, parsed = dict[Unfilled, None](), read(template)
+    for placeholder, value in values(parsed, payload or {}, zone):
         found |= dict.fromkeys(_between(placeholder.before))
         if why := _reason(placeholder, value):
             found[_part(placeholder.written, why)] = None
         if len(found) >= MAX_UNFILLED:
             break
     else:
-        found |= dict.fromkeys(_between(written.rest))
+        found |= dict.fromkeys(_between(parsed.rest))
     return list(found)[:MAX_UNFILLED]
 
 

@@ -12,7 +12,7 @@ from functools import partial
 import push
 from models import ActiveDevice
 from store import topics
-from store.database import after_commit
+from store.database import after_commit, give_back
 from wire.errors import log_fault
 from wire.notification import DEFAULT_PRIORITY
 
@@ -73,7 +73,9 @@ def _submit(notification_seq: int, device_seqs: list[int]) -> None:
 
 def _wake(notification_seq: int, device_seqs: list[int]) -> None:
     try:
-        for one in topics.sleepers(notification_seq, device_seqs):
+        sleepers = topics.sleepers(notification_seq, device_seqs)
+        give_back()  # to wake somebody may take seconds
+        for one in sleepers:
             if (one.priority or DEFAULT_PRIORITY) >= LEAST_PRIORITY:
                 _note(push.wake(one.kind, one.poll_hash, one.id, TIMEOUT_S))
     except Exception as error:

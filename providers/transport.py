@@ -159,7 +159,10 @@ class _Carrier:
 
     @property
     def was_refused(self) -> bool:
-        """Whether the server has processed nothing: only the debug output tells a refused stream from a lost one."""
+        """Whether the server has processed nothing of a request that it did not begin to answer.
+
+        Only the debug output tells a refused stream from a lost one; it also holds the words of an answer.
+        """
         return any(map(REFUSED.match, self.told))
 
     def unload(self, code: int) -> _Exchange:
@@ -309,7 +312,8 @@ def _collect(multi: Any, running: dict[Any, _Carrier]) -> tuple[list[_Exchange],
         multi.remove_handle(handle)
         exchange = carrier.unload(code)
         _thread.idle[carrier.kind].append(carrier)
-        if exchange.reply.failure and carrier.was_refused and exchange.attempts < MAX_ATTEMPTS:
+        is_unanswered = exchange.reply.failure and not exchange.reply.head
+        if is_unanswered and carrier.was_refused and exchange.attempts < MAX_ATTEMPTS:
             again.append(exchange)
             continue
         ended.append(exchange)

@@ -107,9 +107,10 @@ class _Term:
 def search(account_seq: int, span: Span, since: int, limit: int, wanted: Wanted) -> Found:
     """Find up to `limit` notifications with seqs in `span` and not older than time `since`.
 
-    Reads a bounded number of rows: it may find less than `limit`, even none, and not be done.
+    Reads a bounded number of rows: it may find fewer than `limit`, even none, and not be done.
     """
-    terms, seqs, read, cost = list(map(_Term, wanted.terms)), list[int](), 0, 0
+    terms, read, cost = list(map(_Term, wanted.terms)), 0, 0
+    seqs: list[int] = []
     values = {"account": account_seq, "since": since, "rows": SEARCH_COST // ROW_COST}
     last = span.after if span.is_upward else span.before
     rows = run(_statement(wanted, span.is_upward), {**values, **span._asdict(), **wanted._asdict()})

@@ -10,8 +10,10 @@ import pytest
 import push
 from core import waking
 from core.jobs import Worker
+from store import sqlite
 from store.database import EVERYBODY, transaction
 from tests.support.ntfy_app import add_phone
+from tests.support.postgresql import sqlite_only
 from tests.support.server import PATIENCE_S, wait_until
 
 BASE_URL = "https://bell.example.org"
@@ -89,6 +91,19 @@ def test_what_is_released_later_wakes_it_too(owner, android, upstream, hook, mov
     owner.service.work()
     waking.finish()
     assert len(upstream.got) == 1
+
+
+@sqlite_only
+def test_a_thread_that_wakes_somebody_keeps_no_connection_to_the_database(owner, android, monkeypatch):
+    kept, wake = [], push.wake
+
+    def note(*asked):
+        kept.append(sqlite._threads.own.reading)
+        return wake(*asked)
+
+    monkeypatch.setattr(push, "wake", note)
+    send(owner)
+    assert kept == [None]
 
 
 def test_a_failure_is_logged_once_and_not_tried_again(owner, android, upstream, caplog):

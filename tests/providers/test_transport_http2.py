@@ -18,6 +18,7 @@ from tests.support.listener import PLENTY_S, answer, ignore, listening, post, re
 from tests.support.rows import each
 
 LATE_S = 10.0  # on a machine that has much else to do
+REFUSAL = b"HTTP/2 stream 1 refused by server, try again on a new connection\n"
 END_OF_A_SENTENCE = re.compile(r"[a-z][^0-9]*[^0-9.!?\s]")
 
 
@@ -218,11 +219,26 @@ def test_one_whose_connection_closed_without_an_answer_is_not_repeated(apns, to,
 
 def test_one_that_speaks_of_a_refusal_itself_is_not_repeated(apns, to):
     (request,) = to(phone := apns.phone().then(0))
-    said = "HTTP/2 stream 1 refused by server, try again on a new connection\n"
+    said = REFUSAL.decode()
     body = json.dumps({"aps": {"alert": said}, "id": "1"}).encode()
     (reply,) = send_all([request._replace(body=body, headers={**request.headers, "x-said": said.strip()})], PLENTY_S)
     assert is_told(reply)
     assert (len(phone.pushes), apns.duplicates) == (1, 0)
+
+
+@pytest.mark.parametrize("head", [b"HTTP/1.1 201 Created\r\nContent-Length: 1000\r\n\r\n", b""], ids=["body", "head"])
+def test_one_whose_answer_speaks_of_a_refusal_is_not_repeated(authority, head):
+    came = []
+
+    def speak_and_close(connection, number):
+        with authority.context("http/1.1").wrap_socket(connection, server_side=True) as secure:
+            came.append(read_request(secure))
+            secure.sendall(head + REFUSAL)
+
+    with listening(speak_and_close) as listener:
+        (reply,) = send_all([Request(f"https://localhost:{listener.port}/push", {}, b"body", True)], PLENTY_S)
+    assert is_told(reply)
+    assert len(came) == 1
 
 
 def test_of_many_on_a_connection_that_closed_none_is_repeated_that_was_taken(apns, to):
