@@ -26,6 +26,7 @@ class Incoming(Request):
 
     body: Any
     is_whole = False  # whether nothing of the body is still to be received
+    next_chunk = 0  # where the size of one of its chunks begins, in what has come of the body
 
     def parse(self, unreader: Connection) -> bytes:
         """Read the head; gunicorn's own way has more to say about one that is cut or begins oddly."""
@@ -47,15 +48,32 @@ class Incoming(Request):
         self._take_body()
 
     def has_come(self) -> bool:
-        """Whether the application may be asked: a thread waits only for a body that is long, or of unknown length.
+        """Whether the application may be asked: a thread waits only for a body that is long.
 
-        What a GET or HEAD announces is mostly neither sent nor read.
+        What a GET or HEAD announces is mostly neither sent nor read, unless it comes in chunks.
         """
+        if self.length == math.inf:
+            return bool(self.unreader.gather(self._has_last_chunk))
         if self.is_whole or self.length > SHORT_BYTES or self.method in ("GET", "HEAD"):
             return True
         if not self.unreader.gather(lambda rest: len(rest) >= self.length):
             return False
         self._take_body()
+        return True
+
+    def _has_last_chunk(self, data: bytes) -> bool:
+        """Whether a body in chunks is whole, or the parser can say what is wrong with it, or it is long."""
+        while len(data) < SHORT_BYTES:
+            end = data.find(b"\r\n", self.next_chunk)
+            if end < 0:
+                return False
+            try:
+                size = int(data[self.next_chunk : end].partition(b";")[0], 16)
+            except ValueError:
+                return True
+            if size <= 0:
+                return size < 0 or data.find(b"\r\n\r\n", end) >= 0  # after its last chunk it may have fields
+            self.next_chunk = end + size + 4  # with the ends of both lines
         return True
 
     def _take_body(self) -> None:

@@ -336,6 +336,7 @@ def test_connections_that_say_nothing_hold_no_thread(server):
         b"POST /nothing HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{",
         b"POST /nothing HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n{",
         b"POST /nothing HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nfff0\r\n{",
+        b"GET /healthz HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{",
     ],
 )
 def test_strangers_who_stop_in_the_middle_of_a_request_delay_nobody(server, begin):

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from gunicorn.config import Config
 from gunicorn.http import wsgi
-from gunicorn.http.errors import NoMoreData, ParseException
+from gunicorn.http.errors import InvalidChunkSize, NoMoreData, ParseException
 from gunicorn.http.parser import RequestParser
 
 from process import clock
@@ -140,6 +140,37 @@ def test_the_application_is_asked_before_a_body_came_only_if_that_is_long_or_mat
         theirs.sendall(b"x" * length + b"next")
         assert request.has_come() and request.is_whole == waits
         assert request.body.read() == b"x" * length and connection.read() == b"next"
+
+
+LONG = b"%x\r\n" % SHORT_BYTES + b"x" * SHORT_BYTES + b"\r\n0\r\n\r\n"
+
+
+@each("method", [b"POST", b"GET"])
+@each(
+    "chunks, comes_with, body",
+    [
+        (b"0\r\n\r\n", 5, b""),
+        (b"2\r\nab\r\n009;x=y\r\n\r\n0\r\n\r\n c\r\n0\r\n\r\n", 32, b"ab\r\n0\r\n\r\n c"),
+        (b"1\r\na\r\n0\r\nX-Trailer: t\r\n\r\n", 25, b"a"),
+        (LONG, SHORT_BYTES, LONG[6:-7]),
+        (b"x\r\nab\r\n0\r\n\r\n", 3, InvalidChunkSize),
+        (b"-3\r\nab\r\n0\r\n\r\n", 4, InvalidChunkSize),
+    ],
+)
+def test_the_application_is_asked_when_the_last_chunk_has_come_or_many_bytes_or_a_wrong_one(
+    cfg, method, chunks, comes_with, body
+):
+    for step in (1, len(chunks)) if len(chunks) < 100 else (7_000,):
+        ours, theirs = socket.socketpair()
+        with Connection(ours, STRANGER) as connection, theirs:
+            theirs.sendall(method + b" / HTTP/1.1\r\nHost: x\r\n" + CHUNKED)
+            connection.begin(clock.monotonic_s(), 100_000)
+            request = Incoming(cfg, connection, STRANGER)
+            for at in range(0, len(chunks), step):
+                assert request.has_come() == (at >= comes_with)
+                theirs.sendall(chunks[at : at + step])
+            assert request.has_come() and not request.is_whole
+            assert outcome(request.body.read) == body
 
 
 @each("head", [b"Content-Length: 2\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n2\r\n"])
