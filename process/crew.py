@@ -55,7 +55,7 @@ class Crew:
         """Pause for a tick, or for at most `most_s` seconds while there is no work; then see that work is taken."""
         self._pause(self.tick_s if self.is_watched else most_s)
         is_held_up, self.seen = self.taken == self.seen, self.taken
-        if self.ends or not self.waits.locked():
+        if self.ends or self.ready or not self.waits.locked():
             if is_held_up:
                 for _ in range(max(1, len(self.ready))):
                     self.wake_one()
