@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.browser import until
+from tests.support.browser import settle, until
 from tests.support.full_site import full_pages
 
 # The focused element's name and whether nothing covers it; null once the focus has left the page.
@@ -26,6 +26,7 @@ def test_what_has_the_focus_is_never_covered(full, open_context, name):
     context.add_cookies([full.cookie])
     page = context.new_page()
     page.goto(full.site.base + full_pages(full)[name])
+    settle(page)  # what it says may push the focused element under the navigation
     seen = 0
     for _ in range(150):
         page.keyboard.press("Tab")
