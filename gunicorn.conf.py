@@ -113,7 +113,9 @@ def on_starting(server):
     if server.cfg.proxy_protocol != "off":
         raise SystemExit("GUNICORN_CMD_ARGS asks for the PROXY protocol: use X-Forwarded-For (docs/deployment.md).")
     if any(isinstance(address, str) for address in server.cfg.address):
-        raise SystemExit("GUNICORN_CMD_ARGS asks for a Unix socket, which tells nobody's address: use HOST and PORT.")
+        raise SystemExit(
+            "GUNICORN_CMD_ARGS asks for a Unix socket, which does not tell a client's address: use HOST and PORT."
+        )
     if "SCRIPT_NAME" in server.cfg.env:
         raise SystemExit("GUNICORN_CMD_ARGS sets SCRIPT_NAME: Pocketbell needs a host name of its own, no path.")
     os.umask(umask)

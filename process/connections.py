@@ -42,7 +42,7 @@ class Connection(socket.socket):
         self.began_s, self.until_s, self.left = now_s, now_s + READ_S, most - len(self.rest)
 
     def end_receiving(self) -> float:
-        """The request has come as far as it is waited for without a thread; returns when it began."""
+        """From here on a thread reads the request and answers it; returns when the request began."""
         began_s, self.began_s, self.request = self.began_s, 0.0, None
         return began_s
 

@@ -85,7 +85,7 @@ class ThreadedWorker(Worker):
     # --- the main thread ---
 
     def _most_threads(self) -> int:
-        """One a connection, one that waits, one that finishes: a busy machine's late looks would start ever more."""
+        """One for each connection and two more: else the late looks of a busy machine would start ever more."""
         return min(int(self.cfg.threads), len(self.connections) + 2)
 
     def run(self) -> None:

@@ -17,7 +17,7 @@ from process import clock
 from process.connections import Connection
 
 SECOND_MS = 1_000
-SHORT_BYTES = 16_384  # no thread waits for a head or a body of so many; they stay in memory meanwhile
+SHORT_BYTES = 16_384  # a shorter head or body is received without a thread, and kept in memory meanwhile
 CHUNKED = "Transfer-Encoding: chunked\r\n"
 
 

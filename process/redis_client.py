@@ -21,7 +21,7 @@ import certifi
 from process import clock
 
 TIMEOUT_S = 0.25  # of a request, all together
-IN_TIME = 0.9  # of the time: who has so much left gets all of it anew, since another limit takes two calls more
+IN_TIME = 0.9  # of TIMEOUT_S: with this share left the usual limit stays, since to set another takes two calls more
 TRIED_EVERY_S = 1.0
 LOOKED_AT_AFTER_S = 1.0  # Redis, or a proxy before it, may have closed a connection that was idle for so long
 MAX_CONNECTIONS = 32

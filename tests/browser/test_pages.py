@@ -22,7 +22,7 @@ WIDTHS = (320, 390, 1280)
 DARK_WIDTHS = (320, 1280)
 AXE_TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 # axe takes longest of all, so it is asked once on each width, in one of the themes: a theme changes nothing but
-# colours. Most of that its rules on contrast and on targets take. They are asked of three controls of a page that are
+# colours. Its rules on contrast and on targets take most of that. They are asked of three controls of a page that are
 # alike, and of one of the texts of all pages in a tab that are alike, beside our own measures of all texts' contrast
 # and all controls' size on every width in both themes.
 ASKED = [(320, "light"), (1280, "dark")]
