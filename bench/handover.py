@@ -60,7 +60,7 @@ def _works(service: dict[str, Any]) -> dict[str, Callable[[], None]]:
     import config
     import push
     from providers.base import Message, Outcome, Push
-    from providers.webpush import new_vapid_key
+    from providers.webpush_crypto import new_vapid_key
     from wire.notification import Content
 
     vapid_key, browser = new_vapid_key(), Browser(f"{service['url']}/push/1").subscription

@@ -17,7 +17,6 @@ from models import Account, ActiveDevice, Alert, Device, new_id
 from process import clock
 from process.counters import count
 from providers.base import Answer, Message, Outcome
-from providers.webpush import new_vapid_key
 from store import pending_commit
 from store.alert_payloads import AlertPayload
 from store.database import WriteFailed, after_commit, transaction
@@ -75,7 +74,12 @@ def reset() -> None:
 
 def vapid_key() -> str:
     """The Web Push private key of this service, made when it is first needed."""
-    return ServerKey.find("vapid") or ServerKey.put_first("vapid", new_vapid_key())
+    kept = ServerKey.find("vapid")
+    if kept is None:
+        from providers.webpush_crypto import new_vapid_key
+
+        kept = ServerKey.put_first("vapid", new_vapid_key())
+    return kept
 
 
 # --- delivering ---------------------------------------------------------------------------------------------

@@ -1,16 +1,15 @@
-"""Web Push: its settings, encryption, VAPID signature and answers (RFC 8030, 8188, 8291, 8292; CONTRACT 6).
+"""Web Push: its settings, requests and answers (RFC 8030, RFC 8292; CONTRACT 6).
 
-Cryptography is imported when it is first needed: it weighs 20 MB. Must not know Flask, the database, or what an
-outcome leads to.
+Must not know Flask, the database, or what an outcome leads to.
 """
 
 import base64
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache, partial
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from process import clock
 from process.variables import HTTP_ORIGIN, Variable
@@ -34,12 +33,15 @@ from wire.errors import Refused
 from wire.notification import LOW_PRIORITY, MAX_PRIORITY
 from wire.validation import required_text
 
+if TYPE_CHECKING:  # what weighs much is imported when it is first needed
+    from providers.webpush_crypto import BrowserKeys, VapidKey
+
 MAX_BYTES = 3_993  # of clear text: 4,096 once encrypted
 MAX_ENDPOINT_CHARACTERS = 2_048
 SIGNATURE_LIFE_S = 12 * 3600
 RENEWED_BEFORE_END_S = 3600
 MAX_KEPT_SIGNATURES = 1_000
-MAX_KEPT_ENDPOINTS = 1_000  # whose permission, which each push asks for three times, and public key are kept
+MAX_KEPT_ENDPOINTS = 1_000  # whose permission, which each push asks for three times, and keys are kept
 DEFAULT_HOSTS = "fcm.googleapis.com,*.push.apple.com,*.push.services.mozilla.com,*.notify.windows.com"
 NOT_PUBLIC_HOSTS = (".localhost", ".local", ".invalid")  # Apple refuses contacts that end like this
 
@@ -89,7 +91,7 @@ class WebPush(Provider[WebPushSettings]):
 
     def __init__(self, settings: WebPushSettings | None, server: Server) -> None:
         super().__init__(settings, server)
-        self._kept_signer: Any = None
+        self._kept_vapid_key: VapidKey | None = None
         self._signatures: dict[tuple[str, str], tuple[str, int]] = {}
 
     @classmethod
@@ -116,9 +118,12 @@ class WebPush(Provider[WebPushSettings]):
         if len(endpoint) > MAX_ENDPOINT_CHARACTERS or _permission(endpoint, self.settings.hosts) is None:
             raise Refused(400, "subscription.endpoint is not the address of a push service in WEBPUSH_HOSTS.")
         p256dh, auth = (required_text(keys, name, "subscription.keys.") for name in ("p256dh", "auth"))
-        if not _is_point(_decoded(p256dh)):
-            raise Refused(400, "subscription.keys.p256dh is not an uncompressed P-256 public key in base64url.")
-        if len(_decoded(auth)) != 16:
+        try:
+            browser = _browser_keys(p256dh, auth)
+        except ValueError:
+            what = "subscription.keys.p256dh is not an uncompressed P-256 public key in base64url."
+            raise Refused(400, what) from None
+        if len(browser.secret) != 16:
             raise Refused(400, "subscription.keys.auth is not 16 bytes in base64url.")
         return {"token": endpoint, "p256dh": p256dh, "auth": auth}
 
@@ -128,15 +133,11 @@ class WebPush(Provider[WebPushSettings]):
 
     def request(self, push: Push, left_s: float) -> Request:
         """The request that pushes; raises `Unavailable` if WEBPUSH_HOSTS does not name the push service."""
+        from providers.webpush_crypto import encrypted
+
         origin, any_address = self._permitted(push)
-        encrypt, new_key = _encryption()
-        body = encrypt(
-            _payload(push.message, push.origin or self.server.public_url),
-            private_key=new_key(),
-            dh=_public_key(push.p256dh or ""),
-            auth_secret=_decoded(push.auth or ""),
-            version="aes128gcm",
-        )
+        payload = _payload(push.message, push.origin or self.server.public_url)
+        body = encrypted(payload, _browser_keys(push.p256dh or "", push.auth or ""))
         headers = {
             "Authorization": self._authorization(origin, push.email),
             "Content-Encoding": "aes128gcm",
@@ -154,12 +155,7 @@ class WebPush(Provider[WebPushSettings]):
 
     def public_key(self) -> str:
         """The public half of the VAPID key, as browsers take it: an uncompressed point in base64url."""
-        from cryptography.hazmat.primitives import serialization
-
-        point = self._signer().public_key.public_bytes(
-            serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint
-        )
-        return base64.urlsafe_b64encode(point).decode().rstrip("=")
+        return self._vapid_key().public
 
     def warning(self, email: str) -> str | None:
         """A sentence if Apple refuses the contact that goes with this owner's pushes."""
@@ -194,29 +190,18 @@ class WebPush(Provider[WebPushSettings]):
             return kept[0]
         expires_at = now_s + SIGNATURE_LIFE_S
         claims = {"aud": origin, "exp": expires_at, "sub": self._contact(email)}
-        header: str = self._signer().sign(claims)["Authorization"]
+        header = self._vapid_key().authorization(claims)
         if len(self._signatures) >= MAX_KEPT_SIGNATURES:
             self._signatures.clear()
         self._signatures[origin, email] = (header, expires_at)
         return header
 
-    def _signer(self) -> Any:
-        if self._kept_signer is None:
-            from py_vapid import Vapid02
+    def _vapid_key(self) -> "VapidKey":
+        if self._kept_vapid_key is None:
+            from providers.webpush_crypto import VapidKey
 
-            signer = Vapid02.from_raw(self.server.vapid_key().encode())
-            signer.conf = {"no-strict": True}  # its strict check refuses a contact with a port
-            self._kept_signer = signer
-        return self._kept_signer
-
-
-@cache
-def _encryption() -> tuple[Callable[..., bytes], Callable[[], Any]]:
-    """What encrypts, and what makes a key for one push."""
-    import http_ece
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    return http_ece.encrypt, partial(ec.generate_private_key, ec.SECP256R1())
+            self._kept_vapid_key = VapidKey(self.server.vapid_key())
+        return self._kept_vapid_key
 
 
 @lru_cache(MAX_KEPT_ENDPOINTS)
@@ -234,14 +219,6 @@ def _permission(endpoint: str, hosts: tuple[str, ...]) -> tuple[str, bool] | Non
         if host == entry or (entry.startswith("*.") and host.endswith(entry[1:])):
             return f"https://{host}", False
     return None
-
-
-def new_vapid_key() -> str:
-    """The text of a new P-256 private key: 32 bytes, base64url."""
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    number = ec.generate_private_key(ec.SECP256R1()).private_numbers().private_value
-    return base64.urlsafe_b64encode(number.to_bytes(32, "big")).decode().rstrip("=")
 
 
 def _payload(message: Message, origin: str) -> bytes:
@@ -280,18 +257,8 @@ def _decoded(value: str) -> bytes:
 
 
 @lru_cache(MAX_KEPT_ENDPOINTS)
-def _public_key(p256dh: str) -> Any:
-    """A browser's public key; raises `ValueError` if the text is none."""
-    from cryptography.hazmat.primitives.asymmetric import ec
+def _browser_keys(p256dh: str, auth: str) -> "BrowserKeys":
+    """The keys of a subscription; raises `ValueError` if `p256dh` is none."""
+    from providers.webpush_crypto import browser_keys
 
-    return ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), _decoded(p256dh))
-
-
-def _is_point(data: bytes) -> bool:
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    try:
-        ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), data)
-    except ValueError:
-        return False
-    return len(data) == 65
+    return browser_keys(_decoded(p256dh), _decoded(auth))

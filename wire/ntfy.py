@@ -5,7 +5,6 @@ is merely too long is cut, and a link that is none is left out, so that no messa
 """
 
 import base64
-import binascii
 import json
 import re
 from codecs import BOM_UTF8
@@ -129,7 +128,7 @@ def header_text(name: str, value: str) -> str:
 def _decoded_words(match: re.Match[str]) -> str:
     try:
         return "".join(_decoded_word(*part) for part in decode_header(match[0]))
-    except (HeaderParseError, binascii.Error, UnicodeError):
+    except (HeaderParseError, UnicodeError):
         return match[0]
 
 
