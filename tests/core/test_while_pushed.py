@@ -3,6 +3,7 @@
 import pytest
 
 import push
+from core import fetching
 from tests.support.accounts import OWNER
 from tests.support.devices import subscribe
 from tests.support.outcomes import pass_time
@@ -77,6 +78,19 @@ def test_a_device_that_is_removed_during_a_retry_that_it_accepted_counts(
     meanwhile(lambda: remove_first(owner))
     pass_time(service, moved_clock, 30)
     assert (sent["status"], stored(owner, sent)) == ("pending", ("delivered", ["delivered", "failed"]))
+
+
+def test_an_app_that_is_removed_while_it_fetches_counts(owner, android, monkeypatch):
+    note_fetched = fetching.note_fetched
+
+    def late(taken, now):
+        remove_first(owner)
+        note_fetched(taken, now)
+
+    monkeypatch.setattr(fetching, "note_fetched", late)
+    sent = send(owner)
+    assert android.bodies() == ["finished"]
+    assert (sent["status"], stored(owner, sent)) == ("pending", ("delivered", ["delivered"]))
 
 
 @pytest.mark.parametrize("refused", [410, 413, 503, 403])
