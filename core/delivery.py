@@ -10,7 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 from core import alarms, buttons, fetching, holding, idempotency, local_time, push_slots, retries, streams
-from core.attempts import LEASE_MS, note_outcomes, push_all, push_each, push_to
+from core.attempts import EXPIRED, LEASE_MS, is_expired, note_outcomes, push_all, push_each, push_to
 from core.devices import drop_device, of_priority
 from core.idempotency import IdempotentRequest
 from models import Account, ActiveDevice, Alert, Device, new_id
@@ -344,11 +344,13 @@ def _settle(
         left_alone = note_outcomes(attempts, answers, now)
         if not attempts:
             Delivery.make_due(notification.seq, devices, now)
+        if is_expired(notification.content, now):
+            Delivery.end([notification.seq], EXPIRED, now)
         if any(answer.outcome is Outcome.DELIVERED for answer in answers):
             status = "delivered"
             Notification.note_delivered(notification.seq)
         else:
-            status = Notification.settle(notification.seq) or notification.status
+            status = Notification.settle(notification.seq) or "failed"  # it was deleted: nothing is tried any more
         if request:
             IdempotencyKey.note_answer(request.account_seq, request.key, status)
     retries.leave_alone(left_alone)

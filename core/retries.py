@@ -103,14 +103,13 @@ def _retry(account_seq: int, batch: list[tuple[int, int]], due_by: int) -> None:
 def _make(account_seq: int, attempts: list[Attempt]) -> None:
     """Make those of these attempts that have not expired, and settle their notifications."""
     began_at = clock.now_ms()
-    pushed = {attempt.notification.seq: attempt.notification.content for attempt in attempts}
-    expired = {seq for seq, content in pushed.items() if is_expired(content, began_at)}
-    made = [attempt for attempt in attempts if attempt.notification.seq not in expired]
+    made = [attempt for attempt in attempts if not is_expired(attempt.notification.content, began_at)]
     answers = push_all(made)
+    pushed = {attempt.notification.seq: attempt.notification.content for attempt in attempts}
     with transaction(account_seq):
         now = clock.now_ms()
         left_alone = note_outcomes(made, answers, now)
-        Delivery.end(expired, EXPIRED, now)
+        Delivery.end((seq for seq, content in pushed.items() if is_expired(content, now)), EXPIRED, now)
         Notification.settle_all(pushed)
     leave_alone(left_alone)
     if len(attempts) == RETRIES_OF_AN_ACCOUNT:

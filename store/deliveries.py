@@ -109,16 +109,12 @@ class Delivery(Model):
         "UPDATE delivery SET status = ?, attempts = attempts + 1, next_attempt_at = ?, answered_at = ?, error = ?"
         " WHERE notification_seq = ? AND device_seq = ? AND status = 'pending'"
     )
-    DELIVERED = (
-        "UPDATE delivery SET status = 'delivered', attempts = attempts + 1, next_attempt_at = NULL, answered_at = ?,"
-        " error = NULL WHERE notification_seq = ? AND device_seq = ? AND status <> 'delivered'"
-    )
     ACCEPT = (
         "INSERT INTO delivery (notification_seq, device_seq, status, attempts, answered_at)"
-        " SELECT seq, :device, 'delivered', 1, :now FROM notification WHERE seq = :seq"
-        " ON CONFLICT (notification_seq, device_seq) DO UPDATE SET status = 'delivered',"
-        " attempts = delivery.attempts + 1, next_attempt_at = NULL, answered_at = :now, error = NULL"
-        " WHERE delivery.status <> 'delivered'"
+        " SELECT seq, ?, 'delivered', 1, ? FROM notification WHERE seq = ?"
+        " ON CONFLICT (notification_seq, device_seq) DO UPDATE SET status = excluded.status,"
+        " attempts = delivery.attempts + 1, next_attempt_at = NULL, answered_at = excluded.answered_at, error = NULL"
+        " WHERE delivery.status <> excluded.status"
     )
 
     @classmethod
@@ -181,14 +177,17 @@ class Delivery(Model):
         A delivery that was settled meanwhile, as one that is replaced, stays as it is unless the device has it now.
         """
         if status == "delivered":
-            run_later(cls.DELIVERED, (now, notification_seq, device_seq))
+            cls.accept(notification_seq, device_seq, now)
         else:
             run_later(cls.ANSWER, (status, next_attempt_at, now, error, notification_seq, device_seq))
 
     @classmethod
     def accept(cls, notification_seq: int, device_seq: int, now: int) -> None:
-        """The device has the notification, whatever became of earlier attempts; none if it was deleted meanwhile."""
-        run(cls.ACCEPT, {"seq": notification_seq, "device": device_seq, "now": now})
+        """The device has the notification, whatever became of earlier attempts, even if it was removed meanwhile.
+
+        Nothing is written if the notification was deleted meanwhile.
+        """
+        run_later(cls.ACCEPT, (device_seq, now, notification_seq))
 
     @classmethod
     def put_off(cls, notification_seq: int, device_seq: int, next_attempt_at: int) -> None:

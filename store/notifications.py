@@ -16,7 +16,7 @@ from store.database import insert, run, run_later
 from store.notification_days import NotificationDay
 from store.rows import as_column, columns, given_column, given_reader, reader
 from store.senders import Sender
-from wire.notification import MIN_PRIORITY, Content
+from wire.notification import MIN_PRIORITY, OPTIONAL_FIELDS, Content
 
 BEGUN_AT = "coalesce(n.released_at, n.created_at)"  # when the delivery of the notification n began
 STATUS = (  # of the notification n: one released in a digest has the digest's; one for later has no row in held
@@ -42,7 +42,7 @@ class NotificationRow(NamedTuple):
 
 
 # A `NotificationRow` as it is selected, which spares a page a fifth: seq, id, status, created_at, title, body, and
-# what else is set (`Content.given`), None if nothing is.
+# what else is set that an answer shows (of `Content.given`), None if nothing is.
 ListedRow = tuple[int, str, str, int, str, str, dict[str, Any] | None]
 
 
@@ -175,8 +175,9 @@ class Notification(Model):
         " LIMIT 1 OFFSET :number"
     )
     READ_ROW = staticmethod(reader(NotificationRow))
-    READ_GIVEN = staticmethod(given_reader(Content))
-    ROW = f"SELECT seq, id, {STATUS}, created_at, title, body, {given_column(Content, 'n')} FROM notification n"
+    READ_GIVEN = staticmethod(given_reader(Content, OPTIONAL_FIELDS))
+    GIVEN = given_column(Content, "n", OPTIONAL_FIELDS)
+    ROW = f"SELECT seq, id, {STATUS}, created_at, title, body, {GIVEN} FROM notification n"
     PAGE = (
         f"{ROW} WHERE account_seq = :account AND seq < :before"
         f" AND (created_at >= :since OR {AGED_FROM} >= :since) AND is_digest = 0 ORDER BY seq DESC LIMIT :limit"

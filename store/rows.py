@@ -4,7 +4,7 @@ A column that is added to a row type is selected and read wherever that type is.
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from itertools import count
 from typing import Any, TypeVar, cast, get_origin, get_type_hints
 
@@ -35,20 +35,20 @@ def reader(row_type: type[Row], first: int = 0) -> Callable[[Sequence[Any]], Row
     return _compiled([f"return {_constructor(row_type, count(first), names)}"], names)
 
 
-def given_column(row_type: type[tuple[Any, ...]], table: str) -> str:
-    """The fields with a default as one column: NULL if none of them is set, or else a JSON array.
+def given_column(row_type: type[tuple[Any, ...]], table: str, wanted: Container[str]) -> str:
+    """The wanted ones of the fields with a default as one column: NULL if none is set, or else a JSON array.
 
     Each column of a result takes SQLite and sqlite3 760 instructions a row, even if it is empty.
     """
-    sources = [f"{table}.{name}" for name in _optional(row_type)]
+    sources = [f"{table}.{name}" for name in _optional(row_type, wanted)]
     is_any_set = " OR ".join(f"{source} IS NOT NULL" for source in sources)
     return f"CASE WHEN {is_any_set} THEN json_array({', '.join(sources)}) END"
 
 
-def given_reader(row_type: type[tuple[Any, ...]]) -> Callable[[str], dict[str, Any]]:
-    """A function that reads a `given_column` that is not NULL: the fields that are set, by name."""
+def given_reader(row_type: type[tuple[Any, ...]], wanted: Container[str]) -> Callable[[str], dict[str, Any]]:
+    """A function that reads a `given_column` that is not NULL: the wanted fields that are set, by name."""
     lines = ["row, given = _own_json(row), {}"]
-    for place, (name, kind) in enumerate(_optional(row_type).items()):
+    for place, (name, kind) in enumerate(_optional(row_type, wanted).items()):
         value = f"_array(row[{place}])" if get_origin(kind) is tuple else f"row[{place}]"
         lines.append(f"if row[{place}] is not None: given[{name!r}] = {value}")
     return _compiled([*lines, "return given"], {"_own_json": own_json})
@@ -79,10 +79,10 @@ def _constructor(row_type: type[tuple[Any, ...]], places: Iterator[int], names: 
     return f"_new({row_type.__name__}, ({', '.join(arguments)},))"
 
 
-def _optional(row_type: type[tuple[Any, ...]]) -> dict[str, Any]:
-    """The fields with a default, and their types."""
+def _optional(row_type: type[tuple[Any, ...]], wanted: Container[str]) -> dict[str, Any]:
+    """The wanted ones of the fields with a default, and their types, in the order of the row type."""
     kinds = get_type_hints(row_type)
-    return {name: kinds[name] for name in vars(row_type)["_field_defaults"]}
+    return {name: kinds[name] for name in vars(row_type)["_field_defaults"] if name in wanted}
 
 
 def _is_row_type(kind: Any) -> bool:

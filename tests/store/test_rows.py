@@ -48,21 +48,30 @@ class Optional(NamedTuple):
     parts: tuple[dict[str, str], ...] = ()
 
 
+OPTIONAL = ("level", "link", "parts")
+
+
 @each(
-    "row, given",
+    "row, wanted, given",
     [
-        ((None, None, None), None),
-        ((0, None, None), {"level": 0}),
-        ((None, 'a"\\é😀\n', None), {"link": 'a"\\é😀\n'}),
-        ((2**63 - 1, "", '[{"a": "\\ud83d\\ude00"}]'), {"level": 2**63 - 1, "link": "", "parts": ({"a": "😀"},)}),
+        ((None, None, None), OPTIONAL, None),
+        ((0, None, None), OPTIONAL, {"level": 0}),
+        ((None, 'a"\\é😀\n', None), OPTIONAL, {"link": 'a"\\é😀\n'}),
+        (
+            (2**63 - 1, "", '[{"a": "\\ud83d\\ude00"}]'),
+            OPTIONAL,
+            {"level": 2**63 - 1, "link": "", "parts": ({"a": "😀"},)},
+        ),
+        ((7, None, '["a"]'), ("link",), None),
+        ((7, "a", '["b"]'), ("parts", "link"), {"link": "a", "parts": ("b",)}),
     ],
 )
-def test_the_fields_with_a_default_are_one_column_which_is_null_where_none_is_set(row, given):
+def test_the_wanted_fields_with_a_default_are_one_column_which_is_null_where_none_is_set(row, wanted, given):
     with closing(sqlite3.connect(":memory:")) as database:
         database.execute("CREATE TABLE t (level, link, parts)")
         database.execute("INSERT INTO t VALUES (?, ?, ?)", row)
-        ((column,),) = database.execute(f"SELECT {given_column(Optional, 't')} FROM t")
-    assert (column and given_reader(Optional)(column)) == given
+        ((column,),) = database.execute(f"SELECT {given_column(Optional, 't', wanted)} FROM t")
+    assert (column and given_reader(Optional, wanted)(column)) == given
 
 
 @each("value, column", [("Disk", "Disk"), (7, 7), (None, None), (("a", "ü"), '["a", "\\u00fc"]'), ((), None)])

@@ -1,0 +1,196 @@
+"""What is removed, deleted or expires while a push is on the way: CONTRACT 3 (status), 8 (DELETE, expiresAt)."""
+
+import pytest
+
+import push
+from core import fetching
+from tests.support.accounts import OWNER
+from tests.support.devices import subscribe
+from tests.support.outcomes import pass_time
+from tests.support.tables import query
+
+
+@pytest.fixture
+def meanwhile(monkeypatch):
+    """Lets something happen when the providers have answered the next pushes, before their answers are stored."""
+    send = push.send
+
+    def let(happen):
+        def answered(pushes, timeout_s):
+            monkeypatch.setattr(push, "send", send)
+            answers = send(pushes, timeout_s)
+            happen()
+            return answers
+
+        monkeypatch.setattr(push, "send", answered)
+
+    return let
+
+
+def send(owner, **more):
+    """The notification as it is answered."""
+    sent = {"title": "Backup", "body": "finished", **more}
+    answer = owner.post("/notifications/send", sent, headers={"Idempotency-Key": "order-1"})
+    assert answer.status_code == 200
+    return answer.json["notification"]
+
+
+def stored(owner, notification):
+    """Its status now, and that of each delivery."""
+    one = owner.get(f"/notifications/{notification['id']}").json["notification"]
+    assert owner.listed()[0]["status"] == one["status"]
+    return one["status"], [delivery["status"] for delivery in one["deliveries"]]
+
+
+def remove_first(owner):
+    """Remove the device that was added first."""
+    ((id_,), *_) = query(owner.service, "SELECT id FROM device ORDER BY seq")
+    assert owner.delete(f"/devices/{id_}").status_code == 200
+
+
+# --- a device that its owner removes ------------------------------------------------------------------------
+
+
+def test_a_removed_device_that_had_it_counts(owner, browser, meanwhile):
+    meanwhile(lambda: remove_first(owner))
+    sent = send(owner)
+    assert (sent["status"], stored(owner, sent)) == ("delivered", ("delivered", ["delivered"]))
+    assert send(owner) == sent and len(browser.messages) == 1
+
+
+def test_a_removed_device_that_had_it_counts_when_the_others_never_get_it(
+    service, owner, browser, push_service, moved_clock, meanwhile
+):
+    subscribe(owner, push_service).then(503).then(410)
+    meanwhile(lambda: remove_first(owner))
+    sent = send(owner)
+    assert (sent["status"], stored(owner, sent)) == ("delivered", ("delivered", ["delivered", "pending"]))
+    pass_time(service, moved_clock, 30)
+    assert stored(owner, sent) == ("delivered", ["delivered", "failed"])
+
+
+def test_a_device_that_is_removed_during_a_retry_that_it_accepted_counts(
+    service, owner, browser, push_service, moved_clock, meanwhile
+):
+    browser.then(503)
+    subscribe(owner, push_service).then(503).then(410)
+    sent = send(owner)
+    meanwhile(lambda: remove_first(owner))
+    pass_time(service, moved_clock, 30)
+    assert (sent["status"], stored(owner, sent)) == ("pending", ("delivered", ["delivered", "failed"]))
+
+
+def test_an_app_that_is_removed_while_it_fetches_counts(owner, android, monkeypatch):
+    note_fetched = fetching.note_fetched
+
+    def late(taken, now):
+        remove_first(owner)
+        note_fetched(taken, now)
+
+    monkeypatch.setattr(fetching, "note_fetched", late)
+    sent = send(owner)
+    assert android.bodies() == ["finished"]
+    assert (sent["status"], stored(owner, sent)) == ("pending", ("delivered", ["delivered"]))
+
+
+@pytest.mark.parametrize("refused", [410, 413, 503, 403])
+def test_a_removed_device_that_refused_it_was_never_asked(service, owner, browser, moved_clock, meanwhile, refused):
+    browser.then(refused)
+    meanwhile(lambda: remove_first(owner))
+    sent = send(owner)
+    assert (sent["status"], stored(owner, sent)) == ("delivered", ("delivered", []))
+    pass_time(service, moved_clock, 3_600)
+    assert (len(browser.pushes), stored(owner, sent)) == (1, ("delivered", []))
+
+
+@pytest.mark.parametrize("refused", [410, 413, 503])
+def test_a_removed_device_that_refused_it_changes_nothing_for_the_others(
+    service, owner, browser, push_service, moved_clock, meanwhile, refused
+):
+    browser.then(refused)
+    subscribe(owner, push_service).then(503).then(410)
+    meanwhile(lambda: remove_first(owner))
+    sent = send(owner)
+    assert (sent["status"], stored(owner, sent)) == ("pending", ("pending", ["pending"]))
+    pass_time(service, moved_clock, 30)
+    assert (len(browser.pushes), stored(owner, sent)) == (1, ("failed", ["failed"]))
+
+
+# --- a notification that is deleted -------------------------------------------------------------------------
+
+DELETIONS = {
+    "REST": lambda owner: owner.delete(f"/notifications/{owner.listed()[0]['id']}"),
+    "command": lambda owner: owner.service.flask("history", "delete", OWNER, "--before", "2999-12-31"),
+}
+
+
+@pytest.fixture(params=DELETIONS)
+def deleted(request, owner, meanwhile):
+    """Lets what is pushed next be deleted meanwhile."""
+    meanwhile(lambda: DELETIONS[request.param](owner))
+
+
+def left(service):
+    """What is stored of notifications."""
+    return [query(service, f"SELECT * FROM {table}") for table in ("notification", "delivery")]
+
+
+@pytest.mark.parametrize("answer, status", [(201, "delivered"), (410, "failed"), (413, "failed"), (503, "failed")])
+def test_a_deleted_one_is_answered_by_whether_a_device_has_it(
+    service, owner, browser, deleted, moved_clock, answer, status
+):
+    browser.then(answer)
+    sent = send(owner)
+    assert (sent["status"], owner.listed(), left(service)) == (status, [], [[], []])
+    assert (send(owner), owner.get("/stats").json["stats"]["totalNotificationsAllTime"]) == (sent, 1)
+    pass_time(service, moved_clock, 3_600)
+    assert (len(browser.pushes), left(service)) == (1, [[], []])
+
+
+# --- one that expires ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=[True, False], ids=["seen", "unseen"])
+def expires(request, service, moved_clock, meanwhile):
+    """The time at which it expires while it is pushed; the worker may have seen that before its push is answered."""
+
+    def expire():
+        moved_clock.advance(4)
+        if request.param:
+            service.work()
+
+    meanwhile(expire)
+    return moved_clock.ms + 3_000
+
+
+def test_one_that_expired_while_a_device_accepted_it_is_delivered(owner, browser, expires):
+    sent = send(owner, expiresAt=expires)
+    assert (sent["status"], stored(owner, sent)) == ("delivered", ("delivered", ["delivered"]))
+
+
+def test_a_device_that_had_it_in_time_counts_and_nothing_more_is_tried(
+    service, owner, browser, push_service, moved_clock, expires
+):
+    other = subscribe(owner, push_service).then(503)
+    sent = send(owner, expiresAt=expires)
+    assert (sent["status"], stored(owner, sent)) == ("delivered", ("delivered", ["delivered", "failed"]))
+    pass_time(service, moved_clock, 30)
+    assert len(other.pushes) == 1
+
+
+@pytest.mark.parametrize("answer", [503, 403, 410, 0])
+def test_one_that_expired_before_any_device_had_it_is_failed(service, owner, browser, expires, answer):
+    browser.then(answer)
+    sent = send(owner, expiresAt=expires)
+    assert (sent["status"], stored(owner, sent)) == ("failed", ("failed", ["failed"]))
+    service.work()
+    assert (len(browser.pushes), stored(owner, sent)) == (1, ("failed", ["failed"]))
+
+
+def test_one_that_expires_during_a_retry_is_failed_with_its_answer(service, owner, browser, moved_clock, meanwhile):
+    browser.then(503).then(503)
+    sent = send(owner, expiresAt=moved_clock.ms + 31_000)
+    meanwhile(lambda: moved_clock.advance(2))
+    pass_time(service, moved_clock, 30)
+    assert (len(browser.pushes), stored(owner, sent)) == (2, ("failed", ["failed"]))
+    assert query(service, "SELECT error FROM delivery") == [("It expired before this device had it.",)]
