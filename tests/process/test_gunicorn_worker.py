@@ -445,11 +445,8 @@ def test_clients_that_leave_in_the_middle_of_an_answer_leave_no_fault_in_the_log
     assert "Traceback" not in server.log and '"level": "error"' not in server.log
 
 
-def few_files():
-    resource.setrlimit(resource.RLIMIT_NOFILE, (300, 300))
-
-
 def test_more_connections_than_there_may_be_files_stop_nothing(tmp_path):
+    few_files = partial(resource.setrlimit, resource.RLIMIT_NOFILE, (300, 300))
     with serving(tmp_path / "data", before=few_files, THREADS="9") as server:
         server.wait_until_ready()
         connections = silent(server, 400)
