@@ -14,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from models import ApiKey
 from tests.support.accounts import OWNER
+from tests.support.forks import hasten
 from tests.support.rows import each
 from tests.support.server import (
     BIN,
@@ -97,7 +99,7 @@ def test_a_wrong_setting_stops_it_before_any_worker_with_one_line(start, name, v
 def test_an_address_where_nobody_can_listen_stops_it_and_names_the_settings(start, tmp_path):
     first = start().wait_until_ready()
     start = partial(start, DATA_DIR=str(tmp_path / "another"))
-    taken = start(PORT=str(first.port))
+    taken = start(PORT=str(first.port), before=hasten)
     assert taken.process.wait(PATIENCE_S) == 1
     said = f"Port {first.port} is already in use. Try another one: PORT={first.port + 1} make run"
     assert taken.log.splitlines()[-1] == said
@@ -119,20 +121,31 @@ def test_a_database_that_cannot_be_used_stops_it_before_any_worker_without_a_tra
 # --- stopping and crashing ----------------------------------------------------------------------------------
 
 
-def test_sigterm_answers_what_has_begun_and_then_ends(start, push_service):
+def test_sigterm_answers_what_has_begun_and_then_ends(start, push_service, monkeypatch):
     server = start(WEBPUSH_HOSTS=push_service.origin)
     key = server.wait_until_ready().owner_key()
     browser = push_service.browser()
     server.subscribe(key, browser)
-    for _ in range(6):
-        browser.then(201, after_s=1.5)
+    goes_on, receive = threading.Event(), push_service.receive
+    monkeypatch.setattr(push_service, "receive", lambda *push: goes_on.wait(PATIENCE_S) and receive(*push))
     answers = []
     threads = in_threads(6, lambda n: answers.append(server.send(key)))
     wait_until(lambda: len(browser.pushes) == 6)
-    assert server.terminate() == 0
+    server.process.terminate()
+    wait_until(lambda: takes_no_more(server))
+    goes_on.set()
+    assert server.process.wait(PATIENCE_S) == 0
     join(threads)
     assert [answer.status for answer in answers] == [200] * 6
     assert {json.loads(answer.text)["notification"]["status"] for answer in answers} == {"delivered"}
+
+
+def takes_no_more(server):
+    try:
+        server.get("/healthz")
+    except OSError:
+        return True
+    return False
 
 
 def test_after_kill_9_every_acknowledged_notification_is_there(start):
@@ -466,13 +479,14 @@ def test_healthz_is_200_and_says_ok_alone(server):
 def test_another_process_sees_when_a_key_was_last_used_soon_after(server):
     key = server.new_key(server.key, "watched")
 
-    def last_used():
-        lines = server.flask("key", "list", OWNER).splitlines()
-        return next(line.split("\t")[4] for line in lines if "watched" in line)
+    with server.beside():
 
-    assert last_used() == "-"
-    server.get("/api/v1/stats", key)
-    wait_until(lambda: last_used() != "-")
+        def last_used():
+            return ApiKey.get(ApiKey.name == "watched").last_used_at
+
+        assert last_used() is None
+        server.get("/api/v1/stats", key)
+        wait_until(last_used)
 
 
 def test_when_a_key_was_last_used_is_written_at_the_end(start):

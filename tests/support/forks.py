@@ -10,7 +10,9 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
+from process import clock
 from tests.support.server import ROOT
 
 context = multiprocessing.get_context("forkserver")
@@ -51,6 +53,11 @@ class Fork:
 
     def terminate(self):
         self.send_signal(signal.SIGTERM)
+
+
+def hasten():
+    """Let a fork's monotonic clock run a hundred times as fast: to be called before all else."""
+    clock.monotonic_s = lambda: 100 * time.monotonic()
 
 
 def _run(command, environ, streams, starter, before):
