@@ -188,7 +188,7 @@ def test_sixteen_threads_lose_and_double_nothing_while_the_provider_goes_away(ap
     apns.after_s = 0.005
     for kind, every in (("goaway", 20), ("goaway-hard", 33), ("refuse", 27)):
         apns.inject(kind, every)
-    some, replies, start = phones(apns, 10), [], threading.Barrier(16)
+    some, replies, start = phones(apns, 5), [], threading.Barrier(16)
     batches = [[to(*some), to(*some)] for _ in range(16)]
 
     def push(first, second):
@@ -200,8 +200,8 @@ def test_sixteen_threads_lose_and_double_nothing_while_the_provider_goes_away(ap
         thread.start()
     for thread in threads:
         thread.join()
-    assert statuses(replies) == [200] * 320
-    assert (taken(some), apns.duplicates) == ([32] * 10, 0)
+    assert statuses(replies) == [200] * 160
+    assert (taken(some), apns.duplicates) == ([32] * 5, 0)
 
 
 # What the provider may have taken is not
@@ -264,12 +264,12 @@ def test_after_a_connection_that_closed_the_next_request_gets_another(apns, to):
 @pytest.mark.parametrize("kind", ["hang", "refuse", "goaway-hard"])
 def test_a_provider_that_takes_nothing_costs_no_more_than_the_time_given(apns, to, kind):
     apns.inject(kind, every=1)
-    some = phones(apns, 6)
+    some = phones(apns, 3)
     began = time.monotonic()
     replies = send_all(to(*some), 0.4)
     assert time.monotonic() - began <= 0.4 + LATE_S
     assert all(is_told(reply) for reply in replies)
-    assert taken(some) == [0] * 6
+    assert taken(some) == [0] * 3
 
 
 def test_a_connection_that_is_never_made_costs_no_more_than_the_time_given():
