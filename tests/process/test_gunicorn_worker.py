@@ -440,7 +440,7 @@ def test_clients_that_leave_in_the_middle_of_an_answer_leave_no_fault_in_the_log
     for _ in range(6):
         with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) as connection:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            connection.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n" * 20)
+            connection.sendall(b"GET /app/static/app.css HTTP/1.1\r\nHost: x\r\n\r\n" * 20)
     assert server.get("/healthz").status == 200
     assert "Traceback" not in server.log and '"level": "error"' not in server.log
 

@@ -79,7 +79,7 @@ def outcome(read):
         return type(error)
 
 
-# In so many bytes at once; long ones not byte by byte, which takes a second.
+# From whom, and in pieces of how many bytes; a long text does not come byte by byte, which takes long.
 ARRIVALS = [(STRANGER, 1_000_000), (PROXY, 1_000_000), (PROXY, 40), (PROXY, 1)]
 
 

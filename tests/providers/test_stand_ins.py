@@ -342,7 +342,7 @@ def assertion(fcm, ago=0, lifetime=3600, algorithm="RS256", key=None, **changes)
     account, made = fcm.service_account(), int(time.time()) - ago
     claims = {"iss": account["client_email"], "aud": account["token_uri"], "scope": fcm_service.SCOPE}
     claims |= {"iat": made, "exp": made + lifetime} | changes
-    own = serialization.load_pem_private_key(account["private_key"].encode(), None)  # which PyJWT would check anew
+    own = serialization.load_pem_private_key(account["private_key"].encode(), None)  # PyJWT would check it anew
     return jwt.encode(claims, key or own, algorithm)
 
 

@@ -16,6 +16,7 @@ from process import clock
 from tests.support.server import ROOT
 
 context = multiprocessing.get_context("forkserver")
+# What a start imports; the forks have it already.
 OURS = ["app", "process.cpu_affinity", "process.gunicorn_worker", "process.service_lock"]
 OTHERS = ["dotenv", "flask.cli", "gunicorn.app.wsgiapp", "gunicorn.arbiter"]
 context.set_forkserver_preload([*OURS, *OTHERS, __name__])
@@ -74,7 +75,7 @@ def _run(command, environ, streams, starter, before):
         before()
     sys.modules.pop("app", None)  # it reads the settings
     if command[0].endswith("flask"):
-        importlib.metadata.entry_points = lambda group: ()  # to look for other packages' commands takes a third of it
+        importlib.metadata.entry_points = lambda group: ()  # to look for other packages' commands takes 10 ms
         from flask.cli import main
     else:
         from gunicorn.app.wsgiapp import run as main

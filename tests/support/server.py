@@ -97,6 +97,14 @@ class Server:
         except OSError:
             return False
 
+    def takes_no_more(self):
+        """Whether it accepts no connections, for example because it is about to stop."""
+        try:
+            self.get("/healthz")
+        except OSError:
+            return True
+        return False
+
     def request(self, method, path, body=None, headers=None, timeout=PATIENCE_S):
         """One request on a new connection; the answer has `status`, `headers`, `text`."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
