@@ -8,7 +8,6 @@ import shutil
 import socket
 import ssl
 import subprocess
-import sys
 import time
 from contextlib import ExitStack
 from urllib.parse import urlencode
@@ -18,9 +17,11 @@ import yaml
 
 import config
 from core import accounts, alerts, idempotency, plans, recent_requests
+from models import Account
+from process import clock
 from process.clock import DAY_MS
 from tests.support import certificates
-from tests.support.accounts import OWNER
+from tests.support.accounts import OWNER, PASSWORD
 from tests.support.ntfy_app import Listener, WebSocketListener, add_topic
 from tests.support.server import BIN, PATIENCE_S, ROOT, UNDELAYED_S, bearer, free_port, serving, wait_until
 from web import rate_limits
@@ -30,14 +31,6 @@ ORIGIN = f"https://{NAME}"
 THREADS = 4
 PASSWORD_METHOD = accounts.PASSWORD_METHOD  # of the service: the tests use a cheaper one
 LARGEST = config.load({}).max_body_bytes
-PASSWORD = "a password of the tests"
-COMMANDS = f"""
-from app import app
-flask = app.test_cli_runner()
-print(flask.invoke(args=["account", "create", "{OWNER}", "--password-stdin"], input="{PASSWORD}").output)
-print(flask.invoke(args=["key", "create", "{OWNER}", "test"]).output)
-print(flask.invoke(args=["alert", "create", "{OWNER}", "CI"]).output)
-"""  # in one process: starting it takes most of the time
 PROXIES = ("nginx", "caddy")
 PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"  # nginx is there
 UNIT = ROOT / "deploy/pocketbell.service"
@@ -166,17 +159,12 @@ def server(tmp_path_factory):
     """A service with few threads."""
     data_dir = tmp_path_factory.mktemp("behind") / "data"
     with serving(data_dir, THREADS=str(THREADS), BASE_URL=ORIGIN, LOG_LEVEL="debug") as started:
-        owner = subprocess.run(
-            [sys.executable, "-c", COMMANDS],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=True,
-            env=started.environ,
-        )
-        started.key, started.hook = owner.stdout.split()[-2:]
-        started.hook = started.hook.removeprefix(ORIGIN)
-        yield started.wait_until_ready()
+        started.key = started.wait_until_ready().owner_key()
+        with started.beside():
+            owner = Account.find(OWNER)
+            accounts.set_password(owner, accounts.password_hash(PASSWORD))
+            started.hook = f"/p/{alerts.create_alert(owner.seq, {'name': 'CI'}, clock.now_ms()).short_code}"
+        yield started
 
 
 @pytest.fixture(scope="module")

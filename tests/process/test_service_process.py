@@ -14,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from models import ApiKey
 from tests.support.accounts import OWNER
+from tests.support.forks import hasten
 from tests.support.rows import each
 from tests.support.server import (
     BIN,
@@ -39,8 +41,8 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="gunicorn runs on POS
 def server(tmp_path_factory):
     """The service that most tests share."""
     with serving(tmp_path_factory.mktemp("shared") / "data", MAX_BODY_BYTES=str(LARGEST)) as shared:
-        shared.key = shared.owner_key()
-        yield shared.wait_until_ready()
+        shared.key = shared.wait_until_ready().owner_key()
+        yield shared
 
 
 # --- the way in ---------------------------------------------------------------------------------------------
@@ -59,16 +61,15 @@ def test_make_run_prints_a_one_time_link_that_opens_the_set_up_page_and_is_void_
     assert second.get(LINK.search(second.log)[1]).status == 200
 
 
-def test_a_start_without_a_terminal_names_the_commands_and_prints_no_link(start):
-    quiet = start().wait_until_ready()
-    assert "./pocketbell account create, or flask account create" in quiet.log
-    assert "/app/setup/" not in quiet.log
+def test_a_start_without_a_terminal_names_the_commands_and_prints_no_link(server):
+    assert "./pocketbell account create, or flask account create" in server.log
+    assert "/app/setup/" not in server.log.partition('"message": "request"')[0]  # before it answers
 
 
-def test_a_platform_that_wipes_the_disk_is_warned_of(start):
+def test_a_platform_that_wipes_the_disk_is_warned_of(start, server):
     warned = start(DYNO="web.1").wait_until_ready()
     assert [line for line in warned.log.splitlines() if '"critical"' in line and "wipes the disk" in line]
-    assert warned.terminate() == 0 and "wipes" not in start().wait_until_ready().log
+    assert "wipes" not in server.log
 
 
 def test_a_start_with_an_account_prints_no_link_and_voids_the_earlier_one(start):
@@ -97,7 +98,7 @@ def test_a_wrong_setting_stops_it_before_any_worker_with_one_line(start, name, v
 def test_an_address_where_nobody_can_listen_stops_it_and_names_the_settings(start, tmp_path):
     first = start().wait_until_ready()
     start = partial(start, DATA_DIR=str(tmp_path / "another"))
-    taken = start(PORT=str(first.port))
+    taken = start(PORT=str(first.port), before=hasten)
     assert taken.process.wait(PATIENCE_S) == 1
     said = f"Port {first.port} is already in use. Try another one: PORT={first.port + 1} make run"
     assert taken.log.splitlines()[-1] == said
@@ -119,17 +120,20 @@ def test_a_database_that_cannot_be_used_stops_it_before_any_worker_without_a_tra
 # --- stopping and crashing ----------------------------------------------------------------------------------
 
 
-def test_sigterm_answers_what_has_begun_and_then_ends(start, push_service):
+def test_sigterm_answers_what_has_begun_and_then_ends(start, push_service, monkeypatch):
     server = start(WEBPUSH_HOSTS=push_service.origin)
     key = server.wait_until_ready().owner_key()
     browser = push_service.browser()
     server.subscribe(key, browser)
-    for _ in range(6):
-        browser.then(201, after_s=1.5)
+    goes_on, receive = threading.Event(), push_service.receive
+    monkeypatch.setattr(push_service, "receive", lambda *push: goes_on.wait(PATIENCE_S) and receive(*push))
     answers = []
     threads = in_threads(6, lambda n: answers.append(server.send(key)))
     wait_until(lambda: len(browser.pushes) == 6)
-    assert server.terminate() == 0
+    server.process.terminate()
+    wait_until(server.takes_no_more)
+    goes_on.set()
+    assert server.process.wait(PATIENCE_S) == 0
     join(threads)
     assert [answer.status for answer in answers] == [200] * 6
     assert {json.loads(answer.text)["notification"]["status"] for answer in answers} == {"delivered"}
@@ -209,7 +213,7 @@ def test_a_disk_that_is_full_gives_a_5xx_and_nothing_acknowledged_is_lost(start)
     key = first.owner_key()
     assert first.terminate() == 0
 
-    full = start(before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000)))
+    full = start(before=partial(resource.setrlimit, resource.RLIMIT_FSIZE, (400_000, 400_000)))
     full.wait_until_ready()
     answers = [full.send(key, body="b" * 9_000) for _ in range(60)]
     acknowledged = {json.loads(a.text)["notification"]["id"] for a in answers if a.status == 200}
@@ -466,13 +470,10 @@ def test_healthz_is_200_and_says_ok_alone(server):
 def test_another_process_sees_when_a_key_was_last_used_soon_after(server):
     key = server.new_key(server.key, "watched")
 
-    def last_used():
-        lines = server.flask("key", "list", OWNER).splitlines()
-        return next(line.split("\t")[4] for line in lines if "watched" in line)
-
-    assert last_used() == "-"
-    server.get("/api/v1/stats", key)
-    wait_until(lambda: last_used() != "-")
+    with server.beside():
+        assert ApiKey.get(name="watched").last_used_at is None
+        server.get("/api/v1/stats", key)
+        wait_until(lambda: ApiKey.get(name="watched").last_used_at)
 
 
 def test_when_a_key_was_last_used_is_written_at_the_end(start):
@@ -480,7 +481,8 @@ def test_when_a_key_was_last_used_is_written_at_the_end(start):
     key = server.owner_key()
     server.get("/api/v1/stats", key)
     assert server.terminate() == 0
-    assert server.flask("key", "list", OWNER).split("\t")[4] != "-"
+    with server.beside():
+        assert ApiKey.get().last_used_at
 
 
 def test_16_threads_on_one_key_get_exactly_its_limit(server):
@@ -575,20 +577,17 @@ def test_make_run_stops_with_our_line_for_what_gunicorn_reads_too(tmp_path, name
 @pytest.mark.parametrize(
     "asked, named",
     [
-        ("--workers=3", b"WEB_CONCURRENCY"),
-        ("--certfile=README.md --keyfile=README.md", b"TLS"),
-        ("--proxy-protocol", b"PROXY protocol"),
-        ("--bind unix:nowhere/socket", b"Unix socket"),
-        ("--env SCRIPT_NAME=/bell", b"SCRIPT_NAME"),
+        ("--workers=3", "WEB_CONCURRENCY"),
+        ("--certfile=README.md --keyfile=README.md", "TLS"),
+        ("--proxy-protocol", "PROXY protocol"),
+        ("--bind unix:nowhere/socket", "Unix socket"),
+        ("--env SCRIPT_NAME=/bell", "SCRIPT_NAME"),
     ],
 )
-def test_what_is_asked_for_behind_the_settings_back_is_refused(tmp_path, asked, named):
-    env = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(tmp_path), "GUNICORN_CMD_ARGS": asked}
-    command = [BIN / "gunicorn", "--config", "gunicorn.conf.py", "--no-control-socket", "app:app"]
-    done = subprocess.run(
-        command, env={**env, "PORT": str(free_port())}, cwd=ROOT, capture_output=True, timeout=PATIENCE_S
-    )
-    assert (done.returncode, named in done.stderr, b"Traceback" in done.stderr) == (1, True, False)
+def test_what_is_asked_for_behind_the_settings_back_is_refused(start, asked, named):
+    stopped = start(GUNICORN_CMD_ARGS=asked)
+    assert stopped.process.wait(PATIENCE_S) == 1
+    assert named in stopped.log and "Traceback" not in stopped.log
 
 
 def test_no_header_of_a_proxy_moves_the_addresses_of_the_pages(server):

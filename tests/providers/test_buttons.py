@@ -2,13 +2,13 @@
 
 import json
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from providers import apns, fcm, webpush
 from providers.base import MAX_PUSHED_URL_BYTES, Message, PushedButton, compact_json
 from tests.support.buttons import ANSWERS
+from tests.support.rows import each
 from wire.notification import Content
 
 ORIGIN = "http://127.0.0.1:8000"
@@ -59,8 +59,8 @@ def test_a_label_is_one_line_without_control_characters(phones):
 LONG_URLS = ["https://example.org/" + '"' * 1_980, "https://漢.example/" + "😀" * 1_980]
 
 
-@pytest.mark.parametrize("text", ["a", "é", "漢", "😀", '"', "\\", "\n"])
-@pytest.mark.parametrize("kind, url", [*(("url", url) for url in (None, URL, *LONG_URLS)), ("answer", LONG_URLS[0])])
+@each("text", ["a", "é", "漢", "😀", '"', "\\", "\n"])
+@each("kind, url", [*(("url", url) for url in (None, URL, *LONG_URLS)), ("answer", LONG_URLS[0])])
 def test_three_full_buttons_fit_beside_texts_urls_and_tags(phones, text, url, kind):
     label = (text * 40) if text.strip() else "l" * 40
     value = (url or URL) if kind == "url" else "😀" * 100

@@ -6,6 +6,7 @@ import hashlib
 import pytest
 
 from core.attempts import tag_slot
+from tests.support.rows import each
 
 DAY_S = 86_400
 URL = "https://example.org/" + "u" * 1_980
@@ -137,8 +138,8 @@ def test_a_push_carries_url_and_tag(phones):
     assert phones.browser.messages[-1]["mutable"] is True  # for Safari, whose own display ignores tags
 
 
-@pytest.mark.parametrize("text", ["a", "é", "漢", "😀", '"', "\\", "\n"])
-@pytest.mark.parametrize("url", [URL, "https://example.org/" + '"' * 1_000])
+@each("text", ["a", "é", "漢", "😀", '"', "\\", "\n"])
+@each("url", [URL, "https://example.org/" + '"' * 1_000])
 def test_texts_are_fitted_beside_the_longest_url_and_tag(phones, text, url):
     title, body = text.strip() * 1_000 or "t", "." + text * 9_999
     sent = phones.send(title, body, url=url, tag="\x01" * 64, priority=5)

@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 import jwt
 import pycurl
 import pytest
+from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from h2.config import H2Configuration
 from h2.connection import H2Connection
@@ -341,7 +342,8 @@ def assertion(fcm, ago=0, lifetime=3600, algorithm="RS256", key=None, **changes)
     account, made = fcm.service_account(), int(time.time()) - ago
     claims = {"iss": account["client_email"], "aud": account["token_uri"], "scope": fcm_service.SCOPE}
     claims |= {"iat": made, "exp": made + lifetime} | changes
-    return jwt.encode(claims, key or account["private_key"], algorithm)
+    own = serialization.load_pem_private_key(account["private_key"].encode(), None)  # PyJWT would check it anew
+    return jwt.encode(claims, key or own, algorithm)
 
 
 class Google:

@@ -12,7 +12,6 @@ import tempfile
 import threading
 import time
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 from tests.support.accounts import OWNER
@@ -80,8 +79,8 @@ class Server:
         data_dir.mkdir(exist_ok=True)
         self.log_path = data_dir.parent / f"log-{self.port}"
         command = [*under, BIN / "gunicorn", "--config", "gunicorn.conf.py", "--no-control-socket", "app:app"]
-        start = self.start if not (before or under) else partial(started, before=before)
-        self.process = start(command, self.environ, self.log_path, self.log_path)
+        start = started if under else self.start
+        self.process = start(command, self.environ, self.log_path, self.log_path, before=before)
 
     @property
     def log(self):
@@ -97,6 +96,14 @@ class Server:
             return self.get("/healthz").status == 200
         except OSError:
             return False
+
+    def takes_no_more(self):
+        """Whether it accepts no connections, for example because it is about to stop."""
+        try:
+            self.get("/healthz")
+        except OSError:
+            return True
+        return False
 
     def request(self, method, path, body=None, headers=None, timeout=PATIENCE_S):
         """One request on a new connection; the answer has `status`, `headers`, `text`."""
