@@ -372,12 +372,15 @@ def test_a_body_that_is_no_text_is_refused(pro, body):
         *((40024, b""), (40024, b"{"), (40024, b"[]"), (40024, b"\xff"), (40024, b'{"topic": NaN}')),
         *((40009, b"{}"), (40009, b'{"topic": 1}'), (40009, b'{"topic": "a b"}'), (40009, b'{"topic": ""}')),
         *((40017, b'{"topic": "t", "message": 1}'), (40017, b'{"topic": "t", "title": ["x"]}')),
+        *((40017, b'{"topic": "t", "tags": {"a": "b"}}'), (40017, b'{"topic": "t", "tags": 5}')),
         *((40017, b'{"topic": "t", "tags": [1]}'), (40017, b'{"topic": "t", "click": {"a": 1}}')),
         *((40007, b'{"topic": "t", "priority": true}'), (40007, b'{"topic": "t", "priority": 4.5}')),
         *(
             (40018, b'{"topic": "t", "actions": {"a": 1}}'),
             (40018, b'{"topic": "t", "actions": [{"action": "view"}]}'),
         ),
+        (40018, b'{"topic": "t", "actions": [{"action": "view", "label": " ", "url": "https://a.example"}]}'),
+        (40004, b'{"topic": "t", "delay": " "}'),
         *((40014, b'{"topic": "t", "attach": "https://a.example/b"}'), (40001, b'{"topic": "t", "email": "a@b.c"}')),
     ],
 )
