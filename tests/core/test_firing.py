@@ -349,6 +349,12 @@ def test_rules_that_another_process_changed_are_judged_as_they_are_now(service, 
 # --- bounds -------------------------------------------------------------------------------------------------
 
 
+def test_a_rule_that_is_deleted_once_it_was_found_to_be_due_is_passed_over(service, owner, monkeypatch, caplog):
+    monkeypatch.setattr(MetricRule, "due", lambda now, most: [(Account.find(EMAIL).seq, 10**9)])
+    assert not firing.look_at_due(clock.now_ms())
+    assert caplog.text == ""
+
+
 def test_the_newest_times_that_it_fired_are_kept(service, owner, rule, moved_clock):
     service.account("other@example.org")
     (seq,) = (rule.seq for rule in MetricRule.of_account(1))

@@ -247,6 +247,12 @@ def test_silence_goes_on_counting_when_the_values_are_deleted(service, owner, si
     assert silent.state == "firing"
 
 
+def test_a_value_of_the_future_does_not_delay_what_has_lasted(lasting, passes, moved_clock):
+    lasting.sends(95, (95, moved_clock.ms + 600_000))
+    passes(5 * MINUTE_S)
+    assert lasting.state == "firing"
+
+
 # --- the service's downtime, and the clock ------------------------------------------------------------------
 
 

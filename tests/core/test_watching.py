@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from core import heartbeats, retries, watching
+from models import Account
 from store import database
 from store.heartbeats import Heartbeat
 from tests.support.accounts import account_set
@@ -264,6 +265,12 @@ def test_one_that_fails_does_not_keep_the_others_from_being_followed(service, ow
     monkeypatch.setattr(watching, "_pass_deadline", fail)
     passes(2 * HOUR_S)
     assert (beat.state, other.state) == ("up", "down")
+
+
+def test_one_that_is_deleted_once_it_was_found_to_be_due_is_passed_over(service, owner, monkeypatch, caplog):
+    monkeypatch.setattr(Heartbeat, "due", lambda now, most: [(Account.find(EMAIL).seq, 10**9)])
+    service.work()
+    assert caplog.text == ""
 
 
 # --- cron ---------------------------------------------------------------------------------------------------

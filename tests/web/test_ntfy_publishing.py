@@ -355,6 +355,11 @@ def test_what_cannot_be_understood_or_done_is_refused_with_ntfys_code_and_nothin
     assert answer.json["error"].endswith(".") and pro.listed() == []
 
 
+def test_a_file_name_beside_a_message_without_a_body_is_passed_over(pro):
+    answer = publish(pro, body=b"", headers={"Filename": "a.txt", "Message": "done", "Title": "i"})
+    assert_stored(answer, title="MCP - i", body="done")
+
+
 @each("template", ["no", "0", "false"])
 def test_a_template_that_is_switched_off_is_none(pro, template):
     assert publish(pro, headers={"Template": template}).status_code == 200
