@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote
 
 from core.message_templates import WRITABLE, Stuck, fill, read, values
-from core.template_filters import MISSING, CannotApply, Work, resolve
+from core.template_filters import MISSING, Work, resolve
 from core.value_text import as_text
 from wire.errors import Refused
 from wire.notification import (
@@ -208,10 +208,7 @@ def holds(condition: str, payload: dict[str, Any]) -> bool:
         return False
     quoted = QUOTED.fullmatch(match["value"])
     wanted = quoted[2] if quoted else match["value"]
-    try:
-        value = resolve(payload, match["path"], Work("UTC", 1).begin())
-    except CannotApply:  # no work is left to find it
-        return False
+    value = resolve(payload, match["path"], Work("UTC", 1).begin())  # a path so short costs less than there is
     if value is MISSING or isinstance(value, (dict, list)):
         return False
     return as_text(value, len(wanted) + 1) == wanted

@@ -20,7 +20,7 @@ from process import clock
 from store.custom_metrics import Metric, MetricColumns, TimedValue
 from store.database import AFTER_ALL, DatabaseError, transaction
 from store.metric_rules import Changes, MetricRule, Rule, RuleArrival, RuleFiring, Watched
-from wire.errors import Refused, log_fault
+from wire.errors import log_fault
 from wire.notification import HIGH_PRIORITY, LOW_PRIORITY, Content
 
 OPERATORS: dict[str, Callable[[float, Any], bool]] = {
@@ -177,7 +177,7 @@ def _judge_on_arrival(account_seq: int, seq: int, now: int) -> None:
             rule = MetricRule.one(seq)
             if rule:
                 _judge(rule, now, has_arrived=True)
-    except (DatabaseError, Refused):  # the values cannot be stored either
+    except DatabaseError:  # the values cannot be stored either
         raise
     except Exception as error:
         log_fault(log, UNJUDGED, error)

@@ -120,5 +120,5 @@ def text_of_file(value: str) -> str:
     """Parses the path of a file into the text that the file holds."""
     try:
         return Path(value).read_text()
-    except (OSError, UnicodeError):
+    except OSError:  # one that holds no text raises a `ValueError` itself
         raise ValueError from None

@@ -63,7 +63,7 @@ PRESENT = "SELECT seq FROM device WHERE seq IN (SELECT value FROM json_each(?)) 
 OF_FOUND = {
     "begun_at": f"max({BEGUN_AT}, CASE WHEN {ELSEWHERE} THEN r.acknowledged_at ELSE 0 END) AS begun_at",
     "is_pending": f"{PENDING} AS is_pending",
-    "is_repeating": "CASE r.state WHEN 'waiting' THEN 1 ELSE 0 END",
+    "is_repeating": "CASE r.state WHEN 'waiting' THEN 1 ELSE 0 END AS is_repeating",
     "repeats": "coalesce(r.repeats, 0)",
     "is_acknowledged": f"CASE WHEN {ELSEWHERE} THEN 1 ELSE 0 END",
     "acknowledged_on": "(SELECT name FROM device WHERE seq = r.device_seq)",
@@ -82,7 +82,8 @@ STORED = (
     " UNION SELECT seq FROM notification WHERE account_seq = :account AND released_at >= :since"
     " UNION SELECT * FROM (SELECT notification_seq FROM delivery WHERE device_seq = :device AND status = 'pending'"
     f" ORDER BY next_attempt_at LIMIT :pending) p UNION {WAITING})"
-    f" AND {STILL}) f WHERE begun_at >= :since OR (is_pending AND :pending > 0) ORDER BY begun_at, seq"
+    f" AND {STILL}) f WHERE begun_at >= :since OR (:pending > 0 AND (is_pending OR is_repeating > 0))"
+    " ORDER BY begun_at, seq"
 )
 BEGUN_SINCE = (  # whatever the clock says: it may have been set back
     f"{HAS_IT} WHERE n.seq IN (SELECT seq FROM notification WHERE account_seq = :account AND seq > :after"
@@ -120,7 +121,8 @@ def present(device_seqs: Iterable[int]) -> set[int]:
 def stored(device: FetchingDevice, since: int, after: int, pending: int, now: int) -> list[Found]:
     """What is stored for the device, oldest first: what began at `since` or later, and up to `pending` that wait.
 
-    Of what does not wait and was never held, only notifications with a seq beyond `after` are looked at.
+    With these comes what repeats, whenever it began. Of what does not wait and was never held, only notifications
+    with a seq beyond `after` are looked at.
     """
     place = {"device": device.seq, "account": device.account_seq, "after": after}
     return list(map(_read_found, run(STORED, place | {"since": since, "pending": pending, "now": now})))

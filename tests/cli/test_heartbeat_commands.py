@@ -80,8 +80,9 @@ def test_what_is_no_cron_expression_is_refused_in_a_line(service, owner, cron):
     assert result.exit_code == 1 and result.output.count("\n") == 1 and result.output.startswith("Error: ")
 
 
-def test_a_cron_expression_that_never_runs_is_said_to_be_one(service, owner):
-    assert "or never runs" in create(service, "--cron", "0 0 30 2 *").output
+@each("cron", ["0 0 30 2 *", "0 0 LW 2 */7"])  # the last weekday of February is no Sunday
+def test_a_cron_expression_that_never_runs_is_said_to_be_one(service, owner, cron):
+    assert "or never runs" in create(service, "--cron", cron).output
 
 
 @each(

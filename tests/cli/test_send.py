@@ -87,6 +87,7 @@ def test_without_a_body_it_is_read_from_standard_input(owner, send, piped, body)
         (("t", "b", "--tag", ""), None, "tag must have 1 to 64 characters"),
         (("t", "b", "--deliver-at", "tomorrow"), None, '"tomorrow" is no time: write it like 2026-11-21T07:00'),
         (("t", "b", "--deliver-at", "9" * 30), None, "is no time"),
+        (("t", "b", "--deliver-at", "9" * 20), None, "is no time"),
         (("t", "b", "--deliver-at", ""), None, '"" is no time'),
         (("t", "b", "--deliver-at", "2026-11-20"), None, "deliverAt must be in the future."),
     ],

@@ -66,6 +66,16 @@ def test_of_the_processes_of_a_machine_one_brings_everything_forward(pending, pr
     assert moved(before, pending()) == [HOUR_S, HOUR_S]
 
 
+def test_what_two_accounts_wait_for_is_brought_forward_once_each(service, owner, processes, moved_clock):
+    service.account("other@example.org")
+    for caller in (owner, owner, service.caller("other@example.org")):
+        ring(caller)
+    before = [alarm.next_at for alarm in Alarm.select()]
+    set_back(moved_clock, HOUR_S)
+    look(processes)
+    assert moved(before, [alarm.next_at for alarm in Alarm.select()]) == [HOUR_S] * 3
+
+
 def test_each_step_counts_also_back_to_where_the_clock_was(pending, processes, moved_clock):
     before = pending()
     for _ in range(3):

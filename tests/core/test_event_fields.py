@@ -225,6 +225,15 @@ def test_a_condition_on_a_hostile_payload_is_found_false():
     assert not event_fields.holds("a" + ".a" * 90 + " = x", {"a" * 100_000: {"b": 1}, "a": {"a": {"a": 1}}})
 
 
+def test_the_longest_condition_on_the_worst_payload_costs_less_than_there_is():
+    payload = "x"
+    for _ in range(99):
+        payload = {"a": payload}  # at each object all that is left of the path is looked for first
+    condition = ".".join("a" * 99) + "=x"
+    assert event_fields.checked_condition(condition) == condition and len(condition) == 199
+    assert event_fields.holds(condition, payload)
+
+
 # --- repeating ----------------------------------------------------------------------------------------------
 
 

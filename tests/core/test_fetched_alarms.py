@@ -7,6 +7,7 @@ import pytest
 from core import streams
 from core.streams import Store, Subscription
 from core.subscriptions import known
+from tests.support.alarms import rung
 from tests.support.ntfy_app import add_phone
 from wire.ntfy import Publication
 from wire.ntfy_stream import wanted
@@ -17,8 +18,8 @@ YES_NO = [{"label": "Yes", "answer": "yes"}, {"label": "Log", "url": "https://ex
 class Stream:
     """A stream as the hub serves it, a look after the other."""
 
-    def __init__(self, android, since="none"):
-        asked = wanted(Publication({}, {"since": since}), 0)
+    def __init__(self, android, since="none", **more):
+        asked = wanted(Publication({}, {"since": since, **more}), 0)
         topics = known([android.topic])
         self.store, self.subscription = Store(), Subscription(topics, android.topic, asked, lambda message: message)
         assert self.next()["event"] == "open"
@@ -86,6 +87,12 @@ def test_what_is_stored_while_a_stream_opens_comes_on_it(owner, android, alarm, 
     assert sorted(message["title"] for message in stream.new()) == ["MCP - Fire", "MCP - Smoke"]
 
 
+def test_a_stream_with_an_id_gives_that_message_alone(owner, android):
+    stream = Stream(android, id="0" * 32)
+    owner.send(title="t", body="another")
+    assert stream.new() == []
+
+
 def test_each_repeat_is_a_message_of_its_own_in_the_same_place(owner, android, alarm, moved_clock):
     id_, stream = alarm(), Stream(android, since="all")
     messages = stream.new()
@@ -106,6 +113,19 @@ def test_a_phone_that_polls_gets_each_repeat_once(owner, android, alarm, moved_c
     repeat(owner, moved_clock)
     assert [message["id"] for message in android.poll()] == [f"{id_}-1"]
     assert android.poll() == []
+
+
+def test_a_phone_that_polls_gets_a_repeat_of_what_is_older_than_its_last_message(owner, android, alarm, moved_clock):
+    id_ = alarm(acknowledge={"everyS": 60, "forS": 100})
+    moved_clock.advance(1)
+    owner.send(title="t", body="newer")
+    assert len(android.poll()) == 2
+    asked = f"since={android.last_id}"
+    assert android.messages(asked) == []
+    repeat(owner, moved_clock)
+    assert [message["id"] for message in android.messages(asked)] == [f"{id_}-1"]
+    repeat(owner, moved_clock)
+    assert (rung(owner, id_), android.messages(asked)) == (("expired", 1), [])
 
 
 def test_one_that_is_woken_with_the_id_fetches_the_newest_repeat(owner, android, alarm, moved_clock):

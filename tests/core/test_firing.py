@@ -5,7 +5,10 @@ import threading
 import pytest
 
 from core import firing
+from models import Account
+from process import clock
 from store import database
+from store.database import transaction
 from store.metric_rules import KEPT_FIRINGS, MetricRule, RuleFiring
 from tests.support.accounts import account_set
 from tests.support.heartbeats import EMAIL, told
@@ -174,6 +177,22 @@ def test_rules_on_one_metric_are_judged_each_by_itself_and_no_other_metrics(serv
     assert [rule.state for rule in others] == ["ok", "ok"]
 
 
+def test_a_metric_of_a_batch_needs_no_rule(owner, rule):
+    metrics = [{"metricId": name, "metricName": name, "value": 95} for name in ("ram", "cpu", "disk")]
+    answer = owner.request("POST", "/api/webhooks/custom", json={"projectId": "web", "metrics": metrics})
+    assert (answer.status_code, rule.state) == (200, "firing")
+
+
+def test_a_value_that_comes_while_its_account_is_deleted_is_judged_by_no_rule(owner, rule, caplog):
+    for value in (95, 96):  # from the second on the process knows the rule as it is now
+        rule.sends(value)
+    account = Account.find(EMAIL)
+    with transaction(account.seq):
+        Account.end_access(account.seq)
+    firing.store_values(account.seq, "web", [("cpu", "CPU", 50.0, None, clock.now_ms(), None)])
+    assert caplog.text == ""
+
+
 def test_another_accounts_values_change_nothing(service, owner, rule):
     service.account("other@example.org")
     send(service.caller("other@example.org"), 95)
@@ -328,6 +347,12 @@ def test_rules_that_another_process_changed_are_judged_as_they_are_now(service, 
 
 
 # --- bounds -------------------------------------------------------------------------------------------------
+
+
+def test_a_rule_that_is_deleted_once_it_was_found_to_be_due_is_passed_over(service, owner, monkeypatch, caplog):
+    monkeypatch.setattr(MetricRule, "due", lambda now, most: [(Account.find(EMAIL).seq, 10**9)])
+    assert not firing.look_at_due(clock.now_ms())
+    assert caplog.text == ""
 
 
 def test_the_newest_times_that_it_fired_are_kept(service, owner, rule, moved_clock):

@@ -239,6 +239,20 @@ def test_values_that_were_deleted_count_no_more(service, owner, lasting, passes,
     lasting.sends(50)
 
 
+def test_silence_goes_on_counting_when_the_values_are_deleted(service, owner, silent, passes):
+    silent.sends(1)
+    passes(HOUR_S)
+    assert service.flask("metric", "delete", EMAIL, "web").exit_code == 0
+    passes(23 * HOUR_S)
+    assert silent.state == "firing"
+
+
+def test_a_value_of_the_future_does_not_delay_what_has_lasted(lasting, passes, moved_clock):
+    lasting.sends(95, (95, moved_clock.ms + 600_000))
+    passes(5 * MINUTE_S)
+    assert lasting.state == "firing"
+
+
 # --- the service's downtime, and the clock ------------------------------------------------------------------
 
 

@@ -472,3 +472,9 @@ def test_the_first_and_the_last_days_of_all_are_refused_or_have_bounds(zone, day
         assert refused.status == 400
     else:
         assert begin < end
+
+
+def test_a_cron_expression_is_refused_when_the_clock_is_at_the_end_of_the_calendar():
+    with pytest.raises(Refused) as refused:
+        local_time.checked_cron("0 0 29 2 *", local_time.MAX_MS)
+    assert refused.value.status == 400

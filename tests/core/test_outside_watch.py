@@ -97,6 +97,17 @@ def test_failures_in_a_row_are_logged_once_and_without_the_address(watched, watc
     ]
 
 
+def test_calls_that_succeed_are_not_logged(watched, watcher, moved_clock, caplog):
+    caplog.set_level(logging.INFO, "pocketbell")
+    watcher.says += ["200 OK", "299 Fine"]
+    for _ in range(2):
+        jobs.call_outside(moved_clock.ms)
+    assert caplog.text == "" and outside_watch.last_failure() == ""
+    watcher.says += ["300 Choose"]
+    jobs.call_outside(moved_clock.ms)
+    assert outside_watch.last_failure() == "it answered 300"
+
+
 def test_an_address_that_does_not_answer_is_a_failure_too(make_service, moved_clock, caplog):
     make_service(HEARTBEAT_URL=f"http://127.0.0.1:{free_port()}/5ecret")
     outside_watch.call()

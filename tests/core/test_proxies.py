@@ -164,3 +164,10 @@ def test_very_many_peers_take_no_more_memory_than_a_hundred(service):
 
 def test_the_background_worker_writes_the_note():
     assert proxies.write_note in {job.run for job in jobs.RECORDS}
+
+
+def test_another_peer_is_noted_within_the_hour(service, moved_clock):
+    for peer in ("203.0.113.1", "203.0.113.2"):
+        proxies.note_peer(peer)
+        proxies.write_note(moved_clock.ms)
+    assert json.loads(ServerNote.find(proxies.NOTE))[0] == "203.0.113.2"

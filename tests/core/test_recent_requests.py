@@ -44,6 +44,16 @@ def test_the_end_of_the_service_writes_them(webhook, make_service):
     assert shown(webhook) == [Seen(1, 200, "delivered")]
 
 
+def test_the_end_of_the_service_writes_those_of_all_alerts(service, webhook, make_service, monkeypatch):
+    monkeypatch.setattr(recent_requests, "MAX_WRITTEN", 1)
+    hooks = [webhook, find_webhook(service.alert(name="Other").code)]
+    for hook in hooks:
+        noted(hook, Seen(1, 200, "delivered"))
+    recent_requests.write_all()
+    make_service()
+    assert [len(shown(hook)) for hook in hooks] == [1, 1]
+
+
 def test_thirty_requests_of_an_alert_are_kept_however_many_come(service, webhook):
     for number in range(70):
         noted(webhook, Seen(number, 200, "delivered"))

@@ -96,7 +96,7 @@ CANNOT_TAKE = {
     "size": ["1", "0", "1.5", "true", "false", "null"],
     "round": ["true", "false", "null", "[]", "[1]", "{}", '""', '"text"'],
     "round: 1": ["true", "null", "[1.25]", '{"a": 1}', '"1.25 GB"'],
-    'date: "%H"': ["true", "false", "null", "[]", f"[{NOON}]", "{}", '""', '"soon"', '"2026-02-30"'],
+    'date: "%H"': ["true", "false", "null", "[]", f"[{NOON}]", "{}", '""', '"soon"', '"2026-02-30"', "9e19"],
 }
 
 

@@ -15,6 +15,7 @@ from store.database import EVERYBODY, transaction
 from tests.support.ntfy_app import add_phone
 from tests.support.postgresql import sqlite_only
 from tests.support.server import PATIENCE_S, wait_until
+from tests.support.tables import alter
 
 BASE_URL = "https://bell.example.org"
 
@@ -121,6 +122,23 @@ def test_a_failure_is_logged_once_and_not_tried_again(owner, android, upstream, 
         send(owner)
     assert len(caplog.records) == 2
     assert owner.listed()[0]["status"] == "pending" and android.topic not in caplog.text
+
+
+def test_what_succeeds_is_not_logged(owner, android, caplog):
+    send(owner)
+    assert caplog.text == ""
+
+
+def test_a_phone_from_before_there_was_an_upstream_is_not_woken(owner, android, upstream):
+    alter(owner.service, "UPDATE device SET poll_hash = NULL")
+    send(owner)
+    assert upstream.got == []
+
+
+def test_beyond_so_many_who_wait_to_be_woken_nobody_is(owner, android, upstream, monkeypatch):
+    monkeypatch.setattr(waking, "MAX_WAITING", 0)
+    send(owner)
+    assert upstream.got == [] and len(android.messages()) == 1
 
 
 def test_what_is_not_stored_wakes_nobody(owner, android, upstream):

@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from core import heartbeats, retries, watching
+from models import Account
 from store import database
 from store.heartbeats import Heartbeat
 from tests.support.accounts import account_set
@@ -144,6 +145,17 @@ def test_another_period_counts_from_now_on(beat, passes, moved_clock):
     assert beat.watch["deadlineAt"] == moved_clock.ms + 2 * HOUR_S * 1000
 
 
+@pytest.mark.parametrize(
+    "signals, command, state", [((), "list", "new"), (("",), "pause", "paused"), (("/fail",), "list", "down")]
+)
+def test_another_period_lets_one_that_is_not_expected_be_as_it_is(beat, signals, command, state):
+    for signal in signals:
+        beat.ping(signal)
+    beat.run(command, *([beat.id] if command == "pause" else []))
+    beat.run("set", beat.id, "--period", "2h")
+    assert (beat.state, beat.watch["deadlineAt"]) == (state, None)
+
+
 def test_its_priority_is_that_of_the_notification_and_the_good_news_is_never_louder(service, owner, passes):
     beat = Pinged(service, owner, "--period", "1m", "--grace", "1m", "--priority", "min")
     beat.ping("/fail")
@@ -255,6 +267,12 @@ def test_one_that_fails_does_not_keep_the_others_from_being_followed(service, ow
     assert (beat.state, other.state) == ("up", "down")
 
 
+def test_one_that_is_deleted_once_it_was_found_to_be_due_is_passed_over(service, owner, monkeypatch, caplog):
+    monkeypatch.setattr(Heartbeat, "due", lambda now, most: [(Account.find(EMAIL).seq, 10**9)])
+    service.work()
+    assert caplog.text == ""
+
+
 # --- cron ---------------------------------------------------------------------------------------------------
 
 
@@ -312,6 +330,18 @@ def test_another_time_zone_moves_one_that_was_resumed_too(service, owner, passes
     until("2026-11-26T03:00")
     passes(0)
     assert (beat.state, told(owner)) == ("up", [])
+
+
+def test_another_time_zone_moves_neither_what_has_a_period_nor_what_is_late(service, owner, beat, passes, until):
+    late = nightly(service, owner, zone="UTC")
+    late.ping()
+    until("2026-11-22T02:35")
+    beat.ping()
+    passes(0)
+    before = [(one.state, one.watch["deadlineAt"]) for one in (late, beat)]
+    account_set(service, "--timezone", "America/New_York")
+    assert [(one.state, one.watch["deadlineAt"]) for one in (late, beat)] == before
+    assert [state for state, _ in before] == ["late", "up"]
 
 
 def test_a_cron_that_was_due_while_the_service_was_away_is_expected_the_next_time(

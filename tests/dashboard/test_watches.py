@@ -76,6 +76,13 @@ def test_the_page_shows_the_texts_of_the_pings_as_text(owner, beat, path):
     assert "<script>alert(1)" not in owner.get(path).text
 
 
+def test_the_newest_ping_is_first(owner, beat, path):
+    for code in (3, 4):
+        beat.ping(f"/{code}")
+    text = owner.page(path).text
+    assert 0 < text.index("exit code 4") < text.index("exit code 3")
+
+
 def test_saving_changes_the_settings(service, owner, path):
     owner.done(path, FORM)
     assert settings_of(service) == [["Mail", "0 3 * * *", "1h", "5"]]

@@ -1,5 +1,6 @@
 """One service on one SQLite file: a second one waits for the first, names it, and stops after a minute."""
 
+import fcntl
 import os
 import re
 import signal
@@ -64,6 +65,13 @@ def test_a_reload_keeps_the_database(start):
 def test_services_with_databases_of_their_own_run_beside_each_other(start):
     first, second = start("one"), start("two")
     assert [server.wait_until_ready().get("/healthz").status for server in (first, second)] == [200, 200]
+
+
+def test_a_holder_that_has_not_said_who_it_is_is_just_starting(tmp_path):
+    with (tmp_path / "bell.db.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(service_lock.InUse, match=r"Another Pocketbell \(just starting\) is using"):
+            service_lock.take(tmp_path / "bell.db", "", tell=str, max_wait_s=0)
 
 
 def test_another_way_to_the_same_file_is_the_same_database(start, tmp_path):

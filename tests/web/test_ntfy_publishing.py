@@ -355,6 +355,11 @@ def test_what_cannot_be_understood_or_done_is_refused_with_ntfys_code_and_nothin
     assert answer.json["error"].endswith(".") and pro.listed() == []
 
 
+def test_a_file_name_beside_a_message_without_a_body_is_passed_over(pro):
+    answer = publish(pro, body=b"", headers={"Filename": "a.txt", "Message": "done", "Title": "i"})
+    assert_stored(answer, title="MCP - i", body="done")
+
+
 @each("template", ["no", "0", "false"])
 def test_a_template_that_is_switched_off_is_none(pro, template):
     assert publish(pro, headers={"Template": template}).status_code == 200
@@ -372,12 +377,15 @@ def test_a_body_that_is_no_text_is_refused(pro, body):
         *((40024, b""), (40024, b"{"), (40024, b"[]"), (40024, b"\xff"), (40024, b'{"topic": NaN}')),
         *((40009, b"{}"), (40009, b'{"topic": 1}'), (40009, b'{"topic": "a b"}'), (40009, b'{"topic": ""}')),
         *((40017, b'{"topic": "t", "message": 1}'), (40017, b'{"topic": "t", "title": ["x"]}')),
+        *((40017, b'{"topic": "t", "tags": {"a": "b"}}'), (40017, b'{"topic": "t", "tags": 5}')),
         *((40017, b'{"topic": "t", "tags": [1]}'), (40017, b'{"topic": "t", "click": {"a": 1}}')),
         *((40007, b'{"topic": "t", "priority": true}'), (40007, b'{"topic": "t", "priority": 4.5}')),
         *(
             (40018, b'{"topic": "t", "actions": {"a": 1}}'),
             (40018, b'{"topic": "t", "actions": [{"action": "view"}]}'),
         ),
+        (40018, b'{"topic": "t", "actions": [{"action": "view", "label": " ", "url": "https://a.example"}]}'),
+        (40004, b'{"topic": "t", "delay": " "}'),
         *((40014, b'{"topic": "t", "attach": "https://a.example/b"}'), (40001, b'{"topic": "t", "email": "a@b.c"}')),
     ],
 )

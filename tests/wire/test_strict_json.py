@@ -38,6 +38,19 @@ def nested(levels, start="[", end="]"):
 
 
 @each(
+    "value, kind",
+    [("null", "null"), ("true", "a boolean"), ("1.5", "a number"), ('"{}"', "a string"), ("[{}]", "an array")],
+)
+def test_what_is_no_object_is_called_by_its_kind(owner, value, kind):
+    assert refusal(send(owner, value)) == f"The body must be a JSON object, not {kind}."
+
+
+@each("escape, name", [(r"\u0000", "NUL character"), (r"\udc00", "lone surrogate")])
+def test_what_cannot_be_kept_is_called_by_its_name(owner, escape, name):
+    assert f": a string with a {name} at line 2" in refusal(send(owner, bodied(f'"{escape}"')))
+
+
+@each(
     "data, where",
     [
         ("{", (1, 2)),
