@@ -7,6 +7,7 @@ until the next attempt. Must not know requests, wire names or what a provider's 
 import base64
 import hashlib
 import logging
+from collections.abc import Mapping
 
 import push
 from core import buttons
@@ -123,6 +124,16 @@ def _until_expiry(attempt: Attempt, at: int) -> int:
 def is_expired(content: Content, now: int) -> bool:
     """Whether it is too late to push this."""
     return content.expires_at is not None and content.expires_at <= now
+
+
+def end_expired(contents: Mapping[int, Content], now: int) -> None:
+    """Fail what is still pending of those of these notifications (by seq) that have expired.
+
+    Call inside `transaction()`.
+    """
+    expired = [seq for seq, content in contents.items() if is_expired(content, now)]
+    if expired:
+        Delivery.end(expired, EXPIRED, now)
 
 
 def _backoff_s(attempt: Attempt, answer: Answer) -> int:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 from core import alarms, buttons, fetching, holding, idempotency, local_time, push_slots, retries, streams
-from core.attempts import EXPIRED, LEASE_MS, is_expired, note_outcomes, push_all, push_each, push_to
+from core.attempts import LEASE_MS, end_expired, note_outcomes, push_all, push_each, push_to
 from core.devices import drop_device, of_priority
 from core.idempotency import IdempotentRequest
 from models import Account, ActiveDevice, Alert, Device, new_id
@@ -338,19 +338,21 @@ def _settle(
     answers: list[Answer],
     request: IdempotentRequest | None,
 ) -> str:
-    """Write the outcomes; without attempts, make the deliveries due for the worker. The notification's status."""
+    """Write the outcomes, and end what expired; without attempts, make the deliveries due for the worker.
+
+    Returns the notification's status.
+    """
     with transaction(account_seq, at_once=False):
         now = clock.now_ms()
         left_alone = note_outcomes(attempts, answers, now)
         if not attempts:
             Delivery.make_due(notification.seq, devices, now)
-        if is_expired(notification.content, now):
-            Delivery.end([notification.seq], EXPIRED, now)
+        end_expired({notification.seq: notification.content}, now)
         if any(answer.outcome is Outcome.DELIVERED for answer in answers):
             status = "delivered"
             Notification.note_delivered(notification.seq)
         else:
-            status = Notification.settle(notification.seq) or "failed"  # it was deleted: nothing is tried any more
+            status = Notification.settle(notification.seq) or "failed"  # if it was deleted, nothing more is tried
         if request:
             IdempotencyKey.note_answer(request.account_seq, request.key, status)
     retries.leave_alone(left_alone)

@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 
 import push
-from core.attempts import EXPIRED, GIVEN_UP_AFTER_MS, LEASE_MS, is_expired, note_outcomes, push_all
+from core.attempts import EXPIRED, GIVEN_UP_AFTER_MS, LEASE_MS, end_expired, is_expired, note_outcomes, push_all
 from core.pieces import ROWS, by_account, in_pieces
 from process import clock
 from providers.base import Answer, Outcome
@@ -103,14 +103,14 @@ def _retry(account_seq: int, batch: list[tuple[int, int]], due_by: int) -> None:
 def _make(account_seq: int, attempts: list[Attempt]) -> None:
     """Make those of these attempts that have not expired, and settle their notifications."""
     began_at = clock.now_ms()
+    contents = {attempt.notification.seq: attempt.notification.content for attempt in attempts}
     made = [attempt for attempt in attempts if not is_expired(attempt.notification.content, began_at)]
     answers = push_all(made)
-    pushed = {attempt.notification.seq: attempt.notification.content for attempt in attempts}
     with transaction(account_seq):
         now = clock.now_ms()
         left_alone = note_outcomes(made, answers, now)
-        Delivery.end((seq for seq, content in pushed.items() if is_expired(content, now)), EXPIRED, now)
-        Notification.settle_all(pushed)
+        end_expired(contents, now)
+        Notification.settle_all(contents)
     leave_alone(left_alone)
     if len(attempts) == RETRIES_OF_AN_ACCOUNT:
         leave_alone(dict.fromkeys(_unsettled_devices(made, answers), BACKLOG_PAUSE_S))

@@ -118,12 +118,14 @@ class WebPush(Provider[WebPushSettings]):
         if len(endpoint) > MAX_ENDPOINT_CHARACTERS or _permission(endpoint, self.settings.hosts) is None:
             raise Refused(400, "subscription.endpoint is not the address of a push service in WEBPUSH_HOSTS.")
         p256dh, auth = (required_text(keys, name, "subscription.keys.") for name in ("p256dh", "auth"))
+        from providers.webpush_crypto import SECRET_BYTES, browser_keys
+
         try:
-            browser = _browser_keys(p256dh, auth)
+            browser = browser_keys(_decoded(p256dh), _decoded(auth))
         except ValueError:
             what = "subscription.keys.p256dh is not an uncompressed P-256 public key in base64url."
             raise Refused(400, what) from None
-        if len(browser.secret) != 16:
+        if len(browser.secret) != SECRET_BYTES:
             raise Refused(400, "subscription.keys.auth is not 16 bytes in base64url.")
         return {"token": endpoint, "p256dh": p256dh, "auth": auth}
 
@@ -258,7 +260,7 @@ def _decoded(value: str) -> bytes:
 
 @lru_cache(MAX_KEPT_ENDPOINTS)
 def _browser_keys(p256dh: str, auth: str) -> "BrowserKeys":
-    """The keys of a subscription; raises `ValueError` if `p256dh` is none."""
+    """The keys of a subscription that is stored; raises `ValueError` if `p256dh` is not a point of the curve."""
     from providers.webpush_crypto import browser_keys
 
     return browser_keys(_decoded(p256dh), _decoded(auth))

@@ -1,7 +1,8 @@
 """The cryptography of Web Push: message encryption (RFC 8291, RFC 8188) and the server's signature (RFC 8292).
 
 Curve, key derivation, cipher and signature are those of cryptography and PyJWT; here they are put together as the
-RFCs say. Imported when it is first needed: the packages weigh 20 MB. Must not know what a push is.
+RFCs say. Imported when it is first needed: the packages weigh 10 MB. Must not know requests, endpoints or what a
+message says.
 """
 
 import base64
@@ -18,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 CURVE, ECDH, HASH = ec.SECP256R1(), ec.ECDH(), SHA256()
 POINT_BYTES, SECRET_BYTES, SALT_BYTES = 65, 16, 16
-RECORD_BYTES = 4_096  # all that a push service must take, and what the one record of a message may have
+RECORD_BYTES = 4_096  # what the head states (RFC 8188): one record holds the whole message
 LAST_RECORD = b"\x02"
 
 
@@ -43,7 +44,7 @@ def encrypted(text: bytes, browser: BrowserKeys) -> bytes:
 
 
 def sealed(text: bytes, browser: BrowserKeys, key: ec.EllipticCurvePrivateKey, salt: bytes) -> bytes:
-    """The same with this key and salt, of which each message needs new ones."""
+    """What `encrypted` returns, made with this key and salt; each message needs new ones."""
     point, shared = _point(key), key.exchange(ECDH, browser.public)
     input_key = _derived(shared, browser.secret, b"WebPush: info\0" + browser.point + point)
     content_key = _derived(input_key, salt, b"Content-Encoding: aes128gcm\0", 16)
@@ -53,10 +54,14 @@ def sealed(text: bytes, browser: BrowserKeys, key: ec.EllipticCurvePrivateKey, s
 
 
 class VapidKey:
-    """The key pair that names this server to push services."""
+    """The key pair that names this server to push services.
+
+    `text` is what `new_vapid_key` returned; raises `ValueError` if it is no key.
+    """
 
     def __init__(self, text: str) -> None:
-        self._private = ec.derive_private_key(int.from_bytes(base64.urlsafe_b64decode(text + "="), "big"), CURVE)
+        number = int.from_bytes(base64.urlsafe_b64decode(text + "="), "big")  # its 43 characters lack one
+        self._private = ec.derive_private_key(number, CURVE)
         self.public = _base64url(_point(self._private))  # as browsers take it
 
     def authorization(self, claims: Mapping[str, Any]) -> str:
@@ -70,6 +75,7 @@ def new_vapid_key() -> str:
 
 
 def _derived(key: bytes, salt: bytes, info: bytes, length: int = 32) -> bytes:
+    """HKDF with SHA-256 (RFC 5869)."""
     return HKDF(HASH, length, salt, info).derive(key)
 
 

@@ -17,7 +17,7 @@ class EarlierRequest(NamedTuple):
     request_hash: bytes
     notification_id: str
     is_answered: int
-    status: str  # that was answered; until then the notification's, or 'pending' if that was deleted
+    status: str  # that was answered; until then the notification's, or 'failed' if that was deleted
     created_at: int
 
 
@@ -37,7 +37,7 @@ class IdempotencyKey(Model):
     STORED = "(SELECT status FROM notification WHERE id = i.notification_id)"
     ANSWER = {
         "is_answered": "i.answered_status IS NOT NULL",
-        "status": f"coalesce(i.answered_status, {STORED}, 'pending')",
+        "status": f"coalesce(i.answered_status, {STORED}, 'failed')",
     }
     EARLIER = (
         f"SELECT {columns(EarlierRequest, 'i', **ANSWER)} FROM idempotency_key i"

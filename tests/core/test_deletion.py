@@ -2,7 +2,6 @@
 
 import pytest
 
-import push
 from core import accounts, deletion, delivery, devices, firing, heartbeats
 from models import ApiKey
 from store.custom_metrics import Metric, MetricValue
@@ -73,19 +72,6 @@ def test_a_held_one_is_not_sent_any_more(service, owner, browser, moved_clock):
     service.work()
     service.work()
     assert [one["notification"]["body"] for one in browser.messages] == ["b"]
-
-
-def test_one_that_is_deleted_while_it_is_pushed_is_gone(service, owner, browser, monkeypatch):
-    send = push.send
-
-    def delete_meanwhile(pushes, timeout_s):
-        (row,) = owner.listed()
-        delete(owner, row["id"])
-        return send(pushes, timeout_s)
-
-    monkeypatch.setattr(push, "send", delete_meanwhile)
-    assert owner.send().status_code == 200
-    assert owner.listed() == []
 
 
 def test_a_digest_is_none_of_the_lists_and_cannot_be_deleted_by_its_id(service, owner, browser, moved_clock):

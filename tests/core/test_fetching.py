@@ -2,6 +2,7 @@
 
 from tests.support.devices import subscribe
 from tests.support.ntfy_app import add_phone
+from tests.support.tables import query
 
 HOUR_S = 3600
 
@@ -21,6 +22,15 @@ def test_what_is_sent_is_pending_until_it_is_fetched(owner, android, moved_clock
     android.poll()
     assert delivery(owner) == ("delivered", "delivered", None)
     assert owner.get("/devices").json["devices"][0]["lastDeliveredAt"] == moved_clock.ms
+
+
+def test_fetching_it_again_changes_nothing(owner, android, moved_clock):
+    owner.send()
+    android.poll()
+    fetched = query(owner.service, "SELECT * FROM delivery")
+    moved_clock.advance(5)
+    assert len(android.messages("since=all")) == 1
+    assert query(owner.service, "SELECT * FROM delivery") == fetched
 
 
 def test_it_fails_when_nobody_fetches_it_for_a_day(owner, android, moved_clock):

@@ -187,7 +187,7 @@ def test_one_that_expired_before_any_device_had_it_is_failed(service, owner, bro
     assert (len(browser.pushes), stored(owner, sent)) == (1, ("failed", ["failed"]))
 
 
-def test_one_that_expires_during_a_retry_is_failed_with_its_answer(service, owner, browser, moved_clock, meanwhile):
+def test_one_that_expires_during_a_retry_is_failed_with_its_end(service, owner, browser, moved_clock, meanwhile):
     browser.then(503).then(503)
     sent = send(owner, expiresAt=moved_clock.ms + 31_000)
     meanwhile(lambda: moved_clock.advance(2))

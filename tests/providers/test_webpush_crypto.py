@@ -5,6 +5,7 @@ import os
 import http_ece
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from py_vapid import Vapid02
 
 from providers import webpush_crypto
@@ -65,7 +66,12 @@ def test_each_message_has_a_key_and_a_salt_of_its_own(keys):
     assert len({body[:16] for body in bodies}) == len({body[21:86] for body in bodies}) == 20
 
 
-@each("point", [b"", b"\x04" * 65, b"\x02" + b"\x01" * 32])
+COMPRESSED = (
+    ec.generate_private_key(ec.SECP256R1()).public_key().public_bytes(Encoding.X962, PublicFormat.CompressedPoint)
+)
+
+
+@each("point", [b"", b"\x00", b"\x04" * 65, COMPRESSED])
 def test_what_is_no_uncompressed_point_of_the_curve_is_refused(point):
     with pytest.raises(ValueError):
         webpush_crypto.browser_keys(point, b"s" * 16)

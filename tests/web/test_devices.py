@@ -5,8 +5,10 @@ from unittest.mock import ANY
 
 import pytest
 
+from providers import webpush
 from tests.support.accounts import OWNER
 from tests.support.answers import error, unlike
+from tests.support.push_service import base64url, unbase64url
 from tests.support.rows import each
 
 APNS = "0123456789abcdef" * 4
@@ -263,6 +265,12 @@ def keyed(subscription, **keys):
     return subscription | {"keys": subscription["keys"] | keys}
 
 
+def compressed(p256dh):
+    """The same point in 33 bytes."""
+    point = unbase64url(p256dh)
+    return base64url(bytes([2 + point[64] % 2]) + point[1:33])
+
+
 SUBSCRIPTION_FAULTS = {
     "no endpoint": lambda it: without(it, "endpoint"),
     "an endpoint that is null": lambda it: it | {"endpoint": None},
@@ -284,7 +292,7 @@ SUBSCRIPTION_FAULTS = {
     "auth not ASCII": lambda it: keyed(it, auth="é" * 22),
     "p256dh of 64 bytes": lambda it: keyed(it, p256dh="BA" + "A" * 84),
     "p256dh of 66 bytes": lambda it: keyed(it, p256dh=it["keys"]["p256dh"] + "A"),
-    "p256dh a compressed point": lambda it: keyed(it, p256dh="A" + "A" * 43),
+    "p256dh a compressed point": lambda it: keyed(it, p256dh=compressed(it["keys"]["p256dh"])),
     "p256dh not on the curve": lambda it: keyed(it, p256dh="BA" + "A" * 84 + "E"),
     "p256dh of the wrong form": lambda it: keyed(it, p256dh="C" + it["keys"]["p256dh"][1:]),
     "auth of 15 bytes": lambda it: keyed(it, auth="A" * 20),
@@ -300,6 +308,12 @@ def test_a_subscription_with_one_fault_is_refused(owner, push_service, fault):
     good = push_service.browser().subscription
     assert_refused(subscribe(owner, SUBSCRIPTION_FAULTS[fault](good)), owner)
     device_of(subscribe(owner, good))
+
+
+def test_nothing_is_kept_of_a_subscription_that_is_refused(owner, push_service):
+    good, before = push_service.browser().subscription, webpush._browser_keys.cache_info().currsize
+    assert_refused(subscribe(owner, keyed(good, auth="A" * 20_000)), owner)
+    assert webpush._browser_keys.cache_info().currsize == before
 
 
 @pytest.mark.parametrize(
