@@ -23,7 +23,10 @@ class Fork:
     """
 
     def __init__(self, command, environ, stdout, stderr, stdin=os.devnull):
-        """The last three are the paths of files; it appends to the first two."""
+        """The last three are the paths of files, or None for what is closed; it appends to the first two.
+
+        A terminal that is opened so becomes the process's own.
+        """
         begins, ours = context.Pipe(duplex=False)
         arguments = ([str(part) for part in command], environ, (stdin, stdout, stderr), ours)
         self._process = context.Process(target=_run, args=arguments, daemon=True)
@@ -53,8 +56,15 @@ class Fork:
 def _run(command, environ, streams, starter):
     os.setsid()
     os.chdir(ROOT)
-    for number, path in enumerate(streams):
-        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND if number else os.O_RDONLY, 0o600), number)
+    for number, (name, path) in enumerate(zip(("stdin", "stdout", "stderr"), streams, strict=True)):
+        if path is None:
+            os.close(number)
+            setattr(sys, name, None)  # as Python begins then
+        else:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND if number else os.O_RDONLY
+            os.dup2(os.open(path, flags, 0o600), number)
+    if sys.stdin:
+        sys.stdin = open(0, closefd=False)  # noqa: SIM115 - multiprocessing has put another file in its place
     starter.send(None)
     starter.close()
     os.environ.clear()
