@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 
-from tests.support.server import ROOT
+from tests.support.server import BIN, PATIENCE_S, ROOT, wait_until
 
 context = multiprocessing.get_context("forkserver")
 context.set_forkserver_preload(["app", "flask.cli", "gunicorn.arbiter", "gunicorn.app.wsgiapp", __name__])
@@ -76,3 +76,49 @@ def _run(command, environ, streams, starter):
     else:
         from gunicorn.app.wsgiapp import run as main
     sys.exit(main())
+
+
+PROGRAM = """#!/bin/sh
+cd DIRECTORY
+env -0 >environ && printf '%s\\0' "$@" >called && mv called arguments
+read -r status <status
+cat stdout && cat stderr >&2
+exit "$status"
+"""
+
+
+class ForkedProgram:
+    """A program in the place of `./pocketbell`, which lets a fork of ours do its work. For one call at a time."""
+
+    def __init__(self, parent):
+        self.directory = parent / "program"
+        self.directory.mkdir()
+        os.mkfifo(self.directory / "status")
+        self.path = self.directory / "pocketbell"
+        self.path.write_text(PROGRAM.replace("DIRECTORY", str(self.directory)))
+        self.path.chmod(0o755)
+
+    def run_line(self, line):
+        """Run a line of a shell script, which may call the program and must succeed."""
+        shell = subprocess.Popen(["/bin/sh", "-euc", line], start_new_session=True)
+        try:
+            wait_until(lambda: self._serves() or shell.poll() is not None)
+        finally:
+            if shell.poll() is None:
+                os.killpg(shell.pid, signal.SIGKILL)
+        assert shell.wait() == 0, line
+
+    def _serves(self):
+        """Do what the program was called for, if it was."""
+        if (self.directory / "arguments").exists():
+            arguments, environ = (self._read(name) for name in ("arguments", "environ"))
+            for name in ("arguments", "stdout", "stderr"):
+                (self.directory / name).unlink(missing_ok=True)
+            variables = dict(one.split("=", 1) for one in environ)
+            streams = self.directory / "stdout", self.directory / "stderr"
+            status = Fork([BIN / "flask", *arguments], variables, *streams).wait(PATIENCE_S)
+            (self.directory / "status").write_text(f"{status}\n")
+
+    def _read(self, name):
+        """What stands in a file before each NUL."""
+        return (self.directory / name).read_text().split("\0")[:-1]
