@@ -22,14 +22,14 @@ from wire.strict_json import parse_event
 def test_the_preview_is_what_is_delivered(service, owner, names):
     """This holds for the page's script and for the page itself, before and after the templates are saved."""
     for name in names:
-        the_preview_of_a_senders_payload_is_what_is_delivered(AlertPage(service, owner), name)
+        the_preview_of_a_senders_payload_is_what_is_delivered(AlertPage(service, owner), name, name == names[0])
 
 
-def the_preview_of_a_senders_payload_is_what_is_delivered(alert, name):
+def the_preview_of_a_senders_payload_is_what_is_delivered(alert, name, looks_at_both_pages):
     title, body = EXPECTED[name]["title_template"], EXPECTED[name]["body_template"]
     expected = EXPECTED[name]["expected_title"].replace("{alert name}", "Backups"), EXPECTED[name]["expected_body"]
     payload = sample(name)
-    the_preview_without_templates_is_what_is_delivered(alert, payload)
+    the_preview_without_templates_is_what_is_delivered(alert, payload, looks_at_both_pages)
     pasted = alert.preview(title, body, payload.decode("utf-8-sig")).json
     assert (pasted["title"], pasted["body"], pasted["error"]) == (*expected, ""), name
     if len(payload) <= KEPT_BYTES:
@@ -42,12 +42,12 @@ def the_preview_of_a_senders_payload_is_what_is_delivered(alert, name):
     assert in_history(alert.owner) == expected, name
 
 
-def the_preview_without_templates_is_what_is_delivered(alert, payload):
+def the_preview_without_templates_is_what_is_delivered(alert, payload, looks_at_page):
     pasted = alert.preview(payload=payload.decode("utf-8-sig")).json
     assert alert.post(data=payload).status_code == 200
     delivered = in_history(alert.owner)
     assert (pasted["title"], pasted["body"]) == delivered
-    if len(payload) <= KEPT_BYTES:
+    if looks_at_page and len(payload) <= KEPT_BYTES:
         assert preview_of(alert.page) == delivered
 
 
