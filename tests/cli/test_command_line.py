@@ -17,6 +17,7 @@ import pytest
 import config
 from app import create_app
 from core import accounts
+from store import sqlite
 from tests.support.accounts import OWNER, PASSWORD
 from tests.support.commands import FULL_KEY, key_columns, printed, said
 from tests.support.forks import Fork
@@ -148,6 +149,7 @@ def test_wrong_usage_ends_with_status_2_and_prints_nothing_on_stdout(owned, comm
 
 @sqlite_only
 def test_a_database_that_another_program_keeps_locked_is_an_error_in_one_line(service, owned):
+    sqlite._writing.execute_sql("PRAGMA busy_timeout = 20")
     other = sqlite3.connect(service.settings.database)
     other.execute("BEGIN IMMEDIATE")
     try:
