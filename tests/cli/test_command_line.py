@@ -1,9 +1,9 @@
 """What every command has in common, `flask backup`, and commands in processes of their own: CONTRACT 1."""
 
-import functools
 import os
 import re
 import select
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -17,10 +17,11 @@ import pytest
 import config
 from app import create_app
 from core import accounts
-from store import database
+from store import sqlite
 from tests.support.accounts import OWNER, PASSWORD
 from tests.support.commands import FULL_KEY, key_columns, printed, said
 from tests.support.forks import Fork
+from tests.support.moving import run_command
 from tests.support.postgresql import sqlite_only
 from tests.support.rows import each
 from tests.support.server import PATIENCE_S, ROOT, finished
@@ -28,18 +29,22 @@ from tests.support.server import PATIENCE_S, ROOT, finished
 FLASK = Path(sys.executable).with_name("flask")
 
 
-def run_flask(data_dir, *args, stdout=subprocess.PIPE, **environ):
-    """Run the real `flask` in its own process, with only PATH from this one's environment."""
-    env = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(data_dir), **environ}
-    return subprocess.run(
-        [FLASK, *args], input=b"", stdout=stdout, stderr=subprocess.PIPE, env=env, cwd=ROOT, timeout=PATIENCE_S
-    )
+def environment(data_dir, **environ):
+    """What a process of its own needs, with only PATH from this one's environment."""
+    return {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(data_dir), **environ}
 
 
-def run_in_fork(data_dir, *args, stdin=os.devnull, **environ):
-    """Run `flask` in a process of its own that need not import it; `stdin` is the path of a file."""
-    start = functools.partial(Fork, stdin=stdin)
-    return finished(start, [FLASK, *args], {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(data_dir), **environ})
+def run_in_fork(data_dir, *args, stdin=os.devnull, stdout="", **environ):
+    """Run `flask` in a process of its own that need not import it.
+
+    `stdin` and `stdout` are paths of files, or None for a stream that is closed.
+    """
+
+    def start(command, environ, kept, errors):
+        kept.touch()
+        return Fork(command, environ, kept if stdout == "" else stdout, errors, stdin)
+
+    return finished(start, [FLASK, *args], environment(data_dir, **environ))
 
 
 def told(done):
@@ -51,35 +56,19 @@ def told(done):
     return line
 
 
-def run_here(data_dir, *args, **environ):
-    """Run a command in this process, of an application that has not opened its database."""
-    settings = config.load({"DATA_DIR": str(data_dir), **environ})
-    return create_app(settings).test_cli_runner().invoke(args=args)
-
-
 @contextmanager
 def on_a_terminal(data_dir, *args):
-    """Run the real `flask` with a new terminal as its input, output and controlling terminal."""
-    import fcntl
+    """Run `flask` with a new terminal as its input, output and controlling terminal."""
     import pty
-    import termios
 
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [FLASK, *args],
-        env={"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(data_dir)},
-        cwd=ROOT,
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        start_new_session=True,
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-    )
+    terminal = os.ttyname(theirs)
+    process = Fork([FLASK, *args], environment(data_dir), terminal, terminal, terminal)
     os.close(theirs)
     try:
         yield process, ours
     finally:
-        process.kill()
+        process.send_signal(signal.SIGKILL)
         process.wait()
         os.close(ours)
 
@@ -160,6 +149,7 @@ def test_wrong_usage_ends_with_status_2_and_prints_nothing_on_stdout(owned, comm
 
 @sqlite_only
 def test_a_database_that_another_program_keeps_locked_is_an_error_in_one_line(service, owned):
+    sqlite._writing.execute_sql("PRAGMA busy_timeout = 20")
     other = sqlite3.connect(service.settings.database)
     other.execute("BEGIN IMMEDIATE")
     try:
@@ -252,7 +242,7 @@ WITHOUT_DATA = [
 
 @pytest.mark.parametrize("command", WITHOUT_DATA, ids=lambda command: " ".join(command[:2]))
 def test_a_command_where_there_is_no_data_says_so_and_makes_none(tmp_path, command):
-    sentence = said(run_here(tmp_path / "typo", *command))
+    sentence = said(run_command(tmp_path / "typo", *command))
     assert f"There is no Pocketbell data in {tmp_path / 'typo'}" in sentence and "DATA_DIR" in sentence
     assert list(tmp_path.iterdir()) == []
 
@@ -260,7 +250,7 @@ def test_a_command_where_there_is_no_data_says_so_and_makes_none(tmp_path, comma
 def test_a_command_beside_an_empty_file_leaves_it_empty(tmp_path):
     (tmp_path / "bell.db").touch()
     elsewhere = {"DATABASE_URL": f"sqlite:///{tmp_path}/bell.db"}
-    sentence = said(run_here(tmp_path / "data", "account", "list", **elsewhere))
+    sentence = said(run_command(tmp_path / "data", "account", "list", **elsewhere))
     assert f"There is no Pocketbell data in {tmp_path}" in sentence and "DATABASE_URL" in sentence
     assert [(file.name, file.stat().st_size) for file in tmp_path.iterdir()] == [("bell.db", 0)]
 
@@ -272,45 +262,45 @@ def test_flasks_own_commands_make_no_data(tmp_path):
 
 @pytest.mark.parametrize("command", ["--help", "account --help", "account create --help", "key list --help"])
 def test_what_needs_no_data_makes_none(tmp_path, command):
-    result = run_here(tmp_path / "typo", *command.split())
+    result = run_command(tmp_path / "typo", *command.split())
     assert (result.exit_code, result.stderr) == (0, "") and list(tmp_path.iterdir()) == []
 
 
 def test_the_application_makes_its_database_with_the_first_request_under_any_server(tmp_path):
-    script = "import app, os; print(os.listdir('.')); print(app.app.test_client().get('/app/login').status_code)"
-    environ = {"DATA_DIR": "data", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=environ, capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("[]\n200\n", "")
+    application = create_app(config.load({"DATA_DIR": str(tmp_path / "data")}))
+    assert list(tmp_path.iterdir()) == []
+    assert application.test_client().get("/app/login").status_code == 200
     assert (tmp_path / "data" / "pocketbell.db").is_file()
 
 
 def test_bytes_that_are_not_utf_8_cause_no_traceback_as_argument_or_input(tmp_path):
-    told(run_flask(tmp_path, b"account", b"create", b"own\xffer@example.org"))
+    command = [FLASK, b"account", b"create", b"own\xffer@example.org"]
+    told(subprocess.run(command, env=environment(tmp_path), cwd=ROOT, capture_output=True, timeout=PATIENCE_S))
     told(run_in_fork(tmp_path, "account", "set", os.fsdecode(b"own\xffer@example.org"), "--plan", "pro"))
     (tmp_path / "password").write_bytes(b"\xff\xfe" * 10)
-    told(run_in_fork(tmp_path, "account", "create", OWNER, "--password-stdin", stdin=tmp_path / "password"))
+    create = ("account", "create", OWNER, "--password-stdin")
+    assert "is not UTF-8" in told(run_in_fork(tmp_path, *create, stdin=tmp_path / "password"))
 
 
-def test_a_backup_to_a_name_that_is_not_utf_8_causes_no_traceback(tmp_path):
-    done = run_flask(tmp_path / "data", b"backup", os.fsencode(tmp_path) + b"/caf\xe9.db")
+def test_a_backup_to_a_name_that_is_not_utf_8_causes_no_traceback(service, owned, tmp_path):
+    done = run_in_fork(service.data_dir, "backup", tmp_path / os.fsdecode(b"caf\xe9.db"), **service.where)
     assert b"Traceback" not in done.stderr
     assert len((done.stdout + done.stderr).splitlines()) == 1
 
 
-def test_an_output_that_cannot_show_a_name_causes_no_traceback(service, owned):
+@each("charset", ["ascii", "latin-1"])
+def test_an_output_that_cannot_show_a_name_causes_no_traceback(service, owned, charset):
     owned("key", "create", OWNER, "漢字")
-    done = run_flask(service.data_dir, "key", "list", OWNER, PYTHONIOENCODING="ascii")
-    assert b"Traceback" not in done.stderr
-    assert len((done.stdout + done.stderr).splitlines()) == 1
+    listed = service.app.test_cli_runner(charset=charset).invoke(args=["key", "list", OWNER])
+    assert listed.exception is None or isinstance(listed.exception, SystemExit)
+    assert len(listed.output.splitlines()) == 1
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
 @pytest.mark.parametrize("command", [("key", "create", OWNER, "x"), ("backup", "FILE")], ids=["key create", "backup"])
 def test_an_output_that_takes_nothing_is_an_error_without_a_traceback(service, owned, tmp_path, command):
     args = [str(tmp_path / "copy.db") if part == "FILE" else part for part in command]
-    with Path("/dev/full").open("wb") as full:
-        done = run_flask(service.data_dir, *args, stdout=full)
-    assert done.returncode != 0 and b"Traceback" not in done.stderr
+    told(run_in_fork(service.data_dir, *args, stdout="/dev/full", **service.where))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="terminals are POSIX's")
@@ -335,8 +325,7 @@ def garbage(path):
 
 def damaged(path):
     """A database whose tables are overwritten behind its first page."""
-    assert run_here(path.parent, "account", "create", OWNER).exit_code == 0
-    database.close()
+    assert run_command(path.parent, "account", "create", OWNER).exit_code == 0
     content = path.read_bytes()
     path.write_bytes(content[:4096] + b"\xa5" * (len(content) - 4096))
 
@@ -361,7 +350,7 @@ def of_the_future(path):
 @pytest.mark.parametrize("unusable", [garbage, damaged, directory, of_another_program, of_the_future])
 def test_a_database_file_that_cannot_be_used_is_an_error_in_one_line(tmp_path, unusable):
     unusable(tmp_path / "pocketbell.db")
-    result = run_here(tmp_path, "account", "list")
+    result = run_command(tmp_path, "account", "list")
     assert result.exit_code == 1 and isinstance(result.exception, SystemExit)
     assert len(result.output.splitlines()) == 1, result.output
 
@@ -374,36 +363,28 @@ def test_a_process_says_in_one_line_that_its_database_file_cannot_be_used(tmp_pa
 @pytest.mark.parametrize("data_dir", ["file", "file/below"])
 def test_a_data_directory_that_cannot_be_made_is_an_error_in_one_line(tmp_path, data_dir):
     (tmp_path / "file").write_text("")
-    assert str(tmp_path) in said(run_here(tmp_path / data_dir, "account", "list"))
+    assert str(tmp_path) in said(run_command(tmp_path / data_dir, "account", "list"))
 
 
 def test_a_database_in_a_directory_that_cannot_be_written_is_an_error_in_one_line(tmp_path):
     (tmp_path / "file").write_text("")
-    said(run_here(tmp_path, "account", "list", DATABASE_URL=f"sqlite:///{tmp_path}/file/below/bell.db"))
+    said(run_command(tmp_path, "account", "list", DATABASE_URL=f"sqlite:///{tmp_path}/file/below/bell.db"))
 
 
 @sqlite_only
-def test_a_full_disk_is_an_error_in_one_line_and_no_key_is_printed(service, owned):
-    def no_more_space():
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-
-    pytest.importorskip("resource")
-    done = subprocess.run(
-        [FLASK, "key", "create", OWNER, "name"],
-        env={"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(service.data_dir), **service.where},
-        cwd=ROOT,
-        preexec_fn=no_more_space,
-        capture_output=True,
-        timeout=PATIENCE_S,
-    )
-    assert done.stdout == b""
-    told(done)
+def test_a_full_disk_is_an_error_in_one_line_and_no_key_is_printed(owned):
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        refused = owned("key", "create", OWNER, "name")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    said(refused)
 
 
 def test_commands_started_at_the_same_time_all_do_their_work(service, owned, tmp_path):
-    env = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(service.data_dir), **service.where}
+    env = environment(service.data_dir, **service.where)
     outputs = [tmp_path / f"output {n}" for n in range(3)]
     commands = [
         Fork([FLASK, "key", "create", OWNER, f"key {n}"], env, output, tmp_path / "errors")
@@ -414,23 +395,21 @@ def test_commands_started_at_the_same_time_all_do_their_work(service, owned, tmp
     assert sorted(columns[2] for columns in key_columns(owned)) == ["key 0", "key 1", "key 2"]
 
 
-def test_a_reader_that_goes_away_is_no_error(service, owned):
-    listed = f"{Path(sys.executable).with_name('flask')} account list | true"
-    env = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(service.data_dir), **service.where}
-    done = subprocess.run(["sh", "-c", listed], cwd=ROOT, env=env, capture_output=True, timeout=PATIENCE_S)
-    assert done.stderr == b""
+def test_a_reader_that_goes_away_is_no_error(service, owned, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    env = environment(service.data_dir, **service.where)
+    process = Fork([FLASK, "account", "list"], env, tmp_path / "pipe", tmp_path / "errors")
+    os.close(reader)
+    process.wait(PATIENCE_S)
+    assert (tmp_path / "errors").read_bytes() == b""
 
 
-@pytest.mark.parametrize(
-    "closed, arguments", [("<&-", "account create a@example.org --password-stdin"), (">&-", "account list")]
-)
-def test_a_closed_standard_stream_causes_no_traceback(service, closed, arguments):
-    env = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(service.data_dir), **service.where}
-    done = subprocess.run(
-        ["sh", "-c", f"{FLASK} {arguments} {closed}"], cwd=ROOT, env=env, capture_output=True, timeout=PATIENCE_S
-    )
-    assert b"Traceback" not in done.stderr
-    assert done.returncode == (1 if closed == "<&-" else 0)
+def test_a_closed_standard_stream_causes_no_traceback(service, owned):
+    listed = run_in_fork(service.data_dir, "account", "list", stdout=None, **service.where)
+    assert (listed.returncode, listed.stderr) == (0, b"")
+    create = ("account", "create", "a@example.org", "--password-stdin")
+    assert "standard input is closed" in told(run_in_fork(service.data_dir, *create, stdin=None, **service.where))
 
 
 def test_what_a_write_failed_for_is_said_though_undoing_it_failed_too(owned, monkeypatch):

@@ -19,12 +19,13 @@ from tests.support.commands import printed, said
 from tests.support.devices import subscribe
 from tests.support.moving import (
     LAST_SEQ,
-    command,
     contents,
     contents_here,
+    emptied_server_database,
     extreme_file,
     free_locks,
     opened,
+    run_command,
     without_nul,
 )
 from tests.support.pages import Visitor, signed_in
@@ -38,20 +39,20 @@ ENGINES = pytest.mark.parametrize("engine", ["sqlite", "postgresql"])
 
 @pytest.fixture
 def place(tmp_path):
-    """Makes a new database of an engine: the variables that name it."""
+    """An empty database of an engine: the variables that name it. In PostgreSQL it has its tables already."""
 
     def make(engine):
-        number = next(_numbers)
         if engine == "sqlite":
-            return {"DATABASE_URL": f"sqlite:///{tmp_path}/{number}/bell.db"}
-        return {"DATABASE_URL": postgresql.new_database(f"moving_{os.getpid()}_{number}")}
+            return {"DATABASE_URL": f"sqlite:///{tmp_path}/{next(_numbers)}/bell.db"}
+        return {"DATABASE_URL": emptied_server_database()}
 
     return make
 
 
 @pytest.fixture
 def extreme(tmp_path):
-    return extreme_file(tmp_path / "source" / "extreme.db")
+    (tmp_path / "source").mkdir()
+    return Path(shutil.copy(extreme_file(), tmp_path / "source" / "extreme.db"))
 
 
 def opening(where):
@@ -68,21 +69,22 @@ def sqlite_path(where):
 
 
 @ENGINES
-def test_all_that_a_file_holds_is_in_the_database_afterwards(extreme, place, engine, tmp_path):
-    where = place(engine)
-    line = printed(command(tmp_path / "data", "import", extreme, **where, SECRET_KEY="s"))
+def test_all_that_a_file_holds_is_in_the_new_database_afterwards(extreme, place, engine, tmp_path):
+    is_file = engine == "sqlite"
+    where = place(engine) if is_file else {"DATABASE_URL": postgresql.new_database(f"new_{os.getpid()}")}
+    line = printed(run_command(tmp_path / "data", "import", extreme, **where, SECRET_KEY="s"))
     assert line.startswith("Imported 3 accounts, 3 API keys, 3 alerts, 1 device, 3 notifications, 3 metric values.")
     rows = contents(extreme)
-    expected = rows if engine == "sqlite" else without_nul(rows)
+    expected = rows if is_file else without_nul(rows)
     with opened(opening(where)):
         assert contents_here() == {table: found for table, found in expected.items() if table != "sqlite_sequence"}
 
 
 def test_what_went_to_postgresql_and_came_back_is_what_it_was(extreme, place, tmp_path):
     there, back = place("postgresql"), place("sqlite")
-    printed(command(tmp_path / "data", "import", extreme, **there, SECRET_KEY="s"))
-    printed(command(tmp_path / "data", "backup", tmp_path / "copy.db", **there, SECRET_KEY="s"))
-    printed(command(tmp_path / "data", "import", tmp_path / "copy.db", **back, SECRET_KEY="s"))
+    printed(run_command(tmp_path / "data", "import", extreme, **there, SECRET_KEY="s"))
+    printed(run_command(tmp_path / "data", "backup", tmp_path / "copy.db", **there, SECRET_KEY="s"))
+    printed(run_command(tmp_path / "data", "import", tmp_path / "copy.db", **back, SECRET_KEY="s"))
     before, copied, after = contents(extreme), contents(tmp_path / "copy.db"), contents(sqlite_path(back))
     added = [row for row in copied["server_key"] if row[0] == "vapid"]
     assert [row for row in copied["server_key"] if row not in added] == without_nul(before)["server_key"]
@@ -94,7 +96,7 @@ def test_what_went_to_postgresql_and_came_back_is_what_it_was(extreme, place, tm
 @ENGINES
 def test_the_number_of_a_deleted_row_is_not_given_again(extreme, place, engine, tmp_path):
     where = place(engine)
-    printed(command(tmp_path / "data", "import", extreme, **where))
+    printed(run_command(tmp_path / "data", "import", extreme, **where))
     with opened(opening(where)), database.transaction(database.EVERYBODY):
         (seq,) = database.run(
             "INSERT INTO notification (id, account_seq, title, body, status, created_at)"
@@ -109,8 +111,8 @@ def test_the_number_of_a_deleted_row_is_not_given_again(extreme, place, engine, 
 
 def test_the_file_of_a_backup_has_the_schema_of_every_other(place, tmp_path):
     where = place("postgresql")
-    command(tmp_path / "data", "account", "create", OWNER, **where)
-    printed(command(tmp_path / "data", "backup", tmp_path / "copy.db", **where))
+    run_command(tmp_path / "data", "account", "create", OWNER, **where)
+    printed(run_command(tmp_path / "data", "backup", tmp_path / "copy.db", **where))
     with opened(tmp_path / "new.db"):
         pass
     for question in (
@@ -121,7 +123,7 @@ def test_the_file_of_a_backup_has_the_schema_of_every_other(place, tmp_path):
         assert look(tmp_path / "copy.db", question) == look(tmp_path / "new.db", question)
     assert look(tmp_path / "copy.db", "PRAGMA integrity_check") == [("ok",)]
     assert mode(tmp_path / "copy.db") == 0o600
-    assert "exists" in said(command(tmp_path / "data", "backup", tmp_path / "copy.db", **where))
+    assert "exists" in said(run_command(tmp_path / "data", "backup", tmp_path / "copy.db", **where))
 
 
 def test_each_table_comes_after_those_that_it_refers_to():
@@ -138,7 +140,7 @@ def test_a_backup_of_postgresql_is_what_there_was_at_one_moment(place, tmp_path,
     from store import postgresql_copy
 
     where, rows, added = place("postgresql"), postgresql_copy._rows, []
-    command(tmp_path / "data", "account", "create", OWNER, **where)
+    run_command(tmp_path / "data", "account", "create", OWNER, **where)
 
     def interrupted(connection, table):
         yield from rows(connection, table)
@@ -148,7 +150,7 @@ def test_a_backup_of_postgresql_is_what_there_was_at_one_moment(place, tmp_path,
             added.append(True)
 
     monkeypatch.setattr(postgresql_copy, "_rows", interrupted)
-    printed(command(tmp_path / "data", "backup", tmp_path / "copy.db", **where))
+    printed(run_command(tmp_path / "data", "backup", tmp_path / "copy.db", **where))
     assert added and look(tmp_path / "copy.db", "SELECT count(*) FROM notification_day") == [(0,)]
 
 
@@ -215,22 +217,21 @@ def test_a_file_that_will_not_do_is_refused_in_one_line_before_anything_is_made(
     break_, words = FAULTS[fault]
     break_(extreme)
     where = place("sqlite")
-    line = said(command(tmp_path / "data", "import", extreme, **where))
+    line = said(run_command(tmp_path / "data", "import", extreme, **where))
     assert words in line and str(extreme) in line
     assert not sqlite_path(where).exists() and not (tmp_path / "data").exists()
 
 
 @ENGINES
-@pytest.mark.parametrize("fault", list(FAULTS_OF_ROWS))
-def test_a_file_whose_rows_will_not_do_leaves_the_database_empty(extreme, tmp_path, place, engine, fault):
-    break_, words = FAULTS_OF_ROWS[fault]
-    good = shutil.copy(extreme, tmp_path / "good.db")
-    break_(extreme)
+def test_a_file_whose_rows_will_not_do_leaves_the_database_empty(extreme, tmp_path, place, engine):
     where = place(engine)
-    assert words.lower() in said(command(tmp_path / "data", "import", extreme, **where)).lower()
-    with opened(opening(where)):
-        assert contents_here()["account"] == contents_here()["notification"] == []
-    printed(command(tmp_path / "data", "import", good, **where))
+    for fault, (break_, words) in FAULTS_OF_ROWS.items():
+        bad = shutil.copy(extreme, tmp_path / "bad.db")
+        break_(bad)
+        assert words.lower() in said(run_command(tmp_path / "data", "import", bad, **where)).lower(), fault
+        with opened(opening(where)):
+            assert contents_here()["account"] == contents_here()["notification"] == [], fault
+    printed(run_command(tmp_path / "data", "import", extreme, **where))
 
 
 def test_rows_that_differ_only_in_a_nul_are_refused_by_postgresql_which_stays_empty(extreme, tmp_path, place):
@@ -240,22 +241,22 @@ def test_rows_that_differ_only_in_a_nul_are_refused_by_postgresql_which_stays_em
             added = "INSERT INTO metric_series (account_seq, project_id, metric_id) VALUES (1, 'p', ?)"
             file.execute(added, (metric,))
     there, here = place("postgresql"), place("sqlite")
-    line = said(command(tmp_path / "data", "import", extreme, **there))
+    line = said(run_command(tmp_path / "data", "import", extreme, **there))
     assert line == (
         "Error: Two rows of the table metric_series would be the same in PostgreSQL, whose texts have no NUL:"
         " nothing was imported."
     )
     with opened(opening(there)):
         assert {table for table, rows in contents_here().items() if rows} <= {"server_key", "server_note"}
-    printed(command(tmp_path / "data", "import", good, **there))
-    printed(command(tmp_path / "data", "import", extreme, **here))
+    printed(run_command(tmp_path / "data", "import", good, **there))
+    printed(run_command(tmp_path / "data", "import", extreme, **here))
 
 
 @ENGINES
 def test_a_database_with_an_account_is_refused_and_left_alone(extreme, tmp_path, place, engine):
     where = place(engine)
-    command(tmp_path / "data", "account", "create", OWNER, **where)
-    assert "has an account already" in said(command(tmp_path / "data", "import", extreme, **where))
+    run_command(tmp_path / "data", "account", "create", OWNER, **where)
+    assert "has an account already" in said(run_command(tmp_path / "data", "import", extreme, **where))
     with opened(opening(where)):
         assert [row[1] for row in contents_here()["account"]] == [OWNER]
 
@@ -271,30 +272,30 @@ def test_a_full_disk_is_said_in_one_line_and_leaves_the_database_empty(extreme, 
 
     with monkeypatch.context() as patch:
         patch.setattr(sqlite, "open_database", with_little_room)
-        line = said(command(tmp_path / "data", "import", extreme, **where))
+        line = said(run_command(tmp_path / "data", "import", extreme, **where))
     assert line == "Error: database or disk is full"
-    printed(command(tmp_path / "data", "import", extreme, **where))
+    printed(run_command(tmp_path / "data", "import", extreme, **where))
 
 
 def test_the_database_itself_is_refused(extreme, tmp_path):
     where = {"DATABASE_URL": f"sqlite:///{extreme}"}
-    assert "that is to be filled" in said(command(tmp_path / "data", "import", extreme, **where))
+    assert "that is to be filled" in said(run_command(tmp_path / "data", "import", extreme, **where))
 
 
 def test_a_database_that_a_service_uses_is_refused(extreme, tmp_path, place):
     where = place("sqlite")
     service_lock.take(sqlite_path(where), "http://here", tell=pytest.fail)
     held = service_lock._kept_open.pop()
-    line = said(command(tmp_path / "data", "import", extreme, **where))
+    line = said(run_command(tmp_path / "data", "import", extreme, **where))
     os.close(held)
     assert "Another Pocketbell" in line and "stop it first" in line
-    printed(command(tmp_path / "data", "import", extreme, **where))
+    printed(run_command(tmp_path / "data", "import", extreme, **where))
 
 
 def test_a_file_that_a_service_uses_is_refused(extreme, tmp_path, place):
     service_lock.take(extreme, "http://here", tell=pytest.fail)
     held = service_lock._kept_open.pop()
-    line = said(command(tmp_path / "data", "import", extreme, **place("sqlite")))
+    line = said(run_command(tmp_path / "data", "import", extreme, **place("sqlite")))
     os.close(held)
     assert "Another Pocketbell" in line and str(extreme) in line
 
@@ -312,10 +313,10 @@ def test_a_server_database_that_a_service_uses_is_refused(extreme, tmp_path, pla
         held = postgresql_connection.connected(opening(where))
     with monkeypatch.context() as patch:
         patch.setattr(postgresql_lock, "LOOKS_AT_LEAVING", 1)
-        line = said(command(tmp_path / "data", "import", extreme, **where))
+        line = said(run_command(tmp_path / "data", "import", extreme, **where))
     held.close()
     assert "Another Pocketbell is using" in line and "stop it first" in line
-    printed(command(tmp_path / "data", "import", extreme, **where))
+    printed(run_command(tmp_path / "data", "import", extreme, **where))
 
 
 # --- the secret ---------------------------------------------------------------------------------------------
@@ -330,30 +331,30 @@ def test_the_secret_moves_from_the_data_directory_into_postgresql_and_into_the_n
     (tmp_path / "old").mkdir()
     (tmp_path / "old/secret_key").write_text("5ecret")
     there, back = place("postgresql"), place("sqlite")
-    assert "secret" not in printed(command(tmp_path / "old", "import", extreme, **there))
+    assert "secret" not in printed(run_command(tmp_path / "old", "import", extreme, **there))
     assert secret_in(there) == "5ecret"
-    printed(command(tmp_path / "none", "backup", tmp_path / "copy.db", **there))
+    printed(run_command(tmp_path / "none", "backup", tmp_path / "copy.db", **there))
     assert not (tmp_path / "none").exists()
-    assert "secret" not in printed(command(tmp_path / "new", "import", tmp_path / "copy.db", **back))
+    assert "secret" not in printed(run_command(tmp_path / "new", "import", tmp_path / "copy.db", **back))
     assert (tmp_path / "new/secret_key").read_text() == "5ecret" and mode(tmp_path / "new/secret_key") == 0o600
     assert secret_in(back) is None
 
 
 def test_a_backup_of_postgresql_that_is_put_in_place_moves_its_secret_into_the_file(extreme, tmp_path, place):
     there = place("postgresql")
-    printed(command(tmp_path / "none", "import", extreme, **there))
+    printed(run_command(tmp_path / "none", "import", extreme, **there))
     secret = secret_in(there)
     (tmp_path / "new").mkdir()
     (tmp_path / "new/secret_key").write_text("another")
-    printed(command(tmp_path / "none", "backup", tmp_path / "new/pocketbell.db", **there))
-    command(tmp_path / "new", "account", "list")
+    printed(run_command(tmp_path / "none", "backup", tmp_path / "new/pocketbell.db", **there))
+    run_command(tmp_path / "new", "account", "list")
     assert (tmp_path / "new/secret_key").read_text() == secret
     assert look(tmp_path / "new/pocketbell.db", "SELECT * FROM server_key WHERE name = 'secret'") == []
 
 
 @ENGINES
 def test_without_the_secret_the_line_says_that_people_sign_in_again(extreme, tmp_path, place, engine):
-    assert "sign in again" in printed(command(tmp_path / "data", "import", extreme, **place(engine)))
+    assert "sign in again" in printed(run_command(tmp_path / "data", "import", extreme, **place(engine)))
 
 
 @ENGINES
@@ -361,7 +362,7 @@ def test_with_a_secret_of_the_settings_none_is_stored(extreme, tmp_path, place, 
     (tmp_path / "data").mkdir()
     (tmp_path / "data/secret_key").write_text("old")
     where = place(engine)
-    assert "secret" not in printed(command(tmp_path / "data", "import", extreme, **where, SECRET_KEY="s"))
+    assert "secret" not in printed(run_command(tmp_path / "data", "import", extreme, **where, SECRET_KEY="s"))
     assert secret_in(where) is None and (tmp_path / "data/secret_key").read_text() == "old"
 
 
@@ -390,12 +391,12 @@ def test_sessions_cursors_buttons_and_subscriptions_live_on_after_each_move(
         assert caller.send().json["notification"]["status"] == "delivered" and browser.vapid_key == before
 
     database.close()
-    printed(command(tmp_path / "here", "import", sqlite_path(here), **there))
+    printed(run_command(tmp_path / "here", "import", sqlite_path(here), **there))
     (tmp_path / "there").mkdir()
     (tmp_path / "there/postgresql").touch()  # it was used before
     lives_on(Service(tmp_path / "there", **there, **hosts), "Yes")
-    printed(command(tmp_path / "there", "backup", tmp_path / "copy.db", **there))
-    printed(command(tmp_path / "back", "import", tmp_path / "copy.db", **back))
+    printed(run_command(tmp_path / "there", "backup", tmp_path / "copy.db", **there))
+    printed(run_command(tmp_path / "back", "import", tmp_path / "copy.db", **back))
     lives_on(Service(tmp_path / "back", **back, **hosts), "Acknowledge")
     assert look(sqlite_path(back), "SELECT count(*) FROM notification") == [(4,)]
 

@@ -9,11 +9,19 @@ from tests.support.alert_page import AlertPage
 from tests.support.forms import Forms
 from tests.support.pages import Visitor, event, signed_in
 
+time_zone_names = local_time.time_zone_names
+
+
+@pytest.fixture(autouse=True)
+def few_time_zones(monkeypatch):
+    """Offer three time zones: six hundred on a page make a test slow."""
+    monkeypatch.setattr(local_time, "time_zone_names", lambda: ["Asia/Tokyo", "Europe/Berlin", "UTC"])
+
 
 @pytest.fixture
-def few_time_zones(monkeypatch):
-    """Offer three time zones: six hundred on every second page make other tests slow."""
-    monkeypatch.setattr(local_time, "time_zone_names", lambda: ["Asia/Tokyo", "Europe/Berlin", "UTC"])
+def all_time_zones(few_time_zones, monkeypatch):
+    """Offer all time zones after all."""
+    monkeypatch.setattr(local_time, "time_zone_names", time_zone_names)
 
 
 @pytest.fixture

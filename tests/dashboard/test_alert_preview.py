@@ -18,36 +18,39 @@ from wire.strict_json import parse_event
 
 
 @pytest.mark.skipif(not EXPECTED, reason="no payloads")
-@pytest.mark.parametrize("names", [sorted(EXPECTED)[start::12] for start in range(12)], ids=range(12))
-def test_the_preview_is_what_is_delivered(service, owner, names):
-    """This holds for the page's script and for the page itself, before and after the templates are saved."""
-    for name in names:
-        the_preview_of_a_senders_payload_is_what_is_delivered(AlertPage(service, owner), name)
+@pytest.mark.parametrize("first", range(0, len(EXPECTED), 9))
+def test_the_preview_is_what_is_delivered(service, owner, first):
+    """This holds for the page's script and for the page itself, before and after the templates are saved.
+
+    Both have it from one function, so that to look at the page of every ninth payload is enough.
+    """
+    for number, name in enumerate(sorted(EXPECTED)[first : first + 9]):
+        the_preview_of_a_senders_payload_is_what_is_delivered(AlertPage(service, owner), name, number == 0)
 
 
-def the_preview_of_a_senders_payload_is_what_is_delivered(alert, name):
+def the_preview_of_a_senders_payload_is_what_is_delivered(alert, name, looks_at_page):
     title, body = EXPECTED[name]["title_template"], EXPECTED[name]["body_template"]
     expected = EXPECTED[name]["expected_title"].replace("{alert name}", "Backups"), EXPECTED[name]["expected_body"]
     payload = sample(name)
-    the_preview_without_templates_is_what_is_delivered(alert, payload)
+    the_preview_without_templates_is_what_is_delivered(alert, payload, looks_at_page)
     pasted = alert.preview(title, body, payload.decode("utf-8-sig")).json
     assert (pasted["title"], pasted["body"], pasted["error"]) == (*expected, ""), name
     if len(payload) <= KEPT_BYTES:
         of_the_last = alert.preview(title, body).json
         assert (of_the_last["title"], of_the_last["body"]) == expected, name
     assert alert.owner.post(alert.path, {"title": title, "body": body}).status_code == 303
-    if len(payload) <= KEPT_BYTES:
+    if looks_at_page and len(payload) <= KEPT_BYTES:
         assert preview_of(alert.page) == expected, name
     alert.post(data=payload)
     assert in_history(alert.owner) == expected, name
 
 
-def the_preview_without_templates_is_what_is_delivered(alert, payload):
+def the_preview_without_templates_is_what_is_delivered(alert, payload, looks_at_page):
     pasted = alert.preview(payload=payload.decode("utf-8-sig")).json
     assert alert.post(data=payload).status_code == 200
     delivered = in_history(alert.owner)
     assert (pasted["title"], pasted["body"]) == delivered
-    if len(payload) <= KEPT_BYTES:
+    if looks_at_page and len(payload) <= KEPT_BYTES:
         assert preview_of(alert.page) == delivered
 
 

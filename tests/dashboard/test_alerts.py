@@ -6,12 +6,12 @@ import shlex
 import subprocess
 import sys
 import urllib.request
-from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 import segno
 
+from core import accounts
 from core.icons import ICONS
 from models import Alert
 from store.database import EVERYBODY, transaction
@@ -316,11 +316,7 @@ def run(command, **more):
 def test_every_snippet_works_as_it_is_shown(tmp_path):
     with serving(tmp_path / "data") as server:
         server.wait_until_ready()
-        subprocess.run(
-            [Path(sys.executable).parent / "flask", "account", "create", OWNER, "--password-stdin"],
-            input=PASSWORD, text=True, env=server.environ, check=True, cwd=Path(__file__).parents[2],
-        )  # fmt: skip
-        key = server.flask("key", "create", OWNER, "test").strip()
+        key = server.owner_key(hashed=accounts.password_hash(PASSWORD))
         server.flask("alert", "create", OWNER, "Backups", "--title", "{{ title }}")
         remote = Remote(server).sign_in()
         (path,) = [a["href"] for a in remote.open("/app/alerts").all("a") if a.get("class") == "row"]

@@ -10,7 +10,6 @@ from tests.support.forms import PAGES_OF_THE_OWNER, POST_RULES, PREVIEW
 from tests.support.rows import each
 from tests.support.tables import everything
 
-pytestmark = pytest.mark.usefixtures("few_time_zones")
 FOREIGN_ORIGINS = [
     "https://evil.example",
     "http://localhost.evil.example",

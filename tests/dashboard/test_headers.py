@@ -11,7 +11,6 @@ from tests.support.pages import Visitor, make_account, setup_link
 from tests.support.rows import each
 from tests.support.server import ROOT
 
-pytestmark = pytest.mark.usefixtures("few_time_zones")
 STATIC_FILES = sorted(f"/app/static/{path.name}" for path in (ROOT / "static").iterdir())
 PAGES = [*PAGES_OF_THE_OWNER, "/app/login", "/app/nothing", "/app/setup/unknown", "/app/notifications/unknown"]
 

@@ -15,8 +15,6 @@ from tests.support.forms import PAGES_OF_THE_OWNER
 from tests.support.hostile import HOSTILE, TOGETHER, in_parts
 from tests.support.pages import Page, Visitor, make_account, setup_link
 
-pytestmark = pytest.mark.usefixtures("few_time_zones")
-
 
 def test_there_are_thirty_hostile_texts():
     assert len(set(HOSTILE)) == 30

@@ -9,8 +9,6 @@ from tests.support.commands import lines_of
 from tests.support.pages import Page, Visitor, make_account
 from tests.support.service import Caller
 
-pytestmark = pytest.mark.usefixtures("few_time_zones")
-
 
 def make_key(owner, name="backup"):
     """Make a key with the page's form, and return its full text."""

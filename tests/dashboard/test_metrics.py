@@ -326,24 +326,33 @@ def test_a_value_of_any_time_breaks_no_page(service, owner, at, zone):
 ODD_IDS = ["a/b", "a?b", "a&b=c", "#", "%2F", "100%", "🔥", "ü x", "+", "a;b", "\\", '"', "..", "x" * 100, "\u202e"]
 
 
-@pytest.mark.parametrize("text", [*HOSTILE, *ODD_IDS])
-def test_whatever_a_metric_is_called_its_links_lead_to_it(service, owner, text):
-    unit = text[:32].strip()
-    send(service, 1, project="plain", metric="plain", name="plain", unit="u")
-    send(service, [(2, NOW - HOUR_MS), (3, NOW)], project=text, metric=text, name=text, unit=unit)
-    listed = owner.page("/app/metrics")
-    links = {dict(parse_qsl(urlsplit(a["href"]).query))["project"]: a["href"] for a in listed.all("a")
-             if a.get("class") == "row metric"}  # fmt: skip
-    assert set(links) == {"plain", text.strip()}
-    page, plain = owner.page(links[text.strip()]), owner.page(links["plain"])
-    assert page.texts_of("h1") == [joined([text])] and unit.split()[-1] in page.main
-    assert {tag for tag, _ in page.shape} - {"polyline"} == {tag for tag, _ in plain.shape} - {"circle"}
-    for link in [a["href"] for a in page.all("a") if "project=" in a["href"] and "csv" not in a["href"]]:
-        assert owner.page(link).texts_of("h1") == page.texts_of("h1")
+def test_whatever_a_metric_is_called_its_links_lead_to_it(service, owner):
+    names = ["plain", *HOSTILE, *ODD_IDS]
+    for name in names:
+        values = [(2, NOW - HOUR_MS), (3, NOW)]
+        send(service, values, project=name, metric=name, name=name, unit=name[:32].strip())
+    listed = owner.page("/app/metrics").all("a")
+    rows_of_list = [a["href"] for a in listed if a.get("class") == "row metric"]
+    links = {dict(parse_qsl(urlsplit(href).query))["project"]: href for href in rows_of_list}
+    assert set(links) == {name.strip() for name in names}
+    plain = owner.page(links["plain"])
+    for name in names:
+        check_page_of_metric(owner, name, owner.page(links[name.strip()]), plain)
+
+
+def check_page_of_metric(owner, name, page, plain):
+    assert page.texts_of("h1") == [joined([name])]
+    unit = name[:32].strip()
+    assert unit.split()[-1] in page.main, name
+    assert {tag for tag, _ in page.shape} == {tag for tag, _ in plain.shape}, name
+    own = [a["href"] for a in page.all("a") if "project=" in a["href"] and "csv" not in a["href"]]
+    meant = [{one: text for one, text in parse_qsl(urlsplit(href).query) if one != "range"} for href in own]
+    assert own and meant == [{"project": name.strip(), "metric": name.strip()}] * len(own), name
+    assert owner.page(own[-1]).texts_of("h1") == page.texts_of("h1"), name
     (download,) = [a["href"] for a in page.all("a") if "csv" in a["href"]]
     got = list(csv.reader(io.StringIO(owner.get(download).text, newline="")))
-    assert [row[1] for row in got[1:]] == ["2.0", "3.0"]
-    assert all(row[2] in (unit, f"'{unit}") for row in got[1:])
+    assert [row[1] for row in got[1:]] == ["2.0", "3.0"], name
+    assert all(row[2] in (unit, f"'{unit}") for row in got[1:]), name
 
 
 # --- CSV ----------------------------------------------------------------------------------------------------

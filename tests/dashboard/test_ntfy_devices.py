@@ -2,15 +2,11 @@
 
 import re
 
-import pytest
-
 from tests.support.accounts import OWNER
 from tests.support.ntfy_app import TOPIC, Phone
 from tests.support.pages import Visitor, signed_in
 
 FORM = {"kind": "ntfy", "name": "Pixel"}
-
-pytestmark = pytest.mark.usefixtures("few_time_zones")
 
 
 def added(owner, **form):

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import threading
+from contextlib import contextmanager
 
 import pytest
 
@@ -192,16 +193,26 @@ def test_the_page_never_shows_a_devices_token(service, owner, push_service):
     assert token not in text and APNS not in text and push_service.origin not in text
 
 
+@contextmanager
+def answered_late(browser, status, caller):
+    """Send; the push service has the push in the block, and answers after it."""
+    browser.then(status, after=(ended := threading.Event()))
+    sending = threading.Thread(target=caller.send)
+    sending.start()
+    wait_until(lambda: browser.pushes)
+    try:
+        yield
+    finally:
+        ended.set()
+        sending.join()
+
+
 @pytest.mark.parametrize("status", [410, 404, 403, 500])
 def test_an_answer_about_the_old_subscription_does_no_harm_to_the_new_one(service, owner, push_service, status):
     old, new = push_service.browser(), push_service.browser()
     token, caller = given_token(owner, old), service.caller()
-    old.then(status, after_s=0.4)
-    sending = threading.Thread(target=caller.send)
-    sending.start()
-    wait_until(lambda: old.pushes)  # the service has it and has not answered yet
-    assert resync(service, token, new).status_code == 200
-    sending.join()
+    with answered_late(old, status, caller):
+        assert resync(service, token, new).status_code == 200
     assert len(device_ids(service)) == 1
     assert "answered" not in owner.page("/app/devices").text
 
@@ -209,12 +220,8 @@ def test_an_answer_about_the_old_subscription_does_no_harm_to_the_new_one(servic
 def test_what_was_on_its_way_to_a_dead_old_subscription_goes_to_the_new_one(service, owner, push_service):
     old, new = push_service.browser(), push_service.browser()
     token, caller = given_token(owner, old), service.caller()
-    old.then(410, after_s=0.4)
-    sending = threading.Thread(target=caller.send)
-    sending.start()
-    wait_until(lambda: old.pushes)
-    resync(service, token, new)
-    sending.join()
+    with answered_late(old, 410, caller):
+        resync(service, token, new)
     assert [one["status"] for one in caller.listed()] == ["pending"]
     service.work()
     assert [one["status"] for one in caller.listed()] == ["delivered"]

@@ -87,6 +87,7 @@ def test_what_is_no_time_zone_is_refused_with_a_sentence(owner, zone):
     assert "not a time zone" in said and everything() == before
 
 
+@pytest.mark.usefixtures("all_time_zones")
 def test_every_time_zone_that_is_offered_is_taken(owner):
     zones = owner.page(SETTINGS).texts_of("option")
     assert len(zones) > 400 and {"UTC", "Europe/Berlin", "Asia/Kathmandu"} <= set(zones)

@@ -2,13 +2,8 @@
 
 import re
 
-import pytest
-
 from dashboard.page import TILES
 from tests.support.times import DAY_S, HOUR_S
-
-pytestmark = pytest.mark.usefixtures("few_time_zones")
-
 
 TILE = re.compile(r'<rect [^>]*fill="(#\w+)"/><text [^>]*>(.*?)</text>')
 

@@ -3,12 +3,12 @@
 import json
 import os
 import re
-import subprocess
 
 import pytest
 
 from tests.support import postgresql
-from tests.support.server import BIN, PATIENCE_S, ROOT, Server
+from tests.support.forks import ForkedProgram
+from tests.support.server import ROOT, Server
 
 PAGE = (ROOT / "docs/backup.md").read_text()
 WRAPPER = re.search(r"<<'END'\n(.*?)^END$", (ROOT / "docs/deployment.md").read_text(), re.M | re.S)[1]
@@ -30,6 +30,7 @@ class Machine:
         self.data_dir, self.backups = directory / "data", directory / "backups"
         self.backups.mkdir()
         self.command = directory / "pocketbell"
+        self.program = ForkedProgram(directory)
         self.settings.write_text("".join(f"{name}={value}\n" for name, value in environ.items()))
         self.places = {
             "/usr/local/sbin/pocketbell": self.command,
@@ -37,7 +38,7 @@ class Machine:
             "/var/backups/pocketbell": self.backups,
             "/etc/pocketbell.env": self.settings,
             "/opt/pocketbell": ROOT,
-            ".venv/bin": BIN,
+            "./pocketbell": self.program.path,
             "runuser -u pocketbell -- ": "",
             "-o pocketbell -g pocketbell ": "",
         }
@@ -60,8 +61,7 @@ class Machine:
         elif line == "systemctl stop pocketbell":
             self.server.kill()
         else:
-            words = f"PATH={self.command.parent}:$PATH; {self.here(line)}"
-            subprocess.run(["/bin/sh", "-euc", words], check=True, timeout=PATIENCE_S)
+            self.program.run_line(f"PATH={self.command.parent}:$PATH; {self.here(line)}")
 
 
 @pytest.fixture

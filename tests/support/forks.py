@@ -13,7 +13,7 @@ import sys
 import time
 
 from process import clock
-from tests.support.server import ROOT
+from tests.support.server import BIN, PATIENCE_S, ROOT, wait_until
 
 context = multiprocessing.get_context("forkserver")
 # What a start imports; the forks have it already.
@@ -29,7 +29,10 @@ class Fork:
     """
 
     def __init__(self, command, environ, stdout, stderr, stdin=os.devnull, before=None):
-        """The streams are the paths of files; it appends to the first two. `before` runs first, and is pickled."""
+        """The streams are the paths of files, or None for what is closed; it appends to the first two.
+
+        A terminal that is opened so becomes the process's own. `before` runs first, and is pickled.
+        """
         begins, ours = context.Pipe(duplex=False)
         arguments = ([str(part) for part in command], environ, (stdin, stdout, stderr), ours, before)
         self._process = context.Process(target=_run, args=arguments, daemon=True)
@@ -64,8 +67,15 @@ def hasten():
 def _run(command, environ, streams, starter, before):
     os.setsid()
     os.chdir(ROOT)
-    for number, path in enumerate(streams):
-        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND if number else os.O_RDONLY, 0o600), number)
+    for number, (name, path) in enumerate(zip(("stdin", "stdout", "stderr"), streams, strict=True)):
+        if path is None:
+            os.close(number)
+            setattr(sys, name, None)  # as Python begins then
+        else:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND if number else os.O_RDONLY
+            os.dup2(os.open(path, flags, 0o600), number)
+    if sys.stdin:
+        sys.stdin = open(0, closefd=False)  # noqa: SIM115 - multiprocessing has put another file in its place
     starter.send(None)
     starter.close()
     os.environ.clear()
@@ -80,3 +90,49 @@ def _run(command, environ, streams, starter, before):
     else:
         from gunicorn.app.wsgiapp import run as main
     sys.exit(main())
+
+
+PROGRAM = """#!/bin/sh
+cd DIRECTORY
+env -0 >environ && printf '%s\\0' "$@" >called && mv called arguments
+read -r status <status
+cat stdout && cat stderr >&2
+exit "$status"
+"""
+
+
+class ForkedProgram:
+    """A program in the place of `./pocketbell`, which lets a fork of ours do its work. For one call at a time."""
+
+    def __init__(self, parent):
+        self.directory = parent / "program"
+        self.directory.mkdir()
+        os.mkfifo(self.directory / "status")
+        self.path = self.directory / "pocketbell"
+        self.path.write_text(PROGRAM.replace("DIRECTORY", str(self.directory)))
+        self.path.chmod(0o755)
+
+    def run_line(self, line):
+        """Run a line of a shell script, which may call the program and must succeed."""
+        shell = subprocess.Popen(["/bin/sh", "-euc", line], start_new_session=True)
+        try:
+            wait_until(lambda: self._serves() or shell.poll() is not None)
+        finally:
+            if shell.poll() is None:
+                os.killpg(shell.pid, signal.SIGKILL)
+        assert shell.wait() == 0, line
+
+    def _serves(self):
+        """Do what the program was called for, if it was."""
+        if (self.directory / "arguments").exists():
+            arguments, environ = (self._read(name) for name in ("arguments", "environ"))
+            for name in ("arguments", "stdout", "stderr"):
+                (self.directory / name).unlink(missing_ok=True)
+            variables = dict(one.split("=", 1) for one in environ)
+            streams = self.directory / "stdout", self.directory / "stderr"
+            status = Fork([BIN / "flask", *arguments], variables, *streams).wait(PATIENCE_S)
+            (self.directory / "status").write_text(f"{status}\n")
+
+    def _read(self, name):
+        """What stands in a file before each NUL."""
+        return (self.directory / name).read_text().split("\0")[:-1]

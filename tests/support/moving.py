@@ -1,7 +1,9 @@
 """Databases to move: a file with extreme rows in every table, and commands on any database, one after the other."""
 
+import functools
 import os
 import re
+import shutil
 import sqlite3
 from contextlib import closing, contextmanager
 
@@ -9,7 +11,9 @@ import config
 from app import create_app
 from process import service_lock
 from store import database, sqlite_file
+from store.engine import ServerUrl
 from tests.support import postgresql
+from tests.support.service import SCRATCH, empty_database
 
 TEXTS = ["a\0b", "\ufffd", "\U0001f525\U0001f468\u200d\U0001f469\U0010ffff", "'; --\n\r\t\\N %s ?", "\ud7ff\ue000"]
 REALS = [1.7976931348623157e308, -0.0, 5e-324]
@@ -18,6 +22,17 @@ BLOBS = [b"\0", b"\xff" * 64, b""]
 ROWS = (1, 2, 3)
 LAST_SEQ = 41  # of a row that was deleted
 CHECKED = re.compile(r"CHECK \((\w+) (?:(?:= |IN \()'?(\w+|<|>)'?|BETWEEN (\d+))")
+EMPTY = """
+DO $$
+DECLARE one record;
+BEGIN
+    SET LOCAL session_replication_role = replica;
+    FOR one IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'pocketbell_schema' LOOP
+        EXECUTE format('DELETE FROM %I', one.tablename);
+    END LOOP;
+    PERFORM setval(sequencename::regclass, 1, false) FROM pg_sequences;
+END $$
+"""
 SPECIAL = {
     "email": lambda row: f"owner{row}@example.org",
     "short_code": lambda row: f"code00{row}",
@@ -25,6 +40,9 @@ SPECIAL = {
     "period_s": lambda row: row if row < 3 else None,
     "threshold": lambda row: REALS[row - 1],
 }
+
+
+tables = functools.cache(sqlite_file.tables)
 
 
 def _checked(created):
@@ -50,12 +68,12 @@ def _value(table, column, kind, can_be_null, row, checked):
     }[kind]
 
 
-def extreme_file(path):
-    """Write an SQLite file with three rows in every table, which hold what columns of their types can hold."""
-    database.open_database(path)
-    database.close()
+@functools.cache
+def extreme_file():
+    """An SQLite file, to be copied, with three rows in every table: what columns of their types can hold."""
+    path = shutil.copy(empty_database(), SCRATCH / "extreme.db")
     with closing(sqlite3.connect(path)) as file, file:
-        for table in sqlite_file.tables():
+        for table in tables():
             nullable = {
                 row[1] for row in file.execute(f"PRAGMA table_info({table.name})") if not row[3] and not row[5]
             }
@@ -78,7 +96,7 @@ def contents(path):
             table.name: file.execute(
                 f"SELECT {', '.join(table.columns)} FROM {table.name} ORDER BY {table.key}"
             ).fetchall()
-            for table in sqlite_file.tables()
+            for table in tables()
         }
         found["sqlite_sequence"] = file.execute("SELECT name, seq FROM sqlite_sequence ORDER BY name").fetchall()
     return found
@@ -98,15 +116,22 @@ def contents_here():
         table.name: database.run(
             f"SELECT {', '.join(table.columns)} FROM {table.name} ORDER BY {table.key}"
         ).fetchall()
-        for table in sqlite_file.tables()
+        for table in tables()
     }
 
 
-def command(data_dir, *args, **environ):
+@functools.cache
+def _application():
+    """One for all commands: making the routes takes longer than most of them."""
+    return create_app()
+
+
+def run_command(data_dir, *args, **environ):
     """Run a command as a process of its own would: afterwards nothing is open, and no lock is held."""
-    settings = config.load({"DATA_DIR": str(data_dir), **environ})
+    settings, application = config.load({"DATA_DIR": str(data_dir), **environ}), _application()
+    application.config["SETTINGS"], application.is_open = settings, False
     try:
-        return create_app(settings).test_cli_runner().invoke(args=[str(arg) for arg in args])
+        return application.test_cli_runner().invoke(args=[str(arg) for arg in args])
     finally:
         database.close()
         free_locks()
@@ -121,6 +146,21 @@ def free_locks():
 
         while postgresql_lock._kept_open:
             postgresql_lock._kept_open.pop().close()
+
+
+@functools.cache
+def _server_database():
+    url = postgresql.new_database(f"moving_{os.getpid()}")
+    with opened(ServerUrl(url, 1)):
+        pass
+    return url
+
+
+def emptied_server_database():
+    """The address of this process's second database, with all tables, but without a row, and nobody's connection."""
+    with postgresql.beside(ServerUrl(_server_database(), 1)) as connection:
+        connection.execute(EMPTY)
+    return _server_database()
 
 
 @contextmanager

@@ -125,7 +125,8 @@ def new_database(name):
     import psycopg
 
     with psycopg.connect(f"{server()}/postgres", autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
+        how = "STRATEGY FILE_COPY" if connection.info.server_version >= 150_000 else ""  # in half of the time
+        connection.execute(f"CREATE DATABASE {name} {how}")
     return f"{server()}/{name}"
 
 

@@ -16,6 +16,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from py_vapid import Vapid02
 
+from tests.support.server import PATIENCE_S
+
 URGENCIES = ("very-low", "low", "normal", "high")
 
 
@@ -51,9 +53,17 @@ class Browser:
         """The service's public key in the latest push."""
         return self.pushes[-1]["authorization"].partition("k=")[2]
 
-    def then(self, status: int, body: bytes = b"", after_s: float = 0.0, **headers: str) -> "Browser":
-        """Answer the next push like this; 0 drops the connection without an answer."""
-        self.answers.append(Answer(status, body, after_s, {k.replace("_", "-"): v for k, v in headers.items()}))
+    def then(
+        self,
+        status: int,
+        body: bytes = b"",
+        after_s: float = 0.0,
+        after: threading.Event | None = None,
+        **headers: str,
+    ) -> "Browser":
+        """Answer the next push like this, when `after` is set; 0 drops the connection without an answer."""
+        named = {k.replace("_", "-"): v for k, v in headers.items()}
+        self.answers.append(Answer(status, body, after_s, named, after))
         return self
 
 
@@ -63,6 +73,7 @@ class Answer:
     body: bytes = b""
     after_s: float = 0.0
     headers: dict[str, str] | None = None
+    after: threading.Event | None = None
 
 
 class _Server(ThreadingHTTPServer):
@@ -131,6 +142,8 @@ class _Handler(BaseHTTPRequestHandler):
         browser.pushes.append({name.lower(): value for name, value in self.headers.items()})
         answer = browser.answers.pop(0) if browser.answers else Answer()
         time.sleep(answer.after_s)
+        if answer.after:
+            answer.after.wait(PATIENCE_S)
         if answer.status == 0:
             self.close_connection = True
             return None

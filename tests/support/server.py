@@ -152,14 +152,14 @@ class Server:
         finally:
             database.close()
 
-    def owner_key(self, plan="scale", email=OWNER):
-        """A key of a new account."""
+    def owner_key(self, plan="scale", email=OWNER, hashed=None):
+        """A key of a new account, with a password if `hashed` is its hash."""
         from core import accounts
         from process import clock
         from store.database import EVERYBODY, transaction
 
         with self.beside(), transaction(EVERYBODY):
-            account = accounts.create_account(email, plan, "UTC", clock.now_ms())
+            account = accounts.create_account(email, plan, "UTC", clock.now_ms(), hashed)
         with self.beside():
             return accounts.create_key(account.seq, "test", clock.now_ms())[1]
 

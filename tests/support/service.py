@@ -18,7 +18,7 @@ os.environ["DATA_DIR"] = tempfile.mkdtemp(prefix="pocketbell-tests-")
 
 import config
 from app import app, open_service
-from core import accounts, alarms, jobs, pruning, retries, watching
+from core import accounts, alarms, alerts, jobs, pruning, retries, watching
 from models import new_id, sha256_of
 from process import clock
 from store import database
@@ -103,9 +103,8 @@ class Hook:
 
     @property
     def id(self):
-        """The alert's id as `flask alert list` shows it."""
-        lines = self.service.flask("alert", "list", self.email).output.splitlines()
-        return next(line for line in lines if self.code in line).split("\t")[0]
+        """The alert's id."""
+        return database.run("SELECT id FROM alert WHERE short_code = ?", (self.code,)).fetchone()[0]
 
     def post(self, json=None, data=None, address="203.0.113.7", headers=None):
         """POST to the address; `json` is an object, `data` raw bytes or text, `address` the sender's."""
@@ -211,7 +210,10 @@ class Service:
         return Caller(self, full_key)
 
     def alert(self, *options, email="owner@example.org", name="Backups"):
-        """Make an alert with the options of `flask alert create`."""
+        """Make an alert with the options of `flask alert create`; without any it takes a third of the time."""
+        if not options:
+            made = alerts.create_alert(accounts.find_account(email).seq, {"name": name}, clock.now_ms())
+            return Hook(self, email, f"{self.settings.public_url}/p/{made.short_code}")
         result = self.flask("alert", "create", email, name, *options)
         assert result.exit_code == 0, result.output
         return Hook(self, email, result.stdout.strip())  # stderr may warn of a template
