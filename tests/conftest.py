@@ -5,6 +5,7 @@ import gc
 import itertools
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -41,7 +42,6 @@ def keep_in_memory():
 keep_in_memory()
 gc.disable()  # until all tests are collected: none of them is garbage, and it would look through them again and again
 postgresql.begin_run()
-pytest_plugins = ["tests.support.browser"]
 
 # Checking the RSA key takes 50 ms and happens several times in a test, always with the same key.
 serialization.load_pem_private_key = functools.cache(serialization.load_pem_private_key)
@@ -49,6 +49,13 @@ serialization.load_pem_private_key = functools.cache(serialization.load_pem_priv
 Server.start = Fork  # the imports take most of the time of a start
 
 _directory_numbers = itertools.count()
+
+
+@pytest.hookimpl(trylast=True)  # after pytest's own, which adds it
+def pytest_configure(config):
+    """Let a worker print no dots: nobody sees them."""
+    if hasattr(config, "workerinput"):
+        config.pluginmanager.unregister(name="terminalreporter")
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -69,6 +76,8 @@ def pytest_runtest_protocol(item, nextitem):
         return None
     for report in runtestprotocol(item, log=False, nextitem=nextitem):
         if report.when == "call" or not report.passed:
+            if report.passed:
+                report.keywords = {}  # the larger part of the message
             item.ihook.pytest_runtest_logreport(report=report)
     return True
 
@@ -122,10 +131,10 @@ def pytest_collection_finish():
 
 
 @pytest.fixture
-def tmp_path(tmp_path_factory, request):
+def tmp_path(tmp_path_factory):
     """A test's own directory. Pytest's fixture looks through all directories of earlier tests for a free number."""
-    name = f"{next(_directory_numbers)}-{request.function.__name__[:40]}"
-    path = tmp_path_factory.getbasetemp() / name
+    test = re.search(r"::(\w{1,40})", os.environ["PYTEST_CURRENT_TEST"])[1]  # to ask for `request` takes longer
+    path = tmp_path_factory.getbasetemp() / f"{next(_directory_numbers)}-{test}"
     path.mkdir()
     return path
 
