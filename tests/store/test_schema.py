@@ -22,7 +22,7 @@ TYPES = {
 
 
 def tables():
-    """Every model that has a table, found through its base class; PostgreSQL's driver takes long to import."""
+    """Every model that has a table, found through its base class; PostgreSQL's files have none."""
     for file in (ROOT / "store").glob("*.py"):
         if not file.stem.startswith("postgresql"):
             importlib.import_module(f"store.{file.stem}")
