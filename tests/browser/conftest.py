@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from tests.support.alerts_in_browser import GRAFANA, AlertPage
-from tests.support.browser import CHROMIUM, FLAGS, HEADLESS_SHELL, IS_REQUIRED
+from tests.support.browser import CHROMIUM, FLAGS, HEADLESS_SHELL, IS_REQUIRED, LIMIT_S, Phone, Site
 from tests.support.full_site import Full
 
 
@@ -34,6 +34,58 @@ def headless_shell(playwright, request):
     browser = playwright.chromium.launch(executable_path=HEADLESS_SHELL, args=FLAGS)
     yield browser
     browser.close()
+
+
+@pytest.fixture
+def make_site(tmp_path, push_service):
+    """Makes a test's only service."""
+    sites = []
+
+    def make(**options):
+        sites.append(Site(tmp_path / "data", push_service, **options))
+        return sites[0]
+
+    yield make
+    for site in sites:
+        site.close()
+
+
+@pytest.fixture
+def site(make_site):
+    return make_site()
+
+
+@pytest.fixture
+def open_context(request):
+    """Makes browser contexts, each with its own cookies."""
+    is_shown = request.node.get_closest_marker("shows_notifications")
+    browser = request.getfixturevalue("chromium" if is_shown else "headless_shell")
+    contexts = []
+
+    def make(**options):
+        context = browser.new_context(**options)
+        context.set_default_timeout(LIMIT_S * 1000)
+        contexts.append(context)
+        return context
+
+    yield make
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def phone(site, open_context, push_service):
+    return Phone(site, open_context(), push_service)
+
+
+@pytest.fixture
+def plain(site, open_context):
+    """A signed-in owner's page in a browser without JavaScript."""
+    context = open_context(java_script_enabled=False)
+    context.add_cookies([site.cookie()])
+    page = context.new_page()
+    page.goto(f"{site.base}/app/")
+    return page
 
 
 @pytest.fixture

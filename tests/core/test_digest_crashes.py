@@ -1,15 +1,11 @@
 """Digests through crashes, restarts, clocks that are set back and several workers: each event once."""
 
 import re
-import subprocess
-import sys
 import threading
-from contextlib import ExitStack, suppress
-from pathlib import Path
+from contextlib import closing, suppress
 
 import pytest
 
-import app as application
 import models
 import push
 from core import jobs, retries
@@ -20,6 +16,7 @@ from tests.support.accounts import PRO, account_set
 from tests.support.devices import subscribe
 from tests.support.holding import MORNING, QUIET, digest_of, happens, held, shown, statuses
 from tests.support.postgresql import sqlite_only
+from tests.support.racer import Racers
 from tests.support.tables import FULL, alter
 from tests.support.times import HOUR_S, MINUTE_S
 
@@ -157,22 +154,6 @@ def test_workers_in_several_threads_release_each_event_once(service, owner, pro,
     assert in_digests([browser, other]) == [f"{number:02}" for number in range(40)]
 
 
-WORKER = """
-import os, sys
-from process import clock
-clock.now_ms = lambda: int(sys.argv[1])
-import config
-from core import jobs, retries
-from app import create_app
-create_app(config.load(os.environ)).open()
-print("ready", flush=True)
-sys.stdin.readline()
-for _ in range(3):
-    jobs.run_due(clock.now_ms())
-retries.finish()
-"""
-
-
 def test_two_services_on_one_database_release_each_event_once(
     service, owner, browser, push_service, night, until, moved_clock
 ):
@@ -180,26 +161,8 @@ def test_two_services_on_one_database_release_each_event_once(
     for hook in hooks:
         held(hook, *(f"{hooks.index(hook)}{number}" for number in range(10)))
     until(MORNING)
-    environ = {"DATA_DIR": str(service.data_dir), "WEBPUSH_HOSTS": push_service.origin}
-    environ |= service.where
-    with ExitStack() as running:
-        workers = [
-            running.enter_context(
-                subprocess.Popen(
-                    [sys.executable, "-c", WORKER, str(moved_clock.ms)],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    text=True,
-                    env=environ,
-                    cwd=Path(application.__file__).parent,
-                )
-            )
-            for _ in range(2)
-        ]
-        assert [worker.stdout.readline() for worker in workers] == ["ready\n"] * 2
-        for worker in workers:
-            print("go", file=worker.stdin, flush=True)
-        assert [worker.wait(20) for worker in workers] == [0, 0]
+    with closing(Racers()) as racers:
+        racers.race(service, "work", environ={"WEBPUSH_HOSTS": push_service.origin}, now_ms=moved_clock.ms)
     assert len(browser.pushes) == 1
     assert in_digests([browser]) == [f"{alert}{number}" for alert in range(4) for number in range(10)]
     assert set(statuses(owner).values()) == {"delivered"}

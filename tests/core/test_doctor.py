@@ -3,11 +3,8 @@
 import dataclasses
 import os
 import re
-import subprocess
-import sys
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -17,9 +14,10 @@ from core import doctor
 from process import clock
 from store import database
 from tests.support.checks import seen
+from tests.support.forks import Fork
 from tests.support.pages import make_account
 from tests.support.postgresql import sqlite_only
-from tests.support.server import PATIENCE_S, ROOT, free_port, serving
+from tests.support.server import BIN, ROOT, finished, free_port, serving
 
 
 class Neighbour(BaseHTTPRequestHandler):
@@ -59,10 +57,10 @@ def test_of_a_running_service_it_says_that_it_answers(tmp_path):
     with serving(tmp_path / "data") as server:
         server.wait_until_ready()
         environ = {"PATH": os.environ["PATH"], "DATA_DIR": str(server.data_dir), "PORT": str(server.port)}
-        command = [Path(sys.executable).with_name("flask"), "doctor"]
-        result = subprocess.run(command, env=environ, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S)
-    assert f"ok   service         http://127.0.0.1:{server.port}/healthz answers." in result.stdout
-    assert result.stderr == "" and "bad" not in result.stdout
+        result = finished(Fork, [BIN / "flask", "doctor"], environ)
+    told = result.stdout.decode()
+    assert f"ok   service         http://127.0.0.1:{server.port}/healthz answers." in told
+    assert result.stderr == b"" and "bad" not in told
 
 
 def test_a_platform_that_wipes_the_disk_is_bad(service):

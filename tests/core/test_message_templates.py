@@ -454,18 +454,16 @@ def test_a_chain_may_have_thousands_of_filters():
     assert rendered("{{ a" + "|upcase" * 1_400 + "|shout}}", {"a": "x"})[:20] == "{{ a|upcase|upcase|u"
 
 
-HUGE = {
-    "text": "x" * 1_000_000,
-    "list": [{"n": number} for number in range(50_000)] + [0] * 50_000,
-    "object": {f"k{number}": number for number in range(100_000)},
-    "digits": "1" * 1_000_000,
-    "name": "x",
-}
-
-
 @pytest.fixture(scope="module")
 def huge():
-    raw = json.dumps(HUGE)[:-1] + ', "number": 0.' + "1" * 1_000_000 + "}"
+    payload = {
+        "text": "x" * 1_000_000,
+        "list": [{"n": number} for number in range(50_000)] + [0] * 50_000,
+        "object": {f"k{number}": number for number in range(100_000)},
+        "digits": "1" * 1_000_000,
+        "name": "x",
+    }
+    raw = json.dumps(payload)[:-1] + ', "number": 0.' + "1" * 1_000_000 + "}"
     return strict_json.parse_event(raw.encode())
 
 

@@ -28,7 +28,7 @@ class Upstream:
         handler = type("Handler", (UpstreamHandler,), {"upstream": self})
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}"
-        Thread(target=self.server.serve_forever, daemon=True).start()
+        Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
 
 
 class UpstreamHandler(BaseHTTPRequestHandler):

@@ -26,11 +26,14 @@ from store.senders import LAST_REMOVED_AS
 from tests.support import postgresql as servers
 from tests.support.server import ROOT, wait_until
 
+_numbers = itertools.count()
 GONE = "postgresql://somebody:hunter2pw@127.0.0.1:1/bell"
 
 
 @pytest.fixture
-def opened(url):
+def opened(engine):
+    """A database with all tables, opened."""
+    url = ServerUrl(servers.new_database_with_tables(f"opened_{os.getpid()}_{next(_numbers)}"), 4)
     database.open_database(url)
     return url
 
@@ -81,11 +84,12 @@ def test_without_postgresql_nothing_of_its_driver_is_imported():
     assert done.stdout == "[]\n", done.stderr
 
 
-def test_an_empty_database_gets_the_tables_and_columns_of_sqlite_and_keeps_its_rows(opened, tmp_path):
+def test_an_empty_database_gets_the_tables_and_columns_of_sqlite_and_keeps_its_rows(url, tmp_path):
+    database.open_database(url)
     with transaction(EVERYBODY):
         put("kept")
-    database.open_database(opened)
-    assert names() == ["kept"] and database.has_data(opened)
+    database.open_database(url)
+    assert names() == ["kept"] and database.has_data(url)
     sql = "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'public'"
     columns = {tuple(row) for row in run(sql)} - {("pocketbell_schema", "version")}
     database.open_database(tmp_path / "bell.db")

@@ -346,58 +346,6 @@ def no_script(page):
     return page.locator("noscript p", has_text=NO_SCRIPT)
 
 
-@pytest.fixture
-def make_site(tmp_path, push_service):
-    """Makes a test's only service."""
-    sites = []
-
-    def make(**options):
-        sites.append(Site(tmp_path / "data", push_service, **options))
-        return sites[0]
-
-    yield make
-    for site in sites:
-        site.close()
-
-
-@pytest.fixture
-def site(make_site):
-    return make_site()
-
-
-@pytest.fixture
-def open_context(request):
-    """Makes browser contexts, each with its own cookies."""
-    is_shown = request.node.get_closest_marker("shows_notifications")
-    browser = request.getfixturevalue("chromium" if is_shown else "headless_shell")
-    contexts = []
-
-    def make(**options):
-        context = browser.new_context(**options)
-        context.set_default_timeout(LIMIT_S * 1000)
-        contexts.append(context)
-        return context
-
-    yield make
-    for context in contexts:
-        context.close()
-
-
-@pytest.fixture
-def phone(site, open_context, push_service):
-    return Phone(site, open_context(), push_service)
-
-
-@pytest.fixture
-def plain(site, open_context):
-    """A signed-in owner's page in a browser without JavaScript."""
-    context = open_context(java_script_enabled=False)
-    context.add_cookies([site.cookie()])
-    page = context.new_page()
-    page.goto(f"{site.base}/app/")
-    return page
-
-
 # Clicks the notification that is shown (a new one with `data`, if given), or its button `action`. Returns what was
 # opened when the worker was done, or why it failed.
 CLICK = """

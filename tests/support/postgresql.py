@@ -120,14 +120,31 @@ def variables(is_new):
     return {"DATABASE_URL": own_database(), "DATABASE_CONNECTIONS": "4"} if IS_WANTED else {}
 
 
-def new_database(name):
-    """The address of a new database with that name, which is empty."""
+def new_database(name, template="template1"):
+    """The address of a new database with that name: a copy of another one, by default of one that is empty."""
     import psycopg
 
     with psycopg.connect(f"{server()}/postgres", autocommit=True) as connection:
-        how = "STRATEGY FILE_COPY" if connection.info.server_version >= 150_000 else ""  # in half of the time
-        connection.execute(f"CREATE DATABASE {name} {how}")
+        # To log each page, as is usual from version 15 on, takes twice as long as to copy the files.
+        how = "STRATEGY file_copy" if connection.info.server_version >= 150_000 else ""
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE {template} {how}")
     return f"{server()}/{name}"
+
+
+@functools.cache
+def _with_tables():
+    """The name of a database with all tables that nobody uses: to copy it takes a quarter of the time to make one."""
+    from store import database
+
+    name = f"tables_of_{os.getpid()}"
+    database.open_database(ServerUrl(new_database(name), 1))
+    database.close()
+    return name
+
+
+def new_database_with_tables(name):
+    """The address of a new database with that name, in which there are all tables."""
+    return new_database(name, template=_with_tables())
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ import traceback
 
 import config
 from app import app, open_service
-from core import accounts, delivery, devices, digests, heartbeats, scheduled, watching
+from core import accounts, delivery, devices, digests, heartbeats, jobs, retries, scheduled, watching
 from core.attempts import LEASE_MS, note_outcomes
 from models import Account
 from process import clock
@@ -128,6 +128,15 @@ def pass_deadlines(number):
     watching._check_deadlines(clock.now_ms())
 
 
+@race
+def work(number, now_ms):
+    """Three rounds of the background worker at this time."""
+    clock.now_ms = lambda: now_ms
+    for _ in range(3):
+        jobs.run_due(now_ms)
+    retries.finish()
+
+
 def run(work, numbers, given):
     """Call `work` in a thread for each number, all at once; what each returned, or why it did not."""
     results, start = {}, threading.Barrier(len(numbers))
@@ -195,9 +204,9 @@ class Racers:
             process.join(60)
             connection.close()
 
-    def race(self, service, name, meanwhile=None, **given):
-        """Run a race on the service's database; what each of the 16 threads returned."""
-        environ = {"DATA_DIR": str(service.data_dir), **service.where}
+    def race(self, service, name, meanwhile=None, environ=None, **given):
+        """Run a race on the service's database, with more variables if given; what each of 16 threads returned."""
+        environ = {"DATA_DIR": str(service.data_dir), **service.where, **(environ or {})}
         for place, connection in enumerate(self.connections):
             connection.send((environ, name, list(range(place, 2 * self.THREADS, 2)), given))
         for connection in self.connections:
