@@ -419,7 +419,8 @@ class Notification(Model):
     @classmethod
     def find_seqs(cls, account_seq: int, ids: list[str]) -> list[int]:
         """The seqs of those of these notifications that the account has, newest first; of no digests."""
-        return [row[0] for row in run(cls.FIND_SEQS, {"account": account_seq, "ids": json.dumps(ids)})]
+        possible = [id_ for id_ in ids if "\0" not in id_]  # which PostgreSQL's JSON cannot hold
+        return [row[0] for row in run(cls.FIND_SEQS, {"account": account_seq, "ids": json.dumps(possible)})]
 
     @classmethod
     def rewrite(cls, seq: int, content: Content) -> None:

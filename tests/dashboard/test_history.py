@@ -397,3 +397,11 @@ def test_rows_older_than_the_plans_days_are_not_shown(service, owner, caller, mo
     assert (found(owner), found(owner, search="old"), found(owner, day="2026-11-21")) == ([], [], [])
     assert owner.get(f"{HISTORY}/{old}").status_code == 404
     assert owner.page("/app/").rows() == []
+
+
+@pytest.mark.parametrize("action", ["delete", "acknowledge"])
+def test_what_no_notification_is_called_is_passed_over_when_several_are_chosen(owner, caller, action):
+    caller.send()
+    chosen = {"id": ["", "x", "\0", "a\0", "0" * 32], "confirmed": "1"}
+    assert owner.post(f"/app/notifications/{action}", chosen).status_code == 303
+    assert len(Page(owner.get(HISTORY).text).rows()) == 1

@@ -165,6 +165,7 @@ NAMES = (
 )
 FIELDS = [  # that a form may read
     ("&".join(f"{name}=%ff%F0%9F%94%94" for name in NAMES.split()).encode(), None),
+    ("&".join(f"{name}=%00a" for name in NAMES.split()).encode(), None),
     (b"\xff\xfe=%ff&%00=%00&email=%ED%A0%80&name=%ff&password=%00&time_zone=%00", None),
     (b"email=\xff\x00&password=\xff&name=\xff", None),
     (b"{}", "application/json"),
