@@ -111,10 +111,10 @@ class Delivery(Model):
     )
     ACCEPT = (
         "INSERT INTO delivery (notification_seq, device_seq, status, attempts, answered_at)"
-        " SELECT seq, :device, 'delivered', 1, :now FROM notification WHERE seq = :seq AND NOT EXISTS"
-        " (SELECT 1 FROM delivery WHERE notification_seq = :seq AND device_seq = :device AND status = 'delivered')"
+        " SELECT seq, ?, 'delivered', 1, ? FROM notification WHERE seq = ?"
         " ON CONFLICT (notification_seq, device_seq) DO UPDATE SET status = excluded.status,"
         " attempts = delivery.attempts + 1, next_attempt_at = NULL, answered_at = excluded.answered_at, error = NULL"
+        " WHERE delivery.status <> excluded.status"
     )
 
     @classmethod
@@ -188,7 +188,7 @@ class Delivery(Model):
         It counts even if its owner removed the device meanwhile. Nothing is written if the notification was deleted,
         or if the device had it already.
         """
-        run_later(cls.ACCEPT, {"seq": notification_seq, "device": device_seq, "now": now})
+        run_later(cls.ACCEPT, (device_seq, now, notification_seq))
 
     @classmethod
     def put_off(cls, notification_seq: int, device_seq: int, next_attempt_at: int) -> None:
