@@ -37,7 +37,7 @@ def environment(data_dir, **environ):
 def run_in_fork(data_dir, *args, stdin=os.devnull, stdout="", **environ):
     """Run `flask` in a process of its own that need not import it.
 
-    `stdin` and `stdout` are paths of files, or None for a stream that is closed.
+    `stdin` and `stdout` are paths of files, or None for a stream that is closed. Without `stdout`, the result has it.
     """
 
     def start(command, environ, kept, errors):

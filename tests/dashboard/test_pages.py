@@ -160,8 +160,9 @@ QUERIES = [
 GET_PATHS = [*PAGES_OF_THE_OWNER, "/app/login", "/app/sw.js", "/app/static/app.css", "/app/setup/x"]
 MULTIPART = "multipart/form-data; boundary=b"
 NAMES = (
-    "answer begin body code color confirmed cron current email end for frequency grace icon id kind name new number"
-    " on operator password period position preset priority seen theme time_zone title token value"
+    "answer begin body code color confirmed cron current email end for frequency grace icon id kind list name new"
+    " number off on operator password period position preset preview priority quiet_hours repeats resolved seen"
+    " silent tab tag test theme time_zone title token url value"
 )
 FIELDS = [  # that a form may read
     ("&".join(f"{name}=%ff%F0%9F%94%94" for name in NAMES.split()).encode(), None),
@@ -203,6 +204,17 @@ def test_no_query_string_leads_away_from_the_service(service, visitor):
 @each("body, content_type", FIELDS)
 def test_odd_fields_break_no_page(owner, body, content_type):
     check_forms(owner, [*POST_RULES, RESYNC], body, content_type)
+
+
+def test_odd_text_in_all_fields_breaks_no_form_of_what_there_is(forms):
+    ends = ("/delete", "/remove", "/end", "/logout", "/sign-out-everywhere")
+    for without in ((), ("silent",), ("test",), ("preview", "test")):  # which decide what else is read
+        for text in ("%00a", "%ff%F0%9F%94%94"):
+            body = "&".join(f"{name}={text}" for name in NAMES.split() if name not in without)
+            for rule in POST_RULES:
+                if not rule.endswith(ends):
+                    answer = forms.post(rule, body, content_type="application/x-www-form-urlencoded")
+                    assert answer.status_code in (200, 303, 400, 404, 409, 422, 429), f"{rule}: {answer.text}"
 
 
 @each("body, content_type", BODIES)

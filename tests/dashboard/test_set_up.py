@@ -90,6 +90,7 @@ def test_wrong_input_to_the_set_up_form_makes_no_account_and_leaves_the_link(vis
     assert visitor.post(link, setup_form()).status_code == 303
 
 
+@pytest.mark.usefixtures("all_time_zones")
 def test_wrong_input_to_the_set_up_form_keeps_what_was_typed(visitor):
     link = setup_link()
     visitor.get(link)

@@ -79,11 +79,12 @@ def outcome(read):
         return type(error)
 
 
-# From whom, and in pieces of how many bytes; a long text does not come byte by byte, which takes long.
+# Who sends, and in pieces of how many bytes. A text does not come in more than a thousand, which would take long.
+MOST_PIECES = 1_000
 ARRIVALS = [(STRANGER, 1_000_000), (PROXY, 1_000_000), (PROXY, 40), (PROXY, 1)]
 
 
-@each("text, peer, step", [(text, *way) for text in REQUESTS for way in ARRIVALS if len(text) < 1_000 * way[1]])
+@each("text, peer, step", [(text, *way) for text in REQUESTS for way in ARRIVALS if len(text) < MOST_PIECES * way[1]])
 def test_a_request_is_what_gunicorn_says_it_is_however_it_arrives(cfg, text, peer, step):
     ours, theirs = socket.socketpair()
     with Connection(ours, peer) as connection, theirs:

@@ -20,7 +20,6 @@ from tests.support.ntfy_app import (
 )
 from tests.support.server import bearer, serving, wait_until
 
-SOON_S = 2.0  # within which a stream ends or learns of what another process stored; a busy machine gets more
 BUSY_S = 8.0
 MASKED_TEXT = b"\x81\x83\x00\x00\x00\x00abc"
 

@@ -14,7 +14,6 @@ from wire.notification import Content
 ORIGIN = "http://127.0.0.1:8000"
 URL = "https://example.org/" + "u" * 1_980
 OPENS = {"label": "Log", "url": "https://example.org/log?a=“b”"}
-LABEL = "😀" * 40
 
 
 def test_each_provider_gets_the_buttons_with_their_addresses(phones):

@@ -107,7 +107,7 @@ def test_the_others_go_after_a_third_of_the_time_when_the_first_does_not_end(apn
     apns.first_streams = 1000
     first, *others = some = phones(apns, 5)
     first.then("hang")
-    others[-1].then(0, after_s=0.05)  # which ends the first, too
+    others[-1].then(0, after_s=0.05)  # the connection is lost, which ends the first as well
     began = time.monotonic()
     replies = send_all(to(*some), 3)
     assert statuses(replies) == [0, 200, 200, 200, 0]

@@ -7,19 +7,19 @@ import functools
 import json
 import re
 import secrets
-import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from tests.support.certificates import Certificates, key_pem
+from tests.support.stand_in_server import StandInServer
 
 MAX_BYTES = 4096
 SCOPE = "https://www.googleapis.com/auth/firebase.messaging"
@@ -98,7 +98,7 @@ class FcmService:
         self.client_email = f"sender@{project}.iam.gserviceaccount.com"
         self.lock = threading.Lock()
         self.forget()
-        self.server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"service": self}))
+        self.server = StandInServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"service": self}))
         context = certificates.context("http/1.1")
         self.server.socket = context.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
         self.origin = f"https://localhost:{self.server.server_port}"
@@ -257,15 +257,6 @@ def _json(**members: object) -> bytes:
 @functools.cache
 def _key() -> rsa.RSAPrivateKey:
     return rsa.generate_private_key(65537, 2048)
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 128
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        if not isinstance(sys.exception(), OSError):  # clients go away
-            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -31,7 +31,7 @@ class Fork:
     def __init__(self, command, environ, stdout, stderr, stdin=os.devnull, before=None):
         """The streams are the paths of files, or None for what is closed; it appends to the first two.
 
-        A terminal that is opened so becomes the process's own. `before` runs first, and is pickled.
+        A terminal that is opened so becomes the process's own. `before` is called first in it, so it can be pickled.
         """
         begins, ours = context.Pipe(duplex=False)
         arguments = ([str(part) for part in command], environ, (stdin, stdout, stderr), ours, before)
@@ -60,7 +60,7 @@ class Fork:
 
 
 def hasten():
-    """Let a fork's monotonic clock run a hundred times as fast: to be called before all else."""
+    """Let a fork's monotonic clock run a hundred times as fast; to be given to it as `before`."""
     clock.monotonic_s = lambda: 100 * time.monotonic()
 
 

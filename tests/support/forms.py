@@ -98,8 +98,11 @@ class Forms:
         }  # fmt: skip
 
     def send(self, rule, **more):
+        return self.post(rule, self.content(rule), **more)
+
+    def post(self, rule, content, **more):
         ids = self.ids | ({"<heartbeat_id>": self.paused_id} if rule.endswith("/resume") else {})
         path = re.sub("<[a-z_]+>", lambda match: ids[match[0]], rule)
         sender = self.visitor if rule == "/app/login" else self.owner
         query = {"project": "home", "metric": "m"} if rule == NEW_RULE else None
-        return sender.post(path, self.content(rule), query_string=query, **more)
+        return sender.post(path, content, query_string=query, **more)

@@ -157,7 +157,7 @@ def _server_database():
 
 
 def emptied_server_database():
-    """The address of this process's second database, with all tables, but without a row, and nobody's connection."""
+    """The address of this process's second database, with all tables. Each call empties it: a test has one."""
     with postgresql.beside(ServerUrl(_server_database(), 1)) as connection:
         connection.execute(EMPTY)
     return _server_database()

@@ -9,7 +9,7 @@ import os
 import threading
 import time
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import http_ece
 from cryptography.hazmat.primitives import serialization
@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from py_vapid import Vapid02
 
 from tests.support.server import PATIENCE_S
+from tests.support.stand_in_server import StandInServer
 
 URGENCIES = ("very-low", "low", "normal", "high")
 
@@ -61,7 +62,7 @@ class Browser:
         after: threading.Event | None = None,
         **headers: str,
     ) -> "Browser":
-        """Answer the next push like this, when `after` is set; 0 drops the connection without an answer."""
+        """Answer the next push like this, once the event `after` is set; 0 drops the connection without an answer."""
         named = {k.replace("_", "-"): v for k, v in headers.items()}
         self.answers.append(Answer(status, body, after_s, named, after))
         return self
@@ -76,15 +77,10 @@ class Answer:
     after: threading.Event | None = None
 
 
-class _Server(ThreadingHTTPServer):
-    request_queue_size = 128
-
-
 class PushService:
     def __init__(self) -> None:
         self.browsers: dict[str, Browser] = {}
-        self.server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"service": self}))
-        self.server.daemon_threads = True
+        self.server = StandInServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"service": self}))
         self.origin = f"http://127.0.0.1:{self.server.server_port}"
         threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 
