@@ -217,6 +217,11 @@ def test_what_is_no_address_to_call_is_refused_without_being_shown(address):
     assert said == "HEARTBEAT_URL is not understood: it takes an http or https address."
 
 
+def test_a_token_that_is_too_short_is_refused_without_being_shown():
+    said = refusal(METRICS_TOKEN="hunter2pw")
+    assert said == "METRICS_TOKEN is not understood: it takes at least 16 visible ASCII characters."
+
+
 @each("value", ["sqlite:///", "sqlite://", "sqlite:", "sqlite:///:memory:"])
 def test_a_database_url_that_names_no_file_is_refused(value):
     assert "DATABASE_URL" in refusal(DATABASE_URL=value)
