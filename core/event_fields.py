@@ -208,7 +208,7 @@ def holds(condition: str, payload: dict[str, Any]) -> bool:
         return False
     quoted = QUOTED.fullmatch(match["value"])
     wanted = quoted[2] if quoted else match["value"]
-    value = resolve(payload, match["path"], Work("UTC", 1).begin())  # a path so short costs less than there is
+    value = resolve(payload, match["path"], Work("UTC", 1).begin())  # so short a path cannot use it up
     if value is MISSING or isinstance(value, (dict, list)):
         return False
     return as_text(value, len(wanted) + 1) == wanted

@@ -109,6 +109,8 @@ class WebPush(Provider[WebPushSettings]):
 
     def checked_address(self, registration: Mapping[str, Any]) -> dict[str, Any]:
         """The endpoint and keys of `subscription`, which is what a browser's `PushSubscription.toJSON()` holds."""
+        from providers.webpush_crypto import SECRET_BYTES, browser_keys
+
         value = registration.get("subscription")
         if not isinstance(value, dict):
             raise Refused(400, "subscription must be an object: what PushSubscription.toJSON() gives.")
@@ -118,8 +120,6 @@ class WebPush(Provider[WebPushSettings]):
         if len(endpoint) > MAX_ENDPOINT_CHARACTERS or _permission(endpoint, self.settings.hosts) is None:
             raise Refused(400, "subscription.endpoint is not the address of a push service in WEBPUSH_HOSTS.")
         p256dh, auth = (required_text(keys, name, "subscription.keys.") for name in ("p256dh", "auth"))
-        from providers.webpush_crypto import SECRET_BYTES, browser_keys
-
         try:
             browser = browser_keys(_decoded(p256dh), _decoded(auth))
         except ValueError:

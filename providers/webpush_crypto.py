@@ -24,7 +24,7 @@ LAST_RECORD = b"\x02"
 
 
 class BrowserKeys(NamedTuple):
-    """What a browser's subscription says of the keys that its messages are encrypted with."""
+    """The keys of a browser's subscription, with which its messages are encrypted."""
 
     public: ec.EllipticCurvePublicKey
     point: bytes  # the same key, as the browser gave it

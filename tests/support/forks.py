@@ -31,7 +31,7 @@ class Fork:
     def __init__(self, command, environ, stdout, stderr, stdin=os.devnull, before=None):
         """The streams are the paths of files, or None for what is closed; it appends to the first two.
 
-        A terminal that is opened so becomes the process's own. `before` is called first in it, so it can be pickled.
+        A terminal opened this way becomes the process's own. `before` is called first in it, so it must be picklable.
         """
         begins, ours = context.Pipe(duplex=False)
         arguments = ([str(part) for part in command], environ, (stdin, stdout, stderr), ours, before)

@@ -150,10 +150,7 @@ def free_locks():
 
 @functools.cache
 def _server_database():
-    url = postgresql.new_database(f"moving_{os.getpid()}")
-    with opened(ServerUrl(url, 1)):
-        pass
-    return url
+    return postgresql.new_database_with_tables(f"moving_{os.getpid()}")
 
 
 def emptied_server_database():

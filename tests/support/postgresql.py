@@ -103,12 +103,7 @@ def start(directory, settings=FAST):
 @functools.cache
 def own_database():
     """The address of this process's database, with all tables."""
-    from store import database
-
-    url = new_database(f"of_{os.getpid()}_{next(_numbers)}")
-    database.open_database(ServerUrl(url, 1))
-    database.close()
-    return url
+    return _made_with_tables(f"of_{os.getpid()}_{next(_numbers)}")
 
 
 def variables(is_new):
@@ -131,14 +126,20 @@ def new_database(name, template="template1"):
     return f"{server()}/{name}"
 
 
+def _made_with_tables(name):
+    from store import database
+
+    url = new_database(name)
+    database.open_database(ServerUrl(url, 1))
+    database.close()
+    return url
+
+
 @functools.cache
 def _with_tables():
     """The name of a database with all tables, which nobody uses: a copy takes a quarter of the time of a new one."""
-    from store import database
-
     name = f"tables_of_{os.getpid()}"
-    database.open_database(ServerUrl(new_database(name), 1))
-    database.close()
+    _made_with_tables(name)
     return name
 
 
