@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 
 from store.database import run
 from tests.support.alerts_in_browser import EVENT, PREFIX, AlertPage, open_values, post, pushed
-from tests.support.browser import MAX_TAPS, said, tab_to, until
+from tests.support.browser import MAX_TAPS, follow, said, tab_to, until
 
 POLL_MS = 5_000
 
@@ -27,7 +27,7 @@ def test_from_new_to_a_right_looking_notification_of_grafana(phone, site, grafan
     page, before = phone.go("/app/"), phone.taps()
     page.clock.install()
     page.get_by_role("link", name="Alerts", exact=True).click()
-    page.get_by_role("link", name="New alert", exact=True).click()
+    follow(page.get_by_role("link", name="New alert", exact=True))
     page.get_by_role("radio", name="Grafana").check()
     page.get_by_role("button", name="Create alert").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Grafana")

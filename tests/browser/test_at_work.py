@@ -21,6 +21,7 @@ from tests.support.browser import (
     ON,
     Phone,
     enable_button,
+    follow,
     listen,
     no_script,
     said,
@@ -78,7 +79,7 @@ def test_the_check_list_ticks_itself_and_goes_when_all_is_done(phone, site):
     phone.page.get_by_role("button", name="Create key").click()
     phone.page.get_by_role("link", name="Home").click()
     expect(done).to_contain_text("4 of 5")
-    phone.page.get_by_role("link", name="Create alert").click()
+    follow(phone.page.get_by_role("link", name="Create alert"))
     phone.page.get_by_role("radio", name="Grafana").check()
     phone.page.get_by_role("button", name="Create alert").click()
     phone.page.get_by_role("link", name="Home").click()

@@ -8,7 +8,7 @@ from models import Account
 from process import clock
 from process.clock import HOUR_MS
 from tests.support.accounts import OWNER
-from tests.support.browser import settle
+from tests.support.browser import follow, settle
 from tests.support.full_site import PLAIN
 from tests.support.rules import send
 
@@ -90,7 +90,7 @@ def test_headings_stay_where_they_are_from_page_to_page(owners_page, site):
     for name in ("notifications", "alerts"):
         owners_page.goto(f"{site.base}/app/{name}")
         look(f"{name} with a row")
-        owners_page.locator("a.row").click()
+        follow(owners_page.locator("a.row"))
         look(f"{name} with an open row")
     assert len(set(places.values())) == 1, places
 
@@ -103,7 +103,7 @@ def test_what_stands_beside_each_other_begins_and_ends_in_line(owners_page, site
         boxes = [owners_page.locator(f".card:has({one})").bounding_box() for one in (theme, zone)]
         assert boxes[0]["height"] == boxes[1]["height"], (theme, zone)
     owners_page.goto(f"{site.base}/app/metrics")
-    owners_page.locator("a.row").click()
+    follow(owners_page.locator("a.row"))
     assert len(set(owners_page.locator("#operator, #silent").evaluate_all(TOP))) == 1
 
 
@@ -130,7 +130,7 @@ def test_no_row_is_wider_than_its_card(owners_page, site):
     owners_page.set_viewport_size({"width": 1280, "height": 800})
     for path in ("notifications", "alerts"):
         owners_page.goto(f"{site.base}/app/{path}")
-        owners_page.locator("a.row").click()
+        follow(owners_page.locator("a.row"))
         row, card = (
             owners_page.locator(f".siblings {one}").first.bounding_box() for one in ("a.row", ".card:has(.row)")
         )

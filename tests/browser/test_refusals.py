@@ -184,14 +184,15 @@ def test_what_a_button_could_not_do_is_in_sight_with_the_focus(site, open_contex
     page = owners_page(site, open_context, "/app/devices")
     page.get_by_role("button", name="Test APNs").click()
     expect(page.get_by_role("alert")).to_contain_text("could not be sent")
-    focused = page.evaluate(FOCUSED)
-    assert focused["role"] == "alert" and focused["isSeen"]
+    expect(page.get_by_role("alert")).to_be_focused()
+    assert page.evaluate(FOCUSED)["isSeen"]
 
 
 def test_a_page_that_is_nothing_but_an_error_has_the_focus_on_it(site, open_context):
     page = owners_page(site, open_context, "/app/notifications/unknown")
-    focused = page.evaluate(FOCUSED)
-    assert focused["role"] == "alert" and "no longer exists" in focused["text"] and focused["isSeen"]
+    expect(page.get_by_role("alert")).to_contain_text("no longer exists")
+    expect(page.get_by_role("alert")).to_be_focused()
+    assert page.evaluate(FOCUSED)["isSeen"]
 
 
 @pytest.mark.parametrize(

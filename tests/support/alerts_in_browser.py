@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from playwright.sync_api import expect
 
 from store.database import run
-from tests.support.browser import said
+from tests.support.browser import follow, said
 from tests.support.payloads import FOLDER
 
 GRAFANA = FOLDER / "json" / "grafana-unified-test.json"
@@ -46,7 +46,7 @@ class AlertPage:
     def tab(self, name):
         """Go to a part of the page."""
         parts = self.page.get_by_role("list", name="Parts of this page")
-        parts.get_by_role("link", name=name).click()
+        follow(parts.get_by_role("link", name=name))
         expect(parts.locator("[aria-current=page]")).to_have_text(name)
 
     @property

@@ -293,6 +293,15 @@ def until(condition, page, what=lambda: "it happens"):
     pytest.fail(f"not within {LIMIT_S} s: {what()}")
 
 
+def follow(link):
+    """Click what leads to another page, and wait for the whole of it: a click waits only for its address.
+
+    Call this before `evaluate_all`, `count` and what else looks at the page as it is, and before filling in a form.
+    """
+    with link.page.expect_event("load"):
+        link.click()
+
+
 def said(page, sentence):
     expect(page.get_by_role("status").filter(has_text=sentence)).to_be_visible()
 
