@@ -366,7 +366,7 @@ async ({ data, action = "" }) => {
   let done;
   click.waitUntil = (promise) => { done = promise; };
   self.dispatchEvent(click);
-  const late = new Promise((resolve) => setTimeout(resolve, 5000, "nothing for 5 s"));
+  const late = new Promise((resolve) => setTimeout(resolve, 30000, "nothing for 30 s"));
   const failure = await Promise.race([done.then(() => null, String), late]);
   return self.opened.length ? self.opened : failure;
 }
