@@ -54,11 +54,19 @@ def examine(settings: Settings) -> Iterator[Finding]:
 def _settings(settings: Settings) -> tuple[str, str]:
     if settings.wipes_disk:
         return "bad", "this platform (DYNO is set) wipes the disk at each restart, and all data with it."
-    if settings.secret_key and len(settings.secret_key) < MIN_SECRET_CHARACTERS:
-        return "look", f"SECRET_KEY can be guessed: use {MIN_SECRET_CHARACTERS} random characters or more."
+    return "ok", "every setting is valid."
+
+
+def _host(settings: Settings) -> tuple[str, str]:
     if settings.host in ("0.0.0.0", "::"):  # noqa: S104
         return "look", f"it listens on every address ({settings.host}): let only a proxy with https reach it."
-    return "ok", "every setting is valid."
+    return "ok", f"it listens on {settings.host} alone."
+
+
+def _secret_key(settings: Settings) -> tuple[str, str]:
+    if settings.secret_key and len(settings.secret_key) < MIN_SECRET_CHARACTERS:
+        return "look", f"SECRET_KEY can be guessed: use {MIN_SECRET_CHARACTERS} random characters or more."
+    return "ok", "it is long enough."
 
 
 def _disk(settings: Settings) -> tuple[str, str]:
@@ -214,6 +222,8 @@ def _probe(provider: Provider[Any], nobody: str) -> tuple[str, str]:
 
 CHECKS: dict[str, Check] = {
     "settings": _settings,
+    "HOST": _host,
+    "SECRET_KEY": _secret_key,
     "disk": _disk,
     "database": _database,
     "accounts": _account,

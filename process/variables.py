@@ -17,7 +17,7 @@ MAY_BE_SECRET = re.compile(r"[@{\n]|PRIVATE KEY")
 
 
 class SettingError(SystemExit):
-    """A setting that cannot be understood. Uncaught, it ends the process with its one line and status 1."""
+    """Settings that cannot be understood. Uncaught, it ends the process with a line for each and status 1."""
 
 
 @dataclass(frozen=True)

@@ -279,6 +279,46 @@ def test_what_is_no_address_of_a_redis_is_refused_without_being_shown(url):
     assert said.startswith("REDIS_URL is not understood: it takes redis://") and "hunter2pw" not in said
 
 
+# --- several that are wrong ---------------------------------------------------------------------------------
+
+
+def assert_named_together(environ, *alone):
+    """These settings are refused with what each of `alone` is refused with by itself, in that order."""
+    assert refusal(**environ).splitlines() == [refusal(**one) for one in alone]
+
+
+def test_every_wrong_setting_is_named_in_the_order_of_the_variables():
+    wrong = {"LOG_LEVEL": "loud", "NTFY_UPSTREAM": "on", "DATABASE_URL": "no", "APNS_TOPIC": "a b", "PORT": "no"}
+    names = [variable.name for variable in config.variables() if variable.name in wrong]
+    assert names[0] == "PORT" and names[-1] == "NTFY_UPSTREAM"
+    assert_named_together(wrong, *({name: wrong[name]} for name in names))
+
+
+def test_what_does_not_fit_together_is_named_beside_what_is_wrong():
+    redis = {"REDIS_URL": "redis://localhost"}
+    environ = {"PORT": "no", "WEB_CONCURRENCY": "2", "APNS_KEY_ID": "KEY1234567", "FCM_URL": "on"} | redis
+    alone = ({"PORT": "no"}, {"FCM_URL": "on"}, {"WEB_CONCURRENCY": "2"}, redis, {"APNS_KEY_ID": "KEY1234567"})
+    assert_named_together(environ, *alone)
+
+
+@each(
+    "name, others",
+    [
+        *(("DATABASE_URL", {"WEB_CONCURRENCY": "2"}), ("REDIS_URL", {}), ("COMPATIBILITY", {})),
+        *(("APNS_KEY_ID", {}), ("APNS_KEY_FILE", {"APNS_TOPIC": "org.example.bell"})),
+    ],
+)
+def test_what_does_not_fit_together_is_not_judged_without_what_is_wrong(name, others):
+    (line,) = refusal(**{name: "/"}, **others).splitlines()
+    assert line.startswith(f"{name} is ")
+
+
+def test_a_provider_that_asks_for_what_nobody_declares_is_a_fault_of_ours(monkeypatch):
+    monkeypatch.setattr(config.PROVIDERS["ntfy"], "read", lambda values: values["NOWHERE"])
+    with pytest.raises(KeyError, match="NOWHERE"):
+        config.load({})
+
+
 # --- python config.py (the Procfile's release step) ---------------------------------------------------------
 
 
@@ -293,6 +333,12 @@ def test_the_check_of_a_wrong_setting_ends_with_status_1_and_one_line(name, valu
     assert (checked.returncode, checked.stdout) == (1, b"")
     (line,) = checked.stderr.decode().splitlines()
     assert name in line
+
+
+def test_the_check_names_every_wrong_setting_with_a_line_each():
+    checked = run_config(THREADS="many", PORT="http")
+    assert (checked.returncode, checked.stdout) == (1, b"")
+    assert [line.split()[0] for line in checked.stderr.decode().splitlines()] == ["PORT", "THREADS"]
 
 
 def test_the_check_shows_no_password_on_any_channel():

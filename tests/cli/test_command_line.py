@@ -319,6 +319,12 @@ def test_a_wrong_setting_stops_a_command_with_one_line(tmp_path):
     assert "THREADS" in told(run_in_fork(tmp_path, "account", "list", THREADS="many"))
 
 
+def test_the_doctor_names_every_wrong_setting_in_one_run(tmp_path):
+    done = run_in_fork(tmp_path, "doctor", THREADS="many", LOG_LEVEL="loud", PORT="http")
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert [line.split()[0] for line in done.stderr.decode().splitlines()] == ["PORT", "THREADS", "LOG_LEVEL"]
+
+
 def garbage(path):
     path.write_bytes(b"This is no database. " * 500)
 

@@ -68,14 +68,25 @@ def test_a_platform_that_wipes_the_disk_is_bad(service):
 
 
 def test_listening_on_every_address_is_something_to_look_at(service):
-    level, words = seen(service, "settings", HOST="0.0.0.0")
+    assert seen(service, "HOST")[0] == "ok"
+    level, words = seen(service, "HOST", HOST="0.0.0.0")
     assert level == "look" and "proxy" in words
 
 
 @pytest.mark.parametrize("key, level", [("x" * 15, "look"), ("x" * 16, "ok")])
 def test_a_secret_key_that_can_be_guessed_is_something_to_look_at(service, key, level):
-    seen_level, words = seen(service, "settings", SECRET_KEY=key)
+    seen_level, words = seen(service, "SECRET_KEY", SECRET_KEY=key)
     assert seen_level == level and key not in words
+
+
+def test_a_secret_key_that_the_service_made_is_well(service):
+    assert seen(service, "SECRET_KEY")[0] == "ok"
+
+
+def test_what_is_seen_of_one_setting_does_not_hide_what_is_seen_of_another(service):
+    environ = {"DYNO": "web.1", "HOST": "::", "SECRET_KEY": "x"}
+    found = [seen(service, check, **environ)[0] for check in ("settings", "HOST", "SECRET_KEY")]
+    assert found == ["bad", "look", "look"]
 
 
 @sqlite_only
