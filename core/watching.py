@@ -219,12 +219,12 @@ def _moved(beat: Beat, gap_ms: int, now: int) -> tuple[str, int]:
     """
     expected_at, is_cron = _expected_at(beat), beat.cron is not None
     may_have_come = gap_ms > 0 and expected_at <= now + MARGIN_MS and not _was_moved_on(beat, expected_at)
-    if may_have_come or (is_cron and gap_ms < 0 and expected_at > now):
+    if may_have_come or (is_cron and expected_at > now):
         return "up", _next_deadline(beat, now)
     deadline_at = beat.deadline_at or 0
     if not is_cron or (gap_ms > 0 and beat.state == "late"):
         return beat.state, deadline_at + gap_ms
-    return beat.state, max(deadline_at, now) if gap_ms > 0 else deadline_at
+    return beat.state, max(deadline_at, now)
 
 
 def _was_moved_on(beat: Beat, expected_at: int) -> bool:

@@ -8,7 +8,7 @@ from core import watching
 from process import clock
 from store import database
 from tests.support.heartbeats import Pinged, told
-from tests.support.times import DAY_S, HOUR_S, MINUTE_S
+from tests.support.times import DAY_S, HOUR_S, MINUTE_S, utc
 
 
 def test_what_was_due_while_the_service_was_away_is_expected_a_period_after_its_return(
@@ -60,13 +60,14 @@ def test_a_step_of_the_wall_clock_cries_no_wolf_and_delays_no_news(owner, beat, 
     assert beat.state == "down"
 
 
-def test_a_deadline_moves_by_as_much_as_the_clock_was_set(beat, passes, moved_clock):
+@pytest.mark.parametrize("step_s", [-10, 10])
+def test_a_deadline_moves_by_as_much_as_the_clock_was_set(beat, passes, moved_clock, step_s):
     beat.ping()
     deadline = beat.watch["deadlineAt"]
     passes(20)
-    moved_clock.set_wall(moved_clock.ms + 10_000)
+    moved_clock.set_wall(moved_clock.ms + step_s * 1000)
     passes(1)
-    assert beat.watch["deadlineAt"] - deadline in (10_000, 11_000)
+    assert beat.watch["deadlineAt"] - deadline in (step_s * 1000, step_s * 1000 + 1000)
 
 
 def test_that_the_service_is_alive_is_written_every_half_minute(service, moved_clock, monkeypatch):
@@ -110,6 +111,59 @@ def test_a_restart_each_day_while_it_is_late_delays_the_news_once(service, owner
         passes(0)
         assert beat.state == state
     assert len(told(owner)) == 1
+
+
+@pytest.mark.parametrize("back_s, is_next", [(-60, True), (-70, False)])
+def test_what_is_expected_within_a_minute_of_the_return_is_expected_a_period_later(
+    beat, passes, restarted, moved_clock, back_s, is_next
+):
+    beat.ping()
+    deadline = beat.watch["deadlineAt"]
+    passes(10)
+    away_s = HOUR_S - 10 + back_s
+    restarted(away_s)
+    later_ms = moved_clock.ms + HOUR_S * 1000 if is_next else deadline + away_s * 1000
+    assert beat.watch["deadlineAt"] == later_ms
+
+
+# --- a cron expression whose ping was passed over already ---------------------------------------------------
+
+
+@pytest.fixture
+def passed_over(service, owner, passes, until, restarted):
+    """A heartbeat at ten each day, with half an hour of grace: yesterday's ping was expected during a downtime."""
+    beat = Pinged(service, owner, "--cron", "0 10 * * *", "--grace", "30m")
+    beat.ping()
+    until("2026-11-22T09:50")
+    passes(0)
+    restarted(20 * MINUTE_S)
+    assert beat.watch["deadlineAt"] == utc("2026-11-23T10:00")
+    return beat
+
+
+def test_the_grace_of_a_late_cron_is_longer_by_the_downtime(passed_over, passes, until, restarted):
+    until("2026-11-23T10:05")
+    passes(0)
+    restarted(2 * HOUR_S)
+    assert (passed_over.state, passed_over.watch["deadlineAt"]) == ("late", utc("2026-11-23T12:30"))
+
+
+def test_the_grace_of_a_cron_that_was_due_in_the_downtime_begins_with_the_return(
+    passed_over, passes, until, restarted
+):
+    until("2026-11-23T09:50")
+    passes(0)
+    restarted(2 * HOUR_S)
+    passes(0)
+    assert (passed_over.state, passed_over.watch["deadlineAt"]) == ("late", utc("2026-11-23T12:20"))
+
+
+def test_a_late_cron_goes_by_the_wall_clock_that_is_set_back(passed_over, passes, until, moved_clock):
+    until("2026-11-23T10:05")
+    passes(0)
+    moved_clock.set_wall(moved_clock.ms - 4 * MINUTE_S * 1000)
+    passes(1)
+    assert (passed_over.state, passed_over.watch["deadlineAt"]) == ("late", utc("2026-11-23T10:30"))
 
 
 # --- a process that was frozen ------------------------------------------------------------------------------
