@@ -3,8 +3,10 @@
 import pytest
 
 import push
-from core import fetching
+from core import devices, fetching
+from models import Device
 from tests.support.accounts import OWNER
+from tests.support.alarms import bodies, every, ring
 from tests.support.devices import subscribe
 from tests.support.outcomes import pass_time
 from tests.support.tables import query
@@ -194,3 +196,18 @@ def test_one_that_expires_during_a_retry_is_failed_with_its_end(service, owner, 
     pass_time(service, moved_clock, 30)
     assert (len(browser.pushes), stored(owner, sent)) == (2, ("failed", ["failed"]))
     assert query(service, "SELECT error FROM delivery") == [("It expired before this device had it.",)]
+
+
+# --- a device that gets another subscription ----------------------------------------------------------------
+
+
+def test_a_repeat_to_a_subscription_that_is_gone_does_not_remove_the_device_that_has_a_new_one(
+    service, owner, push_service, browser, moved_clock, meanwhile
+):
+    ring(owner)
+    ((device,), new) = Device.select(), push_service.browser()
+    browser.then(410)
+    meanwhile(lambda: devices.resync(device, new.subscription, moved_clock.ms))
+    every(service, moved_clock, 60, 2)
+    assert [one["id"] for one in owner.get("/devices").json["devices"]] == [device.id]
+    assert (len(browser.pushes), bodies(new)) == (2, ["full"])

@@ -11,6 +11,7 @@ import pytest
 
 from app import open_service
 from core import jobs
+from store.database import WriteFailed
 from tests.support.postgresql import sqlite_only
 from tests.support.server import ROOT
 from tests.support.tables import alter
@@ -43,6 +44,7 @@ def test_it_is_200_while_the_worker_works(service, worker):
 STARTED_IN_A_CHILD = """
 import os, threading
 from core import jobs
+from store.database import WriteFailed
 lane = jobs.Lane((), threading.Event())
 if os.fork() == 0:
     lane.start()
@@ -90,6 +92,20 @@ def test_it_is_503_from_a_write_that_failed_until_one_succeeds(service, owner, w
     service.work()
     assert health(service) == (200, {"status": "ok"})
     assert owner.send("t", "b").status_code == 200
+
+
+def test_while_writes_fail_the_worker_tries_in_each_round_and_logs_no_more_of_it(service, monkeypatch, caplog):
+    tries = []
+
+    def fail():
+        tries.append("a write")
+        raise WriteFailed("database or disk is full")
+
+    monkeypatch.setattr(jobs, "writes_fail", lambda: True)
+    monkeypatch.setattr(jobs, "try_writing", fail)
+    for _ in range(3):
+        jobs.run_due(5, [job for job in jobs.RECORDS if job.name == "look after writes"])
+    assert (len(tries), caplog.text) == (3, "")
 
 
 def test_a_job_that_fails_does_not_keep_the_others_and_tells_no_payload(caplog):
