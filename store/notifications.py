@@ -14,7 +14,7 @@ import peewee
 from models import Account, Model, new_id
 from store.database import insert, run, run_later
 from store.notification_days import NotificationDay
-from store.rows import as_column, columns, given_column, given_reader, reader
+from store.rows import as_column, columns, given_fields, reader
 from store.senders import Sender
 from wire.notification import MIN_PRIORITY, OPTIONAL_FIELDS, Content
 
@@ -175,8 +175,7 @@ class Notification(Model):
         " LIMIT 1 OFFSET :number"
     )
     READ_ROW = staticmethod(reader(NotificationRow))
-    READ_GIVEN = staticmethod(given_reader(Content, OPTIONAL_FIELDS))
-    GIVEN = given_column(Content, "n", OPTIONAL_FIELDS)
+    GIVEN, READ_GIVEN = given_fields(Content, "n", OPTIONAL_FIELDS)
     ROW = f"SELECT seq, id, {STATUS}, created_at, title, body, {GIVEN} FROM notification n"
     PAGE = (
         f"{ROW} WHERE account_seq = :account AND seq < :before"

@@ -35,23 +35,24 @@ def reader(row_type: type[Row], first: int = 0) -> Callable[[Sequence[Any]], Row
     return _compiled([f"return {_constructor(row_type, count(first), names)}"], names)
 
 
-def given_column(row_type: type[tuple[Any, ...]], table: str, wanted: Container[str]) -> str:
-    """The wanted ones of the fields with a default as one column: NULL if none is set, or else a JSON array.
+def given_fields(
+    row_type: type[tuple[Any, ...]], table: str, wanted: Container[str]
+) -> tuple[str, Callable[[str], dict[str, Any]]]:
+    """The wanted ones of the fields with a default as one column, and a function that reads it where it is not NULL.
 
-    Each column of a result takes SQLite and sqlite3 760 instructions a row, even if it is empty.
+    It is NULL if none is set, or else a JSON array; the function returns those that are set, by name. Each column of
+    a result takes SQLite and sqlite3 760 instructions a row, even if it is empty.
     """
-    sources = [f"{table}.{name}" for name in _optional(row_type, wanted)]
+    kinds = get_type_hints(row_type)
+    names = [name for name in vars(row_type)["_field_defaults"] if name in wanted]
+    sources = [f"{table}.{name}" for name in names]
     is_any_set = " OR ".join(f"{source} IS NOT NULL" for source in sources)
-    return f"CASE WHEN {is_any_set} THEN json_array({', '.join(sources)}) END"
-
-
-def given_reader(row_type: type[tuple[Any, ...]], wanted: Container[str]) -> Callable[[str], dict[str, Any]]:
-    """A function that reads a `given_column` that is not NULL: the wanted fields that are set, by name."""
     lines = ["row, given = _own_json(row), {}"]
-    for place, (name, kind) in enumerate(_optional(row_type, wanted).items()):
-        value = f"_array(row[{place}])" if get_origin(kind) is tuple else f"row[{place}]"
+    for place, name in enumerate(names):
+        value = f"_array(row[{place}])" if get_origin(kinds[name]) is tuple else f"row[{place}]"
         lines.append(f"if row[{place}] is not None: given[{name!r}] = {value}")
-    return _compiled([*lines, "return given"], {"_own_json": own_json})
+    read = _compiled([*lines, "return given"], {"_own_json": own_json})
+    return f"CASE WHEN {is_any_set} THEN json_array({', '.join(sources)}) END", read
 
 
 def _compiled(lines: list[str], names: dict[str, Any]) -> Callable[[Any], Any]:
@@ -77,12 +78,6 @@ def _constructor(row_type: type[tuple[Any, ...]], places: Iterator[int], names: 
         else:
             arguments.append(f"row[{next(places)}]")
     return f"_new({row_type.__name__}, ({', '.join(arguments)},))"
-
-
-def _optional(row_type: type[tuple[Any, ...]], wanted: Container[str]) -> dict[str, Any]:
-    """The wanted ones of the fields with a default, and their types, in the order of the row type."""
-    kinds = get_type_hints(row_type)
-    return {name: kinds[name] for name in vars(row_type)["_field_defaults"] if name in wanted}
 
 
 def _is_row_type(kind: Any) -> bool:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from store.rows import as_column, columns, given_column, given_reader, reader
+from store.rows import as_column, columns, given_fields, reader
 from tests.support.rows import each
 
 
@@ -67,11 +67,12 @@ OPTIONAL = ("level", "link", "parts")
     ],
 )
 def test_the_wanted_fields_with_a_default_are_one_column_which_is_null_where_none_is_set(row, wanted, given):
+    source, read = given_fields(Optional, "t", wanted)
     with closing(sqlite3.connect(":memory:")) as database:
         database.execute("CREATE TABLE t (level, link, parts)")
         database.execute("INSERT INTO t VALUES (?, ?, ?)", row)
-        ((column,),) = database.execute(f"SELECT {given_column(Optional, 't', wanted)} FROM t")
-    assert (column and given_reader(Optional, wanted)(column)) == given
+        ((column,),) = database.execute(f"SELECT {source} FROM t")
+    assert (column and read(column)) == given
 
 
 @each("value, column", [("Disk", "Disk"), (7, 7), (None, None), (("a", "ü"), '["a", "\\u00fc"]'), ((), None)])
