@@ -1,15 +1,15 @@
 """Every setting, read once from the environment (CONTRACT 1, Settings).
 
-The service's own variables are declared here, a provider's in its module. `load` reads all of them, or stops with one
-line for each wrong one that names it, what it held and what it takes. The only module that reads the environment.
+The service's own variables are declared here, a provider's in its module. `load` reads all of them, or stops with a
+line for each that is wrong: its name, what it held and what it takes. The only module that reads the environment.
 """
 
 import ipaddress
 import os
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -143,24 +143,15 @@ def variables() -> tuple[Variable, ...]:
 
 
 def load(environ: Mapping[str, str] = os.environ) -> Settings:
-    """Read and check every variable; raise `SettingError` with a line for each fault, those of several ones last."""
-    values, providers, faults = dict[str, Any](), dict[str, Any](), list[str]()
-    for variable in variables():
-        with _noted(faults):
-            values[variable.name] = variable.read(environ)
-    for check in (_check_workers, _check_redis):
-        with _noted(faults):
-            check(values)
-    for kind, provider in PROVIDERS.items():
-        with _noted(faults):
-            providers[kind] = provider.read(values)
-    if faults:
-        raise SettingError("\n".join(faults))
-    database: Path | str = values["DATABASE_URL"] or values["DATA_DIR"] / "pocketbell.db"
+    """Read every variable, then check what they say together; raise `SettingError` for what is wrong."""
+    values = _all({variable.name: partial(variable.read, environ) for variable in variables()})
+    data_dir: Path = values["DATA_DIR"]
+    database: Path | str = values["DATABASE_URL"] or data_dir / "pocketbell.db"
+    _check_sharing(isinstance(database, Path), values["REDIS_URL"], values["WEB_CONCURRENCY"])
     return Settings(
         host=values["HOST"],
         port=values["PORT"],
-        data_dir=values["DATA_DIR"],
+        data_dir=data_dir,
         database=ServerUrl(database, values["DATABASE_CONNECTIONS"]) if isinstance(database, str) else database,
         redis_url=values["REDIS_URL"],
         redis_tls_verify=values["REDIS_TLS_VERIFY"],
@@ -169,7 +160,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         secret_key=values["SECRET_KEY"],
         base_url=values["BASE_URL"],
         trusted_proxies=values["FORWARDED_ALLOW_IPS"],
-        providers=providers,
+        providers=_all({kind: partial(provider.read, values) for kind, provider in PROVIDERS.items()}),
         ca_file=values["SSL_CERT_FILE"],
         ingest_per_minute=values["INGEST_PER_MINUTE"],
         metrics_token=values["METRICS_TOKEN"],
@@ -182,31 +173,27 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
     )
 
 
-@contextmanager
-def _noted(faults: list[str]) -> Iterator[None]:
-    """Add the line of a `SettingError` to `faults`, and pass over what asks for a variable that has one."""
-    try:
-        yield
-    except SettingError as error:
-        faults.append(str(error))
-    except KeyError:
-        if not faults:
-            raise
+def _all(reads: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
+    """What each of these returns, by name; raise `SettingError` with the lines of all that raise it."""
+    found, faults = dict[str, Any](), list[str]()
+    for name, read in reads.items():
+        try:
+            found[name] = read()
+        except SettingError as error:
+            faults.append(str(error))
+    if faults:
+        raise SettingError("\n".join(faults))
+    return found
 
 
-def _check_workers(values: Mapping[str, Any]) -> None:
-    """Refuse several processes where a file on one machine has the data, or nothing shared counts the quotas."""
-    workers = values["WEB_CONCURRENCY"]
-    if workers > 1 and not (isinstance(values["DATABASE_URL"], str) and values["REDIS_URL"]):
+def _check_sharing(is_sqlite: bool, redis_url: str | None, workers: int) -> None:
+    """Refuse several processes, or what they would share, where a file on one machine has the data."""
+    if workers > 1 and (is_sqlite or not redis_url):
         raise SettingError(
             f'WEB_CONCURRENCY is "{workers}": it takes only 1 unless DATABASE_URL is PostgreSQL and REDIS_URL is set,'
             " since the quotas are counted in one process without them (use THREADS)."
         )
-
-
-def _check_redis(values: Mapping[str, Any]) -> None:
-    """Refuse what several processes would share where only one uses the data."""
-    if values["REDIS_URL"] and not isinstance(values["DATABASE_URL"], str):
+    if redis_url and is_sqlite:
         raise SettingError(
             "REDIS_URL is set, but the database is SQLite, which one process uses: set DATABASE_URL to PostgreSQL, or"
             " remove REDIS_URL."
