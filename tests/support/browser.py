@@ -160,6 +160,7 @@ class Site:
         self.port = listening.getsockname()[1]
         self.base = f"http://localhost:{self.port}"
         self.insecure = f"http://lan.test:{self.port}"
+        self.answering, self.answered = 0, threading.Condition()
         self.asked = []  # (method, path, Cookie, Authorization) of every request
         self.service = Service(data_dir, WEBPUSH_HOSTS=push_service.origin, BASE_URL=f"http://{host}:{self.port}")
         self.server = make_server(
@@ -172,11 +173,21 @@ class Site:
     def _answer(self, environ, start_response):
         names = ("REQUEST_METHOD", "PATH_INFO", "HTTP_COOKIE", "HTTP_AUTHORIZATION")
         self.asked.append(tuple(environ.get(name) for name in names))
-        return self.service.app(environ, start_response)
+        with self.answered:
+            self.answering += 1
+        try:
+            return self.service.app(environ, start_response)
+        finally:
+            with self.answered:
+                self.answering -= 1
+                self.answered.notify()
 
     def close(self):
+        """End the server, when no request of a page that was left can reach the next test's database."""
         self.server.shutdown()
         self.thread.join()
+        with self.answered:
+            assert self.answered.wait_for(lambda: not self.answering, LIMIT_S)
         self.server.server_close()
 
     def count(self, method, path):
@@ -188,11 +199,11 @@ class Site:
 
     def cookie(self, email=OWNER):
         """A session of the owner, made with the sign-in form."""
-        self.service.flask("account", "create", email, "--password-stdin", stdin=PASSWORD)
+        created = self.service.flask("account", "create", email, "--password-stdin", stdin=PASSWORD)
         client = self.service.app.test_client()
         token = client.get("/app/login").text.partition('name="csrf" content="')[2].partition('"')[0]
         signed_in = client.post("/app/login", data={"csrf": token, "email": email, "password": PASSWORD})
-        assert signed_in.status_code == 303
+        assert signed_in.status_code == 303, (created.output, signed_in.text)
         return {"name": "pocketbell", "value": client.get_cookie("pocketbell").value, "url": self.base}
 
     def request(self, path, key, body=None):
@@ -298,6 +309,7 @@ def follow(link):
 
     Call this before `evaluate_all`, `count` and what else looks at the page as it is, and before filling in a form.
     """
+    link.page.wait_for_load_state()  # else the next "load" could be that of the page that has the link
     with link.page.expect_event("load"):
         link.click()
 
