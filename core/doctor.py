@@ -66,7 +66,7 @@ def _host(settings: Settings) -> tuple[str, str]:
 def _secret_key(settings: Settings) -> tuple[str, str]:
     if settings.secret_key and len(settings.secret_key) < MIN_SECRET_CHARACTERS:
         return "look", f"SECRET_KEY can be guessed: use {MIN_SECRET_CHARACTERS} random characters or more."
-    return "ok", "it is long enough."
+    return "ok", "it is long enough." if settings.secret_key else "not set: Pocketbell made its own."
 
 
 def _disk(settings: Settings) -> tuple[str, str]:
