@@ -143,8 +143,8 @@ def variables() -> tuple[Variable, ...]:
 
 
 def load(environ: Mapping[str, str] = os.environ) -> Settings:
-    """Read every variable, then check what they say together; raise `SettingError` for what is wrong."""
-    values = _all({variable.name: partial(variable.read, environ) for variable in variables()})
+    """Read every variable, then check those that depend on each other; raise `SettingError` with a line per fault."""
+    values = _read_all({variable.name: partial(variable.read, environ) for variable in variables()})
     data_dir: Path = values["DATA_DIR"]
     database: Path | str = values["DATABASE_URL"] or data_dir / "pocketbell.db"
     _check_sharing(isinstance(database, Path), values["REDIS_URL"], values["WEB_CONCURRENCY"])
@@ -160,7 +160,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         secret_key=values["SECRET_KEY"],
         base_url=values["BASE_URL"],
         trusted_proxies=values["FORWARDED_ALLOW_IPS"],
-        providers=_all({kind: partial(provider.read, values) for kind, provider in PROVIDERS.items()}),
+        providers=_read_all({kind: partial(provider.read, values) for kind, provider in PROVIDERS.items()}),
         ca_file=values["SSL_CERT_FILE"],
         ingest_per_minute=values["INGEST_PER_MINUTE"],
         metrics_token=values["METRICS_TOKEN"],
@@ -173,8 +173,8 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
     )
 
 
-def _all(reads: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
-    """What each of these returns, by name; raise `SettingError` with the lines of all that raise it."""
+def _read_all(reads: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
+    """What each of these returns, by name; raise one `SettingError` with the lines of all that are raised."""
     found, faults = dict[str, Any](), list[str]()
     for name, read in reads.items():
         try:

@@ -174,7 +174,7 @@ class Notification(Model):
         " SELECT 1 FROM notification WHERE account_seq = :account AND status = 'held' AND deliver_at IS NOT NULL"
         " LIMIT 1 OFFSET :number"
     )
-    READ_ROW = staticmethod(reader(NotificationRow))
+    READ_ROW = reader(NotificationRow)
     GIVEN, READ_GIVEN = given_fields(Content, "n", OPTIONAL_FIELDS)
     ROW = f"SELECT seq, id, {STATUS}, created_at, title, body, {GIVEN} FROM notification n"
     PAGE = (

@@ -38,10 +38,10 @@ def reader(row_type: type[Row], first: int = 0) -> Callable[[Sequence[Any]], Row
 def given_fields(
     row_type: type[tuple[Any, ...]], table: str, wanted: Container[str]
 ) -> tuple[str, Callable[[str], dict[str, Any]]]:
-    """The wanted ones of the fields with a default as one column, and a function that reads it where it is not NULL.
+    """One column for the wanted fields that have a default, and the function that reads it where it is not NULL.
 
-    It is NULL if none is set, or else a JSON array; the function returns those that are set, by name. Each column of
-    a result takes SQLite and sqlite3 760 instructions a row, even if it is empty.
+    The column is NULL if none of them is set, or else a JSON array; the function returns those that are set, by name.
+    Each column of a result takes SQLite and sqlite3 760 instructions a row, even if it is empty.
     """
     kinds = get_type_hints(row_type)
     names = [name for name in vars(row_type)["_field_defaults"] if name in wanted]

@@ -313,7 +313,7 @@ def test_a_preview_that_fails_leaves_the_page_usable(alert, way):
     page.wait_for_timeout(PREVIEW_MS + 200)
     tap(page, "host.name")
     page.wait_for_timeout(PREVIEW_MS + 200)
-    until(lambda: not asked, page)  # the late answer to a signed-out browser would take its cookie again
+    until(lambda: not asked, page)  # a late answer would sign the browser out again
     expect(alert.title).to_have_value("written {{ host.name }}")
     assert troubles == []
     page.context.set_offline(False)

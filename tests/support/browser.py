@@ -183,7 +183,7 @@ class Site:
                 self.answered.notify()
 
     def close(self):
-        """End the server, when no request of a page that was left can reach the next test's database."""
+        """End the server once every request is answered: a late one could reach the next test's database."""
         self.server.shutdown()
         self.thread.join()
         with self.answered:
@@ -305,12 +305,12 @@ def until(condition, page, what=lambda: "it happens"):
 
 
 def follow(link):
-    """Click what leads to another page, and wait for the whole of it: a click waits only for its address.
+    """Click what leads to another page, and wait for all of that page: a click alone waits only for its address.
 
-    Call this before `evaluate_all`, `count` and what else looks at the page as it is, and before filling in a form.
+    Call this before anything that looks at the page as it is, such as `evaluate_all` and `count`, and before filling
+    in a form.
     """
-    link.page.wait_for_load_state()  # else the next "load" could be that of the page that has the link
-    with link.page.expect_event("load"):
+    with link.page.expect_navigation():
         link.click()
 
 

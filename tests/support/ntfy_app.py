@@ -9,7 +9,7 @@ from wsproto.events import AcceptConnection, CloseConnection, Ping, Pong, Reject
 
 from tests.support.server import PATIENCE_S, bearer
 
-TOPIC = re.compile(r"(?<![\w-])pb[0-9A-Za-z]{40}(?![\w-])")  # not a part of another random text
+TOPIC = re.compile(r"(?<![\w-])pb[0-9A-Za-z]{40}(?![\w-])")  # not inside a longer random text
 ANDROID = "ntfy/1.24.0 (fdroid; Android 15; SDK 35)"
 IPHONE = "ntfy/1.6 (build 1; iOS 18.5)"
 GIVES_UP_S = 77  # Android's app: without a line for so long, it connects again

@@ -44,7 +44,6 @@ def test_it_is_200_while_the_worker_works(service, worker):
 STARTED_IN_A_CHILD = """
 import os, threading
 from core import jobs
-from store.database import WriteFailed
 lane = jobs.Lane((), threading.Event())
 if os.fork() == 0:
     lane.start()
