@@ -13,13 +13,16 @@ from typing import Any
 
 from core import local_time
 from core.value_text import as_text, cut, scalar_text
-from wire.strict_json import Number
+from wire.errors import Refused
+from wire.strict_json import Number, parse_embedded
 
 MAX_TEXT = 10_000  # characters that a filter reads
 WORK = 1_000_000  # characters, roughly, that the paths and filters of one template may read
 ITEM_WORK = 100  # an item of an array, in characters that could be read instead; likewise below
 KEY_WORK = 25  # looking a key up
 JSON_WORK = 40  # writing a character of JSON
+MAX_EMBEDDED = 100_000  # characters that `parse_json` reads
+PARSE_WORK = 3  # reading a character of JSON
 LOOK_WORK = 3  # an item that is only looked at
 DATE_WORK = 1_000
 MAX_DATE_CHARACTERS = 64
@@ -62,6 +65,7 @@ class Work:
     def __init__(self, zone: str, placeholders: int) -> None:
         self.zone = zone
         self.share, self.common, self.left = WORK // 2 // placeholders, WORK // 2, 0
+        self.embedded = dict[str, Any]()  # what texts hold as JSON
 
     def begin(self) -> "Work":
         """Begin with the next placeholder, which has a share of its own."""
@@ -303,6 +307,20 @@ def _hash(value: Any, argument: Argument, work: Work) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:HASH_DIGITS] if text else ""
 
 
+def _parse_json(value: Any, argument: Argument, work: Work) -> Any:
+    """What a text holds as JSON, or what that has at a path; missing if it holds none. A text is read once."""
+    path = None if argument is None else _text_argument(argument)
+    if not isinstance(value, str) or len(value) > MAX_EMBEDDED:
+        raise CannotApply
+    if value not in work.embedded:
+        work.spend(len(value) * PARSE_WORK)
+        try:
+            work.embedded[value] = parse_embedded(value)
+        except Refused:
+            work.embedded[value] = MISSING
+    return work.embedded[value] if path is None else resolve(work.embedded[value], path, work)
+
+
 FILTERS: dict[str, Callable[[Any, Argument, Work], Any]] = {
     "default": _default,
     "upcase": _upcase,
@@ -319,4 +337,5 @@ FILTERS: dict[str, Callable[[Any, Argument, Work], Any]] = {
     "where": _where,
     "replace": _replace,
     "hash": _hash,
+    "parse_json": _parse_json,
 }

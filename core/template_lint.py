@@ -18,6 +18,7 @@ TAKES = {  # what follows a filter's name; the others take nothing
     "truncate": "a number of characters, as in truncate: 30",
     "join": 'what to put between, as in join: ", "',
     "map": 'a path, as in map: "name"',
+    "parse_json": 'nothing or a path in quotes, as in parse_json: "name"',
     "where": 'a path and a value, as in where: "status", "firing"',
     "replace": 'a text and what to put in its place, as in replace: "error", "high"',
     "round": "a number of decimals up to 20, as in round: 1",
@@ -30,6 +31,7 @@ NEEDS = {  # the others fit any value
     "first": "an array",
     "last": "an array",
     "size": "an array, an object or a text",
+    "parse_json": "a text of at most 100,000 characters",
     "round": "a number",
     "date": "a time: Unix seconds, milliseconds or ISO 8601",
 }

@@ -63,7 +63,7 @@ def parse_json(raw: bytes) -> dict[str, Any]:
     Raises `Refused` (400) with a sentence that says what is wrong and at which line and column.
     """
     text = _decode(raw)
-    value = _object(text, WARY_DECODER if _has_great_number(text) else DECODER)
+    value = _object(_value(text, WARY_DECODER if _has_great_number(text) else DECODER))
     if not _is_storable(text):
         raise Refused(400, _first_fault(text))
     return value
@@ -77,26 +77,27 @@ def parse_event(raw: bytes) -> dict[str, Any]:
     """
     raw = raw.removeprefix(BOM_UTF8)
     try:
-        return _event(_decode(raw))
+        return _object(parse_embedded(_decode(raw)))
     except Refused:
         form = _form_payload(raw)
         if form is None:
             raise
-        return _event(form)
+        return _object(parse_embedded(form))
+
+
+def parse_embedded(text: str) -> Any:
+    """The JSON value in a string of an event, with numbers as in `parse_event`; raises `Refused` (400) likewise."""
+    if not _is_storable(text):
+        text = _made_storable(text)
+    if _has_great_number(text):
+        return _value(text, WARY_EVENT_DECODER)
+    has_minus_zero = "-0" in text and MINUS_ZERO.search(text)  # a plain search is far faster than the pattern's
+    return _value(text, ALL_AS_WRITTEN_DECODER if has_minus_zero else EVENT_DECODER)
 
 
 def replaced_text(raw: bytes) -> str:
     """Plain text for an event: U+FFFD replaces a NUL and whatever is not UTF-8."""
     return raw.removeprefix(BOM_UTF8).decode("utf-8", "replace").replace("\0", "\ufffd")
-
-
-def _event(text: str) -> dict[str, Any]:
-    if not _is_storable(text):
-        text = _made_storable(text)
-    if _has_great_number(text):
-        return _object(text, WARY_EVENT_DECODER)
-    has_minus_zero = "-0" in text and MINUS_ZERO.search(text)  # a plain search is far faster than the pattern's
-    return _object(text, ALL_AS_WRITTEN_DECODER if has_minus_zero else EVENT_DECODER)
 
 
 def _has_great_number(text: str) -> bool:
@@ -133,7 +134,7 @@ def _form_payload(raw: bytes) -> str | None:
     return fields[0][1]
 
 
-def _object(text: str, decoder: json.JSONDecoder) -> dict[str, Any]:
+def _value(text: str, decoder: json.JSONDecoder) -> Any:
     try:
         value = decoder.decode(text)
     except json.JSONDecodeError as error:
@@ -144,6 +145,10 @@ def _object(text: str, decoder: json.JSONDecoder) -> dict[str, Any]:
         raise Refused(400, _first_fault(text)) from None
     if _is_too_deep(text):
         raise Refused(400, _first_fault(text))
+    return value
+
+
+def _object(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise NotAnObject(400, f"The body must be a JSON object, not {_kind(value)}.")
     return value
