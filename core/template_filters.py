@@ -26,6 +26,7 @@ PARSE_WORK = 3  # reading a character of JSON
 LOOK_WORK = 3  # an item that is only looked at
 DATE_WORK = 1_000
 MAX_DATE_CHARACTERS = 64
+MAX_LAYOUT = 100  # characters: a width such as %5000Y makes each of them hundreds
 MAX_DECIMALS = 20
 MAX_NUMBER_DIGITS = 400  # a double has at most 309 digits before its point
 HASH_DIGITS = 16
@@ -272,6 +273,8 @@ def _number(value: Any) -> str:
 def _date(value: Any, argument: Argument, work: Work) -> str:
     work.spend(DATE_WORK)
     layout = _text_argument(argument)
+    if len(layout) > MAX_LAYOUT:
+        raise WrongArgument
     if not isinstance(value, (str, int, Number)) or isinstance(value, bool):
         raise CannotApply
     if isinstance(value, Number) or (isinstance(value, str) and UNIX_TIME.fullmatch(value)):

@@ -22,7 +22,7 @@ TAKES = {  # what follows a filter's name; the others take nothing
     "where": 'a path and a value, as in where: "status", "firing"',
     "replace": 'a text and what to put in its place, as in replace: "error", "high"',
     "round": "a number of decimals up to 20, as in round: 1",
-    "date": 'a layout, as in date: "%H:%M"',
+    "date": 'a layout of at most 100 characters, as in date: "%H:%M"',
 }
 NEEDS = {  # the others fit any value
     "join": "an array",

@@ -46,10 +46,10 @@ FAILURES = {  # how libcurl's codes complete the sentence "… could not be reac
     77: "the CA file (SSL_CERT_FILE) cannot be used",
 }
 # Python's `is_global` accepts these ranges, though an address in one can lead to a private IPv4 address (NAT64, 6to4,
-# Teredo) or belongs to a deprecated scheme (site-local, IPv4-compatible).
+# Teredo, IPv4-translated) or belongs to a deprecated scheme (site-local, IPv4-compatible).
 NOT_PUBLIC = tuple(
     ipaddress.ip_network(net)
-    for net in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "fec0::/10", "::/96")
+    for net in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "::ffff:0:0:0/96", "fec0::/10", "::/96")
 )
 
 _thread = threading.local()

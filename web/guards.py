@@ -22,6 +22,7 @@ from wire.errors import Refused
 from wire.ntfy import NtfyRefused, authorization, user_and_password
 
 HOME = "/app/"
+MAX_TOPICS = 20  # in one request
 BROWSERS = (
     ("Edg", "Edge"),
     ("OPR/", "Opera"),
@@ -147,8 +148,15 @@ def ping_id() -> None:
 
 
 def topic() -> None:
-    """The topics in the path: those that are a device's are kept; 403 if none is, and 429 after too many such."""
-    current().topics = subscriptions.known((current().sent.view_args or {}).get("topics", "").split(","))
+    """The topics in the path: those that are a device's are kept; 403 if none is, and 429 after too many such.
+
+    None is looked up for a sender that has guessed too often.
+    """
+    names = (current().sent.view_args or {}).get("topics", "").split(",")
+    if len(names) > MAX_TOPICS:
+        raise NtfyRefused(40009, f"invalid request: more than {MAX_TOPICS} topics")
+    rate_limits.count_unknown_topic(sender(), 0)
+    current().topics = subscriptions.known(names)
     if not current().topics:
         rate_limits.count_unknown_topic(sender())
         raise NtfyRefused(40301, "forbidden")

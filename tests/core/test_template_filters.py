@@ -550,6 +550,7 @@ def test_a_date_is_in_utc_unless_told_otherwise():
         ("%H}}%M|", "12}}00|"),
         ("%I:%M %p", "12:00 PM"),
         ("😀 %j", "😀 325"),
+        ("%Y" * 50, "2026" * 50),
     ],
 )
 def test_a_date_is_shown_in_the_form_asked_for(form, text):

@@ -200,6 +200,7 @@ def test_public_addresses(address):
         "fec0::1",
         "ff02::1",
         "::127.0.0.1",
+        "::ffff:0:127.0.0.1",
     ],
 )
 def test_addresses_that_are_not_public(address):

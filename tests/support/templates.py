@@ -47,6 +47,7 @@ WRONG_ARGUMENTS = [
     *['default: "a" "b"', "map", "map: a", 'map: "a", "b"', "date", "date: %H", 'date: "%H", "%M"'],
     *["join: ,", 'join: ",", ","', "where", 'where: "a"', 'where: "a",', 'where: a, "1"', 'where: "a", 1, 2'],
     *['where: 1, "a"', 'where: "a" "1"', 'where: "a", b', 'where: , "1"', 'where: "a", -1', 'where "a", "1"'],
+    f'date: "{"%5000Y" * 17}"',  # 102 characters
     *["round: 21", "round: -1", "round: 1.5", 'round: "x"', "round: x", "round: 1, 2", "round: 99999999999"],
 ]
 

@@ -65,11 +65,11 @@ def test_a_removed_device_is_forbidden(owner, android):
 def test_unknown_topics_are_counted_against_their_sender(android, moved_clock):
     for _ in range(60):
         assert android.get("auth", topics="guess").status_code == 403
-    refused = android.get("auth", topics="guess")
-    assert (refused.status_code, refused.json["http"]) == (429, 429)
-    assert refused.headers["Retry-After"] == "60"
+    for topics in ("guess", android.topic):  # neither is looked up
+        refused = android.get("auth", topics=topics)
+        assert (refused.status_code, refused.json["http"]) == (429, 429)
+        assert refused.headers["Retry-After"] == "60"
     assert android.get("auth", topics="guess", address="203.0.113.10").status_code == 403
-    assert android.get("auth").status_code == 200
     moved_clock.advance(61)
     assert android.get("auth", topics="guess").status_code == 403
 
@@ -253,6 +253,14 @@ def test_topics_are_joined_and_unknown_ones_passed_over(owner, moved_clock):
     joined = f"{all_of_them.topic},unknown,{urgent.topic}"
     got = [(one["topic"], one["message"]) for one in all_of_them.messages(topics=joined)]
     assert got == [(all_of_them.topic, "3"), (all_of_them.topic, "5"), (urgent.topic, "5")]
+
+
+def test_a_request_names_at_most_twenty_topics(android):
+    guesses = [f"guess{number}" for number in range(20)]
+    refused = android.get("auth", topics=",".join([android.topic, *guesses]))
+    error = "invalid request: more than 20 topics"
+    assert (refused.status_code, refused.json) == (400, {"code": 40009, "http": 400, "error": error})
+    assert android.get("auth", topics=",".join([android.topic, *guesses[1:]])).status_code == 200
 
 
 def test_nobody_gets_what_is_anothers(service, owner, android):
