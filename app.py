@@ -3,7 +3,6 @@
 The table ROUTES is the whole HTTP surface. This module must not know queries or providers.
 """
 
-import logging
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -11,7 +10,7 @@ from random import getrandbits
 from typing import Any
 
 from flask import Flask, Request, Response, request
-from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
+from werkzeug.exceptions import MethodNotAllowed, NotFound
 
 import cli
 import config
@@ -37,6 +36,8 @@ from core import (
     watching,
 )
 from core.server_secret import server_secret
+from dashboard import refusals
+from dashboard.refusals import ASSISTANTS, CUSTOM_METRICS
 from process import clock, counters
 from store import database, pending_commit
 from web import (
@@ -58,11 +59,6 @@ from web.held_responses import HeldResponse
 from web.json_answers import JsonAnswer
 from web.lean_flask import LeanFlask
 from web.routing import Check, IdConverter, Route, first_segments, topics_beside
-from wire import gotify as gotify_shapes
-from wire import ntfy as ntfy_shapes
-from wire.errors import CODES, Refused, log_fault, metrics_body, rest_body
-
-log = logging.getLogger("pocketbell")
 
 
 def admit(guard: Check, quota: Check) -> Any:
@@ -97,7 +93,6 @@ def ntfy_routes(rule: str, handler: Callable[..., Any], *methods: str) -> Iterat
     return (Route(method, rule, handler, guards.ntfy_key, rate_limits.rest) for method in methods)
 
 
-CUSTOM_METRICS, ASSISTANTS = "/api/webhooks/custom", "/mcp"
 ROUTES = (
     rest_route("POST", "/notifications/send", rest.send_notification),
     rest_route("GET", "/notifications", rest.list_notifications),
@@ -226,7 +221,6 @@ COMPATIBLE_ROUTES = (
     Route("GET", "/gotify/version", gotify.show_version),
     Route("GET", "/gotify/health", gotify.show_health),
 )
-OF_NTFY, OF_GOTIFY = "/v1/", "/gotify/"
 COMPATIBLE_ENDPOINTS = {f"{route.method} {route.rule}" for route in COMPATIBLE_ROUTES}
 ROUTE_OF = {f"{route.method} {route.rule}": route for route in ROUTES + COMPATIBLE_ROUTES}  # by endpoint
 OWN_SEGMENTS, COMPATIBLE_SEGMENTS = first_segments(ROUTES), first_segments(COMPATIBLE_ROUTES)
@@ -409,38 +403,7 @@ def _add_headers(response: Response | JsonAnswer, sent: Request, window: Window 
 
 
 def _render_error(error: Exception) -> tuple[Any, int, dict[str, str]]:
-    """Render a refusal or an unexpected exception in the error format of the address that was called (SPEC 7)."""
-    headers: dict[str, str] = {}
-    if isinstance(error, HTTPException):
-        headers = {name: value for name, value in error.get_headers() if name == "Allow"}
-        *others, last = sorted(headers.get("Allow", "").split(", "))
-        only = f"This address takes only {', '.join(others)}{' and ' * bool(others)}{last}." if headers else None
-        refused = Refused(error.code if error.code and error.code in CODES else 400, only)
-    elif isinstance(error, Refused):
-        refused = error
-    else:
-        where, request_id = (request.environ.get(f"pocketbell.{what}", "-") for what in ("route", "request"))
-        log_fault(log, f"{request.method} {where} failed", error, request_id=request_id)
-        refused = Refused(500)
-    current().outcome, current().notification_id = refused.owner_message, None  # a commit may fail last of all
-    return _error_body(refused), refused.status, {**headers, **refused.headers}
-
-
-def _error_body(refused: Refused) -> Any:
-    if request.path.startswith("/app/") and not request.is_json:
-        return dashboard.page.error_page(refused)
-    if request.path.startswith("/a/") and dashboard.page.is_wanted():
-        return dashboard.page.error_page(refused)
-    is_read = request.method in ("GET", "HEAD")
-    if request.path.startswith("/p/") and refused.status == 405 and is_read and dashboard.page.is_wanted():
-        return dashboard.page.address_page()
-    if request.path == ASSISTANTS and refused.status == 500:
-        return mcp.fault()
-    if _is_compatible() and request.path.startswith(OF_GOTIFY):
-        return gotify_shapes.error_body(refused)
-    if _is_compatible() and (request.path.startswith(OF_NTFY) or _endpoint() in COMPATIBLE_ENDPOINTS):
-        return ntfy_shapes.error_body(refused)
-    return metrics_body(refused) if request.path == CUSTOM_METRICS else rest_body(refused)
+    return refusals.answer(error, _is_compatible(), _endpoint() in COMPATIBLE_ENDPOINTS)
 
 
 def _endpoint() -> str:

@@ -1,0 +1,58 @@
+"""The answer to a request that is refused or that failed, in the shape of the address that was called.
+
+Must not know guards or limits, which raise what is answered here.
+"""
+
+import logging
+from typing import Any
+
+from flask import request
+from werkzeug.exceptions import HTTPException
+
+from dashboard import page
+from web import mcp
+from web.context import current
+from wire import gotify, ntfy
+from wire.errors import CODES, Refused, log_fault, metrics_body, rest_body
+
+log = logging.getLogger("pocketbell")
+CUSTOM_METRICS, ASSISTANTS = "/api/webhooks/custom", "/mcp"
+OF_NTFY, OF_GOTIFY = "/v1/", "/gotify/"
+
+
+def answer(error: Exception, is_compatible: bool, is_ntfys: bool) -> tuple[Any, int, dict[str, str]]:
+    """The body, status and headers that tell of a refusal or an unexpected exception.
+
+    `is_compatible` if ntfy's and Gotify's addresses are served, `is_ntfys` if one of theirs was called.
+    """
+    headers: dict[str, str] = {}
+    if isinstance(error, HTTPException):
+        headers = {name: value for name, value in error.get_headers() if name == "Allow"}
+        *others, last = sorted(headers.get("Allow", "").split(", "))
+        only = f"This address takes only {', '.join(others)}{' and ' * bool(others)}{last}." if headers else None
+        refused = Refused(error.code if error.code and error.code in CODES else 400, only)
+    elif isinstance(error, Refused):
+        refused = error
+    else:
+        where, request_id = (request.environ.get(f"pocketbell.{what}", "-") for what in ("route", "request"))
+        log_fault(log, f"{request.method} {where} failed", error, request_id=request_id)
+        refused = Refused(500)
+    current().outcome, current().notification_id = refused.owner_message, None  # a commit may fail last of all
+    return _body(refused, is_compatible, is_ntfys), refused.status, {**headers, **refused.headers}
+
+
+def _body(refused: Refused, is_compatible: bool, is_ntfys: bool) -> Any:
+    if request.path.startswith("/app/") and not request.is_json:
+        return page.error_page(refused)
+    if request.path.startswith("/a/") and page.is_wanted():
+        return page.error_page(refused)
+    is_read = request.method in ("GET", "HEAD")
+    if request.path.startswith("/p/") and refused.status == 405 and is_read and page.is_wanted():
+        return page.address_page()
+    if request.path == ASSISTANTS and refused.status == 500:
+        return mcp.fault()
+    if is_compatible and request.path.startswith(OF_GOTIFY):
+        return gotify.error_body(refused)
+    if is_compatible and (request.path.startswith(OF_NTFY) or is_ntfys):
+        return ntfy.error_body(refused)
+    return metrics_body(refused) if request.path == CUSTOM_METRICS else rest_body(refused)
