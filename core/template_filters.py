@@ -297,6 +297,40 @@ def _replace(value: Any, argument: Argument, work: Work) -> str:
     return text.replace(old, new)
 
 
+def _prepend(value: Any, argument: Argument, work: Work) -> str:
+    """The text with the argument before it; nothing for a blank text, so that an optional part leaves no gap."""
+    before, text = _text_argument(argument), work.text(value)
+    return before + text if text.strip() else ""
+
+
+def _translate(value: Any, argument: Argument, work: Work) -> Any:
+    """The first word of a table such as "up=is up, *=is down" that fits the text; else the value itself."""
+    table = _table(_text_argument(argument))
+    work.spend(KEY_WORK * len(table))
+    text = work.text(value)
+    fitting = (word for begin, end, word in table if _fits(text, begin, end))
+    return next(fitting, value) if text else value
+
+
+def _fits(text: str, begin: str, end: str | None) -> bool:
+    if end is None:
+        return text == begin
+    return text.startswith(begin) and text.endswith(end) and len(text) >= len(begin) + len(end)
+
+
+@lru_cache(maxsize=1_000)
+def _table(written: str) -> list[tuple[str, str | None, str]]:
+    """The entries of a table: how a text begins and, behind an asterisk, how it ends; and its word."""
+    table: list[tuple[str, str | None, str]] = []
+    for entry in written.split(","):
+        key, equals, word = (part.strip() for part in entry.partition("="))
+        begin, asterisk, end = key.partition("*")
+        if not key or not equals or "*" in end:
+            raise WrongArgument
+        table.append((begin, end if asterisk else None, word))
+    return table
+
+
 def _hash(value: Any, argument: Argument, work: Work) -> str:
     """The same short text for the same value; nothing for nothing, which would otherwise look like a value."""
     _no(argument)
@@ -339,6 +373,8 @@ FILTERS: dict[str, Callable[[Any, Argument, Work], Any]] = {
     "date": _date,
     "where": _where,
     "replace": _replace,
+    "prepend": _prepend,
+    "translate": _translate,
     "hash": _hash,
     "parse_json": _parse_json,
 }

@@ -1,0 +1,50 @@
+"""`translate` and `prepend`, with which a template turns a sender's words into a sentence without gaps."""
+
+from core import message_templates
+from tests.support.rows import each
+from tests.support.templates import applied
+
+TABLE = 'translate: "failure=failed, timed_out = timed out, success=, https://*/pull=request, *ed=done, x=a=b"'
+
+
+@each(
+    "value, text",
+    [
+        ('"failure"', "failed"),
+        ('"startup_failure"', "startup_failure"),
+        ('"Failure"', "Failure"),
+        ('"timed_out"', "timed out"),
+        ('"success"', ""),
+        ('"https://git/pull"', "request"),
+        ('"https:/pull"', "https:/pull"),
+        ('"completed"', "done"),
+        ('"ed"', "done"),
+        ('"x"', "a=b"),
+        ('""', ""),
+        ("null", ""),
+        ("[1,2]", "[1,2]"),
+    ],
+)
+def test_translate_replaces_a_whole_value_by_the_first_word_whose_key_fits(value, text):
+    assert applied(TABLE, value) == text
+
+
+@each("value, text", [("0", "down"), ("1", "up"), ("true", "yes"), ("false", "no"), ("12", "other"), ("null", "")])
+def test_translate_reads_a_value_as_it_is_shown_and_an_asterisk_as_anything_but_nothing(value, text):
+    assert applied('translate: "0=down, 1=up, true=yes, false=no, *=other"', value) == text
+
+
+@each("table", ['""', '"a"', '"a=b,"', '"=b"', '"a*b*=c"', "5", '"a=b", "c"'])
+def test_a_table_of_translate_that_is_no_table_stays_visible(table):
+    assert applied(f"translate: {table}", '"a"') == f"{{{{ v | translate: {table} }}}}"
+
+
+@each("value, text", [('"x"', "on x"), ('""', ""), ("null", ""), ('" "', ""), ("0", "on 0"), ("[]", "on []")])
+def test_prepend_puts_a_text_before_what_is_not_blank(value, text):
+    assert applied('prepend: "on "', value) == text
+
+
+def test_what_is_missing_stays_visible_behind_prepend_and_translate_until_a_default():
+    visible = "{{ nope | prepend: 'a' }}{{ nope | translate: 'a=b' }}"
+    silent = "{{ nope | prepend: 'a' | default: '' }}{{ nope | translate: 'a=b' | default: '' }}"
+    assert message_templates.fill(visible + silent, {}, 100).text == visible
