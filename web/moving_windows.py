@@ -95,10 +95,14 @@ class MovingWindows(Storage, MovingWindowSupport):
             if hits:
                 hits.pop()
             return
-        hits.extend((now,) * amount)
         keys = self.hits[length_s]
-        keys[key] = hits
+        if not hits:  # it may have been forgotten
+            keys[key] = hits
         keys.move_to_end(key)
+        if amount == 1:
+            hits.append(now)
+        else:  # takes twice as long
+            hits.extend((now,) * amount)
         for _ in range(2):
             oldest = next(iter(keys))
             if oldest == key:

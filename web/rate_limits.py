@@ -55,6 +55,7 @@ TOO_MANY_ATTEMPTS = "Too many attempts. Try again in 15 minutes."
 
 
 _all_events: Claim  # of one event, for all alerts together; set by `reset`
+_events_of_account: Quota  # half of that: one account never uses it up for the others; likewise
 _windows: MovingWindows  # where the hits are counted; set by `configure`
 limiter = Limiter(
     key_func=lambda: str(current().caller.key_seq), storage_uri="moving-windows://", strategy="moving-window"
@@ -78,8 +79,8 @@ def reset(ingest_per_minute: int, redis: tuple[RedisClient, str] | None = None) 
 
     The second part of `redis` is a secret that other processes on the same database have, too.
     """
-    global _all_events
-    _all_events = _claim(Quota(ingest_per_minute), "events")
+    global _all_events, _events_of_account
+    _all_events, _events_of_account = _claim(Quota(ingest_per_minute), "events"), Quota((ingest_per_minute + 1) // 2)
     _windows.reset()
     _windows.shared = SharedWindows(*redis) if redis else None
 
@@ -136,8 +137,10 @@ def count_unknown_topic(sender: str, amount: int = 1) -> None:
         raise Refused(429, TOO_MANY_EVENTS)
 
 
-def event(alert_seq: int, switched_on_at: int | None, guesser: str | None) -> tuple[bool, Refused | None]:
-    """Count an event against its alert and against all alerts together; one that is refused (429) counts in neither.
+def event(
+    account_seq: int, alert_seq: int, switched_on_at: int | None, guesser: str | None
+) -> tuple[bool, Refused | None]:
+    """Count an event against its alert, all alerts of its account, and all together; a refused one (429) in none.
 
     Returns whether the alert is flooded, and the refusal. Every event to an active alert counts towards a flood,
     since it was `switched_on_at`; None for an inactive one. A `guesser`, the sender of an event to an alert that is
@@ -145,7 +148,8 @@ def event(alert_seq: int, switched_on_at: int | None, guesser: str | None) -> tu
     was right.
     """
     guessed = (_claim(UNKNOWN_CODES, f"unknown-codes/{guesser}", amount=0),) if guesser else ()
-    limits = (*guessed, _claim(ALERT_EVENTS, f"alert/{alert_seq}"), _all_events)
+    of_account = _claim(_events_of_account, f"events/{account_seq}")
+    limits = (*guessed, _claim(ALERT_EVENTS, f"alert/{alert_seq}"), of_account, _all_events)
     if switched_on_at is None:
         is_flood, counted = False, _count(*limits)
     else:
@@ -158,6 +162,7 @@ def event(alert_seq: int, switched_on_at: int | None, guesser: str | None) -> tu
     words = (
         "its sender asked for many unknown addresses",
         f"more than {ALERT_EVENTS.amount} a minute",
+        "too many for all alerts of this account",
         "too many for all alerts together",
     )
     return is_flood, Refused(429, TOO_MANY_EVENTS, owner_message=words[counted.refused - len(limits)])

@@ -39,6 +39,7 @@ def admit_event() -> Payload | None:
     is_active = bool(webhook.is_active)
     is_seldom_used = (webhook.last_triggered_at or 0) <= clock.now_ms() - DAY_MS
     is_flood, refused = rate_limits.event(
+        webhook.account_seq,
         webhook.alert_seq,
         webhook.switched_on_at if is_active else None,
         guards.sender() if is_seldom_used else None,

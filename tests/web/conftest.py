@@ -8,10 +8,10 @@ from tests.support.service import METRICS_TOKEN
 
 @pytest.fixture
 def capped_at(make_service, moved_clock):
-    """Two alerts of a service that takes so many events a minute."""
+    """Two alerts of an account for which a service takes so many events a minute."""
 
     def make(events):
-        service = make_service(INGEST_PER_MINUTE=str(events))
+        service = make_service(INGEST_PER_MINUTE=str(2 * events))
         service.account()
         return service.alert(), service.alert(name="Second")
 
@@ -20,7 +20,7 @@ def capped_at(make_service, moved_clock):
 
 @pytest.fixture
 def capped(capped_at):
-    """An alert of a service that takes 3 events a minute."""
+    """An alert of a service that takes 6 events a minute, 3 of them for one account."""
     return capped_at(3)[0]
 
 

@@ -70,6 +70,12 @@ def test_an_alert_takes_60_events_a_minute_and_is_paused_by_a_flood(service, hoo
     assert not Alert.get().is_active and in_memory() == 0
 
 
+def test_an_account_has_its_share_of_all_events(service, hook, monkeypatch):
+    monkeypatch.setattr(rate_limits, "_events_of_account", rate_limits.Quota(2))
+    second, other = service.alert(name="Second"), service.alert(email=service.account("other@example.org"))
+    assert [one.post({}).status_code for one in (hook, second, hook, second, other)] == [200, 200, 429, 429, 200]
+
+
 def test_an_event_is_one_question_to_redis(service, hook, redis):
     hook.post({"message": "x"})
     redis.ask("CONFIG", "RESETSTAT")

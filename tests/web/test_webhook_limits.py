@@ -268,12 +268,13 @@ def test_switching_it_off_and_on_by_hand_starts_the_count_afresh(owner, zebra, m
 # The global cap
 
 
-def test_the_cap_is_over_all_alerts_and_accounts(capped):
-    capped.service.account("other@example.org")
-    other = capped.service.alert(email="other@example.org")
-    assert [capped.post({}).status_code, other.post({}).status_code, capped.post({}).status_code] == [200] * 3
-    assert_limited(other.post({}))
-    assert_limited(capped.post({}))
+def test_all_alerts_of_an_account_take_half_of_the_cap_and_all_accounts_together_the_whole(capped_at):
+    first, second = capped_at(3)
+    others = [first.service.alert(email=first.service.account(f"{name}@example.org")) for name in ("b", "c")]
+    assert [one.post({}).status_code for one in (first, second, first, second, first)] == [200] * 3 + [429] * 2
+    assert_limited(second.post({}))
+    assert [one.post({}).status_code for one in (*others, *others)] == [200] * 3 + [429]
+    assert_limited(others[0].post({}))
 
 
 def test_the_caps_window_moves_and_refused_requests_do_not_extend_it(capped, moved_clock):
