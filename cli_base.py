@@ -19,6 +19,7 @@ import click
 from flask.cli import AppGroup, ScriptInfo
 
 from config import Settings
+from process.service_lock import note_of_service
 from store.database import DatabaseError, has_data
 from wire.errors import SENTENCES, Refused
 from wire.notification import PRIORITIES
@@ -52,7 +53,10 @@ class Command(OneLineErrors, click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Open the database, then run the command."""
         app = ctx.ensure_object(ScriptInfo).load_app()
-        self.check(app.config["SETTINGS"])
+        settings = app.config["SETTINGS"]
+        self.check(settings)
+        if isinstance(settings.database, Path) and (said := note_of_service(settings.database)):
+            app.config["SETTINGS"] = settings.at(said)
         app.extensions[OPEN_DATA]()
         return super().invoke(ctx)
 

@@ -1,4 +1,4 @@
-"""Every setting, read once from the environment (CONTRACT 1, Settings).
+"""Every setting, read once from the environment and the settings file (README.md, Settings).
 
 The service's own variables are declared here, a provider's in its module. `load` reads all of them, or stops with a
 line for each that is wrong: its name, what it held and what it takes. The only module that reads the environment.
@@ -8,16 +8,18 @@ import ipaddress
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from process.settings_file import Line, read_file
 from process.variables import SettingError as SettingError  # what `load` raises
 from process.variables import Variable, between, http_address, http_origin, matching, redis_address
 from providers import PROVIDERS
 from store.database import ServerUrl
 
+OWN_FILE = Path(__file__).parent / ".env"
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
@@ -49,6 +51,7 @@ class Settings:
     log_level: str
     print_setup_link: bool
     wipes_disk: bool  # the platform does so at each restart, and the database is there
+    file: Path | None  # the settings file, if there is one
 
     @property
     def public_url(self) -> str:
@@ -60,6 +63,16 @@ class Settings:
         """The address that the service listens on, as a link on this machine."""
         host = "localhost" if self.host in ("0.0.0.0", "::") else self.host  # noqa: S104
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+
+    @property
+    def addresses(self) -> str:
+        """The settings that `at()` takes over, as a line."""
+        return f"{self.host} {self.port} {self.base_url or ''}"
+
+    def at(self, addresses: str) -> "Settings":
+        """These settings with the addresses of a running service; `BASE_URL` is its own only if it is unset here."""
+        host, port, base_url = addresses.split(" ")
+        return replace(self, host=host, port=int(port), base_url=self.base_url or base_url or None)
 
 
 def _flag(value: str) -> bool:
@@ -142,9 +155,19 @@ def variables() -> tuple[Variable, ...]:
     return OF_THE_SERVICE + tuple(variable for one in PROVIDERS.values() for variable in one.variables)
 
 
-def load(environ: Mapping[str, str] = os.environ) -> Settings:
-    """Read every variable, then check those that depend on each other; raise `SettingError` with a line per fault."""
-    values = _read_all({variable.name: partial(variable.read, environ) for variable in variables()})
+def load(environ: Mapping[str, str] | None = None) -> Settings:
+    """Read every variable, then check those that depend on each other; raise `SettingError` with a line per fault.
+
+    The settings file is the one that `POCKETBELL_ENV` names, or else `OWN_FILE`, unless the caller passes `environ`.
+    """
+    file = OWN_FILE if environ is None and OWN_FILE.is_file() else None
+    environ = os.environ if environ is None else environ
+    if named := environ.get("POCKETBELL_ENV"):
+        file = Path(named)
+    lines = read_file(file, [variable.name for variable in variables()]) if file else {}
+    lines = {name: line for name, line in lines.items() if not environ.get(name)}  # the environment wins
+    given = {**environ, **{name: line.value for name, line in lines.items()}}
+    values = _read_all({variable.name: partial(variable.read, given) for variable in variables()}, lines)
     data_dir: Path = values["DATA_DIR"]
     database: Path | str = values["DATABASE_URL"] or data_dir / "pocketbell.db"
     _check_sharing(isinstance(database, Path), values["REDIS_URL"], values["WEB_CONCURRENCY"])
@@ -160,7 +183,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         secret_key=values["SECRET_KEY"],
         base_url=values["BASE_URL"],
         trusted_proxies=values["FORWARDED_ALLOW_IPS"],
-        providers=_read_all({kind: partial(provider.read, values) for kind, provider in PROVIDERS.items()}),
+        providers=_read_all({kind: partial(provider.read, values) for kind, provider in PROVIDERS.items()}, {}),
         ca_file=values["SSL_CERT_FILE"],
         ingest_per_minute=values["INGEST_PER_MINUTE"],
         metrics_token=values["METRICS_TOKEN"],
@@ -170,17 +193,21 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         log_level=values["LOG_LEVEL"],
         print_setup_link=values["PRINT_SETUP_LINK"],
         wipes_disk="DYNO" in environ and isinstance(database, Path),
+        file=file,
     )
 
 
-def _read_all(reads: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
-    """What each of these returns, by name; raise one `SettingError` with the lines of all that are raised."""
+def _read_all(reads: Mapping[str, Callable[[], Any]], lines: Mapping[str, Line]) -> dict[str, Any]:
+    """What each of these returns, by name; raise one `SettingError` with the lines of all that are raised.
+
+    `lines` are those of the settings file, whose places are named.
+    """
     found, faults = dict[str, Any](), list[str]()
     for name, read in reads.items():
         try:
             found[name] = read()
         except SettingError as error:
-            faults.append(str(error))
+            faults.append(f"{lines[name].place if name in lines else ''}{error}")
     if faults:
         raise SettingError("\n".join(faults))
     return found

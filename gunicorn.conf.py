@@ -96,7 +96,7 @@ def take_lock(server):
         postgresql_lock.keep(settings.database, lambda: os.kill(os.getpid(), signal.SIGTERM))
         return
     try:
-        service_lock.take(settings.database, settings.local_url, server.log.warning)
+        service_lock.take(settings.database, settings.local_url, server.log.warning, note=settings.addresses)
     except OSError as error:
         raise SystemExit(f"The database {settings.database} cannot be used: {error.strerror}.") from None
 

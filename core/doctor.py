@@ -54,6 +54,11 @@ def examine(settings: Settings) -> Iterator[Finding]:
 def _settings(settings: Settings) -> tuple[str, str]:
     if settings.wipes_disk:
         return "bad", "this platform (DYNO is set) wipes the disk at each restart, and all data with it."
+    if settings.file and settings.file.is_file() and settings.file.stat().st_mode & 0o007:
+        return (
+            "look",
+            f"everybody on this machine can read {settings.file}, secrets included: chmod 600 {settings.file}",
+        )
     return "ok", "every setting is valid."
 
 

@@ -1,7 +1,8 @@
 """One service at a time on a database file: a lock file beside it, held as long as a process of the service lives.
 
 The operating system frees the lock however the service ends. The worker inherits it when it is forked, since it may
-outlive its master. Of the command line, only an import takes it. Must not know the database or a setting.
+outlive its master. Of the command line, only an import takes it; the others read the address of the service there.
+Must not know the database or a setting.
 """
 
 import fcntl
@@ -14,7 +15,7 @@ from process import clock
 
 MAX_WAIT_S = 60.0
 LOOKS_EVERY_S = 0.2
-MAX_HOLDER_BYTES = 300  # of what the lock file says of its holder
+MAX_HOLDER_BYTES = 1000  # of what the lock file says of its holder
 
 _kept_open = list[int]()  # the lock file: to close it would free the lock
 
@@ -33,21 +34,45 @@ def take(
     tell: Callable[[str], object],
     pause: Callable[[], object] = _pause,
     max_wait_s: float = MAX_WAIT_S,
+    note: str = "",
 ) -> None:
     """Take the lock for this process and its forks, or wait until the service that has it ends.
 
-    `tell` is called at once with a sentence about who has it; `address` is what this service tells others of itself.
-    Raises `InUse` after `max_wait_s`, and `OSError`.
+    `tell` is called at once with a sentence about who has it; `address` is what this service tells others of itself,
+    `note` a line for `note_of_service()`. Raises `InUse` after `max_wait_s`, and `OSError`.
     """
     database.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path, told, until_s = database.resolve().with_name(f"{database.name}.lock"), "", clock.monotonic_s() + max_wait_s
-    while holder := _holder(path, f"process {os.getpid()}, {address}"):
+    path, told, until_s = _lock_file(database), "", clock.monotonic_s() + max_wait_s
+    while holder := _holder(path, f"process {os.getpid()}, {address}\n{note}"):
         if clock.monotonic_s() >= until_s:
             raise InUse(f"Another Pocketbell ({holder}) is using the database {database}: stop it first.")
         if holder != told:
             tell(f"Another Pocketbell ({holder}) is using the database {database}: waiting for it to stop.")
             told = holder
         pause()
+
+
+def note_of_service(database: Path) -> str:
+    """The note of the service that has the lock; empty if there is none or it is just starting."""
+    try:
+        file = os.open(_lock_file(database), os.O_RDONLY)
+    except OSError:
+        return ""
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _read(file).partition("\n")[2]
+    finally:
+        os.close(file)
+    return ""
+
+
+def _lock_file(database: Path) -> Path:
+    return database.resolve().with_name(f"{database.name}.lock")
+
+
+def _read(file: int) -> str:
+    return os.pread(file, MAX_HOLDER_BYTES, 0).decode(errors="replace")
 
 
 def _holder(path: Path, own: str) -> str | None:
@@ -57,7 +82,7 @@ def _holder(path: Path, own: str) -> str | None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         try:
-            return os.pread(file, MAX_HOLDER_BYTES, 0).decode(errors="replace") or "just starting"
+            return _read(file).partition("\n")[0] or "just starting"
         finally:
             os.close(file)
     os.ftruncate(file, 0)

@@ -41,9 +41,13 @@ class Variable:
         try:
             return self.parse(value)
         except (ValueError, KeyError):
-            printable = "".join(c if c.isprintable() else " " for c in value)
-            held = "not understood" if self.secret or MAY_BE_SECRET.search(value) else f'"{printable}"'
+            held = "not understood" if self.secret or MAY_BE_SECRET.search(value) else f'"{printable(value)}"'
             raise SettingError(f"{self.name} is {held}: it takes {self.takes}.") from None
+
+
+def printable(text: str) -> str:
+    """The text with a space for each character that a terminal or a log would not show."""
+    return "".join(c if c.isprintable() else " " for c in text)
 
 
 def value_or_file(values: Mapping[str, Any], variable: Variable, file: Variable) -> Any:

@@ -20,9 +20,11 @@ def networks(*texts):
 
 
 def run_config(**environ):
-    """`python config.py` with nothing in the environment but `environ`."""
+    """`python config.py` with no settings but `environ`."""
     command = [sys.executable, str(ROOT / "config.py")]
-    return subprocess.run(command, env=environ, cwd=ROOT, capture_output=True, timeout=30)
+    return subprocess.run(
+        command, env={"POCKETBELL_ENV": os.devnull, **environ}, cwd=ROOT, capture_output=True, timeout=30
+    )
 
 
 def refusal(**environ):

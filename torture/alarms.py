@@ -56,7 +56,12 @@ class Bell:
     def start(self) -> tuple[Server, subprocess.Popen]:
         """A service, and a second process that does the same jobs: a second service would wait for the first."""
         server = Server(self.data_dir, WEBPUSH_HOSTS=self.origin, LOG_LEVEL="warning")
-        environ = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(self.data_dir), "WEBPUSH_HOSTS": self.origin}
+        environ = {
+            "PATH": os.environ.get("PATH", ""),
+            "POCKETBELL_ENV": os.devnull,
+            "DATA_DIR": str(self.data_dir),
+            "WEBPUSH_HOSTS": self.origin,
+        }
         command, pipe = [sys.executable, "-c", JOBS], subprocess.PIPE
         jobs = subprocess.Popen(command, cwd=ROOT, env=environ, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
         jobs.stdout.readline()

@@ -66,7 +66,7 @@ def figures(scratch: Path) -> Iterator[Figure]:
 
 
 def _year(data_dir: Path, plan: str, factor: int) -> Figure:
-    environ = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(data_dir)}
+    environ = {"PATH": os.environ.get("PATH", ""), "POCKETBELL_ENV": os.devnull, "DATA_DIR": str(data_dir)}
     began = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-c", YEAR, plan, str(factor)], env=environ, cwd=ROOT, capture_output=True, text=True

@@ -72,7 +72,12 @@ def seed(data_dir: Path, emails: Iterable[str], keys: int = 1, hooks: int = 1, *
     """
     asked = {"emails": list(emails), "keys": keys, "hooks": hooks, "password": None, "quiet_hours": None}
     asked |= {"frequency": "instant", "subscriptions": [], **more}
-    environ = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(data_dir), **asked.pop("environ", {})}
+    environ = {
+        "PATH": os.environ.get("PATH", ""),
+        "POCKETBELL_ENV": os.devnull,
+        "DATA_DIR": str(data_dir),
+        **asked.pop("environ", {}),
+    }
     script = SEED
     if hosts := asked.pop("webpush_hosts", None):
         environ["WEBPUSH_HOSTS"] = hosts

@@ -186,7 +186,12 @@ def _both(held: Held, then: Callable[[Held], None] | None = None) -> None:
 
     Two services would not do, because the second waits for the first.
     """
-    environ = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(held.data_dir), "WEBPUSH_HOSTS": held.origin}
+    environ = {
+        "PATH": os.environ.get("PATH", ""),
+        "POCKETBELL_ENV": os.devnull,
+        "DATA_DIR": str(held.data_dir),
+        "WEBPUSH_HOSTS": held.origin,
+    }
     command = [sys.executable, "-c", JOBS]
     with ExitStack() as running:
         processes = [

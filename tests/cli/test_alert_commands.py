@@ -539,7 +539,12 @@ def test_a_wrong_time_zone_changes_no_quiet_hours_beside_it(service, owner):
 
 def test_a_command_in_another_process_takes_effect_at_once(service, owner):
     def elsewhere(*args):
-        environ = {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(service.data_dir), **service.where}
+        environ = {
+            "PATH": os.environ.get("PATH", ""),
+            "POCKETBELL_ENV": os.devnull,
+            "DATA_DIR": str(service.data_dir),
+            **service.where,
+        }
         done = finished(Fork, ["flask", *args], environ)
         assert (done.returncode, done.stderr) == (0, b"")
         return done.stdout.decode().strip()

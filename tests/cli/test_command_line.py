@@ -31,7 +31,7 @@ FLASK = Path(sys.executable).with_name("flask")
 
 def environment(data_dir, **environ):
     """What a process of its own needs, with only PATH from this one's environment."""
-    return {"PATH": os.environ.get("PATH", ""), "DATA_DIR": str(data_dir), **environ}
+    return {"PATH": os.environ.get("PATH", ""), "POCKETBELL_ENV": os.devnull, "DATA_DIR": str(data_dir), **environ}
 
 
 def run_in_fork(data_dir, *args, stdin=os.devnull, stdout="", **environ):

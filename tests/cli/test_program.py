@@ -36,7 +36,7 @@ def project(tmp_path):
 
 def called(program, *args, cwd="/", stdin="", **environ):
     """Run a program with only PATH from this process's environment."""
-    env = {"PATH": os.environ.get("PATH", ""), **environ}
+    env = {"PATH": os.environ.get("PATH", ""), "POCKETBELL_ENV": os.devnull, **environ}
     return subprocess.run(
         [program, *args], cwd=cwd, env=env, input=stdin, capture_output=True, text=True, timeout=PATIENCE_S
     )

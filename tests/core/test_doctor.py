@@ -56,7 +56,12 @@ def test_it_has_a_line_for_each_part_and_ends_with_1_if_anything_is_bad(service)
 def test_of_a_running_service_it_says_that_it_answers(tmp_path):
     with serving(tmp_path / "data") as server:
         server.wait_until_ready()
-        environ = {"PATH": os.environ["PATH"], "DATA_DIR": str(server.data_dir), "PORT": str(server.port)}
+        environ = {
+            "PATH": os.environ["PATH"],
+            "POCKETBELL_ENV": os.devnull,
+            "DATA_DIR": str(server.data_dir),
+            "PORT": str(server.port),
+        }
         result = finished(Fork, [BIN / "flask", "doctor"], environ)
     told = result.stdout.decode()
     assert f"ok   service         http://127.0.0.1:{server.port}/healthz answers." in told

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from process import service_lock
-from tests.support.server import BIN, PATIENCE_S, ROOT, wait_until
+from tests.support.server import BIN, PATIENCE_S, ROOT, finished, wait_until
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="gunicorn runs on POSIX alone")
 WAITS = "is using the database"
@@ -86,6 +86,26 @@ def test_the_command_line_works_beside_a_service_and_beside_one_that_waits(start
     second = start()
     wait_until(lambda: WAITS in second.log)
     assert second.flask("account", "create", "owner@example.org") and first.flask("account", "list")
+
+
+def test_the_command_line_prints_the_address_of_the_service_that_runs(start):
+    server = start(BASE_URL="https://bell.example.org").wait_until_ready()
+    del server.environ["PORT"], server.environ["BASE_URL"]  # the shell of the command line has neither
+    assert server.flask("account", "create", "a@example.org").startswith("https://bell.example.org/app/setup/")
+    server.environ["BASE_URL"] = "https://own.example.org"
+    assert server.flask("alert", "create", "a@example.org", "CI").startswith("https://own.example.org/p/")
+    assert server.terminate() == 0
+    del server.environ["BASE_URL"]
+    assert server.flask("alert", "create", "a@example.org", "CI").startswith("http://127.0.0.1:8000/p/")
+
+
+def test_the_command_line_and_doctor_know_the_port_of_the_service_that_runs(start):
+    server = start(HOST="0.0.0.0").wait_until_ready()
+    del server.environ["PORT"], server.environ["HOST"]
+    assert server.flask("account", "create", "a@example.org").startswith(f"http://localhost:{server.port}/app/setup/")
+    examined = finished(server.start, [BIN / "flask", "doctor"], server.environ).stdout.decode()
+    assert f"http://localhost:{server.port}/healthz answers." in examined
+    assert "it listens on every address" in examined
 
 
 def test_a_second_service_that_waits_ends_with_sigterm(start):

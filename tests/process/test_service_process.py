@@ -511,9 +511,12 @@ def procfile(name):
     return next(line.removeprefix(f"{name}: ") for line in lines if line.startswith(f"{name}: "))
 
 
+OURS_FIRST = {"PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}", "POCKETBELL_ENV": os.devnull}
+
+
 def run_line(tmp_path, name, **environ):
     """Run a line of the Procfile as a platform does."""
-    env = {"PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}", "DATA_DIR": str(tmp_path / "data"), **environ}
+    env = {**OURS_FIRST, "DATA_DIR": str(tmp_path / "data"), **environ}
     return subprocess.Popen(
         ["sh", "-c", procfile(name)],
         env=env,
@@ -562,7 +565,7 @@ def test_the_procfiles_release_line_checks_the_settings_and_makes_no_database(tm
 
 @pytest.mark.parametrize("name, value", [("WEB_CONCURRENCY", "abc"), ("FORWARDED_ALLOW_IPS", "localhost")])
 def test_make_run_stops_with_our_line_for_what_gunicorn_reads_too(tmp_path, name, value):
-    env = {"PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}", "DATA_DIR": str(tmp_path), name: value}
+    env = {**OURS_FIRST, "DATA_DIR": str(tmp_path), name: value}
     run = next(line for line in (ROOT / "Makefile").read_text().splitlines() if "gunicorn --config" in line)
     done = subprocess.run(
         ["sh", "-c", run.strip().removeprefix("@").replace("$(BIN)", str(BIN))],
