@@ -34,6 +34,7 @@ from cli_base import (
 from cli_heartbeats import heartbeat
 from cli_moving import import_file
 from cli_rules import rule
+from config import VERSION
 from core import accounts, deletion, delivery, devices, doctor
 from core.local_time import moment_ms
 from core.plans import PLANS
@@ -395,5 +396,6 @@ def examine() -> None:
 
 
 pocketbell = Group("pocketbell", help="Manage Pocketbell and send. All but import works while the service runs.")
+click.version_option(VERSION, message="Pocketbell %(version)s")(pocketbell)
 for _command in (account, key, alert, heartbeat, rule, device, history, metric, send, backup, import_file, examine):
     pocketbell.add_command(_command)

@@ -19,6 +19,7 @@ from process.variables import Variable, between, http_address, http_origin, matc
 from providers import PROVIDERS
 from store.database import ServerUrl
 
+VERSION = "1.0.0"
 OWN_FILE = Path(__file__).parent / ".env"
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 

@@ -13,12 +13,14 @@ import sys
 import threading
 from pathlib import Path
 
+from config import VERSION
 from config import load as load_settings
 from core import accounts, jobs, proxies, waiting
 from process import clock, cpu_affinity, service_lock
 from process.gunicorn_worker import JsonLogger, ThreadedWorker
 from process.logs import JsonLines
 from store import database, engine
+from store.sqlite import copy_before
 from web import request_body
 
 settings = load_settings()
@@ -124,7 +126,18 @@ def on_starting(server):
     logging.basicConfig(level=loglevel.upper(), handlers=[handler])
     take_lock(server)
     check_address()
-    database.open_database(settings.database)
+    open_database(server)
+    server.log.info("Starting Pocketbell %s with schema %s.", VERSION, engine.SCHEMA_VERSION)
+
+
+def open_database(server):
+    """Create the database, or upgrade it and say so."""
+    began_s = clock.monotonic_s()
+    before = database.open_database(settings.database)
+    if 0 < before < engine.SCHEMA_VERSION:
+        path, took_s = settings.database, clock.monotonic_s() - began_s
+        copied = f"; copy at {copy_before(path, before)}" if isinstance(path, Path) else ""
+        server.log.info("Upgraded schema %s to %s in %.1f s%s", before, engine.SCHEMA_VERSION, took_s, copied)
 
 
 def when_ready(server):

@@ -2,6 +2,7 @@
 
 from flask import flash, redirect, render_template, request
 
+from config import VERSION
 from core import accounts, devices, local_time, plans
 from dashboard import signin
 from dashboard.page import Page, Problem
@@ -35,6 +36,7 @@ def _settings_page(problem: Problem | None = None) -> str:
         most_keys=accounts.MAX_LIVE_KEYS,
         devices=Device.count(account.seq),
         most_devices=devices.MAX_DEVICES,
+        version=VERSION,
     )
 
 

@@ -75,21 +75,20 @@ class Statements(peewee.SqliteDatabase):
 database = Statements(None, returning_clause=True)
 
 
-def open_database(place: Path | ServerUrl, migrations: Path = MIGRATIONS, newest: int = SCHEMA_VERSION) -> None:
+def open_database(place: Path | ServerUrl, migrations: Path = MIGRATIONS, newest: int = SCHEMA_VERSION) -> int:
     """Open the file or the server's database for all threads. An empty one gets its tables; an older one is upgraded.
 
-    `DatabaseRefused` if it cannot be used.
+    Returns the schema that it had, 0 if it was empty; `DatabaseRefused` if it cannot be used.
     """
     global _engine
     close()
     if isinstance(place, Path):
         _engine = sqlite
-        sqlite.open_database(place, migrations, newest)
-    else:
-        from store import postgresql  # 17 MB that SQLite does not need
+        return sqlite.open_database(place, migrations, newest)
+    from store import postgresql  # 17 MB that SQLite does not need
 
-        _engine = postgresql
-        postgresql.open_database(place, migrations, newest)
+    _engine = postgresql
+    return postgresql.open_database(place, migrations, newest)
 
 
 def has_data(place: Path | ServerUrl) -> bool:

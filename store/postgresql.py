@@ -382,13 +382,16 @@ def writes_fail() -> bool:
 # --- opening --------------------------------------------------------------------------------------------------
 
 
-def open_database(url: ServerUrl, migrations: Path, newest: int) -> None:
-    """Open the database for all threads. An empty one gets its tables; an older one is upgraded."""
+def open_database(url: ServerUrl, migrations: Path, newest: int) -> int:
+    """Open the database for all threads. An empty one gets its tables; an older one is upgraded.
+
+    Returns the schema that it had, 0 if it was empty.
+    """
     global _pool
     _writes_fail.clear()
     with patiently_connected(url) as connection:
         try:
-            prepare(connection, url, migrations, newest)
+            before = prepare(connection, url, migrations, newest)
         except psycopg.Error as error:
             raise refused(url, str(failure(connection, error))) from None
     _pool = ConnectionPool(
@@ -404,6 +407,7 @@ def open_database(url: ServerUrl, migrations: Path, newest: int) -> None:
         name="postgresql",
         open=True,
     )
+    return before
 
 
 def give_back() -> None:

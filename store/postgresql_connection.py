@@ -174,14 +174,17 @@ def refused(url: ServerUrl, why: str) -> DatabaseRefused:
     return DatabaseRefused(f"The database {url} cannot be used: {why}.")
 
 
-def prepare(connection: Connection, url: ServerUrl, migrations: Path, newest: int) -> None:
-    """Make the tables in an empty database, or upgrade them; refuse what is not ours, or newer than this version."""
+def prepare(connection: Connection, url: ServerUrl, migrations: Path, newest: int) -> int:
+    """Make the tables in an empty database, or upgrade them; refuse what is not ours, or newer than this version.
+
+    Returns the schema that it had, 0 if it was empty.
+    """
     if connection.info.server_version < MIN_VERSION * 10_000:
         raise refused(url, f"Pocketbell needs PostgreSQL {MIN_VERSION} or later")
     if connection.info.parameter_status("server_encoding") != "UTF8":
         raise refused(url, "its encoding is not UTF8")
     if schema_version(connection) == newest:
-        return
+        return newest
     connection.answer_s = UPGRADE_S
     connection.execute(f"BEGIN; SELECT pg_advisory_xact_lock({OUR_LOCKS}, {UPGRADE})")
     version = schema_version(connection)
@@ -198,6 +201,7 @@ def prepare(connection: Connection, url: ServerUrl, migrations: Path, newest: in
         connection.execute("INSERT INTO pocketbell_schema VALUES (0)")
     connection.execute("UPDATE pocketbell_schema SET version = %s", (newest,))
     connection.execute("COMMIT")
+    return version
 
 
 def _steps(migrations: Path, version: int, newest: int) -> list[Path]:

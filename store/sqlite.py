@@ -102,8 +102,11 @@ def insert(statement: str, values: Values) -> int:
     return int(run(statement, values).lastrowid or 0)
 
 
-def open_database(path: Path, migrations: Path, newest: int) -> None:
-    """Open the file at `path` for all threads. An empty file gets its tables; an older one is copied and upgraded."""
+def open_database(path: Path, migrations: Path, newest: int) -> int:
+    """Open the file at `path` for all threads. An empty file gets its tables; an older one is copied and upgraded.
+
+    Returns the schema that it had, 0 if it was empty.
+    """
     if sqlite3.sqlite_version_info < MIN_SQLITE:
         raise DatabaseRefused(f"This Python has SQLite {sqlite3.sqlite_version}: Pocketbell needs 3.37 or later.")
     _check_place(path)
@@ -124,10 +127,11 @@ def open_database(path: Path, migrations: Path, newest: int) -> None:
     try:
         with _alone_in(path.parent):  # if two processes turned a new file to WAL at once, one would find it locked
             _writing.execute_sql("PRAGMA journal_mode = WAL")
-            _make(path, newest)
+            before = _make(path, newest)
         _upgrade(path, migrations, newest)
     except (peewee.PeeweeException, OSError) as error:
         raise DatabaseRefused(f"The database {path} cannot be used: {error}.") from None
+    return before
 
 
 def version() -> int:
@@ -193,8 +197,11 @@ def _alone_in(directory: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _make(path: Path, newest: int) -> None:
-    """Make the tables in an empty file; refuse a file that is not ours, or newer than this version."""
+def _make(path: Path, newest: int) -> int:
+    """Make the tables in an empty file; refuse a file that is not ours, or newer than this version.
+
+    Returns the schema that it had, 0 if it was empty.
+    """
     version = _version()
     if version > newest:
         raise DatabaseRefused(
@@ -205,13 +212,19 @@ def _make(path: Path, newest: int) -> None:
         raise DatabaseRefused(f"The database {path} cannot be used: it is another program's.")
     if version == 0:
         _run_step(ROOT / "schema.sql", 0, newest)
+    return version
+
+
+def copy_before(path: Path, version: int) -> Path:
+    """The copy that is made before a file with this schema is upgraded."""
+    return path.with_name(f"{path.name}.schema-{version}")
 
 
 def _upgrade(path: Path, migrations: Path, newest: int) -> None:
     """Copy an older file, then upgrade it step by step."""
     version = _version()
     if version < newest:
-        copy = path.with_name(f"{path.name}.schema-{version}")
+        copy = copy_before(path, version)
         with _alone_in(path.parent):
             for leftover in path.parent.glob(f".{copy.name}.*"):  # by a process that was killed
                 shutil.rmtree(leftover, ignore_errors=True)

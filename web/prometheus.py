@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+from config import VERSION
 from core import sharing
 from core.jobs import worker
 from process import clock, counters
 from store.deliveries import Delivery
+from store.engine import SCHEMA_VERSION
 from store.held import Held
 
 COUNTERS = {
@@ -42,8 +44,10 @@ class _Collector:
 
     def collect(self) -> Iterator[Any]:
         """Each figure with its name and help."""
-        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
 
+        build = {"version": VERSION, "schema": str(SCHEMA_VERSION)}
+        yield InfoMetricFamily("pocketbell_build", "Version and schema of this Pocketbell.", build)
         counters.share(reads=True)
         for name, (help_, labels) in COUNTERS.items():
             family = CounterMetricFamily(f"pocketbell_{name}", help_, labels=labels)

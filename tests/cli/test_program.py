@@ -11,6 +11,7 @@ import pytest
 
 import cli
 import cli_main
+from config import VERSION
 from core import accounts
 from tests.support.accounts import OWNER
 from tests.support.commands import printed, said
@@ -53,6 +54,12 @@ def owned_here(owned, service):
 
 
 # --- the script ---------------------------------------------------------------------------------------------
+
+
+def test_version_is_printed_wherever_it_is_asked_for_and_without_a_database(tmp_path):
+    asked = called(ROOT / "pocketbell", "--version", cwd=tmp_path, DATA_DIR=str(tmp_path / "none"))
+    assert (asked.returncode, asked.stdout) == (0, f"Pocketbell {VERSION}\n")
+    assert not (tmp_path / "none").exists()
 
 
 def test_the_script_passes_every_argument_on_as_it_is(project):

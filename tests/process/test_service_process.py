@@ -516,10 +516,9 @@ OURS_FIRST = {"PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}", "POCKETB
 
 def run_line(tmp_path, name, **environ):
     """Run a line of the Procfile as a platform does."""
-    env = {**OURS_FIRST, "DATA_DIR": str(tmp_path / "data"), **environ}
     return subprocess.Popen(
         ["sh", "-c", procfile(name)],
-        env=env,
+        env={**OURS_FIRST, "DATA_DIR": str(tmp_path / "data"), **environ},
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -565,11 +564,10 @@ def test_the_procfiles_release_line_checks_the_settings_and_makes_no_database(tm
 
 @pytest.mark.parametrize("name, value", [("WEB_CONCURRENCY", "abc"), ("FORWARDED_ALLOW_IPS", "localhost")])
 def test_make_run_stops_with_our_line_for_what_gunicorn_reads_too(tmp_path, name, value):
-    env = {**OURS_FIRST, "DATA_DIR": str(tmp_path), name: value}
     run = next(line for line in (ROOT / "Makefile").read_text().splitlines() if "gunicorn --config" in line)
     done = subprocess.run(
         ["sh", "-c", run.strip().removeprefix("@").replace("$(BIN)", str(BIN))],
-        env=env,
+        env={**OURS_FIRST, "DATA_DIR": str(tmp_path), name: value},
         cwd=ROOT,
         capture_output=True,
     )

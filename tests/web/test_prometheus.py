@@ -5,7 +5,9 @@ import re
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from config import VERSION
 from core import jobs
+from store.engine import SCHEMA_VERSION
 from tests.support.accounts import OWNER, account_set
 from tests.support.devices import subscribe
 from tests.support.server import ROOT
@@ -50,6 +52,10 @@ def test_without_the_token_there_is_nothing_to_see(watched, header):
 def test_an_api_key_is_not_the_token(watched):
     assert watched.caller(OWNER).get("/../../metrics").status_code in (401, 404)
     assert ask(watched, watched.caller(OWNER).key).status_code == 401
+
+
+def test_it_says_which_version_and_schema_run(watched):
+    assert f'pocketbell_build_info{{schema="{SCHEMA_VERSION}",version="{VERSION}"}} 1.0' in ask(watched).text
 
 
 def test_it_is_prometheus_text_about_the_process_too(watched):

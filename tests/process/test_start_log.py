@@ -1,0 +1,25 @@
+"""What the log says of a start: the version, and that an older database was upgraded."""
+
+import re
+import sqlite3
+from contextlib import closing
+
+from config import VERSION
+from store.engine import SCHEMA_VERSION
+from tests.support.schemas import SCHEMAS
+
+
+def test_the_log_of_a_start_names_version_and_schema(start):
+    log = start().wait_until_ready().log
+    assert f"Starting Pocketbell {VERSION} with schema {SCHEMA_VERSION}." in log and "Upgraded" not in log
+
+
+def test_the_log_says_that_an_older_database_was_upgraded_and_where_its_copy_is(start, tmp_path):
+    file = tmp_path / "data/pocketbell.db"
+    file.parent.mkdir()
+    with closing(sqlite3.connect(file)) as older:
+        older.executescript(SCHEMAS[-1].read_text() + f"PRAGMA user_version = {len(SCHEMAS)};")
+    log = start().wait_until_ready().log
+    (copy,) = re.findall(rf"Upgraded schema {len(SCHEMAS)} to {SCHEMA_VERSION} in \d+\.\d s; copy at ([^\"]+)\"", log)
+    with closing(sqlite3.connect(copy)) as kept:
+        assert kept.execute("PRAGMA user_version").fetchone() == (len(SCHEMAS),)
