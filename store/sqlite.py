@@ -36,6 +36,7 @@ class _Thread:
 
     def __init__(self) -> None:
         self.reading: sqlite3.Connection | None = None  # until it gives that back
+        self.pool: _Free | None = None  # where that came from
         self.taken = 0  # how many it has had
         self.writing: sqlite3.Connection | None = None  # while it is in a transaction
         self.accounts: tuple[int, ...] = ()  # those that the transaction names
@@ -68,7 +69,7 @@ class _Free:
         except IndexError:
             one = _reading.connection()
             _reading._state.reset()  # type: ignore[attr-defined]  # else Peewee would keep it for this thread
-        thread.reading, thread.taken = one, thread.taken + 1
+        thread.reading, thread.pool, thread.taken = one, self, thread.taken + 1
         return one
 
     def close(self, number: int) -> None:
@@ -144,11 +145,15 @@ def version() -> int:
 
 
 def give_back() -> None:
-    """Let other threads have this thread's connection for reading."""
+    """Return this thread's connection for reading to the pool; close it if the database was closed meanwhile."""
     thread = _threads.own
-    if thread.reading:
+    if thread.reading is None:
+        return
+    if thread.pool is _free:
         _free.connections.append(thread.reading)
-        thread.reading = None
+    else:
+        thread.reading.close()
+    thread.reading = None
 
 
 def close_unneeded() -> None:
@@ -163,13 +168,18 @@ def has_data(path: Path) -> bool:
 
 
 def close() -> None:
-    """Close this thread's connection, those that no thread has, and the one that writes."""
+    """Close this thread's connection, those in the pool, and the one that writes.
+
+    A connection that another thread uses is closed when that thread gives it back.
+    """
+    global _free
     with _writer.turn:
         _writer.end()
         if not _writing.is_closed():
             _writing.close()
     give_back()
     _free.close(len(_free.connections))
+    _free = _Free()
 
 
 def _check_place(path: Path) -> None:

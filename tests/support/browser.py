@@ -160,7 +160,7 @@ class Site:
         self.port = listening.getsockname()[1]
         self.base = f"http://localhost:{self.port}"
         self.insecure = f"http://lan.test:{self.port}"
-        self.answering, self.answered = 0, threading.Condition()
+        self.answering, self.answered, self.is_closed = 0, threading.Condition(), False
         self.asked = []  # (method, path, Cookie, Authorization) of every request
         self.service = Service(data_dir, WEBPUSH_HOSTS=push_service.origin, BASE_URL=f"http://{host}:{self.port}")
         self.server = make_server(
@@ -174,6 +174,8 @@ class Site:
         names = ("REQUEST_METHOD", "PATH_INFO", "HTTP_COOKIE", "HTTP_AUTHORIZATION")
         self.asked.append(tuple(environ.get(name) for name in names))
         with self.answered:
+            if self.is_closed:
+                raise ConnectionAbortedError  # the next test's database may be open already
             self.answering += 1
         try:
             return self.service.app(environ, start_response)
@@ -187,6 +189,7 @@ class Site:
         self.server.shutdown()
         self.thread.join()
         with self.answered:
+            self.is_closed = True
             assert self.answered.wait_for(lambda: not self.answering, LIMIT_S)
         self.server.server_close()
 
