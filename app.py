@@ -58,7 +58,7 @@ from web.context import Window, current
 from web.held_responses import HeldResponse
 from web.json_answers import JsonAnswer
 from web.lean_flask import LeanFlask
-from web.routing import Check, IdConverter, Route, first_segments, topics_beside
+from web.routing import Check, IdConverter, PingKeyConverter, Route, first_segments, topics_beside
 
 
 def admit(guard: Check, quota: Check) -> Any:
@@ -114,6 +114,11 @@ ROUTES = (
         for method in ("GET", "POST")  # GET stands for HEAD, too
         for rule in ("/ping/<ping_id>", "/ping/<ping_id>/", "/ping/<ping_id>/<signal>")
     ),
+    *(
+        Route(method, rule, heartbeats.receive_ping_by_slug, guards.ping_key, heartbeats.admit_ping_by_slug)
+        for method in ("GET", "POST")
+        for rule in ("/ping/<key:ping_key>/<slug>", "/ping/<key:ping_key>/<slug>/<signal>")
+    ),
     Route("POST", CUSTOM_METRICS, webhooks.store_metrics, guards.api_key, rate_limits.custom_metrics),
     Route("POST", ASSISTANTS, mcp.answer_message, guards.api_key, rate_limits.rest),
     Route("GET", "/a/<path:token>", dashboard.answers.show_button, guards.button_token),
@@ -162,6 +167,7 @@ ROUTES = (
     owners("POST", "/alerts/<alert_id>/forget", dashboard.alerts.forget_payload),
     owners("GET", "/watches", dashboard.watches.show_watches),
     owners("POST", "/watches", dashboard.watches.create_heartbeat),
+    owners("POST", "/watches/key", dashboard.watches.change_ping_key),
     owners("GET", "/watches/<heartbeat_id>", dashboard.watches.show_heartbeat),
     owners("POST", "/watches/<heartbeat_id>", dashboard.watches.save_heartbeat),
     owners("POST", "/watches/<heartbeat_id>/pause", dashboard.watches.pause_heartbeat),
@@ -304,7 +310,7 @@ def create_app(settings: config.Settings | None = None) -> Application:
     app.session_interface = guards.PageSessions()
     app.url_map.merge_slashes = False
     topic, topics = topics_beside(OWN_SEGMENTS | COMPATIBLE_SEGMENTS)
-    app.url_map.converters.update(id=IdConverter, topic=topic, topics=topics)
+    app.url_map.converters.update(id=IdConverter, key=PingKeyConverter, topic=topic, topics=topics)
     rate_limits.configure(app)
     _add_routes(app)
     app.config["SETTINGS"] = settings or config.load()

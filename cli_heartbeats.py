@@ -97,6 +97,15 @@ def delete_heartbeat(email: str, heartbeat_id: str) -> None:
     click.echo(line(f"Deleted the heartbeat {deleted.name}."))
 
 
+@heartbeat.command("key")
+@click.argument("email")
+@click.option("--rotate", is_flag=True, help="Replace it; the old one stops working.")
+def show_ping_key(email: str, rotate: bool) -> None:
+    """Print the account's ping key, which pings heartbeats by name: /ping/KEY/nightly-backup. It is a secret."""
+    owner = accounts.find_account(email)
+    click.echo(accounts.change_ping_key(owner) if rotate or not owner.ping_key else owner.ping_key)
+
+
 def _address(beat: Beat) -> str:
     return f"{current_app.config['SETTINGS'].public_url}/ping/{beat.ping_id}"
 

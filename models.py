@@ -62,6 +62,7 @@ class Account(Model):
     hides_first_steps = peewee.IntegerField(default=0)
     known_device_seq = peewee.IntegerField(default=0)
     rules_version = peewee.IntegerField(null=True)
+    ping_key = peewee.TextField(null=True)
 
     # The seq of a deleted account is never given to another: its limits, cursors and open requests would pass to it.
     LAST_SEQ = (
@@ -70,11 +71,10 @@ class Account(Model):
     )
 
     @classmethod
-    def add(cls, email: str, plan: str, time_zone: str, now: int, password_hash: str | None = None) -> "Account":
+    def add(cls, email: str, now: int, **columns: str | None) -> "Account":
         """The new account; `peewee.IntegrityError` when the address is taken. Call inside `transaction()`."""
-        columns = {"email": email, "plan": plan, "time_zone": time_zone, "password_hash": password_hash}
         seq = run(cls.LAST_SEQ).fetchone()[0] + 1
-        return cls.create(force_insert=True, seq=seq, created_at=now, **columns)
+        return cls.create(force_insert=True, seq=seq, email=email, created_at=now, **columns)
 
     @classmethod
     def change(cls, seq: int, **values: str | int | None) -> None:
@@ -105,7 +105,7 @@ class Account(Model):
     @classmethod
     def end_access(cls, seq: int) -> None:
         """Void all credentials of the account, its devices, alerts and watches; call inside `transaction()`."""
-        cls.change(seq, password_hash=None)
+        cls.change(seq, password_hash=None, ping_key=None)
         for table in ("session", "one_time_link", "alert", "heartbeat", "rule_arrival", "metric_rule"):
             run(f"DELETE FROM {table} WHERE account_seq = ?", (seq,))
         run("UPDATE api_key SET revoked_at = created_at WHERE account_seq = ? AND revoked_at IS NULL", (seq,))

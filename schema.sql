@@ -15,8 +15,10 @@ CREATE TABLE account (
     theme TEXT NOT NULL DEFAULT 'system' CHECK (theme IN ('system', 'light', 'dark')),
     hides_first_steps INTEGER NOT NULL DEFAULT 0 CHECK (hides_first_steps IN (0, 1)),
     known_device_seq INTEGER NOT NULL DEFAULT 0, -- Home warns about devices with a higher seq that an API key added
-    rules_version INTEGER                  -- another random number after each change of its rules; NULL: it had none
+    rules_version INTEGER,                 -- another random number after each change of its rules; NULL: it had none
+    ping_key TEXT                          -- pings its heartbeats by their slugs; in clear, since Watches shows it
 ) STRICT;
+CREATE UNIQUE INDEX account_ping_key ON account (ping_key);
 
 -- One row per calendar day, in the account's time zone, that has notifications, and one for all time: deleting
 -- notifications lowers no count.
@@ -292,7 +294,7 @@ CREATE INDEX heartbeat_due ON heartbeat (deadline_at) WHERE deadline_at IS NOT N
 CREATE TABLE ping (
     seq INTEGER PRIMARY KEY,
     heartbeat_seq INTEGER NOT NULL REFERENCES heartbeat ON DELETE CASCADE,
-    kind TEXT NOT NULL CHECK (kind IN ('success', 'start', 'fail')),
+    kind TEXT NOT NULL CHECK (kind IN ('success', 'start', 'fail', 'log')),
     exit_code INTEGER,                     -- if it named one
     body TEXT NOT NULL,                    -- its beginning
     received_at INTEGER NOT NULL

@@ -6,6 +6,7 @@ Must not know requests or commands; raises `Refused` with a sentence.
 
 import re
 import secrets
+import string
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
@@ -36,6 +37,8 @@ MONTH_DAYS = 32  # reaches back before the first of any month
 MAX_LIVE_KEYS = 1_000
 MAX_EMAIL_CHARACTERS = 254
 KEY_PREFIX = "sk_test_"
+ALPHABET = string.ascii_letters + string.digits
+PING_KEY_CHARACTERS = 22  # 131 bits
 UNSEEN_KEY = "unseen key "  # with a key's id after it, the name of the note that holds the key
 EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f\ud800-\udfff]+@[^@\s\x00-\x1f\x7f\ud800-\udfff]+")
 
@@ -65,7 +68,20 @@ def create_account(email: str, plan: str, time_zone: str, now: int, hashed: str 
     if Account.find(address):
         raise Refused(400, f"There is already an account for {address}.", field="email")
     OneTimeLink.void(None)
-    return Account.add(address, plan, local_time.checked_zone(time_zone), now, hashed)
+    zone = local_time.checked_zone(time_zone)
+    return Account.add(address, now, plan=plan, time_zone=zone, password_hash=hashed, ping_key=_new_ping_key())
+
+
+def _new_ping_key() -> str:
+    return "".join(secrets.choice(ALPHABET) for _ in range(PING_KEY_CHARACTERS))
+
+
+def change_ping_key(account: Account) -> str:
+    """Give the account another ping key, or its first one, and return it; the one before stops working."""
+    key = _new_ping_key()
+    with transaction(account.seq):
+        Account.change(account.seq, ping_key=key)
+    return key
 
 
 def find_account(email: str) -> Account:

@@ -3,6 +3,8 @@
 `core/watching.py` has what pings and deadlines do to them. Must not know requests.
 """
 
+import re
+import unicodedata
 import uuid
 from typing import Any
 
@@ -19,6 +21,8 @@ from wire.validation import checked_name
 MAX_HEARTBEATS = 100  # of an account
 MIN_S, MAX_PERIOD_S, MAX_GRACE_S = 60, 366 * 86_400, 31 * 86_400
 DEFAULT_GRACE = "10m"
+MADE_BY_PING = {"period": "1d", "grace": "1h"}
+NOT_IN_SLUGS, BETWEEN_WORDS = re.compile(r"[^\w\s-]", re.ASCII), re.compile(r"[-\s]+", re.ASCII)
 
 
 def create_heartbeat(account: Account, settings: dict[str, Any], now: int) -> Beat:
@@ -57,6 +61,34 @@ def find_heartbeat(account_seq: int, id_: str) -> Beat:
     if beat is None:
         raise Refused(404)
     return beat
+
+
+def slug(name: str) -> str:
+    """What stands for the name in an address, made as Healthchecks makes it: `nightly-backup` for Nightly Backup."""
+    ascii_name = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    return BETWEEN_WORDS.sub("-", NOT_IN_SLUGS.sub("", ascii_name.lower())).strip("-_")
+
+
+def with_slug(account_seq: int, wanted: str) -> list[Beat]:
+    """The account's heartbeats whose names have that slug."""
+    return [beat for beat in Heartbeat.of_account(account_seq) if slug(beat.name) == wanted]
+
+
+def check_slug(wanted: str, found: list[Beat]) -> None:
+    """`Refused`: (409) when several were found with the slug, (400) for a text that is no slug."""
+    if len(found) > 1:
+        raise Refused(409, f"Ambiguous slug: {len(found)} heartbeats have names that lead to it. Rename one.")
+    if not wanted or slug(wanted) != wanted:
+        raise Refused(400, "A slug has lower-case letters, digits, hyphens and underscores, such as nightly-backup.")
+
+
+def make_with_slug(account: Account, wanted: str, now: int) -> tuple[Beat, bool]:
+    """The account's heartbeat with that slug, made with that name if there is none, and whether it was made."""
+    with transaction(account.seq):
+        found = with_slug(account.seq, wanted)
+        if found:
+            return found[0], False
+        return create_heartbeat(account, {"name": wanted, **MADE_BY_PING}, now), True
 
 
 def pause_heartbeat(account_seq: int, id_: str) -> Beat:

@@ -44,13 +44,16 @@ def reset() -> None:
 
 
 def note_ping(pinged: Beat, kind: str, exit_code: int | None, body: str) -> None:
-    """A ping has come: `success`, `fail`, or `start`, which changes no state; `Refused` (404) if it was deleted."""
+    """A ping has come: `success`, `fail`, or `start` or `log`, which change no state.
+
+    `Refused` (404) if the heartbeat was deleted.
+    """
     with transaction(pinged.account_seq):
         now, beat = clock.now_ms(), Heartbeat.one(pinged.seq)
         if beat is None:  # deleted while the body arrived
             raise Refused(404)
         Ping.add(beat.seq, KeptPing(kind, exit_code, body, now), KEPT_PINGS)
-        if kind != "start":
+        if kind in ("success", "fail"):
             Heartbeat.note_ping(beat.seq, now)
             if beat.state != "paused":
                 _follow_ping(beat, kind, exit_code, now)

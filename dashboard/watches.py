@@ -8,7 +8,7 @@ from typing import Any
 
 from flask import flash, redirect, render_template, request
 
-from core import heartbeats, metric_rules
+from core import accounts, heartbeats, metric_rules
 from core.durations import short
 from dashboard import page
 from dashboard.page import Page, Problem
@@ -38,6 +38,13 @@ def create_heartbeat() -> Page:
     except Refused as refused:
         return _list_page(typed, Problem.of(refused)), 422
     return redirect(f"/app/watches/{made.id}", 303)
+
+
+def change_ping_key() -> Page:
+    """POST /app/watches/key."""
+    accounts.change_ping_key(current().account)
+    flash("New ping key created. Jobs with the old one get a 404 from now on.")
+    return redirect("/app/watches", 303)
 
 
 def show_heartbeat(heartbeat_id: str) -> Page:
@@ -105,6 +112,7 @@ def _list_page(typed: dict[str, str], problem: Problem | None = None) -> str:
         "watches.html",
         beats=[(beat, heartbeats.schedule(beat), kinds[beat.seq]) for beat in beats],
         rules=[(rule, metric_rules.metric_title(rule), metric_rules.rule_text(rule)) for rule in rules],
+        by_key=f"{guards.origin()}/ping/{account.ping_key}",
         typed=typed,
         problem=problem,
     )

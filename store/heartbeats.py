@@ -177,6 +177,11 @@ class Heartbeat(Model):
         run(cls.NOTE_PING, (now, seq))
 
 
+def owner_of(ping_key: str) -> Account | None:
+    """The account with that ping key."""
+    return Account.first("ping_key = ?", ping_key)
+
+
 class KeptPing(NamedTuple):
     """A ping that is kept."""
 

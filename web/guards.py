@@ -14,7 +14,7 @@ from werkzeug.wrappers import Response
 from core import accounts, alerts, proxies, subscriptions
 from models import Account, ApiKey, Device, sha256_of
 from process import clock
-from store.heartbeats import Heartbeat
+from store.heartbeats import Heartbeat, owner_of
 from store.senders import Caller, find_caller, find_webhook
 from web import rate_limits, request_body
 from web.context import current
@@ -145,6 +145,11 @@ def ping_id() -> None:
     """The UUID in the path names the heartbeat, if it leads to one; what is no UUID is not looked up."""
     sent = (current().sent.view_args or {}).get("ping_id", "").lower()
     current().beat = Heartbeat.pinged(sent) if PING_ID.fullmatch(sent) else None
+
+
+def ping_key() -> None:
+    """The ping key in the path names the account whose heartbeats it pings, if it is one's."""
+    current().ping_owner = owner_of((current().sent.view_args or {})["ping_key"])
 
 
 def topic() -> None:

@@ -1,11 +1,13 @@
-"""The address of a heartbeat, which scripts ping as they do Healthchecks' (CONTRACT 10). Must not know SQL."""
+"""The addresses of heartbeats, which scripts ping as they do Healthchecks' (docs/watches.md). Must not know SQL."""
 
 import re
 from typing import cast
 
 from flask import Response
 
-from core import watching
+from core import heartbeats, watching
+from models import Account
+from process import clock
 from store.heartbeats import Beat
 from web import guards, rate_limits
 from web.context import current
@@ -27,18 +29,55 @@ def admit_ping() -> None:
     rate_limits.ping(cast(Beat, current().beat).seq)
 
 
+def admit_ping_by_slug() -> None:
+    """As `admit_ping`, for the heartbeat with the slug in the path; with `?create=1` there need not be one yet.
+
+    `Refused` (409) when several have the slug.
+    """
+    known = current()
+    owner = known.ping_owner
+    found = heartbeats.with_slug(owner.seq, _slug()) if owner else []
+    if owner and len(found) != 1 and (found or known.sent.args.get("create") == "1"):
+        rate_limits.ping_of_none(owner.seq)
+        heartbeats.check_slug(_slug(), found)
+        return
+    known.beat = found[0] if found else None
+    admit_ping()
+
+
 def receive_ping(ping_id: str, signal: str = "") -> Response:
-    """GET, HEAD or POST /ping/{uuid}, /start, /fail, /{exit code}."""
-    kind, exit_code = _meaning(signal)
+    """GET, HEAD or POST /ping/{uuid}, /start, /fail, /log, /{exit code}."""
+    watching.note_ping(cast(Beat, current().beat), *_meaning(signal), _body())
+    return _text("OK")
+
+
+def receive_ping_by_slug(ping_key: str, slug: str, signal: str = "") -> Response:
+    """GET, HEAD or POST /ping/{ping key}/{slug}, /start, /fail, /log, /{exit code}; it may create the heartbeat."""
+    meaning, body = _meaning(signal), _body()
+    beat, is_new = current().beat, False
+    if beat is None:
+        beat, is_new = heartbeats.make_with_slug(cast(Account, current().ping_owner), slug, clock.now_ms())
+        rate_limits.ping(beat.seq)
+    watching.note_ping(beat, *meaning, body)
+    return _text("Created", 201) if is_new else _text("OK")
+
+
+def _slug() -> str:
+    return str((current().sent.view_args or {})["slug"])
+
+
+def _body() -> str:
     text = replaced_text(read_beginning(MAX_READ_BYTES)[:MAX_KEPT_BYTES])
-    body = text.encode()[:MAX_KEPT_BYTES].decode(errors="ignore")  # what replaces a byte may have three
-    watching.note_ping(cast(Beat, current().beat), kind, exit_code, body)
-    return Response("OK", content_type="text/plain; charset=utf-8")
+    return text.encode()[:MAX_KEPT_BYTES].decode(errors="ignore")  # what replaces a byte may have three
+
+
+def _text(words: str, status: int = 200) -> Response:
+    return Response(words, status, content_type="text/plain; charset=utf-8")
 
 
 def _meaning(signal: str) -> tuple[str, int | None]:
     """The kind of ping, and the exit code if the address names one; `Refused` (404) for any other signal."""
-    if signal in ("start", "fail"):
+    if signal in ("start", "fail", "log"):
         return signal, None
     if not signal:
         return "success", None

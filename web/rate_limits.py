@@ -44,7 +44,7 @@ ALERT_EVENTS = Quota(60)
 FLOOD = Quota(500)
 UNKNOWN_CODES = Quota(60)  # asked for by one sender
 UNKNOWN_TOPICS = Quota(60)  # likewise
-PINGS = Quota(60)  # of a heartbeat
+PINGS = Quota(60)  # of a heartbeat; of an account, those that lead to none
 BUTTONS = Quota(60)  # shown to or pressed by one sender
 SIGN_IN_TRIES = Quota(10, 15)  # wrong passwords for an account from one sender, or from a known browser
 TRIES_OF_SENDER = Quota(30, 15)  # from one sender, whatever the address
@@ -173,7 +173,16 @@ def event(
 
 def ping(beat_seq: int) -> None:
     """Count a ping against its heartbeat; `Refused` (429) beyond the limit."""
-    if _count(_claim(PINGS, f"ping/{beat_seq}")).refused is not None:
+    _count_ping(f"ping/{beat_seq}")
+
+
+def ping_of_none(account_seq: int) -> None:
+    """Count a ping with a slug that leads to no heartbeat, or to several, against its account."""
+    _count_ping(f"ping-of-none/{account_seq}")
+
+
+def _count_ping(key: str) -> None:
+    if _count(_claim(PINGS, key)).refused is not None:
         raise Refused(429, TOO_MANY_EVENTS)
 
 

@@ -1,7 +1,11 @@
 """The pages of heartbeats: CONTRACT 10."""
 
+import re
+
 import pytest
 
+from models import Account
+from store.database import EVERYBODY, transaction
 from tests.support.commands import lines_of
 from tests.support.heartbeats import EMAIL, Pinged
 from tests.support.rows import each
@@ -125,3 +129,14 @@ def test_home_warns_of_what_is_down(owner, beat, path):
     assert path in [link["href"] for link in page.all("a")]
     beat.ping()
     assert "has been down since" not in owner.page("/app/").text
+
+
+def test_the_ping_key_is_shown_made_and_replaced(service, owner):
+    with transaction(EVERYBODY):
+        Account.change(1, ping_key=None)  # of an older version
+    assert "Create ping key" in owner.get("/app/watches").text
+    assert owner.post("/app/watches/key").location == "/app/watches"
+    (shown,) = owner.page("/app/watches").texts_of("code", id="by-key")
+    assert re.fullmatch(r"http://localhost/ping/[0-9A-Za-z]{22}/nightly-backup\?create=1", shown)
+    owner.post("/app/watches/key")
+    assert owner.page("/app/watches").texts_of("code", id="by-key") != [shown]

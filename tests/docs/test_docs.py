@@ -71,7 +71,7 @@ def test_no_page_calls_flask_by_its_path():
 
 
 def written(route):
-    return f"{route.method} {route.rule}".replace("<path:", "<").replace("<id:", "<")
+    return re.sub(r"<\w+:", "<", f"{route.method} {route.rule}")
 
 
 @each("route", [r for r in app.ROUTES if not r.rule.startswith("/app") and r.rule != "/"])

@@ -8,7 +8,7 @@ import yaml
 import app
 from core import jobs
 from core.buttons import token_of
-from tests.support.heartbeats import Pinged
+from tests.support.heartbeats import EMAIL, Pinged
 from tests.support.service import METRICS_TOKEN
 from web import api_docs
 
@@ -54,7 +54,7 @@ class Described:
         return sent["content"]["application/json"]["example"] if sent else None
 
     def path_with(self, value):
-        return re.sub(r"\{\w+\}", value, self.path, count=1).replace("{signal}", "fail")
+        return re.sub(r"\{\w+\}", value, self.path, count=1).replace("{signal}", "fail").replace("{slug}", "backup")
 
 
 OPERATIONS = {
@@ -95,14 +95,18 @@ class World:
             question = {"title": "Deploy?", "body": "now", "actions": [{"label": "Yes", "answer": "y"}]}
             sent = self.caller.post("/notifications/send", question).json["notification"]["id"]
             return token_of(sent, device, 0)
-        if operation.id in ("ping", "pingWithText", "signal", "signalWithText"):
-            return Pinged(self.service, self.caller, "--period", "1h").path.removeprefix("/ping/")
+        if operation.path.startswith("/ping/"):
+            beat = Pinged(self.service, self.caller, "--period", "1h")
+            return self.ping_key() if "{slug}" in operation.path else beat.path.removeprefix("/ping/")
         if operation.id == "acknowledgeNotification":
             sent = {"title": "Disk", "body": "full", "acknowledge": True}
             return self.caller.post("/notifications/send", sent).json["notification"]["id"]
         if operation.id == "removeDevice":
             return self.caller.post("/devices", OPERATIONS["addDevice"].body).json["device"]["id"]
         return self.hook.code
+
+    def ping_key(self):
+        return self.service.flask("heartbeat", "key", EMAIL).output.strip()
 
     def call(self, operation, id_=None, key=True, headers=None, **sent):
         """Send the example, or what is in `sent` instead."""

@@ -42,8 +42,13 @@ ROWS_OF_SCHEMA[7] = ROWS_OF_SCHEMA[8] = ROWS_OF_SCHEMA[6]
 ROWS_OF_SCHEMA[9] = ROWS_OF_SCHEMA[8].replace(
     ", 6, NULL, NULL, 1);", ", 6, NULL, NULL, 1, NULL, NULL, NULL, NULL, 0, 0);"
 )
-for later in range(10, 17):
-    ROWS_OF_SCHEMA[later] = ROWS_OF_SCHEMA[9]
+ROWS_OF_SCHEMA[10] = ROWS_OF_SCHEMA[9]
+OLD_PING = """
+INSERT INTO heartbeat VALUES (1, 'beat', 'uuid', 1, 'Backup', 3600, NULL, 600, 4, 'up', 8, 9, NULL, 6);
+INSERT INTO ping VALUES (1, 1, 'start', NULL, 'began', 7), (2, 1, 'success', 0, 'ended', 8);
+"""
+for later in range(11, 18):
+    ROWS_OF_SCHEMA[later] = ROWS_OF_SCHEMA[9] + OLD_PING
 
 
 def rows_of(number):
@@ -53,7 +58,8 @@ def rows_of(number):
         return rows
     # The counts have a table of their own.
     without = rows.replace(" notification_count,", "").replace("'22:00-07:00', 2, 5", "'22:00-07:00', 5")
-    return without.replace("'UTC', 0, 5", "'UTC', 5")
+    without = without.replace("'UTC', 0, 5", "'UTC', 5")
+    return without if number < 17 else without.replace("x'01', 1, 'delivered'", "x'01', 'first', 'delivered'")
 
 
 def as_of_now(statement):

@@ -141,7 +141,7 @@ def test_the_example_of_an_error_has_the_words_of_the_service(name, answer):
     example = answer["content"]["application/json"]["example"]
     if "statusCode" in example:
         assert example["code"] == errors.CODES[example["statusCode"]]
-    specific = {"BadRequest", "TooLarge", "WrongMethod", "TooManyEvents", "Done"}
+    specific = {"Ambiguous", "BadRequest", "TooLarge", "WrongMethod", "TooManyEvents", "Done"}
     if name not in specific | {"MetricsBadRequest", "MetricsTooLarge", "MetricsTooManyRequests"}:
         assert example["error"] in errors.SENTENCES.values()
 

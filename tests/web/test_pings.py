@@ -15,7 +15,7 @@ def kept(column="body"):
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
-@pytest.mark.parametrize("signal", ["", "/", "/start", "/fail", "/0", "/255"])
+@pytest.mark.parametrize("signal", ["", "/", "/start", "/fail", "/log", "/0", "/255"])
 def test_a_ping_is_answered_with_ok_as_text(beat, method, signal):
     answer = beat.ping(signal, method)
     assert answer.text == ("" if method == "HEAD" else "OK")
@@ -23,7 +23,7 @@ def test_a_ping_is_answered_with_ok_as_text(beat, method, signal):
     assert answer.headers["Cache-Control"] == "no-store"
 
 
-@each("path", ["/256", "/-1", "/00001", "/log", "/START", "/fail/", "/1/2", "/%31%00", "/²"])
+@each("path", ["/256", "/-1", "/00001", "/LOG", "/START", "/fail/", "/1/2", "/%31%00", "/²"])
 def test_other_signals_are_not_found_and_change_nothing(service, beat, path):
     assert service.client.post(beat.path + path).status_code == 404
     assert (beat.state, kept()) == ("new", [])
@@ -97,12 +97,13 @@ def test_a_form_is_kept_as_it_is(beat):
 
 
 def test_the_signal_and_the_exit_code_are_kept(beat):
-    for signal in ("", "/start", "/fail", "/0", "/007"):
+    for signal in ("", "/start", "/fail", "/log", "/0", "/007"):
         beat.ping(signal)
     assert list(zip(kept("kind"), kept("exit_code"), strict=True)) == [
         ("success", None),
         ("start", None),
         ("fail", None),
+        ("log", None),
         ("success", 0),
         ("fail", 7),
     ]
