@@ -146,7 +146,7 @@ CREATE INDEX notification_of_tag ON notification (account_seq, tag, replaced_by)
 CREATE INDEX notification_expiring ON notification (expires_at) WHERE expires_at IS NOT NULL AND status = 'pending';
 CREATE INDEX notification_released ON notification (account_seq, released_at) WHERE released_at IS NOT NULL;
 CREATE INDEX notification_scheduled ON notification (deliver_at) WHERE deliver_at IS NOT NULL AND status = 'held';
-CREATE INDEX notification_scheduled_of_account ON notification (account_seq)
+CREATE INDEX notification_scheduled_of_account ON notification (account_seq, deliver_at)
     WHERE deliver_at IS NOT NULL AND status = 'held';
 
 -- One row for each notification of an alert whose status is 'held', even after its release in a digest. The rows are

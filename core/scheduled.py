@@ -8,7 +8,7 @@ from functools import partial
 from core import alarms, delivery
 from core.attempts import is_expired
 from core.devices import receivers
-from core.pieces import by_account, in_pieces
+from core.pieces import in_pieces
 from process import clock
 from store.database import transaction
 from store.notifications import Notification
@@ -16,22 +16,31 @@ from store.notifications import Notification
 RELEASED_AT_ONCE = 100
 WRITERS_WAIT_S = 0.02  # for a piece: each has a delivery to every device, and as many buttons
 
+_last = 0  # the account (its seq) of which the last piece was released
+
 
 def release_due(now: int) -> bool:
-    """Release what was to be sent by now, in pieces; the retries push it. Returns whether more is left."""
-    return bool(Notification.scheduled_due(now, 1)) and in_pieces(partial(_release_some, now))
+    """Release what was to be sent by now, a piece of each account in turn; the retries push it.
+
+    Returns whether more is left.
+    """
+    return Notification.is_scheduled_due(now) and in_pieces(partial(_release_some, now))
 
 
 def _release_some(now: int) -> bool:
-    due = Notification.scheduled_due(now, RELEASED_AT_ONCE)
-    for account_seq, seqs in by_account(due).items():
-        with transaction(account_seq):
-            now, ends_s = clock.now_ms(), clock.monotonic_s() + WRITERS_WAIT_S
-            for place, seq in enumerate(Notification.still_scheduled(seqs)):
-                if place and clock.monotonic_s() >= ends_s:
-                    break
-                _release(seq, account_seq, now)
-    return bool(due)
+    """Release a piece of the next account that has any; returns whether one had."""
+    global _last
+    account_seq = Notification.next_scheduled(_last, now) or Notification.next_scheduled(0, now)
+    if account_seq is None:
+        return False
+    _last = account_seq
+    with transaction(account_seq):
+        now, ends_s = clock.now_ms(), clock.monotonic_s() + WRITERS_WAIT_S
+        for place, seq in enumerate(Notification.scheduled_due(account_seq, now, RELEASED_AT_ONCE)):
+            if place and clock.monotonic_s() >= ends_s:
+                break
+            _release(seq, account_seq, now)
+    return True
 
 
 def _release(seq: int, account_seq: int, now: int) -> None:

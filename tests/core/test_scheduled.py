@@ -11,6 +11,7 @@ from tests.support.alarms import bodies, detail, every, rung, send_at
 from tests.support.devices import subscribe
 from tests.support.holding import MORNING, held, statuses
 from tests.support.postgresql import sqlite_only
+from tests.support.rows import each
 from tests.support.tables import copy_first_row
 from tests.support.times import DAY_S, HOUR_S
 
@@ -175,21 +176,41 @@ def test_many_that_are_due_at_once_all_come(owner, pro, push_service, passes, mo
     assert sorted(map(int, bodies(phone))) == list(range(scheduled.RELEASED_AT_ONCE + 5))
 
 
-def test_writers_do_not_wait_until_many_are_released(service, owner, moved_clock, monkeypatch):
+@pytest.fixture
+def slow(monkeypatch, moved_clock):
+    """The accounts for which something is released, one after the other; three releases take as long as a piece."""
+    release, released = scheduled._release, []
+
+    def slow(seq, account_seq, now):
+        moved_clock.advance(scheduled.WRITERS_WAIT_S / 3)
+        released.append(account_seq)
+        release(seq, account_seq, now)
+
+    monkeypatch.setattr(scheduled, "_release", slow)
+    return released
+
+
+def test_writers_do_not_wait_until_many_are_released(owner, moved_clock, slow):
     for number in range(7):
         send_at(owner, moved_clock.ms + HOUR_MS, str(number))
     moved_clock.advance(HOUR_S)
-    release = scheduled._release
-
-    def slow(*args):
-        moved_clock.advance(scheduled.WRITERS_WAIT_S / 3)
-        release(*args)
-
-    monkeypatch.setattr(scheduled, "_release", slow)
     left = []
     while scheduled._release_some(moved_clock.ms):
-        left.append(len(Notification.scheduled_due(moved_clock.ms, 10)))
+        left.append(len(Notification.scheduled_due(1, moved_clock.ms, 10)))
     assert left == [4, 1, 0]
+
+
+def test_accounts_take_turns_however_many_of_anothers_are_due(service, owner, moved_clock, slow, monkeypatch):
+    send_at(owner, moved_clock.ms + HOUR_MS)
+    copy_first_row(service, 2 * scheduled.RELEASED_AT_ONCE, 0)
+    service.account("other@example.org", "pro")
+    other = service.caller("other@example.org")
+    for number in range(4):
+        send_at(other, moved_clock.ms + HOUR_MS + 1, str(number))
+    moved_clock.advance(HOUR_S + 1)
+    monkeypatch.setattr(scheduled, "_last", 0)
+    scheduled.release_due(moved_clock.ms)
+    assert slow[:11] == [1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 1]
 
 
 def test_of_workers_at_the_same_time_one_releases_it(service, owner, browser, later, moved_clock):
@@ -249,6 +270,14 @@ def test_many_that_wait_do_not_keep_what_is_too_old(service, owner, moved_clock)
 
 
 @sqlite_only
-def test_the_release_reads_the_index_of_what_is_scheduled(service):
-    plan = database.run(f"EXPLAIN QUERY PLAN {Notification.SCHEDULED_DUE}", (0, 1)).fetchall()
-    assert "notification_scheduled" in plan[0][3]
+@each(
+    "statement, values, index",
+    [
+        (Notification.IS_SCHEDULED_DUE, (0,), "notification_scheduled (deliver_at<?)"),
+        (Notification.NEXT_SCHEDULED, (0, 0), "notification_scheduled_of_account (account_seq=? AND deliver_at>?)"),
+        (Notification.SCHEDULED_DUE, (1, 0, 1), "notification_scheduled_of_account (account_seq=? AND deliver_at<?)"),
+    ],
+)
+def test_the_release_reads_the_indexes_of_what_is_scheduled(service, statement, values, index):
+    plan = [row[3] for row in database.run(f"EXPLAIN QUERY PLAN {statement}", values)]
+    assert plan[-1].endswith(f"USING INDEX {index}")
