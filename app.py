@@ -210,8 +210,11 @@ ROUTES = (
 # `COMPATIBILITY=off` removes them.
 COMPATIBLE_ROUTES = (
     *ntfy_routes("/", ntfy.publish_json, "POST", "PUT"),
-    *ntfy_routes("/<topic:topic>", ntfy.publish, "POST", "PUT"),
-    *ntfy_routes("/<topic:topic>/<topic:sequence_id>", ntfy.publish, "POST", "PUT"),
+    *(
+        Route(method, rule, ntfy.publish, guards.ntfy_publisher)
+        for method in ("POST", "PUT")
+        for rule in ("/<topic:topic>", "/<topic:topic>/<topic:sequence_id>")
+    ),
     *ntfy_routes("/<topic:topic>/publish", ntfy.publish_by_get, "GET"),
     *ntfy_routes("/<topic:topic>/send", ntfy.publish_by_get, "GET"),
     *ntfy_routes("/<topic:topic>/trigger", ntfy.publish_by_get, "GET"),

@@ -190,6 +190,19 @@ def day_start(now: int, zone: str) -> int:
     return int(midnight.astimezone(UTC).timestamp() * 1000)
 
 
+def weekday(at: int, zone: str) -> int:
+    """The day of the week of `at` (ms) in `zone`: 0 is Monday."""
+    return _local(at, zone).weekday()
+
+
+def at_clock(now: int, days: int, hour_minute: tuple[int, int] | None, zone: str) -> int:
+    """So many calendar days after `now` in `zone`, at that time of day or (None) at the same one as now; in ms."""
+    local = _local(now, zone)
+    clock = time(*hour_minute) if hour_minute else local.time()
+    moment = datetime.combine(local.date() + timedelta(days=days), clock, ZoneInfo(zone))
+    return int(moment.timestamp() * 1000)
+
+
 def count_by_day(counts: Iterable[tuple[int, int]], zone: str) -> dict[str, int]:
     """Sum counts of quarter hours (start in ms, count) by calendar day: every zone's offset is a multiple of them."""
     days: dict[str, int] = {}

@@ -41,6 +41,11 @@ class Connection(socket.socket):
         """Begin to read a request: after `READ_S` seconds or `most` bytes it reads as ended."""
         self.began_s, self.until_s, self.left = now_s, now_s + READ_S, most - len(self.rest)
 
+    def go_on(self, most: int, seconds: float) -> None:
+        """Let the request that is being read have so many more bytes, and so much time from now on."""
+        self.left += most
+        self.until_s = clock.monotonic_s() + seconds
+
     def end_receiving(self) -> float:
         """From here on a thread reads the request and answers it; returns when the request began."""
         began_s, self.began_s, self.request = self.began_s, 0.0, None

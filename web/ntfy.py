@@ -8,7 +8,7 @@ from typing import Any
 
 from flask import request
 
-from core import local_time
+from core import delays, local_time
 from core.plans import PLANS
 from models import ApiKey
 from process import clock
@@ -16,17 +16,17 @@ from process.clock import DAY_MS
 from store.notification_days import NotificationDay
 from web import guards, rate_limits
 from web.context import current
-from web.request_body import read_fields, read_raw
+from web.request_body import read_fields, read_upload
 from web.rest import Payload, deliver_content, healthz
 from wire.errors import Refused
-from wire.notification import Content
 from wire.ntfy import (
     JSON_FIELDS,
+    Body,
     NtfyRefused,
     Publication,
     access_token,
     account,
-    body_text,
+    body_of,
     fitted,
     message,
     published,
@@ -39,9 +39,9 @@ Answer = tuple[Payload, dict[str, str]]
 
 
 def publish(topic: str, sequence_id: str = "") -> Answer:
-    """POST and PUT /TOPIC and /TOPIC/ID: the body is the message."""
-    text = body_text(read_raw())
-    return _deliver(topic, published(publication({}), topic, text, sequence_id, clock.now_ms()))
+    """POST and PUT /TOPIC and /TOPIC/ID: the body is the message, or a file."""
+    body = body_of(*read_upload(), content_type=request.mimetype)
+    return _deliver(topic, body, sequence_id, publication({}))
 
 
 def publish_by_get(topic: str) -> Answer:
@@ -60,7 +60,7 @@ def publish_json() -> Answer:
     topic, text = topic_of(fields), fields.pop("message", None)
     if not isinstance(text, str | None):
         raise NtfyRefused(40017, "message must be a string.")
-    return _deliver(topic, published(publication(fields), topic, text or "", "", clock.now_ms()))
+    return _deliver(topic, Body((text or "").strip()), "", publication(fields))
 
 
 def publication(fields: Payload) -> Publication:
@@ -71,9 +71,14 @@ def publication(fields: Payload) -> Publication:
     return Publication(headers, request.args.to_dict(), fields)
 
 
-def _deliver(topic: str, content: Content) -> Answer:
-    sent = deliver_content(content, request.headers.get("Idempotency-Key"))
-    return fitted(message(sent.notification, topic)), {"Idempotent-Replayed": "true"} if sent.replayed else {}
+def _deliver(topic: str, body: Body, sequence_id: str, sent: Publication) -> Answer:
+    zone, now = current().caller.time_zone, clock.now_ms()
+    content, left_out = published(sent, topic, body, sequence_id, lambda delay: delays.moment(delay, zone, now))
+    made = deliver_content(content, request.headers.get("Idempotency-Key"))
+    headers = {"Idempotent-Replayed": "true"} if made.replayed else {}
+    if left_out:
+        headers["X-Pocketbell-Ignored"] = ", ".join(left_out)
+    return fitted(message(made.notification, topic)), headers
 
 
 def show_account() -> Payload:

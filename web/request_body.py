@@ -22,9 +22,15 @@ WHAT_IS_TAKEN = "an alert takes a JSON object, a form whose only field payload h
 LARGE_BYTES = 65_536  # a larger body waits until no other is being parsed: parsed, it may take 30 times its size
 MAX_LARGE_WAITING = 32
 LARGE_WAITS_S = 10.0
+CUT_OFF = "The request body ended before its announced length."
 MAX_VISITOR_FORM_BYTES = 16_384  # without a session
 MAX_OWNER_FORM_BYTES = 524_288
 MAX_FORM_FIELDS = 200
+MAX_UPLOAD_BYTES = 15_000_000
+KEPT_BYTES = 65_536  # of an upload, more than the longest message has
+UPLOAD_PART_BYTES = 65_536
+UPLOADS_AT_ONCE, MAX_UPLOADS_WAITING = 4, 8  # of those beyond `MAX_BODY_BYTES`
+UPLOAD_S, RETRY_UPLOAD_S = 60.0, 10
 
 
 Made = TypeVar("Made")
@@ -33,6 +39,12 @@ large_bodies = Turns(
     {"all": MAX_LARGE_WAITING},
     LARGE_WAITS_S,
     lambda: Refused(429, "Rate limit exceeded", owner_message="too many large requests at once"),
+)
+large_uploads = Turns(
+    UPLOADS_AT_ONCE,
+    {"all": MAX_UPLOADS_WAITING},
+    LARGE_WAITS_S,
+    lambda: Refused(429, "Too many large files are being uploaded at once.", RETRY_UPLOAD_S),
 )
 
 
@@ -54,11 +66,29 @@ def read_event(make: Callable[[dict[str, Any]], Made]) -> Made:
     return _made(_parsed_event, make)
 
 
-def read_raw() -> bytes:
-    """The request's body as it is."""
-    raw = _read_all()
+def read_upload() -> tuple[bytes, int]:
+    """The first `KEPT_BYTES` of the request's body, and its size; the rest is read and dropped.
+
+    `Refused` (413) beyond `MAX_UPLOAD_BYTES`. A body beyond `MAX_BODY_BYTES` gets more time, and few come at once.
+    """
+    sent, at_first = current().sent, current().settings.max_body_bytes
+    is_chunked, announced = "HTTP_TRANSFER_ENCODING" in sent.environ, _announced(sent)
+    if announced > MAX_UPLOAD_BYTES:
+        raise _too_large(MAX_UPLOAD_BYTES)
+    most = MAX_UPLOAD_BYTES + 1 if is_chunked else announced
+    beginning, size = _dropped(sent, min(most, at_first))
+    if at_first == size < most:
+        with large_uploads.turn("all"):
+            if connection := sent.environ.get("gunicorn.socket"):
+                connection.go_on(MAX_UPLOAD_BYTES, UPLOAD_S)
+            more, rest = _dropped(sent, most - size)
+            beginning, size = (beginning + more)[:KEPT_BYTES], size + rest
+    if size > MAX_UPLOAD_BYTES:
+        raise _too_large(MAX_UPLOAD_BYTES)
+    if size < announced:
+        raise Refused(400, CUT_OFF)
     current().confirm()
-    return raw
+    return beginning, size
 
 
 def read_beginning(most: int) -> bytes:
@@ -130,7 +160,11 @@ def check_size(largest: int | None = None) -> None:
     if environ.pop("HTTP_TRANSFER_ENCODING", None):
         _replace(sent, _read(sent, largest + 1))
     if _announced(sent) > largest:
-        raise Refused(413, f"The request body is larger than {largest} bytes.")
+        raise _too_large(largest)
+
+
+def _too_large(largest: int) -> Refused:
+    return Refused(413, f"The request body is larger than {largest} bytes.")
 
 
 def check_form(largest: int) -> None:
@@ -160,13 +194,22 @@ def _read_all() -> bytes:
 def _read_whole(sent: Request, size: int) -> bytes:
     body = _read(sent, size)
     if len(body) < size:
-        raise Refused(400, "The request body ended before its announced length.")
+        raise Refused(400, CUT_OFF)
     return body
 
 
 def _announced(sent: Request) -> int:
     length = sent.environ.get("CONTENT_LENGTH", "")
     return int(length) if length.isdecimal() else 0
+
+
+def _dropped(sent: Request, size: int) -> tuple[bytes, int]:
+    """Read the next `size` bytes of the body, or what there is: the first `KEPT_BYTES`, and how many there were."""
+    beginning, length = b"", 0
+    while length < size and (part := _read(sent, min(size - length, UPLOAD_PART_BYTES))):
+        beginning += part[: KEPT_BYTES - len(beginning)]
+        length += len(part)
+    return beginning, length
 
 
 def _read(sent: Request, size: int) -> bytes:

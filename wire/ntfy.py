@@ -6,20 +6,22 @@ is merely too long is cut, and a link that is none is left out, so that no messa
 
 import base64
 import json
+import math
+import mimetypes
 import re
-from codecs import BOM_UTF8
-from collections.abc import Mapping
+from codecs import getincrementaldecoder
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from email.errors import HeaderParseError
 from email.header import decode_header
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from wire.errors import Refused
 from wire.json_text import as_json
 from wire.notification import (
     DEFAULT_PRIORITY,
     MAX_ACTIONS,
-    MAX_AHEAD_MS,
     MAX_LABEL_CHARACTERS,
     MAX_PRIORITY,
     MAX_TAG_CHARACTERS,
@@ -31,9 +33,10 @@ from wire.notification import (
 from wire.ntfy_actions import ActionsError, parsed_actions
 from wire.validation import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, either
 
-EMPTY_MESSAGE = "triggered"
+EMPTY_MESSAGE, FILE_MESSAGE = "triggered", "You received a file: {}"
 MAX_ANSWER_BYTES = 4_096  # ntfy's command line reads no more
 MAX_TAGS = 32
+MAX_FILE_NAME_CHARACTERS = 100
 TOPIC = re.compile(r"[-_A-Za-z0-9]{1,64}")
 
 ATTACH = ("x-attach", "attach", "a")
@@ -51,17 +54,13 @@ DELAY = ("x-delay", "delay", "x-at", "at", "x-in", "in")
 SEQUENCE = ("x-sequence-id", "sequence-id", "sid", "sequence_id")
 JSON_FIELDS = (
     *("topic", "title", "message", "priority", "tags", "click", "actions", "delay", "sequence_id"),
-    *("attach", "filename", "email", "call"),
+    *("attach", "filename", "email", "call", "template"),
 )
 FALSE = ("0", "no", "false")
 
 PRIORITY_NUMBERS = PRIORITIES | {"default": DEFAULT_PRIORITY, "max": MAX_PRIORITY}
 PRIORITY_NUMBERS |= {str(number): number for number in PRIORITIES.values()}
 OF_BROWSERS = re.compile(r"u=\d\b.*|i\b.*")  # the header Priority of RFC 9218
-UNIX_TIME = re.compile(r"[0-9]{1,15}", re.ASCII)
-UNIT = r"(days?|d|hours?|h|minutes?|mins?|m|seconds?|secs?|s)(?![a-z])"
-DURATION = re.compile(rf"([0-9]{{1,15}})\s*{UNIT}\s*", re.I | re.ASCII)
-UNITS_MS = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000}
 ENCODED_WORD = r"=\?[\w-]+\?[bq]\?[^?\s]*\?="
 ENCODED_WORDS = re.compile(rf"{ENCODED_WORD}(?:\s+{ENCODED_WORD})*+", re.I | re.ASCII)
 WHOLE_CHARACTERS = re.compile(r"(?:[^\\]++|\\u[0-9a-f]{4}|\\[^u])*+", re.DOTALL)  # of a JSON string, perhaps cut
@@ -163,46 +162,81 @@ def topic_of(fields: Mapping[str, Any]) -> str:
     return topic
 
 
-def body_text(raw: bytes) -> str:
-    """The message in the body of a request; `NtfyRefused` for what is no text."""
+class Body(NamedTuple):
+    """The body of a request to publish: its text, as far as that is kept, or None for a file that is no text."""
+
+    text: str | None
+    size: int = 0
+    content_type: str = ""
+
+
+def body_of(beginning: bytes, size: int, content_type: str) -> Body:
+    """A body of so many bytes, of which only the beginning was kept."""
     try:
-        return raw.removeprefix(BOM_UTF8).decode()
+        text = getincrementaldecoder("utf-8-sig")().decode(beginning, final=size == len(beginning))
     except UnicodeDecodeError:
-        raise NtfyRefused(40011, "The message is not text in UTF-8, and files cannot be attached.") from None
+        return Body(None, size, content_type)
+    return Body(text.strip(), size)
 
 
-def published(sent: Publication, topic: str, body: str, sequence_id: str, now: int) -> Content:
-    """What a request to publish says. `sequence_id` is the path's, or empty.
+class Published(NamedTuple):
+    """What a request to publish says, and what of it was left out, by ntfy's names."""
 
-    Raises `NtfyRefused` for what cannot be understood, and for what Pocketbell does not do.
+    content: Content
+    left_out: list[str]
+
+
+def published(sent: Publication, topic: str, body: Body, sequence_id: str, moment: Callable[[str], int]) -> Published:
+    """What a request to publish says; `NtfyRefused` for what cannot be understood.
+
+    `sequence_id` is the path's, or empty. `moment` says when a delay ends.
     """
-    _refuse_what_is_not_offered(sent)
-    text, named = body.strip(), sent.text(MESSAGE).replace("\\n", "\n").strip()
-    if text and named and sent.read(FILE_NAME):
-        raise NtfyRefused(40014, "Files cannot be attached: send the text as the message alone.")
-    title, delay = sent.text(TITLE), sent.read(DELAY)
-    return Content(
-        title=cut(title or topic, MAX_TITLE_CHARACTERS),
-        body=cut(text or named or EMPTY_MESSAGE, MAX_BODY_CHARACTERS),
+    attach, delay, template = sent.text(ATTACH), sent.read(DELAY), sent.read(TEMPLATE)
+    buttons, has_other_actions = _buttons(sent.read(ACTIONS))
+    link = web_address(sent.text(CLICK)) or web_address(attach)
+    content = Content(
+        title=cut(sent.text(TITLE) or topic, MAX_TITLE_CHARACTERS),
+        body=_message(sent, body, attach),
         priority=_priority(sent.read(PRIORITY)),
-        url=web_address(sent.text(CLICK)),
+        url=link,
         tag=cut(sequence_id or sent.text(SEQUENCE), MAX_TAG_CHARACTERS) or None,
-        actions=_actions(sent.read(ACTIONS)),
-        deliver_at=_deliver_at(str(delay), now) if delay else None,
+        actions=buttons,
+        deliver_at=moment(str(delay)) if delay else None,
         tags=_tags(sent.read(TAGS)),
     )
+    left_out = {
+        "Email": sent.read(EMAIL),
+        "Call": sent.read(CALL),
+        "Template": template and str(template).lower() not in FALSE,
+        "Actions": has_other_actions,
+        "Attach": attach and attach != link,
+    }
+    return Published(content, [name for name, is_so in left_out.items() if is_so])
 
 
-def _refuse_what_is_not_offered(sent: Publication) -> None:
-    if sent.read(ATTACH):
-        raise NtfyRefused(40014, "Files cannot be attached: send a link to it as Click.")
-    if sent.read(EMAIL):
-        raise NtfyRefused(40001, "Pocketbell sends no e-mail: leave Email out.")
-    if sent.read(CALL):
-        raise NtfyRefused(40032, "Pocketbell makes no phone calls: leave Call out.")
-    template = sent.read(TEMPLATE)
-    if template and str(template).lower() not in FALSE:
-        raise NtfyRefused(40043, "Templates belong to alerts: make an alert and send the JSON to its address.")
+def _message(sent: Publication, body: Body, attach: str) -> str:
+    """The message; if a file came with it, the last line says that it is not kept.
+
+    Text that comes as a file, without a message, is the message.
+    """
+    named = sent.text(MESSAGE).replace("\\n", "\n")
+    if body.text is None or (body.text and named and not attach and sent.read(FILE_NAME)):
+        name = _file_name(sent) or f"attachment{mimetypes.guess_extension(body.content_type) or ''}"
+        line = f"\n({name}, {_in_words(body.size)}, not kept)"
+        return cut(named or FILE_MESSAGE.format(name), MAX_BODY_CHARACTERS - len(line)) + line
+    text = body.text or named
+    if attach and not text:
+        text = FILE_MESSAGE.format(_file_name(sent) or urlsplit(attach).path.rpartition("/")[2] or "attachment")
+    return cut(text or EMPTY_MESSAGE, MAX_BODY_CHARACTERS)
+
+
+def _file_name(sent: Publication) -> str:
+    return cut(" ".join(sent.text(FILE_NAME).split()), MAX_FILE_NAME_CHARACTERS)
+
+
+def _in_words(size: int) -> str:
+    """The size of a file."""
+    return f"{size / 1_000_000:.1f} MB" if size >= 1_000_000 else f"{math.ceil(size / 1_000)} kB"
 
 
 def cut(text: str, longest: int) -> str:
@@ -235,16 +269,16 @@ def _tags(sent: Any) -> tuple[str, ...]:
     return tuple(tag for tag in tags if tag)
 
 
-def _actions(sent: Any) -> tuple[dict[str, str], ...]:
-    """The buttons that open an address; those of other kinds are left out."""
+def _buttons(sent: Any) -> tuple[tuple[dict[str, str], ...], bool]:
+    """The actions that open an address, as buttons; and whether there are others, which are left out."""
     try:
         actions = parsed_actions(sent) if isinstance(sent, str) else sent
         if not isinstance(actions, list):
             raise ActionsError("they must be an array.")
-        buttons = [button for action in actions if (button := _button(action))]
+        buttons = [button for action in actions if (button := _button(action))][:MAX_ACTIONS]
     except ActionsError as error:
         raise NtfyRefused(40018, f"actions cannot be understood: {error}") from None
-    return tuple(buttons[:MAX_ACTIONS])
+    return tuple(buttons), len(buttons) < len(actions)
 
 
 def _button(action: Any) -> dict[str, str] | None:
@@ -258,23 +292,6 @@ def _button(action: Any) -> dict[str, str] | None:
             raise ActionsError(f"a view action needs {name}.")
     address = web_address(str(url).strip())
     return {"label": cut(str(label), MAX_LABEL_CHARACTERS), "url": address} if address else None
-
-
-def _deliver_at(delay: str, now: int) -> int:
-    """When a message is to be delivered, in ms: a Unix time in seconds, or a duration from now."""
-    delay = delay.strip()
-    if UNIX_TIME.fullmatch(delay):
-        at = int(delay) * 1_000
-    else:
-        parts = DURATION.findall(delay)
-        if not parts or DURATION.sub("", delay):
-            raise NtfyRefused(40004, "delay must be a Unix time in seconds, or a duration such as 30m or 2 hours.")
-        at = now + sum(int(number) * UNITS_MS[unit[0].lower()] for number, unit in parts)
-    if at <= now:
-        raise NtfyRefused(40005, "delay must lie in the future.")
-    if at > now + MAX_AHEAD_MS:
-        raise NtfyRefused(40006, "delay must be at most 366 days.")
-    return at
 
 
 # --- what is answered ---------------------------------------------------------------------------------------

@@ -9,8 +9,10 @@ import pytest
 
 from models import Account
 from store.notifications import Notification
+from tests.support.accounts import PRO, account_set
 from tests.support.rows import each
 from tests.support.service import MovedClock
+from tests.support.times import utc
 from wire.ntfy import MAX_ANSWER_BYTES
 
 NOW = MovedClock().ms
@@ -137,24 +139,11 @@ def test_the_priority_that_browsers_and_proxies_add_is_none(pro, value):
     assert_stored(publish(pro, headers={"Priority": value, "P": "2"}), priority=2)
 
 
-@each(
-    "delay, seconds",
-    [
-        *(
-            ("30m", 1_800),
-            ("2 hours", 7_200),
-            ("1d", 86_400),
-            ("90 secs", 90),
-            ("1h30m", 5_400),
-            ("1 day 2 h", 93_600),
-        ),
-        *(("5S", 5), ("10 Minutes", 600), ("366 days", 366 * 86_400), (str(NOW // 1_000 + 60), 60)),
-    ],
-)
-def test_a_delay_is_a_duration_or_a_unix_time(pro, delay, seconds):
-    answer = publish(pro, headers={"Delay": delay})
-    assert_stored(answer, deliver_at=NOW + seconds * 1_000)
-    assert answer.json["time"] == NOW // 1_000 + seconds
+def test_a_delay_counts_in_the_zone_of_the_account(pro):
+    account_set(pro.service, "--timezone", "Asia/Kathmandu", email=PRO)
+    answer = publish(pro, headers={"At": "tomorrow, 10am"})
+    assert_stored(answer, deliver_at=utc("2026-11-22T04:15"))
+    assert answer.json["time"] == utc("2026-11-22T04:15") // 1_000
 
 
 ACTIONS = {
@@ -323,14 +312,9 @@ def test_json_may_say_less_or_say_it_in_another_type(pro, said, kept):
 REFUSED = [
     (40007, {"Priority": "6"}),
     (40007, {"Priority": "often"}),
-    (40004, {"Delay": "tomorrow"}),
-    (40004, {"Delay": "1x"}),
-    (40004, {"Delay": "30m later"}),
+    (40004, {"Delay": "soon"}),
     (40005, {"Delay": "0s"}),
-    (40005, {"Delay": str(NOW // 1_000)}),
-    (40005, {"Delay": "30"}),
     (40006, {"Delay": "367 days"}),
-    (40006, {"Delay": "9" * 15}),
     (40018, {"Actions": "view"}),
     (40018, {"Actions": "view, Open"}),
     (40018, {"Actions": f'view, "Open, {LINK}'}),
@@ -338,13 +322,6 @@ REFUSED = [
     (40018, {"Actions": "[{"}),
     (40018, {"Actions": "[1]"}),
     (40018, {"Actions": '[], "actions": 1'}),
-    (40014, {"Attach": "https://example.org/a.jpg"}),
-    (40014, {"Filename": "a.txt", "Message": "a file"}),
-    (40001, {"Email": "a@example.org"}),
-    (40001, {"E": "a@example.org"}),
-    (40032, {"Call": "yes"}),
-    (40043, {"Template": "yes"}),
-    (40043, {"Template": "github"}),
 ]
 
 
@@ -353,22 +330,6 @@ def test_what_cannot_be_understood_or_done_is_refused_with_ntfys_code_and_nothin
     answer = publish(pro, headers=headers)
     assert (answer.status_code, answer.json) == (400, ntfy_error(code))
     assert answer.json["error"].endswith(".") and pro.listed() == []
-
-
-def test_a_file_name_beside_a_message_without_a_body_is_passed_over(pro):
-    answer = publish(pro, body=b"", headers={"Filename": "a.txt", "Message": "done", "Title": "i"})
-    assert_stored(answer, title="MCP - i", body="done")
-
-
-@each("template", ["no", "0", "false"])
-def test_a_template_that_is_switched_off_is_none(pro, template):
-    assert publish(pro, headers={"Template": template}).status_code == 200
-
-
-@each("body", [b"\xff\xfe", b"\x89PNG\r\n\x1a\n", "ü".encode()[:1]])
-def test_a_body_that_is_no_text_is_refused(pro, body):
-    assert publish(pro, body=body).json == ntfy_error(40011)
-    assert publish(pro, "/backups?filename=a.png", body=body).json == ntfy_error(40011)
 
 
 @each(
@@ -386,7 +347,6 @@ def test_a_body_that_is_no_text_is_refused(pro, body):
         ),
         (40018, b'{"topic": "t", "actions": [{"action": "view", "label": " ", "url": "https://a.example"}]}'),
         (40004, b'{"topic": "t", "delay": " "}'),
-        *((40014, b'{"topic": "t", "attach": "https://a.example/b"}'), (40001, b'{"topic": "t", "email": "a@b.c"}')),
     ],
 )
 def test_json_that_is_wrong_is_refused(pro, code, body):
@@ -454,10 +414,6 @@ def test_publishing_counts_against_the_quota_of_the_key(owner):
     answer = publish(owner)
     assert (answer.status_code, answer.json, answer.headers["Retry-After"]) == (429, ntfy_error(42901), "60")
     assert owner.get("/stats").status_code == 429
-
-
-def test_a_body_that_is_too_large_is_a_413(small):
-    assert publish(small, body="x" * 2_049).json == ntfy_error(41301)
 
 
 def test_an_idempotency_key_works_as_for_send(pro):
