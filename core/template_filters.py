@@ -4,6 +4,7 @@ Pure. A filter takes a value, its argument and the `Work` that is left; it raise
 value. Nothing in a payload is evaluated.
 """
 
+import fnmatch
 import hashlib
 import re
 from collections.abc import Callable, Iterator
@@ -209,10 +210,20 @@ def _join(value: Any, argument: Argument, work: Work) -> str:
 
 def _map(value: Any, argument: Argument, work: Work) -> Any:
     path = _text_argument(argument)
-    found = [resolve(item, path, work) for item in work.items(value)]
+    found = [_first_at(item, path, work) for item in work.items(value)]
     if found and all(item is MISSING for item in found):
         return MISSING
     return [None if item is MISSING else item for item in found]
+
+
+def _first_at(value: Any, paths: str, work: Work) -> Any:
+    """What the value has at the first of these paths, separated by bars, that is not empty; else at the last."""
+    found: Any = MISSING
+    for path in paths.split("|"):
+        found = resolve(value, path.strip(), work)
+        if not is_empty(found):
+            break
+    return found
 
 
 def _where(value: Any, argument: Argument, work: Work) -> list[Any]:
@@ -297,37 +308,34 @@ def _replace(value: Any, argument: Argument, work: Work) -> str:
     return text.replace(old, new)
 
 
+def _append(value: Any, argument: Argument, work: Work) -> str:
+    """The text with the argument after it; nothing for a blank text, so that an optional part leaves no gap."""
+    after, text = _text_argument(argument), work.text(value)
+    return text + after if text.strip() else ""
+
+
 def _prepend(value: Any, argument: Argument, work: Work) -> str:
-    """The text with the argument before it; nothing for a blank text, so that an optional part leaves no gap."""
+    """The text with the argument before it; nothing for a blank text."""
     before, text = _text_argument(argument), work.text(value)
     return before + text if text.strip() else ""
 
 
 def _translate(value: Any, argument: Argument, work: Work) -> Any:
-    """The first word of a table such as "up=is up, *=is down" that fits the text; else the value itself."""
-    table = _table(_text_argument(argument))
-    work.spend(KEY_WORK * len(table))
-    text = work.text(value)
-    fitting = (word for begin, end, word in table if _fits(text, begin, end))
-    return next(fitting, value) if text else value
-
-
-def _fits(text: str, begin: str, end: str | None) -> bool:
-    if end is None:
-        return text == begin
-    return text.startswith(begin) and text.endswith(end) and len(text) >= len(begin) + len(end)
+    """The first word of a table such as "up=is up, *=is down" whose key fits the text; else the value itself."""
+    table, text = _table(_text_argument(argument)), work.text(value)
+    work.spend((KEY_WORK + len(text)) * len(table))
+    return next((word for key, word in table if key.match(text)), value) if text else value
 
 
 @lru_cache(maxsize=1_000)
-def _table(written: str) -> list[tuple[str, str | None, str]]:
-    """The entries of a table: how a text begins and, behind an asterisk, how it ends; and its word."""
-    table: list[tuple[str, str | None, str]] = []
-    for entry in written.split(","):
-        key, equals, word = (part.strip() for part in entry.partition("="))
-        begin, asterisk, end = key.partition("*")
-        if not key or not equals or "*" in end:
+def _table(written: str) -> list[tuple[re.Pattern[str], str]]:
+    """The pairs of a table; in a key, an asterisk stands for any text."""
+    table = []
+    for pair in written.split(","):
+        key, equals, word = (part.strip() for part in pair.partition("="))
+        if not key or not equals:
             raise WrongArgument
-        table.append((begin, end if asterisk else None, word))
+        table.append((re.compile(fnmatch.translate(re.sub(r"([?[])", r"[\1]", key))), word))
     return table
 
 
@@ -355,7 +363,7 @@ def _parse_json(value: Any, argument: Argument, work: Work) -> Any:
             work.embedded[value] = parse_embedded(value)
         except Refused:
             work.embedded[value] = MISSING
-    return work.embedded[value] if path is None else resolve(work.embedded[value], path, work)
+    return work.embedded[value] if path is None else _first_at(work.embedded[value], path, work)
 
 
 FILTERS: dict[str, Callable[[Any, Argument, Work], Any]] = {
@@ -373,6 +381,7 @@ FILTERS: dict[str, Callable[[Any, Argument, Work], Any]] = {
     "date": _date,
     "where": _where,
     "replace": _replace,
+    "append": _append,
     "prepend": _prepend,
     "translate": _translate,
     "hash": _hash,

@@ -21,8 +21,9 @@ TAKES = {  # what follows a filter's name; the others take nothing
     "parse_json": 'nothing or a path in quotes, as in parse_json: "name"',
     "where": 'a path and a value, as in where: "status", "firing"',
     "replace": 'a text and what to put in its place, as in replace: "error", "high"',
+    "append": 'the text to put after it, as in append: " GB"',
     "prepend": 'the text to put before it, as in prepend: "on "',
-    "translate": 'pairs with at most one asterisk each, as in translate: "0=down, 1=up, *=unknown"',
+    "translate": 'pairs of a word and its translation, as in translate: "0=down, 1=up, *=unknown"',
     "round": "a number of decimals up to 20, as in round: 1",
     "date": 'a layout of at most 100 characters, as in date: "%H:%M"',
 }

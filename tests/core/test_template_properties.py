@@ -118,6 +118,7 @@ ORACLE = {
     "where": where,
     "size": size,
     "replace": lambda value, old, new: new.join(shown(value).split(old)) if old else fit(False),
+    "append": lambda value, after: shown(value) + after if shown(value).strip() else "",
     "prepend": lambda value, before: before + shown(value) if shown(value).strip() else "",
     "hash": lambda value: hashlib.sha256(shown(value).encode()).hexdigest()[:16] if shown(value) else "",
     "default": lambda value, other: other if value in (MISSING, None, "", [], {}) or value is False else value,
@@ -196,7 +197,7 @@ def both(arguments):
 STEPS = (
     st.sampled_from([(name, ()) for name in ("upcase", "downcase", "join", "first", "last", "size", "hash")])
     | st.tuples(st.just("truncate"), st.integers(1, 12).map(lambda length: (f"{length}", length)))
-    | st.tuples(st.sampled_from(["join", "default", "prepend"]), ARGUMENTS)
+    | st.tuples(st.sampled_from(["join", "default", "append", "prepend"]), ARGUMENTS)
     | st.tuples(st.just("map"), MAP_PATHS)
     | st.tuples(st.just("where"), st.tuples(MAP_PATHS, WANTED).map(both))
     | st.tuples(st.just("replace"), st.tuples(WANTED, WANTED).map(both))

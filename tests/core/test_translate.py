@@ -4,7 +4,8 @@ from core import message_templates
 from tests.support.rows import each
 from tests.support.templates import applied
 
-TABLE = 'translate: "failure=failed, timed_out = timed out, success=, https://*/pull=request, *ed=done, x=a=b"'
+PAIRS = "failure=failed, timed_out = timed out, success=, https://*/pull=request, *ed=done, x=a=b, *#*=part, [?]=mark"
+TABLE = f'translate: "{PAIRS}"'
 
 
 @each(
@@ -20,6 +21,10 @@ TABLE = 'translate: "failure=failed, timed_out = timed out, success=, https://*/
         ('"completed"', "done"),
         ('"ed"', "done"),
         ('"x"', "a=b"),
+        ('"#"', "part"),
+        ('"page#line\\n2"', "part"),
+        ('"[?]"', "mark"),
+        ('"?"', "?"),
         ('""', ""),
         ("null", ""),
         ("[1,2]", "[1,2]"),
@@ -34,14 +39,25 @@ def test_translate_reads_a_value_as_it_is_shown_and_an_asterisk_as_anything_but_
     assert applied('translate: "0=down, 1=up, true=yes, false=no, *=other"', value) == text
 
 
-@each("table", ['""', '"a"', '"a=b,"', '"=b"', '"a*b*=c"', "5", '"a=b", "c"'])
+@each("table", ['""', '"a"', '"a=b,"', '"=b"', "5", '"a=b", "c"'])
 def test_a_table_of_translate_that_is_no_table_stays_visible(table):
     assert applied(f"translate: {table}", '"a"') == f"{{{{ v | translate: {table} }}}}"
 
 
 @each("value, text", [('"x"', "on x"), ('""', ""), ("null", ""), ('" "', ""), ("0", "on 0"), ("[]", "on []")])
-def test_prepend_puts_a_text_before_what_is_not_blank(value, text):
+def test_prepend_and_append_put_a_text_beside_what_is_not_blank(value, text):
     assert applied('prepend: "on "', value) == text
+    assert applied('append: "!"', value) == (text and text.removeprefix("on ") + "!")
+
+
+@each(
+    "paths, text",
+    [("a | b | c", "1 2 3"), ("a|c", "1  3"), ("nope | b", "2 2 3"), ("a.x | c", "  3")],
+)
+def test_map_takes_the_first_of_several_paths_that_has_a_value(paths, text):
+    """A later path may say null: it counts where none has a value."""
+    items = '[{"a": 1, "b": 2}, {"a": "", "b": 2, "c": null}, {"b": 3, "c": 3}]'
+    assert applied(f'map: "{paths}" | join', items) == text
 
 
 def test_what_is_missing_stays_visible_behind_prepend_and_translate_until_a_default():

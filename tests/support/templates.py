@@ -7,7 +7,7 @@ from wire import strict_json
 
 FILTERS = [
     *["default", "upcase", "downcase", "capitalize", "truncate", "join", "map", "size", "first", "last"],
-    *["round", "date", "where", "replace", "prepend", "translate", "hash", "parse_json"],
+    *["round", "date", "where", "replace", "append", "prepend", "translate", "hash", "parse_json"],
 ]
 
 
