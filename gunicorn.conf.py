@@ -17,8 +17,9 @@ from config import VERSION
 from config import load as load_settings
 from core import accounts, jobs, proxies, waiting
 from process import clock, cpu_affinity, service_lock
-from process.gunicorn_worker import JsonLogger, ThreadedWorker
+from process.gunicorn_worker import ThreadedWorker
 from process.logs import JsonLines
+from process.request_log import JsonLogger
 from store import database, engine
 from store.sqlite import copy_before
 from web import request_body

@@ -12,14 +12,14 @@ from typing import Any
 from process import clock
 
 READ_S = 10.0  # to wait for a connection's first byte, and then for the whole request
-WRITE_S = 10.0  # to wait for the client to take an answer
-KEPT_BYTES = 65_536  # of an answer that are written at once
+WRITE_S = 10.0  # to wait for the client to take a part of an answer
+MAX_KEPT_BYTES = 65_536  # of an answer in parts that are written at once
 READ_BYTES = 8_192
 MOST_READ_BYTES = 1_048_576
 
 
 class Connection(socket.socket):
-    """A connection that never blocks, except to wait for a client that is slow to send or to read.
+    """A connection that never blocks, except to wait for a client that is slow to send.
 
     It is what gunicorn's parser calls an unreader: `read` and `unread`.
     """
@@ -28,7 +28,7 @@ class Connection(socket.socket):
         super().__init__(accepted.family, accepted.type, accepted.proto, accepted.detach())
         self.peer = peer
         self.environ = dict[str, Any]()  # what WSGI is told of the connection with each request
-        self.kept = b""  # written, and not yet sent
+        self.kept, self.sent = b"", 0  # what was written, and how many bytes of it were sent
         self.rest = b""  # received, and not yet read
         self.began_s = 0.0  # when the request began that is being received; 0 between two
         self.until_s, self.left = 0.0, 0  # when its time is over, and how many bytes it may still send
@@ -121,29 +121,16 @@ class Connection(socket.socket):
     # --- writing ---
 
     def write(self, data: bytes) -> None:
-        """Write, later: an answer's head and body are sent together."""
-        self.kept += data
-        if len(self.kept) > KEPT_BYTES:
-            self.flush()
-
-    def flush(self) -> None:
-        """Send what is kept; raises `OSError`, also when the client does not take it in time."""
-        if self.is_flushed():
-            return
-        data, self.kept = self.kept, b""
-        self.settimeout(WRITE_S)
-        try:
-            self.sendall(data)
-        finally:
-            with contextlib.suppress(OSError):
-                self.settimeout(0)
+        """Keep it, to be sent together with what follows."""
+        self.kept = self.kept[self.sent :] + data if self.kept else data
+        self.sent = 0
 
     def is_flushed(self) -> bool:
         """Send what the client takes at once; whether that was all that is kept. Raises `OSError`."""
-        data, self.kept = self.kept, b""
-        try:
-            sent = self.send(data) if data else 0
-        except BlockingIOError:
-            sent = 0
-        self.kept = data[sent:]
-        return not self.kept
+        if self.kept:
+            with contextlib.suppress(BlockingIOError):
+                self.sent += self.send(memoryview(self.kept)[self.sent :] if self.sent else self.kept)
+            if self.sent < len(self.kept):
+                return False
+            self.kept, self.sent = b"", 0
+        return True

@@ -1,4 +1,4 @@
-"""gunicorn's worker and log, adapted: no connection holds a thread for long, and each request is one JSON line.
+"""gunicorn's worker, adapted: no connection holds a thread for long, however slowly its client sends or reads.
 
 gunicorn's master starts, reloads and stops it, and its parser reads the requests (`http_messages.py`). The main
 thread hears signals and looks after the others once a second; the threads of `crew.py` do the rest. Must not know
@@ -8,7 +8,6 @@ routes, handlers or the database.
 import contextlib
 import errno
 import json
-import logging
 import math
 import os
 import socket
@@ -16,20 +15,19 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
-from typing import Any, NamedTuple
+from typing import Any
 
-from gunicorn.glogging import Logger
 from gunicorn.http.errors import NoMoreData, ParseException
 from gunicorn.workers.base import Worker
 
 from process import clock
-from process.connections import READ_S, Connection
+from process.connections import READ_S, WRITE_S, Connection
 from process.crew import Crew
 from process.held_answer import HeldAnswer
 from process.http_messages import Answer, Incoming, environ_of, has_head
-from process.logs import JsonLines, RequestLine, WithoutSecrets
 from process.poller import Poller
 from process.streams import HandOver
+from process.unsent import Exchange, Unsent
 from wire.errors import Refused, rest_body
 
 MAX_CHUNKED_RATE = 2  # bytes on the wire for each byte of a body: more is an attack with tiny chunks
@@ -46,15 +44,6 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN)
 
 
-class Exchange(NamedTuple):
-    """A request that the application has seen, and its answer, which is still to be written."""
-
-    answer: Answer
-    environ: dict[str, Any]
-    body: Any
-    began_s: float
-
-
 class ThreadedWorker(Worker):
     """A worker whose threads serve whichever connection has sent something.
 
@@ -68,6 +57,7 @@ class ThreadedWorker(Worker):
         self.kept = dict[int, Connection]()  # those that may send another request,
         self.unfinished = dict[int, Connection]()  # those that have sent a part of one,
         self.lingering = dict[int, Connection]()  # and those whose last words are read; whoever takes one out has it
+        self.unsent = Unsent()
         self.draining = threading.BoundedSemaphore(MAX_DRAINING)
         self.listeners = dict[int, socket.socket]()
         self.is_accepting, self.accepting = False, threading.Lock()
@@ -124,6 +114,7 @@ class ThreadedWorker(Worker):
                 is_over = min(connection.until_s, self.ends_s) <= now_s
                 if is_over and waiting.get(fd) is connection:  # else its number is another's by now
                     self._end(waiting.pop(fd, None))
+        self._end_unsent(now_s)
         self._accept_again()
 
     def _end_serving(self) -> None:
@@ -150,11 +141,11 @@ class ThreadedWorker(Worker):
 
     # --- connections that wait ---
 
-    def _arrived(self, waits: bool) -> list[Connection]:
-        """The connections that have sent something; waits for one if it should."""
-        ready, listeners = [], []
+    def _arrived(self, waits: bool) -> list[Connection | Exchange]:
+        """The connections that have sent something or take more; waits for one if it should."""
+        ready, listeners = list[Connection | Exchange](), []
         for fd in self.poller.ready(waits):
-            if connection := self._waiting(fd):
+            if connection := self._waiting(fd) or self.unsent.take(fd):
                 ready.append(connection)
             elif connection := self.lingering.get(fd):
                 self._drain(fd, connection)
@@ -259,19 +250,19 @@ class ThreadedWorker(Worker):
 
     # --- one request ---
 
-    def _serve(self, one: Connection | Answer) -> None:
-        """Answer a connection's request, or hold the answer; or send the rest of an answer to a slow client."""
-        if isinstance(one, Answer):
-            self._go_on(one.connection, partial(self._send, one))
+    def _serve(self, one: Connection | Exchange) -> None:
+        """Answer a connection's request, or hold the answer; or write more of one that was not taken at once."""
+        if isinstance(one, Exchange):
+            self._go_on(one.connection, partial(self._write, one))
             return
         if not one.began_s:
             one.begin(clock.monotonic_s(), self.max_bytes)
         self._go_on(one, partial(self._answer, one))
 
     def _finish(self, exchanges: list[Exchange]) -> None:
-        """Write answers that were held; a client that does not take its own at once keeps no other waiting."""
+        """Write answers that were held."""
         for exchange in exchanges:
-            self._go_on(exchange.answer.connection, partial(self._write, exchange, waits=False))
+            self._go_on(exchange.connection, partial(self._write, exchange))
 
     def _go_on(self, connection: Connection, step: Callable[[], bool | None]) -> None:
         """Go on with a connection's request, and once it is answered let the connection wait for the next."""
@@ -345,7 +336,7 @@ class ThreadedWorker(Worker):
             connection.request = Incoming(self.cfg, connection, connection.peer)
             if connection.request._expected_100_continue:
                 connection.write(CONTINUE)
-                connection.flush()
+                connection.is_flushed()
         request: Incoming = connection.request
         return request if request.has_come() else None
 
@@ -358,29 +349,47 @@ class ThreadedWorker(Worker):
             self.crew.ring()
         return bool(self.alive and self.cfg.keepalive)
 
-    def _write(self, exchange: Exchange, waits: bool = True) -> bool | None:
-        """Write the answer; as `_answer`. If a slow client is not to be waited for, it is another piece of work."""
-        answer, environ, body, began_s = exchange
+    def _write(self, exchange: Exchange) -> bool | None:
+        """Write what the client takes of the answer at once; as `_answer`. The rest waits without a thread."""
+        answer, connection = exchange.answer, exchange.connection
         try:
-            try:
-                for part in body:
-                    answer.write(part)
-                answer.end()
-            finally:
-                self.log.access(environ, answer.status, answer.sent, clock.monotonic_s() - began_s)
-                if hasattr(body, "close"):
-                    body.close()
+            is_flushed = connection.is_flushed()
+            if is_flushed and not exchange.is_closed:
+                if exchange.write():
+                    self._log(exchange)
+                is_flushed = connection.is_flushed()
         except Exception as error:
+            self._log(exchange)
             return self._fail(answer, error)
-        if waits or answer.connection.is_flushed():
-            return self._send(answer)
-        self.crew.put(answer)
+        if not is_flushed:
+            self._await_room(exchange)
+        elif not exchange.is_closed:
+            self.crew.put(exchange)  # others have their turn between two parts
+        else:
+            return answer.is_kept and answer.is_whole and self._is_drained(answer.request)
         return None
 
-    def _send(self, answer: Answer) -> bool:
-        """Send what is left of the answer; whether the connection may serve another request."""
-        answer.connection.flush()
-        return answer.is_kept and answer.is_whole and self._is_drained(answer.request)
+    def _log(self, exchange: Exchange) -> None:
+        """Log the request, whose body is written or given up."""
+        if not exchange.is_closed:
+            answer, took_s = exchange.answer, clock.monotonic_s() - exchange.began_s
+            self.log.access(exchange.environ, answer.status, answer.sent, took_s)
+            exchange.close()
+
+    def _await_room(self, exchange: Exchange) -> None:
+        """Wait until the client takes more; too much that waits ends those that have taken nothing for longest."""
+        now_s = clock.monotonic_s()
+        exchange.connection.until_s = now_s + WRITE_S
+        fd = exchange.connection.fileno()
+        self.unsent.exchanges[fd] = exchange
+        with contextlib.suppress(OSError):  # another thread has ended it, to make room
+            self.poller.await_room(fd)
+        self._end_unsent(now_s)
+
+    def _end_unsent(self, now_s: float) -> None:
+        for exchange in self.unsent.over(now_s):
+            self._log(exchange)
+            self._end(exchange.connection)
 
     def _fail(self, answer: Answer, error: Exception) -> bool:
         """Answer that there is a fault of ours, unless it is none or the answer has begun."""
@@ -413,36 +422,5 @@ class ThreadedWorker(Worker):
         head += f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
         self.log.request(client=connection.peer[0], method="-", route="-", status=status, bytes=len(body), ms=0)
         connection.write(head.encode() + body)
-        connection.flush()
+        connection.is_flushed()  # who does not take this either has taken nothing for long
         return False
-
-
-class JsonLogger(Logger):
-    """Logs gunicorn's own lines, and one for each request, without secrets."""
-
-    def setup(self, cfg: Any) -> None:
-        """Set up the handlers."""
-        super().setup(cfg)
-        logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # our lines name none of these
-        logging._srcfile = None  # nor the line of code, which takes logging longest to find
-        for handler in self.error_log.handlers + self.access_log.handlers:
-            handler.setFormatter(JsonLines())
-        self.error_log.addFilter(WithoutSecrets())
-
-    def access(self, environ: dict[str, Any], status: int, sent: int, took_s: float) -> None:
-        """Log a request that was answered."""
-        line = RequestLine(
-            environ.get("pocketbell.request", "-"),
-            environ["REMOTE_ADDR"],
-            environ["REQUEST_METHOD"],
-            environ.get("pocketbell.route", "-"),
-            status,
-            sent,
-            round(took_s * 1_000),
-        )
-        for handler in self.access_log.handlers:
-            handler.handle(line)
-
-    def request(self, **fields: object) -> None:
-        """Log one line about a request that no application answered."""
-        self.access_log.info("request", extra={"fields": fields})

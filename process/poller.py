@@ -1,4 +1,4 @@
-"""Tells which sockets have something to read. Any thread may call it; one at a time waits.
+"""Tells which sockets have something to read, or take more. Any thread may call it; one at a time waits.
 
 Linux's epoll disarms a socket by itself once it was reported, in the same system call. Elsewhere `selectors` does.
 """
@@ -28,13 +28,17 @@ class Epoll:
         """Report a descriptor once more."""
         self.epoll.modify(fd, select.EPOLLIN | select.EPOLLONESHOT)
 
+    def await_room(self, fd: int) -> None:
+        """Report a descriptor once, when more can be written to it."""
+        self.epoll.modify(fd, select.EPOLLOUT | select.EPOLLONESHOT)
+
     def forget(self, fd: int) -> None:
         """Report this descriptor no more; one that is closed needs no call."""
         with contextlib.suppress(OSError):
             self.epoll.unregister(fd)
 
     def ready(self, waits: bool) -> list[int]:
-        """The descriptors that have something to read; waits for one if it should."""
+        """The descriptors that are to be reported; waits for one if it should."""
         return [fd for fd, _ in self.epoll.poll(-1 if waits else 0, MOST_AT_ONCE)]
 
 
@@ -51,11 +55,18 @@ class Selector:
 
     def await_first(self, fd: int) -> None:
         """As `Epoll.await_first`."""
-        with contextlib.suppress(KeyError):  # of a descriptor that was closed and is now another's
-            self.selector.unregister(fd)
-        self.selector.register(fd, selectors.EVENT_READ)
+        self._await(fd, selectors.EVENT_READ)
 
     await_next = await_first
+
+    def await_room(self, fd: int) -> None:
+        """As `Epoll.await_room`."""
+        self._await(fd, selectors.EVENT_WRITE)
+
+    def _await(self, fd: int, event: int) -> None:
+        with contextlib.suppress(KeyError):  # of a descriptor that was closed and is now another's
+            self.selector.unregister(fd)
+        self.selector.register(fd, event)
 
     def forget(self, fd: int) -> None:
         """As `Epoll.forget`."""

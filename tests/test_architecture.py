@@ -70,7 +70,7 @@ MAY_IMPORT = {  # modules, or whole rooms
     "segno": {"dashboard"},
     "cronsim": {"core.local_time"},
     "yaml": {"web.api_docs"},
-    "gunicorn": {"process.gunicorn_worker", "process.http_messages"},
+    "gunicorn": {"process.gunicorn_worker", "process.http_messages", "process.request_log"},
     "orjson": {"wire.json_text"},
     "prometheus_client": {"web.prometheus"},
     "wsproto": {"process.websocket"},

@@ -8,6 +8,7 @@ import resource
 import socket
 import struct
 import threading
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from types import SimpleNamespace
@@ -16,12 +17,13 @@ import pytest
 from gunicorn.config import Config
 from gunicorn.sock import TCPSocket
 
-from process import clock, connections, logs
-from process.connections import READ_S, Connection
-from process.gunicorn_worker import Exchange, ThreadedWorker
+from process import clock, logs, unsent
+from process.connections import READ_S, WRITE_S, Connection
+from process.gunicorn_worker import ThreadedWorker
 from process.held_answer import HeldAnswer
 from process.http_messages import Answer, Incoming
 from process.poller import Poller
+from process.unsent import Exchange, Unsent
 from tests.support.rows import each
 from tests.support.server import PATIENCE_S, UNDELAYED_S, bearer, in_threads, join, serving
 
@@ -96,7 +98,7 @@ def idle():
     one.cfg.set("worker_connections", 2)
     one.log, one.poller, one.alive = logging.getLogger(), Poller(), True
     one.connections, one.listeners = set(), {}
-    one.silent, one.kept, one.unfinished, one.lingering = {}, {}, {}, {}
+    one.silent, one.kept, one.unfinished, one.lingering, one.unsent = {}, {}, {}, {}, Unsent()
     one.is_accepting, one.accepting = True, threading.Lock()
     return one
 
@@ -155,51 +157,109 @@ def test_a_client_that_comes_while_a_worker_closes_its_listeners_is_no_fault(idl
         assert idle._arrived(waits=True) == [] and caplog.messages == []
 
 
-def answer_of(connection, length):
-    """An answer of a whole request, whose body of so many bytes is still to be written."""
+def answer_of(connection, length, headers=None, body=None):
+    """An answer of a whole request, whose body, by default one of so many bytes, is still to be written."""
     connection.begin(clock.monotonic_s(), 1_000_000)
     request = Incoming(Config(), connection, connection.peer)
     answer = Answer(connection, request, True)
-    answer.start("200 OK", [("Content-Length", str(length))])
-    return Exchange(answer, {"REMOTE_ADDR": "127.0.0.1", "REQUEST_METHOD": "GET"}, [b"x" * length], 0.0)
+    answer.start("200 OK", [("Content-Length", str(length))] if headers is None else headers)
+    return Exchange(answer, {"REMOTE_ADDR": "127.0.0.1"}, [b"x" * length] if body is None else body, 0.0)
 
 
-def test_a_client_that_does_not_take_its_held_answer_keeps_no_other_waiting(idle, ends):
-    slow, unread = ends
-    quick, client = socket.socketpair()
-    put, idle.crew = [], SimpleNamespace(put=lambda one: put.append(one))
-    idle.log = SimpleNamespace(access=lambda *_: None)
-    with Connection(quick, ("127.0.0.1", 2)) as quick, client:
-        for end in (unread, client):
-            end.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-        exchanges = [answer_of(slow, 60_000), answer_of(quick, 3)]
-        for connection in (slow, quick):
-            idle.poller.await_first(connection.fileno())
-        slow.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4_096)
-        idle._finish(exchanges)
-        assert client.recv(1_000).endswith(b"\r\n\r\nxxx") and quick in idle.kept.values()
-        assert put == [exchanges[0].answer] and slow not in idle.kept.values()
-        reading = threading.Thread(target=lambda: unread.recv(61_000, socket.MSG_WAITALL))
-        reading.start()
-        idle._serve(put[0])  # by another thread, or later
-        assert slow in idle.kept.values() and not slow.kept
-        unread.shutdown(socket.SHUT_RDWR)
-        reading.join(PATIENCE_S)
-
-
-@pytest.mark.parametrize("length", [60_000, 10_000_000])  # the second is too long to be written at once
-def test_a_client_that_does_not_take_its_answer_in_time_is_no_fault_of_ours(idle, ends, monkeypatch, length):
+@pytest.fixture
+def writes(idle, ends):
+    """The worker, which serves one connection that has sent a request and reads slowly; what it logs."""
+    idle.looked_s, idle.ends_s, idle.ppid, idle.logged = 0.0, math.inf, os.getppid(), []
+    idle.log = SimpleNamespace(
+        access=lambda _, status, sent, took_s: idle.logged.append(sent),
+        error=lambda *said, **_: idle.logged.append(said),
+    )
+    idle.crew = SimpleNamespace(ready=[], watch=lambda *_: None, put=lambda one: idle.crew.ready.append(one))
+    idle.notify = lambda: None
     ours, theirs = ends
-    monkeypatch.setattr(connections, "WRITE_S", 0.05)
-    faults = []
-    idle.log = SimpleNamespace(access=lambda *_: None, error=lambda *said, **_: faults.append(said))
-    theirs.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-    exchange = answer_of(ours, length)
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4_096)
-    idle._go_on(ours, partial(idle._write, exchange))
-    assert not faults and not idle.kept
-    idle._go_on(ours, lambda: 1 // 0)
-    assert len(faults) == 1
+    theirs.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+    idle.poller.await_first(ours.fileno())
+    idle.poller.ready(waits=True)
+    idle.connections.add(ours)
+    return idle
+
+
+def take(worker, theirs, until):
+    """Let the client take what it is sent until then, and the worker write more; what it took."""
+    taken = b""
+    while not until():
+        taken += theirs.recv(1_000_000)
+        for one in [*worker._arrived(waits=False), *worker.crew.ready]:
+            worker.crew.ready[:] = []
+            worker._serve(one)
+    theirs.setblocking(False)
+    with suppress(BlockingIOError):
+        taken += theirs.recv(1_000_000)
+    return taken
+
+
+@pytest.mark.parametrize("length", [60_000, 3_000_000])
+def test_a_client_that_does_not_take_its_answer_keeps_no_thread_and_gets_it_later(writes, ends, length):
+    ours, theirs = ends
+    writes._finish([answer_of(ours, length)])
+    assert [*writes.unsent.exchanges] == [ours.fileno()] and not writes.kept and writes.logged == [length]
+    taken = take(writes, theirs, lambda: ours in writes.kept.values())
+    assert taken.partition(b"\r\n\r\n")[2] == b"x" * length and not ours.kept and writes.logged == [length]
+
+
+def test_an_answer_that_is_made_while_it_is_written_goes_on_when_the_client_takes_more(writes, ends):
+    ours, theirs = ends
+    made = []
+
+    def body():
+        for part in range(40):
+            made.append(part)
+            yield b"%02d" % part * 50_000
+        made.append("closed")
+
+    exchange = answer_of(ours, 0, [], body())
+    writes._finish([exchange])
+    assert made == [0] and not writes.logged
+    taken = take(writes, theirs, lambda: ours in writes.kept.values())
+    parts = [b"186A0\r\n" + b"%02d" % part * 50_000 + b"\r\n" for part in range(40)]
+    assert taken.partition(b"\r\n\r\n")[2] == b"".join(parts) + b"0\r\n\r\n"
+    assert made == [*range(40), "closed"] and writes.logged == [4_000_000]
+
+
+@pytest.mark.parametrize("why", ["time", "memory", "gone"])
+def test_an_answer_that_is_not_taken_ends_without_a_fault(writes, ends, moved_clock, monkeypatch, why):
+    ours, theirs = ends
+    closed = []
+
+    class Body(list):
+        def close(self):
+            closed.append(1)
+
+    if why == "memory":
+        monkeypatch.setattr(unsent, "MAX_UNSENT_BYTES", 100_000)
+    writes._finish([answer_of(ours, 0, [], Body([b"x" * 200_000, b"never"]))])
+    assert bool(writes.unsent.exchanges) == (why != "memory")
+    moved_clock.advance(WRITE_S - 1)
+    writes._look_after(1)
+    if why == "time":
+        assert writes.unsent.exchanges
+        moved_clock.advance(1)
+        writes._look_after(1)
+    elif why == "gone":
+        theirs.close()
+        (one,) = writes._arrived(waits=True)
+        writes._serve(one)
+    assert not (writes.unsent.exchanges or writes.connections) and closed == [1] and writes.logged == [200_000]
+
+
+def test_the_answer_of_which_nothing_was_taken_for_longest_makes_room(idle, monkeypatch):
+    monkeypatch.setattr(unsent, "MAX_UNSENT_BYTES", 25)
+    waiting = Unsent()
+    for number in (3, 1, 2):
+        connection = SimpleNamespace(kept=b"x" * 10, until_s=math.inf)
+        waiting.exchanges[number] = Exchange(SimpleNamespace(connection=connection), {}, [], number)
+    assert [one.began_s for one in waiting.over(0)] == [3] and [*waiting.exchanges] == [1, 2]
 
 
 @pytest.fixture
