@@ -35,7 +35,8 @@ class Subscription:
         now = clock.now_ms()
         self.topics, self.names, self.wanted, self.write = subscribed, names, wanted, write
         self.keys = [topic.device.seq for topic in subscribed]
-        self.after = {topic.device.account_seq: 0 for topic in subscribed}
+        self.owners = {topic.device.account_seq for topic in subscribed}
+        self.after = dict.fromkeys(self.owners, 0)
         for account_seq in self.after:
             self.after[account_seq] = Notification.newest_seq(account_seq)
         self.looked_at = now

@@ -7,9 +7,11 @@ from process import clock
 from store.buttons import ButtonAnswer
 
 MAX_WAITING = 8  # requests at the same time
+MAX_WAITING_OF_ACCOUNT = 4
 POLLED_EVERY_S = 0.5  # another process may take the answer
 
-_places = threading.BoundedSemaphore(MAX_WAITING)
+_places = threading.Lock()
+_waiting = list[int]()  # the accounts (their seqs) of the requests that wait
 _changed = threading.Condition()
 _changes = 0  # answers and acknowledgements that this process has taken
 
@@ -19,23 +21,28 @@ def goes_on() -> bool:
     return True
 
 
-def wait_for(notification_seq: int, wait_s: float, confirm: Callable[[], object]) -> None:
-    """Return once the notification was answered, acknowledged or deleted, or after `wait_s` seconds.
+def wait_for(account_seq: int, notification_seq: int, wait_s: float, confirm: Callable[[], object]) -> bool:
+    """Return once the account's notification was answered, acknowledged or deleted, or after `wait_s` seconds.
 
-    At once if enough others wait, and soon when the process ends. `confirm` may raise an exception to end the wait.
+    Soon when the process ends; at once, with False, if enough others wait. `confirm` may raise an exception to end
+    the wait.
     """
-    if not _places.acquire(blocking=False):
-        return
+    with _places:
+        if len(_waiting) >= MAX_WAITING or _waiting.count(account_seq) >= MAX_WAITING_OF_ACCOUNT:
+            return False
+        _waiting.append(account_seq)
     try:
         until_s, seen = clock.monotonic_s() + wait_s, _changes
         while ButtonAnswer.has_come(notification_seq) is False and goes_on():
             left_s = until_s - clock.monotonic_s()
             if left_s <= 0:
-                return
+                break
             seen = _pause(seen, min(left_s, POLLED_EVERY_S))
             confirm()
     finally:
-        _places.release()
+        with _places:
+            _waiting.remove(account_seq)
+    return True
 
 
 def note_change() -> None:

@@ -10,7 +10,7 @@ import os
 import selectors
 import socket
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Protocol
@@ -19,6 +19,7 @@ from process import clock
 from wire.errors import log_fault
 
 MAX_STREAMS = 32
+MAX_STREAMS_OF_OWNER = 12
 MAX_STREAMS_OF_KEY = 4
 KEEPALIVE_S = 45.0  # between two; also how long a client may leave what was written untaken
 LOOKED_EVERY_S = 1.0
@@ -46,6 +47,10 @@ class Source(Protocol):
     @property
     def keys(self) -> Iterable[int]:
         """For whom it is: of each key only `MAX_STREAMS_OF_KEY` connections stay, the newest."""
+
+    @property
+    def owners(self) -> Iterable[int]:
+        """Whose it is: each owner has at most `MAX_STREAMS_OF_OWNER` connections."""
 
     @property
     def subscription(self) -> Any:
@@ -180,13 +185,17 @@ def _pipe() -> tuple[int, int]:
     return ends
 
 
+def _is_any_full(taken: Counter[int], wanted: Iterable[int], limit: int) -> bool:
+    return any(taken[one] >= limit for one in wanted)
+
+
 class Hub:
     """All open streams, and the thread that serves them."""
 
     def __init__(self, feed: Feed) -> None:
         self.feed = feed
         self.lock = threading.Lock()
-        self.reserved = list[float]()  # until when each is
+        self.reserved = dict[Source, float]()  # until when each is
         self.arriving = deque[Stream]()
         self.streams = list[Stream]()  # the oldest first; only the thread changes it
         self.ended = list[Stream]()  # since the last round
@@ -196,26 +205,25 @@ class Hub:
 
     # --- called by other threads ---
 
-    def reserve(self, keys: Iterable[int]) -> bool:
-        """Whether there is room for another stream of these keys; it must be opened within a few seconds."""
+    def reserve(self, source: Source) -> bool:
+        """Whether there is room for another stream; it must be opened within a few seconds."""
         now_s = clock.monotonic_s()
         with self.lock:
-            self.reserved = [until_s for until_s in self.reserved if until_s > now_s]
-            present = [*self.streams, *self.arriving]
-            has_room = len(present) + len(self.reserved) < MAX_STREAMS
-            if self.is_stopping or not (has_room or any(self._is_full(present, key) for key in keys)):
+            self.reserved = {one: until_s for one, until_s in self.reserved.items() if until_s > now_s}
+            present = [stream.source for stream in (*self.streams, *self.arriving)]
+            of_keys = Counter(key for one in present for key in one.keys)
+            taken = [*present, *self.reserved]
+            of_owners = Counter(owner for one in taken for owner in one.owners)
+            has_room = len(taken) < MAX_STREAMS and not _is_any_full(of_owners, source.owners, MAX_STREAMS_OF_OWNER)
+            if self.is_stopping or not (has_room or _is_any_full(of_keys, source.keys, MAX_STREAMS_OF_KEY)):
                 return False
-            self.reserved.append(now_s + RESERVED_FOR_S)
+            self.reserved[source] = now_s + RESERVED_FOR_S
             return True
-
-    @staticmethod
-    def _is_full(streams: Iterable[Stream], key: int) -> bool:
-        return sum(key in stream.source.keys for stream in streams) >= MAX_STREAMS_OF_KEY
 
     def open(self, stream: Stream) -> None:
         """Serve a stream from now on, whose room was reserved."""
         with self.lock:
-            self.reserved[:1] = []
+            self.reserved.pop(stream.source, None)
             self.arriving.append(stream)
             if self.thread is None:
                 self._wakes = self._wakes or _pipe()

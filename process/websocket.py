@@ -44,6 +44,11 @@ class WebSocket:
         return self.source.keys
 
     @property
+    def owners(self) -> Iterable[int]:
+        """Whose it is."""
+        return self.source.owners
+
+    @property
     def subscription(self) -> Any:
         """What the feed knows of it."""
         return self.source.subscription

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from process.streams import MAX_STREAMS, MAX_STREAMS_OF_KEY
+from process.streams import MAX_STREAMS, MAX_STREAMS_OF_KEY, MAX_STREAMS_OF_OWNER
 from tests.support.ntfy_app import Listener, add_topic
 from tests.support.server import OWNER, Server, wait_until
 from torture.client import cpu_s, logged_faults, memory_mb, percentile, started, worker_pid
@@ -142,9 +142,13 @@ def _compared(data_dir: Path, app: App, sent: list[str]) -> Iterator[Figure]:
 def _open(scratch: Path) -> Iterator[Figure]:
     """32 open streams: what they cost. A busy machine is slow at times: so requests with and without take turns."""
     with started(scratch, "open") as server:
-        key, worker, what = server.owner_key(), worker_pid(server), f"{MAX_STREAMS} open streams"
-        keys = [server.new_key(key, f"key {number}") for number in range(KEYS)]
-        devices = [add_topic(server, key) for _ in range(MAX_STREAMS // MAX_STREAMS_OF_KEY)]
+        worker, what = worker_pid(server), f"{MAX_STREAMS} open streams"
+        owners = [server.owner_key(email=f"{name}@example.org") for name in "abc"]
+        keys = [server.new_key(owners[0], f"key {number}") for number in range(KEYS)]
+        devices = [
+            add_topic(server, owners[number * MAX_STREAMS_OF_KEY // MAX_STREAMS_OF_OWNER])
+            for number in range(MAX_STREAMS // MAX_STREAMS_OF_KEY)
+        ]
         topics = [device["topic"] for device in devices for _ in range(MAX_STREAMS_OF_KEY)]
         without_s, with_s = [_asked(server, keys)], list[float]()
         memory_before = memory_mb(worker)

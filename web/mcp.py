@@ -363,7 +363,7 @@ TOOLS = {
         "Returns one notification with its status on each device, why a push failed, what replaced it, whether it was"
         " acknowledged, and the owner's answer once there is one. With wait it returns when the owner has answered or"
         " acknowledged it, or after so many seconds: then call it again.",
-        lambda arguments: rest.find_notification(required_text(arguments, "id"), arguments),
+        lambda arguments: rest.find_notification(required_text(arguments, "id"), arguments)[0],
         {"notification": DETAIL},
         {
             "id": text("id of send_notification, ask or list_notifications"),

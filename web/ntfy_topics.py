@@ -82,7 +82,7 @@ class Streaming(Response):
         self.source = source
         if "gunicorn.socket" not in request.environ:
             raise NtfyRefused(40000, "This server has no streams: ask with poll=1.")
-        if not hub.reserve(source.keys):
+        if not hub.reserve(source):
             refused = NtfyRefused(42903, "limit reached: too many active subscriptions")
             refused.retry_after_s = RETRY_AFTER_S
             raise refused

@@ -52,6 +52,7 @@ from wire.validation import (
 
 IDEMPOTENCY_KEY = re.compile(r"[!-~]{1,255}")
 MAX_WAIT_S = 25
+RETRY_AFTER_S = 1  # for a request that has no place to wait
 QUESTION = "Question"  # the title of what an assistant asks
 MIN_ANSWERS = 2
 MIN_TIMEOUT_S, DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S = 10, 3_600, 604_800
@@ -131,20 +132,24 @@ def find_notifications(fields: Mapping[str, Any]) -> Payload:
     }
 
 
-def get_notification(notification_id: str) -> Payload:
+def get_notification(notification_id: str) -> tuple[Payload, dict[str, str]]:
     """GET /api/v1/notifications/{id} (CONTRACT 8)."""
-    return find_notification(notification_id, current().sent.args)
+    found, is_early = find_notification(notification_id, current().sent.args)
+    return found, {"Retry-After": str(RETRY_AFTER_S)} if is_early else {}
 
 
-def find_notification(notification_id: str, fields: Mapping[str, Any]) -> Payload:
-    """One notification in detail; with `wait`, once it was answered or acknowledged, or after so many seconds."""
+def find_notification(notification_id: str, fields: Mapping[str, Any]) -> tuple[Payload, bool]:
+    """One notification in detail; with `wait`, once it was answered or acknowledged, or after so many seconds.
+
+    Also whether it did not wait, because enough others do.
+    """
     wait_s = _wait_s(fields)
-    entry = _entry(notification_id)
+    entry, is_early = _entry(notification_id), False
     if wait_s:
-        waiting.wait_for(entry.seq, wait_s, current().confirm)
+        is_early = not waiting.wait_for(current().caller.account_seq, entry.seq, wait_s, current().confirm)
         current().confirm()
         entry = _entry(notification_id)
-    return {"ok": True, "notification": _detail(entry)}
+    return {"ok": True, "notification": _detail(entry)}, is_early
 
 
 def _entry(notification_id: str) -> Entry:
@@ -158,7 +163,7 @@ def _entry(notification_id: str) -> Entry:
 def acknowledge_notification(notification_id: str) -> Payload:
     """POST /api/v1/notifications/{id}/acknowledge (CONTRACT 8)."""
     alarms.acknowledge_notification(current().caller.account_seq, notification_id, clock.now_ms())
-    return find_notification(notification_id, {})
+    return {"ok": True, "notification": _detail(_entry(notification_id))}
 
 
 def delete_notification(notification_id: str) -> Payload:

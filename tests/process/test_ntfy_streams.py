@@ -1,5 +1,6 @@
 """The ntfy app's streams at the service as it really runs (CONTRACT 9)."""
 
+import itertools
 import json
 import signal
 import socket
@@ -53,9 +54,9 @@ def listen(server):
         listener.close()
 
 
-def send(server, body, **more):
+def send(server, body, key=None, **more):
     said = json.dumps({"title": "Backup", "body": body, **more})
-    answer = server.request("POST", "/api/v1/notifications/send", said, bearer(server.key))
+    answer = server.request("POST", "/api/v1/notifications/send", said, bearer(key or server.key))
     assert answer.status == 200, answer.text
     return json.loads(answer.text)["notification"]["id"]
 
@@ -64,8 +65,9 @@ def status(server, id_):
     return json.loads(server.get(f"/api/v1/notifications/{id_}", server.key).text)["notification"]["status"]
 
 
-def remove(server, device):
-    assert server.request("DELETE", f"/api/v1/devices/{device['id']}", headers=bearer(server.key)).status == 200
+def remove(server, device, key=None):
+    path = f"/api/v1/devices/{device['id']}"
+    assert server.request("DELETE", path, headers=bearer(key or server.key)).status == 200
 
 
 # --- what comes ---------------------------------------------------------------------------------------------
@@ -162,20 +164,27 @@ def test_a_stream_may_begin_on_a_connection_that_answered_before(server, device)
 # --- room and ends ------------------------------------------------------------------------------------------
 
 
-def test_the_service_answers_while_all_streams_are_open(server, listen):
-    devices = [add_topic(server, server.key) for _ in range(9)]
-    listeners = [listen(devices[number // 4]) for number in range(MAX_STREAMS)]
-    refused = server.get(f"/{devices[-1]['topic']}/json")
-    assert (refused.status, refused.headers["Retry-After"]) == (429, "30")
-    assert json.loads(refused.text)["http"] == 429
-    for number in range(20):
-        send(server, str(number))
+def refused(server, device):
+    answer = server.get(f"/{device['topic']}/json")
+    error = {"code": 42903, "http": 429, "error": "limit reached: too many active subscriptions"}
+    return (answer.status, answer.headers.get("Retry-After"), json.loads(answer.text)) == (429, "30", error)
+
+
+def test_the_service_answers_while_all_streams_are_open_of_which_an_account_holds_twelve(server, listen):
+    keys = [server.key, *(server.owner_key(email=f"{name}@example.org") for name in "bc")]
+    devices = [[add_topic(server, key) for _ in range(4)] for key in keys]
+    listeners = [listen(devices[number // 12][number % 12 // 4]) for number in range(12)]
+    assert refused(server, devices[0][3])
+    listeners += [listen(devices[number // 12][number % 12 // 4]) for number in range(12, MAX_STREAMS)]
+    assert refused(server, devices[2][3])
     wanted = [str(number) for number in range(20)]
+    for body, key in itertools.product(wanted, keys):
+        send(server, body, key)
     assert all(listener.bodies(20) == wanted for listener in listeners)
     listeners[0].close()
-    wait_until(lambda: listen(devices[-1]).status == 200)
-    for device in devices:
-        remove(server, device)
+    wait_until(lambda: listen(devices[0][3]).status == 200)
+    for key, device in ((key, device) for key, of_key in zip(keys, devices, strict=True) for device in of_key):
+        remove(server, device, key)
     assert [listener.message() for listener in listeners[1:]] == [None] * (MAX_STREAMS - 1)
 
 

@@ -13,8 +13,9 @@ from tests.support.server import PATIENCE_S, wait_until
 class Tape:
     """A source with the messages that a test gives it."""
 
-    def __init__(self, *messages, key=1):
+    def __init__(self, *messages, key=1, owner=None):
         self.messages, self.keys, self.took, self.heard = list(messages), [key], 0, b""
+        self.owners = [key if owner is None else owner]
         self.subscription = self
 
     def next(self):
@@ -68,7 +69,7 @@ def connect(hub):
     ends = []
 
     def connect_one(source, head=b""):
-        assert hub.reserve(source.keys)
+        assert hub.reserve(source)
         ours, theirs = socket.socketpair()
         theirs.settimeout(PATIENCE_S)
         hub.open(Stream(ours, head, source, {"route": "/test"}))
@@ -209,18 +210,25 @@ def test_of_one_key_the_fifth_ends_the_oldest(hub, connect):
 
 def test_there_is_room_for_so_many_and_always_for_a_key_whose_oldest_ends(hub, connect):
     clients = [connect(Tape(key=number // 4)) for number in range(MAX_STREAMS)]
-    assert not hub.reserve([99])
+    assert not hub.reserve(Tape(key=99))
     fifth = connect(Tape(b"one\n", key=0))
     assert fifth.recv(100) == b"one\n" and read_to_end(clients[0]) == b""
     clients[1].close()
-    wait_until(lambda: hub.reserve([99]))
+    wait_until(lambda: hub.reserve(Tape(key=99)))
+
+
+def test_of_one_owner_there_are_twelve_also_if_they_are_still_to_open_and_a_full_keys_oldest_makes_room(hub, connect):
+    clients = [connect(Tape(key=number // 4, owner=7)) for number in range(8)]
+    assert [hub.reserve(Tape(key=number, owner=7)) for number in range(10, 15)] == [True] * 4 + [False]
+    assert hub.reserve(Tape(key=20))
+    assert connect(Tape(b"one\n", key=0, owner=7)).recv(100) == b"one\n" and read_to_end(clients[0]) == b""
 
 
 def test_room_that_is_reserved_and_not_used_is_free_again(moved_clock):
     hub = Hub(Library())
-    assert [hub.reserve([number]) for number in range(MAX_STREAMS + 1)] == [True] * MAX_STREAMS + [False]
+    assert [hub.reserve(Tape(key=number)) for number in range(MAX_STREAMS + 1)] == [True] * MAX_STREAMS + [False]
     moved_clock.advance(11)
-    assert hub.reserve([1])
+    assert hub.reserve(Tape())
 
 
 def test_when_it_stops_all_end_and_no_more_begin(hub, connect):
@@ -229,4 +237,4 @@ def test_when_it_stops_all_end_and_no_more_begin(hub, connect):
         assert client.recv(4) == b"one\n"
     hub.finish()
     assert [read_to_end(client) for client in clients] == [b""] * 3
-    assert not hub.reserve([1])
+    assert not hub.reserve(Tape())

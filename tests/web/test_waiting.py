@@ -7,6 +7,7 @@ import pytest
 from core import waiting
 from store import database
 from store.database import EVERYBODY, transaction
+from tests.support.assistants import call
 from tests.support.buttons import ANSWERS, paths, press
 from tests.support.rows import each
 from tests.support.server import in_threads, join
@@ -110,24 +111,24 @@ def test_no_lock_is_held_while_it_waits(service, owner, asked, meanwhile):
     assert waited(owner, asked, 1).status_code == 200 and meanwhile == []
 
 
-def test_at_most_eight_wait_and_the_others_are_answered_at_once(owner, asked, moved_clock):
-    assert waiting.MAX_WAITING == 8
-    for _ in range(8):
-        assert waiting._places.acquire(blocking=False)
-    try:
-        assert waited(owner, asked, 25).status_code == 200  # the clock stands still: it would wait for ever
-    finally:
-        for _ in range(8):
-            waiting._places.release()
+@pytest.mark.parametrize("taken", [[1] * 4, [2] * 4 + [3] * 4, [1] * 3 + [2] * 4 + [3]])
+def test_eight_wait_and_four_of_an_account_and_the_others_are_answered_at_once(owner, asked, monkeypatch, taken):
+    monkeypatch.setattr(waiting, "_waiting", list(taken))
+    answer = waited(owner, asked, 25)  # the clock stands still: it would wait for ever
+    assert (answer.status_code, answer.headers["Retry-After"]) == (200, "1")
+    assert answer.json == owner.get(f"/notifications/{asked}").json and waiting._waiting == taken
+    told = call(owner, "get_notification", {"id": asked, "wait": 25})
+    assert told["structuredContent"]["notification"]["id"] == asked
 
 
-def test_the_place_of_one_that_waited_is_free_again(service, owner, asked, meanwhile):
-    for happens in (lambda: owner.delete(f"/notifications/{asked}"), lambda: None):
+@pytest.mark.parametrize("taken", [[], [1] * 3 + [2] * 4])
+def test_with_a_place_it_waits_and_the_place_is_free_again(owner, asked, meanwhile, moved_clock, monkeypatch, taken):
+    monkeypatch.setattr(waiting, "_waiting", list(taken))
+    for happens in (lambda: None, lambda: owner.delete(f"/notifications/{asked}")):
+        began = moved_clock.monotonic
         meanwhile.append(happens)
-        waited(owner, asked, 1)
-    for _ in range(8):
-        assert waiting._places.acquire(blocking=False)
-    waiting._places.release(8)
+        assert "Retry-After" not in waited(owner, asked, 1).headers
+        assert moved_clock.monotonic > began and sorted(waiting._waiting) == taken
 
 
 def test_a_press_wakes_the_request_that_waits(service, owner, browser, asked, monkeypatch):
