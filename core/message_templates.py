@@ -10,6 +10,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 from core.template_filters import (
@@ -43,11 +44,15 @@ PLACEHOLDER = re.compile(
     re.VERBOSE,
 )
 WRITTEN_ARGUMENT = r""" (?: "[^"]*+" | '[^']*+' | [0-9]{1,18}+ ) """
+OTHER_ARGUMENT = r""" [^\s|:,"'{}] [^|:,"'{}]*+ """
 ARGUMENT = re.compile(WRITTEN_ARGUMENT, re.VERBOSE)
+WRITTEN_ALTERNATIVE = rf" {WRITTEN_ARGUMENT} (?= \s*+ (?: [,|] | \Z ) ) | {OTHER_ARGUMENT} "
+ALTERNATIVE = re.compile(WRITTEN_ALTERNATIVE, re.VERBOSE)
 FILTER = re.compile(
     rf"""\| \s*+ (?P<name> [^\s|:"']*+ ) \s*+
     (?: : \s*+ (?P<arguments> {WRITTEN_ARGUMENT} (?: \s*+ , \s*+ {WRITTEN_ARGUMENT} )?+ ) \s*+ (?=\||\Z)
-      | : \s*+ (?P<other> [^|:,"'{{}}]++ ) (?=\||\Z) )?+
+      | : \s*+ (?P<other> {OTHER_ARGUMENT} (?: , \s*+ (?: {WRITTEN_ALTERNATIVE} ) \s*+ )*+ )
+        (?=\||\Z) )?+
     (?P<surplus> (?: [^|"']++ | "[^"]*+" | '[^']*+' )*+ )""",
     re.VERBOSE,
 )
@@ -230,7 +235,7 @@ def read(template: str) -> Template:
 def _read(template: str) -> Template:
     placeholders, end = list[Placeholder](), 0
     for found in PLACEHOLDER.finditer(template):
-        filters = tuple(map(_read_filter, FILTER.finditer(found["filters"])))
+        filters = tuple(chain.from_iterable(map(_read_filter, FILTER.finditer(found["filters"]))))
         before = template[end : found.start()]
         placeholders.append(Placeholder(before, found[0], found["path"].strip(), filters, _ends_in_path(filters)))
         end = found.end()
@@ -240,12 +245,17 @@ def _read(template: str) -> Template:
 _usual = lru_cache(maxsize=MAX_KEPT_TEMPLATES)(_read)
 
 
-def _read_filter(found: re.Match[str]) -> Filter:
-    arguments = tuple(map(_argument, ARGUMENT.findall(found["arguments"] or "")))
-    argument = arguments if len(arguments) > 1 else next(iter(arguments), None)
-    name, path = found["name"], (found["other"] or "").strip() or None
-    is_wrong = found["surplus"] or (path and name != "default")
-    return Filter(name, argument, path, None if is_wrong else FILTERS.get(name))
+def _read_filter(found: re.Match[str]) -> Iterator[Filter]:
+    """The filter as it is written; a `default` with several alternatives is one filter for each."""
+    name, call = found["name"], None if found["surplus"] else FILTERS.get(found["name"])
+    if found["other"] is None:
+        arguments = tuple(map(_argument, ARGUMENT.findall(found["arguments"] or "")))
+        yield Filter(name, arguments if len(arguments) > 1 else next(iter(arguments), None), None, call)
+        return
+    for written in ALTERNATIVE.findall(found["other"]):
+        is_text = ARGUMENT.fullmatch(written) is not None
+        argument, path = (_argument(written), None) if is_text else (None, written.strip())
+        yield Filter(name, argument, path, call if name == "default" else None)
 
 
 def _argument(written: str) -> str | int:

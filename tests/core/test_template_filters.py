@@ -178,13 +178,13 @@ def test_another_path_is_not_asked_for_what_is_there(path, text):
     assert filled("{{ " + path + ' | default: other | default: "n/a" }}', payload) == (text, ())
 
 
-@each("filters", ["default: b", 'default: "x" | default: b', "default: b | upcase", "default: v"])
+@each("filters", ["default: b", 'default: "x" | default: b', "default: b | upcase", "default: v", "default: b, v"])
 @each("value", ['"text"', '""', "null"])
 def test_a_default_that_ends_with_a_path_leaves_the_placeholder_visible(filters, value):
     assert stays_visible(filters, value)
 
 
-@each("filters", ["upcase: v", "join: v", "truncate: v", "map: v", "default: a, b", "default: a:b", "where: v, v"])
+@each("filters", ["upcase: v", "join: v", "truncate: v", "map: v", "default: a,, b", "default: a:b", "where: v, v"])
 def test_only_default_takes_a_path(filters):
     assert stays_visible(f'{filters} | default: "x"', '["a"]')
 

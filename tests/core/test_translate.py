@@ -1,4 +1,4 @@
-"""`translate` and `prepend`, with which a template turns a sender's words into a sentence without gaps."""
+"""Filters that turn a sender's words into a sentence without gaps: `translate`, `prepend`, alternatives."""
 
 from core import message_templates
 from tests.support.rows import each
@@ -64,3 +64,18 @@ def test_what_is_missing_stays_visible_behind_prepend_and_translate_until_a_defa
     visible = "{{ nope | prepend: 'a' }}{{ nope | translate: 'a=b' }}"
     silent = "{{ nope | prepend: 'a' | default: '' }}{{ nope | translate: 'a=b' | default: '' }}"
     assert message_templates.fill(visible + silent, {}, 100).text == visible
+
+
+@each(
+    "alternatives, text",
+    [
+        ('b, c, "x"', "see"), ("b,c , 'x'", "see"), ('b, d e, "x"', "dee"), ('b, "x"', "x"), ('b, 1.y, "x"', "one"),
+        ('b, 5', "5"), ('b, "x, y | z"', "x, y | z"), ('b, "x" | upcase', "X"), ('b, c | default: "x"', "see"),
+        ("b, c", None), ('"x", c', None), ('b,, "x"', None), ('b, "x" y', None), ('b, "x', None),
+        ('b, {c}, "x"', None),
+    ],
+)  # fmt: skip
+def test_default_takes_the_first_of_its_alternatives_that_has_a_value(alternatives, text):
+    template = "{{ a | default: " + alternatives + " }}"
+    filled = message_templates.fill(template, {"b": "", "c": "see", "d e": "dee", "1": {"y": "one"}}, 100)
+    assert filled.text == (template if text is None else text)
