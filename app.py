@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from random import getrandbits
 from typing import Any
 
-from flask import Flask, Request, Response, request
+from flask import Flask, Request, Response
 from werkzeug.exceptions import MethodNotAllowed, NotFound
 
 import cli
@@ -42,6 +42,7 @@ from process import clock, counters
 from store import database, pending_commit
 from web import (
     api_docs,
+    cross_origin,
     gotify,
     guards,
     heartbeats,
@@ -58,7 +59,7 @@ from web.context import Window, current
 from web.held_responses import HeldResponse
 from web.json_answers import JsonAnswer
 from web.lean_flask import LeanFlask
-from web.routing import Check, IdConverter, PingKeyConverter, Route, first_segments, topics_beside
+from web.routing import TOPICS, Check, IdConverter, PingKeyConverter, Route, first_segments, topics_beside
 
 
 def admit(guard: Check, quota: Check) -> Any:
@@ -215,6 +216,9 @@ COMPATIBLE_ROUTES = (
         for method in ("POST", "PUT")
         for rule in ("/<topic:topic>", "/<topic:topic>/<topic:sequence_id>")
     ),
+    *ntfy_routes("/<topic:topic>/<topic:sequence_id>", ntfy.delete, "DELETE"),
+    *ntfy_routes("/<topic:topic>/<topic:sequence_id>/clear", ntfy.clear, "PUT"),
+    *ntfy_routes("/<topic:topic>/<topic:sequence_id>/read", ntfy.clear, "PUT"),
     *ntfy_routes("/<topic:topic>/publish", ntfy.publish_by_get, "GET"),
     *ntfy_routes("/<topic:topic>/send", ntfy.publish_by_get, "GET"),
     *ntfy_routes("/<topic:topic>/trigger", ntfy.publish_by_get, "GET"),
@@ -230,6 +234,7 @@ COMPATIBLE_ROUTES = (
     Route("GET", "/gotify/version", gotify.show_version),
     Route("GET", "/gotify/health", gotify.show_health),
 )
+OF_NTFY = "v1"  # the first part of those of ntfy's addresses that are no topics
 COMPATIBLE_ENDPOINTS = {f"{route.method} {route.rule}" for route in COMPATIBLE_ROUTES}
 ROUTE_OF = {f"{route.method} {route.rule}": route for route in ROUTES + COMPATIBLE_ROUTES}  # by endpoint
 OWN_SEGMENTS, COMPATIBLE_SEGMENTS = first_segments(ROUTES), first_segments(COMPATIBLE_ROUTES)
@@ -280,7 +285,8 @@ class Application(LeanFlask):
         if "HTTP_X_FORWARDED_FOR" in environ:
             proxies.note_peer(sent.remote_addr or "")
         if rule is None or rule.endpoint not in ROUTE_OF:
-            answer = _admit_unknown(sent)
+            is_preflight = sent.method == "OPTIONS" and _is_ntfys(sent)
+            answer = cross_origin.preflight() if is_preflight else _admit_unknown(sent)
             return super().dispatch_request() if answer is None else answer
         route = ROUTE_OF[rule.endpoint]
         answer = admit(route.guard, route.quota)
@@ -386,6 +392,15 @@ def _is_own(sent: Request) -> bool:
     return first in OWN_SEGMENTS or (first in COMPATIBLE_SEGMENTS and _is_compatible())
 
 
+def _is_ntfys(sent: Request) -> bool:
+    """Whether errors have ntfy's shape here, and pages of other sites may call the address."""
+    if sent.path == "/":
+        return sent.method in ("POST", "PUT", "OPTIONS") and _is_compatible()
+    first = sent.path.split("/")[1]
+    is_topic = first not in OWN_SEGMENTS and first not in COMPATIBLE_SEGMENTS and TOPICS.fullmatch(first)
+    return bool(is_topic or first == OF_NTFY) and _is_compatible()
+
+
 def _is_compatible() -> bool:
     return bool(current().settings.compatibility)
 
@@ -399,6 +414,8 @@ def _add_headers(response: Response | JsonAnswer, sent: Request, window: Window 
             headers["Cache-Control"] = "public, max-age=31536000, immutable"  # the URL changes with the content
         headers.setdefault(*NOT_STORED)
     headers.extend([NOT_SNIFFED])
+    if _is_ntfys(sent):
+        headers.extend(cross_origin.FOR_ALL)
     if path.startswith("/app/") or path == "/docs":
         headers.extend(PAGE_HEADERS.items())
     elif path.startswith("/a/") or (response.status_code == 405 and response.mimetype == "text/html"):
@@ -412,11 +429,7 @@ def _add_headers(response: Response | JsonAnswer, sent: Request, window: Window 
 
 
 def _render_error(error: Exception) -> tuple[Any, int, dict[str, str]]:
-    return refusals.answer(error, _is_compatible(), _endpoint() in COMPATIBLE_ENDPOINTS)
-
-
-def _endpoint() -> str:
-    return request.url_rule.endpoint if request.url_rule else ""
+    return refusals.answer(error, _is_compatible(), _is_ntfys(current().sent))
 
 
 app = create_app()

@@ -17,13 +17,13 @@ from wire.errors import CODES, Refused, log_fault, metrics_body, rest_body
 
 log = logging.getLogger("pocketbell")
 CUSTOM_METRICS, ASSISTANTS = "/api/webhooks/custom", "/mcp"
-OF_NTFY, OF_GOTIFY = "/v1/", "/gotify/"
+OF_GOTIFY = "/gotify/"
 
 
 def answer(error: Exception, is_compatible: bool, is_ntfys: bool) -> tuple[Any, int, dict[str, str]]:
     """The body, status and headers that tell of a refusal or an unexpected exception.
 
-    `is_compatible` if ntfy's and Gotify's addresses are served, `is_ntfys` if one of theirs was called.
+    `is_compatible` if ntfy's and Gotify's addresses are served, `is_ntfys` if one of ntfy's was called.
     """
     headers: dict[str, str] = {}
     if isinstance(error, HTTPException):
@@ -51,8 +51,8 @@ def _body(refused: Refused, is_compatible: bool, is_ntfys: bool) -> Any:
         return page.address_page()
     if request.path == ASSISTANTS and refused.status == 500:
         return mcp.fault()
-    if is_compatible and request.path.startswith(OF_GOTIFY):
+    if is_compatible and (request.path.startswith(OF_GOTIFY) or isinstance(refused, gotify.Misplaced)):
         return gotify.error_body(refused)
-    if is_compatible and (request.path.startswith(OF_NTFY) or is_ntfys):
+    if is_ntfys:
         return ntfy.error_body(refused)
     return metrics_body(refused) if request.path == CUSTOM_METRICS else rest_body(refused)

@@ -14,9 +14,12 @@ from wire.gotify import FIELDS, VERSION, content, message
 
 
 def publish() -> tuple[Payload, dict[str, str]]:
-    """POST /gotify/message: JSON or a form."""
-    caller = current().caller
-    fields = read_form() if request.mimetype in (FORM, MULTIPART) else read_fields(*FIELDS)
+    """POST /gotify/message: JSON or a form; the query may have fields, too."""
+    caller, fields = current().caller, {name: request.args[name] for name in FIELDS if name in request.args}
+    if request.mimetype in (FORM, MULTIPART):
+        fields |= read_form().items()
+    elif request.content_length or not fields:
+        fields |= read_fields(*FIELDS)
     said = content(fields, lambda: ApiKey.name_of(caller.key_seq))
     sent = deliver_content(said, request.headers.get("Idempotency-Key"))
     answer = message(sent.notification, fields, caller.key_seq)

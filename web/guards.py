@@ -19,6 +19,7 @@ from store.senders import Caller, find_caller, find_webhook
 from web import rate_limits, request_body
 from web.context import current
 from wire.errors import Refused
+from wire.gotify import Misplaced
 from wire.ntfy import NtfyRefused, authorization, user_and_password
 
 HOME = "/app/"
@@ -61,7 +62,10 @@ def api_key() -> None:
 
 def ntfy_key() -> None:
     """An API key as ntfy's clients send a token (CONTRACT 9): `Authorization: Bearer` or `Basic`, or in `?auth=`."""
-    _admit_key(sent_to_ntfy())
+    key, sent = sent_to_ntfy(), current().sent
+    if key is None and sent.path == "/message" and ("token" in sent.args or "X-Gotify-Key" in sent.headers):
+        raise Misplaced
+    _admit_key(key)
 
 
 def ntfy_publisher() -> None:

@@ -8,11 +8,12 @@ from typing import Any
 
 from flask import request
 
-from core import delays, local_time
+from core import alarms, delays, deletion, local_time
 from core.plans import PLANS
 from models import ApiKey
 from process import clock
 from process.clock import DAY_MS
+from store import tags
 from store.notification_days import NotificationDay
 from web import guards, rate_limits
 from web.context import current
@@ -32,6 +33,7 @@ from wire.ntfy import (
     published,
     topic_of,
 )
+from wire.ntfy_stream import event, notification_id
 
 HTTP = "HTTP_"  # before the name of a header in the environment of WSGI
 
@@ -49,6 +51,29 @@ def publish_by_get(topic: str) -> Answer:
     if request.method == "HEAD":  # some programs ask so whether an address is there
         raise Refused(404)
     return publish(topic)
+
+
+def delete(topic: str, sequence_id: str) -> Payload:
+    """DELETE /TOPIC/ID: delete the newest message with that ID; the answer is the same if there is none."""
+    account_seq = current().caller.account_seq
+    deletion.delete_several(account_seq, [_newest(account_seq, sequence_id)])
+    return _event("message_delete", topic, sequence_id)
+
+
+def clear(topic: str, sequence_id: str) -> Payload:
+    """PUT /TOPIC/ID/clear and /TOPIC/ID/read: acknowledge the newest message with that ID, if it repeats."""
+    account_seq = current().caller.account_seq
+    alarms.acknowledge_several(account_seq, [_newest(account_seq, sequence_id)], clock.now_ms())
+    return _event("message_clear", topic, sequence_id)
+
+
+def _newest(account_seq: int, sequence_id: str) -> str:
+    """The id of the newest notification with that tag; a message without one has its own id for it."""
+    return tags.newest_with(account_seq, sequence_id) or notification_id(sequence_id)
+
+
+def _event(name: str, topic: str, sequence_id: str) -> Payload:
+    return {**event(name, topic, clock.now_ms()), "sequence_id": sequence_id}
 
 
 def publish_json() -> Answer:

@@ -13,6 +13,7 @@ from wire.ntfy import TOPIC
 
 Check = Callable[[], Any] | None
 OF_ANY_FORM = re.compile(r"<(?:path:)?(\w+)>")  # a variable of a rule, whose value may be anything
+TOPICS = re.compile(rf"{TOPIC.pattern}(?:,{TOPIC.pattern})*")
 SIMPLE = re.compile(r"[0-9A-Za-z-]+")  # a value that is no address of its own and is not encoded
 
 
@@ -52,7 +53,7 @@ def topics_beside(taken: Iterable[str]) -> tuple[type[BaseConverter], type[BaseC
         regex = f"{beside}{one}"
 
     class TopicsConverter(BaseConverter):
-        regex = f"{beside}{one}(?:,{one})*"
+        regex = f"{beside}{TOPICS.pattern}"
 
     return TopicConverter, TopicsConverter
 

@@ -22,6 +22,13 @@ NAMES = {413: "Request Entity Too Large", 422: "Unprocessable Entity"}  # Gotify
 ON_A_TAP = ("client::notification", "click", "url")  # where `extras` have the link
 
 
+class Misplaced(Refused):
+    """A message for Gotify at the address that it has in Gotify."""
+
+    def __init__(self) -> None:
+        super().__init__(404, "Gotify's addresses begin with /gotify here: send to /gotify/message.")
+
+
 def content(fields: Mapping[str, Any], key_name: Callable[[], str]) -> Content:
     """What a request to publish says, with the key's name if it has no title; `Refused` (400) without a message."""
     title, body = optional_text(fields, "title") or "", optional_text(fields, "message") or ""

@@ -34,13 +34,57 @@ def path_of(rule):
 # --- beside our own addresses -------------------------------------------------------------------------------
 
 
-@each("method", [method for method in METHODS if method not in ("POST", "PUT")])
-def test_a_topic_is_unknown_to_every_other_method(service, method):
-    unknown = service.client.open("/no.such", method=method)
-    for path in ("/backups", "/backups/job-7", "/backups/a,b"):
-        answer = service.client.open(path, method=method)
-        assert (answer.status_code, answer.data, [*answer.headers]) == (404, unknown.data, [*unknown.headers])
-    assert method == "HEAD" or unknown.json == NOT_FOUND
+@each("method", [method for method in METHODS if method not in ("POST", "PUT", "OPTIONS")])
+@each("path", ["/backups", "/backups/job-7", "/backups/a,b", "/backups/a/b", "/backups/", "/v1/x", "/a-b,c/json/"])
+def test_a_topic_is_unknown_to_every_other_method_in_ntfys_shape(service, method, path):
+    answer = service.client.open(path, method=method)
+    if (method, path) == ("DELETE", "/backups/job-7"):
+        assert answer.status_code == 401
+    else:
+        assert answer.status_code == 404
+        assert method == "HEAD" or answer.json == {"code": 40401, "http": 404, "error": "page not found"}
+
+
+@each("path", ["/no.such", "/größe", "/robots.txt"])
+def test_what_does_not_begin_like_a_topic_is_unknown_in_our_shape(service, path):
+    assert service.client.get(path).json == NOT_FOUND
+
+
+CROSS_ORIGIN = {
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Allow-Methods": "GET, POST, PUT, DELETE",
+    "Access-Control-Allow-Headers": "*, Authorization",
+}
+
+
+@each("path", ["/", "/backups", "/backups/job-7", "/backups/job-7/clear", "/backups/json", "/a,b/sse", "/v1/account"])
+def test_a_browser_may_ask_whether_a_page_may_send_without_a_key(service, path):
+    asks = {"Origin": "https://elsewhere.example", "Access-Control-Request-Headers": "authorization,title"}
+    answer = service.client.options(path, headers=asks | {"Access-Control-Request-Method": "PUT"})
+    assert (answer.status_code, answer.data) == (204, b"")
+    assert CROSS_ORIGIN.items() <= dict(answer.headers).items()
+
+
+@each("path", ["/backups", "/backups/publish", "/backups/a/b", "/v1/health", "/v1/account"])
+def test_a_page_may_read_every_answer_without_a_cookie(service, pro, path):
+    for answer in (pro.request("GET", path), service.client.post(path)):
+        assert answer.headers["Access-Control-Allow-Origin"] == "*"
+        assert not {"Set-Cookie", "Access-Control-Allow-Credentials"} & {*answer.headers.keys()}
+
+
+@each("path", ["/app/", "/api/v1/stats", "/p/abcdefg", "/", "/healthz", "/gotify/version", "/mcp", "/a/x", "/ping/x"])
+def test_a_page_of_another_site_may_read_nothing_else(pro, path):
+    assert "Access-Control-Allow-Origin" not in pro.request("GET", path).headers
+    if path != "/":
+        answer = pro.request("OPTIONS", path)
+        assert answer.status_code in (404, 405) and "Access-Control-Allow-Origin" not in answer.headers
+
+
+@each("sent", ["?token=AbCdEfGhIjKlMn0", "?token=sk_test_x"])
+def test_gotifys_own_address_says_where_it_is(service, sent):
+    answer = service.client.post(f"/message{sent}", json={"message": "x"})
+    assert (answer.status_code, answer.json["error"], answer.json["errorCode"]) == (404, "Not Found", 404)
+    assert "/gotify/message" in answer.json["errorDescription"]
 
 
 @each(
@@ -107,7 +151,7 @@ def off(make_service, moved_clock):
 
 @each("method, rule", ROUTES)
 def test_switched_off_they_are_404(off, method, rule):
-    for method_ in {method, "DELETE"} if rule != "/" else {method}:
+    for method_ in {method, "DELETE", "OPTIONS"} if rule != "/" else {method}:
         answer = off.request(method_, path_of(rule), data="x")
         assert (answer.status_code, answer.json) == (404, NOT_FOUND)
     assert {labels[:2] for labels in counters.counted("responses")} == {("-", "-")}

@@ -150,6 +150,13 @@ def test_a_form_of_many_parts_or_large_ones_is_refused(pro):
     assert large.status_code == 413
 
 
+@each("content_type", [None, URL_ENCODED, "application/json"])
+def test_the_query_may_have_the_fields_beside_an_empty_body(pro, content_type):
+    query = {"message": "finished", "title": "Backup", "priority": "8", "token": pro.key}
+    answer = pro.service.client.post(PATH, query_string=query, content_type=content_type)
+    assert (answer.status_code, answer.json["title"], answer.json["priority"]) == (200, "MCP - Backup", 8)
+
+
 def test_a_file_beside_the_message_is_not_kept(pro):
     said = {"message": "x", "file": (BytesIO(b"\x89PNG"), "a.png")}
     assert publish(pro, data=said, content_type=MULTIPART).status_code == 200
