@@ -59,7 +59,7 @@ from web.context import Window, current
 from web.held_responses import HeldResponse
 from web.json_answers import JsonAnswer
 from web.lean_flask import LeanFlask
-from web.routing import TOPICS, Check, IdConverter, PingKeyConverter, Route, first_segments, topics_beside
+from web.routing import TOPICS, Check, IdConverter, Route, first_segments, topics_beside
 
 
 def admit(guard: Check, quota: Check) -> Any:
@@ -111,14 +111,9 @@ ROUTES = (
     rest_route("DELETE", "/devices/<device_id>", rest.remove_device),
     Route("POST", "/p/<path:short_code>", webhooks.receive_event, guards.short_code, webhooks.admit_event),
     *(
-        Route(method, rule, heartbeats.receive_ping, guards.ping_id, heartbeats.admit_ping)
+        Route(method, f"/ping/<ping_id>{rule}", heartbeats.receive_ping, guards.ping_id, heartbeats.admit_ping)
         for method in ("GET", "POST")  # GET stands for HEAD, too
-        for rule in ("/ping/<ping_id>", "/ping/<ping_id>/", "/ping/<ping_id>/<signal>")
-    ),
-    *(
-        Route(method, rule, heartbeats.receive_ping_by_slug, guards.ping_key, heartbeats.admit_ping_by_slug)
-        for method in ("GET", "POST")
-        for rule in ("/ping/<key:ping_key>/<slug>", "/ping/<key:ping_key>/<slug>/<signal>")
+        for rule in ("", "/", "/<signal>", "/<slug>/<signal>")
     ),
     Route("POST", CUSTOM_METRICS, webhooks.store_metrics, guards.api_key, rate_limits.custom_metrics),
     Route("POST", ASSISTANTS, mcp.answer_message, guards.api_key, rate_limits.rest),
@@ -319,7 +314,7 @@ def create_app(settings: config.Settings | None = None) -> Application:
     app.session_interface = guards.PageSessions()
     app.url_map.merge_slashes = False
     topic, topics = topics_beside(OWN_SEGMENTS | COMPATIBLE_SEGMENTS)
-    app.url_map.converters.update(id=IdConverter, key=PingKeyConverter, topic=topic, topics=topics)
+    app.url_map.converters.update(id=IdConverter, topic=topic, topics=topics)
     rate_limits.configure(app)
     _add_routes(app)
     app.config["SETTINGS"] = settings or config.load()

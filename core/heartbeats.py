@@ -71,7 +71,7 @@ def slug(name: str) -> str:
 
 def with_slug(account_seq: int, wanted: str) -> list[Beat]:
     """The account's heartbeats whose names have that slug."""
-    return [beat for beat in Heartbeat.of_account(account_seq) if slug(beat.name) == wanted]
+    return [beat for beat in Heartbeat.of_account(account_seq) if wanted and slug(beat.name) == wanted]
 
 
 def check_slug(wanted: str, found: list[Beat]) -> None:

@@ -26,6 +26,9 @@ assert (listed.id, listed.title, listed.created_at) == (
 )
 refused = send_notification.sync(client=client, body=models.NotificationInput(title="", body="text"))
 assert isinstance(refused, models.RequestError) and refused.status_code == 400
+buttons = [models.Action(label="Yes", answer="y"), models.Action(label="Log", url="https://example.org/")]
+asked = models.NotificationInput(title="Deploy?", body="now", actions=buttons)
+assert send_notification.sync(client=client, body=asked).notification.actions == buttons
 event = models.EventPayload.from_dict({"title": "An event", "n": [1, {"a": None}]})
 assert receive_event.sync(code, client=client, body=event).notification_id
 metric = models.Metric(metric_id="m", metric_name="M", value=1.5)

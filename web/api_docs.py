@@ -81,15 +81,15 @@ def show_page() -> str:
     """GET /docs."""
     document, operations = _document(), _operations()
     groups = [(tag, [one for one in operations if one.tag == tag["name"]]) for tag in document["tags"]]
-    everywhere = _components()
+    components, everywhere = _components(), _resolved(_document()["x-any-address"])
     return render_template(
         "docs.html",
         info=document["info"],
         groups=groups,
         origin=guards.origin(),
-        schemes=everywhere["securitySchemes"],
-        wrong_method=_answer("405", everywhere["responses"]["WrongMethod"]),
-        headers=list(_headers(everywhere)),
+        schemes=components["securitySchemes"],
+        everywhere=[_answer(*one) for one in everywhere.items()],
+        headers=list(_headers(components)),
     )
 
 

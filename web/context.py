@@ -34,7 +34,7 @@ class RequestContext:
     topics: list[Topic]  # guards.topic
     webhook: Webhook | None = None  # guards.short_code; None when the code leads nowhere
     beat: Beat | None = None  # guards.ping_id; None when the UUID leads nowhere
-    ping_owner: Account | None = None  # guards.ping_key; None when the key is nobody's
+    ping_owner: Account | None = None  # guards.ping_id; None without a ping key, or when it is nobody's
     confirm: Callable[[], object] = staticmethod(_confirm_nothing)  # `Refused` if the credential has become void
     window: Window | None = None  # of the quota that the request counted against
     outcome: str = ""  # of an event, as the alert's page shows it

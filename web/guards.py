@@ -46,6 +46,7 @@ METRICS_TOKEN = re.compile(r"bearer +([!-~]+)", re.IGNORECASE | re.ASCII)
 API_KEY = re.compile(r"bearer +(sk_test_[0-9a-f]{48})", re.IGNORECASE | re.ASCII)
 KEY_OF_OTHERS = re.compile(r"(?:tk_)?(sk_test_[0-9a-f]{48})", re.ASCII)  # some of ntfy's clients insist on tk_
 PING_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
+PING_KEY = re.compile(rf"[0-9A-Za-z]{{{accounts.PING_KEY_CHARACTERS}}}", re.ASCII)
 BEARER = re.compile(r"bearer +(\S+)", re.IGNORECASE | re.ASCII)
 
 
@@ -152,14 +153,13 @@ def short_code() -> None:
 
 
 def ping_id() -> None:
-    """The UUID in the path names the heartbeat, if it leads to one; what is no UUID is not looked up."""
-    sent = (current().sent.view_args or {}).get("ping_id", "").lower()
-    current().beat = Heartbeat.pinged(sent) if PING_ID.fullmatch(sent) else None
-
-
-def ping_key() -> None:
-    """The ping key in the path names the account whose heartbeats it pings, if it is one's."""
-    current().ping_owner = owner_of((current().sent.view_args or {})["ping_key"])
+    """The UUID in the path names the heartbeat, a ping key its account; what has neither form is not looked up."""
+    known = current()
+    sent = (known.sent.view_args or {}).get("ping_id", "")
+    if PING_ID.fullmatch(sent.lower()):
+        known.beat = Heartbeat.pinged(sent.lower())
+    elif PING_KEY.fullmatch(sent):
+        known.ping_owner = owner_of(sent)
 
 
 def topic() -> None:

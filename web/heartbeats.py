@@ -1,6 +1,7 @@
 """The addresses of heartbeats, which scripts ping as they do Healthchecks' (docs/watches.md). Must not know SQL."""
 
 import re
+from collections.abc import Mapping
 from typing import cast
 
 from flask import Response
@@ -8,7 +9,6 @@ from flask import Response
 from core import heartbeats, watching
 from models import Account
 from process import clock
-from store.heartbeats import Beat
 from web import guards, rate_limits
 from web.context import current
 from web.request_body import read_beginning
@@ -19,60 +19,49 @@ MAX_READ_BYTES = 100_000
 MAX_KEPT_BYTES = 10_000
 EXIT_CODE = re.compile(r"[0-9]{1,3}", re.ASCII)
 MAX_EXIT_CODE = 255
+TEXT = "text/plain; charset=utf-8"
 
 
 def admit_ping() -> None:
-    """Refuse (404) what leads nowhere, which counts against its sender, and (429) too many pings."""
-    if current().beat is None:
-        rate_limits.count_unknown_code(guards.sender())
-        raise Refused(404)
-    rate_limits.ping(cast(Beat, current().beat).seq)
+    """Refuse (404) what leads nowhere, which counts against its sender, and (429) too many pings.
 
-
-def admit_ping_by_slug() -> None:
-    """As `admit_ping`, for the heartbeat with the slug in the path; with `?create=1` there need not be one yet.
-
-    `Refused` (409) when several have the slug.
+    With `?create=1`, a ping key's slug need not lead to a heartbeat. `Refused` (409) when it leads to several.
     """
     known = current()
-    owner = known.ping_owner
-    found = heartbeats.with_slug(owner.seq, _slug()) if owner else []
-    if owner and len(found) != 1 and (found or known.sent.args.get("create") == "1"):
-        rate_limits.ping_of_none(owner.seq)
-        heartbeats.check_slug(_slug(), found)
-        return
-    known.beat = found[0] if found else None
-    admit_ping()
+    owner, (slug, _) = known.ping_owner, _slug_and_signal(known.sent.view_args or {})
+    if owner:
+        found = heartbeats.with_slug(owner.seq, slug)
+        if found[1:] or (not found and known.sent.args.get("create") == "1"):
+            rate_limits.ping_of_none(owner.seq)
+            return heartbeats.check_slug(slug, found)
+        known.beat = found[0] if found else None
+    if known.beat is None or (slug and not owner):
+        rate_limits.count_unknown_code(guards.sender())
+        raise Refused(404)
+    return rate_limits.ping(known.beat.seq)
 
 
-def receive_ping(ping_id: str, signal: str = "") -> Response:
-    """GET, HEAD or POST /ping/{uuid}, /start, /fail, /log, /{exit code}."""
-    watching.note_ping(cast(Beat, current().beat), *_meaning(signal), _body())
-    return _text("OK")
-
-
-def receive_ping_by_slug(ping_key: str, slug: str, signal: str = "") -> Response:
-    """GET, HEAD or POST /ping/{ping key}/{slug}, /start, /fail, /log, /{exit code}; it may create the heartbeat."""
+def receive_ping(**sent: str) -> Response:
+    """GET, HEAD or POST /ping/{uuid} or /ping/{ping key}/{slug}, and behind it /start, /fail, /log, /{exit code}."""
+    slug, signal = _slug_and_signal(sent)
     meaning, body = _meaning(signal), _body()
     beat, is_new = current().beat, False
     if beat is None:
         beat, is_new = heartbeats.make_with_slug(cast(Account, current().ping_owner), slug, clock.now_ms())
         rate_limits.ping(beat.seq)
     watching.note_ping(beat, *meaning, body)
-    return _text("Created", 201) if is_new else _text("OK")
+    return Response("Created" if is_new else "OK", 201 if is_new else 200, content_type=TEXT)
 
 
-def _slug() -> str:
-    return str((current().sent.view_args or {})["slug"])
+def _slug_and_signal(sent: Mapping[str, str]) -> tuple[str, str]:
+    """The parts of the path: behind a ping key, the first is a slug."""
+    signal = sent.get("signal", "")
+    return (signal, "") if current().ping_owner and "slug" not in sent else (sent.get("slug", ""), signal)
 
 
 def _body() -> str:
     text = replaced_text(read_beginning(MAX_READ_BYTES)[:MAX_KEPT_BYTES])
     return text.encode()[:MAX_KEPT_BYTES].decode(errors="ignore")  # what replaces a byte may have three
-
-
-def _text(words: str, status: int = 200) -> Response:
-    return Response(words, status, content_type="text/plain; charset=utf-8")
 
 
 def _meaning(signal: str) -> tuple[str, int | None]:

@@ -33,13 +33,6 @@ class IdConverter(BaseConverter):
     regex = r"(?!send(?:/|$))[^/]+"
 
 
-class PingKeyConverter(BaseConverter):
-    """An account's ping key in a path; what has another form may be a heartbeat's UUID."""
-
-    regex = r"[0-9A-Za-z]{22}"
-    weight = 50  # tried before a text of any form
-
-
 def first_segments(routes: Iterable[Route]) -> frozenset[str]:
     """What the addresses begin with: none of it is a topic."""
     return frozenset(first for route in routes if not (first := route.rule.split("/")[1]).startswith("<"))

@@ -54,7 +54,7 @@ class Described:
         return sent["content"]["application/json"]["example"] if sent else None
 
     def path_with(self, value):
-        return re.sub(r"\{\w+\}", value, self.path, count=1).replace("{signal}", "fail").replace("{slug}", "backup")
+        return re.sub(r"\{\w+\}", value, self.path, count=1).replace("{signal}", "fail").replace("{slug}", "fail")
 
 
 OPERATIONS = {
@@ -96,7 +96,7 @@ class World:
             sent = self.caller.post("/notifications/send", question).json["notification"]["id"]
             return token_of(sent, device, 0)
         if operation.path.startswith("/ping/"):
-            beat = Pinged(self.service, self.caller, "--period", "1h")
+            beat = Pinged(self.service, self.caller, "--period", "1h", name="Fail")
             return self.ping_key() if "{slug}" in operation.path else beat.path.removeprefix("/ping/")
         if operation.id == "acknowledgeNotification":
             sent = {"title": "Disk", "body": "full", "acknowledge": True}
