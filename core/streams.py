@@ -17,11 +17,13 @@ from store import topics as found_topics
 from store.database import AFTER_ALL
 from store.notifications import Notification
 from wire import ntfy_stream
-from wire.errors import log_fault
+from wire.errors import Refused, log_fault
 from wire.ntfy_stream import Message, Wanted
 
 SLACK_MS = 10_000  # a release is noted with the time at which its transaction began
 MAX_REMEMBERED = 5_000
+
+Writer = Callable[[Message], bytes]
 
 log = logging.getLogger("pocketbell")
 
@@ -29,9 +31,7 @@ log = logging.getLogger("pocketbell")
 class Subscription:
     """What one connection carries: the messages of its topics."""
 
-    def __init__(
-        self, subscribed: list[Topic], names: str, wanted: Wanted, write: Callable[[Message], bytes]
-    ) -> None:
+    def __init__(self, subscribed: list[Topic], names: str, wanted: Wanted, write: Writer) -> None:
         now = clock.now_ms()
         self.topics, self.names, self.wanted, self.write = subscribed, names, wanted, write
         self.keys = [topic.device.seq for topic in subscribed]
@@ -103,7 +103,7 @@ class Subscription:
         for mark in list(self.known)[:-MAX_REMEMBERED]:
             del self.known[mark]
 
-    def is_behind(self) -> bool:
+    def is_over(self) -> bool:
         """Whether more waits than is worth keeping in memory."""
         return len(self.waiting) > self.most_waiting
 
@@ -111,6 +111,22 @@ class Subscription:
         """Whether the message was not written yet; what repeats is looked at until it was acknowledged."""
         (self.repeating.add if one.found.is_repeating else self.repeating.discard)(one.found.seq)
         return _mark(one) not in self.known
+
+
+class Empty(Subscription):
+    """What a key's holder gets of topics that are no device's: nothing, until `confirm` refuses the key."""
+
+    def __init__(self, names: str, wanted: Wanted, write: Writer, owner: int, confirm: Callable[[], object]) -> None:
+        super().__init__([], names, wanted, write)
+        self.owners, self.confirm = {owner}, confirm
+
+    def is_over(self) -> bool:
+        """Whether the key was revoked."""
+        try:
+            self.confirm()
+        except Refused:
+            return True
+        return False
 
 
 def _mark(one: Stored) -> tuple[int, int, str]:
@@ -125,13 +141,13 @@ class Store:
         self.fails = False
 
     def look(self, subscriptions: list[Subscription], is_woken: bool) -> list[Subscription]:
-        """Find what is new for these, if the database has changed; returns those without a device, or far behind."""
+        """Find what is new for these, if the database has changed; returns those that are over or have no device."""
         version = database.version()
         if version == self.version and not is_woken:
             return []
         now = clock.now_ms()
         present = found_topics.present({key for one in subscriptions for key in one.keys})
-        over = [one for one in subscriptions if one.is_behind() or not present.issuperset(one.keys)]
+        over = [one for one in subscriptions if one.is_over() or not present.issuperset(one.keys)]
         newest = {seq: Notification.newest_seq(seq) for one in subscriptions for seq in one.after}
         for one in subscriptions:
             if one not in over:

@@ -28,7 +28,7 @@ def _confirm_nothing() -> None:
 class RequestContext:
     """One request. Reading a credential that no guard of the route has found is a fault (`AttributeError`)."""
 
-    caller: Caller  # guards.api_key
+    caller: Caller  # guards.api_key, and guards.topic unless there are topics
     account: Account  # guards.signed_in
     device: Device  # guards.device_token
     topics: list[Topic]  # guards.topic

@@ -9,7 +9,7 @@ from flask import Response, request
 from werkzeug.http import HTTP_STATUS_CODES, http_date
 
 from core import subscriptions
-from core.streams import Subscription, hub
+from core.streams import Empty, Subscription, Writer, hub
 from process import clock, websocket
 from process.streams import HandOver, Source, Stream
 from web.context import current
@@ -48,7 +48,7 @@ def stream_frames(topics: str) -> Response:
     asks = request.headers.get("Upgrade", "").lower() == "websocket" and websocket.is_key(key)
     if not asks or request.headers.get("Sec-WebSocket-Version") != websocket.VERSION:
         raise NtfyRefused(40016, "invalid request: client not using the websocket protocol")
-    source = Subscription(current().topics, _names(), _asked(), lambda message: as_json(message).encode())
+    source = _subscription(_asked(), lambda message: as_json(message).encode())
     upgrade = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Accept": websocket.accept(key)}
     return Streaming(websocket.WebSocket(source), upgrade, 101)
 
@@ -60,7 +60,7 @@ def _answer(written: Format) -> Response:
     if asked.poll:
         text = subscriptions.polled(current().topics, asked, written, clock.now_ms())
         return Response(text, content_type=written.content_type, headers=UNBUFFERED)
-    source = Subscription(current().topics, _names(), asked, lambda message: written.written(message).encode())
+    source = _subscription(asked, lambda message: written.written(message).encode())
     return Streaming(source, {"Content-Type": written.content_type, "Connection": "close"})
 
 
@@ -68,8 +68,11 @@ def _asked() -> Wanted:
     return wanted(publication({}), clock.now_ms())
 
 
-def _names() -> str:
-    return str((request.view_args or {})["topics"])
+def _subscription(asked: Wanted, write: Writer) -> Subscription:
+    known, names = current(), str((request.view_args or {})["topics"])
+    if known.topics:
+        return Subscription(known.topics, names, asked, write)
+    return Empty(names, asked, write, known.caller.account_seq, known.confirm)
 
 
 class Streaming(Response):

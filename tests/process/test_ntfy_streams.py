@@ -1,14 +1,16 @@
 """The ntfy app's streams at the service as it really runs (CONTRACT 9)."""
 
+import base64
 import itertools
 import json
 import signal
 import socket
 import time
+from unittest.mock import ANY
 
 import pytest
 
-from process.streams import MAX_STREAMS
+from process.streams import MAX_STREAMS, MAX_STREAMS_OF_OWNER
 from tests.support.accounts import OWNER
 from tests.support.ntfy_app import (
     CloseConnection,
@@ -237,6 +239,30 @@ def test_nothing_is_lost_and_nothing_doubled_when_the_service_is_killed(start):
     while listener.message()["message"] != "last":
         pass
     assert [*listener.kept] == ids
+
+
+def test_with_a_key_a_stream_of_any_topic_stays_open_and_silent_until_the_key_is_revoked(server):
+    made = json.loads(
+        server.request("POST", "/api/v1/api-keys/generate", '{"name": "Home"}', bearer(server.key)).text
+    )["apiKey"]
+    query = f"none&auth={base64.urlsafe_b64encode(b'Bearer ' + made['fullKey'].encode()).decode()}"
+    listeners = [Listener(server, "backups", since=query) for _ in range(MAX_STREAMS_OF_OWNER)]
+    frames = WebSocketListener(server, "backups", since=query)
+    assert frames.event().__class__.__name__ == "RejectConnection"  # more than an account has
+    assert [listener.event()["event"] for listener in listeners] == ["open"] * MAX_STREAMS_OF_OWNER
+    listeners.pop().close()
+    wait_until(lambda: _is_open(WebSocketListener(server, "backups", since=query)))
+    send(server, "not for these")
+    server.request("POST", "/backups", "nor this", bearer(made["fullKey"]))
+    server.request("DELETE", f"/api/v1/api-keys/{made['id']}", headers=bearer(server.key))
+    assert [listener.event() for listener in listeners] == [None] * len(listeners)
+
+
+def _is_open(frames):
+    if frames.event().__class__.__name__ != "AcceptConnection":
+        return False
+    assert frames.message() == {"id": ANY, "time": ANY, "event": "open", "topic": "backups"}
+    return True
 
 
 # --- WebSocket ----------------------------------------------------------------------------------------------

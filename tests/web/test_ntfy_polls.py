@@ -55,6 +55,23 @@ def test_an_unknown_topic_is_forbidden(owner, android, path):
         assert (answer.status_code, answer.json) == (403, FORBIDDEN)
 
 
+def test_with_a_key_any_topic_is_one_to_which_nobody_publishes(owner, android):
+    owner.request("POST", "/backups", data="finished")
+    for path in ("json?poll=1&since=all", "sse?poll=1", "raw?poll=1", f"json?poll=1&id={owner.listed()[0]['id']}"):
+        answer = owner.request("GET", f"/backups,other/{path}")
+        assert (answer.status_code, answer.data) == (200, b"")
+        assert answer.headers["X-RateLimit-Limit"] == "100"
+    assert owner.request("GET", "/backups/auth").json == {"success": True}
+    assert owner.request("GET", f"/{android.topic}/json?poll=1").text.count("\n") == 1
+
+
+def test_a_wrong_key_is_a_401_and_counts_as_a_guess(service):
+    wrong = {"Authorization": f"Bearer sk_test_{'0' * 48}"}
+    answers = [service.client.get("/backups/auth", headers=wrong) for _ in range(61)]
+    assert answers[0].json == {"code": 40101, "http": 401, "error": "unauthorized"}
+    assert [answer.status_code for answer in answers] == [401] * 60 + [429]
+
+
 def test_a_removed_device_is_forbidden(owner, android):
     sent(owner, "one")
     assert owner.delete(f"/devices/{android.id}").status_code == 200
