@@ -20,7 +20,7 @@ from flask.cli import AppGroup, ScriptInfo
 
 from config import Settings
 from process.service_lock import note_of_service
-from store.database import DatabaseError, has_data
+from store.database import DatabaseError, has_data, patiently
 from wire.errors import SENTENCES, Refused
 from wire.notification import PRIORITIES
 
@@ -57,8 +57,9 @@ class Command(OneLineErrors, click.Command):
         self.check(settings)
         if isinstance(settings.database, Path) and (said := note_of_service(settings.database)):
             app.config["SETTINGS"] = settings.at(said)
-        app.extensions[OPEN_DATA]()
-        return super().invoke(ctx)
+        with patiently():
+            app.extensions[OPEN_DATA]()
+            return super().invoke(ctx)
 
     def check(self, settings: Settings) -> None:
         """Refuse to run without a database: making one here would hide a mistyped DATA_DIR."""

@@ -6,9 +6,8 @@ requests or commands; raises `Refused` with a sentence.
 
 import math
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
-from typing import TypeVar
+from typing import Any
 
 from core import digests
 from core.local_time import day_bounds
@@ -23,10 +22,7 @@ from store.metric_rules import MetricRule
 from store.notifications import Notification
 from wire.errors import Refused
 
-MAX_TRIES = 20  # of a write; each waits for another process's lock for BUSY_TIMEOUT_MS, so that all take 30 s
 DELETE_SOME = (IdempotencyKey.delete_some, Device.delete_some, ApiKey.delete_some)  # rows of an account
-
-Result = TypeVar("Result")
 
 
 def delete_notification(account_seq: int, notification_id: str) -> None:
@@ -71,13 +67,13 @@ def delete_account(account: Account) -> None:
 
     After an interruption, the next call goes on.
     """
-    _patiently(partial(_in_transaction, Account.end_access, account.seq))
+    _in_transaction(Account.end_access, account.seq)
     try:
         _delete_notifications(account.seq, AFTER_ALL)
         _delete_values(account.seq, None, None)
         for delete_some in DELETE_SOME:
             _repeated(partial(_in_transaction, delete_some, account.seq, ROWS))
-        _patiently(partial(_in_transaction, _delete_rest, account.seq))
+        _in_transaction(_delete_rest, account.seq)
     except WriteFailed as failure:
         raise _partly(failure) from failure
 
@@ -98,15 +94,7 @@ def _partly(failure: WriteFailed) -> Refused:
     return Refused(500, f"Only a part was deleted: {why}. Run the command again to delete the rest.")
 
 
-def _patiently(write: Callable[[], Result]) -> Result:
-    """Try to write again and again while another process holds the database: a deletion can wait for it."""
-    for _ in range(MAX_TRIES - 1):
-        with suppress(WriteFailed):
-            return write()
-    return write()
-
-
-def _in_transaction(write: Callable[..., Result], account_seq: int, *more: int) -> Result:
+def _in_transaction(write: Callable[..., Any], account_seq: int, *more: int) -> Any:
     with transaction(EVERYBODY, account_seq):
         return write(account_seq, *more)
 
@@ -157,7 +145,7 @@ def _repeated(piece: Callable[[], int]) -> int:
 
     def is_more() -> bool:
         nonlocal done
-        rows = _patiently(piece)
+        rows = piece()
         done += rows
         return rows == ROWS
 

@@ -4,8 +4,9 @@ What each of these does depends on the engine: store/sqlite.py or store/postgres
 setting or the clock.
 """
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,10 @@ from store.engine import WriteFailed as WriteFailed
 
 AFTER_ALL = 2**63 - 1  # the greatest integer: beyond every seq and every time
 
+MAX_TRIES = 20  # of a command; each waits for the service's lock for BUSY_TIMEOUT_MS, so that all take 30 s
+
 _engine: Engine = sqlite
+_is_patient = False
 
 
 def run(statement: str, values: Values = ()) -> Cursor:
@@ -53,7 +57,33 @@ def transaction(*account_seqs: int, at_once: bool = True) -> AbstractContextMana
     Unless `at_once`, a server gets its beginning with its first statement, which spares a trip: the next one that
     names the account waits from then on. Until then, another process may write what has a later time.
     """
+    if _is_patient:
+        return _patient(partial(_engine.transaction, *account_seqs, at_once=at_once))
     return _engine.transaction(*account_seqs, at_once=at_once)
+
+
+@contextmanager
+def patiently() -> Iterator[None]:
+    """While the block lasts, a transaction that cannot begin is tried again: a busy service may hold the file."""
+    global _is_patient
+    _is_patient = True
+    try:
+        yield
+    finally:
+        _is_patient = False
+
+
+@contextmanager
+def _patient(begin: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
+    with ExitStack() as stack:
+        for left in reversed(range(MAX_TRIES)):
+            try:
+                stack.enter_context(begin())
+                break
+            except WriteFailed:
+                if not left:
+                    raise
+        yield
 
 
 def after_commit(call: Callable[[], object]) -> None:

@@ -17,7 +17,8 @@ import pytest
 import config
 from app import create_app
 from core import accounts
-from store import sqlite
+from store import database, sqlite
+from store.database import WriteFailed
 from tests.support.accounts import OWNER, PASSWORD
 from tests.support.commands import FULL_KEY, key_columns, printed, said
 from tests.support.forks import Fork
@@ -145,6 +146,33 @@ def test_wrong_usage_ends_with_status_2_and_prints_nothing_on_stdout(owned, comm
     result = owned(*command)
     assert (result.exit_code, result.stdout) == (2, "")
     assert "Traceback" not in result.stderr
+
+
+@each(
+    "command",
+    [
+        ("key", "create", OWNER, "name"),
+        ("alert", "create", OWNER, "name"),
+        ("heartbeat", "create", OWNER, "name", "--period", "1h"),
+        ("send", OWNER, "title", "body"),
+        ("account", "set", OWNER, "--plan", "pro"),
+        ("account", "create", "another@example.org"),
+        ("doctor",),
+    ],
+)
+def test_a_command_begins_a_transaction_again_while_a_busy_service_holds_the_database(owned, monkeypatch, command):
+    begin, left = database._engine.transaction, list(range(1, database.MAX_TRIES))
+
+    def busy(*account_seqs, **more):
+        if left:
+            left.pop()
+            raise WriteFailed("database is locked")
+        return begin(*account_seqs, **more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(database._engine, "transaction", busy)
+        result = owned(*command)
+    assert (left, "locked" in result.output) == ([], False), result.output
 
 
 @sqlite_only

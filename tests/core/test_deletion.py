@@ -4,6 +4,7 @@ import pytest
 
 from core import accounts, deletion, delivery, devices, firing, heartbeats
 from models import ApiKey
+from store import database
 from store.custom_metrics import Metric, MetricValue
 from store.database import WriteFailed
 from store.notifications import Notification
@@ -263,7 +264,6 @@ def test_without_yes_nothing_is_deleted(service, owner):
 def test_an_account_whose_deletion_was_interrupted_is_closed_at_once_and_deleted_by_the_next(
     service, owner, browser, monkeypatch
 ):
-    from core import deletion
 
     owner.send()
     with monkeypatch.context() as patched:
@@ -281,11 +281,11 @@ class Locked:
     def __init__(self, function, numbers):
         self.function, self.numbers, self.calls = function, numbers, 0
 
-    def __call__(self, *args):
+    def __call__(self, *args, **more):
         self.calls += 1
         if self.calls in self.numbers:
             raise WriteFailed("database is locked")
-        return self.function(*args)
+        return self.function(*args, **more)
 
 
 DELETE_HISTORY = ("history", "delete", OWNER, "--before", "2026-11-23")
@@ -301,8 +301,8 @@ def much_history(service, owner, moved_clock):
 
 def test_a_deletion_waits_while_another_process_holds_the_database(service, owner, moved_clock, monkeypatch):
     much_history(service, owner, moved_clock)
-    tries = 1 + deletion.MAX_TRIES
-    monkeypatch.setattr(Notification, "delete_all", Locked(Notification.delete_all, range(2, tries)))
+    locked = range(2, 1 + database.MAX_TRIES)
+    monkeypatch.setattr(database._engine, "transaction", Locked(database._engine.transaction, locked))
     assert lines(service, *DELETE_HISTORY) == ["Deleted 1,300 notifications from before 2026-11-23."]
     assert query(service, "SELECT count(*) FROM notification") == [(0,)]
 
