@@ -187,11 +187,13 @@ def _keep_on(pid: int, core: int) -> None:
 
 
 def application(scratch: Path) -> Any:
-    """The WSGI application on a new database in `scratch`."""
+    """The WSGI application on a new database in `scratch`. An account has no ceiling: it stands for many."""
     os.environ["DATA_DIR"] = str(scratch / "data")
     import app
+    from web import rate_limits
 
     app.app.open()
+    rate_limits.ALL_KEYS["scale"] = rate_limits.Quota(10**6)
     return app.app
 
 

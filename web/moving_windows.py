@@ -14,6 +14,8 @@ from limits.storage import MovingWindowSupport, Storage
 
 from process import clock
 
+MOST = 10**9  # more room than any window has
+
 
 class Claim(NamedTuple):
     """What a request wants of one window: `amount` hits; with 0 it only looks, with -1 it takes its hit back."""
@@ -30,11 +32,12 @@ Claims = tuple[Claim, ...]  # they are counted together: all of them, or none
 class Counted(NamedTuple):
     """What came of claims that were counted together.
 
-    The figures are those of the window that had no room for a hit, or else of the first one.
+    The figures are those of the window that refused, or else of the one with the least room left.
     """
 
     refused: int | None  # the place of the claim for which there was no room
     used: int  # hits within the window
+    room: int  # for how many more hits there is room
     reset_in_s: float  # when the hit ends that must end before another one fits
 
 
@@ -48,7 +51,8 @@ class Shared(Protocol):
 class MovingWindows(Storage, MovingWindowSupport):
     """The times of each key's latest hits, oldest first, by the length of the window.
 
-    Keys are in order of their latest hits, so that idle ones come first.
+    When a key's window begins, the first of all keys are looked at: idle ones are forgotten, one that is not goes to
+    the end.
     """
 
     STORAGE_SCHEME = ["moving-windows"]
@@ -63,52 +67,55 @@ class MovingWindows(Storage, MovingWindowSupport):
         """Count each group, one after the other, while nobody else counts: in what is shared, or else here."""
         if self.shared and (answers := self.shared.count(groups)) is not None:
             return answers
-        now = clock.monotonic_s()
+        answers, now = [], clock.monotonic_s()
         with self.lock:
-            return [self._count_together(claims, now) for claims in groups]
+            for claims in groups:  # a comprehension is another call
+                answers.append(self._count_together(claims, now))
+        return answers
 
     def _count_together(self, claims: Claims, now: float) -> Counted:
-        windows: list[tuple[Claim, deque[float]]] = []  # `list[…]()` would make a type first
-        shown, refused = 0, None
+        windows: list[deque[float]] = []  # `list[…]()` would make a type first
+        least, shown, refused = MOST, 0, None
         for claim in claims:
             key, limit, length_s, amount = claim
             hits = self.hits[length_s].get(key) or deque()
             expired = now - length_s
             while hits and hits[0] <= expired:
                 hits.popleft()
-            windows.append((claim, hits))
-            if amount >= 0 and len(hits) + (amount or 1) > limit:
+            room = limit - len(hits) - amount
+            if room < least:
+                least, shown = room, len(windows)
+            windows.append(hits)
+            if amount >= 0 and room < (not amount):
                 shown = refused = len(windows) - 1
                 break
         else:
-            for claim, hits in windows:
-                if claim.amount:
-                    self._add(hits, claim, now)
-        (_, limit, length_s, _), hits = windows[shown]
-        age = now - hits[max(0, len(hits) - limit)] if hits else 0.0
-        return Counted(refused, len(hits), length_s - age)
+            for place, hits in enumerate(windows):
+                if hits and claims[place][3] == 1:
+                    hits.append(now)
+                else:
+                    self._add(hits, claims[place], now)
+        hits, (_, limit, length_s, _) = windows[shown], claims[shown]
+        room = limit - len(hits)
+        age = now - hits[0 if room > 0 else -room] if hits else 0.0
+        # `Counted(…)` takes twice as long.
+        return tuple.__new__(Counted, (refused, len(hits), room if room > 0 else 0, length_s - age))
 
     def _add(self, hits: deque[float], claim: Claim, now: float) -> None:
-        """Add the claim's hits and keep them, or take one back; forgets up to two idle keys on the way."""
+        """Add the claim's hits, or take one back. If its window begins, up to two idle keys are forgotten."""
         key, _, length_s, amount = claim
-        if amount < 0:
-            if hits:
+        if amount <= 0:
+            if amount and hits:
                 hits.pop()
             return
         keys = self.hits[length_s]
-        if not hits:  # it may have been forgotten
-            keys[key] = hits
-        keys.move_to_end(key)
-        if amount == 1:
-            hits.append(now)
-        else:  # takes twice as long
-            hits.extend((now,) * amount)
+        keys[key] = hits
+        hits.extend((now,) * amount)
         for _ in range(2):
             oldest = next(iter(keys))
-            if oldest == key:
-                break
             its_hits = keys[oldest]
             if its_hits and its_hits[-1] > now - length_s:
+                keys.move_to_end(oldest)
                 break
             del keys[oldest]
 

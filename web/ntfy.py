@@ -15,7 +15,7 @@ from process import clock
 from process.clock import DAY_MS
 from store import tags
 from store.notification_days import NotificationDay
-from web import guards, rate_limits
+from web import guards
 from web.context import current
 from web.request_body import read_fields, read_upload
 from web.rest import Payload, deliver_content, healthz
@@ -108,11 +108,11 @@ def _deliver(topic: str, body: Body, sequence_id: str, sent: Publication) -> Ans
 
 def show_account() -> Payload:
     """GET /v1/account: what Home Assistant reads when it is set up, and then as sensors."""
-    caller, now = current().caller, clock.now_ms()
+    caller, window, now = current().caller, current().window, clock.now_ms()
     plan = PLANS[caller.plan]
     today = NotificationDay.stats(caller.account_seq, local_time.local_day(now, caller.time_zone)).day
     limit = plan.rest_per_minute
-    remaining = limit - rate_limits.rest_used(caller.plan, caller.key_seq)
+    remaining = window.remaining if window else limit
     kept_s = plan.history_days * DAY_MS // 1_000
     return account(_user() or ApiKey.name_of(caller.key_seq), caller.plan, today, limit, remaining, kept_s)
 

@@ -35,11 +35,14 @@ class Quota(RateLimitItemPerMinute):
         return "/".join(map(str, identifiers))
 
 
+FULL_KEYS = 5  # keys of an account that may make all their requests at the same time
 REST = {name: Quota(plan.rest_per_minute) for name, plan in PLANS.items()}  # of a key
+ALL_KEYS = {name: Quota(FULL_KEYS * quota.amount) for name, quota in REST.items()}  # of an account
 CUSTOM_METRICS = {name: Quota(plan.metrics_per_hour, 60) for name, plan in PLANS.items()}  # of an account
 DEFAULT_LISTED = 50  # notifications on a page of the history
 MAX_LISTED = 100
 MAX_METRICS = 100  # in one request
+NEW_KEYS = Quota(100, 60)  # that an account's keys may make
 ALERT_EVENTS = Quota(60)
 FLOOD = Quota(500)
 UNKNOWN_CODES = Quota(60)  # asked for by one sender
@@ -86,7 +89,7 @@ def reset(ingest_per_minute: int, redis: tuple[RedisClient, str] | None = None) 
 
 
 def _claim(item: Quota, key: str, amount: int = 1) -> Claim:
-    return Claim(key, item.amount, item.length_s, amount)
+    return tuple.__new__(Claim, (key, item.amount, item.length_s, amount))  # `Claim(…)` takes twice as long
 
 
 def _count(*claims: Claim) -> Counted:
@@ -95,26 +98,37 @@ def _count(*claims: Claim) -> Counted:
 
 
 def rest() -> None:
-    """Count a request of the caller against its key's limit over all REST endpoints; `Refused` (429) beyond it."""
+    """Count a request to any REST endpoint against its key and its account; `Refused` (429) beyond either limit."""
     caller = current().caller
-    if _count_for_caller(REST[caller.plan], f"key/{caller.key_seq}").refused is not None:
-        raise Refused(429)
+    of_account = _claim(ALL_KEYS[caller.plan], f"keys/{caller.account_seq}")
+    refused = _count_for_caller(_claim(REST[caller.plan], f"key/{caller.key_seq}"), of_account).refused
+    if refused is not None:
+        of_all = f"Too many requests: all API keys of an account together may make {of_account.limit:,} a minute."
+        raise Refused(429, of_all if refused else None)
 
 
 def custom_metrics() -> None:
     """Count a request of the caller against its account's metrics requests per hour; `Refused` (429) beyond it."""
     item = CUSTOM_METRICS[current().caller.plan]
-    counted = _count_for_caller(item, f"metrics/{current().caller.account_seq}")
+    counted = _count_for_caller(_claim(item, f"metrics/{current().caller.account_seq}"))
     if counted.refused is not None:
         words = f"Too many requests: {item.amount} metrics requests an hour are this plan's limit."
         raise Refused(429, words, _wait_s(counted))
 
 
-def _count_for_caller(item: Quota, key: str) -> Counted:
-    """Count a request that has a caller, and keep what the answer says of the quota."""
-    counted = _count(_claim(item, key))
+def new_key() -> None:
+    """Count a key that the caller makes against its account; `Refused` (429) beyond the limit."""
+    counted = _count(_claim(NEW_KEYS, f"new-keys/{current().caller.account_seq}"))
+    if counted.refused is not None:
+        words = f"Too many new API keys: keys of an account can make {NEW_KEYS.amount} an hour."
+        raise Refused(429, f"{words} Pages and command line have no such limit.", _wait_s(counted))
+
+
+def _count_for_caller(*claims: Claim) -> Counted:
+    """Count a request that has a caller. The answer says the first claim's limit and the least room of all."""
+    (counted,) = _windows.count(claims)
     reset_at = math.ceil(clock.now_ms() / 1000 + counted.reset_in_s)
-    current().window = Window(item.amount, max(0, item.amount - counted.used), reset_at)
+    current().window = tuple.__new__(Window, (claims[0].limit, counted.room, reset_at))
     return counted
 
 

@@ -27,7 +27,7 @@ from store.metric_rules import MetricRule
 from store.notification_days import NotificationDay
 from store.notifications import Entry, Notification
 from store.search import Span, Wanted, search
-from web import shapes
+from web import rate_limits, shapes
 from web.context import current
 from web.rate_limits import DEFAULT_LISTED, MAX_LISTED
 from web.request_body import read_fields
@@ -46,6 +46,7 @@ from wire.validation import (
     MAX_BODY_CHARACTERS,
     MAX_SEARCH_CHARACTERS,
     checked_length,
+    checked_name,
     optional_text,
     required_text,
 )
@@ -214,7 +215,9 @@ def generate_key() -> tuple[Payload, int]:
 
 def make_key(fields: Payload) -> Payload:
     """A new key of the caller's account with that `name`, in full this once."""
-    key, full_key = accounts.create_key(current().caller.account_seq, required_text(fields, "name"), clock.now_ms())
+    name = checked_name(required_text(fields, "name"))
+    rate_limits.new_key()
+    key, full_key = accounts.create_key(current().caller.account_seq, name, clock.now_ms())
     return {"ok": True, "apiKey": {**shapes.key(key), "fullKey": full_key}}
 
 

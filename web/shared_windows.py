@@ -10,8 +10,9 @@ from process.redis_client import RedisClient, script
 from web.moving_windows import Claims, Counted
 
 # KEYS: for each claim a list of the times of its hits in microseconds, oldest first. ARGV: for each claim the number
-# of its group, its limit, length in seconds, amount. Returns for each group the place of the claim for which there
-# was no room or -1, the hits within the window, and the age of the hit that must end before another one fits.
+# of its group, its limit, length in seconds, amount. Returns for each group 1 if a claim was refused or else 0, the
+# place of that claim or else of the one with the least room left, the hits within its window, and the age of the hit
+# that must end before another one fits.
 COUNT = script("""
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -48,23 +49,22 @@ for each = 1, #KEYS do
   claims[each] = {key = KEYS[each], group = group, limit = limit + 0, length = length + 0, amount = amount + 0}
 end
 while claims[first] do
-  local last, shown, refused = first, first, -1
+  local last, shown, least, refused = first, first, math.huge, 0
   while claims[last] and claims[last].group == claims[first].group do
     local claim = claims[last]
-    local used = hits_within(claim.key, claim.length * 1000000)
-    if refused == -1 and claim.amount >= 0 and used + math.max(claim.amount, 1) > claim.limit then
-      refused, shown = last - first, last
-    end
+    local room = claim.limit - hits_within(claim.key, claim.length * 1000000) - claim.amount
+    if refused == 0 and room < least then least, shown = room, last end
+    if refused == 0 and claim.amount >= 0 and room < (claim.amount == 0 and 1 or 0) then refused, shown = 1, last end
     last = last + 1
   end
   for each = first, last - 1 do
-    if refused == -1 then count(claims[each]) end
+    if refused == 0 then count(claims[each]) end
   end
   local key = claims[shown].key
   local used = redis.call('LLEN', key)
   local until_fits = redis.call('LINDEX', key, math.max(0, used - claims[shown].limit))
   local age = until_fits and math.max(0, now - until_fits) or 0
-  answers[#answers + 1] = string.format('%d %d %.0f', refused, used, age)
+  answers[#answers + 1] = string.format('%d %d %d %.0f', refused, shown - first, used, age)
   first = last
 end
 return table.concat(answers, ' ')
@@ -92,6 +92,11 @@ class SharedWindows:
             return None
         said = iter(map(int, answer.split()))
         return [
-            Counted(None if refused < 0 else refused, used, claims[max(0, refused)].length_s - age_us / 1e6)
-            for claims, refused, used, age_us in zip(groups, said, said, said, strict=True)
+            Counted(
+                place if refused else None,
+                used,
+                max(0, claims[place].limit - used),
+                claims[place].length_s - age_us / 1e6,
+            )
+            for claims, refused, place, used, age_us in zip(groups, said, said, said, said, strict=True)
         ]

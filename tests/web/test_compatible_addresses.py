@@ -268,7 +268,7 @@ ADDRESSES = ["/backups", "/backups/job-7", "/", "/gotify/message"]
 @pytest.fixture
 def unlimited(pro, monkeypatch):
     """A caller without a quota."""
-    monkeypatch.setattr("web.rate_limits._count_for_caller", lambda *_: Counted(None, 0, 0.0))
+    monkeypatch.setattr("web.rate_limits._count_for_caller", lambda *_: Counted(None, 0, 0, 0.0))
     return pro
 
 

@@ -1,0 +1,153 @@
+"""What all keys of an account may do together: requests a minute, new keys an hour."""
+
+import pytest
+
+from store import database
+from tests.support import assistants
+from tests.support.accounts import OWNER
+from tests.support.pages import Visitor, make_account
+from tests.support.rows import each
+from web import rate_limits
+
+EVERYTHING = "Too many requests: all API keys of an account together may make 500 a minute."
+TOO_MANY_KEYS = (
+    "Too many new API keys: keys of an account can make 100 an hour. Pages and command line have no such limit."
+)
+
+
+def callers(service, count, email=OWNER):
+    with database.transaction(database.EVERYBODY):
+        return [service.caller(email, name=f"key {number}") for number in range(count)]
+
+
+def taken(asking):
+    """How many are answered of one request of each of these callers; all others are refused."""
+    statuses = [caller.get("/stats").status_code for caller in asking]
+    assert set(statuses) <= {200, 429}
+    return statuses.count(200)
+
+
+@pytest.fixture
+def keys(service):
+    """Six keys of a starter, of which five have made all their requests but one."""
+    service.account()
+    keys = callers(service, 6)
+    for number in range(1, 6):
+        use_up(number, 99)
+    return keys
+
+
+def use_up(key_seq, requests):
+    """Count requests of a starter's key, the service's first account."""
+    of_key, of_all = rate_limits.REST["starter"], rate_limits.ALL_KEYS["starter"]
+    claims = (rate_limits._claim(of_key, f"key/{key_seq}"), rate_limits._claim(of_all, "keys/1"))
+    assert all(one.refused is None for one in rate_limits._windows.count(*(claims,) * requests))
+
+
+def left(answer):
+    return int(answer.headers["X-RateLimit-Remaining"])
+
+
+def test_475_keys_of_a_starter_make_at_most_500_requests_in_any_minute(service, moved_clock):
+    service.account()
+    keys = callers(service, 475)
+    assert taken(keys) == 475
+    moved_clock.advance(30)
+    assert taken(keys[:100]) == 25
+    moved_clock.advance(29.9)
+    assert taken(keys[:10]) == 0
+    moved_clock.advance(0.2)
+    assert taken([*keys, *keys[:10]]) == 475
+
+
+def test_five_keys_have_their_full_limits_and_a_sixth_waits_for_one_of_their_requests_to_end(keys, moved_clock):
+    moved_clock.advance(20)
+    assert taken(keys[:5]) == 5
+    refused = keys[5].get("/stats")
+    assert refused.status_code == 429 and refused.headers["Retry-After"] == "60"
+    assert refused.json == {"ok": False, "error": EVERYTHING, "code": "RATE_LIMIT_EXCEEDED", "statusCode": 429}
+    assert (refused.headers["X-RateLimit-Limit"], left(refused)) == ("100", 0)
+    assert 39 <= int(refused.headers["X-RateLimit-Reset"]) - moved_clock.ms / 1000 <= 41
+    for _ in range(13):  # what is refused does not extend the wait
+        moved_clock.advance(3)
+        assert taken(keys[5:]) == 0
+    moved_clock.advance(1.1)
+    assert taken(keys[5:]) == 1
+
+
+def test_what_a_key_of_its_own_may_not_do_counts_for_no_other(keys):
+    use_up(1, 1)
+    assert taken([keys[0]] * 50) == 0 and left(keys[5].get("/stats")) == 3
+
+
+def test_the_headers_say_the_smaller_of_what_the_key_and_the_account_have_left(keys):
+    assert [left(keys[5].get("/stats")) for _ in range(3)] == [4, 3, 2]
+    assert left(keys[0].get("/stats")) == 0
+    assert [left(keys[5].get("/v1/account")), left(keys[5].get("/stats"))] == [0, 0]
+
+
+def test_ntfys_account_says_the_same(keys):
+    assert keys[5].request("GET", "/v1/account").json["stats"]["messages_remaining"] == 4
+
+
+@each(
+    "method, path, body",
+    [
+        ("POST", "/api/v1/notifications/send", {"title": "t", "body": "b"}),
+        ("GET", "/api/v1/unknown", None),
+        ("POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "ping"}),
+        ("POST", "/topic", {"message": "m"}),
+        ("POST", "/gotify/message", {"message": "m"}),
+    ],
+)
+def test_whatever_counts_against_a_key_counts_against_its_account(keys, method, path, body):
+    rate_limits.reset(6_000)
+    gotify = {"X-Gotify-Key": keys[0].key}
+    before = left(keys[5].get("/stats"))
+    use_up(1, 99), use_up(2, 100), use_up(3, 100), use_up(4, 100), use_up(5, 98)
+    assert left(keys[5].get("/stats")) == 1
+    assert keys[0].request(method, path, json=body, headers=gotify).status_code != 429
+    assert before == 99 and keys[5].get("/stats").status_code == 429
+
+
+def test_accounts_do_not_count_against_each_other(service, keys):
+    service.account("other@example.org")
+    assert taken(keys[:5]) == 5
+    assert taken([*callers(service, 2, "other@example.org"), keys[5]]) == 2
+
+
+def test_redis_counts_key_and_account_in_one_question(sharing_service, redis):
+    sharing_service.account()
+    keys = callers(sharing_service, 6)
+    for number in range(1, 6):
+        use_up(number, 99)
+    redis.ask("CONFIG", "RESETSTAT")
+    assert [left(caller.get("/stats")) for caller in keys[4:]] == [0, 3]
+    assert "cmdstat_evalsha:calls=2," in redis.ask("INFO", "commandstats")
+    assert taken([*keys, *keys]) == 3
+
+
+# --- new keys -----------------------------------------------------------------------------------------------
+
+
+def test_keys_make_at_most_100_keys_an_hour_and_the_owner_as_many_as_he_likes(service, moved_clock):
+    make_account(service)
+    first, second = callers(service, 2)
+    assert [first.post("/api-keys/generate", {"name": ""}).status_code for _ in range(3)] == [400] * 3
+    rate_limits._count(rate_limits._claim(rate_limits.NEW_KEYS, "new-keys/1", 96))
+    for _ in range(2):
+        assert first.post("/api-keys/generate", {"name": "n"}).status_code == 201
+        assert not assistants.call(second, "create_api_key", {"name": "n"})["isError"]
+    moved_clock.advance(120)
+    refused = second.post("/api-keys/generate", {"name": "n"})
+    assert (refused.status_code, refused.json["error"]) == (429, TOO_MANY_KEYS)
+    assert refused.headers["Retry-After"] == "3480"
+    told = assistants.call(first, "create_api_key", {"name": "n"})
+    assert told["isError"] and told["content"][0]["text"] == TOO_MANY_KEYS
+    assert service.flask("key", "create", OWNER, "n").exit_code == 0
+    owner = Visitor(service)
+    owner.sign_in()
+    owner.get("/app/keys")
+    assert owner.post("/app/keys", {"name": "n"}).status_code == 303
+    moved_clock.advance(3_480.1)
+    assert first.post("/api-keys/generate", {"name": "n"}).status_code == 201
