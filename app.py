@@ -43,6 +43,7 @@ from store import database, pending_commit
 from web import (
     api_docs,
     cross_origin,
+    doc_pages,
     gotify,
     guards,
     heartbeats,
@@ -123,6 +124,8 @@ ROUTES = (
     Route("GET", "/metrics", prometheus.show_figures, guards.metrics_token),
     Route("GET", "/openapi.json", api_docs.show_json),
     Route("GET", "/docs", api_docs.show_page),
+    Route("GET", "/docs/<name>", doc_pages.show_page),
+    Route("GET", "/docs/pictures/<name>", doc_pages.show_picture),
     Route("GET", "/", dashboard.home.enter),
     Route("GET", "/app", dashboard.home.enter),
     Route("GET", "/app/sw.js", dashboard.devices.service_worker),
@@ -411,7 +414,7 @@ def _add_headers(response: Response | JsonAnswer, sent: Request, window: Window 
     headers.extend([NOT_SNIFFED])
     if _is_ntfys(sent):
         headers.extend(cross_origin.FOR_ALL)
-    if path.startswith("/app/") or path == "/docs":
+    if path.startswith(("/app/", "/docs/")) or path == "/docs":
         headers.extend(PAGE_HEADERS.items())
     elif path.startswith("/a/") or (response.status_code == 405 and response.mimetype == "text/html"):
         # A button's page, or the one at an alert's address: both addresses are secret.

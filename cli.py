@@ -186,7 +186,7 @@ def _piped(what: str) -> str:
 @click.argument("name")
 def create_key(email: str, name: str) -> None:
     """Create an API key and print it. It is shown only this once."""
-    _, full_key = accounts.create_key(accounts.find_account(email).seq, name, clock.now_ms())
+    _, full_key = accounts.create_key(accounts.find_account(email).seq, name, clock.now_ms(), is_distinct=True)
     click.echo(full_key)
 
 

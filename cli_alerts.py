@@ -50,7 +50,7 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
             "--resolved-when", metavar="'PATH = VALUE'", help="Such events silently replace what has their tag."
         ),
         click.option("--repeat-urgent/--no-repeat-urgent", "repeats_urgent", default=None, help=REPEAT_URGENT),
-        click.option("--icon", help="Icon name, such as bell or server; see docs/alerts.md."),
+        click.option("--icon", help="Icon name, such as bell or server; an unknown name lists them all."),
         click.option("--color", metavar="#RRGGBB", help="Color of its icon, such as #3B82F6."),
         click.option("--frequency", type=click.Choice(tuple(COLLECTED_MS)), help="Instant or one digest per period."),
         *(

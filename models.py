@@ -153,6 +153,12 @@ class ApiKey(Model):
         return cls.create(id=new_id(now), account=account_seq, name=name, created_at=now, **kept)
 
     @classmethod
+    def live_names(cls, account_seq: int) -> set[str]:
+        """The names of the keys that are not revoked."""
+        live = cls.select(cls.name).where(cls.account == account_seq, cls.revoked_at.is_null())
+        return {key.name for key in live}
+
+    @classmethod
     def name_of(cls, seq: int) -> str:
         """The name of a key."""
         return str(cls.select(cls.name).where(cls.seq == seq).scalar())
@@ -388,11 +394,6 @@ class Device(Model):
     def count(cls, account_seq: int) -> int:
         """How many devices the account has that are not removed."""
         return cls.select().where(cls.account == account_seq, cls.removed_at.is_null()).count()
-
-    @classmethod
-    def any_delivered(cls, account_seq: int) -> bool:
-        """Whether a provider has ever accepted a push to a device of the account, removed ones included."""
-        return bool(cls.select().where(cls.account == account_seq, cls.last_delivered_at.is_null(False)).exists())
 
     @classmethod
     def count_of_kind(cls, kind: str) -> int:

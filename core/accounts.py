@@ -14,6 +14,7 @@ from typing import NamedTuple
 from werkzeug.security import check_password_hash, generate_password_hash
 
 from core import local_time, shown_once
+from core.plans import PLANS
 from models import Account, ApiKey, Device, sha256_of
 from process import cpu_affinity
 from process.clock import DAY_MS
@@ -150,6 +151,13 @@ def with_password(email: str, password: str) -> Account | None:
     return account if check_password_hash(expected, password) else None
 
 
+def checked_plan(plan: str) -> str:
+    """The plan that a form names: the first one if it names none."""
+    if plan and plan not in PLANS:
+        raise Refused(400, "Choose one of these limits.", field="plan")
+    return plan or next(iter(PLANS))
+
+
 def set_plan(account: Account, plan: str) -> None:
     """Change the account's plan."""
     with transaction(account.seq):
@@ -273,7 +281,7 @@ def use_link(token: str, form: dict[str, str], now: int) -> Account:
     with transaction(account.seq if account else EVERYBODY):
         account = find_link(token, now).account
         if account is None:
-            return create_account(form["email"], "starter", form["time_zone"], now, hashed)
+            return create_account(form["email"], checked_plan(form["plan"]), form["time_zone"], now, hashed)
         if form["time_zone"] and is_unused(account):
             Account.change(account.seq, time_zone=local_time.checked_zone(form["time_zone"]))
         set_password(account, hashed)
@@ -338,11 +346,14 @@ def sign_out_everywhere(account_seq: int) -> None:
 # --- API keys (SPEC 4.5–4.7, 5) -----------------------------------------------------------------------------
 
 
-def create_key(account_seq: int, name: str, now: int) -> tuple[ApiKey, str]:
-    """A new key and its full text; only its hash is kept."""
+def create_key(account_seq: int, name: str, now: int, is_distinct: bool = False) -> tuple[ApiKey, str]:
+    """A new key and its full text; only its hash is kept. With `is_distinct`, no other live key has its name."""
     name = checked_name(name)
     full_key = KEY_PREFIX + secrets.token_hex(24)
     with transaction(account_seq):
+        if is_distinct and name in ApiKey.live_names(account_seq):
+            taken = f"There is already an API key “{name}”. Choose another name, or revoke that key first."
+            raise Refused(400, taken, field="name")
         if ApiKey.count_live(account_seq) >= MAX_LIVE_KEYS:
             raise Refused(400, f"You already have {MAX_LIVE_KEYS:,} API keys. Revoke one first.")
         return ApiKey.add(account_seq, name, full_key, now), full_key
@@ -351,7 +362,7 @@ def create_key(account_seq: int, name: str, now: int) -> tuple[ApiKey, str]:
 def create_key_to_show(account_seq: int, name: str, session_token: str, now: int) -> ApiKey:
     """A new key, whose full text `take_full_key` gives once to the browser with this session."""
     with transaction(EVERYBODY, account_seq):
-        key, full_key = create_key(account_seq, name, now)
+        key, full_key = create_key(account_seq, name, now, is_distinct=True)
         shown_once.keep(UNSEEN_KEY, key.id, full_key, session_token, now)
     return key
 

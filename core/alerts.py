@@ -131,9 +131,7 @@ def quiet_hours_word(alert: Alert) -> str:
 
 def _checked_icon(icon: str) -> str:
     if icon not in icons.ICONS:
-        near = either(icons.like(icon))
-        sentence = f'There is no icon "{icon[: icons.MAX_NAME]}". Try {near}; tools/make_icons.py has all.'
-        raise Refused(400, sentence, field="icon")
+        raise Refused(400, icons.unknown(icon), field="icon")
     return icon
 
 

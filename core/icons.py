@@ -4,12 +4,16 @@ import difflib
 import re
 from pathlib import Path
 
+from wire.validation import either
+
 SPRITE = Path(__file__).parents[1] / "static" / "icons.svg"
 ICONS = frozenset(re.findall(r'<symbol id="([a-z0-9-]+)"', SPRITE.read_text()))
-EXAMPLES = ["bell", "server", "house"]
 MAX_NAME = 50  # characters of a name that are compared and repeated
 
 
-def like(name: str) -> list[str]:
-    """Up to three icons with a name like this one; some common ones where there is none."""
-    return difflib.get_close_matches(name[:MAX_NAME].lower(), sorted(ICONS), 3) or EXAMPLES
+def unknown(name: str) -> str:
+    """The sentence that refuses a name: what may have been meant, and all icons that there are."""
+    shown, names = name[:MAX_NAME], sorted(ICONS)
+    near = difflib.get_close_matches(shown.lower(), names, 3)
+    meant = f" Did you mean {either(near)}?" if near else ""
+    return f'There is no icon "{shown}".{meant} The icons are {", ".join(names)}.'

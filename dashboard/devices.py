@@ -69,6 +69,7 @@ def _devices_page(problem: Problem | None = None, fetching: "Subscription | None
         configured=push.configured(),
         priorities=PRIORITIES,
         is_https=guards.origin().startswith("https://"),
+        port=current().settings.port,
         problem=problem,
         typed=typed,
         fetched={kind: provider for kind, provider in PROVIDERS.items() if provider.is_fetched},

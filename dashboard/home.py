@@ -54,7 +54,6 @@ def show_home() -> Page:
     return render_template(
         "home.html",
         stats=stats,
-        has_sent=stats.all_time > 0 and Device.any_delivered(account.seq),
         days=[(day, counts.get(day, 0)) for day in days],
         latest=Notification.entries([seq for seq, *_ in latest.rows]),
         newest=newest,

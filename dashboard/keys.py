@@ -1,6 +1,7 @@
 """API keys: list, create and revoke. A new key is shown once."""
 
 from collections import defaultdict
+from itertools import count
 from typing import Any
 
 from flask import flash, redirect, render_template, request
@@ -12,6 +13,8 @@ from process import clock
 from web import guards
 from web.context import current
 from wire.errors import Refused
+
+NAME = "Script"  # of a new key, unless its owner types another one
 
 
 def show_keys() -> Page:
@@ -42,6 +45,8 @@ def _keys_page(made_id: str = "", **more: Any) -> str:
     for device in Device.of_account(current().account.seq):
         if device.api_key_seq:
             added[device.api_key_seq].append(device.name)
+    names = (f"{NAME} {number}" if number > 1 else NAME for number in count(1))
+    taken = {key.name for key in keys if key.revoked_at is None}
     return render_template(
         "keys.html",
         keys=[key for key in keys if key.revoked_at is None],
@@ -50,5 +55,5 @@ def _keys_page(made_id: str = "", **more: Any) -> str:
         made=made,
         full_key=made and accounts.take_full_key(made, guards.session_token()),
         address=guards.origin(),
-        **more,
+        **{"name": next(name for name in names if name not in taken), **more},
     )

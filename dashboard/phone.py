@@ -40,6 +40,7 @@ def show_code() -> Page:
         origin=origin,
         is_local=page.is_local(origin),
         is_https=origin.startswith("https://"),
+        port=current().settings.port,
         address=address,
         code=" ".join(code[place : place + 4] for place in range(0, len(code), 4)),
         picture=page.qr_svg(address) if state == "shown" else "",

@@ -44,7 +44,7 @@ def answer(error: Exception, is_compatible: bool, is_ntfys: bool) -> tuple[Any, 
 def _body(refused: Refused, is_compatible: bool, is_ntfys: bool) -> Any:
     if request.path.startswith("/app/") and not request.is_json:
         return page.error_page(refused)
-    if request.path.startswith("/a/") and page.is_wanted():
+    if request.path.startswith(("/a/", "/docs/")) and page.is_wanted():
         return page.error_page(refused)
     is_read = request.method in ("GET", "HEAD")
     if request.path.startswith("/p/") and refused.status == 405 and is_read and page.is_wanted():

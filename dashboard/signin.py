@@ -6,6 +6,7 @@ from flask import current_app, redirect, render_template, request
 from werkzeug.exceptions import HTTPException
 
 from core import accounts, local_time
+from core.plans import PLANS
 from dashboard.page import Page, Problem
 from models import Account
 from process import clock
@@ -24,7 +25,7 @@ def show_setup(token: str) -> Page:
 def finish_setup(token: str) -> Page:
     """POST /app/setup/{token}."""
     link = accounts.find_link(token, clock.now_ms())
-    form = {name: request.form.get(name, "") for name in ("email", "password", "time_zone")}
+    form = {name: request.form.get(name, "") for name in ("email", "password", "time_zone", "plan")}
     try:
         account = accounts.use_link(token, form, clock.now_ms())
     except Refused as refused:
@@ -37,7 +38,7 @@ def _setup_page(account: Account | None, form: dict[str, str], problem: Problem 
     asks_zone = account is None or accounts.is_unused(account)
     zones = local_time.time_zone_names()
     return render_template(
-        "setup.html", account=account, form=form, asks_zone=asks_zone, zones=zones, problem=problem
+        "setup.html", account=account, form=form, asks_zone=asks_zone, zones=zones, plans=PLANS, problem=problem
     )
 
 

@@ -25,6 +25,7 @@ for (const copier of document.querySelectorAll("button[data-copy]")) {
 }
 
 const SUBSCRIBE_LIMIT_MS = 20000;
+const TRYING_AFTER_MS = 4000;
 
 // An error whose message is meant for people, unlike those of the browser.
 class Told extends Error {}
@@ -84,10 +85,12 @@ function isOf(subscription, publicKey) {
 }
 
 async function enable(registration) {
+  let trying;
   try {
     const subscribing = subscribe(registration, card.dataset.publicKey);
     show("subscribing"); // not before: Safari asks for permission only in the task of the tap itself
-    await keep(await within(SUBSCRIBE_LIMIT_MS, subscribing), false);
+    trying = setTimeout(show, TRYING_AFTER_MS, "trying");
+    await keep(await within(SUBSCRIBE_LIMIT_MS, subscribing).finally(() => clearTimeout(trying)), false);
     location.reload();
   } catch (fault) {
     if (Notification.permission === "denied") show("denied");

@@ -70,6 +70,7 @@ MAY_IMPORT = {  # modules, or whole rooms
     "segno": {"dashboard"},
     "cronsim": {"core.local_time"},
     "yaml": {"web.api_docs"},
+    "markdown_it": {"web.doc_pages"},
     "gunicorn": {"process.gunicorn_worker", "process.http_messages", "process.request_log"},
     "orjson": {"wire.json_text"},
     "prometheus_client": {"web.prometheus"},
@@ -201,7 +202,7 @@ def test_the_product_imports_nothing_that_requirements_do_not_name(path):
     known |= {"flask", "click", "werkzeug", "itsdangerous", "jinja2", "markupsafe"}  # Flask and what it stands on
     known |= {"flask_limiter", "limits", "peewee", "gunicorn", "pycurl", "jwt", "cryptography", "pyfcm"}
     known |= {"certifi", "segno", "google", "prometheus_client", "yaml", "wsproto", "cronsim"}
-    known |= {"psycopg", "psycopg_pool", "redis", "orjson"}
+    known |= {"psycopg", "psycopg_pool", "redis", "orjson", "markdown_it"}
     assert {name for name, _ in packages(path)} - known == set()
 
 
@@ -361,7 +362,7 @@ def test_every_function_says_the_types_it_takes_and_returns(path):
 
 
 @pytest.mark.parametrize(
-    "module", ["pycurl", "cryptography", "jwt", "pyfcm", "segno", "yaml", "redis", *IMPORTED_LATE]
+    "module", ["pycurl", "cryptography", "jwt", "pyfcm", "segno", "yaml", "redis", "markdown_it", *IMPORTED_LATE]
 )
 def test_what_weighs_much_is_not_imported_before_it_is_needed(module):
     at_start = {

@@ -178,7 +178,7 @@ def new_key(page, origin):
 def pasted(page):
     """The clipboard's content, which can be read this way over plain http too."""
     field = page.get_by_label("New key")
-    field.focus()
+    field.clear()
     page.keyboard.press("Control+V")
     return field.input_value()
 

@@ -166,7 +166,7 @@ def test_an_insecure_address_is_told(site, open_context, path):
     page = context.new_page()
     page.goto(site.insecure + path)
     expect(state(page)).to_contain_text("Browsers allow notifications only over https or on localhost")
-    expect(state(page)).to_contain_text("Open Pocketbell at an https address")
+    expect(state(page)).to_contain_text("Get an https address with one command")
     expect(enable_button(page)).to_be_hidden()
 
 
@@ -191,13 +191,15 @@ def test_a_browser_without_web_push_is_told_what_to_do(site, open_context, agent
     expect(enable_button(page)).to_be_hidden()
 
 
-def test_a_push_service_that_does_not_answer_is_given_up_after_20_seconds(site, open_context, push_service):
+def test_a_push_service_that_does_not_answer_is_named_after_4_seconds_and_given_up_after_20(
+    site, open_context, push_service
+):
     phone = Phone(site, open_context(), push_service, settle="never")
     phone.page.clock.install()
     enable_button(phone.go()).click()
     expect(state(phone.page)).to_contain_text("Asking the browser…")
     phone.page.clock.run_for(10_000)  # the page's time goes on by itself, too
-    expect(state(phone.page)).to_contain_text("Asking the browser…")
+    expect(state(phone.page)).to_contain_text("Still asking the browser’s push service")
     expect(enable_button(phone.page)).to_be_hidden()
     phone.page.clock.run_for(10_100)
     expect(state(phone.page)).to_contain_text("This browser cannot reach its push service.")

@@ -99,7 +99,7 @@ def test_what_stands_beside_each_other_begins_and_ends_in_line(owners_page, site
     send(site.service.caller(), 7)
     owners_page.set_viewport_size({"width": 1280, "height": 800})
     owners_page.goto(f"{site.base}/app/settings")
-    for theme, zone in (("#look", "#zone"), ("#password", "#plan")):
+    for theme, zone in (("#look", "#zone"), ("#password", "#limits")):
         boxes = [owners_page.locator(f".card:has({one})").bounding_box() for one in (theme, zone)]
         assert boxes[0]["height"] == boxes[1]["height"], (theme, zone)
     owners_page.goto(f"{site.base}/app/metrics")

@@ -11,6 +11,7 @@ from importlib import resources
 import pytest
 from playwright.sync_api import expect
 
+import push
 from store.database import EVERYBODY, run, transaction
 from tests.support.accounts import PASSWORD
 from tests.support.browser import GROUND, Phone, listen, settle, state, until
@@ -356,13 +357,14 @@ def test_the_pages_of_a_full_account_are_sound(full, open_context, push_service,
     must_be_sound(found)
 
 
-def test_the_pages_that_answer_a_form_are_sound(full, open_context):
+def test_the_pages_that_answer_a_form_are_sound(full, open_context, monkeypatch):
+    monkeypatch.setattr(push, "configured", lambda: set(push.PROVIDERS))  # so there is a form for native apps
     context = open_context()
     context.add_cookies([full.cookie])
     page, troubles = opened(context)
     found = {}
     page.goto(f"{full.site.base}/app/keys")
-    page.get_by_label("New key").fill(LONG_NAME)
+    page.get_by_label("New key").fill(LONG_NAME[:-1])  # there is one with the whole name
     page.get_by_role("button", name="Create key").click()
     expect(page.locator("#full-key")).to_be_visible()
     found["new key"] = measure(page, troubles)
@@ -386,7 +388,7 @@ def test_the_pages_that_answer_a_form_are_sound(full, open_context):
     page.get_by_text("Add a native app by its token").click()
     page.get_by_label("Token").fill("short")
     page.get_by_role("button", name="Add device").click()
-    expect(page.get_by_role("alert").filter(has_text="APNs is not configured")).to_be_visible()
+    expect(page.get_by_role("alert").filter(has_text="APNs")).to_be_visible()
     found["devices, wrong"] = measure(page, troubles, refused=True)
     must_be_sound(found)
 

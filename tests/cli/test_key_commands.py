@@ -14,6 +14,11 @@ def test_key_create_prints_the_full_key_alone(owned):
     assert FULL_KEY.fullmatch(printed(owned("key", "create", OWNER, "backup script")))
 
 
+def test_a_second_live_key_with_the_same_name_is_refused(owned):
+    printed(owned("key", "create", OWNER, "backup"))
+    assert said(owned("key", "create", OWNER, "backup")).startswith("Error: There is already an API key “backup”.")
+
+
 def test_a_created_key_works_at_once(service, owned):
     full_key = printed(owned("key", "create", OWNER, "backup script"))
     answer = service.client.get("/api/v1/stats", headers={"Authorization": f"Bearer {full_key}"})

@@ -108,6 +108,20 @@ def test_the_example_command_holds_the_public_address(make_service, push_service
     assert "curl https://bell.example.org/api/v1/notifications/send" in page.text
 
 
+def test_a_second_live_key_with_the_same_name_is_refused(service, owner):
+    owner.done("/app/keys", {"name": "backup"})
+    sentence = "There is already an API key “backup”. Choose another name, or revoke that key first."
+    assert owner.refused("/app/keys", {"name": " backup "}).said("alert") == [sentence]
+    owner.done(owner.page("/app/keys").forms("/revoke")[0])
+    owner.done("/app/keys", {"name": "backup"})
+
+
+def test_a_new_key_has_a_name_that_no_live_key_has(owner):
+    for name in ("Script", "Script 2", "Script 3"):
+        assert owner.page("/app/keys").value("name") == name
+        owner.done("/app/keys", {"name": name})
+
+
 @pytest.mark.parametrize("name", ["", "   ", "x" * 101, "\0"])
 def test_a_key_without_a_good_name_is_refused_with_a_sentence(service, owner, name):
     answer = owner.post("/app/keys", {"name": name})

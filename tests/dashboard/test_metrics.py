@@ -10,7 +10,7 @@ import pytest
 
 import dashboard.metrics
 import store.custom_metrics
-from core import firing
+from core import firing, plans
 from core.local_time import day_start
 from store import database
 from store.custom_metrics import MAX_LISTED_SERIES, Metric, MetricSeries, MetricValue
@@ -142,7 +142,7 @@ def test_the_ranges_are_those_that_the_plan_keeps(service, owner, plan, names):
     add((1, NOW))
     assert [text for text in one(owner).texts_of("a") if text in RANGES] == names
     assert [text for text in owner.page("/app/metrics").texts_of("a") if text in RANGES] == names
-    assert f"(plan {plan})" in one(owner).main
+    assert f"kept for {plans.PLANS[plan].history_days:,} days" in one(owner).main
 
 
 # --- the chart and its table --------------------------------------------------------------------------------

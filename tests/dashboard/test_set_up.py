@@ -30,6 +30,15 @@ def test_the_set_up_form_makes_the_account(service, visitor):
     assert [line[:3] for line in lines_of(service, "account", "list")] == [[OWNER, "starter", "Europe/Berlin"]]
 
 
+def test_the_set_up_form_asks_for_the_limits_once(service, visitor):
+    link = setup_link()
+    assert visitor.page(link).texts_of("option", value="pro") == [
+        "365 days of history, 1,000 requests a minute, 1,000 batches of metrics an hour"
+    ]
+    visitor.post(link, setup_form(plan="pro"))
+    assert [line[1] for line in lines_of(service, "account", "list")] == ["pro"]
+
+
 def test_the_set_up_form_signs_in_and_leads_home(visitor):
     link = setup_link()
     visitor.get(link)
@@ -66,6 +75,7 @@ WRONG_SETUPS = [
     ({"password": "elevenchars"}, "password"),
     ({"password": "x" * 1025}, "password"),
     ({"time_zone": ""}, "time zone"),
+    ({"plan": "gratis"}, "limits"),
     ({"time_zone": "Mars/Olympus"}, "time zone"),
     ({"time_zone": "../../etc/passwd"}, "time zone"),
 ]

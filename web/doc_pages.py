@@ -1,0 +1,77 @@
+"""The documentation as pages: README.md, SECURITY.md, … and docs/*.md. Must not know what they say.
+
+markdown-it-py is imported when it is first needed.
+"""
+
+import re
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from flask import Response, render_template, send_from_directory
+from markupsafe import Markup
+
+from wire.errors import Refused
+
+ROOT = Path(__file__).parents[1]
+FILES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+PICTURES = ROOT / "docs" / "pictures"
+FILE_LINK = re.compile(r"(?:[\w.-]+/)*(?P<file>[\w-]+)\.md(?P<heading>#.*)?")
+PICTURE_LINK = re.compile(r"(?:[\w.-]+/)*pictures/(?P<file>[\w.-]+)")
+
+
+class Rendered(NamedTuple):
+    """A page: its title, and all of it as HTML."""
+
+    title: str
+    html: Markup
+
+
+def show_page(name: str) -> str:
+    """GET /docs/<name>."""
+    page = _pages().get(name)
+    if page is None:
+        raise Refused(404)
+    return render_template("doc.html", page=_rendered(page))
+
+
+def show_picture(name: str) -> Response:
+    """GET /docs/pictures/<name>."""
+    return send_from_directory(PICTURES, name)
+
+
+@cache
+def _pages() -> dict[str, Path]:
+    return {path.stem.lower(): path for path in FILES}
+
+
+@cache
+def _rendered(path: Path) -> Rendered:
+    from markdown_it import MarkdownIt
+
+    reader = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens, title = reader.parse(path.read_text()), ""
+    for opening, content in pairwise(tokens):
+        if opening.type == "heading_open":
+            title = title or content.content
+            opening.attrSet("id", _anchor(content.content))
+    for token in (inner for one in tokens for inner in one.children or ()):
+        for attribute in ("href", "src"):
+            if address := token.attrGet(attribute):
+                token.attrSet(attribute, _address(str(address)))
+    return Rendered(title, Markup(reader.renderer.render(tokens, reader.options, {})))  # noqa: S704 - our own files
+
+
+def _anchor(heading: str) -> str:
+    """The name by which links reach a heading, as GitHub makes it."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
+def _address(link: str) -> str:
+    """The address of what a file links to."""
+    if found := FILE_LINK.fullmatch(link):
+        return f"/docs/{found['file'].lower()}{found['heading'] or ''}"
+    if found := PICTURE_LINK.fullmatch(link):
+        return f"/docs/pictures/{found['file']}"
+    return "/docs" if link.endswith("openapi.yaml") else link
