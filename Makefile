@@ -21,7 +21,7 @@ OF_DATA := tests/store/test_recycling_postgresql.py \
   held_by_priority.py holding.py pruning.py races.py repeating_events.py replaced_while_held.py scheduled.py \
   server_secret.py waking.py watching.py while_pushed.py) \
   $(addprefix tests/web/test_,acknowledge.py alert_list.py answers.py devices.py idempotency.py \
-  keys.py metrics_webhook.py notifications.py ntfy_polls.py ping_keys.py pings.py prometheus.py rules.py stats.py waiting.py) \
+  keys.py metrics_webhook.py notifications.py ntfy_polls.py ntfy_sequences.py ping_keys.py pings.py prometheus.py rules.py stats.py waiting.py) \
   $(addprefix tests/dashboard/test_,alarms.py history.py metrics.py sessions.py) \
   tests/cli/test_lists.py tests/process/test_several_processes.py
 

@@ -3,8 +3,8 @@
 import json
 
 from process.turns import Turns
+from tests.support.ntfy_publishing import LINK, VIEW, assert_stored, ntfy_error, publish
 from tests.support.rows import each
-from tests.web.test_ntfy_publishing import LINK, VIEW, assert_stored, ntfy_error, publish
 from web import request_body
 from web.request_body import MAX_UPLOAD_BYTES
 

@@ -3,42 +3,15 @@
 import base64
 import email.header
 import json
-from unittest.mock import ANY
 
 import pytest
 
 from models import Account
-from store.notifications import Notification
 from tests.support.accounts import PRO, account_set
+from tests.support.ntfy_publishing import KEPT, LINK, NOW, VIEW, assert_stored, ntfy_error, publish, stored
 from tests.support.rows import each
-from tests.support.service import MovedClock
 from tests.support.times import utc
 from wire.ntfy import MAX_ANSWER_BYTES
-
-NOW = MovedClock().ms
-LINK = "https://example.org/?a=1&b=2"
-VIEW = {"action": "view", "label": "Open", "url": LINK}
-KEPT = {"label": "Open", "url": LINK}
-
-
-def ntfy_error(code, sentence=ANY):
-    """The whole body of an error."""
-    return {"code": code, "http": code // 100, "error": sentence}
-
-
-def publish(caller, path="/backups", body="finished", method="POST", headers=None, **more):
-    return caller.request(method, path, data=body, headers=headers, **more)
-
-
-def stored(**expected):
-    """The newest notification's content, by the names of `expected`."""
-    content = Notification.one(Notification.select().count()).content
-    return {name: getattr(content, name) for name in expected}
-
-
-def assert_stored(answer, **expected):
-    assert answer.status_code == 200, answer.data
-    assert stored(**expected) == expected
 
 
 def encoded(text):

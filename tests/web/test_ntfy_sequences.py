@@ -3,8 +3,8 @@
 from unittest.mock import ANY
 
 from tests.support.alarms import detail, ring
+from tests.support.ntfy_publishing import NOW, ntfy_error, publish
 from tests.support.rows import each
-from tests.web.test_ntfy_publishing import NOW, ntfy_error, publish
 
 
 def event(name, sequence_id):
