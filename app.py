@@ -391,12 +391,18 @@ def _is_own(sent: Request) -> bool:
 
 
 def _is_ntfys(sent: Request) -> bool:
-    """Whether errors have ntfy's shape here, and pages of other sites may call the address."""
-    if sent.path == "/":
-        return sent.method in ("POST", "PUT", "OPTIONS") and _is_compatible()
-    first = sent.path.split("/")[1]
-    is_topic = first not in OWN_SEGMENTS and first not in COMPATIBLE_SEGMENTS and TOPICS.fullmatch(first)
-    return bool(is_topic or first == OF_NTFY) and _is_compatible()
+    """Whether errors have ntfy's shape here, and pages of other sites may call the address.
+
+    An unknown one that a browser just opens is ours.
+    """
+    is_read, first = sent.method in ("GET", "HEAD"), sent.path.split("/")[1]
+    if first == "":
+        is_topic = sent.path == "/" and sent.method in ("POST", "PUT", "OPTIONS")
+    elif first in OWN_SEGMENTS or first in COMPATIBLE_SEGMENTS or (is_read and sent.url_rule is None):
+        is_topic = first == OF_NTFY
+    else:
+        is_topic = bool(TOPICS.fullmatch(first))
+    return is_topic and _is_compatible()
 
 
 def _is_compatible() -> bool:
