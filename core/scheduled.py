@@ -3,8 +3,6 @@
 It has no row in `held`: neither quiet hours nor a digest hold it. Must not know requests.
 """
 
-from functools import partial
-
 from core import alarms, delivery
 from core.attempts import is_expired
 from core.devices import receivers
@@ -24,12 +22,13 @@ def release_due(now: int) -> bool:
 
     Returns whether more is left.
     """
-    return Notification.is_scheduled_due(now) and in_pieces(partial(_release_some, now))
+    return Notification.is_scheduled_due(now) and in_pieces(_release_some)
 
 
-def _release_some(now: int) -> bool:
+def _release_some() -> bool:
     """Release a piece of the next account that has any; returns whether one had."""
     global _last
+    now = clock.now_ms()
     account_seq = Notification.next_scheduled(_last, now) or Notification.next_scheduled(0, now)
     if account_seq is None:
         return False

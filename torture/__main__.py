@@ -32,6 +32,7 @@ PARTS = (
     "bodies",
     "forms",
     "crowding",
+    "shares",
     "origins",
     "providers",
     "sockets",

@@ -195,7 +195,7 @@ def test_writers_do_not_wait_until_many_are_released(owner, moved_clock, slow):
         send_at(owner, moved_clock.ms + HOUR_MS, str(number))
     moved_clock.advance(HOUR_S)
     left = []
-    while scheduled._release_some(moved_clock.ms):
+    while scheduled._release_some():
         left.append(len(Notification.scheduled_due(1, moved_clock.ms, 10)))
     assert left == [4, 1, 0]
 

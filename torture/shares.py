@@ -1,0 +1,125 @@
+"""One account takes all that it can of what all share: another is served as promised. And commands beside load."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from core.waiting import MAX_WAITING
+from process.streams import MAX_STREAMS, MAX_STREAMS_OF_KEY, MAX_STREAMS_OF_OWNER
+from tests.support.ntfy_app import Listener, add_topic
+from tests.support.server import OWNER, Server
+from torture.client import command, counted, logged_faults, ms, percentile
+from torture.figure import Figure
+from torture.flood import Flood, Others, alone
+from torture.load import SEND, Crowd, Seeded, Timed, happen, seed, send, stored_id, timed, write
+
+DUE = 90_000  # of one account, which may have 100,000 pending: its events need some
+DEVICES, ALERTS, FLOODERS, EVENTS = 20, 105, 8, 1_000
+BEGINS_IN_S = 20.0  # until then all is prepared
+REMINDERS = 10  # of the other account, one a second
+MAX_LATE_S, MAX_P99_S, GIVEN_UP_S = 5.0, 0.25, 60.0
+WAIT_S = 3
+SENDERS, COMMANDS = 24, 50
+SCHEDULE = """
+WITH RECURSIVE copy (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM copy LIMIT {})
+INSERT INTO notification (id, account_seq, api_key_seq, title, body, status, created_at, actions, deliver_at)
+SELECT printf('%032x', number), account_seq, api_key_seq, title, body, status, created_at, actions, deliver_at
+FROM notification, copy WHERE account_seq = {} AND deliver_at IS NOT NULL
+"""
+BUTTONS = {"actions": [{"label": text, "answer": text} for text in ("Yes", "No", "Later")]}
+
+
+def figures(scratch: Path) -> Iterator[Figure]:
+    """A greedy account beside another one, then commands beside senders."""
+    yield from _beside_a_greedy_account(scratch / "shares")
+    yield from _commands(scratch / "commands")
+
+
+def _beside_a_greedy_account(data_dir: Path) -> Iterator[Figure]:
+    greedy, other = seed(data_dir, ["greedy@example.org", OWNER], keys=2, hooks=ALERTS)
+    server = Server(data_dir, INGEST_PER_MINUTE=str(EVENTS)).wait_until_ready()
+    try:
+        before, due_at = alone(server, other.keys[0]), int((time.time() + BEGINS_IN_S) * 1000)
+        topics = [add_topic(server, greedy.keys[0])["topic"] for _ in range(DEVICES)]
+        timed(server, "POST", SEND, {"title": "t", "body": "b", "deliverAt": due_at, **BUTTONS}, greedy.keys[0])
+        write(data_dir / "pocketbell.db", SCHEDULE.format(DUE - 1, greedy.seq))
+        wanted = topics[: MAX_STREAMS // MAX_STREAMS_OF_KEY] * MAX_STREAMS_OF_KEY
+        taken = [Listener(server, topic) for topic in wanted]
+        asked = stored_id(send(server, greedy.keys[0])) or ""
+        waits = Crowd(*[lambda: _ask(server, greedy.keys[0], asked)] * MAX_WAITING)
+        flood = Flood(server.port, FLOODERS, [(f"/p/{code}", {}, '{"message": "m"}') for code in greedy.codes])
+        with Others(server, other.keys[1]) as others, flood.going_on() as answers:
+            yield from _served(server, other, due_at)
+        waits.end()
+        statuses = Counter(one.status for one in taken)
+        told = f"streams {counted(statuses.elements())}, events {counted(answers.elements())}"
+        holds = others.all_stored and others.p99_s < MAX_P99_S
+        yield Figure("the other account's sends", f"200, p99 < {ms(MAX_P99_S)}", f"{others.told}; {before}", holds)
+        holds = statuses == {200: MAX_STREAMS_OF_OWNER, 429: MAX_STREAMS - MAX_STREAMS_OF_OWNER}
+        holds = holds and answers[200] <= EVENTS // 2 and set(answers) == {200, 429}
+        yield Figure("the greedy account", f"{MAX_STREAMS_OF_OWNER} streams, half of the events", told, holds)
+        yield logged_faults(server)
+    finally:
+        server.kill()
+
+
+def _ask(server: Server, key: str, id_: str, wait_s: int = 25) -> Timed:
+    """Wait for an answer, as a program does that asks again."""
+    answer = timed(server, "GET", f"/api/v1/notifications/{id_}?wait={wait_s}", key=key)
+    time.sleep(max(0.0, 1 - answer.seconds))
+    return answer
+
+
+def _served(server: Server, other: Seeded, due_at: int) -> Iterator[Figure]:
+    """What the other account gets meanwhile."""
+    key = other.keys[0]
+    listener = Listener(server, add_topic(server, key)["topic"])
+    yield Figure("the other account's stream", "granted", str(listener.status), listener.status == 200)
+    times = {f"reminder {number}": due_at + 1000 * number for number in range(1, REMINDERS + 1)}
+    for body, at in times.items():
+        timed(server, "POST", SEND, {"title": "t", "body": body, "deliverAt": at}, key)
+    time.sleep(max(0.0, due_at / 1000 - time.time()))
+    events = Counter(happen(server, code).status for code in other.codes[:10])
+    yield Figure("its events", "200", counted(events.elements()), set(events) == {200})
+    waited = timed(server, "GET", f"/api/v1/notifications/{stored_id(send(server, key))}?wait={WAIT_S}", key=key)
+    yield Figure("its wait", "granted", f"returned after {ms(waited.seconds)}", waited.seconds >= WAIT_S)
+    late = _late(listener, times)
+    told = f"at most {max(late, default=0):.1f} s late, {len(late)} of {REMINDERS} came"
+    holds = len(late) == REMINDERS and max(late) < MAX_LATE_S
+    yield Figure(f"its scheduled sends while {DUE:,} are due", f"< {MAX_LATE_S:.0f} s late", told, holds)
+
+
+def _late(listener: Listener, times: dict[str, int]) -> list[float]:
+    """How late each came over the stream, in seconds; without those that did not come in time."""
+    late, ends_s = list[float](), max(times.values()) / 1000 + GIVEN_UP_S
+    while len(late) < len(times) and time.time() < ends_s and (message := listener.message()):
+        if message["message"] in times:
+            late.append(time.time() - times[message["message"]] / 1000)
+    return late
+
+
+def _commands(data_dir: Path) -> Iterator[Figure]:
+    """Commands that write, beside a service whose disk is never at rest."""
+    (account,) = seed(data_dir, [OWNER], keys=SENDERS)
+    server = Server(data_dir).wait_until_ready()
+    try:
+        sends = list[Timed]()
+        works = [_sender(server, key, sends) for key in account.keys]
+        crowd, failed, times = Crowd(*works), list[str](), list[float]()
+        for number in range(COMMANDS):
+            began = time.monotonic()
+            done = command(server, "key", "create", OWNER, f"made {number}")
+            times.append(time.monotonic() - began)
+            failed += [done.stderr.strip()] if done.returncode else []
+        crowd.end()
+        what = f"{COMMANDS} commands beside {SENDERS} senders"
+        said = f"{len(failed)} failed {sorted(set(failed))}; p50 {ms(percentile(times, 0.5))}, worst {ms(max(times))}"
+        told = f"{said}; {len(sends)} sends: {counted(one.status for one in sends)}"
+        yield Figure(what, "all succeed", told, not failed)
+    finally:
+        server.kill()
+
+
+def _sender(server: Server, key: str, sends: list[Timed]) -> Callable[[], None]:
+    return lambda: sends.append(send(server, key))
