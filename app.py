@@ -110,7 +110,10 @@ ROUTES = (
     rest_route("POST", "/devices", rest.add_device),
     rest_route("GET", "/devices", rest.list_devices),
     rest_route("DELETE", "/devices/<device_id>", rest.remove_device),
-    Route("POST", "/p/<path:short_code>", webhooks.receive_event, guards.short_code, webhooks.admit_event),
+    *(
+        Route(method, "/p/<path:short_code>", webhooks.receive_event, guards.short_code, webhooks.admit_event)
+        for method in ("GET", "POST", "PUT")  # GET stands for HEAD, too
+    ),
     *(
         Route(method, f"/ping/<ping_id>{rule}", heartbeats.receive_ping, guards.ping_id, heartbeats.admit_ping)
         for method in ("GET", "POST")  # GET stands for HEAD, too
@@ -422,7 +425,7 @@ def _add_headers(response: Response | JsonAnswer, sent: Request, window: Window 
         headers.extend(cross_origin.FOR_ALL)
     if path.startswith(("/app/", "/docs/")) or path == "/docs":
         headers.extend(PAGE_HEADERS.items())
-    elif path.startswith("/a/") or (response.status_code == 405 and response.mimetype == "text/html"):
+    elif path.startswith("/a/") or (path.startswith("/p/") and response.mimetype == "text/html"):
         # A button's page, or the one at an alert's address: both addresses are secret.
         headers.extend({**PAGE_HEADERS, "Referrer-Policy": "no-referrer"}.items())
     if response.status_code >= 500:  # only these: the 404s of short codes must stay identical byte for byte

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from core import icons
+from core.default_message import NOTHING_USUAL, default_message
 from core.event_fields import checked_condition, event_fields
 from core.local_time import COLLECTED_MS
 from core.message_templates import Filled, check_template, fill
-from core.value_text import as_text, cut, payload_json
+from core.value_text import cut, payload_json
 from models import Alert
 from store.alert_payloads import AlertPayload
 from store.database import transaction
@@ -196,7 +197,15 @@ TEMPLATE_COLUMNS = Template._fields[2:8]  # of what the owner writes
 
 def rendered(template: Template | Webhook, payload: dict[str, Any]) -> Content:
     """What the notification of an event with this payload says, without the prefix."""
-    title, body, fields = _title(template, payload), _body(template, payload), event_fields(template, payload)
+    zone, title_template, body_template = template.time_zone, template.title_template, template.body_template
+    fields, usual = event_fields(template, payload), NOTHING_USUAL
+    if title_template is None or body_template is None:
+        usual = default_message(payload, template.name)
+    title, body = Filled(cut(usual.title, MAX_TITLE_CHARACTERS), ()), Filled(cut(usual.body, MAX_BODY_CHARACTERS), ())
+    if title_template is not None:
+        title = fill(title_template, payload, MAX_TITLE_CHARACTERS, zone)
+    if body_template is not None:
+        body = fill(body_template, payload, MAX_BODY_CHARACTERS, zone)
     is_blank = not any(c.isprintable() and c != " " for c in title.text)
     missing = dict.fromkeys(title.missing + body.missing + fields.missing)  # each once, in order
     return Content(
@@ -204,28 +213,10 @@ def rendered(template: Template | Webhook, payload: dict[str, Any]) -> Content:
         body.text,
         tuple(missing),
         priority=fields.priority,
-        url=fields.url,
+        url=fields.url if template.url_template else usual.url,
         tag=fields.tag,
         acknowledge=fields.acknowledge,
     )
-
-
-def _title(template: Template | Webhook, payload: dict[str, Any]) -> Filled:
-    if template.title_template is not None:
-        return fill(template.title_template, payload, MAX_TITLE_CHARACTERS, template.time_zone)
-    return Filled(cut(_first_string(payload, TITLE_FIELDS) or "", MAX_TITLE_CHARACTERS), ())
-
-
-def _body(template: Template | Webhook, payload: dict[str, Any]) -> Filled:
-    if template.body_template is not None:
-        return fill(template.body_template, payload, MAX_BODY_CHARACTERS, template.time_zone)
-    text = _first_string(payload, BODY_FIELDS)
-    shown = as_text(payload if text is None else text, MAX_BODY_CHARACTERS + 1)
-    return Filled(cut(shown, MAX_BODY_CHARACTERS), ())
-
-
-def _first_string(payload: dict[str, Any], fields: tuple[str, ...]) -> str | None:
-    return next((payload[field] for field in fields if isinstance(payload.get(field), str)), None)
 
 
 def kept_payload(payload: dict[str, Any]) -> str | None:

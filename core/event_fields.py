@@ -21,7 +21,7 @@ from wire.notification import (
     MAX_TAG_CHARACTERS,
     MAX_URL_CHARACTERS,
     PRIORITIES,
-    checked_url,
+    web_address,
 )
 from wire.validation import checked_text
 
@@ -33,6 +33,7 @@ QUOTED = re.compile(r"""(["'])(.*)\1""", re.DOTALL)
 OF_AN_ADDRESS = ":/?#[]@!$&'()*+,;=%"  # beside letters, digits and -._~ they may stand in a URL
 LONE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 BEHIND_A_SCHEME = re.compile(r"https?://[^/?#\\]*", re.I)  # where a host is written
+BEHIND_A_HOST = re.compile(r"https?://[^/?#\\]+/", re.I)
 HOST_PART = re.compile(r"[A-Za-z0-9.-]*")
 BEHIND_A_NAME = re.compile(r"[^/.:@]\Z")  # literal text that a value would lengthen to another name
 SEPARATOR = r"[/\\]|%2f|%5c"  # encoded ones too: some servers decode before they resolve the path
@@ -145,7 +146,7 @@ def _parts(template: str, payload: dict[str, Any], zone: str, limit: int) -> tup
 def url_of(template: str | None, payload: dict[str, Any], zone: str) -> tuple[str | None, tuple[str, ...]]:
     """The URL, None if a placeholder stays unfilled or it is no http(s) address; and the missing paths.
 
-    A value at the very beginning is an address; every other one is encoded whole, and stays within its part.
+    A value at the very beginning is an address; every other one is encoded, and stays on that host.
     """
     parts, missing = _parts((template or "").strip(), payload, zone, MAX_URL_CHARACTERS)
     url = address = ""
@@ -154,8 +155,13 @@ def url_of(template: str | None, payload: dict[str, Any], zone: str) -> tuple[st
             return None, missing
         if is_first:
             address = _encoded_address(text)
-        url += address if is_first else quote(text, safe="") if is_value else text
-    return url if _is_url(url) and not _leaves_its_folder(url, address) else None, missing
+        url += address if is_first else _encoded(text, url) if is_value else text
+    return web_address(url) if not _leaves_its_folder(url, address) else None, missing
+
+
+def _encoded(text: str, before: str) -> str:
+    """A value behind this part of a URL; behind the host's `/`, it keeps its own."""
+    return quote(text, safe="/" if BEHIND_A_HOST.match(before) else "")
 
 
 def _encoded_address(text: str) -> str:
@@ -177,14 +183,6 @@ def _leaves_its_folder(url: str, address: str) -> bool:
     """Whether a value is `..`, which browsers take for the folder above."""
     path = re.split("[?#]", url, maxsplit=1)[0]
     return bool(DOT_SEGMENT.search(path[len(address) :]))
-
-
-def _is_url(url: str) -> bool:
-    try:
-        checked_url(url, "url")
-    except Refused:
-        return False
-    return True
 
 
 # --- resolved -----------------------------------------------------------------------------------------------

@@ -116,7 +116,7 @@ def is_phone() -> bool:
 
 
 def address_page() -> str:
-    """Explain what an alert's address is for. It is the same for every short code: guessing learns nothing."""
+    """Explain what an alert's address is for."""
     return render_template("address.html")
 
 

@@ -46,8 +46,8 @@ def _body(refused: Refused, is_compatible: bool, is_ntfys: bool) -> Any:
         return page.error_page(refused)
     if request.path.startswith(("/a/", "/docs/")) and page.is_wanted():
         return page.error_page(refused)
-    is_read = request.method in ("GET", "HEAD")
-    if request.path.startswith("/p/") and refused.status == 405 and is_read and page.is_wanted():
+    is_empty_read = request.method == "GET" and refused.status == 400 and not request.query_string
+    if request.path.startswith("/p/") and is_empty_read and page.is_wanted():
         return page.address_page()
     if request.path == ASSISTANTS and refused.status == 500:
         return mcp.fault()

@@ -33,7 +33,8 @@ from torture.figure import Figure
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW")
 NOT_HTTP = ("a NUL at the end", "a form feed at the end", "very long")  # no valid HTTP header: 400 before any route
-OPEN = {"POST /p/<path:short_code>", "GET /healthz", "GET /", "GET /app/sw.js", "GET /app/login", "POST /app/login"}
+OPEN = {f"{method} /p/<path:short_code>" for method in ("GET", "POST", "PUT")}
+OPEN |= {"GET /healthz", "GET /", "GET /app/sw.js", "GET /app/login", "POST /app/login"}
 OPEN |= {"GET /app/setup/<token>", "POST /app/setup/<token>", "GET /app", "GET /docs", "GET /openapi.json"}
 OPEN |= {"GET /metrics", "GET /a/<path:token>", "POST /a/<path:token>"}  # they have their own tokens
 WITH_A_KEY = ("/api/", ASSISTANTS)

@@ -12,13 +12,10 @@ from flask import Request
 from process.turns import Turns
 from web.context import current
 from wire.errors import Refused
-from wire.strict_json import parse_event, parse_json, replaced_text
+from wire.strict_json import parse_json
 
-COMPRESSIONS = {"gzip", "x-gzip", "deflate", "compress", "br", "zstd"}
-COMPRESSED_STARTS = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # how gzip and zstd begin
 FORM = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data"
-WHAT_IS_TAKEN = "an alert takes a JSON object, a form whose only field payload holds one, or text as text/plain"
 LARGE_BYTES = 65_536  # a larger body waits until no other is being parsed: parsed, it may take 30 times its size
 MAX_LARGE_WAITING = 32
 LARGE_WAITS_S = 10.0
@@ -56,14 +53,11 @@ def read_fields(*known: str, is_confirmed: bool = False) -> dict[str, Any]:
     return _made(parse_json, lambda sent: {name: sent[name] for name in known if name in sent}, is_confirmed)
 
 
-def read_object(make: Callable[[dict[str, Any]], Made]) -> Made:
-    """What `make` builds from the request's JSON object, which is then dropped."""
-    return _made(parse_json, make)
-
-
-def read_event(make: Callable[[dict[str, Any]], Made]) -> Made:
-    """What `make` builds from the event in the request: a JSON object, a form that holds one, or text."""
-    return _made(_parsed_event, make)
+def read_object(
+    make: Callable[[dict[str, Any]], Made], parse: Callable[[bytes], dict[str, Any]] = parse_json
+) -> Made:
+    """What `make` builds from the object that `parse` finds in the body, which is then dropped."""
+    return _made(parse, make)
 
 
 def read_upload() -> tuple[bytes, int]:
@@ -121,29 +115,6 @@ def _made(
         except Refused as refused:
             refused.__traceback__ = refused.__context__ = None  # they would keep what was parsed
             raise refused from None
-
-
-def _parsed_event(raw: bytes) -> dict[str, Any]:
-    try:
-        return parse_event(raw)
-    except Refused as refused:
-        return _text_event(current().sent, raw, refused)
-
-
-def _text_event(sent: Request, raw: bytes, refused: Refused) -> dict[str, Any]:
-    """The event of a body that was sent as text; any other body is refused with the reason."""
-    codings = {coding.strip().lower() for coding in sent.headers.get("Content-Encoding", "").split(",")}
-    if codings & COMPRESSIONS or raw.startswith(COMPRESSED_STARTS):
-        raise Refused(400, "The body is compressed: send it uncompressed.")
-    if sent.mimetype.startswith("multipart/"):
-        raise Refused(400, f"The body is a multipart form: {WHAT_IS_TAKEN}.")
-    if sent.mimetype == FORM and not raw.lstrip().startswith(b"{"):  # curl sends JSON as a form unless told otherwise
-        raise Refused(400, f"{refused.message} It was sent as a form: {WHAT_IS_TAKEN}.")
-    if sent.mimetype != "text/plain":
-        raise refused
-    title = sent.headers.get("Title") or sent.headers.get("X-Title")
-    titled = {"title": replaced_text(title.encode("latin-1"))} if title else {}  # how WSGI decodes headers
-    return {**titled, "message": replaced_text(raw)}
 
 
 def check_size(largest: int | None = None) -> None:

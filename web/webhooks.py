@@ -10,11 +10,12 @@ from process import clock
 from process.clock import DAY_MS
 from store.custom_metrics import MetricColumns
 from store.senders import Webhook
-from web import guards, rate_limits
+from web import challenges, event_body, guards, rate_limits
 from web.context import current
-from web.request_body import read_event, read_object
+from web.request_body import read_object
 from wire.errors import Refused
 from wire.json_text import as_json
+from wire.notification import Content
 
 MAX_ID = 100  # characters
 MAX_METRIC_NAME = 200
@@ -57,17 +58,29 @@ def _inactive() -> Payload:
     return {"ok": True, "status": "inactive"}
 
 
-def receive_event(short_code: str) -> Payload:
-    """POST /p/{short_code} (SPEC 4.8)."""
+def receive_event(short_code: str) -> Any:
+    """POST /p/{short_code} (SPEC 4.8); GET and PUT do the same, HEAD only says that the address is right."""
     known = current()
+    if known.sent.method == "HEAD":
+        known.outcome = "only checked (HEAD)"
+        return {"ok": True}
+    made = challenges.of_query() or read_object(_made, event_body.parsed)
+    if isinstance(made, str):
+        return challenges.answer(made)
     webhook = cast(Webhook, known.webhook)  # `admit_event` has refused a code that leads nowhere
-    content, kept = read_event(lambda payload: (alerts.rendered(webhook, payload), alerts.kept_payload(payload)))
-    sent = delivery.deliver_event(webhook, short_code, content, kept)
+    sent = delivery.deliver_event(webhook, guards.sent_code(), *made)
     if sent is None:
         return _inactive()
     notification = sent.notification
     known.outcome, known.notification_id = sent.shown_status, notification.id
     return {"ok": True, "status": notification.status, "notificationId": notification.id}
+
+
+def _made(payload: Payload) -> tuple[Content, str | None] | str:
+    """What the event says and its payload to keep, or the challenge that it is."""
+    template = cast(Webhook, current().webhook)
+    challenge = challenges.of_payload(payload)
+    return challenge or (alerts.rendered(template, payload), alerts.kept_payload(payload))
 
 
 # --- metrics webhook ----------------------------------------------------------------------------------------

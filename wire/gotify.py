@@ -10,8 +10,8 @@ from http import HTTPStatus
 from typing import Any
 
 from wire.errors import Refused
-from wire.notification import Content, Recorded
-from wire.ntfy import cut, web_address
+from wire.notification import Content, Recorded, web_address
+from wire.ntfy import cut
 from wire.validation import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, optional_text
 
 FIELDS = ("title", "message", "priority", "extras")

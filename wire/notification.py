@@ -111,6 +111,14 @@ def checked_url(sent: Any, name: str) -> str:
     return url
 
 
+def web_address(sent: Any) -> str | None:
+    """An address that a tap can open; None for anything else."""
+    try:
+        return checked_url(sent, "url")
+    except Refused:
+        return None
+
+
 def _has_host(url: str) -> bool:
     try:
         parts = urlsplit(url)

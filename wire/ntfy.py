@@ -28,7 +28,7 @@ from wire.notification import (
     PRIORITIES,
     Content,
     Recorded,
-    checked_url,
+    web_address,
 )
 from wire.ntfy_actions import ActionsError, parsed_actions
 from wire.validation import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, either
@@ -242,14 +242,6 @@ def _in_words(size: int) -> str:
 def cut(text: str, longest: int) -> str:
     """At most `longest` characters of a text, trimmed, with U+FFFD for a NUL."""
     return text.strip()[:longest].strip().replace("\0", "\ufffd")
-
-
-def web_address(sent: object) -> str | None:
-    """An address that a tap can open, or None for anything else."""
-    try:
-        return str(checked_url(sent, "click"))
-    except Refused:
-        return None
 
 
 def _priority(sent: Any) -> int | None:

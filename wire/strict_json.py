@@ -12,7 +12,6 @@ from codecs import BOM_UTF8
 from collections.abc import Callable
 from itertools import accumulate
 from typing import Any
-from urllib.parse import parse_qsl
 
 from wire.errors import Refused
 
@@ -70,19 +69,19 @@ def parse_json(raw: bytes) -> dict[str, Any]:
 
 
 def parse_event(raw: bytes) -> dict[str, Any]:
-    """The object in the body of a webhook: JSON, or a form whose only field `payload` holds JSON.
+    """The JSON object in the body of a webhook; an array becomes the object's field `items`.
 
     A leading byte order mark is ignored. Numbers keep their digits: one that is no integer is a `Number`. A NUL or a
     lone surrogate in a string becomes U+FFFD. Raises `Refused` (400) like `parse_json`.
     """
-    raw = raw.removeprefix(BOM_UTF8)
-    try:
-        return _object(parse_embedded(_decode(raw)))
-    except Refused:
-        form = _form_payload(raw)
-        if form is None:
-            raise
-        return _object(parse_embedded(form))
+    text = _decode(raw.removeprefix(BOM_UTF8))
+    value = parse_embedded(text)
+    if not isinstance(value, list):
+        return _object(value)
+    within = f"[{text}"  # it is kept one level deeper
+    if _is_too_deep(within):
+        raise Refused(400, _first_fault(within))
+    return {"items": value}
 
 
 def parse_embedded(text: str) -> Any:
@@ -121,17 +120,6 @@ def _made_storable(text: str) -> str:
             return "".join([*parts, text[end:]])
         parts.append("\\ufffd")
         start = end + len("\\u0000")
-
-
-def _form_payload(raw: bytes) -> str | None:
-    """The value of the form's only field, if that is called payload."""
-    if not raw.startswith(b"payload="):
-        return None
-    try:
-        fields = parse_qsl(raw.decode(), keep_blank_values=True, errors="strict", max_num_fields=1)
-    except ValueError:
-        return None
-    return fields[0][1]
 
 
 def _value(text: str, decoder: json.JSONDecoder) -> Any:

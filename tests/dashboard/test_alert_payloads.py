@@ -181,7 +181,7 @@ def test_recent_requests_are_shown_with_their_answers_newest_first(make_service,
     alert.do("switch", on="0")
     alert.post({"a": 1})
     alert.do("switch", on="1")
-    sentence = alert.post(data="[1]").json["error"]
+    sentence = alert.post(data="[1").json["error"]
     assert alert.post({"a": "x" * 2000}).status_code == 413
     taken = ["200 inactive", "200 held", "200 delivered", "200 stored, no device"]
     assert alert.seen == [ANY, f"400 {sentence}", *taken]
@@ -215,28 +215,28 @@ def test_the_sender_is_not_told_the_reason(alert):
 
 
 def test_refusals_with_others_between_are_not_put_together(alert):
-    for body in ("[1]", "[1]", '{"a": 1}', "[1]", "{"):
+    for body in ("[1", "[1", '{"a": 1}', "[1", "{"):
         alert.post(data=body)
     assert [seen[:3] for seen in alert.seen] == ["400", "400", "200", "400"] and alert.seen[3].endswith("(2 times)")
 
 
 def test_equal_refusals_count_as_one_with_the_time_of_the_last(alert, moved_clock):
-    alert.post(data="[1]")
+    alert.post(data="[1")
     moved_clock.advance(2 * HOUR_S)
-    alert.post(data="[1]")
+    alert.post(data="[1")
     moved_clock.advance(10 * MINUTE_S)
     assert "(2 times)10 min ago" in alert.tab("activity").section("Recent requests")
 
 
 def test_recent_requests_hold_nothing_of_a_payload(alert):
-    bodies = ('{"a": "topsecret" x', '{"topsecret": NaN}', '{"topsecret": 1e400}', "payload=topsecret", "topsecret")
+    bodies = ('{"a": "topsecret" x', '{"topsecret": NaN}', '{"topsecret": 1e400}', "[topsecret", "<topsecret>")
     assert [alert.post(data=body).status_code for body in bodies] == [400] * 5
     assert "topsecret" not in alert.page.text and len(alert.seen) >= 4
 
 
 def test_a_recent_request_leads_to_its_notification_as_long_as_that_is_there(alert):
     made = alert.post({"title": "Disk <b>"}).json["notificationId"]
-    alert.post(data="[1]")
+    alert.post(data="[1")
     (link,) = [e for e in alert.tab("activity").elements if e.tag == "a" and e.within[-1].tag == "td"]
     assert (link.attributes["href"], link.text) == (f"/app/notifications/{made}", "MCP - Disk <b>")
     alert.owner.post(f"/app/notifications/{made}/delete")

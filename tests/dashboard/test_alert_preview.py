@@ -62,7 +62,7 @@ def test_the_preview_uses_the_time_zone_of_the_account(service, alert):
 def test_the_preview_shows_numbers_with_the_digits_that_came(alert):
     alert.post(data='{"cost": 9.90, "id": 12345678901234567890123, "tiny": 1E-5}')
     template = "{{ cost }} {{ id }} {{ tiny }}"
-    assert in_history(alert.owner)[1] == '{"cost":9.90,"id":12345678901234567890123,"tiny":1E-5}'
+    assert in_history(alert.owner)[1].split() == ["cost:", "9.90", "id:", "12345678901234567890123", "tiny:", "1E-5"]
     assert alert.preview(template).json["title"] == "9.90 12345678901234567890123 1E-5"
 
 
@@ -73,7 +73,7 @@ def test_the_preview_shows_the_payload_that_was_pasted(alert):
     assert preview_of(page)[0] == "pasted"
 
 
-@each("payload", ["[1]", "{", "nonsense", '"x"', "{'a': 1}", '{"a": NaN}', '{"a": 1e400}'])
+@each("payload", ["1", "{", "nonsense", '"x"', "{'a': 1}", '{"a": NaN}', '{"a": 1e400}'])
 def test_pasted_json_that_is_none_is_refused_with_a_sentence(alert, payload):
     by_script = alert.preview("x", "y", payload)
     assert by_script.status_code in (200, 400, 422) and by_script.json["error"].endswith(".")

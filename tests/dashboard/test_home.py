@@ -202,7 +202,7 @@ def test_an_alert_that_a_flood_paused_is_warned_of_until_its_owner_switches_it_o
 ):
     hook = service.alert(name="Doorbell")
     for _ in range(5):
-        hook.post(data=b"not JSON")
+        hook.post(data=b"{not JSON")
     (said,) = warnings(owner)
     assert "“Doorbell”" in said and "today 10:00" in said
     hook.set("--active")
@@ -214,7 +214,7 @@ def test_an_alert_that_a_flood_paused_and_its_owner_switched_off_is_not_warned_o
 ):
     hook = service.alert()
     for _ in range(5):
-        hook.post(data=b"not JSON")
+        hook.post(data=b"{not JSON")
     hook.set("--inactive")
     assert warnings(owner) == []
 

@@ -31,7 +31,7 @@ def test_a_notification_names_its_alert(service, owner):
 
 def test_a_notification_of_a_deleted_alert_stays_and_says_so(service, owner):
     hook = service.alert(name="Doorbell")
-    notification_id = event(hook, title="x")
+    notification_id = event(hook, title="x", message="y")
     service.flask("alert", "delete", OWNER, hook.id)
     page = notification_page(owner, notification_id)
     assert "Deleted alert" in page.text and "Doorbell" not in page.text
@@ -85,7 +85,7 @@ def test_one_that_waits_for_its_first_try_says_so(service, owner, caller, browse
     monkeypatch.setattr(rate_limits, "FLOOD", rate_limits.Quota(5))
     hook = service.alert()
     for _ in range(5):
-        hook.post(data=b"not JSON")
+        hook.post(data=b"{not JSON")
     (notification_id,) = owner.page(HISTORY).rows()
     assert "not tried yet" in notification_page(owner, notification_id).section("Chrome on Linux")
     service.work()

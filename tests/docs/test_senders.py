@@ -425,8 +425,8 @@ def test_curl_sends_to_an_address(place):
 
 def test_curl_sends_text_to_an_address(place):
     place.run(snippets("Anything else")[1], address=place.alert()).check_returncode()
-    title, body = place.listed[0]
-    assert title == "MCP - Disk" and "Mounted on" in body
+    by_query, (title, body) = place.listed[:2]
+    assert title == "MCP - Disk" and "Mounted on" in body and by_query == ("MCP - Backup", "done")
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,10 @@ class Described:
         sent = self.operation.get("requestBody")
         return sent["content"]["application/json"]["example"] if sent else None
 
+    @property
+    def query(self):
+        return {one["name"]: one["example"] for one in self.parameters if one["in"] == "query" and "example" in one}
+
     def path_with(self, value):
         return re.sub(r"\{\w+\}", value, self.path, count=1).replace("{signal}", "fail").replace("{slug}", "fail")
 
@@ -113,6 +117,8 @@ class World:
         path = operation.path_with(id_ or self.made(operation)) if "{" in operation.path else operation.path
         if not sent and operation.body:
             sent = {"json": operation.body}
+        elif not sent:
+            sent = {"query_string": operation.query}
         headers = dict(headers or {})
         if key and operation.scheme:
             headers["Authorization"] = f"Bearer {self.credentials[operation.scheme]}"

@@ -43,7 +43,7 @@ def guess(service, count, address=SENDER, headers=None):
     return [answer.status_code for answer in answers]
 
 
-def burst(hook, count, data=b"not JSON"):
+def burst(hook, count, data=b"{not JSON"):
     """The statuses of `count` requests, which by default record nothing."""
     return [hook.post(data=data).status_code for _ in range(count)]
 

@@ -68,7 +68,7 @@ def test_sends_events_and_refusals_are_counted(watched):
     caller, alert = watched.caller(OWNER), watched.alert(email=OWNER)
     caller.send()
     alert.post({"message": "x"})
-    alert.post(data="not JSON")
+    alert.post(data="{not JSON")
     watched.client.post("/p/Unknown", json={})
     found = figures(watched)
     assert found["pocketbell_notifications_total"] == {("send", "delivered"): 1, ("alert", "delivered"): 1}

@@ -71,7 +71,7 @@ def test_a_wall_clock_that_is_set_neither_frees_nor_locks(hook, moved_clock):
     assert burst(hook, 1) == [400]
 
 
-@pytest.mark.parametrize("data, status", [(b"not JSON", 400), (b"[]", 400), (b" " * 1_100_000, 413), (b"{}", 200)])
+@pytest.mark.parametrize("data, status", [(b"{not JSON", 400), (b"[", 400), (b" " * 1_100_000, 413), (b"{}", 200)])
 def test_a_request_counts_whatever_its_body(hook, data, status):
     burst(hook, 59)
     assert hook.post(data=data).status_code == status
@@ -91,7 +91,7 @@ def test_every_alert_has_a_count_of_its_own(service, hook):
 
 
 def test_senders_share_the_alerts_count(hook):
-    answers = [hook.post(data=b"x", address=f"198.51.100.{number}").status_code for number in range(61)]
+    answers = [hook.post(data=b"{", address=f"198.51.100.{number}").status_code for number in range(61)]
     assert answers == [400] * 60 + [429]
 
 
@@ -489,5 +489,5 @@ def test_no_forwarded_header_causes_a_fault_of_the_server(service, hook):
     for text in texts:
         for address in (PROXY, SENDER):
             headers = {"X-Forwarded-For": text}
-            assert hook.post(data=b"x", address=address, headers=headers).status_code == 400, text
+            assert hook.post(data=b"{", address=address, headers=headers).status_code == 400, text
             assert ask(service, UNKNOWN, address, headers=headers).status_code == 404, text

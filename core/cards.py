@@ -1,0 +1,132 @@
+"""What a chat message's cards say: Slack's attachments and blocks, Discord's embeds, Teams' and Google Chat's cards.
+
+Pure. Their shapes are those of the services' own documentation for incoming webhooks. A card is a stranger's: at most
+`MAX_NODES` of its parts are read.
+"""
+
+import html
+import re
+from typing import Any
+
+from wire.notification import web_address
+from wire.validation import MAX_BODY_CHARACTERS
+
+CARDS = (
+    "attachments",
+    "blocks",
+    "embeds",
+    "sections",
+    "card",
+    "cards",
+    "cardsv2",
+)  # fields at the top
+MAX_NODES = 500
+MAX_DEPTH = 20
+MAX_LINES = 60
+
+TEXTS = (  # the texts of one part in the order in which they are shown
+    *("pretext", "title", "activitytitle", "header", "subtitle", "activitysubtitle", "text", "activitytext"),
+    *("description", "content"),
+)
+TITLES = ("title", "activitytitle")
+LABELS, VALUES = ("title", "name", "toplabel"), ("value", "content", "text")  # of a line such as `Host: nas`
+INSIDE = (
+    *("card", "header", "content", "text", "fields", "facts", "sections", "blocks", "body", "items", "columns"),
+    *("elements", "inlines", "rows", "cells", "widgets", "textparagraph", "keyvalue", "decoratedtext"),
+)
+LINKS = ("title_link", "url", "uri", "target")
+LINKS_INSIDE = (
+    *("actions", "potentialaction", "targets", "accessory", "buttons", "buttonlist", "textbutton", "selectaction"),
+    *("onclick", "openlink"),
+)
+BUTTONS = ("button", "actions")  # kinds of parts whose texts are not part of the message
+PICTURES = ("image", "imageset")
+
+SLACK_LINK = re.compile(r"<(https?://[^\s|<>]+)(?:\|([^<>]*))?>")
+MARKDOWN_LINK = re.compile(r"\[([^\[\]\n]*)\]\((https?://[^\s()]+)\)")
+BREAK = re.compile(r"<br ?/?>", re.I)
+TAG = re.compile(r"</?(?:a|b|i|u|s|strike|strong|em|font|code)(?: [^<>]*)?>", re.I)
+
+
+class Cards:
+    """The title, the lines and the first link of the cards in a message."""
+
+    def __init__(self) -> None:
+        self.title, self.lines, self.url = "", list[str](), None
+        self._left = MAX_NODES
+
+    url: str | None
+
+    def read(self, part: Any, depth: int = 0, is_shown: bool = True) -> None:
+        """Read a part of a card; only its links if it is not shown as text."""
+        self._left -= 1
+        if self._left < 0 or depth > MAX_DEPTH or len(self.lines) >= MAX_LINES:
+            return
+        if isinstance(part, list):
+            for inner in part[:MAX_NODES]:
+                self.read(inner, depth + 1, is_shown)
+        elif isinstance(part, dict):
+            fields = {key.lower(): value for key, value in part.items()}
+            kind = str(fields.get("type", "")).lower()
+            if kind not in PICTURES:
+                self._read_fields(fields, kind, depth + 1, is_shown and kind not in BUTTONS)
+
+    def _read_fields(self, fields: dict[str, Any], kind: str, depth: int, is_shown: bool) -> None:
+        said = len(self.lines) + bool(self.title)
+        for name in LINKS:
+            value = fields.get(name)
+            self._note(value[0] if isinstance(value, list) and value else value)
+        if is_shown and not self._say_pair(fields):
+            for name in TEXTS:
+                is_title = name in TITLES or kind == "textblock"
+                self._say(fields.get(name), is_title and not self.lines)
+            if kind == "header" and isinstance(fields.get("text"), dict):
+                self._say(fields.pop("text").get("text"), True)
+        for name in INSIDE:
+            self.read(fields.get(name), depth, is_shown)
+        for name in LINKS_INSIDE:
+            self.read(fields.get(name), depth, False)
+        if is_shown and said == len(self.lines) + bool(self.title):
+            self._say(fields.get("fallback"))
+
+    def _say_pair(self, fields: dict[str, Any]) -> bool:
+        """Add a fact as one line, if the part is one."""
+        label, value = (next((fields[name] for name in names if name in fields), None) for names in (LABELS, VALUES))
+        is_fact = "value" in fields or "toplabel" in fields
+        if not (is_fact and isinstance(label, str) and isinstance(value, str)):
+            return False
+        self._say(f"{label.rstrip(': ')}: {value}" if label.strip() else value)
+        return True
+
+    def _say(self, text: Any, is_title: bool = False) -> None:
+        if not isinstance(text, str) or not (text := self.plain(text)):
+            return
+        if is_title and not self.title:
+            self.title = text
+        elif text != self.title and text not in self.lines[-1:]:
+            self.lines.append(text)
+
+    def _note(self, url: Any) -> None:
+        self.url = self.url or web_address(url)
+
+    def plain(self, text: str) -> str:
+        """The text without its markup, as long as a body may be; its first link is noted."""
+        text = text[:MAX_BODY_CHARACTERS]
+        for pattern, url, label in ((SLACK_LINK, 1, 2), (MARKDOWN_LINK, 2, 1)):
+            if found := pattern.search(text):
+                self._note(found[url])
+                text = pattern.sub(lambda link, url=url, label=label: link[label] or link[url], text)  # type: ignore[misc]
+        return html.unescape(TAG.sub("", BREAK.sub("\n", text))).replace("**", "").strip()
+
+
+def read(message: dict[str, Any]) -> Cards | None:
+    """The cards of a message, whose keys are in lower case; None if it has none that say anything."""
+    is_card = message.get("type") == "AdaptiveCard"
+    if not is_card and not any(isinstance(message.get(name), (list, dict)) for name in CARDS):
+        return None
+    cards = Cards()
+    for name in (*CARDS, "body") if is_card else CARDS:
+        cards.read(message.get(name))
+    for name in ("actions", "potentialaction"):
+        cards.read(message.get(name), is_shown=False)
+    return cards if cards.title or cards.lines else None

@@ -1,0 +1,129 @@
+"""The bodies that an alert's address takes, each read as an object: JSON, forms, text, a query (docs/alerts.md).
+
+Must not know what an event means.
+"""
+
+import re
+from codecs import BOM_UTF8
+from io import BytesIO
+from typing import Any
+from urllib.parse import parse_qsl
+
+from flask import Request
+from werkzeug.exceptions import RequestEntityTooLarge
+from werkzeug.formparser import FormDataParser
+
+from web.context import current
+from web.request_body import FORM, MULTIPART
+from wire.errors import Refused
+from wire.strict_json import parse_event, replaced_text
+
+COMPRESSIONS = {"gzip", "x-gzip", "deflate", "compress", "br", "zstd"}
+COMPRESSED_STARTS = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # how gzip and zstd begin
+MAX_FIELDS = 1_000  # of a form or a query
+BEGINS_AS_JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*[{\[]")
+BEGINS_AS_FORM = re.compile(rb"[^\s=:/<\"]*=")  # a sentence with an equals sign has white space before it
+LOOKS_LIKE_XML = re.compile(rb"\s*<.*>\s*", re.DOTALL)
+TITLE_HEADERS = ("Title", "X-Title", "Subject")
+EMPTY = "The body is empty, and so is the query: send JSON, a form, or text."
+
+Payload = dict[str, Any]
+
+
+def parsed(raw: bytes) -> Payload:
+    """The event in a body, or in the request's query if the body is empty; `Refused` (400) says what is wrong."""
+    if BEGINS_AS_JSON.match(raw):
+        return _of_json(raw)
+    sent, raw = current().sent, raw.removeprefix(BOM_UTF8)
+    if not raw.strip():
+        return _of_form(query())
+    kind = sent.mimetype
+    _refuse_compressed(sent, raw)
+    if kind == MULTIPART:
+        return _of_form(_multipart(sent, raw))
+    if kind == FORM and BEGINS_AS_FORM.match(raw):
+        return _of_form(_fields(raw))
+    if kind.endswith("xml") or (kind != "text/plain" and LOOKS_LIKE_XML.fullmatch(raw)):
+        raise Refused(400, "The body is XML: send JSON, a form, or text.")
+    if kind == "text/plain" or kind == FORM or (not kind and b"\0" not in raw):
+        return _text(sent, raw)
+    return parse_event(raw)
+
+
+def _of_json(raw: bytes) -> Payload:
+    try:
+        return parse_event(raw)
+    except Refused as refused:
+        if current().sent.mimetype in ("", "text/plain"):
+            raise Refused(400, f"{refused.message} What begins with {{ or [ is read as JSON.") from None
+        raise
+
+
+def query() -> dict[str, str]:
+    """The fields of the request's query."""
+    return _fields(current().sent.query_string)
+
+
+def _fields(encoded: bytes) -> dict[str, str]:
+    """The fields of an encoded form; of fields with the same name the last counts."""
+    try:
+        pairs = parse_qsl(replaced_text(encoded), True, errors="replace", max_num_fields=MAX_FIELDS)
+    except ValueError:
+        raise _too_many_fields() from None
+    return {_storable(name): _storable(value) for name, value in pairs}
+
+
+def _too_many_fields() -> Refused:
+    return Refused(400, f"The form has more than {MAX_FIELDS:,} fields.")
+
+
+def _storable(text: str) -> str:
+    return text.replace("\0", "\ufffd")
+
+
+def _multipart(sent: Request, raw: bytes) -> dict[str, str]:
+    parser = FormDataParser(_Nowhere, silent=False, max_form_parts=MAX_FIELDS)
+    try:
+        form = parser.parse(BytesIO(raw), MULTIPART, len(raw), sent.mimetype_params)[1]
+    except RequestEntityTooLarge:
+        raise _too_many_fields() from None
+    except ValueError:
+        raise Refused(400, "The multipart form cannot be read: its parts do not fit the boundary.") from None
+    return {_storable(name): _storable(value) for name, value in form.items(multi=True) if name is not None}
+
+
+class _Nowhere(BytesIO):
+    """Where the content of a file goes, which no event needs."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        super().__init__()
+
+    def write(self, content: Any) -> int:
+        """Drop it."""
+        return len(content)
+
+
+def _of_form(fields: dict[str, str]) -> Payload:
+    """The fields, or the JSON object that the field `payload` holds."""
+    if not fields:
+        raise Refused(400, EMPTY)
+    payload = fields.get("payload", "")
+    if not payload.lstrip().startswith("{"):
+        return dict(fields)
+    try:
+        return parse_event(payload.encode())
+    except Refused as refused:
+        raise Refused(400, f"{refused.message} It is in the form's field payload.") from None
+
+
+def _refuse_compressed(sent: Request, raw: bytes) -> None:
+    codings = {coding.strip().lower() for coding in sent.headers.get("Content-Encoding", "").split(",")}
+    if codings & COMPRESSIONS or raw.startswith(COMPRESSED_STARTS):
+        raise Refused(400, "The body is compressed: send it uncompressed.")
+
+
+def _text(sent: Request, raw: bytes) -> Payload:
+    """The text as `message`, with a title if a header has one."""
+    title = next((text for name in TITLE_HEADERS if (text := sent.headers.get(name))), "")
+    titled = {"title": replaced_text(title.encode("latin-1"))} if title else {}  # how WSGI decodes headers
+    return {**titled, "message": replaced_text(raw)}
