@@ -421,7 +421,7 @@ def _add_headers(response: Response | JsonAnswer, sent: Request, window: Window 
             headers["Cache-Control"] = "public, max-age=31536000, immutable"  # the URL changes with the content
         headers.setdefault(*NOT_STORED)
     headers.extend([NOT_SNIFFED])
-    if _is_ntfys(sent):
+    if not path.startswith(("/api/", "/p/")) and _is_ntfys(sent):
         headers.extend(cross_origin.FOR_ALL)
     if path.startswith(("/app/", "/docs/")) or path == "/docs":
         headers.extend(PAGE_HEADERS.items())
