@@ -1,43 +1,71 @@
-"""The presets for well-known senders, and which of them recognizes a payload. Pure.
+"""The presets for well-known senders: what an alert begins with, and which of them recognizes a payload. Pure.
 
-A preset's templates serve all events of its sender: `default` falls back to the field that other event types use.
-Optional fields come last in their line, and optional lines last of all, so that a missing value leaves no gap.
+Each is a file in presets/. Its templates serve all events of its sender: `default` falls back to the field that other
+events use, and `prepend` leaves no gap where an event lacks an optional part.
 """
 
+import json
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
-from core.preset import Preset
-from core.presets_for_machines import (
-    ALERTMANAGER,
-    GRAFANA,
-    HEALTHCHECKS,
-    HOME_ASSISTANT,
-    NETDATA,
-    OWN_JSON,
-    PROXMOX_VE,
-    SONARR_RADARR,
-    UPTIME_KUMA,
-)
-from core.presets_for_services import GITEA, GITHUB, GITLAB, SENTRY, STRIPE
+FOLDER = Path(__file__).parents[1] / "presets"
 
-PRESETS = (  # as the page lists them; of two that recognize a payload equally well, the first wins
-    GITHUB,
-    GITLAB,
-    GITEA,
-    GRAFANA,
-    ALERTMANAGER,
-    UPTIME_KUMA,
-    SENTRY,
-    STRIPE,
-    HOME_ASSISTANT,
-    HEALTHCHECKS,
-    NETDATA,
-    PROXMOX_VE,
-    SONARR_RADARR,
-    OWN_JSON,
-)
-BY_ID = {preset.id: preset for preset in PRESETS}
+
+@dataclass(frozen=True)
+class Preset:
+    """What an alert for a sender begins with: its look, its templates, and how to set up the sender.
+
+    A payload of the sender has all the paths of one of the lists in `marks`. `steps` say what to do at the sender,
+    with a `snippet` to copy there, in which ADDRESS stands for the webhook address. `sample` is a short payload like
+    those of the sender. An event for which `resolved_when` holds must have the tag of what it resolves.
+    """
+
+    id: str
+    name: str
+    icon: str
+    color: str
+    title: str
+    body: str
+    steps: Sequence[str]
+    sample: dict[str, Any]
+    marks: Sequence[Sequence[str]] = ()
+    snippet: str = ""
+    priority: str = ""
+    url: str = ""
+    tag: str = ""
+    resolved_when: str = ""
+
+    @classmethod
+    def read(cls, path: Path) -> "Preset":
+        """The preset in a file, whose name is its id."""
+        values = tomllib.loads(path.read_text("utf-8"))
+        return cls(path.stem, **values | {"sample": json.loads(values["sample"])})
+
+    @property
+    def templates(self) -> dict[str, str]:
+        """The columns of an alert that say what an event makes."""
+        return {
+            "title_template": self.title,
+            "body_template": self.body,
+            "priority_template": self.priority,
+            "url_template": self.url,
+            "tag_template": self.tag,
+            "resolved_when": self.resolved_when,
+        }
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The columns of a new alert."""
+        return {"icon": self.icon, "color": self.color, "preset": self.id, **self.templates}
+
+
+BY_ID = {path.stem: Preset.read(path) for path in FOLDER.glob("*.toml")}
+OWN_JSON = BY_ID["json"]
+PRESETS = tuple(sorted(BY_ID.values(), key=lambda preset: (preset is OWN_JSON, preset.name.casefold())))
 
 
 def of(preset_id: str | None) -> Preset:

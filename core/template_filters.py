@@ -190,6 +190,12 @@ def _capitalize(value: Any, argument: Argument, work: Work) -> str:
     return work.text(value).capitalize()
 
 
+def _tidy(value: Any, argument: Argument, work: Work) -> str:
+    """The text without white space at its ends and without blank lines."""
+    _no(argument)
+    return "\n".join(line.rstrip() for line in work.text(value).split("\n") if line.strip()).strip()
+
+
 def _truncate(value: Any, argument: Argument, work: Work) -> str:
     if not isinstance(argument, int) or argument < 1:
         raise WrongArgument
@@ -371,6 +377,7 @@ FILTERS: dict[str, Callable[[Any, Argument, Work], Any]] = {
     "upcase": _upcase,
     "downcase": _downcase,
     "capitalize": _capitalize,
+    "tidy": _tidy,
     "truncate": _truncate,
     "join": _join,
     "map": _map,

@@ -9,7 +9,7 @@ from flask import flash, redirect, request
 from core import alerts, delivery, holding, message_templates, presets
 from core.alerts import Template
 from core.event_fields import holds
-from core.preset import Preset
+from core.presets import Preset
 from core.template_lint import Unfilled, unfilled
 from dashboard import page
 from dashboard.alert_page import back_to, render

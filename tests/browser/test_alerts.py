@@ -41,7 +41,7 @@ def test_from_new_to_a_right_looking_notification_of_grafana(phone, site, grafan
     post(address, grafana)
     page.clock.run_for(POLL_MS + 100)
     expect(page.get_by_text("Waiting for the first request")).to_have_count(0)
-    shown = ("[RESOLVED:1]  (TestAlert Grafana)", "0 firing:   \n1 resolved: Notification test  ")
+    shown = ("TestAlert resolved · Grafana", "All clear\nResolved: Notification test")
     assert AlertPage.shown.fget(SimpleNamespace(page=page)) == shown
     assert pushed(phone) == [shown]
     expect(page.locator("#preview li")).to_have_count(0)  # nothing is missing

@@ -107,9 +107,15 @@ def size(value):
     return Digits(len(value))
 
 
+def tidy(value):
+    lines = [line.rstrip() for line in shown(value).split("\n")]
+    return "\n".join(filter(None, lines)).strip()
+
+
 ORACLE = {
     "upcase": lambda value: shown(value).upper(),
     "downcase": lambda value: shown(value).lower(),
+    "tidy": tidy,
     "truncate": lambda value, length: cut(shown(value), length),
     "join": join,
     "first": element(0),
@@ -195,7 +201,7 @@ def both(arguments):
 
 
 STEPS = (
-    st.sampled_from([(name, ()) for name in ("upcase", "downcase", "join", "first", "last", "size", "hash")])
+    st.sampled_from([(name, ()) for name in ("upcase", "downcase", "tidy", "join", "first", "last", "size", "hash")])
     | st.tuples(st.just("truncate"), st.integers(1, 12).map(lambda length: (f"{length}", length)))
     | st.tuples(st.sampled_from(["join", "default", "append", "prepend"]), ARGUMENTS)
     | st.tuples(st.just("map"), MAP_PATHS)

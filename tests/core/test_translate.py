@@ -79,3 +79,8 @@ def test_default_takes_the_first_of_its_alternatives_that_has_a_value(alternativ
     template = "{{ a | default: " + alternatives + " }}"
     filled = message_templates.fill(template, {"b": "", "c": "see", "d e": "dee", "1": {"y": "one"}}, 100)
     assert filled.text == (template if text is None else text)
+
+
+@each("value, text", [(" a \\r\\n\\r\\n  b\\n", "a\n  b"), ("\\n \\n", ""), ("a", "a"), ("\\u2028a\\t", "a")])
+def test_tidy_removes_white_space_at_both_ends_and_blank_lines(value, text):
+    assert applied("tidy", f'"{value}"') == text

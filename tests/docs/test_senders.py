@@ -16,7 +16,7 @@ import pytest
 import app
 from core import presets
 from tests.support.accounts import OWNER
-from tests.support.payloads import made
+from tests.support.payloads import PRESETS, made
 from tests.support.rows import each
 from tests.support.server import BIN, PATIENCE_S, ROOT, free_port, serving, wait_until
 
@@ -25,7 +25,7 @@ COMING_FROM = (ROOT / "docs/coming-from.md").read_text()
 HEADINGS = re.findall(r"^## (.+)$", SENDERS, re.M)
 SCRIPTS = ["curl", "A shell function", "cron", "systemd", "Monit", "Python", "Apprise"]
 PROGRAMS = [preset for preset in presets.PRESETS if preset is not presets.OWN_JSON]
-OTHERS = ["Gatus", "changedetection.io", "Diun", "Watchtower", "borgmatic"]  # with Own JSON
+OTHERS = ["changedetection.io", "Watchtower", "borgmatic"]  # with Own JSON
 TABLE = re.findall(r"^\| ([^|]+) \| (`MCP - [^|]+) \| ([^|]*)\|$", SENDERS, re.M)  # program, arrives, remember
 SHELLS = [name for name in ("sh", "bash", "dash", "zsh", "ksh", "busybox") if shutil.which(name)]
 TEXTS = {  # as given, and as it arrives
@@ -349,9 +349,9 @@ ALERTMANAGER = shutil.which("prometheus-alertmanager") or shutil.which("alertman
 
 @pytest.mark.skipif(not ALERTMANAGER, reason="no Alertmanager")
 def test_alertmanager_sends(place):
-    sample, port = presets.ALERTMANAGER.sample, free_port()
+    sample, port = PRESETS["alertmanager"].sample, free_port()
     title, *lines = arrives("Alertmanager")
-    receiver = place.filled(presets.ALERTMANAGER.snippet, address=place.alert(presets.ALERTMANAGER))
+    receiver = place.filled(PRESETS["alertmanager"].snippet, address=place.alert(PRESETS["alertmanager"]))
     config = place.write(
         "/alertmanager.yml", f"{receiver}\nroute: {{receiver: pocketbell, group_wait: 0s, group_by: [alertname]}}"
     )
@@ -381,7 +381,7 @@ def posted(url, payload):
 
 def test_home_assistant_sends_what_its_configuration_says(place):
     yaml = pytest.importorskip("yaml", reason="no PyYAML")
-    snippet = place.filled(presets.HOME_ASSISTANT.snippet, address=place.alert(presets.HOME_ASSISTANT))
+    snippet = place.filled(PRESETS["home-assistant"].snippet, address=place.alert(PRESETS["home-assistant"]))
     (notify,) = yaml.safe_load(snippet)["notify"]
     assert (notify["platform"], notify["name"], notify["method"]) == ("rest", "pocketbell", "POST_JSON")
     assert posted(notify["resource"], {"message": "It works", notify["title_param_name"]: "Front door"})
@@ -392,12 +392,12 @@ def test_home_assistant_sends_what_its_configuration_says(place):
 def test_netdatas_function_sends_what_alarm_notify_gives_it(place):
     """alarm-notify.sh is bash, and its `docurl` answers with the HTTP status."""
     around = "docurl() { curl -sS -o /dev/null -w '%{http_code}' \"$@\"; }\n"
-    sample = {**presets.NETDATA.sample, "alarm": 'C:\\new "disk" = 91% ü', "info": "one\ntwo\t&"}
-    address = place.alert(presets.NETDATA)
-    script = f"{around}{presets.NETDATA.snippet}\ncustom_sender $DEFAULT_RECIPIENT_CUSTOM"
+    sample = {**PRESETS["netdata"].sample, "alarm": 'C:\\new "disk" = 91% ü', "info": "one\ntwo\t&"}
+    address = place.alert(PRESETS["netdata"])
+    script = f"{around}{PRESETS['netdata'].snippet}\ncustom_sender $DEFAULT_RECIPIENT_CUSTOM"
     assert succeeded(place.run(script, shell="bash", address=address, **sample))
-    text = 'C:\\new "disk" = 91% ü\ndisk_space._srv, it was CLEAR\none two &'
-    assert place.listed[0] == ("MCP - nas WARNING: disk_space_usage", text)
+    text = 'C:\\new "disk" = 91% ü\none two &\ndisk_space._srv, it was clear'
+    assert place.listed[0] == ("MCP - Warning: disk_space_usage · nas", text)
     assert place.run(script, shell="bash", address=f"{address[:-7]}0000000", **sample).returncode == 1
 
 
@@ -412,10 +412,10 @@ def rendered(template, values):
 
 
 def test_the_body_of_proxmox_ve_is_json_whatever_the_message_is():
-    values = {**presets.PROXMOX_VE.sample, "message": 'Details\n=======\n\t"vm\\100" ü', "title": 'a "b"'}
-    payload = json.loads(rendered(presets.PROXMOX_VE.snippet, values))
-    assert payload == values and presets.recognized(payload) is presets.PROXMOX_VE
-    assert made(presets.PROXMOX_VE, payload)[:2] == (values["title"], values["message"])
+    values = {**PRESETS["proxmox-ve"].sample, "message": 'Details\n=======\n\t"vm\\100" ü', "title": 'a "b"'}
+    payload = json.loads(rendered(PRESETS["proxmox-ve"].snippet, values))
+    assert payload == values and presets.recognized(payload) is PRESETS["proxmox-ve"]
+    assert made(PRESETS["proxmox-ve"], payload)[:2] == (values["title"], values["message"])
 
 
 def test_curl_sends_to_an_address(place):
@@ -464,15 +464,17 @@ def test_shoutrrr_sends_as_watchtower_does(place):
     assert place.listed[0] == ("MCP - Updates", "done")
 
 
-@each("program, path", [("Gatus", "alerting.ntfy.url"), ("Diun", "notif.ntfy.endpoint"),
-                                           ("borgmatic", "ntfy.server")])  # fmt: skip
-def test_the_configuration_of_a_program_for_ntfy_has_the_address_as_the_server(program, path):
+def test_the_configuration_of_borgmatic_has_the_address_as_the_server():
     yaml = pytest.importorskip("yaml", reason="no PyYAML")
-    found = yaml.safe_load(snippets(program)[0])
-    for name in path.split("."):
-        topic = found.get("topic")
-        found = found[name]
-    assert (found, topic) == ("ADDRESS", "pocketbell")
+    found = yaml.safe_load(snippets("borgmatic")[0])["ntfy"]
+    assert (found["server"], found["topic"]) == ("ADDRESS", "pocketbell")
+
+
+def test_the_configuration_of_diun_posts_to_the_address():
+    """By default, Diun's webhook is a GET: https://crazymax.dev/diun/notif/webhook."""
+    yaml = pytest.importorskip("yaml", reason="no PyYAML")
+    found = yaml.safe_load(PRESETS["diun"].snippet)["notif"]["webhook"]
+    assert (found["endpoint"], found["method"]) == ("ADDRESS", "POST")
 
 
 # --- coming from elsewhere ----------------------------------------------------------------------------------

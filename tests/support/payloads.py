@@ -43,6 +43,8 @@ SENDERS = {  # of a payload, by the beginning of its file's name
     "netdata-custom": "netdata",
     "sonarr-": "sonarr-radarr",
     "radarr-download": "sonarr-radarr",
+    "dockerhub-build": "docker-hub",
+    "aws-sns": "aws-sns",
 }
 OTHER_FORMATS = {  # for somebody else's service, as a user wrote them, or Grafana's before version 9
     "alertmanager-opsgenie", "alertmanager-slack", "grafana-legacy-alerting", "grafana-legacy-battery",

@@ -6,7 +6,7 @@ from core import message_templates
 from wire import strict_json
 
 FILTERS = [
-    *["default", "upcase", "downcase", "capitalize", "truncate", "join", "map", "size", "first", "last"],
+    *["default", "upcase", "downcase", "capitalize", "tidy", "truncate", "join", "map", "size", "first", "last"],
     *["round", "date", "where", "replace", "append", "prepend", "translate", "hash", "parse_json"],
 ]
 
@@ -41,7 +41,17 @@ NUMBERS = [
 
 WRONG_ARGUMENTS = [
     *["parse_json: 1", "parse_json: a", 'parse_json: "a", "b"'],
-    *["hash: 1", "upcase: 1", 'upcase: "x"', "downcase: 1", "capitalize: 'x'", "size: 1", "first: 1", 'last: "x"'],
+    *[
+        "hash: 1",
+        "upcase: 1",
+        'upcase: "x"',
+        "downcase: 1",
+        "capitalize: 'x'",
+        "tidy: 1",
+        "size: 1",
+        "first: 1",
+        'last: "x"',
+    ],
     *["truncate", "truncate:", "truncate: 0", 'truncate: "x"', "truncate: -3", "truncate: 3.5", "truncate: 3, 4"],
     *["truncate: abc", "truncate 3", "truncate: 3 4", "default", "default: x", 'default: "a", "b"'],
     *['default: "a" "b"', "map", "map: a", 'map: "a", "b"', "date", "date: %H", 'date: "%H", "%M"'],
