@@ -8,6 +8,7 @@ from core.attempts import is_expired
 from core.devices import receivers
 from core.pieces import in_pieces
 from process import clock
+from store import scheduled as queries
 from store.database import transaction
 from store.notifications import Notification
 
@@ -22,20 +23,20 @@ def release_due(now: int) -> bool:
 
     Returns whether more is left.
     """
-    return Notification.is_scheduled_due(now) and in_pieces(_release_some)
+    return queries.is_due(now) and in_pieces(_release_some)
 
 
 def _release_some() -> bool:
     """Release a piece of the next account that has any; returns whether one had."""
     global _last
     now = clock.now_ms()
-    account_seq = Notification.next_scheduled(_last, now) or Notification.next_scheduled(0, now)
+    account_seq = queries.next_account(_last, now) or queries.next_account(0, now)
     if account_seq is None:
         return False
     _last = account_seq
     with transaction(account_seq):
         now, ends_s = clock.now_ms(), clock.monotonic_s() + WRITERS_WAIT_S
-        for place, seq in enumerate(Notification.scheduled_due(account_seq, now, RELEASED_AT_ONCE)):
+        for place, seq in enumerate(queries.due(account_seq, now, RELEASED_AT_ONCE)):
             if place and clock.monotonic_s() >= ends_s:
                 break
             _release(seq, account_seq, now)

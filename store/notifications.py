@@ -263,35 +263,6 @@ class Notification(Model):
         """The seq of the account's newest notification; 0 if there is none."""
         return run("SELECT max(seq) FROM notification WHERE account_seq = ?", (account_seq,)).fetchone()[0] or 0
 
-    # --- sending later ---
-
-    IS_SCHEDULED_DUE = "SELECT 1 FROM notification WHERE status = 'held' AND deliver_at <= ? LIMIT 1"
-    FIRST_SCHEDULED = (
-        "(SELECT min(deliver_at) FROM notification n"
-        " WHERE n.account_seq = a.seq AND status = 'held' AND deliver_at IS NOT NULL)"
-    )
-    NEXT_SCHEDULED = f"SELECT seq FROM account a WHERE seq > ? AND {FIRST_SCHEDULED} <= ? ORDER BY seq LIMIT 1"
-    SCHEDULED_DUE = (
-        "SELECT seq FROM notification WHERE account_seq = ? AND status = 'held' AND deliver_at <= ?"
-        " ORDER BY deliver_at LIMIT ?"
-    )
-
-    @classmethod
-    def is_scheduled_due(cls, now: int) -> bool:
-        """Whether there is a notification whose `deliver_at` has come."""
-        return run(cls.IS_SCHEDULED_DUE, (now,)).fetchone() is not None
-
-    @classmethod
-    def next_scheduled(cls, after: int, now: int) -> int | None:
-        """The seq of the first account beyond `after` that has such notifications."""
-        row = run(cls.NEXT_SCHEDULED, (after, now)).fetchone()
-        return row and int(row[0])
-
-    @classmethod
-    def scheduled_due(cls, account_seq: int, now: int, limit: int) -> list[int]:
-        """The account's first `limit` such notifications (their seqs)."""
-        return [row[0] for row in run(cls.SCHEDULED_DUE, (account_seq, now, limit))]
-
     # --- settling ---
 
     ANY = "EXISTS (SELECT 1 FROM delivery WHERE notification_seq = seq AND status ="

@@ -1,0 +1,39 @@
+"""The notifications that are to be sent later: whose are due, and which.
+
+Constant SQL. Callers pass the time; nothing here reads a clock or a setting.
+"""
+
+from store.database import run
+
+# PostgreSQL takes the index by account for these orders alone: else, where one account has nearly all that is
+# scheduled, it looks for another account's among them.
+SCHEDULED = "FROM notification WHERE status = 'held' AND deliver_at IS NOT NULL"
+BY_ACCOUNT = "ORDER BY account_seq, deliver_at LIMIT"
+IS_DUE = f"SELECT 1 {SCHEDULED} AND deliver_at <= ? ORDER BY deliver_at LIMIT 1"
+NEXT_ACCOUNT = (
+    "WITH RECURSIVE next (seq) AS"
+    f" (SELECT (SELECT account_seq {SCHEDULED} AND account_seq > :after {BY_ACCOUNT} 1) UNION ALL"
+    f" SELECT (SELECT account_seq {SCHEDULED} AND account_seq > next.seq {BY_ACCOUNT} 1) FROM next"
+    " WHERE seq IS NOT NULL) SELECT seq FROM next"
+    f" WHERE (SELECT deliver_at {SCHEDULED} AND account_seq >= next.seq {BY_ACCOUNT} 1) <= :now LIMIT 1"
+)
+DUE = (
+    f"SELECT seq {SCHEDULED} AND (account_seq, deliver_at) >= (:account, 0)"
+    f" AND (account_seq, deliver_at) <= (:account, :now) {BY_ACCOUNT} :limit"
+)
+
+
+def is_due(now: int) -> bool:
+    """Whether there is a notification whose `deliver_at` has come."""
+    return run(IS_DUE, (now,)).fetchone() is not None
+
+
+def next_account(after: int, now: int) -> int | None:
+    """The seq of the first account beyond `after` that has such notifications."""
+    row = run(NEXT_ACCOUNT, {"after": after, "now": now}).fetchone()
+    return row and int(row[0])
+
+
+def due(account_seq: int, now: int, limit: int) -> list[int]:
+    """The account's first `limit` such notifications (their seqs)."""
+    return [row[0] for row in run(DUE, {"account": account_seq, "now": now, "limit": limit})]
