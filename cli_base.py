@@ -131,7 +131,7 @@ def _cause(error: BaseException) -> BaseException:
 def _said(error: BaseException) -> str:
     """What the error says, without the number that Python puts before a system's error."""
     if isinstance(error, Refused) and error.message == SENTENCES[404]:
-        return "There is nothing with this id."  # a command has no address
+        return "Not found: no such id."  # a command has no address
     if not isinstance(error, OSError) or not error.strerror:
         return str(error)
     return f"{error.strerror}: {os.fsdecode(error.filename)}" if error.filename else error.strerror

@@ -43,6 +43,15 @@ def what_holds(alert: Holder, priority: int | None) -> tuple[str, str | None]:
     return alert.frequency if is_collected else AT_ONCE, None if passes else alert.quiet_hours
 
 
+def held_until(alert: Holder, priority: int | None, now: int) -> tuple[int, str]:
+    """Until when a notification that comes now, and is held, is held as things stand; and what holds it then."""
+    frequency, quiet_hours = what_holds(alert, priority)
+    at = local_time.collected_at(frequency, now, now)
+    if quiet_hours and local_time.is_quiet(quiet_hours, alert.time_zone, at):
+        return local_time.next_change(quiet_hours, alert.time_zone, at), "quiet hours"
+    return at, "digest"
+
+
 def is_held(alert: Holder, priority: int | None, first_held_at: int, now: int) -> bool:
     """Whether anything holds it at `now`, if the first of what is collected with it came at `first_held_at`."""
     if alert.frequency == AT_ONCE and not alert.quiet_hours:  # as with most alerts

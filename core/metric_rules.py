@@ -18,6 +18,14 @@ MAX_RULES = 100  # of an account
 MIN_FOR_S, MAX_FOR_S = 1, 31 * 86_400
 MIN_SILENT_S, MAX_SILENT_S = 60, 366 * 86_400
 SILENT = "silent"
+IS = {
+    ">": "been above",
+    ">=": "been at least",
+    "<": "been below",
+    "<=": "been at most",
+    "=": "been",
+    "!=": "not been",
+}
 OK, FIRING = "ok", "firing"
 CONDITION = re.compile(r"(>=|<=|!=|>|<|=) *([^ ].*)")
 NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
@@ -71,6 +79,13 @@ def rule_text(rule: Rule) -> str:
         return f"{SILENT} {short(rule.for_s)}"
     lasting = f" for {short(rule.for_s)}" if rule.for_s else ""
     return f"{rule.operator} {number_text(rule.threshold or 0.0)}{lasting}"
+
+
+def firing_text(rule: Rule) -> str:
+    """What the metric of a rule that fires does, behind its name: `has been above 90`, `has sent nothing for 24h`."""
+    if rule.operator == SILENT:
+        return f"has sent nothing for {short(rule.for_s)}"
+    return f"has {IS[rule.operator]} {number_text(rule.threshold or 0.0)}"
 
 
 def number_text(number: float) -> str:

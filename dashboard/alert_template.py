@@ -239,7 +239,8 @@ def _arrival(alert: Alert, priority: int | None) -> str:
     if priority == MIN_PRIORITY:
         return "Saved to History only."
     if found and holding.is_held(found[0], priority, now, now):
-        return "Held for now, then delivered in a digest or after quiet hours."
+        until, why = holding.held_until(found[0], priority, now)
+        return f"Held until {page.near(until)} ({why})."
     return "Delivered right away."
 
 

@@ -165,7 +165,7 @@ def test_device(device_id: str) -> Page:
     answer = delivery.try_device(current().account, device_id)
     if answer.outcome is Outcome.DELIVERED:
         took = f"{clock.monotonic_s() - begun_s:.1f} s"
-        flash(f"The push service accepted the test in {took}. If nothing appears, check the device's own settings.")
+        flash(f"The push service took the test in {took}. If nothing appears, check the device's own settings.")
     else:
         gone = " The device was removed." if answer.outcome is Outcome.DEAD else ""
         flash(f"The test could not be sent. {answer.error}{gone}", "error")

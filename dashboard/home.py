@@ -103,7 +103,7 @@ def _warnings(account: Account, devices: list[Device]) -> Iterator[tuple[str, st
     """A sentence for each problem, with the page where the owner can fix it ("" if none)."""
     origin, kinds = guards.origin(), {device.kind for device in devices}
     if not origin.startswith("https://") and not page.is_local(origin):
-        yield "This address is not https, so browsers on other machines cannot get notifications.", ""
+        yield "Phones and other computers need https. This page uses http.", "/docs/phones#https-in-one-command"
     if proxy := proxies.warning(clock.now_ms()):
         yield proxy, ""
     for kind, warning in push.warnings(account.email).items():
@@ -129,11 +129,12 @@ def _stopped(account: Account) -> Iterator[tuple[str, str]]:
                 f"/app/watches/{beat.id}",
             )
     for rule in MetricRule.of_account(account.seq):
-        if firing_since := metric_rules.firing_since(rule):
-            name, text = page.isolated(metric_rules.metric_title(rule)), metric_rules.rule_text(rule)
+        if metric_rules.firing_since(rule):
+            name, said = page.isolated(metric_rules.metric_title(rule)), metric_rules.firing_text(rule)
+            since = "" if rule.holds_since is None else f" since {page.near(rule.holds_since)}"
             asked = urlencode({"project": rule.project_id, "metric": rule.metric_id})
             yield (
-                f"“{name}”: the rule “{text}” has been firing since {page.near(firing_since)}.",
+                f"“{name}” {said}{since}.",
                 f"/app/metrics/one?{asked}",
             )
     for alert in Alert.of_account(account.seq):

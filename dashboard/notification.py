@@ -6,6 +6,7 @@ from core import alarms, deletion, digests, plans
 from dashboard import history, page
 from dashboard.page import Page
 from process import clock
+from providers import PROVIDERS
 from store.alarms import Alarm
 from store.buttons import ButtonAnswer
 from store.deliveries import Delivery
@@ -36,6 +37,7 @@ def show_notification(notification_id: str) -> Page:
         contents=contents,
         replaced=Notification.entries(Notification.replaced_with(account.seq, entry, MAX_SHOWN_REPLACED)),
         releases=_releases(entry, now),
+        taken_by=lambda device: PROVIDERS[device.kind].taken_by(device.token),
         given=ButtonAnswer.find(entry.seq) if entry.content.actions else None,
     )
 

@@ -229,6 +229,11 @@ class Provider(ABC, Generic[S]):
         """
 
     @classmethod
+    def taken_by(cls, token: str) -> str:
+        """Who takes what is pushed to this token, for people; the token of a removed device is empty."""
+        return "its push service"
+
+    @classmethod
     def registration(cls, text: str) -> dict[str, Any]:
         """What `POST /api/v1/devices` takes, from what `flask device add` takes."""
         return {"token": text}

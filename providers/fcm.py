@@ -116,6 +116,11 @@ class Fcm(Provider[FcmSettings]):
         self._failed_at_s, self._failure = -1.0, Unavailable(Answer(Outcome.TRANSIENT))
 
     @classmethod
+    def taken_by(cls, token: str) -> str:
+        """Google, whatever the token."""
+        return "Google"
+
+    @classmethod
     def read(cls, values: Mapping[str, Any]) -> FcmSettings | None:
         """The project, from the FCM_ variables."""
         account = value_or_file(values, ACCOUNT, ACCOUNT_FILE)

@@ -45,6 +45,11 @@ class Ntfy(Provider[NtfySettings]):
     )
 
     @classmethod
+    def taken_by(cls, token: str) -> str:
+        """The ntfy app, whatever the token."""
+        return "the ntfy app"
+
+    @classmethod
     def read(cls, values: Mapping[str, Any]) -> NtfySettings | None:
         """The upstream server, which is optional; None where the app's addresses are switched off."""
         return NtfySettings(values["NTFY_UPSTREAM"]) if values["COMPATIBILITY"] else None

@@ -43,6 +43,12 @@ RENEWED_BEFORE_END_S = 3600
 MAX_KEPT_SIGNATURES = 1_000
 MAX_KEPT_ENDPOINTS = 1_000  # whose permission, which each push asks for three times, and keys are kept
 DEFAULT_HOSTS = "fcm.googleapis.com,*.push.apple.com,*.push.services.mozilla.com,*.notify.windows.com"
+COMPANIES = {  # by the end of their hosts
+    "fcm.googleapis.com": "Google",
+    ".push.apple.com": "Apple",
+    ".push.services.mozilla.com": "Mozilla",
+    ".notify.windows.com": "Microsoft",
+}
 NOT_PUBLIC_HOSTS = (".localhost", ".local", ".invalid")  # Apple refuses contacts that end like this
 
 HOST_NAME = re.compile(r"(\*\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
@@ -93,6 +99,13 @@ class WebPush(Provider[WebPushSettings]):
         super().__init__(settings, server)
         self._kept_vapid_key: VapidKey | None = None
         self._signatures: dict[tuple[str, str], tuple[str, int]] = {}
+
+    @classmethod
+    def taken_by(cls, token: str) -> str:
+        """The company whose push service has this endpoint, if it is one of the default hosts."""
+        endpoint = ENDPOINT.fullmatch(token)
+        host = endpoint["host"].lower() if endpoint else ""
+        return next((company for end, company in COMPANIES.items() if host.endswith(end)), "its push service")
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> WebPushSettings:
@@ -160,12 +173,12 @@ class WebPush(Provider[WebPushSettings]):
         return self._vapid_key().public
 
     def warning(self, email: str) -> str | None:
-        """A sentence if Apple refuses the contact that goes with this owner's pushes."""
+        """A sentence if Apple refuses the contact that goes with this owner's pushes, and so all of them."""
         subject = self._contact(email)
         host = subject.rpartition("@")[2] if "@" in subject else subject.removeprefix("https://").split(":")[0]
         if host != "localhost" and not host.endswith(NOT_PUBLIC_HOSTS):
             return None
-        return f"Apple refuses Web Push from the contact {subject}: set BASE_URL to the public https address."
+        return "Notifications will not reach Apple devices until BASE_URL is your public https address."
 
     def ready(self) -> str:
         """The VAPID key can be read, or was made just now."""

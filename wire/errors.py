@@ -24,7 +24,7 @@ SENTENCES: Mapping[int, str] = {
     400: "The request is not valid.",
     401: "The API key is missing, malformed, unknown or revoked: send Authorization: Bearer sk_test_…",
     403: "Pages of other sites may not call this address: the request's Origin is not this service's own.",
-    404: "There is nothing here with that address or id.",
+    404: "Not found: no such address or id.",
     405: "This address does not take that method.",
     409: "A request with this Idempotency-Key is still running: repeat it in a moment.",
     413: "The request body is too large.",

@@ -252,7 +252,7 @@ def test_the_first_way_in_breaks_no_policy_and_writes_no_error_to_the_console(si
     page.goto(f"{site.base}/app/devices")
     expect(state(page)).to_have_text(ON)
     page.get_by_role("button", name="Test").click()
-    expect(page.get_by_text("The push service accepted the test")).to_be_visible()
+    expect(page.get_by_text("The push service took the test")).to_be_visible()
     new_key(page, site.base)
     assert troubles == []
 

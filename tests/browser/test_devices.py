@@ -84,7 +84,7 @@ def test_the_states_follow_each_other_from_the_first_visit_on(phone, site):
     device = site.service.flask("device", "list", OWNER).output.split("\t")[0]
     site.service.flask("device", "remove", OWNER, device)
     phone.page.reload()
-    expect(state(phone.page)).to_contain_text("Pocketbell has no device for it")
+    expect(state(phone.page)).to_contain_text("This browser was removed")
     expect(state(phone.page)).to_contain_text("Turn on notifications again")
     enable_button(phone.page).click()
     expect(state(phone.page)).to_have_text(ON)
@@ -199,7 +199,7 @@ def test_a_push_service_that_does_not_answer_is_named_after_4_seconds_and_given_
     enable_button(phone.go()).click()
     expect(state(phone.page)).to_contain_text("Asking the browser…")
     phone.page.clock.run_for(10_000)  # the page's time goes on by itself, too
-    expect(state(phone.page)).to_contain_text("Still asking the browser’s push service")
+    expect(state(phone.page)).to_contain_text("Still waiting for the browser’s push service")
     expect(enable_button(phone.page)).to_be_hidden()
     phone.page.clock.run_for(10_100)
     expect(state(phone.page)).to_contain_text("This browser cannot reach its push service.")

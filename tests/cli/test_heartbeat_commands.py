@@ -49,7 +49,7 @@ def test_the_uuid_of_the_address_does_for_the_id(beat):
 def test_another_accounts_heartbeat_is_not_there(service, beat, command):
     service.account("other@example.org")
     result = service.flask("heartbeat", command, "other@example.org", beat.id)
-    assert (result.exit_code, result.output) == (1, "Error: There is nothing with this id.\n")
+    assert (result.exit_code, result.output) == (1, "Error: Not found: no such id.\n")
 
 
 @each("period", ["1m", "60s", "366d", "1d 2h", "1h30m", "90S"])

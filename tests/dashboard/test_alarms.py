@@ -33,11 +33,11 @@ def test_what_waits_says_how_often_it_is_pushed_and_is_acknowledged_there(
 ):
     assert part(owner, rings) == "Not acknowledged: repeats every 60 s for 60 min. Acknowledge"
     every(service, moved_clock, 60)
-    assert "for 60 min. Repeated once so far. Acknowledge" in part(owner, rings)
+    assert "for 60 min. Acknowledge" in part(owner, rings)
     every(service, moved_clock, 60)
-    assert "Repeated 2 times so far." in part(owner, rings)
+    assert "Not acknowledged after 2 repeats:" in part(owner, rings)
     page = acknowledged(owner, rings)
-    said = "Acknowledged 2026-11-21 10:02:00 in the web app or by a program. Repeated 2 times so far."
+    said = "Acknowledged 2026-11-21 10:02:00 in the web app or through the API after 2 repeats."
     assert page.section(REPEATS) == f"{REPEATS} {said}"
     assert rung(caller, rings) == ("acknowledged", 2)
     every(service, moved_clock, 60, 3)
@@ -54,14 +54,14 @@ def test_the_device_on_which_it_was_acknowledged_is_named(owner, rings, moved_cl
 def test_one_that_nobody_acknowledged_says_so_and_still_can_be(service, owner, caller, browser, moved_clock):
     id_ = ring(caller, every_s=30, for_s=30)
     every(service, moved_clock, 30, 2)
-    assert part(owner, id_) == "It stopped repeating, and nobody acknowledged it. Repeated once so far. Acknowledge"
+    assert part(owner, id_) == "It stopped repeating after 1 repeat, and nobody acknowledged it. Acknowledge"
     assert "Acknowledged 2026-11-21 10:01:00" in acknowledged(owner, id_).text
 
 
 def test_one_that_was_replaced_says_so_and_has_no_button(owner, caller, browser):
     id_ = ring(caller, tag="disk")
     ring(caller, tag="disk")
-    assert part(owner, id_) == "A newer notification replaced it before anybody acknowledged it."
+    assert part(owner, id_) == "A newer notification replaced it. Nobody had acknowledged it."
     assert notification_page(owner, id_).forms("/acknowledge") == []
 
 

@@ -24,7 +24,7 @@ DRAFT = {
 COLUMNS = ("priority_template", "url_template", "tag_template", "resolved_when")
 EVENT = {"what": "disk", "level": "urgent", "id": 7, "key": "k", "state": "bad"}
 AT_ONCE, HISTORY = "Delivered right away.", "Saved to History only."
-HELD = "Held for now, then delivered in a digest or after quiet hours."
+HELD, COLLECTED = "Held until today 11:00 (quiet hours).", "Held until today 11:00 (digest)."
 
 
 def saved(alert):
@@ -110,7 +110,7 @@ def test_the_preview_says_whether_it_would_be_held_now(service, alert, option, l
 
 def test_the_preview_says_that_a_frequency_collects_it(alert):
     alert.hook.set("--frequency", "1h")
-    assert [previewed(alert, EVENT | {"level": n})["arrival"] for n in (2, 3, 4)] == [HELD, HELD, AT_ONCE]
+    assert [previewed(alert, EVENT | {"level": n})["arrival"] for n in (2, 3, 4)] == [COLLECTED, COLLECTED, AT_ONCE]
 
 
 def test_without_a_request_the_preview_says_nothing_of_what_a_sample_lacks(alert):

@@ -202,7 +202,7 @@ def test_a_test_reaches_that_device_alone(service, owner, browser, push_service)
     page = owner.done(f"/app/devices/{oldest}/test", leads_to="/app/devices")
     assert (len(browser.messages), other.messages) == (1, [])
     (said,) = page.said("status")[:1]
-    assert "accepted the test" in said and page.said("alert") == []
+    assert "took the test" in said and page.said("alert") == []
     message = browser.messages[0]["notification"]
     assert (message["title"], message["navigate"]) == ("MCP - Test", "http://localhost/app/devices")
 
@@ -305,7 +305,10 @@ def test_the_page_says_so_when_the_last_device_died_and_sending_fails(service, o
 
 def test_a_contact_that_apple_refuses_is_warned_about_on_the_page(make_service, push_service, moved_clock):
     owner = signed_in(make_service(), "root@localhost")
-    assert "Apple refuses Web Push from the contact mailto:root@localhost" in owner.page("/app/devices").text
+    assert (
+        "Notifications will not reach Apple devices until BASE_URL is your public https address."
+        in owner.page("/app/devices").text
+    )
 
 
 # --- a token by hand ----------------------------------------------------------------------------------------

@@ -75,7 +75,7 @@ def test_what_replaced_it_and_what_it_replaced_are_linked(owner, caller):
 
 def test_one_for_the_history_alone_says_so(owner, caller, browser):
     page = notification_page(owner, send(caller, priority=1))
-    assert "Kept in the history only" in page.section("Devices")
+    assert "Saved to History only" in page.section("Devices")
     assert "stored, not pushed" in page.main and browser.pushes == []
 
 

@@ -135,7 +135,7 @@ def test_when_nothing_is_wrong_nothing_is_warned_of(service, owner, browser):
 )
 def test_an_address_on_the_network_without_https_is_warned_of(service, address):
     (said,) = warnings(signed_in(service, base_url=address))
-    assert "not https" in said
+    assert said.startswith("Phones and other computers need https. This page uses http.")
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_a_contact_that_apple_refuses_is_warned_of_once_a_browser_is_enabled(ser
     assert warnings(owner) == []
     owner.enable(push_service.browser())
     (said,) = warnings(owner)
-    assert "Apple refuses" in said and "BASE_URL" in said
+    assert "Apple devices" in said and "BASE_URL" in said
 
 
 def add_by_key(service, name, token, key="phone app"):
@@ -396,7 +396,7 @@ def test_a_test_is_a_real_notification_and_leads_to_its_page(service, owner, bro
     (message,) = browser.messages
     assert message["notification"]["tag"] == listed["id"]
     page = owner.page(answer.location)
-    assert "Pocketbell" in page.texts_of("dd") and "accepted" in page.section("Chrome on Linux")
+    assert "Pocketbell" in page.texts_of("dd") and "Handed to its push service" in page.section("Chrome on Linux")
 
 
 def test_a_test_counts_like_any_notification(service, owner):
@@ -407,7 +407,7 @@ def test_a_test_counts_like_any_notification(service, owner):
 
 def test_a_test_without_a_device_goes_to_the_history_alone(owner):
     page = alone(owner.done("/app/test"))
-    assert "There was no device" in page.text
+    assert "there was no device" in page.text
     assert page.texts_of("span", **{"class": "stored"}) == ["stored, no device"] and "delivered" not in page.text
 
 

@@ -61,7 +61,7 @@ def test_a_device_that_took_it_says_when(owner, caller, browser, moved_clock):
     sent = caller.send().json["notification"]
     moved_clock.advance(DAY_S)
     page = notification_page(owner, sent["id"])
-    assert "accepted 2026-11-21 10:00" in page.section("Chrome on Linux")
+    assert "Handed to its push service 2026-11-21 10:00" in page.section("Chrome on Linux")
 
 
 def test_a_device_that_took_it_at_a_later_try_says_at_which(service, owner, caller, browser, moved_clock):
@@ -70,7 +70,7 @@ def test_a_device_that_took_it_at_a_later_try_says_at_which(service, owner, call
     moved_clock.advance(60)
     service.work()
     text = notification_page(owner, sent["id"]).section("Chrome on Linux")
-    assert "accepted 2026-11-21 10:01:00, on attempt 2" in text
+    assert "Handed to its push service 2026-11-21 10:01:00, on attempt 2" in text
 
 
 def test_a_pending_one_says_what_was_answered_and_when_it_is_tried_next(owner, caller, browser):
@@ -89,7 +89,7 @@ def test_one_that_waits_for_its_first_try_says_so(service, owner, caller, browse
     (notification_id,) = owner.page(HISTORY).rows()
     assert "not tried yet" in notification_page(owner, notification_id).section("Chrome on Linux")
     service.work()
-    assert "accepted" in notification_page(owner, notification_id).section("Chrome on Linux")
+    assert "Handed to its push service" in notification_page(owner, notification_id).section("Chrome on Linux")
 
 
 def test_a_failed_one_says_why(owner, caller, browser):
@@ -106,21 +106,23 @@ def test_each_device_is_told_of_on_its_own(owner, caller, browser, push_service)
     sent = caller.send().json["notification"]
     page = notification_page(owner, sent["id"])
     assert "1 of 2" in page.text
-    assert "accepted" in page.section("Chrome on Linux") and "failed" in page.section("Firefox on Windows")
+    assert "Handed to its push service" in page.section("Chrome on Linux") and "failed" in page.section(
+        "Firefox on Windows"
+    )
 
 
 def test_a_device_that_was_removed_since_is_still_told_of(service, owner, caller, browser):
     sent = caller.send().json["notification"]
     owner.post(f"/app/devices/{device_ids(service)[0]}/remove")
     text = notification_page(owner, sent["id"]).section("Chrome on Linux")
-    assert "removed since" in text and "accepted" in text
+    assert "removed since" in text and "Handed to its push service" in text
 
 
 def test_without_a_device_it_is_stored_and_no_page_calls_that_delivered(owner, caller):
     sent = caller.send().json["notification"]
     assert sent["status"] == "delivered"  # what the API calls it
     page = notification_page(owner, sent["id"])
-    assert "stored, no device" in page.text and "There was no device" in page.text
+    assert "stored, no device" in page.text and "there was no device" in page.text
     for shown in (page, owner.page(HISTORY), owner.page("/app/")):
         assert shown.texts_of("span", **{"class": "stored"}) == ["stored, no device"]
         assert shown.texts_of("span", **{"class": "good"}) == []
@@ -147,13 +149,13 @@ def test_after_the_last_device_died_it_says_that_there_was_none(owner, caller, b
     caller.send()
     sent = caller.send().json["notification"]
     page = notification_page(owner, sent["id"])
-    assert "failed" in page.text and "There was no device" in page.text
+    assert "failed" in page.text and "there was no device" in page.text
 
 
 def test_times_are_in_the_owners_zone(service, owner, caller, browser):
     account_set(service, "--timezone", "Asia/Tokyo")
     sent = caller.send().json["notification"]
-    assert "accepted 2026-11-21 19:00" in notification_page(owner, sent["id"]).text
+    assert "Handed to its push service 2026-11-21 19:00" in notification_page(owner, sent["id"]).text
 
 
 # --- one notification: held, digests, variables -------------------------------------------------------------
@@ -177,7 +179,7 @@ def test_one_that_was_held_says_until_when_it_was(service, owner, held, moved_cl
     service.work()
     service.work()
     page = notification_page(owner, notification_id)
-    assert "until 2026-11-21 12:00" in page.text and "accepted 2026-11-21 12:00" in page.text
+    assert "until 2026-11-21 12:00" in page.text and "Handed to its push service 2026-11-21 12:00" in page.text
 
 
 def test_part_of_a_digest_says_so_and_what_became_of_the_digest(service, owner, held, moved_clock):
@@ -187,7 +189,7 @@ def test_part_of_a_digest_says_so_and_what_became_of_the_digest(service, owner, 
     service.work()
     page = notification_page(owner, first)
     assert "digest" in page.text and "delivered" in page.text
-    assert "accepted 2026-11-21 12:00" in page.section("Chrome on Linux")
+    assert "Handed to its push service 2026-11-21 12:00" in page.section("Chrome on Linux")
 
 
 def test_part_of_a_digest_says_in_the_list_how_many_devices_took_it(service, owner, held, browser, push_service):
@@ -207,7 +209,7 @@ def test_the_push_of_a_digest_leads_to_a_page_with_its_contents(service, owner, 
     assert path == f"{HISTORY}/{message['notification']['tag']}"
     page = alone(owner.page(path))
     assert page.texts_of("h1") == ["MCP - 3 notifications"] and sorted(page.rows()) == sorted(ids)
-    assert "accepted" in page.section("Chrome on Linux")
+    assert "Handed to its push service" in page.section("Chrome on Linux")
 
 
 def test_what_was_replaced_while_it_was_held_has_no_line_in_the_digest_and_says_so(service, owner, browser):
@@ -238,7 +240,7 @@ def test_what_was_replaced_by_one_that_was_deleted_says_so(service, owner, brows
     owner.done(f"{HISTORY}/{new}/delete")
     page = notification_page(owner, old)
     assert "by a newer notification, since deleted" in page.text and "Not sent to any device." in page.text
-    assert "There was no device" not in page.text
+    assert "there was no device" not in page.text
 
 
 def test_another_accounts_digest_is_as_good_as_unknown(service, owner, held, browser, stranger):

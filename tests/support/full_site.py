@@ -237,7 +237,7 @@ class Full:
         words = "X" * 60
         errors = (
             f"The push service answered 403 ({words}).",
-            "Apple refuses Web Push from the contact.",
+            "Notifications will not reach Apple devices.",
             None,
         )
         self._insert(

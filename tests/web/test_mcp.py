@@ -489,7 +489,7 @@ def test_a_key_that_is_made_is_shown_once_and_works(owner, service):
         ("list_notifications", {"search": ["s"]}, "search must be a string."),
         ("create_api_key", {}, "name is required."),
         ("revoke_api_key", {"keyId": 1}, "keyId must be a string."),
-        ("revoke_api_key", {"keyId": "unknown"}, "There is nothing here with that address or id."),
+        ("revoke_api_key", {"keyId": "unknown"}, "Not found: no such address or id."),
     ],
 )
 def test_a_refusal_is_a_result_for_the_assistant_to_read(owner, tool, arguments, sentence):
