@@ -20,7 +20,7 @@ from wire.strict_json import Number, parse_embedded
 TITLE_FIELDS = ("title", "subject", "summary", "name", "alertname", "event")
 BODY_FIELDS = ("message", "body", "text", "msg", "content", "description", "reason", "details")
 LINK_FIELDS = ("url", "link", "html_url", "permalink")
-FIELDS = frozenset((*TITLE_FIELDS, *BODY_FIELDS, *LINK_FIELDS, *cards.CARDS))
+FIELDS = (*TITLE_FIELDS, *BODY_FIELDS, *LINK_FIELDS)
 NO_TEXT = "(no text)"
 PLACES = {"repository", "repo", "project", "organization", "workspace", "team", "channel"}  # whose texts are no news
 PEOPLE = {"user", "sender", "author", "actor", "owner", "assignee", "creator", "member", "pusher", "customer"}

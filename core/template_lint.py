@@ -27,6 +27,7 @@ TAKES = {  # what follows a filter's name; the others take nothing
     "round": "a number of decimals up to 20, as in round: 1",
     "date": 'a layout of at most 100 characters, as in date: "%H:%M"',
 }
+NO_TEXT_AT_THE_END = 'a text in quotes must end it, as in default: b | default: "n/a".'
 NEEDS = {  # the others fit any value
     "join": "an array",
     "map": "an array",
@@ -85,7 +86,8 @@ def _reason(placeholder: Placeholder, value: object) -> str:
     if not placeholder.path:
         return "the name of a variable is missing."
     if (name := misused(placeholder)) is not None:
-        return f"{name} takes {TAKES.get(name, 'nothing after its name')}."
+        is_path = name == "default" and placeholder.ends_in_path
+        return NO_TEXT_AT_THE_END if is_path else f"{name} takes {TAKES.get(name, 'nothing after its name')}."
     if not isinstance(value, Stuck):
         return ""
     return "the payload is too large for that." if value.is_costly else f"{value.filter} needs {NEEDS[value.filter]}."

@@ -256,9 +256,10 @@ class Tool(NamedTuple):
 
     def check_names(self, arguments: Payload) -> None:
         """Refuse (400) arguments that the tool does not take."""
-        if arguments.keys() - self.arguments.keys():
+        unknown = next((name for name in arguments if name not in self.arguments), None)
+        if unknown is not None:
             taken = ", ".join(self.arguments) or "no arguments"
-            raise Refused(400, f"There is an argument that this tool does not take: it takes {taken}.")
+            raise Refused(400, f"This tool does not take {unknown[:MAX_NAME_CHARACTERS]}: it takes {taken}.")
 
 
 ANSWER = record({"label": TEXT, "answer": TEXT, "at": TIME, "device": {"type": ["string", "null"]}})

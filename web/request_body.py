@@ -54,10 +54,12 @@ def read_fields(*known: str, is_confirmed: bool = False) -> dict[str, Any]:
 
 
 def read_object(
-    make: Callable[[dict[str, Any]], Made], parse: Callable[[bytes], dict[str, Any]] = parse_json
+    make: Callable[[dict[str, Any]], Made],
+    parse: Callable[[bytes], dict[str, Any]] = parse_json,
+    is_confirmed: bool = False,
 ) -> Made:
     """What `make` builds from the object that `parse` finds in the body, which is then dropped."""
-    return _made(parse, make)
+    return _made(parse, make, is_confirmed)
 
 
 def read_upload() -> tuple[bytes, int]:

@@ -30,7 +30,7 @@ from store.search import Span, Wanted, search
 from web import rate_limits, shapes
 from web.context import current
 from web.rate_limits import DEFAULT_LISTED, MAX_LISTED
-from web.request_body import read_fields
+from web.request_body import read_fields, read_object
 from wire.errors import Refused
 from wire.notification import (
     FIELD_NAMES,
@@ -42,6 +42,7 @@ from wire.notification import (
     as_answered,
     checked_content,
 )
+from wire.unknown_fields import warnings
 from wire.validation import (
     MAX_BODY_CHARACTERS,
     MAX_SEARCH_CHARACTERS,
@@ -67,9 +68,17 @@ Payload = dict[str, Any]
 
 def send_notification() -> Payload | tuple[Payload, dict[str, str]]:
     """POST /api/v1/notifications/send (SPEC 4.1)."""
-    fields = read_fields(*FIELD_NAMES, is_confirmed=True)  # the transaction looks the key up again
+    fields, mistyped = read_object(_sent_fields, is_confirmed=True)  # the transaction looks the key up again
     answer, replayed = deliver(fields, current().sent.environ.get("HTTP_IDEMPOTENCY_KEY"))
+    if mistyped:
+        answer["warnings"] = mistyped
     return (answer, {"Idempotent-Replayed": "true"}) if replayed else answer
+
+
+def _sent_fields(sent: Payload) -> tuple[Payload, list[str]]:
+    """The fields that a request to send has, and a warning for each other one that looks mistyped."""
+    fields = {name: sent[name] for name in FIELD_NAMES if name in sent}
+    return fields, [] if len(fields) == len(sent) else warnings(sent, FIELD_NAMES)
 
 
 def deliver(fields: Payload, idempotency_key: str | None) -> tuple[Payload, bool]:

@@ -6,6 +6,8 @@ Must not know providers or the arithmetic of quiet hours.
 from typing import Any, NoReturn, cast
 
 from core import alerts, delivery, firing, floods
+from core.cards import CARDS
+from core.default_message import FIELDS
 from process import clock
 from process.clock import DAY_MS
 from store.custom_metrics import MetricColumns
@@ -15,15 +17,14 @@ from web.context import current
 from web.request_body import read_object
 from wire.errors import Refused
 from wire.json_text import as_json
-from wire.notification import Content
+from wire.notification import LAST_TIME, LIKE_SECONDS, Content, looks_like_seconds
+from wire.unknown_fields import warnings
 
+KNOWN = {*FIELDS, *CARDS}
 MAX_ID = 100  # characters
 MAX_METRIC_NAME = 200
 MAX_UNIT = 32
 MAX_METADATA_BYTES = 4_096
-STEPS_BELOW = 10_000_000  # a smaller timestamp counts steps, or is a test's
-SECONDS_BELOW = 1_000_000_000_000  # 2001-09-09 in milliseconds, or the year 33658 in seconds
-LAST_TIMESTAMP = 253_402_300_799_999  # the end of the year 9999
 
 Payload = dict[str, Any]
 
@@ -68,19 +69,28 @@ def receive_event(short_code: str) -> Any:
     if isinstance(made, str):
         return challenges.answer(made)
     webhook = cast(Webhook, known.webhook)  # `admit_event` has refused a code that leads nowhere
-    sent = delivery.deliver_event(webhook, guards.sent_code(), *made)
+    content, kept, mistyped = made
+    sent = delivery.deliver_event(webhook, guards.sent_code(), content, kept)
     if sent is None:
         return _inactive()
     notification = sent.notification
     known.outcome, known.notification_id = sent.shown_status, notification.id
-    return {"ok": True, "status": notification.status, "notificationId": notification.id}
+    answer = {"ok": True, "status": notification.status, "notificationId": notification.id}
+    return {**answer, "warnings": mistyped} if mistyped else answer
 
 
-def _made(payload: Payload) -> tuple[Content, str | None] | str:
-    """What the event says and its payload to keep, or the challenge that it is."""
-    template = cast(Webhook, current().webhook)
-    challenge = challenges.of_payload(payload)
-    return challenge or (alerts.rendered(template, payload), alerts.kept_payload(payload))
+def _made(payload: Payload) -> tuple[Content, str | None, list[str]] | str:
+    """What the event says, its payload to keep, and warnings of mistyped fields; or the challenge that it is."""
+    if challenge := challenges.of_payload(payload):
+        return challenge
+    webhook = cast(Webhook, current().webhook)
+    mistyped = [] if webhook.title_template else warnings(filter(_is_unknown, payload), FIELDS)
+    return alerts.rendered(webhook, payload), alerts.kept_payload(payload), mistyped
+
+
+def _is_unknown(name: str) -> bool:
+    """Whether no event without a template is read for a field of this name."""
+    return name.lower() not in KNOWN
 
 
 # --- metrics webhook ----------------------------------------------------------------------------------------
@@ -152,10 +162,10 @@ def _unit(unit: Any) -> str:
 
 def _timestamp(value: Any) -> int:
     timestamp = int(_number(value, "timestamp"))
-    if not 0 <= timestamp <= LAST_TIMESTAMP:
+    if not 0 <= timestamp <= LAST_TIME:
         _refuse("timestamp", "must be a Unix time in milliseconds, from 0 to the end of the year 9999")
-    if STEPS_BELOW <= timestamp < SECONDS_BELOW:
-        _refuse("timestamp", "looks like seconds: it takes milliseconds")
+    if looks_like_seconds(timestamp):
+        _refuse("timestamp", LIKE_SECONDS)
     return timestamp
 
 

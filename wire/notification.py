@@ -27,6 +27,9 @@ EVERY_S, FOR_S = 60, 3_600  # of `acknowledge: true`
 MAX_AHEAD_MS = 366 * 86_400_000  # of `deliverAt`
 ALARM_STATES = ("waiting", "acknowledged", "expired", "cancelled")  # of a notification that is to be acknowledged
 LAST_TIME = 253_402_300_799_999  # the end of the year 9999, in ms
+STEPS_BELOW = 10_000_000  # a smaller time counts steps, or is a test's
+SECONDS_BELOW = 1_000_000_000_000  # 2001-09-09 in ms, or the year 33658 in seconds
+LIKE_SECONDS = "looks like seconds: it takes milliseconds"
 
 URL = re.compile(r"https?://[^\s/?#\\\x00-\x1f\x7f-\x9f][^\s\x00-\x1f\x7f-\x9f]*", re.I)
 
@@ -134,9 +137,16 @@ def _checked_tag(sent: Any, name: str) -> str:
     return tag
 
 
+def looks_like_seconds(time: int) -> bool:
+    """Whether a time that should be in milliseconds is more likely in seconds."""
+    return STEPS_BELOW <= time < SECONDS_BELOW
+
+
 def _checked_time(sent: Any, name: str) -> int:
     if type(sent) is not int:
         raise Refused(400, f"{name} must be a whole number: a Unix time in milliseconds.")
+    if looks_like_seconds(sent):
+        raise Refused(400, f"{name} {LIKE_SECONDS}.")
     if sent > LAST_TIME:
         raise Refused(400, f"{name} must be before the year 10000: it is in milliseconds.")
     return sent

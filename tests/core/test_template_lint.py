@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core import message_templates, presets
-from core.template_lint import MAX_UNFILLED, NEEDS, TAKES, unfilled
+from core.template_lint import MAX_UNFILLED, NEEDS, NO_TEXT_AT_THE_END, TAKES, unfilled
 from tests.support.rows import each
 from wire import strict_json
 
@@ -65,8 +65,8 @@ def test_what_is_no_variable_is_told_with_the_reason(template, shown, why):
     [
         ("truncate", "truncate"), ("truncate: abc", "truncate"), ("truncate: 0", "truncate"),
         ("truncate: -1", "truncate"), ('truncate: "5"', "truncate"), ("truncate 5", "truncate"),
-        ("default", "default"), ("default: nobody", "default"), ("default:", "default"),
-        ("default: b | default: c.d", "default"), ("default: 1, 2", "default"),
+        ("default", "default"), ("default:", "default"),
+        ("default: 1, 2", "default"),
         ('upcase: "a", "b"', "upcase"), ("where", "where"), ('where: "a"', "where"), ('where: 1, "b"', "where"),
         ("where: a, b", "where"),
         ("upcase: 1", "upcase"), ('first: "x"', "first"), ("size: 2", "size"), ("last: 1", "last"),
@@ -82,6 +82,15 @@ def test_a_filter_that_does_not_take_what_follows_it_is_told_whatever_comes(filt
     for value in ('"text"', "1.5", "[]", "null", '{"b": 1}'):
         assert told(f"x {placeholder} y", f'{{"a": {value}}}') == expected
     assert told(f"x {placeholder} y", "{}") == expected
+
+
+@each(
+    "filters", ["default: nobody", "default: b | default: c.d", "upcase | default: b", 'default: "n/a" | default: b']
+)
+def test_a_default_that_ends_in_a_path_is_told_that_a_text_must_end_it(filters):
+    placeholder = "{{ a | " + filters + " }}"
+    for payload in (None, "{}", '{"a": "text", "b": "other"}'):
+        assert told(placeholder, payload) == [(placeholder, NO_TEXT_AT_THE_END)]
 
 
 @each(

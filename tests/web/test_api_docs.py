@@ -19,7 +19,7 @@ from tests.support.openapi import DOCUMENT, OPERATIONS, SCHEMAS, camel_cased, en
 from tests.support.pages import Page
 from tests.support.rows import each
 from web import api_docs, mcp, rate_limits, rest, webhooks
-from wire import errors, validation
+from wire import errors, notification, validation
 
 # --- the document -------------------------------------------------------------------------------------------
 
@@ -178,7 +178,7 @@ def test_its_limits_are_those_of_the_code():
         1,
         rate_limits.MAX_METRICS,
     )
-    assert limits(of_metric["timestamp"], "minimum", "maximum") == (0, webhooks.LAST_TIMESTAMP)
+    assert limits(of_metric["timestamp"], "minimum", "maximum") == (0, notification.LAST_TIME)
     assert f"{webhooks.MAX_METADATA_BYTES:,} bytes" in of_metric["metadata"]["description"]
 
 

@@ -476,10 +476,10 @@ def test_a_key_that_is_made_is_shown_once_and_works(owner, service):
         (
             "send_notification",
             {"title": "t", "body": "b", "prio": 1},
-            "There is an argument that this tool does not take: it takes title, body,"
+            "This tool does not take prio: it takes title, body,"
             " priority, url, tag, expiresAt, actions, acknowledge, deliverAt, idempotencyKey.",
         ),
-        ("get_stats", {"x": 1}, "There is an argument that this tool does not take: it takes no arguments."),
+        ("get_stats", {"x": 1}, "This tool does not take x: it takes no arguments."),
         ("list_notifications", {"limit": 0}, "limit must be a whole number of at least 1."),
         ("list_notifications", {"limit": True}, "limit must be a whole number of at least 1."),
         ("list_notifications", {"limit": [1]}, "limit must be a whole number of at least 1."),
