@@ -6,6 +6,7 @@ from contextlib import suppress
 import pytest
 from playwright.sync_api import Error, expect
 
+from core import presets
 from store.database import run
 from tests.support.alerts_in_browser import EVENT, AlertPage, open_values, post, pushed
 from tests.support.browser import listen, said, until
@@ -257,8 +258,8 @@ def test_a_preset_is_proposed_and_taken(owners_page, site, grafana):
     expect(owners_page.get_by_text("The last request looks like Grafana")).to_be_visible()
     owners_page.get_by_role("button", name="Use the message for Grafana").click()
     said(owners_page, "now uses the message for Grafana")
-    expect(alert.title).to_have_value("{{ title }}")
-    alert.expect_shown("[RESOLVED:1]  (TestAlert Grafana)")
+    expect(alert.title).to_have_value(presets.of("grafana").title)
+    alert.expect_shown("TestAlert resolved · Grafana")
     expect(owners_page.get_by_role("button", name="Use the message")).to_have_count(0)
 
 

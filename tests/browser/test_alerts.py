@@ -226,10 +226,10 @@ def test_the_whole_way_of_an_alert_goes_by_keyboard_alone(phone, site):
     tab_to(page, "Own JSON")
     for _ in range(4):  # round to the first, and on to the fourth
         keyboard.press("ArrowDown")
-    expect(page.get_by_role("radio", name="Grafana")).to_be_checked()
+    expect(page.get_by_role("radio", name="Diun")).to_be_checked()
     tab_to(page, "Create alert")
     keyboard.press("Enter")
-    expect(page.get_by_role("heading", level=1)).to_have_text("Grafana")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Diun")
     post(page.locator("#address").inner_text(), EVENT)
     page.reload()
     expect(page.get_by_text("Waiting for the first request")).to_have_count(0)
