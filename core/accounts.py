@@ -281,7 +281,7 @@ def use_link(token: str, form: dict[str, str], now: int) -> Account:
     with transaction(account.seq if account else EVERYBODY):
         account = find_link(token, now).account
         if account is None:
-            return create_account(form["email"], checked_plan(form["plan"]), form["time_zone"], now, hashed)
+            return create_account(form["email"], checked_plan(form.get("plan", "")), form["time_zone"], now, hashed)
         if form["time_zone"] and is_unused(account):
             Account.change(account.seq, time_zone=local_time.checked_zone(form["time_zone"]))
         set_password(account, hashed)

@@ -5,7 +5,6 @@ nothing runs: each round makes every repeat due once. At the end nothing is move
 must come when its lease has ended.
 """
 
-import os
 import random
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.support.push_service import Browser
-from tests.support.server import ROOT, Server, wait_until
+from tests.support.server import NO_FILE, ROOT, Server, wait_until
 from torture.client import counted
 from torture.figure import Figure
 from torture.load import SEND, push_stand_in, rows, seed, stored_id, timed, write
@@ -57,8 +56,7 @@ class Bell:
         """A service, and a second process that does the same jobs: a second service would wait for the first."""
         server = Server(self.data_dir, WEBPUSH_HOSTS=self.origin, LOG_LEVEL="warning")
         environ = {
-            "PATH": os.environ.get("PATH", ""),
-            "POCKETBELL_ENV": os.devnull,
+            **NO_FILE,
             "DATA_DIR": str(self.data_dir),
             "WEBPUSH_HOSTS": self.origin,
         }

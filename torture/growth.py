@@ -3,14 +3,13 @@
 The year is simulated in this process with the product's own functions, and the plans' numbers divided by a factor.
 """
 
-import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.support.server import ROOT
+from tests.support.server import NO_FILE, ROOT
 from torture.client import asked, cpu_s, ms, percentile, started, worker_pid
 from torture.figure import Figure
 from torture.load import write
@@ -66,7 +65,7 @@ def figures(scratch: Path) -> Iterator[Figure]:
 
 
 def _year(data_dir: Path, plan: str, factor: int) -> Figure:
-    environ = {"PATH": os.environ.get("PATH", ""), "POCKETBELL_ENV": os.devnull, "DATA_DIR": str(data_dir)}
+    environ = {**NO_FILE, "DATA_DIR": str(data_dir)}
     began = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-c", YEAR, plan, str(factor)], env=environ, cwd=ROOT, capture_output=True, text=True

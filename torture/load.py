@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import os
 import re
 import sqlite3
 import subprocess
@@ -17,7 +16,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from tests.support.push_service import PushService
-from tests.support.server import ROOT, Server, bearer
+from tests.support.server import NO_FILE, ROOT, Server, bearer
 from torture.client import counted
 
 SEND = "/api/v1/notifications/send"
@@ -73,8 +72,7 @@ def seed(data_dir: Path, emails: Iterable[str], keys: int = 1, hooks: int = 1, *
     asked = {"emails": list(emails), "keys": keys, "hooks": hooks, "password": None, "quiet_hours": None}
     asked |= {"frequency": "instant", "subscriptions": [], **more}
     environ = {
-        "PATH": os.environ.get("PATH", ""),
-        "POCKETBELL_ENV": os.devnull,
+        **NO_FILE,
         "DATA_DIR": str(data_dir),
         **asked.pop("environ", {}),
     }

@@ -4,7 +4,6 @@ Events of alerts with `--frequency 15m` make the held notifications. Their times
 that the window ends within seconds. The devices are stand-ins that keep every push.
 """
 
-import os
 import random
 import re
 import subprocess
@@ -17,7 +16,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from tests.support.push_service import Browser, PushService
-from tests.support.server import ROOT, Server, wait_until
+from tests.support.server import NO_FILE, ROOT, Server, wait_until
 from torture.client import counted
 from torture.figure import Figure
 from torture.load import happen, push_stand_in, rows, seed, send, timed, write
@@ -187,8 +186,7 @@ def _both(held: Held, then: Callable[[Held], None] | None = None) -> None:
     Two services would not do, because the second waits for the first.
     """
     environ = {
-        "PATH": os.environ.get("PATH", ""),
-        "POCKETBELL_ENV": os.devnull,
+        **NO_FILE,
         "DATA_DIR": str(held.data_dir),
         "WEBPUSH_HOSTS": held.origin,
     }

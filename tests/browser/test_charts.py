@@ -42,7 +42,7 @@ def cpu(site):
     site.service.flask("rule", "create", OWNER, "web", "cpu", "> 30")
     now = clock.now_ms() // MINUTE_MS * MINUTE_MS
     ages = [n * 10 * MINUTE_MS for n in range(140) if not 40 < n < 52]
-    key = site.service.flask("key", "create", OWNER, "sender").output.strip()
+    key = site.new_key()
     for start in range(0, len(ages), 100):
         values = [
             {"metricId": "cpu", "metricName": "CPU", "value": value_at(age), "unit": "<%>", "timestamp": now - age}
@@ -135,7 +135,7 @@ def test_only_a_page_with_a_chart_loads_what_draws_it(chart, cpu, site):
 
 
 def test_values_of_a_day_ago_and_older_are_drawn_in_the_ranges_that_have_them(site, owners_page):
-    key = site.service.flask("key", "create", OWNER, "sender").output.strip()
+    key = site.new_key()
     value = {"metricId": "m", "metricName": "M", "value": 1, "timestamp": clock.now_ms() - 3 * DAY_MS}
     site.request("/api/webhooks/custom", key, {"projectId": "p", "metrics": [value]})
     owners_page.goto(f"{site.base}/app/metrics/one?project=p&metric=m")
@@ -149,7 +149,7 @@ ODD = [[0, 0], [42], [-5, -7], [1, 1 + 1.1e-6], [9e14, -9e14], [2e-9, 1.5e-9], [
 
 
 def test_the_axis_of_odd_values_has_a_few_different_numbers(site, owners_page):
-    key = site.service.flask("key", "create", OWNER, "sender").output.strip()
+    key = site.new_key()
     now = clock.now_ms()
     metrics = [
         {"metricId": str(n), "metricName": "M", "value": value, "timestamp": now - (at + 1) * 60 * MINUTE_MS}

@@ -5,7 +5,6 @@ import json
 import pytest
 from playwright.sync_api import expect
 
-from tests.support.accounts import OWNER
 from tests.support.browser import until
 
 pytestmark = pytest.mark.shows_notifications
@@ -65,7 +64,7 @@ class Sender:
         self.phone, self.site = phone, site
         phone.enable()
         self.worker = phone.worker()
-        self.key = site.service.flask("key", "create", OWNER, "sender").output.strip()
+        self.key = site.new_key()
 
     def send(self, title="Disk", **more):
         sent = self.site.request("/api/v1/notifications/send", self.key, {"title": title, "body": "b", **more})

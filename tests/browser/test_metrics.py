@@ -7,7 +7,6 @@ from playwright.sync_api import expect
 
 from process import clock
 from process.clock import DAY_MS
-from tests.support.accounts import OWNER
 from tests.support.browser import listen
 
 
@@ -43,7 +42,7 @@ def test_a_metric_is_shown_in_each_range_and_downloaded(site, open_context, has_
 
 def make_values(site):
     """Make one series: its last value is in no range, and each range holds one value more than the range before."""
-    key = site.service.flask("key", "create", OWNER, "sender").output.strip()
+    key = site.new_key()
     ages = {1: 0, 2: 2 * DAY_MS, 4: 20 * DAY_MS, 8: 40 * DAY_MS}
     values = [
         {"metricId": "temp/1&2", "metricName": "<b class=hostile>Boiler</b>", "value": value, "unit": "=°C"}

@@ -13,7 +13,7 @@ from tests.support.accounts import OWNER, PRO
 from tests.support.commands import printed, said
 from tests.support.forks import Fork
 from tests.support.rows import each
-from tests.support.server import finished
+from tests.support.server import NO_FILE, finished
 
 ADDRESS = re.compile(r"http://127\.0\.0\.1:8000/p/[0-9A-Za-z]{7}")
 QUIET_NOW = "09:00-11:00"  # the clock of these tests stands at 10:00 UTC
@@ -542,8 +542,7 @@ def test_a_wrong_time_zone_changes_no_quiet_hours_beside_it(service, owner):
 def test_a_command_in_another_process_takes_effect_at_once(service, owner):
     def elsewhere(*args):
         environ = {
-            "PATH": os.environ.get("PATH", ""),
-            "POCKETBELL_ENV": os.devnull,
+            **NO_FILE,
             "DATA_DIR": str(service.data_dir),
             **service.where,
         }

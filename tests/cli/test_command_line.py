@@ -25,14 +25,14 @@ from tests.support.forks import Fork
 from tests.support.moving import run_command
 from tests.support.postgresql import sqlite_only
 from tests.support.rows import each
-from tests.support.server import PATIENCE_S, ROOT, finished
+from tests.support.server import NO_FILE, PATIENCE_S, ROOT, finished
 
 FLASK = Path(sys.executable).with_name("flask")
 
 
 def environment(data_dir, **environ):
     """What a process of its own needs, with only PATH from this one's environment."""
-    return {"PATH": os.environ.get("PATH", ""), "POCKETBELL_ENV": os.devnull, "DATA_DIR": str(data_dir), **environ}
+    return {**NO_FILE, "DATA_DIR": str(data_dir), **environ}
 
 
 def run_in_fork(data_dir, *args, stdin=os.devnull, stdout="", **environ):

@@ -16,7 +16,7 @@ from core import accounts
 from tests.support.accounts import OWNER
 from tests.support.commands import printed, said
 from tests.support.rows import each
-from tests.support.server import PATIENCE_S, ROOT
+from tests.support.server import NO_FILE, PATIENCE_S, ROOT
 
 PYTHON = "#!/bin/sh\necho python\nprintf '%s\\n' \"$@\"\n"  # in the place of Python: it prints its arguments
 MAKEFILE = """.venv/installed:
@@ -37,7 +37,7 @@ def project(tmp_path):
 
 def called(program, *args, cwd="/", stdin="", **environ):
     """Run a program with only PATH from this process's environment."""
-    env = {"PATH": os.environ.get("PATH", ""), "POCKETBELL_ENV": os.devnull, **environ}
+    env = {**NO_FILE, **environ}
     return subprocess.run(
         [program, *args], cwd=cwd, env=env, input=stdin, capture_output=True, text=True, timeout=PATIENCE_S
     )

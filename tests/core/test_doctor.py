@@ -1,7 +1,6 @@
 """`pocketbell doctor` says whether each part is well and, if not, what to do."""
 
 import dataclasses
-import os
 import re
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,7 +16,7 @@ from tests.support.checks import seen
 from tests.support.forks import Fork
 from tests.support.pages import make_account
 from tests.support.postgresql import sqlite_only
-from tests.support.server import BIN, ROOT, finished, free_port, serving
+from tests.support.server import BIN, NO_FILE, ROOT, finished, free_port, serving
 
 
 class Neighbour(BaseHTTPRequestHandler):
@@ -57,8 +56,7 @@ def test_of_a_running_service_it_says_that_it_answers(tmp_path):
     with serving(tmp_path / "data") as server:
         server.wait_until_ready()
         environ = {
-            "PATH": os.environ["PATH"],
-            "POCKETBELL_ENV": os.devnull,
+            **NO_FILE,
             "DATA_DIR": str(server.data_dir),
             "PORT": str(server.port),
         }

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import (
 import config
 from tests.support.certificates import key_pem
 from tests.support.rows import each
-from tests.support.server import ROOT
+from tests.support.server import NO_FILE, ROOT
 
 PARTS = ("APNS_KEY", "APNS_KEY_ID", "APNS_TEAM_ID", "APNS_TOPIC")
 FIELDS = ("project_id", "client_email", "private_key", "token_uri")
@@ -302,7 +302,7 @@ def test_a_token_uri_that_is_none_is_refused_and_named(uri):
 def test_a_start_with_a_wrong_key_ends_with_one_line_and_no_trace(tmp_path):
     environ = apns_environ(APNS_KEY=rsa_pem(), DATA_DIR=str(tmp_path))
     command = [sys.executable, str(ROOT / "config.py")]
-    checked = subprocess.run(command, env=environ, cwd=ROOT, capture_output=True, timeout=30, text=True)
+    checked = subprocess.run(command, env=NO_FILE | environ, cwd=ROOT, capture_output=True, timeout=30, text=True)
     assert (checked.returncode, checked.stdout, len(checked.stderr.splitlines())) == (1, "", 1)
     assert "APNS_KEY" in checked.stderr
     assert [line for line in rsa_pem().splitlines() if line in checked.stderr] == []

@@ -15,7 +15,7 @@ import pytest
 from store import database, sqlite
 from tests.support.accounts import OWNER
 from tests.support.postgresql import sqlite_only
-from tests.support.server import ROOT
+from tests.support.server import NO_FILE, ROOT
 from tests.support.tables import look, mode, version
 
 pytestmark = sqlite_only
@@ -46,7 +46,7 @@ def test_a_backup_is_its_owners_alone_whatever_the_umask(opened, tmp_path):
 
 
 def test_a_process_with_a_wide_umask_makes_narrow_files(tmp_path):
-    env = {"PATH": os.environ.get("PATH", ""), "POCKETBELL_ENV": os.devnull, "DATA_DIR": str(tmp_path / "data")}
+    env = {**NO_FILE, "DATA_DIR": str(tmp_path / "data")}
     command = [Path(sys.executable).with_name("flask"), "account", "create", OWNER]
     subprocess.run(command, env=env, cwd=ROOT, umask=0, check=True, capture_output=True, timeout=30)
     modes = {mode(path) for path in (tmp_path / "data").iterdir()}

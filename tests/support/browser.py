@@ -226,7 +226,7 @@ class Site:
         return self.request(f"/api/v1/notifications/{notification_id}", self.new_key())["notification"]
 
     def new_key(self):
-        return self.service.flask("key", "create", OWNER, "sender").output.strip()
+        return self.service.caller(name="sender").key
 
     def subscribed(self):
         """The endpoints of the browsers that are currently devices."""

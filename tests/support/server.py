@@ -18,6 +18,8 @@ from tests.support.accounts import OWNER
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
+# Of a process that reads no settings file: one beside the program must not reach a test.
+NO_FILE = {"PATH": os.environ.get("PATH", ""), "POCKETBELL_ENV": os.devnull, "FLASK_SKIP_DOTENV": "1"}
 PATIENCE_S = 60  # for what takes a second on a machine that has nothing else to do
 UNDELAYED_S = 20  # a busy machine answers within it; to wait for every silent or half-sent request takes a minute
 
@@ -75,8 +77,7 @@ class Server:
         """`before` runs in the new process; `under` is a command that starts it, such as strace."""
         self.data_dir, self.port, self.answered = data_dir, free_port(), 0
         self.environ = {
-            "PATH": os.environ.get("PATH", ""),
-            "POCKETBELL_ENV": os.devnull,
+            **NO_FILE,
             "DATA_DIR": str(data_dir),
             "PORT": str(self.port),
         }

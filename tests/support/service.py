@@ -14,7 +14,6 @@ from importlib import import_module
 from pathlib import Path
 
 # Opening the application reads DATA_DIR; a test that names no directory gets this one.
-os.environ["POCKETBELL_ENV"] = os.devnull  # no settings but a test's own
 os.environ["DATA_DIR"] = tempfile.mkdtemp(prefix="pocketbell-tests-")
 
 import config
