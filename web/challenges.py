@@ -34,5 +34,5 @@ def _checked(challenge: Any) -> str | None:
 
 def answer(challenge: str) -> Response:
     """The challenge as plain text, which no browser takes for a page (`nosniff` is on every answer)."""
-    current().outcome = "challenge"
+    current().outcome = "challenge answered"
     return Response(challenge, content_type="text/plain; charset=utf-8")

@@ -24,6 +24,7 @@ MAX_FIELDS = 1_000  # of a form or a query
 BEGINS_AS_JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*[{\[]")
 BEGINS_AS_FORM = re.compile(rb"[^\s=:/<\"]*=")  # a sentence with an equals sign has white space before it
 LOOKS_LIKE_XML = re.compile(rb"\s*<.*>\s*", re.DOTALL)
+LONG_NAME = re.compile(rb"content-disposition:[^\r\n]{2000}", re.I)  # whose options Werkzeug reads slowly
 TITLE_HEADERS = ("Title", "X-Title", "Subject")
 EMPTY = "The body is empty, and so is the query: send JSON, a form, or text."
 
@@ -82,6 +83,8 @@ def _storable(text: str) -> str:
 
 
 def _multipart(sent: Request, raw: bytes) -> dict[str, str]:
+    if LONG_NAME.search(raw):
+        raise Refused(400, "The multipart form has a field with a name of thousands of characters.")
     parser = FormDataParser(_Nowhere, silent=False, max_form_parts=MAX_FIELDS)
     try:
         form = parser.parse(BytesIO(raw), MULTIPART, len(raw), sent.mimetype_params)[1]

@@ -62,7 +62,7 @@ def test_a_waiting_page_shows_a_first_request_that_was_refused(owners_page, site
     owners_page.clock.install()
     waiting = AlertPage(owners_page, site)
     with pytest.raises(urllib.error.HTTPError):
-        post(waiting.address, "no object")
+        post(waiting.address, b"{")
     owners_page.clock.run_for(POLL_MS + 100)
     expect(owners_page.get_by_text("Still waiting: the last request was refused with 400")).to_be_visible()
 

@@ -273,8 +273,8 @@ def test_the_pages_of_a_visitor_are_sound(site, open_context):
     see("offline", answer=page.goto(site.base + OFFLINE))
     page.goto(f"{site.base}/docs")
     see("API reference")
-    page.goto(f"{site.base}/p/0000000")
-    expect(page.get_by_role("heading", level=1)).to_have_text("This address takes POST requests")
+    page.goto(f"{site.base}/p/{site.service.alert(email=LONG_EMAIL).code}")
+    expect(page.get_by_role("heading", level=1)).to_have_text("This address is for programs")
     see("webhook address", refused=True)
     must_be_sound(found)
 

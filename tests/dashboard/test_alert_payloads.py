@@ -234,6 +234,12 @@ def test_recent_requests_hold_nothing_of_a_payload(alert):
     assert "topsecret" not in alert.page.text and len(alert.seen) >= 4
 
 
+def test_an_answered_challenge_is_shown_and_the_page_still_waits(alert):
+    alert.post({"type": "url_verification", "challenge": "x"})
+    assert alert.seen == ["200 challenge answered"]
+    assert "the last request made no notification (challenge answered)" in alert.tab("connect").text
+
+
 def test_a_recent_request_leads_to_its_notification_as_long_as_that_is_there(alert):
     made = alert.post({"title": "Disk <b>"}).json["notificationId"]
     alert.post(data="[1")

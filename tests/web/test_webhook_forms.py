@@ -125,6 +125,7 @@ HOSTILE = {
     "line ends": (MULTIPART, b"--x\r\n" + b"\r\n" * 490_000),
     "parts": (MULTIPART, b"--x\r\nContent-Disposition: form-data; name=a\r\n\r\n1\r\n" * 19_000),
     "files": (MULTIPART, b'--x\r\nContent-Disposition: form-data; name=a; filename="b"\r\n\r\n1\r\n' * 15_000),
+    "a long name": (MULTIPART, b'--x\r\nContent-Disposition: form-data; name="' + b'\\"' * 490_000 + b'"\r\n\r\n1'),
     "headers": (MULTIPART, b"--x\r\n" + b"a: b\r\n" * 160_000),
     "carriage returns": (MULTIPART, b"--x\r\nContent-Disposition: form-data; name=a\r\n\r\n" + b"\r" * 900_000),
 }
