@@ -2,16 +2,19 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: run test test-postgresql lint coverage audit lock conformance torture bench pictures
+.PHONY: help run test test-postgresql lint coverage audit lock conformance torture bench pictures
 
-run: .venv/installed
+help: ## list these targets
+	@awk -F ': .*## ' '/^[a-z-]+: .*## /{printf "make %-16s %s\n", $$1, $$2}' Makefile
+
+run: .venv/installed ## install what is missing, and start the service
 	@$(BIN)/python config.py >/dev/null && PRINT_SETUP_LINK=1 exec $(BIN)/gunicorn --config gunicorn.conf.py --no-control-socket app:app
 
 # One worker more than cores: some tests wait for a process or a browser.
 WORKERS = $$(($$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) + 1))
 PYTEST = PYTEST_XDIST_AUTO_NUM_WORKERS=$(WORKERS) $(BIN)/python -m pytest
 
-test: .venv/installed-dev
+test: .venv/installed-dev ## run all tests
 	$(PYTEST)
 
 # What touches data, on PostgreSQL. The other tests parse, or look at pages and processes: they run on SQLite alone.
@@ -25,45 +28,45 @@ OF_DATA := tests/store/test_recycling_postgresql.py \
   $(addprefix tests/dashboard/test_,alarms.py history.py metrics.py sessions.py) \
   tests/cli/test_lists.py tests/process/test_several_processes.py
 
-test-postgresql: .venv/installed-dev
+test-postgresql: .venv/installed-dev ## run the tests of what touches data on PostgreSQL
 	POCKETBELL_TEST_DATABASE=postgresql $(PYTEST) $(OF_DATA)
 
 # Line and branch coverage. The modules that decide over access, delivery and texts must be covered completely.
-coverage: .venv/installed-dev
+coverage: .venv/installed-dev ## measure what the tests cover
 	$(BIN)/python -m pytest --cov --cov-report= --cov-fail-under=92
 	$(BIN)/coverage report --skip-covered
 	$(BIN)/coverage report --include=web/guards.py,core/alarms.py,core/answers.py,core/attempts.py,core/buttons.py,core/delivery.py,core/floods.py,core/idempotency.py,core/local_time.py,core/message_templates.py,core/push_slots.py,core/retries.py,core/scheduled.py,core/template_filters.py,core/value_text.py,core/waiting.py --fail-under=100
 
 # Check the packages for known vulnerabilities, if PyPI's own list is reachable (mirrors have none).
-audit: .venv/installed
+audit: .venv/installed ## look for known vulnerabilities in the packages
 	@if $(BIN)/python -c 'import urllib.request; urllib.request.urlopen("https://pypi.org/pypi/pip/24.0/json", timeout=10)' 2>/dev/null; then \
 	  $(PYTHON) -m venv .venv-audit && .venv-audit/bin/python -m pip install --quiet pip-audit==2.10.1 && \
 	  .venv-audit/bin/pip-audit --strict --requirement requirements.txt; \
 	else echo "pip-audit: PyPI's list of vulnerabilities is not reachable from here, so nothing was checked"; fi
 
 # Make requirements.txt from requirements.in: exact versions, with the hashes of all files on PyPI, for every platform.
-lock: .venv/uv/bin/uv
+lock: .venv/uv/bin/uv ## write requirements.txt anew from requirements.in
 	$< pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
 	  --custom-compile-command "make lock" --output-file requirements.txt requirements.in
 
 # Test the service against docs/openapi.yaml with a generated client and with schemathesis. They have many dependencies,
 # so they get a virtual environment of their own.
-conformance: .venv/installed-dev
+conformance: .venv/installed-dev ## test the service against docs/openapi.yaml
 	$(PYTHON) -m venv .venv-conformance
 	.venv-conformance/bin/python -m pip install --quiet --disable-pip-version-check schemathesis==4.32.5 openapi-python-client==0.29.1
 	$(BIN)/python -m tests.conformance .venv-conformance/bin
 
-torture: .venv/installed-dev
+torture: .venv/installed-dev ## kill it, fill its disk, crowd it (ONLY=NAME for one part)
 	$(BIN)/python -m torture $(ONLY)
 
-bench: .venv/installed-dev
+bench: .venv/installed-dev ## measure what must not get slower (ONLY=NAME)
 	$(BIN)/python -m bench $(ONLY)
 
 # Make the pictures of README and docs/ anew (docs/pictures), with Chromium.
-pictures: .venv/installed-dev
+pictures: .venv/installed-dev ## make the pictures of README and docs/ anew
 	$(BIN)/python -m tools.pictures
 
-lint: .venv/installed-dev
+lint: .venv/installed-dev ## check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

@@ -38,7 +38,7 @@ from core import (
 from core.server_secret import server_secret
 from dashboard import refusals
 from dashboard.refusals import ASSISTANTS, CUSTOM_METRICS
-from process import clock, counters
+from process import clock, counters, faults
 from store import database, pending_commit
 from web import (
     api_docs,
@@ -124,6 +124,7 @@ ROUTES = (
     Route("GET", "/a/<path:token>", dashboard.answers.show_button, guards.button_token),
     Route("POST", "/a/<path:token>", dashboard.answers.press_button, guards.button_token),
     Route("GET", "/healthz", rest.healthz),
+    Route("GET", "/livez", rest.livez),
     Route("GET", "/metrics", prometheus.show_figures, guards.metrics_token),
     Route("GET", "/openapi.json", api_docs.show_json),
     Route("GET", "/docs", api_docs.show_page),
@@ -285,6 +286,7 @@ class Application(LeanFlask):
         environ["pocketbell.request"] = f"{getrandbits(64):016x}"
         if "HTTP_X_FORWARDED_FOR" in environ:
             proxies.note_peer(sent.remote_addr or "")
+            environ["pocketbell.client"] = guards.client_address()
         if rule is None or rule.endpoint not in ROUTE_OF:
             is_preflight = sent.method == "OPTIONS" and _is_ntfys(sent)
             answer = cross_origin.preflight() if is_preflight else _admit_unknown(sent)
@@ -343,7 +345,7 @@ def open_service(app: Application, settings: config.Settings) -> None:
     push_slots.configure(settings.threads)
     outside_watch.configure(settings.heartbeat_url)
     buttons.configure(app.config["SECRET_KEY"])
-    for module in (alarms, clock_steps, delivery, floods, recent_requests, retries, waking, watching):
+    for module in (alarms, clock_steps, delivery, faults, floods, recent_requests, retries, waking, watching):
         module.reset()
     sharing.configure(settings)
     rate_limits.reset(settings.ingest_per_minute, sharing.redis())
@@ -420,7 +422,10 @@ def _add_headers(response: Response | JsonAnswer, sent: Request, window: Window 
         if path.startswith("/app/static/") and "v" in sent.args and response.status_code == 200:
             headers["Cache-Control"] = "public, max-age=31536000, immutable"  # the URL changes with the content
         headers.setdefault(*NOT_STORED)
-    headers.extend([NOT_SNIFFED])
+    common = [NOT_SNIFFED]
+    if not (400 <= response.status_code < 500 and path.startswith("/p/")):  # those stay identical, byte for byte
+        common.append(("X-Request-Id", sent.environ.get("pocketbell.request", "-")))
+    headers.extend(common)
     if not path.startswith(("/api/", "/p/")) and _is_ntfys(sent):
         headers.extend(cross_origin.FOR_ALL)
     if path.startswith(("/app/", "/docs/")) or path == "/docs":
@@ -428,8 +433,6 @@ def _add_headers(response: Response | JsonAnswer, sent: Request, window: Window 
     elif path.startswith("/a/") or (path.startswith("/p/") and response.mimetype == "text/html"):
         # A button's page, or the one at an alert's address: both addresses are secret.
         headers.extend({**PAGE_HEADERS, "Referrer-Policy": "no-referrer"}.items())
-    if response.status_code >= 500:  # only these: the 404s of short codes must stay identical byte for byte
-        headers.extend([("X-Request-Id", sent.environ.get("pocketbell.request", "-"))])
     if window:
         names = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
         headers.extend(zip(names, map(str, window), strict=True))

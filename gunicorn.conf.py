@@ -158,7 +158,8 @@ def when_ready(server):
         print(f"\n  {words}\n\n  {settings.public_url}{path}\n", flush=True)
     elif not accounts.any_account():
         server.log.info(
-            "There is no account yet. Create one with: ./pocketbell account create, or flask account create"
+            "There is no account yet. Create one with: ./pocketbell account create, or flask account create."
+            " With PRINT_SETUP_LINK=1 a start prints a link that creates it."
         )
     database.close()  # a connection must not be used after a fork
 

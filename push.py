@@ -15,6 +15,7 @@ from typing import Any
 from config import Settings
 from process import clock
 from process.counters import count
+from process.faults import log_fault
 from providers import PROVIDERS
 from providers.base import (
     COMMON_ANSWERS,
@@ -29,7 +30,6 @@ from providers.base import (
 )
 from providers.transport import Reply, Request, send_all, trust
 from providers.webpush import WebPush
-from wire.errors import log_fault
 
 log = logging.getLogger("pocketbell")
 

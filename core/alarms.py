@@ -16,12 +16,13 @@ from core.attempts import LEASE_MS, is_expired, push_all
 from core.devices import drop_device, receivers
 from models import ActiveDevice, Device
 from process import clock
+from process.faults import log_fault
 from providers.base import Answer, Outcome
 from store.alarms import Alarm, ClaimedAlarm, DueAlarm
 from store.database import after_commit, transaction
 from store.deliveries import Attempt, Delivery
 from store.notifications import Notification, NotificationRow
-from wire.errors import Refused, log_fault
+from wire.errors import Refused
 from wire.notification import LOW_PRIORITY, Content
 
 MAX_WAITING = 20  # notifications of an account that are not acknowledged

@@ -14,11 +14,11 @@ from core import buttons
 from core.devices import drop_device
 from models import ActiveDevice, Device
 from process.clock import DAY_MS
+from process.faults import log_fault
 from providers.base import Answer, Message, Outcome, Push
 from store.alarms import Alarm
 from store.database import give_back
 from store.deliveries import Attempt, Delivery
-from wire.errors import log_fault
 from wire.notification import Content
 
 PUSH_DEADLINE_S = 4.5  # with what comes before and after, a request is never held longer than 5 s

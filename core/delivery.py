@@ -16,6 +16,7 @@ from core.idempotency import IdempotentRequest
 from models import Account, ActiveDevice, Alert, Device, new_id
 from process import clock
 from process.counters import count
+from process.faults import log_fault
 from providers.base import Answer, Message, Outcome
 from store import pending_commit
 from store.alert_payloads import AlertPayload
@@ -36,7 +37,7 @@ from store.senders import (
     find_receivers_of_alert,
 )
 from store.server_notes import ServerKey
-from wire.errors import TOO_MANY_EVENTS, Refused, log_fault
+from wire.errors import TOO_MANY_EVENTS, Refused
 from wire.notification import MIN_PRIORITY, Content, Recorded, check_times
 
 TITLE_PREFIX = "MCP - "  # SPEC 1

@@ -12,11 +12,11 @@ from core import alarms, delivery, holding, local_time
 from core.devices import receivers
 from core.value_text import cut
 from process import clock
+from process.faults import log_fault
 from providers.base import compact_json, shown
 from store.database import transaction
 from store.held import Held, HeldOfAlert, HeldText
 from store.notifications import Notification
-from wire.errors import log_fault
 from wire.notification import DEFAULT_PRIORITY, Content
 
 MAX_DIGEST_BYTES = 3_000  # of the lines as JSON: leaves room in a push for the rest of it

@@ -17,10 +17,10 @@ from core import delivery, durations
 from core.metric_rules import FIRING, OK, SILENT, metric_title, number_text, rule_text
 from core.setbacks import Setbacks
 from process import clock
+from process.faults import log_fault
 from store.custom_metrics import Metric, MetricColumns, TimedValue
 from store.database import AFTER_ALL, DatabaseError, transaction
 from store.metric_rules import Changes, MetricRule, Rule, RuleArrival, RuleFiring, Watched
-from wire.errors import log_fault
 from wire.notification import HIGH_PRIORITY, LOW_PRIORITY, Content
 
 OPERATORS: dict[str, Callable[[float, Any], bool]] = {

@@ -6,9 +6,9 @@ from contextlib import suppress
 from core import delivery
 from models import Alert
 from process import clock
+from process.faults import log_fault
 from store.database import WriteFailed, transaction
 from store.senders import Webhook
-from wire.errors import log_fault
 from wire.notification import Content
 
 log = logging.getLogger("pocketbell")

@@ -29,8 +29,8 @@ from core import (
 )
 from models import ApiKey
 from process import clock
+from process.faults import log_fault
 from store.database import WriteFailed, answers, close_unneeded, give_back, try_writing, writes_fail
-from wire.errors import log_fault
 
 ROUND_S = 1.0
 HEARTBEAT_LIFE_S = 30.0

@@ -15,11 +15,11 @@ import push
 from core.attempts import EXPIRED, GIVEN_UP_AFTER_MS, LEASE_MS, end_expired, is_expired, note_outcomes, push_all
 from core.pieces import ROWS, by_account, in_pieces
 from process import clock
+from process.faults import log_fault
 from providers.base import Answer, Outcome
 from store.database import transaction
 from store.deliveries import Attempt, Delivery, DueDevice
 from store.notifications import Notification
-from wire.errors import log_fault
 
 RETRIES_OF_AN_ACCOUNT = 10  # in one batch
 RETRYING_ACCOUNTS = 8  # at the same time

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from process import clock
-from wire.errors import log_fault
+from process.faults import log_fault
 
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 60.0
 

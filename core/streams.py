@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterable
 from core import fetching
 from core.subscriptions import Stored, Topic, message_of, stored
 from process import clock
+from process.faults import log_fault
 from process.streams import Ended, Hub
 from store import database
 from store import topics as found_topics
 from store.database import AFTER_ALL
 from store.notifications import Notification
 from wire import ntfy_stream
-from wire.errors import Refused, log_fault
+from wire.errors import Refused
 from wire.ntfy_stream import Message, Wanted
 
 SLACK_MS = 10_000  # a release is noted with the time at which its transaction began

@@ -11,12 +11,12 @@ import push
 from core import buttons, fetching
 from core.alarms import acknowledged_on
 from process import clock
+from process.faults import log_fault
 from providers.base import one_line, shown
 from store import topics
 from store.database import WriteFailed
 from store.topics import FetchingDevice, Found
 from wire import ntfy_stream
-from wire.errors import log_fault
 from wire.notification import LOW_PRIORITY, Content
 from wire.ntfy_stream import Message, Since, Wanted
 

@@ -11,9 +11,9 @@ from functools import partial
 
 import push
 from models import ActiveDevice
+from process.faults import log_fault
 from store import topics
 from store.database import after_commit, give_back
-from wire.errors import log_fault
 from wire.notification import DEFAULT_PRIORITY
 
 LEAST_PRIORITY = DEFAULT_PRIORITY  # silent ones wake nobody

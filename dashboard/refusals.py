@@ -10,14 +10,17 @@ from flask import request
 from werkzeug.exceptions import HTTPException
 
 from dashboard import page
+from process.faults import log_fault
+from store.engine import WriteFailed
 from web import mcp
 from web.context import current
 from wire import gotify, ntfy
-from wire.errors import CODES, Refused, log_fault, metrics_body, rest_body
+from wire.errors import CODES, Refused, metrics_body, rest_body
 
 log = logging.getLogger("pocketbell")
 CUSTOM_METRICS, ASSISTANTS = "/api/webhooks/custom", "/mcp"
 OF_GOTIFY = "/gotify/"
+AWAY_S = 10  # when a client may try again, after the database could not be used
 
 
 def answer(error: Exception, is_compatible: bool, is_ntfys: bool) -> tuple[Any, int, dict[str, str]]:
@@ -36,7 +39,7 @@ def answer(error: Exception, is_compatible: bool, is_ntfys: bool) -> tuple[Any, 
     else:
         where, request_id = (request.environ.get(f"pocketbell.{what}", "-") for what in ("route", "request"))
         log_fault(log, f"{request.method} {where} failed", error, request_id=request_id)
-        refused = Refused(500)
+        refused = Refused(503, retry_after_s=AWAY_S) if isinstance(error, WriteFailed) else Refused(500)
     current().outcome, current().notification_id = refused.owner_message, None  # a commit may fail last of all
     return _body(refused, is_compatible, is_ntfys), refused.status, {**headers, **refused.headers}
 
@@ -49,8 +52,8 @@ def _body(refused: Refused, is_compatible: bool, is_ntfys: bool) -> Any:
     is_empty_read = request.method == "GET" and refused.status == 400 and not request.query_string
     if request.path.startswith("/p/") and is_empty_read and page.is_wanted():
         return page.address_page()
-    if request.path == ASSISTANTS and refused.status == 500:
-        return mcp.fault()
+    if request.path == ASSISTANTS and refused.status >= 500:
+        return mcp.fault(refused.message)
     if is_compatible and (request.path.startswith(OF_GOTIFY) or isinstance(refused, gotify.Misplaced)):
         return gotify.error_body(refused)
     if is_ntfys:

@@ -24,7 +24,7 @@ class JsonLogger(Logger):
         """Log a request that was answered."""
         line = RequestLine(
             environ.get("pocketbell.request", "-"),
-            environ["REMOTE_ADDR"],
+            environ.get("pocketbell.client") or environ["REMOTE_ADDR"],
             environ["REQUEST_METHOD"],
             environ.get("pocketbell.route", "-"),
             status,

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from process import clock
-from wire.errors import log_fault
+from process.faults import log_fault
 
 MAX_STREAMS = 32
 MAX_STREAMS_OF_OWNER = 12

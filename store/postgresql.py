@@ -305,7 +305,7 @@ def _take_turn(account_seq: int) -> None:
         if not has_turn:
             _want_no_more(account_seq)
     if not has_turn:
-        raise WriteFailed("others have written to this account for too long")
+        raise WriteFailed(f"no turn to write to this account in {TURN_WAIT_S:.0f} s: PostgreSQL may be away or slow")
 
 
 def _give_turn_back(account_seq: int) -> None:

@@ -21,6 +21,10 @@ def run_on(one: sqlite3.Connection, statement: str, values: Values = ()) -> sqli
     """Run one statement on this connection."""
     try:
         return one.execute(statement, values)
+    except sqlite3.OperationalError as error:
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR:  # a wrong statement
+            raise peewee.ProgrammingError(str(error)) from error
+        raise WriteFailed(str(error)) from error
     except sqlite3.Error:
         # The call went past Peewee, which turns sqlite3's exceptions into its own (`WriteFailed` is one). This is the
         # context manager that does so, with the exception raised again inside it.

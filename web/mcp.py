@@ -16,7 +16,7 @@ from web.context import current
 from web.rate_limits import DEFAULT_LISTED, MAX_LISTED
 from web.request_body import read_object
 from wire import notification
-from wire.errors import SENTENCES, Refused
+from wire.errors import Refused
 from wire.json_schema import BOOLEAN, INTEGER, TEXT, TIME, TIME_OR_NULL, list_of, record, text
 from wire.json_text import as_json
 from wire.strict_json import NotAnObject
@@ -88,9 +88,9 @@ def answer_message() -> Any:
     return _reply(result=result)
 
 
-def fault() -> Payload:
+def fault(message: str) -> Payload:
     """The answer to a message whose handling failed."""
-    return _reply(error={"code": INTERNAL_ERROR, "message": SENTENCES[500]})
+    return _reply(error={"code": INTERNAL_ERROR, "message": message})
 
 
 def _reply(**outcome: Payload) -> Payload:

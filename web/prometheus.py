@@ -12,7 +12,7 @@ from core import sharing
 from core.jobs import worker
 from process import clock, counters
 from store.deliveries import Delivery
-from store.engine import SCHEMA_VERSION
+from store.engine import SCHEMA_VERSION, DatabaseError
 from store.held import Held
 
 COUNTERS = {
@@ -54,14 +54,26 @@ class _Collector:
             for values, number in sorted(counters.counted(name).items()):
                 family.add_metric(values, number)
             yield family
-        due_at = Delivery.next_due_at()
-        overdue_ms = max(0, clock.now_ms() - due_at) if due_at is not None else 0
+        try:
+            stored, is_up = _stored(), 1
+        except DatabaseError:
+            stored, is_up = [], 0
         for name, help_, value in (
-            ("notifications_held", "Notifications held for quiet hours or a digest.", Held.count()),
-            ("pushes_pending", "Pushes waiting for another attempt.", Delivery.count_pending()),
-            ("push_overdue_seconds", "Seconds since the oldest waiting push was due.", overdue_ms / 1000),
+            ("database_up", "Whether the database can be read.", is_up),
             ("worker_lag_seconds", "Seconds since the background worker finished its last round.", worker.lag_s()),
+            *stored,
         ):
             yield GaugeMetricFamily(f"pocketbell_{name}", help_, value)
         if (away := sharing.is_away()) is not None:
             yield GaugeMetricFamily("pocketbell_redis_up", "Whether this process counts in Redis.", int(not away))
+
+
+def _stored() -> list[tuple[str, str, float]]:
+    """The figures that the database has; raises `DatabaseError`."""
+    due_at = Delivery.next_due_at()
+    overdue_ms = max(0, clock.now_ms() - due_at) if due_at is not None else 0
+    return [
+        ("notifications_held", "Notifications held for quiet hours or a digest.", Held.count()),
+        ("pushes_pending", "Pushes waiting for another attempt.", Delivery.count_pending()),
+        ("push_overdue_seconds", "Seconds since the oldest waiting push was due.", overdue_ms / 1000),
+    ]

@@ -273,6 +273,11 @@ def remove_device(device_id: str) -> Payload:
 # --- health -------------------------------------------------------------------------------------------------
 
 
+def livez() -> Payload:
+    """GET /livez: this process answers requests, whatever the database does."""
+    return {"status": "ok"}
+
+
 def healthz() -> tuple[Payload, int]:
     """GET /healthz: whether the database answers and the background worker is alive (CONTRACT 3)."""
     return ({"status": "ok"}, 200) if is_healthy() else ({"status": "unavailable"}, 503)

@@ -4,9 +4,7 @@ Handlers raise `Refused`, and `app.py` renders it for the API that was called. M
 plain data.
 """
 
-import logging
-import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 CODES: Mapping[int, str] = {
     400: "VALIDATION_ERROR",
@@ -18,6 +16,7 @@ CODES: Mapping[int, str] = {
     413: "VALIDATION_ERROR",
     429: "RATE_LIMIT_EXCEEDED",
     500: "INTERNAL_ERROR",
+    503: "INTERNAL_ERROR",
 }
 
 SENTENCES: Mapping[int, str] = {
@@ -30,6 +29,7 @@ SENTENCES: Mapping[int, str] = {
     413: "The request body is too large.",
     429: "Too many requests: this API key's limit per minute is reached.",
     500: "Something went wrong on the server. It has been logged; try again later.",
+    503: "The database does not answer, or its disk is full. Try again in a few seconds.",
 }
 
 TOO_MANY_EVENTS = "Rate limit exceeded"  # SPEC 4.8
@@ -38,9 +38,9 @@ TOO_MANY_EVENTS = "Rate limit exceeded"  # SPEC 4.8
 class Refused(Exception):
     """A request, command or setting that is refused.
 
-    `status` is an HTTP status of `CODES`; `message` is one sentence for a person, without any secret. After a 429 the
-    client may come back after `retry_after_s`. `owner_message` tells the owner more. `field` names the field of a
-    form that the sentence is about.
+    `status` is an HTTP status of `CODES`; `message` is one sentence for a person, without any secret. After a 429 or
+    503 the client may come back after `retry_after_s`. `owner_message` tells the owner more. `field` names the field
+    of a form that the sentence is about.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Refused(Exception):
     @property
     def headers(self) -> Mapping[str, str]:
         """The response headers that belong to this status."""
-        if self.status == 429:
+        if self.status in (429, 503):
             return {"Retry-After": str(self.retry_after_s)}
         return {"WWW-Authenticate": "Bearer"} if self.status == 401 else {}
 
@@ -79,24 +79,3 @@ def rest_body(refused: Refused) -> dict[str, object]:
 def metrics_body(refused: Refused) -> dict[str, object]:
     """The error body of the metrics webhook (SPEC 4.9)."""
     return {"error": refused.message}
-
-
-def log_fault(log: logging.Logger, what: str, error: BaseException, **fields: str) -> None:
-    """Log a fault with its stack and `fields`.
-
-    The text of an exception may quote a request, so only that of exceptions of the database and the system is logged.
-    """
-    told = "".join(f": {cause}" for cause in _chain(error) if _may_be_shown(cause))
-    frames = "".join(traceback.format_tb(error.__traceback__))
-    log.error("%s: %s%s\n%s", what, type(error).__name__, told, frames.rstrip(), extra={"fields": fields})
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """The error and the ones that it was raised on top of: the first of all may say most."""
-    while error is not None:
-        yield error
-        error = error.__context__
-
-
-def _may_be_shown(error: BaseException) -> bool:
-    return isinstance(error, OSError) or type(error).__module__ in ("peewee", "sqlite3")

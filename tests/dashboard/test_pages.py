@@ -7,6 +7,7 @@ import pytest
 
 from core import accounts
 from models import Device
+from store.engine import WriteFailed
 from store.sessions import Session
 from tests.support.accounts import OWNER, PASSWORD
 from tests.support.forms import PAGES_OF_THE_OWNER, POST_RULES, RESYNC
@@ -276,3 +277,14 @@ def test_an_odd_header_breaks_no_page(owner, name):
 def test_the_way_in_leads_to_no_host_that_a_request_names(service, path):
     answer = service.client.get(path, headers={"Host": "evil.example"})
     assert (answer.status_code, answer.headers["Location"]) == (303, "/app/")
+
+
+def test_a_form_that_cannot_be_stored_gets_a_page_that_says_so(owner, monkeypatch):
+    def away(*_):
+        raise WriteFailed("database or disk is full")
+
+    owner.get("/app/settings")
+    monkeypatch.setattr(accounts, "set_theme", away)
+    answer = owner.post("/app/settings/theme", {"theme": "dark"})
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "10")
+    assert "The database does not answer, or its disk is full. Try again in a few seconds." in answer.text

@@ -20,6 +20,7 @@ def refusal(answer, status=400):
 
 
 def unlike(answer):
-    """An answer without its count of remaining requests: two unknown ids must be answered alike in all else."""
-    headers = {name: value for name, value in answer.headers if name != "X-RateLimit-Remaining"}
+    """An answer without what each has its own: two unknown ids must be answered alike in all else."""
+    own = ("X-RateLimit-Remaining", "X-Request-Id")
+    headers = {name: value for name, value in answer.headers if name not in own}
     return answer.status_code, answer.data, headers

@@ -14,7 +14,7 @@ from web import api_docs, mcp, rate_limits
 from wire import errors
 
 RATE_LIMIT = {"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
-TOLD = RATE_LIMIT | {"Retry-After", "WWW-Authenticate", "Idempotent-Replayed", "X-Request-Id", "Allow"}
+TOLD = RATE_LIMIT | {"Retry-After", "WWW-Authenticate", "Idempotent-Replayed", "Allow"}
 WRONG_METHOD = resolved(DOCUMENT["x-any-address"]["405"])
 
 

@@ -11,11 +11,11 @@ import pytest
 
 from app import open_service
 from core import jobs
+from process.faults import log_fault
 from store.database import WriteFailed
 from tests.support.postgresql import sqlite_only
 from tests.support.server import ROOT
 from tests.support.tables import alter
-from wire.errors import log_fault
 
 
 @pytest.fixture
@@ -25,6 +25,12 @@ def worker(service, monkeypatch):
     monkeypatch.setattr(jobs, "worker", worker)
     yield worker
     worker.stop()
+
+
+def test_it_is_alive_while_the_process_serves_whatever_the_database_does(service, worker):
+    alter(service, "DROP TABLE account")
+    answer = service.client.get("/livez")
+    assert (answer.status_code, answer.json) == (200, {"status": "ok"})
 
 
 def health(service):
@@ -83,7 +89,7 @@ def test_it_is_503_from_a_write_that_failed_until_one_succeeds(service, owner, w
     worker.stop()
     with sqlite3.connect(service.settings.database) as other:
         other.execute("BEGIN IMMEDIATE")
-        assert owner.send("t", "b").status_code == 500
+        assert owner.send("t", "b").status_code == 503
         assert health(service) == (503, {"status": "unavailable"})
         service.work()
         assert health(service) == (503, {"status": "unavailable"})

@@ -79,8 +79,8 @@ def test_when_the_commit_fails_the_answer_is_an_error_with_its_head_and_nothing_
     answer, head = begun(SENDING, owner.key)
     assert json.loads(b"".join(answer))["code"] == "INTERNAL_ERROR"
     ((status, headers),) = head
-    assert status == 500 and headers["X-Request-Id"] and "X-RateLimit-Remaining" in headers
-    assert counters.counted("notifications") == {} and counted_statuses() == {"500": 1}
+    assert status == 503 and headers["X-Request-Id"] and "X-RateLimit-Remaining" in headers
+    assert counters.counted("notifications") == {} and counted_statuses() == {"503": 1}
 
 
 def test_when_the_commit_fails_each_door_says_so_in_its_own_shape(failing, owner, hook):
@@ -88,10 +88,10 @@ def test_when_the_commit_fails_each_door_says_so_in_its_own_shape(failing, owner
     event, event_head = begun(f"/p/{hook.code}")
     for path, _, answer, head in at_once:
         said = json.loads(b"".join(answer))
-        assert head[0][0] == 500 and ("http" in said) == (path == "/topic")
-    assert json.loads(b"".join(event))["code"] == "INTERNAL_ERROR" and event_head[0][0] == 500
+        assert head[0][0] == 503 and ("http" in said) == (path == "/topic")
+    assert json.loads(b"".join(event))["code"] == "INTERNAL_ERROR" and event_head[0][0] == 503
     (seen,) = recent_requests.of_alert(find_webhook(hook.code).alert_seq)
-    assert (seen.status, seen.notification_id) == (500, None)
+    assert (seen.status, seen.notification_id) == (503, None)
 
 
 def test_a_send_with_an_idempotency_key_waits_for_its_commit(service, owner):

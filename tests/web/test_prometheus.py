@@ -7,7 +7,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from config import VERSION
 from core import jobs
-from store.engine import SCHEMA_VERSION
+from store.deliveries import Delivery
+from store.engine import SCHEMA_VERSION, WriteFailed
 from tests.support.accounts import OWNER, account_set
 from tests.support.devices import subscribe
 from tests.support.server import ROOT
@@ -20,6 +21,17 @@ def watched(make_service, push_service, moved_clock):
     service = make_service(METRICS_TOKEN=METRICS_TOKEN, WEBPUSH_HOSTS=push_service.origin)
     service.account(OWNER)
     return service
+
+
+def test_while_the_database_is_away_it_answers_with_what_needs_none(watched, monkeypatch):
+    def away():
+        raise WriteFailed("there is no connection to PostgreSQL")
+
+    assert "pocketbell_database_up 1.0" in ask(watched).text
+    monkeypatch.setattr(Delivery, "next_due_at", away)
+    answer = ask(watched)
+    assert answer.status_code == 200 and "pocketbell_notifications_held" not in answer.text
+    assert all(name in answer.text for name in ("database_up 0.0", "build_info", "worker_lag_seconds", "responses"))
 
 
 def ask(service, token=METRICS_TOKEN):

@@ -1,0 +1,71 @@
+"""How faults are logged: each with its stack, but those of a database that is away or has a full disk once a minute.
+
+Must not know requests, jobs or the database.
+"""
+
+import logging
+import threading
+import traceback
+from collections.abc import Iterator
+
+from process import clock
+
+MINUTE_S = 60.0
+
+
+class _Outage:
+    """The faults of a database that cannot be used, which every request and job may meet."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.until_s = 0.0  # until then they are only counted
+        self.unlogged = 0
+
+    def take(self) -> int | None:
+        """How many faults a line also stands for: 0 for the first of an outage, None if there is to be no line."""
+        now_s = clock.monotonic_s()
+        with self.lock:
+            if now_s < self.until_s:
+                self.unlogged += 1
+                return None
+            goes_on = now_s < self.until_s + MINUTE_S
+            count, self.unlogged, self.until_s = self.unlogged if goes_on else 0, 0, now_s + MINUTE_S
+            return count
+
+
+_outage = _Outage()
+
+
+def reset() -> None:
+    """Log the next fault of the database with its stack (another database was opened)."""
+    _outage.until_s, _outage.unlogged = 0.0, 0
+
+
+def log_fault(log: logging.Logger, what: str, error: BaseException, **fields: str) -> None:
+    """Log a fault with its stack and `fields`.
+
+    The text of an exception may quote a request, so only that of exceptions of the database and the system is logged.
+    """
+    told = "".join(f": {cause}" for cause in _chain(error) if _may_be_shown(cause))
+    count = _outage.take() if _is_outage(error) else 0
+    if count:
+        log.error("The database still cannot be used: %d more faults within a minute%s", count, told)
+    elif count == 0:
+        frames = "".join(traceback.format_tb(error.__traceback__))
+        log.error("%s: %s%s\n%s", what, type(error).__name__, told, frames.rstrip(), extra={"fields": fields})
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """The error and the ones that it was raised on top of: the first of all may say most."""
+    while error is not None:
+        yield error
+        error = error.__context__
+
+
+def _may_be_shown(error: BaseException) -> bool:
+    return isinstance(error, OSError) or type(error).__module__ in ("peewee", "sqlite3")
+
+
+def _is_outage(error: BaseException) -> bool:
+    """Whether it is `WriteFailed`, which this room does not know."""
+    return (type(error).__module__, type(error).__name__) == ("peewee", "OperationalError")
