@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from core import icons
-from core.default_message import NOTHING_USUAL, default_message
+from core.default_message import default_message
 from core.event_fields import checked_condition, event_fields
 from core.local_time import COLLECTED_MS
 from core.message_templates import Filled, check_template, fill
@@ -195,13 +195,14 @@ class Template(NamedTuple):
 TEMPLATE_COLUMNS = Template._fields[2:8]  # of what the owner writes
 
 
+NOTHING = Filled("", ())
+
+
 def rendered(template: Template | Webhook, payload: dict[str, Any]) -> Content:
     """What the notification of an event with this payload says, without the prefix."""
-    zone, title_template, body_template = template.time_zone, template.title_template, template.body_template
-    fields, usual = event_fields(template, payload), NOTHING_USUAL
-    if title_template is None or body_template is None:
-        usual = default_message(payload, template.name)
-    title, body = Filled(cut(usual.title, MAX_TITLE_CHARACTERS), ()), Filled(cut(usual.body, MAX_BODY_CHARACTERS), ())
+    title_template, body_template, zone = template.title_template, template.body_template, template.time_zone
+    fields = event_fields(template, payload)
+    title, body, url = _without_templates(template, payload)
     if title_template is not None:
         title = fill(title_template, payload, MAX_TITLE_CHARACTERS, zone)
     if body_template is not None:
@@ -213,10 +214,19 @@ def rendered(template: Template | Webhook, payload: dict[str, Any]) -> Content:
         body.text,
         tuple(missing),
         priority=fields.priority,
-        url=fields.url if template.url_template else usual.url,
+        url=fields.url if template.url_template else url,
         tag=fields.tag,
         acknowledge=fields.acknowledge,
     )
+
+
+def _without_templates(template: Template | Webhook, payload: dict[str, Any]) -> tuple[Filled, Filled, str | None]:
+    """Title, body and link of an event where one of both has no template."""
+    if template.title_template is not None and template.body_template is not None:
+        return NOTHING, NOTHING, None
+    usual = default_message(payload, template.name)
+    title, body = cut(usual.title, MAX_TITLE_CHARACTERS), cut(usual.body, MAX_BODY_CHARACTERS)
+    return Filled(title, ()), Filled(body, ()), usual.url
 
 
 def kept_payload(payload: dict[str, Any]) -> str | None:

@@ -122,7 +122,7 @@ class Cards:
 def read(message: dict[str, Any]) -> Cards | None:
     """The cards of a message, whose keys are in lower case; None if it has none that say anything."""
     is_card = message.get("type") == "AdaptiveCard"
-    if not is_card and not any(isinstance(message.get(name), (list, dict)) for name in CARDS):
+    if not is_card and message.keys().isdisjoint(CARDS):
         return None
     cards = Cards()
     for name in (*CARDS, "body") if is_card else CARDS:

@@ -44,16 +44,13 @@ class DefaultMessage(NamedTuple):
     url: str | None
 
 
-NOTHING_USUAL = DefaultMessage("", "", None)  # where an alert's own templates say all
-
-
 def default_message(payload: Payload, name: str) -> DefaultMessage:
     """What an event says to an alert of that name."""
     path, event = _unwrapped(_read(payload))
     top = _lowered(event)
     card = cards.read(top)
     title, text = _first([top], TITLE_FIELDS), _first([top], BODY_FIELDS)
-    url = next(filter(None, (web_address(top.get(field)) for field in LINK_FIELDS)), None)
+    url = next(filter(None, (web_address(top[field]) for field in LINK_FIELDS if field in top)), None)
     if card or "<http" in text:
         said = card or cards.Cards()
         text = said.plain(text)
@@ -116,7 +113,11 @@ def _lowered(level: Payload) -> Payload:
 
 def _first(levels: Iterable[Payload], fields: tuple[str, ...]) -> str:
     """The first text that one of the levels has under the first of these names; empty if there is none."""
-    return next((text for field in fields for level in levels if (text := _text(level.get(field)))), "")
+    for field in fields:
+        for level in levels:
+            if field in level and (text := _text(level[field])):
+                return text
+    return ""
 
 
 def _text(value: Any) -> str:

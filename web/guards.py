@@ -147,14 +147,9 @@ def metrics_token() -> None:
 
 def short_code() -> None:
     """The code in the path names the webhook, if it leads to one; a malformed code is not looked up."""
-    code = sent_code()
-    current().webhook = find_webhook(code) if alerts.SHORT_CODE.fullmatch(code) else None
-
-
-def sent_code() -> str:
-    """The short code in the path, which may end in a slash."""
-    code: str = (current().sent.view_args or {}).get("short_code", "")
-    return code.removesuffix("/")
+    known = current()
+    code = (known.sent.view_args or {}).get("short_code", "").removesuffix("/")
+    known.webhook = find_webhook(code) if alerts.SHORT_CODE.fullmatch(code) else None
 
 
 def ping_id() -> None:

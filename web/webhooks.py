@@ -70,7 +70,7 @@ def receive_event(short_code: str) -> Any:
         return challenges.answer(made)
     webhook = cast(Webhook, known.webhook)  # `admit_event` has refused a code that leads nowhere
     content, kept, mistyped = made
-    sent = delivery.deliver_event(webhook, guards.sent_code(), content, kept)
+    sent = delivery.deliver_event(webhook, short_code.removesuffix("/"), content, kept)
     if sent is None:
         return _inactive()
     notification = sent.notification
