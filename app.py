@@ -60,6 +60,7 @@ from web.context import Window, current
 from web.held_responses import HeldResponse
 from web.json_answers import JsonAnswer
 from web.lean_flask import LeanFlask
+from web.long_requests import takes_long
 from web.routing import TOPICS, Check, IdConverter, Route, first_segments, topics_beside
 
 
@@ -241,6 +242,7 @@ COMPATIBLE_ENDPOINTS = {f"{route.method} {route.rule}" for route in COMPATIBLE_R
 ROUTE_OF = {f"{route.method} {route.rule}": route for route in ROUTES + COMPATIBLE_ROUTES}  # by endpoint
 OWN_SEGMENTS, COMPATIBLE_SEGMENTS = first_segments(ROUTES), first_segments(COMPATIBLE_ROUTES)
 
+
 PAGE_HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
@@ -263,6 +265,7 @@ class Application(LeanFlask):
 
     is_open = False
     streams = streams.hub  # gunicorn's worker ends them when it stops
+    takes_long = staticmethod(takes_long)  # and asks this
 
     def open(self) -> None:
         """Open the database that the settings name, unless it is open already; create it if it is missing."""

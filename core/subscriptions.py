@@ -23,7 +23,7 @@ from wire.ntfy_stream import Message, Since, Wanted
 NEWEST_OF_ALL = 50
 ALL_OF_MS = 12 * 3_600_000
 MAX_PENDING = 2_000  # in one go
-MAX_POLLED_CHARACTERS = 4_000_000  # of one answer: the app asks again for what is newer than the last
+MAX_POLLED_BYTES = 256_000  # of one answer: the app asks again for what is newer than the last
 
 log = logging.getLogger("pocketbell")
 
@@ -115,21 +115,22 @@ def _shown(content: Content, found: Found) -> Content:
     return content._replace(title=title, body=body, priority=LOW_PRIORITY)
 
 
-def polled(subscribed: list[Topic], wanted: Wanted, write: ntfy_stream.Format, now: int) -> str:
-    """All that is stored and wanted, written one after the other, and noted as delivered."""
-    parts, given, characters = [], [], 0
+def polled(subscribed: list[Topic], wanted: Wanted, write: ntfy_stream.Format, now: int) -> bytes:
+    """What is stored and wanted, as far as it fits into an answer, oldest first; it is noted as delivered."""
+    parts, given, size = list[bytes](), [], 0
     for one, message in _wanted(stored(subscribed, wanted, now), wanted, now):
-        parts.append(write.written(message))
-        given.append((one.topic.device, one.found.seq))
-        characters += len(parts[-1])
-        if characters > MAX_POLLED_CHARACTERS:
+        part = write.written(message).encode()
+        size += len(part)
+        if parts and size > MAX_POLLED_BYTES:
             break
+        parts.append(part)
+        given.append((one.topic.device, one.found.seq))
     if given:
         try:
             fetching.note_fetched(given, clock.now_ms())
         except WriteFailed as error:  # they stay pending, and are given again
             log_fault(log, "What an app fetched could not be noted", error)
-    return "".join(parts)
+    return b"".join(parts)
 
 
 def _wanted(found: list[Stored], wanted: Wanted, now: int) -> Iterator[tuple[Stored, Message]]:

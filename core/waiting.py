@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable
 
 from process import clock
+from store import engine
 from store.buttons import ButtonAnswer
 
 MAX_WAITING = 8  # requests at the same time
@@ -32,6 +33,7 @@ def wait_for(account_seq: int, notification_seq: int, wait_s: float, confirm: Ca
             return False
         _waiting.append(account_seq)
     try:
+        engine.make_way()
         until_s, seen = clock.monotonic_s() + wait_s, _changes
         while ButtonAnswer.has_come(notification_seq) is False and goes_on():
             left_s = until_s - clock.monotonic_s()

@@ -1,7 +1,6 @@
 """The history: searched, filtered, page by page, what is new of it, as a CSV, and several at once."""
 
 import re
-import threading
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -11,7 +10,7 @@ from flask import Response, flash, redirect, render_template, request
 from core import alarms, deletion, local_time, plans
 from dashboard import page
 from dashboard.page import Page, Problem
-from models import Alert, ApiKey
+from models import Account, Alert, ApiKey
 from process import clock
 from store.database import AFTER_ALL
 from store.notifications import Entry, Notification
@@ -24,12 +23,10 @@ from wire.validation import MAX_SEARCH_CHARACTERS
 PAGE_ROWS = 50
 MAX_NEW = 99  # that are counted
 MAX_CHOSEN = 100  # notifications of one form
-MAX_CSV_ROWS, MAX_CSV_CHARACTERS, MAX_CSV_SEARCHES = 5_000, 20_000_000, 200
+MAX_CSV_ROWS = 100_000
 ASKED = ("search", "sender", "status", "priority", "since", "until")
 ADDRESS = "/app/notifications"
 WORD = re.compile(r'"([^"]+)"|“([^”]+)”|„([^“”]+)[“”]|(\S+)')
-
-_download = threading.Lock()
 
 Asked = dict[str, str]
 
@@ -177,10 +174,17 @@ def _select() -> str | None:
 def _found(asked: Asked, span: Span, limit: int) -> Found:
     """The rows that are asked for; `Refused` if a filter is invalid."""
     account, wanted = current().account, _wanted(asked)
-    if asked["since"] or asked["until"]:
-        days = span_between(wanted.begin, wanted.until)
-        span = span._replace(before=min(span.before, days.before), after=max(span.after, days.after))
-    return search(account.seq, span, plans.history_begin(account.plan, clock.now_ms()), limit, wanted)
+    return search(
+        account.seq, _of_days(wanted, span), plans.history_begin(account.plan, clock.now_ms()), limit, wanted
+    )
+
+
+def _of_days(wanted: Wanted, span: Span) -> Span:
+    """The part of the span that lies in the days that are asked for, if any are."""
+    if wanted.begin == 0 and wanted.until == AFTER_ALL:
+        return span
+    days = span_between(wanted.begin, wanted.until)
+    return span._replace(before=min(span.before, days.before), after=max(span.after, days.after))
 
 
 def _wanted(asked: Asked) -> Wanted:
@@ -245,9 +249,10 @@ def count_new() -> dict[str, str]:
 
 
 def download_history() -> Response:
-    """GET /app/notifications.csv: the newest that are asked for, one download at a time: each needs some memory."""
-    with page.alone(_download):
-        return page.csv_file("notifications.csv", CSV_COLUMNS, map(_cells, _newest(_asked(request.args))))
+    """GET /app/notifications.csv: the newest that are asked for."""
+    wanted = _wanted(_asked(request.args))
+    pieces = _newest(current().account, wanted, _of_days(wanted, Span()))
+    return page.csv_file("notifications.csv", CSV_COLUMNS, (list(map(_cells, piece)) for piece in pieces))
 
 
 CSV_COLUMNS = ("time", "title", "body", "from", "status", "priority", "link", "tag")
@@ -261,19 +266,17 @@ def _cells(entry: Entry) -> tuple[str, ...]:
     return at, said.title, said.body, sender, entry.shown_status, priority, said.url or "", said.tag or ""
 
 
-def _newest(asked: Asked) -> Iterator[Entry]:
-    """The newest that are asked for, as many as fit into a download."""
-    before, rows, characters = AFTER_ALL, 0, 0
-    for _ in range(MAX_CSV_SEARCHES):
-        found = _found(asked, Span(before), PAGE_ROWS)
-        for entry in Notification.entries(found.seqs):
-            rows, characters = rows + 1, characters + len(entry.content.title) + len(entry.content.body)
-            if rows > MAX_CSV_ROWS or characters > MAX_CSV_CHARACTERS:
-                return
-            yield entry
+def _newest(account: Account, wanted: Wanted, span: Span) -> Iterator[list[Entry]]:
+    """The newest that are asked for, as many as fit into a download; a piece may be empty."""
+    rows = 0
+    while rows < MAX_CSV_ROWS:
+        since = plans.history_begin(account.plan, clock.now_ms())
+        found = search(account.seq, span, since, min(PAGE_ROWS, MAX_CSV_ROWS - rows), wanted)
+        yield Notification.entries(found.seqs)
         if found.is_done:
             return
-        before = found.last
+        rows += len(found.seqs)
+        span = span._replace(before=found.last)
 
 
 # --- several at once ----------------------------------------------------------------------------------------

@@ -3,10 +3,8 @@
 import csv
 import hashlib
 import re
-import threading
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from functools import cache
 from io import BytesIO, StringIO
 from itertools import groupby
@@ -23,6 +21,7 @@ from core.icons import ICONS
 from models import Alert
 from process import clock
 from process.clock import DAY_MS, HOUR_MS, MINUTE_MS
+from store.database import Answering
 from store.notifications import Entry
 from store.search import fold
 from web import guards
@@ -141,30 +140,32 @@ def qr_svg(text: str) -> Markup:
     return Markup(picture.getvalue().decode())  # noqa: S704 - segno's alone
 
 
-def csv_file(name: str, columns: tuple[str, ...], rows: Iterable[tuple[str | float, ...]]) -> Response:
-    """A download of these rows."""
+def csv_file(name: str, columns: tuple[str, ...], pieces: Iterator[list[tuple[str | float, ...]]]) -> Response:
+    """A download of these rows. It is written piece by piece, each once the client has taken the one before."""
+
+    def texts() -> Iterator[str]:
+        yield _csv([columns])
+        while True:
+            with Answering():
+                piece = next(pieces, None)
+            if piece is None:
+                return
+            yield _csv(piece)
+
+    named = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(texts(), mimetype="text/csv", headers=named)
+
+
+def _csv(rows: Iterable[tuple[str | float, ...]]) -> str:
     text = StringIO()
     writer = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC)
-    writer.writerow(columns)
     writer.writerows([_cell(value) if isinstance(value, str) else value for value in row] for row in rows)
-    named = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return Response(text.getvalue(), mimetype="text/csv", headers=named)
+    return text.getvalue()
 
 
 def _cell(text: str) -> str:
     """The text, quoted if a spreadsheet would otherwise run it as a formula."""
     return f"'{text}" if text.strip().startswith(FORMULA) else text
-
-
-@contextmanager
-def alone(lock: threading.Lock) -> Iterator[None]:
-    """Do this for one caller at a time; `Refused` (429) for others."""
-    if not lock.acquire(blocking=False):
-        raise Refused(429, "Another download is being prepared. Please try again in a few seconds.")
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def is_local(address: str) -> bool:

@@ -5,6 +5,8 @@ is free takes what is ready, or waits itself for the next connection that has so
 the others rest. While it works nobody waits: if it does not come back within a millisecond or two, because it
 computes or waits for the disk, `watch` wakes one for each piece of work that is ready.
 
+Of the pieces that take long only a few are done at once, so that the others need not share the interpreter with more.
+
 The end of a piece can be put off: all such ends come together, once nothing else is ready, or at once if no other
 thread is free to do them. Must not know connections.
 """
@@ -20,6 +22,7 @@ from process import clock
 
 TICK_S, MAX_TICK_S = 0.001, 0.05  # between two looks at whether any thread has taken work
 LATE_TIMES = 4
+MAX_LONG = 2  # pieces that take long, at once
 PUT_OFF_S = 0.015  # how long ends that are put off wait for other pieces that are ready
 
 
@@ -38,6 +41,8 @@ class Crew:
     ) -> None:
         self.number, self.find, self.work, self.finish = number, find, work, finish
         self.ready, self.later, self.ends = deque[Any](), deque[Any](), deque[Any]()
+        self.long, self.long_waiting = dict[Any, int](), deque[Any]()  # what is done now, with its thread; what waits
+        self.admitting = threading.Lock()
         self.finishing = threading.Lock()  # held by the thread that does the ends
         self.finish_s = 0.0  # when the ends are done although there is other work
         self.waits = threading.Lock()  # held by the thread that waits for work
@@ -107,9 +112,18 @@ class Crew:
         """Add a piece of work that comes after all others that are ready."""
         self.later.append(one)
 
+    def may_begin(self, one: Any) -> bool:
+        """Called by a thread about its piece, which takes long: whether to do it now; else it comes again."""
+        with self.admitting:
+            if one in self.long or (len(self.long) < MAX_LONG and not self.long_waiting):
+                self.long[one] = threading.get_ident()
+                return True
+            self.long_waiting.append(one)
+        return False
+
     def step_aside(self) -> None:
-        """Called by a thread that is about to take long: another one goes on at once."""
-        if self.ends or not self.waits.locked():
+        """Called by a thread that is about to wait, or to take long: another one goes on at once."""
+        if (self.long and self._end_long()) or self.ends or not self.waits.locked():
             self.wake_one()
 
     def put_off(self, end: Any) -> None:
@@ -123,7 +137,11 @@ class Crew:
         rest.acquire()
         try:
             while (one := self._next(rest)) is not None:
-                self.work(one)
+                try:
+                    self.work(one)
+                finally:
+                    if self.long:
+                        self._end_long(one)
         finally:  # after a fault another thread may start in its place
             with self.starting:
                 self.threads.remove(threading.current_thread())
@@ -148,6 +166,18 @@ class Crew:
                 rest.acquire()
         self._finish()
         return None
+
+    def _end_long(self, done: Any = None) -> bool:
+        """Let others begin that take long, if this thread's piece does, or the one that is done; whether any may."""
+        with self.admitting:
+            for one, thread in self.long.copy().items():
+                if one is done or thread == threading.get_ident():
+                    del self.long[one]
+            waiting = self.long_waiting
+            admitted = [waiting.popleft() for _ in range(min(len(waiting), MAX_LONG - len(self.long)))]
+            self.long.update(dict.fromkeys(admitted, 0))  # until a thread takes it
+        self.ready.extend(admitted)
+        return bool(admitted)
 
     def _is_urgent(self) -> bool:
         """Whether ends have waited for long, or would wait for this thread's next piece, however long that takes."""

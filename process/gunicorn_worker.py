@@ -245,7 +245,7 @@ class ThreadedWorker(Worker):
 
         A new client is noticed a millisecond later: a thread woken in vain for each send costs more.
         """
-        if self.kept or self.silent or self.unfinished or self.crew.ready:
+        if self.kept or self.silent or self.unfinished or self.crew.ready or self.crew.long:
             self.crew.step_aside()
 
     # --- one request ---
@@ -313,6 +313,8 @@ class ThreadedWorker(Worker):
         if request is None:
             self._await(connection, self.unfinished)
             return None
+        if self.wsgi.takes_long(request.method, request.path) and not self.crew.may_begin(connection):
+            return None
         began_s = connection.end_receiving()
         if not request.is_whole:
             self.crew.step_aside()
@@ -355,6 +357,8 @@ class ThreadedWorker(Worker):
         try:
             is_flushed = connection.is_flushed()
             if is_flushed and not exchange.is_closed:
+                if exchange.parts and not self.crew.may_begin(exchange):
+                    return None
                 if exchange.write():
                     self._log(exchange)
                 is_flushed = connection.is_flushed()
@@ -364,7 +368,7 @@ class ThreadedWorker(Worker):
         if not is_flushed:
             self._await_room(exchange)
         elif not exchange.is_closed:
-            self.crew.put(exchange)  # others have their turn between two parts
+            self.crew.put(exchange)
         else:
             return answer.is_kept and answer.is_whole and self._is_drained(answer.request)
         return None

@@ -3,7 +3,7 @@
 The time of a value is what its sender says: it may be anywhere up to the year 9999.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -157,6 +157,14 @@ class Metric(Model):
         " ORDER BY timestamp DESC, seq DESC LIMIT :limit"
     )
     READ_TIMED = staticmethod(reader(TimedValue))
+    BEFORE_NEWEST = (
+        f"SELECT timestamp, seq {OF_SERIES} AND timestamp BETWEEN :since AND :until"
+        " ORDER BY timestamp DESC, seq DESC LIMIT 1 OFFSET :newest"
+    )
+    AFTER = (
+        f"SELECT {columns(TimedValue, 'metric')}, seq {OF_SERIES} AND timestamp BETWEEN :since AND :until"
+        " AND (timestamp > :since OR seq > :seq) ORDER BY timestamp, seq LIMIT :limit"
+    )
     NEXT = f"SELECT min(timestamp) {OF_SERIES} AND timestamp > :now"
 
     OF_ACCOUNT = "FROM metric_series s CROSS JOIN metric m WHERE m.series_seq = s.seq AND s.account_seq = :account"
@@ -217,6 +225,17 @@ class Metric(Model):
         """The newest values from `since` to `until`, at most `limit`, oldest first."""
         rows = run(cls.NEWEST, _of(account_seq, series, since=since, until=until, limit=limit)).fetchall()
         return list(map(cls.READ_TIMED, reversed(rows)))
+
+    @classmethod
+    def in_pieces(
+        cls, account_seq: int, series: tuple[str, str], since: int, until: int, newest: int, size: int
+    ) -> Iterator[list[TimedValue]]:
+        """The newest values from `since` to `until`, oldest first, read so many at a time."""
+        place = _of(account_seq, series, since=since, until=until, newest=newest, seq=0, limit=size)
+        place["since"], place["seq"] = run(cls.BEFORE_NEWEST, place).fetchone() or (since, 0)
+        while rows := run(cls.AFTER, place).fetchall():
+            yield [TimedValue(*row[:-1]) for row in rows]
+            place["since"], place["seq"] = rows[-1][0], rows[-1][-1]
 
     @classmethod
     def next_at(cls, account_seq: int, series: tuple[str, str], now: int) -> int | None:

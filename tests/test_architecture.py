@@ -51,6 +51,7 @@ MAY_IMPORT_ALL_THE_SAME = {
     ("web.rest", "store.database"),  # AFTER_ALL, and whether the database answers
     ("dashboard.history", "store.database"),  # AFTER_ALL
     ("dashboard.home", "store.database"),
+    ("dashboard.page", "store.database"),  # a download reads each part with a connection of its own
 }
 
 MAY_IMPORT = {  # modules, or whole rooms

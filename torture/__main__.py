@@ -36,6 +36,7 @@ PARTS = (
     "origins",
     "providers",
     "sockets",
+    "readers",
     "marks",
     "streams",
     "scale",

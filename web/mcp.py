@@ -346,7 +346,7 @@ TOOLS = {
     "list_notifications": Tool(
         "List or search notifications",
         "The history, newest first. Returns a page of notifications and pagination; go on with nextCursor until"
-        " isDone. With search a page may be short or empty before that.",
+        " isDone: a page of long texts may be short, and with search also empty, before that.",
         rest.find_notifications,
         {
             "notifications": list_of(notification.SCHEMA),

@@ -58,8 +58,8 @@ def _answer(written: Format) -> Response:
     if request.method == "HEAD":
         return Response(content_type=written.content_type, headers=UNBUFFERED)
     if asked.poll:
-        text = subscriptions.polled(current().topics, asked, written, clock.now_ms())
-        return Response(text, content_type=written.content_type, headers=UNBUFFERED)
+        polled = subscriptions.polled(current().topics, asked, written, clock.now_ms())
+        return Response(polled, content_type=written.content_type, headers=UNBUFFERED)
     source = _subscription(asked, lambda message: written.written(message).encode())
     return Streaming(source, {"Content-Type": written.content_type, "Connection": "close"})
 

@@ -7,6 +7,7 @@ assistants, too. Must not know SQL or push.
 import re
 from collections.abc import Mapping
 from functools import cache
+from itertools import accumulate
 from secrets import compare_digest
 from typing import Any
 
@@ -32,6 +33,7 @@ from web.context import current
 from web.rate_limits import DEFAULT_LISTED, MAX_LISTED
 from web.request_body import read_fields, read_object
 from wire.errors import Refused
+from wire.json_text import json_bytes
 from wire.notification import (
     FIELD_NAMES,
     MAX_ACTIONS,
@@ -58,6 +60,8 @@ RETRY_AFTER_S = 1  # for a request that has no place to wait
 QUESTION = "Question"  # the title of what an assistant asks
 MIN_ANSWERS = 2
 MIN_TIMEOUT_S, DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S = 10, 3_600, 604_800
+MAX_PAGE_BYTES = 499_000  # of the notifications on a page
+MAX_UNMEASURED_CHARACTERS = 75_000  # that take fewer bytes than that, whatever they are
 WHOLE_NUMBER = re.compile(r"0*([1-9][0-9]*)")
 
 Payload = dict[str, Any]
@@ -128,18 +132,27 @@ def find_notifications(fields: Mapping[str, Any]) -> Payload:
     caller = current().caller
     since = history_begin(caller.plan, clock.now_ms())
     if term:
-        seqs, last, is_done = search(caller.account_seq, Span(before), since, limit, Wanted((term,)))
-        rows = Notification.listed(seqs)
+        page = Notification.listed(*search(caller.account_seq, Span(before), since, limit, Wanted((term,))))
     else:
-        rows, last, is_done = Notification.page(caller.account_seq, before, since, limit)
+        page = Notification.page(caller.account_seq, before, since, limit)
+    rows, last, is_done, characters = page
+    shown = [
+        as_answered(id_, status, created_at, title, body, given)
+        for _, id_, status, created_at, title, body, given in rows
+    ]
+    if characters > MAX_UNMEASURED_CHARACTERS and (room := _room(shown)) < len(shown):
+        shown, last, is_done = shown[:room], rows[room - 1][0], False
     return {
         "ok": True,
-        "notifications": [
-            as_answered(id_, status, created_at, title, body, given)
-            for _, id_, status, created_at, title, body, given in rows
-        ],
+        "notifications": shown,
         "pagination": {"nextCursor": _cursor(0 if is_done else last), "isDone": is_done},
     }
+
+
+def _room(notifications: list[Payload]) -> int:
+    """How many of these a page has room for, at least one."""
+    ends = accumulate(len(json_bytes(one)) for one in notifications)
+    return max(1, sum(end <= MAX_PAGE_BYTES for end in ends))
 
 
 def get_notification(notification_id: str) -> tuple[Payload, dict[str, str]]:

@@ -16,7 +16,7 @@ from store import database
 from store.custom_metrics import MAX_LISTED_SERIES, Metric, MetricSeries, MetricValue
 from tests.support.accounts import account_set
 from tests.support.hostile import HOSTILE
-from tests.support.pages import Page, drawing, joined
+from tests.support.pages import drawing, joined
 from tests.support.postgresql import sqlite_only
 from tests.support.rows import each
 from tests.support.times import MINUTE_MS, at_little_cost
@@ -386,12 +386,21 @@ def test_a_metric_without_a_unit_has_an_empty_cell(service, owner):
     assert rows(owner)[1][1:] == ["-1.0", ""]
 
 
-def test_one_download_is_made_at_a_time(owner):
-    add((1.0, NOW))
-    with dashboard.metrics._download:
-        answer = owner.get("/app/metrics/one.csv?project=home&metric=m")
-    assert answer.status_code == 429 and "try again" in Page(answer.text).main
-    assert owner.get("/app/metrics/one.csv?project=home&metric=m").status_code == 200
+def test_a_download_is_read_in_pieces_and_has_the_newest_values(service, owner, monkeypatch):
+    monkeypatch.setattr(dashboard.metrics, "MAX_VALUES", 7)
+    monkeypatch.setattr(dashboard.metrics, "VALUES_AT_ONCE", 2)
+    add(*((number, NOW - at) for number, at in enumerate((9, 8, 7, 5, 5, 5, 5, 4, 3))))
+    assert [float(row[1]) for row in rows(owner)[1:]] == [2, 3, 4, 5, 6, 7, 8]
+
+
+def test_a_download_is_made_while_it_is_taken(service, owner, monkeypatch):
+    monkeypatch.setattr(dashboard.metrics, "VALUES_AT_ONCE", 1)
+    add((1, NOW - 2), (2, NOW - 1))
+    answer = owner.get("/app/metrics/one.csv?project=home&metric=m", buffered=False)
+    parts = iter(answer.response)
+    assert b"time" in next(parts) and b"1.0" in next(parts)
+    add((3, NOW))
+    assert b"2.0" in next(parts) and b"3.0" in next(parts)
 
 
 # --- many ---------------------------------------------------------------------------------------------------

@@ -311,3 +311,52 @@ def test_ends_that_are_left_when_the_crew_is_told_to_end_are_done():
     desk.crew.end()
     slow.event.set()
     wait_until(lambda: desk.ends == [[slow]] and not desk.alive)
+
+
+class Long(threading.Event):
+    """A piece that takes long, until it is set; it may wait for something in between."""
+
+    waits = False
+
+
+def test_of_the_pieces_that_take_long_two_are_done_at_once_beside_others(desk):
+    desk.number, done, work = 9, [], desk.work
+
+    def begun(one):
+        if isinstance(one, Long):
+            if not desk.crew.may_begin(one):
+                return
+            if one.waits:
+                desk.crew.step_aside()
+        work(one)
+        done.append(one)
+
+    desk.crew.work = begun
+    pieces = [Long() for _ in range(5)]
+    pieces[4].waits = True
+    desk.coming.put(pieces)
+
+    def run():
+        return [one for one, _ in desk.begun if isinstance(one, Long)]
+
+    def begins(number):
+        desk.crew.watch(0)
+        return len(run()) >= number
+
+    wait_until(lambda: begins(2))
+    desk.coming.put(["short"])
+    wait_until(lambda: desk.crew.watch(0) or "short" in done)
+    assert run() == pieces[:2]
+    pieces[0].set()
+    wait_until(lambda: begins(3))
+    assert run() == pieces[:3]
+    pieces[1].set()
+    pieces[2].set()
+    wait_until(lambda: begins(5))
+    more = [Long(), Long()]
+    desk.coming.put(more)
+    wait_until(lambda: begins(6))  # beside the one that waits
+    assert run()[5:] == more[:1]
+    for one in [*pieces, *more]:
+        one.set()
+    wait_until(lambda: begins(7) and not desk.crew.long)

@@ -79,13 +79,13 @@ def kept(connection, request, free_after_s):
     return one._is_drained(request) and not connection.is_over
 
 
-@each("waiting", ["kept", "silent", "unfinished", "ready", None])
+@each("waiting", ["kept", "silent", "unfinished", "ready", "long", None])
 def test_a_thread_that_is_about_to_wait_wakes_another_only_where_a_client_may_want_it(waiting):
     one, woken = ThreadedWorker.__new__(ThreadedWorker), []
-    one.kept, one.silent, one.unfinished, ready = (
-        {3: "a connection"} if waiting == name else {} for name in ("kept", "silent", "unfinished", "ready")
+    one.kept, one.silent, one.unfinished, ready, long = (
+        {3: "a connection"} if waiting == name else {} for name in ("kept", "silent", "unfinished", "ready", "long")
     )
-    one.crew = SimpleNamespace(ready=ready, step_aside=lambda: woken.append(1))
+    one.crew = SimpleNamespace(ready=ready, long=long, step_aside=lambda: woken.append(1))
     one.make_way()
     assert bool(woken) == bool(waiting)
 
@@ -175,6 +175,7 @@ def writes(idle, ends):
         error=lambda *said, **_: idle.logged.append(said),
     )
     idle.crew = SimpleNamespace(ready=[], watch=lambda *_: None, put=lambda one: idle.crew.ready.append(one))
+    idle.crew.may_begin = lambda one: True
     idle.notify = lambda: None
     ours, theirs = ends
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4_096)
@@ -283,6 +284,7 @@ def serves(idle):
 
         return HeldAnswer(make)
 
+    application.takes_long = lambda method, path: False
     idle.wsgi = application
     return idle
 

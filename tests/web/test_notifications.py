@@ -207,7 +207,19 @@ def test_a_list_does_not_read_what_no_answer_shows(service, owner):
     assert [row[2:] for row in stored] == [(None, '["skull"]'), ('["absent"]', None), ('["absent"]', None)]
     page = Notification.page(stored[0][1], AFTER_ALL, 0, 50).rows
     assert [row[-1] for row in page] == [None, {"priority": 4}, None]
-    assert Notification.listed([row[0] for row in stored]) == page
+    assert Notification.listed([row[0] for row in stored], 7, True)[:3] == (page, 7, True)
+
+
+@pytest.mark.parametrize("search", [{}, {"search": "x"}])
+@pytest.mark.parametrize(
+    "body, count", [("🔔" * 9_999 + "x", 12), ("\x01" * 9_999 + "x", 8), ("x" * 10_000, 49), ("x" * 4_900, 60)]
+)
+def test_a_page_ends_early_at_500_kb_and_the_next_one_goes_on(pro, body, count, search):
+    ids = [pro.send("t", body).json["notification"]["id"] for _ in range(60)]
+    listed = pro.get(f"/notifications?limit=100&search={search.get('search', '')}")
+    assert len(listed.data) <= 500_000
+    assert len(listed.json["notifications"]) == count and listed.json["pagination"]["isDone"] == (count == 60)
+    assert [one["id"] for one in walk(pro, limit=100, **search)] == ids[::-1]
 
 
 # CONTRACT 3, limit

@@ -237,6 +237,18 @@ def test_an_app_that_polls_gets_everything_once(owner, android, moved_clock):
     assert [one["message"] for one in android.poll()] == ["three"]
 
 
+def test_a_poll_ends_at_256_kb_and_the_app_asks_for_the_rest(pro):
+    phone = add_phone(pro)
+    sent(pro, *(f"{'🔔' * 9_998}{number:02}" for number in range(14)))
+    assert len(phone.get("json?poll=1&since=1").data) <= 256_000
+    assert [[one["message"][-2:] for one in phone.poll()] for _ in range(4)] == [
+        ["00", "01", "02", "03", "04", "05"],
+        ["06", "07", "08", "09", "10", "11"],
+        ["12", "13"],
+        [],
+    ]
+
+
 def test_one_message_is_fetched_by_its_id(android, five):
     assert android.fetch(five[1])["message"] == "1"
     assert android.messages("id=0123") == []
