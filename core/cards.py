@@ -11,15 +11,7 @@ from typing import Any
 from wire.notification import web_address
 from wire.validation import MAX_BODY_CHARACTERS
 
-CARDS = (
-    "attachments",
-    "blocks",
-    "embeds",
-    "sections",
-    "card",
-    "cards",
-    "cardsv2",
-)  # fields at the top
+CARDS = ("attachments", "blocks", "embeds", "sections", "card", "cards", "cardsv2")  # fields of a message
 MAX_NODES = 500
 MAX_DEPTH = 20
 MAX_LINES = 60
@@ -42,8 +34,8 @@ LINKS_INSIDE = (
 BUTTONS = ("button", "actions")  # kinds of parts whose texts are not part of the message
 PICTURES = ("image", "imageset")
 
-SLACK_LINK = re.compile(r"<(https?://[^\s|<>]+)(?:\|([^<>]*))?>")
-MARKDOWN_LINK = re.compile(r"\[([^\[\]\n]*)\]\((https?://[^\s()]+)\)")
+SLACK_LINK = re.compile(r"<(?P<url>https?://[^\s|<>]+)(?:\|(?P<label>[^<>]*))?>")
+MARKDOWN_LINK = re.compile(r"\[(?P<label>[^\[\]\n]*)\]\((?P<url>https?://[^\s()]+)\)")
 BREAK = re.compile(r"<br ?/?>", re.I)
 TAG = re.compile(r"</?(?:a|b|i|u|s|strike|strong|em|font|code)(?: [^<>]*)?>", re.I)
 
@@ -52,10 +44,9 @@ class Cards:
     """The title, the lines and the first link of the cards in a message."""
 
     def __init__(self) -> None:
-        self.title, self.lines, self.url = "", list[str](), None
+        self.title, self.lines = "", list[str]()
+        self.url: str | None = None
         self._left = MAX_NODES
-
-    url: str | None
 
     def read(self, part: Any, depth: int = 0, is_shown: bool = True) -> None:
         """Read a part of a card; only its links if it is not shown as text."""
@@ -111,12 +102,13 @@ class Cards:
 
     def plain(self, text: str) -> str:
         """The text without its markup, as long as a body may be; its first link is noted."""
-        text = text[:MAX_BODY_CHARACTERS]
-        for pattern, url, label in ((SLACK_LINK, 1, 2), (MARKDOWN_LINK, 2, 1)):
-            if found := pattern.search(text):
-                self._note(found[url])
-                text = pattern.sub(lambda link, url=url, label=label: link[label] or link[url], text)  # type: ignore[misc]
-        return html.unescape(TAG.sub("", BREAK.sub("\n", text))).replace("**", "").strip()
+        text = SLACK_LINK.sub(self._label, text[:MAX_BODY_CHARACTERS])
+        text = BREAK.sub("\n", MARKDOWN_LINK.sub(self._label, text))
+        return html.unescape(TAG.sub("", text)).replace("**", "").strip()
+
+    def _label(self, link: re.Match[str]) -> str:
+        self._note(link["url"])
+        return link["label"] or link["url"]
 
 
 def read(message: dict[str, Any]) -> Cards | None:

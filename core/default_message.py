@@ -163,7 +163,7 @@ def _lines(event: Payload, shown: tuple[str | None, ...], path: str, levels: int
 def _line(value: Any) -> str:
     """A scalar, or an array of scalars, in one line; nothing for what is empty, null or JSON."""
     if isinstance(value, list):
-        return ", ".join(text for item in value[:MAX_LINES] if (text := _line(item)) and not isinstance(item, list))
+        return ", ".join(text for item in value[:MAX_LINES] if not isinstance(item, list) and (text := _line(item)))
     if isinstance(value, str):
         text = " ".join(value[: MAX_LINE * 2].split())
         return "" if RAW_JSON.search(text) else cut(text, MAX_LINE)
