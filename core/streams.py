@@ -65,12 +65,13 @@ class Subscription:
         if not self.is_open:
             self.is_open = True
             return self.write(ntfy_stream.event("open", self.names, now))
-        while self.waiting:
+        if self.waiting:
             one = self.waiting.popleft()
             message = message_of(one, now)
-            if message and self.wanted.filters.passes(message):
-                self.written = one
-                return self.write(message)
+            if not (message and self.wanted.filters.passes(message)):
+                return b""
+            self.written = one
+            return self.write(message)
         if self.wanted.poll:
             raise Ended
         return None

@@ -24,9 +24,10 @@ MAX_STREAMS_OF_KEY = 4
 KEEPALIVE_S = 45.0  # between two; also how long a client may leave what was written untaken
 LOOKED_EVERY_S = 1.0
 UNACKNOWLEDGED_MS = 90_000  # then the kernel gives a connection up whose other end does not answer
+PAUSE_S = 0.002  # between two turns, for the threads that answer requests
 RESERVED_FOR_S = 10.0
 STOPPED_WITHIN_S = 2.0
-MESSAGES_AT_ONCE = 20  # to one connection, before the others get their turn
+MESSAGES_AT_ONCE = 20  # of one connection, also those that it is not sent, before the others get their turn
 READ_BYTES = 4_096
 MAX_HEARD_BYTES = 65_536  # from a client between two signs of life: more would keep the thread from the others
 
@@ -57,7 +58,10 @@ class Source(Protocol):
         """What the hub's feed knows of it."""
 
     def next(self) -> bytes | None:
-        """The next message, or None if there is none now; asked for once all before it is taken."""
+        """The next message, or None if there is none now; asked for once all before it is taken.
+
+        Empty if the next one is not for the client: there may be more.
+        """
 
     def taken(self) -> None:
         """The connection has taken the last message."""
@@ -128,7 +132,7 @@ class Stream:
         if message:
             self.out += message
             self.message_ends = len(self.out)
-        return bool(message)
+        return message is not None
 
     def _send(self, now_s: float) -> None:
         while self.out:
@@ -280,7 +284,7 @@ class Hub:
 
     def _wait(self, selector: selectors.BaseSelector) -> tuple[bool, list[Stream]]:
         is_unfinished = any(stream.is_unfinished for stream in self.streams)
-        events = selector.select(0 if is_unfinished else LOOKED_EVERY_S)
+        events = selector.select(PAUSE_S if is_unfinished else LOOKED_EVERY_S)
         ready = [key.fileobj for key, mask in events if mask & selectors.EVENT_READ]
         streams = [one for one in ready if isinstance(one, Stream)]
         is_woken = len(streams) < len(ready)

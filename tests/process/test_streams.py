@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from process import clock, streams
-from process.streams import MAX_STREAMS, Ended, Hub, Stream
+from process.streams import MAX_STREAMS, MESSAGES_AT_ONCE, Ended, Hub, Stream
 from tests.support.ntfy_app import GIVES_UP_S
 from tests.support.server import PATIENCE_S, wait_until
 
@@ -149,6 +149,17 @@ def test_a_client_that_takes_nothing_is_given_up(hub, connect, monkeypatch):
 def test_one_slow_client_does_not_keep_the_others_waiting(connect):
     connect(Tape(*[b"x" * 100_000] * 1_000))
     assert connect(Tape(b"quick\n", key=2)).recv(100) == b"quick\n"
+
+
+def test_what_is_not_for_the_client_counts_before_the_others_get_their_turn(hub):
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        stream = Stream(ours, b"head\n", Tape(*[b""] * (2 * MESSAGES_AT_ONCE), b"one\n"), {})
+        left = []
+        while not left or stream.is_unfinished:
+            stream.serve(clock.monotonic_s())
+            left.append(len(stream.source.messages))
+        assert left == [MESSAGES_AT_ONCE + 1, 1, 0] and theirs.recv(100) == b"head\none\n"
 
 
 def test_the_end_of_the_client_is_the_end_of_the_stream(hub, connect):
