@@ -31,6 +31,7 @@ from core import (
     recent_requests,
     retries,
     sharing,
+    storage,
     streams,
     waking,
     watching,
@@ -352,6 +353,7 @@ def open_service(app: Application, settings: config.Settings) -> None:
         module.reset()
     sharing.configure(settings)
     rate_limits.reset(settings.ingest_per_minute, sharing.redis())
+    storage.configure(settings.account_megabytes)
     proxies.configure(settings.trusted_proxies)
     pruning.forget_clock()
     app.is_open = True

@@ -45,6 +45,7 @@ class Settings:
     providers: Mapping[str, Any]
     ca_file: str | None
     ingest_per_minute: int
+    account_megabytes: int
     metrics_token: str | None = field(repr=False)
     max_body_bytes: int
     compatibility: bool  # with ntfy and Gotify: their addresses are there
@@ -142,6 +143,7 @@ OF_THE_SERVICE = (
     Variable("FORWARDED_ALLOW_IPS", "127.0.0.1", _proxies, "addresses or networks of proxies, comma-separated, or *"),
     Variable("SSL_CERT_FILE", None, _existing_file, "the path of a file with CA certificates"),
     Variable("INGEST_PER_MINUTE", "6000", between(1, 10**6), "a whole number from 1 to 1000000"),
+    Variable("ACCOUNT_MEGABYTES", "2000", between(1, 10**6), "a whole number from 1 to 1000000"),
     Variable("METRICS_TOKEN", None, matching(r"[!-~]{16,}"), "at least 16 visible ASCII characters", secret=True),
     Variable("MAX_BODY_BYTES", "1048576", between(1024, 2**30), "a whole number from 1024 to 1073741824"),
     Variable("COMPATIBILITY", "on", _on_or_off, "on or off"),
@@ -169,13 +171,12 @@ def load(environ: Mapping[str, str] | None = None) -> Settings:
     lines = {name: line for name, line in lines.items() if not environ.get(name)}  # the environment wins
     given = {**environ, **{name: line.value for name, line in lines.items()}}
     values = _read_all({variable.name: partial(variable.read, given) for variable in variables()}, lines)
-    data_dir: Path = values["DATA_DIR"]
-    database: Path | str = values["DATABASE_URL"] or data_dir / "pocketbell.db"
+    database: Path | str = values["DATABASE_URL"] or values["DATA_DIR"] / "pocketbell.db"
     _check_sharing(isinstance(database, Path), values["REDIS_URL"], values["WEB_CONCURRENCY"])
     return Settings(
         host=values["HOST"],
         port=values["PORT"],
-        data_dir=data_dir,
+        data_dir=values["DATA_DIR"],
         database=ServerUrl(database, values["DATABASE_CONNECTIONS"]) if isinstance(database, str) else database,
         redis_url=values["REDIS_URL"],
         redis_tls_verify=values["REDIS_TLS_VERIFY"],
@@ -187,6 +188,7 @@ def load(environ: Mapping[str, str] | None = None) -> Settings:
         providers=_read_all({kind: partial(provider.read, values) for kind, provider in PROVIDERS.items()}, {}),
         ca_file=values["SSL_CERT_FILE"],
         ingest_per_minute=values["INGEST_PER_MINUTE"],
+        account_megabytes=values["ACCOUNT_MEGABYTES"],
         metrics_token=values["METRICS_TOKEN"],
         max_body_bytes=values["MAX_BODY_BYTES"],
         compatibility=values["COMPATIBILITY"],

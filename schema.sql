@@ -26,6 +26,7 @@ CREATE TABLE notification_day (
     account_seq INTEGER NOT NULL REFERENCES account,
     day TEXT NOT NULL,                     -- YYYY-MM-DD; '' for all time
     notification_count INTEGER NOT NULL,
+    stored_bytes INTEGER NOT NULL DEFAULT 0, -- on the day '': of all that the account has stored now (core/storage.py)
     PRIMARY KEY (account_seq, day)
 ) STRICT, WITHOUT ROWID;
 

@@ -31,14 +31,14 @@ def delete_notification(account_seq: int, notification_id: str) -> None:
         seq = Notification.find_seq(account_seq, notification_id)
         if seq is None:
             raise Refused(404)
-        _delete([seq])
+        _delete(account_seq, [seq])
 
 
 def delete_several(account_seq: int, notification_ids: list[str]) -> int:
     """Delete those of these notifications that the account still has, at once; returns how many."""
     with transaction(account_seq):
         seqs = Notification.find_seqs(account_seq, notification_ids)
-        _delete(seqs)
+        _delete(account_seq, seqs)
     return len(seqs)
 
 
@@ -81,8 +81,8 @@ def delete_account(account: Account) -> None:
 def _delete_rest(account_seq: int) -> None:
     """Delete the account, with what requests that had begun before have written since."""
     Account.end_access(account_seq)
-    _delete(Notification.before(account_seq, 0, AFTER_ALL, ROWS))
-    Metric.remove(Metric.of_project(account_seq, None, None, ROWS))
+    _delete(account_seq, Notification.before(account_seq, 0, AFTER_ALL, ROWS))
+    Metric.remove(account_seq, Metric.of_project(account_seq, None, None, ROWS))
     for delete_some in DELETE_SOME:
         delete_some(account_seq, ROWS)
     Account.delete_rest(account_seq)
@@ -109,7 +109,7 @@ def _delete_notifications(account_seq: int, before: int) -> int:
         if seqs:
             with transaction(account_seq):
                 notifications = Notification.count_without_digests(seqs)
-                _delete(seqs)
+                _delete(account_seq, seqs)
             last, deleted = seqs[-1], deleted + notifications
         return len(seqs)
 
@@ -117,20 +117,20 @@ def _delete_notifications(account_seq: int, before: int) -> int:
     return deleted
 
 
-def _delete(seqs: list[int]) -> None:
-    """Delete these notifications, and take them out of their digests; call inside `transaction()`."""
+def _delete(account_seq: int, seqs: list[int]) -> None:
+    """Delete these notifications of the account, and take them out of their digests; call inside `transaction()`."""
     rewritten = Held.digests_of(seqs)
     Held.settle_replaced(seqs)
-    Notification.delete_all(seqs)
+    Notification.delete_all(account_seq, seqs)
     for digest_seq in rewritten:
-        digests.leave_out(digest_seq)
+        digests.leave_out(account_seq, digest_seq)
 
 
 def _delete_values(account_seq: int, project_id: str | None, metric_id: str | None) -> int:
     def piece() -> int:
         places = Metric.of_project(account_seq, project_id, metric_id, ROWS)
         with transaction(account_seq):
-            Metric.remove(places)
+            Metric.remove(account_seq, places)
         return len(places)
 
     return _repeated(piece)

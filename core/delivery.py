@@ -9,7 +9,7 @@ import logging
 from functools import partial
 from typing import NamedTuple
 
-from core import alarms, buttons, fetching, holding, idempotency, local_time, push_slots, retries, streams
+from core import alarms, buttons, fetching, holding, idempotency, local_time, push_slots, retries, storage, streams
 from core.attempts import LEASE_MS, end_expired, note_outcomes, push_all, push_each, push_to
 from core.devices import drop_device, of_priority
 from core.idempotency import IdempotentRequest
@@ -108,6 +108,7 @@ def _record_and_attempt(sender: Sender, content: Content, request: IdempotentReq
         earlier = request and idempotency.earlier(request, content, now)
         if earlier:
             return Sent(earlier, replayed=True)
+        storage.check(sender.account_seq)
         check_times(content, now)
         alarms.check_room(sender.account_seq, content)
         is_later = content.deliver_at is not None
@@ -174,6 +175,7 @@ def _record_event(
     alert, found = looked_up
     if not alert.is_active:
         return None
+    storage.check(account_seq)
     Alert.note_event(alert.alert_seq, now)
     content = prefixed(alarms.within_room(account_seq, content))
     if holding.is_held(alert, content.priority, now, now):

@@ -94,14 +94,14 @@ def _release(account_seq: int, alerts: list[HeldOfAlert]) -> int:
     return len(seqs)
 
 
-def leave_out(digest_seq: int) -> None:
+def leave_out(account_seq: int, digest_seq: int) -> None:
     """Take what was deleted out of a digest, or delete an empty digest; call inside `transaction()`."""
     left = Held.count_lines(digest_seq)
     if left:
-        Notification.rewrite(digest_seq, _content(Held.lines(digest_seq, MAX_LINES), left))
+        Notification.rewrite(account_seq, digest_seq, _content(Held.lines(digest_seq, MAX_LINES), left))
     else:
         Held.settle_replaced([digest_seq])
-        Notification.delete_all([digest_seq])
+        Notification.delete_all(account_seq, [digest_seq])
 
 
 def _content(oldest: list[int], count: int) -> Content:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from itertools import takewhile
 from typing import Any, NamedTuple
 
-from core import delivery, durations
+from core import delivery, durations, storage
 from core.metric_rules import FIRING, OK, SILENT, metric_title, number_text, rule_text
 from core.setbacks import Setbacks
 from process import clock
@@ -83,6 +83,7 @@ _kept: dict[int, tuple[int, dict[str, Project]]] = {}  # by account: the version
 
 def store_values(account_seq: int, project_id: str, values: Sequence[MetricColumns]) -> None:
     """Store values that have arrived, and let them change the states of the rules on their metrics."""
+    storage.check(account_seq)
     with transaction(account_seq):
         Metric.add_all(account_seq, project_id, values)
         version = MetricRule.version(account_seq)

@@ -24,6 +24,7 @@ from core import (
     retries,
     scheduled,
     sharing,
+    storage,
     waking,
     watching,
 )
@@ -77,6 +78,7 @@ RECORDS = (
     Job("write when each key was last used", lambda now: ApiKey.write_used()),
     Job("write the recent requests of alerts", recent_requests.write),
     Job("share what was counted", sharing.share),
+    Job("look which accounts have stored too much", storage.look, storage.LOOKED_EVERY_S),
     Job("settle when values of silent rules arrived", firing.settle_arrivals, 60.0),
     Job("note which peers speak like a proxy", proxies.write_note, 60.0),
     Job("close connections to the database that nobody needs", lambda now: close_unneeded(), UNNEEDED_EVERY_S),

@@ -119,7 +119,7 @@ def _prune_history(account: Account, now: int) -> bool:
         oldest = Notification.oldest(account.seq, _passed.get(account.seq, 0), before, ROWS)
         if done := [seq for seq, is_done in oldest if is_done]:
             with transaction(account.seq):
-                Notification.delete_all(done)
+                Notification.delete_all(account.seq, done)
         if oldest:
             _passed[account.seq] = oldest[-1][0]
         else:
@@ -166,7 +166,7 @@ def _older(account_seq: int, before: tuple[int, int]) -> Iterator[bool]:
     while is_more:
         found = Metric.older(account_seq, before, begin, ROWS)
         with transaction(account_seq):
-            Metric.remove(found)
+            Metric.remove(account_seq, found)
         is_more = len(found) == ROWS
         begin = found[-1][:2] if found else begin
         yield is_more

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from flask import flash, redirect, render_template, request
 
 import push
-from core import accounts, delivery, digests, local_time, metric_rules, plans, proxies
+from core import accounts, delivery, digests, local_time, metric_rules, plans, proxies, storage
 from dashboard import page
 from dashboard.page import Page
 from models import Account, Alert, ApiKey, Device
@@ -27,6 +27,11 @@ LATEST = 5
 CHART_DAYS = 14
 LAST_IS_GONE = (
     "Your last device no longer exists, according to its push service. Notifications fail until you add another."
+)
+
+STORAGE_IS_FULL = (
+    "New notifications, events and metrics are refused until you delete some. Select them in History, or run"
+    " ./pocketbell history delete or ./pocketbell metric delete on the server."
 )
 
 
@@ -106,6 +111,8 @@ def _warnings(account: Account, devices: list[Device]) -> Iterator[tuple[str, st
         yield "Phones and other computers need https. This page uses http.", "/docs/phones#https-in-one-command"
     if proxy := proxies.warning(clock.now_ms()):
         yield proxy, ""
+    if storage.is_full(account.seq):
+        yield f"{storage.what_is_full()} {STORAGE_IS_FULL}", "/app/notifications"
     for kind, warning in push.warnings(account.email).items():
         if kind in kinds:
             yield warning, ""

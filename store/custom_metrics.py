@@ -5,16 +5,18 @@ The time of a value is what its sender says: it may be anywhere up to the year 9
 
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import peewee
 
 from models import Account, Model
 from store.database import AFTER_ALL, run
-from store.rows import columns, reader
+from store.notification_days import NotificationDay
+from store.rows import bytes_of, columns, reader, size
 from wire.json_text import as_json
 
 MAX_LISTED_SERIES = 100
+NUMBERS_BYTES = 16  # of a value and its time
 
 
 MetricColumns = tuple[str, str, float, str | None, int, str | None]  # a `MetricValue`: a plain tuple is made faster
@@ -67,7 +69,9 @@ class MetricSeries(Model):
         found = dict(run(cls.SEQS, (account_seq, project_id, as_json(list(metric_ids)))))
         if len(found) == len(metric_ids):
             return found
-        run(cls.ADD, (account_seq, project_id, as_json([id_ for id_ in metric_ids if id_ not in found])))
+        new = [id_ for id_ in metric_ids if id_ not in found]
+        run(cls.ADD, (account_seq, project_id, as_json(new)))
+        NotificationDay.add_bytes(account_seq, bytes_of([project_id * len(new), *new]))
         return cls.seqs(account_seq, project_id, metric_ids)
 
     @classmethod
@@ -114,7 +118,10 @@ class Metric(Model):
         One statement inserts all values: after each statement another thread may run, which makes many slow.
         """
         seqs = MetricSeries.seqs(account_seq, project_id, {value[0] for value in values})
-        run(_insert(len(values)), [column for value in values for column in (seqs[value[0]], *value[1:])])
+        row: list[Any] = [column for value in values for column in (seqs[value[0]], *value[1:])]
+        run(_insert(len(values)), row)
+        texts = len("".join(row[1::6]).encode()) + bytes_of(row[3::6]) + bytes_of(row[5::6])
+        NotificationDay.add_bytes(account_seq, texts + NUMBERS_BYTES * len(values))
 
     OF_SERIES = (
         "FROM metric WHERE series_seq = (SELECT seq FROM metric_series"
@@ -186,10 +193,12 @@ class Metric(Model):
         " AND s.project_id = coalesce(:project, s.project_id) AND s.metric_id = coalesce(:metric, s.metric_id)"
         " LIMIT :limit"
     )
-    REMOVE = "DELETE FROM metric WHERE seq IN (SELECT value FROM json_each(?))"
+    SIZE = f"{NUMBERS_BYTES} + {size('metric_name', 'unit', 'metadata')}"
+    REMOVE = f"DELETE FROM metric WHERE seq IN (SELECT value FROM json_each(?)) RETURNING {SIZE}"
     REMOVE_EMPTY = (
         "DELETE FROM metric_series WHERE seq IN (SELECT value FROM json_each(?))"
         " AND NOT EXISTS (SELECT 1 FROM metric WHERE series_seq = metric_series.seq)"
+        f" RETURNING {size('project_id', 'metric_id')}"
     )
 
     @classmethod
@@ -269,10 +278,11 @@ class Metric(Model):
         return list(map(cls.READ_PLACE, run(cls.OF_PROJECT, values)))
 
     @classmethod
-    def remove(cls, places: Sequence[Place]) -> None:
-        """Remove these values, and the metrics that have no value left; call inside `transaction()`."""
-        run(cls.REMOVE, (as_json([place.seq for place in places]),))
-        run(cls.REMOVE_EMPTY, (as_json(list({place.series_seq for place in places})),))
+    def remove(cls, account_seq: int, places: Sequence[Place]) -> None:
+        """Remove these values of the account, and its metrics without a value; call inside `transaction()`."""
+        freed = run(cls.REMOVE, (as_json([place.seq for place in places]),)).fetchall()
+        freed += run(cls.REMOVE_EMPTY, (as_json(list({place.series_seq for place in places})),)).fetchall()
+        NotificationDay.add_bytes(account_seq, -sum(row[0] for row in freed))
 
 
 @cache

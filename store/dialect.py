@@ -14,6 +14,7 @@ SEVERAL = re.compile(r"\b(max|min)\(")
 OF_SEVERAL = {"max": "greatest", "min": "least"}  # their names with several arguments
 OF_QUERIES = (
     (r"json_extract\(([\w.]+), '\$\[(\d)\]'\)", r"(\1::jsonb ->> \2)::bigint"),
+    (r"\blength\(CAST\(([^?]+?) AS BLOB\)\)", r"octet_length(\1)"),
     (r"\bjson_array\(([^()]+)\)", r"json_build_array(\1)::text"),
     (r"\bSELECT value FROM json_each\(([^)]+)\)", r"SELECT value::bigint FROM jsonb_array_elements_text(\1::jsonb)"),
     (r"\bjson_each\(([^)]+)\)", r"jsonb_array_elements_text(\1::jsonb)"),

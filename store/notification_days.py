@@ -1,4 +1,7 @@
-"""The counters of notifications by account, of all time and by calendar day; they outlive the history."""
+"""The counters of notifications by account, of all time and by calendar day, which outlive the history.
+
+Beside them: how many bytes an account has stored.
+"""
 
 from typing import NamedTuple
 
@@ -6,7 +9,7 @@ import peewee
 
 from models import Account, Model
 from store.database import run, run_later
-from store.rows import columns, reader
+from store.rows import columns, reader, size
 
 
 class Stats(NamedTuple):
@@ -24,13 +27,26 @@ class NotificationDay(Model):
     account = peewee.ForeignKeyField(Account, column_name="account_seq")
     day = peewee.TextField()
     notification_count = peewee.IntegerField()
+    stored_bytes = peewee.IntegerField(default=0)
 
     class Meta:
         primary_key = peewee.CompositeKey("account", "day")
 
     COUNT = (
-        "INSERT INTO notification_day (account_seq, day, notification_count) VALUES (?, '', 1), (?, ?, 1)"
-        " ON CONFLICT (account_seq, day) DO UPDATE SET notification_count = notification_day.notification_count + 1"
+        "INSERT INTO notification_day (account_seq, day, notification_count, stored_bytes)"
+        " VALUES (?, '', 1, ?), (?, ?, 1, 0) ON CONFLICT (account_seq, day) DO UPDATE"
+        " SET notification_count = notification_day.notification_count + 1,"
+        " stored_bytes = notification_day.stored_bytes + excluded.stored_bytes"
+    )
+    ADD_BYTES = (
+        "INSERT INTO notification_day (account_seq, day, notification_count, stored_bytes) VALUES (?, '', 0, ?)"
+        " ON CONFLICT (account_seq, day) DO UPDATE"
+        " SET stored_bytes = notification_day.stored_bytes + excluded.stored_bytes"
+    )
+    ACCOUNTS_WITH = (  # an alert's last payload is not noted: each event replaces it
+        f"SELECT a.seq FROM account a LEFT JOIN notification_day d ON d.account_seq = a.seq AND d.day = ''"
+        f" WHERE coalesce(d.stored_bytes, 0) + coalesce((SELECT sum({size('payload')}) FROM alert_payload p"
+        " JOIN alert l ON l.seq = p.alert_seq WHERE l.account_seq = a.seq), 0) >= ?"
     )
     OF_ALL_TIME = "SELECT notification_count FROM notification_day WHERE account_seq = :account AND day = ''"
     OF_DAY = "SELECT notification_count FROM notification_day WHERE account_seq = :account AND day = :day"
@@ -48,9 +64,19 @@ class NotificationDay(Model):
     READ_STATS = staticmethod(reader(Stats))
 
     @classmethod
-    def count(cls, account_seq: int, day: str) -> None:
+    def count(cls, account_seq: int, day: str, stored_bytes: int) -> None:
         """Count one more on `day` (YYYY-MM-DD) and of all time; call inside `transaction()`."""
-        run_later(cls.COUNT, (account_seq, account_seq, day))
+        run_later(cls.COUNT, (account_seq, stored_bytes, account_seq, day))
+
+    @classmethod
+    def add_bytes(cls, account_seq: int, stored_bytes: int) -> None:
+        """Note that the account has stored so many bytes more, or fewer; call inside `transaction()`."""
+        run_later(cls.ADD_BYTES, (account_seq, stored_bytes))
+
+    @classmethod
+    def accounts_with(cls, stored_bytes: int) -> list[int]:
+        """The accounts (their seqs) that have stored at least so much."""
+        return [row[0] for row in run(cls.ACCOUNTS_WITH, (stored_bytes,))]
 
     @classmethod
     def stats(cls, account_seq: int, day: str) -> Stats:
@@ -62,7 +88,7 @@ class NotificationDay(Model):
     @classmethod
     def has_any(cls, account_seq: int) -> bool:
         """Whether the account ever got a notification."""
-        return cls.first("account_seq = ?", account_seq) is not None
+        return cls.first("account_seq = ? AND notification_count > 0", account_seq) is not None
 
     @classmethod
     def replace_since(cls, account_seq: int, first_day: str, counts: dict[str, int]) -> None:

@@ -93,3 +93,14 @@ def as_column(value: Any) -> Any:
     if isinstance(value, tuple):
         return json.dumps(value) if value else None
     return value
+
+
+def size(*names: str) -> str:
+    """An expression: how many bytes these columns of text have together. NULL has none."""
+    texts = " || ".join(f"coalesce({name}, '')" for name in names)
+    return f"length(CAST({texts} AS BLOB))"
+
+
+def bytes_of(texts: list[str | None]) -> int:
+    """The same of values that are to be stored."""
+    return len("".join(filter(None, texts)).encode())

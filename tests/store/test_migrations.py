@@ -306,6 +306,13 @@ def test_an_account_of_an_earlier_version_looks_like_the_system_and_is_shown_the
 
 
 @each_schema
+def test_the_texts_and_values_of_an_earlier_version_count_as_stored(upgraded):
+    texts = len("MCP - a" + "b" + "MCP - c" + "d" + "p" + "m" + "M" + "%" + "{}")
+    counted = "SELECT account_seq, stored_bytes FROM notification_day WHERE stored_bytes > 0"
+    assert look(upgraded, counted) == [(1, texts + 16)]
+
+
+@each_schema
 def test_an_alert_that_was_inactive_in_an_earlier_version_is_none_that_was_paused(upgraded):
     assert look(upgraded, "SELECT paused_at FROM alert") == [(None,)]
 

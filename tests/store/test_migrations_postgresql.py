@@ -51,4 +51,5 @@ def test_a_database_of_schema_16_becomes_like_a_new_one_and_keeps_its_idempotenc
         connection.execute("ALTER TABLE pocketbell_schema ALTER version SET NOT NULL")
     database.open_database(url)
     assert [run(statement).fetchall() for statement in SHAPE] == new
+    assert run("SELECT day, notification_count, stored_bytes FROM notification_day").fetchall() == [("", 0, 2)]
     assert IdempotencyKey.find(1, "once", 0) == (b"\x01", "first", True, "pending", 9)

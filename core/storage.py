@@ -1,0 +1,41 @@
+"""How much an account may have stored (`ACCOUNT_MEGABYTES`), and which accounts have reached that.
+
+The worker of each process looks every few seconds; requests only read what it saw. Must not know requests.
+"""
+
+from store.notification_days import NotificationDay
+from wire.errors import Refused
+
+LOOKED_EVERY_S = 15.0
+MEGABYTE = 1_000_000
+
+_megabytes = 0  # set by `configure`
+_full = frozenset[int]()  # accounts
+
+
+def configure(megabytes: int) -> None:
+    """Let an account store so much from now on; none is known to have reached it."""
+    global _megabytes, _full
+    _megabytes, _full = megabytes, frozenset()
+
+
+def look(now: int) -> None:
+    """See which accounts have stored as much as they may."""
+    global _full
+    _full = frozenset(NotificationDay.accounts_with(_megabytes * MEGABYTE))
+
+
+def check(account_seq: int) -> None:
+    """`Refused` (429) if the account may store nothing more."""
+    if account_seq in _full:
+        raise Refused(429, f"{what_is_full()} Delete notifications or metrics, then try again after a minute.")
+
+
+def is_full(account_seq: int) -> bool:
+    """Whether the account may store nothing more."""
+    return account_seq in _full
+
+
+def what_is_full() -> str:
+    """The limit, in a sentence."""
+    return f"This account has stored {_megabytes:,} MB, the most that it may (ACCOUNT_MEGABYTES)."
