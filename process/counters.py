@@ -7,17 +7,17 @@ import json
 import threading
 from collections import Counter
 
-from process.redis_client import RedisClient, script
+from process.redis_client import RedisClient
 
 LIFE_S = 30 * 86_400  # of counts in Redis when no process adds to them
 
 # KEYS: the counts. ARGV: their life in seconds, whether to return them all, then names and what is added to each.
-ADD = script("""
+ADD = """
 for i = 3, #ARGV, 2 do redis.call('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1]) end
 if #ARGV > 2 then redis.call('EXPIRE', KEYS[1], ARGV[1]) end
 if ARGV[2] == '1' then return redis.call('HGETALL', KEYS[1]) end
 return {}
-""")
+"""
 
 _counts: Counter[tuple[str, ...]] = Counter()  # all that this process counted; with Redis, what that has not got yet
 _shared: Counter[tuple[str, ...]] = Counter()  # what Redis said last, and what it got since

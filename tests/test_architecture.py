@@ -289,7 +289,8 @@ def queries(path):
             owner = getattr(node.func.value, "id", None)
             is_save = node.func.attr == "save" and not node.args  # a picture is saved to a file
             of_model = owner in model_names() and node.func.attr in MODEL_METHODS
-            if is_save or of_model or node.func.attr in QUERY_METHODS:
+            is_sql = node.func.attr in QUERY_METHODS and owner != "pipeline"  # of Redis
+            if is_save or of_model or is_sql:
                 yield node
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and SQL.search(node.value):
             yield node

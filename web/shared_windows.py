@@ -6,14 +6,14 @@ addresses of senders and marks of passwords.
 
 from hashlib import blake2b
 
-from process.redis_client import RedisClient, script
+from process.redis_client import RedisClient
 from web.moving_windows import Claims, Counted
 
 # KEYS: for each claim a list of the times of its hits in microseconds, oldest first. ARGV: for each claim the number
 # of its group, its limit, length in seconds, amount. Returns for each group 1 if a claim was refused or else 0, the
 # place of that claim or else of the one with the least room left, the hits within its window, and the age of the hit
 # that must end before another one fits.
-COUNT = script("""
+COUNT = """
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
@@ -68,7 +68,7 @@ while claims[first] do
   first = last
 end
 return table.concat(answers, ' ')
-""")
+"""
 
 
 class SharedWindows:

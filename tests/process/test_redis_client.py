@@ -1,7 +1,6 @@
 """Redis, while all is well and when it is not (CONTRACT 11): no request fails or waits for it."""
 
 import contextlib
-import errno
 import logging
 import re
 import signal
@@ -14,13 +13,13 @@ import time
 import pytest
 
 from process import redis_client
-from process.redis_client import RedisClient, script
+from process.redis_client import RedisClient
 from tests.support.listener import listening
 from tests.support.redis_server import RedisServer
 from tests.support.server import ROOT, UNDELAYED_S, free_port, in_threads, join, wait_until
 
-ECHO = script("return ARGV[1]")
-WRITE = script("return redis.call('INCR', KEYS[1])")
+ECHO = "return ARGV[1]"
+WRITE = "return redis.call('INCR', KEYS[1])"
 PASSWORD = "hunter2pw"
 
 
@@ -65,7 +64,7 @@ def within(call):
 def test_what_a_script_returns_comes_back(redis, connect):
     client = connect(redis.url)
     assert client.run(ECHO, [], ["ünlike"]) == "ünlike".encode()
-    assert client.run(script("return {1, 'a', {}}"), [], []) == [1, b"a", []]
+    assert client.run("return {1, 'a', {}}", [], []) == [1, b"a", []]
     assert [client.run(WRITE, [client.key("n")], []) for _ in range(3)] == [1, 2, 3]
 
 
@@ -78,15 +77,19 @@ def test_32_threads_at_once_are_answered_each_with_its_own(redis, connect):
 
     join(in_threads(32, ask))
     assert answers == {(n, again): b"%d" % (n * 100 + again) for n in range(32) for again in range(20)}
-    assert client._open <= redis_client.MAX_CONNECTIONS and len(client._idle) == client._open
 
 
-def test_a_connection_is_used_again(redis, connect):
+def test_one_connection_serves_all(redis, connect):
     client = connect(redis.url)
-    before = int(re.search(r"total_connections_received:(\d+)", redis.ask("INFO", "stats"))[1])
-    for _ in range(50):
-        client.run(ECHO, [], ["x"])
-    assert int(re.search(r"total_connections_received:(\d+)", redis.ask("INFO", "stats"))[1]) <= before + 3
+    client.run(ECHO, [], ["x"])
+    before = connections(redis)
+    join(in_threads(8, lambda _: client.run(ECHO, [], ["x"])))
+    assert connections(redis) == before + 1  # that of `connections`
+
+
+def connections(redis):
+    """How many connections Redis has accepted."""
+    return int(re.search(r"total_connections_received:(\d+)", redis.ask("INFO", "stats"))[1])
 
 
 # --- Redis fails --------------------------------------------------------------------------------------------
@@ -162,55 +165,21 @@ def test_many_threads_wait_for_a_silent_redis_at_the_same_time_and_not_one_after
 
 
 def test_a_redis_that_drips_is_given_no_more_time_than_one_that_is_silent(connect):
-    came = []
+    over = threading.Event()
 
     def drip(connection, number):
-        connection.recv(65536)
-        connection.sendall(b"+OK\r\n")  # to the first script, which tries the connection
         connection.recv(65536)
         with contextlib.suppress(OSError):  # the client has closed it
             for byte in b"$100\r\n" + b"x" * 100:
                 connection.sendall(bytes([byte]))
-                came.append(byte)
                 if over.wait(0.1):
                     return
 
-    over = threading.Event()
     with listening(drip) as listener:
         client = connect(f"redis://127.0.0.1:{listener.port}")
-        assert client.run(ECHO, [], [1]) is None and client.is_away
-        assert len(came) < 50
+        answer, seconds = within(lambda: client.run(ECHO, [], [1]))
+        assert answer is None and client.is_away and seconds < 5  # all that drips takes 10 s
     over.set()
-
-
-@pytest.mark.parametrize("left_s", [0.01, 0.1, 0.15, 0.2, 0.25])
-def test_who_has_waited_for_a_connection_waits_the_less_for_the_answer(left_s, monkeypatch):
-    """All together, 0.3 s at most (CONTRACT 11)."""
-    limits = []
-
-    class Silent(socket.socket):
-        def recv(self, *_):
-            limits.append(self.gettimeout() or redis_client.TIMEOUT_S)
-            raise BlockingIOError
-
-    monkeypatch.setattr(redis_client.clock, "monotonic_s", lambda: 100.0)
-    ours, others = socket.socketpair()
-    with others, Silent(fileno=ours.detach()) as silent_one, pytest.raises(TimeoutError):
-        redis_client._Socket(silent_one).ask(b"PING", 100.0 + left_s)
-    assert redis_client.TIMEOUT_S - left_s + limits[0] <= 0.3
-
-
-def test_where_the_system_takes_no_time_limit_of_that_size_python_has_it():
-    """As 32-bit systems with 64-bit times."""
-
-    class Refusing(socket.socket):
-        def setsockopt(self, *_):
-            raise OSError(errno.EINVAL, "Invalid argument")
-
-    ours, others = socket.socketpair()
-    with others, Refusing(fileno=ours.detach()) as refusing:
-        redis_client._Socket(refusing).limit_calls()
-        assert refusing.gettimeout() == redis_client.TIMEOUT_S
 
 
 def test_what_hangs_after_it_worked_is_left_alone_and_used_again_when_it_goes_on(
@@ -275,8 +244,7 @@ def test_a_redis_that_takes_no_writes_is_left_alone_until_it_does(
     assert len(warnings(caplog)) == 2 and warnings(caplog)[1] == BACK
 
 
-def test_connections_that_were_closed_while_nobody_used_them_are_no_failure(redis, connect, caplog, monkeypatch):
-    monkeypatch.setattr(redis_client, "LOOKED_AT_AFTER_S", 0)
+def test_a_connection_that_was_closed_while_nobody_used_it_is_no_failure(redis, connect, caplog):
     client = connect(redis.url)
     client.run(ECHO, [], ["x"])
     redis.ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
@@ -289,12 +257,12 @@ def test_a_wrong_password_is_said_without_it(redis, connect):
     assert client.fault() == "AuthenticationError"
 
 
-def test_a_closed_client_answers_nothing_and_has_no_connection(redis, connect):
+def test_a_closed_client_answers_nothing_and_has_no_connection(redis, connect, caplog):
     client = connect(redis.url)
     client.run(ECHO, [], ["x"])
     client.close()
-    assert client.run(ECHO, [], ["x"]) is None and client._open == 0
-    wait_until(lambda: not client._opener.is_alive())
+    assert client.run(ECHO, [], ["x"]) is None and warnings(caplog) == []
+    wait_until(lambda: "connected_clients:1\r" in redis.ask("INFO", "clients"))
 
 
 # --- TLS ----------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.plans import PLANS
-from process.redis_client import RedisClient, script
+from process.redis_client import RedisClient
 from tests.support.rows import each
 from tests.support.server import PATIENCE_S, ROOT
 from web import moving_windows, shared_windows
@@ -39,8 +39,8 @@ def client(redis):
 
 @pytest.fixture
 def in_redis(redis, client, moved_clock, monkeypatch):
-    text = shared_windows.COUNT.text.replace("'TIME'", "'MGET', 'seconds', 'microseconds'")
-    monkeypatch.setattr(shared_windows, "COUNT", script(text))
+    text = shared_windows.COUNT.replace("'TIME'", "'MGET', 'seconds', 'microseconds'")
+    monkeypatch.setattr(shared_windows, "COUNT", text)
     return MovedWindows(redis, client, moved_clock)
 
 
