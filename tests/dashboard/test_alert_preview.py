@@ -5,6 +5,7 @@ import json
 import pytest
 
 from core import message_templates, presets
+from core.template_lint import NO_TEXT_AT_THE_END
 from tests.support.accounts import account_set
 from tests.support.alert_page import KEPT_BYTES, AlertPage, in_history, preview_of
 from tests.support.pages import Page
@@ -141,7 +142,7 @@ def test_the_preview_says_why_a_filter_cannot_apply(alert):
     assert told == [
         ["{{ name | round }}", "round needs a number."],
         ['{{ load | date: "%H" }}', "date needs a time: Unix seconds, milliseconds or ISO 8601."],
-        ["{{ load | default: nobody }}", 'default takes the text to show instead, as in default: "n/a".'],
+        ["{{ load | default: nobody }}", NO_TEXT_AT_THE_END],
     ]
     page = Page(alert.owner.post(alert.path, {**draft, "preview": "1"}).text)
     assert [f"{text} cannot be filled: {why}" for text, why in told] == [
