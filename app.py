@@ -40,7 +40,7 @@ from core.server_secret import server_secret
 from dashboard import refusals
 from dashboard.refusals import ASSISTANTS, CUSTOM_METRICS
 from process import clock, counters, faults
-from store import database, pending_commit
+from store import database
 from web import (
     api_docs,
     cross_origin,
@@ -58,7 +58,6 @@ from web import (
     webhooks,
 )
 from web.context import Window, current
-from web.held_responses import HeldResponse
 from web.json_answers import JsonAnswer
 from web.lean_flask import LeanFlask
 from web.long_requests import takes_long
@@ -278,8 +277,10 @@ class Application(LeanFlask):
         """Answer a request; open the database first if the server has not (gunicorn.conf.py does)."""
         if not self.is_open:
             self.open()
-        with database.Answering():
+        try:
             return super().wsgi_app(environ, start_response)
+        finally:
+            database.give_back()
 
     def dispatch_request(self) -> Any:
         """What the route's guard, quota or handler returns."""
@@ -300,11 +301,6 @@ class Application(LeanFlask):
         return self.view_functions[rule.endpoint](**(sent.view_args or {})) if answer is None else answer
 
     def process_response(self, response: Any) -> Any:
-        """Complete the response: at once, or when the commit that the request has left has ended."""
-        commit = pending_commit.taken()
-        return HeldResponse(self, response, commit, self._completed) if commit else self._completed(response)
-
-    def _completed(self, response: Any) -> Any:
         """Count the response, note it for the alert's page, and add the headers."""
         known = current()
         sent = known.sent

@@ -6,7 +6,6 @@ a provider's answer looks like.
 """
 
 import logging
-from functools import partial
 from typing import NamedTuple
 
 from core import alarms, buttons, fetching, holding, idempotency, local_time, push_slots, retries, storage, streams
@@ -18,7 +17,6 @@ from process import clock
 from process.counters import count
 from process.faults import log_fault
 from providers.base import Answer, Message, Outcome
-from store import pending_commit
 from store.alert_payloads import AlertPayload
 from store.database import WriteFailed, after_commit, transaction
 from store.deliveries import Attempt, Delivery
@@ -122,8 +120,6 @@ def _record_and_attempt(sender: Sender, content: Content, request: IdempotentReq
         if request:
             is_asked = bool(fetching.pushed_to(devices))
             idempotency.keep(request, notification, None if is_asked else notification.status)
-        elif not fetching.pushed_to(devices):
-            pending_commit.leave()
     return _attempt("send", sender, notification, devices, request)
 
 
@@ -148,8 +144,6 @@ def deliver_event(webhook: Webhook, short_code: str, content: Content, payload: 
         event = _record_event(webhook.account_seq, found, content, now)
         if event and event[0].keeps_payload:
             AlertPayload.put(event[0].alert_seq, payload, now)
-        if not (event and fetching.pushed_to(event[2])):
-            pending_commit.leave()
     return _attempt("alert", *event) if event else None
 
 
@@ -307,10 +301,10 @@ def _attempt(
     """
     pushed = fetching.pushed_to(devices)
     if len(pushed) < len(devices):
-        after_commit(streams.hub.wake)
+        streams.hub.wake()
     if pushed:
         notification = notification._replace(status=_push_and_settle(sender, notification, pushed, request))
-    after_commit(partial(count, "notifications", source, notification.status))
+    count("notifications", source, notification.status)
     return Sent(notification, len(devices))
 
 

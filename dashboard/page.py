@@ -21,7 +21,7 @@ from core.icons import ICONS
 from models import Alert
 from process import clock
 from process.clock import DAY_MS, HOUR_MS, MINUTE_MS
-from store.database import Answering
+from store import database
 from store.notifications import Entry
 from store.search import fold
 from web import guards
@@ -146,8 +146,10 @@ def csv_file(name: str, columns: tuple[str, ...], pieces: Iterator[list[tuple[st
     def texts() -> Iterator[str]:
         yield _csv([columns])
         while True:
-            with Answering():
+            try:
                 piece = next(pieces, None)
+            finally:
+                database.give_back()
             if piece is None:
                 return
             yield _csv(piece)

@@ -6,9 +6,7 @@ the others rest. While it works nobody waits: if it does not come back within a 
 computes or waits for the disk, `watch` wakes one for each piece of work that is ready.
 
 Of the pieces that take long only a few are done at once, so that the others need not share the interpreter with more.
-
-The end of a piece can be put off: all such ends come together, once nothing else is ready, or at once if no other
-thread is free to do them. Must not know connections.
+Must not know connections.
 """
 
 import contextlib
@@ -23,28 +21,18 @@ from process import clock
 TICK_S, MAX_TICK_S = 0.001, 0.05  # between two looks at whether any thread has taken work
 LATE_TIMES = 4
 MAX_LONG = 2  # pieces that take long, at once
-PUT_OFF_S = 0.015  # how long ends that are put off wait for other pieces that are ready
 
 
 class Crew:
-    """At most `number()` threads: `find` returns work that is ready, or waits for some; `work` does one piece of it.
-
-    `finish` does the ends that were put off.
-    """
+    """At most `number()` threads: `find` returns work that is ready, or waits for some; `work` does a piece of it."""
 
     def __init__(
-        self,
-        number: Callable[[], int],
-        find: Callable[[bool], Iterable[Any]],
-        work: Callable[[Any], None],
-        finish: Callable[[list[Any]], None],
+        self, number: Callable[[], int], find: Callable[[bool], Iterable[Any]], work: Callable[[Any], None]
     ) -> None:
-        self.number, self.find, self.work, self.finish = number, find, work, finish
-        self.ready, self.later, self.ends = deque[Any](), deque[Any](), deque[Any]()
+        self.number, self.find, self.work = number, find, work
+        self.ready, self.later = deque[Any](), deque[Any]()
         self.long, self.long_waiting = dict[Any, int](), deque[Any]()  # what is done now, with its thread; what waits
         self.admitting = threading.Lock()
-        self.finishing = threading.Lock()  # held by the thread that does the ends
-        self.finish_s = 0.0  # when the ends are done although there is other work
         self.waits = threading.Lock()  # held by the thread that waits for work
         self.resting = list[threading.Lock]()  # each held until its thread is woken; the last to rest is the first
         self.threads, self.starting = list[threading.Thread](), threading.Lock()
@@ -60,7 +48,7 @@ class Crew:
         """Pause for a tick, or for at most `most_s` seconds while there is no work; then see that work is taken."""
         self._pause(self.tick_s if self.is_watched else most_s)
         is_held_up, self.seen = self.taken == self.seen, self.taken
-        if self.ends or self.ready or not self.waits.locked():
+        if self.ready or not self.waits.locked():
             if is_held_up:
                 for _ in range(max(1, len(self.ready))):
                     self.wake_one()
@@ -123,14 +111,8 @@ class Crew:
 
     def step_aside(self) -> None:
         """Called by a thread that is about to wait, or to take long: another one goes on at once."""
-        if (self.long and self._end_long()) or self.ends or not self.waits.locked():
+        if (self.long and self._end_long()) or not self.waits.locked():
             self.wake_one()
-
-    def put_off(self, end: Any) -> None:
-        """Called by a thread about the piece that it works at: `finish` does the end of that, soon."""
-        if not self.ends:
-            self.finish_s = clock.monotonic_s() + PUT_OFF_S
-        self.ends.append(end)
 
     def _run(self) -> None:
         rest = threading.Lock()
@@ -148,23 +130,14 @@ class Crew:
 
     def _next(self, rest: threading.Lock) -> Any:
         while not self.is_over:
-            is_urgent = self.ends and self._is_urgent()
-            # A thread that cannot finish leaves the ends to the one that does so, which looks again before it rests.
-            if self.ends and (is_urgent or not self.ready) and self.finishing.acquire(blocking=False):
-                try:
-                    if is_urgent or not (self._look(False) and self.ready):
-                        self._finish()
-                finally:
-                    self.finishing.release()
-            elif self.ready:
+            if self.ready:
                 with contextlib.suppress(IndexError):  # another thread was faster
                     return self._taken()
-            elif not self._look(True) and not self._move_later():
+            elif not self._look() and not self._move_later():
                 self.resting.append(rest)
                 if self.is_over:  # since this thread looked
                     self.end()
                 rest.acquire()
-        self._finish()
         return None
 
     def _end_long(self, done: Any = None) -> bool:
@@ -179,29 +152,16 @@ class Crew:
         self.ready.extend(admitted)
         return bool(admitted)
 
-    def _is_urgent(self) -> bool:
-        """Whether ends have waited for long, or would wait for this thread's next piece, however long that takes."""
-        is_last = not self.resting and len(self.threads) >= self.number()
-        return is_last or clock.monotonic_s() > self.finish_s
-
-    def _look(self, waits: bool) -> bool:
+    def _look(self) -> bool:
         """Find what is ready, unless another thread does so; whether this one did."""
         if not self.waits.acquire(blocking=False):
             return False
         try:
-            self.ready.extend(self.find(waits and not self.later))
+            self.ready.extend(self.find(not self.later))
         finally:
             self.waits.release()
         self._move_later()
         return True
-
-    def _finish(self) -> None:
-        """Do the ends; those that come meanwhile are done after another look for work."""
-        ends: list[Any] = []
-        with contextlib.suppress(IndexError):
-            while True:
-                ends.append(self.ends.popleft())
-        self.finish(ends)
 
     def _taken(self) -> Any:
         one = self.ready.popleft()

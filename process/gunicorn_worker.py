@@ -23,7 +23,6 @@ from gunicorn.workers.base import Worker
 from process import clock
 from process.connections import READ_S, WRITE_S, Connection
 from process.crew import Crew
-from process.held_answer import HeldAnswer
 from process.http_messages import Answer, Incoming, environ_of, has_head
 from process.poller import Poller
 from process.streams import HandOver
@@ -69,7 +68,7 @@ class ThreadedWorker(Worker):
         """Begin to serve. What gunicorn looks up of its settings for each request becomes plain attributes."""
         self.cfg.__dict__.update({name: setting.get() for name, setting in self.cfg.settings.items()})
         self.poller = Poller()
-        self.crew = Crew(self._most_threads, self._arrived, self._serve, self._finish)
+        self.crew = Crew(self._most_threads, self._arrived, self._serve)
         super().init_process()
 
     # --- the main thread ---
@@ -251,18 +250,13 @@ class ThreadedWorker(Worker):
     # --- one request ---
 
     def _serve(self, one: Connection | Exchange) -> None:
-        """Answer a connection's request, or hold the answer; or write more of one that was not taken at once."""
+        """Answer a connection's request, or write more of an answer that was not taken at once."""
         if isinstance(one, Exchange):
             self._go_on(one.connection, partial(self._write, one))
             return
         if not one.began_s:
             one.begin(clock.monotonic_s(), self.max_bytes)
         self._go_on(one, partial(self._answer, one))
-
-    def _finish(self, exchanges: list[Exchange]) -> None:
-        """Write answers that were held."""
-        for exchange in exchanges:
-            self._go_on(exchange.connection, partial(self._write, exchange))
 
     def _go_on(self, connection: Connection, step: Callable[[], bool | None]) -> None:
         """Go on with a connection's request, and once it is answered let the connection wait for the next."""
@@ -300,10 +294,7 @@ class ThreadedWorker(Worker):
             self._end(waiting.pop(fd, None))
 
     def _answer(self, connection: Connection) -> bool | None:
-        """Read a request and answer it; whether the connection may serve another one, None if that is still open.
-
-        The request may still be coming, or the answer is held.
-        """
+        """Read a request and answer it; whether the connection may serve another one, None if that is still open."""
         try:
             request = self._received(connection)
         except (StopIteration, NoMoreData):  # the client has left
@@ -325,9 +316,6 @@ class ThreadedWorker(Worker):
             exchange = Exchange(answer, environ, self.wsgi(environ, answer.start), began_s)
         except Exception as error:
             return self._fail(answer, error)
-        if isinstance(exchange.body, HeldAnswer) and request.is_whole:
-            self.crew.put_off(exchange)
-            return None
         return self._write(exchange)
 
     def _received(self, connection: Connection) -> Incoming | None:

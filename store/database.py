@@ -12,7 +12,7 @@ from typing import Any
 
 import peewee as peewee
 
-from store import pending_commit, sqlite
+from store import sqlite
 from store.engine import EVERYBODY as EVERYBODY
 from store.engine import MIGRATIONS, SCHEMA_VERSION, Cursor, Engine, Values
 from store.engine import DatabaseError as DatabaseError
@@ -153,14 +153,6 @@ def give_back() -> None:
     Call this when no result is left to be read. The thread gets another one with its next statement.
     """
     _engine.give_back()
-
-
-class Answering(pending_commit.Answering):
-    """While the block lasts, this thread answers a request; then others may have its connection."""
-
-    def __exit__(self, *_: object) -> None:
-        super().__exit__()
-        _engine.give_back()
 
 
 def close_unneeded() -> None:

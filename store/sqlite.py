@@ -13,14 +13,12 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import peewee
 
 from store.engine import EVERYBODY, ROOT, DatabaseRefused, Part, Rows, Table, Values, WriteFailed, check_part
-from store.pending_commit import PendingCommit, of_thread
 from store.sqlite_writer import Writer, run_on
 
 BUSY_TIMEOUT_MS = 1_500  # how long to wait for another process's lock: with the writer's turn, 4 s at most
@@ -40,7 +38,6 @@ class _Thread:
         self.taken = 0  # how many it has had
         self.writing: sqlite3.Connection | None = None  # while it is in a transaction
         self.accounts: tuple[int, ...] = ()  # those that the transaction names
-        self.commit = of_thread()  # the one that it may leave to whoever answers its request
         self.after_commit = list[Callable[[], object]]()  # what the open transaction leaves to be called
 
 
@@ -85,8 +82,6 @@ _free = _Free()
 def connection() -> sqlite3.Connection:
     """The connection that this thread uses now: the one that writes, if it is in a transaction."""
     thread = _threads.own
-    if thread.commit.left:
-        thread.commit.settle()
     return thread.writing or thread.reading or _free.take(thread)
 
 
@@ -320,8 +315,6 @@ def transaction(*account_seqs: int, at_once: bool = True) -> AbstractContextMana
     The threads of this process queue here and not in SQLite's busy handler, which is unfair.
     """
     thread = _threads.own
-    if thread.commit.left:
-        thread.commit.settle()
     if thread.writing:
         check_part(account_seqs, thread.accounts)
         return Part(run, thread.after_commit)
@@ -337,7 +330,7 @@ class _Transaction:
 
     def __enter__(self) -> None:
         thread = self._thread
-        thread.after_commit, thread.commit.is_last = [], False
+        thread.after_commit = []
         give_back()  # its turn may be long in coming
         try:
             self._commit, self._is_first = _writer.take_turn()
@@ -356,18 +349,15 @@ class _Transaction:
             raise
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
-        thread, is_left = self._thread, False
+        thread = self._thread
         try:
             self._end_writing(kind, error, trace)
-            is_left = error is None and thread.commit.is_last
         finally:
             thread.writing, thread.accounts = None, ()
-            _writer.end_turn(is_left)
-            if is_left:
-                thread.commit.left = PendingCommit(partial(_writer.failure_of, self._commit), thread.after_commit)
-            elif fault := self._commit.failure():  # also after an error: the thread may have read uncommitted rows
+            _writer.end_turn()
+            if fault := self._commit.failure():  # also after an error: the thread may have read uncommitted rows
                 raise WriteFailed(str(fault)) from fault
-        if error is None and not is_left:
+        if error is None:
             for call in thread.after_commit:
                 call()
 
@@ -397,8 +387,6 @@ def after_commit(call: Callable[[], object]) -> None:
     thread = _threads.own
     if thread.writing:
         thread.after_commit.append(call)
-    elif thread.commit.left:
-        thread.commit.left.calls.append(call)
     else:
         call()
 

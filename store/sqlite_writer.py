@@ -33,15 +33,14 @@ def run_on(one: sqlite3.Connection, statement: str, values: Values = ()) -> sqli
 
 
 class Commit:
-    """The end of an open transaction, for which each of its writers waits, or who answers its request."""
+    """The end of an open transaction, for which each of its writers waits."""
 
     def __init__(self) -> None:
         self._failure: WriteFailed | None = None
-        self.is_wanted = False  # whether somebody waits for it
         self._open: threading.Lock | None = None  # held until the end; most have one writer, which waits for nobody
 
     def leave_open(self) -> None:
-        """Another one will end it; only in the turn of the one that leaves."""
+        """Let another writer end it; only in this thread's turn."""
         if self._open is None:
             self._open = threading.Lock()
             self._open.acquire()
@@ -66,8 +65,7 @@ class Writer:
     A writer that finds no BEGIN open makes one, writes, and passes the turn on. If another thread is waiting by then,
     that one writes into the same transaction, in a savepoint of its own; the last of the queue commits for all of
     them. Each waits for that commit before it answers, so that nothing is acknowledged that is not on the disk. A
-    failed commit fails all of them. The first needs no savepoint: what it undoes is all there is. A writer may also
-    leave the commit without waiting: whoever answers then asks for it (`failure_of`), which commits.
+    failed commit fails all of them. The first needs no savepoint: what it undoes is all there is.
 
     After a failure the connection is opened anew: one that was opened while the file was read-only stays read-only.
     """
@@ -145,16 +143,11 @@ class Writer:
         finally:
             self.is_beginning = False
 
-    def end_turn(self, leaves: bool = False) -> None:
-        """Commit, unless a thread waits for its turn, which then writes into the same transaction.
-
-        A thread that leaves commits only if somebody waits for that.
-        """
+    def end_turn(self) -> None:
+        """Commit, unless a thread waits for its turn, which then writes into the same transaction."""
         try:
-            if self.commit and not leaves:
-                self.commit.is_wanted = True
-            if not self.waiting and (not leaves or (self.commit and self.commit.is_wanted)):
-                self.end(makes_way=not leaves)
+            if not self.waiting:
+                self.end()
             elif self.commit:
                 self.commit.leave_open()
         finally:
@@ -162,22 +155,15 @@ class Writer:
         if self.commit:
             self.commit_if_due()
 
-    def failure_of(self, left: Commit) -> WriteFailed | None:
-        """Why a commit that was left failed, if it did; commits, unless the last that waits for its turn does so."""
-        if self.commit is left:
-            left.is_wanted = True
-            self.commit_if_due()
-        return left.failure()
-
     def commit_if_due(self) -> None:
-        """Commit if somebody waits for that, and it was left to a thread that no longer waits for its turn."""
-        while self.commit and self.commit.is_wanted and not self.waiting and self.turn.acquire(blocking=False):
+        """Commit if that was left to a thread that no longer waits for its turn."""
+        while self.commit and not self.waiting and self.turn.acquire(blocking=False):
             try:
                 self.end()
             finally:
                 self.turn.release()
 
-    def end(self, failure: WriteFailed | None = None, makes_way: bool = False) -> None:
+    def end(self, failure: WriteFailed | None = None) -> None:
         """Commit the open transaction, or roll it back after a failure; only in this thread's turn."""
         commit, self.commit = self.commit, None
         if commit is None:
@@ -185,7 +171,7 @@ class Writer:
         try:
             if failure is None:
                 failure = WriteFailed("the commit was interrupted")
-                if self.has_changes and makes_way:
+                if self.has_changes:
                     self.makes_way = True
                     engine.make_way()
                 run_on(self.connection, "COMMIT")

@@ -31,7 +31,7 @@ FLOORS = (
     ("store.postgresql_statements",),
     ("store.sqlite_file",),
     ("store.sqlite", "store.dialect"),
-    ("store.sqlite_writer", "store.pending_commit"),
+    ("store.sqlite_writer",),
     ("store.engine",),
     ("process",),
     ("wire",),

@@ -7,17 +7,8 @@ from queue import SimpleQueue
 import pytest
 
 from process import clock
-from process.crew import PUT_OFF_S, Crew
+from process.crew import Crew
 from tests.support.server import PATIENCE_S, wait_until
-
-
-class Slow:
-    """A piece whose end is put off, and which then takes until `event` is set."""
-
-    def __init__(self, takes_long=False):
-        self.event = threading.Event()
-        if not takes_long:
-            self.event.set()
 
 
 class Desk:
@@ -26,7 +17,7 @@ class Desk:
     def __init__(self, number):
         self.found, self.coming, self.begun = SimpleQueue(), SimpleQueue(), deque()
         self.number = number
-        self.crew = Crew(lambda: self.number, self.find, self.work, self.finish)
+        self.crew = Crew(lambda: self.number, self.find, self.work)
 
     def find(self, waits):
         if not waits and self.coming.empty():
@@ -35,18 +26,8 @@ class Desk:
 
     def work(self, one):
         self.begun.append((one, threading.get_ident()))
-        if isinstance(one, Slow):
-            self.crew.put_off(one)
-            one.event.wait(PATIENCE_S)
         if isinstance(one, threading.Event):
             assert one.wait(PATIENCE_S)
-
-    def finish(self, ends):
-        self.begun.append((ends, threading.get_ident()))
-
-    @property
-    def ends(self):
-        return [one for one, _ in self.begun if isinstance(one, list) and one]
 
     def has_begun(self, number):
         wait_until(lambda: len(self.begun) >= number)
@@ -146,7 +127,7 @@ def test_many_that_wake_one_at_once_start_no_more_threads_than_allowed(desk):
 def test_looks_that_come_late_are_farther_apart(monkeypatch):
     times = iter([0.0, 0.001, 1.0, 1.009, 2.0, 7.0, 8.0, 8.05])
     monkeypatch.setattr(clock, "monotonic_s", lambda: next(times))
-    crew = Crew(lambda: 0, list, bool, bool)
+    crew = Crew(lambda: 0, list, bool)
     seen = []
     for _ in range(4):
         crew.ring()  # so that no pause takes time
@@ -220,97 +201,6 @@ def test_a_thread_that_a_fault_ends_leaves_its_place_to_another(monkeypatch):
     assert desk.has_begun(1)
     desk.crew.end()
     desk.coming.put([])
-
-
-def test_ends_that_were_put_off_come_together_once_nothing_else_is_ready(desk):
-    pieces, more = [Slow() for _ in range(3)], [Slow() for _ in range(2)]
-    find = desk.crew.find
-
-    def find_more(waits):
-        if more and not waits:
-            return [more.pop()]
-        return find(waits)
-
-    desk.crew.find = find_more
-    desk.coming.put([*pieces, "other"])
-    (ends,) = wait_until(lambda: desk.ends)
-    assert len(ends) == 5 and ends[:3] == pieces
-    assert [one for one, _ in desk.begun][:4] == [*pieces, "other"] and len(desk.crew.threads) == 1
-
-
-def test_ends_that_were_put_off_for_long_come_before_work_that_is_ready(desk, moved_clock):
-    slow, work = Slow(), desk.crew.work
-
-    def moving(one):
-        work(one)
-        moved_clock.advance(PUT_OFF_S)
-
-    desk.crew.work = moving
-    desk.coming.put([slow, 1, 2, 3])
-    wait_until(lambda: len(desk.begun) >= 5)
-    assert [one for one, _ in desk.begun][:5] == [slow, 1, [slow], 2, 3]
-
-
-def test_ends_that_were_put_off_come_before_work_that_is_ready_if_no_other_thread_is_free_to_do_them(desk):
-    *others, last = held = [threading.Event() for _ in range(3)]
-    for number, other in enumerate(others, 1):
-        desk.coming.put([other])
-        assert desk.has_begun(number)
-        wait_until(lambda: desk.crew.watch(0) or desk.crew.waits.locked())
-    wait_until(lambda: len(desk.crew.threads) == 3)
-    slow = Slow()
-    desk.coming.put([slow, last])
-    wait_until(lambda: any(one is last for one, _ in desk.begun))
-    for event in held:
-        event.set()
-    assert [one for one, _ in desk.begun][2:5] == [slow, [slow], last]
-
-
-@pytest.mark.parametrize("waits", [False, True])
-def test_while_a_thread_that_put_an_end_off_is_held_up_another_does_it_even_if_one_waits_for_work(desk, waits):
-    slow, quick = Slow(takes_long=True), threading.Event()
-    if waits:  # the second thread comes to wait for work
-        desk.coming.put([quick])
-        assert desk.has_begun(1)
-        desk.crew.wake_one()
-        wait_until(lambda: len(desk.crew.threads) == 2 and desk.crew.waits.locked())
-        quick.set()
-        wait_until(lambda: desk.crew.resting)
-    desk.coming.put([slow])
-    wait_until(lambda: any(one is slow for one, _ in desk.begun))
-    wait_until(lambda: desk.crew.watch(0) or desk.ends)
-    assert desk.ends == [[slow]]
-    slow.event.set()
-
-
-def test_ends_are_not_done_by_two_at_once_and_none_is_forgotten(desk):
-    first, second, may_end = Slow(), Slow(), threading.Event()
-    finish = desk.crew.finish
-
-    def finishing(ends):
-        finish(ends)
-        if first in ends:
-            assert may_end.wait(PATIENCE_S)
-
-    desk.crew.finish = finishing
-    desk.coming.put([first])
-    wait_until(lambda: desk.ends)
-    desk.crew.wake_one()
-    desk.coming.put([second])
-    wait_until(lambda: desk.crew.waits.locked() and desk.crew.ends)
-    assert desk.ends == [[first]]
-    may_end.set()
-    wait_until(lambda: desk.ends == [[first], [second]])
-
-
-def test_ends_that_are_left_when_the_crew_is_told_to_end_are_done():
-    desk, slow = Desk(1), Slow(takes_long=True)
-    desk.crew.wake_one()
-    desk.coming.put([slow])
-    assert desk.has_begun(1)
-    desk.crew.end()
-    slow.event.set()
-    wait_until(lambda: desk.ends == [[slow]] and not desk.alive)
 
 
 class Long(threading.Event):

@@ -20,7 +20,6 @@ from gunicorn.sock import TCPSocket
 from process import clock, logs, unsent
 from process.connections import READ_S, WRITE_S, Connection
 from process.gunicorn_worker import ThreadedWorker
-from process.held_answer import HeldAnswer
 from process.http_messages import Answer, Incoming
 from process.poller import Poller
 from process.unsent import Exchange, Unsent
@@ -203,7 +202,7 @@ def take(worker, theirs, until):
 @pytest.mark.parametrize("length", [60_000, 3_000_000])
 def test_a_client_that_does_not_take_its_answer_keeps_no_thread_and_gets_it_later(writes, ends, length):
     ours, theirs = ends
-    writes._finish([answer_of(ours, length)])
+    writes._serve(answer_of(ours, length))
     assert [*writes.unsent.exchanges] == [ours.fileno()] and not writes.kept and writes.logged == [length]
     taken = take(writes, theirs, lambda: ours in writes.kept.values())
     assert taken.partition(b"\r\n\r\n")[2] == b"x" * length and not ours.kept and writes.logged == [length]
@@ -220,7 +219,7 @@ def test_an_answer_that_is_made_while_it_is_written_goes_on_when_the_client_take
         made.append("closed")
 
     exchange = answer_of(ours, 0, [], body())
-    writes._finish([exchange])
+    writes._serve(exchange)
     assert made == [0] and not writes.logged
     taken = take(writes, theirs, lambda: ours in writes.kept.values())
     parts = [b"186A0\r\n" + b"%02d" % part * 50_000 + b"\r\n" for part in range(40)]
@@ -239,7 +238,7 @@ def test_an_answer_that_is_not_taken_ends_without_a_fault(writes, ends, moved_cl
 
     if why == "memory":
         monkeypatch.setattr(unsent, "MAX_UNSENT_BYTES", 100_000)
-    writes._finish([answer_of(ours, 0, [], Body([b"x" * 200_000, b"never"]))])
+    writes._serve(answer_of(ours, 0, [], Body([b"x" * 200_000, b"never"])))
     assert bool(writes.unsent.exchanges) == (why != "memory")
     moved_clock.advance(WRITE_S - 1)
     writes._look_after(1)
@@ -265,9 +264,9 @@ def test_the_answer_of_which_nothing_was_taken_for_longest_makes_room(idle, monk
 
 @pytest.fixture
 def serves(idle):
-    """The worker, whose application says what it has read, in an answer that is held; and what is put off."""
-    idle.max_bytes, idle.nr, idle.max_requests, idle.put_off = 1_000_000, 0, 1_000, []
-    idle.crew = SimpleNamespace(put_off=idle.put_off.append, step_aside=lambda: None, ready=[])
+    """The worker, whose application says what it has read."""
+    idle.max_bytes, idle.nr, idle.max_requests, idle.asked = 1_000_000, 0, 1_000, []
+    idle.crew = SimpleNamespace(step_aside=lambda: None, ready=[])
     idle.crew.bring = idle.crew.ready.append
     idle.log = SimpleNamespace(access=lambda *_: None)
     idle.cfg.set("worker_connections", 1_000)
@@ -277,12 +276,9 @@ def serves(idle):
 
     def application(environ, start):
         body = environ["wsgi.input"].read()
-
-        def make():
-            start("200 OK", [("Content-Length", str(len(body)))])
-            return [body]
-
-        return HeldAnswer(make)
+        idle.asked.append(body)
+        start("200 OK", [("Content-Length", str(len(body)))])
+        return [body]
 
     application.takes_long = lambda method, path: False
     idle.wsgi = application
@@ -294,18 +290,16 @@ SEND = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 24\r\n\r\n" + BODY
 
 
 @pytest.mark.parametrize("step", [1, 20, len(SEND) - len(BODY), len(SEND)])
-def test_an_answer_is_held_in_however_many_packets_its_request_came(serves, ends, step):
+def test_a_request_is_answered_once_in_however_many_packets_it_came(serves, ends, step):
     ours, theirs = ends
     serves.silent[ours.fileno()] = ours
     serves.poller.await_first(ours.fileno())
     for at in range(0, len(SEND), step):
-        assert not serves.put_off
+        assert not serves.asked
         theirs.sendall(SEND[at : at + step])
         (ready,) = serves._arrived(waits=True)
         serves._serve(ready)
-    (exchange,) = serves.put_off
-    assert not serves.unfinished and not serves.kept
-    serves._finish([exchange])
+    assert serves.asked == [BODY] and not serves.unfinished
     assert theirs.recv(1_000).endswith(b"\r\n\r\n" + BODY) and ours in serves.kept.values()
 
 
@@ -324,7 +318,7 @@ def test_half_a_request_is_answered_as_one_that_broke_off_when_its_time_is_over(
     serves._serve(ours)
     answer = theirs.recv(1_000)
     assert b"\r\nConnection: close\r\n" in answer and answer.endswith(b"\r\n\r\n" + BODY[:-1])
-    assert not serves.put_off and ours in serves.lingering.values()
+    assert ours in serves.lingering.values()
 
 
 @each("waiting", ["silent", "kept", "lingering"])

@@ -7,8 +7,12 @@ import sqlite3
 import pytest
 
 from app import open_service
+from core import recent_requests
+from process import counters
 from process.faults import log_fault
+from store import sqlite_writer
 from store.database import WriteFailed
+from store.senders import find_webhook
 from tests.support.postgresql import sqlite_only
 
 SAID = "The database does not answer, or its disk is full. Try again in a few seconds."
@@ -45,6 +49,22 @@ def test_each_door_answers_503_in_its_shape_and_says_when_to_try_again(service, 
     for path, (sent, said) in doors.items():
         answer = service.client.post(path, json=sent, headers={"Authorization": f"Bearer {owner.key}"})
         assert (answer.status_code, answer.json, answer.headers["Retry-After"]) == (503, said, "10"), path
+
+
+@sqlite_only
+def test_what_a_failed_commit_would_have_stored_is_neither_said_nor_counted(service, owner, hook, monkeypatch):
+    def run_on(one, statement, values=(), run_on=sqlite_writer.run_on):
+        if statement == "COMMIT":
+            raise WriteFailed("disk I/O error") from sqlite3.OperationalError()
+        return run_on(one, statement, values)
+
+    counters.reset()
+    monkeypatch.setattr(sqlite_writer, "run_on", run_on)
+    assert [owner.send().json, hook.post({}).json] == [OF_REST] * 2
+    assert counters.counted("notifications") == {}
+    assert [labels[2] for labels in counters.counted("responses")] == ["503"] * 2
+    (seen,) = recent_requests.of_alert(find_webhook(hook.code).alert_seq)
+    assert (seen.status, seen.notification_id) == (503, None)
 
 
 def test_each_answer_names_the_request_as_its_line_in_the_log_does(service, owner, hook):
