@@ -145,9 +145,9 @@ def count_unknown_code(sender: str) -> None:
         raise Refused(429, TOO_MANY_EVENTS)
 
 
-def count_unknown_topic(sender: str, amount: int = 1) -> None:
-    """Count a topic that is no device's against its sender (0: only look); `Refused` (429) beyond the budget."""
-    if _count(_claim(UNKNOWN_TOPICS, f"unknown-topics/{sender}", amount)).refused is not None:
+def count_unknown_topic(sender: str) -> None:
+    """Count a topic that is no device's against its sender; `Refused` (429) beyond the budget."""
+    if _count(_claim(UNKNOWN_TOPICS, f"unknown-topics/{sender}")).refused is not None:
         raise Refused(429, TOO_MANY_EVENTS)
 
 

@@ -140,7 +140,7 @@ def test_text_that_is_no_placeholder_is_taken_as_it_is(service, owner):
 UNFILLED = {
     "{{ title": "the closing }} is missing.",
     "{{ title | truncate }}": "truncate takes a number of characters, as in truncate: 30.",
-    "{{ title | default: nobody }}": 'default takes the text to show instead, as in default: "n/a".',
+    "{{ title | default: nobody }}": 'a text in quotes must end it, as in default: b | default: "n/a".',
     "{% if title %}": "tags are not supported, only variables and filters.",
     "{{ }}": "the name of a variable is missing.",
 }

@@ -28,7 +28,7 @@ def test_an_event_gets_priority_link_and_tag(service, owner):
     hook = service.alert(*FIELDS)
     hook.post({"message": "a", "level": "High", "id": "a/b", "key": "disk"})
     (row,) = owner.listed()
-    assert (row["priority"], row["url"], row["tag"]) == (4, "https://x.example/a%2Fb", "disk")
+    assert (row["priority"], row["url"], row["tag"]) == (4, "https://x.example/a/b", "disk")
 
 
 def test_an_event_that_says_resolved_replaces_what_has_its_tag(service, owner):

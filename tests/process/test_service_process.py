@@ -1,4 +1,4 @@
-"""The service as it really runs: gunicorn in its own process, spoken to over sockets (CONTRACT 1, 3 and 7)."""
+"""The service as it really runs: gunicorn in its own process, spoken to over sockets."""
 
 import http.client
 import json
@@ -33,8 +33,6 @@ from tests.support.server import (
 
 LARGEST = 20_000  # MAX_BODY_BYTES of the service that most tests share
 LINK = re.compile(r"http://\S+(/app/setup/[\w-]+)")
-
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="gunicorn runs on POSIX alone")
 
 
 @pytest.fixture(scope="module")
