@@ -27,6 +27,7 @@ class Connection(socket.socket):
     def __init__(self, accepted: socket.socket, peer: tuple[str, int] = ("-", 0)) -> None:
         super().__init__(accepted.family, accepted.type, accepted.proto, accepted.detach())
         self.peer = peer
+        self.client = ""  # who asked, of those whose requests take turns
         self.environ = dict[str, Any]()  # what WSGI is told of the connection with each request
         self.kept, self.sent = b"", 0  # what was written, and how many bytes of it were sent
         self.rest = b""  # received, and not yet read

@@ -21,6 +21,7 @@ from process import clock
 TICK_S, MAX_TICK_S = 0.001, 0.05  # between two looks at whether any thread has taken work
 LATE_TIMES = 4
 MAX_LONG = 2  # pieces that take long, at once
+MAX_LONG_WAITING, MAX_LONG_WAITING_OF_ONE = 512, 256  # for one of these to end; the second: of one client
 
 
 class Crew:
@@ -31,7 +32,8 @@ class Crew:
     ) -> None:
         self.number, self.find, self.work = number, find, work
         self.ready, self.later = deque[Any](), deque[Any]()
-        self.long, self.long_waiting = dict[Any, int](), deque[Any]()  # what is done now, with its thread; what waits
+        self.long = dict[Any, int]()  # the pieces that are done now and take long, with the thread of each
+        self.long_waiting = dict[str, deque[Any]]()  # those that wait, by client; the next client is the first
         self.admitting = threading.Lock()
         self.waits = threading.Lock()  # held by the thread that waits for work
         self.resting = list[threading.Lock]()  # each held until its thread is woken; the last to rest is the first
@@ -100,14 +102,21 @@ class Crew:
         """Add a piece of work that comes after all others that are ready."""
         self.later.append(one)
 
-    def may_begin(self, one: Any) -> bool:
+    def may_begin(self, one: Any, client: str) -> bool:
         """Called by a thread about its piece, which takes long: whether to do it now; else it comes again."""
         with self.admitting:
             if one in self.long or (len(self.long) < MAX_LONG and not self.long_waiting):
                 self.long[one] = threading.get_ident()
                 return True
-            self.long_waiting.append(one)
+            self.long_waiting.setdefault(client, deque()).append(one)
         return False
+
+    def is_crowded(self, client: str) -> bool:
+        """Whether enough pieces that take long wait already, of this client or in all."""
+        with self.admitting:
+            waiting = self.long_waiting
+            of_one = len(waiting.get(client, ()))
+            return of_one >= MAX_LONG_WAITING_OF_ONE or sum(map(len, waiting.values())) >= MAX_LONG_WAITING
 
     def step_aside(self) -> None:
         """Called by a thread that is about to wait, or to take long: another one goes on at once."""
@@ -146,9 +155,14 @@ class Crew:
             for one, thread in self.long.copy().items():
                 if one is done or thread == threading.get_ident():
                     del self.long[one]
-            waiting = self.long_waiting
-            admitted = [waiting.popleft() for _ in range(min(len(waiting), MAX_LONG - len(self.long)))]
-            self.long.update(dict.fromkeys(admitted, 0))  # until a thread takes it
+            admitted = list[Any]()
+            while self.long_waiting and len(self.long) < MAX_LONG:
+                client, waiting = next(iter(self.long_waiting.items()))
+                admitted.append(waiting.popleft())
+                self.long[admitted[-1]] = 0  # until a thread takes it
+                del self.long_waiting[client]
+                if waiting:
+                    self.long_waiting[client] = waiting  # behind the others
         self.ready.extend(admitted)
         return bool(admitted)
 

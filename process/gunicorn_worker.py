@@ -23,7 +23,7 @@ from gunicorn.workers.base import Worker
 from process import clock
 from process.connections import READ_S, WRITE_S, Connection
 from process.crew import Crew
-from process.http_messages import Answer, Incoming, environ_of, has_head
+from process.http_messages import Answer, Incoming, client_of, environ_of, has_head
 from process.poller import Poller
 from process.streams import HandOver
 from process.unsent import Exchange, Unsent
@@ -40,6 +40,7 @@ STOP_S = 2.0  # for a request that a client may just be sending, when the worker
 LOOKED_EVERY_S, STOPPING_EVERY_S = 1.0, 0.1
 NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+TOO_MANY, RETRY_LATER = "Too many lists, pages or downloads are asked for at once.", "Retry-After: 5\r\n"
 GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN)
 
 
@@ -304,8 +305,12 @@ class ThreadedWorker(Worker):
         if request is None:
             self._await(connection, self.unfinished)
             return None
-        if self.wsgi.takes_long(request.method, request.path) and not self.crew.may_begin(connection):
-            return None
+        if self.wsgi.takes_long(request.method, request.path) and connection not in self.crew.long:
+            connection.client = client_of(request)
+            if self.crew.is_crowded(connection.client):
+                return self._refuse(connection, 503, TOO_MANY, RETRY_LATER)
+            if not self.crew.may_begin(connection, connection.client):
+                return None
         began_s = connection.end_receiving()
         if not request.is_whole:
             self.crew.step_aside()
@@ -345,7 +350,7 @@ class ThreadedWorker(Worker):
         try:
             is_flushed = connection.is_flushed()
             if is_flushed and not exchange.is_closed:
-                if exchange.parts and not self.crew.may_begin(exchange):
+                if exchange.parts and not self.crew.may_begin(exchange, connection.client):
                     return None
                 if exchange.write():
                     self._log(exchange)
@@ -407,10 +412,10 @@ class ThreadedWorker(Worker):
             self.draining.release()
         return not (request.body.failed or request.unreader.is_over)
 
-    def _refuse(self, connection: Connection, status: int, sentence: str) -> bool:
+    def _refuse(self, connection: Connection, status: int, sentence: str, fields: str = "") -> bool:
         """Answer in our error shape what is no HTTP, without quoting it: it may contain a key or a code."""
         body = json.dumps(rest_body(Refused(status, sentence))).encode()
-        head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: application/json\r\n"
+        head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: application/json\r\n{fields}"
         head += f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
         self.log.request(client=connection.peer[0], method="-", route="-", status=status, bytes=len(body), ms=0)
         connection.write(head.encode() + body)

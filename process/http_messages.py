@@ -105,6 +105,12 @@ class Incoming(Request):
         return environ
 
 
+def client_of(request: Incoming) -> str:
+    """Who asks: the credential in the request's head, or the address, which may be one."""
+    credentials = (value for name, value in request.headers if name in ("AUTHORIZATION", "COOKIE"))
+    return str(next(credentials, request.path))
+
+
 def has_head(data: bytes) -> bool:
     """Whether a request's head is whole, or the parser can say what is wrong with it, or it is long."""
     return b"\r\n\r\n" in data or len(data) >= SHORT_BYTES or data.count(b"\n") > data.count(b"\r\n")

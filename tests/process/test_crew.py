@@ -6,7 +6,7 @@ from queue import SimpleQueue
 
 import pytest
 
-from process import clock
+from process import clock, crew
 from process.crew import Crew
 from tests.support.server import PATIENCE_S, wait_until
 
@@ -214,7 +214,7 @@ def test_of_the_pieces_that_take_long_two_are_done_at_once_beside_others(desk):
 
     def begun(one):
         if isinstance(one, Long):
-            if not desk.crew.may_begin(one):
+            if not desk.crew.may_begin(one, "a client"):
                 return
             if one.waits:
                 desk.crew.step_aside()
@@ -250,3 +250,21 @@ def test_of_the_pieces_that_take_long_two_are_done_at_once_beside_others(desk):
     for one in [*pieces, *more]:
         one.set()
     wait_until(lambda: begins(7) and not desk.crew.long)
+
+
+def test_the_clients_whose_pieces_take_long_take_turns_and_none_may_fill_the_queue(desk, monkeypatch):
+    monkeypatch.setattr(crew, "MAX_LONG_WAITING", 5)
+    monkeypatch.setattr(crew, "MAX_LONG_WAITING_OF_ONE", 3)
+    one = Crew(lambda: 1, desk.find, desk.work)
+    asked = ["a1", "a2", "a3", "a4", "a5", "b1", "c1"]
+    assert [one.may_begin(name, name[0]) for name in asked] == [True, True, *[False] * 5]
+    assert [one.is_crowded(name) for name in "abd"] == [True, True, True]
+    one.long_waiting["c"].clear()
+    assert [one.is_crowded(name) for name in "abd"] == [True, False, False]
+    one.long_waiting["c"].append("c1")
+    order = []
+    for _ in range(5):
+        one._end_long(next(iter(one.long)))  # as its thread does
+        order += one.ready
+        one.ready.clear()
+    assert order == ["a3", "b1", "c1", "a4", "a5"] and not one.long_waiting

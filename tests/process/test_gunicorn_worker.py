@@ -174,7 +174,7 @@ def writes(idle, ends):
         error=lambda *said, **_: idle.logged.append(said),
     )
     idle.crew = SimpleNamespace(ready=[], watch=lambda *_: None, put=lambda one: idle.crew.ready.append(one))
-    idle.crew.may_begin = lambda one: True
+    idle.crew.may_begin = lambda one, client: True
     idle.notify = lambda: None
     ours, theirs = ends
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4_096)
@@ -268,7 +268,7 @@ def serves(idle):
     idle.max_bytes, idle.nr, idle.max_requests, idle.asked = 1_000_000, 0, 1_000, []
     idle.crew = SimpleNamespace(step_aside=lambda: None, ready=[])
     idle.crew.bring = idle.crew.ready.append
-    idle.log = SimpleNamespace(access=lambda *_: None)
+    idle.log = SimpleNamespace(access=lambda *_: None, request=lambda **_: None)
     idle.cfg.set("worker_connections", 1_000)
     idle.looked_s, idle.ends_s, idle.ppid = 0.0, math.inf, os.getppid()
     idle.crew.watch = idle.notify = lambda *_: None
@@ -301,6 +301,29 @@ def test_a_request_is_answered_once_in_however_many_packets_it_came(serves, ends
         serves._serve(ready)
     assert serves.asked == [BODY] and not serves.unfinished
     assert theirs.recv(1_000).endswith(b"\r\n\r\n" + BODY) and ours in serves.kept.values()
+
+
+def test_a_request_that_takes_long_waits_for_its_turn_or_is_refused_when_too_many_wait(serves, ends):
+    ours, theirs = ends
+    asked = []
+    serves.wsgi.takes_long = lambda method, path: path == "/list"
+    serves.crew.long, serves.crew.may_begin = {}, lambda one, client: asked.append(client)
+    serves.crew.is_crowded = lambda client: len(asked) > 1
+    request = b"GET /list HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer k\r\n\r\n"
+    serves.poller.await_first(ours.fileno())
+    theirs.sendall(request)
+    serves._serve(ours)
+    assert asked == ["Bearer k"] and not serves.kept
+    serves.crew.long[ours] = 1
+    serves._serve(ours)  # its turn
+    assert serves.kept.pop(ours.fileno())
+    serves.crew.long.clear()
+    for client in (b"Cookie: c=1", b"X: y"):
+        theirs.sendall(request.replace(b"Authorization: Bearer k", client))
+        serves._serve(ours)
+    assert asked == ["Bearer k", "c=1"]
+    answer = theirs.recv(10_000).rpartition(b"HTTP/1.1 ")[2]
+    assert answer.startswith(b"503 ") and b"\r\nRetry-After: 5\r\n" in answer and b"at once" in answer
 
 
 def test_half_a_request_is_answered_as_one_that_broke_off_when_its_time_is_over(serves, ends, moved_clock):
