@@ -56,7 +56,10 @@ def _push(attempt: Attempt) -> Push:
 
 
 def tag_slot(account_seq: int, tag: str) -> str:
-    """What stands for an account's tag on its devices: 32 characters of base64url."""
+    """An account's tag as its devices know it: 32 characters of base64url.
+
+    The hash must not change: notifications that devices show were tagged with it.
+    """
     digest = hashlib.sha256(f"{account_seq} {tag}".encode()).digest()
     return base64.urlsafe_b64encode(digest).decode()[:32]
 

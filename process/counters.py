@@ -39,7 +39,10 @@ def counted(what: str) -> dict[tuple[str, ...], int]:
 
 
 def share(reads: bool = False) -> None:
-    """Add to Redis what this process counted since the last call; with `reads`, learn what all counted."""
+    """Add to Redis what this process counted since the last call; with `reads`, learn what all counted.
+
+    After a time limit it is added again, although it may have arrived: a second may count double.
+    """
     global _counts, _shared
     if _redis is None:
         return

@@ -127,7 +127,7 @@ def _read_message() -> Payload:
     if not isinstance(message.get("method"), str):
         raise Wrong(INVALID_REQUEST, "method must be a string.")
     if "id" not in message and not message["method"].startswith("notifications/"):
-        raise Wrong(INVALID_REQUEST, "id is required.")
+        raise Wrong(INVALID_REQUEST, "id is required.")  # without one, the sender could not learn the outcome
     return message
 
 
