@@ -1,4 +1,5 @@
-// On Home and the history: says what is new while the page is seen, and deletes with a time to undo it.
+// On Home and the history: offers a link to new notifications while the page is visible (nothing moves while somebody
+// reads), and deletes after a time in which that can be undone.
 "use strict";
 
 const POLL_MS = 5000, UNDO_MS = 8000;

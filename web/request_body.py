@@ -66,6 +66,7 @@ def read_upload() -> tuple[bytes, int]:
     """The first `KEPT_BYTES` of the request's body, and its size; the rest is read and dropped.
 
     `Refused` (413) beyond `MAX_UPLOAD_BYTES`. A body beyond `MAX_BODY_BYTES` gets more time, and few come at once.
+    A client that is answered before the end may report a broken connection instead.
     """
     sent, at_first = current().sent, current().settings.max_body_bytes
     is_chunked, announced = "HTTP_TRANSFER_ENCODING" in sent.environ, _announced(sent)
