@@ -21,10 +21,10 @@ test: .venv/installed-dev ## run all tests
 OF_DATA := tests/store/test_recycling_postgresql.py \
   $(addprefix tests/core/test_,alarms.py bad_days.py buttons.py clock_steps.py deletion.py digest_crashes.py \
   digests.py doctor.py downtime.py fetched_alarms.py fetching.py firing.py firing_by_time.py frequency.py \
-  held_by_priority.py holding.py pruning.py races.py repeating_events.py replaced_while_held.py scheduled.py \
-  server_secret.py waking.py watching.py while_pushed.py) \
+  heartbeat_checks.py held_by_priority.py holding.py ntfy_wakeup.py pruning.py races.py repeating_events.py replaced_while_held.py scheduled.py \
+  server_secret.py while_pushed.py) \
   $(addprefix tests/web/test_,acknowledge.py alert_list.py answers.py devices.py idempotency.py \
-  keys.py metrics_webhook.py notifications.py ntfy_polls.py ntfy_sequences.py ping_keys.py pings.py prometheus.py rules.py stats.py waiting.py) \
+  keys.py long_poll.py metrics_webhook.py notifications.py ntfy_polls.py ntfy_sequences.py ping_keys.py pings.py prometheus.py rules.py stats.py) \
   $(addprefix tests/dashboard/test_,alarms.py history.py metrics.py sessions.py) \
   tests/cli/test_lists.py tests/process/test_several_processes.py
 
@@ -35,7 +35,7 @@ test-postgresql: .venv/installed-dev ## run the tests of what touches data on Po
 coverage: .venv/installed-dev ## measure what the tests cover
 	$(BIN)/python -m pytest --cov --cov-report= --cov-fail-under=92
 	$(BIN)/coverage report --skip-covered
-	$(BIN)/coverage report --include=web/guards.py,core/alarms.py,core/answers.py,core/attempts.py,core/buttons.py,core/delivery.py,core/floods.py,core/idempotency.py,core/local_time.py,core/message_templates.py,core/push_slots.py,core/retries.py,core/scheduled.py,core/template_filters.py,core/value_text.py,core/waiting.py --fail-under=100
+	$(BIN)/coverage report --include=web/guards.py,core/alarms.py,core/answers.py,core/attempts.py,core/buttons.py,core/delivery.py,core/floods.py,core/idempotency.py,core/local_time.py,core/message_templates.py,core/push_slots.py,core/retries.py,core/scheduled.py,core/template_filters.py,core/value_text.py,core/long_poll.py --fail-under=100
 
 # Check the packages for known vulnerabilities, if PyPI's own list is reachable (mirrors have none).
 audit: .venv/installed ## look for known vulnerabilities in the packages

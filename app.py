@@ -24,7 +24,9 @@ from core import (
     clock_steps,
     delivery,
     floods,
-    outside_watch,
+    health_ping,
+    heartbeat_checks,
+    ntfy_wakeup,
     proxies,
     pruning,
     push_slots,
@@ -33,8 +35,6 @@ from core import (
     sharing,
     storage,
     streams,
-    waking,
-    watching,
 )
 from core.server_secret import server_secret
 from dashboard import refusals
@@ -343,10 +343,11 @@ def open_service(app: Application, settings: config.Settings) -> None:
     models.ApiKey.forget_used()
     push.configure(settings, delivery.vapid_key)
     push_slots.configure(settings.threads)
-    outside_watch.configure(settings.heartbeat_url)
+    health_ping.configure(settings.heartbeat_url)
     buttons.configure(app.config["SECRET_KEY"])
-    for module in (alarms, clock_steps, delivery, faults, floods, recent_requests, retries, waking, watching):
+    for module in (alarms, clock_steps, delivery, faults, floods, heartbeat_checks, ntfy_wakeup, recent_requests):
         module.reset()
+    retries.reset()
     sharing.configure(settings)
     rate_limits.reset(settings.ingest_per_minute, sharing.redis())
     storage.configure(settings.account_megabytes)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from config import VERSION
 from config import load as load_settings
-from core import accounts, jobs, proxies, waiting
+from core import accounts, long_poll, proxies, scheduler
 from process import clock, cpu_affinity, service_lock
 from process.gunicorn_worker import ThreadedWorker
 from process.logs import JsonLines
@@ -39,7 +39,7 @@ def open_files(wanted):
 bind = f"[{settings.host}]:{settings.port}" if ":" in settings.host else f"{settings.host}:{settings.port}"
 workers = settings.workers  # more than one only where Redis counts the rate limits for all of them
 worker_class = ThreadedWorker
-most_waiting = request_body.large_bodies.most_waiting + accounts.hash_turns.most_waiting + waiting.MAX_WAITING
+most_waiting = request_body.large_bodies.most_waiting + accounts.hash_turns.most_waiting + long_poll.MAX_WAITING
 threads = settings.threads + most_waiting  # requests that wait, for a turn or an answer, have threads beside THREADS
 timeout = 30
 graceful_timeout = 30
@@ -169,15 +169,15 @@ def post_worker_init(worker):
     cpu_affinity.keep_to_one()
     worker.wsgi.open()
     engine.make_way = worker.make_way
-    waiting.goes_on = lambda: worker.alive  # the end of the service waits for the requests that are being answered
+    long_poll.goes_on = lambda: worker.alive  # the end of the service waits for the requests that are being answered
     with contextlib.suppress(OSError, AttributeError):  # mallopt exists only in glibc
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 2)
         ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 131_072)
     gc.freeze()  # everything loaded so far stays, so the garbage collector need not scan it
-    jobs.worker.start()
+    scheduler.background.start()
 
 
 def worker_exit(server, worker):
     """Stop the streams and the background jobs, which also writes what they keep in memory."""
     worker.wsgi.streams.finish()
-    jobs.worker.stop()
+    scheduler.background.stop()

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import NamedTuple
 
-from core import buttons, fetching, waiting
+from core import buttons, fetching, long_poll
 from core.attempts import LEASE_MS, is_expired, push_all
 from core.devices import drop_device, receivers
 from models import ActiveDevice, Device
@@ -100,7 +100,7 @@ def acknowledge(account_seq: int, notification_seq: int, device_seq: int | None,
         if Notification.one(notification_seq).status == "pending":
             Notification.settle(notification_seq)
         after_commit(due.set)
-        after_commit(waiting.note_change)
+        after_commit(long_poll.note_change)
 
 
 def acknowledge_notification(account_seq: int, notification_id: str, now: int) -> None:

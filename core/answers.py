@@ -6,7 +6,7 @@ A press names its button by a token; in the web app the owner answers without on
 import re
 from typing import NamedTuple
 
-from core import alarms, waiting
+from core import alarms, long_poll
 from core.buttons import ACKNOWLEDGE
 from core.plans import history_begin
 from models import Account, sha256_of
@@ -83,6 +83,6 @@ def _answer(account_seq: int, seq: int, content: Content, position: int, device_
     now = clock.now_ms()
     if not ButtonAnswer.put_first(seq, position, device_seq, now):
         raise Refused(409, TOO_LATE)
-    after_commit(waiting.note_change)
+    after_commit(long_poll.note_change)
     if content.acknowledge:
         alarms.acknowledge(account_seq, seq, device_seq, now)

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 
 import push
 from core import buttons
+from core.backoff import GIVEN_UP_AFTER_MS, retry_s
 from core.devices import drop_device
 from models import ActiveDevice, Device
-from process.clock import DAY_MS
 from process.faults import log_fault
 from providers.base import Answer, Message, Outcome, Push
 from store.alarms import Alarm
@@ -23,9 +23,6 @@ from wire.notification import Content
 
 PUSH_DEADLINE_S = 4.5  # with what comes before and after, a request is never held longer than 5 s
 LEASE_MS = 30_000  # longer than the deadline: nobody else makes an attempt that somebody claimed
-FIRST_RETRY_S = 30
-MAX_RETRY_S = 3600
-GIVEN_UP_AFTER_MS = DAY_MS
 EXPIRED = "It expired before this device had it."
 
 log = logging.getLogger("pocketbell")
@@ -110,7 +107,8 @@ def _verdict(attempt: Attempt, answer: Answer, now: int) -> tuple[str, int | Non
         return "delivered", None
     if answer.outcome in (Outcome.DEAD, Outcome.REFUSED):
         return "failed", None
-    next_attempt_at, given_up_at = now + _backoff_s(attempt, answer) * 1000, attempt.since + GIVEN_UP_AFTER_MS
+    wait_s = retry_s(attempt.attempts) if answer.retry_after_s is None else max(1, answer.retry_after_s)
+    next_attempt_at, given_up_at = now + wait_s * 1000, attempt.since + GIVEN_UP_AFTER_MS
     if answer.retry_after_s is not None and now < given_up_at:
         next_attempt_at = min(next_attempt_at, given_up_at)  # a last attempt, however long the provider asks to wait
     if next_attempt_at > given_up_at:
@@ -137,10 +135,3 @@ def end_expired(contents: Mapping[int, Content], now: int) -> None:
     expired = [seq for seq, content in contents.items() if is_expired(content, now)]
     if expired:
         Delivery.end(expired, EXPIRED, now)
-
-
-def _backoff_s(attempt: Attempt, answer: Answer) -> int:
-    """What the provider asks for, or else 30 s, 1 min, 2 min … at most 1 h."""
-    if answer.retry_after_s is not None:
-        return max(1, answer.retry_after_s)
-    return int(min(FIRST_RETRY_S * 2 ** min(attempt.attempts, 10), MAX_RETRY_S))

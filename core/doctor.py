@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import push
 from config import Settings
-from core import outside_watch, proxies, sharing
+from core import health_ping, proxies, sharing
 from models import Account, Device
 from process import clock
 from providers import PROVIDERS, transport
@@ -187,7 +187,7 @@ def _proxies(settings: Settings) -> tuple[str, str]:
 def _watched(settings: Settings) -> tuple[str, str]:
     if settings.heartbeat_url is None:
         return "look", "nothing notices when this service is down: set HEARTBEAT_URL (docs/watches.md)."
-    failure = outside_watch.last_failure()
+    failure = health_ping.last_failure()
     if failure:
         return "bad", f"HEARTBEAT_URL did not take the last call: {failure}."
     return "ok", "HEARTBEAT_URL is called each minute while the service is well."

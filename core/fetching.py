@@ -7,8 +7,9 @@ requests, or the shape in which a notification is fetched.
 from collections.abc import Collection, Iterable
 from functools import partial
 
-from core import waking
-from core.attempts import EXPIRED, GIVEN_UP_AFTER_MS
+from core import ntfy_wakeup
+from core.attempts import EXPIRED
+from core.backoff import GIVEN_UP_AFTER_MS
 from core.pieces import ROWS, in_pieces
 from models import ActiveDevice, Device, sha256_of
 from process.counters import count
@@ -41,14 +42,14 @@ def add_deliveries(
         given_up_at = now + GIVEN_UP_AFTER_MS
         fetched = [device for device in devices if is_fetched(device.kind)]
         Delivery.add(notification_seq, fetched, min(given_up_at, expires_at or given_up_at))
-        waking.wake_later(notification_seq, fetched)
+        ntfy_wakeup.wake_later(notification_seq, fetched)
 
 
 def add_missing(notification_seq: int, devices: list[ActiveDevice], expires_at: int | None, now: int) -> None:
     """Let these devices, which fetch, have a repeat, new ones too; call inside `transaction()`."""
     given_up_at = now + GIVEN_UP_AFTER_MS
     Delivery.add_missing(notification_seq, devices, min(given_up_at, expires_at or given_up_at))
-    waking.wake_later(notification_seq, devices)
+    ntfy_wakeup.wake_later(notification_seq, devices)
 
 
 def device_of(topic: str) -> FetchingDevice | None:

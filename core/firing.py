@@ -14,8 +14,8 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from core import delivery, durations, storage
+from core.backoff import Backoff
 from core.metric_rules import FIRING, OK, SILENT, metric_title, number_text, rule_text
-from core.setbacks import Setbacks
 from process import clock
 from process.faults import log_fault
 from store.custom_metrics import Metric, MetricColumns, TimedValue
@@ -39,7 +39,7 @@ UNJUDGED = "A rule on a metric could not be judged"
 MAX_KEPT_ACCOUNTS = 500  # whose rules are kept in memory
 
 log = logging.getLogger("pocketbell")
-setbacks = Setbacks(UNJUDGED)
+backoff = Backoff(UNJUDGED)
 
 
 # --- values -------------------------------------------------------------------------------------------------
@@ -190,9 +190,9 @@ def _judge_on_arrival(account_seq: int, seq: int, now: int) -> None:
 
 def look_at_due(now: int) -> bool:
     """Judge the rules whose time has come; returns whether more is left."""
-    due = setbacks.due(lambda most: MetricRule.due(now, most), CHECKED_AT_ONCE)
+    due = backoff.due(lambda most: MetricRule.due(now, most), CHECKED_AT_ONCE)
     for account_seq, seq in due:
-        with setbacks.tried(seq), transaction(account_seq):
+        with backoff.tried(seq), transaction(account_seq):
             RuleArrival.settle(account_seq)
             rule = MetricRule.one(seq)
             if rule and rule.look_at is not None and rule.look_at <= now:  # no other process was faster

@@ -1,6 +1,6 @@
 """Heartbeats of an account, by whatever door: made, changed, paused, resumed, deleted (CONTRACT 10).
 
-`core/watching.py` has what pings and deadlines do to them. Must not know requests.
+`core/heartbeat_checks.py` has what pings and deadlines do to them. Must not know requests.
 """
 
 import re
@@ -8,7 +8,7 @@ import unicodedata
 import uuid
 from typing import Any
 
-from core import watching
+from core import heartbeat_checks
 from core.durations import seconds_of, short
 from core.local_time import checked_cron
 from models import Account
@@ -51,7 +51,7 @@ def change_heartbeat(account_seq: int, id_: str, settings: dict[str, Any], now: 
         Heartbeat.change(beat.seq, **values)
         changed = find_heartbeat(account_seq, id_)
         if beat.deadline_at is not None and values.keys() & {"period_s", "cron", "grace_s"}:
-            watching.expect(changed, now)
+            heartbeat_checks.expect(changed, now)
         return find_heartbeat(account_seq, id_)
 
 
@@ -112,7 +112,7 @@ def resume_heartbeat(account_seq: int, id_: str, now: int) -> Beat:
             elif beat.last_ping_at is None:
                 Heartbeat.change_state(beat, "new", None)
             else:
-                watching.expect(beat, now)
+                heartbeat_checks.expect(beat, now)
         return find_heartbeat(account_seq, id_)
 
 

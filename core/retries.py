@@ -12,7 +12,8 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 
 import push
-from core.attempts import EXPIRED, GIVEN_UP_AFTER_MS, LEASE_MS, end_expired, is_expired, note_outcomes, push_all
+from core.attempts import EXPIRED, LEASE_MS, end_expired, is_expired, note_outcomes, push_all
+from core.backoff import GIVEN_UP_AFTER_MS
 from core.pieces import ROWS, by_account, in_pieces
 from process import clock
 from process.faults import log_fault

@@ -22,7 +22,7 @@ from core import accounts
 from process import clock
 import config
 from store import database
-from core import jobs
+from core import scheduler
 from core import pruning
 from core import plans
 from web import rate_limits

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from core.waiting import MAX_WAITING
+from core.long_poll import MAX_WAITING
 from process.streams import MAX_STREAMS, MAX_STREAMS_OF_KEY, MAX_STREAMS_OF_OWNER
 from tests.support.ntfy_app import Listener, add_topic
 from tests.support.server import OWNER, Server

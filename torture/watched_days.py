@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import app as application
-from core import accounts, firing, heartbeats, jobs, metric_rules, watching
+from core import accounts, firing, heartbeat_checks, heartbeats, metric_rules, scheduler
 from process import clock
 from store.database import EVERYBODY, run, transaction
 from store.heartbeats import Beat, Heartbeat
@@ -68,7 +68,7 @@ class Pings:
         beats = list(map(Heartbeat.pinged, pinging))
         with transaction(beats[0].account_seq):
             for beat in beats:
-                watching.note_ping(beat, "success", None, "text")
+                heartbeat_checks.note_ping(beat, "success", None, "text")
         for beat in beats:
             rate_limits.ping(beat.seq)
         self.seen["pings"] += len(pinging)
@@ -144,10 +144,10 @@ def main(days: int) -> None:
         for one in each_second:
             one()
         began = time.perf_counter()
-        jobs.run_due(clock.now_ms(), jobs.TIMED)
+        scheduler.run_due(clock.now_ms(), scheduler.TIMED)
         look_s = max(look_s, time.perf_counter() - began)
         if moved.s % 3600 == 1800:
-            jobs.run_due(clock.now_ms())
+            scheduler.run_due(clock.now_ms())
         if moved.s % 86_400 == 0:
             rss_mb.append(int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE") / 1e6)
             file_mb.append(round(Path(os.environ["DATA_DIR"], "pocketbell.db").stat().st_size / 1e6, 1))

@@ -36,11 +36,11 @@ import sys, time
 import app as application
 application.app.open()
 from process import clock
-from core import jobs
+from core import scheduler
 print("ready", flush=True)
 sys.stdin.readline()
 while True:
-    jobs.run_due(clock.now_ms())
+    scheduler.run_due(clock.now_ms())
     time.sleep(0.01)
 """
 SHIFTED = """

@@ -6,7 +6,7 @@ from typing import cast
 
 from flask import Response
 
-from core import heartbeats, watching
+from core import heartbeat_checks, heartbeats
 from models import Account
 from process import clock
 from web import guards, rate_limits
@@ -49,7 +49,7 @@ def receive_ping(**sent: str) -> Response:
     if beat is None:
         beat, is_new = heartbeats.make_with_slug(cast(Account, current().ping_owner), slug, clock.now_ms())
         rate_limits.ping(beat.seq)
-    watching.note_ping(beat, *meaning, body)
+    heartbeat_checks.note_ping(beat, *meaning, body)
     return Response("Created" if is_new else "OK", 201 if is_new else 200, content_type=TEXT)
 
 

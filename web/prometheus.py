@@ -8,8 +8,7 @@ from functools import cache
 from typing import Any
 
 from config import VERSION
-from core import sharing
-from core.jobs import worker
+from core import scheduler, sharing
 from process import clock, counters
 from store.deliveries import Delivery
 from store.engine import SCHEMA_VERSION, DatabaseError
@@ -58,9 +57,10 @@ class _Collector:
             stored, is_up = _stored(), 1
         except DatabaseError:
             stored, is_up = [], 0
+        lag_s = scheduler.background.lag_s()
         for name, help_, value in (
             ("database_up", "Whether the database can be read.", is_up),
-            ("worker_lag_seconds", "Seconds since the background worker finished its last round.", worker.lag_s()),
+            ("worker_lag_seconds", "Seconds since the background worker finished its last round.", lag_s),
             *stored,
         ):
             yield GaugeMetricFamily(f"pocketbell_{name}", help_, value)

@@ -14,9 +14,9 @@ from typing import Any
 from flask import current_app
 from itsdangerous import Signer
 
-from core import accounts, alarms, deletion, delivery, devices, local_time, waiting
-from core.jobs import is_healthy
+from core import accounts, alarms, deletion, delivery, devices, local_time, long_poll
 from core.plans import PLANS, history_begin
+from core.scheduler import is_healthy
 from models import Alert, ApiKey, Device
 from process import clock
 from store.alarms import Alarm
@@ -169,7 +169,7 @@ def find_notification(notification_id: str, fields: Mapping[str, Any]) -> tuple[
     wait_s = _wait_s(fields)
     entry, is_early = _entry(notification_id), False
     if wait_s:
-        is_early = not waiting.wait_for(current().caller.account_seq, entry.seq, wait_s, current().confirm)
+        is_early = not long_poll.wait_for(current().caller.account_seq, entry.seq, wait_s, current().confirm)
         current().confirm()
         entry = _entry(notification_id)
     return {"ok": True, "notification": _detail(entry)}, is_early

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 import push
-from core import alarms, delivery, jobs
+from core import alarms, delivery, scheduler
 from core.attempts import LEASE_MS
 from store import database
 from store.alarms import Alarm
@@ -444,4 +444,4 @@ def test_to_acknowledge_wakes_the_thread_that_tells_the_devices_once_it_is_store
         acknowledge(owner, rings)
         assert not alarms.due.is_set()
     assert alarms.due.is_set()
-    assert alarms.due in [lane.wake for lane in jobs.worker.lanes]
+    assert alarms.due in [lane.wake for lane in scheduler.background.lanes]

@@ -8,7 +8,7 @@ import pytest
 
 import models
 import push
-from core import jobs, retries
+from core import retries, scheduler
 from process import clock
 from store import database
 from store.held import Held
@@ -142,7 +142,7 @@ def test_workers_in_several_threads_release_each_event_once(service, owner, pro,
     def work():
         start.wait()
         for _ in range(3):
-            jobs.run_due(clock.now_ms())
+            scheduler.run_due(clock.now_ms())
 
     threads = [threading.Thread(target=work) for _ in range(6)]
     for thread in threads:

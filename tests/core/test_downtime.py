@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from core import watching
+from core import heartbeat_checks
 from process import clock
 from store import database
 from tests.support.heartbeats import Pinged, told
@@ -73,10 +73,10 @@ def test_a_deadline_moves_by_as_much_as_the_clock_was_set(beat, passes, moved_cl
 def test_that_the_service_is_alive_is_written_every_half_minute(service, moved_clock, monkeypatch):
     written = []
     service.work()
-    monkeypatch.setattr(watching.ServerNote, "put", lambda name, value: written.append(value))
+    monkeypatch.setattr(heartbeat_checks.ServerNote, "put", lambda name, value: written.append(value))
     for _ in range(120):
         moved_clock.advance(1)
-        watching.follow_clock()
+        heartbeat_checks.follow_clock()
     assert len(written) == 4
 
 
@@ -90,11 +90,11 @@ def test_while_nothing_can_be_written_nothing_is_judged_and_the_outage_counts_as
         raise database.WriteFailed("disk full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(watching.ServerNote, "put", refuse)
+        patch.setattr(heartbeat_checks.ServerNote, "put", refuse)
         moved_clock.advance(2 * HOUR_S)
-        assert watching.watch(moved_clock.ms) is False
-        assert watching.watch(moved_clock.ms) is False
-    watching.watch(moved_clock.ms)
+        assert heartbeat_checks.check_due(moved_clock.ms) is False
+        assert heartbeat_checks.check_due(moved_clock.ms) is False
+    heartbeat_checks.check_due(moved_clock.ms)
     assert (beat.state, beat.watch["deadlineAt"], told(owner)) == ("up", moved_clock.ms + HOUR_S * 1000, [])
 
 
@@ -176,7 +176,7 @@ def frozen(moved_clock):
     def freeze(seconds, monotonic_s=None):
         moved_clock.ms += seconds * 1000
         moved_clock.monotonic += seconds if monotonic_s is None else monotonic_s
-        watching.watch(moved_clock.ms)
+        heartbeat_checks.check_due(moved_clock.ms)
 
     return freeze
 
@@ -214,13 +214,13 @@ def test_a_worker_that_is_slow_moves_nothing(service, owner, moved_clock, frozen
 
 
 def test_the_time_that_other_jobs_took_before_its_turn_is_no_step_of_the_clock(beat, moved_clock):
-    watching.watch(moved_clock.ms)
+    heartbeat_checks.check_due(moved_clock.ms)
     beat.ping()
     deadline, round_began = beat.watch["deadlineAt"], moved_clock.ms + 1000
     moved_clock.advance(10)
-    watching.watch(round_began)
+    heartbeat_checks.check_due(round_began)
     moved_clock.advance(1)
-    watching.watch(moved_clock.ms)
+    heartbeat_checks.check_due(moved_clock.ms)
     assert beat.watch["deadlineAt"] == deadline
 
 
@@ -230,7 +230,7 @@ def test_a_clock_that_is_set_while_other_jobs_run_cries_no_wolf(owner, beat, pas
     passes(MINUTE_S)
     round_began = moved_clock.ms
     moved_clock.set_wall(moved_clock.ms + step_s * 1000)
-    watching.watch(round_began)
+    heartbeat_checks.check_due(round_began)
     assert (beat.state, told(owner)) == ("up", [])
 
 
@@ -301,12 +301,12 @@ class Process:
     """A process that watches: what it remembers is its own."""
 
     def __init__(self):
-        self.remembered = None, None, 0.0, clock.now_ms()
+        self.remembered = {"_looked": None, "_noted": None, "_noted_s": 0.0, "_began_at": clock.now_ms()}
 
     def look(self):
-        watching._looked, watching._noted, watching._noted_s, watching._began_at = self.remembered
-        now = watching.follow_clock()
-        self.remembered = watching._looked, watching._noted, watching._noted_s, watching._began_at
+        vars(heartbeat_checks).update(self.remembered)
+        now = heartbeat_checks.follow_clock()
+        self.remembered = {name: vars(heartbeat_checks)[name] for name in self.remembered}
         return now
 
 

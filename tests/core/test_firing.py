@@ -307,7 +307,7 @@ def test_one_that_always_fails_waits_longer_each_time_and_keeps_no_other_waiting
     assert 540 / 60 < caplog.text.count(firing.UNJUDGED) < 540 / 60 + 8  # 1, 2, 4, ... 60 s
     failing.clear()
     passes(MINUTE_S)
-    assert rules[0].state == "firing" and firing.setbacks._waits == {}
+    assert rules[0].state == "firing" and firing.backoff._waits == {}
 
 
 def test_a_fault_in_judging_one_rule_refuses_no_value_and_the_worker_tries_again(service, owner, passes, monkeypatch):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core import firing, watching
+from core import firing, heartbeat_checks
 from process import clock
 from store import database
 from tests.support.heartbeats import EMAIL, told
@@ -260,7 +260,7 @@ def test_while_the_service_is_frozen_no_silence_counts(owner, silent, passes, mo
     silent.sends(0)
     passes(HOUR_S)
     moved_clock.advance(5 * DAY_S)
-    watching.watch(moved_clock.ms)
+    heartbeat_checks.check_due(moved_clock.ms)
     assert (silent.state, told(owner)) == ("ok", [])
     passes(23 * HOUR_S)
     assert silent.state == "firing"
@@ -298,7 +298,7 @@ def test_a_restart_each_hour_delays_the_news_by_the_downtime_alone(silent, passe
 def test_a_value_that_arrives_before_the_first_look_after_the_downtime_is_not_moved(silent, passes, moved_clock):
     passes(HOUR_S)
     moved_clock.advance(2 * HOUR_S)
-    watching.reset()
+    heartbeat_checks.reset()
     silent.sends(0)
     passes(20)
     passes(DAY_S - 21)
@@ -384,10 +384,10 @@ def test_while_nothing_can_be_written_no_silence_is_told_and_the_outage_counts_a
         raise database.WriteFailed("disk full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(watching.ServerNote, "put", refuse)
+        patch.setattr(heartbeat_checks.ServerNote, "put", refuse)
         moved_clock.advance(2 * DAY_S)
-        assert watching.watch(moved_clock.ms) is False
-    watching.watch(moved_clock.ms)
+        assert heartbeat_checks.check_due(moved_clock.ms) is False
+    heartbeat_checks.check_due(moved_clock.ms)
     assert (silent.state, told(owner)) == ("ok", [])
     passes(DAY_S - MINUTE_S)
     assert silent.state == "firing"

@@ -5,7 +5,7 @@ from ipaddress import ip_address, ip_network
 
 import pytest
 
-from core import jobs, proxies
+from core import proxies, scheduler
 from store.server_notes import ServerNote
 from tests.support.checks import seen
 from tests.support.pages import signed_in
@@ -163,7 +163,7 @@ def test_very_many_peers_take_no_more_memory_than_a_hundred(service):
 
 
 def test_the_background_worker_writes_the_note():
-    assert proxies.write_note in {job.run for job in jobs.RECORDS}
+    assert proxies.write_note in {job.run for job in scheduler.RECORDS}
 
 
 def test_another_peer_is_noted_within_the_hour(service, moved_clock):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core import jobs, pruning
+from core import pruning, scheduler
 from process import clock
 from store.database import EVERYBODY, run, transaction
 from tests.support.accounts import PRO, account_set
@@ -366,5 +366,5 @@ def test_values_are_not_counted_again_while_old_notifications_are_removed(servic
     monkeypatch.setattr("core.pieces.in_pieces.__defaults__", (0.0,))
     sent(owner)
     moved_clock.advance(31 * DAY_S)
-    unfinished = jobs.run_due(clock.now_ms(), jobs.REMOVALS)
+    unfinished = scheduler.run_due(clock.now_ms(), scheduler.REMOVALS)
     assert [job.run for job in unfinished] == [pruning.prune]

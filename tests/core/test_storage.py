@@ -2,7 +2,7 @@
 
 import pytest
 
-from core import jobs, storage
+from core import scheduler, storage
 from process import clock
 from store import database
 from store.notification_days import NotificationDay
@@ -95,7 +95,7 @@ def full(make_service, moved_clock):
 
 
 def looks(full):
-    jobs.run_due(clock.now_ms(), [job for job in jobs.RECORDS if job.run is storage.look])
+    scheduler.run_due(clock.now_ms(), [job for job in scheduler.RECORDS if job.run is storage.look])
 
 
 def test_an_account_stores_until_it_has_reached_its_limit(full):

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from core import answers
-from core.waiting import MAX_WAITING, MAX_WAITING_OF_ACCOUNT
+from core.long_poll import MAX_WAITING, MAX_WAITING_OF_ACCOUNT
 from models import Account
 from tests.support.accounts import OWNER
 from tests.support.buttons import ANSWERS

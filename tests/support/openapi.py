@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 import app
-from core import jobs
+from core import scheduler
 from core.buttons import token_of
 from tests.support.heartbeats import EMAIL, Pinged
 from tests.support.service import METRICS_TOKEN
@@ -86,7 +86,7 @@ class World:
         service.account()
         self.caller, self.hook = service.caller(), service.alert()
         self.credentials = {"apiKey": self.caller.key, "metricsToken": METRICS_TOKEN}
-        monkeypatch.setattr(jobs.worker, "is_alive", lambda: True)
+        monkeypatch.setattr(scheduler.background, "is_alive", lambda: True)
 
     def made(self, operation):
         """Make what the operation's path names, and return its id."""

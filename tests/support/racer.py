@@ -11,7 +11,7 @@ import traceback
 
 import config
 from app import app, open_service
-from core import accounts, delivery, devices, digests, heartbeats, jobs, retries, scheduled, watching
+from core import accounts, delivery, devices, digests, heartbeat_checks, heartbeats, retries, scheduled, scheduler
 from core.attempts import LEASE_MS, note_outcomes
 from models import Account
 from process import clock
@@ -125,7 +125,7 @@ def release_scheduled(number):
 
 @race
 def pass_deadlines(number):
-    watching._check_deadlines(clock.now_ms())
+    heartbeat_checks._check_deadlines(clock.now_ms())
 
 
 @race
@@ -133,7 +133,7 @@ def work(number, now_ms):
     """Three rounds of the background worker at this time."""
     clock.now_ms = lambda: now_ms
     for _ in range(3):
-        jobs.run_due(now_ms)
+        scheduler.run_due(now_ms)
     retries.finish()
 
 

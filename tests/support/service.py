@@ -18,7 +18,7 @@ os.environ["DATA_DIR"] = tempfile.mkdtemp(prefix="pocketbell-tests-")
 
 import config
 from app import app, open_service
-from core import accounts, alarms, alerts, jobs, pruning, retries, watching
+from core import accounts, alarms, alerts, heartbeat_checks, pruning, retries, scheduler
 from models import new_id, sha256_of
 from process import clock
 from store import database
@@ -36,7 +36,7 @@ ADD_KEY = (
     " SELECT ?, seq, ?, ?, ?, ? FROM account WHERE email = ?"
 )
 
-EACH_ROUND = jobs.RECORDS + jobs.TIMED + jobs.DELIVERIES
+EACH_ROUND = scheduler.RECORDS + scheduler.TIMED + scheduler.DELIVERIES
 METRICS_TOKEN = "a-token-of-24-characters"
 SCRATCH = Path(os.environ["DATA_DIR"])
 atexit.register(shutil.rmtree, SCRATCH, ignore_errors=True)
@@ -152,7 +152,7 @@ class Service:
             (pruning._guard.believes if is_new else pruning.prune)(clock.now_ms())
         self._recycling.note(self.settings.database)
         self.client = self.app.test_client()
-        self._removals = jobs.Lane(jobs.REMOVALS, threading.Event())
+        self._removals = scheduler.Lane(scheduler.REMOVALS, threading.Event())
 
     def sharing(self, redis_url, **settings):
         """The same service, but with this Redis or none, as if several processes could use its database."""
@@ -220,11 +220,11 @@ class Service:
 
     def work(self):
         """One round of the background worker, which has run all along; it removes what is old as often as it does."""
-        if watching._looked:
-            wall, monotonic_s = watching._looked
+        if heartbeat_checks._looked:
+            wall, monotonic_s = heartbeat_checks._looked
             ran_s = clock.monotonic_s() - monotonic_s
-            watching._looked = wall + round(ran_s * 1000), monotonic_s + ran_s
-        jobs.run_due(clock.now_ms(), EACH_ROUND)
+            heartbeat_checks._looked = wall + round(ran_s * 1000), monotonic_s + ran_s
+        scheduler.run_due(clock.now_ms(), EACH_ROUND)
         self._removals._round()
         retries.finish()
         alarms.finish()

@@ -7,7 +7,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import app
-from core import delivery, jobs
+from core import delivery, scheduler
 from tests.support.openapi import DOCUMENT, OPERATIONS, SCHEMAS, World, endpoint, every_operation, resolved
 from tests.support.rows import each
 from web import api_docs, mcp, rate_limits
@@ -129,7 +129,7 @@ def with_a_fault(world, operation):
 
 
 def while_it_is_ill(world, operation):
-    world.monkeypatch.setattr(jobs.worker, "is_alive", lambda: False)
+    world.monkeypatch.setattr(scheduler.background, "is_alive", lambda: False)
     return world.call(operation)
 
 

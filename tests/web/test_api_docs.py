@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 import app
 import config
 import models
-from core import accounts, buttons, devices, plans, waiting
+from core import accounts, buttons, devices, long_poll, plans
 from process.clock import DAY_MS
 from providers import PROVIDERS
 from tests.support.hostile import POLICY
@@ -215,7 +215,7 @@ def test_its_numbers_in_sentences_are_those_of_the_code():
     assert f"{buttons.LIFE_MS // DAY_MS} days" in said["pressButton"]
     assert f"{rate_limits.BUTTONS.amount} tries a minute" in said["pressButton"]
     wait = OPERATIONS["getNotification"].parameters[1]
-    assert wait["schema"]["maximum"] == rest.MAX_WAIT_S and f"At most {waiting.MAX_WAITING} " in wait["description"]
+    assert wait["schema"]["maximum"] == rest.MAX_WAIT_S and f"At most {long_poll.MAX_WAITING} " in wait["description"]
     for name, plan in plans.PLANS.items():
         assert re.search(rf"{plan.metrics_per_hour:,} on (the plan )?`{name}`", said["storeMetrics"])
     too_many = DOCUMENT["components"]["responses"]["TooManyRequests"]["description"]

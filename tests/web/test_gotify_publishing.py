@@ -217,6 +217,6 @@ def test_the_version_is_gotifys(service):
 
 @pytest.mark.parametrize("is_alive, status, color", [(True, 200, "green"), (False, 503, "red")])
 def test_the_health_is_that_of_the_service(service, monkeypatch, is_alive, status, color):
-    monkeypatch.setattr("core.jobs.worker.is_alive", lambda: is_alive)
+    monkeypatch.setattr("core.scheduler.background.is_alive", lambda: is_alive)
     answer = service.client.get("/gotify/health")
     assert (answer.status_code, answer.json) == (status, {"health": color, "database": color})

@@ -10,7 +10,7 @@ import peewee
 import pytest
 
 from app import open_service
-from core import jobs
+from core import scheduler
 from process.faults import log_fault
 from store.database import WriteFailed
 from tests.support.postgresql import sqlite_only
@@ -21,8 +21,8 @@ from tests.support.tables import alter
 @pytest.fixture
 def worker(service, monkeypatch):
     """A background worker of this test's own, not yet begun."""
-    worker = jobs.Worker()
-    monkeypatch.setattr(jobs, "worker", worker)
+    worker = scheduler.Scheduler()
+    monkeypatch.setattr(scheduler, "background", worker)
     yield worker
     worker.stop()
 
@@ -49,8 +49,8 @@ def test_it_is_200_while_the_worker_works(service, worker):
 
 STARTED_IN_A_CHILD = """
 import os, threading
-from core import jobs
-lane = jobs.Lane((), threading.Event())
+from core import scheduler
+lane = scheduler.Lane((), threading.Event())
 if os.fork() == 0:
     lane.start()
     lane.stop()
@@ -60,7 +60,7 @@ raise SystemExit(os.waitstatus_to_exitcode(os.wait()[1]))
 
 
 def test_a_lane_of_the_worker_that_was_made_before_a_fork_starts_in_the_child():
-    """gunicorn's master reads the configuration, which imports `jobs`; the worker is a fork of it."""
+    """gunicorn's master reads the configuration, which imports `scheduler`; the worker is a fork of it."""
     done = subprocess.run([sys.executable, "-c", STARTED_IN_A_CHILD], cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -106,10 +106,10 @@ def test_while_writes_fail_the_worker_tries_in_each_round_and_logs_no_more_of_it
         tries.append("a write")
         raise WriteFailed("database or disk is full")
 
-    monkeypatch.setattr(jobs, "writes_fail", lambda: True)
-    monkeypatch.setattr(jobs, "try_writing", fail)
+    monkeypatch.setattr(scheduler, "writes_fail", lambda: True)
+    monkeypatch.setattr(scheduler, "try_writing", fail)
     for _ in range(3):
-        jobs.run_due(5, [job for job in jobs.RECORDS if job.name == "look after writes"])
+        scheduler.run_due(5, [job for job in scheduler.RECORDS if job.name == "look after writes"])
     assert (len(tries), caplog.text) == (3, "")
 
 
@@ -120,7 +120,7 @@ def test_a_job_that_fails_does_not_keep_the_others_and_tells_no_payload(caplog):
     def fail(now):
         raise ValueError(title)
 
-    jobs.run_due(5, (jobs.Job("fail", fail), jobs.Job("succeed", done.append)))
+    scheduler.run_due(5, (scheduler.Job("fail", fail), scheduler.Job("succeed", done.append)))
     assert done == [5]
     assert "fail" in caplog.text and title not in caplog.text
 
@@ -139,8 +139,8 @@ def test_the_log_tells_the_first_cause_of_a_database_fault(caplog):
 def test_a_round_that_waits_for_providers_does_not_hold_up_the_records(service, worker, monkeypatch):
     held, done = threading.Event(), threading.Event()
     waiting, records, *_ = worker.lanes
-    monkeypatch.setattr(waiting, "next_run_s", {jobs.Job("wait", lambda now: held.wait(10)): 0.0})
-    monkeypatch.setattr(records, "next_run_s", {jobs.Job("write", lambda now: done.set()): 0.0})
+    monkeypatch.setattr(waiting, "next_run_s", {scheduler.Job("wait", lambda now: held.wait(10)): 0.0})
+    monkeypatch.setattr(records, "next_run_s", {scheduler.Job("write", lambda now: done.set()): 0.0})
     worker.start()
     assert done.wait(10)
     held.set()

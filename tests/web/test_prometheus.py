@@ -6,14 +6,13 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from config import VERSION
-from core import jobs
+from core import scheduler
 from store.deliveries import Delivery
 from store.engine import SCHEMA_VERSION, WriteFailed
 from tests.support.accounts import OWNER, account_set
 from tests.support.devices import subscribe
 from tests.support.server import ROOT
 from tests.support.service import METRICS_TOKEN
-from web import prometheus
 
 
 @pytest.fixture
@@ -130,8 +129,8 @@ def test_the_page_on_deployment_names_every_figure_and_no_other(watched):
 
 
 def test_how_long_the_worker_has_not_finished_a_round_is_told(watched, moved_clock, monkeypatch):
-    worker = jobs.Worker()
-    monkeypatch.setattr(prometheus, "worker", worker)
+    worker = scheduler.Scheduler()
+    monkeypatch.setattr(scheduler, "background", worker)
     assert figures(watched)["pocketbell_worker_lag_seconds"] == {(): 0}
     for lane in worker.lanes:
         lane.last_beat_s = moved_clock.monotonic

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from core import doctor, jobs, sharing
+from core import doctor, scheduler, sharing
 from models import Alert
 from process import clock, counters, redis_client
 from tests.support.accounts import OWNER, PASSWORD
@@ -28,7 +28,7 @@ def answers(caller, count):
 
 def restart(service):
     """Another process on the same database: all that is in memory is forgotten."""
-    jobs.run_due(clock.now_ms())
+    scheduler.run_due(clock.now_ms())
     service.sharing(service.settings.redis_url)
 
 
@@ -165,7 +165,7 @@ def test_a_figure_never_goes_back_while_redis_is_away_nor_after(watched, redis, 
     monkeypatch.setattr(redis_client, "TRIED_EVERY_S", 0.02)
     watched.account()
     answers(watched.caller(), 3)
-    jobs.run_due(clock.now_ms())
+    scheduler.run_due(clock.now_ms())
     of_another_process(redis.url, (("responses", "GET", "/api/v1/stats", "200"), 4))
     assert (figures(watched)[STATS], figures(watched)["pocketbell_redis_up"]) == (7, 1)
     redis.ask("REPLICAOF", "127.0.0.1", "1")
@@ -181,7 +181,7 @@ def test_a_figure_never_goes_back_while_redis_is_away_nor_after(watched, redis, 
 def test_counts_that_nobody_adds_to_end_after_a_month(watched, redis):
     watched.account()
     answers(watched.caller(), 1)
-    jobs.run_due(clock.now_ms())
+    scheduler.run_due(clock.now_ms())
     assert 29 * 86_400 < int(redis.ask("TTL", sharing.redis()[0].key("counts"))[1:]) <= 30 * 86_400
 
 
@@ -190,7 +190,7 @@ def test_nothing_of_a_payload_or_a_credential_is_in_redis(service, owner, hook, 
     hook.post({"message": "zebra", "secret": "hunter2pw"})
     hook.post(data=b'{"zebra": hunter2pw')
     hook.post(data=b"zebra" * 10, headers={"Content-Type": "application/zebra"})
-    jobs.run_due(clock.now_ms())
+    scheduler.run_due(clock.now_ms())
     held = redis.ask("KEYS", "*")
     for key in [line for line in held.split("\r\n") if line.startswith("{")]:
         held += redis.ask("DUMP", key) if "probe" not in key else ""

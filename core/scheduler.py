@@ -1,6 +1,6 @@
-"""The background jobs and their threads: for retries, for what has its time, for removals, for everything else.
+"""The background jobs and their threads: one each for retries, records, timed work and removals.
 
-Each job is given the time. Must not know Flask or providers.
+Each job gets the current time. Must not know Flask or providers.
 """
 
 import contextlib
@@ -17,7 +17,9 @@ from core import (
     fetching,
     firing,
     floods,
-    outside_watch,
+    health_ping,
+    heartbeat_checks,
+    ntfy_wakeup,
     proxies,
     pruning,
     recent_requests,
@@ -25,8 +27,6 @@ from core import (
     scheduled,
     sharing,
     storage,
-    waking,
-    watching,
 )
 from models import ApiKey
 from process import clock
@@ -38,7 +38,7 @@ HEARTBEAT_LIFE_S = 30.0
 MAX_REMOVAL_S = 3600.0  # a round may read all that very large accounts have
 STOPPED_WITHIN_S = 10.0
 PRUNED_EVERY_S = 3600.0
-CALLED_EVERY_S = 60.0
+PINGED_EVERY_S = 60.0
 UNNEEDED_EVERY_S = 5.0
 
 log = logging.getLogger("pocketbell")
@@ -65,7 +65,7 @@ DELIVERIES = (
 )
 TIMED = (
     Job("release what was to be sent later", scheduled.release_due),
-    Job("follow heartbeats and rules", watching.watch),
+    Job("check heartbeats and rules", heartbeat_checks.check_due),
     Job("repeat what is not acknowledged", alarms.repeat_due),
 )
 RECORDS = (
@@ -148,8 +148,8 @@ class Lane:
         self.next_run_s |= {job: 0.0 if job in unfinished else now_s + job.every_s for job in jobs}
 
 
-class Worker:
-    """The background worker of a process: its lanes, and one apart, which waits for an address that is not ours."""
+class Scheduler:
+    """The background threads of a process: the lanes, and `pinger`, which may wait long for another server."""
 
     def __init__(self) -> None:
         self.lanes = (
@@ -158,23 +158,23 @@ class Worker:
             Lane(TIMED, alarms.due),
             Lane(REMOVALS, threading.Event(), MAX_REMOVAL_S),
         )
-        self.apart = Lane((Job("call HEARTBEAT_URL", call_outside, CALLED_EVERY_S),), threading.Event())
+        self.pinger = Lane((Job("call HEARTBEAT_URL", ping_if_healthy, PINGED_EVERY_S),), threading.Event())
 
     def start(self) -> None:
         """Begin; once only."""
         for lane in self.lanes:
             lane.start()
-        if outside_watch.is_wanted():
-            self.apart.start()
+        if health_ping.is_wanted():
+            self.pinger.start()
 
     def stop(self) -> None:
         """End, and write what is only in memory."""
-        self.apart.stop(within_s=0)  # the other side may never answer
+        self.pinger.stop(within_s=0)  # the other side may never answer
         for lane in self.lanes:
             lane.stop()
         retries.finish()
         alarms.finish()
-        waking.stop()
+        ntfy_wakeup.stop()
         ApiKey.write_used()
         recent_requests.write_all()
         sharing.share(clock.now_ms())
@@ -190,14 +190,14 @@ class Worker:
 
 
 def is_healthy() -> bool:
-    """Whether the database answers and the background worker is alive."""
-    return answers() and worker.is_alive()
+    """Whether the database answers and every background thread is alive."""
+    return answers() and background.is_alive()
 
 
-def call_outside(now: int) -> None:
-    """Tell whoever watches this service that it is well; if it is not, its silence does."""
+def ping_if_healthy(now: int) -> None:
+    """Call HEARTBEAT_URL while this service is healthy: the absence of calls tells the other side that it is not."""
     if is_healthy():
-        outside_watch.call()
+        health_ping.ping()
 
 
-worker = Worker()
+background = Scheduler()

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from core import doctor, jobs, outside_watch
+from core import doctor, health_ping, scheduler
 from tests.support.listener import answer, listening
 from tests.support.server import free_port
 
@@ -38,31 +38,31 @@ def watcher():
 @pytest.fixture
 def watched(make_service, watcher, moved_clock, monkeypatch):
     """A service that is well, and calls it."""
-    monkeypatch.setattr(jobs.worker, "is_alive", lambda: True)
+    monkeypatch.setattr(scheduler.background, "is_alive", lambda: True)
     return make_service(HEARTBEAT_URL=f"{watcher.url}/5ecret?a=b")
 
 
 def test_it_is_called_while_the_service_is_well(watched, watcher, moved_clock):
-    jobs.call_outside(moved_clock.ms)
+    scheduler.ping_if_healthy(moved_clock.ms)
     assert [request.split(b"\r\n")[0] for request in watcher.asked] == [b"GET /push/5ecret?a=b HTTP/1.1"]
 
 
 def test_it_is_not_called_while_the_service_is_ill(watched, watcher, moved_clock, monkeypatch):
-    monkeypatch.setattr(jobs.worker, "is_alive", lambda: False)
-    jobs.call_outside(moved_clock.ms)
+    monkeypatch.setattr(scheduler.background, "is_alive", lambda: False)
+    scheduler.ping_if_healthy(moved_clock.ms)
     assert watcher.asked == []
 
 
 def test_it_is_called_each_minute_in_a_thread_of_its_own():
-    (job,) = jobs.Worker().apart.next_run_s
-    assert (job.run, job.every_s) == (jobs.call_outside, 60.0)
+    (job,) = scheduler.Scheduler().pinger.next_run_s
+    assert (job.run, job.every_s) == (scheduler.ping_if_healthy, 60.0)
 
 
 def test_that_thread_runs_only_if_there_is_something_to_call(service, monkeypatch):
-    worker = jobs.Worker()
+    worker = scheduler.Scheduler()
     monkeypatch.setattr(worker, "lanes", ())
     worker.start()
-    assert worker.apart.thread is None
+    assert worker.pinger.thread is None
     worker.stop()
 
 
@@ -73,22 +73,22 @@ def test_the_end_of_the_service_does_not_wait_for_that_thread(service, monkeypat
         called.set()
         may_end.wait(timeout=5)  # a stop that waited would find it ended
 
-    worker = jobs.Worker()
+    worker = scheduler.Scheduler()
     monkeypatch.setattr(worker, "lanes", ())
-    monkeypatch.setattr(worker, "apart", jobs.Lane((jobs.Job("hang", hang),), threading.Event()))
-    worker.apart.start()
+    monkeypatch.setattr(worker, "pinger", scheduler.Lane((scheduler.Job("hang", hang),), threading.Event()))
+    worker.pinger.start()
     assert called.wait(timeout=30)
     worker.stop()
-    assert worker.apart.thread.is_alive()
+    assert worker.pinger.thread.is_alive()
     may_end.set()
-    worker.apart.thread.join()
+    worker.pinger.thread.join()
 
 
 def test_failures_in_a_row_are_logged_once_and_without_the_address(watched, watcher, moved_clock, caplog):
     caplog.set_level(logging.INFO, "pocketbell")
     watcher.says += ["500 Oh", "404 No", "200 OK", "503 Later"]
     for _ in range(5):
-        jobs.call_outside(moved_clock.ms)
+        scheduler.ping_if_healthy(moved_clock.ms)
     assert [record.getMessage() for record in caplog.records] == [
         "HEARTBEAT_URL was called in vain: it answered 500",
         "HEARTBEAT_URL takes calls again",
@@ -101,16 +101,16 @@ def test_calls_that_succeed_are_not_logged(watched, watcher, moved_clock, caplog
     caplog.set_level(logging.INFO, "pocketbell")
     watcher.says += ["200 OK", "299 Fine"]
     for _ in range(2):
-        jobs.call_outside(moved_clock.ms)
-    assert caplog.text == "" and outside_watch.last_failure() == ""
+        scheduler.ping_if_healthy(moved_clock.ms)
+    assert caplog.text == "" and health_ping.last_failure() == ""
     watcher.says += ["300 Choose"]
-    jobs.call_outside(moved_clock.ms)
-    assert outside_watch.last_failure() == "it answered 300"
+    scheduler.ping_if_healthy(moved_clock.ms)
+    assert health_ping.last_failure() == "it answered 300"
 
 
 def test_an_address_that_does_not_answer_is_a_failure_too(make_service, moved_clock, caplog):
     make_service(HEARTBEAT_URL=f"http://127.0.0.1:{free_port()}/5ecret")
-    outside_watch.call()
+    health_ping.ping()
     (record,) = caplog.records
     assert record.getMessage() == "HEARTBEAT_URL was called in vain: no connection could be made"
 
@@ -134,12 +134,12 @@ def test_an_address_that_answers_without_an_end_is_left_in_time(make_service, mo
                     ended.wait(0.02)
 
     ended = threading.Event()
-    monkeypatch.setattr(outside_watch, "TIMEOUT_S", 0.3)
+    monkeypatch.setattr(health_ping, "TIMEOUT_S", 0.3)
     with listening(drip) as listener, at_little_time():
         make_service(HEARTBEAT_URL=listener.url)
-        outside_watch.call()
+        health_ping.ping()
     ended.set()
-    assert outside_watch.last_failure() in ("it did not answer in time", "it redirects without an end")
+    assert health_ping.last_failure() in ("it did not answer in time", "it redirects without an end")
     assert listener.connections <= 6
 
 
@@ -154,8 +154,8 @@ def test_of_a_long_answer_only_the_beginning_is_read(make_service, moved_clock):
     poured = threading.Event()
     with listening(pour) as listener:
         make_service(HEARTBEAT_URL=listener.url)
-        outside_watch.call()
-    assert poured.wait(timeout=30) and outside_watch.last_failure() == ""
+        health_ping.ping()
+    assert poured.wait(timeout=30) and health_ping.last_failure() == ""
 
 
 def test_the_doctor_says_whether_anything_watches(service, watched, watcher, make_service):
@@ -165,7 +165,7 @@ def test_the_doctor_says_whether_anything_watches(service, watched, watcher, mak
     assert doctor.CHECKS["watched"](service.settings)[0] == "look"
     assert seen() == ("ok", "HEARTBEAT_URL is called each minute while the service is well.")
     watcher.says.append("410 Gone")
-    outside_watch.call()
+    health_ping.ping()
     assert seen() == ("bad", "HEARTBEAT_URL did not take the last call: it answered 410.")
-    outside_watch.call()
+    health_ping.ping()
     assert seen()[0] == "ok"

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from core import waiting
+from core import long_poll
 from store import database
 from store.database import EVERYBODY, transaction
 from tests.support.assistants import call
@@ -17,7 +17,7 @@ from tests.support.tables import alter
 @pytest.fixture
 def meanwhile(monkeypatch, moved_clock):
     """Lets the clock pass where a request would wait. What is put into this list happens in the first pause."""
-    happens, pause = [], waiting._pause
+    happens, pause = [], long_poll._pause
 
     def passes(seen, pause_s):
         moved_clock.advance(pause_s)
@@ -25,7 +25,7 @@ def meanwhile(monkeypatch, moved_clock):
             join(in_threads(1, lambda _: happens.pop()()))  # as another request
         return pause(seen, 0)
 
-    monkeypatch.setattr(waiting, "_pause", passes)
+    monkeypatch.setattr(long_poll, "_pause", passes)
     return happens
 
 
@@ -60,16 +60,16 @@ def test_it_returns_with_the_answer(service, owner, browser, asked, meanwhile, m
     began = moved_clock.monotonic
     meanwhile.append(lambda: press(service, paths(browser)["No"]))
     assert waited(owner, asked, 25).json["notification"]["answer"]["answer"] == "n"
-    assert moved_clock.monotonic - began == waiting.POLLED_EVERY_S
+    assert moved_clock.monotonic - began == long_poll.POLLED_EVERY_S
     assert waited(owner, asked, 25).json["notification"]["answer"]["answer"] == "n"
-    assert moved_clock.monotonic - began == waiting.POLLED_EVERY_S
+    assert moved_clock.monotonic - began == long_poll.POLLED_EVERY_S
 
 
 def test_it_returns_with_the_acknowledgement(service, owner, browser, asked, meanwhile, moved_clock):
     began = moved_clock.monotonic
     meanwhile.append(lambda: press(service, paths(browser)["Acknowledge"]))
     assert "answer" not in waited(owner, asked, 25).json["notification"]
-    assert moved_clock.monotonic - began == waiting.POLLED_EVERY_S
+    assert moved_clock.monotonic - began == long_poll.POLLED_EVERY_S
 
 
 def test_an_answer_that_another_process_took_is_found(service, owner, asked, meanwhile, moved_clock):
@@ -86,17 +86,17 @@ def test_a_key_that_is_revoked_meanwhile_is_401(service, owner, asked, meanwhile
     (key,) = [one["id"] for one in other.get("/api-keys").json["apiKeys"] if one["name"] == "test"]
     meanwhile.append(lambda: other.delete(f"/api-keys/{key}"))
     assert waited(owner, asked, 25).status_code == 401
-    assert moved_clock.monotonic == 1000 + waiting.POLLED_EVERY_S
+    assert moved_clock.monotonic == 1000 + long_poll.POLLED_EVERY_S
 
 
 def test_what_is_deleted_meanwhile_is_404(service, owner, asked, meanwhile, moved_clock):
     meanwhile.append(lambda: owner.delete(f"/notifications/{asked}"))
     assert waited(owner, asked, 25).status_code == 404
-    assert moved_clock.monotonic == 1000 + waiting.POLLED_EVERY_S
+    assert moved_clock.monotonic == 1000 + long_poll.POLLED_EVERY_S
 
 
 def test_when_the_service_ends_it_returns_at_once(owner, asked, meanwhile, moved_clock, monkeypatch):
-    monkeypatch.setattr(waiting, "goes_on", lambda: False)
+    monkeypatch.setattr(long_poll, "goes_on", lambda: False)
     assert waited(owner, asked, 25).status_code == 200
     assert moved_clock.monotonic == 1000
 
@@ -113,34 +113,34 @@ def test_no_lock_is_held_while_it_waits(service, owner, asked, meanwhile):
 
 @pytest.mark.parametrize("taken", [[1] * 4, [2] * 4 + [3] * 4, [1] * 3 + [2] * 4 + [3]])
 def test_eight_wait_and_four_of_an_account_and_the_others_are_answered_at_once(owner, asked, monkeypatch, taken):
-    monkeypatch.setattr(waiting, "_waiting", list(taken))
+    monkeypatch.setattr(long_poll, "_waiting", list(taken))
     answer = waited(owner, asked, 25)  # the clock stands still: it would wait for ever
     assert (answer.status_code, answer.headers["Retry-After"]) == (200, "1")
-    assert answer.json == owner.get(f"/notifications/{asked}").json and waiting._waiting == taken
+    assert answer.json == owner.get(f"/notifications/{asked}").json and long_poll._waiting == taken
     told = call(owner, "get_notification", {"id": asked, "wait": 25})
     assert told["structuredContent"]["notification"]["id"] == asked
 
 
 @pytest.mark.parametrize("taken", [[], [1] * 3 + [2] * 4])
 def test_with_a_place_it_waits_and_the_place_is_free_again(owner, asked, meanwhile, moved_clock, monkeypatch, taken):
-    monkeypatch.setattr(waiting, "_waiting", list(taken))
+    monkeypatch.setattr(long_poll, "_waiting", list(taken))
     for happens in (lambda: None, lambda: owner.delete(f"/notifications/{asked}")):
         began = moved_clock.monotonic
         meanwhile.append(happens)
         assert "Retry-After" not in waited(owner, asked, 1).headers
-        assert moved_clock.monotonic > began and sorted(waiting._waiting) == taken
+        assert moved_clock.monotonic > began and sorted(long_poll._waiting) == taken
 
 
 def test_a_press_wakes_the_request_that_waits(service, owner, browser, asked, monkeypatch):
     """Within this process nobody waits for the next look at the database."""
-    monkeypatch.setattr(waiting, "POLLED_EVERY_S", 3600)
-    waits, real = threading.Event(), waiting._pause
+    monkeypatch.setattr(long_poll, "POLLED_EVERY_S", 3600)
+    waits, real = threading.Event(), long_poll._pause
 
     def pause(seen, pause_s):
         waits.set()
         return real(seen, 3600)
 
-    monkeypatch.setattr(waiting, "_pause", pause)
+    monkeypatch.setattr(long_poll, "_pause", pause)
     found = []
     client = service.app.test_client()
     headers = {"Authorization": f"Bearer {owner.key}"}

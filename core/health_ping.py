@@ -1,6 +1,6 @@
-"""`HEARTBEAT_URL`: what is called while this service is well, so that something else notices when it is not.
+"""`HEARTBEAT_URL`: an address that the service calls while it is healthy, so that a monitor notices when it is not.
 
-The address is a secret, so it is in no line of the log. Must not know what it means to be well.
+The address is a secret, so it is in no line of the log. Must not know what healthy means.
 """
 
 import logging
@@ -33,7 +33,7 @@ def last_failure() -> str:
     return ServerNote.find(NOTE) or ""
 
 
-def call() -> None:
+def ping() -> None:
     """Call the address once; the first of several failures in a row is logged."""
     global _failure
     if _url is None:

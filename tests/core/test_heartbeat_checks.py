@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from core import heartbeats, retries, watching
+from core import heartbeat_checks, heartbeats, retries
 from models import Account
 from store import database
 from store.heartbeats import Heartbeat
@@ -203,7 +203,7 @@ def test_two_workers_tell_it_once(owner, beat, moved_clock):
         try:
             both_see.wait(timeout=30)
             with database.transaction(1):
-                watching._pass_deadline(stale, moved_clock.ms)
+                heartbeat_checks._pass_deadline(stale, moved_clock.ms)
         finally:
             database.give_back()
 
@@ -212,7 +212,7 @@ def test_two_workers_tell_it_once(owner, beat, moved_clock):
         thread.start()
     for thread in threads:
         thread.join()
-    watching.watch(moved_clock.ms)
+    heartbeat_checks.check_due(moved_clock.ms)
     assert told(owner) == [DOWN]
 
 
@@ -231,7 +231,7 @@ def test_a_ping_that_is_faster_than_the_worker_wins(owner, beat, moved_clock):
     stale = Heartbeat.one(seq)
     beat.ping()
     with database.transaction(1):
-        watching._pass_deadline(stale, moved_clock.ms)
+        heartbeat_checks._pass_deadline(stale, moved_clock.ms)
     assert (beat.state, told(owner)) == ("up", [])
 
 
@@ -244,7 +244,7 @@ def test_without_its_notification_no_state_changes(service, owner, beat, moved_c
     def die(*_):
         raise SystemExit
 
-    monkeypatch.setattr(watching.delivery, "tell", die)
+    monkeypatch.setattr(heartbeat_checks.delivery, "tell", die)
     with pytest.raises(SystemExit):
         service.client.post(beat.path + signal)
     assert (beat.watch, told(owner)) == before
@@ -255,14 +255,14 @@ def test_one_that_fails_does_not_keep_the_others_from_being_followed(service, ow
     other = Pinged(service, owner, "--period", "1h", name="Other")
     beat.ping()
     other.ping()
-    follow = watching._pass_deadline
+    follow = heartbeat_checks._pass_deadline
 
     def fail(beat, now):
         if beat.name == "Backup":
             raise ValueError("no")
         follow(beat, now)
 
-    monkeypatch.setattr(watching, "_pass_deadline", fail)
+    monkeypatch.setattr(heartbeat_checks, "_pass_deadline", fail)
     passes(2 * HOUR_S)
     assert (beat.state, other.state) == ("up", "down")
 

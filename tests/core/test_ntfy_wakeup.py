@@ -8,8 +8,8 @@ from threading import Event, Thread
 import pytest
 
 import push
-from core import waking
-from core.jobs import Worker
+from core import ntfy_wakeup
+from core.scheduler import Scheduler
 from store import sqlite
 from store.database import EVERYBODY, transaction
 from tests.support.ntfy_app import add_phone
@@ -58,7 +58,7 @@ def service(make_service, upstream, moved_clock):
 
 def send(owner, **more):
     answer = owner.post("/notifications/send", {"title": "t", "body": "secret text", **more})
-    waking.finish()
+    ntfy_wakeup.finish()
     return answer.json["notification"]["id"]
 
 
@@ -86,11 +86,11 @@ def test_each_phone_is_woken_for_what_it_gets_from_priority_3_on(owner, android,
 def test_what_is_released_later_wakes_it_too(owner, android, upstream, hook, moved_clock):
     hook.set("--frequency", "1h")
     hook.post({"message": "held"})
-    waking.finish()
+    ntfy_wakeup.finish()
     assert upstream.got == []
     moved_clock.advance(3601)
     owner.service.work()
-    waking.finish()
+    ntfy_wakeup.finish()
     assert len(upstream.got) == 1
 
 
@@ -136,16 +136,16 @@ def test_a_phone_from_before_there_was_an_upstream_is_not_woken(owner, android, 
 
 
 def test_beyond_so_many_who_wait_to_be_woken_nobody_is(owner, android, upstream, monkeypatch):
-    monkeypatch.setattr(waking, "MAX_WAITING", 0)
+    monkeypatch.setattr(ntfy_wakeup, "MAX_WAITING", 0)
     send(owner)
     assert upstream.got == [] and len(android.messages()) == 1
 
 
 def test_what_is_not_stored_wakes_nobody(owner, android, upstream):
     with pytest.raises(ZeroDivisionError), transaction(EVERYBODY):
-        waking.wake_later(10**9, [type("Device", (), {"seq": 1, "kind": "ntfy"})])
+        ntfy_wakeup.wake_later(10**9, [type("Device", (), {"seq": 1, "kind": "ntfy"})])
         raise ZeroDivisionError
-    waking.finish()
+    ntfy_wakeup.finish()
     assert upstream.got == []
 
 
@@ -158,15 +158,15 @@ def test_a_bug_in_waking_is_logged_and_hurts_nobody(owner, android, monkeypatch,
 def test_when_the_service_ends_nobody_waits_for_an_upstream_that_hangs(owner, android, monkeypatch):
     asked, answers = [], Event()
     monkeypatch.setattr(push, "wake", lambda *_: asked.append(1) or (answers.wait(PATIENCE_S) and None))
-    for _ in range(waking.THREADS + 3):
+    for _ in range(ntfy_wakeup.THREADS + 3):
         owner.send()
-    wait_until(lambda: len(asked) == waking.THREADS)
-    Worker().stop()
+    wait_until(lambda: len(asked) == ntfy_wakeup.THREADS)
+    Scheduler().stop()
     answers.set()
-    waking.finish()
-    assert len(asked) == waking.THREADS
+    ntfy_wakeup.finish()
+    assert len(asked) == ntfy_wakeup.THREADS
     send(owner)
-    assert len(asked) == waking.THREADS + 1
+    assert len(asked) == ntfy_wakeup.THREADS + 1
 
 
 def test_without_the_setting_nobody_is_asked(make_service, moved_clock):
@@ -174,4 +174,4 @@ def test_without_the_setting_nobody_is_asked(make_service, moved_clock):
     service.account()
     add_phone(service.caller())
     send(service.caller(name="b"))
-    assert waking._threads is None
+    assert ntfy_wakeup._threads is None

@@ -5,8 +5,8 @@ what it was: so two processes or a crash neither lose nor double one. Must not k
 """
 
 from core import delivery, durations, firing
+from core.backoff import Backoff
 from core.local_time import local_time, next_run
-from core.setbacks import Setbacks
 from process import clock
 from store.database import EVERYBODY, WriteFailed, transaction, writes_fail
 from store.heartbeats import Beat, Heartbeat, KeptPing, Ping
@@ -25,7 +25,7 @@ BETWEEN_LOOKS_MS = 2_000
 MARGIN_MS = 60_000  # a ping may come so much before it is expected
 NOTE = "watched"
 
-_setbacks = Setbacks("The deadline of a heartbeat could not be followed")
+_backoff = Backoff("The deadline of a heartbeat could not be followed")
 _looked: tuple[int, float] | None = None  # wall clock (ms) and monotonic clock (s) at the last look that succeeded
 _noted: str | None = None  # the note as this process knows it
 _noted_s = 0.0
@@ -36,8 +36,8 @@ def reset() -> None:
     """Look anew for how long the service was away (another database was opened)."""
     global _looked, _noted, _began_at
     _looked, _noted, _began_at = None, None, clock.now_ms()
-    _setbacks.clear()
-    firing.setbacks.clear()
+    _backoff.clear()
+    firing.backoff.clear()
 
 
 # --- pings --------------------------------------------------------------------------------------------------
@@ -99,20 +99,20 @@ def _tell(beat: Beat, content: Content) -> None:
 # --- deadlines ----------------------------------------------------------------------------------------------
 
 
-def watch(_: int) -> bool:
-    """Change the state of what is late, down or silent, and of rules; returns whether more is left.
+def check_due(_: int) -> bool:
+    """Check heartbeats whose deadlines have passed, and rules; returns whether more is left.
 
-    Nothing is judged while it is unknown for how long the service was away. The time is read anew: since the round of
-    jobs began, the clock may have been set.
+    Nothing is checked while the length of the service's downtime is unknown. The time is read anew: the clock may
+    have been set since the round of jobs began.
     """
     now = follow_clock()
     return now is not None and any([_check_deadlines(now), firing.look_at_due(now)])
 
 
 def _check_deadlines(now: int) -> bool:
-    due = _setbacks.due(lambda most: Heartbeat.due(now, most), CHECKED_AT_ONCE)
+    due = _backoff.due(lambda most: Heartbeat.due(now, most), CHECKED_AT_ONCE)
     for account_seq, seq in due:
-        with _setbacks.tried(seq), transaction(account_seq):
+        with _backoff.tried(seq), transaction(account_seq):
             _pass_deadline(Heartbeat.one(seq), now)
     return len(due) == CHECKED_AT_ONCE
 
