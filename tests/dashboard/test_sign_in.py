@@ -1,5 +1,6 @@
 """Signing in and out, and the page that one is led to."""
 
+import hashlib
 import re
 from urllib.parse import urlencode
 
@@ -64,6 +65,15 @@ def test_a_password_is_stored_as_a_slow_hash(service, monkeypatch):
     stored = accounts.find_account(OWNER).password_hash
     cost = int(re.match(r"scrypt:([0-9]+):8:1\$", stored)[1])
     assert cost >= 2**17 and PASSWORD not in stored
+
+
+def test_a_session_is_stored_as_a_hash(service, visitor):
+    make_account(service)
+    visitor.sign_in()
+    with visitor.client.session_transaction("/app/", base_url=visitor.base_url) as kept:
+        token = kept["token"]
+    (stored,) = [bytes(session[0]) for session in everything()["session"]]
+    assert stored == hashlib.sha256(token.encode()).digest()
 
 
 def test_an_unknown_address_and_a_wrong_password_get_the_same_page(service, visitor):

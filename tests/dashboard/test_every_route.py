@@ -1,0 +1,114 @@
+"""Every route: another account's ids are as good as unknown, and no hostile request is a fault of the service."""
+
+import json
+import random
+import re
+
+import pytest
+
+from app import COMPATIBLE_ROUTES, ROUTES
+from tests.support.accounts import OTHER
+from tests.support.rows import each
+from tests.support.tables import everything
+from web import guards
+
+NAME = re.compile(r"<(?:\w+:)?(\w+)>")
+WITH_ID = [(r.method, r.rule) for r in ROUTES if "<" in r.rule and r.guard in (guards.signed_in, guards.api_key)]
+JSON_DOORS = ("/api/", "/p/", "/ping/", "/mcp", "/healthz", "/livez", "/gotify/")
+LEFT_OUT = ("/app/login", "/app/setup/<token>", "/app/settings/password")  # they hash passwords, which takes long
+LEFT_OUT += ("/healthz", "/v1/health", "/gotify/health")  # no worker looks while the test moves the clock
+TRIES = 5
+PIECES = ["%00", "%ff", "%2e%2e/", "..;/", "//", "%25", "%zz", "%0d%0aX:y", "%ed%a0%80", ";a=b", "%2F", "%5C"]
+PIECES += ["*", "{{a}}", "<>", "a" * 3_000, "%F0%9F%98%80", "?", "'", '"']
+QUERIES = (
+    "limit=0 limit=1e3 limit=%D9%A3 limit=1&limit=2 cursor=%00 cursor=WzEsMV0.x search=%00 search=%ff search=%25_"
+)
+QUERIES += " before=-1 before=999999999999999999 day=2026-02-30 day=0000-00-00 status=x alert=x range=7+d wait=x"
+QUERIES += f" &&&= %ff=%ff project=%00&metric=%ff next=//evil limit={'9' * 5_000} search={'a' * 201}"
+QUERIES = f"{QUERIES} metric={'x' * 3_000}".split()
+HEADERS = {
+    "Idempotency-Key": ("x" * 256, "\xff", "a b"),
+    "Content-Encoding": ("gzip", "deflate, br"),
+    "X-Forwarded-For": ("999.1.1.1", "[::1]:80", "2001:db8::1%eth0"),
+    "Range": ("bytes=9-1", "lines=1"),
+    "If-Modified-Since": ("Sat, 99 Jan 99999 00:00:00 GMT",),
+    "Origin": ("null", "http://x:99999"),
+    "Accept": ("application/json;q=\xff",),
+    "X-At": ("tomorrow 25:00", "9" * 40),
+    "Priority": ("u=\xff",),
+    "Actions": ("view, x", "[{]"),
+}
+WRONG = [None, True, 0, -1, 1e308, 10**99, "", " ", "\0", "\ud800", "\u202e", "x" * 10_001, "😀" * 500, [], {}, [[]]]
+WRONG += [[None] * 101, "{{ a }}", "{{" * 500, "{{ a | date: '%' }}", "\r\nX: y", 2**63, 0.1]
+NAMES = (
+    "title message body name kind token subscription period grace cron operator value for payload preset frequency on"
+)
+NAMES = (
+    f"{NAMES} id ids projectId metrics topic actions deliverAt acknowledge priority time_zone begin end email".split()
+)
+KINDS = ["application/json", "application/x-www-form-urlencoded", "multipart/form-data; boundary=b", "a/b; charset=x"]
+BODIES = [
+    b"{",
+    b"[]",
+    b"0",
+    b"{}{}",
+    b"[" * 20_000,
+    b'{"n":1e999}',
+    b'{"n":' + b"9" * 5_000 + b"}",
+    b"\xff\xfe",
+    b"a=%",
+]
+BODIES += [b'{"title":"\\ud800","body":"b"}', b"payload=1&payload=2", b"--b\r\n\r\n", b"\x1f\x8b\x08", b"&" * 300]
+
+
+def as_stranger(stranger, caller, forms, method, rule, known, used):
+    """What a stranger is answered who uses this id, without the id."""
+    path = NAME.sub(used, rule)
+    if rule.startswith("/api/"):
+        answer = caller.request(method, path)
+    else:
+        answer = stranger.post(path, forms.content(rule)) if method == "POST" else stranger.get(path)
+    return answer.status_code, (answer.location or "").replace(used, "ID"), answer.text.replace(used, "ID")
+
+
+def test_another_accounts_id_is_answered_like_an_unknown_one_on_every_route(service, stranger, forms):
+    caller = service.caller(OTHER)
+    before = everything()
+    for method, rule in WITH_ID:
+        known = forms.ids[f"<{NAME.search(rule)[1]}>"]
+        answers = [as_stranger(stranger, caller, forms, method, rule, known, used) for used in (known, known[::-1])]
+        assert answers[0] == answers[1], (method, rule)
+        assert answers[0][0] in (303, 404), (method, rule)
+    changed = [table for table, rows in everything().items() if rows != before[table]]
+    assert set(changed) <= {"api_key", "session"}  # when the stranger's were last used
+
+
+def hostile(chance, route, ids):
+    """The path, the headers and the body of a hostile request to a route."""
+    path = NAME.sub(lambda name: chance.choice([ids.get(f"<{name[1]}>", "x"), "x", "0"]), route.rule)
+    if chance.random() < 0.3:
+        at = chance.randrange(1, len(path) + 1)
+        path = path[:at] + chance.choice(PIECES) + path[at:]
+    if chance.random() < 0.6:
+        path += "?" + "&".join(chance.sample(QUERIES, 2))
+    headers = {name: chance.choice(HEADERS[name]) for name in chance.sample(list(HEADERS), 2)}
+    body = {name: chance.choice(WRONG) for name in chance.sample(NAMES, 12)}
+    data = chance.choice([json.dumps(body).encode(), json.dumps([body]).encode(), chance.choice(BODIES)])
+    return path, headers | {"Content-Type": chance.choice(KINDS)}, data
+
+
+@each("route", [route for route in ROUTES + COMPATIBLE_ROUTES if route.rule not in LEFT_OUT])
+def test_no_hostile_request_is_a_fault_of_the_service(service, owner, forms, caller, moved_clock, route):
+    chance = random.Random(f"{route.method} {route.rule}")
+    for _ in range(TRIES):
+        path, headers, data = hostile(chance, route, forms.ids)
+        moved_clock.advance(61)
+        if route.rule.startswith("/app"):
+            headers["X-CSRF-Token"] = owner.token
+        else:
+            headers["Authorization"] = f"Bearer {caller.key}"
+        client = owner.client if route.rule.startswith("/app") else service.client
+        answer = client.open(path, method=route.method, data=data, headers=headers)
+        assert answer.status_code < 500, (route.method, path, headers, data)
+        if route.rule.startswith(JSON_DOORS) and answer.data and path.startswith(JSON_DOORS):
+            json.loads(answer.text, parse_constant=pytest.fail)
