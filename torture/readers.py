@@ -26,7 +26,7 @@ UNREAD, PIPELINED = 6, 75
 POLLS, LISTS, DOWNLOADS, PAGES, STREAMS = 88, 200, 20, 16, 8
 PACES = {"not read": 0, "read slowly": 4_096, "read fast": 1_048_576}  # bytes between two pauses
 PAUSE_S = 0.05
-AGAIN_S = 5.0  # until who does not read asks again
+GIVES_UP_S, AGAIN_S = 5.0, 1.0  # who does not read asks again after the first, others after the second
 LARGE = (  # notifications of 40 kB that the account's devices have, and values of a metric
     "INSERT INTO notification (id, account_seq, title, body, status, created_at)"
     " WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 600)"
@@ -153,9 +153,9 @@ def ask(port: int, context: ssl.SSLContext | None, requests: list[bytes], pace: 
 def repeat(port: int, context: ssl.SSLContext | None, request: bytes, pace: int) -> None:
     """Send the request and take the answer at that pace, until the process ends."""
     while True:
-        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=AGAIN_S) as plain:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=GIVES_UP_S) as plain:
             one = context.wrap_socket(plain, server_hostname="localhost") if context else plain
             one.sendall(request)
             while pace and one.recv(pace):
                 time.sleep(PAUSE_S if pace < PACES["read fast"] else 0)
-            time.sleep(0 if pace else AGAIN_S)
+            time.sleep(AGAIN_S if pace else GIVES_UP_S)
