@@ -18,7 +18,6 @@ from store.rows import as_column, bytes_of, columns, given_fields, reader, size
 from store.senders import Sender
 from wire.notification import MIN_PRIORITY, OPTIONAL_FIELDS, Content
 
-MAX_PAGE_CHARACTERS = 500_000  # that are read for a page, which may end with fewer rows than were asked for
 BEGUN_AT = "coalesce(n.released_at, n.created_at)"  # when the delivery of the notification n began
 STATUS = (  # of the notification n: one released in a digest has the digest's; one for later has no row in held
     "CASE n.status WHEN 'held' THEN coalesce((SELECT CASE WHEN h.digest_seq IS NULL THEN 'held' ELSE"
@@ -57,12 +56,11 @@ def shown_status(status: str, devices: int, priority: int | None = None) -> str:
 
 
 class HistoryPage(NamedTuple):
-    """Rows, newest first; the seq before which the next page begins; whether there is none; the texts' length."""
+    """Rows, newest first; the seq before which the next page begins; whether there is no next page."""
 
     rows: list[ListedRow]
     before: int
     is_done: bool
-    characters: int
 
 
 class Entry(NamedTuple):
@@ -234,30 +232,18 @@ class Notification(Model):
     def page(cls, account_seq: int, before: int, since: int, limit: int) -> HistoryPage:
         """Up to `limit` rows older than seq `before` and not older than time `since`."""
         values = {"account": account_seq, "before": before, "since": since, "limit": limit + 1}
-        rows, characters, is_done = cls._listed(run(cls.PAGE, values))
-        if len(rows) > limit:
-            rows, is_done = rows[:limit], False
-        return HistoryPage(rows, rows[-1][0] if rows else before, is_done, characters)
+        found = run(cls.PAGE, values).fetchall()
+        rows = cls._listed(found[:limit])
+        return HistoryPage(rows, rows[-1][0] if rows else before, len(found) <= limit)
 
     @classmethod
-    def listed(cls, seqs: list[int], before: int, is_done: bool) -> HistoryPage:
-        """These notifications, newest first, beyond which the next page begins at `before` unless it `is_done`."""
-        rows, characters, is_all = cls._listed(run(cls.LISTED, (json.dumps(seqs),)))
-        return HistoryPage(rows, before if is_all else rows[-1][0], is_done and is_all, characters)
+    def listed(cls, seqs: list[int]) -> list[ListedRow]:
+        """These notifications, newest first."""
+        return cls._listed(run(cls.LISTED, (json.dumps(seqs),)).fetchall())
 
     @classmethod
-    def _listed(cls, found: Iterable[Any]) -> tuple[list[ListedRow], int, bool]:
-        """The rows, as far as a page may have them; how many characters they have; whether these are all rows."""
-        rows, characters = list[ListedRow](), 0
-        for row in found:
-            characters += len(row[4]) + len(row[5])
-            if row[6] is not None:
-                characters += len(row[6])
-                row = (*row[:6], cls.READ_GIVEN(row[6]))
-            rows.append(row)
-            if characters > MAX_PAGE_CHARACTERS:
-                return rows, characters, False
-        return rows, characters, True
+    def _listed(cls, rows: list[Any]) -> list[ListedRow]:
+        return [row if row[6] is None else (*row[:6], cls.READ_GIVEN(row[6])) for row in rows]
 
     @classmethod
     def entries(cls, seqs: list[int]) -> list[Entry]:

@@ -124,6 +124,8 @@ class LeanFlask(Flask):
         value, *more = rv if isinstance(rv, tuple) else (rv,)
         if isinstance(value, dict) and _cv_request.get()._session is self.no_session:
             return JsonAnswer.of(value, *more)
+        if isinstance(rv, JsonAnswer):
+            return rv
         return super().make_response(rv)
 
     def process_response(self, response: Any) -> Any:

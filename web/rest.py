@@ -26,10 +26,11 @@ from store.deliveries import Delivery
 from store.heartbeats import Heartbeat
 from store.metric_rules import MetricRule
 from store.notification_days import NotificationDay
-from store.notifications import Entry, Notification
+from store.notifications import Entry, ListedRow, Notification
 from store.search import Span, Wanted, search
 from web import rate_limits, shapes
 from web.context import current
+from web.json_answers import JsonAnswer
 from web.rate_limits import DEFAULT_LISTED, MAX_LISTED
 from web.request_body import read_fields, read_object
 from wire.errors import Refused
@@ -60,8 +61,7 @@ RETRY_AFTER_S = 1  # for a request that has no place to wait
 QUESTION = "Question"  # the title of what an assistant asks
 MIN_ANSWERS = 2
 MIN_TIMEOUT_S, DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S = 10, 3_600, 604_800
-MAX_PAGE_BYTES = 499_000  # of the notifications on a page
-MAX_UNMEASURED_CHARACTERS = 75_000  # that take fewer bytes than that, whatever they are
+MAX_PAGE_BYTES, AROUND_BYTES = 500_000, 500  # the second: of a page without notifications, at most
 WHOLE_NUMBER = re.compile(r"0*([1-9][0-9]*)")
 
 Payload = dict[str, Any]
@@ -117,42 +117,51 @@ def ask(fields: Payload) -> Payload:
     return deliver({"title": QUESTION, "body": question, "actions": actions, "expiresAt": expires_at}, None)[0]
 
 
-def list_notifications() -> Payload:
+def list_notifications() -> JsonAnswer:
     """GET /api/v1/notifications (SPEC 4.2)."""
     sent = current().sent
     fields = sent.args.to_dict() if sent.query_string else {}  # its own `get` raises an error for what is absent
-    return find_notifications(fields)
+    page, rows = _page(fields)
+    answer = JsonAnswer.of(page)
+    return answer if len(answer.body) <= MAX_PAGE_BYTES else JsonAnswer.of(_shortened(page, rows))
 
 
 def find_notifications(fields: Mapping[str, Any]) -> Payload:
     """A page of the caller's history, as `limit`, `cursor` and `search` say, which may all be absent."""
+    return _shortened(*_page(fields))
+
+
+def _page(fields: Mapping[str, Any]) -> tuple[Payload, list[ListedRow]]:
+    """The page, however large it is, and the rows on it."""
     limit, before, term = _limit(fields), _before(fields), optional_text(fields, "search") or ""
     if len(term) > MAX_SEARCH_CHARACTERS:
         raise Refused(400, f"search is longer than {MAX_SEARCH_CHARACTERS} characters.")
     caller = current().caller
     since = history_begin(caller.plan, clock.now_ms())
     if term:
-        page = Notification.listed(*search(caller.account_seq, Span(before), since, limit, Wanted((term,))))
+        seqs, last, is_done = search(caller.account_seq, Span(before), since, limit, Wanted((term,)))
+        rows = Notification.listed(seqs)
     else:
-        page = Notification.page(caller.account_seq, before, since, limit)
-    rows, last, is_done, characters = page
-    shown = [
-        as_answered(id_, status, created_at, title, body, given)
-        for _, id_, status, created_at, title, body, given in rows
-    ]
-    if characters > MAX_UNMEASURED_CHARACTERS and (room := _room(shown)) < len(shown):
-        shown, last, is_done = shown[:room], rows[room - 1][0], False
-    return {
+        rows, last, is_done = Notification.page(caller.account_seq, before, since, limit)
+    page = {
         "ok": True,
-        "notifications": shown,
+        "notifications": [
+            as_answered(id_, status, created_at, title, body, given)
+            for _, id_, status, created_at, title, body, given in rows
+        ],
         "pagination": {"nextCursor": _cursor(0 if is_done else last), "isDone": is_done},
     }
+    return page, rows
 
 
-def _room(notifications: list[Payload]) -> int:
-    """How many of these a page has room for, at least one."""
-    ends = accumulate(len(json_bytes(one)) for one in notifications)
-    return max(1, sum(end <= MAX_PAGE_BYTES for end in ends))
+def _shortened(page: Payload, rows: list[ListedRow]) -> Payload:
+    """The page with as many of its notifications as fit on it, at least one."""
+    ends = accumulate(len(json_bytes(one)) + 1 for one in page["notifications"])
+    room = max(1, sum(end <= MAX_PAGE_BYTES - AROUND_BYTES for end in ends))
+    if room >= len(rows):
+        return page
+    pagination = {"nextCursor": _cursor(rows[room - 1][0]), "isDone": False}
+    return {**page, "notifications": page["notifications"][:room], "pagination": pagination}
 
 
 def get_notification(notification_id: str) -> tuple[Payload, dict[str, str]]:
