@@ -8,7 +8,7 @@ import termios
 
 import pytest
 
-import cli_base
+from cli import base
 from tests.support.accounts import OWNER
 from tests.support.commands import UNRULY, said
 from tests.support.rows import each
@@ -32,7 +32,7 @@ def full(service, moved_clock):
 @pytest.fixture
 def terminal(monkeypatch):
     """Make stdout a terminal of so many columns."""
-    return lambda columns: monkeypatch.setattr(cli_base, "_terminal_width", lambda: columns)
+    return lambda columns: monkeypatch.setattr(base, "_terminal_width", lambda: columns)
 
 
 def document(result):
@@ -197,4 +197,4 @@ def test_a_terminal_is_as_wide_as_it_says(monkeypatch):
     with os.fdopen(theirs, "w") as stdout, os.fdopen(ours), monkeypatch.context() as patched:
         patched.setattr("sys.stdout", stdout)
         patched.setattr("sys.__stdout__", stdout)
-        assert cli_base._terminal_width() == 97
+        assert base._terminal_width() == 97

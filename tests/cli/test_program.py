@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import cli
-import cli_main
+from cli.__main__ import _installed
 from config import VERSION
 from core import accounts
 from tests.support.accounts import OWNER
@@ -64,7 +64,11 @@ def test_version_is_printed_wherever_it_is_asked_for_and_without_a_database(tmp_
 
 def test_the_script_passes_every_argument_on_as_it_is(project):
     done = called(project / "pocketbell", "send", "a b", "", "$HOME", "it's\nhere")
-    assert done.stdout.split("\n", 2) == ["python", str(project / "cli_main.py"), "send\na b\n\n$HOME\nit's\nhere\n"]
+    assert done.stdout.split("\n", 2) == [
+        "python",
+        str(project / "cli/__main__.py"),
+        "send\na b\n\n$HOME\nit's\nhere\n",
+    ]
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -75,7 +79,7 @@ def test_the_script_finds_the_project_from_anywhere_and_through_symlinks(project
     (elsewhere / "relative").symlink_to("../a project/pocketbell")
     (elsewhere / "chain").symlink_to("relative")
     (tmp_path / "folder").symlink_to(project)
-    expected = ["python", str(project / "cli_main.py")]
+    expected = ["python", str(project / "cli/__main__.py")]
     calls = [
         (project / "pocketbell", "/"),
         ("./pocketbell", project),
@@ -93,7 +97,7 @@ def test_the_script_is_found_by_its_name_where_path_has_a_link_to_it(project, tm
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/pocketbell").symlink_to(project / "pocketbell")
     done = called("sh", "-c", "pocketbell", PATH=f"{tmp_path}/bin:{os.environ['PATH']}")
-    assert done.stdout.splitlines() == ["python", str(project / "cli_main.py")]
+    assert done.stdout.splitlines() == ["python", str(project / "cli/__main__.py")]
 
 
 def test_the_script_makes_what_is_missing_and_leaves_the_input_and_output_to_the_command(project):
@@ -121,7 +125,7 @@ def test_the_script_can_be_run_in_a_clone():
 
 
 def test_the_help_is_about_pocketbell_alone_whatever_the_settings_are(tmp_path):
-    done = called(sys.executable, ROOT / "cli_main.py", "--help", cwd=tmp_path, THREADS="many", FLASK_APP="none")
+    done = called(sys.executable, ROOT / "cli/__main__.py", "--help", cwd=tmp_path, THREADS="many", FLASK_APP="none")
     assert done.stdout.startswith("Usage: pocketbell [OPTIONS] COMMAND [ARGS]...")
     assert (done.returncode, done.stderr, list(tmp_path.iterdir())) == (0, "", [])
     named = {line.split()[0] for line in done.stdout.split("Commands:\n")[1].splitlines()}
@@ -133,7 +137,7 @@ def test_relative_settings_start_at_the_project_and_a_named_file_where_it_is_cal
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     data_dir = os.path.relpath(service.data_dir, ROOT)
-    program = (sys.executable, ROOT / "cli_main.py", "backup", "copy.db")
+    program = (sys.executable, ROOT / "cli/__main__.py", "backup", "copy.db")
     done = called(*program, cwd=elsewhere, DATA_DIR=data_dir)
     assert done.stdout.startswith(f"Wrote {elsewhere}/copy.db (") and done.stderr == ""
     assert [path.name for path in elsewhere.iterdir()] == ["copy.db"]
@@ -141,7 +145,7 @@ def test_relative_settings_start_at_the_project_and_a_named_file_where_it_is_cal
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
 def test_a_help_that_cannot_be_written_is_an_error_in_one_line():
-    done = called("sh", "-c", f"{sys.executable} {ROOT}/cli_main.py --help >/dev/full")
+    done = called("sh", "-c", f"{sys.executable} {ROOT}/cli/__main__.py --help >/dev/full")
     assert (done.returncode, done.stderr) == (1, "Error: No space left on device\n")
 
 
@@ -149,7 +153,7 @@ def test_a_help_that_cannot_be_written_is_an_error_in_one_line():
 
 
 def test_a_missing_package_asks_to_run_make():
-    with pytest.raises(SystemExit) as ended, cli_main._installed():
+    with pytest.raises(SystemExit) as ended, _installed():
         raise ModuleNotFoundError(name="cronsim")
     assert ended.value.code == 'Error: The package cronsim is not in .venv. Run "make run" first.'
 

@@ -1,4 +1,4 @@
-"""`./pocketbell`: the commands of `cli` as a program of its own, without Flask's (CONTRACT 1, Command line).
+"""`./pocketbell`: the commands as a program of its own, without Flask's commands.
 
 It works in the project's directory, as `make run` does, so that relative settings mean the same to both. Must not
 know any single command.
@@ -22,12 +22,14 @@ def main() -> None:
         called_from = Path.cwd()
     except OSError as error:
         sys.exit(f"Error: Cannot find the current directory: {error.strerror}.")
-    os.chdir(Path(__file__).resolve().parent)
+    project = Path(__file__).resolve().parent.parent
+    os.chdir(project)
+    sys.path[0] = str(project)  # Python put this file's directory there
     with _installed():
         from flask.cli import ScriptInfo
 
         from cli import pocketbell
-        from cli_base import CALLED_FROM
+        from cli.base import CALLED_FROM
     info = ScriptInfo(create_app=_load_app, set_debug_flag=False)
     info.data[CALLED_FROM] = called_from
     if can_interrupt:

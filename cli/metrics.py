@@ -1,15 +1,29 @@
-"""The commands for rules on metrics: `flask rule …` (CONTRACT 10)."""
+"""The commands for metrics and for the rules on them: `metric …`, `rule …`."""
 
 import click
 
-from cli_base import Group, Row, line, moment, print_list, with_json
-from core import accounts, metric_rules
+from cli.base import Group, Row, counted, line, moment, print_list, with_json
+from core import accounts, deletion, metric_rules
 from models import Account
 from process import clock
 from store.metric_rules import MetricRule, Rule
 from web import shapes
 
+metric = Group("metric", help="Delete metrics.")
 rule = Group("rule", help="Manage rules that notify you about a metric's values.")
+
+
+@metric.command("delete")
+@click.argument("email")
+@click.argument("project")
+@click.argument("metric_id", metavar="[METRIC]", required=False)
+def delete_metric(email: str, project: str, metric_id: str | None) -> None:
+    """Delete a metric with all its values.
+
+    Without METRIC, delete the whole project.
+    """
+    deleted = deletion.delete_metrics(accounts.find_account(email), project, metric_id)
+    click.echo(line(f"Deleted {counted(deleted, 'value')} of {project if metric_id is None else metric_id}."))
 
 
 @rule.command("create")

@@ -1,4 +1,4 @@
-"""The commands for alerts: `flask alert …` (CONTRACT 1, Command line; CONTRACT 8)."""
+"""The commands for alerts: `alert …`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import click
 from flask import current_app
 
-from cli_base import Group, Row, line, moment, print_list, with_json, with_options
+from cli.base import Group, Row, line, moment, print_list, with_json, with_options
 from core import accounts, alerts
 from core.local_time import COLLECTED_MS
 from core.template_lint import unfilled

@@ -1,5 +1,6 @@
-"""The command that fills a database from an SQLite file (CONTRACT 1, 11). It must not know requests or SQL."""
+"""The commands that copy a database into a file and fill one from such a file: `backup`, `import`."""
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,11 +9,12 @@ import click
 from flask import current_app
 from flask.cli import with_appcontext
 
-from cli_base import CallersPath, FirstCommand, line
+from cli.base import CallersPath, Command, FirstCommand, counted, line
 from config import Settings
-from core import moving
+from core import delivery, moving
 from process.service_lock import InUse
-from store.database import DatabaseRefused
+from store.database import DatabaseRefused, copy_database
+from wire.errors import Refused
 
 SHOWN = (  # tables, and what a row of each is called
     ("account", "account"),
@@ -24,6 +26,28 @@ SHOWN = (  # tables, and what a row of each is called
 )
 FOUND = "found"  # the key in the context's `meta` of what `prepare` returned
 SIGN_IN_AGAIN = " The secret that signs sessions did not come with it: people sign in again."
+
+
+@click.command("backup", cls=Command)
+@click.argument("file", type=CallersPath())
+def backup(file: Path) -> None:
+    """Write a consistent copy of the live database.
+
+    FILE must not exist.
+    """
+    delivery.vapid_key()  # makes the VAPID key if there is none: browsers that subscribe later depend on it
+    if file.is_dir():
+        raise Refused(400, f"{file.resolve()} is a directory: name the file to write.")
+    if not file.parent.is_dir():
+        raise Refused(400, f"There is no directory {file.parent}.")
+    try:
+        copy_database(file)
+    except OSError as error:
+        # These errors name the temporary file of the copy, which means nothing to the user: name the directory.
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT):
+            raise Refused(400, f"Cannot write to {file.parent.resolve()}: {error.strerror}.") from None
+        raise
+    click.echo(line(f"Wrote {file} ({file.stat().st_size} bytes)."))
 
 
 class ImportCommand(FirstCommand):
@@ -44,7 +68,7 @@ def import_file(file: Path) -> None:
     has_secret = click.get_current_context().meta[FOUND]
     with _refusals():
         moved = moving.import_file(file, current_app.config["SETTINGS"], has_secret)
-    brought = ", ".join(f"{moved.counts[table]:,} {word}{'s' * (moved.counts[table] != 1)}" for table, word in SHOWN)
+    brought = ", ".join(counted(moved.counts[table], word) for table, word in SHOWN)
     click.echo(line(f"Imported {brought}.") + ("" if moved.keeps_sessions else SIGN_IN_AGAIN))
 
 

@@ -1,4 +1,4 @@
-"""The commands for heartbeats: `flask heartbeat …` (CONTRACT 10)."""
+"""The commands for heartbeats: `heartbeat …`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import click
 from flask import current_app
 
-from cli_base import PRIORITY, Group, Row, line, moment, number_or_word, print_list, with_json, with_options
+from cli.base import PRIORITY, Group, Row, line, moment, number_or_word, print_list, with_json, with_options
 from core import accounts, heartbeats
 from core.durations import short
 from process import clock

@@ -1,8 +1,9 @@
-"""What every command has: a database that exists, errors in one line, the forms in which it prints (CONTRACT 1).
+"""The parts of every command: a database that exists, errors in one line, standard input, lists.
 
 Must not know requests, SQL or any single command.
 """
 
+import codecs
 import contextlib
 import errno
 import json
@@ -27,6 +28,8 @@ from wire.notification import PRIORITIES
 PRIORITY = click.Choice((*map(str, PRIORITIES.values()), *PRIORITIES))
 OPEN_DATA = "open_data"  # the key in `app.extensions` of the function that opens the database
 CALLED_FROM = "called_from"  # the key in `ScriptInfo.data` of the directory in which `./pocketbell` was called
+MAX_PIPED_BYTES = 1 << 20
+UTF8 = codecs.getincrementaldecoder("utf-8")
 INTERRUPTED = 130  # the status that shells give a program that Ctrl-C ended
 
 
@@ -156,6 +159,20 @@ def number_or_word(priority: str) -> int | str:
     return int(priority) if priority.isdecimal() else priority
 
 
+def piped(what: str) -> str:
+    """The text on standard input, without the line end behind it; `Refused` (400) if it is none."""
+    if not sys.stdin:
+        raise Refused(400, f"Cannot read {what}: standard input is closed.")
+    if sys.stdin.isatty():
+        click.echo(f"Type {what}, then press Enter and Ctrl-D.", err=True)
+    try:
+        data = sys.stdin.buffer.read(MAX_PIPED_BYTES)
+        is_whole = len(data) < MAX_PIPED_BYTES  # otherwise it may end within a character
+        return UTF8().decode(data, is_whole).removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError:
+        raise Refused(400, f"{what.capitalize()} on standard input is not UTF-8.") from None
+
+
 # --- printing -----------------------------------------------------------------------------------------------
 
 
@@ -167,6 +184,11 @@ def moment(at: int | None) -> str:
 def line(*columns: str) -> str:
     """The columns joined by tabs, with each unprintable character replaced by a space so that it stays one line."""
     return "\t".join("".join(c if c.isprintable() else " " for c in column) for column in columns)
+
+
+def counted(number: int, word: str) -> str:
+    """The number with the word, as a plural unless it is one."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 # --- lists --------------------------------------------------------------------------------------------------

@@ -1,0 +1,34 @@
+"""The command line: each file parses the arguments of a noun's commands, calls the core and prints the result.
+
+It must not know requests or SQL. Every command but `import` can run while the service is running. An error is one
+line on stderr with exit status 1.
+"""
+
+from collections.abc import Callable
+
+import click
+from flask import Flask
+
+from cli.accounts import account
+from cli.alerts import alert
+from cli.backup import backup, import_file
+from cli.base import OPEN_DATA, Group
+from cli.devices import device
+from cli.doctor import examine
+from cli.heartbeats import heartbeat
+from cli.keys import key
+from cli.metrics import metric, rule
+from cli.notifications import history, send
+from config import VERSION
+
+pocketbell = Group("pocketbell", help="Manage Pocketbell and send. All but import works while the service runs.")
+click.version_option(VERSION, message="Pocketbell %(version)s")(pocketbell)
+for _command in (account, key, alert, heartbeat, rule, device, history, metric, send, backup, import_file, examine):
+    pocketbell.add_command(_command)
+
+
+def add_commands(app: Flask, open_data: Callable[[], None]) -> None:
+    """Register the commands with `flask`, too; each calls `open_data` before it runs."""
+    app.extensions[OPEN_DATA] = open_data
+    for command in pocketbell.commands.values():
+        app.cli.add_command(command)

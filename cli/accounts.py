@@ -1,0 +1,115 @@
+"""The commands for accounts: `account …`."""
+
+import sys
+
+import click
+from flask import current_app
+
+from cli.base import FirstCommand, Group, Row, line, moment, piped, print_list, with_json
+from core import accounts, deletion
+from core.plans import PLANS
+from models import Account
+from process import clock
+from store.database import EVERYBODY, transaction
+from web import shapes
+from wire.errors import Refused
+
+account = Group("account", help="Manage accounts.")
+with_plan = click.option("--plan", type=click.Choice(tuple(PLANS)), help="Sets rate limits and days of history.")
+with_password = click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
+
+
+@account.command("create", cls=FirstCommand)
+@click.argument("email")
+@with_plan
+@with_password
+def create_account(email: str, plan: str | None, password_stdin: bool) -> None:
+    """Create an account. Without a password, print a one-time link that sets one."""
+    hashed = _new_password_hash(password_stdin)
+    with transaction(EVERYBODY):
+        created = accounts.create_account(email, plan or "starter", "UTC", clock.now_ms(), hashed)
+    if hashed:
+        click.echo(f"Created the account {line(created.email)} with the plan {created.plan}.")
+    else:
+        click.echo(current_app.config["SETTINGS"].public_url + accounts.make_link(created, clock.now_ms()))
+
+
+@account.command("list")
+@with_json
+def list_accounts(as_json: bool) -> None:
+    """List the accounts.
+
+    A line is: email, plan, time zone, created, quiet hours.
+    """
+    rows = (
+        Row(
+            shapes.account(one),
+            (one.email, one.plan, one.time_zone, moment(one.created_at), one.quiet_hours or "-"),
+        )
+        for one in Account.all()
+    )
+    print_list("accounts", ("email", "plan", "time zone", "created", "quiet hours"), rows, as_json)
+
+
+@account.command("set")
+@click.argument("email")
+@with_plan
+@click.option("--timezone", metavar="ZONE", help="An IANA name, such as Europe/Berlin.")
+@click.option("--quiet-hours", metavar="HH:MM-HH:MM|off", help="Hold alerts during these hours, such as 22:00-07:00.")
+@with_password
+@click.option("--password-link", is_flag=True, help="Print a one-time link to set a new password and sign in.")
+def set_account(
+    email: str,
+    plan: str | None,
+    timezone: str | None,
+    quiet_hours: str | None,
+    password_stdin: bool,
+    password_link: bool,
+) -> None:
+    """Change an account's plan, time zone, quiet hours or password."""
+    changed = accounts.find_account(email)
+    hashed = _piped_password_hash() if password_stdin else None
+    days = PLANS[plan or changed.plan].history_days
+    change = None if timezone is None else accounts.zone_change(changed, timezone, days, clock.now_ms())
+    with transaction(changed.seq):
+        if plan:
+            accounts.set_plan(changed, plan)
+        if change:
+            accounts.set_time_zone(changed, change)
+        if quiet_hours is not None:
+            accounts.set_quiet_hours(changed, None if quiet_hours == "off" else quiet_hours)
+        if hashed:
+            accounts.set_password(changed, hashed)
+    if password_link:
+        click.echo(current_app.config["SETTINGS"].public_url + accounts.make_link(changed, clock.now_ms()))
+        return
+    now = accounts.find_account(email)
+    held = f"quiet hours {now.quiet_hours}" if now.quiet_hours else "no quiet hours"
+    click.echo(f"{line(now.email)}: plan {now.plan}, time zone {now.time_zone}, {held}.")
+
+
+@account.command("delete")
+@click.argument("email")
+@click.option("--yes", is_flag=True, help="Confirm: this cannot be undone.")
+def delete_account(email: str, yes: bool) -> None:
+    """Delete an account and everything it has."""
+    deleted = accounts.find_account(email)
+    if not yes:
+        raise click.UsageError(f"Nothing was deleted. To delete {deleted.email} and everything it has, add --yes.")
+    deletion.delete_account(deleted)
+    click.echo(f"Deleted the account {line(deleted.email)}.")
+
+
+def _new_password_hash(password_stdin: bool) -> str | None:
+    if password_stdin:
+        return _piped_password_hash()
+    if sys.stdin and sys.stdin.isatty():
+        return accounts.password_hash(click.prompt("Password", hide_input=True, confirmation_prompt=True))
+    return None
+
+
+def _piped_password_hash() -> str:
+    password = piped("the password")
+    if "\n" in password or "\r" in password:  # no form could send it
+        raise Refused(400, "The password on standard input has several lines. It must be one line.")
+    return accounts.password_hash(password)
