@@ -93,7 +93,7 @@ def limiter_row(app: Any, person: Person, must: float) -> Row:
         storage.reset()
         for key in range(keys):
             for _ in range(5):
-                rate_limits.limiter.limiter.hit(rate_limits.REST["scale"], "key", str(key))
+                rate_limits.limiter.limiter.hit(rate_limits.REST["scale"], str(key))
         stores[keys] = dict(storage.hits)
     with app.test_request_context():
         works = {str(keys): partial(_count, storage, stores[keys], _callers(person, keys)) for keys in stores}

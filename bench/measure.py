@@ -193,7 +193,7 @@ def application(scratch: Path) -> Any:
     from web import rate_limits
 
     app.app.open()
-    rate_limits.ALL_KEYS["scale"] = rate_limits.Quota(10**6)
+    rate_limits.ALL_KEYS["scale"] = rate_limits.Quota("keys", 10**6)
     return app.app
 
 

@@ -50,7 +50,7 @@ def show_code() -> Page:
 def make_code() -> Page:
     """POST /app/devices/phone: a new code, which only this browser's cookie holds."""
     account = current().account
-    rate_limits.new_phone_code(account.seq)
+    rate_limits.count(rate_limits.NEW_PHONE_CODES, account.seq)
     session[CODE] = phone_links.make_code(guards.session_token(), account.seq, clock.now_ms())
     return redirect(CODE_PAGE, 303)
 

@@ -65,7 +65,7 @@ def with_password(email: str, password: str) -> Account | None:
     rate_limits.check_sign_in(visitor)
     queue = accounts.KNOWN_BROWSER if visitor.known_browser else accounts.NEW_BROWSER
     with accounts.hashing(queue, mark if visitor.known_browser else visitor.sender):
-        rate_limits.begin_sign_in(visitor)  # it checks again: there may have been more tries while this one waited
+        rate_limits.check_sign_in(visitor, 1)  # it checks again: there may have been more tries while this one waited
         is_right = None
         try:
             account = accounts.with_password(email, password)

@@ -55,9 +55,9 @@ class RedisClient:
         self._prefix = f"{{pocketbell:{name}}}:"  # the braces keep all keys on one node of a cluster
         self._questions: SimpleQueue[Question | None] = SimpleQueue()  # None only wakes the thread
         self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
         self._is_closed = threading.Event()
         self.is_away = False  # whether the circuit breaker is open
+        threading.Thread(target=self._serve, daemon=True).start()
 
     def key(self, *parts: str | int) -> str:
         """The key of something shared."""
@@ -67,8 +67,6 @@ class RedisClient:
         """What the script returns, as bytes or lists of bytes; None if Redis does not answer in time, or is away."""
         if self.is_away:
             return None
-        if self._thread is None:
-            self._start()
         answer: SimpleQueue[Any] = SimpleQueue()
         self._questions.put(Question(script, keys, values, answer))
         try:
@@ -90,12 +88,6 @@ class RedisClient:
         self._is_closed.set()
         self.is_away = True
         self._questions.put(None)
-
-    def _start(self) -> None:
-        with self._lock:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._serve, daemon=True)
-                self._thread.start()
 
     def _open_breaker(self, error: Exception) -> None:
         with self._lock:

@@ -70,7 +70,7 @@ class Pings:
             for beat in beats:
                 heartbeat_checks.note_ping(beat, "success", None, "text")
         for beat in beats:
-            rate_limits.ping(beat.seq)
+            rate_limits.count(rate_limits.PINGS, beat.seq)
         self.seen["pings"] += len(pinging)
 
     def _look_at(self, beat: Beat) -> None:

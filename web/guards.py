@@ -131,7 +131,7 @@ def _device() -> Device:
 
 def button_token() -> None:
     """Anybody, 60 times a minute: the token of a button, in the path, is the credential. The body is ignored."""
-    rate_limits.button(sender())
+    rate_limits.count(rate_limits.BUTTONS, sender())
     request_body.check_size(request_body.MAX_VISITOR_FORM_BYTES)
 
 
@@ -180,7 +180,7 @@ def topic() -> None:
             raise NtfyRefused(40301, "forbidden")
         _admit_key(key)
     except Refused:
-        rate_limits.count_unknown_topic(sender())
+        rate_limits.count(rate_limits.UNKNOWN_TOPICS, sender())
         raise
     rate_limits.rest()
 
@@ -216,7 +216,7 @@ def visitor() -> None:
 
 def phone_code() -> None:
     """Anybody with a browser, 30 times in a quarter of an hour: the code, sent in path or form, is the credential."""
-    rate_limits.phone_code(sender())
+    rate_limits.count(rate_limits.PHONE_CODES, sender())
     visitor()
 
 

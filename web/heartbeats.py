@@ -32,13 +32,13 @@ def admit_ping() -> None:
     if owner:
         found = heartbeats.with_slug(owner.seq, slug)
         if found[1:] or (not found and known.sent.args.get("create") == "1"):
-            rate_limits.ping_of_none(owner.seq)
+            rate_limits.count(rate_limits.PINGS_OF_NONE, owner.seq)
             return heartbeats.check_slug(slug, found)
         known.beat = found[0] if found else None
     if known.beat is None or (slug and not owner):
-        rate_limits.count_unknown_code(guards.sender())
+        rate_limits.count(rate_limits.UNKNOWN_CODES, guards.sender())
         raise Refused(404)
-    return rate_limits.ping(known.beat.seq)
+    return rate_limits.count(rate_limits.PINGS, known.beat.seq)
 
 
 def receive_ping(**sent: str) -> Response:
@@ -48,7 +48,7 @@ def receive_ping(**sent: str) -> Response:
     beat, is_new = current().beat, False
     if beat is None:
         beat, is_new = heartbeats.make_with_slug(cast(Account, current().ping_owner), slug, clock.now_ms())
-        rate_limits.ping(beat.seq)
+        rate_limits.count(rate_limits.PINGS, beat.seq)
     heartbeat_checks.note_ping(beat, *meaning, body)
     return Response("Created" if is_new else "OK", 201 if is_new else 200, content_type=TEXT)
 

@@ -1,31 +1,25 @@
 """Exact moving windows: how many hits each key had lately, and whether there is room for more.
 
-They are kept in this process's memory, unless they are shared: the times of a key's hits, oldest first.
-Flask-Limiter's own memory storage walks every key each 10 ms. This one takes the same time however many keys there
-are, and uses a clock that is never set back. All that a request counts against is counted in one call. Must not know
-the limits.
+A storage and a strategy for Flask-Limiter. The times of a key's hits are in this process's memory, unless they are
+shared. Unlike with the storage of `limits`, counting takes the same time however many keys there are, the clock is
+never set back, and all that a request counts against is counted in one call. Must not know the limits.
 """
 
 import threading
 from collections import OrderedDict, defaultdict, deque
-from typing import NamedTuple, Protocol
+from collections.abc import Callable
+from typing import Any, NamedTuple, NoReturn, cast
 
 from limits.storage import MovingWindowSupport, Storage
+from limits.strategies import STRATEGIES, MovingWindowRateLimiter
 
 from process import clock
 
 MOST = 10**9  # more room than any window has
 
-
-class Claim(NamedTuple):
-    """What a request wants of one window: `amount` hits; with 0 it only looks, with -1 it takes its hit back."""
-
-    key: str
-    limit: int
-    length_s: int
-    amount: int = 1
-
-
+# What a request wants of one window: its key, limit, length in seconds, and how many hits. 0 hits only look, -1 takes
+# one back.
+Claim = tuple[str, int, int, int]
 Claims = tuple[Claim, ...]  # they are counted together: all of them, or none
 
 
@@ -41,13 +35,6 @@ class Counted(NamedTuple):
     reset_in_s: float  # when the hit ends that must end before another one fits
 
 
-class Shared(Protocol):
-    """Windows that other processes count in, too."""
-
-    def count(self, groups: tuple[Claims, ...]) -> list[Counted] | None:
-        """As `MovingWindows.count`; None if that cannot be done now."""
-
-
 class MovingWindows(Storage, MovingWindowSupport):
     """The times of each key's latest hits, oldest first, by the length of the window.
 
@@ -57,15 +44,15 @@ class MovingWindows(Storage, MovingWindowSupport):
 
     STORAGE_SCHEME = ["moving-windows"]
 
-    def __init__(self, uri: str | None = None, wrap_exceptions: bool = False, **options: float | str | bool) -> None:
-        super().__init__(uri, wrap_exceptions, **options)
+    def __init__(self, uri: str | None = None, **options: Any) -> None:
+        super().__init__(uri, **options)
         self.hits: defaultdict[int, OrderedDict[str, deque[float]]] = defaultdict(OrderedDict)
         self.lock = threading.Lock()
-        self.shared: Shared | None = None
+        self.shared: Callable[[tuple[Claims, ...]], list[Counted] | None] | None = None  # counts for all processes
 
     def count(self, *groups: Claims) -> list[Counted]:
         """Count each group, one after the other, while nobody else counts: in what is shared, or else here."""
-        if self.shared and (answers := self.shared.count(groups)) is not None:
+        if self.shared and (answers := self.shared(groups)) is not None:
             return answers
         answers, now = [], clock.monotonic_s()
         with self.lock:
@@ -90,16 +77,15 @@ class MovingWindows(Storage, MovingWindowSupport):
                 shown = refused = len(windows) - 1
                 break
         else:
-            for place, hits in enumerate(windows):
-                if hits and claims[place][3] == 1:
+            for hits, claim in zip(windows, claims, strict=True):
+                if hits and claim[3] == 1:
                     hits.append(now)
                 else:
-                    self._add(hits, claims[place], now)
+                    self._add(hits, claim, now)
         hits, (_, limit, length_s, _) = windows[shown], claims[shown]
         room = limit - len(hits)
         age = now - hits[0 if room > 0 else -room] if hits else 0.0
-        # `Counted(…)` takes twice as long.
-        return tuple.__new__(Counted, (refused, len(hits), room if room > 0 else 0, length_s - age))
+        return Counted(refused, len(hits), room if room > 0 else 0, length_s - age)
 
     def _add(self, hits: deque[float], claim: Claim, now: float) -> None:
         """Add the claim's hits, or take one back. If its window begins, up to two idle keys are forgotten."""
@@ -119,16 +105,16 @@ class MovingWindows(Storage, MovingWindowSupport):
                 break
             del keys[oldest]
 
-    # What Flask-Limiter's strategy calls.
+    # The interface of `limits`.
 
     def acquire_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:
         """Count `amount` hits unless that makes more than `limit` within `expiry` seconds."""
-        (counted,) = self.count((Claim(key, limit, expiry, amount),))
+        (counted,) = self.count(((key, limit, expiry, amount),))
         return counted.refused is None
 
     def get_moving_window(self, key: str, limit: int, expiry: int) -> tuple[float, int]:
         """The wall time of the hit that must expire before another fits, or now; and how many hits there are."""
-        (counted,) = self.count((Claim(key, limit, expiry, 0),))
+        (counted,) = self.count(((key, limit, expiry, 0),))
         return clock.now_ms() / 1000 + counted.reset_in_s - expiry, counted.used
 
     @property
@@ -136,17 +122,10 @@ class MovingWindows(Storage, MovingWindowSupport):
         """Nothing here raises an exception of its own."""
         return MemoryError
 
-    def get(self, key: str) -> int:
-        """How many hits of the key are kept."""
-        return sum(len(keys.get(key, ())) for keys in self.hits.values())
-
-    def incr(self, key: str, expiry: int, amount: int = 1) -> int:
-        """Fixed windows are not offered."""
+    def _count_fixed_window(self, *_: Any, **__: Any) -> NoReturn:
         raise NotImplementedError
 
-    def get_expiry(self, key: str) -> float:
-        """Fixed windows are not offered."""
-        raise NotImplementedError
+    get = incr = get_expiry = _count_fixed_window
 
     def check(self) -> bool:
         """Memory is always there."""
@@ -164,3 +143,14 @@ class MovingWindows(Storage, MovingWindowSupport):
         with self.lock:
             for keys in self.hits.values():
                 keys.pop(key, None)
+
+
+class MovingWindowsLimiter(MovingWindowRateLimiter):
+    """The strategy of `limits` for one window, and for several that are counted together."""
+
+    def __init__(self, storage: Storage) -> None:
+        super().__init__(storage)
+        self.hit_together = cast(MovingWindows, storage).count
+
+
+STRATEGIES["moving-windows"] = MovingWindowsLimiter

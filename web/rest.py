@@ -247,7 +247,7 @@ def generate_key() -> tuple[Payload, int]:
 def make_key(fields: Payload) -> Payload:
     """A new key of the caller's account with that `name`, in full this once."""
     name = checked_name(required_text(fields, "name"))
-    rate_limits.new_key()
+    rate_limits.count(rate_limits.NEW_KEYS, current().caller.account_seq)
     key, full_key = accounts.create_key(current().caller.account_seq, name, clock.now_ms())
     return {"ok": True, "apiKey": {**shapes.key(key), "fullKey": full_key}}
 

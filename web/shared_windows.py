@@ -91,12 +91,8 @@ class SharedWindows:
         if answer is None:
             return None
         said = iter(map(int, answer.split()))
-        return [
-            Counted(
-                place if refused else None,
-                used,
-                max(0, claims[place].limit - used),
-                claims[place].length_s - age_us / 1e6,
-            )
-            for claims, refused, place, used, age_us in zip(groups, said, said, said, said, strict=True)
-        ]
+        counted = []
+        for claims, refused, place, used, age_us in zip(groups, said, said, said, said, strict=True):
+            _, limit, length_s, _ = claims[place]
+            counted.append(Counted(place if refused else None, used, max(0, limit - used), length_s - age_us / 1e6))
+        return counted

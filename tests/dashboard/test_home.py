@@ -194,7 +194,7 @@ def test_a_device_that_fails_is_warned_of_with_the_reason_until_a_push_arrives(s
 
 @pytest.fixture
 def flood_of_five(monkeypatch):
-    monkeypatch.setattr(rate_limits, "FLOOD", rate_limits.Quota(5))
+    monkeypatch.setattr(rate_limits, "FLOOD", rate_limits.Quota("flood", 5))
 
 
 def test_an_alert_that_a_flood_paused_is_warned_of_until_its_owner_switches_it_on(

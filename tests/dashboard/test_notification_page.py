@@ -82,7 +82,7 @@ def test_a_pending_one_says_what_was_answered_and_when_it_is_tried_next(owner, c
 
 
 def test_one_that_waits_for_its_first_try_says_so(service, owner, caller, browser, monkeypatch):
-    monkeypatch.setattr(rate_limits, "FLOOD", rate_limits.Quota(5))
+    monkeypatch.setattr(rate_limits, "FLOOD", rate_limits.Quota("flood", 5))
     hook = service.alert()
     for _ in range(5):
         hook.post(data=b"{not JSON")

@@ -40,8 +40,8 @@ def keys(service):
 def use_up(key_seq, requests):
     """Count requests of a starter's key, the service's first account."""
     of_key, of_all = rate_limits.REST["starter"], rate_limits.ALL_KEYS["starter"]
-    claims = (rate_limits._claim(of_key, f"key/{key_seq}"), rate_limits._claim(of_all, "keys/1"))
-    assert all(one.refused is None for one in rate_limits._windows.count(*(claims,) * requests))
+    claims = (of_key.claim(key_seq, requests), of_all.claim(1, requests))
+    assert rate_limits.limiter.limiter.hit_together(claims)[0].refused is None
 
 
 def left(answer):
@@ -134,7 +134,7 @@ def test_keys_make_at_most_100_keys_an_hour_and_the_owner_as_many_as_he_likes(se
     make_account(service)
     first, second = callers(service, 2)
     assert [first.post("/api-keys/generate", {"name": ""}).status_code for _ in range(3)] == [400] * 3
-    rate_limits._count(rate_limits._claim(rate_limits.NEW_KEYS, "new-keys/1", 96))
+    assert rate_limits.limiter.limiter.hit(rate_limits.NEW_KEYS, "1", cost=96)
     for _ in range(2):
         assert first.post("/api-keys/generate", {"name": "n"}).status_code == 201
         assert not assistants.call(second, "create_api_key", {"name": "n"})["isError"]

@@ -88,8 +88,8 @@ def use_up(quota, *key):
 
 def too_often(world, operation):
     id_ = world.made(operation) if "{" in operation.path else None
-    use_up(rate_limits.REST["starter"], "key", "1")
-    use_up(rate_limits.CUSTOM_METRICS["starter"], "metrics", "1")
+    use_up(rate_limits.REST["starter"], "1")
+    use_up(rate_limits.CUSTOM_METRICS["starter"], "1")
     world.monkeypatch.setattr(api_docs, "render_template", lambda *_, **__: "")  # it takes 10 ms each time
     for _ in range(101):  # more than any limit of a starter account
         if (answer := world.call(operation, id_)).status_code == 429:

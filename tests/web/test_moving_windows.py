@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from typing import NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,8 +14,15 @@ from process.redis_client import RedisClient
 from tests.support.rows import each
 from tests.support.server import PATIENCE_S, ROOT
 from web import moving_windows, shared_windows
-from web.moving_windows import Claim, Counted, MovingWindows
+from web.moving_windows import Counted, MovingWindows
 from web.shared_windows import SharedWindows
+
+
+class Claim(NamedTuple):
+    key: str
+    limit: int
+    length_s: int
+    amount: int = 1
 
 
 class MovedWindows(SharedWindows):
@@ -49,11 +57,6 @@ def in_memory(moved_clock):
     return MovingWindows()
 
 
-@pytest.fixture(params=["memory", "redis"])
-def windows(request):
-    return request.getfixturevalue(f"in_{request.param}")
-
-
 def alike(counted):
     """Without the last digits of the times."""
     return [one._replace(reset_in_s=round(one.reset_in_s, 4)) for one in counted]
@@ -66,59 +69,59 @@ def used(windows, *claims):
 A, B = Claim("a", 2, 60), Claim("b", 3, 900)
 
 
-def test_a_window_takes_so_many_hits_and_says_when_the_next_one_fits(windows, moved_clock):
-    assert alike(windows.count((A,))) == [Counted(None, 1, 1, 60)]
+def test_a_window_takes_so_many_hits_and_says_when_the_next_one_fits(in_memory, moved_clock):
+    assert alike(in_memory.count((A,))) == [Counted(None, 1, 1, 60)]
     moved_clock.advance(20)
-    assert alike(windows.count((A,))) == [Counted(None, 2, 0, 40)]
+    assert alike(in_memory.count((A,))) == [Counted(None, 2, 0, 40)]
     moved_clock.advance(10)
-    assert alike(windows.count((A,))) == [Counted(0, 2, 0, 30)]
+    assert alike(in_memory.count((A,))) == [Counted(0, 2, 0, 30)]
     moved_clock.advance(30)
-    assert alike(windows.count((A,))) == [Counted(None, 2, 0, 20)]
+    assert alike(in_memory.count((A,))) == [Counted(None, 2, 0, 20)]
 
 
-def test_claims_that_are_counted_together_count_all_or_not_at_all(windows):
-    windows.count((A,), (A,))
-    assert alike(windows.count((B, A))) == [Counted(1, 2, 0, 60)]
-    assert used(windows, A, B) == [2, 0]
-    assert alike(windows.count((A, B))) == [Counted(0, 2, 0, 60)]
-    assert used(windows, A, B) == [2, 0]
+def test_claims_that_are_counted_together_count_all_or_not_at_all(in_memory):
+    in_memory.count((A,), (A,))
+    assert alike(in_memory.count((B, A))) == [Counted(1, 2, 0, 60)]
+    assert used(in_memory, A, B) == [2, 0]
+    assert alike(in_memory.count((A, B))) == [Counted(0, 2, 0, 60)]
+    assert used(in_memory, A, B) == [2, 0]
 
 
-def test_the_figures_are_those_of_the_window_with_the_least_room(windows, moved_clock):
-    windows.count((B,), (B,))
+def test_the_figures_are_those_of_the_window_with_the_least_room(in_memory, moved_clock):
+    in_memory.count((B,), (B,))
     moved_clock.advance(20)
-    assert alike(windows.count((A, B))) == [Counted(None, 3, 0, 880)]
+    assert alike(in_memory.count((A, B))) == [Counted(None, 3, 0, 880)]
     moved_clock.advance(880)
-    assert alike(windows.count((B._replace(amount=0), A))) == [Counted(None, 1, 1, 60)]
+    assert alike(in_memory.count((B._replace(amount=0), A))) == [Counted(None, 1, 1, 60)]
 
 
-def test_a_group_that_is_refused_keeps_no_other_from_being_counted(windows):
-    windows.count((A,), (A,))
-    assert [one.refused for one in windows.count((A,), (B,), (B, A))] == [0, None, 1]
-    assert used(windows, A, B) == [2, 1]
+def test_a_group_that_is_refused_keeps_no_other_from_being_counted(in_memory):
+    in_memory.count((A,), (A,))
+    assert [one.refused for one in in_memory.count((A,), (B,), (B, A))] == [0, None, 1]
+    assert used(in_memory, A, B) == [2, 1]
 
 
-def test_what_is_only_looked_at_is_not_counted_but_is_refused(windows):
+def test_what_is_only_looked_at_is_not_counted_but_is_refused(in_memory):
     look = A._replace(amount=0)
-    assert alike(windows.count((look,))) == [Counted(None, 0, 2, 60)]
-    windows.count((A,), (A,))
-    assert [one.refused for one in windows.count((look,), (B, look))] == [0, 1]
-    assert used(windows, A, B) == [2, 0]
+    assert alike(in_memory.count((look,))) == [Counted(None, 0, 2, 60)]
+    in_memory.count((A,), (A,))
+    assert [one.refused for one in in_memory.count((look,), (B, look))] == [0, 1]
+    assert used(in_memory, A, B) == [2, 0]
 
 
-def test_a_hit_can_be_taken_back(windows, moved_clock):
-    windows.count((A,))
+def test_a_hit_can_be_taken_back(in_memory, moved_clock):
+    in_memory.count((A,))
     moved_clock.advance(10)
-    windows.count((A,), (A._replace(amount=-1),))
-    assert alike(windows.count((A._replace(amount=0),))) == [Counted(None, 1, 1, 50)]
-    assert alike(windows.count((A._replace(amount=-1),), (A._replace(amount=-1),)))[1].used == 0
+    in_memory.count((A,), (A._replace(amount=-1),))
+    assert alike(in_memory.count((A._replace(amount=0),))) == [Counted(None, 1, 1, 50)]
+    assert alike(in_memory.count((A._replace(amount=-1),), (A._replace(amount=-1),)))[1].used == 0
 
 
-def test_a_limit_that_became_smaller_refuses_until_there_is_room_again(windows, moved_clock):
+def test_a_limit_that_became_smaller_refuses_until_there_is_room_again(in_memory, moved_clock):
     for _ in range(5):
-        windows.count((A._replace(limit=5),))
+        in_memory.count((A._replace(limit=5),))
         moved_clock.advance(1)
-    assert alike(windows.count((A,))) == [Counted(0, 5, 0, 58)]
+    assert alike(in_memory.count((A,))) == [Counted(0, 5, 0, 58)]
 
 
 STEPS = st.lists(
@@ -254,7 +257,7 @@ def test_refusing_a_request_costs_the_same_however_often_it_was_refused(in_memor
 def test_refused_requests_are_not_kept(in_memory):
     for _ in range(1_000):
         in_memory.acquire_entry("key", 10, 60)
-    assert in_memory.get("key") == 10
+    assert len(in_memory.hits[60]["key"]) == 10
 
 
 def test_idle_keys_are_dropped(in_memory, moved_clock):
@@ -285,18 +288,18 @@ COUNTING = """
 import json, sys, threading
 from process import redis_client
 from process.redis_client import RedisClient
-from web.moving_windows import Claim, MovingWindows
+from web.moving_windows import MovingWindows
 from web.shared_windows import SharedWindows
 
 redis_client.TIMEOUT_S = 60  # this machine may be busy
 windows, answers, start = MovingWindows(), [], threading.Barrier(9)
-windows.shared = SharedWindows(RedisClient(sys.argv[1], "two"), "a secret")
-windows.count((Claim("other", 100, 60),))
+windows.shared = SharedWindows(RedisClient(sys.argv[1], "two"), "a secret").count
+windows.count((("other", 100, 60, 1),))
 
 def ask():
     start.wait()
     for _ in range(19):
-        answers.extend(windows.count((Claim("key/1", 100, 60), Claim("all", 200, 60))))
+        answers.extend(windows.count((("key/1", 100, 60, 1), ("all", 200, 60, 1))))
 
 threads = [threading.Thread(target=ask) for _ in range(8)]
 for thread in threads:

@@ -120,7 +120,7 @@ def test_refused_requests_do_not_extend_the_wait(owner, moved_clock):
     ],
 )
 def test_every_answer_counts_once_and_carries_the_headers(owner, moved_clock, method, path, data, status):
-    assert rate_limits.limiter.limiter.hit(rate_limits.REST["starter"], "key", "1", cost=90)
+    assert rate_limits.limiter.limiter.hit(rate_limits.REST["starter"], "1", cost=90)
     remaining = []
     for _ in range(10):
         answer = owner.request(method, path, data=data)
@@ -246,7 +246,7 @@ def test_any_pace_is_allowed_exactly_what_a_naive_count_allows(service, moved_cl
     oracle, start = Oracle(100), moved_clock.monotonic
     for seconds, count in paces:
         moved_clock.advance(seconds + 0.001)  # never exactly 60 s apart
-        hits = [rate_limits.limiter.limiter.hit(rate_limits.REST["starter"], "key", "1") for _ in range(count)]
+        hits = [rate_limits.limiter.limiter.hit(rate_limits.REST["starter"], "1") for _ in range(count)]
         assert sum(hits) == oracle.allowed(moved_clock.monotonic - start, count)
 
 

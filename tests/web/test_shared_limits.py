@@ -56,14 +56,14 @@ def test_another_process_goes_on_where_the_first_one_is(service, owner):
     answers(owner, 99)
     other = redis_client.RedisClient(service.settings.redis_url, sharing._secret[:12])
     windows = rate_limits.SharedWindows(other, sharing.redis()[1])
-    claims = (rate_limits._claim(rate_limits.REST["starter"], "key/1"),)
+    claims = (rate_limits.REST["starter"].claim(1),)
     assert [one.used for one in windows.count((claims, claims))] == [100, 100]
     other.close()
     assert owner.get("/stats").status_code == 429
 
 
 def test_an_alert_takes_60_events_a_minute_and_is_paused_by_a_flood(service, hook, monkeypatch):
-    monkeypatch.setattr(rate_limits, "FLOOD", rate_limits.Quota(80))
+    monkeypatch.setattr(rate_limits, "FLOOD", rate_limits.Quota("flood", 80))
     assert [hook.post(data=b"{").status_code for _ in range(79)] == [400] * 60 + [429] * 19
     assert Alert.get().is_active
     hook.post(data=b"{")
@@ -71,7 +71,7 @@ def test_an_alert_takes_60_events_a_minute_and_is_paused_by_a_flood(service, hoo
 
 
 def test_an_account_has_its_share_of_all_events(service, hook, monkeypatch):
-    monkeypatch.setattr(rate_limits, "_events_of_account", rate_limits.Quota(2))
+    monkeypatch.setattr(rate_limits, "_events_of_account", rate_limits.Quota("events", 2))
     second, other = service.alert(name="Second"), service.alert(email=service.account("other@example.org"))
     assert [one.post({}).status_code for one in (hook, second, hook, second, other)] == [200, 200, 429, 429, 200]
 

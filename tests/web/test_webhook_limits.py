@@ -112,7 +112,7 @@ def zebra(service, owner):
 @pytest.fixture
 def low(monkeypatch):
     """A flood is 80 requests: where the number is not the rule, 500 would take long."""
-    monkeypatch.setattr(rate_limits, "FLOOD", rate_limits.Quota(80))
+    monkeypatch.setattr(rate_limits, "FLOOD", rate_limits.Quota("flood", 80))
 
 
 def notices(caller):
