@@ -1,22 +1,16 @@
 """gunicorn's configuration: mostly one process, with many threads. Settings, address, database are checked first."""
 
-import contextlib
-import ctypes
-import errno
 import gc
 import logging
 import os
-import resource
 import signal
-import socket
 import sys
-import threading
 from pathlib import Path
 
 from config import VERSION
 from config import load as load_settings
 from core import accounts, long_poll, proxies, scheduler
-from process import clock, cpu_affinity, service_lock
+from process import clock, cpu_affinity, service_lock, start
 from process.gunicorn_worker import ThreadedWorker
 from process.logs import JsonLines
 from process.request_log import JsonLogger
@@ -25,16 +19,6 @@ from store.sqlite import copy_before
 from web import request_body
 
 settings = load_settings()
-
-
-def open_files(wanted):
-    """Raise the limit of open files to `wanted`, as far as the system allows, and return the limit."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    if soft != resource.RLIM_INFINITY and soft < allowed:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
-    return max(allowed, 280 + 5 * threads)
-
 
 bind = f"[{settings.host}]:{settings.port}" if ":" in settings.host else f"{settings.host}:{settings.port}"
 workers = settings.workers  # more than one only where Redis counts the rate limits for all of them
@@ -45,7 +29,8 @@ timeout = 30
 graceful_timeout = 30
 keepalive = 20
 limit_request_line = 8190  # the most that gunicorn takes: ntfy's clients may send a message in the address
-worker_connections = min(1000, open_files(2048) - 240 - 4 * threads)  # the rest: database, providers, log, streams
+open_files = max(start.raise_open_files(2048), 280 + 5 * threads)
+worker_connections = min(1000, open_files - 240 - 4 * threads)  # the rest: database, providers, log, streams
 umask = 0o077
 control_socket_disable = True  # through it, more workers could be added
 forwarded_allow_ips = ",".join(proxies.with_mapped(settings.trusted_proxies))
@@ -53,39 +38,6 @@ forwarder_headers = ""  # our proxies send no SCRIPT_NAME and the like, and othe
 loglevel = settings.log_level
 accesslog = "-"
 logger_class = JsonLogger
-
-
-# How long to wait for an address in use: the worker of a killed service frees it when it notices, within a second.
-IN_USE_S = 3.0
-# Parameters of mallopt(3). Few arenas, as each keeps the memory that was freed in it. A fixed mmap threshold, which
-# glibc would otherwise raise: the memory of large bodies goes back to the system.
-M_ARENA_MAX = -8
-M_MMAP_THRESHOLD = -3
-
-
-def check_address():
-    """Wait until the address is free; stop with one line, which gunicorn's own does not, that names the settings."""
-    until_s = clock.monotonic_s() + IN_USE_S
-    while error := refused_address():
-        if error.args[0] != errno.EADDRINUSE or clock.monotonic_s() > until_s:
-            if error.args[0] == errno.EADDRINUSE:
-                other = min(settings.port + 1, 65_535)
-                raise SystemExit(f"Port {settings.port} is already in use. Try another one: PORT={other} make run")
-            why = getattr(error, "strerror", None) or "there is no such name"
-            raise SystemExit(f'Cannot listen at HOST "{settings.host}" and PORT "{settings.port}": {why}.')
-        threading.Event().wait(0.1)
-
-
-def refused_address():
-    """The error with which the system refuses to let us listen, or None."""
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET  # as gunicorn chooses it
-    try:
-        with socket.socket(family) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind((settings.host, settings.port))
-    except (OSError, UnicodeError) as error:
-        return error
-    return None
 
 
 def take_lock(server):
@@ -126,7 +78,7 @@ def on_starting(server):
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=loglevel.upper(), handlers=[handler])
     take_lock(server)
-    check_address()
+    start.check_address(settings.host, settings.port)
     open_database(server)
     server.log.info("Starting Pocketbell %s with schema %s.", VERSION, engine.SCHEMA_VERSION)
 
@@ -170,9 +122,7 @@ def post_worker_init(worker):
     worker.wsgi.open()
     engine.make_way = worker.make_way
     long_poll.goes_on = lambda: worker.alive  # the end of the service waits for the requests that are being answered
-    with contextlib.suppress(OSError, AttributeError):  # mallopt exists only in glibc
-        ctypes.CDLL(None).mallopt(M_ARENA_MAX, 2)
-        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 131_072)
+    start.bound_memory()
     gc.freeze()  # everything loaded so far stays, so the garbage collector need not scan it
     scheduler.background.start()
 

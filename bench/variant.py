@@ -22,7 +22,7 @@ def unstored(caller: Caller, content: Content, idempotency_key: str | None = Non
     """Read everything, write nothing."""
     status = delivery.first_status(find_receivers(caller.account_seq, caller.key_seq))
     now = clock.now_ms()
-    return delivery.Sent(NotificationRow(0, new_id(now), status, now, delivery.prefixed(content)))
+    return delivery.Sent(NotificationRow(0, new_id(now), status, now, content.prefixed()))
 
 
 def one_commit(caller: Caller, content: Content, idempotency_key: str | None = None) -> delivery.Sent:
@@ -30,7 +30,7 @@ def one_commit(caller: Caller, content: Content, idempotency_key: str | None = N
     with _lock, database.transaction(caller.account_seq):
         now = clock.now_ms()
         status = delivery.first_status(find_receivers(caller.account_seq, caller.key_seq))
-        content, day = delivery.prefixed(content), local_time.local_day(now, caller.time_zone)
+        content, day = content.prefixed(), local_time.local_day(now, caller.time_zone)
         return delivery.Sent(Notification.record(caller, content, status, day, now))
 
 

@@ -38,7 +38,6 @@ from store.server_notes import ServerKey
 from wire.errors import TOO_MANY_EVENTS, Refused
 from wire.notification import MIN_PRIORITY, Content, Recorded, check_times
 
-TITLE_PREFIX = "MCP - "  # SPEC 1
 REPLACED = "Replaced by a newer notification."
 TEST_BODY = "This device gets your notifications."
 MAX_PENDING = 100_000  # notifications of an account, with those that are sent later
@@ -91,7 +90,7 @@ def deliver(sender: Sender, content: Content, idempotency_key: str | None = None
     `Refused` (400) if that request was another one, (409) while the first still runs, (401) if the sender's key is
     revoked: the body of a request may arrive long after it.
     """
-    content = prefixed(content)
+    content = content.prefixed()
     if idempotency_key is None:
         return _record_and_attempt(sender, content, None)
     request = IdempotentRequest(sender.account_seq, idempotency_key, idempotency.request_hash(content))
@@ -171,7 +170,7 @@ def _record_event(
         return None
     storage.check(account_seq)
     Alert.note_event(alert.alert_seq, now)
-    content = prefixed(alarms.within_room(account_seq, content))
+    content = alarms.within_room(account_seq, content).prefixed()
     if holding.is_held(alert, content.priority, now, now):
         return alert, hold(alert, content, found, now), []
     found = of_priority(found, content.priority)
@@ -197,11 +196,6 @@ def _has_full_backlog(account_seq: int) -> bool:
 
 
 # --- recording and holding ----------------------------------------------------------------------------------
-
-
-def prefixed(content: Content) -> Content:
-    """The content as it is delivered, with the prefix before its title."""
-    return Content._make((TITLE_PREFIX + content.title, *content[1:]))  # `_replace` takes four times as long
 
 
 def record(sender: Sender, content: Content, found: Receivers, due_at: int, now: int) -> NotificationRow:
@@ -236,14 +230,14 @@ def hold(sender: Sender, content: Content, found: Receivers, now: int) -> Notifi
 def tell(watch: Beat | Rule, content: Content, now: int) -> None:
     """Tell the owner of a change, held in quiet hours; the worker pushes it. Call inside `transaction()`."""
     if holding.is_held(watch, content.priority, now, now):
-        hold(watch, prefixed(content), _receivers(watch, content, now), now)
+        hold(watch, content.prefixed(), _receivers(watch, content, now), now)
     else:
         record_notice(watch, content, now)
 
 
 def record_notice(sender: Sender, content: Content, now: int) -> None:
     """Tell the owner something, quiet hours or not; the worker pushes it. Call inside `transaction()`."""
-    record(sender, prefixed(content), _receivers(sender, content, now), now, now)
+    record(sender, content.prefixed(), _receivers(sender, content, now), now, now)
 
 
 def first_status(found: Receivers, priority: int | None = None) -> str:
@@ -366,7 +360,7 @@ def try_device(account: Account, device_id: str) -> Answer:
     device = next((one for one in Device.active(account.seq) if one.id == device_id), None)
     if device is None:
         raise Refused(404)
-    content = prefixed(Content("Test", TEST_BODY))
+    content = Content("Test", TEST_BODY).prefixed()
     message = Message(new_id(clock.now_ms()), content, "/app/devices")
     with push_slots.slot(account.seq) as granted:
         if not granted:

@@ -17,7 +17,7 @@ from providers.base import compact_json, shown
 from store.database import transaction
 from store.held import Held, HeldOfAlert, HeldText
 from store.notifications import Notification
-from wire.notification import DEFAULT_PRIORITY, Content
+from wire.notification import DEFAULT_PRIORITY, TITLE_PREFIX, Content
 
 MAX_DIGEST_BYTES = 3_000  # of the lines as JSON: leaves room in a push for the rest of it
 MIN_LINE_CHARACTERS = 24  # a shorter line would say too little
@@ -107,7 +107,7 @@ def leave_out(account_seq: int, digest_seq: int) -> None:
 def _content(oldest: list[int], count: int) -> Content:
     """The text of a digest of `count` notifications, whose oldest have these seqs."""
     body = digest_body(Held.texts(oldest, MAX_DIGEST_BYTES + 1), count)
-    return delivery.prefixed(Content(f"{count} notification{'' if count == 1 else 's'}", body))
+    return Content(f"{count} notification{'' if count == 1 else 's'}", body).prefixed()
 
 
 def digest_body(oldest: list[HeldText], count: int) -> str:
@@ -129,7 +129,7 @@ def digest_body(oldest: list[HeldText], count: int) -> str:
 
 
 def _line(text: HeldText) -> str:
-    title = " ".join(shown(text.title.removeprefix(delivery.TITLE_PREFIX)).split())
+    title = " ".join(shown(text.title.removeprefix(TITLE_PREFIX)).split())
     body = " ".join(shown(text.body).split())
     return f"{title}: {body}" if body else title
 

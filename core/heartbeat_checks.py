@@ -7,6 +7,7 @@ what it was: so two processes or a crash neither lose nor double one. Must not k
 from core import delivery, durations, firing
 from core.backoff import Backoff
 from core.local_time import local_time, next_run
+from core.pruning import KEPT_PINGS
 from process import clock
 from store.database import EVERYBODY, WriteFailed, transaction, writes_fail
 from store.heartbeats import Beat, Heartbeat, KeptPing, Ping
@@ -15,7 +16,6 @@ from store.server_notes import ServerNote
 from wire.errors import Refused
 from wire.notification import LOW_PRIORITY, Content
 
-KEPT_PINGS = 30  # of a heartbeat
 CHECKED_AT_ONCE = 500
 NOTED_EVERY_S = 30.0  # that the service is alive: its downtime is taken for up to so much longer than it was
 ALIVE_MS = 40_000  # the process that wrote a newer note may live

@@ -24,6 +24,7 @@ from store.server_notes import ServerNote
 
 KEPT_AFTER_END_MS = 90 * DAY_MS  # revoked keys and removed devices
 MAX_EXCESS = 100_000  # values beyond what a plan keeps that are found at once: their times are sorted in memory
+KEPT_PINGS = 30  # of a heartbeat: the oldest is removed when one is added (`core/heartbeat_checks.py`)
 JUMP_MS = DAY_MS  # a greater jump of the clock is not believed at once
 NOTE = "clock"
 

@@ -22,7 +22,7 @@ from web.context import current
 from web.request_body import read_fields
 from wire.errors import Refused
 from wire.json_text import as_json
-from wire.notification import MIN_PRIORITY, PRIORITY_WORDS, Content
+from wire.notification import MIN_PRIORITY, PRIORITY_WORDS, TITLE_PREFIX, Content
 from wire.strict_json import parse_event
 from wire.validation import optional_text
 
@@ -220,7 +220,7 @@ def _preview(alert: Alert, draft: Draft, tried: Tried) -> Preview:
     payload, is_real = tried.payload, not tried.is_sample
     return Preview(
         source=tried.source,
-        title=delivery.TITLE_PREFIX + text.title,
+        title=TITLE_PREFIX + text.title,
         body=text.body,
         priority=PRIORITY_WORDS[text.priority] if text.priority else "",
         url=text.url or (NO_LINK if is_real and draft.url.strip() else ""),

@@ -13,6 +13,7 @@ from wire.errors import Refused
 from wire.json_schema import BOOLEAN, TEXT, TIME, Schema, record, text
 from wire.validation import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, checked_length, either
 
+TITLE_PREFIX = "MCP - "  # before every title that is delivered
 STATUSES = ("delivered", "pending", "held", "failed")
 PRIORITIES = {"min": 1, "low": 2, "normal": 3, "high": 4, "urgent": 5}
 PRIORITY_WORDS = {number: word for word, number in PRIORITIES.items()}
@@ -61,6 +62,10 @@ class Content(NamedTuple):
             return {}
         each = zip(self._field_defaults, optional, strict=True)
         return {name: value for name, value in each if value is not None and value != ()}
+
+    def prefixed(self) -> "Content":
+        """The content as it is delivered, with the prefix before its title."""
+        return Content._make((TITLE_PREFIX + self.title, *self[1:]))  # `_replace` takes four times as long
 
 
 PLAIN = tuple(Content._field_defaults.values())  # what follows title and body where nothing was set
