@@ -31,7 +31,7 @@ def fill(shares: list[Share]) -> float:
     from store.database import EVERYBODY, run, transaction
 
     began = time.monotonic()
-    sqlite._writing.execute_sql("PRAGMA synchronous = OFF")
+    sqlite._writer.opened().execute("PRAGMA synchronous = OFF")
     for batch in _batches(_in_time(shares)):
         with transaction(EVERYBODY):
             sqlite.connection().executemany(

@@ -57,7 +57,7 @@ def fill_metrics(owners: list[Person], minutes: int) -> None:
     from store.database import EVERYBODY, run, transaction
 
     begin = time.time_ns() // 1_000_000 - minutes * MINUTE_MS
-    sqlite._writing.execute_sql("PRAGMA synchronous = OFF")
+    sqlite._writer.opened().execute("PRAGMA synchronous = OFF")
     accounts = json.dumps([owner.seq for owner in owners])
     with transaction(EVERYBODY):
         run(

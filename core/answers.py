@@ -11,7 +11,8 @@ from core.buttons import ACKNOWLEDGE
 from core.plans import history_begin
 from models import Account, sha256_of
 from process import clock
-from store.buttons import Button, ButtonAnswer, GivenAnswer, PressedButton
+from store import buttons
+from store.buttons import GivenAnswer, PressedButton
 from store.database import after_commit, transaction
 from store.notifications import Notification
 from wire.errors import Refused
@@ -43,11 +44,11 @@ class Question(NamedTuple):
 
 def find(token: str) -> Question:
     """The button with this token; `Refused` (404) if there is none, or it is good no longer."""
-    button = Button.pressed(sha256_of(token), clock.now_ms()) if TOKEN.fullmatch(token) else None
+    button = buttons.pressed(sha256_of(token), clock.now_ms()) if TOKEN.fullmatch(token) else None
     if button is None:
         raise Refused(404, NO_BUTTON)
     seq = button.notification_seq
-    return Question(button, ButtonAnswer.find(seq), button.position is None and bool(ButtonAnswer.has_come(seq)))
+    return Question(button, buttons.answer_to(seq), button.position is None and bool(buttons.is_answered(seq)))
 
 
 def press(token: str) -> None:
@@ -81,7 +82,7 @@ def answer(account: Account, notification_id: str, position: int) -> None:
 
 def _answer(account_seq: int, seq: int, content: Content, position: int, device_seq: int | None) -> None:
     now = clock.now_ms()
-    if not ButtonAnswer.put_first(seq, position, device_seq, now):
+    if not buttons.put_first_answer(seq, position, device_seq, now):
         raise Refused(409, TOO_LATE)
     after_commit(long_poll.note_change)
     if content.acknowledge:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from models import ActiveDevice, sha256_of
 from process.clock import DAY_MS
 from providers.base import PushedButton
-from store.buttons import Button
+from store import buttons as stored
 from store.notifications import NotificationRow
 from wire.notification import Content
 
@@ -45,7 +45,7 @@ def add(notification: NotificationRow, devices: Iterable[ActiveDevice], now: int
         for device in devices:
             for position in positions:
                 token_hash = sha256_of(token_of(notification.id, device.id, position))
-                Button.add(token_hash, notification.seq, device.seq, position, now + LIFE_MS)
+                stored.add(token_hash, notification.seq, device.seq, position, now + LIFE_MS)
 
 
 def pushed(notification: NotificationRow, device_id: str) -> tuple[PushedButton, ...]:

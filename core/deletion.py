@@ -14,15 +14,15 @@ from core.local_time import day_bounds
 from core.pieces import ROWS, in_pieces
 from models import Account, ApiKey, Device
 from process import clock
+from store import idempotency_keys
 from store.custom_metrics import Metric
 from store.database import AFTER_ALL, EVERYBODY, WriteFailed, transaction
 from store.held import Held
-from store.idempotency_keys import IdempotencyKey
 from store.metric_rules import MetricRule
 from store.notifications import Notification
 from wire.errors import Refused
 
-DELETE_SOME = (IdempotencyKey.delete_some, Device.delete_some, ApiKey.delete_some)  # rows of an account
+DELETE_SOME = (idempotency_keys.delete_some, Device.delete_some, ApiKey.delete_some)  # rows of an account
 
 
 def delete_notification(account_seq: int, notification_id: str) -> None:

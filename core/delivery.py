@@ -17,12 +17,12 @@ from process import clock
 from process.counters import count
 from process.faults import log_fault
 from providers.base import Answer, Message, Outcome
+from store import idempotency_keys
 from store.alert_payloads import AlertPayload
 from store.database import WriteFailed, after_commit, transaction
 from store.deliveries import Attempt, Delivery
 from store.heartbeats import Beat
 from store.held import Held
-from store.idempotency_keys import IdempotencyKey
 from store.metric_rules import Rule
 from store.notifications import Notification, NotificationRow, shown_status
 from store.senders import (
@@ -345,7 +345,7 @@ def _settle(
         else:
             status = Notification.settle(notification.seq) or "failed"  # if it was deleted, nothing more is tried
         if request:
-            IdempotencyKey.note_answer(request.account_seq, request.key, status)
+            idempotency_keys.note_answer(request.account_seq, request.key, status)
     retries.leave_alone(left_alone)
     if not attempts:
         retries.due.set()

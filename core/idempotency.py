@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from process.clock import DAY_MS
+from store import idempotency_keys
 from store.database import is_shared
-from store.idempotency_keys import IdempotencyKey
 from store.notifications import NotificationRow
 from wire.errors import Refused
 from wire.notification import Content
@@ -72,7 +72,7 @@ def earlier(request: IdempotentRequest, content: Content, now: int) -> FirstAnsw
 
     `Refused` (400) if the key came with another request, (409) while another process may be answering the first.
     """
-    known = IdempotencyKey.find(request.account_seq, request.key, now - LIFE_MS)
+    known = idempotency_keys.find(request.account_seq, request.key, now - LIFE_MS)
     if known is None:
         return None
     if known.request_hash != request.request_hash:
@@ -87,4 +87,4 @@ def keep(request: IdempotentRequest, notification: NotificationRow, answered_sta
 
     Call inside the transaction that records the notification.
     """
-    IdempotencyKey.put(request.account_seq, request.key, request.request_hash, notification, answered_status)
+    idempotency_keys.put(request.account_seq, request.key, request.request_hash, notification, answered_status)

@@ -4,8 +4,7 @@ import threading
 from collections.abc import Callable
 
 from process import clock
-from store import engine
-from store.buttons import ButtonAnswer
+from store import buttons, engine
 
 MAX_WAITING = 8  # requests at the same time
 MAX_WAITING_OF_ACCOUNT = 4
@@ -35,7 +34,7 @@ def wait_for(account_seq: int, notification_seq: int, wait_s: float, confirm: Ca
     try:
         engine.make_way()
         until_s, seen = clock.monotonic_s() + wait_s, _changes
-        while ButtonAnswer.has_come(notification_seq) is False and goes_on():
+        while buttons.is_answered(notification_seq) is False and goes_on():
             left_s = until_s - clock.monotonic_s()
             if left_s <= 0:
                 break

@@ -15,10 +15,9 @@ from core.plans import PLANS, history_begin
 from models import Account, ApiKey, Device
 from process import clock
 from process.clock import DAY_MS
-from store.buttons import Button
+from store import buttons, idempotency_keys
 from store.custom_metrics import Metric
 from store.database import transaction
-from store.idempotency_keys import IdempotencyKey
 from store.notifications import Notification
 from store.server_notes import ServerNote
 
@@ -133,19 +132,19 @@ def _prune_history(account: Account, now: int) -> bool:
 def _prune_idempotency_keys(now: int) -> bool:
     """Remove Idempotency-Keys that have expired."""
     before = now - idempotency.LIFE_MS
-    found = by_account(IdempotencyKey.expired(before, ROWS))
+    found = by_account(idempotency_keys.expired(before, ROWS))
     for account_seq, keys in found.items():
         with transaction(account_seq):
-            IdempotencyKey.prune(account_seq, keys, before)
+            idempotency_keys.prune(account_seq, keys, before)
     return bool(found)
 
 
 def _prune_buttons(now: int) -> bool:
     """Remove buttons whose tokens have expired."""
-    found = by_account(Button.expired(now, ROWS))
+    found = by_account(buttons.expired(now, ROWS))
     for account_seq, notification_seqs in found.items():
         with transaction(account_seq):
-            Button.prune(notification_seqs, now)
+            buttons.prune(notification_seqs, now)
     return bool(found)
 
 

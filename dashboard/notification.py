@@ -7,8 +7,8 @@ from dashboard import history, page
 from dashboard.page import Page
 from process import clock
 from providers import PROVIDERS
+from store import buttons
 from store.alarms import Alarm
-from store.buttons import ButtonAnswer
 from store.deliveries import Delivery
 from store.held import Held
 from store.notifications import Entry, Notification
@@ -38,7 +38,7 @@ def show_notification(notification_id: str) -> Page:
         replaced=Notification.entries(Notification.replaced_with(account.seq, entry, MAX_SHOWN_REPLACED)),
         releases=_releases(entry, now),
         taken_by=lambda device: PROVIDERS[device.kind].taken_by(device.token),
-        given=ButtonAnswer.find(entry.seq) if entry.content.actions else None,
+        given=buttons.answer_to(entry.seq) if entry.content.actions else None,
     )
 
 

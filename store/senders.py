@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 from models import Account, ActiveDevice
 from store.database import run
-from store.rows import columns, reader
+from store.rows import Query, columns, reader
 
 
 class Sender(Protocol):
@@ -123,14 +123,16 @@ class Receivers(NamedTuple):
 QUIET_HOURS_OF_ALERT = (
     "CASE l.ignores_quiet_hours WHEN 1 THEN NULL ELSE a.quiet_hours END"  # NULL also for an alert that ignores them
 )
-CALLER = (
+CALLER = Query(
+    Caller,
     f"SELECT {columns(Caller, 'a', key_seq='k.seq', account_seq='a.seq')}"
-    " FROM api_key k JOIN account a ON a.seq = k.account_seq WHERE k.key_hash = ? AND k.revoked_at IS NULL"
+    " FROM api_key k JOIN account a ON a.seq = k.account_seq WHERE k.key_hash = ? AND k.revoked_at IS NULL",
 )
 OF_ACCOUNT = {"account_seq": "a.seq", "email": "a.email", "time_zone": "a.time_zone"}
-WEBHOOK = (
+WEBHOOK = Query(
+    Webhook,
     f"SELECT {columns(Webhook, 'l', alert_seq='l.seq', **OF_ACCOUNT)}"
-    " FROM alert l JOIN account a ON a.seq = l.account_seq WHERE l.short_code = ?"
+    " FROM alert l JOIN account a ON a.seq = l.account_seq WHERE l.short_code = ?",
 )
 LAST_REMOVED_AS = (
     "SELECT removed_as FROM device WHERE account_seq = a.seq AND removed_at IS NOT NULL"
@@ -151,20 +153,17 @@ RECEIVERS_OF_ALERT = (
     f" FROM alert l JOIN account a ON a.seq = l.account_seq {DEVICES} WHERE l.short_code = ?"
 )
 PLACE_OF_MORE = len(ActiveDevice._fields) + 2  # of the first column after those of `OF_RECEIVERS`
-_read_caller, _read_webhook, _read_device = reader(Caller), reader(Webhook), reader(ActiveDevice)
-_read_alert = reader(AlertSender, PLACE_OF_MORE)
+_read_device, _read_alert = reader(ActiveDevice), reader(AlertSender)
 
 
 def find_caller(key_hash: bytes) -> Caller | None:
     """The holder of a key that is not revoked."""
-    row = run(CALLER, (key_hash,)).fetchone()
-    return _read_caller(row) if row else None
+    return CALLER.first((key_hash,))
 
 
 def find_webhook(short_code: str) -> Webhook | None:
     """The alert that has this code now."""
-    row = run(WEBHOOK, (short_code,)).fetchone()
-    return _read_webhook(row) if row else None
+    return WEBHOOK.first((short_code,))
 
 
 def find_receivers(account_seq: int, key_seq: int | None = None, day: str | None = None) -> Receivers:
@@ -181,11 +180,11 @@ def find_receivers(account_seq: int, key_seq: int | None = None, day: str | None
 def find_receivers_of_alert(short_code: str, day: str | None = None) -> tuple[AlertSender, Receivers] | None:
     """The alert that has this code now, and who gets what it sends; `day` as above."""
     found = run(RECEIVERS_OF_ALERT, (day, short_code)).fetchall()
-    return (_read_alert(found[0]), _receivers(found)) if found else None
+    return (_read_alert(found[0][PLACE_OF_MORE:]), _receivers(found)) if found else None
 
 
 def _receivers(found: list[Any], may_send: bool = True) -> Receivers:
     first = found[0]
     removed_as, today = first[PLACE_OF_MORE - 2 : PLACE_OF_MORE]
-    devices = list(map(_read_device, found)) if first[0] else []
+    devices = [_read_device(row[: len(ActiveDevice._fields)]) for row in found] if first[0] else []
     return Receivers(devices, removed_as == "dead", today or 0, may_send)

@@ -5,7 +5,6 @@ A thread has a connection for reading until it gives that back; all take turns w
 """
 
 import fcntl
-import logging
 import os
 import shutil
 import sqlite3
@@ -16,17 +15,26 @@ from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import peewee
+from store.engine import (
+    EVERYBODY,
+    ROOT,
+    DatabaseError,
+    DatabaseRefused,
+    Part,
+    Rows,
+    Table,
+    Values,
+    WriteFailed,
+    check_part,
+)
+from store.sqlite_connection import connect, known_errors, run_on
+from store.sqlite_writer import Writer
 
-from store.engine import EVERYBODY, ROOT, DatabaseRefused, Part, Rows, Table, Values, WriteFailed, check_part
-from store.sqlite_writer import Writer, run_on
-
-BUSY_TIMEOUT_MS = 1_500  # how long to wait for another process's lock: with the writer's turn, 4 s at most
+READING_CACHE_KB = 256
+WRITING_CACHE_KB = 2_000
 MIN_SQLITE = (3, 37)  # the first with STRICT tables
 FILE_HEADER = b"SQLite format 3\0"
 APPLICATION_ID = 0x506B626C  # marks the file as ours in its header
-
-logging.getLogger("peewee").setLevel(logging.INFO)  # at DEBUG it logs every statement with its values
 
 
 class _Thread:
@@ -46,8 +54,14 @@ class _Threads(threading.local):
         self.own = _Thread()  # to look for an attribute here takes five times as long as there
 
 
-_reading = peewee.SqliteDatabase(None)  # opens connections, which threads use in turn
-_writing = peewee.SqliteDatabase(None, thread_safe=False)  # one connection for all threads
+def _opened() -> Path:
+    if _file is None:
+        raise WriteFailed("the database is not open")
+    return _file
+
+
+_file: Path | None = None
+_writer = Writer(lambda: connect(_opened(), WRITING_CACHE_KB, is_read_only=False))
 _threads = _Threads()
 
 
@@ -64,8 +78,7 @@ class _Free:
             one = self.connections.pop()
             self.unneeded = min(self.unneeded, len(self.connections))
         except IndexError:
-            one = _reading.connection()
-            _reading._state.reset()  # type: ignore[attr-defined]  # else Peewee would keep it for this thread
+            one = connect(_opened(), READING_CACHE_KB, is_read_only=True)
         thread.reading, thread.pool, thread.taken = one, self, thread.taken + 1
         return one
 
@@ -103,29 +116,17 @@ def open_database(path: Path, migrations: Path, newest: int) -> int:
 
     Returns the schema that it had, 0 if it was empty.
     """
+    global _file
     if sqlite3.sqlite_version_info < MIN_SQLITE:
         raise DatabaseRefused(f"This Python has SQLite {sqlite3.sqlite_version}: Pocketbell needs 3.37 or later.")
     _check_place(path)
-    for one, cache_kb, reads in ((_reading, 256, "ON"), (_writing, 2_000, "OFF")):
-        one.init(
-            str(path),
-            pragmas=(
-                ("busy_timeout", BUSY_TIMEOUT_MS),
-                ("synchronous", "FULL"),
-                ("foreign_keys", "ON"),
-                ("cache_size", -cache_kb),
-                ("temp_store", "MEMORY"),
-                ("journal_size_limit", 16_000_000),
-                ("query_only", reads),
-            ),
-            check_same_thread=False,
-        )
+    _file = path
     try:
         with _alone_in(path.parent):  # if two processes turned a new file to WAL at once, one would find it locked
-            _writing.execute_sql("PRAGMA journal_mode = WAL")
+            run_on(_writer.opened(), "PRAGMA journal_mode = WAL")
             before = _make(path, newest)
         _upgrade(path, migrations, newest)
-    except (peewee.PeeweeException, OSError) as error:
+    except (DatabaseError, OSError) as error:
         raise DatabaseRefused(f"The database {path} cannot be used: {error}.") from None
     return before
 
@@ -170,8 +171,7 @@ def close() -> None:
     global _free
     with _writer.turn:
         _writer.end()
-        if not _writing.is_closed():
-            _writing.close()
+        _writer.close()
     give_back()
     _free.close(len(_free.connections))
     _free = _Free()
@@ -306,9 +306,6 @@ def _schema_of(file: Path) -> int:
 # --- writing ------------------------------------------------------------------------------------------------
 
 
-_writer = Writer(_writing)
-
-
 def transaction(*account_seqs: int, at_once: bool = True) -> AbstractContextManager[None]:
     """One transaction, which is on the disk when the block has ended; `WriteFailed` when it cannot be made.
 
@@ -338,7 +335,7 @@ class _Transaction:
             _writer.fails = True
             raise
         try:
-            thread.writing, thread.accounts = _writer.connection, self._account_seqs
+            thread.writing, thread.accounts = _writer.opened(), self._account_seqs
             self._changes = thread.writing.total_changes
             if not self._is_first:
                 begun = Part(run, thread.after_commit)
@@ -378,7 +375,7 @@ class _Transaction:
             _writer.give_up(error, self._is_first)
 
     def _note_changes(self) -> None:
-        if _writer.connection.total_changes > self._changes:
+        if _writer.opened().total_changes > self._changes:
             _writer.has_changes = True
 
 
@@ -397,7 +394,7 @@ def fill(rows: Rows) -> dict[str, int]:
     for table in reversed(rows.tables):
         run(f"DELETE FROM {table.name}")
     for table in rows.tables:
-        with peewee.__exception_wrapper__:  # type: ignore[attr-defined]
+        with known_errors():
             counts[table.name] = connection().executemany(inserting(table), rows.of(table)).rowcount
         if table.never_reuses:
             keep_last_seq(connection(), table, rows.last_seq(table))

@@ -9,10 +9,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-import peewee
-
 from store.engine import ROOT, SCHEMA_VERSION, DatabaseRefused, Table
 from store.sqlite import APPLICATION_ID, FILE_HEADER, inserting, keep_last_seq, placed, statements
+from store.sqlite_connection import known_errors
 
 CACHE_KB = 16_000
 SCHEMA = ROOT / "schema.sql"
@@ -63,7 +62,7 @@ def new_file(target: Path) -> Iterator[NewFile]:
     """Write a database that becomes `target`, mode 0600, when it is whole; `FileExistsError` if that exists."""
     with (
         placed(target) as path,
-        peewee.__exception_wrapper__,  # type: ignore[attr-defined]
+        known_errors(),
         closing(sqlite3.connect(path, isolation_level=None)) as file,
     ):
         for pragma in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{CACHE_KB}"):  # nobody sees it yet

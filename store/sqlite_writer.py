@@ -5,31 +5,16 @@ store/sqlite.py makes transactions of it. Must not know the tables, a setting or
 
 import sqlite3
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 
-import peewee
-
 from store import engine
-from store.engine import Values, WriteFailed
+from store.engine import DatabaseError, WriteFailed
+from store.sqlite_connection import run_on
 
 TURN_WAIT_S = 2.0  # then a thread checks whether another process blocks the thread whose turn it is
 MAX_TURN_WAITS = 15
 STUCK_S = 0.1
-
-
-def run_on(one: sqlite3.Connection, statement: str, values: Values = ()) -> sqlite3.Cursor:
-    """Run one statement on this connection."""
-    try:
-        return one.execute(statement, values)
-    except sqlite3.OperationalError as error:
-        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR:  # a wrong statement
-            raise peewee.ProgrammingError(str(error)) from error
-        raise WriteFailed(str(error)) from error
-    except sqlite3.Error:
-        # The call went past Peewee, which turns sqlite3's exceptions into its own (`WriteFailed` is one). This is the
-        # context manager that does so, with the exception raised again inside it.
-        with peewee.__exception_wrapper__:  # type: ignore[attr-defined]
-            raise
 
 
 class Commit:
@@ -70,9 +55,9 @@ class Writer:
     After a failure the connection is opened anew: one that was opened while the file was read-only stays read-only.
     """
 
-    def __init__(self, database: peewee.SqliteDatabase) -> None:
-        self._database = database
-        self.connection: sqlite3.Connection  # the one that writes, in a transaction
+    def __init__(self, connect: Callable[[], sqlite3.Connection]) -> None:
+        self.connect = connect
+        self._connection: sqlite3.Connection | None = None
         self.turn = threading.Lock()
         self.counting = threading.Lock()
         self.waiting = 0  # threads that want the turn
@@ -82,6 +67,20 @@ class Writer:
         self.has_changes = False  # whether that commit will write anything
         self.makes_way = False  # during a COMMIT that is to be shared by those who wait for their turn meanwhile
         self.fails = False  # whether the last transaction could not be made
+
+    def opened(self) -> sqlite3.Connection:
+        """The connection that writes, opened if it is not open."""
+        if self._connection is None:
+            self._connection = self.connect()
+        return self._connection
+
+    def close(self) -> None:
+        """Close the connection; only in this thread's turn."""
+        one, self._connection = self._connection, None
+        if one:
+            with suppress(sqlite3.Error):
+                one.rollback()  # closing alone does not unlock the file while somebody holds a cursor
+            one.close()
 
     def take_turn(self) -> tuple[Commit, bool]:
         """Let this thread write; returns the commit to wait for, and whether the transaction begins with this thread.
@@ -97,7 +96,7 @@ class Writer:
             self._begin()
             self.commit = commit
         except BaseException:
-            self._database.close()
+            self.close()
             self.turn.release()
             raise
         return commit, True
@@ -138,8 +137,7 @@ class Writer:
     def _begin(self) -> None:
         self.begins, self.is_beginning, self.has_changes = self.begins + 1, True, False
         try:
-            self.connection = self._database.connection()
-            run_on(self.connection, "BEGIN IMMEDIATE")
+            run_on(self.opened(), "BEGIN IMMEDIATE")
         finally:
             self.is_beginning = False
 
@@ -174,17 +172,15 @@ class Writer:
                 if self.has_changes:
                     self.makes_way = True
                     engine.make_way()
-                run_on(self.connection, "COMMIT")
+                run_on(self.opened(), "COMMIT")
                 failure = None
-        except peewee.PeeweeException as error:
+        except DatabaseError as error:
             failure = WriteFailed(str(error))
         finally:
             self.makes_way = False
             if failure:
                 self.fails = True
-                with suppress(peewee.PeeweeException):
-                    self._database.rollback()  # closing alone does not unlock the file while somebody holds a cursor
-                self._database.close()
+                self.close()
             elif self.has_changes:  # an empty commit succeeds even on a full disk
                 self.fails = False
             commit.end(failure)
@@ -202,7 +198,7 @@ class Writer:
     def _undo(self, error: BaseException) -> None:
         """Roll back what the first writer has written, which is all there is."""
         try:
-            run_on(self.connection, "ROLLBACK")
+            run_on(self.opened(), "ROLLBACK")
         except BaseException:  # SQLite has rolled it back
             failure = WriteFailed("the transaction was rolled back")
             self.end(failure)

@@ -19,8 +19,8 @@ from core.plans import PLANS, history_begin
 from core.scheduler import is_healthy
 from models import Alert, ApiKey, Device
 from process import clock
+from store import buttons
 from store.alarms import Alarm
-from store.buttons import ButtonAnswer
 from store.database import AFTER_ALL
 from store.deliveries import Delivery
 from store.heartbeats import Heartbeat
@@ -359,7 +359,7 @@ def _detail(entry: Entry) -> Payload:
     detail["deliveries"] = [_delivery(one) for one in Delivery.of_notification(entry.digest_seq or entry.seq)]
     if entry.replaced_by:
         detail["replacedBy"] = entry.replaced_by
-    given = ButtonAnswer.find(entry.seq) if entry.content.actions else None
+    given = buttons.answer_to(entry.seq) if entry.content.actions else None
     if given:
         action = entry.content.actions[given.position]
         detail["answer"] = {**action, "at": given.answered_at, "device": given.device_id}

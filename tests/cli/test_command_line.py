@@ -177,7 +177,7 @@ def test_a_command_begins_a_transaction_again_while_a_busy_service_holds_the_dat
 
 @sqlite_only
 def test_a_database_that_another_program_keeps_locked_is_an_error_in_one_line(service, owned):
-    sqlite._writing.execute_sql("PRAGMA busy_timeout = 20")
+    sqlite._writer.opened().execute("PRAGMA busy_timeout = 20")
     other = sqlite3.connect(service.settings.database)
     other.execute("BEGIN IMMEDIATE")
     try:

@@ -268,7 +268,7 @@ def test_a_full_disk_is_said_in_one_line_and_leaves_the_database_empty(extreme, 
 
     def with_little_room(*arguments):
         open_database(*arguments)
-        sqlite._writing.execute_sql("PRAGMA max_page_count = 200")
+        sqlite._writer.opened().execute("PRAGMA max_page_count = 200")
 
     with monkeypatch.context() as patch:
         patch.setattr(sqlite, "open_database", with_little_room)

@@ -5,6 +5,7 @@ import pytest
 from core import buttons, pruning
 from models import sha256_of
 from process import clock
+from store import buttons as stored
 from store import database
 from tests.support.accounts import account_set
 from tests.support.buttons import ANSWERS, paths, press
@@ -126,7 +127,7 @@ def test_expired_buttons_are_removed_in_pieces(service, owner, browser, moved_cl
     with database.transaction(database.EVERYBODY):
         for number in range(1_200):
             token_hash = sha256_of(str(number))
-            buttons.Button.add(token_hash, 1, 1, 0, moved_clock.ms + number)
+            stored.add(token_hash, 1, 1, 0, moved_clock.ms + number)
     moved_clock.advance(1.0)
     pruning.prune(clock.now_ms())
     assert query(service, "SELECT count(*) FROM button") == [(201,)]

@@ -5,8 +5,8 @@ import pytest
 from core import recent_requests
 from core.recent_requests import Seen
 from models import Alert
-from store.alert_requests import AlertRequests
-from store.database import WriteFailed, transaction
+from store import alert_requests
+from store.database import WriteFailed, run, transaction
 from store.senders import find_webhook
 
 
@@ -66,7 +66,7 @@ def test_thirty_requests_of_an_alert_are_kept_however_many_come(service, webhook
 
 def test_a_flood_writes_one_row_a_second(service, webhook, monkeypatch):
     written = []
-    monkeypatch.setattr(AlertRequests, "put", lambda *values, put=AlertRequests.put: written.append(put(*values)))
+    monkeypatch.setattr(alert_requests, "put", lambda *values, put=alert_requests.put: written.append(put(*values)))
     for number in range(500):
         noted(webhook, Seen(number, 429, "more than 60 a minute"))
     service.work()
@@ -93,7 +93,7 @@ def test_what_cannot_be_written_is_written_later_in_order(service, webhook, monk
 
     noted(webhook, first, second)
     with monkeypatch.context() as patch:
-        patch.setattr(AlertRequests, "put", failing)
+        patch.setattr(alert_requests, "put", failing)
         assert not recent_requests.write(0)
     assert shown(webhook) == [third, second, first]
     service.work()
@@ -107,4 +107,4 @@ def test_requests_go_with_their_alert_also_those_that_are_not_written(service, w
     with transaction(webhook.account_seq):
         Alert.get_by_id(webhook.alert_seq).delete_instance()
     service.work()
-    assert AlertRequests.select().count() == 0 and shown(webhook) == []
+    assert run("SELECT count(*) FROM alert_requests").fetchone() == (0,) and shown(webhook) == []

@@ -4,9 +4,8 @@ import os
 
 import pytest
 
-from store import database
+from store import database, idempotency_keys
 from store.database import ServerUrl, run
-from store.idempotency_keys import IdempotencyKey
 from store.sqlite import statements
 from tests.support import postgresql as servers
 from tests.support.server import ROOT
@@ -52,4 +51,4 @@ def test_a_database_of_schema_16_becomes_like_a_new_one_and_keeps_its_idempotenc
     database.open_database(url)
     assert [run(statement).fetchall() for statement in SHAPE] == new
     assert run("SELECT day, notification_count, stored_bytes FROM notification_day").fetchall() == [("", 0, 2)]
-    assert IdempotencyKey.find(1, "once", 0) == (b"\x01", "first", True, "pending", 9)
+    assert idempotency_keys.find(1, "once", 0) == (b"\x01", "first", True, "pending", 9)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,14 @@ def test_without_postgresql_nothing_of_its_driver_is_imported():
     found = "import app, sys; print([one for one in sys.modules if one.startswith('psycopg')])"
     done = subprocess.run([sys.executable, "-c", found], cwd=ROOT, capture_output=True, text=True)
     assert done.stdout == "[]\n", done.stderr
+
+
+def test_the_parts_that_depend_on_a_package_version_have_that_version():
+    """With another Peewee, see whether it still imports psycopg by itself; if not, simplify store/__init__.py.
+
+    With another psycopg, run this file: store/postgresql_statements.py uses what its documentation does not describe.
+    """
+    assert {name: version(name) for name in ("peewee", "psycopg")} == {"peewee": "4.5.3", "psycopg": "3.3.9"}
 
 
 def test_an_empty_database_gets_the_tables_and_columns_of_sqlite_and_keeps_its_rows(url, tmp_path):
@@ -180,7 +189,8 @@ def statements():
     modules = [importlib.import_module(f"store.{path.stem}") for path in (ROOT / "store").glob("*.py")]
     for module in [models, *modules]:
         places = [module, *(one for one in vars(module).values() if isinstance(one, type))]
-        texts = {text for place in places for text in vars(place).values() if isinstance(text, str)}
+        values = [getattr(one, "statement", one) for place in places for one in vars(place).values()]
+        texts = {text for text in values if isinstance(text, str)}
         yield from (text for text in texts if re.match(r"(SELECT|INSERT|UPDATE|DELETE|WITH) .*[A-Z]+", text))
 
 

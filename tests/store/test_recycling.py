@@ -46,7 +46,7 @@ def test_its_numbers_begin_anew(place, tmp_path):
 
 def test_its_log_is_empty_and_nobody_hears_of_it(place, tmp_path):
     heard = []
-    sqlite._writing.connection().set_trace_callback(heard.append)
+    sqlite._writer.opened().set_trace_callback(heard.append)
     recycling.leave(place)
     taken = Service(tmp_path / "taken")
     assert (tmp_path / "taken/pocketbell.db-wal").stat().st_size == 0
@@ -57,11 +57,11 @@ def test_its_log_is_empty_and_nobody_hears_of_it(place, tmp_path):
 
 CHANGES = [
     lambda: database.run("PRAGMA query_only = OFF"),
-    lambda: sqlite._writing.execute_sql("PRAGMA foreign_keys = OFF"),
-    lambda: sqlite._writing.execute_sql("CREATE TABLE another (n)"),
-    lambda: sqlite._writing.execute_sql("PRAGMA max_page_count = 200"),
-    lambda: sqlite._writing.execute_sql("BEGIN"),
-    lambda: sqlite._writing.close(),
+    lambda: sqlite._writer.opened().execute("PRAGMA foreign_keys = OFF"),
+    lambda: sqlite._writer.opened().execute("CREATE TABLE another (n)"),
+    lambda: sqlite._writer.opened().execute("PRAGMA max_page_count = 200"),
+    lambda: sqlite._writer.opened().execute("BEGIN"),
+    lambda: sqlite._writer.close(),
 ]
 
 

@@ -43,13 +43,12 @@ def test_a_reference_to_nothing_is_refused_in_every_thread(opened):
     assert [type(fault) for fault in faults] == [peewee.IntegrityError] * 3
 
 
-def test_when_the_file_is_read_only_no_more_the_next_transaction_is_stored(opened, file):
+def test_when_the_file_is_read_only_no_more_the_next_transaction_is_stored(opened, file, monkeypatch):
     database.close()
-    sqlite._writing.init(f"file:{file}?mode=ro", uri=True)
-    with pytest.raises(database.WriteFailed), database.transaction(database.EVERYBODY):
-        database.run(ADD_ACCOUNT, ("lost@example.org",))
-    sqlite._writing.connect_params.clear()
-    sqlite._writing.database = str(file)
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite._writer, "connect", lambda: sqlite3.connect(f"file:{file}?mode=ro", uri=True))
+        with pytest.raises(database.WriteFailed), database.transaction(database.EVERYBODY):
+            database.run(ADD_ACCOUNT, ("lost@example.org",))
     with database.transaction(database.EVERYBODY):
         database.run(ADD_ACCOUNT, ("new@example.org",))
     assert look(file, "SELECT email FROM account") == [("new@example.org",)]
@@ -134,7 +133,7 @@ def in_one_group(number, work):
         write(n)
 
     with database.transaction(database.EVERYBODY):
-        sqlite._writing.connection().set_trace_callback(lambda sql: commits.append(sql == "COMMIT"))
+        sqlite._writer.opened().set_trace_callback(lambda sql: commits.append(sql == "COMMIT"))
     commits.clear()
     faults = in_threads(number, one)
     return faults, sum(commits)
@@ -344,7 +343,7 @@ def test_no_thread_waits_for_ever_for_its_turn(opened, impatient, monkeypatch):
 def test_threads_that_queue_behind_one_that_another_process_keeps_waiting_are_refused_too(
     file, impatient, monkeypatch
 ):
-    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_MS", 300)
+    monkeypatch.setattr("store.sqlite_connection.BUSY_TIMEOUT_MS", 300)
     monkeypatch.setattr(sqlite_writer, "MAX_TURN_WAITS", 10_000)
     database.open_database(file)
 

@@ -16,7 +16,7 @@ from core.attempts import LEASE_MS, note_outcomes
 from models import Account
 from process import clock
 from providers.base import Answer, Outcome
-from store import database, sqlite
+from store import database, sqlite_connection, sqlite_writer
 from store.deliveries import Delivery
 from store.senders import Owner
 from tests.support import forks
@@ -161,7 +161,7 @@ def run(work, numbers, given):
 def be_patient(url):
     """Let nobody give up: the races are about what comes of them, however long a busy machine takes."""
     if not url.startswith("postgresql:"):
-        sqlite.BUSY_TIMEOUT_MS, sqlite.TURN_WAIT_S = PATIENCE_S * 1000, PATIENCE_S
+        sqlite_connection.BUSY_TIMEOUT_MS, sqlite_writer.TURN_WAIT_S = PATIENCE_S * 1000, PATIENCE_S
         return
     from store import postgresql, postgresql_connection
 

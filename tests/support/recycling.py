@@ -65,7 +65,7 @@ def take(path, name, value):
     if is_like_new:
         for suffix in SUFFIXES:
             _left.path.with_name(_left.path.name + suffix).rename(path.with_name(path.name + suffix))
-        sqlite._reading.database = sqlite._writing.database = str(path)
+        sqlite._file = path
         sqlite._writer.fails = False
     return is_like_new
 
@@ -100,13 +100,13 @@ def taken():
 def _connections():
     """This thread's connection for reading and the one for writing; None for one that is closed."""
     reading = sqlite.connection() if sqlite._free.connections else sqlite._threads.own.reading
-    return reading, sqlite._writing._state.conn
+    return reading, sqlite._writer._connection
 
 
 def _is_open(one):
     """Whether the same connections are open as before, with nothing under way."""
     is_same = all(ours is theirs for ours, theirs in zip(one.connections, _connections(), strict=True))
-    is_used = database._engine is sqlite and sqlite._writing.database == sqlite._reading.database == str(one.path)
+    is_used = database._engine is sqlite and sqlite._file == one.path
     is_quiet = (
         sqlite._writer.commit is None and not sqlite._writer.turn.locked() and sqlite._threads.own.writing is None
     )

@@ -57,7 +57,7 @@ def look(path, statement):
 def spare_the_disk():
     """Wait for no write to be on the disk: no test loses power."""
     if not database.is_shared():
-        sqlite._writing.execute_sql("PRAGMA synchronous = OFF")
+        sqlite._writer.opened().execute("PRAGMA synchronous = OFF")
 
 
 def mode(path):

@@ -83,7 +83,7 @@ def test_it_is_503_when_the_database_does_not_answer(service, worker):
 
 @sqlite_only
 def test_it_is_503_from_a_write_that_failed_until_one_succeeds(service, owner, worker, moved_clock, monkeypatch):
-    monkeypatch.setattr("store.sqlite.BUSY_TIMEOUT_MS", 20)
+    monkeypatch.setattr("store.sqlite_connection.BUSY_TIMEOUT_MS", 20)
     open_service(service.app, service.settings)
     worker.start()
     worker.stop()

@@ -35,7 +35,7 @@ DOORS = {
 @pytest.fixture
 def locked(service, owner, monkeypatch):
     """Another process keeps the file locked."""
-    monkeypatch.setattr("store.sqlite.BUSY_TIMEOUT_MS", 1)
+    monkeypatch.setattr("store.sqlite_connection.BUSY_TIMEOUT_MS", 1)
     open_service(service.app, service.settings)
     with sqlite3.connect(service.settings.database) as other:
         other.execute("BEGIN IMMEDIATE")
