@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterator
 from random import getrandbits
 from typing import Any
 
-from flask import Flask, Request, Response
+import flask
+from flask import Flask, Request
 from werkzeug.exceptions import MethodNotAllowed, NotFound
+from werkzeug.routing import MapAdapter
 
 import cli
 import config
@@ -39,10 +41,11 @@ from core import (
 from core.server_secret import server_secret
 from dashboard import refusals
 from dashboard.refusals import ASSISTANTS, CUSTOM_METRICS
-from process import clock, counters, faults
+from process import faults
 from store import database
 from web import (
     api_docs,
+    context,
     cross_origin,
     doc_pages,
     gotify,
@@ -54,12 +57,13 @@ from web import (
     prometheus,
     rate_limits,
     request_body,
+    responses,
     rest,
     webhooks,
 )
-from web.context import Window, current
-from web.json_answers import JsonAnswer
-from web.lean_flask import LeanFlask
+from web.context import current
+from web.door import Door, answered
+from web.json_answers import CompactJson
 from web.long_requests import takes_long
 from web.routing import TOPICS, Check, IdConverter, Route, first_segments, topics_beside
 
@@ -94,6 +98,11 @@ def owners(method: str, rule: str, handler: Callable[..., Any]) -> Route:
 def ntfy_routes(rule: str, handler: Callable[..., Any], *methods: str) -> Iterator[Route]:
     """Routes for ntfy's clients: they need an API key and count against the key's rate limit."""
     return (Route(method, rule, handler, guards.ntfy_key, rate_limits.rest) for method in methods)
+
+
+def is_for_programs(route: Route) -> bool:
+    """Whether the door for programs serves it: the REST API and events."""
+    return route.rule.startswith("/api/") or (route.method == "POST" and route.rule.startswith("/p/"))
 
 
 ROUTES = (
@@ -238,32 +247,20 @@ COMPATIBLE_ROUTES = (
     Route("GET", "/gotify/health", gotify.show_health),
 )
 OF_NTFY = "v1"  # the first part of those of ntfy's addresses that are no topics
-COMPATIBLE_ENDPOINTS = {f"{route.method} {route.rule}" for route in COMPATIBLE_ROUTES}
-ROUTE_OF = {f"{route.method} {route.rule}": route for route in ROUTES + COMPATIBLE_ROUTES}  # by endpoint
+COMPATIBLE_ENDPOINTS = {route.endpoint for route in COMPATIBLE_ROUTES}
+ROUTE_OF = {route.endpoint: route for route in ROUTES + COMPATIBLE_ROUTES}
 OWN_SEGMENTS, COMPATIBLE_SEGMENTS = first_segments(ROUTES), first_segments(COMPATIBLE_ROUTES)
-
-
-PAGE_HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
-        " manifest-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-    ),
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Referrer-Policy": "same-origin",  # with no-referrer, browsers would send our own forms with Origin: null
-}
-
-
-NOT_STORED = ("Cache-Control", "no-store")
-NOT_SNIFFED = ("X-Content-Type-Options", "nosniff")
 
 
 _opening = threading.Lock()
 
 
-class Application(LeanFlask):
+class Application(Flask):
     """The service, which opens its database with the first request, so that importing this module creates no file."""
 
+    json_provider_class = CompactJson
     is_open = False
+    door = Door(route for route in ROUTES if is_for_programs(route))
     streams = streams.hub  # gunicorn's worker ends them when it stops
     takes_long = staticmethod(takes_long)  # and asks this
 
@@ -277,41 +274,55 @@ class Application(LeanFlask):
         """Answer a request; open the database first if the server has not (gunicorn.conf.py does)."""
         if not self.is_open:
             self.open()
+        begun = context.begin(environ, self.config["SETTINGS"])
         try:
-            return super().wsgi_app(environ, start_response)
+            found = self.door.find(environ["REQUEST_METHOD"], environ.get("PATH_INFO", ""))
+            if found is None:
+                return super().wsgi_app(environ, start_response)
+            handler = self.view_functions[found.route.endpoint]
+            return _completed(answered(found, handler, _admit, _render_error))(environ, start_response)
         finally:
+            context.end(begun)
             database.give_back()
 
-    def dispatch_request(self) -> Any:
-        """What the route's guard, quota or handler returns."""
-        sent = current().sent
-        _hide_foreign(sent)
-        rule, environ = sent.url_rule, sent.environ
-        environ["pocketbell.route"] = rule.rule if rule else "-"  # logged instead of the path, which may be secret
-        environ["pocketbell.request"] = f"{getrandbits(64):016x}"
-        if "HTTP_X_FORWARDED_FOR" in environ:
-            proxies.note_peer(sent.remote_addr or "")
-            environ["pocketbell.client"] = guards.client_address()
-        if rule is None or rule.endpoint not in ROUTE_OF:
-            is_preflight = sent.method == "OPTIONS" and _is_ntfys(sent)
-            answer = cross_origin.preflight() if is_preflight else _admit_unknown(sent)
-            return super().dispatch_request() if answer is None else answer
-        route = ROUTE_OF[rule.endpoint]
-        answer = admit(route.guard, route.quota)
-        return self.view_functions[rule.endpoint](**(sent.view_args or {})) if answer is None else answer
+    def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
+        """As Flask's, but an Upgrade header leads to the same routes: Werkzeug would look for those of WebSockets."""
+        adapter = super().create_url_adapter(request)
+        if adapter:
+            adapter.websocket = False
+        return adapter
 
-    def process_response(self, response: Any) -> Any:
-        """Count the response, note it for the alert's page, and add the headers."""
-        known = current()
-        sent = known.sent
-        route = sent.environ.get("pocketbell.route", "-")
-        method = sent.method if route != "-" else "-"  # unknown addresses accept any method name: keep the labels few
-        counters.count("responses", method, route, str(response.status_code))
-        if known.webhook:
-            seen = recent_requests.Seen(clock.now_ms(), response.status_code, known.outcome, 1, known.notification_id)
-            recent_requests.note(known.webhook, seen)
-        _add_headers(response, sent, known.window)
-        return super().process_response(response)
+
+def _admit(route: Route) -> Any:
+    """Name the request for the log, and check it; a response replaces the handler's."""
+    _begin(route.rule)
+    return admit(route.guard, route.quota)
+
+
+def _begin(rule: str) -> None:
+    environ = current().environ
+    environ["pocketbell.route"] = rule
+    environ["pocketbell.request"] = f"{getrandbits(64):016x}"
+    if "HTTP_X_FORWARDED_FOR" in environ:
+        proxies.note_peer(environ.get("REMOTE_ADDR", ""))
+        environ["pocketbell.client"] = guards.client_address()
+
+
+def _admit_to_flask() -> Any:
+    """Before Flask calls a handler: check the request, also one to an address without a row in ROUTES."""
+    known, sent = current(), flask.request
+    known.request = sent.environ["werkzeug.request"]
+    _hide_foreign(sent)
+    route = ROUTE_OF.get(sent.url_rule.endpoint) if sent.url_rule else None
+    if route:
+        known.variables = sent.view_args or {}
+        return _admit(route)
+    _begin(sent.url_rule.rule if sent.url_rule else "-")
+    return cross_origin.preflight() if sent.method == "OPTIONS" and _is_ntfys() else _admit_unknown(sent)
+
+
+def _completed(response: Any) -> Any:
+    return responses.completed(response, _is_ntfys)
 
 
 def create_app(settings: config.Settings | None = None) -> Application:
@@ -345,6 +356,7 @@ def open_service(app: Application, settings: config.Settings) -> None:
     push_slots.configure(settings.threads)
     health_ping.configure(settings.heartbeat_url)
     buttons.configure(app.config["SECRET_KEY"])
+    rest.configure(app.config["SECRET_KEY"])
     for module in (alarms, clock_steps, delivery, faults, floods, heartbeat_checks, ntfy_wakeup, recent_requests):
         module.reset()
     retries.reset()
@@ -360,6 +372,8 @@ def _add_routes(app: Flask) -> None:
     for endpoint, route in ROUTE_OF.items():
         methods = [route.method]
         app.add_url_rule(route.rule, endpoint, route.handler, methods=methods, provide_automatic_options=False)
+    app.before_request(_admit_to_flask)
+    app.after_request(_completed)
     app.register_error_handler(Exception, _render_error)
 
 
@@ -397,15 +411,17 @@ def _is_own(sent: Request) -> bool:
     return first in OWN_SEGMENTS or (first in COMPATIBLE_SEGMENTS and _is_compatible())
 
 
-def _is_ntfys(sent: Request) -> bool:
+def _is_ntfys() -> bool:
     """Whether errors have ntfy's shape here, and pages of other sites may call the address.
 
     An unknown one that a browser just opens is ours.
     """
-    is_read, first = sent.method in ("GET", "HEAD"), sent.path.split("/")[1]
+    known = current()
+    method, path = known.environ["REQUEST_METHOD"], known.path
+    is_read, first = method in ("GET", "HEAD"), path.split("/")[1]
     if first == "":
-        is_topic = sent.path == "/" and sent.method in ("POST", "PUT", "OPTIONS")
-    elif first in OWN_SEGMENTS or first in COMPATIBLE_SEGMENTS or (is_read and sent.url_rule is None):
+        is_topic = path == "/" and method in ("POST", "PUT", "OPTIONS")
+    elif first in OWN_SEGMENTS or first in COMPATIBLE_SEGMENTS or (is_read and known.rule == "-"):
         is_topic = first == OF_NTFY
     else:
         is_topic = bool(TOPICS.fullmatch(first))
@@ -416,32 +432,8 @@ def _is_compatible() -> bool:
     return bool(current().settings.compatibility)
 
 
-def _add_headers(response: Response | JsonAnswer, sent: Request, window: Window | None) -> None:
-    path, headers = sent.path, response.headers
-    if isinstance(headers, list):  # a `JsonAnswer`'s: no handler lets one be stored
-        headers.append(NOT_STORED)
-    else:
-        if path.startswith("/app/static/") and "v" in sent.args and response.status_code == 200:
-            headers["Cache-Control"] = "public, max-age=31536000, immutable"  # the URL changes with the content
-        headers.setdefault(*NOT_STORED)
-    common = [NOT_SNIFFED]
-    if not (400 <= response.status_code < 500 and path.startswith("/p/")):  # those stay identical, byte for byte
-        common.append(("X-Request-Id", sent.environ.get("pocketbell.request", "-")))
-    headers.extend(common)
-    if not path.startswith(("/api/", "/p/")) and _is_ntfys(sent):
-        headers.extend(cross_origin.FOR_ALL)
-    if path.startswith(("/app/", "/docs/")) or path == "/docs":
-        headers.extend(PAGE_HEADERS.items())
-    elif path.startswith("/a/") or (path.startswith("/p/") and response.mimetype == "text/html"):
-        # A button's page, or the one at an alert's address: both addresses are secret.
-        headers.extend({**PAGE_HEADERS, "Referrer-Policy": "no-referrer"}.items())
-    if window:
-        names = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
-        headers.extend(zip(names, map(str, window), strict=True))
-
-
 def _render_error(error: Exception) -> tuple[Any, int, dict[str, str]]:
-    return refusals.answer(error, _is_compatible(), _is_ntfys(current().sent))
+    return refusals.answer(error, _is_compatible(), _is_ntfys())
 
 
 app = create_app()

@@ -3,7 +3,7 @@
 import re
 from typing import Any, NamedTuple
 
-from flask import flash, redirect, render_template, request
+from flask import flash, redirect, render_template
 
 from core import presets, recent_requests
 from dashboard import page
@@ -12,7 +12,7 @@ from models import Alert
 from store.alert_payloads import AlertPayload
 from store.notifications import LatestOfAlert, Notification
 from web import guards
-from web.context import current
+from web.context import current, request
 from wire.json_text import as_json
 
 TABS = {"connect": "Connect", "message": "Message", "activity": "Activity", "settings": "Settings"}

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from flask import flash, redirect, request
+from flask import flash, redirect
 
 from core import alerts, delivery, holding, message_templates, presets
 from core.alerts import Template
@@ -18,7 +18,7 @@ from models import Alert
 from process import clock
 from store.alert_payloads import AlertPayload
 from store.senders import Owner, find_receivers_of_alert
-from web.context import current
+from web.context import current, request
 from web.request_body import read_fields
 from wire.errors import Refused
 from wire.json_text import as_json

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from flask import Response, flash, redirect, render_template, request
+from flask import Response, flash, redirect, render_template
 
 from core import alerts, presets
 from core.icons import ICONS
@@ -12,7 +12,7 @@ from dashboard.alert_template import message_tab
 from dashboard.page import Page, Problem
 from models import Alert
 from process import clock
-from web.context import current
+from web.context import current, request
 from wire.errors import Refused
 
 LOOKS = ("name", "icon", "color", "frequency")

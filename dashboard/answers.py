@@ -5,12 +5,12 @@ Whoever opens a button's page need not be signed in: the token in its address is
 
 import re
 
-from flask import flash, redirect, render_template, request
+from flask import flash, redirect, render_template
 
 from core import answers
 from dashboard import history, page
 from dashboard.page import Page
-from web.context import current
+from web.context import current, request
 from wire.errors import Refused
 
 POSITION = re.compile("[0-9]")

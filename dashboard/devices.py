@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from flask import Response, current_app, flash, redirect, render_template, request
+from flask import Response, current_app, flash, redirect, render_template
 from markupsafe import Markup
 
 import push
@@ -17,7 +17,7 @@ from providers import PROVIDERS, is_fetched
 from providers.base import Outcome, Provider
 from store.senders import find_receivers
 from web import guards
-from web.context import current
+from web.context import current, request
 from web.request_body import read_fields
 from wire.errors import Refused
 from wire.notification import MIN_PRIORITY, PRIORITIES

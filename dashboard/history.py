@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from flask import Response, flash, redirect, render_template, request
+from flask import Response, flash, redirect, render_template
 
 from core import alarms, deletion, local_time, plans
 from dashboard import page
@@ -15,7 +15,7 @@ from process import clock
 from store.database import AFTER_ALL
 from store.notifications import Entry, Notification
 from store.search import Found, Span, Wanted, search, span_between
-from web.context import current
+from web.context import current, request
 from wire.errors import Refused
 from wire.notification import PRIORITIES, PRIORITY_WORDS, STATUSES
 from wire.validation import MAX_SEARCH_CHARACTERS

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import urlencode
 
-from flask import flash, redirect, render_template, request
+from flask import flash, redirect, render_template
 
 import push
 from core import accounts, delivery, digests, local_time, metric_rules, plans, proxies, storage
@@ -20,7 +20,7 @@ from store.notification_days import NotificationDay
 from store.notifications import Notification
 from store.senders import Owner, find_receivers
 from web import guards
-from web.context import current
+from web.context import current, request
 from wire.notification import Content
 
 LATEST = 5

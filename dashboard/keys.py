@@ -4,14 +4,14 @@ from collections import defaultdict
 from itertools import count
 from typing import Any
 
-from flask import flash, redirect, render_template, request
+from flask import flash, redirect, render_template
 
 from core import accounts
 from dashboard.page import Page, Problem
 from models import ApiKey, Device
 from process import clock
 from web import guards
-from web.context import current
+from web.context import current, request
 from wire.errors import Refused
 
 NAME = "Script"  # of a new key, unless its owner types another one

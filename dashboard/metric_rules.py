@@ -2,13 +2,13 @@
 
 from urllib.parse import urlencode
 
-from flask import flash, redirect, request
+from flask import flash, redirect
 
 from core import metric_rules
 from dashboard.metrics import NEW_RULE, asked, has_page, metric_page
 from dashboard.page import Page, Problem
 from process import clock
-from web.context import current
+from web.context import current, request
 from wire.errors import Refused
 
 FIELDS = ("operator", "value", "for", "silent")

@@ -3,7 +3,7 @@
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from flask import Response, render_template, request
+from flask import Response, render_template
 
 from core import local_time, metric_rules
 from core.plans import PLANS, history_begin
@@ -14,7 +14,7 @@ from process import clock
 from store.custom_metrics import MAX_LISTED_SERIES, Metric, MetricSeries, MetricValue
 from store.metric_rules import MetricRule, Rule, RuleFiring
 from web import guards
-from web.context import current
+from web.context import current, request
 from wire.errors import Refused
 
 MAX_VALUES = 100_000  # of one download: the newest

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
-from flask import Flask, Response, render_template, request
+from flask import Flask, Response, render_template
 from markupsafe import Markup
 from werkzeug.wrappers import Response as BaseResponse
 
@@ -25,7 +25,7 @@ from store import database
 from store.notifications import Entry
 from store.search import fold
 from web import guards
-from web.context import current, signed_in_account
+from web.context import current, request, signed_in_account
 from wire.errors import SENTENCES, Refused
 from wire.notification import PRIORITY_WORDS
 

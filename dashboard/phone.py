@@ -3,7 +3,7 @@
 A GET of the code's address changes nothing: programs that look at links must not spend it. The phone's button does.
 """
 
-from flask import flash, redirect, render_template, request, session
+from flask import flash, redirect, render_template, session
 
 import push
 from core import phone_links
@@ -11,7 +11,7 @@ from dashboard import page
 from dashboard.page import Page, Problem
 from process import clock
 from web import guards, rate_limits
-from web.context import current
+from web.context import current, request
 from wire.errors import Refused
 
 CODE_PAGE = "/app/devices/phone"

@@ -1,12 +1,12 @@
 """Quiet hours: set the daily window, show what is held, and deliver it at once."""
 
-from flask import flash, redirect, render_template, request
+from flask import flash, redirect, render_template
 
 from core import accounts, digests, local_time
 from dashboard.page import Page, Problem
 from process import clock
 from store.held import Held
-from web.context import current
+from web.context import current, request
 from wire.errors import Refused
 
 

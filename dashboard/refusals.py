@@ -6,14 +6,13 @@ Must not know guards or limits, which raise what is answered here.
 import logging
 from typing import Any
 
-from flask import request
 from werkzeug.exceptions import HTTPException
 
 from dashboard import page
 from process.faults import log_fault
 from store.engine import WriteFailed
 from web import mcp
-from web.context import current
+from web.context import current, request
 from wire import gotify, ntfy
 from wire.errors import CODES, Refused, metrics_body, rest_body
 
@@ -37,7 +36,7 @@ def answer(error: Exception, is_compatible: bool, is_ntfys: bool) -> tuple[Any, 
     elif isinstance(error, Refused):
         refused = error
     else:
-        where, request_id = (request.environ.get(f"pocketbell.{what}", "-") for what in ("route", "request"))
+        where, request_id = (current().environ.get(f"pocketbell.{what}", "-") for what in ("route", "request"))
         log_fault(log, f"{request.method} {where} failed", error, request_id=request_id)
         refused = Refused(503, retry_after_s=AWAY_S) if isinstance(error, WriteFailed) else Refused(500)
     current().outcome, current().notification_id = refused.owner_message, None  # a commit may fail last of all

@@ -1,6 +1,6 @@
 """Settings: the plan's limits and their use, theme, time zone, password, sessions."""
 
-from flask import flash, redirect, render_template, request
+from flask import flash, redirect, render_template
 
 from config import VERSION
 from core import accounts, devices, local_time, plans
@@ -10,7 +10,7 @@ from models import ApiKey, Device
 from process import clock
 from store.sessions import Session
 from web import guards, rate_limits
-from web.context import current
+from web.context import current, request
 from wire.errors import Refused
 
 

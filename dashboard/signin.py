@@ -2,7 +2,7 @@
 
 import re
 
-from flask import current_app, redirect, render_template, request
+from flask import current_app, redirect, render_template
 from werkzeug.exceptions import HTTPException
 
 from core import accounts, local_time
@@ -11,6 +11,7 @@ from dashboard.page import Page, Problem
 from models import Account
 from process import clock
 from web import guards, rate_limits
+from web.context import request
 from wire.errors import Refused
 
 OUR_PAGE = re.compile(r"(?P<path>/app(?:/[A-Za-z0-9_-]+)*/?)(?:\?[A-Za-z0-9_./=&%+-]*)?", re.ASCII)

@@ -6,7 +6,7 @@ That has its pings, its address and its settings. A rule is on its metric's page
 from collections import defaultdict
 from typing import Any
 
-from flask import flash, redirect, render_template, request
+from flask import flash, redirect, render_template
 
 from core import accounts, heartbeats, metric_rules
 from core.durations import short
@@ -16,7 +16,7 @@ from process import clock
 from store.heartbeats import Beat, Heartbeat, Ping
 from store.metric_rules import MetricRule
 from web import guards
-from web.context import current
+from web.context import current, request
 from wire.errors import Refused
 
 SETTINGS = ("name", "period", "cron", "grace", "priority")

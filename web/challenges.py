@@ -16,7 +16,7 @@ IN_QUERY = ("validationToken", "hub.challenge")
 
 def of_query() -> str | None:
     """The challenge in the request's query."""
-    if not current().sent.environ.get("QUERY_STRING"):
+    if not current().environ.get("QUERY_STRING"):
         return None
     fields = event_body.query()
     return next((text for name in IN_QUERY if (text := _checked(fields.get(name)))), None)

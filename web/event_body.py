@@ -9,11 +9,10 @@ from io import BytesIO
 from typing import Any
 from urllib.parse import parse_qsl
 
-from flask import Request
 from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.formparser import FormDataParser
 
-from web.context import current
+from web.context import request
 from web.request_body import FORM, MULTIPART
 from wire.errors import Refused
 from wire.strict_json import parse_event, replaced_text
@@ -35,19 +34,19 @@ def parsed(raw: bytes) -> Payload:
     """The event in a body, or in the request's query if the body is empty; `Refused` (400) says what is wrong."""
     if BEGINS_AS_JSON.match(raw):
         return _of_json(raw)
-    sent, raw = current().sent, raw.removeprefix(BOM_UTF8)
+    raw = raw.removeprefix(BOM_UTF8)
     if not raw.strip():
         return _of_form(query())
-    kind = sent.mimetype
-    _refuse_compressed(sent, raw)
+    kind = request.mimetype
+    _refuse_compressed(raw)
     if kind == MULTIPART:
-        return _of_form(_multipart(sent, raw))
+        return _of_form(_multipart(raw))
     if kind == FORM and BEGINS_AS_FORM.match(raw):
         return _of_form(_fields(raw))
     if kind.endswith("xml") or (kind != "text/plain" and LOOKS_LIKE_XML.fullmatch(raw)):
         raise Refused(400, "The body is XML: send JSON, a form, or text.")
     if kind == "text/plain" or kind == FORM or (not kind and b"\0" not in raw):
-        return _text(sent, raw)
+        return _text(raw)
     return parse_event(raw)
 
 
@@ -55,14 +54,14 @@ def _of_json(raw: bytes) -> Payload:
     try:
         return parse_event(raw)
     except Refused as refused:
-        if current().sent.mimetype in ("", "text/plain"):
+        if request.mimetype in ("", "text/plain"):
             raise Refused(400, f"{refused.message} What begins with {{ or [ is read as JSON.") from None
         raise
 
 
 def query() -> dict[str, str]:
     """The fields of the request's query."""
-    return _fields(current().sent.query_string)
+    return _fields(request.query_string)
 
 
 def _fields(encoded: bytes) -> dict[str, str]:
@@ -82,12 +81,12 @@ def _storable(text: str) -> str:
     return text.replace("\0", "\ufffd")
 
 
-def _multipart(sent: Request, raw: bytes) -> dict[str, str]:
+def _multipart(raw: bytes) -> dict[str, str]:
     if LONG_NAME.search(raw):
         raise Refused(400, "The multipart form has a field with a name of thousands of characters.")
     parser = FormDataParser(_Nowhere, silent=False, max_form_parts=MAX_FIELDS)
     try:
-        form = parser.parse(BytesIO(raw), MULTIPART, len(raw), sent.mimetype_params)[1]
+        form = parser.parse(BytesIO(raw), MULTIPART, len(raw), request.mimetype_params)[1]
     except RequestEntityTooLarge:
         raise _too_many_fields() from None
     except ValueError:
@@ -119,14 +118,14 @@ def _of_form(fields: dict[str, str]) -> Payload:
         raise Refused(400, f"{refused.message} It is in the form's field payload.") from None
 
 
-def _refuse_compressed(sent: Request, raw: bytes) -> None:
-    codings = {coding.strip().lower() for coding in sent.headers.get("Content-Encoding", "").split(",")}
+def _refuse_compressed(raw: bytes) -> None:
+    codings = {coding.strip().lower() for coding in request.headers.get("Content-Encoding", "").split(",")}
     if codings & COMPRESSIONS or raw.startswith(COMPRESSED_STARTS):
         raise Refused(400, "The body is compressed: send it uncompressed.")
 
 
-def _text(sent: Request, raw: bytes) -> Payload:
+def _text(raw: bytes) -> Payload:
     """The text as `message`, with a title if a header has one."""
-    title = next((text for name in TITLE_HEADERS if (text := sent.headers.get(name))), "")
+    title = next((text for name in TITLE_HEADERS if (text := request.headers.get(name))), "")
     titled = {"title": replaced_text(title.encode("latin-1"))} if title else {}  # how WSGI decodes headers
     return {**titled, "message": replaced_text(raw)}

@@ -4,10 +4,8 @@ Each handler reads its fields, sends through the function that the REST API send
 shapes. Must not know SQL or push.
 """
 
-from flask import request
-
 from models import ApiKey
-from web.context import current
+from web.context import current, request
 from web.request_body import FORM, MULTIPART, read_fields, read_form
 from web.rest import Payload, deliver_content, healthz
 from wire.gotify import FIELDS, VERSION, content, message

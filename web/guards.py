@@ -6,7 +6,8 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
-from flask import Flask, Request, redirect, request, session
+import flask
+from flask import Flask, Request, redirect, session
 from flask.sessions import SecureCookieSession, SecureCookieSessionInterface
 from itsdangerous import URLSafeSerializer
 from werkzeug.wrappers import Response
@@ -17,7 +18,7 @@ from process import clock
 from store.heartbeats import Heartbeat, owner_of
 from store.senders import Caller, find_caller, find_webhook
 from web import rate_limits, request_body
-from web.context import current
+from web.context import current, request
 from wire.errors import Refused
 from wire.gotify import Misplaced
 from wire.ntfy import NtfyRefused, authorization, user_and_password
@@ -52,7 +53,7 @@ BEARER = re.compile(r"bearer +(\S+)", re.IGNORECASE | re.ASCII)
 
 def _credential(form: re.Pattern[str]) -> str | None:
     """The credential in `Authorization: Bearer`, if it has that form."""
-    match = form.fullmatch(current().sent.environ.get("HTTP_AUTHORIZATION", ""))
+    match = form.fullmatch(current().environ.get("HTTP_AUTHORIZATION", ""))
     return match[1] if match else None
 
 
@@ -63,8 +64,8 @@ def api_key() -> None:
 
 def ntfy_key() -> None:
     """An API key as ntfy's clients send a token (CONTRACT 9): `Authorization: Bearer` or `Basic`, or in `?auth=`."""
-    key, sent = sent_to_ntfy(), current().sent
-    if key is None and sent.path == "/message" and ("token" in sent.args or "X-Gotify-Key" in sent.headers):
+    key = sent_to_ntfy()
+    if key is None and request.path == "/message" and ("token" in request.args or "X-Gotify-Key" in request.headers):
         raise Misplaced
     _admit_key(key)
 
@@ -78,7 +79,7 @@ def ntfy_publisher() -> None:
 def sent_to_ntfy() -> str | None:
     """The API key that a client of ntfy sent, if it has the form of one: as Basic's password, or else as its user."""
     query = request.args.get("auth") or request.args.get("authorization")
-    value = authorization(query) if query else request.environ.get("HTTP_AUTHORIZATION", "")
+    value = authorization(query) if query else current().environ.get("HTTP_AUTHORIZATION", "")
     bearer = BEARER.fullmatch(value.strip())
     user, password = user_and_password(value)
     return _key_among(bearer[1] if bearer else "", password, user)
@@ -148,14 +149,14 @@ def metrics_token() -> None:
 def short_code() -> None:
     """The code in the path names the webhook, if it leads to one; a malformed code is not looked up."""
     known = current()
-    code = (known.sent.view_args or {}).get("short_code", "").removesuffix("/")
+    code = known.variables.get("short_code", "").removesuffix("/")
     known.webhook = find_webhook(code) if alerts.SHORT_CODE.fullmatch(code) else None
 
 
 def ping_id() -> None:
     """The UUID in the path names the heartbeat, a ping key its account; what has neither form is not looked up."""
     known = current()
-    sent = (known.sent.view_args or {}).get("ping_id", "")
+    sent = known.variables.get("ping_id", "")
     if PING_ID.fullmatch(sent.lower()):
         known.beat = Heartbeat.pinged(sent.lower())
     elif PING_KEY.fullmatch(sent):
@@ -168,7 +169,7 @@ def topic() -> None:
     With a key any topic will do: one that never has a message. A device's own topic passes whoever guessed from the
     same address: a household often shares one.
     """
-    names = (current().sent.view_args or {}).get("topics", "").split(",")
+    names = current().variables.get("topics", "").split(",")
     if len(names) > MAX_TOPICS:
         raise NtfyRefused(40009, f"invalid request: more than {MAX_TOPICS} topics")
     current().topics = subscriptions.known(names)
@@ -199,7 +200,7 @@ def client_address() -> str:
 
 
 def _client() -> proxies.Address | None:
-    environ = current().sent.environ
+    environ = current().environ
     return proxies.client(environ.get("REMOTE_ADDR", ""), environ.get("HTTP_X_FORWARDED_FOR", ""))
 
 
@@ -336,4 +337,4 @@ class PageSessions(SecureCookieSessionInterface):
 
     def get_cookie_secure(self, app: Flask) -> bool:
         """A cookie that was set over https is sent over https only."""
-        return request.is_secure
+        return flask.request.is_secure

@@ -10,7 +10,7 @@ from core import heartbeat_checks, heartbeats
 from models import Account
 from process import clock
 from web import guards, rate_limits
-from web.context import current
+from web.context import current, request
 from web.request_body import read_beginning
 from wire.errors import Refused
 from wire.strict_json import replaced_text
@@ -28,10 +28,10 @@ def admit_ping() -> None:
     With `?create=1`, a ping key's slug need not lead to a heartbeat. `Refused` (409) when it leads to several.
     """
     known = current()
-    owner, (slug, _) = known.ping_owner, _slug_and_signal(known.sent.view_args or {})
+    owner, (slug, _) = known.ping_owner, _slug_and_signal(known.variables)
     if owner:
         found = heartbeats.with_slug(owner.seq, slug)
-        if found[1:] or (not found and known.sent.args.get("create") == "1"):
+        if found[1:] or (not found and request.args.get("create") == "1"):
             rate_limits.count(rate_limits.PINGS_OF_NONE, owner.seq)
             return heartbeats.check_slug(slug, found)
         known.beat = found[0] if found else None

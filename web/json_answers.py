@@ -31,7 +31,7 @@ class JsonAnswer:
     def __call__(self, environ: Any, start_response: Any) -> list[bytes]:
         """Answer the request of `environ`."""
         start_response(f"{self.status_code} {HTTP_STATUS_CODES[self.status_code].upper()}", self.headers)
-        return [] if environ["REQUEST_METHOD"] == "HEAD" else [self.body]
+        return [self.body]
 
 
 class CompactJson(DefaultJSONProvider):

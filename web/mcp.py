@@ -9,10 +9,8 @@ from base64 import b64decode
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from flask import request
-
 from web import rest
-from web.context import current
+from web.context import current, request
 from web.rate_limits import DEFAULT_LISTED, MAX_LISTED
 from web.request_body import read_object
 from wire import notification

@@ -6,8 +6,6 @@ shapes. Must not know SQL or push.
 
 from typing import Any
 
-from flask import request
-
 from core import alarms, delays, deletion, local_time
 from core.plans import PLANS
 from models import ApiKey
@@ -16,7 +14,7 @@ from process.clock import DAY_MS
 from store import tags
 from store.notification_days import NotificationDay
 from web import guards
-from web.context import current
+from web.context import current, request
 from web.request_body import read_fields, read_upload
 from web.rest import Payload, deliver_content, healthz
 from wire.errors import Refused
@@ -91,7 +89,7 @@ def publish_json() -> Answer:
 def publication(fields: Payload) -> Publication:
     """The parameters of the request, in dictionaries: up to fifty names are asked for."""
     headers = {
-        name[5:].replace("_", "-").lower(): value for name, value in request.environ.items() if name[:5] == HTTP
+        name[5:].replace("_", "-").lower(): value for name, value in current().environ.items() if name[:5] == HTTP
     }
     return Publication(headers, request.args.to_dict(), fields)
 

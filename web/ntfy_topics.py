@@ -5,14 +5,14 @@ The topic is the credential. Must not know SQL, or what is stored for whom.
 
 from typing import Any, NoReturn
 
-from flask import Response, request
+from flask import Response
 from werkzeug.http import HTTP_STATUS_CODES, http_date
 
 from core import subscriptions
 from core.streams import Empty, Subscription, Writer, hub
 from process import clock, websocket
 from process.streams import HandOver, Source, Stream
-from web.context import current
+from web.context import current, request
 from web.ntfy import publication
 from wire.json_text import as_json
 from wire.ntfy import NtfyRefused
@@ -69,7 +69,8 @@ def _asked() -> Wanted:
 
 
 def _subscription(asked: Wanted, write: Writer) -> Subscription:
-    known, names = current(), str((request.view_args or {})["topics"])
+    known = current()
+    names = known.variables["topics"]
     if known.topics:
         return Subscription(known.topics, names, asked, write)
     return Empty(names, asked, write, known.caller.account_seq, known.confirm)
@@ -83,7 +84,7 @@ class Streaming(Response):
     def __init__(self, source: Source, headers: dict[str, str], status: int = 200) -> None:
         super().__init__(None, status, UNBUFFERED | headers)
         self.source = source
-        if "gunicorn.socket" not in request.environ:
+        if "gunicorn.socket" not in current().environ:
             raise NtfyRefused(40000, "This server has no streams: ask with poll=1.")
         if not hub.reserve(source):
             refused = NtfyRefused(42903, "limit reached: too many active subscriptions")

@@ -7,10 +7,8 @@ from collections.abc import Callable, Mapping
 from io import BytesIO
 from typing import Any, TypeVar
 
-from flask import Request
-
 from process.turns import Turns
-from web.context import current
+from web.context import current, request
 from wire.errors import Refused
 from wire.strict_json import parse_json
 
@@ -31,6 +29,7 @@ UPLOAD_S, RETRY_UPLOAD_S = 60.0, 10
 
 
 Made = TypeVar("Made")
+Environ = dict[str, Any]  # WSGI's, of the request
 large_bodies = Turns(
     1,  # two would share a processor and take twice the memory
     {"all": MAX_LARGE_WAITING},
@@ -68,17 +67,17 @@ def read_upload() -> tuple[bytes, int]:
     `Refused` (413) beyond `MAX_UPLOAD_BYTES`. A body beyond `MAX_BODY_BYTES` gets more time, and few come at once.
     A client that is answered before the end may report a broken connection instead.
     """
-    sent, at_first = current().sent, current().settings.max_body_bytes
-    is_chunked, announced = "HTTP_TRANSFER_ENCODING" in sent.environ, _announced(sent)
+    environ, at_first = current().environ, current().settings.max_body_bytes
+    is_chunked, announced = "HTTP_TRANSFER_ENCODING" in environ, _announced(environ)
     if announced > MAX_UPLOAD_BYTES:
         raise _too_large(MAX_UPLOAD_BYTES)
     most = MAX_UPLOAD_BYTES + 1 if is_chunked else announced
-    beginning, size = _dropped(sent, min(most, at_first))
+    beginning, size = _dropped(environ, min(most, at_first))
     if at_first == size < most:
         with large_uploads.turn("all"):
-            if connection := sent.environ.get("gunicorn.socket"):
+            if connection := environ.get("gunicorn.socket"):
                 connection.go_on(MAX_UPLOAD_BYTES, UPLOAD_S)
-            more, rest = _dropped(sent, most - size)
+            more, rest = _dropped(environ, most - size)
             beginning, size = (beginning + more)[:KEPT_BYTES], size + rest
     if size > MAX_UPLOAD_BYTES:
         raise _too_large(MAX_UPLOAD_BYTES)
@@ -90,17 +89,16 @@ def read_upload() -> tuple[bytes, int]:
 
 def read_beginning(most: int) -> bytes:
     """The first `most` bytes of the request's body; the rest is not read."""
-    sent = current().sent
-    return _read_whole(sent, min(_announced(sent), most))
+    environ = current().environ
+    return _read_whole(environ, min(_announced(environ), most))
 
 
 def read_form() -> Mapping[str, str]:
     """The texts of the request's form, of which there must not be too many."""
-    sent = current().sent
-    sent.max_form_parts = MAX_FORM_FIELDS
+    request.max_form_parts = MAX_FORM_FIELDS
     check_form(MAX_OWNER_FORM_BYTES)
     current().confirm()
-    return sent.form
+    return request.form
 
 
 def _made(
@@ -126,14 +124,14 @@ def check_size(largest: int | None = None) -> None:
     A chunked body is read here and has a length from then on: Flask would cut it at the limit.
     """
     known = current()
-    sent, environ = known.sent, known.sent.environ
+    environ = known.environ
     if "HTTP_TRANSFER_ENCODING" not in environ and "CONTENT_LENGTH" not in environ:
         return
     allowed = known.settings.max_body_bytes
     largest = allowed if largest is None else min(largest, allowed)
     if environ.pop("HTTP_TRANSFER_ENCODING", None):
-        _replace(sent, _read(sent, largest + 1))
-    if _announced(sent) > largest:
+        _replace(environ, _read(environ, largest + 1))
+    if _announced(environ) > largest:
         raise _too_large(largest)
 
 
@@ -147,47 +145,47 @@ def check_form(largest: int) -> None:
     Refuses (400) one with too many fields: Werkzeug parses any number of them.
     """
     check_size(largest)
-    sent = current().sent
-    if _announced(sent) and sent.mimetype in (FORM, MULTIPART):
+    environ = current().environ
+    if _announced(environ) and request.mimetype in (FORM, MULTIPART):
         form = _read_all()
-        if sent.mimetype == FORM and form.count(b"&") >= MAX_FORM_FIELDS:
+        if request.mimetype == FORM and form.count(b"&") >= MAX_FORM_FIELDS:
             raise Refused(400, f"The form has more than {MAX_FORM_FIELDS} fields.")
-        _replace(sent, form)
+        _replace(environ, form)
 
 
-def _replace(sent: Request, body: bytes) -> None:
+def _replace(environ: Environ, body: bytes) -> None:
     """Give the next reader a body that was read already."""
-    sent.environ.update({"wsgi.input": BytesIO(body), "CONTENT_LENGTH": str(len(body))})
+    environ.update({"wsgi.input": BytesIO(body), "CONTENT_LENGTH": str(len(body))})
 
 
 def _read_all() -> bytes:
-    sent = current().sent
-    return _read_whole(sent, _announced(sent))
+    environ = current().environ
+    return _read_whole(environ, _announced(environ))
 
 
-def _read_whole(sent: Request, size: int) -> bytes:
-    body = _read(sent, size)
+def _read_whole(environ: Environ, size: int) -> bytes:
+    body = _read(environ, size)
     if len(body) < size:
         raise Refused(400, CUT_OFF)
     return body
 
 
-def _announced(sent: Request) -> int:
-    length = sent.environ.get("CONTENT_LENGTH", "")
+def _announced(environ: Environ) -> int:
+    length = environ.get("CONTENT_LENGTH", "")
     return int(length) if length.isdecimal() else 0
 
 
-def _dropped(sent: Request, size: int) -> tuple[bytes, int]:
+def _dropped(environ: Environ, size: int) -> tuple[bytes, int]:
     """Read the next `size` bytes of the body, or what there is: the first `KEPT_BYTES`, and how many there were."""
     beginning, length = b"", 0
-    while length < size and (part := _read(sent, min(size - length, UPLOAD_PART_BYTES))):
+    while length < size and (part := _read(environ, min(size - length, UPLOAD_PART_BYTES))):
         beginning += part[: KEPT_BYTES - len(beginning)]
         length += len(part)
     return beginning, length
 
 
-def _read(sent: Request, size: int) -> bytes:
-    stream, body = sent.environ["wsgi.input"], b""
+def _read(environ: Environ, size: int) -> bytes:
+    stream, body = environ["wsgi.input"], b""
     try:
         while len(body) < size and (part := stream.read(size - len(body))):
             body += part

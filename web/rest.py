@@ -11,7 +11,6 @@ from itertools import accumulate
 from secrets import compare_digest
 from typing import Any
 
-from flask import current_app
 from itsdangerous import Signer
 
 from core import accounts, alarms, deletion, delivery, devices, local_time, long_poll
@@ -29,7 +28,7 @@ from store.notification_days import NotificationDay
 from store.notifications import Entry, ListedRow, Notification
 from store.search import Span, Wanted, search
 from web import rate_limits, shapes
-from web.context import current
+from web.context import current, request
 from web.json_answers import JsonAnswer
 from web.rate_limits import DEFAULT_LISTED, MAX_LISTED
 from web.request_body import read_fields, read_object
@@ -67,13 +66,22 @@ WHOLE_NUMBER = re.compile(r"0*([1-9][0-9]*)")
 Payload = dict[str, Any]
 
 
+_secret = ""  # that signs cursors
+
+
+def configure(secret: str) -> None:
+    """Sign cursors with this secret."""
+    global _secret
+    _secret = secret
+
+
 # --- notifications ------------------------------------------------------------------------------------------
 
 
 def send_notification() -> Payload | tuple[Payload, dict[str, str]]:
     """POST /api/v1/notifications/send (SPEC 4.1)."""
     fields, mistyped = read_object(_sent_fields, is_confirmed=True)  # the transaction looks the key up again
-    answer, replayed = deliver(fields, current().sent.environ.get("HTTP_IDEMPOTENCY_KEY"))
+    answer, replayed = deliver(fields, current().environ.get("HTTP_IDEMPOTENCY_KEY"))
     if mistyped:
         answer["warnings"] = mistyped
     return (answer, {"Idempotent-Replayed": "true"}) if replayed else answer
@@ -119,8 +127,8 @@ def ask(fields: Payload) -> Payload:
 
 def list_notifications() -> JsonAnswer:
     """GET /api/v1/notifications (SPEC 4.2)."""
-    sent = current().sent
-    fields = sent.args.to_dict() if sent.query_string else {}  # its own `get` raises an error for what is absent
+    is_asked = current().environ.get("QUERY_STRING")
+    fields = request.args.to_dict() if is_asked else {}  # its own `get` raises an error for what is absent
     page, rows = _page(fields)
     answer = JsonAnswer.of(page)
     return answer if len(answer.body) <= MAX_PAGE_BYTES else JsonAnswer.of(_shortened(page, rows))
@@ -166,7 +174,7 @@ def _shortened(page: Payload, rows: list[ListedRow]) -> Payload:
 
 def get_notification(notification_id: str) -> tuple[Payload, dict[str, str]]:
     """GET /api/v1/notifications/{id} (CONTRACT 8)."""
-    found, is_early = find_notification(notification_id, current().sent.args)
+    found, is_early = find_notification(notification_id, request.args)
     return found, {"Retry-After": str(RETRY_AFTER_S)} if is_early else {}
 
 
@@ -342,7 +350,7 @@ def _before(fields: Mapping[str, Any]) -> int:
 
 
 def _cursor(seq: int | str) -> str:
-    return _cursors(current_app.secret_key).sign(f"{current().caller.account_seq}.{seq}").decode()
+    return _cursors(_secret).sign(f"{current().caller.account_seq}.{seq}").decode()
 
 
 @cache

@@ -62,7 +62,7 @@ def _inactive() -> Payload:
 def receive_event(short_code: str) -> Any:
     """POST /p/{short_code} (SPEC 4.8); GET and PUT do the same, HEAD only says that the address is right."""
     known = current()
-    if known.sent.method == "HEAD":
+    if known.environ["REQUEST_METHOD"] == "HEAD":
         known.outcome = "only checked (HEAD)"
         return {"ok": True}
     made = challenges.of_query() or read_object(_made, event_body.parsed)

@@ -5,12 +5,13 @@ import json
 import sys
 
 import pytest
+from werkzeug.test import EnvironBuilder
 
 from core import delivery, recent_requests
 from models import Alert
 from process.turns import Turns
 from tests.support.rows import each
-from web import request_body
+from web import context, request_body
 from wire import strict_json
 from wire.errors import Refused
 
@@ -109,8 +110,10 @@ def test_nothing_parsed_is_left_and_no_place_is_held_while_a_notification_is_del
 
 def test_a_refusal_holds_nothing_that_was_parsed(turns, service):
     before = parsed_objects()
-    with service.app.test_request_context(data=json.dumps(LARGE)), pytest.raises(Refused) as caught:
+    begun = context.begin(EnvironBuilder(data=json.dumps(LARGE)).get_environ(), service.settings)
+    with pytest.raises(Refused) as caught:
         request_body.read_object(refuse)
+    context.end(begun)
     assert caught.value.message == "wrong" and parsed_objects() == before
 
 

@@ -1,0 +1,98 @@
+"""The door for programs gives the answers that Flask would give; what both need of Flask and Werkzeug is there."""
+
+import importlib.metadata
+from contextlib import suppress
+from contextvars import ContextVar
+
+import pytest
+from flask import Flask, has_app_context, has_request_context
+from werkzeug.local import LocalProxy
+from werkzeug.test import EnvironBuilder
+from werkzeug.wrappers import Request
+
+from app import app
+from tests.support.rows import each
+from web.context import current
+from web.json_answers import CompactJson, JsonAnswer
+
+CODES = ["aB3xY9z", "send", "new", "not-one", "5a2f1c04-7d1e-4c55-9d0b-0d1b2c3e4f50"]
+SEND = "/api/v1/notifications/send"
+
+
+def found_by_werkzeug(method, path):
+    rule, variables = app.url_map.bind("localhost").match(path, method, return_rule=True)
+    return rule.endpoint, variables
+
+
+def test_each_route_of_the_door_is_the_one_that_werkzeug_finds():
+    fixed = {place: (found.route.endpoint, found.variables) for place, found in app.door.fixed.items()}
+    assert fixed == {place: found_by_werkzeug(*place) for place in fixed}
+    assert ("POST", SEND) in fixed and ("GET", "/api/v1/stats") in fixed
+    assert ("POST", "/p") in app.door.open_ended
+    for method, before in app.door.open_ended:
+        for path in (f"{before}/{code}" for code in CODES):
+            found = app.door.find(method, path)
+            assert (found.route.endpoint, found.variables) == found_by_werkzeug(method, path)
+
+
+@each(
+    "method, path",
+    [
+        *(("POST", f"/p/{other}") for other in ("", "a/b", "aB3xY9z/", "a.b", "a b", "ä", "_")),
+        *(("GET", path) for path in ("//api/v1/stats", "/api/v1/stats/", "/API/v1/stats", "/api/v1/unknown")),
+        ("HEAD", "/api/v1/stats"),
+        ("GET", SEND),
+        ("GET", "/p/aB3xY9z"),
+        ("GET", "/app/"),
+    ],
+)
+def test_other_methods_and_paths_that_are_written_otherwise_are_left_to_flask(method, path):
+    assert app.door.find(method, path) is None
+
+
+@pytest.mark.parametrize("more", [(), (201,), ({"A": "b"},), (503, {"A": "b", "C": "d"})])
+def test_a_json_answer_is_the_one_that_flask_would_give(more):
+    flask = Flask(__name__)
+    flask.json = CompactJson(flask)
+    value = {"ok": True, "text": "é \u2028 </script>", "number": 1.5, "none": None, "list": [1, {}]}
+    environ = EnvironBuilder().get_environ()
+    with flask.test_request_context():
+        expected = sent(flask.make_response((value, *more) if more else value), environ)
+    assert sent(JsonAnswer.of(value, *more), environ) == expected
+
+
+def sent(answer, environ):
+    """What the server gets: status, headers and body."""
+    head = []
+    body = b"".join(answer(environ, lambda status, headers: head.extend([status, headers])))
+    return [*head, body]
+
+
+def fault():
+    """A handler that fails, or ends its thread."""
+    raise SystemExit
+
+
+@pytest.mark.parametrize("handler", [dict, lambda: 1 / 0, fault])
+@pytest.mark.parametrize("path", ["/healthz", "/api/v1/stats"])
+def test_a_request_that_is_over_leaves_nothing_behind(handler, path, service, owner, monkeypatch):
+    monkeypatch.setitem(service.app.view_functions, f"GET {path}", handler)
+    with suppress(SystemExit):
+        service.app.test_client().get(path, headers={"Authorization": f"Bearer {owner.key}"})
+    assert not has_request_context() and not has_app_context()
+    with pytest.raises(LookupError):
+        current()
+
+
+def uses(flask, environ):
+    """What the service uses of Flask and Werkzeug, beside what every program does; each must be there."""
+    yield flask.before_request, flask.after_request, flask.create_url_adapter
+    yield Request(environ, populate_request=False) and "werkzeug.request" not in environ
+    yield Request(environ) is environ["werkzeug.request"]
+    yield flask.url_map.bind("localhost").websocket is False
+    yield LocalProxy(ContextVar("name", default=1 + 2j), "imag") == 2
+
+
+def test_flask_and_werkzeug_have_what_the_service_uses_of_them():
+    versions = [f"{name} {importlib.metadata.version(name)}" for name in ("Flask", "Werkzeug")]
+    assert all(uses(Flask(__name__), EnvironBuilder().get_environ())), versions

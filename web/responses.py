@@ -1,0 +1,65 @@
+"""What every response gets: its headers, its count, and a line on its alert's page. Must not know handlers."""
+
+from collections.abc import Callable
+from typing import Any
+
+from flask import Response
+
+from core import recent_requests
+from process import clock, counters
+from web import cross_origin
+from web.context import RequestContext, current, request
+from web.json_answers import JsonAnswer
+
+PAGE_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
+        " manifest-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Referrer-Policy": "same-origin",  # with no-referrer, browsers would send our own forms with Origin: null
+}
+
+
+NOT_STORED = ("Cache-Control", "no-store")
+NOT_SNIFFED = ("X-Content-Type-Options", "nosniff")
+
+
+def completed(response: Any, is_ntfys: Callable[[], bool]) -> Any:
+    """Count the response, note it for the alert's page, and add the headers.
+
+    `is_ntfys` says whether pages of other sites may call the address.
+    """
+    known = current()
+    # Unknown addresses accept any method name: keep the labels few.
+    method = known.environ["REQUEST_METHOD"] if known.rule != "-" else "-"
+    counters.count("responses", method, known.rule, str(response.status_code))
+    if known.webhook:
+        seen = recent_requests.Seen(clock.now_ms(), response.status_code, known.outcome, 1, known.notification_id)
+        recent_requests.note(known.webhook, seen)
+    _add_headers(response, known, is_ntfys)
+    return response
+
+
+def _add_headers(response: Response | JsonAnswer, known: RequestContext, is_ntfys: Callable[[], bool]) -> None:
+    path, headers = known.path, response.headers
+    if isinstance(headers, list):  # a `JsonAnswer`'s: no handler lets one be stored
+        headers.append(NOT_STORED)
+    else:
+        if path.startswith("/app/static/") and "v" in request.args and response.status_code == 200:
+            headers["Cache-Control"] = "public, max-age=31536000, immutable"  # the URL changes with the content
+        headers.setdefault(*NOT_STORED)
+    common = [NOT_SNIFFED]
+    if not (400 <= response.status_code < 500 and path.startswith("/p/")):  # those stay identical, byte for byte
+        common.append(("X-Request-Id", known.environ.get("pocketbell.request", "-")))
+    headers.extend(common)
+    if not path.startswith(("/api/", "/p/")) and is_ntfys():
+        headers.extend(cross_origin.FOR_ALL)
+    if path.startswith(("/app/", "/docs/")) or path == "/docs":
+        headers.extend(PAGE_HEADERS.items())
+    elif path.startswith("/a/") or (path.startswith("/p/") and response.mimetype == "text/html"):
+        # A button's page, or the one at an alert's address: both addresses are secret.
+        headers.extend({**PAGE_HEADERS, "Referrer-Policy": "no-referrer"}.items())
+    if known.window:
+        names = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
+        headers.extend(zip(names, map(str, known.window), strict=True))
