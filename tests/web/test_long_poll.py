@@ -7,10 +7,11 @@ import pytest
 from core import long_poll
 from store import database
 from store.database import EVERYBODY, transaction
+from tests.support.alarms import acknowledge
 from tests.support.assistants import call
 from tests.support.buttons import ANSWERS, paths, press
 from tests.support.rows import each
-from tests.support.server import in_threads, join
+from tests.support.server import PATIENCE_S, in_threads, join
 from tests.support.tables import alter
 
 
@@ -131,22 +132,31 @@ def test_with_a_place_it_waits_and_the_place_is_free_again(owner, asked, meanwhi
         assert moved_clock.monotonic > began and sorted(long_poll._waiting) == taken
 
 
-def test_a_press_wakes_the_request_that_waits(service, owner, browser, asked, monkeypatch):
-    """Within this process nobody waits for the next look at the database."""
-    monkeypatch.setattr(long_poll, "POLLED_EVERY_S", 3600)
+@each(
+    "fields, is_over, wake",
+    [
+        ({"actions": ANSWERS}, "answer", lambda id_, service, owner, browser: press(service, paths(browser)["Yes"])),
+        ({"acknowledge": True}, "acknowledgedAt", lambda id_, service, owner, browser: acknowledge(owner, id_)),
+    ],
+)
+def test_an_answer_and_an_acknowledgement_wake_the_request_that_waits(
+    service, owner, browser, monkeypatch, fields, is_over, wake
+):
+    """Within this process it does not wait for its next look at the database."""
     waits, real = threading.Event(), long_poll._pause
 
     def pause(seen, pause_s):
         waits.set()
         return real(seen, 3600)
 
-    monkeypatch.setattr(long_poll, "_pause", pause)
-    found = []
-    client = service.app.test_client()
-    headers = {"Authorization": f"Bearer {owner.key}"}
-    path = f"/api/v1/notifications/{asked}?wait=25"
-    threads = in_threads(1, lambda _: found.append(client.get(path, headers=headers)))
-    assert waits.wait(60)
-    press(service, paths(browser)["Yes"])
-    join(threads)
-    assert found[0].json["notification"]["answer"]["answer"] == "y"
+    content = {"title": "Deploy?", "body": "version 7", **fields}
+    id_ = owner.post("/notifications/send", content).json["notification"]["id"]
+    client, found = service.app.test_client(), []
+    with monkeypatch.context() as patch:
+        patch.setattr(long_poll, "_pause", pause)
+        headers, path = {"Authorization": f"Bearer {owner.key}"}, f"/api/v1/notifications/{id_}?wait=25"
+        threads = in_threads(1, lambda _: found.append(client.get(path, headers=headers)))
+        assert waits.wait(PATIENCE_S)
+        wake(id_, service, owner, browser)
+        join(threads)
+    assert found[0].json["notification"][is_over]
