@@ -69,7 +69,7 @@ from web.routing import TOPICS, Check, IdConverter, Route, first_segments, topic
 
 
 def admit(guard: Check, quota: Check) -> Any:
-    """Check credential, rate limit and body size, in the order of CONTRACT 3.
+    """Check the credential (401), then the rate limit (429), then the body's size (413).
 
     A response from the guard or the quota replaces the handler's. Routes with a guard but no quota leave the size to
     the guard, because the size that a page accepts depends on who is signed in.
@@ -219,7 +219,7 @@ ROUTES = (
     owners("POST", "/logout", dashboard.signin.sign_out),
 )
 
-# Beside the specified surface: a program that can send to ntfy or Gotify needs only another host (CONTRACT 9).
+# Beside the specified surface: a program that can send to ntfy or Gotify needs only another host.
 # `COMPATIBILITY=off` removes them.
 COMPATIBLE_ROUTES = (
     *ntfy_routes("/", ntfy.publish_json, "POST", "PUT"),

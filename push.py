@@ -1,4 +1,4 @@
-"""Pushing to devices: what a provider's answer means, and when a provider is left alone (CONTRACT 3, 6).
+"""Pushing to devices: what a provider's answer means, and when a provider is left alone.
 
 `send` pushes to many devices at once and says what became of each. How a provider is spoken to, and what its own
 answers mean, is in its module in `providers/`. Must not know Flask, the database, or who the user is.

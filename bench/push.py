@@ -1,7 +1,7 @@
 """What a push costs (`handover.py`), sends pushed to a provider that takes 50 ms, and how long others wait meanwhile.
 
 The provider runs in its own process (`provider.py`). Of 32 threads, the service lets at most 24 push at the same
-time, and at most 8 for one account (CONTRACT 3). So 24 clients send for eight accounts, and every response must say
+time, and at most 8 for one account. So 24 clients send for eight accounts, and every response must say
 delivered.
 """
 

@@ -343,7 +343,7 @@ def sign_out_everywhere(account_seq: int) -> None:
         Device.void_resync_tokens(account_seq)
 
 
-# --- API keys (SPEC 4.5–4.7, 5) -----------------------------------------------------------------------------
+# --- API keys -----------------------------------------------------------------------------------------------
 
 
 def create_key(account_seq: int, name: str, now: int, is_distinct: bool = False) -> tuple[ApiKey, str]:

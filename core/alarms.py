@@ -1,4 +1,4 @@
-"""Notifications that repeat until they are acknowledged: how they begin, are pushed again, and end (CONTRACT 8).
+"""Notifications that repeat until they are acknowledged: how they begin, are pushed again, and end.
 
 A repeat is claimed with a lease, as a retry is: so one of several processes makes it, and after a crash it is made
 when the lease has ended. A repeat that fails is not retried: the next one is its retry. Must not know requests.

@@ -1,4 +1,4 @@
-"""Alerts of an account, by whatever door: made, changed, rotated, deleted (SPEC 2, 3; CONTRACT 1, 4).
+"""Alerts of an account, by whatever door: made, changed, rotated, deleted.
 
 Must not know requests.
 """
@@ -170,7 +170,7 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-# --- what an event makes (CONTRACT 4) ------------------------------------------------------------------------
+# --- the content of an event's notification -----------------------------------------------------------------
 
 
 class Template(NamedTuple):

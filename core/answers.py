@@ -1,4 +1,4 @@
-"""Answers to a notification: the press of a button, and the first answer, which is the only one (CONTRACT 8).
+"""Answers to a notification: the press of a button, and the first answer, which is the only one.
 
 A press names its button by a token; in the web app the owner answers without one. Must not know requests.
 """

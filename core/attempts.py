@@ -1,4 +1,4 @@
-"""An attempt to push: several pushes at once, and what the outcome means for each delivery (CONTRACT 3, 6).
+"""An attempt to push: several pushes at once, and what the outcome means for each delivery.
 
 No transaction is open while providers are asked; the outcomes are written afterwards: delivered, failed, or pending
 until the next attempt. Must not know requests, wire names or what a provider's answer looks like.

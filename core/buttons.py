@@ -1,4 +1,4 @@
-"""The buttons that a notification has on a device: their tokens, and how they are pushed (CONTRACT 8).
+"""The buttons that a notification has on a device: their tokens, and how they are pushed.
 
 A press that comes to us names its button by a token. Tokens are derived from the server's secret, so that a retry or
 a repeat pushes the same ones although only their hashes are stored. Must not know requests, or what a press does.

@@ -1,4 +1,4 @@
-"""What an owner deletes: a notification, a part of the history, metrics, the account (CONTRACT 3, deleting).
+"""What an owner deletes: a notification, a part of the history, metrics, the account.
 
 Many rows are deleted in pieces, so that nobody's requests wait. Nothing deleted is pushed any more. Must not know
 requests or commands; raises `Refused` with a sentence.

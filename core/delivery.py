@@ -1,4 +1,4 @@
-"""The life of one notification: recorded or held, attempted within the request, settled (CONTRACT 3, Status).
+"""The life of one notification: recorded or held, attempted within the request, settled.
 
 The row is committed first, then the devices are pushed to with no transaction open, then the outcome is written.
 `retries` attempts again what is pending; `digests` releases what is held. Must not know requests, wire names or what
@@ -131,7 +131,7 @@ def _receivers(sender: Sender, content: Content, now: int) -> Receivers:
 
 
 def deliver_event(webhook: Webhook, short_code: str, content: Content, payload: str | None) -> Sent | None:
-    """Record the notification that an event made, with the prefix, and hold it or push it (CONTRACT 4).
+    """Record the notification that an event made, with the prefix, and hold it or push it.
 
     `payload` (None if it is too large) is kept as the alert's last one if the owner wants that. Returns None if
     the alert is inactive, and raises `Refused` (404) if none of the account's has the code any longer: the body of a

@@ -1,4 +1,4 @@
-"""Adding, changing and removing the devices of an account, whoever asks for it, and who gets what (CONTRACT 3, 6).
+"""Adding, changing and removing the devices of an account, whoever asks for it, and who gets what.
 
 What a device's address must look like is its provider's business. Must not know requests.
 """

@@ -1,4 +1,4 @@
-"""Releasing what quiet hours or a frequency held: one notification as itself, several as one digest (CONTRACT 4).
+"""Releasing what quiet hours or a frequency held: one notification as itself, several as one digest.
 
 Each round asks anew whether something is still held. One transaction releases all that an account gets now and makes
 it due; then it is pushed and retried like any notification. Must not know requests.

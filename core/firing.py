@@ -1,4 +1,4 @@
-"""What values and the time do to rules on metrics, and what the owner is told of it (CONTRACT 10).
+"""What values and the time do to rules on metrics, and what the owner is told of it.
 
 A rule is judged by the value with the newest timestamp that is not in the future: in the transaction that stores a
 value, and by the worker when the time alone decides. Each change of state is one transaction with the notification

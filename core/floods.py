@@ -1,4 +1,4 @@
-"""Pausing an alert whose address is flooded, and telling its owner (SPEC 3, flood; CONTRACT 4)."""
+"""Pausing an alert whose address is flooded, and telling its owner."""
 
 import logging
 from contextlib import suppress

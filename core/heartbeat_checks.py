@@ -1,4 +1,4 @@
-"""What pings and deadlines do to heartbeats, and what the owner is told of it (CONTRACT 10).
+"""What pings and deadlines do to heartbeats, and what the owner is told of it.
 
 Each change of state is one transaction with the notification that tells of it, and happens only if the state is still
 what it was: so two processes or a crash neither lose nor double one. Must not know requests.

@@ -1,4 +1,4 @@
-"""Heartbeats of an account, by whatever door: made, changed, paused, resumed, deleted (CONTRACT 10).
+"""Heartbeats of an account, by whatever door: made, changed, paused, resumed, deleted.
 
 `core/heartbeat_checks.py` has what pings and deadlines do to them. Must not know requests.
 """

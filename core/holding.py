@@ -1,6 +1,6 @@
 """What holds a notification of an alert, by its priority: quiet hours, the alert's frequency, both or nothing.
 
-The rule of CONTRACT 8, for what comes, for what is held already, and for the pages. Pure.
+The same rule serves new events, held ones and the pages (docs/alerts.md). Pure.
 """
 
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""Idempotency-Key: a request to send that comes again within 24 hours sends nothing (CONTRACT 3).
+"""Idempotency-Key: a request to send that comes again within 24 hours sends nothing.
 
 The hash of the request is kept with the key, so that another request with the same key is refused. Must not know
 requests or headers.

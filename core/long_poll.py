@@ -1,4 +1,4 @@
-"""Requests that wait until a notification is answered or acknowledged (CONTRACT 8). Must not know requests."""
+"""Requests that wait until a notification is answered or acknowledged. Must not know requests."""
 
 import threading
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""`fill`: a template's `{{ path | filter }}` placeholders with the values of a payload (CONTRACT 4, templates).
+"""`fill`: a template's `{{ path | filter }}` placeholders with the values of a payload.
 
 Pure. One pass reads the template, in linear time whatever it holds; nothing in a payload is evaluated or filled in
 turn. Building stops at the limit of the output, and the work of paths and filters is bounded. It never fails: what

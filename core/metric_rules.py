@@ -1,4 +1,4 @@
-"""Rules on metrics of an account, by whatever door: made, deleted, written out (CONTRACT 10).
+"""Rules on metrics of an account, by whatever door: made, deleted, written out.
 
 `core/firing.py` has what values and the time do to them. Must not know requests.
 """

@@ -1,4 +1,4 @@
-"""Waking a device that fetches but keeps no connection open, so that it fetches at once (CONTRACT 9, NTFY_UPSTREAM).
+"""Waking a device that fetches but keeps no connection open, so that it fetches at once (`NTFY_UPSTREAM`).
 
 It is done in the background, after the notification is stored; what fails is logged once and not tried again, since
 the device also fetches by itself. Must not know how a device is woken.

@@ -1,4 +1,4 @@
-"""What an account's plan allows: requests, history and metrics (CONTRACT 2 and 5)."""
+"""What an account's plan allows: requests, history and metrics."""
 
 from typing import NamedTuple
 

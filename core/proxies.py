@@ -1,6 +1,6 @@
 """Which client a request comes from, and which peers look like proxies without being listed.
 
-`FORWARDED_ALLOW_IPS` lists the proxies whose `X-Forwarded-For` is believed (CONTRACT 1). Must not know requests or
+`FORWARDED_ALLOW_IPS` lists the proxies whose `X-Forwarded-For` is believed. Must not know requests or
 the environment.
 """
 

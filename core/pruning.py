@@ -1,4 +1,4 @@
-"""What the background worker removes because it is too old or too much (CONTRACT 3, history and bounds; 5, kept).
+"""What the background worker removes because it is too old or too much.
 
 It works in pieces, and only while the clock can be believed. Must not know requests.
 """

@@ -1,4 +1,4 @@
-"""How many request threads may push at the same time, of all and for one account (CONTRACT 3).
+"""How many request threads may push at the same time, of all and for one account.
 
 A provider that does not answer holds a thread for seconds: the slots keep some threads free for other requests, and
 the threads of one account from being all there are. A request without a slot leaves its pushes to the worker.

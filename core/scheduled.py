@@ -1,4 +1,4 @@
-"""Sending later: a notification with `deliverAt` is held until then, and then goes its way (CONTRACT 8).
+"""Sending later: a notification with `deliverAt` is held until then, and then goes its way.
 
 It has no row in `held`: neither quiet hours nor a digest hold it. Must not know requests.
 """

@@ -1,4 +1,4 @@
-"""Streams of messages to devices that fetch: what is stored, then what comes, and what of it they have (CONTRACT 9).
+"""Streams of messages to devices that fetch: what is stored, then what comes, and what of it they have.
 
 A message is noted as delivered when its connection has taken it. If the service dies in between, the device gets it
 again when it comes back, and knows it by its id. Must not know requests.

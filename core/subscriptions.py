@@ -1,4 +1,4 @@
-"""What a device that fetches is given: what is stored for it since when, as messages (CONTRACT 9).
+"""What a device that fetches is given: what is stored for it since when, as messages.
 
 A message that was given is noted as delivered once it has left. Must not know requests or connections.
 """

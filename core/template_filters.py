@@ -1,4 +1,4 @@
-"""The filters of templates, the paths into a payload, and the work that both may cost (CONTRACT 4, templates).
+"""The filters of templates, the paths into a payload, and the work that both may cost.
 
 Pure. A filter takes a value, its argument and the `Work` that is left; it raises `CannotApply` if it does not fit the
 value. Nothing in a payload is evaluated.

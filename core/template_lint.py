@@ -1,6 +1,6 @@
 """`unfilled`: the parts of a template that stay visible as they are written, and why. Pure; bounded like filling.
 
-A template may say anything, so nothing is refused here: whoever writes the template is told (CONTRACT 4).
+A template may say anything, so nothing is refused here: whoever writes the template is told.
 """
 
 import re

@@ -177,7 +177,7 @@ class Meaning(NamedTuple):
     reason: str = ""
 
 
-COMMON_ANSWERS = (  # CONTRACT 6: what follows each provider's own rows
+COMMON_ANSWERS = (  # after each provider's own rows
     Meaning("401|403", Outcome.CONFIGURATION),
     Meaning("1..|2..|3..|408|425|429|5..", Outcome.TRANSIENT),
     Meaning(".*", Outcome.REFUSED),

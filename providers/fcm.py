@@ -1,4 +1,4 @@
-"""Firebase Cloud Messaging, HTTP v1: its settings, requests, OAuth token and answers (CONTRACT 6).
+"""Firebase Cloud Messaging, HTTP v1: its settings, requests, OAuth token and answers.
 
 pyfcm builds the message and holds the credentials, but both go out through our own transport, because pyfcm's sending
 blocks and repeats (docs/decisions.md). It is imported when it is first needed: it weighs 32 MB. Must not know Flask,

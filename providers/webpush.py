@@ -1,4 +1,4 @@
-"""Web Push: its settings, requests and answers (RFC 8030, RFC 8292; CONTRACT 6).
+"""Web Push: its settings, requests and answers (RFC 8030, RFC 8292).
 
 Must not know Flask, the database, or what an outcome leads to.
 """

@@ -1,4 +1,4 @@
-"""How the code is built: which module imports which, what each may know, and the size of functions (DESIGN)."""
+"""How the code is built: which module imports which, what each may know, and the size of functions."""
 
 import ast
 import re

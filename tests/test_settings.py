@@ -1,4 +1,4 @@
-"""Settings: CONTRACT 1, environment variables only, all optional; a wrong one stops the start with one line."""
+"""Settings: environment variables only, all optional; a wrong one stops the start with one line."""
 
 import ipaddress
 import os

@@ -16,7 +16,7 @@ from store.senders import Caller, Webhook
 
 
 class Window(NamedTuple):
-    """What an authenticated answer says of the quota (CONTRACT 3, X-RateLimit-*)."""
+    """What an authenticated answer says of the quota."""
 
     limit: int
     remaining: int

@@ -1,4 +1,4 @@
-"""Publishing by Gotify's addresses (CONTRACT 9), for programs that can send to Gotify: only their address changes.
+"""Publishing by Gotify's addresses, for programs that can send to Gotify: only their address changes.
 
 Each handler reads its fields, sends through the function that the REST API sends through, and answers in Gotify's
 shapes. Must not know SQL or push.

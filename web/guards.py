@@ -1,4 +1,4 @@
-"""The guards, named by credential (SPEC 5): each finds out who is asking, or refuses. Must not know handlers."""
+"""The guards, named by credential: each finds out who is asking, or refuses. Must not know handlers."""
 
 import re
 import secrets
@@ -63,7 +63,7 @@ def api_key() -> None:
 
 
 def ntfy_key() -> None:
-    """An API key as ntfy's clients send a token (CONTRACT 9): `Authorization: Bearer` or `Basic`, or in `?auth=`."""
+    """An API key as ntfy's clients send a token: `Authorization: Bearer` or `Basic`, or in `?auth=`."""
     key = sent_to_ntfy()
     if key is None and request.path == "/message" and ("token" in request.args or "X-Gotify-Key" in request.headers):
         raise Misplaced
@@ -86,7 +86,7 @@ def sent_to_ntfy() -> str | None:
 
 
 def gotify_key() -> None:
-    """An API key as Gotify's clients send a token (CONTRACT 9): `?token=`, `X-Gotify-Key` or `Bearer`."""
+    """An API key as Gotify's clients send a token: `?token=`, `X-Gotify-Key` or `Bearer`."""
     header = request.headers.get("X-Gotify-Key", "")
     _admit_key(_key_among(request.args.get("token", ""), header, _credential(BEARER) or ""))
 
@@ -187,7 +187,7 @@ def topic() -> None:
 
 
 def sender() -> str:
-    """Whom to count requests against: the client's address, or the /64 of an IPv6 one (CONTRACT 1)."""
+    """Whom to count requests against: the client's address, or the /64 of an IPv6 one."""
     address = _client()
     if address is None:
         return "unknown"

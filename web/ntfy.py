@@ -1,4 +1,4 @@
-"""Publishing by ntfy's addresses (CONTRACT 9), for programs that can send to ntfy: only their host changes.
+"""Publishing by ntfy's addresses, for programs that can send to ntfy: only their host changes.
 
 Each handler reads its parameters, sends through the function that the REST API sends through, and answers in ntfy's
 shapes. Must not know SQL or push.

@@ -1,4 +1,4 @@
-"""The addresses at which the ntfy app fetches what is stored for a device (CONTRACT 9).
+"""The addresses at which the ntfy app fetches what is stored for a device.
 
 The topic is the credential. Must not know SQL, or what is stored for whom.
 """

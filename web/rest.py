@@ -1,4 +1,4 @@
-"""The handlers of the REST API (SPEC 4.1–4.7; CONTRACT 3, devices).
+"""The handlers of the REST API.
 
 Each reads its fields, calls one function below, and answers with plain data. The functions that take `fields` serve
 assistants, too. Must not know SQL or push.
@@ -79,7 +79,7 @@ def configure(secret: str) -> None:
 
 
 def send_notification() -> Payload | tuple[Payload, dict[str, str]]:
-    """POST /api/v1/notifications/send (SPEC 4.1)."""
+    """POST /api/v1/notifications/send."""
     fields, mistyped = read_object(_sent_fields, is_confirmed=True)  # the transaction looks the key up again
     answer, replayed = deliver(fields, current().environ.get("HTTP_IDEMPOTENCY_KEY"))
     if mistyped:
@@ -126,7 +126,7 @@ def ask(fields: Payload) -> Payload:
 
 
 def list_notifications() -> JsonAnswer:
-    """GET /api/v1/notifications (SPEC 4.2)."""
+    """GET /api/v1/notifications."""
     is_asked = current().environ.get("QUERY_STRING")
     fields = request.args.to_dict() if is_asked else {}  # its own `get` raises an error for what is absent
     page, rows = _page(fields)
@@ -173,7 +173,7 @@ def _shortened(page: Payload, rows: list[ListedRow]) -> Payload:
 
 
 def get_notification(notification_id: str) -> tuple[Payload, dict[str, str]]:
-    """GET /api/v1/notifications/{id} (CONTRACT 8)."""
+    """GET /api/v1/notifications/{id}."""
     found, is_early = find_notification(notification_id, request.args)
     return found, {"Retry-After": str(RETRY_AFTER_S)} if is_early else {}
 
@@ -201,19 +201,19 @@ def _entry(notification_id: str) -> Entry:
 
 
 def acknowledge_notification(notification_id: str) -> Payload:
-    """POST /api/v1/notifications/{id}/acknowledge (CONTRACT 8)."""
+    """POST /api/v1/notifications/{id}/acknowledge."""
     alarms.acknowledge_notification(current().caller.account_seq, notification_id, clock.now_ms())
     return {"ok": True, "notification": _detail(_entry(notification_id))}
 
 
 def delete_notification(notification_id: str) -> Payload:
-    """DELETE /api/v1/notifications/{id} (CONTRACT 8)."""
+    """DELETE /api/v1/notifications/{id}."""
     deletion.delete_notification(current().caller.account_seq, notification_id)
     return {"ok": True}
 
 
 def get_stats() -> Payload:
-    """GET /api/v1/stats (SPEC 4.4)."""
+    """GET /api/v1/stats."""
     caller = current().caller
     stats = NotificationDay.stats(caller.account_seq, local_time.local_day(clock.now_ms(), caller.time_zone))
     return {
@@ -230,12 +230,12 @@ def get_stats() -> Payload:
 
 
 def list_alerts() -> Payload:
-    """GET /api/v1/alerts (SPEC 4.3)."""
+    """GET /api/v1/alerts."""
     return {"ok": True, "alerts": [shapes.alert(one) for one in Alert.of_account(current().caller.account_seq)]}
 
 
 def list_watches() -> Payload:
-    """GET /api/v1/watches (CONTRACT 10)."""
+    """GET /api/v1/watches."""
     account_seq = current().caller.account_seq
     return {
         "ok": True,
@@ -248,7 +248,7 @@ def list_watches() -> Payload:
 
 
 def generate_key() -> tuple[Payload, int]:
-    """POST /api/v1/api-keys/generate (SPEC 4.5)."""
+    """POST /api/v1/api-keys/generate."""
     return make_key(read_fields("name")), 201
 
 
@@ -261,7 +261,7 @@ def make_key(fields: Payload) -> Payload:
 
 
 def list_keys() -> Payload:
-    """GET /api/v1/api-keys (SPEC 4.6)."""
+    """GET /api/v1/api-keys."""
     return {
         "ok": True,
         "apiKeys": [shapes.listed_key(key) for key in ApiKey.of_account(current().caller.account_seq)],
@@ -269,7 +269,7 @@ def list_keys() -> Payload:
 
 
 def revoke_key(key_id: str) -> Payload:
-    """DELETE /api/v1/api-keys/{keyId} (SPEC 4.7)."""
+    """DELETE /api/v1/api-keys/{keyId}."""
     accounts.revoke_key(current().caller.account_seq, key_id, clock.now_ms())
     return {"ok": True}
 
@@ -278,7 +278,7 @@ def revoke_key(key_id: str) -> Payload:
 
 
 def add_device() -> tuple[Payload, int]:
-    """POST /api/v1/devices (CONTRACT 3)."""
+    """POST /api/v1/devices."""
     caller = current().caller
     registration = read_fields("kind", "token", "subscription", "name", "minPriority")
     device = devices.add_device(caller.account_seq, registration, clock.now_ms(), key_seq=caller.key_seq)
@@ -287,7 +287,7 @@ def add_device() -> tuple[Payload, int]:
 
 
 def list_devices() -> Payload:
-    """GET /api/v1/devices (CONTRACT 3)."""
+    """GET /api/v1/devices."""
     return {
         "ok": True,
         "devices": [shapes.device(device) for device in Device.of_account(current().caller.account_seq)],
@@ -295,7 +295,7 @@ def list_devices() -> Payload:
 
 
 def remove_device(device_id: str) -> Payload:
-    """DELETE /api/v1/devices/{id} (CONTRACT 3)."""
+    """DELETE /api/v1/devices/{id}."""
     devices.remove_device(current().caller.account_seq, device_id, clock.now_ms(), key_seq=current().caller.key_seq)
     return {"ok": True}
 
@@ -309,7 +309,7 @@ def livez() -> Payload:
 
 
 def healthz() -> tuple[Payload, int]:
-    """GET /healthz: whether the database answers and the background worker is alive (CONTRACT 3)."""
+    """GET /healthz: whether the database answers and the background worker is alive."""
     return ({"status": "ok"}, 200) if is_healthy() else ({"status": "unavailable"}, 503)
 
 

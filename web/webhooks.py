@@ -1,4 +1,4 @@
-"""The two webhooks: events for alerts (SPEC 4.8) and custom metrics (SPEC 4.9). They parse, check and hand over.
+"""The two webhooks: events for alerts and custom metrics. They parse, check and hand over.
 
 Must not know providers or the arithmetic of quiet hours.
 """
@@ -33,7 +33,7 @@ Payload = dict[str, Any]
 
 
 def admit_event() -> Payload | None:
-    """Check the limits in the order of CONTRACT 4; for an inactive alert this is the whole answer."""
+    """Check the limits of code, sender, alert and service; for an inactive alert this is the whole answer."""
     webhook = current().webhook
     if webhook is None:
         rate_limits.count(rate_limits.UNKNOWN_CODES, guards.sender())
@@ -60,7 +60,7 @@ def _inactive() -> Payload:
 
 
 def receive_event(short_code: str) -> Any:
-    """POST /p/{short_code} (SPEC 4.8); GET and PUT do the same, HEAD only says that the address is right."""
+    """POST /p/{short_code}; GET and PUT do the same, HEAD only says that the address is right."""
     known = current()
     if known.environ["REQUEST_METHOD"] == "HEAD":
         known.outcome = "only checked (HEAD)"
@@ -97,7 +97,7 @@ def _is_unknown(name: str) -> bool:
 
 
 def store_metrics() -> Payload:
-    """POST /api/webhooks/custom (SPEC 4.9)."""
+    """POST /api/webhooks/custom."""
     project_id, values = read_object(_batch)
     firing.store_values(current().caller.account_seq, project_id, values)
     return {"success": True, "metricsStored": len(values)}

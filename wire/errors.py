@@ -1,4 +1,4 @@
-"""What the service refuses, and the error shapes it answers with (SPEC 7, CONTRACT 3).
+"""What the service refuses, and the error shapes it answers with.
 
 Handlers raise `Refused`, and `app.py` renders it for the API that was called. Must not know Flask: a renderer returns
 plain data.
@@ -32,7 +32,7 @@ SENTENCES: Mapping[int, str] = {
     503: "The database does not answer, or its disk is full. Try again in a few seconds.",
 }
 
-TOO_MANY_EVENTS = "Rate limit exceeded"  # SPEC 4.8
+TOO_MANY_EVENTS = "Rate limit exceeded"
 
 
 class Refused(Exception):
@@ -67,7 +67,7 @@ class Refused(Exception):
 
 
 def rest_body(refused: Refused) -> dict[str, object]:
-    """The error body of every JSON address but the metrics webhook (SPEC 7)."""
+    """The error body of every JSON address but the metrics webhook."""
     return {
         "ok": False,
         "error": refused.message,
@@ -77,5 +77,5 @@ def rest_body(refused: Refused) -> dict[str, object]:
 
 
 def metrics_body(refused: Refused) -> dict[str, object]:
-    """The error body of the metrics webhook (SPEC 4.9)."""
+    """The error body of the metrics webhook."""
     return {"error": refused.message}

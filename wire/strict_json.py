@@ -1,4 +1,4 @@
-"""`parse_json` and `parse_event`: the two ways a request body becomes an object (CONTRACT 3 and 4, JSON).
+"""`parse_json` and `parse_event`: the two ways a request body becomes an object.
 
 The standard decoder does the work. This module refuses what the decoder lets through (NaN, numbers beyond a double,
 lone surrogates, NUL, unbounded nesting) and says what is wrong and where, in time that is linear in the body. Must

@@ -1,4 +1,4 @@
-"""What a notification carries, in a real browser: the service worker shows it, a tap opens its URL (CONTRACT 8)."""
+"""What a notification carries, in a real browser: the service worker shows it, a tap opens its URL."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""`flask account`: create, list, set: CONTRACT 1."""
+"""`flask account`: create, list, set."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Alerts and quiet hours by command: SPEC 3, 4.8; CONTRACT 1 (command line), 4 (templates, quiet hours, digests)."""
+"""Alerts and quiet hours by command: templates, quiet hours, digests."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Alerts' priority, link, tag, condition and quiet hours by command: CONTRACT 8 (alerts)."""
+"""Alerts' priority, link, tag, condition and quiet hours by command."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What every command has in common, `flask backup`, and commands in processes of their own: CONTRACT 1."""
+"""What every command has in common, `flask backup`, and commands in processes of their own."""
 
 import os
 import re

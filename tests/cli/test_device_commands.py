@@ -1,4 +1,4 @@
-"""`flask device`: add, list, remove: CONTRACT 1."""
+"""`flask device`: add, list, remove."""
 
 import json
 import re

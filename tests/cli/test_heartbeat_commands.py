@@ -1,4 +1,4 @@
-"""The commands for heartbeats: CONTRACT 10."""
+"""The commands for heartbeats."""
 
 import re
 

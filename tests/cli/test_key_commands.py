@@ -1,4 +1,4 @@
-"""`flask key`: create, list, revoke: CONTRACT 1."""
+"""`flask key`: create, list, revoke."""
 
 import re
 

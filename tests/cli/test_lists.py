@@ -1,4 +1,4 @@
-"""What every list prints: tabs in a pipe, a table on a terminal, JSON with the names of REST: CONTRACT 1."""
+"""What every list prints: tabs in a pipe, a table on a terminal, JSON with the names of REST."""
 
 import fcntl
 import json

@@ -1,4 +1,4 @@
-"""`flask backup` and `flask import` on both engines: CONTRACT 1 and 11."""
+"""`flask backup` and `flask import` on both engines."""
 
 import itertools
 import os

@@ -1,4 +1,4 @@
-"""`./pocketbell`: the commands as a program of its own, from any directory: CONTRACT 1."""
+"""`./pocketbell`: the commands as a program of its own, from any directory."""
 
 import os
 import shutil

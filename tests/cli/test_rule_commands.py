@@ -1,4 +1,4 @@
-"""The commands for rules on metrics: CONTRACT 10."""
+"""The commands for rules on metrics."""
 
 import re
 

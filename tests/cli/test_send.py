@@ -1,4 +1,4 @@
-"""`flask send` and `flask device set`: CONTRACT 1 and 8."""
+"""`flask send` and `flask device set`."""
 
 import json
 

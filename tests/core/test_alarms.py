@@ -1,4 +1,4 @@
-"""What repeats until it is acknowledged: CONTRACT 8 (acknowledge)."""
+"""What repeats until it is acknowledged."""
 
 import threading
 

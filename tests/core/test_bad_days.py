@@ -1,4 +1,4 @@
-"""A provider's bad day must not affect other providers, nor prolong a request (CONTRACT 3, 6)."""
+"""A provider's bad day must not affect other providers, nor prolong a request."""
 
 import pytest
 

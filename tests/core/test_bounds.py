@@ -1,4 +1,4 @@
-"""Nothing that a key or a code can do grows without end: backlogs, keys, devices, metrics (CONTRACT 3, 5)."""
+"""Nothing that a key or a code can do grows without end: backlogs, keys, devices, metrics."""
 
 import json
 

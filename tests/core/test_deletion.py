@@ -1,4 +1,4 @@
-"""What an owner deletes: notifications, history, metrics, accounts (CONTRACT 3, deleting)."""
+"""What an owner deletes: notifications, history, metrics, accounts."""
 
 import pytest
 

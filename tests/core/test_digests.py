@@ -1,4 +1,4 @@
-"""Releasing what was held: as itself or as one digest, what fits into it, what becomes of it: CONTRACT 4 (digest)."""
+"""Releasing what was held: as itself or as one digest, what fits into it, what becomes of it."""
 
 import re
 from unittest.mock import ANY

@@ -1,4 +1,4 @@
-"""What the service's own downtime and its clock do to heartbeats: CONTRACT 10."""
+"""What the service's own downtime and its clock do to heartbeats."""
 
 import itertools
 

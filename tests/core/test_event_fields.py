@@ -1,4 +1,4 @@
-"""Priority, link, tag and "resolved" of an event, and what a payload may not do to them: CONTRACT 8 (alerts)."""
+"""Priority, link, tag and "resolved" of an event, and what a payload may not do to them."""
 
 import json
 from urllib.parse import unquote, urlsplit

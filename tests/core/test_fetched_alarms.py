@@ -1,4 +1,4 @@
-"""Buttons, repeats and "Acknowledged" on a device that fetches (CONTRACT 8 and 9)."""
+"""Buttons, repeats and "Acknowledged" on a device that fetches."""
 
 from urllib.parse import urlsplit
 

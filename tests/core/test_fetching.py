@@ -1,4 +1,4 @@
-"""Devices that fetch: their deliveries wait for a day, and nothing is pushed to them (CONTRACT 9)."""
+"""Devices that fetch: their deliveries wait for a day, and nothing is pushed to them."""
 
 from tests.support.devices import subscribe
 from tests.support.ntfy_app import add_phone

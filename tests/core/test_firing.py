@@ -1,4 +1,4 @@
-"""The states of a rule on a metric by the values that arrive, and what its owner is told, once: CONTRACT 10."""
+"""The states of a rule on a metric by the values that arrive, and what its owner is told, once."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""Alerts that collect their events for a digest: CONTRACT 4 (frequency)."""
+"""Alerts that collect their events for a digest."""
 
 import pytest
 

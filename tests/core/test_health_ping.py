@@ -1,4 +1,4 @@
-"""`HEARTBEAT_URL`: CONTRACT 10."""
+"""`HEARTBEAT_URL` is called while the service is healthy."""
 
 import logging
 import threading

@@ -1,4 +1,4 @@
-"""The states of a heartbeat, and what its owner is told, exactly once: CONTRACT 10."""
+"""The states of a heartbeat, and what its owner is told, exactly once."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""What holds an event of which priority, and when it is released: CONTRACT 8 (priority, held by)."""
+"""What holds an event of which priority, and when it is released."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What quiet hours hold, and settings that change while something is held: CONTRACT 4 (quiet hours)."""
+"""What quiet hours hold, and settings that change while something is held."""
 
 from unittest.mock import ANY
 

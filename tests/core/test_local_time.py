@@ -1,4 +1,4 @@
-"""The pure rules of holding: CONTRACT 4, quiet hours (each moment's local wall clock decides) and frequency."""
+"""The pure rules of holding: quiet hours (each moment's local wall clock decides) and frequency."""
 
 from array import array
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Placeholders: variables, paths, what the payload lacks, what is text, what is refused: SPEC 4.8; CONTRACT 4."""
+"""Placeholders: variables, paths, what the payload lacks, what is text, what is refused."""
 
 import json
 import re
@@ -19,7 +19,7 @@ def refusal(template):
     return refused.value.message
 
 
-# SPEC 1, 4.8: variables
+# Variables
 
 
 def test_fields_of_the_payload_are_variables_with_dots_for_nested_data():
@@ -344,7 +344,7 @@ def test_any_other_template_is_taken(template):
     assert message_templates.check_template(template) is None
 
 
-# CONTRACT 4, JSON: the payload
+# The payload
 
 
 @each(

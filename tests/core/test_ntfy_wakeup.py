@@ -1,4 +1,4 @@
-"""NTFY_UPSTREAM: an iPhone's ntfy app is woken, and then fetches one message (CONTRACT 9)."""
+"""NTFY_UPSTREAM: an iPhone's ntfy app is woken, and then fetches one message."""
 
 import hashlib
 import logging

@@ -1,4 +1,4 @@
-"""What is removed from the database and what stays: CONTRACT 2 (plans), 3 (history, stats, Idempotency-Key)."""
+"""What is removed from the database and what stays: by plan, history, counters, Idempotency-Keys."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Events of alerts that repeat until they are acknowledged: CONTRACT 8 (`--repeat-urgent`, resolved)."""
+"""Events of alerts that repeat until they are acknowledged."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A held notification that a newer one with its tag replaces: CONTRACT 8 (tags, digests, resolved)."""
+"""A held notification that a newer one with its tag replaces."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is sent later: CONTRACT 8 (deliverAt)."""
+"""Notifications with `deliverAt`."""
 
 import threading
 

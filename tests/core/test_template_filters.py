@@ -1,4 +1,4 @@
-"""The filters of placeholders, one by one: CONTRACT 4 (templates)."""
+"""The filters of placeholders, one by one."""
 
 import hashlib
 import json

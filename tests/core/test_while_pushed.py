@@ -1,4 +1,4 @@
-"""What is removed, deleted or expires while a push is on the way: CONTRACT 3 (status), 8 (DELETE, expiresAt)."""
+"""What is removed, deleted or expires while a push is on the way."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What repeats, what is sent later and what is deleted, in the web app: CONTRACT 8."""
+"""What repeats, what is sent later and what is deleted, in the web app."""
 
 import pytest
 

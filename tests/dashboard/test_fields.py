@@ -1,4 +1,4 @@
-"""What a notification carries, in the web app: CONTRACT 8, on its page, in the history and on the Devices page."""
+"""What a notification carries, in the web app: on its page, in the history and on the Devices page."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The pages of metrics: by project, one with its chart and table, its values as CSV (SPEC 4.9; CONTRACT 5)."""
+"""The pages of metrics: by project, one with its chart and table, its values as CSV."""
 
 import csv
 import io

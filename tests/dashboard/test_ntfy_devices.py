@@ -1,4 +1,4 @@
-"""The ntfy app on the Devices page: its topic is shown once, as text, link and QR code (CONTRACT 9)."""
+"""The ntfy app on the Devices page: its topic is shown once, as text, link and QR code."""
 
 import re
 

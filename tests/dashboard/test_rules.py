@@ -1,4 +1,4 @@
-"""The pages of rules on metrics: made, listed, marked in the chart, deleted (CONTRACT 10)."""
+"""The pages of rules on metrics: made, listed, marked in the chart, deleted."""
 
 from urllib.parse import parse_qsl, urlencode, urlsplit
 

@@ -1,4 +1,4 @@
-"""The pages of heartbeats: CONTRACT 10."""
+"""The pages of heartbeats."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""A client's connection: what a slow or silent one can hold, and for how long (CONTRACT 7)."""
+"""A client's connection: what a slow or silent one can hold, and for how long."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-"""gunicorn's worker: what a slow or silent client can hold, and for how long (CONTRACT 7); the log's lines."""
+"""gunicorn's worker: what a slow or silent client can hold, and for how long; the log's lines."""
 
 import json
 import logging

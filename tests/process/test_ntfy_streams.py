@@ -1,4 +1,4 @@
-"""The ntfy app's streams at the service as it really runs (CONTRACT 9)."""
+"""The ntfy app's streams at the service as it really runs."""
 
 import base64
 import itertools

@@ -1,4 +1,4 @@
-"""Redis, while all is well and when it is not (CONTRACT 11): no request fails or waits for it."""
+"""Redis, while all is well and when it is not: no request fails or waits for it."""
 
 import contextlib
 import logging

@@ -1,4 +1,4 @@
-"""Two worker processes on PostgreSQL and Redis (CONTRACT 11)."""
+"""Two worker processes on PostgreSQL and Redis."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Connections that stay open: one thread for all, room for so many, signs of life, and their ends (CONTRACT 9)."""
+"""Connections that stay open: one thread for all, room for so many, signs of life, and their ends."""
 
 import socket
 

@@ -1,4 +1,4 @@
-"""APNs: CONTRACT 6, what becomes of a notification and its retries (CONTRACT 3, Status), what is never shown (7)."""
+"""APNs: requests, what becomes of a notification and its retries, what is never shown."""
 
 from email.utils import formatdate
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""How buttons reach a phone (CONTRACT 8): at the three providers' stand-ins, within each one's limit."""
+"""How buttons reach a phone: at the three providers' stand-ins, within each one's limit."""
 
 import json
 

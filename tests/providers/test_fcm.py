@@ -1,4 +1,4 @@
-"""FCM and its OAuth, and all providers together: CONTRACT 6, 3 (Status, retries), 7 (what is never shown)."""
+"""FCM and its OAuth, and all providers together: status, retries, what is never shown."""
 
 import json
 from email.utils import formatdate

@@ -1,4 +1,4 @@
-"""How priority, URL, tag and expiry reach a phone: CONTRACT 8, at the three providers' stand-ins."""
+"""How priority, URL, tag and expiry reach a phone: at the three providers' stand-ins."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""The settings of APNs and FCM: CONTRACT 1; a wrong one stops the start with one line that shows no secret (7)."""
+"""The settings of APNs and FCM: a wrong one stops the start with one line that shows no secret."""
 
 import functools
 import json

@@ -1,4 +1,4 @@
-"""The transport against a stand-in for APNs: who goes first, what is repeated and what is not (CONTRACT 3, 6)."""
+"""The transport against a stand-in for APNs: who goes first, what is repeated and what is not."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""Web Push: CONTRACT 6, and what becomes of a notification (CONTRACT 3, Status)."""
+"""Web Push: requests, answers, and what becomes of a notification."""
 
 import json
 from contextlib import ExitStack

@@ -1,4 +1,4 @@
-"""The database's file: who may read it, which are refused, copies and backups: CONTRACT 1."""
+"""The database's file: who may read it, which are refused, copies and backups."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Databases of earlier versions become like new ones, and lose no row: CONTRACT 1."""
+"""Databases of earlier versions become like new ones, and lose no row."""
 
 import functools
 import shutil

@@ -1,4 +1,4 @@
-"""The ntfy apps as far as they fetch: what they ask for, in their words, and what they keep (CONTRACT 9)."""
+"""The ntfy apps as far as they fetch: what they ask for, in their words, and what they keep."""
 
 import json
 import re

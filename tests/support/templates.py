@@ -26,7 +26,7 @@ def applied(filters, value, **more):
     return rendered("{{ v | " + filters + " }}", f'{{"v": {value}}}', **more)
 
 
-# SPEC 1, 4.8: variables
+# Variables
 
 
 NUMBERS = [

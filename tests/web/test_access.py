@@ -1,4 +1,4 @@
-"""Who may come in and what the rest is told: SPEC 5, 7; CONTRACT 3, order of checks, authorization header, 404."""
+"""Who may come in, and what others are told: the authorization header, the order of checks, 404, error shapes."""
 
 import base64
 import hashlib
@@ -53,7 +53,7 @@ def assert_unauthorized(answer, method="GET"):
         assert answer.json == error(401, "UNAUTHORIZED") and type(answer.json["error"]) is str
 
 
-# CONTRACT 3, authorization header
+# The authorization header
 
 MALFORMED = {
     "no header": lambda key: [],
@@ -162,7 +162,7 @@ def test_every_401_is_the_same_byte_for_byte(service, owner):
     assert len(answers) == 1
 
 
-# CONTRACT 3, order of checks: 401, 429, 413/400, 404
+# The order of checks: 401, 429, 413/400, 404
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_a_body_above_the_limit_is_413_where_none_is_wanted(small, path):
     assert (answer.status_code, answer.json) == (413, error(413, "VALIDATION_ERROR"))
 
 
-# CONTRACT 3, unknown paths and wrong methods under /api/v1
+# Unknown paths and wrong methods under /api/v1
 
 
 @each("path", UNKNOWN_PATHS)
@@ -274,7 +274,7 @@ def test_no_header_overrides_the_method(owner, override):
     assert owner.get("/stats").status_code == 200
 
 
-# CONTRACT 3, the same error shape everywhere
+# The same error shape everywhere
 
 
 @pytest.mark.parametrize(
@@ -335,7 +335,7 @@ def test_an_error_never_repeats_a_key(owner, caplog, method, path):
 
 
 def test_the_most_talkative_log_holds_no_payload_and_no_token(owner, caplog):
-    """CONTRACT 7: with LOG_LEVEL=debug every library's loggers speak too."""
+    """With LOG_LEVEL=debug every library's loggers speak too."""
     with caplog.at_level(logging.DEBUG):
         owner.send("title-of-it", "body-of-it")
         owner.post("/devices", {"kind": "fcm", "token": "token-of-it"})

@@ -1,4 +1,4 @@
-"""POST /api/v1/notifications/{id}/acknowledge, and what a notification answers of its repeats: CONTRACT 8."""
+"""POST /api/v1/notifications/{id}/acknowledge, and what a notification answers of its repeats."""
 
 import pytest
 

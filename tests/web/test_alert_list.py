@@ -1,4 +1,4 @@
-"""The list of alerts: SPEC 2 (Alert), 4.3; CONTRACT 3, order, `notificationCount`, `lastTriggeredAt`."""
+"""The list of alerts: order, `notificationCount`, `lastTriggeredAt`."""
 
 import pytest
 

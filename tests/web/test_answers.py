@@ -1,4 +1,4 @@
-"""Buttons that answer (CONTRACT 8): the address of a button, the first answer, what is refused, the page."""
+"""Buttons that answer: the address of a button, the first answer, what is refused, the page."""
 
 import threading
 from unittest.mock import ANY

@@ -1,4 +1,4 @@
-"""Where ntfy's and Gotify's addresses are (CONTRACT 9): beside ours, nowhere once switched off; hostile input."""
+"""Where ntfy's and Gotify's addresses are: beside ours, nowhere once switched off; hostile input."""
 
 import base64
 import json

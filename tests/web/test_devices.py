@@ -1,4 +1,4 @@
-"""How an app registers itself: CONTRACT 3, additions (/api/v1/devices), 6 (tokens, 20 devices), 1 (WEBPUSH_HOSTS)."""
+"""How an app registers itself at /api/v1/devices: tokens, 20 devices, WEBPUSH_HOSTS."""
 
 import json
 from unittest.mock import ANY

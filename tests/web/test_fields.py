@@ -1,4 +1,4 @@
-"""What a notification may carry beside its text: CONTRACT 8, in requests and in answers."""
+"""What a notification may carry beside its text: in requests and in answers."""
 
 import json
 from unittest.mock import ANY

@@ -1,4 +1,4 @@
-"""Publishing by Gotify's addresses (CONTRACT 9): JSON and forms, keys, and answers in Gotify's shapes."""
+"""Publishing by Gotify's addresses: JSON and forms, keys, and answers in Gotify's shapes."""
 
 from io import BytesIO
 from unittest.mock import ANY

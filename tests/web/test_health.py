@@ -1,4 +1,4 @@
-"""GET /healthz (CONTRACT 3): the database answers and the background worker's heartbeat is fresh."""
+"""GET /healthz: the database answers and the background worker's heartbeat is fresh."""
 
 import logging
 import sqlite3

@@ -1,4 +1,4 @@
-"""The header Idempotency-Key on send: CONTRACT 3, additions."""
+"""The header Idempotency-Key on send."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""A caller's own keys: SPEC 2 (API key), 3, 4.5-4.7, 5; CONTRACT 3, key `name`, revoking, `lastUsedAt`."""
+"""A caller's own keys: generating, listing, revoking, `lastUsedAt`."""
 
 import hashlib
 import re
@@ -36,7 +36,7 @@ def using(caller, key):
     return type(caller)(caller.service, key["fullKey"])
 
 
-# SPEC 4.5
+# Generating
 
 
 def test_a_generated_key_is_answered_once_in_full(owner, moved_clock):
@@ -99,7 +99,7 @@ def test_a_name_that_is_blank_or_above_100_characters_is_refused(owner, name):
     assert len(key_list(owner)) == 1
 
 
-# CONTRACT 3, at most 1,000 live keys an account
+# At most 1,000 live keys an account
 
 
 def test_an_account_has_at_most_1000_live_keys(service, pro):
@@ -126,7 +126,7 @@ def test_another_accounts_keys_do_not_count(pro, owner):
     assert len(key_list(owner)) == 1
 
 
-# SPEC 4.6
+# Listing
 
 
 def test_the_list_has_every_key_newest_first_and_none_in_full(owner, moved_clock):
@@ -169,7 +169,7 @@ def test_an_account_sees_only_its_own_keys(owner, pro):
     assert [key["name"] for key in key_list(owner)] == ["test"]
 
 
-# SPEC 4.7, CONTRACT 3, revoking
+# Revoking
 
 
 def test_a_revoked_key_stops_at_once_and_stays_in_the_list(owner, moved_clock):
@@ -264,7 +264,7 @@ def test_neither_the_key_nor_its_preview_serves_as_its_id(owner):
     assert using(owner, key).get("/stats").status_code == 200
 
 
-# CONTRACT 3, lastUsedAt
+# lastUsedAt
 
 
 def test_last_used_is_absent_until_the_first_use(owner):
@@ -327,7 +327,7 @@ def test_one_keys_use_is_not_anothers(owner):
     assert "lastUsedAt" not in listed(owner, unused["id"])
 
 
-# SPEC 2 and 5: only the hash is kept
+# Only the hash is kept
 
 
 @sqlite_only

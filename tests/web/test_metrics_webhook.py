@@ -1,4 +1,4 @@
-"""The custom-metrics webhook: SPEC 4.9, 8; CONTRACT 2 (metrics requests per hour), 5; CONTRACT 3 (`lastUsedAt`)."""
+"""The custom-metrics webhook: batches, what is refused, the hourly quota, `lastUsedAt`."""
 
 import io
 import json
@@ -469,7 +469,7 @@ def test_metrics_are_no_notifications(owner):
     assert owner.get("/stats").json["stats"]["totalNotificationsAllTime"] == 0
 
 
-# CONTRACT 3, lastUsedAt
+# lastUsedAt
 
 
 def last_used(owner, name):

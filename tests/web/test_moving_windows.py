@@ -1,4 +1,4 @@
-"""Counting in windows: the same numbers in this process's memory and in Redis (SPEC 8; CONTRACT 11)."""
+"""Counting in windows: the same numbers in this process's memory and in Redis."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Sending, listing, paging and searching: SPEC 4.1, 4.2; CONTRACT 3, title, limit, cursor, search, history."""
+"""Sending, listing, paging and searching: title, limit, cursor, search, history."""
 
 from unittest.mock import ANY
 from urllib.parse import quote
@@ -64,7 +64,7 @@ def insert_rows(service, email, titles, created_at):
             run(insert, (f"{number:032x}", f"MCP - {title}", created_at, email))
 
 
-# Sending: SPEC 4.1
+# Sending
 
 
 def test_a_notification_is_answered_as_delivered_with_the_prefixed_title(owner, moved_clock):
@@ -131,7 +131,7 @@ def test_a_title_above_1000_or_a_body_above_10000_characters_is_refused(owner, t
     assert owner.listed() == []
 
 
-# Listing: SPEC 4.2
+# Listing
 
 
 def test_an_empty_history_is_an_empty_done_page(owner):
@@ -222,7 +222,7 @@ def test_a_page_ends_early_at_500_kb_and_the_next_one_goes_on(pro, body, count, 
     assert [one["id"] for one in walk(pro, limit=100, **search)] == ids[::-1]
 
 
-# CONTRACT 3, limit
+# Limit
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def test_a_limit_that_is_not_a_number_from_1_up_is_refused(owner, limit):
     assert_refused(owner.get(f"/notifications?limit={quote(limit)}"))
 
 
-# CONTRACT 3, cursor
+# Cursor
 
 
 @pytest.fixture
@@ -351,7 +351,7 @@ def test_a_cursor_outlives_the_row_it_points_at(pro, service, moved_clock):
         assert (rows, pagination["isDone"]) == ([], True)
 
 
-# CONTRACT 3, search
+# Search
 
 
 @pytest.mark.parametrize(
@@ -494,7 +494,7 @@ def test_the_search_may_change_in_the_middle_of_a_long_history(long_history):
     assert titles(page(long_history, limit=2, cursor=pagination["nextCursor"])[0]) == ["other", "other"]
 
 
-# CONTRACT 3, history
+# History
 
 
 @pytest.mark.parametrize("plan, days", [("starter", 30), ("pro", 365), ("scale", 1_095)])

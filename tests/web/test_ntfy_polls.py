@@ -1,4 +1,4 @@
-"""What the ntfy app fetches with `poll=1`, and whom it may ask for: CONTRACT 9, the ntfy app as a device."""
+"""What the ntfy app fetches with `poll=1`, and whom it may ask for."""
 
 import json
 

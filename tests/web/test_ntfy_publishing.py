@@ -1,4 +1,4 @@
-"""Publishing by ntfy's addresses (CONTRACT 9): what a request says, what is stored and answered, who may."""
+"""Publishing by ntfy's addresses: what a request says, what is stored and answered, who may."""
 
 import base64
 import email.header

@@ -1,4 +1,4 @@
-"""Real senders' requests, replayed over HTTP: SPEC 4.8; CONTRACT 4 (JSON, templates).
+"""Real senders' requests, replayed over HTTP.
 
 The requests are in a folder beside the project; without it these tests are skipped.
 """

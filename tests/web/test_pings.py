@@ -1,4 +1,4 @@
-"""The address of a heartbeat: CONTRACT 10."""
+"""The address of a heartbeat."""
 
 import pytest
 

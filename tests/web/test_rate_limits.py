@@ -1,4 +1,4 @@
-"""REST requests per minute and key: SPEC 8; CONTRACT 2 (plans), 3 (rate limit window)."""
+"""REST requests per minute and key: the plans' limits, the moving window."""
 
 import threading
 from collections import deque
@@ -34,7 +34,7 @@ class Oracle:
         return allowed
 
 
-# SPEC 8
+# The plans' limits
 
 
 @pytest.mark.parametrize("name, limit", [("starter", 100), ("pro", 1_000), ("scale", 1_000)])
@@ -60,7 +60,7 @@ def test_a_refused_send_sends_nothing(owner, moved_clock):
     assert owner.listed() == []
 
 
-# CONTRACT 3, rate limit window
+# The moving window
 
 
 def test_the_window_moves_with_every_request(owner, moved_clock):

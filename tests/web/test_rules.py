@@ -1,4 +1,4 @@
-"""Rules on metrics in GET /api/v1/watches, and what they cost a batch: CONTRACT 10."""
+"""Rules on metrics in GET /api/v1/watches, and what they cost a batch."""
 
 from store import database
 from tests.support.rules import Ruled, send

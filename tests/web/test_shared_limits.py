@@ -1,4 +1,4 @@
-"""A service that counts in Redis, seen from outside: limits, figures (CONTRACT 11)."""
+"""A service that counts in Redis, seen from outside: limits, figures."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A credential that becomes void while its request's body is still on the way does nothing any more (SPEC 3, 5)."""
+"""A credential that becomes void while its request's body is still on the way does nothing any more."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Account statistics: SPEC 2, 4.4; CONTRACT 2 (plans), 3 (stats, history)."""
+"""Account statistics: what is counted, by day, month and plan."""
 
 import pytest
 
@@ -205,7 +205,7 @@ def test_an_unknown_time_zone_is_refused_and_changes_nothing(service, owner):
     assert counts(owner) == (1, 1, 1)
 
 
-# CONTRACT 3, history
+# History
 
 
 def test_the_count_of_all_time_outlives_the_removal_of_the_rows(service, owner, moved_clock):

@@ -1,4 +1,4 @@
-"""Bodies that an alert webhook takes though they are not bare JSON, and refusals: CONTRACT 4 (JSON, 3rd edition)."""
+"""Bodies that an alert webhook takes though they are not bare JSON, and refusals."""
 
 import gzip
 import zlib

@@ -1,4 +1,4 @@
-"""The JSON that an alert webhook takes, bare or in a form, and what it refuses: CONTRACT 4 (JSON)."""
+"""The JSON that an alert webhook takes, bare or in a form, and what it refuses."""
 
 import io
 import json

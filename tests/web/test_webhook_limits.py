@@ -1,4 +1,4 @@
-"""How many requests an alert webhook takes: 60 a minute, floods, the global cap, senders that guess: CONTRACT 4."""
+"""How many requests an alert webhook takes: 60 a minute, floods, the global cap, senders that guess."""
 
 from unittest.mock import ANY
 

@@ -1,4 +1,4 @@
-"""The title and the body of the notification that an event makes: CONTRACT 4 (title, templates)."""
+"""The title and the body of the notification that an event makes."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Alert webhooks: an event becomes a notification, short codes, the order of checks: SPEC 4.8; CONTRACT 4, 7."""
+"""Alert webhooks: an event becomes a notification, short codes, the order of checks, secrets."""
 
 import io
 import json
@@ -336,7 +336,7 @@ def test_switched_on_again_it_produces_notifications_at_once(owner, hook):
     assert (the_alert(owner)["isActive"], len(owner.listed())) == (True, 1)
 
 
-# CONTRACT 7: never
+# Never in a log or an answer
 
 
 def test_an_event_that_cannot_be_written_is_500_and_nothing_of_it_is_kept(service, owner, hook):

@@ -1,4 +1,4 @@
-"""Random bodies, read by the service and by a slow and plain reading of CONTRACT 3 and 4 (JSON)."""
+"""Random bodies, read by the service and by a slow and plain reading of the rules for JSON (docs/api.md)."""
 
 import json
 import math
@@ -71,7 +71,7 @@ BODIES = TEXTS.map(str.encode) | st.tuples(TEXTS.map(str.encode), st.binary(max_
 
 
 class NotTaken(Exception):
-    """The body is no JSON object as CONTRACT has it."""
+    """The body is no JSON object by these rules."""
 
 
 def _constant(_):

@@ -1,4 +1,4 @@
-"""What a request body may be: CONTRACT 3, JSON, content type, unknown fields, 413; SPEC 4.1, 4.5, 7."""
+"""What a request body may be: JSON, content type, unknown fields, 413."""
 
 import io
 import json
@@ -347,7 +347,7 @@ def test_a_fields_name_is_exact(owner, name):
     refusal(owner.post("/notifications/send", {name: "t", "body": "b"}))
 
 
-# CONTRACT 3, content type
+# Content type
 
 
 @each(

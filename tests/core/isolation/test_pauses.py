@@ -1,4 +1,4 @@
-"""A provider that does not answer is left alone for 30 seconds, and asked again by one push: CONTRACT 3."""
+"""A provider that does not answer is left alone for 30 seconds, and asked again by one push."""
 
 import socket
 import threading

@@ -1,4 +1,4 @@
-"""A repeat never delays anybody else: CONTRACT 8 (acknowledge)."""
+"""A repeat never delays anybody else."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Accounts are retried beside each other, and share the threads: CONTRACT 3."""
+"""Accounts are retried beside each other, and share the threads."""
 
 import pytest
 
