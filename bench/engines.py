@@ -15,7 +15,8 @@ from typing import NamedTuple
 from bench import measure
 from bench.measure import Client, Request, Row, cpu_s
 from tests.support.server import Server
-from torture.scale_servers import NAME, PostgreSql, children, missing
+from torture.scale_servers import NAME, PostgreSql, missing
+from torture.service import children
 
 ROUNDS, SECONDS, CONNECTIONS = 5, 2, 16
 ACCOUNTS, KEYS = 40, 5

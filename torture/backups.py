@@ -10,9 +10,9 @@ from pathlib import Path
 
 from tests.support.push_service import Browser, PushService
 from tests.support.server import OWNER, Server, wait_until
-from torture.client import percentile
 from torture.figure import Figure
-from torture.load import Crowd, Seeded, Timed, fill, happen, integrity, push_stand_in, rows, seed, send, stored_id
+from torture.load import Answer, Crowd, happen, percentile, send, stored_id
+from torture.service import Seeded, fill, integrity, push_stand_in, rows, seed, started
 
 BACKUPS, WRITERS, KEYS, HOOKS = 5, 4, 12, 30
 CALM_S = 4.0
@@ -27,7 +27,7 @@ class Writers:
 
     def __init__(self, server: Server, account: Seeded) -> None:
         self.server, self.account, self.lock, self.number = server, account, threading.Lock(), 0
-        self.answers: list[tuple[float, Timed]] = []
+        self.answers: list[tuple[float, Answer]] = []
         self.pause_s = PAUSES_S[0]
         self.crowd = Crowd(*[self._send, self._happen] * (WRITERS // 2))
 
@@ -36,7 +36,7 @@ class Writers:
             self.number += 1
             return self.number
 
-    def _keep(self, answer: Timed) -> None:
+    def _keep(self, answer: Answer) -> None:
         self.answers.append((time.monotonic(), answer))
         time.sleep(self.pause_s)
 
@@ -68,12 +68,11 @@ def figures(scratch: Path) -> Iterator[Figure]:
 def _backed_up(what: str, data_dir: Path, push_service: PushService) -> Iterator[Figure]:
     scratch, browser = data_dir.parent, push_service.browser()
     (account,) = seed(
-        data_dir, [OWNER], KEYS, HOOKS, subscriptions=[browser.subscription], webpush_hosts=push_service.origin
+        data_dir, [OWNER], KEYS, HOOKS, subscriptions=[browser.subscription], WEBPUSH_HOSTS=push_service.origin
     )
     fill(data_dir / "pocketbell.db", account.seq, FIRST_ROWS)
-    server = Server(data_dir, WEBPUSH_HOSTS=push_service.origin)
-    try:
-        send(server.wait_until_ready(), account.keys[0])
+    with started(data_dir, WEBPUSH_HOSTS=push_service.origin) as server:
+        send(server, account.keys[0])
         writers = Writers(server, account)
         time.sleep(1)
         began = time.monotonic()
@@ -89,9 +88,6 @@ def _backed_up(what: str, data_dir: Path, push_service: PushService) -> Iterator
         yield from _copies(what, copies, [ids for *_, ids in taken])
         server.kill()
         yield _served(what, copies, account, browser, push_service.origin)
-    finally:
-        if server.process.poll() is None:
-            server.kill()
 
 
 def _backup(server: Server, writers: Writers, target: Path) -> tuple[float, float, set[str | None]]:
@@ -138,8 +134,7 @@ def _served(what: str, copies: list[Path], account: Seeded, browser: Browser, or
         data_dir = copy.parent / f"again-{number}"
         data_dir.mkdir(mode=0o700)
         shutil.copy(copy, data_dir / "pocketbell.db")
-        server = Server(data_dir, WEBPUSH_HOSTS=origin).wait_until_ready()
-        try:
+        with started(data_dir, WEBPUSH_HOSTS=origin) as server:
             before = len(browser.messages)
             answer = send(server, account.keys[0], f"from copy {number}")
             wait_until(lambda before=before: len(browser.messages) > before)
@@ -148,8 +143,6 @@ def _served(what: str, copies: list[Path], account: Seeded, browser: Browser, or
             page = json.loads(server.get("/api/v1/stats", account.keys[1]).text)["stats"]["totalNotificationsAllTime"]
             kept = rows(copy, "SELECT count(*) FROM notification WHERE NOT is_digest")[0][0]
             listed += page == kept + 1
-        finally:
-            server.kill()
     keys |= {_vapid_key(one) for one in browser.pushes}
     seen = f"{reached} of {BACKUPS} reached the device, {listed} of {BACKUPS} count all, {len(keys)} VAPID key"
     must = "each copy serves: same device, same VAPID key"

@@ -5,16 +5,15 @@ import resource
 import stat
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from tests.support.server import OWNER, Server
-from torture.client import counted, worker_pid
 from torture.figure import Figure
-from torture.load import HealthWatch, Seeded, Timed, happen, integrity, rows, seed, send, stored_id
+from torture.load import Answer, HealthWatch, counted, happen, send, stored_id, together
+from torture.service import Seeded, integrity, rows, seed, started, worker_pid
 
 ERRORS, AFTERWARDS = 40, 20
 MAX_SENDS = 2_000
@@ -48,10 +47,10 @@ class Trouble:
 
     def __init__(self, what: str, server: Server, account: Seeded) -> None:
         self.what, self.server, self.account = what, server, account
-        self.answers: list[Timed] = []
+        self.answers: list[Answer] = []
         self.health, self.pid = HealthWatch(server), worker_pid(server)
 
-    def send(self, body: str = "b" * 9_000) -> Timed:
+    def send(self, body: str = "b" * 9_000) -> Answer:
         """Send a notification, or every third time an event."""
         is_event = len(self.answers) % 3 == 2
         code = self.account.codes[len(self.answers) % len(self.account.codes)]
@@ -68,7 +67,7 @@ class Trouble:
                 time.sleep(PAUSE_S)
 
     @property
-    def failing(self) -> list[Timed]:
+    def failing(self) -> list[Answer]:
         """The answers other than 200."""
         return [one for one in self.answers if one.status != 200]
 
@@ -86,7 +85,7 @@ class Trouble:
         """What is stored after the fault ended, without and with a restart."""
         in_turn = [self.send("b").status for _ in range(AFTERWARDS)]
         before = len(self.answers)
-        _together(2 * TOGETHER, lambda n: self.send("b"))
+        together([lambda: self.send("b")] * (2 * TOGETHER))
         at_once = [one.status for one in self.answers[before:]]
         same = worker_pid(self.server) == self.pid
         seen = f"in turn {counted(in_turn)}; at once {counted(at_once)}; {'the same' if same else 'another'} process"
@@ -103,12 +102,8 @@ class Trouble:
 @contextmanager
 def _serving(what: str, data_dir: Path, hooks: int = 40, **options: object) -> Iterator[Trouble]:
     (account,) = seed(data_dir, [OWNER], hooks=hooks)
-    server = Server(data_dir, **options)
-    try:
-        yield Trouble(what, server.wait_until_ready(), account)
-    finally:
-        if server.process.poll() is None:
-            server.kill()
+    with started(data_dir, **options) as server:
+        yield Trouble(what, server, account)
 
 
 def _run(*command: str) -> str:
@@ -148,7 +143,6 @@ def _unmount(data_dir: Path) -> None:
 
 def _file_limit(directory: Path) -> Iterator[Figure]:
     """A limit on the length of files, as set by `ulimit -f`, lifted from outside."""
-    directory.mkdir()
     hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
 
     def limit() -> None:
@@ -163,7 +157,6 @@ def _file_limit(directory: Path) -> Iterator[Figure]:
 
 def _immutable(directory: Path) -> Iterator[Figure]:
     """Files that refuse writes even from processes that have them open, as after a disk error."""
-    directory.mkdir()
     with _serving("database not writable under a running service (chattr +i)", directory / "data") as trouble:
         files = [str(trouble.server.data_dir / f"pocketbell.db{end}") for end in ("", "-wal")]
         stored = [trouble.send("b").status for _ in range(5)]
@@ -172,7 +165,7 @@ def _immutable(directory: Path) -> Iterator[Figure]:
             return
         try:
             trouble.until_errors()
-            _together(2 * TOGETHER, lambda n: trouble.send("b"))
+            together([lambda: trouble.send("b")] * (2 * TOGETHER))
         finally:
             _run("chattr", "-i", *files)
         if stored != [200] * 5:
@@ -192,20 +185,13 @@ def _modes(directory: Path) -> Iterator[Figure]:
     if _plain() and (fault := _run(*_plain(), "true")):
         yield Figure(what, "recovers without a restart", fault, None)
         return
-    directory.mkdir()
-    (account,) = seed(data_dir, [OWNER], hooks=40)
-    server = Server(data_dir, under=_plain())
-    try:
-        trouble = Trouble(what, server.wait_until_ready(), account)
+    with _serving(what, data_dir, under=_plain()) as trouble:
         _set_modes(data_dir, 0o444)
         with trouble.health:
-            _together(2 * TOGETHER, lambda n: trouble.send("b"))
+            together([lambda: trouble.send("b")] * (2 * TOGETHER))
         _set_modes(data_dir, 0o600)
         yield from _of_modes(trouble)
         yield from trouble.recovered()
-    finally:
-        if server.process.poll() is None:
-            server.kill()
 
 
 def _of_modes(trouble: Trouble) -> Iterator[Figure]:
@@ -220,20 +206,11 @@ def _set_modes(data_dir: Path, mode: int) -> None:
         path.chmod(mode)
 
 
-def _together(number: int, work: Callable[[int], object]) -> None:
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(number)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
-
-
 def _start_on_read_only(directory: Path) -> Figure:
     """A start that cannot write its file."""
     what, must = "start on a read-only database", "exit status not 0, one clear line"
     if _plain() and (fault := _run(*_plain(), "true")):
         return Figure(what, must, fault, None)
-    directory.mkdir()
     data_dir = directory / "data"
     seed(data_dir, [OWNER])
     _set_modes(data_dir, stat.S_IRUSR)
@@ -251,7 +228,6 @@ def _start_on_read_only(directory: Path) -> Figure:
 
 def _locked(directory: Path) -> Iterator[Figure]:
     """Another process holds the write lock: two waves of requests, and one at the moment it is released."""
-    directory.mkdir()
     what = f"write lock held outside for {LOCKED_S} s"
     with _serving(what, directory / "data") as trouble:
         file = str(trouble.server.data_dir / "pocketbell.db")
@@ -279,8 +255,8 @@ def _locked(directory: Path) -> Iterator[Figure]:
 
 def _wave(trouble: Trouble) -> None:
     """Send 12 notifications and 12 events at once."""
-    server, account, answers = trouble.server, trouble.account, list[Timed]()
+    server, account, answers = trouble.server, trouble.account, list[Answer]()
     works = [lambda: answers.append(send(server, account.keys[0]))] * TOGETHER
     works += [lambda code=code: answers.append(happen(server, code)) for code in account.codes[:TOGETHER]]
-    _together(len(works), lambda n: works[n]())
+    together(works)
     trouble.answers += answers

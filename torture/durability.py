@@ -10,13 +10,14 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.support.server import OWNER, Server, wait_until
 from torture.figure import Figure
-from torture.load import seed, send
+from torture.load import send
+from torture.service import children, seed
 
 ALONE, TOGETHER, THREADS = 100, 50, 8
 CALLS = "pwrite64,write,fdatasync,fsync,sendto,sendmsg,writev"
@@ -127,28 +128,21 @@ def _cannot(scratch: Path) -> str:
 
 def _sends(server: Server, key: str) -> set[str]:
     """The titles that were answered with 200."""
-    answered, numbers, lock = set[str](), iter(range(ALONE + TOGETHER)), threading.Lock()
+    answered = set[str]()
 
-    def one() -> bool:
-        with lock:
-            number = next(numbers, None)
-        if number is not None and send(server, key, title := f"durable-{number:04}-mark").status == 200:
+    def one(number: int) -> None:
+        if send(server, key, title := f"durable-{number:04}-mark").status == 200:
             answered.add(title)
-        return number is not None
 
-    for _ in range(ALONE):
-        one()
-    threads = [threading.Thread(target=lambda: all(iter(one, False))) for _ in range(THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    for number in range(ALONE):
+        one(number)
+    with ThreadPoolExecutor(THREADS) as threads:
+        list(threads.map(one, range(ALONE, ALONE + TOGETHER)))
     return answered
 
 
 def _stop(server: Server) -> None:
     """Terminate gunicorn, the first child of strace, so that strace writes the rest and exits."""
-    children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
-    for child in children:
-        os.kill(int(child), signal.SIGTERM)
+    for child in children(server.process.pid):
+        os.kill(child, signal.SIGTERM)
     server.process.wait(60)

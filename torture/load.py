@@ -1,128 +1,34 @@
-"""What the parts share: a service with accounts, keys and alerts, timed requests, writers in threads."""
+"""The load of all parts: single requests, threads that repeat their work, and attackers in a process of their own."""
 
 import http.client
 import json
-import re
-import sqlite3
-import subprocess
-import sys
+import multiprocessing
+import os
+import socket
+import ssl
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
-from http.cookies import SimpleCookie
-from pathlib import Path
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
-from urllib.parse import urlencode
 
-from tests.support.push_service import PushService
-from tests.support.server import NO_FILE, ROOT, Server, bearer
-from torture.client import counted
+from tests.support.server import Server, bearer, in_threads
+from torture.service import forget_peak, memory_mb, worker_pid
 
 SEND = "/api/v1/notifications/send"
 METRICS = "/api/webhooks/custom"
 ERROR = {"ok": bool, "error": str, "code": str, "statusCode": int}
-PASSWORD = "correct horse battery staple"
-TOKEN = re.compile(r'name="csrf" value="([^"]+)"')
 BATCH = 20  # metrics per request
-SEED = """
-import json, os, sys
-from core import accounts
-from core import alerts
-from process import clock
-import config
-from store import database
-from core import devices
-asked = json.load(sys.stdin)
-database.open_database(config.load(os.environ).database)
-made = []
-for number, email in enumerate(asked["emails"]):
-    with database.transaction(database.EVERYBODY):
-        account = accounts.create_account(email, "scale", "UTC", clock.now_ms())
-    if asked["password"]:
-        accounts.set_password(account, accounts.password_hash(asked["password"]))
-    if asked["quiet_hours"]:
-        accounts.set_quiet_hours(account, asked["quiet_hours"])
-    keys = [accounts.create_key(account.seq, f"key {n}", clock.now_ms())[1] for n in range(asked["keys"])]
-    rows = [alerts.create_alert(account.seq, {"name": f"Alert {n}", "frequency": asked["frequency"]}, clock.now_ms())
-            for n in range(asked["hooks"])]
-    for subscription in asked["subscriptions"][number : number + 1]:
-        devices.add_device(account.seq, {"kind": "webpush", "subscription": subscription}, clock.now_ms())
-    made.append({"seq": account.seq, "email": email, "keys": keys, "codes": [row.short_code for row in rows],
-                 "alerts": [row.id for row in rows]})
-print(json.dumps(made))
-"""
+PAUSE_S = 0.08  # between two sends of a client: it stays below a key's 1,000 a minute
+ALONE_S = 3.0
+FAST = 1_048_576  # bytes between two pauses of an attacker that reads; others read less, or 0
+READ_EVERY_S = 0.05
+GIVES_UP_S, AGAIN_S = 5.0, 1.0  # one that does not read asks again after the first, others after the second
+STATUSES = 600
 
 
-class Seeded(NamedTuple):
-    """An account with its full keys, and its alerts' short codes and ids."""
-
-    seq: int
-    email: str
-    keys: list[str]
-    codes: list[str]
-    alerts: list[str]
-
-
-def seed(data_dir: Path, emails: Iterable[str], keys: int = 1, hooks: int = 1, **more: Any) -> list[Seeded]:
-    """Create accounts of plan scale with keys, alerts and, for each of `subscriptions`, a device, in one process.
-
-    `more` may contain `password`, `quiet_hours`, `frequency`, `subscriptions`, `webpush_hosts` and `environ`.
-    """
-    asked = {"emails": list(emails), "keys": keys, "hooks": hooks, "password": None, "quiet_hours": None}
-    asked |= {"frequency": "instant", "subscriptions": [], **more}
-    environ = {
-        **NO_FILE,
-        "DATA_DIR": str(data_dir),
-        **asked.pop("environ", {}),
-    }
-    script = SEED
-    if hosts := asked.pop("webpush_hosts", None):
-        environ["WEBPUSH_HOSTS"] = hosts
-        script = f"import app\napp.app.open()\n{SEED}"  # opening tells push which hosts are allowed
-    data_dir.mkdir(mode=0o700, exist_ok=True)
-    done = subprocess.run(
-        [sys.executable, "-c", script], input=json.dumps(asked), env=environ, cwd=ROOT, capture_output=True, text=True
-    )
-    if done.returncode:
-        raise RuntimeError(done.stderr)
-    return [Seeded(**one) for one in json.loads(done.stdout)]
-
-
-class SignedIn:
-    """A signed-in browser: its cookie and the token of its forms."""
-
-    def __init__(self, server: Server, email: str) -> None:
-        self.cookie = ""
-        self.token = self._token(server, "/app/login")
-        form = {"email": email, "password": PASSWORD}
-        if self.post(server, "/app/login", **form) != 303:
-            raise RuntimeError("signing in failed")
-        self.token = self._token(server, "/app/alerts/new")
-
-    def post(self, server: Server, path: str, **form: str) -> int:
-        """The status of a submitted form."""
-        headers = {"Cookie": self.cookie, "Content-Type": "application/x-www-form-urlencoded"}
-        answer = server.request("POST", path, urlencode({"csrf": self.token, **form}), headers)
-        self._keep(answer)
-        return int(answer.status)
-
-    def page(self, server: Server, path: str) -> str:
-        """The HTML of a page."""
-        answer = server.request("GET", path, headers={"Cookie": self.cookie})
-        self._keep(answer)
-        return str(answer.text)
-
-    def _token(self, server: Server, path: str) -> str:
-        return TOKEN.search(self.page(server, path))[1]
-
-    def _keep(self, answer: Any) -> None:
-        for line in answer.headers.get_all("Set-Cookie", []):
-            for name, morsel in SimpleCookie(line).items():
-                self.cookie = f"{name}={morsel.value}"
-
-
-class Timed(NamedTuple):
+class Answer(NamedTuple):
     """The result of a request and its duration; status 0 if there was no answer."""
 
     status: int
@@ -146,7 +52,10 @@ class Timed(NamedTuple):
         return self.status >= 500 and fits and body["statusCode"] == self.status and body["ok"] is False
 
 
-def timed(server: Server, method: str, path: str, body: Any = None, key: str | None = None, **more: Any) -> Timed:
+# --- single requests ----------------------------------------------------------------------------------------
+
+
+def asked(server: Server, method: str, path: str, body: Any = None, key: str | None = None, **more: Any) -> Answer:
     """Send one request on a new connection, with `body` as JSON. No answer counts as status 0."""
     data = body if body is None or isinstance(body, str) else json.dumps(body)
     headers = bearer(key) | more.pop("headers", {})
@@ -156,26 +65,32 @@ def timed(server: Server, method: str, path: str, body: Any = None, key: str | N
         status, text = answer.status, answer.text
     except (OSError, http.client.HTTPException, ValueError) as error:
         status, text = 0, type(error).__name__
-    return Timed(status, text, began, time.monotonic() - began)
+    return Answer(status, text, began, time.monotonic() - began)
 
 
-def send(server: Server, key: str, title: str = "t", body: str = "b", **more: Any) -> Timed:
+def send(server: Server, key: str, title: str = "t", body: str = "b", **more: Any) -> Answer:
     """Send a notification through the REST API."""
-    return timed(server, "POST", SEND, {"title": title, "body": body}, key, **more)
+    return asked(server, "POST", SEND, {"title": title, "body": body}, key, **more)
 
 
-def happen(server: Server, code: str, message: str = "m", **more: Any) -> Timed:
+def happen(server: Server, code: str, message: str = "m", **more: Any) -> Answer:
     """Send an event to an alert's address."""
-    return timed(server, "POST", f"/p/{code}", {"message": message}, **more)
+    return asked(server, "POST", f"/p/{code}", {"message": message}, **more)
 
 
-def measure(server: Server, key: str, project: str, **more: Any) -> Timed:
+def measure(server: Server, key: str, project: str, **more: Any) -> Answer:
     """Store a batch of metrics in a new project."""
     metrics = [{"metricId": f"m{n}", "metricName": "M", "value": n} for n in range(BATCH)]
-    return timed(server, "POST", METRICS, {"projectId": project, "metrics": metrics}, key, **more)
+    return asked(server, "POST", METRICS, {"projectId": project, "metrics": metrics}, key, **more)
 
 
-def stored_id(answer: Timed) -> str | None:
+def new_key(server: Server, key: str, name: str) -> dict[str, str]:
+    """Another key of the account that has this one, or nothing if it was refused."""
+    answer = asked(server, "POST", "/api/v1/api-keys/generate", {"name": name}, key)
+    return answer.json["apiKey"] if answer.status == 201 else {}
+
+
+def stored_id(answer: Answer) -> str | None:
     """The notification's id in a 200 of a send or a webhook, or None."""
     body = answer.json if answer.status == 200 else None
     if not isinstance(body, dict):
@@ -183,50 +98,20 @@ def stored_id(answer: Timed) -> str | None:
     return body.get("notificationId") or body.get("notification", {}).get("id")
 
 
-def rows(file: Path, statement: str, values: Iterable[Any] = ()) -> list[Any]:
-    """Query the database file from outside the service."""
-    with closing(sqlite3.connect(file, timeout=10)) as connection:
-        return connection.execute(statement, tuple(values)).fetchall()
+def raw_request(method: str, path: str, headers: dict[str, str], body: bytes = b"") -> bytes:
+    """The bytes of a request."""
+    headers = {"Host": "localhost", **headers} | ({"Content-Length": str(len(body))} if body else {})
+    lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
+    return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + body
 
 
-def write(file: Path, *statements: str) -> None:
-    """Change the database file from outside the service."""
-    with closing(sqlite3.connect(file, timeout=10)) as connection, connection:
-        for statement in statements:
-            connection.execute(statement)
+# --- threads ------------------------------------------------------------------------------------------------
 
 
-def fill(file: Path, account_seq: int, number: int) -> None:
-    """Add that many notifications of 1,000 characters, so that there is something to copy or search."""
-    now = time.time_ns() // 1_000_000
-    with closing(sqlite3.connect(file)) as connection, connection:
-        connection.executemany(
-            "INSERT INTO notification (id, account_seq, title, body, status, created_at)"
-            " VALUES (?, ?, 'MCP - t', ?, 'delivered', ?)",
-            [(f"{now:012x}{account_seq:04x}{n:016x}", account_seq, "b" * 1_000, now) for n in range(number)],
-        )
-        connection.execute(
-            "INSERT INTO notification_day (account_seq, day, notification_count) VALUES (?, '', ?)"
-            " ON CONFLICT (account_seq, day) DO UPDATE SET notification_count = excluded.notification_count",
-            (account_seq, number),
-        )
-
-
-def integrity(file: Path) -> str:
-    """SQLite's integrity check of the whole file and its references: `ok` if it is sound."""
-    said = [row[0] for row in rows(file, "PRAGMA integrity_check")]
-    return "; ".join(said + [f"reference of {row[0]}" for row in rows(file, "PRAGMA foreign_key_check")])
-
-
-@contextmanager
-def push_stand_in() -> Iterator[PushService]:
-    """A stand-in Web Push service that ignores clients that are killed while they wait for it."""
-    service = PushService()
-    service.server.handle_error = lambda *_: None
-    try:
-        yield service
-    finally:
-        service.close()
+def together(works: Sequence[Callable[[], object]]) -> None:
+    """Do all of these at the same time, and wait for their ends."""
+    for thread in in_threads(len(works), lambda number: works[number]()):
+        thread.join()
 
 
 class Crowd:
@@ -246,11 +131,15 @@ class Crowd:
         except Exception as fault:
             self.faults.append(fault)
 
-    def end(self) -> None:
-        """Let each thread finish; raise an error that one of them had."""
+    def stop(self) -> None:
+        """Let each thread finish."""
         self.ending.set()
         for thread in self.threads:
             thread.join(60)
+
+    def end(self) -> None:
+        """Let each thread finish; raise an error that one of them had."""
+        self.stop()
         if self.faults:
             raise self.faults[0]
 
@@ -259,7 +148,7 @@ class HealthWatch:
     """Requests /healthz every 100 ms from its own thread, as long as the block lasts."""
 
     def __init__(self, server: Server) -> None:
-        self.server, self.seen = server, list[Timed]()
+        self.server, self.seen = server, list[Answer]()
 
     def __enter__(self) -> "HealthWatch":
         self.crowd = Crowd(self._ask)
@@ -269,19 +158,149 @@ class HealthWatch:
         self.crowd.end()
 
     def _ask(self) -> None:
-        self.seen.append(timed(self.server, "GET", "/healthz"))
+        self.seen.append(asked(self.server, "GET", "/healthz"))
         time.sleep(max(0.0, 0.1 - self.seen[-1].seconds))
 
     @property
     def told(self) -> str:
-        """The number of requests, the median and maximum latency, and the statuses."""
-        times = sorted(one.seconds * 1000 for one in self.seen)
+        """The number of requests, their latency, and the statuses."""
         return (
-            f"healthz asked {len(times)} times: median {times[len(times) // 2]:.0f} ms, worst {times[-1]:.0f} ms,"
-            f" statuses {counted(one.status for one in self.seen)}"
+            f"healthz asked {latency(one.seconds for one in self.seen)}, {counted(one.status for one in self.seen)}"
         )
 
     @property
     def worst_s(self) -> float:
         """The longest latency."""
         return max(one.seconds for one in self.seen)
+
+
+class Others:
+    """What others notice as long as the block lasts: one client that keeps sending, and the worker's memory."""
+
+    def __init__(self, server: Server, *keys: str) -> None:
+        self.server, self.keys, self.pid = server, keys, worker_pid(server)
+        self.answers = list[Answer]()
+        self.before_mb = self.grown_mb = 0.0
+
+    def __enter__(self) -> "Others":
+        """Start sending."""
+        forget_peak(self.pid)
+        self.before_mb = memory_mb(self.pid)
+        self.crowd = Crowd(self._send)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop, and read the memory."""
+        self.crowd.end()
+        self.grown_mb = memory_mb(self.pid, "VmHWM") - self.before_mb
+
+    def _send(self) -> None:
+        self.answers.append(send(self.server, self.keys[len(self.answers) % len(self.keys)]))
+        time.sleep(PAUSE_S)
+
+    @property
+    def times(self) -> list[float]:
+        """How long each answer took."""
+        return [one.seconds for one in self.answers]
+
+    @property
+    def p99_s(self) -> float:
+        """The 99th percentile of the sends' latency."""
+        return percentile(self.times, 0.99)
+
+    @property
+    def told(self) -> str:
+        """The answers, for people."""
+        return f"{latency(self.times)}; {counted(one.status for one in self.answers)}"
+
+    @property
+    def all_stored(self) -> bool:
+        """Whether every send succeeded."""
+        return {one.status for one in self.answers} == {200}
+
+
+def alone(server: Server, key: str) -> str:
+    """The latency of sends without an attacker, which shows a busy machine."""
+    with Others(server, key) as others:
+        time.sleep(ALONE_S)
+    return f"alone {latency(others.times)}"
+
+
+# --- attackers ----------------------------------------------------------------------------------------------
+
+
+class Flood:
+    """Attackers in a process of their own, as long as the block lasts.
+
+    Each thread sends its requests in turn, each on a new connection, and reads `pace` bytes of the answers at a time.
+    Then it pauses and begins again.
+    """
+
+    def __init__(
+        self, port: int, threads: Sequence[list[bytes]], pace: int = FAST, context: ssl.SSLContext | None = None
+    ) -> None:
+        self.port, self.threads, self.pace, self.context = port, threads, pace, context
+        self.counts = multiprocessing.Array("l", STATUSES)
+
+    def __enter__(self) -> "Flood":
+        self.process = multiprocessing.Process(target=self._attack, daemon=True)
+        self.process.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.terminate()
+        self.process.join()
+
+    @property
+    def statuses(self) -> Counter[int]:
+        """How often each status was answered."""
+        return Counter({status: count for status, count in enumerate(self.counts) if count})
+
+    def _attack(self) -> None:
+        os.nice(19)  # real attackers have machines of their own: do not take the service's CPU
+        for thread in in_threads(len(self.threads), lambda place: self._repeat(self.threads[place])):
+            thread.join()
+
+    def _repeat(self, requests: list[bytes]) -> None:
+        while True:
+            for request in requests:
+                with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), GIVES_UP_S) as plain:
+                    self._ask(plain, request)
+            time.sleep(AGAIN_S)
+
+    def _ask(self, plain: socket.socket, request: bytes) -> None:
+        one = self.context.wrap_socket(plain, server_hostname="localhost") if self.context else plain
+        one.sendall(request)
+        begun = one.recv(self.pace) if self.pace else b""
+        if begun.startswith(b"HTTP/1.1 "):
+            with self.counts.get_lock():
+                self.counts[int(begun[9:12])] += 1
+        while begun and one.recv(self.pace):
+            time.sleep(READ_EVERY_S if self.pace < FAST else 0)
+        time.sleep(0 if self.pace else GIVES_UP_S)
+
+
+# --- numbers ------------------------------------------------------------------------------------------------
+
+
+def percentile(values: Iterable[float], share: float) -> float:
+    """The percentile `share` (0 to 1) of the values; 0 if there are none."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * share))] if ordered else 0.0
+
+
+def ms(seconds: float) -> str:
+    """A time, formatted for people."""
+    return f"{seconds * 1000:.0f} ms" if seconds < 10 else f"{seconds:.1f} s"
+
+
+def latency(seconds: Iterable[float]) -> str:
+    """The number, the median, the 99th percentile and the maximum of times, for people."""
+    times = list(seconds)
+    parts = [percentile(times, 0.5), percentile(times, 0.99), max(times, default=0.0)]
+    return f"{len(times)} times: p50 {ms(parts[0])}, p99 {ms(parts[1])}, worst {ms(parts[2])}"
+
+
+def counted(values: Iterable[Any]) -> str:
+    """How often each value occurs."""
+    return ", ".join(f"{value}: {count}" for value, count in sorted(Counter(values).items(), key=str)) or "none"

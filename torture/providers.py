@@ -1,8 +1,6 @@
 """Push providers at their worst, one fault and one kind at a time: what the sender sees, and what others notice."""
 
 import json
-import sqlite3
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -15,26 +13,24 @@ from tests.support.certificates import Certificates, make
 from tests.support.fcm_service import FcmService
 from tests.support.push_service import Browser as Phone
 from tests.support.push_service import PushService
-from tests.support.server import Server, wait_until
-from torture.client import (
-    Browser,
-    account,
-    asked,
+from tests.support.server import OWNER, Server, wait_until
+from torture.figure import Figure
+from torture.load import Crowd, asked, ms, percentile, send
+from torture.misbehaving import Provider, response
+from torture.service import (
+    FILE,
+    PASSWORD,
+    SignedIn,
     forget_peak,
     logged_faults,
     memory_mb,
-    ms,
-    new_keys,
-    percentile,
-    send,
+    rows,
+    seed,
     started,
     tell,
     worker_pid,
 )
-from torture.figure import Figure
-from torture.misbehaving import Provider, response
 
-EMAIL = "owner@example.org"
 WITHIN_S = 6.0
 GROWTH_MB = 60.0
 KEPT_S = 1.5  # libcurl trusts a persistent connection for a second after its last check
@@ -70,7 +66,7 @@ class Seen(NamedTuple):
     """The result of one push."""
 
     status: int
-    took_s: float
+    seconds: float
     outcome: str
     device: dict[str, Any] | None  # None if it was removed
     next_in_s: float | None
@@ -114,13 +110,13 @@ def figures(scratch: Path) -> Iterator[Figure]:
             stack.enter_context(closing(provider))
         healthy = stack.enter_context(closing(PushService()))
         environ = settings(certificates, providers, healthy)
-        server = stack.enter_context(started(scratch, "providers", **environ))
-        key = account(server, EMAIL)
-        bench = Bench(server, key, providers, Browser(server.port).sign_in(EMAIL))
+        mine, other = seed(scratch / "data", [OWNER, "other@example.org"], keys=8, password=PASSWORD)
+        server = stack.enter_context(started(scratch / "data", **environ))
+        bench = Bench(server, mine.keys, providers, SignedIn(server, OWNER))
         yield from every_case(bench)
         yield from oauth_cases(bench)
         yield untrusted(scratch, bench)
-        yield from beside(bench, account(server, "other@example.org"), healthy)
+        yield from beside(bench, other.keys, healthy)
         yield logged_faults(server)
 
 
@@ -146,9 +142,8 @@ def settings(certificates: Certificates, providers: dict[str, Provider], healthy
 class Bench:
     """A service that pushes to one device at a time."""
 
-    def __init__(self, server: Server, key: str, providers: dict[str, Provider], browser: Browser) -> None:
-        self.server, self.providers, self.browser, self.number = server, providers, browser, 0
-        self.keys = [key, *new_keys(server, key, 7)]
+    def __init__(self, server: Server, keys: list[str], providers: dict[str, Provider], owner: SignedIn) -> None:
+        self.server, self.keys, self.providers, self.owner, self.number = server, keys, providers, owner, 0
 
     @property
     def key(self) -> str:
@@ -161,29 +156,26 @@ class Bench:
         token = f"{self.number:064x}"
         phone = Phone(f"{self.providers['webpush'].origin}/{token}")
         named = {"subscription": phone.subscription} if kind == "webpush" else {"token": token}
-        answer = asked(self.server.port, "POST", "/api/v1/devices", {"kind": kind, **named}, key or self.key)
+        answer = asked(self.server, "POST", "/api/v1/devices", {"kind": kind, **named}, key or self.key)
         return str(answer.json["device"]["id"])
 
     def remove(self, device: str, key: str = "") -> None:
         """Remove the device and its pending pushes."""
-        asked(self.server.port, "DELETE", f"/api/v1/devices/{device}", key=key or self.key)
+        asked(self.server, "DELETE", f"/api/v1/devices/{device}", key=key or self.key)
 
     def push(self, kind: str) -> Seen:
         """Push to a new device of that kind; the result."""
         device = self.device(kind)
         answer = send(self.server, self.key, timeout=60)
-        listed = asked(self.server.port, "GET", "/api/v1/devices", key=self.key).json["devices"]
+        listed = asked(self.server, "GET", "/api/v1/devices", key=self.key).json["devices"]
         found = next((one for one in listed if one["id"] == device), None)
         outcome = answer.json["notification"]["status"] if answer.status == 200 else ""
         if found and found["lastError"]:
-            found["isShown"] = found["lastError"] in unescape(self.browser.get("/app/devices").text)
-        with sqlite3.connect(self.server.data_dir / "pocketbell.db") as database:
-            row = database.execute(
-                "SELECT max(next_attempt_at) FROM delivery JOIN device ON device_seq = seq WHERE id = ?", (device,)
-            ).fetchone()
-        database.close()
+            found["isShown"] = found["lastError"] in unescape(self.owner.page(self.server, "/app/devices"))
+        next_at = "SELECT max(next_attempt_at) FROM delivery JOIN device ON device_seq = seq WHERE id = ?"
+        ((next_ms,),) = rows(self.server.data_dir / FILE, next_at, [device])
         self.remove(device)
-        return Seen(answer.status, answer.took_s, outcome, found, row[0] / 1000 - time.time() if row[0] else None)
+        return Seen(answer.status, answer.seconds, outcome, found, next_ms / 1000 - time.time() if next_ms else None)
 
     def recover(self, kind: str) -> bool:
         """Whether a push arrives when the provider works again; this also ends its run of failures."""
@@ -195,8 +187,8 @@ def fault_of(case: Case, seen: Seen) -> str:
     """What is wrong with the result; empty if nothing is."""
     if seen.status != 200:
         return f"answered {seen.status}"
-    if seen.took_s > WITHIN_S:
-        return f"took {seen.took_s:.1f} s"
+    if seen.seconds > WITHIN_S:
+        return f"took {seen.seconds:.1f} s"
     stays = seen.device is not None
     right = {
         TRANSIENT: seen.outcome == "pending" and stays,
@@ -221,7 +213,7 @@ def every_case(bench: Bench) -> Iterator[Figure]:
         wanted = [case for case in cases() if kind in case.kinds]
         for case in wanted:
             seen = misbehave(bench, kind, case)
-            times.append(seen.took_s)
+            times.append(seen.seconds)
             fives += seen.status >= 500
             if fault := fault_of(case, seen):
                 wrong.append(f"{kind}, {case.name}: {fault}")
@@ -231,7 +223,7 @@ def every_case(bench: Bench) -> Iterator[Figure]:
             tell("wrong", line)
         growth = memory_mb(pid, "VmHWM") - before
         worst = f"the longest {ms(max(times))}"
-        must = "the class of CONTRACT 6, answered with 200 within 6 s"
+        must = "the outcome of its kind, answered with 200 within 6 s"
         yield Figure(
             f"{kind}: {len(wanted)} ways to misbehave",
             must,
@@ -269,8 +261,8 @@ def oauth_cases(bench: Bench) -> Iterator[Figure]:
     for mode in bad:
         provider.mode, provider.oauth_mode = response(401, b"{}"), mode
         seen = bench.push("fcm")
-        times.append(seen.took_s)
-        if seen.status != 200 or seen.outcome != "pending" or seen.took_s > WITHIN_S or seen.device is None:
+        times.append(seen.seconds)
+        if seen.status != 200 or seen.outcome != "pending" or seen.seconds > WITHIN_S or seen.device is None:
             wrong.append(f"oauth {mode!r:.60}: {seen}")
         provider.oauth_mode = "token"
         if not bench.recover("fcm"):
@@ -296,7 +288,7 @@ def untrusted(scratch: Path, bench: Bench) -> Figure:
     provider.context = was
     reopened(provider)
     word = seen.device["lastError"] if seen.device else "removed"
-    told = f"{seen.outcome} after {ms(seen.took_s)}, {sent} pushes sent: {word}"
+    told = f"{seen.outcome} after {ms(seen.seconds)}, {sent} pushes sent: {word}"
     holds = seen.outcome == "pending" and sent == 0 and "certificate" in word
     return Figure("apns: a certificate that is not trusted", "pending, 0 pushes sent", told, holds)
 
@@ -308,13 +300,12 @@ def reopened(provider: Provider) -> None:
     time.sleep(KEPT_S)
 
 
-def beside(bench: Bench, other: str, healthy: PushService) -> Iterator[Figure]:
+def beside(bench: Bench, others: list[str], healthy: PushService) -> Iterator[Figure]:
     """16 clients of an account whose provider hangs, sends 100 MB or drips, and another account meanwhile."""
-    others = [other, *new_keys(bench.server, other, 3)]  # each has a rate limit
     for mode in ("hang", "big_error", "drip_headers"):
         phone = healthy.browser()
         body = {"kind": "webpush", "subscription": phone.subscription}
-        mine = asked(bench.server.port, "POST", "/api/v1/devices", body, other).json["device"]["id"]
+        mine = asked(bench.server, "POST", "/api/v1/devices", body, others[0]).json["device"]["id"]
         pid = worker_pid(bench.server)
         forget_peak(pid)
         before = memory_mb(pid)
@@ -323,7 +314,7 @@ def beside(bench: Bench, other: str, healthy: PushService) -> Iterator[Figure]:
             if percentile(quick, 0.99) < 0.25:
                 break
         growth = memory_mb(pid, "VmHWM") - before
-        bench.remove(mine, other)
+        bench.remove(mine, others[0])
         own = f"the other's own sends at most {ms(max(slow))}, {len(slow)} of them"
         p99 = ms(percentile(quick, 0.99))
         seen = f"p99 {p99}, worst {ms(max(quick))}, {statuses} delivered of {len(quick)}; {own}"
@@ -343,27 +334,22 @@ def hammered(bench: Bench, others: list[str], mode: str) -> tuple[list[float], l
     wait_until(lambda: bench.recover("webpush") or time.sleep(1), 60)
     device, before = bench.device("webpush"), bench.providers["webpush"].asked
     bench.providers["webpush"].mode = mode
-    slow, stop = list[float](), threading.Event()
+    slow = list[float]()
 
     def hammer(key: str) -> None:
-        while not stop.is_set():
-            answer = send(bench.server, key, timeout=60)
-            slow.append(answer.took_s if answer.status == 200 else 99.0)
-            time.sleep(0.2)
+        answer = send(bench.server, key, timeout=60)
+        slow.append(answer.seconds if answer.status == 200 else 99.0)
+        time.sleep(0.2)
 
-    threads = [threading.Thread(target=hammer, args=(bench.keys[n % len(bench.keys)],)) for n in range(16)]
-    for thread in threads:
-        thread.start()
+    crowd = Crowd(*[lambda key=key: hammer(key) for key in bench.keys * 2])
     time.sleep(0.5)
     answers = []
     for number in range(300):
         answers.append(send(bench.server, others[number % len(others)]))
         time.sleep(0.01)
-    stop.set()
-    for thread in threads:
-        thread.join()
+    crowd.end()
     assert bench.providers["webpush"].asked > before, "the provider was not asked"
     bench.providers["webpush"].mode = bench.providers["webpush"].good
     bench.remove(device)
     delivered = sum(one.status == 200 and one.json["notification"]["status"] == "delivered" for one in answers)
-    return slow, [one.took_s for one in answers], delivered
+    return slow, [one.seconds for one in answers], delivered

@@ -1,21 +1,28 @@
-"""Keys revoked and short codes rotated while eight threads use them. Requests that begin afterwards must fail."""
+"""Keys revoked and short codes rotated while eight threads use them. Requests that begin afterwards must fail.
 
+ROUNDS is the number of rounds of each.
+"""
+
+import http.client
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.support.server import Server
-from torture.client import Browser, Connection, account, alerts_of, asked, command, head, logged_faults, started, tell
+from tests.support.server import OWNER, Server, bearer
 from torture.figure import Figure
+from torture.load import Crowd, asked, new_key
+from torture.service import PASSWORD, SignedIn, command, logged_faults, seed, started, tell
 from web import rate_limits
 
+ROUNDS = int(os.environ.get("ROUNDS", "200"))
 THREADS = 8
-EMAIL = "owner@example.org"
 BEFORE_S, AFTER_S = 0.01, 0.02
 COMMAND_EVERY = 15  # every 15th round uses the command line, which is its own process
+
+Request = tuple[str, str, dict[str, str]]  # method, path, headers
 
 
 class Use(NamedTuple):
@@ -35,18 +42,19 @@ class Round(NamedTuple):
 
 
 def figures(scratch: Path) -> Iterator[Figure]:
-    """200 rounds of codes, and as many of keys as a program can make in an hour."""
-    rounds = int(os.environ.get("ROUNDS", "200"))
-    with started(scratch, "races", INGEST_PER_MINUTE="1000000") as server:
-        key = account(server, EMAIL)
-        browser = Browser(server.port).sign_in(EMAIL)
-        users = Users(server.port)
+    """Rounds of codes, and as many of keys as a program can make in an hour."""
+    (account,) = seed(scratch / "data", [OWNER], hooks=ROUNDS, password=PASSWORD)
+    with started(scratch / "data", INGEST_PER_MINUTE="1000000") as server:
+        owner, users = SignedIn(server, OWNER), Users(server)
+        keys = min(ROUNDS, rate_limits.NEW_KEYS.amount)
         yield told(
             "a key that is revoked through REST, the web app and the command line",
-            revoked(server, key, browser, users, min(rounds, rate_limits.NEW_KEYS.amount)),
+            [_revoked(server, account.keys[0], owner, users, number) for number in range(keys)],
         )
+        codes = enumerate(zip(account.alerts, account.codes, strict=True))
         yield told(
-            "a code that is rotated through the web app and the command line", rotated(server, browser, users, rounds)
+            "a code that is rotated through the web app and the command line",
+            [_rotated(server, owner, users, number, *alert) for number, alert in codes],
         )
         yield logged_faults(server)
 
@@ -63,30 +71,19 @@ def told(what: str, rounds: list[Round]) -> Figure:
 class Users:
     """The threads' connections, kept from round to round."""
 
-    def __init__(self, port: int) -> None:
-        self.port = port
-        self.connections: list[Connection | None] = [None] * THREADS
+    def __init__(self, server: Server) -> None:
+        self.connections = [http.client.HTTPConnection("127.0.0.1", server.port, timeout=20) for _ in range(THREADS)]
 
-    def during(self, make: Callable[[int], bytes], change: Callable[[], bool]) -> Round:
+    def during(self, make: Callable[[int], Request], change: Callable[[], bool]) -> Round:
         """Use the credential in all threads, change it, and keep using it for a moment."""
-        stop, uses = threading.Event(), list[Use]()
-
-        def use(place: int) -> None:
-            number = place
-            while not stop.is_set():
-                uses.append(self.one(place, make(number)))
-                number += THREADS
-
-        threads = [threading.Thread(target=use, args=(place,)) for place in range(THREADS)]
-        for thread in threads:
-            thread.start()
+        uses, numbers = list[Use](), count()
+        works = [lambda one=one: uses.append(self._use(one, *make(next(numbers)))) for one in self.connections]
+        crowd = Crowd(*works)
         time.sleep(BEFORE_S)
         done = change()
         acknowledged = time.perf_counter()
         time.sleep(AFTER_S)
-        stop.set()
-        for thread in threads:
-            thread.join()
+        crowd.end()
         assert done, "the change was refused"
         before = [one for one in uses if one.begun <= acknowledged]
         after = [one for one in uses if one.begun > acknowledged]
@@ -95,57 +92,45 @@ class Users:
             tell("it still works after", [(one.begun - acknowledged, one.status) for one in after][:20])
         return Round(len(uses), sum(one.status == 200 for one in before), len(after), good_after)
 
-    def one(self, place: int, data: bytes) -> Use:
+    def _use(self, connection: http.client.HTTPConnection, method: str, path: str, headers: dict[str, str]) -> Use:
         """One request of a thread."""
-        connection = self.connections[place] or Connection(self.port)
         begun = time.perf_counter()
-        connection.send(data)
-        answer = connection.answer()
-        if answer is None or answer.header("Connection") == "close":
-            connection.close()
-            self.connections[place] = None
-        else:
-            self.connections[place] = connection
-        return Use(begun, answer.status if answer else 0)
+        connection.request(method, path, "{}" if method == "POST" else None, headers)
+        answer = connection.getresponse()
+        answer.read()
+        return Use(begun, answer.status)
 
 
-def revoked(server: Server, key: str, browser: Browser, users: Users, rounds: int) -> list[Round]:
-    """Revoke a new key in each round, in every way in turn."""
-    seen = list[Round]()
-    for number in range(rounds):
-        made = asked(server.port, "POST", "/api/v1/api-keys/generate", {"name": f"k{number}"}, key).json["apiKey"]
-        full, key_id = made["fullKey"], made["id"]
+def _revoked(server: Server, key: str, owner: SignedIn, users: Users, number: int) -> Round:
+    """Revoke a new key, in every way in turn."""
+    made = new_key(server, key, f"k{number}")
+    full, key_id = made["fullKey"], made["id"]
 
-        def by_rest(full: str = full, key_id: str = key_id, own: bool = number % 2 == 0) -> bool:
-            with_key = full if own else key  # a key can revoke itself
-            return asked(server.port, "DELETE", f"/api/v1/api-keys/{key_id}", key=with_key).status == 200
+    def by_rest() -> bool:
+        with_key = full if number % 2 == 0 else key  # a key can revoke itself
+        return asked(server, "DELETE", f"/api/v1/api-keys/{key_id}", key=with_key).status == 200
 
-        def by_form(key_id: str = key_id) -> bool:
-            return browser.form(f"/app/keys/{key_id}/revoke").status == 303
+    def by_form() -> bool:
+        return owner.post(server, f"/app/keys/{key_id}/revoke") == 303
 
-        def by_command(key_id: str = key_id) -> bool:
-            return command(server, "key", "revoke", EMAIL, key_id).returncode == 0
+    def by_command() -> bool:
+        return command(server, "key", "revoke", OWNER, key_id).returncode == 0
 
-        way = by_command if number % COMMAND_EVERY == 0 else (by_rest, by_rest, by_form)[number % 3]
-        data = head("GET", "/api/v1/stats", {"Authorization": f"Bearer {full}"})
-        seen.append(users.during(lambda _, data=data: data, way))
-    return seen
+    way = by_command if number % COMMAND_EVERY == 0 else (by_rest, by_rest, by_form)[number % 3]
+    return users.during(lambda _: ("GET", "/api/v1/stats", bearer(full)), way)
 
 
-def rotated(server: Server, browser: Browser, users: Users, rounds: int) -> list[Round]:
-    """Rotate a new alert in each round, since an alert takes 60 events a minute; many addresses avoid a 429."""
-    seen = list[Round]()
-    for number, (alert_id, code) in enumerate(alerts_of(browser, rounds)):
+def _rotated(server: Server, owner: SignedIn, users: Users, number: int, alert_id: str, code: str) -> Round:
+    """Rotate an alert, each once, since it takes 60 events a minute; many senders avoid a 429."""
 
-        def by_form(alert_id: str = alert_id) -> bool:
-            return browser.form(f"/app/alerts/{alert_id}/rotate").status == 303
+    def by_form() -> bool:
+        return owner.post(server, f"/app/alerts/{alert_id}/rotate") == 303
 
-        def by_command(alert_id: str = alert_id) -> bool:
-            return command(server, "alert", "rotate", EMAIL, alert_id).returncode == 0
+    def by_command() -> bool:
+        return command(server, "alert", "rotate", OWNER, alert_id).returncode == 0
 
-        def event(count: int, code: str = code, number: int = number) -> bytes:
-            sender = f"10.{number % 250}.{count // 250 % 250}.{count % 250}"
-            return head("POST", f"/p/{code}", {"X-Forwarded-For": sender, "Content-Length": "2"}, b"{}")
+    def event(number_of_all: int) -> Request:
+        sender = f"10.{number % 250}.{number_of_all // 250 % 250}.{number_of_all % 250}"
+        return "POST", f"/p/{code}", {"X-Forwarded-For": sender}
 
-        seen.append(users.during(event, by_command if number % COMMAND_EVERY == 0 else by_form))
-    return seen
+    return users.during(event, by_command if number % COMMAND_EVERY == 0 else by_form)

@@ -1,32 +1,35 @@
 """Clients that ask for long answers and read them fast, slowly, or not at all: what others notice, and the memory."""
 
-import multiprocessing
-import os
 import shutil
-import socket
 import ssl
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.support.certificates import make
 from tests.support.ntfy_app import add_topic
 from tests.support.server import OWNER, Server
-from torture.client import counted, forget_peak, head, logged_faults, memory_mb, ms, started, worker_pid
 from torture.figure import Figure
-from torture.flood import Others
-from torture.load import PASSWORD, SignedIn, seed, write
+from torture.load import FAST, Flood, Others, counted, ms, raw_request
+from torture.service import (
+    PASSWORD,
+    SignedIn,
+    forget_peak,
+    logged_faults,
+    memory_mb,
+    seed,
+    started,
+    worker_pid,
+    write,
+)
 from torture.sockets import DEPLOY, caddy, nginx
 
 LASTS_S = 15.0
 MAX_P99_S, MAX_S, MAX_MB = 0.25, 2.0, 400.0
 UNREAD, PIPELINED = 6, 75
 POLLS, LISTS, DOWNLOADS, PAGES, STREAMS = 88, 200, 20, 16, 8
-PACES = {"not read": 0, "read slowly": 4_096, "read fast": 1_048_576}  # bytes between two pauses
-PAUSE_S = 0.05
-GIVES_UP_S, AGAIN_S = 5.0, 1.0  # who does not read asks again after the first, others after the second
+PACES = {"not read": 0, "read slowly": 4_096, "read fast": FAST}  # bytes between two pauses
 LARGE = (  # notifications of 40 kB that the account's devices have, and values of a metric
     "INSERT INTO notification (id, account_seq, title, body, status, created_at)"
     " WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 600)"
@@ -45,9 +48,9 @@ class Target:
     """The service, the account that asks for much, and another one, whose sends are timed."""
 
     def __init__(self, server: Server, certificate: str) -> None:
-        asking, other = seed(server.data_dir, [OWNER, "other@example.org"], password=PASSWORD)
+        asking, other = seed(server.data_dir, [OWNER, "other@example.org"], keys=3, password=PASSWORD)
         self.server, self.pid = server, worker_pid(server)
-        self.key, self.others_key = asking.keys[0], other.keys[0]
+        self.key, self.others_keys = asking.keys[0], other.keys
         self.topic = add_topic(server, self.key)["topic"]
         now = time.time_ns() // 1_000_000 - 60_000
         write(server.data_dir / "pocketbell.db", *(one.format(now=now, account=asking.seq) for one in LARGE))
@@ -56,27 +59,21 @@ class Target:
 
     def asked(self, path: str, headers: dict[str, str]) -> bytes:
         """The bytes of a GET, whose answer ends its connection."""
-        return head("GET", path, {**headers, "Connection": "close"})
+        return raw_request("GET", path, {**headers, "Connection": "close"})
 
     @contextmanager
-    def crowd(self, requests: list[bytes], pace: int, port: int = 0) -> Iterator[Others]:
+    def crowd(self, requests: list[bytes], pace: int, port: int = 0) -> Iterator[tuple[Others, Flood]]:
         """What others notice while each of these is sent again and again."""
-        context = self.context if port else None
-        crowd = multiprocessing.Process(target=ask, args=(port or self.server.port, context, requests, pace))
-        crowd.start()
-        try:
-            with Others(self.server, self.others_key) as others:
-                time.sleep(LASTS_S)
-                yield others
-        finally:
-            crowd.terminate()
-            crowd.join()
+        flood = Flood(port or self.server.port, [[one] for one in requests], pace, self.context if port else None)
+        with flood, Others(self.server, *self.others_keys) as others:
+            time.sleep(LASTS_S)
+            yield others, flood
 
 
 def figures(scratch: Path) -> Iterator[Figure]:
     """Who takes nothing, directly and through the proxies; who asks for much; and the streams and pages of one."""
     certificates = make(scratch)
-    with started(scratch, "readers", BASE_URL="https://localhost") as server:
+    with started(scratch / "data", BASE_URL="https://localhost") as server:
         target = Target(server, certificates.ca_file)
         yield untaken(target, "directly", 0)
         for name, serve, file in (("nginx", nginx, "nginx.conf"), ("caddy", caddy, "Caddyfile")):
@@ -95,12 +92,12 @@ def figures(scratch: Path) -> Iterator[Figure]:
 def untaken(target: Target, where: str, port: int) -> Figure:
     """Sends with long answers, one after the other on a connection that is never read."""
     body = b"title=" + b"\1" * 1_000 + b"&message=" + b"\1" * 10_000
-    form = {"Content-Type": "application/x-www-form-urlencoded", "Content-Length": str(len(body))}
-    request = head("POST", "/gotify/message", {"X-Gotify-Key": target.key, **form}, body) * PIPELINED
-    with target.crowd([request] * UNREAD, 0, port) as others:
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    request = raw_request("POST", "/gotify/message", {"X-Gotify-Key": target.key, **form}, body) * PIPELINED
+    with target.crowd([request] * UNREAD, 0, port) as (others, _):
         pass
     what = f"{UNREAD} connections {where}, each with {PIPELINED} sends at once whose answers nobody reads"
-    return Figure(what, f"others' sends {GOAL}", told(others), holds(others))
+    return Figure(what, f"others' sends {GOAL}", others.told, holds(others))
 
 
 def much(target: Target, how: str, pace: int) -> Iterator[Figure]:
@@ -111,51 +108,29 @@ def much(target: Target, how: str, pace: int) -> Iterator[Figure]:
     metric = target.asked("/app/metrics/one.csv?project=p&metric=m&range=7+d", target.cookie)
     forget_peak(target.pid)
     requests = [poll] * POLLS + [listed] * LISTS + [history, metric] * (DOWNLOADS // 2)
-    with target.crowd(requests, pace) as others:
+    with target.crowd(requests, pace) as (others, flood):
         pass
     peak_mb = memory_mb(target.pid, "VmHWM")
     what = f"{POLLS} polls, {LISTS} lists and {DOWNLOADS} downloads of 40 kB texts, {how}"
-    yield Figure(what, f"peak below {MAX_MB:.0f} MB", f"{peak_mb:.0f} MB", peak_mb < MAX_MB)
-    yield Figure(what, f"others' sends {GOAL}", told(others), holds(others))
+    yield Figure(
+        what,
+        f"peak below {MAX_MB:.0f} MB",
+        f"{peak_mb:.0f} MB; {counted(flood.statuses.elements())}",
+        peak_mb < MAX_MB,
+    )
+    yield Figure(what, f"others' sends {GOAL}", others.told, holds(others))
 
 
 def pages(target: Target) -> Figure:
     """One account's pages at once."""
-    with target.crowd([target.asked("/app/notifications", target.cookie)] * PAGES, PACES["read fast"]) as others:
+    with target.crowd([target.asked("/app/notifications", target.cookie)] * PAGES, PACES["read fast"]) as (others, _):
         pass
-    return Figure(f"{PAGES} pages of one account's history", f"others' sends {GOAL}", told(others), holds(others))
+    return Figure(f"{PAGES} pages of one account's history", f"others' sends {GOAL}", others.told, holds(others))
 
 
 GOAL = f"stored, below {ms(MAX_P99_S)} at p99, none after {ms(MAX_S)}"
 
 
-def told(others: Others) -> str:
-    """What the others noticed, for people."""
-    return f"{others.told}, at most {ms(max(others.times))}; {counted(others.statuses.elements())}"
-
-
 def holds(others: Others) -> bool:
     """Whether the others noticed little."""
     return others.all_stored and others.p99_s < MAX_P99_S and max(others.times) < MAX_S
-
-
-# --- the crowd, in its own process --------------------------------------------------------------------------
-
-
-def ask(port: int, context: ssl.SSLContext | None, requests: list[bytes], pace: int) -> None:
-    """Ask on a connection for each of these requests, again and again."""
-    os.nice(19)  # it would have machines of its own: do not take the service's CPU
-    for request in requests:
-        threading.Thread(target=repeat, args=(port, context, request, pace), daemon=True).start()
-    threading.Event().wait()
-
-
-def repeat(port: int, context: ssl.SSLContext | None, request: bytes, pace: int) -> None:
-    """Send the request and take the answer at that pace, until the process ends."""
-    while True:
-        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=GIVES_UP_S) as plain:
-            one = context.wrap_socket(plain, server_hostname="localhost") if context else plain
-            one.sendall(request)
-            while pace and one.recv(pace):
-                time.sleep(PAUSE_S if pace < PACES["read fast"] else 0)
-            time.sleep(AGAIN_S if pace else GIVES_UP_S)

@@ -1,4 +1,4 @@
-"""Two services of two workers each, on PostgreSQL and Redis: CONTRACT 11 under load, while each of them fails.
+"""Two services of two workers each, on PostgreSQL and Redis, under load while each of these fails in turn.
 
 It lasts ten minutes, or TORTURE_SCALE_S seconds. PostgreSQL and Redis are started from the system's packages
 (`apt install postgresql redis-server`).
@@ -17,11 +17,12 @@ from typing import Any
 
 from tests.support.server import wait_until
 from torture import scale_jobs
-from torture.client import counted, percentile
 from torture.figure import Figure
-from torture.load import BATCH, PASSWORD, Crowd, Seeded, push_stand_in, seed
-from torture.scale_load import LEARNED_WITHIN_S, Fault, Load, Phone, Probe, quota
+from torture.load import BATCH, Crowd, counted, percentile
+from torture.phone import Phone
+from torture.scale_load import LEARNED_WITHIN_S, Fault, Load, Probe, quota
 from torture.scale_servers import missing, site
+from torture.service import PASSWORD, Seeded, push_stand_in, seed
 
 LASTS_S = 600.0
 AWAY_S, CALM_S = 9.0, 10.0
@@ -50,7 +51,7 @@ def figures(scratch: Path) -> Iterator[Figure]:
             keys=KEYS,
             hooks=4,
             password=PASSWORD,
-            environ=made.environ,
+            **made.environ,
         )
         made.services[0].flask("account", "create", STARTER, "--plan", "starter")
         run = _Run(Load(made, accounts), scale_jobs.Jobs(made, push_service), lasts_s)
@@ -69,10 +70,9 @@ class _Run:
     def run(self, of_phone: Seeded) -> None:
         """All of it."""
         load = self.load
-        self.phone = Phone(load, of_phone.keys[0])
-        self.phone.start()
+        self.phone, key = Phone(lambda: self.site.services[0], of_phone.keys[0]), of_phone.keys[0]
         works = (load.send, load.send, load.happen, load.measure, load.read, load.look, load.send_at_both)
-        crowd = Crowd(*works, load.poll, load.revoke, load.rotate, load.wait, self.phone.send)
+        crowd = Crowd(*works, load.poll, load.revoke, load.rotate, load.wait, lambda: load.send_to_phone(key))
         began, turn = time.monotonic(), 0
         steps = self._steps()
         while time.monotonic() - began < self.lasts_s or turn < len(steps):
@@ -84,7 +84,7 @@ class _Run:
         time.sleep(CALM_S)
         crowd.end()
         with suppress(AssertionError):
-            wait_until(lambda: not self.phone.missing(), MAX_LATE_S)
+            wait_until(lambda: not load.to_phone.keys() - self.phone.came.keys(), MAX_LATE_S)
         self.phone.is_over = True
 
     def _steps(self) -> list[tuple[str, Callable[[], Any]]]:
@@ -202,18 +202,18 @@ class _Run:
 
     def _learned(self) -> Iterator[Figure]:
         load, phone = self.load, self.phone
-        streamed = [("stream", at, phone.came[text] - at) for text, at in phone.sent.items() if text in phone.came]
+        streamed = [("stream", at, phone.came[text] - at) for text, at in load.to_phone.items() if text in phone.came]
         for what, seen in (("wait", load.learned), ("stream", streamed)):
             took = [s for _, at, s in seen if load.is_calm(at, at + max(s, 0.0), before_s=20)]
             told = f"{len(took)} seen: median {percentile(took, 0.5):.2f} s, worst {max(took, default=0):.2f} s"
             must = f"a {what} learns within {LEARNED_WITHIN_S:.0f} s what another service stored"
             yield Figure(WHAT, must, told, bool(took) and max(took) < LEARNED_WITHIN_S + BUSY_S)
-        lost = phone.missing()
+        lost = load.to_phone.keys() - phone.came.keys()
         for text in lost:
             of_it = f"FROM notification LEFT JOIN delivery ON notification_seq = seq WHERE body = '{text}'"
             found = self.site.postgres.rows(f"SELECT seq, created_at, delivery.* {of_it}")
-            print(text, found, [one for one in load.faults if one.began < phone.sent[text]][-1:], file=sys.stderr)
-        yield Figure(WHAT, "a stream loses none", f"{len(lost)} of {len(phone.sent)} lost", not lost)
+            print(text, found, [one for one in load.faults if one.began < load.to_phone[text]][-1:], file=sys.stderr)
+        yield Figure(WHAT, "a stream loses none", f"{len(lost)} of {len(load.to_phone)} lost", not lost)
 
     def _away(self) -> Iterator[Figure]:
         calm = [one for one in self.load.probes if self.load.is_calm(one.answer.began, _end(one))]

@@ -1,26 +1,25 @@
-"""What four processes do once between them: digests, retries, heartbeats, rules. Each round makes all due at once.
+"""What four processes do once between them: digests, retries, repeats, heartbeats, rules. Each round makes all due.
 
 The times are moved in the database behind the services' backs, so that nothing waits for half a minute.
 """
 
 import itertools
 import json
-import subprocess
 import sys
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
-from tests.support.push_service import PushService
-from tests.support.server import ROOT, wait_until
+from tests.support.push_service import Browser, PushService
+from tests.support.server import wait_until
 from torture.figure import Figure
-from torture.load import Seeded, Timed, happen, seed, send, timed
+from torture.load import SEND, Answer, asked, happen, send, stored_id, together
 from torture.scale_servers import Site
+from torture.service import Seeded, in_process, seed
 
-ACCOUNTS, EVENTS, RETRIED, BEATS, RULES = 3, 6, 6, 12, 6
+ACCOUNTS, EVENTS, RETRIED, RINGING, BEATS, RULES = 3, 6, 6, 10, 12, 6
 WITHIN_S = 45.0  # with a lease that a killed process had
 MAKE = """
 import os, sys
@@ -40,6 +39,11 @@ for number in range({rules}):
 """
 END_WINDOWS = "UPDATE held SET created_at = {now} - 900000 + (random() * 800)::int WHERE digest_seq IS NULL"
 RETRY = "UPDATE delivery SET next_attempt_at = {now} WHERE status = 'pending' AND attempts = 1"
+REPEAT = (
+    "UPDATE alarm SET next_at = {now} + (random() * 800)::int, ends_at = {now} + 10800000, repeats = 0"
+    " WHERE state = 'waiting' AND account_seq = {ringer}"
+)
+RING = {"title": "t", "body": "ring", "acknowledge": {"everyS": 10_800, "forS": 10_800}}
 MISS = (
     "UPDATE heartbeat SET state = 'late', last_ping_at = {now} - 86400000,"
     " deadline_at = {now} + (random() * 1000)::int WHERE name = 'silent'"
@@ -50,24 +54,25 @@ class Jobs:
     """The accounts and devices of the rounds, and what was promised to them."""
 
     def __init__(self, site: Site, push_service: PushService) -> None:
-        self.site, self.browsers = site, [push_service.browser() for _ in range(ACCOUNTS)]
-        self.accounts: list[Seeded] = seed(
+        self.site, self.browsers = site, [push_service.browser() for _ in range(ACCOUNTS + 1)]
+        *accounts, ringer = seed(
             site.scratch / "data-0",
-            [f"jobs-{number}@example.org" for number in range(ACCOUNTS)],
+            [f"jobs-{number}@example.org" for number in range(ACCOUNTS + 1)],
             frequency="15m",
             subscriptions=[browser.subscription for browser in self.browsers],
-            webpush_hosts=push_service.origin,
-            environ=site.environ,
+            **site.environ,
         )
-        subprocess.run(
-            [sys.executable, "-c", MAKE.format(beats=BEATS, rules=RULES)], env=site.environ, cwd=ROOT, check=True
-        )
+        in_process(MAKE.format(beats=BEATS, rules=RULES), site.scratch / "data-0", **site.environ)
+        self.accounts: list[Seeded] = accounts
         self.key, self.numbers = self.accounts[0].keys[0], itertools.count()
+        self.ringing = {stored_id(asked(site.any(), "POST", SEND, RING, ringer.keys[0])) for _ in range(RINGING)}
+        self.ringer, self.open = ringer.seq, OPEN.format(ringer=ringer.seq)
+        self.unrepeated = self.doubled = 0
         self.held: list[str] = []  # the texts of events
         self.retried: list[str] = []  # the texts of sends whose first push failed
         self.rounds = self.calm_rounds = self.changes = 0
         self.late: list[str] = []
-        self.odd: list[Timed] = []
+        self.odd: list[Answer] = []
         self.calm_retried: list[str] = []
 
     def round(self, disturb: Callable[[], Any] | None = None) -> None:
@@ -80,15 +85,20 @@ class Jobs:
             self.held.extend([text] if answer.status == 200 else [])
         self._at_both(lambda server: self._values(server, 100.0 if number % 2 == 0 else 1.0))
         self._at_both(lambda server: self._ping(server, "/fail" if number % 2 == 0 else ""))
-        now = time.time_ns() // 1_000_000
-        self.site.postgres.rows("; ".join(one.format(now=now) for one in (END_WINDOWS, RETRY, MISS)))
+        rung, now = self.rung(), time.time_ns() // 1_000_000
+        self.site.postgres.rows(
+            "; ".join(one.format(now=now, ringer=self.ringer) for one in (END_WINDOWS, RETRY, REPEAT, MISS))
+        )
         if disturb:
             disturb()
         try:
             wait_until(self._is_done, WITHIN_S)
         except AssertionError:
             rows = self.site.postgres.rows
-            self.late.append(f"round {number}: {rows(OPEN)} {rows(PENDING)}")
+            self.late.append(f"round {number}: {rows(self.open)} {rows(PENDING)}")
+        times = [self.rung()[id_] - rung[id_] for id_ in self.ringing]
+        self.unrepeated += sum(number == 0 for number in times)
+        self.doubled += 0 if disturb else sum(number > 1 for number in times)
         self.retried += retried
         self.calm_retried += [] if disturb else retried
         self.rounds, self.calm_rounds = number + 1, self.calm_rounds + (disturb is None)
@@ -105,30 +115,26 @@ class Jobs:
         return text
 
     def _at_both(self, does: Callable[[Any], None]) -> None:
-        threads = [threading.Thread(target=does, args=(server,)) for server in self.site.services]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        together([lambda server=server: does(server) for server in self.site.services])
 
     def _values(self, server: Any, value: float) -> None:
         """The same values arrive at both services."""
         values = [{"metricId": f"cpu-{number}", "metricName": "CPU", "value": value} for number in range(RULES)]
-        self._note(timed(server, "POST", "/api/webhooks/custom", {"projectId": "web", "metrics": values}, self.key))
+        self._note(asked(server, "POST", "/api/webhooks/custom", {"projectId": "web", "metrics": values}, self.key))
 
     def _ping(self, server: Any, signal: str, name: str = "pinged") -> None:
         for (ping_id,) in self.site.postgres.rows(
             f"SELECT ping_id FROM heartbeat WHERE name = '{name}' ORDER BY seq"
         ):
-            self._note(timed(server, "POST", f"/ping/{ping_id}{signal}", "text"))
+            self._note(asked(server, "POST", f"/ping/{ping_id}{signal}", "text"))
 
-    def _note(self, answer: Timed) -> None:
+    def _note(self, answer: Answer) -> None:
         if answer.status != 200:
             self.odd.append(answer)
 
     def _is_done(self) -> bool:
         time.sleep(0.1)
-        return self.site.postgres.rows(OPEN) == [(0, 0, 0)]
+        return self.site.postgres.rows(self.open) == [(0, 0, 0, 0)]
 
     # --- what came of it ------------------------------------------------------------------------------------
 
@@ -140,15 +146,23 @@ class Jobs:
             said.setdefault(tag, []).append(title)
         return said
 
-    def shown(self) -> list[dict[str, Any]]:
+    def rung(self) -> Counter[str]:
+        """How often each notification that waits for its acknowledgement was pushed."""
+        return Counter(one["tag"] for one in self.shown(self.browsers[-1:]))
+
+    def shown(self, browsers: Sequence[Browser] = ()) -> list[dict[str, Any]]:
         """Every push that was accepted."""
-        return [json.loads(json.dumps(m))["notification"] for one in self.browsers for m in list(one.messages)]
+        return [
+            json.loads(json.dumps(m))["notification"] for one in browsers or self.browsers for m in list(one.messages)
+        ]
 
 
 OPEN = (
     "SELECT (SELECT count(*) FROM held WHERE digest_seq IS NULL)::int, (SELECT count(*) FROM delivery d JOIN"
     " device ON device.seq = device_seq WHERE d.status = 'pending' AND kind = 'webpush')::int,"
-    " (SELECT count(*) FROM heartbeat WHERE name = 'silent' AND state <> 'down')::int"
+    " (SELECT count(*) FROM heartbeat WHERE name = 'silent' AND state <> 'down')::int,"
+    " (SELECT count(*) FROM alarm WHERE state = 'waiting' AND next_at < extract(epoch FROM now()) * 1000 + 3600000"
+    " AND account_seq = {ringer})::int"
 )
 PENDING = (
     "SELECT attempts, error, next_attempt_at / 1000 - extract(epoch FROM now()) FROM delivery"
@@ -173,6 +187,8 @@ def compared(jobs: Jobs) -> Iterator[Figure]:
     again = sum(bodies[text] > 1 for text in jobs.calm_retried)
     told = f"{missing} of {len(jobs.retried)} missing, {again} of {len(jobs.calm_retried)} without a kill came twice"
     yield Figure(what, "each retry once a lease", told, not missing and not again)
+    told = f"{jobs.unrepeated} missing of {jobs.rounds * RINGING}, {jobs.doubled} twice in a round without a kill"
+    yield Figure(what, "each repeat once a lease", told, not jobs.unrepeated and not jobs.doubled)
     for kind, number in (("heartbeat", 2 * BEATS), ("rule", RULES)):
         said = jobs.told(kind)
         doubled = sum(one == other for titles in said.values() for one, other in pairwise(titles))

@@ -10,11 +10,9 @@ from contextlib import suppress
 from http.client import HTTPException
 from typing import Any, NamedTuple
 
-from tests.support.ntfy_app import Listener, add_topic
-from tests.support.server import Server
-from torture.kills import ADDRESS
-from torture.load import SEND, Seeded, SignedIn, Timed, happen, measure, send, stored_id, timed
+from torture.load import SEND, Answer, asked, happen, measure, new_key, send, stored_id, together
 from torture.scale_servers import Site
+from torture.service import ADDRESS, Seeded, SignedIn
 
 REST_S = 0.02  # between two requests of a thread: the machine must not be the bottleneck
 MANY = 100
@@ -36,7 +34,7 @@ class Probe(NamedTuple):
     """A request whose duration matters."""
 
     what: str
-    answer: Timed
+    answer: Answer
 
 
 class Load:
@@ -48,13 +46,14 @@ class Load:
         self.ids: dict[str, list[str]] = {one.email: [] for one in accounts}  # acknowledged sends and events
         self.batches: list[str] = []
         self.probes: list[Probe] = []
-        self.odd: list[tuple[str, Timed]] = []  # an answer of no use although nothing was away
+        self.odd: list[tuple[str, Answer]] = []  # an answer of no use although nothing was away
         self.idempotent: dict[str, set[str]] = {}  # the title, and the ids that both services answered
         self.polled: set[str] = set()
         self.alive: list[str] = []  # keys that were revoked and answered all the same
         self.ended = 0
         self.old_codes: list[int] = []  # what a code was answered after it had been rotated
         self.owner = SignedIn(site.services[0], accounts[4].email)
+        self.to_phone: dict[str, float] = {}  # by text: when it was acknowledged
         self.learned: list[tuple[str, float, float]] = []  # what, when, after how long
         self.faults: list[Fault] = []
         self.fault_began: tuple[str, float] | None = None
@@ -65,7 +64,7 @@ class Load:
         """One of the keys of an account, in turn."""
         return account.keys[next(self.key_turn) % len(account.keys)]
 
-    def note(self, what: str, answer: Timed) -> Timed:
+    def note(self, what: str, answer: Answer) -> Answer:
         """Keep how long an answer took."""
         self.probes.append(Probe(what, answer))
         time.sleep(REST_S)
@@ -97,12 +96,12 @@ class Load:
         """Read the counters and the newest page."""
         account = random.choice(self.accounts[:4])
         path = random.choice(("/api/v1/stats", "/api/v1/notifications?limit=20"))
-        self.note("read", timed(self.site.any(), "GET", path, key=self.key_of(account)))
+        self.note("read", asked(self.site.any(), "GET", path, key=self.key_of(account)))
 
     def look(self) -> None:
         """Ask both for their health."""
         for server in self.site.services:
-            self.note("healthz", timed(server, "GET", "/healthz"))
+            self.note("healthz", asked(server, "GET", "/healthz"))
         time.sleep(0.1)
 
     # --- Idempotency-Key ------------------------------------------------------------------------------------
@@ -111,18 +110,14 @@ class Load:
         """The same request with one Idempotency-Key at both services at once, until both say what they stored."""
         number, key = next(self.numbers), self.key_of(self.accounts[1])
         title, ids = f"once {number}", set[str]()
-        threads = [threading.Thread(target=self._insist, args=(place, key, title, ids)) for place in (0, 1)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        together([lambda place=place: self._insist(place, key, title, ids) for place in (0, 1)])
         self.idempotent[title] = ids
 
     def _insist(self, place: int, key: str, title: str, ids: set[str]) -> None:
         until = time.monotonic() + 60
         while time.monotonic() < until:
             more = {"headers": {"Idempotency-Key": title.replace(" ", "-")}}
-            answer = timed(self.site.services[place], "POST", SEND, {"title": title, "body": "b"}, key, **more)
+            answer = asked(self.site.services[place], "POST", SEND, {"title": title, "body": "b"}, key, **more)
             if id_ := stored_id(answer):
                 ids.add(id_)
                 return
@@ -136,7 +131,7 @@ class Load:
         cursor = ""
         while True:
             path = f"/api/v1/notifications?limit={MANY}&cursor={cursor}"
-            answer = timed(self.site.any(), "GET", path, key=self.key_of(account))
+            answer = asked(self.site.any(), "GET", path, key=self.key_of(account))
             if answer.status != 200:
                 return time.sleep(0.2)  # what was read is not kept: it begins anew
             page = [one["id"] for one in answer.json["notifications"]]
@@ -151,16 +146,15 @@ class Load:
         """Make a key at one service, use it at both, revoke it at one: the other must know at once."""
         one, other = random.sample(self.site.services, 2)
         path, key = "/api/v1/api-keys", self.key_of(self.accounts[2])
-        made = timed(one, "POST", f"{path}/generate", {"name": "short-lived"}, key)
+        new = new_key(one, key, "short-lived")
         time.sleep(0.1)
-        if made.status != 201:
+        if not new:
             return
-        new = made.json["apiKey"]
-        timed(other, "GET", "/api/v1/stats", key=new["fullKey"])
-        if timed(one, "DELETE", f"{path}/{new['id']}", key=key).status == 200:
+        asked(other, "GET", "/api/v1/stats", key=new["fullKey"])
+        if asked(one, "DELETE", f"{path}/{new['id']}", key=key).status == 200:
             self.ended += 1
             for server in (other, one):
-                if timed(server, "GET", "/api/v1/stats", key=new["fullKey"]).status == 200:
+                if asked(server, "GET", "/api/v1/stats", key=new["fullKey"]).status == 200:
                     self.alive.append(new["id"])
 
     def rotate(self) -> None:
@@ -180,13 +174,13 @@ class Load:
         one, other = random.sample(self.site.services, 2)
         key = self.key_of(self.accounts[3])
         ring = {"title": "ring", "body": "b", "acknowledge": {"everyS": 10_800, "forS": 10_800}}
-        id_ = stored_id(timed(one, "POST", SEND, ring, key))
+        id_ = stored_id(asked(one, "POST", SEND, ring, key))
         if not id_:
             return time.sleep(0.2)
         path, ended = f"/api/v1/notifications/{id_}", list[float]()
 
         def wait() -> None:
-            answer = timed(one, "GET", f"{path}?wait=20", key=key)
+            answer = asked(one, "GET", f"{path}?wait=20", key=key)
             told = answer.status == 200 and answer.json["notification"]["acknowledge"]["state"] == "acknowledged"
             ended.extend([time.monotonic()] if told else [])
 
@@ -194,11 +188,18 @@ class Load:
         waiting.start()
         time.sleep(random.uniform(0.2, 1.5))
         began = time.monotonic()
-        if timed(other, "POST", f"{path}/acknowledge", None, key).status == 200:
+        if asked(other, "POST", f"{path}/acknowledge", None, key).status == 200:
             answered = time.monotonic()
             waiting.join()
             self.learned += [("wait", began, ended[0] - answered)] if ended else []
         return waiting.join()
+
+    def send_to_phone(self, key: str) -> None:
+        """Send at one service to the phone that listens at the other."""
+        text = f"to the phone {next(self.numbers)}"
+        if send(self.site.services[1], key, "t", text).status == 200:
+            self.to_phone[text] = time.monotonic()
+        time.sleep(0.5)
 
     # --- what is away ---------------------------------------------------------------------------------------
 
@@ -220,56 +221,6 @@ class Load:
         return not any(start <= ended and began <= end + before_s for start, end in spans)
 
 
-class Phone(threading.Thread):
-    """The ntfy app at one service, while the other one sends: when each message comes."""
-
-    def __init__(self, load: Load, key: str) -> None:
-        super().__init__(daemon=True)
-        self.load, self.key, self.is_over = load, key, False
-        self.came: dict[str, float] = {}
-        self.sent: dict[str, float] = {}
-        self.topic = add_topic(load.site.services[0], key)["topic"]
-        self.listener = Listener(self.server(), self.topic, since="none")
-
-    def server(self) -> Server:
-        """The service at which it listens."""
-        return self.load.site.services[0]
-
-    def run(self) -> None:
-        """Listen until the end, and come back whenever the stream ends."""
-        while not self.is_over:
-            try:
-                self.listener.connection.settimeout(15)
-                while message := self.listener.message():
-                    self.came.setdefault(message["message"], time.monotonic())
-            except (OSError, ValueError):
-                pass
-            self._come_back()
-
-    def _come_back(self) -> None:
-        while not self.is_over:
-            try:
-                self.listener.server = self.server()
-                self.listener.connect(self.listener.last_id or "all")
-                if self.listener.status == 200:
-                    return
-            except (OSError, ValueError, IndexError):
-                pass
-            time.sleep(0.2)
-
-    def missing(self) -> set[str]:
-        """What was acknowledged and has not come."""
-        return self.sent.keys() - self.came.keys()
-
-    def send(self) -> None:
-        """Send to it at the other service."""
-        text = f"to the phone {next(self.load.numbers)}"
-        answer = send(self.load.site.services[1], self.key, "t", text)
-        if answer.status == 200:
-            self.sent[text] = time.monotonic()
-        time.sleep(0.5)
-
-
 def quota(site: Site, email: str, number: int) -> tuple[Counter[int], list[int]]:
     """300 requests of 12 threads at both services with a starter's new key: statuses, and what each said is left."""
     key = site.services[0].flask("key", "create", email, f"quota {number}").strip()
@@ -280,9 +231,5 @@ def quota(site: Site, email: str, number: int) -> tuple[Counter[int], list[int]]
             answer = site.services[place % 2].get("/api/v1/stats", key)
             answers.append((answer.status, int(answer.headers["X-RateLimit-Remaining"])))
 
-    threads = [threading.Thread(target=ask, args=(place,)) for place in range(12)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together([lambda place=place: ask(place) for place in range(12)])
     return Counter(status for status, _ in answers), sorted(left for status, left in answers if status == 200)

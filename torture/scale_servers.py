@@ -16,6 +16,7 @@ import psycopg
 from tests.support import postgresql
 from tests.support.redis_server import RedisServer
 from tests.support.server import Server, free_port, wait_until
+from torture.service import children
 
 NAME = "pocketbell"
 
@@ -59,8 +60,7 @@ class PostgreSql:
     def signal(self, number: int) -> None:
         """Send a signal to the server and to all its processes."""
         master = int((self.data / "postmaster.pid").read_text().split()[0])
-        children = Path(f"/proc/{master}/task/{master}/children").read_text().split()
-        for pid in (master, *map(int, children)):
+        for pid in (master, *children(master)):
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
 
@@ -151,11 +151,6 @@ def is_well(server: Server) -> bool:
         return bool(server.request("GET", "/healthz", timeout=5).status == 200)
     except OSError:
         return False
-
-
-def children(pid: int) -> list[int]:
-    """The process ids of a process's children."""
-    return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 @contextmanager

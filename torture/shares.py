@@ -10,10 +10,24 @@ from core.long_poll import MAX_WAITING
 from process.streams import MAX_STREAMS, MAX_STREAMS_OF_KEY, MAX_STREAMS_OF_OWNER
 from tests.support.ntfy_app import Listener, add_topic
 from tests.support.server import OWNER, Server
-from torture.client import command, counted, logged_faults, ms, percentile
 from torture.figure import Figure
-from torture.flood import Flood, Others, alone
-from torture.load import SEND, Crowd, Seeded, Timed, happen, rows, seed, send, stored_id, timed, write
+from torture.load import (
+    SEND,
+    Answer,
+    Crowd,
+    Flood,
+    Others,
+    alone,
+    asked,
+    counted,
+    happen,
+    latency,
+    ms,
+    raw_request,
+    send,
+    stored_id,
+)
+from torture.service import Seeded, command, logged_faults, rows, seed, started, write
 
 DUE = 90_000  # of one account, which may have 100,000 pending: its events need some
 DEVICES, ALERTS, FLOODERS, EVENTS = 20, 105, 8, 1_000
@@ -43,22 +57,24 @@ def figures(scratch: Path) -> Iterator[Figure]:
 
 def _beside_a_greedy_account(data_dir: Path) -> Iterator[Figure]:
     greedy, other = seed(data_dir, ["greedy@example.org", OWNER], keys=2, hooks=ALERTS)
-    server = Server(data_dir, INGEST_PER_MINUTE=str(EVENTS)).wait_until_ready()
-    try:
+    with started(data_dir, INGEST_PER_MINUTE=str(EVENTS)) as server:
         before, due_at = alone(server, other.keys[0]), int((time.time() + BEGINS_IN_S) * 1000)
         topics = [add_topic(server, greedy.keys[0])["topic"] for _ in range(DEVICES)]
-        timed(server, "POST", SEND, {"title": "t", "body": "b", "deliverAt": due_at, **BUTTONS}, greedy.keys[0])
+        asked(server, "POST", SEND, {"title": "t", "body": "b", "deliverAt": due_at, **BUTTONS}, greedy.keys[0])
         for number in range(0, DUE, PIECE):
             write(data_dir / "pocketbell.db", SCHEDULE.format(number, PIECE))
         wanted = topics[: MAX_STREAMS // MAX_STREAMS_OF_KEY] * MAX_STREAMS_OF_KEY
         taken = [Listener(server, topic) for topic in wanted]
-        asked = stored_id(send(server, greedy.keys[0])) or ""
-        waits = Crowd(*[lambda: _ask(server, greedy.keys[0], asked)] * MAX_WAITING)
-        flood = Flood(server.port, FLOODERS, [(f"/p/{code}", {}, '{"message": "m"}') for code in greedy.codes])
-        with Others(server, other.keys[1]) as others, flood.going_on() as answers:
+        question = stored_id(send(server, greedy.keys[0])) or ""
+        waits = Crowd(*[lambda: _ask(server, greedy.keys[0], question)] * MAX_WAITING)
+        events = [
+            raw_request("POST", f"/p/{code}", {"Connection": "close"}, b'{"message": "m"}') for code in greedy.codes
+        ]
+        flood = Flood(server.port, [events[place::FLOODERS] for place in range(FLOODERS)])
+        with Others(server, other.keys[1]) as others, flood:
             yield from _served(server, other, due_at)
         waits.end()
-        statuses = Counter(one.status for one in taken)
+        statuses, answers = Counter(one.status for one in taken), flood.statuses
         told = f"streams {counted(statuses.elements())}, events {counted(answers.elements())}"
         holds = others.all_stored and others.p99_s < MAX_P99_S
         yield Figure("the other account's sends", f"200, p99 < {ms(MAX_P99_S)}", f"{others.told}; {before}", holds)
@@ -66,13 +82,11 @@ def _beside_a_greedy_account(data_dir: Path) -> Iterator[Figure]:
         holds = holds and answers[200] <= EVENTS // 2 and max(answers) < 500
         yield Figure("the greedy account", f"{MAX_STREAMS_OF_OWNER} streams, half of the events", told, holds)
         yield logged_faults(server)
-    finally:
-        server.kill()
 
 
-def _ask(server: Server, key: str, id_: str, wait_s: int = 25) -> Timed:
+def _ask(server: Server, key: str, id_: str, wait_s: int = 25) -> Answer:
     """Wait for an answer, as a program does that asks again."""
-    answer = timed(server, "GET", f"/api/v1/notifications/{id_}?wait={wait_s}", key=key)
+    answer = asked(server, "GET", f"/api/v1/notifications/{id_}?wait={wait_s}", key=key)
     time.sleep(max(0.0, 1 - answer.seconds))
     return answer
 
@@ -84,11 +98,11 @@ def _served(server: Server, other: Seeded, due_at: int) -> Iterator[Figure]:
     yield Figure("the other account's stream", "granted", str(listener.status), listener.status == 200)
     times = {f"reminder {number}": due_at + 1000 * number for number in range(1, REMINDERS + 1)}
     for body, at in times.items():
-        timed(server, "POST", SEND, {"title": "t", "body": body, "deliverAt": at}, key)
+        asked(server, "POST", SEND, {"title": "t", "body": body, "deliverAt": at}, key)
     time.sleep(max(0.0, due_at / 1000 - time.time()))
     events = Counter(happen(server, code).status for code in other.codes[:10])
     yield Figure("its events", "200", counted(events.elements()), set(events) == {200})
-    waited = timed(server, "GET", f"/api/v1/notifications/{stored_id(send(server, key))}?wait={WAIT_S}", key=key)
+    waited = asked(server, "GET", f"/api/v1/notifications/{stored_id(send(server, key))}?wait={WAIT_S}", key=key)
     yield Figure("its wait", "granted", f"returned after {ms(waited.seconds)}", waited.seconds >= WAIT_S)
     late = _late(listener, times)
     released = rows(server.data_dir / "pocketbell.db", LATE, [other.seq])[0][0]
@@ -109,9 +123,8 @@ def _late(listener: Listener, times: dict[str, int]) -> list[float]:
 def _commands(data_dir: Path) -> Iterator[Figure]:
     """Commands that write, beside a service whose disk is never at rest."""
     accounts = seed(data_dir, [OWNER, *(f"sender-{number}@example.org" for number in range(1, SENDERS))], keys=3)
-    server = Server(data_dir).wait_until_ready()
-    try:
-        sends = list[Timed]()
+    with started(data_dir) as server:
+        sends = list[Answer]()
         works = [_sender(server, account.keys, sends) for account in accounts]
         crowd, failed, times = Crowd(*works), list[str](), list[float]()
         for number in range(COMMANDS):
@@ -121,13 +134,11 @@ def _commands(data_dir: Path) -> Iterator[Figure]:
             failed += [done.stderr.strip()] if done.returncode else []
         crowd.end()
         what = f"{COMMANDS} commands beside {SENDERS} senders"
-        said = f"{len(failed)} failed {sorted(set(failed))}; p50 {ms(percentile(times, 0.5))}, worst {ms(max(times))}"
+        said = f"{len(failed)} failed {sorted(set(failed))}; {latency(times)}"
         told = f"{said}; {len(sends)} sends: {counted(one.status for one in sends)}"
         yield Figure(what, "all succeed", told, not failed)
-    finally:
-        server.kill()
 
 
-def _sender(server: Server, keys: list[str], sends: list[Timed]) -> Callable[[], None]:
+def _sender(server: Server, keys: list[str], sends: list[Answer]) -> Callable[[], None]:
     turn = itertools.cycle(keys)  # no key reaches its limit
     return lambda: sends.append(send(server, next(turn)))

@@ -5,17 +5,17 @@
 
 import itertools
 import os
-import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import quote
 
 from tests.support.server import Server
-from torture.client import counted, percentile, worker_pid
 from torture.figure import Figure
-from torture.load import PASSWORD, Seeded, SignedIn, Timed, fill, happen, measure, seed, send, timed
+from torture.load import Answer, asked, counted, happen, measure, percentile, send, together
+from torture.service import PASSWORD, Seeded, SignedIn, fill, seed, started, worker_pid
 
 RATE, THREADS, BURST = 100, 24, 128
 WARMING = 1 / 5  # part of the time in which caches fill
@@ -25,7 +25,7 @@ MEMORY_MB_MIN, MORE_FILES, WAL_BYTES = 1.0, 5, 16_000_000
 PAGES = ("/app/", "/app/notifications", "/app/alerts", "/app/metrics", "/app/devices", "/app/keys")
 SEARCHES = tuple(map(quote, ("disk", "50%", "ß", "nothing like that")))
 
-Work = Callable[[int], Timed]
+Work = Callable[[int], Answer]
 
 
 class Load:
@@ -50,7 +50,7 @@ class Load:
         self.mixture = [(name, work) for name, share, work in kinds for _ in range(share)]
         self.mixture = [self.mixture[place * 7 % len(self.mixture)] for place in range(len(self.mixture))]
 
-    def __call__(self, number: int) -> tuple[str, Timed]:
+    def __call__(self, number: int) -> tuple[str, Answer]:
         """The request with that number; each kind uses all keys, codes or pages in turn."""
         name, work = self.mixture[number % len(self.mixture)]
         return name, work(next(self.turns[name]))
@@ -64,12 +64,12 @@ class Load:
     def _code(self, number: int) -> str:
         return self._account(number).codes[number // ACCOUNTS % HOOKS]
 
-    def _get(self, number: int, path: str) -> Timed:
-        return timed(self.server, "GET", path, key=self._key(number))
+    def _get(self, number: int, path: str) -> Answer:
+        return asked(self.server, "GET", path, key=self._key(number))
 
-    def _page(self, number: int) -> Timed:
+    def _page(self, number: int) -> Answer:
         headers = {"Cookie": self.owner.cookie}
-        return timed(self.server, "GET", PAGES[number % len(PAGES)], headers=headers)
+        return asked(self.server, "GET", PAGES[number % len(PAGES)], headers=headers)
 
 
 class Watch(threading.Thread):
@@ -105,9 +105,8 @@ def figures(scratch: Path) -> Iterator[Figure]:
     accounts = seed(data_dir, emails, KEYS, HOOKS, password=PASSWORD)
     for account in accounts:
         fill(data_dir / "pocketbell.db", account.seq, FIRST_ROWS)
-    server = Server(data_dir)
-    try:
-        load = Load(server.wait_until_ready(), accounts, SignedIn(server, emails[0]))
+    with started(data_dir) as server:
+        load = Load(server, accounts, SignedIn(server, emails[0]))
         _burst(server, accounts[0])
         watch = Watch(server)
         watch.start()
@@ -115,47 +114,33 @@ def figures(scratch: Path) -> Iterator[Figure]:
         watch.ending.set()
         watch.join()
         yield from _told(f"{RATE} mixed requests/s for {lasting} s", watch, answers, late)
-    finally:
-        server.kill()
 
 
 def _burst(server: Server, account: Seeded) -> None:
     """Many searches of the whole history at once, so that gunicorn starts all threads and they fill their caches."""
     path = f"/api/v1/notifications?search={SEARCHES[-1]}"
-    works = [lambda n=n: timed(server, "GET", path, key=account.keys[n % KEYS], timeout=60) for n in range(BURST)]
-    threads = [threading.Thread(target=work) for work in works]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together([lambda n=n: asked(server, "GET", path, key=account.keys[n % KEYS], timeout=60) for n in range(BURST)])
 
 
-def _open_loop(load: Load, lasting: int) -> tuple[list[tuple[str, float, Timed]], float]:
+def _open_loop(load: Load, lasting: int) -> tuple[list[tuple[str, float, Answer]], float]:
     """Each answer with its kind and the time since it was due; and how late the latest request began."""
-    due, answers = queue.SimpleQueue[tuple[int, float] | None](), list[tuple[str, float, Timed]]()
+    answers = list[tuple[str, float, Answer]]()
 
-    def work() -> None:
-        while (one := due.get()) is not None:
-            name, answer = load(one[0])
-            answers.append((name, time.monotonic() - one[1], answer))
+    def work(number: int, at: float) -> None:
+        name, answer = load(number)
+        answers.append((name, time.monotonic() - at, answer))
 
-    threads = [threading.Thread(target=work) for _ in range(THREADS)]
-    for thread in threads:
-        thread.start()
     began, late = time.monotonic(), 0.0
-    for number in range(lasting * RATE):
-        at = began + number / RATE
-        time.sleep(max(0.0, at - time.monotonic()))
-        late = max(late, time.monotonic() - at)
-        due.put((number, at))
-    for _ in threads:
-        due.put(None)
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(THREADS) as threads:
+        for number in range(lasting * RATE):
+            at = began + number / RATE
+            time.sleep(max(0.0, at - time.monotonic()))
+            late = max(late, time.monotonic() - at)
+            threads.submit(work, number, at)
     return answers, late
 
 
-def _told(what: str, watch: Watch, answers: list[tuple[str, float, Timed]], late: float) -> Iterator[Figure]:
+def _told(what: str, watch: Watch, answers: list[tuple[str, float, Answer]], late: float) -> Iterator[Figure]:
     wrong = [f"{name} {one.status}" for name, _, one in answers if one.status != 200]
     yield Figure(what, "0 errors", f"{len(answers)} answers, {len(wrong)} errors: {counted(wrong)}", not wrong)
     times = [seconds * 1000 for _, seconds, _ in answers]

@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.support.certificates import Certificates, make
-from tests.support.server import ROOT, Server, free_port, wait_until
-from torture.client import account, asked, ms, started
+from tests.support.server import OWNER, ROOT, Server, bearer, free_port, wait_until
 from torture.figure import Figure
+from torture.load import SEND, asked, ms, raw_request, together
+from torture.service import seed, started
 
 DEPLOY = Path(os.environ.get("DEPLOY", ROOT / "deploy"))
 HELD_S = 25.0
@@ -28,6 +29,8 @@ OF_EACH = 50
 DRIP_S = 2.0
 GOAL_S = 10.0
 PATIENCE_S = 45.0
+CLOSE = {"Connection": "close"}
+HEALTH = raw_request("GET", "/healthz", CLOSE)
 
 
 class Slow(NamedTuple):
@@ -59,8 +62,9 @@ def figures(scratch: Path) -> Iterator[Figure]:
     """One slow socket on one thread, then 150 of them directly and through the proxies."""
     yield from threads_kept(scratch)
     certificates = make(scratch)
-    with started(scratch, "sockets", BASE_URL="https://localhost") as server:
-        key = account(server, "owner@example.org")
+    (account,) = seed(scratch / "data", [OWNER])
+    with started(scratch / "data", BASE_URL="https://localhost") as server:
+        key = account.keys[0]
         must = f"each answered within {GOAL_S:.0f} s: only those with a key and half of a long body keep a thread"
         yield from crowd("directly", must, GOAL_S, server.port, key, None)
         for name, serve in (("nginx", nginx), ("caddy", caddy)):
@@ -74,18 +78,15 @@ def threads_kept(scratch: Path) -> Iterator[Figure]:
     """With THREADS=1: how long a fresh request waits behind one slow socket."""
     count = len(ways(""))
     with ExitStack() as stack:
-        servers = [stack.enter_context(started(scratch, f"one{n}", THREADS="1")) for n in range(count)]
+        directories = [scratch / f"one{place}" / "data" for place in range(count)]
+        keys = [seed(directory, [OWNER])[0].keys[0] for directory in directories]
+        servers = [stack.enter_context(started(directory, THREADS="1")) for directory in directories]
         waits = [0.0] * count
 
         def wait(place: int) -> None:
-            key = account(servers[place], "owner@example.org")
-            waits[place] = waited(servers[place], ways(key)[place])
+            waits[place] = waited(servers[place], ways(keys[place])[place])
 
-        threads = [threading.Thread(target=wait, args=(place,)) for place in range(count)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        together([lambda place=place: wait(place) for place in range(count)])
     for way, wait_s in zip(ways(""), waits, strict=True):
         seen = f"more than {PATIENCE_S:.0f} s" if wait_s >= PATIENCE_S else ms(wait_s)
         yield Figure(f"a thread is kept by one socket: {way.name}", "at most 10 s", seen, wait_s <= GOAL_S)
@@ -93,22 +94,19 @@ def threads_kept(scratch: Path) -> Iterator[Figure]:
 
 def waited(server: Server, way: Slow) -> float:
     """How long a fresh request waits behind one such socket."""
-    asked(server.port, "GET", "/healthz")
+    asked(server, "GET", "/healthz")
     stop = threading.Event()
-    slow = Crowd(server.port, None, [way])
+    slow = SlowSockets(server.port, None, [way])
     thread = threading.Thread(target=slow.hold, args=(stop,))
     thread.start()
     time.sleep(0.5)
-    began = time.perf_counter()
-    with suppress(OSError):
-        asked(server.port, "GET", "/healthz", timeout=PATIENCE_S)
-    took_s = time.perf_counter() - began
+    took_s = asked(server, "GET", "/healthz", timeout=PATIENCE_S).seconds
     stop.set()
     thread.join()
     return took_s
 
 
-class Crowd:
+class SlowSockets:
     """Slow sockets. By themselves, they are not opened again after they were closed."""
 
     def __init__(
@@ -168,7 +166,7 @@ def crowd(
     """150 slow sockets, reopened when they are closed, and fresh requests meanwhile."""
     every = ways(key)
     mixed = [every[0]] * OF_EACH + (every[1:3] * OF_EACH)[:OF_EACH] + (every[3:6] * OF_EACH)[:OF_EACH]
-    slow, stop, times = Crowd(port, context, mixed, is_stubborn=True), threading.Event(), list[float]()
+    slow, stop, times = SlowSockets(port, context, mixed, is_stubborn=True), threading.Event(), list[float]()
     before = fresh(port, key, context)
     thread = threading.Thread(target=slow.hold, args=(stop,))
     thread.start()
@@ -185,20 +183,17 @@ def crowd(
 
 def fresh(port: int, key: str, context: ssl.SSLContext | None) -> list[float]:
     """The latency of /healthz and of a send, each on a new connection."""
-    body = b'{"title": "t", "body": "b"}'
-    head = (
-        f"POST /api/v1/notifications/send HTTP/1.1\r\nAuthorization: Bearer {key}\r\nContent-Length: {len(body)}\r\n"
-    )
-    return [timed(port, context, "GET /healthz HTTP/1.1\r\n", b""), timed(port, context, head, body)]
+    message = raw_request("POST", SEND, {**bearer(key), **CLOSE}, b'{"title": "t", "body": "b"}')
+    return [timed(port, context, HEALTH), timed(port, context, message)]
 
 
-def timed(port: int, context: ssl.SSLContext | None, head: str, body: bytes) -> float:
+def timed(port: int, context: ssl.SSLContext | None, request: bytes) -> float:
     """The time until the first bytes of the answer; PATIENCE_S if it is not a 200."""
     began = time.perf_counter()
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as plain:
             one = context.wrap_socket(plain, server_hostname="localhost") if context else plain
-            one.sendall(f"{head}Host: localhost\r\nConnection: close\r\n\r\n".encode() + body)
+            one.sendall(request)
             is_good = one.recv(4096).startswith(b"HTTP/1.1 200")
     except OSError:
         is_good = False
@@ -225,7 +220,7 @@ def behind(
     directory = scratch / name
     directory.mkdir()
     with serve(directory, file.read_text(), server.port, certificates) as port:  # type: ignore[attr-defined]
-        wait_until(lambda: timed(port, context, "GET /healthz HTTP/1.1\r\n", b"") < PATIENCE_S, 15)
+        wait_until(lambda: timed(port, context, HEALTH) < PATIENCE_S, 15)
         yield from crowd(f"through {name} ({file})", must, 1.0, port, key, context)
 
 

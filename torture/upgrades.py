@@ -14,9 +14,9 @@ from typing import Any
 from store.database import SCHEMA_VERSION
 from tests.support.schemas import SCHEMAS, as_of_now, rows_of
 from tests.support.server import ROOT, serving
-from torture.client import counted
 from torture.figure import Figure
-from torture.load import integrity, rows
+from torture.load import counted
+from torture.service import integrity, rows
 
 KILLS, MANY = 10, 5_000
 OPEN = """

@@ -1,4 +1,4 @@
-"""The end of a window under kills, with two processes, and with clock steps: every digest once, none missing.
+"""The end of a window under kills and with clock steps: every digest once, none missing.
 
 Events of alerts with `--frequency 15m` make the held notifications. Their times are then moved back in the file, so
 that the window ends within seconds. The devices are stand-ins that keep every push.
@@ -6,23 +6,19 @@ that the window ends within seconds. The devices are stand-ins that keep every p
 
 import random
 import re
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from pathlib import Path
 
 from tests.support.push_service import Browser, PushService
-from tests.support.server import NO_FILE, ROOT, Server, wait_until
-from torture.client import counted
+from tests.support.server import Server, wait_until
 from torture.figure import Figure
-from torture.load import happen, push_stand_in, rows, seed, send, timed, write
+from torture.load import asked, counted, happen, send
+from torture.service import FILE, push_stand_in, rows, seed, write
 
 ACCOUNTS, EVENTS, KILLS = 20, 10, 10
-DUE, STARTS = 300, 4
 WINDOW_MS = 900_000
 SPREAD_S = 12.0  # the windows end one after the other within this time
 SLOW_S = 0.3
@@ -31,18 +27,6 @@ EVENT = re.compile(r"event-\d{4}")
 STEPS = {"+1 h": 3_600.0, "-1 h": -3_600.0, "+40 days": 40 * 86_400.0}
 WATCHED_S = 75.0
 STARTER_LIMIT = 100
-JOBS = """
-import sys, time
-import app as application
-application.app.open()
-from process import clock
-from core import scheduler
-print("ready", flush=True)
-sys.stdin.readline()
-while True:
-    scheduler.run_due(clock.now_ms())
-    time.sleep(0.01)
-"""
 SHIFTED = """
 import os, time
 _time, _time_ns, _file = time.time, time.time_ns, os.environ["CLOCK_FILE"]
@@ -59,8 +43,8 @@ time.time_ns = lambda: _time_ns() + int(_shift() * 1_000_000_000)
 
 
 def figures(scratch: Path) -> Iterator[Figure]:
-    """Kills, two processes, clock steps."""
-    for part in (_killed, _two_processes, _clock_steps):
+    """Kills, then clock steps."""
+    for part in (_killed, _clock_steps):
         with push_stand_in() as push_service:
             yield from part(scratch / part.__name__, push_service)
 
@@ -69,15 +53,14 @@ class Held:
     """Accounts with one device each, and their held notifications."""
 
     def __init__(self, data_dir: Path, push_service: PushService) -> None:
-        data_dir.parent.mkdir(exist_ok=True)
-        self.data_dir, self.file, self.origin = data_dir, data_dir / "pocketbell.db", push_service.origin
+        self.data_dir, self.file, self.origin = data_dir, data_dir / FILE, push_service.origin
         self.browsers = [push_service.browser() for _ in range(ACCOUNTS)]
         self.accounts = seed(
             data_dir,
             [f"owner-{number}@example.org" for number in range(ACCOUNTS)],
             frequency="15m",
             subscriptions=[browser.subscription for browser in self.browsers],
-            webpush_hosts=push_service.origin,
+            WEBPUSH_HOSTS=push_service.origin,
         )
         self.events: dict[str, str] = {}  # the text of an event, and its id
 
@@ -152,79 +135,8 @@ def _killed(directory: Path, push_service: PushService) -> Iterator[Figure]:
         server.kill()
     yield Figure(what, "the kills struck before all was done", f"{during} of {KILLS} did", during == KILLS)
     yield from _each_once(what, held, KILLS)
-    told = _digest_statuses(held)
+    told = counted(row[0] for row in rows(held.file, "SELECT status FROM notification WHERE is_digest"))
     yield Figure(what, "every digest delivered", told, told == f"delivered: {ACCOUNTS}")
-
-
-def _digest_statuses(held: Held) -> str:
-    return counted(row[0] for row in rows(held.file, "SELECT status FROM notification WHERE is_digest"))
-
-
-def _two_processes(directory: Path, push_service: PushService) -> Iterator[Figure]:
-    """The jobs of two processes at the same moment on one file: 200 events to release, and 300 due retries."""
-    held = Held(directory / "data", push_service)
-    for _ in range(STARTS):
-        server = held.server().wait_until_ready()
-        held.happen(server)
-        server.kill()
-        held.end_windows(-1.0, 0.0)
-        _both(held)
-    what = f"the jobs of two processes at once, {STARTS} times {ACCOUNTS * EVENTS} held events"
-    yield from _each_once(what, held, 0)
-    for browser in held.browsers:
-        browser.messages.clear()
-    _both(held, _make_due)
-    tags = [message["notification"]["tag"] for browser in held.browsers for message in browser.messages]
-    told = f"{len(tags)} pushes of {len(set(tags))} notifications"
-    what = f"the jobs of two processes at once, {DUE} due rows"
-    yield Figure(what, "each pushed once", told, len(tags) == len(set(tags)) == DUE)
-
-
-def _both(held: Held, then: Callable[[Held], None] | None = None) -> None:
-    """Two processes that run the jobs, and what happens once they do, until nothing is held or due.
-
-    Two services would not do, because the second waits for the first.
-    """
-    environ = {
-        **NO_FILE,
-        "DATA_DIR": str(held.data_dir),
-        "WEBPUSH_HOSTS": held.origin,
-    }
-    command = [sys.executable, "-c", JOBS]
-    with ExitStack() as running:
-        processes = [
-            running.enter_context(
-                subprocess.Popen(command, cwd=ROOT, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-            )
-            for _ in range(2)
-        ]
-        for process in processes:
-            process.stdout.readline()
-        for process in processes:
-            process.stdin.write(b"go\n")
-            process.stdin.flush()
-        if then:
-            then(held)
-        wait_until(held.is_settled, 60)
-        for process in processes:
-            process.kill()
-
-
-def _make_due(held: Held) -> None:
-    """Make pending rows due in a moment."""
-    now = time.time_ns() // 1_000_000
-    statements = []
-    for number in range(DUE):
-        account = held.accounts[number % ACCOUNTS].seq
-        name = f"{now:012x}{number:020x}"
-        statements += [
-            "INSERT INTO notification (id, account_seq, title, body, status, created_at)"
-            f" VALUES ('{name}', {account}, 'MCP - due', 'b', 'pending', {now})",
-            "INSERT INTO delivery (notification_seq, device_seq, status, attempts, next_attempt_at)"
-            f" SELECT n.seq, d.seq, 'pending', 0, {now + 1_500} FROM notification n JOIN device d"
-            f" ON d.account_seq = n.account_seq WHERE n.id = '{name}'",
-        ]
-    write(held.file, *statements)
 
 
 class Stepped:
@@ -241,9 +153,9 @@ class Stepped:
             keys=2,
             frequency="15m",
             subscriptions=[self.browser.subscription],
-            webpush_hosts=push_service.origin,
+            WEBPUSH_HOSTS=push_service.origin,
         )
-        self.file = directory / "data" / "pocketbell.db"
+        self.file = directory / "data" / FILE
         write(self.file, "UPDATE account SET plan = 'starter'")
         self.set(0)
         environ = {"PYTHONPATH": str(directory / "lib"), "CLOCK_FILE": str(self.clock_file)}
@@ -269,7 +181,7 @@ class Stepped:
 class After(threading.Thread):
     """Waits for something to happen and keeps how long that took, or None if it did not happen in time."""
 
-    def __init__(self, happens: object, since: float) -> None:
+    def __init__(self, happens: Callable[[], bool], since: float) -> None:
         super().__init__(daemon=True)
         self.happens, self.since, self.seconds = happens, since, None
         self.start()
@@ -311,11 +223,11 @@ def _step(name: str, seconds: float, directory: Path, push_service: PushService)
         stepped.browser.then(503)
         pending = send(stepped.server, stepped.account.keys[0], "again").json["notification"]["status"]
         key, first = stepped.account.keys[1], time.monotonic()
-        used = [timed(stepped.server, "GET", "/api/v1/stats", key=key).status for _ in range(STARTER_LIMIT + 1)]
+        used = [asked(stepped.server, "GET", "/api/v1/stats", key=key).status for _ in range(STARTER_LIMIT + 1)]
         if pending != "pending" or used[-1] != 429:
             raise RuntimeError(f"it is not as it should be before the step: {pending}, {counted(used)}")
         stepped.set(seconds)
-        unlocked = After(lambda: timed(stepped.server, "GET", "/api/v1/stats", key=key).status == 200, first)
+        unlocked = After(lambda: asked(stepped.server, "GET", "/api/v1/stats", key=key).status == 200, first)
         retried = After(lambda: "MCP - again" in stepped.titles, time.monotonic())
         for one in (unlocked, retried):
             one.join()
