@@ -12,7 +12,7 @@ import threading
 from typing import Any, NamedTuple, Self
 
 from store.database import EVERYBODY, database, peewee, run, run_later, transaction
-from store.rows import columns, reader
+from store.rows import Query, columns, select_number, select_numbers
 
 
 def new_id(now: int) -> str:
@@ -39,6 +39,12 @@ class Model(peewee.Model):
     def first(cls, condition: str, *values: object) -> Self | None:
         """The row for which this constant condition holds, or None, at a quarter of what Peewee's own `get` costs."""
         return next(iter(cls.raw(f"SELECT * FROM {cls._meta.table_name} WHERE {condition}", *values)), None)
+
+    @classmethod
+    def purge(cls, seqs: list[int]) -> None:
+        """Delete the rows with these numbers; call inside `transaction()`."""
+        listed = "(SELECT value FROM json_each(?))"
+        run(f"DELETE FROM {cls._meta.table_name} WHERE seq IN {listed}", (json.dumps(seqs),))
 
 
 def _change(row: Model, values: dict[str, Any]) -> None:
@@ -73,7 +79,7 @@ class Account(Model):
     @classmethod
     def add(cls, email: str, now: int, **columns: str | None) -> "Account":
         """The new account; `peewee.IntegrityError` when the address is taken. Call inside `transaction()`."""
-        seq = run(cls.LAST_SEQ).fetchone()[0] + 1
+        seq = (select_number(cls.LAST_SEQ) or 0) + 1
         return cls.create(force_insert=True, seq=seq, email=email, created_at=now, **columns)
 
     @classmethod
@@ -217,12 +223,7 @@ class ApiKey(Model):
     @classmethod
     def purgeable(cls, account_seq: int, revoked_before: int, used_before: int, limit: int) -> list[int]:
         """At most `limit` keys (their seqs) revoked and last used before these times that added no device."""
-        return [row[0] for row in run(cls.PURGEABLE, (account_seq, revoked_before, used_before, limit))]
-
-    @classmethod
-    def purge(cls, seqs: list[int]) -> None:
-        """Forget these keys; call inside `transaction()`."""
-        run("DELETE FROM api_key WHERE seq IN (SELECT value FROM json_each(?))", (json.dumps(seqs),))
+        return select_numbers(cls.PURGEABLE, (account_seq, revoked_before, used_before, limit))
 
     @classmethod
     def delete_some(cls, account_seq: int, limit: int) -> int:
@@ -341,13 +342,15 @@ class Device(Model):
         "UPDATE device SET last_delivered_at = ?, last_error = NULL, last_error_at = NULL WHERE seq = ? AND token = ?"
     )
     NOTE_ERROR = "UPDATE device SET last_error = ?, last_error_at = ? WHERE seq = ? AND token = ?"
-    ACTIVE = f"SELECT {columns(ActiveDevice, 'd')} FROM device d WHERE account_seq = ? AND removed_at IS NULL"
-    READ_ACTIVE = staticmethod(reader(ActiveDevice))
+    ACTIVE = Query(
+        ActiveDevice,
+        f"SELECT {columns(ActiveDevice, 'd')} FROM device d WHERE account_seq = ? AND removed_at IS NULL",
+    )
 
     @classmethod
     def active(cls, account_seq: int) -> list[ActiveDevice]:
         """The account's devices that are not removed, to push to."""
-        return list(map(cls.READ_ACTIVE, run(cls.ACTIVE, (account_seq,)).fetchall()))
+        return cls.ACTIVE.all((account_seq,))
 
     @classmethod
     def add(cls, account_seq: int, kind: str, values: dict[str, Any], now: int) -> "Device":
@@ -435,12 +438,7 @@ class Device(Model):
     def purgeable(cls, account_seq: int, before: int, limit: int) -> list[int]:
         """The seqs of devices removed before `before` and the oldest notification; not the one removed last."""
         values = {"account": account_seq, "before": before, "limit": limit}
-        return [row[0] for row in run(cls.PURGEABLE, values)]
-
-    @classmethod
-    def purge(cls, seqs: list[int]) -> None:
-        """Forget these devices; call inside `transaction()`."""
-        run("DELETE FROM device WHERE seq IN (SELECT value FROM json_each(?))", (json.dumps(seqs),))
+        return select_numbers(cls.PURGEABLE, values)
 
     @classmethod
     def delete_some(cls, account_seq: int, limit: int) -> int:

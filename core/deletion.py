@@ -14,8 +14,7 @@ from core.local_time import day_bounds
 from core.pieces import ROWS, in_pieces
 from models import Account, ApiKey, Device
 from process import clock
-from store import idempotency_keys
-from store.custom_metrics import Metric
+from store import custom_metrics, idempotency_keys
 from store.database import AFTER_ALL, EVERYBODY, WriteFailed, transaction
 from store.held import Held
 from store.metric_rules import MetricRule
@@ -82,7 +81,7 @@ def _delete_rest(account_seq: int) -> None:
     """Delete the account, with what requests that had begun before have written since."""
     Account.end_access(account_seq)
     _delete(account_seq, Notification.before(account_seq, 0, AFTER_ALL, ROWS))
-    Metric.remove(account_seq, Metric.of_project(account_seq, None, None, ROWS))
+    custom_metrics.remove(account_seq, custom_metrics.of_project(account_seq, None, None, ROWS))
     for delete_some in DELETE_SOME:
         delete_some(account_seq, ROWS)
     Account.delete_rest(account_seq)
@@ -128,9 +127,9 @@ def _delete(account_seq: int, seqs: list[int]) -> None:
 
 def _delete_values(account_seq: int, project_id: str | None, metric_id: str | None) -> int:
     def piece() -> int:
-        places = Metric.of_project(account_seq, project_id, metric_id, ROWS)
+        places = custom_metrics.of_project(account_seq, project_id, metric_id, ROWS)
         with transaction(account_seq):
-            Metric.remove(account_seq, places)
+            custom_metrics.remove(account_seq, places)
         return len(places)
 
     return _repeated(piece)

@@ -18,9 +18,10 @@ from core.backoff import Backoff
 from core.metric_rules import FIRING, OK, SILENT, metric_title, number_text, rule_text
 from process import clock
 from process.faults import log_fault
-from store.custom_metrics import Metric, MetricColumns, TimedValue
+from store import custom_metrics, metric_rules
+from store.custom_metrics import MetricColumns, TimedValue
 from store.database import AFTER_ALL, DatabaseError, transaction
-from store.metric_rules import Changes, MetricRule, Rule, RuleArrival, RuleFiring, Watched
+from store.metric_rules import Changes, MetricRule, Rule, Watched
 from wire.notification import HIGH_PRIORITY, LOW_PRIORITY, Content
 
 OPERATORS: dict[str, Callable[[float, Any], bool]] = {
@@ -85,7 +86,7 @@ def store_values(account_seq: int, project_id: str, values: Sequence[MetricColum
     """Store values that have arrived, and let them change the states of the rules on their metrics."""
     storage.check(account_seq)
     with transaction(account_seq):
-        Metric.add_all(account_seq, project_id, values)
+        custom_metrics.add_all(account_seq, project_id, values)
         version = MetricRule.version(account_seq)
         if version is not None:
             project = _projects(account_seq, version).get(project_id)
@@ -137,7 +138,7 @@ def _follow_values(account_seq: int, project: Project, values: Sequence[MetricCo
     if project.expecting or project.silent:
         arrived = {value[0] for value in values}
         if expecting := _of_metrics(project.expecting, arrived):
-            RuleArrival.note(account_seq, expecting, now)
+            metric_rules.note_arrival(account_seq, expecting, now)
         changed.update(_of_metrics(project.silent, arrived))
     for seq in sorted(changed):
         _judge_on_arrival(account_seq, seq, now)
@@ -193,7 +194,7 @@ def look_at_due(now: int) -> bool:
     due = backoff.due(lambda most: MetricRule.due(now, most), CHECKED_AT_ONCE)
     for account_seq, seq in due:
         with backoff.tried(seq), transaction(account_seq):
-            RuleArrival.settle(account_seq)
+            metric_rules.settle_arrivals(account_seq)
             rule = MetricRule.one(seq)
             if rule and rule.look_at is not None and rule.look_at <= now:  # no other process was faster
                 _judge(rule, now, has_arrived=False)
@@ -202,9 +203,9 @@ def look_at_due(now: int) -> bool:
 
 def settle_arrivals(_: int) -> None:
     """Keep the table of arrivals small: a sender may send other metrics in each batch."""
-    for account_seq in RuleArrival.many(MAX_ARRIVALS):
+    for account_seq in metric_rules.accounts_with_arrivals(MAX_ARRIVALS):
         with transaction(account_seq):
-            RuleArrival.settle(account_seq)
+            metric_rules.settle_arrivals(account_seq)
 
 
 # --- states -------------------------------------------------------------------------------------------------
@@ -237,8 +238,8 @@ def _judge_values(rule: Rule, now: int, has_arrived: bool) -> tuple[TimedValue |
     When a value has arrived, the time is not asked: it may be unknown still for how long the service was away.
     """
     series, wanted = (rule.project_id, rule.metric_id), RUN_VALUES if rule.for_s else 1
-    values = Metric.newest(rule.account_seq, series, 0, now, wanted)
-    future_at = Metric.next_at(rule.account_seq, series, now)
+    values = custom_metrics.newest(rule.account_seq, series, 0, now, wanted)
+    future_at = custom_metrics.next_at(rule.account_seq, series, now)
     if not values:  # not yet, or they were removed: nothing is known
         return None, rule.changes._replace(look_at=future_at)
     newest, since = values[-1], _holds_since(rule, values)
@@ -270,10 +271,10 @@ def _tell(rule: Rule, state: str, newest: TimedValue | None, now: int) -> None:
     name, said = metric_title(rule), f"Rule: {rule_text(rule)}. Project: {rule.project_id}."
     measured = "" if newest is None else f"{number_text(newest.value)} {(newest.unit or '').strip()}".strip()
     if state == FIRING:
-        RuleFiring.begin(rule.seq, now)
+        metric_rules.begin_firing(rule.seq, now)
         content = Content(f"{name} is {measured or 'silent'}", said, priority=HIGH_PRIORITY)
     else:
-        RuleFiring.end(rule.seq, now)
+        metric_rules.end_firing(rule.seq, now)
         lasted = durations.near(max(0, now - (rule.changed_at or now)) // 1000)
         title = f"{name} is ok: {measured}" if measured else f"{name} is sent again"
         content = Content(title, f"{said} It fired for {lasted}.", priority=LOW_PRIORITY)

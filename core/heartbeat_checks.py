@@ -10,7 +10,7 @@ from core.local_time import local_time, next_run
 from core.pruning import KEPT_PINGS
 from process import clock
 from store.database import EVERYBODY, WriteFailed, transaction, writes_fail
-from store.heartbeats import Beat, Heartbeat, KeptPing, Ping
+from store.heartbeats import Beat, Heartbeat, KeptPing, keep_ping
 from store.metric_rules import MetricRule
 from store.server_notes import ServerNote
 from wire.errors import Refused
@@ -52,7 +52,7 @@ def note_ping(pinged: Beat, kind: str, exit_code: int | None, body: str) -> None
         now, beat = clock.now_ms(), Heartbeat.one(pinged.seq)
         if beat is None:  # deleted while the body arrived
             raise Refused(404)
-        Ping.add(beat.seq, KeptPing(kind, exit_code, body, now), KEPT_PINGS)
+        keep_ping(beat.seq, KeptPing(kind, exit_code, body, now), KEPT_PINGS)
         if kind in ("success", "fail"):
             Heartbeat.note_ping(beat.seq, now)
             if beat.state != "paused":

@@ -15,8 +15,7 @@ from core.plans import PLANS, history_begin
 from models import Account, ApiKey, Device
 from process import clock
 from process.clock import DAY_MS
-from store import buttons, idempotency_keys
-from store.custom_metrics import Metric
+from store import buttons, custom_metrics, idempotency_keys
 from store.database import transaction
 from store.notifications import Notification
 from store.server_notes import ServerNote
@@ -151,8 +150,8 @@ def _prune_buttons(now: int) -> bool:
 def _prune_metrics(account: Account, now: int) -> bool:
     """Remove values that are older than the plan keeps them, and the oldest of too many."""
     begin, kept = history_begin(account.plan, now), PLANS[account.plan].metric_values
-    excess = Metric.count(account.seq, begin) - kept
-    before = Metric.oldest(account.seq, begin, min(excess, MAX_EXCESS)) if excess > 0 else (begin, 0)
+    excess = custom_metrics.count(account.seq, begin) - kept
+    before = custom_metrics.oldest(account.seq, begin, min(excess, MAX_EXCESS)) if excess > 0 else (begin, 0)
     places = _older(account.seq, before)
     return in_pieces(lambda: next(places, False)) or excess > MAX_EXCESS
 
@@ -164,9 +163,9 @@ def _older(account_seq: int, before: tuple[int, int]) -> Iterator[bool]:
     """
     begin, is_more = ("", ""), True
     while is_more:
-        found = Metric.older(account_seq, before, begin, ROWS)
+        found = custom_metrics.older(account_seq, before, begin, ROWS)
         with transaction(account_seq):
-            Metric.remove(account_seq, found)
+            custom_metrics.remove(account_seq, found)
         is_more = len(found) == ROWS
         begin = found[-1][:2] if found else begin
         yield is_more

@@ -11,8 +11,9 @@ from dashboard import charts, page
 from dashboard.charts import Point, Range
 from dashboard.page import Page, Problem
 from process import clock
-from store.custom_metrics import MAX_LISTED_SERIES, Metric, MetricSeries, MetricValue
-from store.metric_rules import MetricRule, Rule, RuleFiring
+from store import custom_metrics
+from store.custom_metrics import MAX_LISTED_SERIES, MetricValue
+from store.metric_rules import MetricRule, Rule, firings_within
 from web import guards
 from web.context import current, request
 from wire.errors import Refused
@@ -38,7 +39,7 @@ class Series(NamedTuple):
 def show_metrics() -> Page:
     """GET /app/metrics?range&project&metric: the list continues after the metric in the last two parameters."""
     chosen, now = _range(), clock.now_ms()
-    found = MetricSeries.page(current().account.seq, asked())
+    found = custom_metrics.list_series(current().account.seq, asked())
     series = [one for ids in found[:MAX_LISTED_SERIES] if (one := _listed(ids, chosen, now))]
     projects = [(project, list(part)) for project, part in groupby(series, key=lambda one: one.project_id)]
     return render_template(
@@ -56,13 +57,13 @@ def _listed(ids: tuple[str, str], chosen: Range, now: int) -> Series | None:
     latest, width = _latest(ids, now), chosen.span // SPARK_PARTS
     if latest is None:
         return None
-    samples = Metric.samples(current().account.seq, ids, now - chosen.span + 1, width, SPARK_PARTS)
+    samples = custom_metrics.samples(current().account.seq, ids, now - chosen.span + 1, width, SPARK_PARTS)
     return Series(*ids, latest, charts.points(samples, SPARK_PARTS))
 
 
 def _latest(ids: tuple[str, str], now: int) -> MetricValue | None:
     """The newest value within the history that the plan keeps."""
-    return Metric.latest(current().account.seq, ids, history_begin(current().account.plan, now), now)
+    return custom_metrics.latest(current().account.seq, ids, history_begin(current().account.plan, now), now)
 
 
 def show_metric() -> Page:
@@ -102,10 +103,10 @@ def _course(ids: tuple[str, str], rules: list[Rule], chosen: Range, now: int) ->
     """What the page shows of the range: the table's parts, the picture, what the browser draws, when rules fired."""
     account = current().account
     since = chosen.begin(account.time_zone, now)
-    buckets = Metric.buckets(account.seq, ids, since, now, chosen.width, MAX_CHARTED)
+    buckets = custom_metrics.buckets(account.seq, ids, since, now, chosen.width, MAX_CHARTED)
     found, texts = charts.runs(buckets), {rule.seq: metric_rules.rule_text(rule) for rule in rules}
     means = charts.points([(one.place, one.mean) for one in buckets], chosen.span // chosen.width)
-    firings = RuleFiring.within(list(texts), since, now)
+    firings = firings_within(list(texts), since, now)
     around = {
         "since": since,
         "until": now,
@@ -138,7 +139,7 @@ def download_metric() -> Response:
     ids, chosen, now = asked(), _range(), clock.now_ms()
     if _latest(ids, now) is None:
         raise Refused(404, "There is no such metric.")
-    pieces = Metric.in_pieces(current().account.seq, ids, now - chosen.span, now, MAX_VALUES, VALUES_AT_ONCE)
+    pieces = custom_metrics.in_pieces(current().account.seq, ids, now - chosen.span, now, MAX_VALUES, VALUES_AT_ONCE)
     return page.csv_file(
         "metric.csv",
         ("time", "value", "unit"),

@@ -13,7 +13,7 @@ from core.durations import short
 from dashboard import page
 from dashboard.page import Page, Problem
 from process import clock
-from store.heartbeats import Beat, Heartbeat, Ping
+from store.heartbeats import Beat, Heartbeat, kinds_of_pings, newest_pings
 from store.metric_rules import MetricRule
 from web import guards
 from web.context import current, request
@@ -104,7 +104,7 @@ def _back_to(heartbeat_id: str, message: str) -> Page:
 
 def _list_page(typed: dict[str, str], problem: Problem | None = None) -> str:
     account, kinds = current().account, defaultdict[int, list[str]](list)
-    for beat_seq, kind in Ping.kinds(account.seq):
+    for beat_seq, kind in kinds_of_pings(account.seq):
         kinds[beat_seq].append(kind)
     beats = sorted(Heartbeat.of_account(account.seq), key=lambda beat: IN_ORDER.index(beat.state))
     rules = sorted(MetricRule.of_account(account.seq), key=lambda rule: rule.state != metric_rules.FIRING)
@@ -129,7 +129,7 @@ def _heartbeat_page(beat: Beat, typed: dict[str, str] | None = None, problem: Pr
     return render_template(
         "watch.html",
         beat=beat,
-        pings=Ping.newest(beat.seq),
+        pings=newest_pings(beat.seq),
         shown=SHOWN_PINGS,
         schedule=heartbeats.schedule(beat),
         address=f"{guards.origin()}/ping/{beat.ping_id}",

@@ -9,7 +9,7 @@ import peewee
 from models import Account, Device, Model
 from store.database import AFTER_ALL, run, transaction
 from store.notifications import NotificationRow
-from store.rows import columns, reader
+from store.rows import Query, columns, select_number
 
 
 class DueAlarm(NamedTuple):
@@ -59,16 +59,15 @@ class Alarm(Model):
         " WHERE n.seq = alarm.notification_seq AND alarm.state = 'waiting' AND alarm.ends_at IS NULL"
         " AND alarm.notification_seq IN (SELECT value FROM json_each(:seqs))"
     )
-    DUE = f"SELECT {columns(DueAlarm, 'a')} FROM alarm a WHERE next_at <= ? ORDER BY next_at"
-    READ_DUE = staticmethod(reader(DueAlarm))
+    DUE = Query(DueAlarm, f"SELECT {columns(DueAlarm, 'a')} FROM alarm a WHERE next_at <= ? ORDER BY next_at")
     CLAIM = "UPDATE alarm SET next_at = ? WHERE notification_seq = ? AND next_at = ?"
     PARTS = {"notification": columns(NotificationRow, "n"), "device": "d.name"}
-    CLAIMED = (
+    CLAIMED = Query(
+        ClaimedAlarm,
         f"SELECT {columns(ClaimedAlarm, 'l', email='a.email', **PARTS)} FROM alarm l"
         " JOIN notification n ON n.seq = l.notification_seq JOIN account a ON a.seq = l.account_seq"
-        " LEFT JOIN device d ON d.seq = l.device_seq WHERE l.notification_seq = ?"
+        " LEFT JOIN device d ON d.seq = l.device_seq WHERE l.notification_seq = ?",
     )
-    READ_CLAIMED = staticmethod(reader(ClaimedAlarm))
     NOTE_REPEAT = (  # what was acknowledged while the repeat was under way is said to be so after it
         "UPDATE alarm SET repeats = repeats + :pushed, next_at = CASE"
         f" WHEN state = 'acknowledged' AND NOT {IS_REPLACED} THEN :now"
@@ -101,7 +100,7 @@ class Alarm(Model):
     @classmethod
     def count_waiting(cls, account_seq: int, tag: str | None) -> int:
         """How many of the account's alarms wait; without those that a notification with this tag replaces."""
-        return int(run(cls.COUNT_WAITING, (account_seq, tag)).fetchone()[0])
+        return select_number(cls.COUNT_WAITING, (account_seq, tag)) or 0
 
     @classmethod
     def begin(cls, notification_seqs: Iterable[int], now: int) -> None:
@@ -125,7 +124,7 @@ class Alarm(Model):
     @classmethod
     def due(cls, now: int) -> list[DueAlarm]:
         """The alarms with a push that is due, the longest due first."""
-        return list(map(cls.READ_DUE, run(cls.DUE, (now,)).fetchall()))
+        return cls.DUE.all((now,))
 
     @classmethod
     def claim(cls, due: Iterable[DueAlarm], lease_until: int) -> list[tuple[ClaimedAlarm, int]]:
@@ -135,9 +134,7 @@ class Alarm(Model):
         `transaction()`.
         """
         taken = [one for one in due if run(cls.CLAIM, (lease_until, one.notification_seq, one.next_at)).rowcount]
-        return [
-            (cls.READ_CLAIMED(run(cls.CLAIMED, (one.notification_seq,)).fetchone()), one.next_at) for one in taken
-        ]
+        return [(cls.CLAIMED.one((one.notification_seq,)), one.next_at) for one in taken]
 
     @classmethod
     def note_repeat(cls, notification_seq: int, is_pushed: bool, lease: int, next_at: int, now: int) -> None:

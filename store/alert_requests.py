@@ -1,7 +1,7 @@
 """The latest requests to each alert, as `core/recent_requests.py` writes them: one row for each alert."""
 
 from store.database import run
-from store.rows import first_value
+from store.rows import select_text
 
 PUT = (  # nothing for an alert that was deleted meanwhile
     "INSERT INTO alert_requests (alert_seq, requests) SELECT seq, ? FROM alert WHERE seq = ?"
@@ -17,5 +17,4 @@ def put(alert_seq: int, requests: str) -> None:
 
 def find(alert_seq: int) -> str | None:
     """The alert's requests."""
-    found: str | None = first_value(FIND, (alert_seq,))
-    return found
+    return select_text(FIND, (alert_seq,))

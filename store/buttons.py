@@ -4,7 +4,7 @@ import json
 from typing import NamedTuple
 
 from store.database import run
-from store.rows import Query, columns, first_value
+from store.rows import Query, columns, select_number
 from wire.notification import Content
 
 
@@ -89,5 +89,5 @@ def answer_to(notification_seq: int) -> GivenAnswer | None:
 
 def is_answered(notification_seq: int) -> bool | None:
     """Whether the notification was answered or acknowledged; None if there is no such notification."""
-    found = first_value(IS_ANSWERED, (notification_seq,))
+    found = select_number(IS_ANSWERED, (notification_seq,))
     return None if found is None else bool(found)

@@ -7,12 +7,9 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-import peewee
-
-from models import Account, Model
 from store.database import AFTER_ALL, run
 from store.notification_days import NotificationDay
-from store.rows import bytes_of, columns, reader, size
+from store.rows import Query, bytes_of, columns, select_number, size
 from wire.json_text import as_json
 
 MAX_LISTED_SERIES = 100
@@ -45,42 +42,34 @@ class Bucket(NamedTuple):
     last_at: int
 
 
-class MetricSeries(Model):
-    """A metric of a project; its values refer to its seq."""
+SERIES_SEQS = (
+    "SELECT metric_id, seq FROM metric_series"
+    " WHERE account_seq = ? AND project_id = ? AND metric_id IN (SELECT CAST(value AS TEXT) FROM json_each(?))"
+)
+ADD_SERIES = "INSERT INTO metric_series (account_seq, project_id, metric_id) SELECT ?, ?, value FROM json_each(?)"
+LIST_SERIES = (
+    "SELECT project_id, metric_id FROM metric_series"
+    " WHERE account_seq = ? AND (project_id, metric_id) > (?, ?) ORDER BY project_id, metric_id LIMIT ?"
+)
 
-    seq = peewee.AutoField()
-    account = peewee.ForeignKeyField(Account, column_name="account_seq")
-    project_id = peewee.TextField()
-    metric_id = peewee.TextField()
 
-    SEQS = (
-        "SELECT metric_id, seq FROM metric_series"
-        " WHERE account_seq = ? AND project_id = ? AND metric_id IN (SELECT CAST(value AS TEXT) FROM json_each(?))"
-    )
-    ADD = "INSERT INTO metric_series (account_seq, project_id, metric_id) SELECT ?, ?, value FROM json_each(?)"
-    AFTER = (
-        "SELECT project_id, metric_id FROM metric_series"
-        " WHERE account_seq = ? AND (project_id, metric_id) > (?, ?) ORDER BY project_id, metric_id LIMIT ?"
-    )
+def series_seqs(account_seq: int, project_id: str, metric_ids: set[str]) -> dict[str, int]:
+    """The seq of each of these metrics; adds those that are new. Call inside `transaction()`."""
+    found = dict(run(SERIES_SEQS, (account_seq, project_id, as_json(list(metric_ids)))))
+    if len(found) == len(metric_ids):
+        return found
+    new = [id_ for id_ in metric_ids if id_ not in found]
+    run(ADD_SERIES, (account_seq, project_id, as_json(new)))
+    NotificationDay.add_bytes(account_seq, bytes_of([project_id * len(new), *new]))
+    return series_seqs(account_seq, project_id, metric_ids)
 
-    @classmethod
-    def seqs(cls, account_seq: int, project_id: str, metric_ids: set[str]) -> dict[str, int]:
-        """The seq of each of these metrics; adds those that are new. Call inside `transaction()`."""
-        found = dict(run(cls.SEQS, (account_seq, project_id, as_json(list(metric_ids)))))
-        if len(found) == len(metric_ids):
-            return found
-        new = [id_ for id_ in metric_ids if id_ not in found]
-        run(cls.ADD, (account_seq, project_id, as_json(new)))
-        NotificationDay.add_bytes(account_seq, bytes_of([project_id * len(new), *new]))
-        return cls.seqs(account_seq, project_id, metric_ids)
 
-    @classmethod
-    def page(cls, account_seq: int, after: tuple[str, str] = ("", "")) -> list[tuple[str, str]]:
-        """The ids (project, metric) of the account's metrics after these, in order.
+def list_series(account_seq: int, after: tuple[str, str] = ("", "")) -> list[tuple[str, str]]:
+    """The ids (project, metric) of the account's metrics after these, in order.
 
-        At most `MAX_LISTED_SERIES` and one more, which tells that there is another page.
-        """
-        return list(run(cls.AFTER, (account_seq, *after, MAX_LISTED_SERIES + 1)))
+    At most `MAX_LISTED_SERIES` and one more, which tells that there is another page.
+    """
+    return run(LIST_SERIES, (account_seq, *after, MAX_LISTED_SERIES + 1)).fetchall()
 
 
 class Place(NamedTuple):
@@ -100,189 +89,172 @@ class TimedValue(NamedTuple):
     unit: str | None
 
 
-class Metric(Model):
-    """One value sent to the custom-metrics webhook."""
+def add_all(account_seq: int, project_id: str, values: Sequence[MetricColumns]) -> None:
+    """Add all of them; call inside `transaction()`.
 
-    seq = peewee.AutoField()
-    series = peewee.ForeignKeyField(MetricSeries, column_name="series_seq")
-    metric_name = peewee.TextField()
-    value = peewee.FloatField()
-    unit = peewee.TextField(null=True)
-    timestamp = peewee.IntegerField()
-    metadata = peewee.TextField(null=True)
+    One statement inserts all values: after each statement another thread may run, which makes many slow.
+    """
+    by_id = series_seqs(account_seq, project_id, {value[0] for value in values})
+    row: list[Any] = [column for value in values for column in (by_id[value[0]], *value[1:])]
+    run(_insert(len(values)), row)
+    texts = len("".join(row[1::6]).encode()) + bytes_of(row[3::6]) + bytes_of(row[5::6])
+    NotificationDay.add_bytes(account_seq, texts + NUMBERS_BYTES * len(values))
 
-    @classmethod
-    def add_all(cls, account_seq: int, project_id: str, values: Sequence[MetricColumns]) -> None:
-        """Add all of them; call inside `transaction()`.
 
-        One statement inserts all values: after each statement another thread may run, which makes many slow.
-        """
-        seqs = MetricSeries.seqs(account_seq, project_id, {value[0] for value in values})
-        row: list[Any] = [column for value in values for column in (seqs[value[0]], *value[1:])]
-        run(_insert(len(values)), row)
-        texts = len("".join(row[1::6]).encode()) + bytes_of(row[3::6]) + bytes_of(row[5::6])
-        NotificationDay.add_bytes(account_seq, texts + NUMBERS_BYTES * len(values))
+OF_SERIES = (
+    "FROM metric WHERE series_seq = (SELECT seq FROM metric_series"
+    " WHERE account_seq = :account AND project_id = :project AND metric_id = :metric)"
+)
+LATEST = Query(
+    MetricValue,
+    f"SELECT {columns(MetricValue, 'metric', metric_id=':metric')} {OF_SERIES}"
+    " AND timestamp BETWEEN :since AND :until ORDER BY timestamp DESC, seq DESC LIMIT 1",
+)
+# The sum of a mean, or its square, may be beyond a double: the mean of huge values is that of smaller ones, times
+# 2^560. Rounding may bring it beyond the greatest double, and out of the range of the values.
+HUGE = (
+    "max(min(avg(CASE WHEN abs(value) < 1e140 THEN 0 ELSE value / 3.7739624248215414e168 END),"
+    " 4.763410262543689e139), -4.763410262543689e139) * 3.7739624248215414e168"
+)
+MEAN = f"avg(CASE WHEN abs(value) < 1e140 THEN value ELSE 0 END) + {HUGE}"
+OF_BUCKET = {
+    "place": "(timestamp - :since) / :width AS place",
+    "values": "count(*)",
+    "mean": f"min(max({MEAN}, min(value)), max(value))",
+    "least": "min(value)",
+    "most": "max(value)",
+    "first_at": "min(timestamp)",
+    "last_at": "max(timestamp)",
+}
+BUCKETS = Query(
+    Bucket,
+    f"SELECT {columns(Bucket, 'newest', **OF_BUCKET)} FROM (SELECT timestamp, value {OF_SERIES}"
+    " AND timestamp BETWEEN :since AND :until ORDER BY timestamp DESC LIMIT :limit) newest"
+    " GROUP BY place ORDER BY place",
+)
+SAMPLES = (  # the last value of each part: as many look-ups as parts, however many values there are
+    f"SELECT * FROM (SELECT place.value, (SELECT value {OF_SERIES} AND timestamp >= :since + place.value * :width"
+    " AND timestamp < :since + (place.value + 1) * :width ORDER BY timestamp DESC LIMIT 1) AS last"
+    " FROM (SELECT value FROM json_each(:places)) place) part WHERE last IS NOT NULL"
+)
+NEWEST = Query(
+    TimedValue,
+    f"SELECT {columns(TimedValue, 'metric')} {OF_SERIES} AND timestamp BETWEEN :since AND :until"
+    " ORDER BY timestamp DESC, seq DESC LIMIT :limit",
+)
+BEFORE_NEWEST = (
+    f"SELECT timestamp, seq {OF_SERIES} AND timestamp BETWEEN :since AND :until"
+    " ORDER BY timestamp DESC, seq DESC LIMIT 1 OFFSET :newest"
+)
+AFTER = (
+    f"SELECT {columns(TimedValue, 'metric')}, seq {OF_SERIES} AND timestamp BETWEEN :since AND :until"
+    " AND (timestamp > :since OR seq > :seq) ORDER BY timestamp, seq LIMIT :limit"
+)
+NEXT = f"SELECT min(timestamp) {OF_SERIES} AND timestamp > :now"
 
-    OF_SERIES = (
-        "FROM metric WHERE series_seq = (SELECT seq FROM metric_series"
-        " WHERE account_seq = :account AND project_id = :project AND metric_id = :metric)"
-    )
-    LATEST = (
-        f"SELECT {columns(MetricValue, 'metric', metric_id=':metric')} {OF_SERIES}"
-        " AND timestamp BETWEEN :since AND :until ORDER BY timestamp DESC, seq DESC LIMIT 1"
-    )
-    READ_VALUE = staticmethod(reader(MetricValue))
-    # The sum of a mean, or its square, may be beyond a double: the mean of huge values is that of smaller ones, times
-    # 2^560. Rounding may bring it beyond the greatest double, and out of the range of the values.
-    HUGE = (
-        "max(min(avg(CASE WHEN abs(value) < 1e140 THEN 0 ELSE value / 3.7739624248215414e168 END),"
-        " 4.763410262543689e139), -4.763410262543689e139) * 3.7739624248215414e168"
-    )
-    MEAN = f"avg(CASE WHEN abs(value) < 1e140 THEN value ELSE 0 END) + {HUGE}"
-    OF_BUCKET = {
-        "place": "(timestamp - :since) / :width AS place",
-        "values": "count(*)",
-        "mean": f"min(max({MEAN}, min(value)), max(value))",
-        "least": "min(value)",
-        "most": "max(value)",
-        "first_at": "min(timestamp)",
-        "last_at": "max(timestamp)",
-    }
-    BUCKETS = (
-        f"SELECT {columns(Bucket, 'newest', **OF_BUCKET)} FROM (SELECT timestamp, value {OF_SERIES}"
-        " AND timestamp BETWEEN :since AND :until ORDER BY timestamp DESC LIMIT :limit) newest"
-        " GROUP BY place ORDER BY place"
-    )
-    READ_BUCKET = staticmethod(reader(Bucket))
-    SAMPLES = (  # the last value of each part: as many look-ups as parts, however many values there are
-        f"SELECT * FROM (SELECT place.value, (SELECT value {OF_SERIES} AND timestamp >= :since + place.value * :width"
-        " AND timestamp < :since + (place.value + 1) * :width ORDER BY timestamp DESC LIMIT 1) AS last"
-        " FROM (SELECT value FROM json_each(:places)) place) part WHERE last IS NOT NULL"
-    )
-    NEWEST = (
-        f"SELECT {columns(TimedValue, 'metric')} {OF_SERIES} AND timestamp BETWEEN :since AND :until"
-        " ORDER BY timestamp DESC, seq DESC LIMIT :limit"
-    )
-    READ_TIMED = staticmethod(reader(TimedValue))
-    BEFORE_NEWEST = (
-        f"SELECT timestamp, seq {OF_SERIES} AND timestamp BETWEEN :since AND :until"
-        " ORDER BY timestamp DESC, seq DESC LIMIT 1 OFFSET :newest"
-    )
-    AFTER = (
-        f"SELECT {columns(TimedValue, 'metric')}, seq {OF_SERIES} AND timestamp BETWEEN :since AND :until"
-        " AND (timestamp > :since OR seq > :seq) ORDER BY timestamp, seq LIMIT :limit"
-    )
-    NEXT = f"SELECT min(timestamp) {OF_SERIES} AND timestamp > :now"
+OF_ACCOUNT = "FROM metric_series s CROSS JOIN metric m WHERE m.series_seq = s.seq AND s.account_seq = :account"
+COUNT = f"SELECT count(*) {OF_ACCOUNT} AND m.timestamp >= :since"
+OLDEST = (
+    f"SELECT m.timestamp, m.seq {OF_ACCOUNT} AND m.timestamp >= :since"
+    " ORDER BY m.timestamp, m.seq LIMIT 1 OFFSET :place"
+)
+PLACE = columns(Place, "s", series_seq="s.seq", seq="m.seq")
+OLDER = Query(
+    Place,
+    f"SELECT {PLACE} {OF_ACCOUNT}"
+    " AND (s.project_id, s.metric_id) >= (:project, :metric)"
+    " AND m.timestamp <= :before AND (m.timestamp < :before OR m.seq < :seq)"
+    " ORDER BY s.project_id, s.metric_id LIMIT :limit",
+)
+OF_PROJECT = Query(
+    Place,
+    f"SELECT {PLACE} {OF_ACCOUNT}"
+    " AND s.project_id = coalesce(:project, s.project_id) AND s.metric_id = coalesce(:metric, s.metric_id)"
+    " LIMIT :limit",
+)
+SIZE = f"{NUMBERS_BYTES} + {size('metric_name', 'unit', 'metadata')}"
+REMOVE = f"DELETE FROM metric WHERE seq IN (SELECT value FROM json_each(?)) RETURNING {SIZE}"
+REMOVE_EMPTY = (
+    "DELETE FROM metric_series WHERE seq IN (SELECT value FROM json_each(?))"
+    " AND NOT EXISTS (SELECT 1 FROM metric WHERE series_seq = metric_series.seq)"
+    f" RETURNING {size('project_id', 'metric_id')}"
+)
 
-    OF_ACCOUNT = "FROM metric_series s CROSS JOIN metric m WHERE m.series_seq = s.seq AND s.account_seq = :account"
-    COUNT = f"SELECT count(*) {OF_ACCOUNT} AND m.timestamp >= :since"
-    OLDEST = (
-        f"SELECT m.timestamp, m.seq {OF_ACCOUNT} AND m.timestamp >= :since"
-        " ORDER BY m.timestamp, m.seq LIMIT 1 OFFSET :place"
-    )
-    PLACE = columns(Place, "s", series_seq="s.seq", seq="m.seq")
-    READ_PLACE = staticmethod(reader(Place))
-    OLDER = (
-        f"SELECT {PLACE} {OF_ACCOUNT}"
-        " AND (s.project_id, s.metric_id) >= (:project, :metric)"
-        " AND m.timestamp <= :before AND (m.timestamp < :before OR m.seq < :seq)"
-        " ORDER BY s.project_id, s.metric_id LIMIT :limit"
-    )
-    OF_PROJECT = (
-        f"SELECT {PLACE} {OF_ACCOUNT}"
-        " AND s.project_id = coalesce(:project, s.project_id) AND s.metric_id = coalesce(:metric, s.metric_id)"
-        " LIMIT :limit"
-    )
-    SIZE = f"{NUMBERS_BYTES} + {size('metric_name', 'unit', 'metadata')}"
-    REMOVE = f"DELETE FROM metric WHERE seq IN (SELECT value FROM json_each(?)) RETURNING {SIZE}"
-    REMOVE_EMPTY = (
-        "DELETE FROM metric_series WHERE seq IN (SELECT value FROM json_each(?))"
-        " AND NOT EXISTS (SELECT 1 FROM metric WHERE series_seq = metric_series.seq)"
-        f" RETURNING {size('project_id', 'metric_id')}"
-    )
 
-    @classmethod
-    def latest(cls, account_seq: int, series: tuple[str, str], since: int, now: int) -> MetricValue | None:
-        """The latest value from `since` up to now; if all are in the future, the last of these."""
-        row = run(cls.LATEST, _of(account_seq, series, since=since, until=now)).fetchone()
-        row = row or run(cls.LATEST, _of(account_seq, series, since=now, until=AFTER_ALL)).fetchone()
-        return cls.READ_VALUE(row) if row else None
+def latest(account_seq: int, series: tuple[str, str], since: int, now: int) -> MetricValue | None:
+    """The latest value from `since` up to now; if all are in the future, the last of these."""
+    found = LATEST.first(_of(account_seq, series, since=since, until=now))
+    return found or LATEST.first(_of(account_seq, series, since=now, until=AFTER_ALL))
 
-    @classmethod
-    def buckets(
-        cls, account_seq: int, series: tuple[str, str], since: int, until: int, width: int, limit: int
-    ) -> list[Bucket]:
-        """The newest values from `since` to `until`, at most `limit`, in parts of `width` ms.
 
-        Parts without values are left out.
-        """
-        rows = run(cls.BUCKETS, _of(account_seq, series, since=since, until=until, width=width, limit=limit))
-        return list(map(cls.READ_BUCKET, rows))
+def buckets(
+    account_seq: int, series: tuple[str, str], since: int, until: int, width: int, limit: int
+) -> list[Bucket]:
+    """The newest values from `since` to `until`, at most `limit`, in parts of `width` ms.
 
-    @classmethod
-    def samples(
-        cls, account_seq: int, series: tuple[str, str], since: int, width: int, parts: int
-    ) -> list[tuple[int, float]]:
-        """The last value in each of `parts` parts of `width` ms that is not empty, with the number of the part."""
-        places = as_json(list(range(parts)))
-        return list(run(cls.SAMPLES, _of(account_seq, series, since=since, width=width, places=places)))
+    Parts without values are left out.
+    """
+    return BUCKETS.all(_of(account_seq, series, since=since, until=until, width=width, limit=limit))
 
-    @classmethod
-    def newest(
-        cls, account_seq: int, series: tuple[str, str], since: int, until: int, limit: int
-    ) -> list[TimedValue]:
-        """The newest values from `since` to `until`, at most `limit`, oldest first."""
-        rows = run(cls.NEWEST, _of(account_seq, series, since=since, until=until, limit=limit)).fetchall()
-        return list(map(cls.READ_TIMED, reversed(rows)))
 
-    @classmethod
-    def in_pieces(
-        cls, account_seq: int, series: tuple[str, str], since: int, until: int, newest: int, size: int
-    ) -> Iterator[list[TimedValue]]:
-        """The newest values from `since` to `until`, oldest first, read so many at a time."""
-        place = _of(account_seq, series, since=since, until=until, newest=newest, seq=0, limit=size)
-        place["since"], place["seq"] = run(cls.BEFORE_NEWEST, place).fetchone() or (since, 0)
-        while rows := run(cls.AFTER, place).fetchall():
-            yield [TimedValue(*row[:-1]) for row in rows]
-            place["since"], place["seq"] = rows[-1][0], rows[-1][-1]
+def samples(account_seq: int, series: tuple[str, str], since: int, width: int, parts: int) -> list[tuple[int, float]]:
+    """The last value in each of `parts` parts of `width` ms that is not empty, with the number of the part."""
+    places = as_json(list(range(parts)))
+    return run(SAMPLES, _of(account_seq, series, since=since, width=width, places=places)).fetchall()
 
-    @classmethod
-    def next_at(cls, account_seq: int, series: tuple[str, str], now: int) -> int | None:
-        """The first time after now of a value."""
-        at: int | None = run(cls.NEXT, _of(account_seq, series, now=now)).fetchone()[0]
-        return at
 
-    # --- removing ---
+def newest(account_seq: int, series: tuple[str, str], since: int, until: int, limit: int) -> list[TimedValue]:
+    """The newest values from `since` to `until`, at most `limit`, oldest first."""
+    return NEWEST.all(_of(account_seq, series, since=since, until=until, limit=limit))[::-1]
 
-    @classmethod
-    def count(cls, account_seq: int, since: int) -> int:
-        """How many values of the account have a time from `since` on."""
-        return int(run(cls.COUNT, {"account": account_seq, "since": since}).fetchone()[0])
 
-    @classmethod
-    def oldest(cls, account_seq: int, since: int, place: int) -> tuple[int, int]:
-        """Time and seq of the value at that place (0 is the first) among the account's since `since`, by age."""
-        row = run(cls.OLDEST, {"account": account_seq, "since": since, "place": place}).fetchone()
-        return row[0], row[1]
+def in_pieces(
+    account_seq: int, series: tuple[str, str], since: int, until: int, newest: int, size: int
+) -> Iterator[list[TimedValue]]:
+    """The newest values from `since` to `until`, oldest first, read so many at a time."""
+    place = _of(account_seq, series, since=since, until=until, newest=newest, seq=0, limit=size)
+    place["since"], place["seq"] = run(BEFORE_NEWEST, place).fetchone() or (since, 0)
+    while rows := run(AFTER, place).fetchall():
+        yield [TimedValue(*row[:-1]) for row in rows]
+        place["since"], place["seq"] = rows[-1][0], rows[-1][-1]
 
-    @classmethod
-    def older(cls, account_seq: int, before: tuple[int, int], begin: tuple[str, str], limit: int) -> list[Place]:
-        """The account's values older than `before` (time, seq), metric by metric, from the metric `begin` on."""
-        values = _of(account_seq, begin, before=before[0], seq=before[1], limit=limit)
-        return list(map(cls.READ_PLACE, run(cls.OLDER, values)))
 
-    @classmethod
-    def of_project(cls, account_seq: int, project_id: str | None, metric_id: str | None, limit: int) -> list[Place]:
-        """Some values of a metric, of a whole project (no `metric_id`), or of the account (nor `project_id`)."""
-        values = {"account": account_seq, "project": project_id, "metric": metric_id, "limit": limit}
-        return list(map(cls.READ_PLACE, run(cls.OF_PROJECT, values)))
+def next_at(account_seq: int, series: tuple[str, str], now: int) -> int | None:
+    """The first time after now of a value."""
+    return select_number(NEXT, _of(account_seq, series, now=now))
 
-    @classmethod
-    def remove(cls, account_seq: int, places: Sequence[Place]) -> None:
-        """Remove these values of the account, and its metrics without a value; call inside `transaction()`."""
-        freed = run(cls.REMOVE, (as_json([place.seq for place in places]),)).fetchall()
-        freed += run(cls.REMOVE_EMPTY, (as_json(list({place.series_seq for place in places})),)).fetchall()
-        NotificationDay.add_bytes(account_seq, -sum(row[0] for row in freed))
+
+# --- removing ---
+
+
+def count(account_seq: int, since: int) -> int:
+    """How many values of the account have a time from `since` on."""
+    return select_number(COUNT, {"account": account_seq, "since": since}) or 0
+
+
+def oldest(account_seq: int, since: int, place: int) -> tuple[int, int]:
+    """Time and seq of the value at that place (0 is the first) among the account's since `since`, by age."""
+    row = run(OLDEST, {"account": account_seq, "since": since, "place": place}).fetchone()
+    return row[0], row[1]
+
+
+def older(account_seq: int, before: tuple[int, int], begin: tuple[str, str], limit: int) -> list[Place]:
+    """The account's values older than `before` (time, seq), metric by metric, from the metric `begin` on."""
+    values = _of(account_seq, begin, before=before[0], seq=before[1], limit=limit)
+    return OLDER.all(values)
+
+
+def of_project(account_seq: int, project_id: str | None, metric_id: str | None, limit: int) -> list[Place]:
+    """Some values of a metric, of a whole project (no `metric_id`), or of the account (nor `project_id`)."""
+    values = {"account": account_seq, "project": project_id, "metric": metric_id, "limit": limit}
+    return OF_PROJECT.all(values)
+
+
+def remove(account_seq: int, places: Sequence[Place]) -> None:
+    """Remove these values of the account, and its metrics without a value; call inside `transaction()`."""
+    freed = run(REMOVE, (as_json([place.seq for place in places]),)).fetchall()
+    freed += run(REMOVE_EMPTY, (as_json(list({place.series_seq for place in places})),)).fetchall()
+    NotificationDay.add_bytes(account_seq, -sum(row[0] for row in freed))
 
 
 @cache

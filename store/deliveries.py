@@ -13,7 +13,7 @@ import peewee
 from models import ActiveDevice, Device, Model
 from store.database import run, run_later, transaction
 from store.notifications import BEGUN_AT, Notification, NotificationRow
-from store.rows import columns, reader
+from store.rows import Query, columns, select_number, select_numbers
 
 
 class Attempt(NamedTuple):
@@ -63,10 +63,11 @@ class Delivery(Model):
         " FROM waiting WHERE seq IS NOT NULL)"
     )
     NEXT_DUE = "(SELECT min(next_attempt_at) FROM delivery WHERE status = 'pending' AND device_seq = waiting.seq)"
-    DUE_DEVICES = (
+    DUE_DEVICES = Query(
+        DueDevice,
         f"{WAITING} SELECT * FROM (SELECT {columns(DueDevice, 'd', due_at=f'{NEXT_DUE} AS due_at')}"
         " FROM waiting JOIN device d ON d.seq = waiting.seq WHERE d.removed_at IS NULL) due"
-        " WHERE due_at <= ? ORDER BY due_at"
+        " WHERE due_at <= ? ORDER BY due_at",
     )
     OLDEST_DUE = (
         "SELECT notification_seq FROM delivery WHERE status = 'pending' AND device_seq = ? AND next_attempt_at <= ?"
@@ -77,18 +78,17 @@ class Delivery(Model):
         " WHERE d.removed_at IS NOT NULL"
     )
     WAITING_DEVICES = f"{WAITING} SELECT d.account_seq, d.seq FROM waiting JOIN device d ON d.seq = waiting.seq"
-    READ_DUE_DEVICE = staticmethod(reader(DueDevice))
     CLAIM = (
         "UPDATE delivery SET next_attempt_at = ? WHERE notification_seq = ? AND device_seq = ?"
         " AND status = 'pending' AND next_attempt_at <= ?"
     )
     PARTS = {"notification": columns(NotificationRow, "n"), "device": columns(ActiveDevice, "d")}
-    ATTEMPT = (
+    ATTEMPT = Query(
+        Attempt,
         f"SELECT {columns(Attempt, 'p', account_seq='a.seq', email='a.email', since=BEGUN_AT, **PARTS)}"
         " FROM delivery p JOIN notification n ON n.seq = p.notification_seq JOIN account a ON a.seq = n.account_seq"
-        " JOIN device d ON d.seq = p.device_seq WHERE p.notification_seq = ? AND p.device_seq = ?"
+        " JOIN device d ON d.seq = p.device_seq WHERE p.notification_seq = ? AND p.device_seq = ?",
     )
-    READ_ATTEMPT = staticmethod(reader(Attempt))
     BRING_FORWARD = (
         "UPDATE delivery SET next_attempt_at = next_attempt_at - ? WHERE status = 'pending' AND device_seq = ?"
     )
@@ -140,12 +140,12 @@ class Delivery(Model):
     @classmethod
     def due_devices(cls, now: int) -> list[DueDevice]:
         """The devices for which an attempt is due, the one that has waited longest first."""
-        return list(map(cls.READ_DUE_DEVICE, run(cls.DUE_DEVICES, (now,))))
+        return cls.DUE_DEVICES.all((now,))
 
     @classmethod
     def oldest_due(cls, device_seq: int, due_by: int, limit: int) -> list[int]:
         """At most `limit` notifications (their seqs) due on the device by `due_by`, the longest due first."""
-        return [row[0] for row in run(cls.OLDEST_DUE, (device_seq, due_by, limit))]
+        return select_numbers(cls.OLDEST_DUE, (device_seq, due_by, limit))
 
     @classmethod
     def claim(cls, due: Iterable[tuple[int, int]], now: int, lease_until: int) -> list[Attempt]:
@@ -160,7 +160,7 @@ class Delivery(Model):
     def _claim(cls, notification_seq: int, device_seq: int, now: int, lease_until: int) -> Attempt | None:
         if not run(cls.CLAIM, (lease_until, notification_seq, device_seq, now)).rowcount:
             return None
-        return cls.READ_ATTEMPT(run(cls.ATTEMPT, (notification_seq, device_seq)).fetchone())
+        return cls.ATTEMPT.one((notification_seq, device_seq))
 
     @classmethod
     def answer(
@@ -202,13 +202,12 @@ class Delivery(Model):
     @classmethod
     def count_pending(cls) -> int:
         """How many deliveries are pending."""
-        return int(run("SELECT count(*) FROM delivery WHERE status = 'pending'").fetchone()[0])
+        return select_number("SELECT count(*) FROM delivery WHERE status = 'pending'") or 0
 
     @classmethod
     def next_due_at(cls) -> int | None:
         """When the first pending delivery is due; None if there is none."""
-        row = run(f"{cls.WAITING} SELECT min({cls.NEXT_DUE}) FROM waiting").fetchone()
-        return None if row[0] is None else int(row[0])
+        return select_number(f"{cls.WAITING} SELECT min({cls.NEXT_DUE}) FROM waiting")
 
     @classmethod
     def bring_forward(cls, by_ms: int) -> None:

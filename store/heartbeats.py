@@ -7,14 +7,12 @@ import peewee
 
 from models import Account, Model, new_id
 from store.database import run
-from store.rows import columns, reader
+from store.rows import Query, columns, select_numbers
+from store.senders import Watch
 
 
-class Beat(NamedTuple):
-    """A heartbeat with what is needed of its account: its rule, its state, and what decides when it may be heard.
-
-    It sends notifications; they are no alert's, but quiet hours hold them like those of one that follows them.
-    """
+class BeatColumns(NamedTuple):
+    """A heartbeat, and its account's settings that a notification needs."""
 
     seq: int
     id: str
@@ -34,23 +32,11 @@ class Beat(NamedTuple):
     time_zone: str
     quiet_hours: str | None
 
-    @property
-    def key_seq(self) -> None:
-        """A heartbeat is no key."""
 
-    @property
-    def alert_seq(self) -> None:
-        """A heartbeat is no alert."""
+class Beat(BeatColumns, Watch):
+    """A heartbeat as a sender of notifications."""
 
-    @property
-    def frequency(self) -> str:
-        """Nothing is collected."""
-        return "instant"
-
-    @property
-    def urgent_passes_quiet_hours(self) -> int:
-        """Quiet hours hold what is urgent, too."""
-        return 0
+    __slots__ = ()
 
 
 class Heartbeat(Model):
@@ -75,13 +61,12 @@ class Heartbeat(Model):
         f"SELECT {columns(Beat, 'h', email='a.email', time_zone='a.time_zone', quiet_hours='a.quiet_hours')}"
         " FROM heartbeat h JOIN account a ON a.seq = h.account_seq"
     )
-    READ = staticmethod(reader(Beat))
-    OF_ACCOUNT = f"{BEATS} WHERE h.account_seq = ? ORDER BY h.seq DESC"
-    FIND = f"{BEATS} WHERE h.account_seq = ? AND (h.id = ? OR h.ping_id = ?)"
-    PINGED = f"{BEATS} WHERE h.ping_id = ?"
-    ONE = f"{BEATS} WHERE h.seq = ?"
+    OF_ACCOUNT = Query(Beat, f"{BEATS} WHERE h.account_seq = ? ORDER BY h.seq DESC")
+    FIND = Query(Beat, f"{BEATS} WHERE h.account_seq = ? AND (h.id = ? OR h.ping_id = ?)")
+    PINGED = Query(Beat, f"{BEATS} WHERE h.ping_id = ?")
+    ONE = Query(Beat, f"{BEATS} WHERE h.seq = ?")
     DUE = "SELECT account_seq, seq FROM heartbeat WHERE deadline_at <= ? ORDER BY deadline_at LIMIT ?"
-    EXPECTED = f"{BEATS} WHERE h.deadline_at IS NOT NULL"
+    EXPECTED = Query(Beat, f"{BEATS} WHERE h.deadline_at IS NOT NULL")
     CHANGE_STATE = (
         "UPDATE heartbeat SET state = ?, deadline_at = ?, down_since = ?"
         " WHERE seq = ? AND state = ? AND deadline_at IS ?"
@@ -108,49 +93,44 @@ class Heartbeat(Model):
     @classmethod
     def remove(cls, seq: int) -> None:
         """Delete it with its pings; call inside `transaction()`."""
-        run("DELETE FROM heartbeat WHERE seq = ?", (seq,))
+        cls.delete().where(cls.seq == seq).execute()
 
     @classmethod
     def count(cls, account_seq: int) -> int:
         """How many the account has."""
-        return int(run("SELECT count(*) FROM heartbeat WHERE account_seq = ?", (account_seq,)).fetchone()[0])
+        return cls.select().where(cls.account == account_seq).count()
 
     @classmethod
     def of_account(cls, account_seq: int) -> list[Beat]:
         """The account's heartbeats, newest first."""
-        return list(map(cls.READ, run(cls.OF_ACCOUNT, (account_seq,)).fetchall()))
+        return cls.OF_ACCOUNT.all((account_seq,))
 
     @classmethod
     def find(cls, account_seq: int, id_: str) -> Beat | None:
         """The account's heartbeat with that id, or with that UUID in its address."""
-        return cls._one(cls.FIND, account_seq, id_, id_)
+        return cls.FIND.first((account_seq, id_, id_))
 
     @classmethod
     def pinged(cls, ping_id: str) -> Beat | None:
         """The heartbeat with that UUID in its address."""
-        return cls._one(cls.PINGED, ping_id)
+        return cls.PINGED.first((ping_id,))
 
     @classmethod
     def one(cls, seq: int) -> Beat | None:
         """The heartbeat as it is now; None if it was deleted."""
-        return cls._one(cls.ONE, seq)
-
-    @classmethod
-    def _one(cls, query: str, *values: object) -> Beat | None:
-        row = run(query, values).fetchone()
-        return cls.READ(row) if row else None
+        return cls.ONE.first((seq,))
 
     # --- states ---
 
     @classmethod
     def due(cls, now: int, limit: int) -> list[tuple[int, int]]:
         """At most `limit` whose deadline has passed, the longest passed first: the account's seq, and its own."""
-        return list(run(cls.DUE, (now, limit)).fetchall())
+        return run(cls.DUE, (now, limit)).fetchall()
 
     @classmethod
     def expected(cls) -> list[Beat]:
         """Those of all accounts that have a deadline."""
-        return list(map(cls.READ, run(cls.EXPECTED).fetchall()))
+        return cls.EXPECTED.all()
 
     @classmethod
     def change_state(cls, beat: Beat, state: str, deadline_at: int | None, down_since: int | None = None) -> bool:
@@ -164,7 +144,7 @@ class Heartbeat(Model):
     @classmethod
     def account_seqs(cls) -> list[int]:
         """The accounts that have any."""
-        return [row[0] for row in run("SELECT DISTINCT account_seq FROM heartbeat")]
+        return select_numbers("SELECT DISTINCT account_seq FROM heartbeat")
 
     @classmethod
     def move_down_since(cls, account_seqs: list[int], by_ms: int) -> None:
@@ -191,40 +171,31 @@ class KeptPing(NamedTuple):
     received_at: int
 
 
-class Ping(Model):
-    """One of a heartbeat's newest pings."""
+ADD_PING = "INSERT INTO ping (heartbeat_seq, kind, exit_code, body, received_at) VALUES (?, ?, ?, ?, ?)"
+FORGET_PINGS = (
+    "DELETE FROM ping WHERE heartbeat_seq = :heartbeat AND seq <="
+    " (SELECT seq FROM ping WHERE heartbeat_seq = :heartbeat ORDER BY seq DESC LIMIT 1 OFFSET :kept)"
+)
+NEWEST_PINGS = Query(
+    KeptPing, f"SELECT {columns(KeptPing, 'p')} FROM ping p WHERE heartbeat_seq = ? ORDER BY seq DESC"
+)
+KINDS_OF_PINGS = (
+    "SELECT p.heartbeat_seq, p.kind FROM ping p JOIN heartbeat h ON h.seq = p.heartbeat_seq"
+    " WHERE h.account_seq = ? ORDER BY p.seq"
+)
 
-    seq = peewee.AutoField()
-    heartbeat = peewee.ForeignKeyField(Heartbeat, column_name="heartbeat_seq", on_delete="CASCADE")
-    kind = peewee.TextField()
-    exit_code = peewee.IntegerField(null=True)
-    body = peewee.TextField()
-    received_at = peewee.IntegerField()
 
-    INSERT = "INSERT INTO ping (heartbeat_seq, kind, exit_code, body, received_at) VALUES (?, ?, ?, ?, ?)"
-    FORGET = (
-        "DELETE FROM ping WHERE heartbeat_seq = :heartbeat AND seq <="
-        " (SELECT seq FROM ping WHERE heartbeat_seq = :heartbeat ORDER BY seq DESC LIMIT 1 OFFSET :kept)"
-    )
-    NEWEST = f"SELECT {columns(KeptPing, 'p')} FROM ping p WHERE heartbeat_seq = ? ORDER BY seq DESC"
-    READ_NEWEST = staticmethod(reader(KeptPing))
-    KINDS = (
-        "SELECT p.heartbeat_seq, p.kind FROM ping p JOIN heartbeat h ON h.seq = p.heartbeat_seq"
-        " WHERE h.account_seq = ? ORDER BY p.seq"
-    )
+def keep_ping(heartbeat_seq: int, ping: KeptPing, kept: int) -> None:
+    """Keep a ping, and of the earlier ones so many that there are `kept`; call inside `transaction()`."""
+    run(ADD_PING, (heartbeat_seq, ping.kind, ping.exit_code, ping.body, ping.received_at))
+    run(FORGET_PINGS, {"heartbeat": heartbeat_seq, "kept": kept})
 
-    @classmethod
-    def add(cls, heartbeat_seq: int, ping: KeptPing, kept: int) -> None:
-        """Keep a ping, and of the earlier ones so many that there are `kept`; call inside `transaction()`."""
-        run(cls.INSERT, (heartbeat_seq, ping.kind, ping.exit_code, ping.body, ping.received_at))
-        run(cls.FORGET, {"heartbeat": heartbeat_seq, "kept": kept})
 
-    @classmethod
-    def newest(cls, heartbeat_seq: int) -> list[KeptPing]:
-        """The kept pings of a heartbeat, newest first."""
-        return list(map(cls.READ_NEWEST, run(cls.NEWEST, (heartbeat_seq,)).fetchall()))
+def newest_pings(heartbeat_seq: int) -> list[KeptPing]:
+    """The kept pings of a heartbeat, newest first."""
+    return NEWEST_PINGS.all((heartbeat_seq,))
 
-    @classmethod
-    def kinds(cls, account_seq: int) -> list[tuple[int, str]]:
-        """The kinds of all kept pings of the account, oldest first, each with its heartbeat's seq."""
-        return list(run(cls.KINDS, (account_seq,)).fetchall())
+
+def kinds_of_pings(account_seq: int) -> list[tuple[int, str]]:
+    """The kinds of all kept pings of the account, oldest first, each with its heartbeat's seq."""
+    return run(KINDS_OF_PINGS, (account_seq,)).fetchall()

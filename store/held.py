@@ -9,7 +9,7 @@ import peewee
 from models import Account, Model
 from store.database import AFTER_ALL, run
 from store.notifications import NotificationRow
-from store.rows import columns, reader
+from store.rows import Query, columns, select_number, select_numbers
 from store.senders import QUIET_HOURS_OF_ALERT, Sender
 from wire.notification import DEFAULT_PRIORITY, MIN_PRIORITY
 
@@ -72,26 +72,26 @@ class Held(Model):
         "SELECT account_seq, alert_seq, priority, count(*) AS held_count, min(created_at) AS first_held_at FROM held"
         " WHERE digest_seq IS NULL AND account_seq BETWEEN ? AND ? GROUP BY account_seq, alert_seq, priority"
     )
-    BY_ALERT = (
+    BY_ALERT = Query(
+        HeldOfAlert,
         f"SELECT {columns(HeldOfAlert, 'h', **OF_ALERT)} FROM (SELECT account_seq, alert_seq,"
         f" max(priority, {DEFAULT_PRIORITY}) AS priority, sum(held_count) AS held_count,"
         f" min(first_held_at) AS first_held_at FROM ({BY_PRIORITY}) p GROUP BY 1, 2, 3) h"
-        " JOIN account a ON a.seq = h.account_seq LEFT JOIN alert l ON l.seq = h.alert_seq"
+        " JOIN account a ON a.seq = h.account_seq LEFT JOIN alert l ON l.seq = h.alert_seq",
     )
-    READ_BY_ALERT = staticmethod(reader(HeldOfAlert))
-    OLDEST = (
+    OLDEST = Query(
+        HeldOne,
         f"SELECT {columns(HeldOne, 'h')} FROM held h WHERE digest_seq IS NULL AND account_seq = ?"
         " AND (alert_seq, priority) IN"
         " (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?))"
-        " ORDER BY notification_seq LIMIT ?"
+        " ORDER BY notification_seq LIMIT ?",
     )
-    READ_ONE = staticmethod(reader(HeldOne))
     LENGTH = "CAST(:length AS INTEGER)"
-    TEXTS = (
+    TEXTS = Query(
+        HeldText,
         f"SELECT {columns(HeldText, 'n', title=f'substr(n.title, 1, {LENGTH})', body=f'substr(n.body, 1, {LENGTH})')}"
-        " FROM notification n WHERE seq IN (SELECT value FROM json_each(:seqs)) ORDER BY seq"
+        " FROM notification n WHERE seq IN (SELECT value FROM json_each(:seqs)) ORDER BY seq",
     )
-    READ_TEXT = staticmethod(reader(HeldText))
     DIGESTS_OF = (
         "SELECT DISTINCT d.seq FROM held h JOIN notification d ON d.seq = h.digest_seq"
         " WHERE d.is_digest = 1 AND h.notification_seq IN (SELECT value FROM json_each(?))"
@@ -122,33 +122,33 @@ class Held(Model):
     @classmethod
     def by_alert(cls) -> list[HeldOfAlert]:
         """Every alert that has notifications held, by their priorities."""
-        return list(map(cls.READ_BY_ALERT, run(cls.BY_ALERT, (0, AFTER_ALL))))
+        return cls.BY_ALERT.all((0, AFTER_ALL))
 
     @classmethod
     def count(cls) -> int:
         """How many notifications are held."""
-        return int(run("SELECT count(*) FROM held WHERE digest_seq IS NULL").fetchone()[0])
+        return select_number("SELECT count(*) FROM held WHERE digest_seq IS NULL") or 0
 
     @classmethod
     def of_account(cls, account_seq: int) -> list[HeldOfAlert]:
         """Every alert of the account that has notifications held, by their priorities."""
-        return list(map(cls.READ_BY_ALERT, run(cls.BY_ALERT, (account_seq, account_seq))))
+        return cls.BY_ALERT.all((account_seq, account_seq))
 
     @classmethod
     def oldest(cls, account_seq: int, alerts: Iterable[HeldOfAlert], limit: int) -> list[HeldOne]:
         """The oldest notifications held for these alerts and priorities, oldest first."""
         wanted = [(alert.alert_seq, priority) for alert in alerts for priority in _collected_with(alert.priority)]
-        return list(map(cls.READ_ONE, run(cls.OLDEST, (account_seq, json.dumps(wanted), limit))))
+        return cls.OLDEST.all((account_seq, json.dumps(wanted), limit))
 
     @classmethod
     def texts(cls, seqs: list[int], length: int) -> list[HeldText]:
         """The first `length` characters of the title and the body of these notifications, oldest first."""
-        return list(map(cls.READ_TEXT, run(cls.TEXTS, {"length": length, "seqs": json.dumps(seqs)})))
+        return cls.TEXTS.all({"length": length, "seqs": json.dumps(seqs)})
 
     @classmethod
     def digests_of(cls, seqs: list[int]) -> list[int]:
         """The seqs of the digests that some of these notifications were released in."""
-        return [row[0] for row in run(cls.DIGESTS_OF, (json.dumps(seqs),))]
+        return select_numbers(cls.DIGESTS_OF, (json.dumps(seqs),))
 
     @classmethod
     def lines(cls, digest_seq: int, limit: int) -> list[int]:
@@ -159,9 +159,7 @@ class Held(Model):
     @classmethod
     def count_lines(cls, digest_seq: int) -> int:
         """How many of those that have a line in the digest are left."""
-        return int(
-            run("SELECT count(*) FROM held WHERE digest_seq = ? AND priority > 0", (digest_seq,)).fetchone()[0]
-        )
+        return cls.select().where(cls.digest_seq == digest_seq, cls.priority > 0).count()
 
     @classmethod
     def put_in_digest(cls, seqs: list[int], digest_seq: int) -> None:
@@ -183,7 +181,7 @@ class Held(Model):
     @classmethod
     def settle_replaced(cls, newer_seqs: list[int]) -> None:
         """Give what these stand for a status of its own, before they are deleted; call inside `transaction()`."""
-        seqs = json.dumps([row[0] for row in run(cls.REPLACED_BY, (json.dumps(newer_seqs),))])
+        seqs = json.dumps(select_numbers(cls.REPLACED_BY, (json.dumps(newer_seqs),)))
         run(cls.SETTLE, (seqs,))
         run("DELETE FROM held WHERE notification_seq IN (SELECT value FROM json_each(?))", (seqs,))
 

@@ -9,7 +9,8 @@ import peewee
 
 from models import Account, Model, new_id
 from store.database import run
-from store.rows import columns, reader
+from store.rows import Query, columns, select_number, select_numbers
+from store.senders import Watch
 from wire.json_text import as_json
 
 KEPT_FIRINGS = 100  # of a rule
@@ -24,11 +25,8 @@ class Changes(NamedTuple):
     look_at: int | None
 
 
-class Rule(NamedTuple):
-    """A rule with what is needed of its account: its condition, its state, and what decides when it may be heard.
-
-    It sends notifications as a heartbeat does. `metric_name` is the metric's newest, None without values.
-    """
+class RuleColumns(NamedTuple):
+    """A rule, and its account's settings that a notification needs."""
 
     seq: int
     id: str
@@ -49,28 +47,16 @@ class Rule(NamedTuple):
     time_zone: str
     quiet_hours: str | None
 
+
+class Rule(RuleColumns, Watch):
+    """A rule as a sender of notifications. `metric_name` is the metric's newest name, None without values."""
+
+    __slots__ = ()
+
     @property
     def changes(self) -> Changes:
         """What may change, as it is."""
         return Changes(self.state, self.holds_since, self.fires_at, self.look_at)
-
-    @property
-    def key_seq(self) -> None:
-        """A rule is no key."""
-
-    @property
-    def alert_seq(self) -> None:
-        """A rule is no alert."""
-
-    @property
-    def frequency(self) -> str:
-        """Nothing is collected."""
-        return "instant"
-
-    @property
-    def urgent_passes_quiet_hours(self) -> int:
-        """Quiet hours hold what is urgent, too."""
-        return 0
 
 
 class Watched(NamedTuple):
@@ -121,16 +107,19 @@ class MetricRule(Model):
         f"SELECT {columns(Rule, 'r', metric_name=NAME, **OF_ACCOUNT)}"
         " FROM metric_rule r JOIN account a ON a.seq = r.account_seq"
     )
-    READ = staticmethod(reader(Rule))
-    ALL = f"{RULES} WHERE r.account_seq = ? ORDER BY r.seq DESC"
-    OF_METRIC = f"{RULES} WHERE r.account_seq = ? AND r.project_id = ? AND r.metric_id = ? ORDER BY r.seq DESC"
-    FIND = f"{RULES} WHERE r.account_seq = ? AND r.id = ?"
-    ONE = f"{RULES} WHERE r.seq = ?"
+    ALL = Query(Rule, f"{RULES} WHERE r.account_seq = ? ORDER BY r.seq DESC")
+    OF_METRIC = Query(
+        Rule, f"{RULES} WHERE r.account_seq = ? AND r.project_id = ? AND r.metric_id = ? ORDER BY r.seq DESC"
+    )
+    FIND = Query(Rule, f"{RULES} WHERE r.account_seq = ? AND r.id = ?")
+    ONE = Query(Rule, f"{RULES} WHERE r.seq = ?")
     VERSION = "SELECT rules_version FROM account WHERE seq = ?"
     SET_VERSION = "UPDATE account SET rules_version = ? WHERE seq = ?"
     IS_FIRING = "state = 'firing'"
-    WATCHED = f"SELECT {columns(Watched, 'metric_rule', is_firing=IS_FIRING)} FROM metric_rule WHERE account_seq = ?"
-    READ_WATCHED = staticmethod(reader(Watched))
+    WATCHED = Query(
+        Watched,
+        f"SELECT {columns(Watched, 'metric_rule', is_firing=IS_FIRING)} FROM metric_rule WHERE account_seq = ?",
+    )
     EXPECT = (
         "UPDATE metric_rule SET fires_at = ? + for_s * 1000"
         " WHERE seq IN (SELECT value FROM json_each(?)) AND fires_at IS NOT NULL"
@@ -168,47 +157,41 @@ class MetricRule(Model):
     @classmethod
     def remove(cls, rule: Rule) -> None:
         """Delete it with its firings; call inside `transaction()`."""
-        RuleArrival.settle(rule.account_seq)  # its seq may be given to another
-        run("DELETE FROM metric_rule WHERE seq = ?", (rule.seq,))
+        settle_arrivals(rule.account_seq)  # its seq may be given to another
+        cls.delete().where(cls.seq == rule.seq).execute()
         cls._change_version(rule.account_seq)
 
     @classmethod
     def count(cls, account_seq: int) -> int:
         """How many the account has."""
-        return int(run("SELECT count(*) FROM metric_rule WHERE account_seq = ?", (account_seq,)).fetchone()[0])
+        return cls.select().where(cls.account == account_seq).count()
 
     @classmethod
     def of_account(cls, account_seq: int) -> list[Rule]:
         """The account's rules, newest first."""
-        return list(map(cls.READ, run(cls.ALL, (account_seq,)).fetchall()))
+        return cls.ALL.all((account_seq,))
 
     @classmethod
     def of_metric(cls, account_seq: int, project_id: str, metric_id: str) -> list[Rule]:
         """The account's rules on this metric, newest first."""
-        return list(map(cls.READ, run(cls.OF_METRIC, (account_seq, project_id, metric_id)).fetchall()))
+        return cls.OF_METRIC.all((account_seq, project_id, metric_id))
 
     @classmethod
     def find(cls, account_seq: int, id_: str) -> Rule | None:
         """The account's rule with that id."""
-        return cls._one(cls.FIND, account_seq, id_)
+        return cls.FIND.first((account_seq, id_))
 
     @classmethod
     def one(cls, seq: int) -> Rule | None:
         """The rule as it is now; None if it was deleted."""
-        return cls._one(cls.ONE, seq)
-
-    @classmethod
-    def _one(cls, query: str, *values: object) -> Rule | None:
-        row = run(query, values).fetchone()
-        return cls.READ(row) if row else None
+        return cls.ONE.first((seq,))
 
     # --- states ---
 
     @classmethod
     def version(cls, account_seq: int) -> int | None:
         """A number that is another one after each change of what `watched` returns; None if it was always empty."""
-        row = run(cls.VERSION, (account_seq,)).fetchone()
-        return row[0] if row else None
+        return select_number(cls.VERSION, (account_seq,))
 
     @classmethod
     def _change_version(cls, account_seq: int) -> None:
@@ -218,7 +201,7 @@ class MetricRule(Model):
     @classmethod
     def watched(cls, account_seq: int) -> list[Watched]:
         """All rules of the account."""
-        return list(map(cls.READ_WATCHED, run(cls.WATCHED, (account_seq,)).fetchall()))
+        return cls.WATCHED.all((account_seq,))
 
     @classmethod
     def expect(cls, seqs: Iterable[int], arrived_at: int) -> None:
@@ -243,7 +226,7 @@ class MetricRule(Model):
     @classmethod
     def set_look_at(cls, seq: int, now: int) -> None:
         """Let the worker look at the rule; call inside `transaction()`."""
-        run("UPDATE metric_rule SET look_at = ? WHERE seq = ?", (now, seq))
+        cls.update(look_at=now).where(cls.seq == seq).execute()
 
     @classmethod
     def begin_anew(cls, account_seq: int, project_id: str, metric_id: str | None, now: int) -> None:
@@ -258,12 +241,12 @@ class MetricRule(Model):
     @classmethod
     def due(cls, now: int, limit: int) -> list[tuple[int, int]]:
         """The account and the seq of at most `limit` that are to be looked at, the longest due first."""
-        return [(account_seq, seq) for account_seq, seq in run(cls.DUE, (now, limit))]
+        return run(cls.DUE, (now, limit)).fetchall()
 
     @classmethod
     def account_seqs(cls) -> list[int]:
         """The accounts that have any."""
-        return [row[0] for row in run("SELECT DISTINCT account_seq FROM metric_rule")]
+        return select_numbers("SELECT DISTINCT account_seq FROM metric_rule")
 
     @classmethod
     def move(cls, account_seqs: list[int], gap_ms: int, back_at: int, now: int) -> None:
@@ -272,7 +255,7 @@ class MetricRule(Model):
         Their times that began since `back_at` are right. Call inside `transaction()`.
         """
         for account_seq in account_seqs:
-            RuleArrival.settle(account_seq)
+            settle_arrivals(account_seq)
         run(cls.MOVE, {"gap": gap_ms, "back": back_at, "now": now, "accounts": as_json(account_seqs)})
 
     @classmethod
@@ -280,95 +263,70 @@ class MetricRule(Model):
         """The clock was set: what fires of these accounts began so much later; call inside `transaction()`."""
         values = {"by": by_ms, "accounts": as_json(account_seqs)}
         run(cls.MOVE_FIRING_SINCE, values)
-        run(RuleFiring.MOVE_OPEN, values)
+        run(MOVE_OPEN_FIRINGS, values)
 
 
-class RuleArrival(Model):
-    """When values of the metrics of some silent rules last arrived together.
+NOTE_ARRIVAL = (
+    "INSERT INTO rule_arrival (account_seq, rule_seqs, arrived_at) VALUES (?, ?, ?)"
+    " ON CONFLICT (account_seq, rule_seqs) DO UPDATE SET arrived_at = excluded.arrived_at"
+)
+ARRIVALS = "SELECT arrived_at, rule_seqs FROM rule_arrival WHERE account_seq = ? ORDER BY arrived_at DESC"
+MANY_ARRIVALS = "SELECT account_seq FROM rule_arrival GROUP BY account_seq HAVING count(*) > ?"
 
-    A batch writes one row instead of a time for each rule: most have the metrics of an earlier one.
+
+def note_arrival(account_seq: int, seqs: Iterable[int], now: int) -> None:
+    """Values of these silent rules' metrics have arrived now; call inside `transaction()`."""
+    run(NOTE_ARRIVAL, (account_seq, as_json(sorted(seqs)), now))
+
+
+def settle_arrivals(account_seq: int) -> None:
+    """Let the account's silent rules wait from the last arrival on; call inside `transaction()`."""
+    arrivals, settled = run(ARRIVALS, (account_seq,)).fetchall(), set[int]()
+    for arrived_at, rule_seqs in arrivals:  # the newest first
+        newest = set(json.loads(rule_seqs)) - settled
+        if newest:
+            MetricRule.expect(newest, arrived_at)
+            settled |= newest
+    if arrivals:
+        run("DELETE FROM rule_arrival WHERE account_seq = ?", (account_seq,))
+
+
+def accounts_with_arrivals(number: int) -> list[int]:
+    """The accounts that have more than so many rows."""
+    return select_numbers(MANY_ARRIVALS, (number,))
+
+
+BEGIN_FIRING = "INSERT INTO firing (rule_seq, began_at) VALUES (?, ?)"
+MOVE_OPEN_FIRINGS = (
+    "UPDATE firing SET began_at = began_at + :by WHERE ended_at IS NULL"
+    f" AND rule_seq IN (SELECT seq FROM metric_rule WHERE {MetricRule.OF_ACCOUNTS})"
+)
+END_FIRING = "UPDATE firing SET ended_at = max(?, began_at) WHERE rule_seq = ? AND ended_at IS NULL"
+FORGET_FIRINGS = (
+    "DELETE FROM firing WHERE rule_seq = :rule AND seq <="
+    " (SELECT seq FROM firing WHERE rule_seq = :rule ORDER BY seq DESC LIMIT 1 OFFSET :kept)"
+)
+FIRINGS = (
+    "SELECT rule_seq, began_at, ended_at FROM firing WHERE rule_seq IN (SELECT value FROM json_each(:rules))"
+    " AND began_at <= :until AND coalesce(ended_at, :until) >= :since ORDER BY began_at"
+)
+
+
+def begin_firing(rule_seq: int, now: int) -> None:
+    """The rule fires from now on; of the earlier times so many are kept that there are `KEPT_FIRINGS`.
+
+    Call inside `transaction()`.
     """
-
-    account = peewee.ForeignKeyField(Account, column_name="account_seq")
-    rule_seqs = peewee.TextField()
-    arrived_at = peewee.IntegerField()
-
-    class Meta:
-        table_name = "rule_arrival"
-        primary_key = peewee.CompositeKey("account", "rule_seqs")
-
-    NOTE = (
-        "INSERT INTO rule_arrival (account_seq, rule_seqs, arrived_at) VALUES (?, ?, ?)"
-        " ON CONFLICT (account_seq, rule_seqs) DO UPDATE SET arrived_at = excluded.arrived_at"
-    )
-    OF_ACCOUNT = "SELECT arrived_at, rule_seqs FROM rule_arrival WHERE account_seq = ? ORDER BY arrived_at DESC"
-    MANY = "SELECT account_seq FROM rule_arrival GROUP BY account_seq HAVING count(*) > ?"
-
-    @classmethod
-    def note(cls, account_seq: int, seqs: Iterable[int], now: int) -> None:
-        """Values of these silent rules' metrics have arrived now; call inside `transaction()`."""
-        run(cls.NOTE, (account_seq, as_json(sorted(seqs)), now))
-
-    @classmethod
-    def settle(cls, account_seq: int) -> None:
-        """Let the account's silent rules wait from the last arrival on; call inside `transaction()`."""
-        arrivals, settled = run(cls.OF_ACCOUNT, (account_seq,)).fetchall(), set[int]()
-        for arrived_at, rule_seqs in arrivals:  # the newest first
-            newest = set(json.loads(rule_seqs)) - settled
-            if newest:
-                MetricRule.expect(newest, arrived_at)
-                settled |= newest
-        if arrivals:
-            run("DELETE FROM rule_arrival WHERE account_seq = ?", (account_seq,))
-
-    @classmethod
-    def many(cls, number: int) -> list[int]:
-        """The accounts that have more than so many rows."""
-        return [row[0] for row in run(cls.MANY, (number,)).fetchall()]
+    run(BEGIN_FIRING, (rule_seq, now))
+    run(FORGET_FIRINGS, {"rule": rule_seq, "kept": KEPT_FIRINGS})
 
 
-class RuleFiring(Model):
-    """One of the newest times that a rule fired."""
+def end_firing(rule_seq: int, now: int) -> None:
+    """The rule fires no longer; call inside `transaction()`."""
+    run(END_FIRING, (now, rule_seq))
 
-    seq = peewee.AutoField()
-    rule = peewee.ForeignKeyField(MetricRule, column_name="rule_seq", on_delete="CASCADE")
-    began_at = peewee.IntegerField()
-    ended_at = peewee.IntegerField(null=True)
 
-    class Meta:
-        table_name = "firing"
-
-    BEGIN = "INSERT INTO firing (rule_seq, began_at) VALUES (?, ?)"
-    MOVE_OPEN = (
-        "UPDATE firing SET began_at = began_at + :by WHERE ended_at IS NULL"
-        f" AND rule_seq IN (SELECT seq FROM metric_rule WHERE {MetricRule.OF_ACCOUNTS})"
-    )
-    END = "UPDATE firing SET ended_at = max(?, began_at) WHERE rule_seq = ? AND ended_at IS NULL"
-    FORGET = (
-        "DELETE FROM firing WHERE rule_seq = :rule AND seq <="
-        " (SELECT seq FROM firing WHERE rule_seq = :rule ORDER BY seq DESC LIMIT 1 OFFSET :kept)"
-    )
-    OF_RULES = (
-        "SELECT rule_seq, began_at, ended_at FROM firing WHERE rule_seq IN (SELECT value FROM json_each(:rules))"
-        " AND began_at <= :until AND coalesce(ended_at, :until) >= :since ORDER BY began_at"
-    )
-
-    @classmethod
-    def begin(cls, rule_seq: int, now: int) -> None:
-        """The rule fires from now on; of the earlier times so many are kept that there are `KEPT_FIRINGS`.
-
-        Call inside `transaction()`.
-        """
-        run(cls.BEGIN, (rule_seq, now))
-        run(cls.FORGET, {"rule": rule_seq, "kept": KEPT_FIRINGS})
-
-    @classmethod
-    def end(cls, rule_seq: int, now: int) -> None:
-        """The rule fires no longer; call inside `transaction()`."""
-        run(cls.END, (now, rule_seq))
-
-    @classmethod
-    def within(cls, rule_seqs: Sequence[int], since: int, until: int) -> list[tuple[int, Firing]]:
-        """When these rules fired between these times, the oldest first, each with its rule's seq."""
-        values = {"rules": as_json(list(rule_seqs)), "since": since, "until": until}
-        return [(seq, Firing(*times)) for seq, *times in run(cls.OF_RULES, values).fetchall()]
+def firings_within(rule_seqs: Sequence[int], since: int, until: int) -> list[tuple[int, Firing]]:
+    """When these rules fired between these times, the oldest first, each with its rule's seq."""
+    values = {"rules": as_json(list(rule_seqs)), "since": since, "until": until}
+    return [(seq, Firing(*times)) for seq, *times in run(FIRINGS, values).fetchall()]

@@ -9,7 +9,7 @@ import peewee
 
 from models import Account, Model
 from store.database import run, run_later
-from store.rows import columns, reader, size
+from store.rows import Query, columns, select_numbers, size
 
 
 class Stats(NamedTuple):
@@ -60,8 +60,7 @@ class NotificationDay(Model):
         "day": f"coalesce(({OF_DAY}), 0)",
         "alerts": "(SELECT count(*) FROM alert WHERE account_seq = :account)",
     }
-    STATS = f"SELECT {columns(Stats, '', **COUNTERS)}"
-    READ_STATS = staticmethod(reader(Stats))
+    STATS = Query(Stats, f"SELECT {columns(Stats, '', **COUNTERS)}")
 
     @classmethod
     def count(cls, account_seq: int, day: str, stored_bytes: int) -> None:
@@ -76,14 +75,14 @@ class NotificationDay(Model):
     @classmethod
     def accounts_with(cls, stored_bytes: int) -> list[int]:
         """The accounts (their seqs) that have stored at least so much."""
-        return [row[0] for row in run(cls.ACCOUNTS_WITH, (stored_bytes,))]
+        return select_numbers(cls.ACCOUNTS_WITH, (stored_bytes,))
 
     @classmethod
     def stats(cls, account_seq: int, day: str) -> Stats:
         """The counters of an account, with those for the month and the day of `day` (YYYY-MM-DD)."""
         month = day[:7]
         values = {"account": account_seq, "first": f"{month}-01", "last": f"{month}-31", "day": day}
-        return cls.READ_STATS(run(cls.STATS, values).fetchone())
+        return cls.STATS.one(values)
 
     @classmethod
     def has_any(cls, account_seq: int) -> bool:

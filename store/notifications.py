@@ -14,7 +14,17 @@ import peewee
 from models import Account, Model, new_id
 from store.database import insert, run, run_later
 from store.notification_days import NotificationDay
-from store.rows import as_column, bytes_of, columns, given_fields, reader, size
+from store.rows import (
+    Query,
+    as_column,
+    bytes_of,
+    columns,
+    given_fields,
+    select_number,
+    select_numbers,
+    select_text,
+    size,
+)
 from store.senders import Sender
 from wire.notification import MIN_PRIORITY, OPTIONAL_FIELDS, Content
 
@@ -184,7 +194,6 @@ class Notification(Model):
         " SELECT 1 FROM notification WHERE account_seq = :account AND status = 'held' AND deliver_at IS NOT NULL"
         " LIMIT 1 OFFSET :number"
     )
-    READ_ROW = reader(NotificationRow)
     GIVEN, READ_GIVEN = given_fields(Content, "n", OPTIONAL_FIELDS)
     ROW = f"SELECT seq, id, {STATUS}, created_at, title, body, {GIVEN} FROM notification n"
     PAGE = (
@@ -192,7 +201,7 @@ class Notification(Model):
         f" AND (created_at >= :since OR {AGED_FROM} >= :since) AND is_digest = 0 ORDER BY seq DESC LIMIT :limit"
     )
     LISTED = f"{ROW} WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq DESC"
-    ONE = f"SELECT {columns(NotificationRow, 'n')} FROM notification n WHERE seq = ?"
+    ONE = Query(NotificationRow, f"SELECT {columns(NotificationRow, 'n')} FROM notification n WHERE seq = ?")
     SOURCES = {
         "api_key": "k.name",
         "digest_seq": "h.digest_seq",
@@ -209,14 +218,13 @@ class Notification(Model):
         " FROM notification n LEFT JOIN api_key k ON k.seq = n.api_key_seq"
         " LEFT JOIN alert l ON l.seq = n.alert_seq LEFT JOIN held h ON h.notification_seq = n.seq"
     )
-    READ_ENTRY = staticmethod(reader(Entry))
-    ENTRIES = f"{ENTRY} WHERE n.seq IN (SELECT value FROM json_each(?)) ORDER BY n.seq DESC"
-    BY_ID = f"{ENTRY} WHERE n.account_seq = ? AND n.id = ? AND {AGED_FROM} >= ?"
-    LATEST_OF_ALERTS = (
+    ENTRIES = Query(Entry, f"{ENTRY} WHERE n.seq IN (SELECT value FROM json_each(?)) ORDER BY n.seq DESC")
+    BY_ID = Query(Entry, f"{ENTRY} WHERE n.account_seq = ? AND n.id = ? AND {AGED_FROM} >= ?")
+    LATEST_OF_ALERTS = Query(
+        LatestOfAlert,
         f"SELECT {columns(LatestOfAlert, 'n', alert_seq='l.seq', status=STATUS)} FROM alert l JOIN notification n"
-        " ON n.seq = (SELECT max(seq) FROM notification WHERE alert_seq = l.seq) WHERE l.account_seq = ?"
+        " ON n.seq = (SELECT max(seq) FROM notification WHERE alert_seq = l.seq) WHERE l.account_seq = ?",
     )
-    READ_LATEST = staticmethod(reader(LatestOfAlert))
 
     @classmethod
     def has_pending(cls, account_seq: int, number: int) -> bool:
@@ -226,7 +234,7 @@ class Notification(Model):
     @classmethod
     def one(cls, seq: int) -> NotificationRow:
         """The notification with that seq, which must exist, with the status in its row."""
-        return cls.READ_ROW(run(cls.ONE, (seq,)).fetchone())
+        return cls.ONE.one((seq,))
 
     @classmethod
     def page(cls, account_seq: int, before: int, since: int, limit: int) -> HistoryPage:
@@ -248,30 +256,27 @@ class Notification(Model):
     @classmethod
     def entries(cls, seqs: list[int]) -> list[Entry]:
         """These notifications as the web app lists them, newest first."""
-        return list(map(cls.READ_ENTRY, run(cls.ENTRIES, (json.dumps(seqs),)).fetchall()))
+        return cls.ENTRIES.all((json.dumps(seqs),))
 
     @classmethod
     def find(cls, account_seq: int, id_: str, since: int) -> Entry | None:
         """The account's notification or digest with that id, if it is not older than time `since`."""
-        row = run(cls.BY_ID, (account_seq, id_, since)).fetchone()
-        return cls.READ_ENTRY(row) if row else None
+        return cls.BY_ID.first((account_seq, id_, since))
 
     @classmethod
     def latest_of_alerts(cls, account_seq: int) -> dict[int, LatestOfAlert]:
         """The latest notification of each alert of the account that has made one, by the alert's seq."""
-        rows = map(cls.READ_LATEST, run(cls.LATEST_OF_ALERTS, (account_seq,)))
-        return {latest.alert_seq: latest for latest in rows}
+        return {latest.alert_seq: latest for latest in cls.LATEST_OF_ALERTS.all((account_seq,))}
 
     @classmethod
     def newest_at(cls) -> int | None:
         """When the newest notification of all accounts was made."""
-        row = run("SELECT created_at FROM notification ORDER BY seq DESC LIMIT 1").fetchone()
-        return row and int(row[0])
+        return select_number("SELECT created_at FROM notification ORDER BY seq DESC LIMIT 1")
 
     @classmethod
     def newest_seq(cls, account_seq: int) -> int:
         """The seq of the account's newest notification; 0 if there is none."""
-        return run("SELECT max(seq) FROM notification WHERE account_seq = ?", (account_seq,)).fetchone()[0] or 0
+        return select_number("SELECT max(seq) FROM notification WHERE account_seq = ?", (account_seq,)) or 0
 
     # --- settling ---
 
@@ -289,8 +294,7 @@ class Notification(Model):
     @classmethod
     def settle(cls, seq: int) -> str | None:
         """Derive the status from what became of the notification on each device; None if it was deleted."""
-        row = run(cls.SETTLE, (seq,)).fetchone()
-        return row and str(row[0])
+        return select_text(cls.SETTLE, (seq,))
 
     @classmethod
     def note_delivered(cls, seq: int) -> None:
@@ -317,7 +321,7 @@ class Notification(Model):
     @classmethod
     def expired_of(cls, seqs: list[int], now: int) -> list[int]:
         """Those of these notifications that have expired."""
-        return [row[0] for row in run(cls.EXPIRED_OF, (json.dumps(seqs), now))]
+        return select_numbers(cls.EXPIRED_OF, (json.dumps(seqs), now))
 
     # --- replacing ---
 
@@ -347,9 +351,7 @@ class Notification(Model):
     @classmethod
     def is_replaced(cls, seq: int) -> bool:
         """Whether a newer notification with its tag has been recorded."""
-        return (
-            run("SELECT 1 FROM notification WHERE seq = ? AND replaced_by IS NOT NULL", (seq,)).fetchone() is not None
-        )
+        return bool(select_number("SELECT replaced_by FROM notification WHERE seq = ?", (seq,)))
 
     REPLACED = (
         "SELECT seq FROM notification WHERE account_seq = ? AND tag = ? AND replaced_by = ? ORDER BY seq DESC LIMIT ?"
@@ -358,7 +360,7 @@ class Notification(Model):
     @classmethod
     def replaced_with(cls, account_seq: int, entry: Entry, limit: int) -> list[int]:
         """The seqs of the newest notifications that this one replaced."""
-        return [row[0] for row in run(cls.REPLACED, (account_seq, entry.content.tag, entry.seq, limit))]
+        return select_numbers(cls.REPLACED, (account_seq, entry.content.tag, entry.seq, limit))
 
     # --- pruning and deleting ---
 
@@ -402,14 +404,13 @@ class Notification(Model):
     @classmethod
     def find_seq(cls, account_seq: int, id_: str) -> int | None:
         """The seq of a notification; None when the account has none with that id, or it is a digest."""
-        row = run(cls.FIND_SEQ, (account_seq, id_)).fetchone()
-        return row and int(row[0])
+        return select_number(cls.FIND_SEQ, (account_seq, id_))
 
     @classmethod
     def find_seqs(cls, account_seq: int, ids: list[str]) -> list[int]:
         """The seqs of those of these notifications that the account has, newest first; of no digests."""
         possible = [id_ for id_ in ids if "\0" not in id_]  # which PostgreSQL's JSON cannot hold
-        return [row[0] for row in run(cls.FIND_SEQS, {"account": account_seq, "ids": json.dumps(possible)})]
+        return select_numbers(cls.FIND_SEQS, {"account": account_seq, "ids": json.dumps(possible)})
 
     @classmethod
     def rewrite(cls, account_seq: int, seq: int, content: Content) -> None:
@@ -421,12 +422,12 @@ class Notification(Model):
     @classmethod
     def before(cls, account_seq: int, after: int, created_before: int, limit: int) -> list[int]:
         """The first `limit` seqs of the account beyond `after`, of notifications made before `created_before`."""
-        return [row[0] for row in run(cls.BEFORE, (account_seq, after, created_before, limit))]
+        return select_numbers(cls.BEFORE, (account_seq, after, created_before, limit))
 
     @classmethod
     def count_without_digests(cls, seqs: list[int]) -> int:
         """How many of these are notifications and not digests."""
-        return int(run(cls.COUNT_WITHOUT_DIGESTS, (json.dumps(seqs),)).fetchone()[0])
+        return select_number(cls.COUNT_WITHOUT_DIGESTS, (json.dumps(seqs),)) or 0
 
     @classmethod
     def delete_all(cls, account_seq: int, seqs: list[int]) -> None:

@@ -31,15 +31,25 @@ class Query(Generic[Row]):
         row = run(self.statement, values).fetchone()
         return self._read(row) if row else None
 
+    def one(self, values: Values = ()) -> Row:
+        """The only row, which exists."""
+        return self._read(run(self.statement, values).fetchone())
 
-def first_value(statement: str, values: Values = ()) -> Any:
-    """The first column of the first row; None if there is no row."""
+
+def select_number(statement: str, values: Values = ()) -> int | None:
+    """The number in the first column of the first row; None if it is NULL, or there is no row."""
     row = run(statement, values).fetchone()
-    return row[0] if row else None
+    return None if row is None or row[0] is None else int(row[0])
 
 
-def first_column(statement: str, values: Values = ()) -> list[Any]:
-    """The first column of all rows."""
+def select_text(statement: str, values: Values = ()) -> str | None:
+    """The text in the first column of the first row; None if it is NULL, or there is no row."""
+    row = run(statement, values).fetchone()
+    return None if row is None or row[0] is None else str(row[0])
+
+
+def select_numbers(statement: str, values: Values = ()) -> list[int]:
+    """The numbers in the first column of all rows."""
     return [row[0] for row in run(statement, values)]
 
 

@@ -3,7 +3,7 @@
 Constant SQL. Callers pass the time; nothing here reads a clock or a setting.
 """
 
-from store.database import run
+from store.rows import select_number, select_numbers
 
 # PostgreSQL takes the index by account for these orders alone: else, where one account has nearly all that is
 # scheduled, it looks for another account's among them.
@@ -25,15 +25,14 @@ DUE = (
 
 def is_due(now: int) -> bool:
     """Whether there is a notification whose `deliver_at` has come."""
-    return run(IS_DUE, (now,)).fetchone() is not None
+    return select_number(IS_DUE, (now,)) is not None
 
 
 def next_account(after: int, now: int) -> int | None:
     """The seq of the first account beyond `after` that has such notifications."""
-    row = run(NEXT_ACCOUNT, {"after": after, "now": now}).fetchone()
-    return row and int(row[0])
+    return select_number(NEXT_ACCOUNT, {"after": after, "now": now})
 
 
 def due(account_seq: int, now: int, limit: int) -> list[int]:
     """The account's first `limit` such notifications (their seqs)."""
-    return [row[0] for row in run(DUE, {"account": account_seq, "now": now, "limit": limit})]
+    return select_numbers(DUE, {"account": account_seq, "now": now, "limit": limit})

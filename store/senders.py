@@ -69,6 +69,19 @@ class Owner(NamedTuple):
         """The owner is no alert."""
 
 
+class Watch:
+    """What heartbeats and rules on metrics have in common as senders: they have no key and no alert.
+
+    Nothing collects their notifications, and quiet hours also hold the urgent ones.
+    """
+
+    __slots__ = ()
+    key_seq = None
+    alert_seq = None
+    frequency = "instant"
+    urgent_passes_quiet_hours = 0
+
+
 class Webhook(NamedTuple):
     """An alert as its webhook address leads to it: what decides whether its event is taken, and what that says."""
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from store.database import run
 from store.notifications import BEGUN_AT, NotificationRow
-from store.rows import columns, reader
+from store.rows import Query, columns, select_number, select_numbers
 
 NEWEST = 2_000  # notifications of an account among which those that a device had before are looked for
 
@@ -58,7 +58,7 @@ class Sleeper(NamedTuple):
 PENDING = "p.status = 'pending'"
 ELSEWHERE = "(r.state = 'acknowledged' AND r.device_seq IS NOT p.device_seq)"
 DEVICE = f"SELECT {columns(FetchingDevice, 'd')} FROM device d"
-OF_TOPIC = f"{DEVICE} WHERE kind = 'ntfy' AND token = ? AND removed_at IS NULL"
+OF_TOPIC = Query(FetchingDevice, f"{DEVICE} WHERE kind = 'ntfy' AND token = ? AND removed_at IS NULL")
 PRESENT = "SELECT seq FROM device WHERE seq IN (SELECT value FROM json_each(?)) AND removed_at IS NULL"
 OF_FOUND = {
     "begun_at": f"max({BEGUN_AT}, CASE WHEN {ELSEWHERE} THEN r.acknowledged_at ELSE 0 END) AS begun_at",
@@ -76,46 +76,47 @@ HAS_IT = (
 WAITING = "SELECT notification_seq FROM alarm WHERE account_seq = :account AND state = 'waiting'"
 # What was replaced, or came too late, is not given to the device any more.
 STILL = "p.status <> 'failed' AND (n.expires_at IS NULL OR n.expires_at > :now)"
-STORED = (
+STORED = Query(
+    Found,
     f"SELECT * FROM ({HAS_IT} WHERE n.seq IN"
     " (SELECT seq FROM notification WHERE account_seq = :account AND seq > :after"
     " UNION SELECT seq FROM notification WHERE account_seq = :account AND released_at >= :since"
     " UNION SELECT * FROM (SELECT notification_seq FROM delivery WHERE device_seq = :device AND status = 'pending'"
     f" ORDER BY next_attempt_at LIMIT :pending) p UNION {WAITING})"
     f" AND {STILL}) f WHERE begun_at >= :since OR (:pending > 0 AND (is_pending OR is_repeating > 0))"
-    " ORDER BY begun_at, seq"
+    " ORDER BY begun_at, seq",
 )
-BEGUN_SINCE = (  # whatever the clock says: it may have been set back
+BEGUN_SINCE = Query(
+    Found,  # whatever the clock says: it may have been set back
     f"{HAS_IT} WHERE n.seq IN (SELECT seq FROM notification WHERE account_seq = :account AND seq > :after"
     " UNION SELECT seq FROM notification WHERE account_seq = :account AND released_at >= :since"
     f" UNION {WAITING} UNION SELECT value FROM json_each(:also))"
-    f" AND {STILL} ORDER BY begun_at, n.seq"
+    f" AND {STILL} ORDER BY begun_at, n.seq",
 )
-OF_ID = f"{HAS_IT} WHERE n.account_seq = :account AND n.id = :id AND {STILL}"
-ONE = (
+OF_ID = Query(Found, f"{HAS_IT} WHERE n.account_seq = :account AND n.id = :id AND {STILL}")
+ONE = Query(
+    NotificationRow,
     f"SELECT {columns(NotificationRow, 'n')} FROM notification n"
-    f" JOIN delivery p ON p.notification_seq = n.seq AND p.device_seq = :device WHERE n.seq = :seq AND {STILL}"
+    f" JOIN delivery p ON p.notification_seq = n.seq AND p.device_seq = :device WHERE n.seq = :seq AND {STILL}",
 )
 SEQ_BEFORE_NEWEST = "SELECT seq FROM notification WHERE account_seq = ? ORDER BY seq DESC LIMIT 1 OFFSET ?"
 BEGINNING = f"SELECT {BEGUN_AT}, seq FROM notification n WHERE account_seq = ? AND id = ?"
-SLEEPERS = (
+SLEEPERS = Query(
+    Sleeper,
     f"SELECT {columns(Sleeper, 'd', id='n.id', priority='n.priority')} FROM delivery p"
     " JOIN device d ON d.seq = p.device_seq JOIN notification n ON n.seq = p.notification_seq"
-    " WHERE p.notification_seq = ? AND d.poll_hash IS NOT NULL AND d.seq IN (SELECT value FROM json_each(?))"
+    " WHERE p.notification_seq = ? AND d.poll_hash IS NOT NULL AND d.seq IN (SELECT value FROM json_each(?))",
 )
-_read_sleeper = reader(Sleeper)
-_read_device, _read_found, _read_one = reader(FetchingDevice), reader(Found), reader(NotificationRow)
 
 
 def device_of_topic(token: str) -> FetchingDevice | None:
     """The device whose topic has this hash."""
-    row = run(OF_TOPIC, (token,)).fetchone()
-    return _read_device(row) if row else None
+    return OF_TOPIC.first((token,))
 
 
 def present(device_seqs: Iterable[int]) -> set[int]:
     """Those of these devices that are not removed."""
-    return {row[0] for row in run(PRESENT, (json.dumps(list(device_seqs)),))}
+    return set(select_numbers(PRESENT, (json.dumps(list(device_seqs)),)))
 
 
 def stored(device: FetchingDevice, since: int, after: int, pending: int, now: int) -> list[Found]:
@@ -125,7 +126,7 @@ def stored(device: FetchingDevice, since: int, after: int, pending: int, now: in
     with a seq beyond `after` are looked at.
     """
     place = {"device": device.seq, "account": device.account_seq, "after": after}
-    return list(map(_read_found, run(STORED, place | {"since": since, "pending": pending, "now": now})))
+    return STORED.all(place | {"since": since, "pending": pending, "now": now})
 
 
 def begun(device: FetchingDevice, since: int, after: int, also: Iterable[int], now: int) -> list[Found]:
@@ -135,25 +136,23 @@ def begun(device: FetchingDevice, since: int, after: int, also: Iterable[int], n
     """
     place = {"device": device.seq, "account": device.account_seq, "after": after}
     values = place | {"since": since, "also": json.dumps(list(also)), "now": now}
-    return list(map(_read_found, run(BEGUN_SINCE, values)))
+    return BEGUN_SINCE.all(values)
 
 
 def with_id(device: FetchingDevice, id_: str, now: int) -> list[Found]:
     """The notification with that id, if it is stored for the device."""
     values = {"device": device.seq, "account": device.account_seq, "id": id_, "now": now}
-    return list(map(_read_found, run(OF_ID, values)))
+    return OF_ID.all(values)
 
 
 def one(device: FetchingDevice, seq: int, now: int) -> NotificationRow | None:
     """The notification, unless it was deleted, replaced or has expired since it was found."""
-    row = run(ONE, {"device": device.seq, "seq": seq, "now": now}).fetchone()
-    return _read_one(row) if row else None
+    return ONE.first({"device": device.seq, "seq": seq, "now": now})
 
 
 def before_newest(account_seq: int) -> int:
     """The seq beyond which the account's newest notifications are that are looked at."""
-    row = run(SEQ_BEFORE_NEWEST, (account_seq, NEWEST)).fetchone()
-    return int(row[0]) if row else 0
+    return select_number(SEQ_BEFORE_NEWEST, (account_seq, NEWEST)) or 0
 
 
 def beginning(account_seq: int, id_: str) -> tuple[int, int] | None:
@@ -164,4 +163,4 @@ def beginning(account_seq: int, id_: str) -> tuple[int, int] | None:
 
 def sleepers(notification_seq: int, device_seqs: list[int]) -> list[Sleeper]:
     """Those of these devices that have a delivery of the notification."""
-    return list(map(_read_sleeper, run(SLEEPERS, (notification_seq, json.dumps(device_seqs)))))
+    return SLEEPERS.all((notification_seq, json.dumps(device_seqs)))

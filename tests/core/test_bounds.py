@@ -10,8 +10,8 @@ from app import open_service
 from core import attempts, delivery, firing, floods, plans, pruning, retries
 from core.plans import PLANS
 from process import clock
-from store import database
-from store.custom_metrics import Metric, MetricValue
+from store import custom_metrics, database
+from store.custom_metrics import MetricValue
 from store.database import EVERYBODY, WriteFailed, run, transaction
 from store.deliveries import Delivery
 from store.notification_days import NotificationDay
@@ -427,7 +427,9 @@ def test_a_value_with_an_old_time_is_stored_not_shown_and_removed(service, owner
     sent = {"projectId": "p", "metrics": [{"metricId": "m", "metricName": "M", "value": 1, "timestamp": old}]}
     answer = owner.request("POST", "/api/webhooks/custom", sent)
     assert answer.json == {"success": True, "metricsStored": 1}
-    assert Metric.latest(1, ("p", "m"), plans.history_begin("starter", moved_clock.ms), moved_clock.ms) is None
+    assert (
+        custom_metrics.latest(1, ("p", "m"), plans.history_begin("starter", moved_clock.ms), moved_clock.ms) is None
+    )
     moved_clock.advance(3_600)
     service.work()
     assert kept(service) == []
@@ -581,6 +583,6 @@ def test_the_time_of_a_metric_in_seconds_is_refused(owner):
 
 def test_a_mean_lies_between_the_least_and_the_greatest_value(service, owner, moved_clock):
     firing.store_values(1, "p", [MetricValue("m", "M", 1.797e308, None, moved_clock.ms, None)] * 1_025)
-    (bucket,) = Metric.buckets(1, ("p", "m"), moved_clock.ms - 1_000, moved_clock.ms, 10_000, 100)
+    (bucket,) = custom_metrics.buckets(1, ("p", "m"), moved_clock.ms - 1_000, moved_clock.ms, 10_000, 100)
     assert bucket.least <= bucket.mean <= bucket.most
     assert json.loads(json.dumps(bucket.mean)) == 1.797e308

@@ -4,8 +4,8 @@ import pytest
 
 from core import accounts, deletion, delivery, devices, firing, heartbeats
 from models import ApiKey
-from store import database
-from store.custom_metrics import Metric, MetricValue
+from store import custom_metrics, database
+from store.custom_metrics import MetricValue
 from store.database import WriteFailed
 from store.notifications import Notification
 from store.senders import Owner
@@ -322,7 +322,7 @@ def test_a_deletion_that_fails_on_the_way_says_so_and_the_next_goes_on(
 
 def test_a_metrics_deletion_that_fails_on_the_way_says_so(service, owner, monkeypatch):
     put(1, "p", "a", 1_300)
-    monkeypatch.setattr(Metric, "remove", Locked(Metric.remove, range(2, 1_000)))
+    monkeypatch.setattr(custom_metrics, "remove", Locked(custom_metrics.remove, range(2, 1_000)))
     assert said(service.flask("metric", "delete", OWNER, "p")) == PARTLY
 
 
@@ -355,7 +355,7 @@ def test_what_another_process_writes_while_an_account_is_deleted_is_deleted_too(
         delivery.deliver(Owner.of(account), Content("title", "body"))
         devices.add_device(account.seq, {"kind": "ntfy"}, 0)
         heartbeats.create_heartbeat(account, {"name": "Backup", "period": "1h"}, 0)
-        Metric.add_all(account.seq, "p", [MetricValue("m", "M", 1.0, None, 0, None)])
+        custom_metrics.add_all(account.seq, "p", [MetricValue("m", "M", 1.0, None, 0, None)])
         accounts.create_key(account.seq, "late", 0)
         return delete_some(account_seq, limit)
 

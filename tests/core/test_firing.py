@@ -7,9 +7,9 @@ import pytest
 from core import firing
 from models import Account
 from process import clock
-from store import database
+from store import database, metric_rules
 from store.database import transaction
-from store.metric_rules import KEPT_FIRINGS, MetricRule, RuleFiring
+from store.metric_rules import KEPT_FIRINGS, MetricRule
 from tests.support.accounts import account_set
 from tests.support.heartbeats import EMAIL, told
 from tests.support.holding import QUIET
@@ -360,11 +360,11 @@ def test_the_newest_times_that_it_fired_are_kept(service, owner, rule, moved_clo
     (seq,) = (rule.seq for rule in MetricRule.of_account(1))
     with database.transaction(1):
         for number in range(KEPT_FIRINGS + 5):
-            RuleFiring.begin(seq, number * 10)
-            RuleFiring.end(seq, number * 10 + 5)
-    times = [tuple(firing) for _, firing in RuleFiring.within([seq], 0, 10**9)]
+            metric_rules.begin_firing(seq, number * 10)
+            metric_rules.end_firing(seq, number * 10 + 5)
+    times = [tuple(firing) for _, firing in metric_rules.firings_within([seq], 0, 10**9)]
     assert times == [(number * 10, number * 10 + 5) for number in range(5, KEPT_FIRINGS + 5)]
-    assert [tuple(firing) for _, firing in RuleFiring.within([seq], 75, 80)] == [(70, 75), (80, 85)]
+    assert [tuple(firing) for _, firing in metric_rules.firings_within([seq], 75, 80)] == [(70, 75), (80, 85)]
 
 
 def test_a_deleted_rule_is_judged_no_more_and_leaves_nothing_but_what_it_said(service, owner, rule):

@@ -9,11 +9,20 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import pytest
 
 import dashboard.metrics
-import store.custom_metrics
+import store.rows
 from core import firing, plans
 from core.local_time import day_start
 from store import database
-from store.custom_metrics import MAX_LISTED_SERIES, Metric, MetricSeries, MetricValue
+from store.custom_metrics import (
+    BUCKETS,
+    LATEST,
+    LIST_SERIES,
+    MAX_LISTED_SERIES,
+    NEWEST,
+    SAMPLES,
+    SERIES_SEQS,
+    MetricValue,
+)
 from tests.support.accounts import account_set
 from tests.support.hostile import HOSTILE
 from tests.support.pages import drawing, joined
@@ -237,12 +246,10 @@ def test_a_chart_has_the_newest_values_and_says_so_if_there_are_more(owner, monk
 
 def test_all_that_the_chart_and_its_table_show_is_one_query(owner, monkeypatch):
     add(*((n, NOW - n * MINUTE_MS) for n in range(500)))
-    asked, run = [], store.custom_metrics.run
-    monkeypatch.setattr(
-        store.custom_metrics, "run", lambda query, *values: (asked.append(query), run(query, *values))[1]
-    )
-    assert drawing(one(owner)) and asked.count(Metric.BUCKETS) == 1
-    assert set(asked) == {Metric.LATEST, Metric.BUCKETS}
+    asked, run = [], store.rows.run
+    monkeypatch.setattr(store.rows, "run", lambda query, *values: (asked.append(query), run(query, *values))[1])
+    assert drawing(one(owner)) and asked.count(BUCKETS.statement) == 1
+    assert {one for one in asked if "FROM metric " in one} == {LATEST.statement, BUCKETS.statement}
 
 
 @each("unit", ["'", '"', "<b>", "</div>", "&quot;", "\u2028"])
@@ -443,9 +450,9 @@ GIVEN = {"account": 1, "project": "p", "metric": "m", "since": 0, "until": 1, "w
 @pytest.mark.parametrize(
     "statement, given",
     [
-        *((statement, GIVEN) for statement in (Metric.LATEST, Metric.BUCKETS, Metric.SAMPLES, Metric.NEWEST)),
-        (MetricSeries.SEQS, (1, "p", '["m"]')),
-        (MetricSeries.AFTER, (1, "p", "m", 1)),
+        *((statement, GIVEN) for statement in (LATEST.statement, BUCKETS.statement, SAMPLES, NEWEST.statement)),
+        (SERIES_SEQS, (1, "p", '["m"]')),
+        (LIST_SERIES, (1, "p", "m", 1)),
     ],
 )
 @sqlite_only

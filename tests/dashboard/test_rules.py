@@ -6,8 +6,8 @@ import pytest
 
 from core import metric_rules
 from models import Account
-from store import database
-from store.custom_metrics import Metric, MetricValue
+from store import custom_metrics, database
+from store.custom_metrics import MetricValue
 from store.metric_rules import MetricRule
 from tests.support.accounts import OTHER, OWNER
 from tests.support.hostile import in_parts
@@ -26,7 +26,7 @@ def put(*values, project="home", metric="cpu", name="CPU", unit="%", email=OWNER
     rows = [MetricValue(metric, name, value, unit, NOW - n * HOUR_MS, None) for n, value in enumerate(values)]
     account_seq = Account.find(email).seq
     with database.transaction(account_seq):
-        Metric.add_all(account_seq, project, rows)
+        custom_metrics.add_all(account_seq, project, rows)
 
 
 def make(condition="> 90", lasting=None, project="home", metric="cpu", email=OWNER):
