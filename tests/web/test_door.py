@@ -16,7 +16,7 @@ from web.context import current
 from web.json_answers import CompactJson, JsonAnswer
 
 CODES = ["aB3xY9z", "send", "new", "not-one", "5a2f1c04-7d1e-4c55-9d0b-0d1b2c3e4f50"]
-SEND = "/api/v1/notifications/send"
+SENDING = "/api/v1/notifications/send"
 
 
 def found_by_werkzeug(method, path):
@@ -27,7 +27,7 @@ def found_by_werkzeug(method, path):
 def test_each_route_of_the_door_is_the_one_that_werkzeug_finds():
     fixed = {place: (found.route.endpoint, found.variables) for place, found in app.door.fixed.items()}
     assert fixed == {place: found_by_werkzeug(*place) for place in fixed}
-    assert ("POST", SEND) in fixed and ("GET", "/api/v1/stats") in fixed
+    assert ("POST", SENDING) in fixed and ("GET", "/api/v1/stats") in fixed
     assert ("POST", "/p") in app.door.open_ended
     for method, before in app.door.open_ended:
         for path in (f"{before}/{code}" for code in CODES):
@@ -41,7 +41,7 @@ def test_each_route_of_the_door_is_the_one_that_werkzeug_finds():
         *(("POST", f"/p/{other}") for other in ("", "a/b", "aB3xY9z/", "a.b", "a b", "ä", "_")),
         *(("GET", path) for path in ("//api/v1/stats", "/api/v1/stats/", "/API/v1/stats", "/api/v1/unknown")),
         ("HEAD", "/api/v1/stats"),
-        ("GET", SEND),
+        ("GET", SENDING),
         ("GET", "/p/aB3xY9z"),
         ("GET", "/app/"),
     ],
