@@ -1,1 +1,1 @@
-"""The rules of the service: what an account, an alert, a device and a notification may do."""
+"""The rules of the service, for accounts, alerts, devices, notifications, heartbeats and metrics."""

@@ -1,7 +1,7 @@
-"""What an owner may do to an account: password, one-time links, sessions, time zone, API keys.
+"""The rules of an account: password, one-time links, sessions, time zone, API keys.
 
-The REST API, the pages and the command line share these rules: what a good password is, how many keys there may be.
-Must not know requests or commands; raises `Refused` with a sentence.
+The REST API, the pages and the command line share them. Must not know requests or commands; raises `Refused` with a
+sentence.
 """
 
 import re
@@ -78,7 +78,7 @@ def _new_ping_key() -> str:
 
 
 def change_ping_key(account: Account) -> str:
-    """Give the account another ping key, or its first one, and return it; the one before stops working."""
+    """Give the account a new ping key and return it; the old one stops working."""
     key = _new_ping_key()
     with transaction(account.seq):
         Account.change(account.seq, ping_key=key)
@@ -204,9 +204,9 @@ class ZoneChange(NamedTuple):
 
 
 def zone_change(account: Account, time_zone: str, history_days: int, now: int) -> ZoneChange:
-    """Count this month anew for another zone's calendar, outside a transaction: a long history takes a while.
+    """Count this month again by another zone's calendar, outside a transaction: a long history takes a while.
 
-    Days of which the history of `history_days` no longer holds all keep their count.
+    A day keeps its count if a part of it is older than the history of `history_days`.
     """
     zone = local_time.checked_zone(time_zone)
     since = local_time.day_start(now - min(history_days - 1, MONTH_DAYS) * DAY_MS, zone)
@@ -217,7 +217,7 @@ def zone_change(account: Account, time_zone: str, history_days: int, now: int) -
 
 
 def set_time_zone(account: Account, change: ZoneChange) -> None:
-    """Change the zone, what cron expressions expect, and the counters, including what came after `zone_change`."""
+    """Change the zone, the deadlines of cron heartbeats, and the counters, with the sends since `zone_change`."""
     zone, at, since, newest, counts = change
     with transaction(account.seq):
         Account.change(account.seq, time_zone=zone)
@@ -270,7 +270,7 @@ def find_link(token: str, now: int) -> OneTimeLink:
 
 
 def is_unused(account: Account) -> bool:
-    """Whether a command made the account and nobody has used it yet: its time zone is only a default."""
+    """Whether a command made the account and it was never used: its time zone is only a default."""
     return not account.password_hash and account.time_zone == "UTC" and not NotificationDay.has_any(account.seq)
 
 
@@ -294,8 +294,8 @@ def use_link(token: str, form: dict[str, str], now: int) -> Account:
 def start_session(account: Account, name: str, now: int) -> str:
     """The token of a new session of a browser called `name`, which expires 90 days after its last visit.
 
-    Beyond 100 sessions, those that were seen longest ago end. `Refused` (409) if the password was changed while the
-    one that opened the account was being checked, which takes a while.
+    Beyond 100 sessions, the least recently seen end. `Refused` (409) if the password was changed while the hash of
+    the old one was being checked, which takes a while.
     """
     token = secrets.token_urlsafe(32)
     with transaction(account.seq):
@@ -337,7 +337,7 @@ def sign_out_browser(account_seq: int, session_id: str, now: int) -> Session:
 
 
 def sign_out_everywhere(account_seq: int) -> None:
-    """End all sessions, and void the tokens of service workers until somebody signs in there again."""
+    """End all sessions, and void the tokens of service workers until the next sign-in in their browsers."""
     with transaction(account_seq):
         Session.end_all(account_seq)
         Device.void_resync_tokens(account_seq)
@@ -368,7 +368,7 @@ def create_key_to_show(account_seq: int, name: str, session_token: str, now: int
 
 
 def take_full_key(key: ApiKey, session_token: str) -> str | None:
-    """The full text of a key that nobody has seen yet, if this session made it; it is then forgotten."""
+    """The full text of a new key, once, for the session that made it; it is then forgotten."""
     return shown_once.take(UNSEEN_KEY, key.id, lambda full_key: sha256_of(full_key) == key.key_hash, session_token)
 
 

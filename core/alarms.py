@@ -76,24 +76,24 @@ def add(account_seq: int, notification: NotificationRow) -> None:
 
 
 def begin(notification_seqs: Iterable[int], now: int) -> None:
-    """The delivery of these begins: those that are to repeat do so from now on. Call inside `transaction()`."""
+    """Start the repeats of these notifications, if they have any; call inside `transaction()`."""
     Alarm.begin(notification_seqs, now)
 
 
 def expire(notification_seqs: Iterable[int]) -> None:
-    """It is too late for these notifications: those that wait do so no longer. Call inside `transaction()`."""
+    """End the repeats of notifications that have expired; call inside `transaction()`."""
     Alarm.end(notification_seqs, "expired")
 
 
 def cancel(notification_seqs: Iterable[int]) -> None:
-    """These notifications were replaced: nothing of them is pushed again. Call inside `transaction()`."""
+    """End the repeats of notifications that were replaced; call inside `transaction()`."""
     Alarm.end(notification_seqs, "cancelled")
 
 
 def acknowledge(account_seq: int, notification_seq: int, device_seq: int | None, now: int) -> None:
-    """The owner has seen it, on this device or (None) elsewhere: it is not pushed again. Call in `transaction()`.
+    """Note that the owner has seen it, on this device or (None) elsewhere, and end its repeats and retries.
 
-    The first time is kept. The other devices are told so by the worker; one that did not have it gets no retries.
+    The first time is kept; the background threads push "Acknowledged" to the other devices. Call in `transaction()`.
     """
     if Alarm.acknowledge(account_seq, notification_seq, device_seq, now):
         Delivery.end([notification_seq], ACKNOWLEDGED_BEFORE, now)
@@ -118,7 +118,7 @@ def acknowledge_notification(account_seq: int, notification_id: str, now: int) -
 
 
 def acknowledge_several(account_seq: int, notification_ids: list[str], now: int) -> int:
-    """Acknowledge those of these notifications that repeat and that nobody acknowledged; returns how many."""
+    """Acknowledge the notifications in this list that still wait for it; returns their number."""
     with transaction(account_seq):
         found = [(seq, Alarm.find(seq)) for seq in Notification.find_seqs(account_seq, notification_ids)]
         waiting = [seq for seq, alarm in found if alarm and alarm.state in ("waiting", "expired")]
@@ -151,10 +151,10 @@ class _Turn(NamedTuple):
 
 
 def repeat_due(now: int) -> None:
-    """Push again what nobody has acknowledged, and "Acknowledged" once somebody has.
+    """Push notifications that are not acknowledged again, and "Acknowledged" for the others, once.
 
-    Each account's pushes are a batch in a thread of its own, apart from the threads for retries: so nobody waits for
-    another's provider.
+    Each account's pushes are a batch in a thread of its own, beside the threads for retries: a slow provider of one
+    account delays no other account.
     """
     _batches[:] = [batch for batch in _batches if not batch.done()]
     found = defaultdict[int, list[DueAlarm]](list)
@@ -168,7 +168,7 @@ def repeat_due(now: int) -> None:
 
 
 def _push_due(account_seq: int, alarms: list[DueAlarm]) -> None:
-    """Claim some of these alarms of an account, make their pushes, and note what became of each."""
+    """Claim some of these alarms of an account, make their pushes, and note the outcomes."""
     try:
         turns = _claimed(account_seq, alarms[:ALARMS_OF_AN_ACCOUNT])
         answers = iter(push_all([attempt for turn in turns for attempt in turn.attempts]))
@@ -187,7 +187,7 @@ def _push_due(account_seq: int, alarms: list[DueAlarm]) -> None:
 
 
 def _claimed(account_seq: int, alarms: list[DueAlarm]) -> list[_Turn]:
-    """The alarms that this process may push now; those whose time is over expire instead."""
+    """The alarms that this process may push now; alarms whose time is over expire instead."""
     with transaction(account_seq):
         now = clock.now_ms()
         lease = now + LEASE_MS
@@ -210,13 +210,13 @@ def _turn(alarm: ClaimedAlarm, due_at: int, lease: int, now: int) -> _Turn:
 
 
 def _acknowledged(alarm: ClaimedAlarm) -> Content:
-    """What replaces the notification on the devices on which it was not acknowledged."""
+    """The content that replaces the notification on the other devices."""
     body = acknowledged_on(alarm.device)
     return alarm.notification.content._replace(body=body, priority=LOW_PRIORITY, actions=(), acknowledge=())
 
 
 def acknowledged_on(device: str | None) -> str:
-    """What the other devices show: on which one it was acknowledged, by its name, if it was on one."""
+    """The sentence for the other devices, with the name of the device on which it was acknowledged, if any."""
     return f"Acknowledged on {device}." if device else "Acknowledged."
 
 
@@ -228,7 +228,7 @@ def _is_over(turn: _Turn, now: int) -> bool:
 
 
 def _note(turn: _Turn, outcomes: list[tuple[Attempt, Answer]], now: int) -> None:
-    """Note what became of the pushes, and when the next is due; call inside `transaction()`."""
+    """Note the outcomes of the pushes, and when the next is due; call inside `transaction()`."""
     tried = [(attempt.device, answer) for attempt, answer in outcomes if answer.was_tried]
     for device, answer in tried:
         is_same = Device.note_outcome(device, answer.error, now)
@@ -246,7 +246,7 @@ def _note(turn: _Turn, outcomes: list[tuple[Attempt, Answer]], now: int) -> None
 
 
 def _note_accepted(turn: _Turn, devices: list[ActiveDevice], now: int) -> None:
-    """These devices have the notification now. What went out in a digest has the digest's deliveries."""
+    """Mark the notification as delivered to these devices, unless it went out in a digest."""
     if devices and turn.alarm.notification.status != "held":
         for device in devices:
             Delivery.accept(turn.seq, device.seq, now)

@@ -1,4 +1,4 @@
-"""Alerts of an account, by whatever door: made, changed, rotated, deleted.
+"""The rules for alerts: creating, changing, rotating, deleting them, and the content of an event's notification.
 
 Must not know requests.
 """
@@ -26,11 +26,9 @@ from wire.validation import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, checked_n
 SHORT_CODE = re.compile(r"[0-9A-Za-z]{7}", re.ASCII)
 ALPHABET = string.digits + string.ascii_letters
 COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
-TITLE_FIELDS = ("title", "subject", "name")  # of a payload, without a template
-BODY_FIELDS = ("message", "body", "text", "msg", "content")
 MAX_KEPT_BYTES = 65_536
 MAX_FIELD_TEMPLATE = 200  # characters of the templates for priority and tag
-QUIET_HOURS = {  # what an alert does in them: the columns that say so
+QUIET_HOURS = {  # an alert's columns, by its word for quiet hours
     "follow": {"ignores_quiet_hours": False, "urgent_passes_quiet_hours": False},
     "urgent": {"ignores_quiet_hours": False, "urgent_passes_quiet_hours": True},
     "ignore": {"ignores_quiet_hours": True, "urgent_passes_quiet_hours": False},
@@ -117,7 +115,7 @@ def _checked_value(column: str, value: Any) -> Any:
 
 
 def quiet_hours_columns(word: str) -> dict[str, bool]:
-    """The columns that say what an alert does in quiet hours; `Refused` (400) for a word that is not one."""
+    """The columns for a word of `QUIET_HOURS`; `Refused` (400) for any other word."""
     if word not in QUIET_HOURS:
         raise Refused(400, f"quiet_hours must be {either(QUIET_HOURS)}.", field="quiet_hours")
     return QUIET_HOURS[word]
@@ -174,7 +172,7 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
 
 
 class Template(NamedTuple):
-    """What decides what a notification says of an event; a `Webhook` has the same fields."""
+    """The settings that make an event's content; a `Webhook` has the same fields."""
 
     name: str
     time_zone: str
@@ -188,18 +186,15 @@ class Template(NamedTuple):
 
     @classmethod
     def of(cls, alert: Alert, time_zone: str) -> "Template":
-        """What an alert has saved."""
+        """The settings of an alert as it is saved."""
         return cls(time_zone=time_zone, **{name: getattr(alert, name) for name in cls._fields if name != "time_zone"})
-
-
-TEMPLATE_COLUMNS = Template._fields[2:8]  # of what the owner writes
 
 
 NOTHING = Filled("", ())
 
 
 def rendered(template: Template | Webhook, payload: dict[str, Any]) -> Content:
-    """What the notification of an event with this payload says, without the prefix."""
+    """The content of the notification for an event with this payload, without the prefix."""
     title_template, body_template, zone = template.title_template, template.body_template, template.time_zone
     fields = event_fields(template, payload)
     title, body, url = _without_templates(template, payload)

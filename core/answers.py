@@ -1,4 +1,4 @@
-"""Answers to a notification: the press of a button, and the first answer, which is the only one.
+"""Answers to a notification: a press of a button. The first answer counts, and is the only one.
 
 A press names its button by a token; in the web app the owner answers without one. Must not know requests.
 """
@@ -24,7 +24,7 @@ TOO_LATE = "This was already answered."
 
 
 class Question(NamedTuple):
-    """A button that can be pressed, and what came of its notification before."""
+    """A button that can be pressed, and the state of its notification."""
 
     button: PressedButton
     given: GivenAnswer | None
@@ -32,7 +32,7 @@ class Question(NamedTuple):
 
     @property
     def label(self) -> str:
-        """What the button says."""
+        """The button's text."""
         position = self.button.position
         return ACKNOWLEDGE if position is None else self.button.content.actions[position]["label"]
 
@@ -43,7 +43,7 @@ class Question(NamedTuple):
 
 
 def find(token: str) -> Question:
-    """The button with this token; `Refused` (404) if there is none, or it is good no longer."""
+    """The button with this token; `Refused` (404) if there is none or it has expired."""
     button = buttons.pressed(sha256_of(token), clock.now_ms()) if TOKEN.fullmatch(token) else None
     if button is None:
         raise Refused(404, NO_BUTTON)
@@ -54,9 +54,9 @@ def find(token: str) -> Question:
 def press(token: str) -> None:
     """Take the press of the button with this token.
 
-    `Refused` (404) if there is none, or it is good no longer; (409) if the notification has an answer already.
+    `Refused` (404) if there is none or it has expired; (409) if the notification has an answer already.
     """
-    found = find(token)  # first without the lock that writers need: a guess shall not keep them waiting
+    found = find(token)  # first without the writers' lock: a guessed token must not delay them
     with transaction(found.button.account_seq):
         button = find(token).button
         if button.position is None:

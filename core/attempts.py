@@ -1,7 +1,7 @@
-"""An attempt to push: several pushes at once, and what the outcome means for each delivery.
+"""An attempt to push: several pushes at once, and the consequence of each outcome for its delivery.
 
 No transaction is open while providers are asked; the outcomes are written afterwards: delivered, failed, or pending
-until the next attempt. Must not know requests, wire names or what a provider's answer looks like.
+until the next attempt. Must not know requests, wire names or providers' formats.
 """
 
 import base64
@@ -21,8 +21,8 @@ from store.database import give_back
 from store.deliveries import Attempt, Delivery
 from wire.notification import Content
 
-PUSH_DEADLINE_S = 4.5  # with what comes before and after, a request is never held longer than 5 s
-LEASE_MS = 30_000  # longer than the deadline: nobody else makes an attempt that somebody claimed
+PUSH_DEADLINE_S = 4.5  # a whole request takes at most 5 s
+LEASE_MS = 30_000  # longer than the deadline: a claimed attempt is made only once
 EXPIRED = "It expired before this device had it."
 
 log = logging.getLogger("pocketbell")
@@ -34,7 +34,7 @@ def push_all(attempts: list[Attempt]) -> list[Answer]:
 
 
 def push_each(pushes: list[Push]) -> list[Answer]:
-    """Push; a bug in pushing becomes an answer, too, so that it counts as an attempt and is not repeated for ever."""
+    """Push. A bug in pushing counts as a failed attempt, so that it is not repeated for ever."""
     give_back()  # a provider may take seconds
     try:
         return push.send(pushes, PUSH_DEADLINE_S)
@@ -67,9 +67,9 @@ def push_to(device: ActiveDevice, message: Message, email: str) -> Push:
 
 
 def note_outcomes(attempts: list[Attempt], answers: list[Answer], now: int) -> dict[int, int]:
-    """Write what became of each attempt; call inside `transaction()`.
+    """Write the outcome of each attempt; call inside `transaction()`.
 
-    Returns the devices (by seq) whose provider was not asked, and for how many seconds to leave them alone.
+    Returns the devices (by seq) whose provider was not asked, with the seconds for which to leave them alone.
     """
     left_alone: dict[int, int] = {}
     for attempt, answer in zip(attempts, answers, strict=True):
@@ -86,7 +86,7 @@ def note_outcomes(attempts: list[Attempt], answers: list[Answer], now: int) -> d
 
 
 def _rings(attempt: Attempt, answer: Answer) -> bool:
-    """Whether a device now shows something that is to be acknowledged."""
+    """Whether a device now shows a notification that waits to be acknowledged."""
     return bool(attempt.notification.content.acknowledge) and answer.outcome is Outcome.DELIVERED
 
 
@@ -128,10 +128,7 @@ def is_expired(content: Content, now: int) -> bool:
 
 
 def end_expired(contents: Mapping[int, Content], now: int) -> None:
-    """Fail what is still pending of those of these notifications (by seq) that have expired.
-
-    Call inside `transaction()`.
-    """
+    """Fail the pending deliveries of the expired notifications among these; call inside `transaction()`."""
     expired = [seq for seq, content in contents.items() if is_expired(content, now)]
     if expired:
         Delivery.end(expired, EXPIRED, now)

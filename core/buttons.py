@@ -1,7 +1,7 @@
 """The buttons that a notification has on a device: their tokens, and how they are pushed.
 
-A press that comes to us names its button by a token. Tokens are derived from the server's secret, so that a retry or
-a repeat pushes the same ones although only their hashes are stored. Must not know requests, or what a press does.
+A press sends the button's token. Tokens are derived from the server's secret, so that a retry or a repeat pushes the
+same tokens although only their hashes are stored. Must not know requests or the effect of a press.
 """
 
 import base64
@@ -35,9 +35,9 @@ def token_of(notification_id: str, device_id: str, position: int | None) -> str:
 
 
 def add(notification: NotificationRow, devices: Iterable[ActiveDevice], now: int) -> None:
-    """Let these devices press the notification's buttons from now on; call inside `transaction()`.
+    """Store tokens for the notification's buttons on these devices; call inside `transaction()`.
 
-    Those of a device that has them already stay good for as long as they were.
+    Tokens that a device has already keep their expiry.
     """
     content = notification.content
     if content.actions or content.acknowledge:
@@ -62,6 +62,6 @@ def pushed(notification: NotificationRow, device_id: str) -> tuple[PushedButton,
 
 
 def _with_tokens(content: Content) -> list[int | None]:
-    """The positions of the buttons whose press comes to us."""
+    """The positions of the buttons whose press this service receives."""
     first: list[int | None] = [None] if content.acknowledge else []
     return first + [place for place, action in enumerate(content.actions) if "answer" in action]

@@ -1,7 +1,7 @@
-"""What a chat message's cards say: Slack's attachments and blocks, Discord's embeds, Teams' and Google Chat's cards.
+"""The texts of a chat message's cards: Slack's attachments and blocks, Discord's embeds, Teams' and Google's cards.
 
-Pure. Their shapes are those of the services' own documentation for incoming webhooks. A card is a stranger's: at most
-`MAX_NODES` of its parts are read.
+Pure. The shapes follow the services' documentation for incoming webhooks. Cards are not trusted: at most `MAX_NODES`
+of their parts are read.
 """
 
 import html
@@ -16,7 +16,7 @@ MAX_NODES = 500
 MAX_DEPTH = 20
 MAX_LINES = 60
 
-TEXTS = (  # the texts of one part in the order in which they are shown
+TEXTS = (  # the texts of a part, in the order in which they are shown
     *("pretext", "title", "activitytitle", "header", "subtitle", "activitysubtitle", "text", "activitytext"),
     *("description", "content"),
 )

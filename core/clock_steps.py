@@ -1,7 +1,7 @@
-"""When the wall clock is set back, what is due would come too late by as much: it is brought forward.
+"""Due times are brought forward when the wall clock is set back, or they would come too late by the same amount.
 
-All processes of a machine see the step, and the first that notes it brings everything forward. A step of one machine
-of several makes what the others noted due early, and nothing late. Must not know requests.
+All processes of a machine see the step; the first to note it moves the times. With several machines, a step of one
+makes the times that the others wrote early, and none late. Must not know requests.
 """
 
 import json
@@ -21,7 +21,7 @@ _difference_ms: int | None = None  # wall clock minus monotonic clock at the las
 
 
 def reset() -> None:
-    """Look anew (another database was opened)."""
+    """Forget the last look (another database was opened)."""
     global _difference_ms
     _difference_ms = None
 

@@ -1,7 +1,7 @@
-"""What an event says where its alert has no template: title, text and link (docs/alerts.md). Pure.
+"""An event's title, text and link where its alert has no template (docs/alerts.md). Pure.
 
-They are taken from the fields that senders usually call so, from a chat message's cards, or from all that the event
-has. A payload is a stranger's: the work is bounded, however large it is, and nobody gets to read JSON.
+They come from fields with the usual names, from a chat message's cards, or from all fields of the event. Payloads are
+not trusted: the work is bounded, however large they are. The text is never JSON.
 """
 
 import re
@@ -22,7 +22,7 @@ BODY_FIELDS = ("message", "body", "text", "msg", "content", "description", "reas
 LINK_FIELDS = ("url", "link", "html_url", "permalink")
 FIELDS = (*TITLE_FIELDS, *BODY_FIELDS, *LINK_FIELDS)
 NO_TEXT = "(no text)"
-PLACES = {"repository", "repo", "project", "organization", "workspace", "team", "channel"}  # whose texts are no news
+PLACES = {"repository", "repo", "project", "organization", "workspace", "team", "channel"}  # their texts are no news
 PEOPLE = {"user", "sender", "author", "actor", "owner", "assignee", "creator", "member", "pusher", "customer"}
 MAX_LINES = 20
 MAX_LINE = 200  # characters of a value in a line
@@ -37,7 +37,7 @@ Payload = dict[str, Any]
 
 
 class DefaultMessage(NamedTuple):
-    """What an event says. The title is empty if it has none: the alert's name stands for it."""
+    """Title, body and link of an event. An empty title stands for the alert's name."""
 
     title: str
     body: str
@@ -45,7 +45,7 @@ class DefaultMessage(NamedTuple):
 
 
 def default_message(payload: Payload, name: str) -> DefaultMessage:
-    """What an event says to an alert of that name."""
+    """The message of an event for an alert with that name."""
     path, event = _unwrapped(_read(payload))
     top = _lowered(event)
     card = cards.read(top)
@@ -73,7 +73,7 @@ def _from_below(path: str, event: Payload, title: str, text: str) -> tuple[str, 
     events = [inner for key, inner in inside if key not in PLACES]
     title = title or _first(events, TITLE_FIELDS) or _first([inner for _, inner in inside], TITLE_FIELDS)
     if not text and (text := _first(events, BODY_FIELDS)) and not title:
-        text = "\n".join([text, *_lines(event, (text,), path, levels=1)])  # else nothing says whose text it is
+        text = "\n".join([text, *_lines(event, (text,), path, levels=1)])  # the lines say whose text it is
     return title, text
 
 
@@ -90,7 +90,7 @@ def _read(payload: Payload) -> Payload:
 
 
 def _unwrapped(event: Payload) -> tuple[str, Payload]:
-    """The innermost object of those that hold nothing but an object, and the path to it."""
+    """The first object inward that is more than a wrapper of one other object, and the path to it."""
     path = ""
     while len(event) == 1:
         ((key, inner),) = event.items()
@@ -143,9 +143,9 @@ def _of_card(card: cards.Cards, title: str, text: str, has_blocks: bool) -> tupl
 
 
 def _lines(event: Payload, shown: tuple[str | None, ...], path: str, levels: int = LEVELS) -> list[str]:
-    """The event's values as lines, without those that are shown already; addresses and hashes are the last.
+    """The event's values as lines, except for values that are `shown` already; addresses and hashes come last.
 
-    They are of so many levels, or of the first level that has any.
+    They are from the first `levels` levels, or from the first level with any values.
     """
     lines, waiting, left = list[tuple[bool, str]](), deque([(path, event, 1)]), MAX_LOOKED_AT
     while waiting and left > 0:
@@ -161,7 +161,7 @@ def _lines(event: Payload, shown: tuple[str | None, ...], path: str, levels: int
 
 
 def _line(value: Any) -> str:
-    """A scalar, or an array of scalars, in one line; nothing for what is empty, null or JSON."""
+    """A scalar, or an array of scalars, in one line; empty for an empty value, null or JSON."""
     if isinstance(value, list):
         return ", ".join(text for item in value[:MAX_LINES] if not isinstance(item, list) and (text := _line(item)))
     if isinstance(value, str):

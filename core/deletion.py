@@ -1,7 +1,7 @@
-"""What an owner deletes: a notification, a part of the history, metrics, the account.
+"""Deleting: a notification, a part of the history, metrics, the account.
 
-Many rows are deleted in pieces, so that nobody's requests wait. Nothing deleted is pushed any more. Must not know
-requests or commands; raises `Refused` with a sentence.
+Many rows are deleted in pieces, so that requests need not wait. A deleted notification is pushed no more. Must not
+know requests or commands; raises `Refused` with a sentence.
 """
 
 import math
@@ -25,7 +25,7 @@ DELETE_SOME = (idempotency_keys.delete_some, Device.delete_some, ApiKey.delete_s
 
 
 def delete_notification(account_seq: int, notification_id: str) -> None:
-    """Delete one, from its digest too; `Refused` (404) when the account has none with that id."""
+    """Delete a notification, also from its digest; `Refused` (404) when the account has none with that id."""
     with transaction(account_seq):
         seq = Notification.find_seq(account_seq, notification_id)
         if seq is None:
@@ -34,7 +34,7 @@ def delete_notification(account_seq: int, notification_id: str) -> None:
 
 
 def delete_several(account_seq: int, notification_ids: list[str]) -> int:
-    """Delete those of these notifications that the account still has, at once; returns how many."""
+    """Delete these notifications in one transaction; returns how many the account still had."""
     with transaction(account_seq):
         seqs = Notification.find_seqs(account_seq, notification_ids)
         _delete(account_seq, seqs)
@@ -42,7 +42,7 @@ def delete_several(account_seq: int, notification_ids: list[str]) -> int:
 
 
 def delete_history(account: Account, day: str) -> int:
-    """Delete what came before a calendar day (YYYY-MM-DD) in the account's time zone; returns how many."""
+    """Delete notifications from before a day (YYYY-MM-DD) in the account's time zone; returns how many."""
     begin, _ = day_bounds(day, account.time_zone)
     return _delete_notifications(account.seq, begin)
 
@@ -78,7 +78,7 @@ def delete_account(account: Account) -> None:
 
 
 def _delete_rest(account_seq: int) -> None:
-    """Delete the account, with what requests that had begun before have written since."""
+    """Delete the account, with rows that requests have written in the meantime."""
     Account.end_access(account_seq)
     _delete(account_seq, Notification.before(account_seq, 0, AFTER_ALL, ROWS))
     custom_metrics.remove(account_seq, custom_metrics.of_project(account_seq, None, None, ROWS))
@@ -88,7 +88,7 @@ def _delete_rest(account_seq: int) -> None:
 
 
 def _partly(failure: WriteFailed) -> Refused:
-    """What to say when a deletion fails on the way."""
+    """The refusal of a deletion that failed half-way."""
     why = failure.__cause__ or failure
     return Refused(500, f"Only a part was deleted: {why}. Run the command again to delete the rest.")
 
@@ -136,9 +136,9 @@ def _delete_values(account_seq: int, project_id: str | None, metric_id: str | No
 
 
 def _repeated(piece: Callable[[], int]) -> int:
-    """Repeat a piece of work until it finds less than a whole piece of rows; returns how many rows in all.
+    """Repeat a piece of work until it finds fewer rows than a whole piece; returns the number of all rows.
 
-    `Refused` (500) if it fails when rows have been deleted before.
+    `Refused` (500) if it fails after some rows were deleted.
     """
     done = 0
 

@@ -1,8 +1,8 @@
 """The life of one notification: recorded or held, attempted within the request, settled.
 
 The row is committed first, then the devices are pushed to with no transaction open, then the outcome is written.
-`retries` attempts again what is pending; `digests` releases what is held. Must not know requests, wire names or what
-a provider's answer looks like.
+`retries` repeats pending attempts; `digests` releases held notifications. Must not know requests, wire names or
+providers' formats.
 """
 
 import logging
@@ -40,7 +40,7 @@ from wire.notification import MIN_PRIORITY, Content, Recorded, check_times
 
 REPLACED = "Replaced by a newer notification."
 TEST_BODY = "This device gets your notifications."
-MAX_PENDING = 100_000  # notifications of an account, with those that are sent later
+MAX_PENDING = 100_000  # notifications of an account, pending or with `deliverAt`
 FULL_FOR_S = 1.0  # how long a backlog counts as full without another look
 MANY_A_DAY = 100_000  # notifications of an account: its owner is told
 
@@ -84,11 +84,11 @@ def vapid_key() -> str:
 
 
 def deliver(sender: Sender, content: Content, idempotency_key: str | None = None) -> Sent:
-    """Record a notification, with the prefix before its title, and push it. What is answered is stored.
+    """Record a notification, with the prefix before its title, and push it. It is stored before the answer.
 
-    With an Idempotency-Key that the account used within 24 hours: the earlier notification, and nothing is sent;
-    `Refused` (400) if that request was another one, (409) while the first still runs, (401) if the sender's key is
-    revoked: the body of a request may arrive long after it.
+    With an Idempotency-Key that the account used within 24 hours, nothing is sent, and the earlier notification is
+    returned: `Refused` (400) if that request was different, (409) while it still runs. `Refused` (401) if the
+    sender's key was revoked: a body may arrive long after the request's head.
     """
     content = content.prefixed()
     if idempotency_key is None:
@@ -123,7 +123,7 @@ def _record_and_attempt(sender: Sender, content: Content, request: IdempotentReq
 
 
 def _receivers(sender: Sender, content: Content, now: int) -> Receivers:
-    """Who gets it now; `Refused` (401) if the account or the key that sends it is gone. Call in `transaction()`."""
+    """The receivers; `Refused` (401) if the account or the sender's key is gone. Call in `transaction()`."""
     found = find_receivers(sender.account_seq, sender.key_seq, local_time.local_day(now, sender.time_zone))
     if not found.may_send:
         raise Refused(401)
@@ -133,9 +133,9 @@ def _receivers(sender: Sender, content: Content, now: int) -> Receivers:
 def deliver_event(webhook: Webhook, short_code: str, content: Content, payload: str | None) -> Sent | None:
     """Record the notification that an event made, with the prefix, and hold it or push it.
 
-    `payload` (None if it is too large) is kept as the alert's last one if the owner wants that. Returns None if
-    the alert is inactive, and raises `Refused` (404) if none of the account's has the code any longer: the body of a
-    request may arrive long after its address.
+    `payload` (None if it is too large) is kept as the alert's last one if the owner wants that. Returns None if the
+    alert is inactive. `Refused` (404) if the code was rotated or the alert deleted: a body may arrive long after the
+    request's head.
     """
     with transaction(webhook.account_seq, at_once=False):
         found = find_receivers_of_alert(short_code, local_time.local_day(clock.now_ms(), webhook.time_zone))
@@ -147,7 +147,7 @@ def deliver_event(webhook: Webhook, short_code: str, content: Content, payload: 
 
 
 def deliver_event_again(account: Account, alert_id: str, content: Content) -> Sent | None:
-    """Deliver what an earlier event said, whatever the alert's code is now; its payload is not kept again."""
+    """Deliver an earlier event's content again, even if the alert's code has changed; no payload is kept."""
     with transaction(account.seq):
         alert, now = Alert.find(account.seq, alert_id), clock.now_ms()
         day = local_time.local_day(now, account.time_zone)
@@ -180,7 +180,7 @@ def _record_event(
 
 
 def _has_full_backlog(account_seq: int) -> bool:
-    """Whether as many notifications of the account are pending or sent later as may be; call inside `transaction()`.
+    """Whether the account has `MAX_PENDING` notifications pending or to be sent later; call inside `transaction()`.
 
     Counting 100,000 rows takes a while, so a full backlog counts as full for a second.
     """
@@ -201,7 +201,7 @@ def _has_full_backlog(account_seq: int) -> bool:
 def record(sender: Sender, content: Content, found: Receivers, due_at: int, now: int) -> NotificationRow:
     """A new notification that is to go to these receivers; call inside `transaction()`.
 
-    The worker attempts it at `due_at` unless the request that made it is faster.
+    The background threads attempt it at `due_at`, unless the request that made it is faster.
     """
     notification = _insert(sender, content, first_status(found, content.priority), found, now)
     begin(notification, found.devices, due_at, now)
@@ -209,7 +209,7 @@ def record(sender: Sender, content: Content, found: Receivers, due_at: int, now:
 
 
 def begin(notification: NotificationRow, devices: list[ActiveDevice], due_at: int, now: int) -> None:
-    """Let the delivery of a stored notification to these devices begin; call inside `transaction()`."""
+    """Begin the delivery of a stored notification to these devices; call inside `transaction()`."""
     content = notification.content
     if devices:
         fetching.add_deliveries(notification.seq, devices, due_at, content.expires_at, now)
@@ -228,7 +228,7 @@ def hold(sender: Sender, content: Content, found: Receivers, now: int) -> Notifi
 
 
 def tell(watch: Beat | Rule, content: Content, now: int) -> None:
-    """Tell the owner of a change, held in quiet hours; the worker pushes it. Call inside `transaction()`."""
+    """Notify the owner of a change, in the background, after quiet hours; call inside `transaction()`."""
     if holding.is_held(watch, content.priority, now, now):
         hold(watch, content.prefixed(), _receivers(watch, content, now), now)
     else:
@@ -236,21 +236,21 @@ def tell(watch: Beat | Rule, content: Content, now: int) -> None:
 
 
 def record_notice(sender: Sender, content: Content, now: int) -> None:
-    """Tell the owner something, quiet hours or not; the worker pushes it. Call inside `transaction()`."""
+    """Notify the owner in the background, even in quiet hours; call inside `transaction()`."""
     record(sender, content.prefixed(), _receivers(sender, content, now), now, now)
 
 
 def first_status(found: Receivers, priority: int | None = None) -> str:
-    """The status of a notification before any of its receivers was asked."""
+    """The status of a notification before its first attempt."""
     if priority == MIN_PRIORITY:
-        return "delivered"  # it is for the history
+        return "delivered"  # it is only for the history
     if found.devices:
         return "pending"
     return "failed" if found.last_was_dead else "delivered"
 
 
 def _insert(sender: Sender, content: Content, status: str, found: Receivers, now: int) -> NotificationRow:
-    """Insert and count a notification; once a day the owner is told if the history grows beyond all reading."""
+    """Insert and count a notification; at `MANY_A_DAY`, notify the owner."""
     day = local_time.local_day(now, sender.time_zone)
     notification = Notification.record(sender, content, status, day, now)
     if content.tag is not None:
@@ -264,9 +264,9 @@ def _insert(sender: Sender, content: Content, status: str, found: Receivers, now
 
 
 def _replace_earlier(account_seq: int, tag: str, seq: int, now: int) -> None:
-    """End what is pending, scheduled or repeats of the earlier notifications with this tag.
+    """End the deliveries, schedules and repeats of the earlier notifications with this tag.
 
-    For what an alert's event made and is held, the newer one stands.
+    In a digest, the newer notification takes the place of a held one.
     """
     replaced = Notification.replace_earlier(account_seq, tag, seq)
     if not replaced:
@@ -305,14 +305,14 @@ def _attempt(
 def _push_and_settle(
     sender: Sender, notification: NotificationRow, devices: list[ActiveDevice], request: IdempotentRequest | None
 ) -> str:
-    """Push within the request if a slot is free, or leave it to the worker at once; the status after that."""
+    """Push within the request if a slot is free, else leave it to the retries at once; returns the status."""
     with push_slots.slot(sender.account_seq) as granted:
         goes_out = granted and not (notification.content.tag and Notification.is_replaced(notification.seq))
         attempts = [_first_attempt(sender, notification, device) for device in devices] if goes_out else []
         answers = push_all(attempts)
     try:
         return _settle(sender.account_seq, notification, devices, attempts, answers, request)
-    except WriteFailed as error:  # the row is stored; the worker retries when the lease expires
+    except WriteFailed as error:  # the row is stored; it is retried when the lease expires
         log_fault(log, "The outcome of a push could not be written", error)
         return "pending"
 
@@ -329,10 +329,7 @@ def _settle(
     answers: list[Answer],
     request: IdempotentRequest | None,
 ) -> str:
-    """Write the outcomes, and end what expired; without attempts, make the deliveries due for the worker.
-
-    Returns the notification's status.
-    """
+    """Write the outcomes and return the notification's status; without attempts, make the deliveries due."""
     with transaction(account_seq, at_once=False):
         now = clock.now_ms()
         left_alone = note_outcomes(attempts, answers, now)
@@ -353,7 +350,7 @@ def _settle(
 
 
 def try_device(account: Account, device_id: str) -> Answer:
-    """Push a test to one device and return what its provider said; it is in no history.
+    """Push a test to one device and return its provider's answer; the test is not in the history.
 
     `Refused` (404) when the account has no such device, (429) when its other pushes take all slots.
     """

@@ -1,6 +1,6 @@
-"""Adding, changing and removing the devices of an account, whoever asks for it, and who gets what.
+"""Adding, changing and removing the devices of an account, and choosing the receivers of a notification.
 
-What a device's address must look like is its provider's business. Must not know requests.
+The provider checks a device's address. Must not know requests.
 """
 
 import secrets
@@ -32,22 +32,21 @@ def receivers(account_seq: int, priority: int | None = None) -> Receivers:
 
 
 def of_priority(found: Receivers, priority: int | None) -> Receivers:
-    """Those of the receivers that a notification of this priority (None: the default) is pushed to."""
+    """The receivers to which a notification of this priority (None: the default) is pushed."""
     number = priority or DEFAULT_PRIORITY
     if not found.devices:
         return found
     devices = [device for device in found.devices if number >= device.min_priority]
-    if number == MIN_PRIORITY:  # it is for the history, and for apps that list it without a push
+    if number == MIN_PRIORITY:  # it is only for the history and for apps that fetch
         devices = [device for device in devices if is_fetched(device.kind)]
     return found._replace(devices=devices)
 
 
 def add_device(account_seq: int, registration: dict[str, Any], now: int, key_seq: int | None = None) -> Device:
-    """Add a device, or bring the one that has this token up to date.
+    """Add a device, or update the account's device with this token.
 
-    `registration` holds a kind, the address (a token, or a subscription for Web Push) and, if wanted, a name and the
-    least priority that is pushed to it. `key_seq` is the API key that adds it. Raises `Refused` (400), which says
-    what is wrong.
+    `registration` holds a kind, the address (a token, or a subscription for Web Push) and, optionally, a name and the
+    least priority to push. `key_seq` is the API key that adds it. `Refused` (400) names a wrong value.
     """
     kind = required_text(registration, "kind")
     if kind not in PROVIDERS:
@@ -79,7 +78,7 @@ def add_device_to_show(account_seq: int, registration: dict[str, Any], session_t
 
 
 def take_topic(device: Device, session_token: str) -> str | None:
-    """The topic of a device that nobody has seen yet, if this session added it; it is then forgotten."""
+    """The topic of a new device, once, for the session that added it; it is then forgotten."""
     return shown_once.take(
         UNSEEN_TOPIC, device.id, lambda topic: sha256_of(topic).hex() == device.token, session_token
     )
@@ -94,7 +93,7 @@ def _added(account_seq: int, kind: str, values: dict[str, Any], now: int) -> Dev
 class Browser(NamedTuple):
     """A browser of an owner, as its page describes it.
 
-    `token` is the one that it was given at an earlier visit; `origin` is where it has the web app open.
+    `token` was given to it at an earlier visit; `origin` is where it has the web app open.
     """
 
     subscription: Any
@@ -104,7 +103,7 @@ class Browser(NamedTuple):
 
 
 def sync_browser(account_seq: int, browser: Browser, only_known: bool, now: int) -> tuple[Device, str | None]:
-    """Bring the browser's device up to date, or add one; returns it with a new token unless the browser's is good.
+    """Update the browser's device or add one; returns it, with a new token unless the browser has a valid one.
 
     With `only_known`, for a mere visit, raises `Refused` (404) instead of adding: a removed device stays removed.
     """
@@ -162,10 +161,7 @@ def rename_device(account_seq: int, device_id: str, name: str) -> None:
 
 
 def set_min_priority(account_seq: int, device_id: str, priority: int | str) -> Device:
-    """Push nothing of a lower priority to the device; raises `Refused` (400) for none, (404) without such a device.
-
-    `priority` is a number or a word.
-    """
+    """Push only this priority (a number or a word) and higher to the device; raises `Refused` (400, 404)."""
     return _change(account_seq, device_id, min_priority=checked_priority(priority, "The priority"))
 
 
@@ -197,16 +193,16 @@ def remove_device(account_seq: int, device_id: str, now: int, key_seq: int | Non
 
 
 def drop_device(seq: int, removed_as: str, now: int) -> None:
-    """Mark a device as `dead` or `removed` and settle what was pending on it; call inside `transaction()`.
+    """Mark a device as `dead` or `removed`, and settle its pending deliveries; call inside `transaction()`.
 
-    One piece of the pending deliveries is settled here; `settle_left_behind` takes the rest.
+    One piece is settled here; `settle_left_behind` takes the rest.
     """
     Device.remove(seq, removed_as, now)
     _settle_some(seq, removed_as, now)
 
 
 def settle_left_behind(now: int) -> bool:
-    """Settle what is still pending on removed devices, in pieces; returns whether something is left."""
+    """Settle pending deliveries to removed devices, in pieces; returns whether any are left."""
     left = [in_pieces(partial(_settle_piece, *device, now)) for device in Delivery.left_behind()]
     return any(left)
 

@@ -1,7 +1,7 @@
-"""Releasing what quiet hours or a frequency held: one notification as itself, several as one digest.
+"""Releasing held notifications: one as itself, several as a digest.
 
-Each round asks anew whether something is still held. One transaction releases all that an account gets now and makes
-it due; then it is pushed and retried like any notification. Must not know requests.
+Each round decides again which are held. One transaction releases all that an account gets now and makes them due;
+then they are pushed and retried like any notification. Must not know requests.
 """
 
 import logging
@@ -28,7 +28,7 @@ log = logging.getLogger("pocketbell")
 
 
 def release_due(now: int) -> None:
-    """Release what is no longer held, all of an account together."""
+    """Release the notifications that are no longer held, all of an account together."""
     held = defaultdict[int, list[HeldOfAlert]](list)
     for alert in Held.by_alert():
         held[alert.account_seq].append(alert)
@@ -95,7 +95,7 @@ def _release(account_seq: int, alerts: list[HeldOfAlert]) -> int:
 
 
 def leave_out(account_seq: int, digest_seq: int) -> None:
-    """Take what was deleted out of a digest, or delete an empty digest; call inside `transaction()`."""
+    """Rewrite a digest without its deleted notifications, or delete it if empty; call inside `transaction()`."""
     left = Held.count_lines(digest_seq)
     if left:
         Notification.rewrite(account_seq, digest_seq, _content(Held.lines(digest_seq, MAX_LINES), left))
@@ -114,7 +114,7 @@ def digest_body(oldest: list[HeldText], count: int) -> str:
     """One line for each of `count` notifications, the oldest of which are given; shortened to fit a push.
 
     All lines are cut at the greatest width at which they fit together. If they do not fit at the least width, the
-    last lines make way for one that says how many are left out.
+    last lines are replaced by one with their number.
     """
     lines = [_line(text) for text in oldest]
     widths = range(MIN_LINE_CHARACTERS, MAX_DIGEST_BYTES)

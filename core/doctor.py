@@ -1,4 +1,4 @@
-"""`pocketbell doctor`: what is wrong with this installation or soon will be, and what to do about it.
+"""`pocketbell doctor`: the present and coming faults of this installation, and advice for each.
 
 Each check looks at one thing and returns one line. Must not know the command line.
 """
@@ -34,7 +34,7 @@ Check = Callable[[Settings], tuple[str, str]]  # returns the level and the words
 
 
 class Finding(NamedTuple):
-    """What a check saw: its name, a level and a sentence. `look` is a level for what may be intended."""
+    """A check's name, a level and a sentence. The level `look` is for a state that may be intended."""
 
     check: str
     level: str
@@ -42,7 +42,7 @@ class Finding(NamedTuple):
 
 
 def examine(settings: Settings) -> Iterator[Finding]:
-    """Run every check; one that raises an error does not keep the others from running."""
+    """Run every check, even if another one raises an error."""
     for name, check in checks().items():
         try:
             level, words = check(settings)
@@ -242,5 +242,5 @@ CHECKS: dict[str, Check] = {
 
 
 def checks() -> dict[str, Check]:
-    """Every check by its name: those of the installation, then one for each provider."""
+    """Every check by its name: first of the installation, then of each provider."""
     return CHECKS | {provider.name: partial(_provider, kind) for kind, provider in PROVIDERS.items()}

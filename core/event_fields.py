@@ -1,7 +1,7 @@
-"""What an alert makes of an event beside its text: priority, link, tag, and whether the event says "resolved". Pure.
+"""An event's priority, link and tag by its alert's templates, and whether it says "resolved". Pure.
 
-A payload is a stranger's: nothing that it holds may move a link to another place than the template names, and what
-does not fit is left out, so that no event is lost for it.
+Payloads are not trusted: no value may move a link away from the host and the folder in the template. A value that
+does not fit is left out, so that no event is lost.
 """
 
 import re
@@ -43,7 +43,7 @@ NUMBERS = PRIORITIES | {str(number): number for number in PRIORITIES.values()}
 
 
 class Templates(Protocol):
-    """What an alert has beside its templates for title and body."""
+    """An alert's settings except for the templates of title and body."""
 
     @property
     def priority_template(self) -> str | None:
@@ -51,7 +51,7 @@ class Templates(Protocol):
 
     @property
     def url_template(self) -> str | None:
-        """It renders to what a tap opens."""
+        """It renders to the address that a tap opens."""
 
     @property
     def tag_template(self) -> str | None:
@@ -84,7 +84,7 @@ NOTHING = EventFields()
 
 
 def event_fields(alert: Templates, payload: dict[str, Any]) -> EventFields:
-    """What the alert's templates make of an event."""
+    """The fields of an event by the alert's templates."""
     if not (alert.priority_template or alert.url_template or alert.tag_template or alert.resolved_when):
         return NOTHING
     priority, of_priority = priority_of(alert.priority_template, payload, alert.time_zone)
@@ -106,7 +106,7 @@ def priority_of(template: str | None, payload: dict[str, Any], zone: str) -> tup
 def tag_of(template: str | None, payload: dict[str, Any], zone: str) -> tuple[str | None, tuple[str, ...]]:
     """The tag, cut at 64 characters, and the missing paths.
 
-    There is none where a placeholder stays unfilled or all are empty: otherwise all such events would share one.
+    There is no tag if a placeholder stays unfilled or all are empty: otherwise all such events would share one.
     """
     parts, missing = _parts(template or "", payload, zone, MAX_READ)
     texts = [part.text for part in parts if part.is_value]
@@ -165,12 +165,12 @@ def _encoded(text: str, before: str) -> str:
 
 
 def _encoded_address(text: str) -> str:
-    """The text with everything encoded that may not stand in a URL."""
+    """The text with all characters encoded that are not allowed in a URL."""
     return LONE_PERCENT.sub("%25", quote(text.strip(), safe=OF_AN_ADDRESS))
 
 
 def _stays_in_host(before: str, text: str) -> bool:
-    """Whether a value behind this part of a URL leaves the host as the template has it.
+    """Whether a value behind this part of a URL leaves the template's host unchanged.
 
     `https://example.org{{ x }}` must not become an address at example.org.evil.example.
     """

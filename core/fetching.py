@@ -1,7 +1,7 @@
-"""Devices that fetch what is stored for them, instead of being pushed to: what they have, and what they never fetch.
+"""Polling devices (the ntfy app): receipts and expiry.
 
-A delivery to such a device is pending until the device has taken it, for a day. No attempt is made. Must not know
-requests, or the shape in which a notification is fetched.
+A delivery to such a device is pending for a day, until the device has fetched it. No attempt is made. Must not know
+requests or ntfy's format.
 """
 
 from collections.abc import Collection, Iterable
@@ -25,16 +25,16 @@ NOT_FETCHED = "The ntfy app did not fetch it within 24 hours."
 
 
 def pushed_to(devices: Iterable[ActiveDevice]) -> list[ActiveDevice]:
-    """Those of these devices that are pushed to."""
+    """The devices that notifications are pushed to: all but the polling ones."""
     return [device for device in devices if not is_fetched(device.kind)]
 
 
 def add_deliveries(
     notification_seq: int, devices: list[ActiveDevice], due_at: int, expires_at: int | None, now: int
 ) -> None:
-    """A pending delivery to each device; call inside `transaction()`.
+    """Add a pending delivery to each device; call inside `transaction()`.
 
-    Those that are pushed to are due at `due_at`, the others are given up after a day, or when it expires.
+    Pushes are due at `due_at`; a polling device's delivery is given up after a day, or when it expires.
     """
     pushed = pushed_to(devices)
     Delivery.add(notification_seq, pushed, due_at)
@@ -46,19 +46,19 @@ def add_deliveries(
 
 
 def add_missing(notification_seq: int, devices: list[ActiveDevice], expires_at: int | None, now: int) -> None:
-    """Let these devices, which fetch, have a repeat, new ones too; call inside `transaction()`."""
+    """Deliver a repeat to these polling devices, new ones included; call inside `transaction()`."""
     given_up_at = now + GIVEN_UP_AFTER_MS
     Delivery.add_missing(notification_seq, devices, min(given_up_at, expires_at or given_up_at))
     ntfy_wakeup.wake_later(notification_seq, devices)
 
 
 def device_of(topic: str) -> FetchingDevice | None:
-    """The device that has this topic; whoever knows the topic may fetch for it."""
+    """The device with this topic. The topic is its credential."""
     return topics.device_of_topic(sha256_of(topic).hex())
 
 
 def note_fetched(taken: Collection[tuple[FetchingDevice, int]], now: int) -> None:
-    """These devices have these notifications (their seqs) now."""
+    """Mark notifications (by seq) as delivered to these devices."""
     with transaction(*{device.account_seq for device, _ in taken}):
         seqs = set[int]()
         for device, seq in taken:
@@ -71,7 +71,7 @@ def note_fetched(taken: Collection[tuple[FetchingDevice, int]], now: int) -> Non
 
 
 def give_up(now: int) -> bool:
-    """Fail what waited for a day, or until it expired, and was not fetched; returns whether more is left."""
+    """Fail deliveries that were not fetched within a day or before they expired; returns whether more are left."""
     waiting = [device for device in Delivery.due_devices(now) if is_fetched(device.kind)]
     left = [in_pieces(partial(_give_up_some, device, now)) for device in waiting]
     return any(left)

@@ -1,8 +1,8 @@
-"""What values and the time do to rules on metrics, and what the owner is told of it.
+"""The states of rules on metrics: changes by values and by time, and the notifications about them.
 
 A rule is judged by the value with the newest timestamp that is not in the future: in the transaction that stores a
-value, and by the worker when the time alone decides. Each change of state is one transaction with the notification
-that tells of it, and happens only if the rule is still what it was. Must not know requests.
+value, and by a background thread when the time alone decides. Each change of state is one transaction with its
+notification, and happens only if the rule is unchanged since it was read. Must not know requests.
 """
 
 import logging
@@ -47,10 +47,10 @@ backoff = Backoff(UNJUDGED)
 
 
 class Calm(NamedTuple):
-    """The rules on a metric's values, and the values that change none: from `least` to `most`, but not `excluded`.
+    """The rules on a metric, and the values that change none of them: `least` to `most`, but not `excluded`.
 
-    Of these, one with a timestamp from `until` on fires a rule that has held for so long then, and one from before
-    `since` tells that a rule has held for longer.
+    A value in that range still matters with a timestamp from `until` on, at which a rule has held for long enough to
+    fire, or from before `since`, as the rule has then held for longer.
     """
 
     least: float = -math.inf
@@ -58,19 +58,19 @@ class Calm(NamedTuple):
     since: int = 0
     until: int = AFTER_ALL
     excluded: frozenset[float] = frozenset()
-    judged: tuple[int, ...] = ()  # the seqs of those that any other value may change
+    judged: tuple[int, ...] = ()  # the seqs of the rules that any other value may change
 
 
 class Project:
-    """The rules on the metrics of a project, as far as values change them: by metric."""
+    """The rules of a project that values may change, by metric."""
 
     def __init__(self) -> None:
         self.calm = dict[str, Calm]()
-        self.expecting = defaultdict[str, list[int]](list)  # the seqs of those that wait for a value in silence
-        self.silent = defaultdict[str, list[int]](list)  # of those that any value ends
+        self.expecting = defaultdict[str, list[int]](list)  # the seqs of silent rules whose time each value restarts
+        self.silent = defaultdict[str, list[int]](list)  # the seqs of firing silent rules, which any value ends
 
     def add(self, rule: Watched) -> None:
-        """Add a rule to those of its metric."""
+        """Add a rule."""
         if rule.operator != SILENT:
             self.calm[rule.metric_id] = _calmed(self.calm.get(rule.metric_id, Calm()), rule)
         elif rule.is_firing:
@@ -112,7 +112,7 @@ def _projects(account_seq: int, version: int) -> dict[str, Project]:
 
 
 def _calmed(calm: Calm, rule: Watched) -> Calm:
-    """The rule added to those of its metric."""
+    """The metric's `Calm` with another rule."""
     calm = calm._replace(judged=(*calm.judged, rule.seq))
     if rule.holds_since is not None and not rule.is_firing:
         since, until = max(calm.since, rule.holds_since), min(calm.until, rule.holds_since + rule.for_s * 1000)
@@ -147,8 +147,8 @@ def _follow_values(account_seq: int, project: Project, values: Sequence[MetricCo
 def _changed(calm_of: dict[str, Calm], values: Sequence[MetricColumns], now: int) -> set[int]:
     """The seqs of the rules that these values may change.
 
-    Where no rule is about to have held for so long, of a metric's values that are not of the future only the newest
-    counts: a value that is around a limit costs no more than another.
+    If no rule waits to have held for long enough, only the newest of a metric's values counts, future ones aside: so
+    values around a threshold cost no more than others.
     """
     changed, restless = set[int](), set[str]()
     for metric_id, _, value, _, timestamp, _ in values:
@@ -162,7 +162,7 @@ def _changed(calm_of: dict[str, Calm], values: Sequence[MetricColumns], now: int
                     changed.update(judged)  # of the future, too: then `look_at` is that time
     for metric_id in restless:
         calm, own = calm_of[metric_id], [one for one in values if one[0] == metric_id and one[4] <= now]
-        newest = max(reversed(own), key=lambda one: one[4])[2]  # of those of one time, the last
+        newest = max(reversed(own), key=lambda one: one[4])[2]  # the last of several with the same timestamp
         if not calm.least <= newest <= calm.most or newest in calm.excluded:
             changed.update(calm.judged)
     return changed
@@ -173,7 +173,7 @@ def _of_metrics(seqs: dict[str, list[int]], metric_ids: set[str]) -> list[int]:
 
 
 def _judge_on_arrival(account_seq: int, seq: int, now: int) -> None:
-    """A fault in judging one rule refuses no values: the worker tries again."""
+    """Judge a rule. A fault refuses no values: a background thread tries again."""
     try:
         with transaction(account_seq):
             rule = MetricRule.one(seq)
@@ -202,7 +202,7 @@ def look_at_due(now: int) -> bool:
 
 
 def settle_arrivals(_: int) -> None:
-    """Keep the table of arrivals small: a sender may send other metrics in each batch."""
+    """Keep the table of arrivals small: each batch may have other metrics."""
     for account_seq in metric_rules.accounts_with_arrivals(MAX_ARRIVALS):
         with transaction(account_seq):
             metric_rules.settle_arrivals(account_seq)
@@ -212,7 +212,7 @@ def settle_arrivals(_: int) -> None:
 
 
 def _judge(rule: Rule, now: int, has_arrived: bool) -> None:
-    """Look at a rule after a value of its metric has arrived, or because its time has come."""
+    """Judge a rule after a value of its metric has arrived, or because its time has come."""
     if rule.operator == SILENT:
         newest, changes = None, _judge_silence(rule, now, has_arrived)
     else:
@@ -233,14 +233,14 @@ def _judge_silence(rule: Rule, now: int, has_arrived: bool) -> Changes:
 
 
 def _judge_values(rule: Rule, now: int, has_arrived: bool) -> tuple[TimedValue | None, Changes]:
-    """The newest value and what follows from it, or from the time since.
+    """The newest value, and the changes by it or by the time since.
 
-    When a value has arrived, the time is not asked: it may be unknown still for how long the service was away.
+    When a value has arrived, only values count: the length of a downtime may still be unknown.
     """
     series, wanted = (rule.project_id, rule.metric_id), RUN_VALUES if rule.for_s else 1
     values = custom_metrics.newest(rule.account_seq, series, 0, now, wanted)
     future_at = custom_metrics.next_at(rule.account_seq, series, now)
-    if not values:  # not yet, or they were removed: nothing is known
+    if not values:  # none has come, or they were removed
         return None, rule.changes._replace(look_at=future_at)
     newest, since = values[-1], _holds_since(rule, values)
     if since is None:
@@ -256,7 +256,7 @@ def _judge_values(rule: Rule, now: int, has_arrived: bool) -> tuple[TimedValue |
 
 
 def _holds_since(rule: Rule, values: list[TimedValue]) -> int | None:
-    """The timestamp of the value since which it holds at every value; None if it does not at the newest."""
+    """The timestamp of the first value of the current run at which it holds; None if it does not hold now."""
     compare = OPERATORS[rule.operator]
     holding = list(takewhile(lambda one: compare(one.value, rule.threshold), reversed(values)))
     if not holding:

@@ -24,7 +24,7 @@ def reset() -> None:
 def pause(webhook: Webhook, requests: int) -> None:
     """Make the alert inactive after `requests` requests within a minute; tell its owner once, quiet hours or not.
 
-    If that cannot be written, the worker does it as soon as it can.
+    If that cannot be written, a background thread writes it as soon as possible.
     """
     if webhook.alert_seq in _unwritten:
         return

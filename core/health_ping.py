@@ -1,6 +1,6 @@
 """`HEARTBEAT_URL`: an address that the service calls while it is healthy, so that a monitor notices when it is not.
 
-The address is a secret, so it is in no line of the log. Must not know what healthy means.
+The address is a secret, so it is never logged. Must not know the definition of healthy.
 """
 
 import logging

@@ -1,7 +1,7 @@
-"""What pings and deadlines do to heartbeats, and what the owner is told of it.
+"""The states of heartbeats: changes by pings and deadlines, and the notifications about them.
 
-Each change of state is one transaction with the notification that tells of it, and happens only if the state is still
-what it was: so two processes or a crash neither lose nor double one. Must not know requests.
+Each change of state is one transaction with its notification, and happens only if the state is unchanged since it was
+read: so two processes or a crash neither lose nor double one. Must not know requests.
 """
 
 from core import delivery, durations, firing
@@ -17,12 +17,12 @@ from wire.errors import Refused
 from wire.notification import LOW_PRIORITY, Content
 
 CHECKED_AT_ONCE = 500
-NOTED_EVERY_S = 30.0  # that the service is alive: its downtime is taken for up to so much longer than it was
+NOTED_EVERY_S = 30.0  # that the service is alive: a downtime may be overestimated by as much
 ALIVE_MS = 40_000  # the process that wrote a newer note may live
 FROZEN_S = 30.0  # a worker that is merely slow looks again sooner
 CLOCK_STEP_MS = 2_000  # a smaller step of the wall clock is its usual correction
 BETWEEN_LOOKS_MS = 2_000
-MARGIN_MS = 60_000  # a ping may come so much before it is expected
+MARGIN_MS = 60_000  # by which a ping may come before it is expected
 NOTE = "watched"
 
 _backoff = Backoff("The deadline of a heartbeat could not be followed")
@@ -33,7 +33,7 @@ _began_at = 0
 
 
 def reset() -> None:
-    """Look anew for how long the service was away (another database was opened)."""
+    """Forget the last look: the length of the downtime is unknown (another database was opened)."""
     global _looked, _noted, _began_at
     _looked, _noted, _began_at = None, None, clock.now_ms()
     _backoff.clear()
@@ -44,7 +44,7 @@ def reset() -> None:
 
 
 def note_ping(pinged: Beat, kind: str, exit_code: int | None, body: str) -> None:
-    """A ping has come: `success`, `fail`, or `start` or `log`, which change no state.
+    """Note a ping: `success`, `fail`, or `start` or `log`, which change no state.
 
     `Refused` (404) if the heartbeat was deleted.
     """
@@ -70,7 +70,7 @@ def _follow_ping(beat: Beat, kind: str, exit_code: int | None, now: int) -> None
 
 
 def expect(beat: Beat, now: int) -> None:
-    """It is up, and the next ping is expected as from now; call inside `transaction()`."""
+    """Make it up, and expect the next ping counting from now; call inside `transaction()`."""
     Heartbeat.change_state(beat, "up", _next_deadline(beat, now))
 
 
@@ -119,7 +119,7 @@ def _check_deadlines(now: int) -> bool:
 
 def _pass_deadline(beat: Beat | None, now: int) -> None:
     if beat is None or beat.deadline_at is None or beat.deadline_at > now:
-        return  # a ping or another process was faster
+        return  # a ping came, or another process did it
     expected_at = _expected_at(beat)
     down_at = expected_at + beat.grace_s * 1000
     if down_at > now:
@@ -131,7 +131,7 @@ def _pass_deadline(beat: Beat | None, now: int) -> None:
 
 
 def _expected_at(beat: Beat) -> int:
-    """When the ping of one that is up or late is or was expected."""
+    """When the ping of an up or late heartbeat is or was expected."""
     return (beat.deadline_at or 0) - (beat.grace_s * 1000 if beat.state == "late" else 0)
 
 
@@ -141,8 +141,8 @@ def _expected_at(beat: Beat) -> int:
 def follow_clock() -> int | None:
     """Note that the service is alive, and move the deadlines when it was away or the wall clock was set.
 
-    Returns the time; None while nothing may be judged: nothing can be written, or it started quickly again, less than
-    ALIVE_MS ago. Of several processes, one moves them.
+    Returns the time; None while nothing may be judged: because writing fails, or the service was started again within
+    ALIVE_MS. Of several processes, one moves the deadlines.
     """
     global _looked, _noted, _noted_s
     now, now_s = clock.now_ms(), clock.monotonic_s()
@@ -164,14 +164,14 @@ def follow_clock() -> int | None:
 
 
 def _step_ms(now: int, now_s: float) -> int:
-    """By how much the wall clock was set since this process looked last."""
+    """The step of the wall clock since this process's last look."""
     return now - _looked[0] - round((now_s - _looked[1]) * 1000) if _looked else 0
 
 
 def _make_up(account_seqs: list[int], now: int, step_ms: int) -> bool:
-    """Move these accounts' times by the gap since the service was last alive; whether that is known.
+    """Move these accounts' times by the gap since the service was last alive; returns whether the gap is known.
 
-    Another account has its first heartbeat or rule since: that one knows of no gap.
+    Other accounts got their first heartbeat or rule after the gap.
     """
     global _noted
     noted = ServerNote.find(NOTE)
@@ -187,10 +187,10 @@ def _make_up(account_seqs: list[int], now: int, step_ms: int) -> bool:
 
 
 def _gap_ms(noted: str | None, now: int) -> int | None:
-    """For how long no process was alive, or by how much the clock was set; None while nobody knows.
+    """For how long no process was alive, or the step of the clock; None while that is unknown.
 
-    What this process wrote last was changed by another one, which lives if its note is new. A process that has just
-    started waits and sees whether a new note is changed.
+    If another process has changed this process's note, it is alive if its note is new. A process that has just
+    started waits to see whether a new note changes.
     """
     if noted is None:
         return 0
@@ -203,9 +203,9 @@ def _gap_ms(noted: str | None, now: int) -> int | None:
 
 
 def _move_deadlines(account_seqs: list[int], gap_ms: int, now: int) -> None:
-    """Move these accounts' deadlines after a gap in which nothing was taken, or by which the clock was set.
+    """Move these accounts' deadlines after a downtime or a step of the clock.
 
-    Those of what has pinged or sent since are right.
+    Heartbeats and metrics that have pinged or sent since have correct deadlines.
     """
     back_at = now - BETWEEN_LOOKS_MS if _looked else _began_at
     for beat in Heartbeat.expected():
@@ -217,8 +217,8 @@ def _move_deadlines(account_seqs: list[int], gap_ms: int, now: int) -> None:
 def _moved(beat: Beat, gap_ms: int, now: int) -> tuple[str, int]:
     """The state and the deadline after the gap.
 
-    The ping that was expected meanwhile may have come and was not taken: the next one counts, but only once since the
-    last ping, or a service that restarts each night would never tell. A cron expression goes by the wall clock.
+    A ping that was expected during the downtime may have come in vain, so the next one counts; but only once since
+    the last ping, or a service that restarts each night would never notify. Cron expressions follow the wall clock.
     """
     expected_at, is_cron = _expected_at(beat), beat.cron is not None
     may_have_come = gap_ms > 0 and expected_at <= now + MARGIN_MS and not _was_moved_on(beat, expected_at)
@@ -231,7 +231,7 @@ def _moved(beat: Beat, gap_ms: int, now: int) -> tuple[str, int]:
 
 
 def _was_moved_on(beat: Beat, expected_at: int) -> bool:
-    """Whether a ping that was expected since the last one was passed over already."""
+    """Whether an expected ping was passed over already since the last one."""
     last_ping_at = beat.last_ping_at or expected_at
     if beat.cron is not None:
         return expected_at > next_run(beat.cron, beat.time_zone, last_ping_at)

@@ -1,6 +1,6 @@
-"""Heartbeats of an account, by whatever door: made, changed, paused, resumed, deleted.
+"""The rules for heartbeats: creating, changing, pausing, resuming, deleting them.
 
-`core/heartbeat_checks.py` has what pings and deadlines do to them. Must not know requests.
+`core/heartbeat_checks.py` changes their states. Must not know requests.
 """
 
 import re
@@ -39,10 +39,10 @@ def create_heartbeat(account: Account, settings: dict[str, Any], now: int) -> Be
 
 
 def change_heartbeat(account_seq: int, id_: str, settings: dict[str, Any], now: int) -> Beat:
-    """Change what `settings` name, texts as the owner writes them, and return the heartbeat.
+    """Change these settings, texts as the owner writes them, and return the heartbeat.
 
-    They are name, period or cron, grace and priority. One that was pinged is expected anew from now on if its period,
-    cron or grace changes. `Refused` (404) when there is no such heartbeat, (400) when a value is wrong.
+    They are name, period or cron, grace and priority. If period, cron or grace changes, the next ping is expected
+    counting from now, once there was a ping. `Refused` (404) without such a heartbeat, (400) for a wrong value.
     """
     checked = _columns(settings, now)
     with transaction(account_seq):
@@ -64,7 +64,7 @@ def find_heartbeat(account_seq: int, id_: str) -> Beat:
 
 
 def slug(name: str) -> str:
-    """What stands for the name in an address, made as Healthchecks makes it: `nightly-backup` for Nightly Backup."""
+    """The name as a part of an address, as Healthchecks makes it: `nightly-backup` for Nightly Backup."""
     ascii_name = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     return BETWEEN_WORDS.sub("-", NOT_IN_SLUGS.sub("", ascii_name.lower())).strip("-_")
 
@@ -92,7 +92,7 @@ def make_with_slug(account: Account, wanted: str, now: int) -> tuple[Beat, bool]
 
 
 def pause_heartbeat(account_seq: int, id_: str) -> Beat:
-    """Expect no pings until it is resumed; those that come are kept and change nothing."""
+    """Expect no pings until it is resumed; pings are kept and change nothing."""
     with transaction(account_seq):
         beat = find_heartbeat(account_seq, id_)
         Heartbeat.change_state(beat, "paused", None, beat.down_since)
@@ -102,7 +102,7 @@ def pause_heartbeat(account_seq: int, id_: str) -> Beat:
 def resume_heartbeat(account_seq: int, id_: str, now: int) -> Beat:
     """Expect pings again, from now on.
 
-    One that has never been pinged waits for its first ping, and one that was down is down until it succeeds.
+    Without any ping yet, it waits for the first one; if it was down, it stays down until a success.
     """
     with transaction(account_seq):
         beat = find_heartbeat(account_seq, id_)

@@ -1,4 +1,4 @@
-"""What holds a notification of an alert, by its priority: quiet hours, the alert's frequency, both or nothing.
+"""Whether an alert's notification is held, by its priority: in quiet hours, for a digest, or both.
 
 The same rule serves new events, held ones and the pages (docs/alerts.md). Pure.
 """
@@ -12,7 +12,7 @@ AT_ONCE = "instant"  # the frequency that collects nothing
 
 
 class Holder(Protocol):
-    """The settings of an alert and of its account that decide."""
+    """The deciding settings of an alert and its account."""
 
     @property
     def frequency(self) -> str:
@@ -24,7 +24,7 @@ class Holder(Protocol):
 
     @property
     def urgent_passes_quiet_hours(self) -> int:
-        """Whether quiet hours do not hold what is urgent."""
+        """Whether urgent notifications pass quiet hours."""
 
     @property
     def time_zone(self) -> str:
@@ -34,8 +34,8 @@ class Holder(Protocol):
 def what_holds(alert: Holder, priority: int | None) -> tuple[str, str | None]:
     """The frequency and the quiet hours that hold a notification of this priority (None: the default).
 
-    Quiet hours and frequency hold what is normal or low; quiet hours alone what is high, or urgent unless the alert
-    lets that pass. What is for the history alone comes to nobody, so nothing holds it.
+    Quiet hours and frequency hold the priorities normal and low; only quiet hours hold high, and urgent unless it may
+    pass. The lowest priority is not pushed, so it is not held.
     """
     number = priority or DEFAULT_PRIORITY
     passes = number == MIN_PRIORITY or (number == MAX_PRIORITY and alert.urgent_passes_quiet_hours)
@@ -44,7 +44,7 @@ def what_holds(alert: Holder, priority: int | None) -> tuple[str, str | None]:
 
 
 def held_until(alert: Holder, priority: int | None, now: int) -> tuple[int, str]:
-    """Until when a notification that comes now, and is held, is held as things stand; and what holds it then."""
+    """When a notification that is held now will be released by the present settings, and the reason until then."""
     frequency, quiet_hours = what_holds(alert, priority)
     at = local_time.collected_at(frequency, now, now)
     if quiet_hours and local_time.is_quiet(quiet_hours, alert.time_zone, at):
@@ -53,7 +53,7 @@ def held_until(alert: Holder, priority: int | None, now: int) -> tuple[int, str]
 
 
 def is_held(alert: Holder, priority: int | None, first_held_at: int, now: int) -> bool:
-    """Whether anything holds it at `now`, if the first of what is collected with it came at `first_held_at`."""
+    """Whether it is held at `now`, if the first notification of its digest came at `first_held_at`."""
     if alert.frequency == AT_ONCE and not alert.quiet_hours:  # as with most alerts
         return False
     frequency, quiet_hours = what_holds(alert, priority)

@@ -1,4 +1,4 @@
-"""The icons that an alert can have, by name: those of the web app's sprite (`tools/make_icons.py` makes it)."""
+"""The names of an alert's icons: the symbols of the web app's sprite (`tools/make_icons.py` makes it)."""
 
 import difflib
 import re
@@ -12,7 +12,7 @@ MAX_NAME = 50  # characters of a name that are compared and repeated
 
 
 def unknown(name: str) -> str:
-    """The sentence that refuses a name: what may have been meant, and all icons that there are."""
+    """The sentence that refuses a name, with similar names and all icons."""
     shown, names = name[:MAX_NAME], sorted(ICONS)
     near = difflib.get_close_matches(shown.lower(), names, 3)
     meant = f" Did you mean {either(near)}?" if near else ""

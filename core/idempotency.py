@@ -1,4 +1,4 @@
-"""Idempotency-Key: a request to send that comes again within 24 hours sends nothing.
+"""Idempotency-Key: a repeated request to send within 24 hours sends nothing.
 
 The hash of the request is kept with the key, so that another request with the same key is refused. Must not know
 requests or headers.
@@ -26,7 +26,7 @@ _running_lock = threading.Lock()
 
 
 class IdempotentRequest(NamedTuple):
-    """An account's Idempotency-Key and the hash of what came with it."""
+    """An account's Idempotency-Key and the hash of its request."""
 
     account_seq: int
     key: str
@@ -34,7 +34,7 @@ class IdempotentRequest(NamedTuple):
 
 
 class FirstAnswer(NamedTuple):
-    """A notification as the first request with its key was answered. It may be deleted since."""
+    """A notification as in the answer to the first request with its key. It may be deleted since."""
 
     id: str
     status: str
@@ -43,9 +43,9 @@ class FirstAnswer(NamedTuple):
 
 
 def request_hash(content: Content) -> bytes:
-    """The SHA-256 of everything that a request says; `content` has the prefix in its title.
+    """The SHA-256 of a request's content, which has the prefix in its title.
 
-    An optional field counts only if it was set: so a key that was stored before there was such a field stays valid.
+    An optional field counts only if it was set: keys that are older than a new field stay valid.
     """
     given = content.given
     said = [content.title, content.body, *([given] if given else [])]
@@ -68,9 +68,9 @@ def only_once_at_a_time(request: IdempotentRequest) -> Iterator[None]:
 
 
 def earlier(request: IdempotentRequest, content: Content, now: int) -> FirstAnswer | None:
-    """What was answered when the key came first, within 24 hours; `content` is what the request says again.
+    """The first answer for the key within 24 hours; `content` is the repeated request's.
 
-    `Refused` (400) if the key came with another request, (409) while another process may be answering the first.
+    `Refused` (400) if the key came with a different request, (409) while another process may be answering the first.
     """
     known = idempotency_keys.find(request.account_seq, request.key, now - LIFE_MS)
     if known is None:

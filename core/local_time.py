@@ -1,7 +1,7 @@
 """Wall-clock time in an account's time zone: quiet hours, digests, calendar days. Pure; no other module knows zones.
 
-Whether something is held is asked anew each time and never computed ahead: so changes of settings, of the clock and
-of daylight saving time need no special care.
+Whether a notification is held is decided again each time and never computed ahead: so changes of settings, of the
+clock and of daylight saving time need no special case.
 """
 
 import re
@@ -196,7 +196,7 @@ def weekday(at: int, zone: str) -> int:
 
 
 def at_clock(now: int, days: int, hour_minute: tuple[int, int] | None, zone: str) -> int:
-    """So many calendar days after `now` in `zone`, at that time of day or (None) at the same one as now; in ms."""
+    """The time `days` calendar days after `now` in `zone`, at that time of day (None: the same as now); in ms."""
     local = _local(now, zone)
     clock = time(*hour_minute) if hour_minute else local.time()
     moment = datetime.combine(local.date() + timedelta(days=days), clock, ZoneInfo(zone))
@@ -218,11 +218,10 @@ def count_by_day(counts: Iterable[tuple[int, int]], zone: str) -> dict[str, int]
 def next_run(cron: str, zone: str, after: int) -> int:
     """When a cron expression, as Debian's cron reads it, runs next in `zone` after a time; in ms.
 
-    What runs at a fixed hour that a change to daylight saving time leaves out runs right after it, and what runs at
-    one that comes twice runs once.
+    A fixed hour that daylight saving time leaves out runs right after the change; an hour that comes twice runs once.
     """
     runs = (int(run.timestamp() * 1000) for run in CronSim(cron, _local(after, zone)))
-    return next(at for at in runs if at > after)  # in an hour that comes twice, the first may be past
+    return next(at for at in runs if at > after)  # the first may be past in an hour that comes twice
 
 
 def checked_cron(cron: str, now: int) -> str:

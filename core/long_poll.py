@@ -22,10 +22,10 @@ def goes_on() -> bool:
 
 
 def wait_for(account_seq: int, notification_seq: int, wait_s: float, confirm: Callable[[], object]) -> bool:
-    """Return once the account's notification was answered, acknowledged or deleted, or after `wait_s` seconds.
+    """Wait until the account's notification was answered, acknowledged or deleted, at most `wait_s` seconds.
 
-    Soon when the process ends; at once, with False, if enough others wait. `confirm` may raise an exception to end
-    the wait.
+    Returns early when the process ends, and at once, with False, if enough requests wait already. `confirm` may raise
+    an exception to end the wait.
     """
     with _places:
         if len(_waiting) >= MAX_WAITING or _waiting.count(account_seq) >= MAX_WAITING_OF_ACCOUNT:
@@ -47,7 +47,7 @@ def wait_for(account_seq: int, notification_seq: int, wait_s: float, confirm: Ca
 
 
 def note_change() -> None:
-    """Wake the requests that wait, since something was answered or acknowledged."""
+    """Wake the waiting requests after an answer or an acknowledgement."""
     global _changes
     with _changed:
         _changes += 1
@@ -55,7 +55,7 @@ def note_change() -> None:
 
 
 def _pause(seen: int, pause_s: float) -> int:
-    """Wait at most so long for a change after the one that was `seen`; the newest one."""
+    """Wait at most `pause_s` seconds for a change after the one `seen`; returns the newest one."""
     with _changed:
         _changed.wait_for(lambda: _changes != seen, pause_s)
         return _changes

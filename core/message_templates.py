@@ -1,8 +1,8 @@
 """`fill`: a template's `{{ path | filter }}` placeholders with the values of a payload.
 
-Pure. One pass reads the template, in linear time whatever it holds; nothing in a payload is evaluated or filled in
-turn. Building stops at the limit of the output, and the work of paths and filters is bounded. It never fails: what
-cannot be filled stays visible as it was written.
+Pure. A template is read in one pass, always in linear time; nothing in a payload is evaluated or filled again.
+Building stops at the limit of the output, and the work of paths and filters is bounded. It never fails: a placeholder
+that cannot be filled stays visible as written.
 """
 
 import difflib
@@ -28,7 +28,7 @@ from core.template_filters import (
 from core.value_text import as_text, cut
 from wire.errors import Refused
 
-MAX_PATHS = 300  # of a payload, offered to whoever writes a template
+MAX_PATHS = 300  # of a payload, offered to the template's author
 MAX_PATH_CHARACTERS = 200
 MAX_KEPT_TEMPLATES = 200
 MAX_KEPT_CHARACTERS = 1_000  # of a template that is kept as it was read
@@ -64,7 +64,7 @@ class Filter(NamedTuple):
 
     name: str
     argument: Argument
-    path: str | None  # what is there in the place of an argument: only `default` takes it
+    path: str | None  # in place of an argument: only `default` takes one
     call: Callable[[Any, Argument, Work], Any] | None  # None if it cannot be applied as it is written
 
 
@@ -87,7 +87,7 @@ class Template(NamedTuple):
 
 
 class Filled(NamedTuple):
-    """The text, and the paths that the payload lacks: those placeholders are still in it."""
+    """The text, and the paths that the payload lacks, whose placeholders are still in the text."""
 
     text: str
     missing: tuple[str, ...]
@@ -133,7 +133,7 @@ def values(template: Template, payload: dict[str, Any], zone: str) -> Iterator[t
 
 
 def misused(placeholder: Placeholder) -> str | None:
-    """The first filter that takes no such argument, whatever its value is; None if all take theirs."""
+    """The name of the first filter with a wrong argument; None if all are right."""
     wrong = (one.name for one in placeholder.filters if not _takes(one))
     return next(wrong, "default" if placeholder.ends_in_path else None)
 
@@ -166,7 +166,7 @@ def paths(payload: dict[str, Any]) -> list[str]:
 
 
 def likely_paths(missing: Iterable[str], known: list[str]) -> dict[str, str | None]:
-    """For each path that a payload lacks, the `known` path that was perhaps meant, judged by the last keys.
+    """For each path that a payload lacks, the `known` path with the most similar last key, if any.
 
     When there is too much to compare, the later paths get no guess.
     """
@@ -193,7 +193,7 @@ def check_template(template: str) -> None:
 
 
 def _value(placeholder: Placeholder, payload: dict[str, Any], work: Work) -> Any:
-    """What to show for the placeholder: a value, `MISSING` or `Stuck`."""
+    """The value to show for the placeholder, or `MISSING` or `Stuck`."""
     _, _, path, filters, ends_in_path = placeholder
     if not path:
         return Stuck()
@@ -212,7 +212,7 @@ def _value(placeholder: Placeholder, payload: dict[str, Any], work: Work) -> Any
 
 
 def _apply(one: Filter, value: Any, payload: dict[str, Any], work: Work) -> Any:
-    """The value behind the filter; `default: path` replaces an empty value with the one at that path."""
+    """The value behind the filter; `default: path` replaces an empty value with the path's value."""
     name, argument, path, call = one
     if call is None:
         raise WrongArgument
@@ -228,7 +228,7 @@ def _apply(one: Filter, value: Any, payload: dict[str, Any], work: Work) -> Any:
 
 
 def read(template: str) -> Template:
-    """The template's parts; of usual ones they are kept, as an alert's events are filled into the same."""
+    """The template's parts, cached unless it is long: an alert's events use the same template."""
     return _usual(template) if len(template) <= MAX_KEPT_CHARACTERS else _read(template)
 
 

@@ -1,6 +1,6 @@
-"""Rules on metrics of an account, by whatever door: made, deleted, written out.
+"""Rules on metrics: creating and deleting them, and their text. `core/firing.py` changes their states.
 
-`core/firing.py` has what values and the time do to them. Must not know requests.
+Must not know requests.
 """
 
 import math
@@ -29,7 +29,7 @@ IS = {
 OK, FIRING = "ok", "firing"
 CONDITION = re.compile(r"(>=|<=|!=|>|<|=) *([^ ].*)")
 NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
-MAX_SHOWN = 100  # characters of what is refused
+MAX_SHOWN = 100  # characters of a refused text
 
 
 def create_rule(
@@ -82,14 +82,14 @@ def rule_text(rule: Rule) -> str:
 
 
 def firing_text(rule: Rule) -> str:
-    """What the metric of a rule that fires does, behind its name: `has been above 90`, `has sent nothing for 24h`."""
+    """The predicate for the metric of a firing rule: `has been above 90`, `has sent nothing for 24h`."""
     if rule.operator == SILENT:
         return f"has sent nothing for {short(rule.for_s)}"
     return f"has {IS[rule.operator]} {number_text(rule.threshold or 0.0)}"
 
 
 def number_text(number: float) -> str:
-    """A number in up to 15 digits: without what a double adds to 0.3, and without the `.0` of a whole one."""
+    """A number in up to 15 digits, without a double's rounding error and without the `.0` of a whole number."""
     return f"{number:.15g}"
 
 

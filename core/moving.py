@@ -18,17 +18,17 @@ from wire.errors import Refused
 
 @dataclass(frozen=True)
 class Moved:
-    """What an import brought: rows by table (devices without removed ones), and whether who is signed in stays so."""
+    """The result of an import: rows by table (devices without removed ones), and whether sessions stay valid."""
 
     counts: dict[str, int]
     keeps_sessions: bool
 
 
 def prepare(file: Path, settings: Settings) -> bool:
-    """Refuse a file that cannot be imported, and a database that a service uses; then keep services away from both.
+    """Refuse a file that cannot be imported, and a database that a service uses; then lock both.
 
-    Call before the database is opened. Returns whether there is a secret in the data directory already, which is then
-    taken for that of the service that moves. Raises `DatabaseRefused`, `InUse` and `OSError`.
+    Call before the database is opened. Returns whether the data directory has a secret already, which then counts as
+    the moving service's. Raises `DatabaseRefused`, `InUse` and `OSError`.
     """
     place = settings.database
     if isinstance(place, Path) and file.resolve() == place.resolve():
@@ -63,5 +63,5 @@ def import_file(file: Path, settings: Settings, has_secret: bool) -> Moved:
         counts = database.fill(rows) | {"device": Device.count_all()}
         keeps_sessions = bool(settings.secret_key) or server_secret.brought(settings.data_dir, has_secret)
     if not settings.secret_key:
-        server_secret.server_secret(settings.data_dir)  # the file gets the one that was brought
+        server_secret.server_secret(settings.data_dir)  # moves an imported secret into the file
     return Moved(counts, keeps_sessions)

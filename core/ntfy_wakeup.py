@@ -1,7 +1,7 @@
-"""Waking a device that fetches but keeps no connection open, so that it fetches at once (`NTFY_UPSTREAM`).
+"""Waking polling devices without an open connection, so that they fetch at once (`NTFY_UPSTREAM`).
 
-It is done in the background, after the notification is stored; what fails is logged once and not tried again, since
-the device also fetches by itself. Must not know how a device is woken.
+It is done in the background, after the notification is stored. Failures in a row are logged once and not retried,
+since the device also polls by itself. Must not know how a device is woken.
 """
 
 import logging
@@ -16,10 +16,10 @@ from store import topics
 from store.database import after_commit, give_back
 from wire.notification import DEFAULT_PRIORITY
 
-LEAST_PRIORITY = DEFAULT_PRIORITY  # silent ones wake nobody
+LEAST_PRIORITY = DEFAULT_PRIORITY  # silent notifications wake no device
 TIMEOUT_S = 5.0
 THREADS = 2
-MAX_WAITING = 1_000  # beyond it nobody is woken: what they are to fetch is stored all the same
+MAX_WAITING = 1_000  # notifications; beyond it devices are not woken: they fetch when they poll
 
 log = logging.getLogger("pocketbell")
 
@@ -40,12 +40,12 @@ def reset() -> None:
 
 
 def finish() -> None:
-    """Wait until everybody was woken."""
+    """Wait until all devices are woken."""
     wait(list(_waiting))
 
 
 def stop() -> None:
-    """Wake nobody who still waits for it: the end of the service does not wait for a server that hangs."""
+    """Drop the remaining wake-ups: the end of the service does not wait for a server that hangs."""
     global _threads
     with _lock:
         threads, _threads = _threads, None
@@ -74,7 +74,7 @@ def _submit(notification_seq: int, device_seqs: list[int]) -> None:
 def _wake(notification_seq: int, device_seqs: list[int]) -> None:
     try:
         sleepers = topics.sleepers(notification_seq, device_seqs)
-        give_back()  # to wake somebody may take seconds
+        give_back()  # waking a device may take seconds
         for one in sleepers:
             if (one.priority or DEFAULT_PRIORITY) >= LEAST_PRIORITY:
                 _note(push.wake(one.kind, one.poll_hash, one.id, TIMEOUT_S))

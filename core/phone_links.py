@@ -34,7 +34,7 @@ def make_code(session_token: str, account_seq: int, now: int) -> str:
 
 
 def cleaned(code: str) -> str:
-    """A code as somebody typed it, in the form in which it was made."""
+    """A typed code in its original form."""
     return code.upper().translate(READ_AS)
 
 

@@ -1,7 +1,4 @@
-"""Long work on the database in short pieces, between which other writers get their turn.
-
-Must not know what the work is.
-"""
+"""Long work on the database in short pieces, between which other writers get their turn. Must not know the work."""
 
 import threading
 from collections import defaultdict
@@ -33,7 +30,7 @@ def in_pieces(piece: Callable[[], bool], budget_s: float = BUDGET_S) -> bool:
 
 
 def by_account(found: Iterable[tuple[int, Found]]) -> dict[int, list[Found]]:
-    """What was found, each with its account, by account: one transaction each, which locks that account alone."""
+    """Rows that were found with their accounts, by account: a transaction for each locks only that account."""
     of_account = defaultdict[int, list[Found]](list)
     for account_seq, one in found:
         of_account[account_seq].append(one)

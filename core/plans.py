@@ -1,4 +1,4 @@
-"""What an account's plan allows: requests, history and metrics."""
+"""The limits of each plan: requests, history and metrics."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from process.clock import DAY_MS
 class Plan(NamedTuple):
     """The numbers of a plan."""
 
-    rest_per_minute: int  # requests of one API key
+    rest_per_minute: int  # requests of an API key
     metrics_per_hour: int  # requests of the account
     history_days: int
     metric_values: int  # that the account keeps

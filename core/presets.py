@@ -1,7 +1,7 @@
-"""The presets for well-known senders: what an alert begins with, and which of them recognizes a payload. Pure.
+"""The presets for well-known senders: a new alert's settings, and recognizing a payload's sender. Pure.
 
-Each is a file in presets/. Its templates serve all events of its sender: `default` falls back to the field that other
-events use, and `prepend` leaves no gap where an event lacks an optional part.
+Each preset is a file in presets/. Its templates serve all events of its sender: `default` falls back to the field of
+other events, and `prepend` leaves no gap for a missing optional part.
 """
 
 import json
@@ -17,11 +17,11 @@ FOLDER = Path(__file__).parents[1] / "presets"
 
 @dataclass(frozen=True)
 class Preset:
-    """What an alert for a sender begins with: its look, its templates, and how to set up the sender.
+    """The settings of a new alert for a sender, and the instructions for the sender's side.
 
-    A payload of the sender has all the paths of one of the lists in `marks`. `steps` say what to do at the sender,
-    with a `snippet` to copy there, in which ADDRESS stands for the webhook address. `sample` is a short payload like
-    those of the sender. An event for which `resolved_when` holds must have the tag of what it resolves.
+    A payload of the sender has all the paths of one of the lists in `marks`. `steps` are the instructions, with a
+    `snippet` to copy to the sender, in which ADDRESS stands for the webhook address. `sample` is a short payload. An
+    event for which `resolved_when` holds must have the same tag as the event that it resolves.
     """
 
     id: str
@@ -47,7 +47,7 @@ class Preset:
 
     @property
     def templates(self) -> dict[str, str]:
-        """The columns of an alert that say what an event makes."""
+        """An alert's columns for an event's content."""
         return {
             "title_template": self.title,
             "body_template": self.body,
@@ -69,15 +69,15 @@ PRESETS = tuple(sorted(BY_ID.values(), key=lambda preset: (preset is OWN_JSON, p
 
 
 def of(preset_id: str | None) -> Preset:
-    """The preset with that id, from which an alert was made; without one, that for any JSON."""
+    """The preset with that id, or else the preset for any JSON."""
     return BY_ID.get(preset_id or "", OWN_JSON)
 
 
 def recognized(payload: dict[str, Any]) -> Preset | None:
-    """The preset of the sender of this payload, as far as its fields tell.
+    """The preset of this payload's probable sender.
 
-    The longest mark that the payload has decides, because it says most: Grafana's payloads look like Alertmanager's
-    with some fields more. Among marks of the same length, the first preset in `PRESETS` wins.
+    The longest matching mark decides: Grafana's payloads look like Alertmanager's with more fields. Among marks of
+    the same length, the first preset in `PRESETS` wins.
     """
     fits = [
         (len(mark), preset)

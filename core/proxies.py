@@ -1,7 +1,7 @@
-"""Which client a request comes from, and which peers look like proxies without being listed.
+"""A request's client address, and peers that look like proxies without being listed.
 
-`FORWARDED_ALLOW_IPS` lists the proxies whose `X-Forwarded-For` is believed. Must not know requests or
-the environment.
+`FORWARDED_ALLOW_IPS` lists the proxies whose `X-Forwarded-For` is believed. Must not know requests or the
+environment.
 """
 
 import json
@@ -15,7 +15,7 @@ from store.server_notes import ServerNote
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
-MAX_HOPS = 20  # only so many entries of X-Forwarded-For are read, from its end
+MAX_HOPS = 20  # entries of X-Forwarded-For that are read, from its end
 MAX_ADDRESS_CHARACTERS = 64
 MAX_UNLISTED = 100  # unlisted peers that are counted between two notes
 NOTE_LIFE_MS = DAY_MS
@@ -41,14 +41,14 @@ def with_mapped(listed: tuple[Network, ...]) -> list[str]:
 
 
 def believes_everyone() -> bool:
-    """Whether every peer is believed. Then only the last entry, which the nearest proxy wrote, is of any use."""
+    """Whether every peer is believed. Then only the last entry counts, which the nearest proxy wrote."""
     return any(network.prefixlen == 0 for network in _listed)
 
 
 def client(peer: str, forwarded_for: str) -> Address | None:
-    """The last address in `X-Forwarded-For` that is not a listed proxy, or `peer` if that is not one itself.
+    """The last address in `X-Forwarded-For` that is no listed proxy, or `peer` if it is no listed proxy itself.
 
-    At an entry that is not an address the search ends with the proxy that wrote it. None if `peer` is not an address.
+    An entry that is no address ends the search with the proxy that wrote it. None if `peer` is no address.
     """
     address = _address(peer)
     if address is None or not forwarded_for or not _is_listed(peer):
@@ -64,13 +64,13 @@ def client(peer: str, forwarded_for: str) -> Address | None:
 
 
 def note_peer(peer: str) -> None:
-    """Count a peer that sent `X-Forwarded-For` without being listed; a job stores which one does so most."""
+    """Count a peer that sent `X-Forwarded-For` without being listed; a job stores the most frequent one."""
     if not _is_listed(peer) and (peer in _unlisted or len(_unlisted) < MAX_UNLISTED):
         _unlisted[peer] += 1
 
 
 def write_note(now: int) -> None:
-    """Store which unlisted peer sent the header most often since the last note, at most once an hour for the same."""
+    """Store the unlisted peer that sent the header most often since the last note; the same at most once an hour."""
     if not _unlisted:
         return
     ((peer, _),) = _unlisted.most_common(1)

@@ -1,4 +1,4 @@
-"""What the background worker removes because it is too old or too much.
+"""Retention: removing old rows and excess values in the background.
 
 It works in pieces, and only while the clock can be believed. Must not know requests.
 """
@@ -21,7 +21,7 @@ from store.notifications import Notification
 from store.server_notes import ServerNote
 
 KEPT_AFTER_END_MS = 90 * DAY_MS  # revoked keys and removed devices
-MAX_EXCESS = 100_000  # values beyond what a plan keeps that are found at once: their times are sorted in memory
+MAX_EXCESS = 100_000  # values beyond the plan's limit that are found at once: their times are sorted in memory
 KEPT_PINGS = 30  # of a heartbeat: the oldest is removed when one is added (`core/heartbeat_checks.py`)
 JUMP_MS = DAY_MS  # a greater jump of the clock is not believed at once
 NOTE = "clock"
@@ -32,7 +32,7 @@ _passed: dict[int, int] = {}  # by account: the seq up to which a removal under 
 
 
 def prune(now: int) -> bool:
-    """Remove what is too old except for values of metrics, for a while; returns whether more is left."""
+    """Remove old rows except for values of metrics, for a while; returns whether more are left."""
     if not _guard.believes(now):
         return False
     left = [in_pieces(partial(job, now)) for job in (_prune_idempotency_keys, _prune_buttons)]
@@ -42,9 +42,9 @@ def prune(now: int) -> bool:
 
 
 def prune_metrics(now: int) -> bool:
-    """Remove values of metrics that are too old or too many, for a while; returns whether more is left.
+    """Remove values of metrics that are too old or too many, for a while; returns whether more are left.
 
-    Separate from `prune`, whose rounds may follow each other every second: each would count all values anew.
+    It is separate from `prune`, whose rounds may follow each other every second: each would count all values again.
     """
     if not _guard.believes(now):
         return False
@@ -53,7 +53,7 @@ def prune_metrics(now: int) -> bool:
 
 
 def forget_clock() -> None:
-    """Begin anew (another database was opened)."""
+    """Forget the last looks (another database was opened)."""
     _guard.looked = None
     _passed.clear()
 
@@ -62,14 +62,14 @@ def forget_clock() -> None:
 
 
 class _Seen(NamedTuple):
-    """What a note remembers of the clock: the last time that was believed, and a later one that is doubted."""
+    """A stored note of the clock: the last time that was believed, and a later time that is doubted."""
 
     believed: int
     doubted: int | None = None
 
 
 class _ClockGuard:
-    """Decides whether the clock can be believed: one that is a year ahead must not erase a year of history.
+    """Decides whether the clock can be believed: a clock that is a year ahead must not erase a year of history.
 
     A jump forward of more than a day, also between two starts, is believed a day later.
     """
@@ -78,7 +78,7 @@ class _ClockGuard:
         self.looked: tuple[int, float] | None = None  # the last believed time, and the monotonic one then
 
     def believes(self, now: int) -> bool:
-        """Whether what is too old at `now` may be removed."""
+        """Whether rows that are too old at `now` may be removed."""
         seen, now_s = self._recall(now), clock.monotonic_s()
         then, then_s = self.looked or (seen.believed, now_s)
         is_near = now <= then + (now_s - then_s) * 1000 + JUMP_MS
@@ -110,7 +110,7 @@ _guard = _ClockGuard()
 def _prune_history(account: Account, now: int) -> bool:
     """Remove notifications that are older than the plan keeps them; a held or pending one only when it is done.
 
-    What may not be removed yet is passed over: there may be more of it than a round can look at.
+    Rows that may not be removed yet are passed over: there may be more of them than a round can look at.
     """
     before = history_begin(account.plan, now)
 
@@ -159,7 +159,7 @@ def _prune_metrics(account: Account, now: int) -> bool:
 def _older(account_seq: int, before: tuple[int, int]) -> Iterator[bool]:
     """Remove some values older than `before` at each step; yields whether there may be more.
 
-    Each search goes on where the last one ended, outside the transaction: there may be a million metrics.
+    Each search continues where the last one ended, outside the transaction: there may be a million metrics.
     """
     begin, is_more = ("", ""), True
     while is_more:
@@ -172,7 +172,7 @@ def _older(account_seq: int, before: tuple[int, int]) -> Iterator[bool]:
 
 
 def _purge_keys(account: Account, now: int) -> bool:
-    """Remove keys revoked long ago of which the history keeps nothing."""
+    """Remove keys that were revoked long ago and that no notification in the history names."""
     used_before = history_begin(account.plan, now)
     find = partial(ApiKey.purgeable, account.seq, now - KEPT_AFTER_END_MS, used_before)
     return in_pieces(_removal(account.seq, find, ApiKey.purge))
@@ -181,7 +181,7 @@ def _purge_keys(account: Account, now: int) -> bool:
 def _purge_devices(account: Account, now: int) -> bool:
     """Remove the rows of devices removed long ago that the history does not name.
 
-    The device removed last stays: whether it was dead decides the status of what is sent (`delivery.first_status`).
+    The last removed device stays: its state decides the status of new notifications (`delivery.first_status`).
     """
     find = partial(Device.purgeable, account.seq, now - KEPT_AFTER_END_MS)
     return in_pieces(_removal(account.seq, find, Device.purge))
@@ -190,7 +190,7 @@ def _purge_devices(account: Account, now: int) -> bool:
 def _removal(
     account_seq: int, find: Callable[[int], list[int]], remove: Callable[[list[int]], None]
 ) -> Callable[[], bool]:
-    """A piece of work that finds some rows, which may take long, and then removes them."""
+    """A piece of work that finds some rows, outside the transaction as it may take long, and removes them."""
 
     def piece() -> bool:
         seqs = find(ROWS)

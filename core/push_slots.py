@@ -1,7 +1,7 @@
-"""How many request threads may push at the same time, of all and for one account.
+"""The number of request threads that may push at the same time, in total and for each account.
 
 A provider that does not answer holds a thread for seconds: the slots keep some threads free for other requests, and
-the threads of one account from being all there are. A request without a slot leaves its pushes to the worker.
+some for other accounts. A request without a slot leaves its pushes to the retries.
 """
 
 import threading
@@ -39,7 +39,7 @@ class Slots:
 
 
 class _Slot:
-    """What `slot` returns. A class, since a generator with `@contextmanager` takes thrice as long."""
+    """The context manager of `slot`. A class, since a generator with `@contextmanager` takes three times as long."""
 
     def __init__(self, account_seq: int) -> None:
         self.account_seq = account_seq
@@ -58,7 +58,7 @@ _slots = Slots(DEFAULT_THREADS)
 
 
 def configure(threads: int) -> None:
-    """Share out the request threads of this process, none of which is pushing."""
+    """Begin with all slots free, for this number of request threads."""
     global _slots
     _slots = Slots(threads)
 

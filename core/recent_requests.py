@@ -1,7 +1,7 @@
-"""The latest requests to each alert with their answers: noted in memory, written by the worker once a second.
+"""The latest requests to each alert with their answers: noted in memory, written in the background once a second.
 
-So a flood of requests writes one row a second, and a restart or another process on the database loses nothing that
-is older. Nothing of a payload is among them. Must not know requests.
+So a flood of requests writes one row a second, and a restart loses at most the last second. They have no payloads.
+Must not know requests.
 """
 
 import json
@@ -17,13 +17,13 @@ from wire.json_text import as_json
 
 MAX_KEPT = 30  # of each alert
 MAX_ALERTS = 1_000  # whose requests wait to be written
-MAX_WRITTEN = 50  # alerts in a transaction, so that nobody waits for it
+MAX_WRITTEN = 50  # alerts in a transaction, so that it is short
 
 
 class Seen(NamedTuple):
-    """A request to an alert, or several alike in a row: when the last came, the HTTP status, why, and how many.
+    """A request to an alert, or equal ones in a row: the time of the last, the HTTP status, the reason, their number.
 
-    `notification_id` is what it made, if it made one.
+    `notification_id` is its notification, if there is one.
     """
 
     at: int
@@ -35,13 +35,13 @@ class Seen(NamedTuple):
 
 _Unwritten = tuple[int, deque[Seen]]  # the account of an alert, and its requests, newest first
 
-_unwritten: OrderedDict[int, _Unwritten] = OrderedDict()  # by alert; the one used last is the last
+_unwritten: OrderedDict[int, _Unwritten] = OrderedDict()  # by alert; the least recently used first
 _lock = threading.Lock()
 _writing = threading.Lock()  # held while requests are neither in memory nor in the database
 
 
 def reset() -> None:
-    """Forget what is not written (another database was opened)."""
+    """Forget the unwritten requests (another database was opened)."""
     with _writing, _lock:
         _unwritten.clear()
 
@@ -61,7 +61,7 @@ def of_alert(alert_seq: int) -> list[Seen]:
 
 
 def write(now: int) -> bool:
-    """Write what was noted of some alerts; whether there may be more."""
+    """Write the requests of some alerts; returns whether there may be more."""
     with _writing:
         with _lock:
             taken = [_unwritten.popitem(last=False) for _ in range(min(MAX_WRITTEN, len(_unwritten)))]
@@ -77,7 +77,7 @@ def write(now: int) -> bool:
 
 
 def write_all() -> None:
-    """Write what was noted of all alerts, as far as it can be written."""
+    """Write the requests of all alerts, until writing fails."""
     while write(0):
         pass
 
@@ -101,7 +101,7 @@ def _note(alert_seq: int, account_seq: int, oldest_first: Iterable[Seen]) -> Non
 
 
 def _with_kept(alert_seq: int, noted: Sequence[Seen]) -> deque[Seen]:
-    """What is in the database of an alert, with what was noted since."""
+    """The alert's requests in the database, with the noted ones."""
     found = deque((Seen(*one) for one in json.loads(alert_requests.find(alert_seq) or "[]")), MAX_KEPT)
     for seen in reversed(noted):
         _add(found, seen)

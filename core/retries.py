@@ -1,7 +1,7 @@
-"""Retrying what is pending, in the background: claiming what is due, leaving silent devices alone, giving up.
+"""Retrying pending deliveries in the background: claiming due attempts, leaving silent devices alone, giving up.
 
 An attempt is claimed with a lease, so that no other process makes it, and is due again when the lease ends: so a
-crash between the record and the outcome loses nothing. Must not know requests or what a provider's answer looks like.
+crash between the record and the outcome loses nothing. Must not know requests or providers' formats.
 """
 
 import logging
@@ -27,12 +27,12 @@ RETRYING_ACCOUNTS = 8  # at the same time
 BACKLOG_PAUSE_S = 10.0
 
 log = logging.getLogger("pocketbell")
-due = threading.Event()  # set when something is due that must not wait for the worker's next round
+due = threading.Event()  # set when a delivery is due that must not wait for the next round
 
 _threads = ThreadPoolExecutor(RETRYING_ACCOUNTS, thread_name_prefix="retry")
 _retrying: set[int] = set()  # accounts with a batch under way
 _batches: list[Future[None]] = []
-_left_alone_until_s: dict[int, float] = {}  # by device: the worker takes up nothing of its backlog until then
+_left_alone_until_s: dict[int, float] = {}  # by device: its backlog rests until then
 
 
 def reset() -> None:
@@ -52,9 +52,9 @@ def finish() -> None:
 
 
 def retry_due(now: int) -> None:
-    """Retry what is due, also what a crash left between its record and its outcome.
+    """Make the attempts that are due, also after a crash between a record and its outcome.
 
-    Each account's attempts are a batch in a thread of its own, so that nobody waits for another's provider.
+    Each account's attempts are a batch in a thread of its own: a slow provider of one account delays no other.
     """
     _batches[:] = [batch for batch in _batches if not batch.done()]
     room = RETRYING_ACCOUNTS - len(_retrying)
@@ -86,7 +86,7 @@ def _due(now: int, accounts: int) -> dict[int, list[tuple[int, int]]]:
 
 
 def _retry(account_seq: int, batch: list[tuple[int, int]], due_by: int) -> None:
-    """Claim these attempts of an account, and make those that nobody else makes."""
+    """Claim these attempts of an account, and make the claimed ones."""
     try:
         with transaction(account_seq):
             attempts = Delivery.claim(batch, due_by, due_by + LEASE_MS)
@@ -102,7 +102,7 @@ def _retry(account_seq: int, batch: list[tuple[int, int]], due_by: int) -> None:
 
 
 def _make(account_seq: int, attempts: list[Attempt]) -> None:
-    """Make those of these attempts that have not expired, and settle their notifications."""
+    """Make the attempts that have not expired, and settle all their notifications."""
     began_at = clock.now_ms()
     contents = {attempt.notification.seq: attempt.notification.content for attempt in attempts}
     made = [attempt for attempt in attempts if not is_expired(attempt.notification.content, began_at)]
@@ -136,7 +136,7 @@ def _is_left_alone(device_seq: int) -> bool:
 
 
 def _unsettled_devices(attempts: list[Attempt], answers: list[Answer]) -> set[int]:
-    """The devices of a full batch for which nothing was settled: more of their backlog would fare no better."""
+    """The devices of a full batch for which no attempt was settled: more attempts would fare no better."""
     settled = (Outcome.DELIVERED, Outcome.REFUSED, Outcome.DEAD)
     answered = zip(attempts, answers, strict=True)
     return {attempt.device.seq for attempt in attempts} - {
@@ -148,7 +148,7 @@ def _unsettled_devices(attempts: list[Attempt], answers: list[Answer]) -> set[in
 
 
 def give_up_unconfigured(now: int) -> bool:
-    """Fail what has waited for a day for a provider that is not configured; returns whether more is left."""
+    """Fail deliveries that waited a day for a provider that is not configured; returns whether more are left."""
     kinds, due_by = push.configured(), now - GIVEN_UP_AFTER_MS
     due_devices = [device for device in Delivery.due_devices(due_by) if device.kind not in kinds]
     left = [in_pieces(partial(_give_up_some, device, due_by, now)) for device in due_devices]
@@ -164,7 +164,7 @@ def _give_up_some(device: DueDevice, due_by: int, now: int) -> bool:
 
 
 def settle_expired(now: int) -> bool:
-    """Fail what expired before any device had it; answers with whether more is left."""
+    """Fail notifications that expired before any device had them; returns whether more are left."""
     return bool(Notification.expired(now, 1)) and in_pieces(partial(_settle_some_expired, now))
 
 

@@ -1,6 +1,6 @@
-"""Sending later: a notification with `deliverAt` is held until then, and then goes its way.
+"""Scheduled sends: a notification with `deliverAt` has the status held until then.
 
-It has no row in `held`: neither quiet hours nor a digest hold it. Must not know requests.
+It has no row in `held`: neither quiet hours nor digests hold it. Must not know requests.
 """
 
 from core import alarms, delivery
@@ -19,9 +19,9 @@ _last = 0  # the account (its seq) of which the last piece was released
 
 
 def release_due(now: int) -> bool:
-    """Release what was to be sent by now, a piece of each account in turn; the retries push it.
+    """Release the scheduled sends that are due, a piece of each account in turn; the retries push them.
 
-    Returns whether more is left.
+    Returns whether more are left.
     """
     return queries.is_due(now) and in_pieces(_release_some)
 

@@ -45,7 +45,7 @@ log = logging.getLogger("pocketbell")
 
 
 class Job(NamedTuple):
-    """What to run in each round, or every `every_s` seconds; in the next round if it answers that more is left."""
+    """Runs in each round, or every `every_s` seconds; again in the next round if it returns that more is left."""
 
     name: str
     run: Callable[[int], bool | None]
@@ -53,7 +53,7 @@ class Job(NamedTuple):
 
 
 def look_after_writes(now: int) -> None:
-    """Find out when failed writes succeed again: /healthz says so."""
+    """After a failed write, try another one in each round: /healthz reports the fault until one succeeds."""
     if writes_fail():
         with contextlib.suppress(WriteFailed):  # it was logged when it first failed
             try_writing()
@@ -91,10 +91,7 @@ REMOVALS = (
 
 
 def run_due(now: int, jobs: Iterable[Job] = RECORDS + TIMED + DELIVERIES + REMOVALS) -> list[Job]:
-    """Run every job once, and return those that have more to do.
-
-    The failure of a job is logged, and the others run all the same.
-    """
+    """Run every job once, and return the jobs with more to do. A failure is logged and stops no other job."""
     unfinished = []
     for job in jobs:
         try:
@@ -123,7 +120,7 @@ class Lane:
         self.thread.start()
 
     def stop(self, within_s: float = STOPPED_WITHIN_S) -> None:
-        """End after the current round; wait for that so long."""
+        """End after the current round; wait at most `within_s` seconds for that."""
         self.stopping = True
         self.wake.set()
         if self.thread:
@@ -168,7 +165,7 @@ class Scheduler:
             self.pinger.start()
 
     def stop(self) -> None:
-        """End, and write what is only in memory."""
+        """End, and write the state that is only in memory."""
         self.pinger.stop(within_s=0)  # the other side may never answer
         for lane in self.lanes:
             lane.stop()

@@ -11,10 +11,10 @@ NAME = "secret"
 
 
 def server_secret(data_dir: Path) -> str:
-    """The secret, made when it is first needed: in the database if processes elsewhere serve it too, else in a file.
+    """The secret, made when it is first needed: in the database if it is shared by processes, else in a file.
 
-    A file that a backup of a shared database wrote has the secret in it, which moves into the file beside it.
-    Raises `SettingError` if that file cannot be used.
+    A backup of a shared database contains the secret, which moves into the file beside it. Raises `SettingError` if
+    that file cannot be used.
     """
     found = ServerKey.find(NAME)
     if is_shared():
@@ -26,10 +26,7 @@ def server_secret(data_dir: Path) -> str:
 
 
 def brought(data_dir: Path, has_file: bool) -> bool:
-    """Whether the database that was just filled is served with the same secret as before.
-
-    That is the one that came with it, or else the one in the file of the service that moves, if there is one.
-    """
+    """Whether the imported database keeps its secret: its own, or else the one in the moving service's file."""
     if ServerKey.find(NAME):
         return True
     if has_file and is_shared():

@@ -1,6 +1,6 @@
-"""What the processes of a service share through Redis, if `REDIS_URL` is set: counts of requests.
+"""Counts of requests that the processes of a service share through Redis, if `REDIS_URL` is set.
 
-Without it nothing here does anything, and redis-py is not imported.
+Without it nothing here has an effect, and redis-py is not imported.
 """
 
 import secrets
@@ -17,7 +17,7 @@ _secret = ""
 
 
 def configure(settings: Settings) -> None:
-    """Share with the other processes on the same database from now on, or with nobody."""
+    """Share with the other processes on the same database, if the settings name a Redis."""
     global _redis, _secret
     if _redis:
         _redis.close()
@@ -34,12 +34,12 @@ def redis() -> tuple[RedisClient, str] | None:
 
 
 def share(now: int) -> None:
-    """Tell the others what this process counted."""
+    """Add this process's counts to the shared ones."""
     counters.share()
 
 
 def fault() -> str | None:
-    """What keeps this process from using Redis, in few words."""
+    """The fault that keeps this process from using Redis, in few words."""
     return _redis.fault() if _redis else None
 
 

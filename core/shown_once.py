@@ -1,7 +1,7 @@
 """Secrets that a page shows once, after the redirect that follows its form.
 
-Until then a secret is kept masked with the session's token, which only that browser's cookie holds: nobody can read
-it from the database. Must not know requests.
+Until then a secret is masked with the session's token, which is only in that browser's cookie: the database alone
+does not reveal it. Must not know requests.
 """
 
 import hmac
@@ -15,7 +15,7 @@ MAX_BYTES = 64  # of a secret: as long as the pad
 
 
 def keep(kind: str, id_: str, secret: str, session_token: str, now: int) -> None:
-    """Keep a secret of this kind, which belongs to what has this id, for the browser with this session.
+    """Keep the secret of the object with this kind and id for the browser with this session.
 
     Call inside `transaction()` of `EVERYBODY`.
     """
@@ -24,7 +24,7 @@ def keep(kind: str, id_: str, secret: str, session_token: str, now: int) -> None
 
 
 def take(kind: str, id_: str, is_right: Callable[[str], bool], session_token: str) -> str | None:
-    """The secret, if this session kept it and nobody has seen it yet; it is then forgotten."""
+    """The secret, once, if this session kept it; it is then forgotten."""
     with transaction(EVERYBODY):
         kept = ServerNote.find(kind + id_)
         secret = _masked(bytes.fromhex(kept), session_token, id_).decode("latin-1") if kept else ""

@@ -1,6 +1,6 @@
-"""How much an account may have stored (`ACCOUNT_MEGABYTES`), and which accounts have reached that.
+"""The most that an account may store (`ACCOUNT_MEGABYTES`), and the accounts that have reached it.
 
-The worker of each process looks every few seconds; requests only read what it saw. Must not know requests.
+A background thread looks every few seconds; requests only read the result. Must not know requests.
 """
 
 from store.notification_days import NotificationDay
@@ -14,13 +14,13 @@ _full = frozenset[int]()  # accounts
 
 
 def configure(megabytes: int) -> None:
-    """Let an account store so much from now on; none is known to have reached it."""
+    """Set the limit; no account is known to have reached it."""
     global _megabytes, _full
     _megabytes, _full = megabytes, frozenset()
 
 
 def look(now: int) -> None:
-    """See which accounts have stored as much as they may."""
+    """Find the accounts that have reached the limit."""
     global _full
     _full = frozenset(NotificationDay.accounts_with(_megabytes * MEGABYTE))
 

@@ -1,7 +1,7 @@
-"""Streams of messages to devices that fetch: what is stored, then what comes, and what of it they have.
+"""Streams of messages to polling devices: first the stored ones, then new ones; and their receipts.
 
-A message is noted as delivered when its connection has taken it. If the service dies in between, the device gets it
-again when it comes back, and knows it by its id. Must not know requests.
+A message counts as delivered when its connection has taken it. If the service dies in between, the device gets it
+again when it reconnects, and recognizes its id. Must not know requests.
 """
 
 import logging
@@ -30,7 +30,7 @@ log = logging.getLogger("pocketbell")
 
 
 class Subscription:
-    """What one connection carries: the messages of its topics."""
+    """The messages of a connection's topics."""
 
     def __init__(self, subscribed: list[Topic], names: str, wanted: Wanted, write: Writer) -> None:
         now = clock.now_ms()
@@ -43,11 +43,11 @@ class Subscription:
         self.looked_at = now
         self.waiting = deque(stored(subscribed, wanted, now))
         self.most_waiting = len(self.waiting) + MAX_REMEMBERED  # a client that takes less ends, and asks again
-        self.known = dict.fromkeys(map(_mark, self.waiting))  # what was written or waits to be
+        self.known = dict.fromkeys(map(_mark, self.waiting))  # messages that were written or wait for it
         self.repeating = set[int]()  # seqs of notifications that may yet be acknowledged
-        for topic in subscribed:  # what is repeating now comes with its next repeat
+        for topic in subscribed:  # a repeating notification comes with its next repeat
             for found in found_topics.begun(topic.device, AFTER_ALL, AFTER_ALL, (), now):
-                if found.seq <= self.after[topic.device.account_seq]:  # the first look finds what came meanwhile
+                if found.seq <= self.after[topic.device.account_seq]:  # the first look finds newer ones
                     self.repeating.add(found.seq)
                     self.known[_mark(Stored(topic, found))] = None
         self.written: Stored | None = None
@@ -56,7 +56,7 @@ class Subscription:
 
     @property
     def subscription(self) -> "Subscription":
-        """What the feed knows of it."""
+        """The subscription itself, as a feed of the hub."""
         return self
 
     def next(self) -> bytes | None:
@@ -87,11 +87,11 @@ class Subscription:
         return self.write(ntfy_stream.event("keepalive", self.names, clock.now_ms()))
 
     def received(self, data: bytes) -> bytes:
-        """A client of HTTP has nothing more to say."""
+        """Ignore further data of the client."""
         return b""
 
     def look(self, newest: dict[int, int], now: int) -> None:
-        """Find what was stored since the last look; `newest` has the newest seq of each account before this one."""
+        """Find messages since the last look; `newest` has each account's newest seq before this look."""
         since = min(self.looked_at, now) - SLACK_MS
         for topic in self.topics:
             account_seq = topic.device.account_seq
@@ -106,17 +106,17 @@ class Subscription:
             del self.known[mark]
 
     def is_over(self) -> bool:
-        """Whether more waits than is worth keeping in memory."""
+        """Whether too many messages wait in memory."""
         return len(self.waiting) > self.most_waiting
 
     def _is_news(self, one: Stored) -> bool:
-        """Whether the message was not written yet; what repeats is looked at until it was acknowledged."""
+        """Whether the message was not written yet; also note whether its notification repeats."""
         (self.repeating.add if one.found.is_repeating else self.repeating.discard)(one.found.seq)
         return _mark(one) not in self.known
 
 
 class Empty(Subscription):
-    """What a key's holder gets of topics that are no device's: nothing, until `confirm` refuses the key."""
+    """An empty stream for a key's holder, of topics without a device, until `confirm` refuses the key."""
 
     def __init__(self, names: str, wanted: Wanted, write: Writer, owner: int, confirm: Callable[[], object]) -> None:
         super().__init__([], names, wanted, write)
@@ -136,14 +136,14 @@ def _mark(one: Stored) -> tuple[int, int, str]:
 
 
 class Store:
-    """Where the streams' messages come from: the database, whichever process writes it."""
+    """The source of the streams' messages: the database, which any process may write."""
 
     def __init__(self) -> None:
         self.version = -1
         self.fails = False
 
     def look(self, subscriptions: list[Subscription], is_woken: bool) -> list[Subscription]:
-        """Find what is new for these, if the database has changed; returns those that are over or have no device."""
+        """Find new messages if the database has changed; returns the subscriptions to end."""
         version = database.version()
         if version == self.version and not is_woken:
             return []
@@ -158,7 +158,7 @@ class Store:
         return over
 
     def settle(self, subscriptions: Iterable[Subscription]) -> None:
-        """Note what these have taken; what cannot be written now is tried again."""
+        """Note the messages that connections have taken; if that cannot be written, it is tried again."""
         behind = [one for one in subscriptions if one.fetched]
         if not behind:
             return

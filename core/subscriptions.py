@@ -1,7 +1,4 @@
-"""What a device that fetches is given: what is stored for it since when, as messages.
-
-A message that was given is noted as delivered once it has left. Must not know requests or connections.
-"""
+"""The stored messages for a polling device since a time or an id. Must not know requests or connections."""
 
 import logging
 from collections.abc import Iterator
@@ -23,13 +20,13 @@ from wire.ntfy_stream import Message, Since, Wanted
 NEWEST_OF_ALL = 50
 ALL_OF_MS = 12 * 3_600_000
 MAX_PENDING = 2_000  # in one go
-MAX_POLLED_BYTES = 256_000  # of one answer: the app asks again for what is newer than the last
+MAX_POLLED_BYTES = 256_000  # of an answer: the app asks again for messages after the last
 
 log = logging.getLogger("pocketbell")
 
 
 class Topic(NamedTuple):
-    """A topic as it was subscribed to, and the device that it stands for."""
+    """A subscribed topic and its device."""
 
     name: str
     device: FetchingDevice
@@ -43,13 +40,13 @@ class Stored(NamedTuple):
 
 
 def known(names: list[str]) -> list[Topic]:
-    """Those of these topics that are a device's."""
+    """The topics that belong to a device."""
     found = {name: fetching.device_of(name) for name in dict.fromkeys(names)}
     return [Topic(name, device) for name, device in found.items() if device]
 
 
 def stored(subscribed: list[Topic], wanted: Wanted, now: int) -> list[Stored]:
-    """What is stored for these topics as far as it is wanted, oldest first."""
+    """The wanted notifications for these topics, oldest first."""
     found = [Stored(topic, one) for topic in subscribed for one in _stored(topic.device, wanted, now)]
     found.sort(key=lambda one: _place(one.found))
     return found[-NEWEST_OF_ALL:] if wanted.since.word == "all" and not wanted.filters.id else found
@@ -69,7 +66,7 @@ def _stored(device: FetchingDevice, wanted: Wanted, now: int) -> list[Found]:
 
 
 def _since_id(device: FetchingDevice, since: Since, after: int, now: int) -> list[Found]:
-    """What began after that message, and what waits: a connection that broke may have left out any of it."""
+    """Notifications after that message, and pending ones: a broken connection may have lost any of them."""
     last = topics.beginning(device.account_seq, since.id)
     if last is None:  # it was deleted, or is another service's
         return topics.stored(device, now - ALL_OF_MS, after, MAX_PENDING, now)
@@ -116,7 +113,7 @@ def _shown(content: Content, found: Found) -> Content:
 
 
 def polled(subscribed: list[Topic], wanted: Wanted, write: ntfy_stream.Format, now: int) -> bytes:
-    """What is stored and wanted, as far as it fits into an answer, oldest first; it is noted as delivered."""
+    """The wanted messages that fit into an answer, oldest first; they are noted as delivered."""
     parts, given, size = list[bytes](), [], 0
     for one, message in _wanted(stored(subscribed, wanted, now), wanted, now):
         part = write.written(message).encode()

@@ -1,4 +1,4 @@
-"""The filters of templates, the paths into a payload, and the work that both may cost.
+"""The filters of templates, the paths into a payload, and a bound on the work of both.
 
 Pure. A filter takes a value, its argument and the `Work` that is left; it raises `CannotApply` if it does not fit the
 value. Nothing in a payload is evaluated.
@@ -62,12 +62,12 @@ MISSING = _Missing()
 
 
 class Work:
-    """What filling a template may still cost: half of it in equal shares, half for the first that need more."""
+    """The work left for a template: half in equal shares, half for the first placeholders that need more."""
 
     def __init__(self, zone: str, placeholders: int) -> None:
         self.zone = zone
         self.share, self.common, self.left = WORK // 2 // placeholders, WORK // 2, 0
-        self.embedded = dict[str, Any]()  # what texts hold as JSON
+        self.embedded = dict[str, Any]()  # texts that were parsed as JSON
 
     def begin(self) -> "Work":
         """Begin with the next placeholder, which has a share of its own."""
@@ -75,7 +75,7 @@ class Work:
         return self
 
     def spend(self, amount: int) -> None:
-        """Take so much from the share, then from the common half; `OutOfWork` if neither has it."""
+        """Take the amount from the share, then from the common half; `OutOfWork` if neither has it."""
         self.left -= amount
         if self.left >= 0:
             return
@@ -86,7 +86,7 @@ class Work:
         self.common -= beyond
 
     def text(self, value: object, limit: int = MAX_TEXT) -> str:
-        """How the value is shown, in at most `limit` characters; costs what that takes."""
+        """The value as a text of at most `limit` characters; costs work by its length."""
         rate = JSON_WORK if isinstance(value, (dict, list)) else 1
         affordable = (self.left + self.common) // rate
         text = as_text(value, min(limit, MAX_TEXT, affordable + 1))
@@ -126,9 +126,9 @@ def resolve(value: Any, path: str, work: Work) -> Any:
 
 
 def _beginnings(path: str) -> Iterator[tuple[str, int, str | None]]:
-    """What may be a key at the beginning of a path, the longest first: what the looks so far cost, and what follows.
+    """Possible keys at the beginning of a path, the longest first, each with the cost so far and the rest.
 
-    They end where the looks cost more than there is.
+    They end where they would cost more than all the work.
     """
     cost = KEY_WORK + len(path) // 8
     yield path, cost, None
@@ -223,7 +223,7 @@ def _map(value: Any, argument: Argument, work: Work) -> Any:
 
 
 def _first_at(value: Any, paths: str, work: Work) -> Any:
-    """What the value has at the first of these paths, separated by bars, that is not empty; else at the last."""
+    """The first value at these paths, separated by bars, that is not empty; else the value at the last path."""
     found: Any = MISSING
     for path in paths.split("|"):
         found = resolve(value, path.strip(), work)
@@ -233,7 +233,7 @@ def _first_at(value: Any, paths: str, work: Work) -> Any:
 
 
 def _where(value: Any, argument: Argument, work: Work) -> list[Any]:
-    """The objects whose value at a path is shown as the second argument says; null and missing values as nothing."""
+    """The objects whose value at a path, as a text, is the second argument; null and missing ones are empty."""
     path, wanted = argument if isinstance(argument, tuple) else (None, None)
     if not isinstance(path, str):
         raise WrongArgument
@@ -346,7 +346,7 @@ def _table(written: str) -> list[tuple[re.Pattern[str], str]]:
 
 
 def _hash(value: Any, argument: Argument, work: Work) -> str:
-    """The same short text for the same value; nothing for nothing, which would otherwise look like a value."""
+    """The same short text for the same value; an empty text for an empty value, so that it looks like none."""
     _no(argument)
     if isinstance(value, str):
         work.spend(len(value))
@@ -354,12 +354,12 @@ def _hash(value: Any, argument: Argument, work: Work) -> str:
     else:
         text = work.text(value)
         if len(text) >= MAX_TEXT:
-            raise OutOfWork  # what was not read might differ
+            raise OutOfWork  # the unread rest might differ
     return hashlib.sha256(text.encode()).hexdigest()[:HASH_DIGITS] if text else ""
 
 
 def _parse_json(value: Any, argument: Argument, work: Work) -> Any:
-    """What a text holds as JSON, or what that has at a path; missing if it holds none. A text is read once."""
+    """A text parsed as JSON, or the value in it at a path; missing if it is no JSON. A text is parsed once."""
     path = None if argument is None else _text_argument(argument)
     if not isinstance(value, str) or len(value) > MAX_EMBEDDED:
         raise CannotApply

@@ -1,6 +1,6 @@
 """`unfilled`: the parts of a template that stay visible as they are written, and why. Pure; bounded like filling.
 
-A template may say anything, so nothing is refused here: whoever writes the template is told.
+Any text is a valid template, so nothing is refused here: the author is warned.
 """
 
 import re
@@ -13,7 +13,7 @@ from core.value_text import cut
 
 MAX_UNFILLED = 20  # parts
 MAX_SHOWN = 60  # characters of a part
-TAKES = {  # what follows a filter's name; the others take nothing
+TAKES = {  # a filter's argument; the others take none
     "default": 'the text to show instead, as in default: "n/a"',
     "truncate": "a number of characters, as in truncate: 30",
     "join": 'what to put between, as in join: ", "',
@@ -50,7 +50,7 @@ class Unfilled(NamedTuple):
 
 
 def unfilled(template: str, payload: dict[str, Any] | None = None, zone: str = "UTC") -> list[Unfilled]:
-    """The parts that no payload fills and, given a payload, those that do not fit its values; each once, in order."""
+    """The parts that no payload fills and, given a payload, parts that its values do not fit; each once, in order."""
     found, parsed = dict[Unfilled, None](), read(template)
     for placeholder, value in values(parsed, payload or {}, zone):
         found |= dict.fromkeys(_between(placeholder.before))

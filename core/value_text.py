@@ -1,4 +1,4 @@
-"""`as_text`: how a value of a payload is shown. Pure; the work is bounded by the limit, however large the value."""
+"""`as_text`: a value of a payload as text. Pure; the work is bounded by the limit, however large the value is."""
 
 import re
 from collections.abc import Callable
@@ -14,7 +14,7 @@ MARKED = re.compile(rb'"\\u0000([^"]+)"')  # a number between two passes of `pay
 
 
 class _Full(Exception):
-    """As much text is built as is wanted."""
+    """The text has reached its limit."""
 
 
 def cut(text: str, limit: int) -> str:
@@ -23,7 +23,7 @@ def cut(text: str, limit: int) -> str:
 
 
 def as_text(value: object, limit: int) -> str:
-    """The first `limit` characters of how a value is shown."""
+    """The first `limit` characters of a value's text."""
     if isinstance(value, str):
         return value[:limit]
     if isinstance(value, (dict, list)):
