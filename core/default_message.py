@@ -78,15 +78,20 @@ def _from_below(path: str, event: Payload, title: str, text: str) -> tuple[str, 
 
 
 def _read(payload: Payload) -> Payload:
-    """The event itself: the first object of an array; a text that holds a JSON object is that object."""
+    """The event itself: of an array, the first object."""
     items = payload.get("items")
     if len(payload) == 1 and isinstance(items, list):
         payload = next((item for item in items[:MAX_LOOKED_AT] if isinstance(item, dict)), payload)
+    return _opened(payload)
+
+
+def _opened(event: Payload) -> Payload:
+    """The event with each of its texts that holds a JSON object as that object."""
     held = {}
-    for key, value in islice(payload.items(), MAX_LOOKED_AT):
+    for key, value in islice(event.items(), MAX_LOOKED_AT):
         if isinstance(value, str) and len(value) <= MAX_EMBEDDED and value.lstrip().startswith("{"):
             held[key] = _held(value)
-    return {**payload, **held} if held else payload
+    return {**event, **held} if held else event
 
 
 def _unwrapped(event: Payload) -> tuple[str, Payload]:
@@ -96,7 +101,7 @@ def _unwrapped(event: Payload) -> tuple[str, Payload]:
         ((key, inner),) = event.items()
         if not isinstance(inner, dict):
             break
-        path, event = f"{path}{key}.", inner
+        path, event = f"{path}{key}.", _opened(inner)
     return path, event
 
 

@@ -245,7 +245,8 @@ def owner_or_stranger() -> Account | None:
 
 def session_account() -> Account | None:
     """The account that this browser is signed in to."""
-    return accounts.session_account(session.get("token", ""), clock.now_ms())
+    token = session.get("token")
+    return accounts.session_account(token, clock.now_ms()) if token else None
 
 
 def _confirm_session() -> None:

@@ -74,6 +74,7 @@ def test_what_has_no_such_field_becomes_lines_of_two_levels(payload, lines):
         ({"data": '{"title": "t", "message": "m"}'}, "t", "m"),
         ({"message": ' {"text": "x"}'}, "", "x"),
         ({"state": '{"level": 3}', "a": 1}, "", "a: 1\nstate.level: 3"),
+        ({"message": json.dumps({"Message": json.dumps({"detail": '{"title": "t", "text": "x"}'})})}, "t", "x"),
         ({"message": '{"a": 1'}, "", NO_TEXT),
     ],
 )

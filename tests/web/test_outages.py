@@ -67,6 +67,15 @@ def test_what_a_failed_commit_would_have_stored_is_neither_said_nor_counted(serv
     assert (seen.status, seen.notification_id) == (503, None)
 
 
+def test_what_a_visitor_without_a_session_opens_needs_no_database(service, monkeypatch):
+    def fail(*_):
+        raise WriteFailed("there is no connection to PostgreSQL")
+
+    monkeypatch.setattr("core.accounts.Session.find", fail)
+    opened = [service.client.get(path).status_code for path in ("/app/static/app.css", "/app/login", "/app/sw.js")]
+    assert opened == [200] * 3
+
+
 def test_each_answer_names_the_request_as_its_line_in_the_log_does(service, owner, hook):
     answers = [
         owner.get("/stats"),
