@@ -1,8 +1,7 @@
-"""The tables of an account: who, keys, alerts, devices; every query as a named method.
+"""The main tables of an account: the account itself, API keys, alerts and devices, each with its queries.
 
-What each request runs is constant SQL that returns row types (store/rows.py); Peewee's models serve everything else,
-since building a statement costs more than running it (docs/decisions.md). Callers pass the time; nothing here reads a
-clock, a setting or a request, and no wire name appears here.
+Queries of programs' requests are constant SQL that returns row types (store/rows.py), all others are Peewee's.
+Callers pass the time. Must not know a clock, a setting, a request or the names on the wire.
 """
 
 import hashlib
@@ -37,7 +36,7 @@ class Model(peewee.Model):
 
     @classmethod
     def first(cls, condition: str, *values: object) -> Self | None:
-        """The row for which this constant condition holds, or None, at a quarter of what Peewee's own `get` costs."""
+        """The row for which this constant condition holds, or None; at a quarter of the cost of Peewee's `get`."""
         return next(iter(cls.raw(f"SELECT * FROM {cls._meta.table_name} WHERE {condition}", *values)), None)
 
     @classmethod
@@ -55,7 +54,7 @@ def _change(row: Model, values: dict[str, Any]) -> None:
 
 
 class Account(Model):
-    """An owner and what is set for the whole account."""
+    """An owner, and the settings of the whole account."""
 
     seq = peewee.AutoField()
     email = peewee.TextField()
@@ -299,7 +298,7 @@ class Alert(Model):
 
 
 class ActiveDevice(NamedTuple):
-    """A device that is not removed: what is needed to push to it."""
+    """The columns of a device that a push needs. It is not removed."""
 
     seq: int
     id: str
@@ -312,7 +311,7 @@ class ActiveDevice(NamedTuple):
 
 
 class Device(Model):
-    """What notifications are pushed to. A removed device keeps its row, without the token, for the history."""
+    """A device that gets pushes. A removed device keeps its row, without the token, for the history."""
 
     seq = peewee.AutoField()
     id = peewee.TextField()
@@ -412,7 +411,7 @@ class Device(Model):
 
     @classmethod
     def note_outcome(cls, device: ActiveDevice, error: str | None, now: int) -> bool:
-        """Keep what the provider last said of this device; without an error it accepted a push.
+        """Keep the provider's last answer about this device; without an error it accepted a push.
 
         False if an error was about an old token: the device has another one now, or is gone.
         """
@@ -423,7 +422,7 @@ class Device(Model):
 
     @classmethod
     def note_fetched(cls, seq: int, now: int) -> None:
-        """A device fetched what is stored for it; call inside `transaction()`."""
+        """Note that a device fetched its notifications; call inside `transaction()`."""
         fetched = "UPDATE device SET last_delivered_at = ?, last_error = NULL, last_error_at = NULL WHERE seq = ?"
         run(fetched, (now, seq))
 

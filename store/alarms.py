@@ -34,7 +34,7 @@ class ClaimedAlarm(NamedTuple):
 
 
 class Alarm(Model):
-    """What becomes of a notification that is pushed again until it is acknowledged."""
+    """A notification that is pushed again until it is acknowledged, and its state."""
 
     notification_seq = peewee.IntegerField(primary_key=True)
     account = peewee.ForeignKeyField(Account, column_name="account_seq")
@@ -68,12 +68,12 @@ class Alarm(Model):
         " JOIN notification n ON n.seq = l.notification_seq JOIN account a ON a.seq = l.account_seq"
         " LEFT JOIN device d ON d.seq = l.device_seq WHERE l.notification_seq = ?",
     )
-    NOTE_REPEAT = (  # what was acknowledged while the repeat was under way is said to be so after it
+    NOTE_REPEAT = (  # an acknowledgement during the repeat is pushed after it
         "UPDATE alarm SET repeats = repeats + :pushed, next_at = CASE"
         f" WHEN state = 'acknowledged' AND NOT {IS_REPLACED} THEN :now"
         " WHEN state = 'waiting' AND next_at = :lease THEN :next_at ELSE next_at END WHERE notification_seq = :seq"
     )
-    ACKNOWLEDGE = (  # what is held or replaced is on no screen
+    ACKNOWLEDGE = (  # a held or replaced notification is on no screen
         "UPDATE alarm SET state = 'acknowledged', acknowledged_at = :now, device_seq = :device,"
         f" next_at = CASE WHEN ends_at IS NULL OR {IS_REPLACED} THEN NULL ELSE :now END"
         " WHERE account_seq = :account AND notification_seq = :seq AND state IN ('waiting', 'expired')"
@@ -99,7 +99,7 @@ class Alarm(Model):
 
     @classmethod
     def count_waiting(cls, account_seq: int, tag: str | None) -> int:
-        """How many of the account's alarms wait; without those that a notification with this tag replaces."""
+        """Count the account's waiting alarms, without those that a notification with this tag would replace."""
         return select_number(cls.COUNT_WAITING, (account_seq, tag)) or 0
 
     @classmethod
@@ -164,7 +164,7 @@ class Alarm(Model):
 
     @classmethod
     def acknowledge(cls, account_seq: int, notification_seq: int, device_seq: int | None, now: int) -> bool:
-        """Record the first acknowledgement, also of what has expired; call inside `transaction()`.
+        """Record the first acknowledgement, even of an expired alarm; call inside `transaction()`.
 
         Returns whether it was the first. What was cancelled stays so.
         """
@@ -173,5 +173,5 @@ class Alarm(Model):
 
     @classmethod
     def end(cls, notification_seqs: Iterable[int], state: str) -> None:
-        """Push none of these again, and give those that wait this state; call inside `transaction()`."""
+        """Stop pushing these, and give the waiting ones this state; call inside `transaction()`."""
         run(cls.END, (state, json.dumps(list(notification_seqs))))

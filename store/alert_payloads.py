@@ -7,7 +7,7 @@ from store.database import run_later
 
 
 class AlertPayload(Model):
-    """What came last to an alert."""
+    """The last payload that came to an alert."""
 
     alert = peewee.ForeignKeyField(Alert, column_name="alert_seq", primary_key=True, on_delete="CASCADE")
     payload = peewee.TextField(null=True)
@@ -25,7 +25,7 @@ class AlertPayload(Model):
 
     @classmethod
     def find(cls, alert_seq: int) -> "AlertPayload | None":
-        """What is kept of the alert."""
+        """The last payload of the alert, if it was kept."""
         return cls.first("alert_seq = ?", alert_seq)
 
     @classmethod

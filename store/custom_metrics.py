@@ -54,7 +54,7 @@ LIST_SERIES = (
 
 
 def series_seqs(account_seq: int, project_id: str, metric_ids: set[str]) -> dict[str, int]:
-    """The seq of each of these metrics; adds those that are new. Call inside `transaction()`."""
+    """The seq of each of these metrics; adds new ones. Call inside `transaction()`."""
     found = dict(run(SERIES_SEQS, (account_seq, project_id, as_json(list(metric_ids)))))
     if len(found) == len(metric_ids):
         return found

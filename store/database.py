@@ -95,7 +95,7 @@ def after_commit(call: Callable[[], object]) -> None:
 
 
 class Statements(peewee.SqliteDatabase):
-    """What makes the models' statements. They are run like all others, whatever the engine."""
+    """Builds the SQL of the models. The open engine runs it like every other statement."""
 
     def execute_sql(self, sql: str, params: Any = None) -> Cursor:
         """Run a statement that Peewee has made."""
@@ -161,7 +161,7 @@ def close_unneeded() -> None:
 
 
 def close() -> None:
-    """Close this thread's connection and what all threads share."""
+    """Close this thread's connection and all shared ones."""
     _engine.close()
 
 
@@ -196,7 +196,7 @@ def writes_fail() -> bool:
 
 
 def clock_ms() -> int | None:
-    """What the database server's clock says now; None if there is no server."""
+    """The time of the database server's clock; None without a server."""
     return _engine.clock_ms()
 
 

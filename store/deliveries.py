@@ -1,4 +1,4 @@
-"""What became of each notification on each device, and the queries of attempts, first ones and retries.
+"""The deliveries of notifications to devices, and the queries of first attempts and retries.
 
 Constant SQL that returns row types. Callers pass the time; nothing here reads a clock or a setting.
 """
@@ -37,11 +37,11 @@ class DueDevice(NamedTuple):
 
 
 class Delivery(Model):
-    """What became of one notification on one device."""
+    """The delivery of one notification to one device."""
 
     notification = peewee.ForeignKeyField(Notification, column_name="notification_seq", on_delete="CASCADE")
     device_seq = peewee.IntegerField()
-    device: Device  # of what `of_notification` answers with
+    device: Device  # only in the rows of `of_notification`
     status = peewee.TextField()
     attempts = peewee.IntegerField()
     next_attempt_at = peewee.IntegerField(null=True)
@@ -139,7 +139,7 @@ class Delivery(Model):
 
     @classmethod
     def due_devices(cls, now: int) -> list[DueDevice]:
-        """The devices for which an attempt is due, the one that has waited longest first."""
+        """The devices for which an attempt is due, the longest due first."""
         return cls.DUE_DEVICES.all((now,))
 
     @classmethod
@@ -223,7 +223,7 @@ class Delivery(Model):
 
     @classmethod
     def left_behind(cls) -> list[tuple[int, int, str]]:
-        """The removed devices that have pending deliveries: the account of each, its seq, what it was removed as."""
+        """The removed devices with pending deliveries: account, seq, and whether `dead` or `removed`."""
         return run(cls.LEFT_BEHIND).fetchall()
 
     @classmethod
@@ -233,7 +233,7 @@ class Delivery(Model):
 
     @classmethod
     def end(cls, notification_seqs: Iterable[int], error: str, now: int) -> None:
-        """Settle what is pending of these notifications as failed, on all devices; call inside `transaction()`."""
+        """Settle all pending deliveries of these notifications as failed; call inside `transaction()`."""
         run(cls.END, (now, error, json.dumps(list(notification_seqs))))
 
     @classmethod

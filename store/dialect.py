@@ -1,6 +1,6 @@
 """Translates a statement from SQLite's dialect, in which all are written, into PostgreSQL's.
 
-The statements keep to what both understand (docs/decisions.md); these are the rest. Must not know the tables.
+Statements use words that both engines know where possible. Must not know the tables.
 """
 
 import re
@@ -9,7 +9,7 @@ from functools import lru_cache
 COMMENT = re.compile(r"--[^\n]*")
 TEXT = re.compile(r"('(?:[^']|'')*')")  # splits a statement: every second part is a text in quotes
 PLACE = re.compile(r"%|\?|(?<!:):([a-z_]+)")
-WRITTEN = re.compile(r"%%|%s|%\((\w+)\)s")  # what psycopg replaces
+WRITTEN = re.compile(r"%%|%s|%\((\w+)\)s")  # psycopg's placeholders
 SEVERAL = re.compile(r"\b(max|min)\(")
 OF_SEVERAL = {"max": "greatest", "min": "least"}  # their names with several arguments
 OF_QUERIES = (

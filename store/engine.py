@@ -1,4 +1,4 @@
-"""What every database engine does, whichever it is, and how it refuses.
+"""The interface of a database engine, and the errors that every engine raises.
 
 `store/database.py` is what the rest of the code uses; the engines are beside it. Must not know the tables.
 """
@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, Protocol
 
 import peewee
 
-EVERYBODY = 0  # stands among accounts for what belongs to none: their addresses, the service's own keys and notes
+EVERYBODY = 0  # instead of an account: for rows of no account, such as the service's own keys, and for addresses
 ROOT = Path(__file__).parents[1]
 MIGRATIONS = ROOT / "migrations"
-SCHEMA_VERSION = max(int(step.name[:4]) for step in MIGRATIONS.glob("*.sql"))  # schema.sql is what they lead to
+SCHEMA_VERSION = max(int(step.name[:4]) for step in MIGRATIONS.glob("*.sql"))  # that of schema.sql
 
 DatabaseError = peewee.PeeweeException  # whatever the database refuses
 WriteFailed = peewee.OperationalError  # a write that cannot be made now: locked, disk full, read-only
@@ -80,7 +80,7 @@ class Part:
 
 
 class Cursor(Protocol):
-    """What running a statement returns."""
+    """The result of a statement."""
 
     @property
     def rowcount(self) -> int:
@@ -114,7 +114,7 @@ class Table(NamedTuple):
 class Rows(Protocol):
     """All rows of a database, for filling another one."""
 
-    tables: list[Table]  # each after those that it refers to
+    tables: list[Table]  # each after the tables that it refers to
 
     def of(self, table: Table) -> Iterator[tuple[Any, ...]]:
         """A table's rows, in the order of its columns."""
@@ -163,7 +163,7 @@ class Engine(Protocol):
         """Whether the last transaction could not be made, and none was stored since."""
 
     def clock_ms(self) -> int | None:
-        """What a server's own clock says now."""
+        """The time of a server's own clock."""
 
     def most_connections(self) -> int | None:
         """How many connections of all programs a server takes."""

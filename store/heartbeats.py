@@ -134,7 +134,7 @@ class Heartbeat(Model):
 
     @classmethod
     def change_state(cls, beat: Beat, state: str, deadline_at: int | None, down_since: int | None = None) -> bool:
-        """Change the state, unless it is not what `beat` says any longer; returns whether it did.
+        """Change the state unless it has changed since `beat` was read; returns whether it did.
 
         Call inside the transaction that records what the change tells the owner.
         """

@@ -13,11 +13,11 @@ from store.rows import Query, columns, select_number, select_numbers
 from store.senders import QUIET_HOURS_OF_ALERT, Sender
 from wire.notification import DEFAULT_PRIORITY, MIN_PRIORITY
 
-NO_ALERT = 0  # what holds it is what holds the notifications of a deleted alert: quiet hours alone
+NO_ALERT = 0  # quiet hours alone hold it, as they do the notifications of a deleted alert
 
 
 class HeldOfAlert(NamedTuple):
-    """An alert's held notifications of a priority: how many, when the first was held, what decides until when."""
+    """An alert's held notifications of a priority: their number, the first one's time, what holds them."""
 
     account_seq: int
     alert_seq: int
@@ -38,7 +38,7 @@ class HeldOne(NamedTuple):
 
 
 class HeldText(NamedTuple):
-    """The beginnings of what a held notification says."""
+    """The beginnings of a held notification's texts."""
 
     title: str
     body: str
@@ -152,25 +152,25 @@ class Held(Model):
 
     @classmethod
     def lines(cls, digest_seq: int, limit: int) -> list[int]:
-        """The seqs of those that have a line in a digest, oldest first, at most `limit`."""
+        """The notifications (their seqs) with a line in a digest, oldest first, at most `limit`."""
         rows = cls.select(cls.notification_seq).where(cls.digest_seq == digest_seq, cls.priority > 0)
         return [row.notification_seq for row in rows.order_by(cls.notification_seq).limit(limit)]
 
     @classmethod
     def count_lines(cls, digest_seq: int) -> int:
-        """How many of those that have a line in the digest are left."""
+        """How many notifications with a line in the digest are left."""
         return cls.select().where(cls.digest_seq == digest_seq, cls.priority > 0).count()
 
     @classmethod
     def put_in_digest(cls, seqs: list[int], digest_seq: int) -> None:
-        """Give these and what they replaced the status of the digest from now on; call inside `transaction()`."""
+        """Let these, and those that they replaced, have the status of the digest; call inside `transaction()`."""
         listed = json.dumps(seqs)
         run(cls.PUT_IN_DIGEST, (digest_seq, listed))
         run(cls.MOVE, (digest_seq, listed))
 
     @classmethod
     def put_behind(cls, seqs: list[int], newer_seq: int) -> None:
-        """Let a newer one with their tag stand for those of these that are held, and for what they replaced.
+        """Let a newer notification with their tag stand for the held ones among these, and for what they replaced.
 
         They have its status from now on, and no line in its digest. Call inside `transaction()`.
         """
@@ -180,7 +180,7 @@ class Held(Model):
 
     @classmethod
     def settle_replaced(cls, newer_seqs: list[int]) -> None:
-        """Give what these stand for a status of its own, before they are deleted; call inside `transaction()`."""
+        """Give the notifications for which these stand a status of their own; call inside `transaction()`."""
         seqs = json.dumps(select_numbers(cls.REPLACED_BY, (json.dumps(newer_seqs),)))
         run(cls.SETTLE, (seqs,))
         run("DELETE FROM held WHERE notification_seq IN (SELECT value FROM json_each(?))", (seqs,))

@@ -17,7 +17,7 @@ KEPT_FIRINGS = 100  # of a rule
 
 
 class Changes(NamedTuple):
-    """What values and time change of a rule; see the columns in schema.sql."""
+    """The columns of a rule that values and time change; schema.sql explains them."""
 
     state: str
     holds_since: int | None
@@ -55,12 +55,12 @@ class Rule(RuleColumns, Watch):
 
     @property
     def changes(self) -> Changes:
-        """What may change, as it is."""
+        """Their present values."""
         return Changes(self.state, self.holds_since, self.fires_at, self.look_at)
 
 
 class Watched(NamedTuple):
-    """A rule with what tells whether a value may change it."""
+    """The columns of a rule that tell whether a value may change it."""
 
     seq: int
     project_id: str
@@ -190,7 +190,7 @@ class MetricRule(Model):
 
     @classmethod
     def version(cls, account_seq: int) -> int | None:
-        """A number that is another one after each change of what `watched` returns; None if it was always empty."""
+        """A number that changes with the result of `watched`; None if that was always empty."""
         return select_number(cls.VERSION, (account_seq,))
 
     @classmethod
@@ -213,7 +213,7 @@ class MetricRule(Model):
 
     @classmethod
     def change(cls, rule: Rule, changes: Changes, now: int) -> bool:
-        """Make the changes, unless the rule is not what `rule` says any longer; returns whether it did.
+        """Make the changes unless the rule has changed since `rule` was read; returns whether it did.
 
         Call inside the transaction that records what the change tells the owner.
         """
@@ -250,7 +250,7 @@ class MetricRule(Model):
 
     @classmethod
     def move(cls, account_seqs: list[int], gap_ms: int, back_at: int, now: int) -> None:
-        """Let what fires by the clock in these accounts fire so much later, but not later than if it began now.
+        """Postpone the timed rules of these accounts by the gap, but not beyond the time of a rule that began now.
 
         Their times that began since `back_at` are right. Call inside `transaction()`.
         """
@@ -260,7 +260,7 @@ class MetricRule(Model):
 
     @classmethod
     def move_firing_since(cls, account_seqs: list[int], by_ms: int) -> None:
-        """The clock was set: what fires of these accounts began so much later; call inside `transaction()`."""
+        """After the clock was set, move the beginnings of open firings; call inside `transaction()`."""
         values = {"by": by_ms, "accounts": as_json(account_seqs)}
         run(cls.MOVE_FIRING_SINCE, values)
         run(MOVE_OPEN_FIRINGS, values)

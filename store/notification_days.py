@@ -113,4 +113,4 @@ class NotificationDay(Model):
             " AND seq > ? AND seq <= ? AND created_at >= ? AND is_digest = 0 GROUP BY start",
             (account_seq, after, until, since),
         )
-        return list(counts.fetchall())
+        return counts.fetchall()

@@ -54,12 +54,12 @@ class NotificationRow(NamedTuple):
 
 
 # A `NotificationRow` as it is selected, which spares a page a fifth: seq, id, status, created_at, title, body, and
-# what else is set that an answer shows (of `Content.given`), None if nothing is.
+# the other fields that are set and shown (of `Content.given`), or None.
 ListedRow = tuple[int, str, str, int, str, str, dict[str, Any] | None]
 
 
 def shown_status(status: str, devices: int, priority: int | None = None) -> str:
-    """The status as the owner reads it: what no device was asked for is stored and was delivered to nobody."""
+    """The status as the owner reads it: without a device, a notification was stored and not delivered."""
     if status != "delivered" or devices:
         return status
     return "stored, not pushed" if priority == MIN_PRIORITY else "stored, no device"
@@ -74,7 +74,7 @@ class HistoryPage(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A notification as the web app shows it: with where it came from and what became of it."""
+    """A notification as the web app shows it, with its sender and its outcome."""
 
     seq: int
     id: str
@@ -89,7 +89,7 @@ class Entry(NamedTuple):
     color: str | None
     is_digest: int
     released_at: int | None
-    digest_seq: int | None  # the digest that it was released in, or what replaced it while it was held
+    digest_seq: int | None  # the digest that released it, or the notification that replaced it while it was held
     in_digest: int | None  # whether that is a digest, in which it has a line
     accepted: int  # how many devices' providers took it
     devices: int  # how many were asked
@@ -105,7 +105,7 @@ class Entry(NamedTuple):
 
 
 class LatestOfAlert(NamedTuple):
-    """What became of an alert's latest notification, and the variables that its event lacked."""
+    """The status of an alert's latest notification, and the variables that its event lacked."""
 
     alert_seq: int
     status: str
@@ -287,13 +287,13 @@ class Notification(Model):
         f" WHEN {ANY} 'pending') THEN 'pending' WHEN {ANY} 'failed') THEN 'failed' ELSE 'delivered' END"
     )
     SETTLE = f"{SETTLED} WHERE seq = ? RETURNING status"
-    SETTLE_ALL = (  # what was released in a digest has the digest's status, whatever its repeats have
+    SETTLE_ALL = (  # after a release in a digest it has the digest's status, whatever becomes of its repeats
         f"{SETTLED} WHERE seq IN (SELECT value FROM json_each(?)) AND status <> 'held'"
     )
 
     @classmethod
     def settle(cls, seq: int) -> str | None:
-        """Derive the status from what became of the notification on each device; None if it was deleted."""
+        """Derive the status from the deliveries; None if the notification was deleted."""
         return select_text(cls.SETTLE, (seq,))
 
     @classmethod
@@ -310,13 +310,12 @@ class Notification(Model):
         "SELECT account_seq, seq FROM notification WHERE status = 'pending' AND expires_at <= ?"
         " ORDER BY expires_at LIMIT ?"
     )
+    EXPIRED_OF = "SELECT seq FROM notification WHERE seq IN (SELECT value FROM json_each(?)) AND expires_at <= ?"
 
     @classmethod
     def expired(cls, now: int, limit: int) -> list[tuple[int, int]]:
         """At most `limit` that are pending although they have expired: the account's seq and its own of each."""
-        return list(run(cls.EXPIRED, (now, limit)).fetchall())
-
-    EXPIRED_OF = "SELECT seq FROM notification WHERE seq IN (SELECT value FROM json_each(?)) AND expires_at <= ?"
+        return run(cls.EXPIRED, (now, limit)).fetchall()
 
     @classmethod
     def expired_of(cls, seqs: list[int], now: int) -> list[int]:
@@ -336,7 +335,7 @@ class Notification(Model):
 
         Answers with the seq and the status of each. There is at most one, unless two were held.
         """
-        return list(run(cls.REPLACE, (seq, account_seq, tag, seq)).fetchall())
+        return run(cls.REPLACE, (seq, account_seq, tag, seq)).fetchall()
 
     END_SCHEDULED = (
         "UPDATE notification SET status = 'failed'"
@@ -369,15 +368,6 @@ class Notification(Model):
         f" {AGED_FROM} < :before AND {STATUS} NOT IN ('held', 'pending') AS is_done FROM notification n"
         " WHERE account_seq = :account AND seq > :after ORDER BY seq LIMIT :limit) oldest WHERE created_at < :before"
     )
-    TITLES = (
-        "SELECT id, title FROM notification WHERE account_seq = ?"
-        " AND id IN (SELECT CAST(value AS TEXT) FROM json_each(?))"
-    )
-    FIND_SEQ = "SELECT seq FROM notification WHERE account_seq = ? AND id = ? AND is_digest = 0"
-    FIND_SEQS = (
-        "SELECT seq FROM notification WHERE account_seq = :account AND is_digest = 0"
-        " AND id IN (SELECT CAST(value AS TEXT) FROM json_each(:ids)) ORDER BY seq DESC"
-    )
     SIZE = size("title", "body", *TEXTS)
     SIZE_OF = f"SELECT {SIZE} FROM notification WHERE seq = ?"
     REWRITE = f"UPDATE notification SET title = ?, body = ? WHERE seq = ? RETURNING {SIZE}"
@@ -399,18 +389,19 @@ class Notification(Model):
     @classmethod
     def titles(cls, account_seq: int, ids: list[str]) -> dict[str, str]:
         """The titles of those of these notifications that the account has, by id."""
-        return dict(run(cls.TITLES, (account_seq, json.dumps(ids))).fetchall())
+        found = cls.select(cls.id, cls.title).where(cls.account == account_seq, cls.id.in_(ids))
+        return {row.id: row.title for row in found}
 
     @classmethod
     def find_seq(cls, account_seq: int, id_: str) -> int | None:
         """The seq of a notification; None when the account has none with that id, or it is a digest."""
-        return select_number(cls.FIND_SEQ, (account_seq, id_))
+        return next(iter(cls.find_seqs(account_seq, [id_])), None)
 
     @classmethod
     def find_seqs(cls, account_seq: int, ids: list[str]) -> list[int]:
         """The seqs of those of these notifications that the account has, newest first; of no digests."""
-        possible = [id_ for id_ in ids if "\0" not in id_]  # which PostgreSQL's JSON cannot hold
-        return select_numbers(cls.FIND_SEQS, {"account": account_seq, "ids": json.dumps(possible)})
+        found = cls.select(cls.seq).where(cls.account == account_seq, cls.id.in_(ids), cls.is_digest == 0)
+        return list(found.order_by(cls.seq.desc()).scalars())
 
     @classmethod
     def rewrite(cls, account_seq: int, seq: int, content: Content) -> None:

@@ -7,7 +7,7 @@ from store.sessions import Session
 
 
 class PhoneLink(Model):
-    """The code of one session, and the phone that asked with it. Each change of state succeeds once."""
+    """The code of one session, and the phone that used it. Each change of state succeeds once."""
 
     session = peewee.ForeignKeyField(Session, column_name="session_hash", primary_key=True, on_delete="CASCADE")
     session_hash: bytes  # Peewee keeps it under this name

@@ -54,15 +54,15 @@ MOST_CONNECTIONS = (
 
 
 class _Thread:
-    """What a thread has open."""
+    """The state of one thread."""
 
     def __init__(self) -> None:
         self.is_writing = False  # whether it is in a transaction
         self.writing: Connection | None = None  # the transaction's, once something of it was sent
-        self.unsent = list[tuple[str, Values]]()  # what goes out with the transaction's next statement
+        self.unsent = list[tuple[str, Values]]()  # sent with the transaction's next statement
         self.accounts: tuple[int, ...] = ()  # whose locks it holds
         self.has_changes = False  # whether that transaction has changed anything
-        self.after_commit = list[Callable[[], object]]()  # what the open transaction leaves to be called
+        self.after_commit = list[Callable[[], object]]()  # calls to make after the commit
 
 
 class _Threads(threading.local):
@@ -70,17 +70,9 @@ class _Threads(threading.local):
         self.own = _Thread()
 
 
-class _Turn:
-    """The right of one thread of this process to write to an account: the others hold no connection meanwhile."""
-
-    def __init__(self) -> None:
-        self.lock, self.wanted = threading.Lock(), 0
-
-
 _pool: ConnectionPool[Connection] | None = None
 _threads = _Threads()
-_turns = dict[int, _Turn]()  # by the account's seq
-_counting = threading.Lock()
+_turns = dict[int, threading.Lock]()  # by account; threads that wait for it hold no connection
 _writes_fail = threading.Event()  # set when the last transaction could not be made
 
 
@@ -138,7 +130,7 @@ def _execute(connection: Connection, statement: str, values: Values, before: Seq
 def _begun(
     statement: str, values: Values | None = None, before: Sequence[tuple[str, Values]] = ()
 ) -> tuple[Connection, Result]:
-    """A connection of the pool, and the result of what is sent on it first, which commits nothing.
+    """A connection of the pool, and the result of the first statements on it, which commit nothing.
 
     That runs again on another connection if this one turns out to be lost.
     """
@@ -198,12 +190,12 @@ def fault() -> str | None:
 
 
 def copy_database(target: Path) -> None:
-    """Write an SQLite file with what one snapshot holds, mode 0600; `FileExistsError` if that exists."""
+    """Write a snapshot to an SQLite file, mode 0600; `FileExistsError` if that exists."""
     connection = _begun(SNAPSHOT)[0]
     try:
         write_file(connection, target)
     finally:
-        connection.close()  # with what was set for this
+        connection.close()  # its settings were for this alone
         _give_back(connection)
 
 
@@ -234,15 +226,14 @@ class _Transaction:
 
     def __init__(self, thread: _Thread, account_seqs: tuple[int, ...], at_once: bool) -> None:
         self._thread, self._account_seqs, self._at_once = thread, account_seqs, at_once
-        self._turns: list[int] = []  # of the accounts whose turn it has
+        self._turns = list[threading.Lock]()  # that this thread has
 
     def __enter__(self) -> None:
         thread, seqs = self._thread, tuple(sorted({*self._account_seqs}))
         thread.after_commit.clear()
         try:
             for seq in seqs:
-                _take_turn(seq)
-                self._turns.append(seq)
+                self._turns.append(_taken_turn(seq))
             if self._at_once:
                 thread.writing = _begin(seqs)
             else:
@@ -285,40 +276,18 @@ class _Transaction:
 
     def _leave(self, error: BaseException | None) -> None:
         """Let the next thread write, and note that nothing could be written, if that is the error."""
-        for seq in self._turns:
-            _give_turn_back(seq)
+        for turn in self._turns:
+            turn.release()
         if isinstance(error, WriteFailed):
             _writes_fail.set()
 
 
-def _take_turn(account_seq: int) -> None:
-    """Let only this thread of the process write to an account; `WriteFailed` if that takes too long."""
-    with _counting:
-        turn = _turns.get(account_seq)
-        if turn is None:
-            turn = _turns[account_seq] = _Turn()
-        turn.wanted += 1
-    has_turn = False
-    try:
-        has_turn = turn.lock.acquire(timeout=TURN_WAIT_S)
-    finally:
-        if not has_turn:
-            _want_no_more(account_seq)
-    if not has_turn:
+def _taken_turn(account_seq: int) -> threading.Lock:
+    """The account's turn, which this thread has now; `WriteFailed` if that takes too long."""
+    turn = _turns.setdefault(account_seq, threading.Lock())
+    if not turn.acquire(timeout=TURN_WAIT_S):
         raise WriteFailed(f"no turn to write to this account in {TURN_WAIT_S:.0f} s: PostgreSQL may be away or slow")
-
-
-def _give_turn_back(account_seq: int) -> None:
-    _turns[account_seq].lock.release()
-    _want_no_more(account_seq)
-
-
-def _want_no_more(account_seq: int) -> None:
-    with _counting:
-        turn = _turns[account_seq]
-        turn.wanted -= 1
-        if not turn.wanted:
-            del _turns[account_seq]
+    return turn
 
 
 def _beginning(account_seqs: Sequence[int]) -> list[tuple[str, Values]]:

@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL: how they are made, what they may raise, and the tables that the first one makes.
+"""Connections to PostgreSQL: how they are opened, their errors, and the creation of the tables.
 
 Must not know the pool (store/postgresql.py), the tables or a setting.
 """
@@ -21,7 +21,7 @@ from store.postgresql_statements import Connection as Connection
 from store.sqlite import statements
 
 MIN_VERSION = 14
-START_TRIES = 60  # at the start, each of which takes half a second when nothing listens
+START_TRIES = 60  # at the start; each takes half a second while nothing listens
 TRY_EVERY_S = 0.5
 UPGRADE_S = 3_600.0
 OF_CONNECTION = (
@@ -29,7 +29,7 @@ OF_CONNECTION = (
     " SET default_transaction_isolation = 'read committed';"
     # All is read by indexes, mostly in memory: with the usual cost of a page, it would sort all of an account's rows.
     " SET random_page_cost = 1.1;"
-    # What is acknowledged is on the disk, whatever the database or the role says; a stricter setting stays.
+    # A commit is on the disk, whatever the database or the role says; a stricter setting stays.
     " SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
 )
 PARAMETERS = {  # of a connection, unless the URL says something else
@@ -43,7 +43,7 @@ PARAMETERS = {  # of a connection, unless the URL says something else
 OUR_LOCKS = 0x506B626C  # the first number of our advisory locks; the second is an account's seq, or:
 UPGRADE = -1
 SERVICE = -2  # one service at a time
-# What may succeed later, by the beginning of its sqlstate: read-only, privileges, resources, locks, the server's end.
+# Errors that may go away, by the beginning of sqlstate: read-only, privileges, resources, locks, the server's end.
 NOT_NOW = ("25006", "42501", "53", "55", "57", "58")
 
 log = logging.getLogger("pocketbell.database")
@@ -76,7 +76,7 @@ class _SumLoader(Loader):
 
 
 def failure(connection: Connection, error: psycopg.Error) -> DatabaseError:
-    """What the rest of the code knows of an error: psycopg's own text would quote the row that was refused.
+    """The error as the rest of the code knows it: psycopg's own text would quote the refused row.
 
     A connection that may be to blame is closed: it leads to a standby, is lost, or without an answer. A server that
     was set read-only keeps its connections, which can still read.
@@ -106,7 +106,7 @@ def _is_operational(error: psycopg.Error) -> bool:
 
 
 def parameters(url: ServerUrl) -> dict[str, Any]:
-    """What a connection is made with, besides what the URL says."""
+    """The parameters of a connection that the URL does not set."""
     said = conninfo_to_dict(url.url)
     return {"autocommit": True} | {name: value for name, value in PARAMETERS.items() if name not in said}
 
@@ -175,7 +175,7 @@ def refused(url: ServerUrl, why: str) -> DatabaseRefused:
 
 
 def prepare(connection: Connection, url: ServerUrl, migrations: Path, newest: int) -> int:
-    """Make the tables in an empty database, or upgrade them; refuse what is not ours, or newer than this version.
+    """Make the tables in an empty database, or upgrade them; refuse a foreign or newer database.
 
     Returns the schema that it had, 0 if it was empty.
     """

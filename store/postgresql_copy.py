@@ -21,7 +21,7 @@ PATIENTLY = "SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_sess
 
 
 def write_file(connection: Connection, target: Path) -> None:
-    """Write what this connection's snapshot holds to an SQLite file; `FileExistsError` if that exists."""
+    """Write this connection's snapshot to an SQLite file; `FileExistsError` if that exists."""
     with new_file(target) as file:
         connection.answer_s = UPGRADE_S
         _run(connection, PATIENTLY)

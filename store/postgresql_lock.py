@@ -17,7 +17,7 @@ from store.postgresql_connection import OUR_LOCKS, SERVICE, Connection, connecte
 
 LOOKS = 120  # before it gives up, half a second apart
 LOOKS_EVERY_S = 0.5
-LOOKS_AT_LEAVING = 30  # a tenth of a second apart: the server needs a moment to end what was just closed
+LOOKS_AT_LEAVING = 30  # a tenth of a second apart: the server needs a moment to end a closed connection
 LOOKS_AT_LEAVING_EVERY_S = 0.1
 KEPT_EVERY_S = 5.0
 TAKE = f"SELECT pg_try_advisory_lock({OUR_LOCKS}, {SERVICE})"

@@ -21,7 +21,7 @@ from store.engine import Values
 
 ANSWER_S = 3.5  # of a server that may have stopped to answer: more than its own limit for a statement
 MAX_PREPARED = 400  # statements of a connection: far more than there are
-TEXT = 0  # the format of what is read
+TEXT = 0  # the format of results
 SUCCEEDED = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK)
 
 
@@ -82,11 +82,11 @@ class Connection(psycopg.Connection[Any]):
 
     @cached_property
     def _transformer(self) -> Any:
-        """What writes and reads values; made when it is first used, since it knows only the dumpers of before."""
+        """Converts values; made at its first use, since it knows only the dumpers registered before."""
         return Transformer(self)
 
     def run(self, statement: str, values: Values, before: Sequence[tuple[str, Values]] = ()) -> Result:
-        """Run a statement of SQLite's dialect; one that comes again is prepared.
+        """Run a statement of SQLite's dialect, prepared from its second time on.
 
         The statements `before` go out with it, in one trip, and are not run if one of them fails.
         """
@@ -133,7 +133,7 @@ class Connection(psycopg.Connection[Any]):
         return b"s%d" % self._prepared_count
 
     def _run_together(self, queries: list[_Query]) -> list[PGresult]:
-        """The results of prepared statements that go out in one trip; after one that fails, none is run."""
+        """The results of prepared statements sent in one trip; after a failure, the rest does not run."""
         self._make_room(len(queries))
         pgconn = self.pgconn
         new: dict[tuple[bytes, Any], bytes] = {}
@@ -152,7 +152,7 @@ class Connection(psycopg.Connection[Any]):
         return results
 
     def _all_results(self) -> Generator[Wait, Ready, list[PGresult]]:
-        """What the server says to all that was sent in the pipeline."""
+        """The server's results of all statements in the pipeline."""
         pgconn, was_end = self.pgconn, False
         results: list[PGresult] = []
         while pgconn.flush():

@@ -24,7 +24,7 @@ MAX_FIND = 16  # characters of a term that `in` still finds in nearly linear tim
 
 
 class Wanted(NamedTuple):
-    """What a search looks for, all of it: texts in title or body, a status, a sender, a priority, a time."""
+    """The conditions of a search, which must all hold: texts in title or body, status, sender, priority, time."""
 
     terms: tuple[str, ...] = ()
     status: str | None = None
@@ -55,7 +55,7 @@ Row = tuple[int, str | None, str]  # a `Candidate`
 
 
 class Candidate(NamedTuple):
-    """A row that may be what is looked for; `title` is None if the filters exclude it."""
+    """A row that may match; `title` is None if the filters exclude it."""
 
     seq: int
     title: str | None
@@ -149,7 +149,7 @@ def _pieces(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 
 def _cost_without_hit(terms: list[_Term], piece: list[Row]) -> int:
-    """What looking for the terms in all texts at once cost, if one of them is nowhere; else 0.
+    """The cost of searching all texts at once, if one of the terms is nowhere; else 0.
 
     That takes half as long as looking in one row after the other. Folding goes from character to character, so it
     finds all that is in a text. Texts beyond ASCII have a budget of their own and are looked at one by one.
@@ -186,15 +186,12 @@ def span_between(begin: int, until: int) -> Span:
 def _statement(wanted: Wanted, is_upward: bool) -> str:
     """The statement that reads the fewest rows."""
     filters = (name for name in FILTERS if getattr(wanted, name) is not None)
-    if wanted.alert_seq is not None:
-        return candidates(ALERTS, is_upward, *filters)
-    if wanted.status in ("failed", "held"):
-        return candidates(FEW, is_upward, *filters)
-    return candidates(ACCOUNTS, is_upward, *filters)
+    few_or_all = FEW if wanted.status in ("failed", "held") else ACCOUNTS
+    return candidates(few_or_all if wanted.alert_seq is None else ALERTS, is_upward, *filters)
 
 
 def _has_all(terms: list[_Term], title: str, body: str) -> tuple[bool, int]:
-    """Whether each term is in one of the folded texts, and what looking for more than the first cost."""
+    """Whether each term is in one of the folded texts, and the cost of looking for more than the first."""
     for place, term in enumerate(terms):
         if not (term.is_in(title) or term.is_in(body)):
             return False, place * (len(title) + len(body))

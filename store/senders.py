@@ -1,4 +1,4 @@
-"""Who sends a notification, which credential stands for whom, and who receives what is sent.
+"""Senders of notifications, their credentials, and the devices that receive them.
 
 Every request runs one of these queries: constant SQL that returns row types.
 """
@@ -70,9 +70,9 @@ class Owner(NamedTuple):
 
 
 class Watch:
-    """What heartbeats and rules on metrics have in common as senders: they have no key and no alert.
+    """A heartbeat or a rule on a metric as a sender: it has no key and no alert.
 
-    Nothing collects their notifications, and quiet hours also hold the urgent ones.
+    Its notifications are not collected, and quiet hours also hold the urgent ones.
     """
 
     __slots__ = ()
@@ -83,7 +83,7 @@ class Watch:
 
 
 class Webhook(NamedTuple):
-    """An alert as its webhook address leads to it: what decides whether its event is taken, and what that says."""
+    """An alert, found by its short code: whether it takes events, and its templates."""
 
     alert_seq: int
     name: str
@@ -107,7 +107,7 @@ class Webhook(NamedTuple):
 
 
 class AlertSender(NamedTuple):
-    """An alert when an event is stored: what decides whether and when it is delivered."""
+    """An alert when an event is stored: the settings that decide whether and when it is delivered."""
 
     alert_seq: int
     is_active: int
@@ -125,7 +125,7 @@ class AlertSender(NamedTuple):
 
 
 class Receivers(NamedTuple):
-    """Who gets what is sent to an account, and whether it may be sent at all."""
+    """The receivers of an account's notifications, and whether the sender may send."""
 
     devices: list[ActiveDevice]
     last_was_dead: bool  # whether there is none because the last one was removed as dead by its provider's word
@@ -180,7 +180,7 @@ def find_webhook(short_code: str) -> Webhook | None:
 
 
 def find_receivers(account_seq: int, key_seq: int | None = None, day: str | None = None) -> Receivers:
-    """Who gets what is sent to the account, by this API key or (None) in another way.
+    """The receivers of a notification sent by this API key or (None) in another way.
 
     `day` (YYYY-MM-DD) is the one whose notifications are wanted.
     """
@@ -191,7 +191,7 @@ def find_receivers(account_seq: int, key_seq: int | None = None, day: str | None
 
 
 def find_receivers_of_alert(short_code: str, day: str | None = None) -> tuple[AlertSender, Receivers] | None:
-    """The alert that has this code now, and who gets what it sends; `day` as above."""
+    """The alert that has this code now, and its receivers; `day` as above."""
     found = run(RECEIVERS_OF_ALERT, (day, short_code)).fetchall()
     return (_read_alert(found[0][PLACE_OF_MORE:]), _receivers(found)) if found else None
 

@@ -1,4 +1,4 @@
-"""What the service keeps for itself between two starts: its keys and its notes; their queries."""
+"""The keys and notes that the service keeps for itself, and their queries."""
 
 import peewee
 
@@ -20,7 +20,7 @@ class ServerKey(Model):
 
     @classmethod
     def put_first(cls, name: str, value: str) -> str:
-        """Keep `value` unless there is a key of that name already; returns the one that is kept."""
+        """Keep `value` unless there is a key of that name; returns the kept value."""
         with transaction(EVERYBODY):
             run("INSERT INTO server_key (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING", (name, value))
             return str(cls.get(cls.name == name).value)
@@ -33,7 +33,7 @@ class ServerKey(Model):
 
 
 class ServerNote(Model):
-    """What the service remembers of itself, by name."""
+    """A named note of the service."""
 
     name = peewee.TextField(primary_key=True)
     value = peewee.TextField()

@@ -25,7 +25,7 @@ class OneTimeLink(Model):
 
     @classmethod
     def void(cls, account_seq: int | None) -> None:
-        """Void the links that set this account's password; None voids those that open the set-up page."""
+        """Void the links that set this account's password, or (None) the links to the set-up page."""
         same_purpose = cls.account.is_null() if account_seq is None else cls.account == account_seq
         cls.delete().where(same_purpose).execute()
 
@@ -43,7 +43,7 @@ class Session(Model):
 
     @property
     def id(self) -> str:
-        """What a form calls the session: a part of its token's hash, which signs nobody in."""
+        """The session's id in forms: a part of its token's hash, which signs nobody in."""
         return bytes(self.token_hash).hex()[:32]
 
     @classmethod

@@ -1,7 +1,7 @@
-"""SQLite: opening, migrating and copying the database's file, and the one way to write to it.
+"""SQLite: opening, migrating and copying the database's file, and its transactions.
 
-A thread has a connection for reading until it gives that back; all take turns with a single one for writing
-(docs/decisions.md). Must not know the tables, a setting or the clock.
+A thread borrows a connection for reading from a pool. One connection writes, and the threads take turns with it. Must
+not know the tables, a setting or the clock.
 """
 
 import fcntl
@@ -38,15 +38,15 @@ APPLICATION_ID = 0x506B626C  # marks the file as ours in its header
 
 
 class _Thread:
-    """What a thread has open."""
+    """The state of one thread."""
 
     def __init__(self) -> None:
         self.reading: sqlite3.Connection | None = None  # until it gives that back
         self.pool: _Free | None = None  # where that came from
         self.taken = 0  # how many it has had
         self.writing: sqlite3.Connection | None = None  # while it is in a transaction
-        self.accounts: tuple[int, ...] = ()  # those that the transaction names
-        self.after_commit = list[Callable[[], object]]()  # what the open transaction leaves to be called
+        self.accounts: tuple[int, ...] = ()  # named by the transaction
+        self.after_commit = list[Callable[[], object]]()  # calls to make after the commit
 
 
 class _Threads(threading.local):
@@ -83,7 +83,7 @@ class _Free:
         return one
 
     def close(self, number: int) -> None:
-        """Close so many: those that were not used for longest."""
+        """Close so many, the longest unused first."""
         for _ in range(number):
             with suppress(IndexError):  # a thread has taken the last one
                 self.connections.pop(0).close()
@@ -93,7 +93,7 @@ _free = _Free()
 
 
 def connection() -> sqlite3.Connection:
-    """The connection that this thread uses now: the one that writes, if it is in a transaction."""
+    """The connection of this thread: the writing one during a transaction."""
     thread = _threads.own
     return thread.writing or thread.reading or _free.take(thread)
 
@@ -164,7 +164,7 @@ def has_data(path: Path) -> bool:
 
 
 def close() -> None:
-    """Close this thread's connection, those in the pool, and the one that writes.
+    """Close this thread's connection, the pool, and the writing connection.
 
     A connection that another thread uses is closed when that thread gives it back.
     """
@@ -319,7 +319,7 @@ def transaction(*account_seqs: int, at_once: bool = True) -> AbstractContextMana
 
 
 class _Transaction:
-    """What one thread writes. A class, since a generator with `@contextmanager` takes thrice as long."""
+    """One thread's transaction. A class, since a generator with `@contextmanager` takes thrice as long."""
 
     def __init__(self, thread: _Thread, account_seqs: tuple[int, ...]) -> None:
         self._thread, self._account_seqs = thread, account_seqs
@@ -359,7 +359,7 @@ class _Transaction:
                 call()
 
     def _end_writing(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
-        """Note whether this thread has changed anything, or undo what it did."""
+        """Note whether this thread has changed anything, or undo its changes."""
         if error is None and self._is_first:
             self._note_changes()
             return

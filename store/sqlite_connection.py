@@ -42,7 +42,7 @@ def run_on(one: sqlite3.Connection, statement: str, values: Values = ()) -> sqli
 
 @contextmanager
 def known_errors() -> Iterator[None]:
-    """Raise the errors of SQLite in this block as those that the rest of the code knows."""
+    """Raise SQLite's errors in this block as Peewee's, which the rest of the code knows."""
     try:
         yield
     except sqlite3.Error as error:

@@ -1,4 +1,4 @@
-"""SQLite files beside the live database: one that a backup of PostgreSQL writes, one that an import reads.
+"""SQLite files beside the live database: a backup of PostgreSQL writes one, an import reads one.
 
 Must not know the tables, which schema.sql names, or a setting.
 """
@@ -18,7 +18,7 @@ SCHEMA = ROOT / "schema.sql"
 
 
 def tables() -> list[Table]:
-    """The tables of the newest schema, each after those that it refers to."""
+    """The tables of the newest schema, each after the tables that it refers to."""
     with closing(sqlite3.connect(":memory:")) as scratch:
         scratch.executescript(SCHEMA.read_text())
         named = scratch.execute(
@@ -134,7 +134,7 @@ class OldFile:
 
 
 def checked(path: Path) -> None:
-    """Refuse what is not a whole SQLite file of this schema: `DatabaseRefused`."""
+    """Refuse a file that is not a whole SQLite database of this schema: `DatabaseRefused`."""
     try:
         with path.open("rb") as file:
             beginning = file.read(len(FILE_HEADER))
@@ -148,7 +148,7 @@ def checked(path: Path) -> None:
 
 @contextmanager
 def _refusing(path: Path) -> Iterator[None]:
-    """Turn what SQLite says of the file into a refusal; a fault of the other database passes."""
+    """Turn SQLite's errors into a refusal; those of the other database pass."""
     try:
         yield
     except sqlite3.Error as error:

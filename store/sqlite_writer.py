@@ -102,7 +102,7 @@ class Writer:
         return commit, True
 
     def _queue(self) -> bool:
-        """Whether this thread got its turn, for which those that write meanwhile leave the commit to it."""
+        """Whether this thread got its turn. While it queues, other writers leave the commit to it."""
         has_turn = False
         with self.counting:
             self.waiting += 1
@@ -186,7 +186,7 @@ class Writer:
             commit.end(failure)
 
     def give_up(self, error: BaseException, is_first: bool) -> None:
-        """Undo what failed, in this thread's turn: all of it, if nothing can be written; else what is not undone yet.
+        """After an error, undo this thread's changes, or everybody's if nothing can be written; only in its turn.
 
         `WriteFailed` if that cannot be done.
         """
@@ -196,7 +196,7 @@ class Writer:
             self._undo(error)
 
     def _undo(self, error: BaseException) -> None:
-        """Roll back what the first writer has written, which is all there is."""
+        """Roll back the first writer's changes, which are all changes."""
         try:
             run_on(self.opened(), "ROLLBACK")
         except BaseException:  # SQLite has rolled it back

@@ -1,4 +1,4 @@
-"""What is stored for the devices that fetch: the devices by their topic, and the notifications of one of them.
+"""Devices that fetch their notifications: found by topic, with the notifications stored for each.
 
 A notification is stored for a device that has a delivery of it. Constant SQL that returns row types. Callers pass the
 time; nothing here reads a clock or a setting.
@@ -12,7 +12,7 @@ from store.database import run
 from store.notifications import BEGUN_AT, NotificationRow
 from store.rows import Query, columns, select_number, select_numbers
 
-NEWEST = 2_000  # notifications of an account among which those that a device had before are looked for
+NEWEST = 2_000  # notifications of an account in which a device's earlier ones are looked for
 
 
 class FetchingDevice(NamedTuple):
@@ -42,12 +42,12 @@ class Found(NamedTuple):
 
     @property
     def version(self) -> str:
-        """What tells one message of the notification from the next; empty for the first."""
+        """Tells the messages of one notification apart; empty for the first."""
         return "a" if self.is_acknowledged else str(self.repeats or "")
 
 
 class Sleeper(NamedTuple):
-    """A device that is to fetch a notification, and what is needed to tell it so."""
+    """A device that must be woken to fetch a notification."""
 
     kind: str
     poll_hash: str
@@ -74,7 +74,7 @@ HAS_IT = (
     " LEFT JOIN alarm r ON r.notification_seq = n.seq"
 )
 WAITING = "SELECT notification_seq FROM alarm WHERE account_seq = :account AND state = 'waiting'"
-# What was replaced, or came too late, is not given to the device any more.
+# The device no longer gets notifications that were replaced or came too late.
 STILL = "p.status <> 'failed' AND (n.expires_at IS NULL OR n.expires_at > :now)"
 STORED = Query(
     Found,
@@ -120,19 +120,19 @@ def present(device_seqs: Iterable[int]) -> set[int]:
 
 
 def stored(device: FetchingDevice, since: int, after: int, pending: int, now: int) -> list[Found]:
-    """What is stored for the device, oldest first: what began at `since` or later, and up to `pending` that wait.
+    """The notifications for the device, oldest first: begun at `since` or later, and up to `pending` waiting ones.
 
-    With these comes what repeats, whenever it began. Of what does not wait and was never held, only notifications
-    with a seq beyond `after` are looked at.
+    Repeating ones are included, whenever they began. Of those that neither wait nor were held, only the ones with a
+    seq beyond `after` count.
     """
     place = {"device": device.seq, "account": device.account_seq, "after": after}
     return STORED.all(place | {"since": since, "pending": pending, "now": now})
 
 
 def begun(device: FetchingDevice, since: int, after: int, also: Iterable[int], now: int) -> list[Found]:
-    """What is stored for the device that has a seq beyond `after` or was released at `since` or later.
+    """The notifications for the device with a seq beyond `after` or released at `since` or later.
 
-    What repeats comes with it, and the notifications with the seqs `also`.
+    Repeating ones are included, and those with the seqs `also`.
     """
     place = {"device": device.seq, "account": device.account_seq, "after": after}
     values = place | {"since": since, "also": json.dumps(list(also)), "now": now}

@@ -319,8 +319,12 @@ def test_what_is_left_for_after_the_commit_is_called_when_others_see_it(opened):
 def test_two_that_write_to_an_account_take_turns_and_the_second_sees_what_the_first_wrote(
     opened, engine, monkeypatch
 ):
-    for taking in ("_take_turn", "_give_turn_back"):  # as in two processes
-        monkeypatch.setattr(engine, taking, lambda seq: None)
+    def taken_at_once(seq):
+        turn = threading.Lock()
+        turn.acquire()
+        return turn
+
+    monkeypatch.setattr(engine, "_taken_turn", taken_at_once)  # as in two processes
     began = threading.Event()
 
     def second():
@@ -361,7 +365,7 @@ def test_one_that_waits_too_long_for_an_account_fails_and_holds_nothing(opened, 
     with transaction(1):
         thread, result = in_thread(other)
         thread.join()
-    assert isinstance(result[0], WriteFailed) and engine._turns == {}
+    assert isinstance(result[0], WriteFailed) and not any(turn.locked() for turn in engine._turns.values())
 
 
 def test_the_version_changes_with_each_commit_and_not_without(opened):

@@ -67,7 +67,7 @@ def _is_quiet(one):
     """Whether the same connections are open as before, with nothing under way, to the same tables."""
     is_same = database._engine is postgresql and postgresql._pool is one.pool
     thread = postgresql._threads.own
-    is_written = thread.writing or thread.after_commit or postgresql._turns
+    is_written = thread.writing or thread.after_commit or any(turn.locked() for turn in postgresql._turns.values())
     return is_same and not is_written and servers.alterations() == one.alterations and _is_idle(one.pool)
 
 
