@@ -10,10 +10,12 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from bench import measure
-from bench.measure import Client, Load, Request, Row, ratio
+from bench.client import Client, Load, Request, requests_of
+from bench.measure import Row, ratio
 from tests.support.server import Server
 
 CLIENTS = 32
@@ -60,13 +62,8 @@ def loads(scratch: Path, slow: dict[str, str]) -> dict[str, list[Load]]:
         servers[name] = Server(scratch / name, under=(sys.executable, "-m", "bench.variant", name), **slow)
     with measure.running(*servers.values()):
         clients = {name: Client(scratch, server.port, sends(server)) for name, server in servers.items()}
-        seen: dict[str, list[Load]] = {name: [] for name in clients}
-        for client in clients.values():
-            client.run(CLIENTS, 1)
-        for number in range(ROUNDS):
-            for name, client in list(clients.items())[:: 1 if number % 2 else -1]:
-                seen[name].append(client.run(CLIENTS, SECONDS))
-    return seen
+        slices = {name: partial(client.run, CLIENTS, SECONDS) for name, client in clients.items()}
+        return measure.in_rounds(slices, ROUNDS)
 
 
 def sends(server: Server) -> list[Request]:
@@ -75,7 +72,7 @@ def sends(server: Server) -> list[Request]:
 
     database.open_database(server.data_dir / "pocketbell.db")
     keys = [key for person in measure.people(20, 5) for key in person.keys]
-    return [Request("POST", "/api/v1/notifications/send", key, measure.MESSAGE) for key in keys]
+    return requests_of(keys, [])["send"]
 
 
 if __name__ == "__main__":

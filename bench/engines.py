@@ -9,14 +9,16 @@ import statistics
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from bench import measure
-from bench.measure import Client, Request, Row, cpu_s
+from bench.client import Client, requests_of
+from bench.measure import Row
+from tests.support.processes import children, cpu_s
 from tests.support.server import Server
 from torture.scale_servers import NAME, PostgreSql, missing
-from torture.service import children
 
 ROUNDS, SECONDS, CONNECTIONS = 5, 2, 16
 ACCOUNTS, KEYS = 40, 5
@@ -53,13 +55,8 @@ class Engine:
         codes = [code for person in persons for code in measure.alert_codes(person.seq, 50)]
         database.close()
         keys = [key for number in range(KEYS) for key in (person.keys[number] for person in persons)]
-        wanted = {
-            "send": [Request("POST", "/api/v1/notifications/send", key, measure.MESSAGE) for key in keys],
-            "event": [Request("POST", f"/p/{code}", "", measure.EVENT) for code in codes],
-            "list of 50": [Request("GET", "/api/v1/notifications", key) for key in keys],
-            "stats": [Request("GET", "/api/v1/stats", key) for key in keys],
-        }
-        self.clients = {kind: Client(self.scratch, self.service.port, asked) for kind, asked in wanted.items()}
+        wanted = requests_of(keys, codes)
+        self.clients = {kind: Client(self.scratch, self.service.port, wanted[kind]) for kind in KINDS}
 
     def slice(self, kind: str) -> Slice:
         """Send requests of one kind for some seconds."""
@@ -111,13 +108,8 @@ def rows(scratch: Path) -> Iterator[Row]:
         return
     with engines(scratch) as made:
         for kind in KINDS:
-            for engine in made.values():
-                engine.slice(kind)  # the first requests are slower
-            seen: dict[str, list[Slice]] = {name: [] for name in made}
-            for number in range(ROUNDS):
-                for name in list(made)[:: 1 if number % 2 else -1]:
-                    seen[name].append(made[name].slice(kind))
-            yield from _compared(kind, seen)
+            slices = {name: partial(engine.slice, kind) for name, engine in made.items()}
+            yield from _compared(kind, measure.in_rounds(slices, ROUNDS))
 
 
 def _compared(kind: str, seen: dict[str, list[Slice]]) -> Iterator[Row]:

@@ -108,4 +108,6 @@ def _count(account_seq: int) -> None:
         counts[datetime.fromtimestamp(day * 86_400, UTC).strftime("%Y-%m-%d")] = number
     counts[""] = sum(counts.values())
     rows = [(account_seq, day, number) for day, number in counts.items()]
-    sqlite.connection().executemany("INSERT INTO notification_day VALUES (?, ?, ?)", rows)
+    sqlite.connection().executemany(
+        "INSERT INTO notification_day (account_seq, day, notification_count) VALUES (?, ?, ?)", rows
+    )

@@ -136,6 +136,7 @@ def backup_us(scratch: Path, rows: int) -> float:
 
 def starting(scratch: Path) -> dict[str, float]:
     """The time until the service is ready, and its memory then."""
+    from tests.support.processes import memory_mb
     from tests.support.server import Server
 
     times, memory = [], []
@@ -144,7 +145,7 @@ def starting(scratch: Path) -> dict[str, float]:
         server = Server(scratch / "data")
         with measure.running(server):
             times.append(time.monotonic() - began)
-            memory.append(measure.resident_mb(measure.worker_of(server.process.pid)))
+            memory.append(memory_mb(measure.worker_of(server.process.pid)))
     return {"a start": min(times) * 1e6, "memory after a start": min(memory) * 1000}
 
 

@@ -4,10 +4,8 @@ import json
 import os
 import platform
 import random
-import shutil
 import sqlite3
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -16,10 +14,12 @@ from contextlib import contextmanager
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+
+from tests.support.processes import children
 
 ROOT = Path(__file__).parents[1]
-TICKS = os.sysconf("SC_CLK_TCK")
+Slice = TypeVar("Slice")
 PACKAGES = ("Flask", "Werkzeug", "Flask-Limiter", "limits", "peewee", "gunicorn")
 WORDS = (  # noqa: SIM905
     "backup finished disk volume nightly server deploy build branch main failed recovered latency checkout queue"
@@ -142,6 +142,20 @@ def low_cpu_us(works: dict[str, Callable[[], Any]], batches: int, calls: int) ->
     return {name: percentile(values, 0.1) for name, values in seen.items()}
 
 
+def in_rounds(slices: dict[Any, Callable[[], Slice]], rounds: int) -> dict[Any, list[Slice]]:
+    """What each of these gives in each round; every second round is in reverse order.
+
+    All run once before, because the first requests are slower.
+    """
+    for take in slices.values():
+        take()
+    seen: dict[Any, list[Slice]] = {name: [] for name in slices}
+    for number in range(rounds):
+        for name in list(slices)[:: 1 if number % 2 else -1]:
+            seen[name].append(slices[name]())
+    return seen
+
+
 def ratio(rounds: Sequence[tuple[float, float]]) -> float:
     """The median of the ratios of the pairs."""
     return statistics.median(a / b for a, b in rounds)
@@ -152,20 +166,8 @@ def ratio(rounds: Sequence[tuple[float, float]]) -> float:
 
 def worker_of(master: int) -> int:
     """The process id of gunicorn's single worker."""
-    (worker,) = Path(f"/proc/{master}/task/{master}/children").read_text().split()
-    return int(worker)
-
-
-def cpu_s(pid: int) -> float:
-    """The CPU time of a process with all its threads, user and system."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
-
-
-def resident_mb(pid: int) -> float:
-    """The resident memory of a process."""
-    line = next(one for one in Path(f"/proc/{pid}/status").read_text().splitlines() if one.startswith("VmRSS"))
-    return int(line.split()[1]) / 1024
+    (worker,) = children(master)
+    return worker
 
 
 def keep_with_service(pid: int) -> None:
@@ -311,125 +313,7 @@ def sentence(chance: random.Random, words: int) -> str:
     return " ".join(chance.choices(WORDS, k=words)).capitalize()
 
 
-# --- load over HTTP -----------------------------------------------------------------------------------------
-
-
-class Request(NamedTuple):
-    """One request of a list that is sent in turn."""
-
-    method: str
-    path: str
-    key: str = ""
-    body: str = ""
-    kind: str = ""  # of the body
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """The headers, with the API key."""
-        kind = {"Content-Type": self.kind} if self.kind else {}
-        return kind | ({"Authorization": f"Bearer {self.key}"} if self.key else {})
-
-
-class Load(NamedTuple):
-    """The results of sending requests for some seconds."""
-
-    answered: int
-    bad: int
-    seconds: float
-    p50_ms: float
-    p99_ms: float
-    pending: int = 0  # responses that say pending
-
-    @property
-    def per_s(self) -> float:
-        """Requests per second."""
-        return self.answered / self.seconds
-
-
-SCRIPT = """
-local number, requests = 0, {}
-pending = 0
-local threads = {}
-function setup(thread) table.insert(threads, thread) end
-function init(args)
-%s
-end
-function request()
-  number = number %% #requests + 1
-  return requests[number]
-end
-%s
-function done(summary, latency)
-  local e, pending = summary.errors, 0
-  for _, thread in ipairs(threads) do pending = pending + (thread:get("pending") or 0) end
-  io.write(string.format('\\nLOAD [%%d,%%d,%%f,%%f,%%f,%%d]\\n', summary.requests,
-    e.connect + e.read + e.write + e.status + e.timeout, summary.duration / 1e6,
-    latency:percentile(50) / 1e3, latency:percentile(99) / 1e3, pending))
-end
-"""
-COUNT_PENDING = """
-function response(status, headers, body)
-  if body:find('"pending"', 1, true) then pending = pending + 1 end
-end
-"""
-
-
-class Client:
-    """Sends a list of requests in turn over persistent connections, from its own process: wrk, or `bench.client`.
-
-    The process runs on another core than the service, if there is one. An answer that is not a 2xx is an error,
-    unless it is to be counted (`may_fail`).
-    """
-
-    def __init__(
-        self,
-        scratch: Path,
-        port: int,
-        requests: Sequence[Request],
-        count_pending: bool = False,
-        may_fail: bool = False,
-    ) -> None:
-        self.port, self.may_fail = port, may_fail
-        handle, name = tempfile.mkstemp(dir=scratch)
-        os.close(handle)
-        self.file = Path(name)
-        self.wrk = shutil.which("wrk")
-        if self.wrk:
-            lines = [f"  requests[{place}] = {_lua(one)}" for place, one in enumerate(requests, 1)]
-            self.file.write_text(SCRIPT % ("\n".join(lines), COUNT_PENDING if count_pending else ""))
-        else:
-            self.file.write_text(json.dumps(requests))
-
-    def run(self, connections: int, seconds: int) -> Load:
-        """Send for that many seconds."""
-        load = self.start(connections, seconds)
-        return load()
-
-    def start(self, connections: int, seconds: int) -> Callable[[], Load]:
-        """Start sending, and return a function that waits for the end."""
-        own = [sys.executable, "-m", "bench.client", str(self.port), str(connections), str(seconds), str(self.file)]
-        flags = ["-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "10s", "-s", str(self.file)]
-        command = [self.wrk, *flags, f"http://127.0.0.1:{self.port}"] if self.wrk else own
-        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        keep_off_service(process.pid)
-
-        def wait() -> Load:
-            out, error = process.communicate(timeout=seconds + 60)
-            line = next((one for one in out.splitlines() if one.startswith("LOAD ")), None)
-            if line is None:
-                raise AssertionError(f"The client failed: {out} {error}")
-            load = Load(*json.loads(line.removeprefix("LOAD ")))
-            if not load.answered or load.bad >= max(1, load.answered * self.may_fail):
-                raise AssertionError(f"{load.bad} of {load.answered} answers are not 2xx: the figures mean nothing.")
-            return load
-
-        return wait
-
-
-def _lua(request: Request) -> str:
-    headers = ", ".join(f"[{json.dumps(name)}] = {json.dumps(value)}" for name, value in request.headers.items())
-    body = json.dumps(request.body) if request.body else "nil"
-    return f"wrk.format({json.dumps(request.method)}, {json.dumps(request.path)}, {{{headers}}}, {body})"
+# --- servers ------------------------------------------------------------------------------------------------
 
 
 @contextmanager

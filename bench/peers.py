@@ -17,12 +17,15 @@ import sys
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench import measure
-from bench.measure import Client, Request, Row, cpu_s, worker_of
+from bench.client import JSON, Client, Request, requests_of
+from bench.measure import Row, worker_of
+from tests.support.processes import cpu_s
 from tests.support.server import Server, free_port, wait_until
 
 ROUNDS, SECONDS = 5, 2
@@ -32,7 +35,6 @@ OURS = "Pocketbell"
 NTFY, NTFY_WAL, NTFY_TUNED = "ntfy", "ntfy (WAL)", "ntfy (as its page on tuning says)"
 GOTIFY, GOTIFY_WAL = "Gotify", "Gotify (WAL)"
 EARLY = (NTFY_TUNED,)  # these answer before the message is on the disk
-JSON = "application/json"
 TEXT = json.loads(measure.MESSAGE)
 TOKEN = re.compile(r"\btk_\w+")
 COUNTED = re.compile(r"^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s.*\b(?:fsync|fdatasync)$", re.M)
@@ -125,7 +127,7 @@ def pocketbell(scratch: Path) -> Iterator[Peer]:
         database.open_database(service.data_dir / "pocketbell.db")
         keys = [key for person in measure.people(40, 5) for key in person.keys]
         database.close()
-        requests = [Request("POST", "/api/v1/notifications/send", key, measure.MESSAGE, JSON) for key in keys]
+        requests = requests_of(keys, [])["send"]
         master = service.process.pid
         yield Peer(scratch, service.port, [master, worker_of(master)], requests, may_fail=False)
 
@@ -230,21 +232,11 @@ def rows(scratch: Path) -> Iterator[Row]:
         return
     with servers(scratch, programs["NTFY"], programs["GOTIFY"]) as made:
         for clients in CLIENTS:
-            seen = slices(made, clients)
+            slices = {name: partial(peer.slice, clients) for name, peer in made.items()}
+            seen = measure.in_rounds(slices, ROUNDS)
             syncs = {name: peer.syncs(scratch, clients) for name, peer in made.items()}
             yield from (figures(name, clients, seen[name], syncs[name], made[name].memory_mb()) for name in made)
             yield from compared(clients, seen)
-
-
-def slices(made: dict[str, Peer], clients: int) -> dict[str, list[Slice]]:
-    """Each server's slices, in rounds; every second one in reverse order."""
-    seen: dict[str, list[Slice]] = {name: [] for name in made}
-    for peer in made.values():
-        peer.slice(clients)  # the first requests are slower
-    for number in range(ROUNDS):
-        for name in list(made)[:: 1 if number % 2 else -1]:
-            seen[name].append(made[name].slice(clients))
-    return seen
 
 
 def figures(name: str, clients: int, seen: list[Slice], syncs: float | None, memory_mb: float) -> Row:

@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from bench import handover, measure, stand_in
-from bench.measure import Client, Load, Person, Request, Row, cpu_s, percentile, worker_of
+from bench.client import Client, Load, Request, requests_of
+from bench.measure import Person, Row, percentile, worker_of
+from tests.support.processes import cpu_s
 from tests.support.server import Server, bearer
 
 DELAY_MS = 50
@@ -50,7 +52,7 @@ def with_devices(server: Server, service: dict[str, Any], keys_each: int) -> lis
 def sending(persons: list[Person]) -> list[Request]:
     """Sends of the accounts in turn, so that none exceeds its share of the threads."""
     keys = [person.keys[place] for place in range(len(persons[0].keys)) for person in persons]
-    return [Request("POST", "/api/v1/notifications/send", key, measure.MESSAGE) for key in keys]
+    return requests_of(keys, [])["send"]
 
 
 def rows(scratch: Path) -> Iterator[Row]:

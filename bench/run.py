@@ -13,7 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench import measure
-from bench.measure import Client, Load, Request, Row, cpu_s, ratio, resident_mb, worker_of
+from bench.client import Client, Load, Request, requests_of
+from bench.measure import Row, ratio, worker_of
+from tests.support.processes import cpu_s, memory_mb
 from tests.support.server import Server
 
 ROUNDS = 5
@@ -21,7 +23,7 @@ CONNECTIONS = 16
 CLIENTS = 32
 ACCOUNTS = 40
 INGEST = "1000000"
-GOALS = {"send": ("1", 2.5, 2.0), "webhook": ("2", 3.0, 2.3), "stats": ("3", 2.0, 1.6), "list of 50": ("3", 3.0, 2.5)}
+GOALS = {"send": ("1", 2.5, 2.0), "event": ("2", 3.0, 2.3), "stats": ("3", 2.0, 1.6), "list of 50": ("3", 3.0, 2.5)}
 
 
 def clients(scratch: Path, port: int) -> dict[str, Client]:
@@ -31,14 +33,7 @@ def clients(scratch: Path, port: int) -> dict[str, Client]:
         measure.record(person, 60)
     codes = [code for person in persons for code in measure.alert_codes(person.seq, 50)]
     keys = [key for place in range(5) for key in (person.keys[place] for person in persons)]
-    requests = {
-        "send": [Request("POST", "/api/v1/notifications/send", key, measure.MESSAGE) for key in keys],
-        "webhook": [Request("POST", f"/p/{code}", "", measure.EVENT) for code in codes],
-        "stats": [Request("GET", "/api/v1/stats", key) for key in keys],
-        "list of 50": [Request("GET", "/api/v1/notifications", key) for key in keys],
-        "metrics": [Request("POST", "/api/webhooks/custom", key, measure.METRICS) for key in keys],
-    }
-    return {name: Client(scratch, port, wanted) for name, wanted in requests.items()}
+    return {name: Client(scratch, port, wanted) for name, wanted in requests_of(keys, codes).items()}
 
 
 def sliced(client: Client, worker: int, connections: int, seconds: int = 1) -> tuple[Load, float]:
@@ -55,7 +50,7 @@ def rows(scratch: Path) -> Iterator[Row]:
     hello = Server(scratch / "hello", under=(sys.executable, "-m", "bench.hello"))
     with measure.running(service, hello):
         workers = {"hello": worker_of(hello.process.pid)}
-        idle_mb = resident_mb(worker_of(service.process.pid))
+        idle_mb = memory_mb(worker_of(service.process.pid))
         from store import database
 
         database.open_database(scratch / "data" / "pocketbell.db")
@@ -68,7 +63,7 @@ def rows(scratch: Path) -> Iterator[Row]:
         seen = [pairs(load, workers, number) for number in range(ROUNDS)]
         yield from cost_rows(seen)
         yield latency_row(load)
-        loaded_mb = resident_mb(workers["send"])
+        loaded_mb = memory_mb(workers["send"])
     yield measure.at_most(
         "(13) memory of the worker, idle before a push", idle_mb, 50, 40, " MB", f"{loaded_mb:.0f} MB after this load"
     )

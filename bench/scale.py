@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from bench import measure, stand_in
+from bench.client import Client, Request
 from bench.fill import COMMON, RARE, Share, fill, fill_metric
-from bench.measure import Client, Person, Row, in_turn, low_cpu_us, percentile, resident_mb, worker_of, wsgi
+from bench.measure import Person, Row, in_turn, low_cpu_us, percentile, worker_of, wsgi
 
 SMALL = 10_000
 PRUNED = 100_000
@@ -279,10 +280,11 @@ def _send_ms(world: World, until_done: Callable[[], None]) -> list[float]:
 def memory_row(scratch: Path, world: World) -> Row:
     """The worker's memory after it read and searched the large account and sent 10,000 Web Pushes."""
     from bench import push
+    from tests.support.processes import memory_mb
     from tests.support.server import Server
 
     requests = [
-        measure.Request("GET", f"/api/v1/notifications?limit=100{more}", key)
+        Request("GET", f"/api/v1/notifications?limit=100{more}", key)
         for key in world.large.keys
         for more in ("", f"&search={ABSENT}")
     ]
@@ -290,13 +292,13 @@ def memory_row(scratch: Path, world: World) -> Row:
         server = Server(scratch / "data", WEBPUSH_HOSTS=service["origin"])
         with measure.running(server):
             worker = worker_of(server.process.pid)
-            idle = resident_mb(worker)
+            idle = memory_mb(worker)
             Client(scratch, server.port, requests).run(32, 5)
-            read = resident_mb(worker)
+            read = memory_mb(worker)
             client = Client(scratch, server.port, push.sending(push.with_devices(server, service, 40)))
             while push.received(service) < min(PUSHES, world.rows // 10):
                 client.run(push.AT_ONCE, 5)
-            came, after = push.received(service), resident_mb(worker)
+            came, after = push.received(service), memory_mb(worker)
     more = f"{came:,} pushes; idle {idle:.0f}, after reads by 32 clients {read:.0f}"
     return measure.at_most(f"(13) memory after {world.rows:,} rows and pushes", after, 80, 60, " MB", more)
 

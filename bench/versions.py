@@ -11,16 +11,17 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from bench import measure
-from bench.measure import ROOT, Request, Row
+from bench.client import requests_of
+from bench.measure import ROOT, Row
 from bench.peers import Peer, Slice
 from tests.support.server import Server
 
 ROUNDS = 5
-JSON = "application/json"
 ACCOUNTS, KEYS, ALERTS = 40, 5, 40  # so many that no limit refuses a request
 LIMITS = {"rate": 0.85, "cpu": 1.15, "p99": 1.25}  # how much worse the new version may be
 
@@ -47,16 +48,6 @@ print(json.dumps([[key for person in people for key in person.keys], codes]))
 """
 
 
-def requests(keys: Sequence[str], codes: Sequence[str]) -> dict[str, list[Request]]:
-    """The requests of each kind."""
-    return {
-        "send": [Request("POST", "/api/v1/notifications/send", key, measure.MESSAGE, JSON) for key in keys],
-        "event": [Request("POST", f"/p/{code}", "", measure.EVENT, JSON) for code in codes],
-        "list of 50": [Request("GET", "/api/v1/notifications", key) for key in keys],
-        "stats": [Request("GET", "/api/v1/stats", key) for key in keys],
-    }
-
-
 def in_checkout(checkout: Path, script: str, *arguments: str) -> str:
     """Run Python in a checkout with its own modules, and return the last line that it printed."""
     environ = {**os.environ, "PYTHONPATH": str(checkout)}
@@ -71,7 +62,7 @@ def version(scratch: Path, name: str, checkout: Path) -> Iterator[dict[str, Peer
     """A running version: a client for each kind of request."""
     data = scratch / name
     data.mkdir(mode=0o700)
-    made = requests(*json.loads(in_checkout(checkout, FILL, str(data))))
+    made = requests_of(*json.loads(in_checkout(checkout, FILL, str(data))))
     server = Server(data, under=("env", "-C", str(checkout)), INGEST_PER_MINUTE="1000000")
     with measure.running(server):
         pids = [server.process.pid, measure.worker_of(server.process.pid)]
@@ -84,22 +75,11 @@ def rows(scratch: Path, other: Path) -> Iterator[Row]:
         before = ends.enter_context(version(scratch, "before", other))
         after = ends.enter_context(version(scratch, "after", ROOT))
         for load in LOADS:
-            pairs = list(_pairs(before[load.kind], after[load.kind], load.clients))
-            yield from _compared(load, pairs)
+            slices = {id(one): partial(one[load.kind].slice, load.clients) for one in (before, after)}
+            yield from _compared(load, list(zip(*measure.in_rounds(slices, ROUNDS).values(), strict=True)))
         old, new = before["send"].memory_mb(), after["send"].memory_mb()
         yield measure.at_most("memory after all of it", new / old, 1.05, 1.0, more=f"{old:.0f} → {new:.0f} MB")
     yield from _instructions(other)
-
-
-def _pairs(before: Peer, after: Peer, clients: int) -> Iterator[tuple[Slice, Slice]]:
-    """Slices of both in rounds; every second round in reverse order."""
-    before.slice(clients), after.slice(clients)  # the first requests are slower
-    for number in range(ROUNDS):
-        if number % 2:
-            new = after.slice(clients)
-            yield before.slice(clients), new
-        else:
-            yield before.slice(clients), after.slice(clients)
 
 
 def _compared(load: Load, pairs: Sequence[tuple[Slice, Slice]]) -> Iterator[Row]:

@@ -14,10 +14,11 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from tests.support.processes import children
 from tests.support.server import OWNER, Server, wait_until
 from torture.figure import Figure
 from torture.load import send
-from torture.service import children, seed
+from torture.service import seed
 
 ALONE, TOGETHER, THREADS = 100, 50, 8
 CALLS = "pwrite64,write,fdatasync,fsync,sendto,sendmsg,writev"

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from tests.support.processes import memory_mb
 from tests.support.server import Server, bearer, in_threads
-from torture.service import forget_peak, memory_mb, worker_pid
+from torture.service import forget_peak, worker_pid
 
 SEND = "/api/v1/notifications/send"
 METRICS = "/api/webhooks/custom"

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from tests.support.apns_service import ApnsService
 from tests.support.certificates import Certificates, make
 from tests.support.fcm_service import FcmService
+from tests.support.processes import memory_mb
 from tests.support.push_service import Browser as Phone
 from tests.support.push_service import PushService
 from tests.support.server import OWNER, Server, wait_until
@@ -23,7 +24,6 @@ from torture.service import (
     SignedIn,
     forget_peak,
     logged_faults,
-    memory_mb,
     rows,
     seed,
     started,

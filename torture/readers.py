@@ -9,20 +9,11 @@ from pathlib import Path
 
 from tests.support.certificates import make
 from tests.support.ntfy_app import add_topic
+from tests.support.processes import memory_mb
 from tests.support.server import OWNER, Server
 from torture.figure import Figure
 from torture.load import FAST, Flood, Others, counted, ms, raw_request
-from torture.service import (
-    PASSWORD,
-    SignedIn,
-    forget_peak,
-    logged_faults,
-    memory_mb,
-    seed,
-    started,
-    worker_pid,
-    write,
-)
+from torture.service import PASSWORD, SignedIn, forget_peak, logged_faults, seed, started, worker_pid, write
 from torture.sockets import DEPLOY, caddy, nginx
 
 LASTS_S = 15.0

@@ -14,9 +14,9 @@ from typing import Any
 import psycopg
 
 from tests.support import postgresql
+from tests.support.processes import children
 from tests.support.redis_server import RedisServer
 from tests.support.server import Server, free_port, wait_until
-from torture.service import children
 
 NAME = "pocketbell"
 

@@ -1,7 +1,6 @@
 """A service in a process of its own: its accounts, its database file, its pages, its process and its log."""
 
 import json
-import os
 import re
 import sqlite3
 import subprocess
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
+from tests.support.processes import children
 from tests.support.push_service import PushService
 from tests.support.server import BIN, NO_FILE, ROOT, Server, wait_until
 from torture.figure import Figure
@@ -22,7 +22,6 @@ PASSWORD = "correct horse battery staple"
 FILE = "pocketbell.db"
 TOKEN = re.compile(r'name="csrf" value="([^"]+)"')
 ADDRESS = re.compile(r"/p/([0-9A-Za-z]{7})\b")
-TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 LOGGED_FAULT = re.compile(
     r"Traceback \(most recent| failed: |\[ERROR\]|\[CRITICAL\]| ERROR |\"level\": \"(?:error|critical)"
 )
@@ -190,26 +189,9 @@ def integrity(file: Path) -> str:
 # --- the process --------------------------------------------------------------------------------------------
 
 
-def children(pid: int) -> list[int]:
-    """The process ids of a process's children."""
-    return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
 def worker_pid(server: Server) -> int:
     """The process id of the worker."""
     return int(wait_until(lambda: children(server.process.pid))[0])
-
-
-def cpu_s(pid: int) -> float:
-    """The CPU time that a process has used."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
-
-
-def memory_mb(pid: int, name: str = "VmRSS") -> float:
-    """The memory of a process; `VmHWM` is its peak."""
-    match = re.search(rf"{name}:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
-    return int(match[1]) / 1024 if match else 0.0
 
 
 def forget_peak(pid: int) -> None:

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from process.streams import MAX_STREAMS, MAX_STREAMS_OF_KEY, MAX_STREAMS_OF_OWNER
 from tests.support.ntfy_app import Listener, add_topic
+from tests.support.processes import cpu_s, memory_mb
 from tests.support.server import Server
 from torture.figure import Figure
 from torture.load import asked, counted, ms, percentile
-from torture.service import cpu_s, logged_faults, memory_mb, seed, started, worker_pid
+from torture.service import logged_faults, seed, started, worker_pid
 
 OWNERS = MAX_STREAMS // MAX_STREAMS_OF_OWNER
 REQUESTS, TURNS = 400, 8  # of REST, with and without streams
