@@ -17,7 +17,7 @@ def pragma(name):
     return database.run(f"PRAGMA {name}").fetchone()[0]
 
 
-SETTINGS = [("journal_mode", "wal"), ("synchronous", 2), ("foreign_keys", 1)]  # 2 is FULL
+SETTINGS = [("journal_mode", "wal"), ("synchronous", 2), ("foreign_keys", 1), ("busy_timeout", 1_500)]  # 2 is FULL
 
 
 @pytest.mark.parametrize("name, value", SETTINGS)
@@ -30,6 +30,15 @@ def test_every_threads_connection_is_durable_and_holds_references(opened, name, 
     seen = []
     assert in_threads(4, lambda n: seen.append(pragma(name))) == []
     assert seen == [value] * 4
+
+
+def test_a_wrong_statement_is_no_failed_write(opened):
+    """Requests answer it with 500, a failed write with 503."""
+    with pytest.raises(peewee.ProgrammingError, match="no such table"):
+        database.run("SELECT 1 FROM absent")
+    with pytest.raises(peewee.ProgrammingError), database.transaction(database.EVERYBODY):
+        database.run("DELETE FROM absent")
+    assert not database.writes_fail()
 
 
 def test_a_reference_to_nothing_is_refused_in_every_thread(opened):
