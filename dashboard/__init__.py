@@ -22,22 +22,3 @@ from dashboard import (
     signin,
     watches,
 )
-
-__all__ = [
-    "alert_template",
-    "alerts",
-    "answers",
-    "devices",
-    "history",
-    "home",
-    "keys",
-    "metric_rules",
-    "metrics",
-    "notification",
-    "page",
-    "phone",
-    "quiet_hours",
-    "settings",
-    "signin",
-    "watches",
-]

@@ -3,7 +3,7 @@
 import re
 from typing import Any, NamedTuple
 
-from flask import flash, redirect, render_template
+from flask import render_template
 
 from core import presets, recent_requests
 from dashboard import page
@@ -27,7 +27,7 @@ def shown_tab(alert: Alert) -> str:
 
 
 def render(alert: Alert, tab: str, **more: Any) -> str:
-    """A part of the page, with what all parts have in common."""
+    """A part of the page, with the common values of all parts."""
     return render_template(
         f"alert_{tab}.html",
         alert=alert,
@@ -48,7 +48,7 @@ def listed() -> list[tuple["Trouble", Alert]]:
 
 
 class Trouble(NamedTuple):
-    """What the list says about an alert's problem, empty if it has none; `is_bad` if the alert does not notify."""
+    """An alert's problem in words, empty if it has none; `is_bad` if the alert does not notify."""
 
     words: str = ""
     is_bad: bool = False
@@ -86,9 +86,8 @@ def activity_tab(alert: Alert) -> str:
 
 
 def back_to(alert_id: str, said: str, tab: str, kind: str = "message") -> Page:
-    """Redirect to a part of the alert's page, which shows this message: a `message`, `warning` or `error`."""
-    flash(said, kind)
-    return redirect(f"/app/alerts/{alert_id}?tab={tab}", 303)
+    """Redirect to a part of the alert's page, which shows this message."""
+    return page.back_to(f"/app/alerts/{alert_id}?tab={tab}", said, kind)
 
 
 def laid_out(compact: str) -> str:

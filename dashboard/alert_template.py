@@ -54,7 +54,7 @@ class Draft(NamedTuple):
     url: str = ""
     tag: str = ""
     resolved: str = ""
-    repeats: str = ""  # "1" if what is urgent repeats, "0" if not; empty: as saved
+    repeats: str = ""  # "1" if urgent events repeat, "0" if not; empty: as saved
     payload: str = ""
 
     @property
@@ -72,7 +72,7 @@ class Tried(NamedTuple):
 
     @property
     def paths(self) -> list[str]:
-        """What a template can name in it."""
+        """The paths in it that a template can name."""
         return message_templates.paths(self.payload)
 
     @property
@@ -82,11 +82,11 @@ class Tried(NamedTuple):
 
 
 class Preview(NamedTuple):
-    """What a draft makes of a payload, or the `error` that keeps it from making anything.
+    """The notification that a draft makes of a payload, or the `error` that prevents it.
 
-    `source` says what it is made of. `title` and `body` are as delivered; `priority` and the five after it are shown
-    where they are not empty. `meant` maps each missing variable to the path that was probably meant.
-    `unfilled` lists what stays as written, and why.
+    `source` describes the payload. `title` and `body` are as delivered; `priority` and the five after it are shown
+    where they are not empty. `meant` maps each missing variable to a similar path. `unfilled` lists the parts that
+    stay as written, and why.
     """
 
     source: str = ""
@@ -203,7 +203,7 @@ def _saved(alert: Alert) -> Draft:
 def _send_test(alert: Alert, draft: Draft) -> None:
     """Send the result of the draft to all devices at once, as the owner's own notification: nothing holds it.
 
-    It replaces nothing and does not repeat: what has its tag may be in earnest.
+    It replaces no other notification and does not repeat: the others with its tag may be real.
     """
     content = _rendered(alert, draft, _tried(alert, draft, _kept(alert)).payload)
     content = content._replace(missing=(), tag=None, acknowledge=())
@@ -212,7 +212,7 @@ def _send_test(alert: Alert, draft: Draft) -> None:
 
 
 def _preview(alert: Alert, draft: Draft, tried: Tried) -> Preview:
-    """Preview a draft. A sample lacks much of what real requests have: nothing is reported as missing in it."""
+    """Preview a draft. A sample lacks fields of real requests, so no variable is reported as missing in it."""
     try:
         text = _rendered(alert, draft, tried.payload)
     except Refused as refused:
@@ -234,7 +234,7 @@ def _preview(alert: Alert, draft: Draft, tried: Tried) -> Preview:
 
 
 def _arrival(alert: Alert, priority: int | None) -> str:
-    """What would become of such an event now."""
+    """The fate of such an event now, in a sentence."""
     found, now = find_receivers_of_alert(alert.short_code), clock.now_ms()
     if priority == MIN_PRIORITY:
         return "Saved to History only."
@@ -270,10 +270,7 @@ def _proposed(alert: Alert, kept: Payload | None) -> Preset | None:
 
 
 def _tried(alert: Alert, draft: Draft, kept: Payload | None) -> Tried:
-    """What to try a draft on: the pasted JSON, or else `kept`, or else the preset's sample.
-
-    `Refused` (400) if what was pasted is invalid.
-    """
+    """The payload for a draft: the pasted JSON (`Refused` (400) if invalid), or else `kept`, or else the sample."""
     if draft.payload.strip():
         return Tried(parse_event(draft.payload.encode()), "With your JSON")
     if kept is not None:

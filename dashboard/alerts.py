@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from flask import Response, flash, redirect, render_template
+from flask import Response, redirect, render_template
 
 from core import alerts, presets
 from core.icons import ICONS
@@ -30,9 +30,9 @@ def show_alerts() -> Page:
     return render_template("alerts.html", listed=listed())
 
 
-def show_new_alert() -> Page:
+def show_new_alert(chosen: str | None = None, name: str = "", problem: Problem | None = None) -> str:
     """GET /app/alerts/new."""
-    return render_template("new_alert.html", presets=presets.PRESETS, chosen=None, name="")
+    return render_template("new_alert.html", presets=presets.PRESETS, chosen=chosen, name=name, problem=problem)
 
 
 def create_alert() -> Page:
@@ -42,9 +42,7 @@ def create_alert() -> Page:
     try:
         alert = alerts.create_alert(current().account.seq, {"name": name, **preset.settings}, clock.now_ms())
     except Refused as refused:
-        return render_template(
-            "new_alert.html", presets=presets.PRESETS, chosen=preset.id, name=name, problem=Problem.of(refused)
-        ), 422
+        return show_new_alert(preset.id, name, Problem.of(refused)), 422
     return redirect(f"/app/alerts/{alert.id}", 303)
 
 
@@ -56,7 +54,7 @@ def show_alert(alert_id: str) -> Page:
 
 
 def _settings_tab(alert: Alert, typed: dict[str, Any] | None = None, problem: Problem | None = None) -> str:
-    """The part of the page; what was `typed`, if given, replaces the saved settings."""
+    """The part of the page; `typed` texts, if given, replace the saved settings."""
     settings: Any = typed or alert
     chosen = typed["icon"] if typed else page.icon(alert.icon)
     return render(
@@ -92,8 +90,7 @@ def switch_alert(alert_id: str) -> Page:
     alerts.change_alert(current().account.seq, alert_id, {"is_active": is_active}, clock.now_ms())
     said = "Alert switched on." if is_active else "Alert switched off. Requests are accepted but ignored."
     if "list" in request.form:
-        flash(said)
-        return redirect("/app/alerts", 303)
+        return page.back_to("/app/alerts", said)
     tab = request.form.get("tab", "")
     return back_to(alert_id, said, tab if tab in TABS else "message")
 
@@ -107,8 +104,9 @@ def rotate_alert(alert_id: str) -> Page:
 def delete_alert(alert_id: str) -> Page:
     """POST /app/alerts/{id}/delete."""
     alert = alerts.delete_alert(current().account.seq, alert_id)
-    flash(f"Alert “{page.isolated(alert.name)}” deleted. Its notifications stay in History.")
-    return redirect("/app/alerts", 303)
+    return page.back_to(
+        "/app/alerts", f"Alert “{page.isolated(alert.name)}” deleted. Its notifications stay in History."
+    )
 
 
 def forget_payload(alert_id: str) -> Page:
@@ -119,4 +117,5 @@ def forget_payload(alert_id: str) -> Page:
 
 def show_qr_code(alert_id: str) -> Response:
     """GET /app/alerts/{id}/qr.svg: the address as a QR code, for another device's camera."""
-    return page.qr_code(page.webhook_address(alerts.find_alert(current().account.seq, alert_id)))
+    address = page.webhook_address(alerts.find_alert(current().account.seq, alert_id))
+    return Response(page.qr_svg(address), mimetype="image/svg+xml")

@@ -1,6 +1,6 @@
 """The page of a button, whose address a push carries, and the answer to a notification in the web app.
 
-Whoever opens a button's page need not be signed in: the token in its address is what permits the press.
+A button's page needs no signed-in owner: the token in its address permits the press.
 """
 
 import re
@@ -22,7 +22,7 @@ def show_button(token: str) -> Page:
 
 
 def press_button(token: str) -> Page | dict[str, bool]:
-    """POST /a/{token}: what a button on a device sends; a browser that shows the page gets a page."""
+    """POST /a/{token}: a press, by a button on a device (answered with JSON) or in the page of the button."""
     answers.press(token)
     if page.is_wanted():
         return render_template("button.html", question=answers.find(token), is_pressed=True)

@@ -1,4 +1,4 @@
-"""Charts of metrics: their ranges, the parts of these, where a line breaks, and what the browser draws."""
+"""Charts of metrics: ranges and their parts, breaks of the line, and the data for the browser's drawing."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -12,7 +12,7 @@ from store.custom_metrics import Bucket
 from store.metric_rules import Firing
 
 WIDTH, HEIGHT = 600, 160  # of the picture that the server makes, as in macros.html
-LEAST_FIRING = 150  # a firing is drawn at least as wide as this part of the range, so that one of a second is seen
+LEAST_FIRING = 150  # a firing is drawn at least this part of the range wide, so that a short one is visible
 
 Point = tuple[float, float]
 
@@ -45,15 +45,15 @@ RANGES = (  # of about 300 parts each
 
 
 def ranges(plan: str) -> dict[str, Range]:
-    """The ranges that do not go beyond what the plan keeps, by name."""
+    """The ranges within the plan's history, by name."""
     return {one.name: one for one in RANGES if one.days <= PLANS[plan].history_days}
 
 
 def runs(buckets: Sequence[Bucket]) -> list[list[Bucket]]:
     """The parts that have values, split where a line breaks: where values are missing.
 
-    They are missing where the distance is much greater than it usually is: of values that come once an hour, most
-    parts of a day are empty, and that is no gap.
+    They are missing where the distance is much greater than usual: with a value an hour, most parts of a day are
+    empty, and that is no gap.
     """
     steps = [after.place - before.place for before, after in pairwise(buckets)]
     most = max(2, 1.75 * median_low(steps)) if steps else 0
@@ -107,7 +107,7 @@ def _shortened(value: float, is_fine: bool) -> float:
 def drawing(found: list[list[Bucket]], since: int) -> dict[str, list[Any]]:
     """The columns of the chart in order of time: ms since the begin, how many values, greatest, least and mean.
 
-    A part is where its values are: one alone is at its very time. Between two runs is a row of None.
+    A part is drawn in the middle of its values' times. Between two runs is a row of None.
     """
     least, most = min(one.least for run in found for one in run), max(one.most for run in found for one in run)
     is_fine = most - least < max(abs(least), abs(most)) / 100  # the values differ in their last digits

@@ -1,8 +1,8 @@
-"""The Devices page: this browser, the other devices and what their providers last said; the service worker."""
+"""The Devices page: this browser, the other devices and their providers' last answers; the service worker."""
 
 from typing import Any, NamedTuple
 
-from flask import Response, current_app, flash, redirect, render_template
+from flask import Response, current_app, redirect, render_template
 from markupsafe import Markup
 
 import push
@@ -24,6 +24,7 @@ from wire.notification import MIN_PRIORITY, PRIORITIES
 from wire.validation import either, optional_text
 
 SILENT_AFTER_MS = 30 * DAY_MS
+DEVICES = "/app/devices"
 
 
 def show_devices() -> Page:
@@ -50,7 +51,7 @@ def _subscription(topic: str) -> Subscription:
     return Subscription(server, topic, link, page.qr_svg(link))
 
 
-def _devices_page(problem: Problem | None = None, fetching: "Subscription | None" = None, /, **typed: str) -> str:
+def _devices_page(problem: Problem | None = None, fetching: Subscription | None = None, /, **typed: str) -> str:
     account, now = current().account, clock.now_ms()
     listed = Device.of_account(account.seq)
     silent = {device.id: days for device in listed if (days := _silent_days(device, now))}
@@ -102,8 +103,8 @@ def _silent_days(device: Device, now: int) -> int:
 def sync_device() -> tuple[dict[str, Any], int]:
     """POST /app/devices: this browser's subscription, from the page's script.
 
-    With `only_known`, for a mere visit, a removed device stays removed (404). The answer holds the key to subscribe
-    with, and a token for the service worker unless the one that the browser sent is good.
+    With `only_known`, for a mere visit, a removed device stays removed (404). The answer has the key for subscribing,
+    and a token for the service worker unless the browser sent a valid one.
     """
     sent = read_fields("subscription", "token", "only_known")
     browser = devices.Browser(
@@ -140,8 +141,7 @@ def add_token() -> Page:
         if problem.field == "name":  # on the page, every listed device has a field of that name
             problem = problem._replace(field="token-name")
         return _devices_page(problem, None, **typed), 422
-    flash("Device added. Send it a test.")
-    return redirect("/app/devices", 303)
+    return page.back_to(DEVICES, "Device added. Send it a test.")
 
 
 def add_fetching() -> Page:
@@ -164,12 +164,10 @@ def test_device(device_id: str) -> Page:
     begun_s = clock.monotonic_s()
     answer = delivery.try_device(current().account, device_id)
     if answer.outcome is Outcome.DELIVERED:
-        took = f"{clock.monotonic_s() - begun_s:.1f} s"
-        flash(f"The push service took the test in {took}. If nothing appears, check the device's own settings.")
-    else:
-        gone = " The device was removed." if answer.outcome is Outcome.DEAD else ""
-        flash(f"The test could not be sent. {answer.error}{gone}", "error")
-    return redirect("/app/devices", 303)
+        took = f"The push service took the test in {clock.monotonic_s() - begun_s:.1f} s."
+        return page.back_to(DEVICES, f"{took} If nothing appears, check the device's own settings.")
+    gone = " The device was removed." if answer.outcome is Outcome.DEAD else ""
+    return page.back_to(DEVICES, f"The test could not be sent. {answer.error}{gone}", "error")
 
 
 def rename_device(device_id: str) -> Page:
@@ -180,8 +178,7 @@ def rename_device(device_id: str) -> Page:
     except Refused as refused:
         problem = Problem.of(refused)._replace(field=f"name-{device_id}")
         return _devices_page(problem, new_name=name), 422
-    flash("Device renamed.")
-    return redirect("/app/devices", 303)
+    return page.back_to(DEVICES, "Device renamed.")
 
 
 def set_priority(device_id: str) -> Page:
@@ -193,18 +190,14 @@ def set_priority(device_id: str) -> Page:
         problem = Problem.of(refused)._replace(field=f"priority-{device_id}")
         return _devices_page(problem), 422
     higher = "" if device.min_priority == max(PRIORITIES.values()) else " and higher"
-    if device.min_priority == MIN_PRIORITY:
-        flash("This device now receives all priorities.")
-    else:
-        flash(f"This device now receives only priority {word}{higher}.")
-    return redirect("/app/devices", 303)
+    received = "all priorities" if device.min_priority == MIN_PRIORITY else f"only priority {word}{higher}"
+    return page.back_to(DEVICES, f"This device now receives {received}.")
 
 
 def remove_device(device_id: str) -> Page:
     """POST /app/devices/{id}/remove."""
     devices.remove_device(current().account.seq, device_id, clock.now_ms())
-    flash("Device removed. It gets no more notifications.")
-    return redirect("/app/devices", 303)
+    return page.back_to(DEVICES, "Device removed. It gets no more notifications.")
 
 
 def service_worker() -> Response:

@@ -1,11 +1,11 @@
-"""The history: searched, filtered, page by page, what is new of it, as a CSV, and several at once."""
+"""The history: search, filters, pages, the number of new notifications, CSV, and actions on several at once."""
 
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from flask import Response, flash, redirect, render_template
+from flask import Response, redirect, render_template
 
 from core import alarms, deletion, local_time, plans
 from dashboard import page
@@ -21,8 +21,8 @@ from wire.notification import PRIORITIES, PRIORITY_WORDS, STATUSES
 from wire.validation import MAX_SEARCH_CHARACTERS
 
 PAGE_ROWS = 50
-MAX_NEW = 99  # that are counted
-MAX_CHOSEN = 100  # notifications of one form
+MAX_NEW = 99  # new notifications that are counted
+MAX_CHOSEN = 100  # notifications of a form
 MAX_CSV_ROWS = 100_000
 ASKED = ("search", "sender", "status", "priority", "since", "until")
 ADDRESS = "/app/notifications"
@@ -63,10 +63,10 @@ def _history_page(asked: Asked, found: Found, span: Span, newest: int, problem: 
 
 
 def beside(seq: int) -> dict[str, Any]:
-    """What the list beside the notification with this seq shows: the part of the history that the address asks for.
+    """The values of the list beside the notification with this seq: the part of the history named in the address.
 
-    Without a part, and with filters that are invalid, it is the first one; or, if that ends before the notification,
-    the one that begins with it.
+    Without a part, or with an invalid filter, it is the first one; if that ends before the notification, it is the
+    part that begins with it.
     """
     asked, newest = _asked(request.args), Notification.newest_seq(current().account.seq)
     try:
@@ -82,7 +82,7 @@ def beside(seq: int) -> dict[str, Any]:
 
 
 def _list(asked: Asked, found: Found, span: Span, newest: int, select: str | None = None) -> dict[str, Any]:
-    """What the list shows: its filters, the rows that were found, and the ways to those before and behind them."""
+    """The values of the list: its filters, the rows, and the links to older and newer ones."""
     account, is_first = current().account, span == _first(newest)
     older, newer = _places(found, span, is_first)
     begin = None if is_first or not found.seqs else max(found.seqs) + 1
@@ -111,14 +111,14 @@ def _list(asked: Asked, found: Found, span: Span, newest: int, select: str | Non
 
 
 def _places(found: Found, span: Span, is_first: bool) -> tuple[int | None, int | None]:
-    """Before which seq the next page begins, and after which the one with newer ones does; None if there is none."""
+    """The seq before which the next page begins, and the seq after which the page before it does; None if none."""
     if span.is_upward:
         return (found.seqs[0] if found.seqs else span.after + 1), found.last
     return (None if found.is_done else found.last), (None if is_first else max(0, span.before - 1))
 
 
 def _chips(asked: Asked, senders: dict[str, str]) -> Iterator[Chip]:
-    """The usual filters, and those that are set besides."""
+    """The usual filters, and other filters that are set."""
     week = local_time.last_days(7, current().account.time_zone, clock.now_ms())
     usual = {
         "Today": {"since": week[-1], "until": ""},
@@ -143,17 +143,17 @@ def _chips(asked: Asked, senders: dict[str, str]) -> Iterator[Chip]:
 
 
 def part_asked() -> str:
-    """The query of the part of the history that the address names, for the way back: its filters and its page."""
+    """The query for the way back to the part of the history that the address names: its filters and its page."""
     return _query(_asked(request.args), before=request.args.get("before"))
 
 
 def _query(asked: Mapping[str, Any], **more: Any) -> str:
-    """What follows the page's address, for these filters without those that are empty."""
+    """The query of the page's address for these filters, without the empty ones."""
     query = urlencode({name: value for name, value in {**asked, **more}.items() if value not in (None, "")})
     return f"?{query}" if query else ""
 
 
-# --- what is asked ------------------------------------------------------------------------------------------
+# --- the filters --------------------------------------------------------------------------------------------
 
 
 def terms(text: str) -> tuple[str, ...]:
@@ -172,7 +172,7 @@ def _select() -> str | None:
 
 
 def _found(asked: Asked, span: Span, limit: int) -> Found:
-    """The rows that are asked for; `Refused` if a filter is invalid."""
+    """The rows that pass the filters; `Refused` if a filter is invalid."""
     account, wanted = current().account, _wanted(asked)
     return search(
         account.seq, _of_days(wanted, span), plans.history_begin(account.plan, clock.now_ms()), limit, wanted
@@ -180,7 +180,7 @@ def _found(asked: Asked, span: Span, limit: int) -> Found:
 
 
 def _of_days(wanted: Wanted, span: Span) -> Span:
-    """The part of the span that lies in the days that are asked for, if any are."""
+    """The part of the span within the wanted days, if any are given."""
     if wanted.begin == 0 and wanted.until == AFTER_ALL:
         return span
     days = span_between(wanted.begin, wanted.until)
@@ -224,7 +224,7 @@ def _day_bounds(day: str, field: str) -> tuple[int, int]:
 
 
 def _span(newest: int) -> Span:
-    """What the page's place in the address leaves: all, if it has none."""
+    """The span by the page's place in the address: all, if it has none."""
     places = {name: request.args.get(name, "") for name in ("before", "after")}
     if not all(re.fullmatch("[0-9]{0,18}", value) for value in places.values()):
         raise Refused(400, "This link to a page of the history is broken.")
@@ -237,11 +237,11 @@ def _first(newest: int) -> Span:
     return Span(newest + 1)
 
 
-# --- what is new, and a download ----------------------------------------------------------------------------
+# --- new notifications, and a download ----------------------------------------------------------------------
 
 
 def count_new() -> dict[str, str]:
-    """GET /app/notifications/new?after: how many came since, of those that are asked for; "" if none did."""
+    """GET /app/notifications/new?after: the number of newer ones that pass the filters; "" if there is none."""
     span = _span(AFTER_ALL - 1)
     found = _found(_asked(request.args), span, MAX_NEW)
     many = f"{len(found.seqs)}{'' if found.is_done else '+'}"
@@ -249,7 +249,7 @@ def count_new() -> dict[str, str]:
 
 
 def download_history() -> Response:
-    """GET /app/notifications.csv: the newest that are asked for."""
+    """GET /app/notifications.csv: the newest that pass the filters."""
     wanted = _wanted(_asked(request.args))
     pieces = _newest(current().account, wanted, _of_days(wanted, Span()))
     return page.csv_file("notifications.csv", CSV_COLUMNS, (list(map(_cells, piece)) for piece in pieces))
@@ -267,7 +267,7 @@ def _cells(entry: Entry) -> tuple[str, ...]:
 
 
 def _newest(account: Account, wanted: Wanted, span: Span) -> Iterator[list[Entry]]:
-    """The newest that are asked for, as many as fit into a download; a piece may be empty."""
+    """The newest that pass the filters, as many as fit into a download; a piece may be empty."""
     rows = 0
     while rows < MAX_CSV_ROWS:
         since = plans.history_begin(account.plan, clock.now_ms())
@@ -283,24 +283,22 @@ def _newest(account: Account, wanted: Wanted, span: Span) -> Iterator[list[Entry
 
 
 def delete_chosen() -> Page:
-    """POST /app/notifications/delete?… with `id`s: asks first, unless `confirmed` says that somebody has."""
+    """POST /app/notifications/delete?… with `id`s: asks first, unless the form has `confirmed`."""
     account, ids = current().account, _chosen()
-    if ids and not request.form.get("confirmed"):
+    if not ids:
+        return page.back_to(ADDRESS + part_asked(), "Select some notifications first.", "warning")
+    if not request.form.get("confirmed"):
         entries = Notification.entries(Notification.find_seqs(account.seq, ids))
         return render_template("delete_several.html", entries=entries, part=part_asked())
-    count = deletion.delete_several(account.seq, ids)
-    flash(_count(count, "deleted") if ids else "Select some notifications first.", "message" if ids else "warning")
-    return redirect(ADDRESS + part_asked(), 303)
+    return page.back_to(ADDRESS + part_asked(), _count(deletion.delete_several(account.seq, ids), "deleted"))
 
 
 def acknowledge_chosen() -> Page:
-    """POST /app/notifications/acknowledge?… with `id`s: those of them that wait for it."""
+    """POST /app/notifications/acknowledge?… with `id`s: acknowledges the ones that wait for it."""
     count = alarms.acknowledge_several(current().account.seq, _chosen(), clock.now_ms())
-    if count:
-        flash(_count(count, "acknowledged"))
-    else:
-        flash("None of these was waiting to be acknowledged.", "warning")
-    return redirect(ADDRESS + part_asked(), 303)
+    if not count:
+        return page.back_to(ADDRESS + part_asked(), "None of these was waiting to be acknowledged.", "warning")
+    return page.back_to(ADDRESS + part_asked(), _count(count, "acknowledged"))
 
 
 def _chosen() -> list[str]:

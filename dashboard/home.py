@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import urlencode
 
-from flask import flash, redirect, render_template
+from flask import redirect, render_template
 
 import push
 from core import accounts, delivery, digests, local_time, metric_rules, plans, proxies, storage
@@ -89,12 +89,11 @@ def note_devices() -> Page:
     account, seen = current().account, request.form.get("seen", "")
     newest = max((one.seq for one in Device.of_account(account.seq)), default=0)
     accounts.note_devices(account, min(int(seen), newest) if re.fullmatch("[0-9]{1,18}", seen) else 0)
-    flash("Thanks. You will be told when a key adds another device.")
-    return redirect("/app/", 303)
+    return page.back_to("/app/", "Thanks. You will be told when a key adds another device.")
 
 
 def _quiet(account: Account, now: int) -> Quiet | None:
-    """The quiet hours in force, or what is held without them; None if there is nothing to say."""
+    """The quiet hours in force and the held notifications; None if there are neither."""
     held = Held.of_account(account.seq)
     until = None
     if account.quiet_hours and local_time.is_quiet(account.quiet_hours, account.time_zone, now):

@@ -4,9 +4,10 @@ from collections import defaultdict
 from itertools import count
 from typing import Any
 
-from flask import flash, redirect, render_template
+from flask import redirect, render_template
 
 from core import accounts
+from dashboard import page
 from dashboard.page import Page, Problem
 from models import ApiKey, Device
 from process import clock
@@ -17,30 +18,10 @@ from wire.errors import Refused
 NAME = "Script"  # of a new key, unless its owner types another one
 
 
-def show_keys() -> Page:
+def show_keys(**more: Any) -> str:
     """GET /app/keys?made: the list; the key `made` is shown in full if this browser has just created it."""
-    return _keys_page(made_id=request.args.get("made", ""))
-
-
-def create_key() -> Page:
-    """POST /app/keys: creates a key and redirects to the page that shows it, so that a reload makes no second key."""
-    name = request.form.get("name", "")
-    try:
-        key = accounts.create_key_to_show(current().account.seq, name, guards.session_token(), clock.now_ms())
-    except Refused as refused:
-        return _keys_page(problem=Problem.of(refused), name=name), 422
-    return redirect(f"/app/keys?made={key.id}", 303)
-
-
-def revoke_key(key_id: str) -> Page:
-    """POST /app/keys/{id}/revoke."""
-    accounts.revoke_key(current().account.seq, key_id, clock.now_ms())
-    flash("Key revoked. It no longer works.")
-    return redirect("/app/keys", 303)
-
-
-def _keys_page(made_id: str = "", **more: Any) -> str:
-    keys, added = ApiKey.of_account(current().account.seq), defaultdict[int, list[str]](list)
+    made_id, added = request.args.get("made", ""), defaultdict[int, list[str]](list)
+    keys = ApiKey.of_account(current().account.seq)
     made = next((key for key in keys if key.id == made_id and key.revoked_at is None), None)
     for device in Device.of_account(current().account.seq):
         if device.api_key_seq:
@@ -57,3 +38,19 @@ def _keys_page(made_id: str = "", **more: Any) -> str:
         address=guards.origin(),
         **{"name": next(name for name in names if name not in taken), **more},
     )
+
+
+def create_key() -> Page:
+    """POST /app/keys: creates a key and redirects to the page that shows it, so that a reload makes no second key."""
+    name = request.form.get("name", "")
+    try:
+        key = accounts.create_key_to_show(current().account.seq, name, guards.session_token(), clock.now_ms())
+    except Refused as refused:
+        return show_keys(problem=Problem.of(refused), name=name), 422
+    return redirect(f"/app/keys?made={key.id}", 303)
+
+
+def revoke_key(key_id: str) -> Page:
+    """POST /app/keys/{id}/revoke."""
+    accounts.revoke_key(current().account.seq, key_id, clock.now_ms())
+    return page.back_to("/app/keys", "Key revoked. It no longer works.")

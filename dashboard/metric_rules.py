@@ -2,10 +2,9 @@
 
 from urllib.parse import urlencode
 
-from flask import flash, redirect
-
 from core import metric_rules
-from dashboard.metrics import NEW_RULE, asked, has_page, metric_page
+from dashboard import page
+from dashboard.metrics import NEW_RULE, asked, has_page, show_metric
 from dashboard.page import Page, Problem
 from process import clock
 from web.context import current, request
@@ -31,7 +30,7 @@ def create_rule() -> Page:
         problem = Problem.of(refused)
         field = wrong.get(problem.field, "")
         message = EXPECTED[field] if problem.field == "rule" else problem.message
-        return metric_page({**NEW_RULE, **typed}, Problem(message, field)), 422
+        return show_metric({**NEW_RULE, **typed}, Problem(message, field)), 422
     return _back_to(asked(), f"Rule added: {metric_rules.rule_text(made)}.")
 
 
@@ -43,9 +42,6 @@ def delete_rule(rule_id: str) -> Page:
 
 
 def _back_to(ids: tuple[str, str], message: str) -> Page:
-    """Say it on the metric's page, or on that of all rules if the metric has neither values nor rules left."""
-    flash(message)
-    if not has_page(ids):
-        return redirect("/app/watches", 303)
-    query = {"project": ids[0], "metric": ids[1], "range": request.args.get("range", "")}
-    return redirect(f"/app/metrics/one?{urlencode(query)}", 303)
+    """Redirect to the metric's page, or to all rules if the metric has neither values nor rules left."""
+    query = urlencode({"project": ids[0], "metric": ids[1], "range": request.args.get("range", "")})
+    return page.back_to(f"/app/metrics/one?{query}" if has_page(ids) else "/app/watches", message)

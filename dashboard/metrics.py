@@ -1,4 +1,4 @@
-"""Metrics: the list by project, the page of one with its chart, table and rules, and its values as CSV."""
+"""Metrics: the list by project, the page of a metric with its chart, table and rules, and its values as CSV."""
 
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -18,9 +18,9 @@ from web import guards
 from web.context import current, request
 from wire.errors import Refused
 
-MAX_VALUES = 100_000  # of one download: the newest
+MAX_VALUES = 100_000  # of a download: the newest
 VALUES_AT_ONCE = 500
-MAX_CHARTED = 600_000  # values of one chart: the newest. One each minute for a year; they take a third of a second
+MAX_CHARTED = 600_000  # values of a chart: the newest. A value each minute for a year; they take a third of a second
 SPARK_PARTS = 24
 MAX_FIRINGS = 100  # in the table: the newest
 NEW_RULE = {"operator": ">", "for": "", "silent": "1d"}
@@ -66,18 +66,13 @@ def _latest(ids: tuple[str, str], now: int) -> MetricValue | None:
     return custom_metrics.latest(current().account.seq, ids, history_begin(current().account.plan, now), now)
 
 
-def show_metric() -> Page:
-    """GET /app/metrics/one?project&metric&range."""
-    return metric_page(NEW_RULE)
-
-
 def has_page(ids: tuple[str, str]) -> bool:
     """Whether the metric has a page: it has values, or rules, which stay when the values are gone."""
     return _latest(ids, clock.now_ms()) is not None or bool(_rules(ids))
 
 
-def metric_page(typed: dict[str, str], problem: Problem | None = None) -> str:
-    """The page of the metric in the address, with what was `typed` for a new rule; `Refused` (404) if it has none."""
+def show_metric(typed: dict[str, str] = NEW_RULE, problem: Problem | None = None) -> str:
+    """GET /app/metrics/one?project&metric&range, with the `typed` texts of a new rule."""
     ids, chosen, now = asked(), _range(), clock.now_ms()
     latest, rules = _latest(ids, now), _rules(ids)
     if latest is None and not rules:
@@ -100,7 +95,7 @@ def metric_page(typed: dict[str, str], problem: Problem | None = None) -> str:
 
 
 def _course(ids: tuple[str, str], rules: list[Rule], chosen: Range, now: int) -> dict[str, Any]:
-    """What the page shows of the range: the table's parts, the picture, what the browser draws, when rules fired."""
+    """The page's values of the range: the table, the picture, the browser's drawing, the firings of rules."""
     account = current().account
     since = chosen.begin(account.time_zone, now)
     buckets = custom_metrics.buckets(account.seq, ids, since, now, chosen.width, MAX_CHARTED)
@@ -128,7 +123,7 @@ def _course(ids: tuple[str, str], rules: list[Rule], chosen: Range, now: int) ->
 
 
 def _rules(ids: tuple[str, str]) -> list[Rule]:
-    """The metric's rules, those that are firing first."""
+    """The metric's rules, firing ones first."""
     return sorted(
         MetricRule.of_metric(current().account.seq, *ids), key=lambda rule: rule.state != metric_rules.FIRING
     )

@@ -1,6 +1,6 @@
-"""The page of one notification: its status on each device, its alarm, what can be done with it."""
+"""The page of a notification: its status on each device, its alarm, actions."""
 
-from flask import flash, redirect, render_template
+from flask import redirect, render_template
 
 from core import alarms, deletion, digests, plans
 from dashboard import history, page
@@ -51,8 +51,7 @@ def acknowledge_notification(notification_id: str) -> Page:
 def delete_notification(notification_id: str) -> Page:
     """POST /app/notifications/{id}/delete."""
     deletion.delete_notification(current().account.seq, notification_id)
-    flash("Notification deleted.")
-    return redirect(history.ADDRESS + history.part_asked(), 303)
+    return page.back_to(history.ADDRESS + history.part_asked(), "Notification deleted.")
 
 
 def _releases(entry: Entry, now: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""What all pages share: template filters for times and texts, links to static files, QR codes, error pages."""
+"""The parts of all pages: template filters for times and texts, links to static files, QR codes, error pages."""
 
 import csv
 import hashlib
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
-from flask import Flask, Response, render_template
+from flask import Flask, Response, flash, redirect, render_template
 from markupsafe import Markup
 from werkzeug.wrappers import Response as BaseResponse
 
@@ -32,7 +32,7 @@ from wire.notification import PRIORITY_WORDS
 Page = str | BaseResponse | tuple[str, int]
 
 
-# What a page says instead of a message that programs get, too.
+# The words of a page, in place of a sentence that programs get, too.
 FOR_PEOPLE = {
     re.compile(r"(\w+) (?:must not be blank|is required)\."): r"Enter a \1.",
     re.compile(r"color must be written like (.+)\."): r"Write the colour like \1.",
@@ -41,7 +41,7 @@ FOR_PEOPLE = {
 
 
 class Problem(NamedTuple):
-    """What is wrong with a submitted form, and the id of the field to correct, if it is one field.
+    """The fault of a submitted form, and the id of the field to correct, if it is one field.
 
     A template that gets it as `problem` shows it at the top of the page, with the focus, and beside the field.
     """
@@ -110,13 +110,14 @@ def is_wanted() -> bool:
 
 
 def is_phone() -> bool:
-    """Whether the browser says that it is a phone's: none is wide enough for a list beside what is open."""
+    """Whether the browser is a phone's by its own account: too narrow for a list beside the open page."""
     return "Mobi" in request.headers.get("User-Agent", "")
 
 
-def address_page() -> str:
-    """Explain what an alert's address is for."""
-    return render_template("address.html")
+def back_to(address: str, said: str, kind: str = "message") -> BaseResponse:
+    """Redirect to a page, which shows this message: a `message`, `warning` or `error`."""
+    flash(said, kind)
+    return redirect(address, 303)
 
 
 def webhook_address(alert: Alert) -> str:
@@ -124,13 +125,8 @@ def webhook_address(alert: Alert) -> str:
     return f"{guards.origin()}/p/{alert.short_code}"
 
 
-def qr_code(text: str) -> Response:
-    """The text as a QR code in SVG."""
-    return Response(qr_svg(text), mimetype="image/svg+xml")
-
-
 def qr_svg(text: str) -> Markup:
-    """The text as a QR code, an element of a page: for a secret, which must not be at an address of its own."""
+    """The text as a QR code, an element of a page: a secret must not have an address of its own."""
     import segno
 
     picture = BytesIO()
@@ -141,7 +137,7 @@ def qr_svg(text: str) -> Markup:
 
 
 def csv_file(name: str, columns: tuple[str, ...], pieces: Iterator[list[tuple[str | float, ...]]]) -> Response:
-    """A download of these rows. It is written piece by piece, each once the client has taken the one before."""
+    """A download of these rows, written in pieces as fast as the client takes them."""
 
     def texts() -> Iterator[str]:
         yield _csv([columns])
@@ -282,7 +278,7 @@ def hits(text: str, terms: Iterable[str]) -> Iterator[tuple[str, bool]]:
 
 
 def _places(haystack: str, needle: str) -> Iterator[tuple[int, int]]:
-    """Where the needle is, each behind the one before, with its length."""
+    """The places of the needle, which do not overlap, each with its length."""
     at = haystack.find(needle)
     while at >= 0:
         yield at, len(needle)
@@ -303,7 +299,7 @@ def links(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def icon(name: str | None) -> str:
-    """The name of the icon, or `bell` for one that does not exist: older alerts may have any name."""
+    """The icon's name, or `bell` for an unknown one: older alerts may have any name."""
     return name if name and name in ICONS else "bell"
 
 

@@ -25,7 +25,7 @@ WAITING = {"shown", "asked", "confirmed"}  # states that change without this bro
 
 
 def show_code() -> Page:
-    """GET /app/devices/phone: the code, then the phone that asks with it, then what became of it."""
+    """GET /app/devices/phone: the code, then the phone that asks with it, then the result."""
     link, now, code = phone_links.of_session(guards.session_token()), clock.now_ms(), session.get(CODE, "")
     state = phone_links.state(link, now)
     if link and state == "shown" and not phone_links.is_shown(link, code):
@@ -69,7 +69,7 @@ def answer_phone() -> Page:
 
 
 def show_link(code: str) -> Page:
-    """GET /app/phone/{code}: what the code does, and the button that sends it."""
+    """GET /app/phone/{code}: an explanation of the code, and the button that sends it."""
     link, account = phone_links.of_phone(session.get(SECRET, "")), guards.session_account()
     if link and phone_links.is_shown(link, code):
         return redirect(ASKING_PAGE, 303)
@@ -88,7 +88,7 @@ def send_code(code: str) -> Page:
 
 
 def send_typed_code() -> Page:
-    """POST /app/phone: as `send_code`, with a code that somebody typed."""
+    """POST /app/phone: as `send_code`, with a typed code."""
     code = request.form.get("code", "")
     try:
         return send_code(phone_links.cleaned(code))

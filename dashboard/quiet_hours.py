@@ -1,8 +1,9 @@
-"""Quiet hours: set the daily window, show what is held, and deliver it at once."""
+"""Quiet hours: set the daily window, show held notifications, and deliver them at once."""
 
-from flask import flash, redirect, render_template
+from flask import render_template
 
 from core import accounts, digests, local_time
+from dashboard import page
 from dashboard.page import Page, Problem
 from process import clock
 from store.held import Held
@@ -42,13 +43,11 @@ def save_quiet_hours() -> Page:
     except Refused as refused:
         problem = Problem.of(refused)
         return _quiet_page(begin, end, problem._replace(field="end" if begin.strip() else "begin")), 422
-    flash(f"Quiet hours set: {begin} to {end}." if window else "Quiet hours turned off.")
-    return redirect("/app/quiet", 303)
+    return page.back_to("/app/quiet", f"Quiet hours set: {begin} to {end}." if window else "Quiet hours turned off.")
 
 
 def deliver_held() -> Page:
     """POST /app/quiet/deliver: delivers everything that is held, now."""
     count = digests.release_now(current().account.seq)
     said = {0: "Nothing was held.", 1: "The held notification is being delivered."}
-    flash(said.get(count, f"{count} notifications are being delivered as one digest."))
-    return redirect("/app/quiet", 303)
+    return page.back_to("/app/quiet", said.get(count, f"{count} notifications are being delivered as one digest."))

@@ -1,11 +1,12 @@
-"""The answer to a request that is refused or that failed, in the shape of the address that was called.
+"""The answer to a request that is refused or that failed, in the shape of the called address.
 
-Must not know guards or limits, which raise what is answered here.
+Must not know guards or limits, which raise the refusals.
 """
 
 import logging
 from typing import Any
 
+from flask import render_template
 from werkzeug.exceptions import HTTPException
 
 from dashboard import page
@@ -50,7 +51,7 @@ def _body(refused: Refused, is_compatible: bool, is_ntfys: bool) -> Any:
         return page.error_page(refused)
     is_empty_read = request.method == "GET" and refused.status == 400 and not request.query_string
     if request.path.startswith("/p/") and is_empty_read and page.is_wanted():
-        return page.address_page()
+        return render_template("address.html")
     if request.path == ASSISTANTS and refused.status >= 500:
         return mcp.fault(refused.message)
     if is_compatible and (request.path.startswith(OF_GOTIFY) or isinstance(refused, gotify.Misplaced)):

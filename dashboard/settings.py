@@ -1,10 +1,10 @@
 """Settings: the plan's limits and their use, theme, time zone, password, sessions."""
 
-from flask import flash, redirect, render_template
+from flask import redirect, render_template
 
 from config import VERSION
 from core import accounts, devices, local_time, plans
-from dashboard import signin
+from dashboard import page, signin
 from dashboard.page import Page, Problem
 from models import ApiKey, Device
 from process import clock
@@ -14,12 +14,8 @@ from web.context import current, request
 from wire.errors import Refused
 
 
-def show_settings() -> Page:
+def show_settings(problem: Problem | None = None) -> str:
     """GET /app/settings."""
-    return _settings_page()
-
-
-def _settings_page(problem: Problem | None = None) -> str:
     account, now = current().account, clock.now_ms()
     keys = [key for key in ApiKey.of_account(account.seq) if key.revoked_at is None]
     return render_template(
@@ -45,7 +41,7 @@ def save_theme() -> Page:
     try:
         accounts.set_theme(current().account, request.form.get("theme", ""))
     except Refused as refused:
-        return _settings_page(Problem.of(refused)), 422
+        return show_settings(Problem.of(refused)), 422
     return redirect("/app/settings", 303)
 
 
@@ -55,35 +51,32 @@ def save_time_zone() -> Page:
     try:
         accounts.set_time_zone(current().account, accounts.zone_change(current().account, zone, days, clock.now_ms()))
     except Refused as refused:
-        return _settings_page(Problem.of(refused)), 422
-    flash(f"Time zone set to {zone}.")
-    return redirect("/app/settings", 303)
+        return show_settings(Problem.of(refused)), 422
+    return page.back_to("/app/settings", f"Time zone set to {zone}.")
 
 
 def save_password() -> Page:
     """POST /app/settings/password: changes the password and signs out all other browsers."""
     account, new = current().account, request.form.get("new", "")
     if signin.with_password(account.email, request.form.get("current", "")) is None:
-        return _settings_page(Problem("This is not your current password.", "current")), 422
+        return show_settings(Problem("This is not your current password.", "current")), 422
     try:
         hashed = accounts.password_hash(new, accounts.KNOWN_BROWSER, account.email)
     except Refused as refused:
-        return _settings_page(Problem.of(refused)._replace(field="new")), 422
+        return show_settings(Problem.of(refused)._replace(field="new")), 422
     accounts.set_password(account, hashed)
     guards.begin_session(account)
-    flash("Password changed. All other browsers were signed out.")
-    return redirect("/app/settings", 303)
+    return page.back_to("/app/settings", "Password changed. All other browsers were signed out.")
 
 
 def sign_out_browser(session_id: str) -> Page:
     """POST /app/settings/sessions/{id}/end: signs out one browser."""
     ended = accounts.sign_out_browser(current().account.seq, session_id, clock.now_ms())
-    flash(f"{ended.name or 'Unknown browser'} was signed out.")
-    return redirect("/app/settings", 303)
+    return page.back_to("/app/settings", f"{ended.name or 'Unknown browser'} was signed out.")
 
 
 def sign_out_everywhere() -> Page:
-    """POST /app/settings/sign-out-everywhere: signs out all browsers, including this one."""
+    """POST /app/settings/sign-out-everywhere: signs out all browsers, this one too."""
     accounts.sign_out_everywhere(current().account.seq)
     guards.end_session()
     return redirect("/app/login", 303)

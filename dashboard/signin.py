@@ -43,7 +43,7 @@ def _setup_page(account: Account | None, form: dict[str, str], problem: Problem 
     )
 
 
-def show_sign_in() -> Page:
+def show_sign_in() -> str:
     """GET /app/login."""
     return render_template("login.html", email="", is_new=not accounts.any_account())
 
@@ -66,7 +66,7 @@ def with_password(email: str, password: str) -> Account | None:
     rate_limits.check_sign_in(visitor)
     queue = accounts.KNOWN_BROWSER if visitor.known_browser else accounts.NEW_BROWSER
     with accounts.hashing(queue, mark if visitor.known_browser else visitor.sender):
-        rate_limits.check_sign_in(visitor, 1)  # it checks again: there may have been more tries while this one waited
+        rate_limits.check_sign_in(visitor, 1)  # again: others may have tried while this request waited
         is_right = None
         try:
             account = accounts.with_password(email, password)

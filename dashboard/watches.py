@@ -1,12 +1,12 @@
-"""Watches: the lists of heartbeats, with a form for a new one, and of rules on metrics; one heartbeat's page.
+"""Watches: the lists of heartbeats and of rules on metrics, and a heartbeat's page with pings, address, settings.
 
-That has its pings, its address and its settings. A rule is on its metric's page: `metrics.py`, `metric_rules.py`.
+A rule is on its metric's page: `metrics.py`, `metric_rules.py`.
 """
 
 from collections import defaultdict
 from typing import Any
 
-from flask import flash, redirect, render_template
+from flask import redirect, render_template
 
 from core import accounts, heartbeats, metric_rules
 from core.durations import short
@@ -21,13 +21,25 @@ from wire.errors import Refused
 
 SETTINGS = ("name", "period", "cron", "grace", "priority")
 NEW = {"name": "", "period": "1d", "cron": "", "grace": heartbeats.DEFAULT_GRACE, "priority": "4"}
-SHOWN_PINGS = 8  # the older ones are folded
+SHOWN_PINGS = 8  # older ones are folded
 IN_ORDER = ("down", "late", "up", "new", "paused")
 
 
-def show_watches() -> Page:
+def show_watches(typed: dict[str, str] = NEW, problem: Problem | None = None) -> str:
     """GET /app/watches."""
-    return _list_page(NEW)
+    account, kinds = current().account, defaultdict[int, list[str]](list)
+    for beat_seq, kind in kinds_of_pings(account.seq):
+        kinds[beat_seq].append(kind)
+    beats = sorted(Heartbeat.of_account(account.seq), key=lambda beat: IN_ORDER.index(beat.state))
+    rules = sorted(MetricRule.of_account(account.seq), key=lambda rule: rule.state != metric_rules.FIRING)
+    return render_template(
+        "watches.html",
+        beats=[(beat, heartbeats.schedule(beat), kinds[beat.seq]) for beat in beats],
+        rules=[(rule, metric_rules.metric_title(rule), metric_rules.rule_text(rule)) for rule in rules],
+        by_key=f"{guards.origin()}/ping/{account.ping_key}",
+        typed=typed,
+        problem=problem,
+    )
 
 
 def create_heartbeat() -> Page:
@@ -36,15 +48,14 @@ def create_heartbeat() -> Page:
     try:
         made = heartbeats.create_heartbeat(current().account, _settings(typed), clock.now_ms())
     except Refused as refused:
-        return _list_page(typed, Problem.of(refused)), 422
+        return show_watches(typed, Problem.of(refused)), 422
     return redirect(f"/app/watches/{made.id}", 303)
 
 
 def change_ping_key() -> Page:
     """POST /app/watches/key."""
     accounts.change_ping_key(current().account)
-    flash("New ping key created. Jobs with the old one get a 404 from now on.")
-    return redirect("/app/watches", 303)
+    return page.back_to("/app/watches", "New ping key created. Jobs with the old one get a 404 from now on.")
 
 
 def show_heartbeat(heartbeat_id: str) -> Page:
@@ -78,8 +89,9 @@ def resume_heartbeat(heartbeat_id: str) -> Page:
 def delete_heartbeat(heartbeat_id: str) -> Page:
     """POST /app/watches/{id}/delete."""
     deleted = heartbeats.delete_heartbeat(current().account.seq, heartbeat_id)
-    flash(f"Heartbeat “{page.isolated(deleted.name)}” deleted. Its notifications stay in History.")
-    return redirect("/app/watches", 303)
+    return page.back_to(
+        "/app/watches", f"Heartbeat “{page.isolated(deleted.name)}” deleted. Its notifications stay in History."
+    )
 
 
 def _find(heartbeat_id: str) -> Beat:
@@ -91,31 +103,14 @@ def _typed() -> dict[str, str]:
 
 
 def _settings(typed: dict[str, str]) -> dict[str, Any]:
-    """What was typed as settings: a priority is a number, also one that is none."""
+    """The typed texts as settings: a priority is a number."""
     priority = typed["priority"]
     return {**typed, "priority": int(priority) if priority in tuple("12345") else priority}
 
 
 def _back_to(heartbeat_id: str, message: str) -> Page:
-    """Say it on the heartbeat's page, or on the list if the button was pressed there."""
-    flash(message)
-    return redirect("/app/watches" if "list" in request.form else f"/app/watches/{heartbeat_id}", 303)
-
-
-def _list_page(typed: dict[str, str], problem: Problem | None = None) -> str:
-    account, kinds = current().account, defaultdict[int, list[str]](list)
-    for beat_seq, kind in kinds_of_pings(account.seq):
-        kinds[beat_seq].append(kind)
-    beats = sorted(Heartbeat.of_account(account.seq), key=lambda beat: IN_ORDER.index(beat.state))
-    rules = sorted(MetricRule.of_account(account.seq), key=lambda rule: rule.state != metric_rules.FIRING)
-    return render_template(
-        "watches.html",
-        beats=[(beat, heartbeats.schedule(beat), kinds[beat.seq]) for beat in beats],
-        rules=[(rule, metric_rules.metric_title(rule), metric_rules.rule_text(rule)) for rule in rules],
-        by_key=f"{guards.origin()}/ping/{account.ping_key}",
-        typed=typed,
-        problem=problem,
-    )
+    """Redirect to the heartbeat's page, or to the list if the button was pressed there."""
+    return page.back_to("/app/watches" if "list" in request.form else f"/app/watches/{heartbeat_id}", message)
 
 
 def _heartbeat_page(beat: Beat, typed: dict[str, str] | None = None, problem: Problem | None = None) -> str:
