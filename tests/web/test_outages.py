@@ -81,6 +81,7 @@ def test_each_answer_names_the_request_as_its_line_in_the_log_does(service, owne
         owner.get("/stats"),
         owner.send(),
         hook.post({}),
+        hook.post(data="{"),
         *map(service.client.get, ("/livez", "/app/login", "/x")),
     ]
     names = [answer.headers["X-Request-Id"] for answer in answers]
