@@ -124,49 +124,20 @@ class Rows(Protocol):
 
 
 class Engine(Protocol):
-    """A module that speaks to one kind of database. The functions' rules are in store/database.py."""
+    """A module for one kind of database. Its functions are described in store/database.py, which calls them."""
 
-    def run(self, statement: str, values: Values = ()) -> Cursor:
-        """Run one statement on this thread's connection."""
-
-    def insert(self, statement: str, values: Values) -> int:
-        """Insert one row; returns its seq."""
-
-    def run_later(self, statement: str, values: Values) -> object:
-        """Run one statement of a transaction, at the latest with its end."""
-
-    def transaction(self, *account_seqs: int, at_once: bool = True) -> AbstractContextManager[None]:
-        """One transaction, or a part of the one that this thread is in."""
-
-    def after_commit(self, call: Callable[[], object]) -> None:
-        """Call this when the open transaction is on the disk."""
-
-    def version(self) -> int:
-        """A number that changes with each commit of another connection."""
-
-    def give_back(self) -> None:
-        """Let other threads have this thread's connection for reading."""
-
-    def close_unneeded(self) -> None:
-        """Close the connections for reading that no thread has needed since the last call."""
-
-    def close(self) -> None:
-        """Close this thread's connection and what all threads share."""
-
-    def copy_database(self, target: Path) -> None:
-        """Write a consistent copy to a new file."""
-
-    def fill(self, rows: Rows) -> dict[str, int]:
-        """Replace everything by these rows, in the open transaction; returns how many there were of each table."""
-
-    def writes_fail(self) -> bool:
-        """Whether the last transaction could not be made, and none was stored since."""
-
-    def clock_ms(self) -> int | None:
-        """The time of a server's own clock."""
-
-    def most_connections(self) -> int | None:
-        """How many connections of all programs a server takes."""
-
-    def fault(self) -> str | None:
-        """The first fault that the engine's own check finds."""
+    def run(self, statement: str, values: Values = ()) -> Cursor: ...
+    def insert(self, statement: str, values: Values) -> int: ...
+    def run_later(self, statement: str, values: Values) -> object: ...
+    def transaction(self, *account_seqs: int, at_once: bool = True) -> AbstractContextManager[None]: ...
+    def after_commit(self, call: Callable[[], object]) -> None: ...
+    def version(self) -> int: ...
+    def give_back(self) -> None: ...
+    def close_unneeded(self) -> None: ...
+    def close(self) -> None: ...
+    def copy_database(self, target: Path) -> None: ...
+    def fill(self, rows: Rows) -> dict[str, int]: ...
+    def writes_fail(self) -> bool: ...
+    def clock_ms(self) -> int | None: ...
+    def most_connections(self) -> int | None: ...
+    def fault(self) -> str | None: ...
