@@ -50,7 +50,7 @@ def _add_headers(response: Response | JsonAnswer, known: RequestContext, is_ntfy
             headers["Cache-Control"] = "public, max-age=31536000, immutable"  # the URL changes with the content
         headers.setdefault(*NOT_STORED)
     common = [NOT_SNIFFED]
-    if not (response.status_code in (404, 429) and path.startswith("/p/")):  # those stay identical, byte for byte
+    if not (response.status_code in (404, 405, 429) and path.startswith("/p/")):  # identical, byte for byte
         common.append(("X-Request-Id", known.environ.get("pocketbell.request", "-")))
     headers.extend(common)
     if not path.startswith(("/api/", "/p/")) and is_ntfys():
