@@ -234,13 +234,19 @@ class Flood:
     """Attackers in a process of their own, as long as the block lasts.
 
     Each thread sends its requests in turn, each on a new connection, and reads `pace` bytes of the answers at a time.
-    Then it pauses and begins again.
+    Then it pauses for `pause_s` and begins again.
     """
 
     def __init__(
-        self, port: int, threads: Sequence[list[bytes]], pace: int = FAST, context: ssl.SSLContext | None = None
+        self,
+        port: int,
+        threads: Sequence[list[bytes]],
+        pace: int = FAST,
+        context: ssl.SSLContext | None = None,
+        pause_s: float = AGAIN_S,
     ) -> None:
         self.port, self.threads, self.pace, self.context = port, threads, pace, context
+        self.pause_s = pause_s
         self.counts = multiprocessing.Array("l", STATUSES)
 
     def __enter__(self) -> "Flood":
@@ -267,7 +273,7 @@ class Flood:
             for request in requests:
                 with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), GIVES_UP_S) as plain:
                     self._ask(plain, request)
-            time.sleep(AGAIN_S)
+            time.sleep(self.pause_s)
 
     def _ask(self, plain: socket.socket, request: bytes) -> None:
         one = self.context.wrap_socket(plain, server_hostname="localhost") if self.context else plain

@@ -70,7 +70,7 @@ def _beside_a_greedy_account(data_dir: Path) -> Iterator[Figure]:
         events = [
             raw_request("POST", f"/p/{code}", {"Connection": "close"}, b'{"message": "m"}') for code in greedy.codes
         ]
-        flood = Flood(server.port, [events[place::FLOODERS] for place in range(FLOODERS)])
+        flood = Flood(server.port, [events[place::FLOODERS] for place in range(FLOODERS)], pause_s=0)
         with Others(server, other.keys[1]) as others, flood:
             yield from _served(server, other, due_at)
         waits.end()
