@@ -246,7 +246,7 @@ COMPATIBLE_ROUTES = (
     Route("GET", "/gotify/version", gotify.show_version),
     Route("GET", "/gotify/health", gotify.show_health),
 )
-OF_NTFY = "v1"  # the first part of those of ntfy's addresses that are no topics
+OF_NTFY = "v1"  # the first part of ntfy's addresses that are no topics
 COMPATIBLE_ENDPOINTS = {route.endpoint for route in COMPATIBLE_ROUTES}
 ROUTE_OF = {route.endpoint: route for route in ROUTES + COMPATIBLE_ROUTES}
 OWN_SEGMENTS, COMPATIBLE_SEGMENTS = first_segments(ROUTES), first_segments(COMPATIBLE_ROUTES)
@@ -286,7 +286,7 @@ class Application(Flask):
             database.give_back()
 
     def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
-        """As Flask's, but an Upgrade header leads to the same routes: Werkzeug would look for those of WebSockets."""
+        """As Flask's, but an Upgrade header leads to the same routes: Werkzeug would look for WebSocket routes."""
         adapter = super().create_url_adapter(request)
         if adapter:
             adapter.websocket = False
@@ -326,7 +326,7 @@ def _completed(response: Any) -> Any:
 
 
 def create_app(settings: config.Settings | None = None) -> Application:
-    """The application for `settings` (by default those of the environment). It does not open the database yet."""
+    """The application for `settings` (by default the environment's). It does not open the database yet."""
     os.umask(0o077)
     app = Application(__name__, static_url_path="/app/static")
     dashboard.page.install(app)
@@ -342,7 +342,7 @@ def create_app(settings: config.Settings | None = None) -> Application:
 
 
 def open_service(app: Application, settings: config.Settings) -> None:
-    """Make the application serve `settings`, and reset all state in memory from what it served before."""
+    """Make the application serve `settings`, and reset all state in memory."""
     app.config.update(
         SETTINGS=settings,
         MAX_CONTENT_LENGTH=settings.max_body_bytes,
@@ -414,7 +414,7 @@ def _is_own(sent: Request) -> bool:
 def _is_ntfys() -> bool:
     """Whether errors have ntfy's shape here, and pages of other sites may call the address.
 
-    An unknown one that a browser just opens is ours.
+    An unknown address that a browser just opens gets our own shape.
     """
     known = current()
     method, path = known.environ["REQUEST_METHOD"], known.path

@@ -1,7 +1,7 @@
 """Every setting, read once from the environment and the settings file (README.md, Settings).
 
 The service's own variables are declared here, a provider's in its module. `load` reads all of them, or stops with a
-line for each that is wrong: its name, what it held and what it takes. The only module that reads the environment.
+line for each wrong one: its name, its value and the allowed values. The only module that reads the environment.
 """
 
 import ipaddress
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from process.settings_file import Line, read_file
-from process.variables import SettingError as SettingError  # what `load` raises
+from process.variables import SettingError as SettingError  # raised by `load`
 from process.variables import Variable, between, http_address, http_origin, matching, redis_address
 from providers import PROVIDERS
 from store.database import ServerUrl
@@ -26,10 +26,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 @dataclass(frozen=True)
 class Settings:
-    """What the environment asks for, checked.
-
-    `providers` holds the settings of each push provider by its kind: None for one that is not configured.
-    """
+    """The checked settings. `providers` has those of each push provider by its kind: None if it is not configured."""
 
     host: str
     port: int
@@ -85,7 +82,7 @@ def _on_or_off(value: str) -> bool:
     return {"on": True, "off": False}[value.lower()]
 
 
-# Nothing of the user's part may be left when the address is shown: what is not encoded there is refused.
+# An address with unencoded characters in the user's part is refused: its password might be shown with the address.
 POSTGRESQL = re.compile(r"postgres(ql)?://([^/?#@\s]*@)?[^/?#@\s]*(/[^/?#@\s]*)?(\?[^#@\s]*)?")
 
 
@@ -154,14 +151,14 @@ OF_THE_SERVICE = (
 
 
 def variables() -> tuple[Variable, ...]:
-    """Every variable: those of the service, then those of each provider."""
+    """Every variable: first the service's, then each provider's."""
     return OF_THE_SERVICE + tuple(variable for one in PROVIDERS.values() for variable in one.variables)
 
 
 def load(environ: Mapping[str, str] | None = None) -> Settings:
-    """Read every variable, then check those that depend on each other; raise `SettingError` with a line per fault.
+    """Read every variable, then check their combinations; raise `SettingError` with a line per fault.
 
-    The settings file is the one that `POCKETBELL_ENV` names, or else `OWN_FILE`, unless the caller passes `environ`.
+    The settings file is named by `POCKETBELL_ENV`, or else is `OWN_FILE`, unless the caller passes `environ`.
     """
     file = OWN_FILE if environ is None and OWN_FILE.is_file() else None
     environ = os.environ if environ is None else environ
@@ -201,9 +198,9 @@ def load(environ: Mapping[str, str] | None = None) -> Settings:
 
 
 def _read_all(reads: Mapping[str, Callable[[], Any]], lines: Mapping[str, Line]) -> dict[str, Any]:
-    """What each of these returns, by name; raise one `SettingError` with the lines of all that are raised.
+    """The result of each function, by name; raise one `SettingError` with the sentences of all.
 
-    `lines` are those of the settings file, whose places are named.
+    `lines` are the settings file's: a sentence names the line's place.
     """
     found, faults = dict[str, Any](), list[str]()
     for name, read in reads.items():
@@ -217,7 +214,7 @@ def _read_all(reads: Mapping[str, Callable[[], Any]], lines: Mapping[str, Line])
 
 
 def _check_sharing(is_sqlite: bool, redis_url: str | None, workers: int) -> None:
-    """Refuse several processes, or what they would share, where a file on one machine has the data."""
+    """Refuse several processes with an SQLite file, and Redis, which only they need."""
     if workers > 1 and (is_sqlite or not redis_url):
         raise SettingError(
             f'WEB_CONCURRENCY is "{workers}": it takes only 1 unless DATABASE_URL is PostgreSQL and REDIS_URL is set,'

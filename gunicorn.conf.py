@@ -128,6 +128,6 @@ def post_worker_init(worker):
 
 
 def worker_exit(server, worker):
-    """Stop the streams and the background jobs, which also writes what they keep in memory."""
+    """Stop the streams and the background jobs, which write their state in memory."""
     worker.wsgi.streams.finish()
     scheduler.background.stop()

@@ -1,7 +1,7 @@
-"""Pushing to devices: what a provider's answer means, and when a provider is left alone.
+"""Pushing to devices: the meaning of providers' answers, and leaving silent providers alone.
 
-`send` pushes to many devices at once and says what became of each. How a provider is spoken to, and what its own
-answers mean, is in its module in `providers/`. Must not know Flask, the database, or who the user is.
+`send` pushes to many devices at once and returns each outcome. A provider's protocol and its own answers are in its
+module in `providers/`. Must not know Flask, the database, or users.
 """
 
 import logging
@@ -36,9 +36,9 @@ log = logging.getLogger("pocketbell")
 FAILURES_BEFORE_PAUSE = 3
 PAUSE_S = 30.0
 MIN_SHARE = 0.2  # nothing is sent when less of the time is left: a provider could not answer in it
-MAX_PROBE_S = 5.0  # a probe has ended by then, since whoever makes it has a deadline
-PROBED_AGAIN_S = 1.0  # how long the others wait before they look again whether the probe has ended
-YIELDS_FOR_S = 15.0  # how long a device that got no answer leaves the probe to other devices
+MAX_PROBE_S = 5.0  # a probe has ended by then, since every push has a deadline
+PROBED_AGAIN_S = 1.0  # after which the other pushes look again whether the probe has ended
+YIELDS_FOR_S = 15.0  # for which a device without an answer leaves the probe to other devices
 MAX_KEPT_ORIGINS = 1_000
 MAX_KEPT_TOKENS = 1_000
 WORD = re.compile(r"[A-Za-z_ ]{1,100}")  # a provider's reason that is fit to be shown to the owner
@@ -46,7 +46,7 @@ WORD = re.compile(r"[A-Za-z_ ]{1,100}")  # a provider's reason that is fit to be
 
 @lru_cache
 def meaning(provider: type[Provider[Any]], said: Said) -> Outcome:
-    """What an answer of this provider means."""
+    """The meaning of this provider's answer."""
     return next(
         row.outcome
         for row in provider.answers + COMMON_ANSWERS
@@ -58,21 +58,21 @@ def meaning(provider: type[Provider[Any]], said: Said) -> Outcome:
 
 
 class Silence:
-    """An origin that does not answer: how long it is left alone, and which devices it was or was not asked for."""
+    """An origin that does not answer: its pause, and the devices that got no answer or were turned away."""
 
     def __init__(self) -> None:
         self.failures = 0  # batches in a row without any answer
         self.pause_ends_s = 0.0
-        self.probe_ends_s = 0.0  # until then one push is finding out whether it answers again
-        self.unanswered = set[str]()  # tokens of devices that it gave no answer for
-        self.turned_away = set[str]()  # tokens of devices that it was not asked for during this pause
+        self.probe_ends_s = 0.0  # until then one push probes whether it answers again
+        self.unanswered = set[str]()  # tokens of devices whose pushes it did not answer
+        self.turned_away = set[str]()  # tokens of devices whose pushes were not sent during this pause
 
 
 class Pauses:
-    """Which origins do not answer: each is left alone after three failures in a row, for 30 s at a time.
+    """Circuit breakers for origins: each pauses for 30 s after three failures in a row.
 
-    After a pause one push probes the origin. A device that got no answer before yields to one that was turned away:
-    otherwise one device that never answers could keep its origin from all the others.
+    After a pause one push probes the origin. A device without an answer before yields to devices that were turned
+    away: otherwise a device that never answers could keep its origin from all the others.
     """
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class Pauses:
         self.silent: dict[str, Silence] = {}
 
     def wait_s(self, origin: str, token: str) -> float:
-        """How long the origin is to be left alone. 0: the caller may ask, and after a pause nobody else may."""
+        """The seconds to leave the origin alone. 0: the caller may ask it; after a pause, as its only probe."""
         with self.lock:
             silence, now_s = self.silent.get(origin), clock.monotonic_s()
             if silence is None or silence.failures < FAILURES_BEFORE_PAUSE:
@@ -96,7 +96,7 @@ class Pauses:
             return 0.0
 
     def note(self, origin: str, tokens: set[str], has_answered: bool) -> None:
-        """Remember what came of asking the origin for these devices at once."""
+        """Note whether the origin answered any of these devices' pushes."""
         with self.lock:
             if has_answered:
                 self.silent.pop(origin, None)
@@ -115,7 +115,7 @@ class Pauses:
 
 
 class _State:
-    """What `configure` made."""
+    """The results of `configure`."""
 
     providers: dict[str, Provider[Any]]
     pauses: Pauses
@@ -140,7 +140,7 @@ def configured() -> set[str]:
 
 
 def asked() -> set[str]:
-    """The kinds of devices that are pushed to: the others fetch what is stored for them."""
+    """The kinds of devices that are pushed to; the others poll."""
     return {kind for kind in configured() if not PROVIDERS[kind].is_fetched}
 
 
@@ -150,13 +150,13 @@ def not_configured(kind: str) -> str:
 
 
 def warnings(email: str) -> dict[str, str]:
-    """What will go wrong with this owner's pushes: a sentence by kind of device."""
+    """Sentences about coming faults of this owner's pushes, by kind of device."""
     found = {kind: one.warning(email) for kind, one in _State.providers.items() if one.is_configured}
     return {kind: warning for kind, warning in found.items() if warning}
 
 
 def public_vapid_key() -> str:
-    """What a browser needs to subscribe: the dashboard makes it a device."""
+    """The key with which a browser subscribes, to become a device."""
     provider = provider_of(WebPush.kind)
     assert isinstance(provider, WebPush)  # noqa: S101
     return provider.public_key()
@@ -166,12 +166,12 @@ def public_vapid_key() -> str:
 
 
 def can_wake(kind: str) -> bool:
-    """Whether devices of this kind, which fetch, can be told to do so."""
+    """Whether polling devices of this kind can be woken."""
     return provider_of(kind).waking("", "") is not None
 
 
 def wake(kind: str, poll_hash: str, message_id: str, timeout_s: float) -> str | None:
-    """Make a device fetch a message; returns why it could not be told so, or None."""
+    """Make a device fetch a message; returns the failure in words, or None."""
     provider = provider_of(kind)
     request = provider.waking(poll_hash, message_id)
     if request is None:

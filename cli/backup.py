@@ -16,7 +16,7 @@ from process.service_lock import InUse
 from store.database import DatabaseRefused, copy_database
 from wire.errors import Refused
 
-SHOWN = (  # tables, and what a row of each is called
+SHOWN = (  # tables, and the noun for a row of each
     ("account", "account"),
     ("api_key", "API key"),
     ("alert", "alert"),
@@ -24,7 +24,7 @@ SHOWN = (  # tables, and what a row of each is called
     ("notification", "notification"),
     ("metric", "metric value"),
 )
-FOUND = "found"  # the key in the context's `meta` of what `prepare` returned
+FOUND = "found"  # the key in the context's `meta` of the result of `prepare`
 SIGN_IN_AGAIN = " The secret that signs sessions did not come with it: people sign in again."
 
 

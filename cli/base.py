@@ -121,10 +121,7 @@ def _one_line_errors() -> Iterator[None]:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """The error that came first: if the rollback failed too, `error` is the rollback's.
-
-    A `Refused` is said as it is: whoever raised it knew what came before.
-    """
+    """The first error: if the rollback failed too, `error` is the rollback's. A `Refused` is never a consequence."""
     before = error.__cause__ or error.__context__
     if isinstance(error, Refused) or not isinstance(before, (DatabaseError, OSError)):
         return error
@@ -132,7 +129,7 @@ def _cause(error: BaseException) -> BaseException:
 
 
 def _said(error: BaseException) -> str:
-    """What the error says, without the number that Python puts before a system's error."""
+    """The error's sentence, without the number that Python puts before a system's error."""
     if isinstance(error, Refused) and error.message == SENTENCES[404]:
         return "Not found: no such id."  # a command has no address
     if not isinstance(error, OSError) or not error.strerror:
@@ -205,7 +202,7 @@ with_json = click.option(
 
 
 class Row(NamedTuple):
-    """One thing of a list: what REST says of it, and its columns as text."""
+    """A row of a list: its shape in the REST API, and its columns as text."""
 
     shape: dict[str, Any]
     columns: tuple[str, ...]
@@ -215,7 +212,7 @@ def print_list(nouns: str, headings: Sequence[str], rows: Iterable[Row], as_json
     """Print the rows: with `as_json` a JSON array, on a terminal a table, else a line each with tabs."""
     listed = list(rows)
     if as_json:
-        click.echo(json.dumps([row.shape for row in listed], indent=2))  # escapes what is not ASCII
+        click.echo(json.dumps([row.shape for row in listed], indent=2))  # in ASCII, with escapes
     elif width := _terminal_width():
         _print_table(nouns, headings, [row.columns for row in listed], width)
     else:

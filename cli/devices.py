@@ -22,7 +22,7 @@ device = Group("device", help="Manage the devices that get push notifications.")
 def add_device(email: str, kind: str, token: str | None, name: str | None) -> None:
     """Add a device and print its id.
 
-    Of one that fetches, which takes no TOKEN, print the address to subscribe to.
+    A device of the ntfy app takes no TOKEN: the address to subscribe to is printed instead.
     """
     if (token is None) != PROVIDERS[kind].is_fetched:
         raise click.UsageError(f"A device of the kind {kind} takes {'a' if token is None else 'no'} TOKEN.")

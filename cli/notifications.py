@@ -1,4 +1,4 @@
-"""The commands for notifications: `send`, and `history …` for those that were sent."""
+"""The commands for notifications: `send`, and `history …`."""
 
 from typing import Any
 
@@ -56,6 +56,6 @@ def send(
 @click.argument("email")
 @click.option("--before", required=True, metavar="YYYY-MM-DD", help="Delete notifications from before this day.")
 def delete_history(email: str, before: str) -> None:
-    """Delete older notifications. Those that are held or pending are never sent."""
+    """Delete older notifications. Held and pending ones among them are never sent."""
     deleted = deletion.delete_history(accounts.find_account(email), before)
     click.echo(f"Deleted {counted(deleted, 'notification')} from before {before}.")

@@ -12,5 +12,5 @@ PROVIDERS: dict[str, type[Provider[Any]]] = {one.kind: one for one in (WebPush, 
 
 
 def is_fetched(kind: str) -> bool:
-    """Whether devices of this kind fetch what is stored for them, instead of being pushed to."""
+    """Whether devices of this kind poll for notifications instead of being pushed to."""
     return kind in PROVIDERS and PROVIDERS[kind].is_fetched

@@ -1,8 +1,8 @@
 """Apple's push service, APNs: its settings, requests, provider token and answers.
 
 All threads share one provider token, renewed after 40 minutes: Apple accepts a token for 60, and no new one within
-20. PyJWT and cryptography are imported when they are first needed. Must not know Flask, the database, or what an
-outcome leads to.
+20. PyJWT and cryptography are imported when they are first needed. Must not know Flask, the database, or the
+consequences of an outcome.
 """
 
 import re

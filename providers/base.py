@@ -1,8 +1,8 @@
-"""What a push provider declares of itself, and what all of them share.
+"""The interface of a push provider, and the parts that all providers share.
 
-`Provider` is the whole interface: a new one subclasses it in a module of its own and gets a line in the table
-`PROVIDERS` of `providers/__init__.py`. Beside it: what is pushed, what an answer can mean, how a text is made to fit.
-Must not know any single provider, Flask or the database.
+`Provider` is the whole interface: a new provider subclasses it in a module of its own and gets a line in the table
+`PROVIDERS` of `providers/__init__.py`. Beside it: messages, the meanings of answers, fitting a text into a push. Must
+not know any single provider, Flask or the database.
 """
 
 import json
@@ -25,7 +25,7 @@ LIFE_S = 86_400  # how long a provider keeps a push for a device that cannot be 
 MAX_PUSHED_URL_BYTES = 2_300  # as JSON: a longer one would leave too little for the text
 MAX_BESIDE_BYTES = 2_500  # of the URL and all buttons
 BUTTON_BYTES = 110  # of a button beside its label: its names, and an address of ours
-MIN_BODY_CHARACTERS = 200  # a long title is shortened until so much of the body fits beside it
+MIN_BODY_CHARACTERS = 200  # a long title is shortened until this much of the body fits beside it
 MAX_RETRY_AFTER_S = 48 * 3600
 NOT_PUSHED = {code: None for code in (*range(32), *range(127, 160)) if code != ord("\n")}
 
@@ -36,7 +36,7 @@ S = TypeVar("S")
 
 
 class Outcome(Enum):
-    """What a provider's answer means for the device and the notification."""
+    """The meaning of a provider's answer for the device and the notification."""
 
     DELIVERED = "delivered"
     DEAD = "dead"  # the token no longer exists: remove the device
@@ -56,9 +56,9 @@ class PushedButton(NamedTuple):
 
 
 class Message(NamedTuple):
-    """What to show. A tap opens `path`, the page of the notification, unless the content has a URL.
+    """A notification for a screen. A tap opens `path`, the notification's page, unless the content has a URL.
 
-    On the screen it replaces what has the same `slot`: by default only its own repeats.
+    It replaces the message with the same `slot` on the screen: by default only its own repeats.
     """
 
     id: str
@@ -79,12 +79,12 @@ class Message(NamedTuple):
 
     @property
     def url(self) -> str | None:
-        """What a tap opens; None also for one that would leave too little room for the text."""
+        """The URL that a tap opens; None also if it leaves too little room for the text."""
         url = self.content.url
         return url if url and len(compact_json(url)) <= self._url_bytes else None
 
     def addresses(self, origin: str) -> list[str]:
-        """What a press on each button opens, or where it is sent; `origin` is this server's.
+        """The address that a press on each button opens, or is sent to; `origin` is this server's.
 
         Instead of a URL that would leave too little room for the text, the page of the notification, which has all
         the buttons.
@@ -143,7 +143,7 @@ class Push(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What became of one push; `error` is a sentence for the owner unless it was delivered.
+    """The outcome of a push; `error` is a sentence for the owner unless it was delivered.
 
     `was_tried` is False when nothing was sent because the provider is left alone for a while.
     """
@@ -163,7 +163,7 @@ class Unavailable(Exception):
 
 
 class Said(NamedTuple):
-    """A provider's answer in the terms of its table: the status, and the provider's own word for what was wrong."""
+    """A provider's answer in the terms of its table: the status, and the provider's own word for the fault."""
 
     status: int
     reason: str = ""
@@ -184,18 +184,18 @@ COMMON_ANSWERS = (  # after each provider's own rows
 )
 
 
-# --- what a provider declares -------------------------------------------------------------------------------
+# --- the interface ------------------------------------------------------------------------------------------
 
 
 class TokenForm(NamedTuple):
-    """What a provider's device tokens look like; `words` completes the sentence "token must be …"."""
+    """The form of a provider's device tokens; `words` completes the sentence "token must be …"."""
 
     pattern: re.Pattern[str]
     words: str
 
 
 class Server(NamedTuple):
-    """What a provider may know of this server: where its links lead, and the Web Push key that was made once."""
+    """The facts about this server for providers: its public address, and its Web Push key."""
 
     public_url: str
     vapid_key: Callable[[], str]
@@ -210,11 +210,11 @@ class Provider(ABC, Generic[S]):
     kind: ClassVar[str]  # its name in the API, the command line and the database
     name: ClassVar[str]  # its name for people; also the name of a device that was given none
     service: ClassVar[str]  # begins sentences such as "… answered 503."
-    hint: ClassVar[str]  # what the owner should check when the credentials seem wrong
+    hint: ClassVar[str]  # a sentence for the owner when the credentials seem wrong
     answers: ClassVar[tuple[Meaning, ...]]  # the first row that fits counts, then COMMON_ANSWERS
     variables: ClassVar[tuple[Variable, ...]] = ()
     token_form: ClassVar[TokenForm | None] = None  # None: its devices have no token that a person could type
-    is_fetched: ClassVar[bool] = False  # its devices fetch what is stored for them: nothing is pushed
+    is_fetched: ClassVar[bool] = False  # its devices poll: nothing is pushed
     nobody: ClassVar[str | None] = None  # a token that no device has, for `flask doctor` to try the credentials
 
     def __init__(self, settings: S | None, server: Server) -> None:
@@ -230,12 +230,12 @@ class Provider(ABC, Generic[S]):
 
     @classmethod
     def taken_by(cls, token: str) -> str:
-        """Who takes what is pushed to this token, for people; the token of a removed device is empty."""
+        """The receiver of pushes to this token, for people; the token of a removed device is empty."""
         return "its push service"
 
     @classmethod
     def registration(cls, text: str) -> dict[str, Any]:
-        """What `POST /api/v1/devices` takes, from what `flask device add` takes."""
+        """The registration, as for `POST /api/v1/devices`, from the TOKEN of `device add`."""
         return {"token": text}
 
     @classmethod
@@ -256,9 +256,9 @@ class Provider(ABC, Generic[S]):
         return self._settings
 
     def checked_address(self, registration: Mapping[str, Any]) -> dict[str, Any]:
-        """The columns of a device that registers like this: one `token` for each device, and what else it needs.
+        """The columns of a device that registers like this: its own `token`, and more if needed.
 
-        Raises `Refused` (400), which says what is wrong. Devices may register before their provider is configured.
+        `Refused` (400) names a wrong value. Devices may register before their provider is configured.
         """
         token = required_text(registration, "token")
         if self.token_form and not self.token_form.pattern.fullmatch(token):
@@ -267,7 +267,7 @@ class Provider(ABC, Generic[S]):
 
     @abstractmethod
     def origin(self, push: Push) -> str:
-        """Whom the push goes to: what does not answer is left alone for a while under this name."""
+        """The receiving server: if it does not answer, it is left alone for a while under this name."""
 
     @abstractmethod
     def request(self, push: Push, left_s: float) -> Request | Answer:
@@ -277,22 +277,22 @@ class Provider(ABC, Generic[S]):
         """
 
     def said(self, reply: Reply) -> Said:
-        """What the provider's reply says."""
+        """The provider's reply in the terms of its table."""
         return Said(reply.status)
 
     def renew(self, used: Request) -> None:
         """Replace the credential in this request, which the provider calls too old."""
 
     def warning(self, email: str) -> str | None:
-        """A sentence about what will go wrong with the pushes of the owner with this address, if anything will."""
+        """A sentence about a coming fault of pushes for the owner with this address, if there is one."""
         return None
 
     def waking(self, poll_hash: str, message_id: str) -> Request | None:
-        """The request that makes a device fetch what is stored for it; None if there is no such way."""
+        """The request that makes a polling device fetch; None if there is none."""
         return None
 
     def ready(self) -> str:
-        """What `flask doctor` says of a provider that has no `nobody`, when it is well."""
+        """The sentence of `doctor` for a working provider without `nobody`."""
         return "it is ready."
 
 

@@ -2,7 +2,7 @@
 
 pyfcm builds the message and holds the credentials, but both go out through our own transport, because pyfcm's sending
 blocks and repeats (docs/decisions.md). It is imported when it is first needed: it weighs 32 MB. Must not know Flask,
-the database, or what an outcome leads to.
+the database, or the consequences of an outcome.
 """
 
 import json
@@ -190,7 +190,7 @@ class Fcm(Provider[FcmSettings]):
         try:
             now_s = clock.monotonic_s()
             if self._token == self._rejected or now_s >= self._good_until_s:
-                if self._failed_at_s > began_s:  # another thread asked in vain while this one waited
+                if self._failed_at_s > began_s:  # another thread failed while this thread waited
                     raise self._failure
                 self._renew_token(left_s - (now_s - began_s))
             return self._token
@@ -221,13 +221,13 @@ class Fcm(Provider[FcmSettings]):
 
 
 class _OAuthRequest:
-    """What google-auth calls to ask for a token: our transport.
+    """Our transport as google-auth's way to ask for a token.
 
-    It is shown good answers only: for any other it would wait and ask again, so those raise `Unavailable` instead.
+    It gets good answers only: others raise `Unavailable`, as it would wait and ask again.
     """
 
     class Response(NamedTuple):
-        """What google-auth reads."""
+        """An answer for google-auth."""
 
         status: int
         headers: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""The ntfy app: its devices fetch what is stored for them, at an address that is known to the app alone.
+"""The ntfy app: its devices poll for their notifications at a secret address.
 
 Nothing is pushed to them. `NTFY_UPSTREAM` wakes the app on an iPhone, which keeps no connection open. Must not know
 Flask, the database, or how a notification is fetched.
@@ -66,11 +66,11 @@ class Ntfy(Provider[NtfySettings]):
         return {"topic": topic, "token": _hexadecimal(topic), "poll_hash": _hexadecimal(address)}
 
     def origin(self, push: Push) -> str:
-        """Nobody is asked."""
+        """A name alone: no server is asked."""
         return self.kind
 
     def request(self, push: Push, left_s: float) -> Request | Answer:
-        """Nothing is pushed: the app fetches what is stored for it."""
+        """Nothing is pushed: the app polls."""
         return Answer(Outcome.TRANSIENT, "The ntfy app fetches its notifications: send a test from Home.", 60, False)
 
     def waking(self, poll_hash: str, message_id: str) -> Request | None:
@@ -81,7 +81,7 @@ class Ntfy(Provider[NtfySettings]):
         return Request(url, {"x-poll-id": message_id}, b"", any_address=True)  # the owner has listed it
 
     def ready(self) -> str:
-        """What `flask doctor` says."""
+        """The sentence of `doctor`."""
         return "it is ready." if self.settings.upstream else "it is ready. Without NTFY_UPSTREAM no iPhone is woken."
 
 

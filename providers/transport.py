@@ -3,7 +3,7 @@
 Each thread keeps its own connections. There are no redirects, no proxy from the environment, no addresses that turn
 out not to be public once the name is resolved, and no answers beyond 16 KB. A request is sent again only if the
 server says that it processed nothing of it. `get` is apart: one GET of an address that the operator has set. Must not
-know what a push is. libcurl is imported at the first call: it weighs 10 MB.
+know pushes. libcurl is imported at the first call: it weighs 10 MB.
 """
 
 import ipaddress
@@ -25,7 +25,7 @@ CONNECT_TIMEOUT_MS = 3_000
 MAX_REDIRECTS = 5
 NOT_SENT = ["Expect:", "Accept:"]  # headers that libcurl would add
 MAX_ATTEMPTS = 10  # for a request whose stream the server keeps refusing
-GRACE_S = 0.2  # libcurl ends every request at the deadline; should it not, we do so much later
+GRACE_S = 0.2  # after the deadline we end requests ourselves, should libcurl not
 LEAD_SHARE = 1 / 3  # of the time: the others wait no longer for the request that goes first
 REFUSED = re.compile(rb"HTTP/2 stream [0-9]+ refused by server")  # or left out by a GOAWAY, as libcurl says it
 TOO_LONG = 23  # libcurl's code when we stop reading a long answer; its status is known all the same
@@ -72,7 +72,7 @@ class Request(NamedTuple):
 
 @dataclass
 class Reply:
-    """What came back: a status with the lines of its head and a body, or else a `failure`."""
+    """A reply: a status with the lines of its head and a body, or else a `failure`."""
 
     status: int = 0
     head: list[bytes] = field(default_factory=list)
@@ -98,7 +98,7 @@ class _Exchange:
 
     def __init__(self, request: Request) -> None:
         self.request = request
-        self.reply = Reply(failure=FAILURES[28])  # what is true until libcurl reports something else
+        self.reply = Reply(failure=FAILURES[28])  # until libcurl reports something else
         self.attempts = 0
 
 
@@ -115,7 +115,7 @@ class _Carrier:
         self.kind = is_secure, any_address, ca_file
         self.handle, self.body = pycurl.Curl(), BytesIO()
         self.exchange: _Exchange | None = None
-        self.told: list[bytes] = []  # libcurl's debug output, with what was sent and received, in no order
+        self.told: list[bytes] = []  # libcurl's debug output, with all data, in no order
         set_option = self.handle.setopt
         set_option(pycurl.POST, 1)
         set_option(pycurl.READFUNCTION, self.body.read)
@@ -256,12 +256,12 @@ def get(url: str, timeout_s: float) -> Reply:
 
 
 def failure_of(code: int) -> str:
-    """What libcurl's code says in words."""
+    """The words for libcurl's code."""
     return FAILURES.get(code, f"the connection failed (curl error {code})")
 
 
 def _leaders(begin: list[_Exchange], waiting: dict[_Exchange, list[_Exchange]]) -> list[_Exchange]:
-    """The exchanges to start now. Those that let another to their origin go first are filed in `waiting` under it."""
+    """The exchanges to start now. Others wait for the first one to their origin: `waiting` has them under it."""
     first: list[_Exchange] = []
     leaders: dict[str, _Exchange] = {}
     for exchange in begin:
@@ -303,7 +303,7 @@ def _open_public_socket(purpose: int, address: Any) -> Any:
 
 
 def _collect(multi: Any, running: dict[Any, _Carrier]) -> tuple[list[_Exchange], list[_Exchange]]:
-    """Take the exchanges that ended out of `running`: those that have their reply, and those to begin again."""
+    """Take the ended exchanges out of `running`; returns the ones with a reply, and the ones to begin again."""
     ended: list[_Exchange] = []
     again: list[_Exchange] = []
     _, succeeded, failed = multi.info_read(len(running))

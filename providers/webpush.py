@@ -1,6 +1,6 @@
 """Web Push: its settings, requests and answers (RFC 8030, RFC 8292).
 
-Must not know Flask, the database, or what an outcome leads to.
+Must not know Flask, the database, or the consequences of an outcome.
 """
 
 import base64
@@ -33,7 +33,7 @@ from wire.errors import Refused
 from wire.notification import LOW_PRIORITY, MAX_PRIORITY
 from wire.validation import required_text
 
-if TYPE_CHECKING:  # what weighs much is imported when it is first needed
+if TYPE_CHECKING:  # large packages are imported when they are first needed
     from providers.webpush_crypto import BrowserKeys, VapidKey
 
 MAX_BYTES = 3_993  # of clear text: 4,096 once encrypted
@@ -121,7 +121,7 @@ class WebPush(Provider[WebPushSettings]):
             raise Refused(400, "The subscription is not JSON. Use the output of PushSubscription.toJSON().") from None
 
     def checked_address(self, registration: Mapping[str, Any]) -> dict[str, Any]:
-        """The endpoint and keys of `subscription`, which is what a browser's `PushSubscription.toJSON()` holds."""
+        """The endpoint and keys of `subscription`, the result of a browser's `PushSubscription.toJSON()`."""
         from providers.webpush_crypto import SECRET_BYTES, browser_keys
 
         value = registration.get("subscription")

@@ -1,8 +1,7 @@
 """The cryptography of Web Push: message encryption (RFC 8291, RFC 8188) and the server's signature (RFC 8292).
 
-Curve, key derivation, cipher and signature are those of cryptography and PyJWT; here they are put together as the
-RFCs say. Imported when it is first needed: the packages weigh 10 MB. Must not know requests, endpoints or what a
-message says.
+Curve, key derivation, cipher and signature come from cryptography and PyJWT; here they are combined by the RFCs.
+Imported when it is first needed: the packages weigh 10 MB. Must not know requests, endpoints or messages.
 """
 
 import base64
@@ -19,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 CURVE, ECDH, HASH = ec.SECP256R1(), ec.ECDH(), SHA256()
 POINT_BYTES, SECRET_BYTES, SALT_BYTES = 65, 16, 16
-RECORD_BYTES = 4_096  # what the head states (RFC 8188): one record holds the whole message
+RECORD_BYTES = 4_096  # in the head (RFC 8188): one record holds the whole message
 LAST_RECORD = b"\x02"
 
 
@@ -44,7 +43,7 @@ def encrypted(text: bytes, browser: BrowserKeys) -> bytes:
 
 
 def sealed(text: bytes, browser: BrowserKeys, key: ec.EllipticCurvePrivateKey, salt: bytes) -> bytes:
-    """What `encrypted` returns, made with this key and salt; each message needs new ones."""
+    """The encrypted message, made with this key and salt; each message needs new ones."""
     point, shared = _point(key), key.exchange(ECDH, browser.public)
     input_key = _derived(shared, browser.secret, b"WebPush: info\0" + browser.point + point)
     content_key = _derived(input_key, salt, b"Content-Encoding: aes128gcm\0", 16)
@@ -56,7 +55,7 @@ def sealed(text: bytes, browser: BrowserKeys, key: ec.EllipticCurvePrivateKey, s
 class VapidKey:
     """The key pair that names this server to push services.
 
-    `text` is what `new_vapid_key` returned; raises `ValueError` if it is no key.
+    `text` is a result of `new_vapid_key`; raises `ValueError` if it is no key.
     """
 
     def __init__(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""What the service refuses, and the error shapes it answers with.
+"""Refusals, and the shapes of error answers.
 
 Handlers raise `Refused`, and `app.py` renders it for the API that was called. Must not know Flask: a renderer returns
 plain data.

@@ -1,6 +1,6 @@
-"""What Gotify's clients send and are answered with: a message, errors. Must not know Flask.
+"""Gotify's messages and errors, in requests and answers. Must not know Flask.
 
-What is merely too long is cut, and a link that is none is left out, so that no message is lost for it.
+A text that is too long is cut, and an invalid link is left out, so that no message is lost.
 """
 
 import re
@@ -15,7 +15,7 @@ from wire.ntfy import cut
 from wire.validation import MAX_BODY_CHARACTERS, MAX_TITLE_CHARACTERS, optional_text
 
 FIELDS = ("title", "message", "priority", "extras")
-VERSION = "2.9.0"  # whose way to publish is followed
+VERSION = "2.9.0"  # of Gotify: publishing works as there
 OUR_PRIORITIES = (1, 2, 2, 2, 3, 3, 3, 3, 4, 4, 5)  # by Gotify's
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,15}", re.ASCII)
 NAMES = {413: "Request Entity Too Large", 422: "Unprocessable Entity"}  # Gotify's; Python 3.13 has changed its own
@@ -30,7 +30,7 @@ class Misplaced(Refused):
 
 
 def content(fields: Mapping[str, Any], key_name: Callable[[], str]) -> Content:
-    """What a request to publish says, with the key's name if it has no title; `Refused` (400) without a message."""
+    """The content of a request to publish; the default title is the key's name. `Refused` (400) without a message."""
     title, body = optional_text(fields, "title") or "", optional_text(fields, "message") or ""
     if not body.strip():
         raise Refused(400, "message is required.")

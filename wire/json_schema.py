@@ -1,4 +1,4 @@
-"""JSON Schemas of what programs send and are answered with: the types that all of them use."""
+"""The common types of the JSON Schemas of requests and answers."""
 
 from typing import Any
 

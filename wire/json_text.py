@@ -1,6 +1,6 @@
-"""How the service writes JSON: `as_json` as text, `json_bytes` for answers, which may be long. Both say the same.
+"""Writing JSON: `as_json` as text, `json_bytes` for answers, which may be long.
 
-`own_json` reads what it has written. What others send is for `strict_json.py`.
+`own_json` reads the service's own JSON; `strict_json.py` reads other programs'.
 """
 
 import json
@@ -24,12 +24,12 @@ else:
 def json_bytes(value: Any, default: Callable[[Any], Any] | None = None) -> bytes:
     """A value as JSON in UTF-8. A float may have its exponent in another form: 1e-7 for 1e-07.
 
-    `default` makes JSON of what is not.
+    `default` makes a JSON value of any other type.
     """
     if faster:
         try:
             return faster(value, default)
-        except TypeError:  # what it does not take, such as an integer of more than 64 bits
+        except TypeError:  # such as an integer of more than 64 bits
             pass
     return json.JSONEncoder(**COMPACT, default=default).encode(value).encode()
 
@@ -39,6 +39,6 @@ def own_json(text: str) -> Any:
     if faster_reading:
         try:
             return faster_reading(text)
-        except ValueError:  # what it does not take: half of a surrogate pair
+        except ValueError:  # half of a surrogate pair
             pass
     return raw_decode(text)[0]

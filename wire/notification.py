@@ -1,4 +1,4 @@
-"""What a notification may say, its statuses, and its shape in a request and in an answer. Must not know Flask or SQL.
+"""A notification's content, statuses, and shape in a request and in an answer. Must not know Flask or SQL.
 
 Stated here once: the REST API, the assistants' tools and the history's filter take it from here, and tests hold
 schema.sql and docs/openapi.yaml to it. An optional field is a field of `Content` and a row of `FIELDS`.
@@ -46,13 +46,13 @@ class Content(NamedTuple):
     body: str
     missing: tuple[str, ...] = ()  # the variables that an alert's template wanted and the event lacked
     priority: int | None = None
-    url: str | None = None  # what a tap opens
+    url: str | None = None  # a tap opens it
     tag: str | None = None  # the newest notification with a tag replaces the earlier ones
     expires_at: int | None = None  # after it nothing is tried
     actions: tuple[dict[str, str], ...] = ()  # the buttons, each with `label` and either `url` or `answer`
-    acknowledge: tuple[int, ...] = ()  # every how many seconds it repeats until it is acknowledged, and for how many
+    acknowledge: tuple[int, ...] = ()  # the seconds between repeats until it is acknowledged, and of all repeats
     deliver_at: int | None = None  # it is held until then
-    tags: tuple[str, ...] = ()  # what ntfy calls tags, for its app
+    tags: tuple[str, ...] = ()  # ntfy's tags, for its app
 
     @property
     def given(self) -> dict[str, Any]:
@@ -68,14 +68,14 @@ class Content(NamedTuple):
         return Content._make((TITLE_PREFIX + self.title, *self[1:]))  # `_replace` takes four times as long
 
 
-PLAIN = tuple(Content._field_defaults.values())  # what follows title and body where nothing was set
+PLAIN = tuple(Content._field_defaults.values())  # the fields after title and body, if none is set
 
 
 class RequestField(NamedTuple):
     """A field of a request to send a notification, which the answer has too if it was set.
 
-    `check` takes what was sent under the field's name, which is never null, and answers with the value to keep, or
-    raises `Refused` (400) that names the field.
+    `check` takes the sent value, which is never null, and the field's name, and returns the value to keep, or raises
+    `Refused` (400) that names the field.
     """
 
     name: str
@@ -310,7 +310,7 @@ SCHEMA = record(
 
 
 def checked_content(request: Mapping[str, Any]) -> Content:
-    """What a request to send a notification says; `Refused` (400) names the first field that is wrong."""
+    """The content of a request to send a notification; `Refused` (400) names the first wrong field."""
     said: dict[str, Any] = {}
     for field in FIELDS:
         sent = request.get(field.name)
@@ -324,7 +324,7 @@ def checked_content(request: Mapping[str, Any]) -> Content:
 
 
 def check_times(content: Content, now: int) -> None:
-    """Refuse (400) a time that is not in the future, or one that comes before another one."""
+    """Refuse (400) a time that is not in the future, and an expiry before the delivery."""
     if content.deliver_at is not None:
         if content.deliver_at <= now:
             raise Refused(400, "deliverAt must be in the future.")
@@ -346,7 +346,7 @@ class Recorded(Protocol):
 
     @property
     def content(self) -> Content:
-        """What it says."""
+        """Its content."""
 
     @property
     def status(self) -> str:
@@ -366,7 +366,7 @@ def answered(notification: Recorded) -> dict[str, Any]:
 def as_answered(
     id_: str, status: str, created_at: int, title: str, body: str, given: dict[str, Any] | None
 ) -> dict[str, Any]:
-    """What `answered` says, of these parts; `given` is `Content.given`, or None where nothing is set."""
+    """As `answered`, from these parts; `given` is `Content.given`, or None if nothing is set."""
     shown = {"id": id_, "title": title, "body": body, "status": status, "createdAt": created_at}
     if given:
         for column, value in given.items():

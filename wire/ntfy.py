@@ -1,7 +1,7 @@
-"""What ntfy's clients send and are answered with: parameters, the message object, errors. Must not know Flask.
+"""ntfy's parameters, message object and errors. Must not know Flask.
 
-The names are those of ntfy's server, and so is their order: JSON's fields first, then headers, then the query. What
-is merely too long is cut, and a link that is none is left out, so that no message is lost for it.
+Names and their order are as in ntfy's server: first JSON's fields, then headers, then the query. A text that is too
+long is cut, and an invalid link is left out, so that no message is lost.
 """
 
 import base64
@@ -85,7 +85,7 @@ def error_body(refused: Refused) -> dict[str, object]:
     return {"code": code, "http": status, "error": WORDS.get(status, refused.message)}
 
 
-# --- what is sent -------------------------------------------------------------------------------------------
+# --- requests -----------------------------------------------------------------------------------------------
 
 
 class Publication(NamedTuple):
@@ -96,7 +96,7 @@ class Publication(NamedTuple):
     fields: Mapping[str, Any] = {}
 
     def read(self, names: tuple[str, ...]) -> Any:
-        """The first value that is not empty: a text, or what JSON has."""
+        """The first value that is not empty: a text, or any JSON value."""
         for name in names:
             if (value := self.fields.get(name)) not in (None, "", 0, False, [], {}):
                 return value
@@ -106,7 +106,7 @@ class Publication(NamedTuple):
         return next((value for name in names if (value := self.query.get(name, "").strip())), "")
 
     def text(self, names: tuple[str, ...]) -> str:
-        """`read` for what must be a text; `NtfyRefused` for another type of JSON."""
+        """The first text that is not empty; `NtfyRefused` for another JSON type."""
         value = self.read(names)
         if not isinstance(value, str):
             raise NtfyRefused(40017, f"{names[1]} must be a string.")
@@ -171,7 +171,7 @@ class Body(NamedTuple):
 
 
 def body_of(beginning: bytes, size: int, content_type: str) -> Body:
-    """A body of so many bytes, of which only the beginning was kept."""
+    """A body of `size` bytes, of which only the beginning was kept."""
     try:
         text = getincrementaldecoder("utf-8-sig")().decode(beginning, final=size == len(beginning))
     except UnicodeDecodeError:
@@ -180,16 +180,16 @@ def body_of(beginning: bytes, size: int, content_type: str) -> Body:
 
 
 class Published(NamedTuple):
-    """What a request to publish says, and what of it was left out, by ntfy's names."""
+    """The content of a request to publish, and ntfy's names of the parameters that were left out."""
 
     content: Content
     left_out: list[str]
 
 
 def published(sent: Publication, topic: str, body: Body, sequence_id: str, moment: Callable[[str], int]) -> Published:
-    """What a request to publish says; `NtfyRefused` for what cannot be understood.
+    """The content of a request to publish; `NtfyRefused` for an invalid parameter.
 
-    `sequence_id` is the path's, or empty. `moment` says when a delay ends.
+    `sequence_id` is the path's, or empty. `moment` returns the end of a delay.
     """
     attach, delay, template = sent.text(ATTACH), sent.read(DELAY), sent.read(TEMPLATE)
     buttons, has_other_actions = _buttons(sent.read(ACTIONS))
@@ -286,11 +286,11 @@ def _button(action: Any) -> dict[str, str] | None:
     return {"label": cut(str(label), MAX_LABEL_CHARACTERS), "url": address} if address else None
 
 
-# --- what is answered ---------------------------------------------------------------------------------------
+# --- answers ------------------------------------------------------------------------------------------------
 
 
 def message(notification: Recorded, topic: str) -> dict[str, Any]:
-    """A notification as ntfy's message object, with those of its buttons that open an address."""
+    """A notification as ntfy's message object, with the buttons that open an address."""
     content = notification.content
     optional = {
         "priority": content.priority,
@@ -315,7 +315,7 @@ def message(notification: Recorded, topic: str) -> dict[str, Any]:
 
 
 def fitted(answer: dict[str, Any], most: int = MAX_ANSWER_BYTES) -> dict[str, Any]:
-    """The message object in at most `most` bytes: its message is cut, and if need be what else is long goes."""
+    """The message object in at most `most` bytes: its message is cut, and if need be other fields are dropped."""
     if _size(answer) <= most:
         return answer
     shorter = {**answer, "message": ""}
@@ -333,7 +333,7 @@ def _size(answer: dict[str, Any]) -> int:
 
 
 def account(username: str, plan: str, today: int, limit: int, remaining: int, kept_s: int) -> dict[str, Any]:
-    """An account as ntfy shows it: its messages of today, and the quota of its key; what is not offered is 0."""
+    """An account as ntfy shows it: its messages of today, and the quota of its key; other features have 0."""
     none = {"emails": 0, "calls": 0, "reservations": 0, "attachment_total_size": 0}
     limits = {"messages": limit, "messages_expiry_duration": kept_s, **none}
     limits |= {"attachment_file_size": 0, "attachment_expiry_duration": 0, "attachment_bandwidth": 0}

@@ -1,4 +1,4 @@
-"""The text form of ntfy's action buttons: `view, Open, https://…; …`, or a JSON array. Must not know what is kept.
+"""The text form of ntfy's action buttons: `view, Open, https://…; …`, or a JSON array.
 
 Each action has sections between commas, and semicolons end an action. A section is a value or `key=value`, where the
 value may be quoted, with a backslash before a quote within it. The first three sections need no key.
@@ -25,7 +25,7 @@ class ActionsError(Exception):
 
 
 def parsed_actions(text: str) -> list[Any]:
-    """What the text says of each action, unchecked; raises `ActionsError`."""
+    """The actions in the text, unchecked; raises `ActionsError`."""
     text = text.strip()
     if text.startswith("["):
         try:

@@ -1,7 +1,4 @@
-"""What the ntfy app reads of a notification, and what it may ask for: shapes and their checks.
-
-Must not know Flask, SQL, or who asks.
-"""
+"""The ntfy app's requests for messages, and the messages' shapes. Must not know Flask, SQL or users."""
 
 import re
 import secrets
@@ -35,7 +32,7 @@ class Since(NamedTuple):
 
 
 class Filters(NamedTuple):
-    """Which messages are wanted; what is empty lets all pass."""
+    """Filters for messages; an empty one lets all pass."""
 
     id: str = ""
     message: str = ""
@@ -52,7 +49,7 @@ class Filters(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What a request asks for."""
+    """The parameters of a request for messages."""
 
     poll: bool
     since: Since
@@ -60,7 +57,7 @@ class Wanted(NamedTuple):
 
 
 def wanted(sent: Publication, now: int) -> Wanted:
-    """What the parameters of a request ask for; raises `NtfyRefused`."""
+    """The parameters of a request, checked; raises `NtfyRefused`."""
     poll = sent.text(POLL).lower() in YES
     priorities = tuple(_priority(word) for word in _words(sent.text(PRIORITY)))
     filters = Filters(sent.text(ID), sent.text(MESSAGE), sent.text(TITLE), priorities, _words(sent.text(TAGS)))
@@ -107,7 +104,7 @@ def event(name: str, topics: str, now: int) -> Message:
 
 
 class Shape(NamedTuple):
-    """What a message is of: the notification's id, which message of it, the topic, and when it began (ms)."""
+    """The identity of a message: the notification's id, the version, the topic, and the time of its begin (ms)."""
 
     id: str
     version: str
@@ -134,7 +131,7 @@ def message(of: Shape, content: Content, actions: list[Message]) -> Message:
 
 
 def action(place: int, label: str, url: str, is_sent: bool) -> Message:
-    """A button: one that is sent to us clears the notification, the others open an address."""
+    """A button: it opens an address, or is sent to this service and clears the notification."""
     kind = {"action": "http", "method": "POST", "clear": True} if is_sent else {"action": "view", "clear": False}
     return {"id": str(place), "label": label, "url": url, **kind}
 

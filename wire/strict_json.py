@@ -1,8 +1,8 @@
 """`parse_json` and `parse_event`: the two ways a request body becomes an object.
 
-The standard decoder does the work. This module refuses what the decoder lets through (NaN, numbers beyond a double,
-lone surrogates, NUL, unbounded nesting) and says what is wrong and where, in time that is linear in the body. Must
-not know Flask or what the fields mean.
+The standard decoder does the work. This module refuses values that the decoder lets through (NaN, numbers beyond a
+double, lone surrogates, NUL, unbounded nesting) and names the fault and its place, in time that is linear in the
+body. Must not know Flask or the fields.
 """
 
 import json
@@ -59,7 +59,7 @@ class _Unusable(Exception):
 def parse_json(raw: bytes) -> dict[str, Any]:
     """The JSON object in `raw`; of duplicate keys the last wins.
 
-    Raises `Refused` (400) with a sentence that says what is wrong and at which line and column.
+    Raises `Refused` (400) with a sentence that names the fault, its line and column.
     """
     text = _decode(raw)
     value = _object(_value(text, WARY_DECODER if _has_great_number(text) else DECODER))
@@ -71,8 +71,8 @@ def parse_json(raw: bytes) -> dict[str, Any]:
 def parse_event(raw: bytes) -> dict[str, Any]:
     """The JSON object in the body of a webhook; an array becomes the object's field `items`.
 
-    A leading byte order mark is ignored. Numbers keep their digits: one that is no integer is a `Number`. A NUL or a
-    lone surrogate in a string becomes U+FFFD. Raises `Refused` (400) like `parse_json`.
+    A leading byte order mark is ignored. Numbers keep their digits: all but integers are a `Number`. A NUL or a lone
+    surrogate in a string becomes U+FFFD. Raises `Refused` (400) like `parse_json`.
     """
     text = _decode(raw.removeprefix(BOM_UTF8))
     value = parse_embedded(text)
@@ -95,7 +95,7 @@ def parse_embedded(text: str) -> Any:
 
 
 def replaced_text(raw: bytes) -> str:
-    """Plain text for an event: U+FFFD replaces a NUL and whatever is not UTF-8."""
+    """Plain text for an event: U+FFFD replaces NUL and invalid UTF-8."""
     return raw.removeprefix(BOM_UTF8).decode("utf-8", "replace").replace("\0", "\ufffd")
 
 
@@ -110,7 +110,7 @@ def _is_storable(text: str) -> bool:
 
 
 def _made_storable(text: str) -> str:
-    """The text with U+FFFD for what cannot be stored; its length stays, so that places in errors are right."""
+    """The text with U+FFFD for escapes that cannot be stored; its length stays, so that places are right."""
     parts, start = list[str](), 0
     while True:
         good = BEFORE_UNSTORABLE.match(text, start)
@@ -229,7 +229,7 @@ def _first_fault(text: str) -> str:
     return f"The body is not valid JSON: {what} at {_place(text, start)}."
 
 
-Fault = tuple[int, str] | None  # where it starts, and what it is
+Fault = tuple[int, str] | None  # its start and its words
 
 
 def _deep_fault(text: str) -> Fault:

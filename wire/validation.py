@@ -12,7 +12,7 @@ MAX_SEARCH_CHARACTERS = 200
 
 
 def required_text(payload: Mapping[str, Any], field: str, within: str = "") -> str:
-    """The field, which must be a string; null counts as missing. `within` is what a refusal puts before its name."""
+    """The field, which must be a string; null counts as missing. A refusal has `within` before the field's name."""
     value = optional_text(payload, field, within)
     if value is None:
         raise Refused(400, f"{within}{field} is required.")
