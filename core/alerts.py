@@ -7,11 +7,11 @@ import re
 import secrets
 import string
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from core import icons
 from core.default_message import default_message
-from core.event_fields import checked_condition, event_fields
+from core.event_fields import Template, checked_condition, event_fields
 from core.local_time import COLLECTED_MS
 from core.message_templates import Filled, check_template, fill
 from core.value_text import cut, payload_json
@@ -169,25 +169,6 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
 
 
 # --- the content of an event's notification -----------------------------------------------------------------
-
-
-class Template(NamedTuple):
-    """The settings that make an event's content; a `Webhook` has the same fields."""
-
-    name: str
-    time_zone: str
-    title_template: str | None = None
-    body_template: str | None = None
-    priority_template: str | None = None
-    url_template: str | None = None
-    tag_template: str | None = None
-    resolved_when: str | None = None
-    repeats_urgent: int = 0
-
-    @classmethod
-    def of(cls, alert: Alert, time_zone: str) -> "Template":
-        """The settings of an alert as it is saved."""
-        return cls(time_zone=time_zone, **{name: getattr(alert, name) for name in cls._fields if name != "time_zone"})
 
 
 NOTHING = Filled("", ())

@@ -81,13 +81,9 @@ def note_outcomes(attempts: list[Attempt], answers: list[Answer], now: int) -> d
         Delivery.put_off(attempt.notification.seq, attempt.device.seq, next_attempt_at)
         left_alone[attempt.device.seq] = wait_s
     outcomes = zip(attempts, answers, strict=True)
-    Alarm.note_pushed({one.notification.seq for one, answer in outcomes if _rings(one, answer)}, now)
+    shown = [one.notification for one, answer in outcomes if answer.outcome is Outcome.DELIVERED]
+    Alarm.note_pushed({one.seq for one in shown if one.content.acknowledge}, now)
     return left_alone
-
-
-def _rings(attempt: Attempt, answer: Answer) -> bool:
-    """Whether a device now shows a notification that waits to be acknowledged."""
-    return bool(attempt.notification.content.acknowledge) and answer.outcome is Outcome.DELIVERED
 
 
 def _note_outcome(attempt: Attempt, answer: Answer, now: int) -> None:

@@ -34,7 +34,7 @@ def release_due(now: int) -> None:
         held[alert.account_seq].append(alert)
     for account_seq, alerts in held.items():
         try:
-            released = [alert for alert in alerts if not _is_held(alert, now)]
+            released = [one for one in alerts if not holding.is_held(one, one.priority, one.first_held_at, now)]
             if released:
                 _release(account_seq, released)
         except Exception as error:  # the other accounts must not wait for this one
@@ -65,10 +65,6 @@ def _quiet_hours(alert: HeldOfAlert) -> str | None:
 def _collected_at(alert: HeldOfAlert, now: int) -> int:
     frequency, _ = holding.what_holds(alert, alert.priority)
     return local_time.collected_at(frequency, alert.first_held_at, now)
-
-
-def _is_held(alert: HeldOfAlert, now: int) -> bool:
-    return holding.is_held(alert, alert.priority, alert.first_held_at, now)
 
 
 def _release(account_seq: int, alerts: list[HeldOfAlert]) -> int:

@@ -5,12 +5,14 @@ does not fit is left out, so that no event is lost.
 """
 
 import re
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from core.message_templates import WRITABLE, Stuck, fill, read, values
 from core.template_filters import MISSING, Work, resolve
 from core.value_text import as_text
+from models import Alert
+from store.senders import Webhook
 from wire.errors import Refused
 from wire.notification import (
     DEFAULT_PRIORITY,
@@ -42,32 +44,23 @@ DOT_SEGMENT = re.compile(rf"(?:^|{SEPARATOR})(?:\.|%2e){{1,2}}(?={SEPARATOR}|\Z)
 NUMBERS = PRIORITIES | {str(number): number for number in PRIORITIES.values()}
 
 
-class Templates(Protocol):
-    """An alert's settings except for the templates of title and body."""
+class Template(NamedTuple):
+    """The settings that make an event's content; a `Webhook` has the same fields."""
 
-    @property
-    def priority_template(self) -> str | None:
-        """It renders to one of the values of a priority."""
+    name: str
+    time_zone: str
+    title_template: str | None = None
+    body_template: str | None = None
+    priority_template: str | None = None
+    url_template: str | None = None
+    tag_template: str | None = None
+    resolved_when: str | None = None
+    repeats_urgent: int = 0
 
-    @property
-    def url_template(self) -> str | None:
-        """It renders to the address that a tap opens."""
-
-    @property
-    def tag_template(self) -> str | None:
-        """It renders to a tag."""
-
-    @property
-    def resolved_when(self) -> str | None:
-        """A condition, as `checked_condition` takes it."""
-
-    @property
-    def repeats_urgent(self) -> int:
-        """Whether urgent events repeat until they are acknowledged."""
-
-    @property
-    def time_zone(self) -> str:
-        """In which dates are shown."""
+    @classmethod
+    def of(cls, alert: Alert, time_zone: str) -> "Template":
+        """The settings of an alert as it is saved."""
+        return cls(time_zone=time_zone, **{name: getattr(alert, name) for name in cls._fields if name != "time_zone"})
 
 
 class EventFields(NamedTuple):
@@ -83,7 +76,7 @@ class EventFields(NamedTuple):
 NOTHING = EventFields()
 
 
-def event_fields(alert: Templates, payload: dict[str, Any]) -> EventFields:
+def event_fields(alert: Template | Webhook, payload: dict[str, Any]) -> EventFields:
     """The fields of an event by the alert's templates."""
     if not (alert.priority_template or alert.url_template or alert.tag_template or alert.resolved_when):
         return NOTHING

@@ -3,32 +3,17 @@
 The same rule serves new events, held ones and the pages (docs/alerts.md). Pure.
 """
 
-from typing import Protocol
-
 from core import local_time
+from store.heartbeats import Beat
+from store.held import HeldOfAlert
+from store.metric_rules import Rule
+from store.senders import AlertSender
 from wire.notification import DEFAULT_PRIORITY, MAX_PRIORITY, MIN_PRIORITY
 
 AT_ONCE = "instant"  # the frequency that collects nothing
 
 
-class Holder(Protocol):
-    """The deciding settings of an alert and its account."""
-
-    @property
-    def frequency(self) -> str:
-        """For how long the alert collects."""
-
-    @property
-    def quiet_hours(self) -> str | None:
-        """The daily window; None also if the alert ignores it."""
-
-    @property
-    def urgent_passes_quiet_hours(self) -> int:
-        """Whether urgent notifications pass quiet hours."""
-
-    @property
-    def time_zone(self) -> str:
-        """In which the window is."""
+Holder = AlertSender | HeldOfAlert | Beat | Rule  # the settings of an alert, a heartbeat or a rule, and its account
 
 
 def what_holds(alert: Holder, priority: int | None) -> tuple[str, str | None]:

@@ -43,13 +43,9 @@ def prepare(file: Path, settings: Settings) -> bool:
 def _claim(place: Path | ServerUrl) -> None:
     """Take the lock of a service."""
     if isinstance(place, Path):
-        service_lock.take(place, "flask import", tell=_be_silent, max_wait_s=0)
+        service_lock.take(place, "flask import", tell=lambda _: None, max_wait_s=0)
     else:
         database.claim(place)
-
-
-def _be_silent(sentence: str) -> None:
-    """Say nothing: the refusal says the same."""
 
 
 def import_file(file: Path, settings: Settings, has_secret: bool) -> Moved:

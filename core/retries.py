@@ -127,12 +127,10 @@ def leave_alone(waits_s: Mapping[int, float]) -> None:
 
 
 def _is_left_alone(device_seq: int) -> bool:
-    """Whether the device is left alone now."""
-    ends_s = _left_alone_until_s.get(device_seq)
-    if ends_s is not None and ends_s <= clock.monotonic_s():
-        _left_alone_until_s.pop(device_seq, None)
-        return False
-    return ends_s is not None
+    if clock.monotonic_s() < _left_alone_until_s.get(device_seq, 0.0):
+        return True
+    _left_alone_until_s.pop(device_seq, None)
+    return False
 
 
 def _unsettled_devices(attempts: list[Attempt], answers: list[Answer]) -> set[int]:

@@ -147,9 +147,15 @@ def _usual_beginnings(path: str) -> tuple[tuple[str, int, str | None], ...]:
 # --- filters ------------------------------------------------------------------------------------------------
 
 
-def _no(argument: Argument) -> None:
-    if argument is not None:
-        raise WrongArgument
+def _bare(call: Callable[[Any, Work], Any]) -> Callable[[Any, Argument, Work], Any]:
+    """A filter that takes no argument."""
+
+    def checked(value: Any, argument: Argument, work: Work) -> Any:
+        if argument is not None:
+            raise WrongArgument
+        return call(value, work)
+
+    return checked
 
 
 def _text_argument(argument: Argument) -> str:
@@ -175,24 +181,8 @@ def is_empty(value: Any) -> bool:
     return value is MISSING or value is None or value is False or value in ("", [], {})
 
 
-def _upcase(value: Any, argument: Argument, work: Work) -> str:
-    _no(argument)
-    return work.text(value).upper()
-
-
-def _downcase(value: Any, argument: Argument, work: Work) -> str:
-    _no(argument)
-    return work.text(value).lower()
-
-
-def _capitalize(value: Any, argument: Argument, work: Work) -> str:
-    _no(argument)
-    return work.text(value).capitalize()
-
-
-def _tidy(value: Any, argument: Argument, work: Work) -> str:
+def _tidy(value: Any, work: Work) -> str:
     """The text without white space at its ends and without blank lines."""
-    _no(argument)
     return "\n".join(line.rstrip() for line in work.text(value).split("\n") if line.strip()).strip()
 
 
@@ -249,21 +239,10 @@ def _shows(value: object, text: str, work: Work) -> bool:
     return text == ("" if value is MISSING else as_text(value, len(text) + 1))
 
 
-def _size(value: Any, argument: Argument, work: Work) -> int:
-    _no(argument)
+def _size(value: Any, work: Work) -> int:
     if not isinstance(value, (str, list, dict)):
         raise CannotApply
     return len(value)
-
-
-def _first(value: Any, argument: Argument, work: Work) -> Any:
-    _no(argument)
-    return _array(value)[0] if _array(value) else MISSING
-
-
-def _last(value: Any, argument: Argument, work: Work) -> Any:
-    _no(argument)
-    return _array(value)[-1] if _array(value) else MISSING
 
 
 def _round(value: Any, argument: Argument, work: Work) -> Any:
@@ -345,9 +324,8 @@ def _table(written: str) -> list[tuple[re.Pattern[str], str]]:
     return table
 
 
-def _hash(value: Any, argument: Argument, work: Work) -> str:
+def _hash(value: Any, work: Work) -> str:
     """The same short text for the same value; an empty text for an empty value, so that it looks like none."""
-    _no(argument)
     if isinstance(value, str):
         work.spend(len(value))
         text = value
@@ -374,16 +352,16 @@ def _parse_json(value: Any, argument: Argument, work: Work) -> Any:
 
 FILTERS: dict[str, Callable[[Any, Argument, Work], Any]] = {
     "default": _default,
-    "upcase": _upcase,
-    "downcase": _downcase,
-    "capitalize": _capitalize,
-    "tidy": _tidy,
+    "upcase": _bare(lambda value, work: work.text(value).upper()),
+    "downcase": _bare(lambda value, work: work.text(value).lower()),
+    "capitalize": _bare(lambda value, work: work.text(value).capitalize()),
+    "tidy": _bare(_tidy),
     "truncate": _truncate,
     "join": _join,
     "map": _map,
-    "size": _size,
-    "first": _first,
-    "last": _last,
+    "size": _bare(_size),
+    "first": _bare(lambda value, work: (_array(value) or [MISSING])[0]),
+    "last": _bare(lambda value, work: (_array(value) or [MISSING])[-1]),
     "round": _round,
     "date": _date,
     "where": _where,
@@ -391,6 +369,6 @@ FILTERS: dict[str, Callable[[Any, Argument, Work], Any]] = {
     "append": _append,
     "prepend": _prepend,
     "translate": _translate,
-    "hash": _hash,
+    "hash": _bare(_hash),
     "parse_json": _parse_json,
 }

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 from flask import flash, redirect
 
 from core import alerts, delivery, holding, message_templates, presets
-from core.alerts import Template
-from core.event_fields import holds
+from core.event_fields import Template, holds
 from core.presets import Preset
 from core.template_lint import Unfilled, unfilled
 from dashboard import page
