@@ -346,6 +346,7 @@ def open_service(app: Application, settings: config.Settings) -> None:
     app.config.update(
         SETTINGS=settings,
         MAX_CONTENT_LENGTH=settings.max_body_bytes,
+        MAX_FORM_MEMORY_SIZE=request_body.MAX_OWNER_FORM_BYTES,
         SESSION_COOKIE_SAMESITE="Lax",
         PERMANENT_SESSION_LIFETIME=accounts.SESSION_LIFE_MS // 1000,
     )

@@ -62,9 +62,9 @@ def test_a_json_answer_is_the_one_that_flask_would_give(more):
 
 
 def sent(answer, environ):
-    """What the server gets: status, headers and body."""
+    """What the server gets: status, whose words say nothing, headers and body."""
     head = []
-    body = b"".join(answer(environ, lambda status, headers: head.extend([status, headers])))
+    body = b"".join(answer(environ, lambda status, headers: head.extend([status[:3], headers])))
     return [*head, body]
 
 
