@@ -56,17 +56,14 @@ def finish() -> None:
 
 def check_room(account_seq: int, content: Content) -> None:
     """`Refused` (429) if the account has as many notifications waiting to be acknowledged as it may have."""
-    if not _has_room(account_seq, content):
+    if within_room(account_seq, content) is not content:
         raise Refused(429, f"{MAX_WAITING} notifications are not acknowledged yet: acknowledge or delete one first.")
 
 
 def within_room(account_seq: int, content: Content) -> Content:
     """The content, which does not repeat if too many of the account's notifications do already."""
-    return content if _has_room(account_seq, content) else content._replace(acknowledge=())
-
-
-def _has_room(account_seq: int, content: Content) -> bool:
-    return not content.acknowledge or Alarm.count_waiting(account_seq, content.tag) < MAX_WAITING
+    has_room = not content.acknowledge or Alarm.count_waiting(account_seq, content.tag) < MAX_WAITING
+    return content if has_room else content._replace(acknowledge=())
 
 
 def add(account_seq: int, notification: NotificationRow) -> None:

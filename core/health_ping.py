@@ -40,9 +40,9 @@ def ping() -> None:
         return
     failure, before = _failure_of_call(_url), _failure
     if failure and not before:
-        log.warning("HEARTBEAT_URL was called in vain: %s", failure)
+        log.warning("HEARTBEAT_URL could not be called: %s", failure)
     elif before and not failure:
-        log.info("HEARTBEAT_URL takes calls again")
+        log.info("HEARTBEAT_URL can be called again")
     _failure = failure
     if failure != before:
         ServerNote.put(NOTE, failure)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from process import clock
+from store.database import transaction
 
 ROWS = 500  # of one piece, which keeps writers waiting for about 10 ms
 PAUSE_S = 0.01  # between two pieces
@@ -29,9 +30,12 @@ def in_pieces(piece: Callable[[], bool], budget_s: float = BUDGET_S) -> bool:
     return False
 
 
-def by_account(found: Iterable[tuple[int, Found]]) -> dict[int, list[Found]]:
-    """Rows that were found with their accounts, by account: a transaction for each locks only that account."""
+def for_each_account(found: Iterable[tuple[int, Found]], write: Callable[[int, list[Found]], object]) -> bool:
+    """Write rows that were found with their accounts, in a transaction for each account; whether there were any."""
     of_account = defaultdict[int, list[Found]](list)
     for account_seq, one in found:
         of_account[account_seq].append(one)
-    return of_account
+    for account_seq, rows in of_account.items():
+        with transaction(account_seq):
+            write(account_seq, rows)
+    return bool(of_account)

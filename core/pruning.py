@@ -10,7 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 from core import idempotency
-from core.pieces import ROWS, by_account, in_pieces
+from core.pieces import ROWS, for_each_account, in_pieces
 from core.plans import PLANS, history_begin
 from models import Account, ApiKey, Device
 from process import clock
@@ -131,20 +131,13 @@ def _prune_history(account: Account, now: int) -> bool:
 def _prune_idempotency_keys(now: int) -> bool:
     """Remove Idempotency-Keys that have expired."""
     before = now - idempotency.LIFE_MS
-    found = by_account(idempotency_keys.expired(before, ROWS))
-    for account_seq, keys in found.items():
-        with transaction(account_seq):
-            idempotency_keys.prune(account_seq, keys, before)
-    return bool(found)
+    found = idempotency_keys.expired(before, ROWS)
+    return for_each_account(found, lambda account_seq, keys: idempotency_keys.prune(account_seq, keys, before))
 
 
 def _prune_buttons(now: int) -> bool:
     """Remove buttons whose tokens have expired."""
-    found = by_account(buttons.expired(now, ROWS))
-    for account_seq, notification_seqs in found.items():
-        with transaction(account_seq):
-            buttons.prune(notification_seqs, now)
-    return bool(found)
+    return for_each_account(buttons.expired(now, ROWS), lambda _, seqs: buttons.prune(seqs, now))
 
 
 def _prune_metrics(account: Account, now: int) -> bool:

@@ -14,7 +14,7 @@ from functools import partial
 import push
 from core.attempts import EXPIRED, LEASE_MS, end_expired, is_expired, note_outcomes, push_all
 from core.backoff import GIVEN_UP_AFTER_MS
-from core.pieces import ROWS, by_account, in_pieces
+from core.pieces import ROWS, for_each_account, in_pieces
 from process import clock
 from process.faults import log_fault
 from providers.base import Answer, Outcome
@@ -167,9 +167,10 @@ def settle_expired(now: int) -> bool:
 
 
 def _settle_some_expired(now: int) -> bool:
+    def settle(_: int, seqs: list[int]) -> None:
+        Delivery.end(seqs, EXPIRED, now)
+        Notification.settle_all(seqs)
+
     found = Notification.expired(now, ROWS)
-    for account_seq, seqs in by_account(found).items():
-        with transaction(account_seq):
-            Delivery.end(seqs, EXPIRED, now)
-            Notification.settle_all(seqs)
+    for_each_account(found, settle)
     return len(found) == ROWS

@@ -61,32 +61,32 @@ def look_after_writes(now: int) -> None:
 
 DELIVERIES = (
     Job("follow the clock", clock_steps.follow),
-    Job("retry what is pending", retries.retry_due),
+    Job("retry pending deliveries", retries.retry_due),
 )
 TIMED = (
-    Job("release what was to be sent later", scheduled.release_due),
+    Job("release scheduled sends", scheduled.release_due),
     Job("check heartbeats and rules", heartbeat_checks.check_due),
-    Job("repeat what is not acknowledged", alarms.repeat_due),
+    Job("repeat until acknowledged", alarms.repeat_due),
 )
 RECORDS = (
     Job("look after writes", look_after_writes),
     Job("write the pauses of flooded alerts", floods.write_pauses),
-    Job("release what is no longer held", digests.release_due),
-    Job("settle what expired", retries.settle_expired),
-    Job("give up what no app fetched", fetching.give_up, fetching.GIVEN_UP_EVERY_S),
-    Job("settle what removed devices left behind", devices.settle_left_behind),
+    Job("release held notifications", digests.release_due),
+    Job("settle expired notifications", retries.settle_expired),
+    Job("give up unfetched deliveries", fetching.give_up, fetching.GIVEN_UP_EVERY_S),
+    Job("settle deliveries to removed devices", devices.settle_left_behind),
     Job("write when each key was last used", lambda now: ApiKey.write_used()),
     Job("write the recent requests of alerts", recent_requests.write),
-    Job("share what was counted", sharing.share),
-    Job("look which accounts have stored too much", storage.look, storage.LOOKED_EVERY_S),
-    Job("settle when values of silent rules arrived", firing.settle_arrivals, 60.0),
-    Job("note which peers speak like a proxy", proxies.write_note, 60.0),
-    Job("close connections to the database that nobody needs", lambda now: close_unneeded(), UNNEEDED_EVERY_S),
+    Job("share counts", sharing.share),
+    Job("find accounts at their limit of storage", storage.look, storage.LOOKED_EVERY_S),
+    Job("settle arrivals of values", firing.settle_arrivals, 60.0),
+    Job("note unlisted proxies", proxies.write_note, 60.0),
+    Job("close idle connections to the database", lambda now: close_unneeded(), UNNEEDED_EVERY_S),
 )
 REMOVALS = (
-    Job("give up what no provider takes", retries.give_up_unconfigured, PRUNED_EVERY_S),
-    Job("remove what is too old", pruning.prune, PRUNED_EVERY_S),
-    Job("remove values that are too old or too many", pruning.prune_metrics, PRUNED_EVERY_S),
+    Job("give up deliveries without a provider", retries.give_up_unconfigured, PRUNED_EVERY_S),
+    Job("prune the history", pruning.prune, PRUNED_EVERY_S),
+    Job("prune metrics", pruning.prune_metrics, PRUNED_EVERY_S),
 )
 
 

@@ -167,7 +167,7 @@ class Store:
             fetching.note_fetched(taken, clock.now_ms())
         except database.WriteFailed as error:
             if not self.fails:
-                log_fault(log, "What an app fetched could not be noted", error)
+                log_fault(log, "The receipts of an app could not be written", error)
             self.fails = True
             return
         self.fails = False

@@ -126,7 +126,7 @@ def polled(subscribed: list[Topic], wanted: Wanted, write: ntfy_stream.Format, n
         try:
             fetching.note_fetched(given, clock.now_ms())
         except WriteFailed as error:  # they stay pending, and are given again
-            log_fault(log, "What an app fetched could not be noted", error)
+            log_fault(log, "The receipts of an app could not be written", error)
     return b"".join(parts)
 
 
