@@ -28,6 +28,9 @@ class Connection(socket.socket):
         super().__init__(accepted.family, accepted.type, accepted.proto, accepted.detach())
         self.peer = peer
         self.client = ""  # who asked, of those whose requests take turns
+        self.is_trusted: bool | None = None  # as a proxy, once that is known
+        self.state, self.ends_s = "", 0.0  # what it waits for, and until when
+        self.answer: Any = None  # the answer that is being written, if it is not taken at once
         self.environ = dict[str, Any]()  # what WSGI is told of the connection with each request
         self.kept, self.sent = b"", 0  # what was written, and how many bytes of it were sent
         self.rest = b""  # received, and not yet read

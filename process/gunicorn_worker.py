@@ -1,8 +1,9 @@
 """gunicorn's worker, adapted: no connection holds a thread for long, however slowly its client sends or reads.
 
-gunicorn's master starts, reloads and stops it, and its parser reads the requests (`http_messages.py`). The main
-thread hears signals and looks after the others once a second; the threads of `crew.py` do the rest. Must not know
-routes, handlers or the database.
+gunicorn's master starts, reloads and stops it, and its parser reads the requests (`http_messages.py`). A thread waits
+in epoll for the next connection with something to do, serves it, and starts another thread if none waits meanwhile.
+The main thread handles signals, and once a second ends connections whose time is over. Must not know routes, handlers
+or the database.
 """
 
 import contextlib
@@ -10,10 +11,10 @@ import errno
 import json
 import math
 import os
+import select
 import socket
 import threading
-from collections.abc import Callable
-from functools import partial
+from collections import deque
 from http import HTTPStatus
 from typing import Any
 
@@ -22,11 +23,10 @@ from gunicorn.workers.base import Worker
 
 from process import clock
 from process.connections import READ_S, WRITE_S, Connection
-from process.crew import Crew
 from process.http_messages import Answer, Incoming, client_of, environ_of, has_head
-from process.poller import Poller
+from process.long_turns import LongTurns
+from process.poller import READ, WRITE, Poller
 from process.streams import HandOver
-from process.unsent import Exchange, Unsent
 from wire.errors import Refused, rest_body
 
 MAX_CHUNKED_RATE = 2  # bytes on the wire for each byte of a body: more is an attack with tiny chunks
@@ -40,43 +40,45 @@ STOP_S = 2.0  # for a request that a client may just be sending, when the worker
 LOOKED_EVERY_S, STOPPING_EVERY_S = 1.0, 0.1
 NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+MAX_UNSENT_BYTES = 64_000_000
 TOO_MANY, RETRY_LATER = "Too many lists, pages or downloads are asked for at once.", "Retry-After: 5\r\n"
 GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN)
 
+# What a connection waits for (`Connection.state`); without one, a thread, the queue or `LongTurns` has it.
+SILENT = "its first request"
+KEPT = "another request"
+UNFINISHED = "the rest of a request"
+UNSENT = "its client to take the answer"
+LINGERING = "its client to close it"
+ENDED_BY_STOP = (SILENT, KEPT, LINGERING)
+
 
 class ThreadedWorker(Worker):
-    """A worker whose threads serve whichever connection has sent something.
-
-    A connection keeps a thread for a bounded time, however slowly its client sends or reads.
-    """
+    """A worker whose threads serve whichever connection has sent something, or takes more of its answer."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.connections = set[Connection]()  # all but those that only linger
-        self.silent = dict[int, Connection]()  # by descriptor, the oldest first: those that have not sent anything,
-        self.kept = dict[int, Connection]()  # those that may send another request,
-        self.unfinished = dict[int, Connection]()  # those that have sent a part of one,
-        self.lingering = dict[int, Connection]()  # and those whose last words are read; whoever takes one out has it
-        self.unsent = Unsent()
+        self.connections, self.lingering = set[Connection](), set[Connection]()  # all others, and those in that state
+        self.waiting = dict[int, Connection]()  # by descriptor, the oldest first; popping one transfers ownership
+        self.queue = deque[Connection]()  # behind the others that are ready, with a byte in a pipe for each
+        self.long = LongTurns()
         self.draining = threading.BoundedSemaphore(MAX_DRAINING)
         self.listeners = dict[int, socket.socket]()
-        self.is_accepting, self.accepting = False, threading.Lock()
-        self.looked_s = 0.0
-        self.ends_s = math.inf  # when connections that only wait end, because the worker stops
+        self.is_full = False  # so that no connection is accepted
+        self.threads, self.starting = list[threading.Thread](), threading.Lock()
+        self.idle = list[None]()  # an entry for each thread that waits for work
+        self.is_over = False
+        self.ends_s = math.inf  # when connections without a request end, because the worker stops
         self.wsgi: Any = None  # until it is loaded
 
     def init_process(self) -> None:
         """Begin to serve. What gunicorn looks up of its settings for each request becomes plain attributes."""
         self.cfg.__dict__.update({name: setting.get() for name, setting in self.cfg.settings.items()})
-        self.poller = Poller()
-        self.crew = Crew(self._most_threads, self._arrived, self._serve)
+        self.poller, self.queue_pipe = Poller(), os.pipe()
+        self.poller.watch(self.queue_pipe[0])
         super().init_process()
 
     # --- the main thread ---
-
-    def _most_threads(self) -> int:
-        """One for each connection and two more: else the late looks of a busy machine would start ever more."""
-        return min(int(self.cfg.threads), len(self.connections) + 2)
 
     def run(self) -> None:
         """Serve until told to stop, then until all requests are answered."""
@@ -84,37 +86,33 @@ class ThreadedWorker(Worker):
         self.listeners = {listener.fileno(): listener for listener in self.sockets}
         for listener in self.sockets:
             listener.setblocking(False)
-        self._accept_again()
-        self.crew.wake_one()
+            self.poller.watch(listener.fileno())
         try:
             while self.alive:
+                self._start_thread()
                 self._look_after(LOOKED_EVERY_S)
             self._stop()
         finally:
-            self.crew.end()
-            self.poller.watch(self.PIPE[0])
-            os.write(self.PIPE[1], b"\0")
+            self.is_over = True
+            os.write(self.queue_pipe[1], b"\0")  # wakes a thread, which wakes the next
 
-    def _look_after(self, every_s: float) -> None:
-        """See that requests are taken, and every so often to the master and to connections whose time is over."""
-        self.crew.watch(every_s)
-        now_s = clock.monotonic_s()
-        if now_s < self.looked_s + every_s:
-            return
-        self.looked_s = now_s
+    def _look_after(self, pause_s: float) -> None:
+        """Pause; then tell the master that this worker is alive, and end connections whose time is over."""
+        if select.select([self.PIPE[0]], [], [], pause_s)[0]:
+            os.read(self.PIPE[0], 4_096)
         self.notify()
         if self.alive and self.ppid != os.getppid():
             self.log.info("Parent changed, shutting down: %s", self)
             self._end_serving()
-        for fd, connection in self.unfinished.copy().items():
-            if connection.until_s <= now_s and (late := self.unfinished.pop(fd, None)):
-                self.crew.bring(late)  # to be told that the time is over
-        for waiting in (self.silent, self.kept, self.lingering):
-            for fd, connection in waiting.copy().items():
-                is_over = min(connection.until_s, self.ends_s) <= now_s
-                if is_over and waiting.get(fd) is connection:  # else its number is another's by now
-                    self._end(waiting.pop(fd, None))
-        self._end_unsent(now_s)
+        now_s = clock.monotonic_s()
+        for connection in self.waiting.copy().values():
+            stop_s = self.ends_s if connection.state in ENDED_BY_STOP else math.inf
+            if min(connection.ends_s, stop_s) > now_s or not self._takes(connection):
+                continue
+            if connection.state == UNFINISHED:  # a thread finds that the time is over
+                self._put(connection)
+            else:
+                self._end(connection)
         self._accept_again()
 
     def _end_serving(self) -> None:
@@ -126,7 +124,6 @@ class ThreadedWorker(Worker):
 
     def _stop(self) -> None:
         """Take no more connections, and end once all have ended, or when the time is over."""
-        self._pause_accepting()
         for listener in self.sockets:  # so that a new service can start
             listener.close()
         until_s = clock.monotonic_s() + self.cfg.graceful_timeout
@@ -137,30 +134,82 @@ class ThreadedWorker(Worker):
         """Begin to stop at a signal."""
         if self.alive:
             self._end_serving()
-            self.crew.ring()
+
+    # --- threads ---
+
+    def _start_thread(self) -> None:
+        """Start a thread, unless one waits for work or there are enough."""
+        if self.idle or self.is_over:
+            return
+        with self.starting:
+            if self.idle or len(self.threads) >= self.cfg.threads:
+                return
+            thread = threading.Thread(target=self._run)
+            self.idle.append(None)  # it will wait soon
+            try:
+                thread.start()
+            except RuntimeError:  # the system allows no more threads
+                self.idle.pop()
+            else:
+                self.threads.append(thread)
+
+    def _run(self) -> None:
+        try:
+            while not self.is_over:
+                fd = self.poller.wait()
+                self.idle.pop()
+                try:
+                    self._start_thread()
+                    self._work(fd)
+                finally:
+                    self.idle.append(None)
+        finally:  # after a fault another thread may start in its place
+            self.idle.pop()
+            with self.starting:
+                self.threads.remove(threading.current_thread())
+            if self.is_over:
+                self.poller.watch(self.queue_pipe[0])
+
+    def _work(self, fd: int) -> None:
+        """Do what this descriptor was reported for, unless another thread has done so."""
+        if connection := self.waiting.pop(fd, None):
+            self._serve(connection)
+        elif fd == self.queue_pipe[0] and not self.is_over:
+            os.read(fd, 1)
+            self.poller.watch(fd)
+            self._serve(self.queue.popleft())
+        elif listener := self.listeners.get(fd):
+            try:
+                self._accept(listener)
+            except Exception as error:
+                if self.alive:  # else the main thread has closed the listener
+                    self.log.error("A connection could not be accepted", exc_info=error)
+            if self.alive and not self.is_full:
+                self.poller.watch(fd)
 
     # --- connections that wait ---
 
-    def _arrived(self, waits: bool) -> list[Connection | Exchange]:
-        """The connections that have sent something or take more; waits for one if it should."""
-        ready, listeners = list[Connection | Exchange](), []
-        for fd in self.poller.ready(waits):
-            if connection := self._waiting(fd) or self.unsent.take(fd):
-                ready.append(connection)
-            elif connection := self.lingering.get(fd):
-                self._drain(fd, connection)
-            elif listener := self.listeners.get(fd):
-                listeners.append(listener)
-        for listener in listeners:  # last: a new connection may get the number of one that has just been closed
-            try:
-                self._accept(listener)
-            except Exception as error:  # those that are ready must still be served
-                if self.alive:  # else the main thread has closed the listener
-                    self.log.error("A connection could not be accepted", exc_info=error)
-        return ready
+    def _await(self, connection: Connection, state: str, ends_s: float) -> None:
+        """Let the connection wait without a thread."""
+        connection.state, connection.ends_s = state, ends_s
+        fd = connection.fileno()
+        self.waiting[fd] = connection
+        try:
+            self.poller.watch(fd, WRITE if state == UNSENT else READ)
+        except OSError:  # another thread has ended it meanwhile
+            if self._takes(connection):
+                self._end(connection)
 
-    def _waiting(self, fd: int) -> Connection | None:
-        return self.kept.pop(fd, None) or self.silent.pop(fd, None) or self.unfinished.pop(fd, None)
+    def _put(self, *connections: Connection) -> None:
+        """Let connections be served behind the others that are ready."""
+        for connection in connections:
+            self.queue.append(connection)
+            os.write(self.queue_pipe[1], b"\0")
+
+    def _takes(self, connection: Connection) -> bool:
+        """Whether this thread has the connection from now on; its descriptor may be another's."""
+        fd = connection.fileno()
+        return self.waiting.get(fd) is connection and self.waiting.pop(fd, None) is connection
 
     def _accept(self, listener: socket.socket) -> None:
         """Accept a connection; without room for it, drop the one that has been silent for longest."""
@@ -169,133 +218,104 @@ class ThreadedWorker(Worker):
         try:
             accepted, peer = listener.accept()
         except OSError as error:
-            if error.errno in NO_ROOM and not self._drop_silent():
-                self._pause_accepting()
-            return
-        connection = Connection(accepted, peer)
-        connection.environ = environ_of(self.cfg, peer, listener.getsockname())
-        connection.until_s = clock.monotonic_s() + READ_S
-        self.connections.add(connection)
-        self.silent[connection.fileno()] = connection
-        self.poller.await_first(connection.fileno())
-        if len(self.connections) >= self.cfg.worker_connections:
-            self._pause_accepting()
-
-    def _pause_accepting(self) -> None:
-        with self.accepting:
-            self.is_accepting = False
-            for fd in self.listeners:
-                self.poller.forget(fd)
+            self.is_full = error.errno in NO_ROOM and not self._drop_silent()
+        else:
+            connection = Connection(accepted, peer)
+            connection.environ = environ_of(self.cfg, peer, listener.getsockname())
+            self.connections.add(connection)
+            self._await(connection, SILENT, clock.monotonic_s() + READ_S)
+            self.is_full = len(self.connections) >= self.cfg.worker_connections
 
     def _accept_again(self) -> None:
-        """Accept connections, unless there are too many or the worker stops."""
-        if self.is_accepting:
-            return
-        with self.accepting:
-            if self.alive and not self.is_accepting and len(self.connections) < self.cfg.worker_connections:
-                self.is_accepting = True
-                for fd in self.listeners:
-                    self.poller.watch(fd)
+        """Accept connections, if only room was missing and there is some."""
+        if self.is_full and self.alive and len(self.connections) < self.cfg.worker_connections:
+            self.is_full = False
+            for fd in self.listeners:
+                self.poller.watch(fd)
 
     def _drop_silent(self) -> bool:
-        """End the connection that has been silent for longest; whether there was one."""
-        silent = self.silent or self.unfinished
-        with contextlib.suppress(StopIteration, RuntimeError):  # another thread changes them
-            self._end(silent.pop(next(iter(silent)), None))
-            return True
+        """End the connection that has been silent for longest, or sent half a request; whether there was one."""
+        for state in (SILENT, UNFINISHED):
+            for connection in self.waiting.copy().values():
+                if connection.state == state and self._takes(connection):
+                    self._end(connection)
+                    return True
         return False
 
-    def _drain(self, fd: int, connection: Connection) -> None:
+    def _drain(self, connection: Connection) -> None:
         """Read what a client was still sending when it got its last answer."""
         try:
             with contextlib.suppress(BlockingIOError):
                 if not connection.recv(HEAD_BYTES):
                     raise EOFError
-            self.poller.await_next(fd)
-        except (OSError, EOFError):  # the main thread may have ended it meanwhile
-            self._end(self.lingering.pop(fd, None))
+        except (OSError, EOFError):
+            self._end(connection)
+        else:
+            self._await(connection, LINGERING, connection.ends_s)
 
-    def _end(self, connection: Connection | None) -> None:
-        if connection:
-            self.connections.discard(connection)
-            connection.close()
-            self._accept_again()
+    def _end(self, connection: Connection) -> None:
+        if connection.answer:
+            self._log(connection.answer)
+        connection.close()
+        self._leave(connection)
+
+    def _leave(self, connection: Connection) -> None:
+        """No longer count a connection that ends, or is given away."""
+        self.connections.discard(connection)
+        self.lingering.discard(connection)
+        self._put(*self.long.end(connection))
+        self._accept_again()
 
     def _close(self, connection: Connection) -> None:
         """Close the connection for writing, and read on for a while, or the client might never see its answer.
 
         TCP resets a connection that is closed with unread data.
         """
-        self.connections.discard(connection)
-        fd = connection.fileno()
+        connection.answer = None
+        if len(self.lingering) >= MAX_LINGERING:
+            return self._end(connection)
         try:
-            if len(self.lingering) >= MAX_LINGERING:
-                raise OSError
             connection.shutdown(socket.SHUT_WR)
-            connection.until_s = clock.monotonic_s() + LINGER_S
-            self.lingering[fd] = connection
-            self.poller.await_next(fd)
         except OSError:
-            self.lingering.pop(fd, None)
-            connection.close()
-        self._accept_again()
+            return self._end(connection)
+        self._leave(connection)
+        self.lingering.add(connection)
+        return self._await(connection, LINGERING, clock.monotonic_s() + LINGER_S)
 
     def make_way(self) -> None:
-        """Called by a thread that is about to wait: another one goes on, if any client may be sending.
-
-        A new client is noticed a millisecond later: a thread woken in vain for each send costs more.
-        """
-        if self.kept or self.silent or self.unfinished or self.crew.ready or self.crew.long:
-            self.crew.step_aside()
+        """Called by a thread that is about to wait: a request that takes long may begin instead of its own."""
+        self._put(*self.long.end_own())
 
     # --- one request ---
 
-    def _serve(self, one: Connection | Exchange) -> None:
-        """Answer a connection's request, or write more of an answer that was not taken at once."""
-        if isinstance(one, Exchange):
-            self._go_on(one.connection, partial(self._write, one))
-            return
-        if not one.began_s:
-            one.begin(clock.monotonic_s(), self.max_bytes)
-        self._go_on(one, partial(self._answer, one))
-
-    def _go_on(self, connection: Connection, step: Callable[[], bool | None]) -> None:
-        """Go on with a connection's request, and once it is answered let the connection wait for the next."""
+    def _serve(self, connection: Connection) -> None:
+        """Go on with a connection that is this thread's, until it waits again or is closed."""
+        state, connection.state = connection.state, ""
+        if state == LINGERING:
+            return self._drain(connection)
         try:
-            try:
-                is_kept = step()
-            except HandOver as given:
-                self.connections.discard(connection)
-                given.begin(connection)
-                return
+            is_kept = self._write(connection.answer) if connection.answer else self._answer(connection)
+        except HandOver as given:
+            connection.answer = None
+            self._leave(connection)
+            return given.begin(connection)
         except BaseException as error:
             is_kept = False
             if not (isinstance(error, TimeoutError) or (isinstance(error, OSError) and error.errno in GONE)):
                 self.log.error("Error handling request", exc_info=error)
         if is_kept is None:
-            return
+            return None
+        self._put(*self.long.end(connection))
         if not (is_kept and self.alive):
-            self._close(connection)
-        elif connection.rest:
-            self.crew.put(connection)
-        else:
-            self._keep(connection)
-
-    def _keep(self, connection: Connection) -> None:
-        """Wait for the connection's next request."""
-        connection.until_s = clock.monotonic_s() + self.cfg.keepalive
-        self._await(connection, self.kept)
-
-    def _await(self, connection: Connection, waiting: dict[int, Connection]) -> None:
-        fd = connection.fileno()
-        waiting[fd] = connection
-        try:
-            self.poller.await_next(fd)
-        except OSError:  # the main thread has ended it, because the worker stops
-            self._end(waiting.pop(fd, None))
+            return self._close(connection)
+        if connection.rest:
+            return self._put(connection)
+        return self._await(connection, KEPT, clock.monotonic_s() + self.cfg.keepalive)
 
     def _answer(self, connection: Connection) -> bool | None:
         """Read a request and answer it; whether the connection may serve another one, None if that is still open."""
+        if not connection.began_s:
+            connection.begin(clock.monotonic_s(), self.max_bytes)
         try:
             request = self._received(connection)
         except (StopIteration, NoMoreData):  # the client has left
@@ -303,25 +323,26 @@ class ThreadedWorker(Worker):
         except ParseException:
             return self._refuse(connection, 400, "The request is not valid HTTP.")
         if request is None:
-            self._await(connection, self.unfinished)
+            self._await(connection, UNFINISHED, connection.until_s)
             return None
-        if self.wsgi.takes_long(request.method, request.path) and connection not in self.crew.long:
+        if self.wsgi.takes_long(request.method, request.path):
             connection.client = client_of(request)
-            if self.crew.is_crowded(connection.client):
+            if self.long.is_crowded(connection):
                 return self._refuse(connection, 503, TOO_MANY, RETRY_LATER)
-            if not self.crew.may_begin(connection, connection.client):
+            if not self.long.begin(connection):
                 return None
         began_s = connection.end_receiving()
         if not request.is_whole:
-            self.crew.step_aside()
-        has_room = len(self.kept) < self.cfg.worker_connections - self.cfg.threads
-        answer = Answer(connection, request, self._goes_on() and has_room and not request.should_close())
+            self.make_way()
+        has_room = len(self.waiting) < self.cfg.worker_connections - self.cfg.threads
+        may_keep = self._goes_on() and has_room and not request.should_close()
+        answer = connection.answer = Answer(connection, request, may_keep, began_s)
         try:
-            environ = request.environ()
-            exchange = Exchange(answer, environ, self.wsgi(environ, answer.start), began_s)
+            answer.environ = request.environ()
+            answer.body = self.wsgi(answer.environ, answer.start)
         except Exception as error:
             return self._fail(answer, error)
-        return self._write(exchange)
+        return self._write(answer)
 
     def _received(self, connection: Connection) -> Incoming | None:
         """The request, unless more of it must come before a thread is worth while."""
@@ -341,52 +362,48 @@ class ThreadedWorker(Worker):
         if self.nr >= self.max_requests and self.alive:
             self.log.info("Autorestarting worker after current request.")
             self._end_serving()
-            self.crew.ring()
+            os.write(self.PIPE[1], b"\0")  # ends the main thread's pause, as signals do
         return bool(self.alive and self.cfg.keepalive)
 
-    def _write(self, exchange: Exchange) -> bool | None:
+    def _write(self, answer: Answer) -> bool | None:
         """Write what the client takes of the answer at once; as `_answer`. The rest waits without a thread."""
-        answer, connection = exchange.answer, exchange.connection
+        connection = answer.connection
         try:
             is_flushed = connection.is_flushed()
-            if is_flushed and not exchange.is_closed:
-                if exchange.parts and not self.crew.may_begin(exchange, connection.client):
+            if is_flushed and not answer.is_closed:
+                if answer.parts and not self.long.begin(connection):
                     return None
-                if exchange.write():
-                    self._log(exchange)
+                if answer.write_parts():
+                    self._log(answer)
                 is_flushed = connection.is_flushed()
         except Exception as error:
-            self._log(exchange)
+            self._log(answer)
             return self._fail(answer, error)
-        if not is_flushed:
-            self._await_room(exchange)
-        elif not exchange.is_closed:
-            self.crew.put(exchange)
-        else:
+        if is_flushed and answer.is_closed:
+            connection.answer = None
             return answer.is_kept and answer.is_whole and self._is_drained(answer.request)
+        self._put(*self.long.end(connection))
+        self._await(connection, UNSENT, clock.monotonic_s() + WRITE_S)
+        if not is_flushed:
+            self._bound_unsent()
         return None
 
-    def _log(self, exchange: Exchange) -> None:
-        """Log the request, whose body is written or given up."""
-        if not exchange.is_closed:
-            answer, took_s = exchange.answer, clock.monotonic_s() - exchange.began_s
-            self.log.access(exchange.environ, answer.status, answer.sent, took_s)
-            exchange.close()
+    def _log(self, answer: Answer) -> None:
+        """Log a request whose answer is written or given up."""
+        if not answer.is_closed:
+            self.log.access(answer.environ, answer.status, answer.sent, clock.monotonic_s() - answer.began_s)
+            answer.close()
 
-    def _await_room(self, exchange: Exchange) -> None:
-        """Wait until the client takes more; too much that waits ends those that have taken nothing for longest."""
-        now_s = clock.monotonic_s()
-        exchange.connection.until_s = now_s + WRITE_S
-        fd = exchange.connection.fileno()
-        self.unsent.exchanges[fd] = exchange
-        with contextlib.suppress(OSError):  # another thread has ended it, to make room
-            self.poller.await_room(fd)
-        self._end_unsent(now_s)
-
-    def _end_unsent(self, now_s: float) -> None:
-        for exchange in self.unsent.over(now_s):
-            self._log(exchange)
-            self._end(exchange.connection)
+    def _bound_unsent(self) -> None:
+        """Drop the answers whose clients have taken nothing for longest, if all together are too large."""
+        unsent = [one for one in self.waiting.copy().values() if one.state == UNSENT]
+        surplus = sum(len(one.kept) for one in unsent) - MAX_UNSENT_BYTES
+        for connection in unsent:
+            if surplus <= 0:
+                break
+            if self._takes(connection):
+                surplus -= len(connection.kept)
+                self._end(connection)
 
     def _fail(self, answer: Answer, error: Exception) -> bool:
         """Answer that there is a fault of ours, unless it is none or the answer has begun."""

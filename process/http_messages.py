@@ -4,17 +4,18 @@ Must not know routes, threads or who waits for whom.
 """
 
 import math
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from io import BytesIO
 from typing import Any
 
 from gunicorn import SERVER, util
 from gunicorn.http.body import LengthReader
-from gunicorn.http.message import Request, _ip_in_allow_list
+from gunicorn.http.message import Request
 from gunicorn.http.wsgi import base_environ
 
 from process import clock
-from process.connections import Connection
+from process.connections import MAX_KEPT_BYTES, Connection
 
 SECOND_MS = 1_000
 SHORT_BYTES = 16_384  # a shorter head or body is received without a thread, and kept in memory meanwhile
@@ -82,8 +83,10 @@ class Incoming(Request):
             self.unreader.until_s = math.inf  # the time to send it is not used up, however long the answer takes
 
     def _peer_is_trusted_proxy(self) -> bool:
-        """Whether the peer is in the trusted networks, which are not compared each time: most peers are one proxy."""
-        return _is_trusted(self.cfg, self.peer_addr[0])
+        """Whether the peer is in the trusted networks, which are compared once for each connection."""
+        if self.unreader.is_trusted is None:
+            self.unreader.is_trusted = super()._peer_is_trusted_proxy()
+        return bool(self.unreader.is_trusted)
 
     def environ(self) -> dict[str, Any]:
         """What WSGI tells the application."""
@@ -116,11 +119,6 @@ def has_head(data: bytes) -> bool:
     return b"\r\n\r\n" in data or len(data) >= SHORT_BYTES or data.count(b"\n") > data.count(b"\r\n")
 
 
-@lru_cache(maxsize=1_000)
-def _is_trusted(cfg: Any, address: str) -> bool:
-    return bool(_ip_in_allow_list(address, cfg.forwarded_allow_ips, cfg.forwarded_allow_networks()))
-
-
 def environ_of(cfg: Any, peer: tuple[Any, ...], server: tuple[Any, ...]) -> dict[str, Any]:
     """What WSGI tells of every request of a connection: who the peer is, and at which of our addresses."""
     environ: dict[str, Any] = base_environ(cfg) | {
@@ -135,10 +133,14 @@ def environ_of(cfg: Any, peer: tuple[Any, ...], server: tuple[Any, ...]) -> dict
 
 
 class Answer:
-    """One answer as WSGI gives it: its head with `start`, the parts of its body with `write`, and its `end`."""
+    """One answer as WSGI gives it: its head with `start`, and the parts of its body, written one after the other."""
 
-    def __init__(self, connection: Connection, request: Incoming, may_keep: bool) -> None:
-        self.connection, self.request, self.may_keep = connection, request, may_keep
+    def __init__(self, connection: Connection, request: Incoming, may_keep: bool, began_s: float = 0.0) -> None:
+        self.connection, self.request, self.may_keep, self.began_s = connection, request, may_keep, began_s
+        self.environ: dict[str, Any] = {}
+        self.body: Iterable[bytes] = ()
+        self.parts: Iterator[bytes] | None = None  # of the body, once one was asked for
+        self.is_closed = False  # the body is written, or given up
         self.status, self.sent = 0, 0  # the code, and how many bytes of the body
         self.head = b""  # still to be written
         self.is_begun = False
@@ -191,9 +193,27 @@ class Answer:
         self.sent += len(data)
         self._write(b"%X\r\n%b\r\n" % (len(data), data) if self.is_chunked else data)
 
+    def write_parts(self) -> bool:
+        """Write as much of the body as may be kept, one part if its length is unknown; whether that was the last."""
+        if self.parts is None:
+            self.parts = iter(self.body)
+        for part in self.parts:
+            self.write(part)
+            is_much = len(self.connection.kept) > MAX_KEPT_BYTES and not self.is_whole
+            if self.length is None or is_much:
+                return False
+        self.end()
+        return True
+
     def end(self) -> None:
         """Write what is left: a head without a body, and the mark of the last chunk."""
         self._write(b"0\r\n\r\n" if self.is_chunked else b"")
+
+    def close(self) -> None:
+        """Free what the body holds."""
+        body, self.body, self.parts, self.is_closed = self.body, (), None, True
+        if hasattr(body, "close"):
+            body.close()
 
     def _write(self, data: bytes) -> None:
         if not self.is_begun:

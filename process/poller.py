@@ -1,87 +1,58 @@
-"""Tells which sockets have something to read, or take more. Any thread may call it; one at a time waits.
+"""Tells which sockets have something to read, or take more: each once for each time it is watched.
 
-Linux's epoll disarms a socket by itself once it was reported, in the same system call. Elsewhere `selectors` does.
+Any number of threads may wait at the same time.
 """
 
 import contextlib
 import select
 import selectors
+import threading
 
-MOST_AT_ONCE = 64
+READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 
 
 class Epoll:
-    """For Linux."""
+    """For Linux, which disarms a socket in the same system call that reports it."""
 
     def __init__(self) -> None:
         self.epoll = select.epoll()
 
-    def watch(self, fd: int) -> None:
-        """Report this descriptor as long as there is something to read."""
-        self.epoll.register(fd, select.EPOLLIN)
+    def watch(self, fd: int, event: int = READ) -> None:
+        """Report this descriptor once; one that is closed needs no further call."""
+        mask = (select.EPOLLIN if event == READ else select.EPOLLOUT) | select.EPOLLONESHOT
+        try:
+            self.epoll.modify(fd, mask)
+        except FileNotFoundError:
+            self.epoll.register(fd, mask)
 
-    def await_first(self, fd: int) -> None:
-        """Report this descriptor once, when there is something to read."""
-        self.epoll.register(fd, select.EPOLLIN | select.EPOLLONESHOT)
-
-    def await_next(self, fd: int) -> None:
-        """Report a descriptor once more."""
-        self.epoll.modify(fd, select.EPOLLIN | select.EPOLLONESHOT)
-
-    def await_room(self, fd: int) -> None:
-        """Report a descriptor once, when more can be written to it."""
-        self.epoll.modify(fd, select.EPOLLOUT | select.EPOLLONESHOT)
-
-    def forget(self, fd: int) -> None:
-        """Report this descriptor no more; one that is closed needs no call."""
-        with contextlib.suppress(OSError):
-            self.epoll.unregister(fd)
-
-    def ready(self, waits: bool) -> list[int]:
-        """The descriptors that are to be reported; waits for one if it should."""
-        return [fd for fd, _ in self.epoll.poll(-1 if waits else 0, MOST_AT_ONCE)]
+    def wait(self) -> int:
+        """Wait for the next descriptor."""
+        while not (ready := self.epoll.poll(-1, 1)):
+            pass
+        return int(ready[0][0])
 
 
 class Selector:
     """For other systems."""
 
     def __init__(self) -> None:
-        self.selector, self.watched = selectors.DefaultSelector(), set[int]()
+        self.selector, self.waiting = selectors.DefaultSelector(), threading.Lock()
 
-    def watch(self, fd: int) -> None:
+    def watch(self, fd: int, event: int = READ) -> None:
         """As `Epoll.watch`."""
-        self.watched.add(fd)
-        self.await_first(fd)
-
-    def await_first(self, fd: int) -> None:
-        """As `Epoll.await_first`."""
-        self._await(fd, selectors.EVENT_READ)
-
-    await_next = await_first
-
-    def await_room(self, fd: int) -> None:
-        """As `Epoll.await_room`."""
-        self._await(fd, selectors.EVENT_WRITE)
-
-    def _await(self, fd: int, event: int) -> None:
-        with contextlib.suppress(KeyError):  # of a descriptor that was closed and is now another's
+        with contextlib.suppress(KeyError):  # a closed socket's descriptor may be in use again
             self.selector.unregister(fd)
         self.selector.register(fd, event)
 
-    def forget(self, fd: int) -> None:
-        """As `Epoll.forget`."""
-        self.watched.discard(fd)
-        with contextlib.suppress(KeyError):
-            self.selector.unregister(fd)
-
-    def ready(self, waits: bool) -> list[int]:
-        """As `Epoll.ready`."""
-        ready = [key.fd for key, _ in self.selector.select(None if waits else 0)]
-        for fd in ready:
-            if fd not in self.watched:
-                with contextlib.suppress(KeyError):
-                    self.selector.unregister(fd)
-        return ready
+    def wait(self) -> int:
+        """As `Epoll.wait`."""
+        with self.waiting:
+            while not (ready := self.selector.select()):
+                pass
+            fd = ready[0][0].fd
+            with contextlib.suppress(KeyError):
+                self.selector.unregister(fd)
+        return fd
 
 
 Poller = Epoll if hasattr(select, "epoll") else Selector

@@ -22,7 +22,7 @@ Values = Sequence[object] | Mapping[str, object]
 
 
 def make_way() -> None:
-    """Called by a thread that is about to wait for its turn, the disk or PostgreSQL; the server replaces this."""
+    """Called by a thread that is about to wait for PostgreSQL or an answer; the server replaces this."""
 
 
 class DatabaseRefused(SystemExit):

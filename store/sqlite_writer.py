@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from store import engine
 from store.engine import DatabaseError, WriteFailed
 from store.sqlite_connection import run_on
 
@@ -65,7 +64,6 @@ class Writer:
         self.is_beginning = False  # during a BEGIN, which waits while another process holds the file
         self.commit: Commit | None = None  # of the open transaction
         self.has_changes = False  # whether that commit will write anything
-        self.makes_way = False  # during a COMMIT that is to be shared by those who wait for their turn meanwhile
         self.fails = False  # whether the last transaction could not be made
 
     def opened(self) -> sqlite3.Connection:
@@ -122,8 +120,6 @@ class Writer:
         """
         if self.turn.acquire(blocking=False):
             return True
-        if self.makes_way:
-            engine.make_way()
         for _ in range(MAX_TURN_WAITS):
             if self.turn.acquire(timeout=TURN_WAIT_S):
                 return True
@@ -169,15 +165,11 @@ class Writer:
         try:
             if failure is None:
                 failure = WriteFailed("the commit was interrupted")
-                if self.has_changes:
-                    self.makes_way = True
-                    engine.make_way()
                 run_on(self.opened(), "COMMIT")
                 failure = None
         except DatabaseError as error:
             failure = WriteFailed(str(error))
         finally:
-            self.makes_way = False
             if failure:
                 self.fails = True
                 self.close()

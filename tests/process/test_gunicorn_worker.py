@@ -17,12 +17,11 @@ import pytest
 from gunicorn.config import Config
 from gunicorn.sock import TCPSocket
 
-from process import clock, logs, unsent
+from process import clock, gunicorn_worker, logs
 from process.connections import READ_S, WRITE_S, Connection
-from process.gunicorn_worker import ThreadedWorker
+from process.gunicorn_worker import KEPT, LINGERING, SILENT, STOP_S, UNFINISHED, UNSENT, ThreadedWorker
 from process.http_messages import Answer, Incoming
-from process.poller import Poller
-from process.unsent import Exchange, Unsent
+from process.poller import Epoll as Poller
 from tests.support.rows import each
 from tests.support.server import PATIENCE_S, UNDELAYED_S, bearer, in_threads, join, serving
 
@@ -78,82 +77,77 @@ def kept(connection, request, free_after_s):
     return one._is_drained(request) and not connection.is_over
 
 
-@each("waiting", ["kept", "silent", "unfinished", "ready", "long", None])
-def test_a_thread_that_is_about_to_wait_wakes_another_only_where_a_client_may_want_it(waiting):
-    one, woken = ThreadedWorker.__new__(ThreadedWorker), []
-    one.kept, one.silent, one.unfinished, ready, long = (
-        {3: "a connection"} if waiting == name else {} for name in ("kept", "silent", "unfinished", "ready", "long")
-    )
-    one.crew = SimpleNamespace(ready=ready, long=long, step_aside=lambda: woken.append(1))
-    one.make_way()
-    assert bool(woken) == bool(waiting)
-
-
 @pytest.fixture
 def idle():
     """A worker with two connections at most, whose threads have not begun."""
-    one = ThreadedWorker.__new__(ThreadedWorker)
-    one.cfg = Config()
+    one = ThreadedWorker(1, os.getppid(), [], None, 30, Config(), logging.getLogger())
     one.cfg.set("worker_connections", 2)
-    one.log, one.poller, one.alive = logging.getLogger(), Poller(), True
-    one.connections, one.listeners = set(), {}
-    one.silent, one.kept, one.unfinished, one.lingering, one.unsent = {}, {}, {}, {}, Unsent()
-    one.is_accepting, one.accepting = True, threading.Lock()
-    return one
+    one.poller, one.PIPE, one.queue_pipe = Poller(), os.pipe(), os.pipe()
+    one.poller.watch(one.queue_pipe[0])
+    yield one
+    for connection in [*one.connections, *one.lingering]:
+        connection.close()
+    one.tmp.close()
 
 
-@each("connections, most", [(0, 2), (3, 5), (30, 32), (31, 32), (900, 32)])
-def test_there_are_no_more_threads_than_connections_need(idle, connections, most):
-    idle.cfg.set("threads", 32)
-    idle.connections = set(range(connections))
-    assert idle._most_threads() == most
+def waits(worker, connection, state):
+    """Let a connection wait, whose time is never over."""
+    worker.connections.add(connection)
+    worker._await(connection, state, math.inf)
 
 
-def test_what_is_ready_is_served_although_a_lingering_connection_was_ended_just_then(idle):
-    ours, theirs = socket.socketpair()
-    kept, client = socket.socketpair()
-
-    class Ended(Connection):
-        def recv(self, size):
-            data = super().recv(size)
-            idle._end(idle.lingering.pop(self.fileno()))  # the main thread: its time is over
-            return data
-
-    ended, kept = Ended(ours, ("127.0.0.1", 1)), Connection(kept, ("127.0.0.1", 2))
-    idle.lingering[ended.fileno()], idle.kept[kept.fileno()] = ended, kept
-    for connection in (ended, kept):
-        idle.poller.await_first(connection.fileno())
-    with theirs, client, kept:
-        theirs.send(b"more")
-        client.send(b"GET / HTTP/1.1")
-        assert idle._arrived(waits=True) == [kept]
-    assert not idle.lingering
+def work(worker):
+    """Do what comes next, as a thread does."""
+    worker._work(worker.poller.wait())
 
 
 def test_a_client_that_has_asked_does_not_make_room_for_one_that_comes_at_that_moment(idle):
+    idle.cfg.set("worker_connections", 3)
+    idle.wsgi = application_of([])
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.setblocking(False)
         idle.listeners[listener.fileno()] = listener
         idle.poller.watch(listener.fileno())
         with socket.create_connection(listener.getsockname()) as first:
-            assert idle._arrived(waits=True) == []
+            work(idle)
+            first.send(b"GET / HTTP/1.1")
+            fd = idle.poller.wait()
+            (asked,) = idle.waiting.values()
             with socket.create_connection(listener.getsockname()):
-                first.send(b"GET / HTTP/1.1")
-                (ready,) = idle._arrived(waits=True)
-                assert ready.peer == first.getsockname()
-        for connection in idle.connections:
-            connection.close()
+                del idle.waiting[fd]  # a thread has it
+                work(idle)
+                assert asked in idle.connections and asked.peer == first.getsockname()
 
 
 def test_a_client_that_comes_while_a_worker_closes_its_listeners_is_no_fault(idle, caplog):
     listener = TCPSocket(("127.0.0.1", 0), idle.cfg, idle.log)
-    idle.listeners[listener.fileno()] = listener
-    idle.poller.watch(listener.fileno())
+    fd = listener.fileno()
+    idle.listeners[fd] = listener
+    idle.poller.watch(fd)
     with socket.create_connection(listener.getsockname()):
-        find = idle.poller.ready
-        idle.poller.ready = lambda waits: [*find(waits), listener.close()][:-1]  # the main thread, just then
+        assert idle.poller.wait() == fd
+        listener.close()  # the main thread, just then
         idle.alive = False
-        assert idle._arrived(waits=True) == [] and caplog.messages == []
+        idle._work(fd)
+        assert caplog.messages == []
+
+
+def test_without_room_no_connection_is_accepted_until_there_is_some(idle):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setblocking(False)
+        idle.listeners[listener.fileno()] = listener
+        idle.poller.watch(listener.fileno())
+        clients = [socket.create_connection(listener.getsockname()) for _ in range(3)]
+        for _ in range(2):
+            work(idle)
+            for connection in idle.connections:
+                connection.state = KEPT  # these make no room
+        assert len(idle.connections) == 2 and idle.is_full
+        idle._end(next(iter(idle.connections)))
+        work(idle)
+        assert len(idle.connections) == 2 and not idle.poller.epoll.poll(0)
+        for client in clients:
+            client.close()
 
 
 def answer_of(connection, length, headers=None, body=None):
@@ -162,27 +156,42 @@ def answer_of(connection, length, headers=None, body=None):
     request = Incoming(Config(), connection, connection.peer)
     answer = Answer(connection, request, True)
     answer.start("200 OK", [("Content-Length", str(length))] if headers is None else headers)
-    return Exchange(answer, {"REMOTE_ADDR": "127.0.0.1"}, [b"x" * length] if body is None else body, 0.0)
+    answer.body = [b"x" * length] if body is None else body
+    return answer
+
+
+def application_of(asked):
+    """An application that answers with the body of the request, and adds that to `asked`."""
+
+    def application(environ, start):
+        body = environ["wsgi.input"].read()
+        asked.append(body)
+        start("200 OK", [("Content-Length", str(len(body)))])
+        return [body]
+
+    application.takes_long = lambda method, path: False
+    return application
 
 
 @pytest.fixture
 def writes(idle, ends):
     """The worker, which serves one connection that has sent a request and reads slowly; what it logs."""
-    idle.looked_s, idle.ends_s, idle.ppid, idle.logged = 0.0, math.inf, os.getppid(), []
+    idle.logged = []
     idle.log = SimpleNamespace(
         access=lambda _, status, sent, took_s: idle.logged.append(sent),
         error=lambda *said, **_: idle.logged.append(said),
     )
-    idle.crew = SimpleNamespace(ready=[], watch=lambda *_: None, put=lambda one: idle.crew.ready.append(one))
-    idle.crew.may_begin = lambda one, client: True
-    idle.notify = lambda: None
     ours, theirs = ends
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4_096)
     theirs.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-    idle.poller.await_first(ours.fileno())
-    idle.poller.ready(waits=True)
     idle.connections.add(ours)
     return idle
+
+
+def begin_writing(worker, answer):
+    """Let the worker write what the client takes of an answer."""
+    answer.connection.answer = answer
+    worker._serve(answer.connection)
 
 
 def take(worker, theirs, until):
@@ -190,9 +199,8 @@ def take(worker, theirs, until):
     taken = b""
     while not until():
         taken += theirs.recv(1_000_000)
-        for one in [*worker._arrived(waits=False), *worker.crew.ready]:
-            worker.crew.ready[:] = []
-            worker._serve(one)
+        for fd, _ in worker.poller.epoll.poll(0):
+            worker._work(fd)
     theirs.setblocking(False)
     with suppress(BlockingIOError):
         taken += theirs.recv(1_000_000)
@@ -202,9 +210,9 @@ def take(worker, theirs, until):
 @pytest.mark.parametrize("length", [60_000, 3_000_000])
 def test_a_client_that_does_not_take_its_answer_keeps_no_thread_and_gets_it_later(writes, ends, length):
     ours, theirs = ends
-    writes._serve(answer_of(ours, length))
-    assert [*writes.unsent.exchanges] == [ours.fileno()] and not writes.kept and writes.logged == [length]
-    taken = take(writes, theirs, lambda: ours in writes.kept.values())
+    begin_writing(writes, answer_of(ours, length))
+    assert ours.state == UNSENT and writes.logged == [length]
+    taken = take(writes, theirs, lambda: ours.state == KEPT)
     assert taken.partition(b"\r\n\r\n")[2] == b"x" * length and not ours.kept and writes.logged == [length]
 
 
@@ -218,10 +226,9 @@ def test_an_answer_that_is_made_while_it_is_written_goes_on_when_the_client_take
             yield b"%02d" % part * 50_000
         made.append("closed")
 
-    exchange = answer_of(ours, 0, [], body())
-    writes._serve(exchange)
+    begin_writing(writes, answer_of(ours, 0, [], body()))
     assert made == [0] and not writes.logged
-    taken = take(writes, theirs, lambda: ours in writes.kept.values())
+    taken = take(writes, theirs, lambda: ours.state == KEPT)
     parts = [b"186A0\r\n" + b"%02d" % part * 50_000 + b"\r\n" for part in range(40)]
     assert taken.partition(b"\r\n\r\n")[2] == b"".join(parts) + b"0\r\n\r\n"
     assert made == [*range(40), "closed"] and writes.logged == [4_000_000]
@@ -237,51 +244,41 @@ def test_an_answer_that_is_not_taken_ends_without_a_fault(writes, ends, moved_cl
             closed.append(1)
 
     if why == "memory":
-        monkeypatch.setattr(unsent, "MAX_UNSENT_BYTES", 100_000)
-    writes._serve(answer_of(ours, 0, [], Body([b"x" * 200_000, b"never"])))
-    assert bool(writes.unsent.exchanges) == (why != "memory")
+        monkeypatch.setattr(gunicorn_worker, "MAX_UNSENT_BYTES", 100_000)
+    begin_writing(writes, answer_of(ours, 0, [], Body([b"x" * 200_000, b"never"])))
+    assert bool(writes.waiting) == (why != "memory")
     moved_clock.advance(WRITE_S - 1)
-    writes._look_after(1)
+    writes._look_after(0)
     if why == "time":
-        assert writes.unsent.exchanges
+        assert writes.waiting
         moved_clock.advance(1)
-        writes._look_after(1)
+        writes._look_after(0)
     elif why == "gone":
         theirs.close()
-        (one,) = writes._arrived(waits=True)
-        writes._serve(one)
-    assert not (writes.unsent.exchanges or writes.connections) and closed == [1] and writes.logged == [200_000]
+        work(writes)
+    assert not writes.connections and closed == [1] and writes.logged == [200_000]
 
 
 def test_the_answer_of_which_nothing_was_taken_for_longest_makes_room(idle, monkeypatch):
-    monkeypatch.setattr(unsent, "MAX_UNSENT_BYTES", 25)
-    waiting = Unsent()
-    for number in (3, 1, 2):
-        connection = SimpleNamespace(kept=b"x" * 10, until_s=math.inf)
-        waiting.exchanges[number] = Exchange(SimpleNamespace(connection=connection), {}, [], number)
-    assert [one.began_s for one in waiting.over(0)] == [3] and [*waiting.exchanges] == [1, 2]
+    monkeypatch.setattr(gunicorn_worker, "MAX_UNSENT_BYTES", 25)
+    pairs = [socket.socketpair() for _ in range(4)]
+    connections = [Connection(ours) for ours, _ in pairs]
+    for connection in connections:
+        connection.kept = b"x" * 10
+        waits(idle, connection, KEPT if connection is connections[0] else UNSENT)
+    idle._bound_unsent()
+    assert [*idle.waiting.values()] == [connections[0], *connections[2:]]
+    for _, theirs in pairs:
+        theirs.close()
 
 
 @pytest.fixture
 def serves(idle):
     """The worker, whose application says what it has read."""
-    idle.max_bytes, idle.nr, idle.max_requests, idle.asked = 1_000_000, 0, 1_000, []
-    idle.crew = SimpleNamespace(step_aside=lambda: None, ready=[])
-    idle.crew.bring = idle.crew.ready.append
-    idle.log = SimpleNamespace(access=lambda *_: None, request=lambda **_: None)
+    idle.max_bytes, idle.asked = 1_000_000, []
+    idle.log = SimpleNamespace(access=lambda *_: None)
     idle.cfg.set("worker_connections", 1_000)
-    idle.looked_s, idle.ends_s, idle.ppid = 0.0, math.inf, os.getppid()
-    idle.crew.watch = idle.notify = lambda *_: None
-    idle.draining = threading.Semaphore(2)
-
-    def application(environ, start):
-        body = environ["wsgi.input"].read()
-        idle.asked.append(body)
-        start("200 OK", [("Content-Length", str(len(body)))])
-        return [body]
-
-    application.takes_long = lambda method, path: False
-    idle.wsgi = application
+    idle.wsgi = application_of(idle.asked)
     return idle
 
 
@@ -292,83 +289,87 @@ SEND = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 24\r\n\r\n" + BODY
 @pytest.mark.parametrize("step", [1, 20, len(SEND) - len(BODY), len(SEND)])
 def test_a_request_is_answered_once_in_however_many_packets_it_came(serves, ends, step):
     ours, theirs = ends
-    serves.silent[ours.fileno()] = ours
-    serves.poller.await_first(ours.fileno())
+    waits(serves, ours, SILENT)
     for at in range(0, len(SEND), step):
         assert not serves.asked
         theirs.sendall(SEND[at : at + step])
-        (ready,) = serves._arrived(waits=True)
-        serves._serve(ready)
-    assert serves.asked == [BODY] and not serves.unfinished
-    assert theirs.recv(1_000).endswith(b"\r\n\r\n" + BODY) and ours in serves.kept.values()
-
-
-def test_a_request_that_takes_long_waits_for_its_turn_or_is_refused_when_too_many_wait(serves, ends):
-    ours, theirs = ends
-    asked = []
-    serves.wsgi.takes_long = lambda method, path: path == "/list"
-    serves.crew.long, serves.crew.may_begin = {}, lambda one, client: asked.append(client)
-    serves.crew.is_crowded = lambda client: len(asked) > 1
-    request = b"GET /list HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer k\r\n\r\n"
-    serves.poller.await_first(ours.fileno())
-    theirs.sendall(request)
-    serves._serve(ours)
-    assert asked == ["Bearer k"] and not serves.kept
-    serves.crew.long[ours] = 1
-    serves._serve(ours)  # its turn
-    assert serves.kept.pop(ours.fileno())
-    serves.crew.long.clear()
-    for client in (b"Cookie: c=1", b"X: y"):
-        theirs.sendall(request.replace(b"Authorization: Bearer k", client))
-        serves._serve(ours)
-    assert asked == ["Bearer k", "c=1"]
-    answer = theirs.recv(10_000).rpartition(b"HTTP/1.1 ")[2]
-    assert answer.startswith(b"503 ") and b"\r\nRetry-After: 5\r\n" in answer and b"at once" in answer
+        work(serves)
+    assert serves.asked == [BODY] and ours.state == KEPT
+    assert theirs.recv(1_000).endswith(b"\r\n\r\n" + BODY)
 
 
 def test_half_a_request_is_answered_as_one_that_broke_off_when_its_time_is_over(serves, ends, moved_clock):
     ours, theirs = ends
     theirs.sendall(SEND[:-1])
-    serves.poller.await_first(ours.fileno())
-    serves._serve(ours)
+    waits(serves, ours, SILENT)
+    work(serves)
     moved_clock.advance(READ_S - 1)
-    serves._look_after(1)
-    assert not serves.crew.ready
+    serves._look_after(0)
+    assert ours.state == UNFINISHED
     moved_clock.advance(1)
-    serves._look_after(1)
-    assert serves.crew.ready == [ours] and not serves.unfinished
+    serves._look_after(0)
     theirs.sendall(SEND[-1:] + SEND)  # too late, and not to be taken for a request
-    serves._serve(ours)
+    work(serves)
     answer = theirs.recv(1_000)
     assert b"\r\nConnection: close\r\n" in answer and answer.endswith(b"\r\n\r\n" + BODY[:-1])
-    assert ours in serves.lingering.values()
+    assert ours.state == LINGERING and not serves.connections
 
 
-@each("waiting", ["silent", "kept", "lingering"])
-def test_a_new_connection_does_not_end_because_one_with_its_number_was_over_just_then(serves, waiting):
+def test_requests_that_a_client_sends_at_once_are_answered_one_by_one_behind_the_others(serves, ends):
+    ours, theirs = ends
+    other, others_client = socket.socketpair()
+    with Connection(other) as other, others_client:
+        waits(serves, other, KEPT)
+        waits(serves, ours, KEPT)
+        theirs.sendall(SEND * 3)
+        work(serves)
+        assert [*serves.queue] == [ours]
+        others_client.sendall(SEND)
+        for _ in range(3):
+            work(serves)
+        assert other.state == KEPT and len(serves.asked) == 4
+
+
+@each("state", [SILENT, KEPT, LINGERING])
+def test_a_new_connection_does_not_end_because_one_with_its_number_was_over_just_then(serves, state):
     ours, theirs = socket.socketpair()
     with Connection(ours) as old, theirs, Connection(socket.socket()) as new:
-        new.until_s = clock.monotonic_s() + PATIENCE_S
+        old.state = new.state = state
+        new.ends_s = math.inf
 
         class Changing(dict):
             def copy(self):  # and then another thread ends the old one, and accepts the new one
                 return {7: old}
 
-        setattr(serves, waiting, Changing({7: new}))
+        serves.waiting = Changing({7: new})
         serves._look_after(0)
-        assert getattr(serves, waiting) == {7: new} and new.fileno() > 0
-        setattr(serves, waiting, {})
+        assert serves.waiting == {7: new} and new.fileno() > 0
+
+
+def test_when_the_worker_stops_connections_without_a_request_end_soon_and_others_go_on(serves, moved_clock):
+    pairs = [socket.socketpair() for _ in range(4)]
+    connections = [Connection(ours) for ours, _ in pairs]
+    for connection, state in zip(connections, (SILENT, KEPT, UNSENT, UNFINISHED), strict=True):
+        waits(serves, connection, state)
+    serves.wsgi.streams = SimpleNamespace(stop=lambda: None)
+    serves._end_serving()
+    serves._look_after(0)
+    assert len(serves.connections) == 4
+    moved_clock.advance(STOP_S)
+    serves._look_after(0)
+    assert serves.connections == set(connections[2:])
+    for _, theirs in pairs:
+        theirs.close()
 
 
 def test_a_connection_with_half_a_request_makes_room_if_there_is_none_that_is_silent(idle, ends):
     ours, theirs = ends
     silent, other = socket.socketpair()
-    idle.connections = {ours}
-    idle.unfinished[ours.fileno()] = ours
+    waits(idle, ours, UNFINISHED)
     with Connection(silent) as silent, other, theirs:
-        idle.silent[silent.fileno()] = silent
-        assert idle._drop_silent() and not idle.silent and idle.connections == {ours}
-        assert idle._drop_silent() and not idle.unfinished and not idle.connections
+        waits(idle, silent, SILENT)
+        assert idle._drop_silent() and idle.connections == {ours}
+        assert idle._drop_silent() and not idle.connections
         assert not idle._drop_silent()
 
 

@@ -1,5 +1,6 @@
 """Requests and answers: what gunicorn says of them, only cheaper."""
 
+import importlib.metadata
 import socket
 from types import SimpleNamespace
 
@@ -256,3 +257,12 @@ def test_what_failed_before_its_answer_began_may_be_answered_otherwise_and_not_a
     assert written.data.startswith(b"HTTP/1.1 500 ") and written.data.endswith(b"\r\n\r\nf")
     with pytest.raises(KeyError):
         answer.start("200 OK", [], (KeyError, KeyError("y"), None))
+
+
+def test_gunicorn_has_the_two_private_names_that_are_used(cfg):
+    ours, theirs = socket.socketpair()
+    with Connection(ours) as ours, theirs:
+        theirs.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nx")
+        ours.begin(clock.monotonic_s(), 1_000)
+        used = Incoming(cfg, ours, PROXY)._expected_100_continue is True, ours.is_trusted is True
+    assert all(used), importlib.metadata.version("gunicorn")

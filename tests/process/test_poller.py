@@ -1,10 +1,11 @@
-"""Which sockets have something to read, on Linux and elsewhere."""
+"""Which sockets have something to read or take more, on Linux and elsewhere."""
 
 import socket
 
 import pytest
 
-from process.poller import Poller, Selector
+from process.poller import WRITE, Poller, Selector
+from tests.support.server import in_threads, join
 
 
 @pytest.fixture(params=[Poller, Selector], ids=["as here", "as elsewhere"])
@@ -19,37 +20,66 @@ def ends():
         yield ours, theirs
 
 
-def test_a_connection_is_reported_once_each_time_it_is_awaited(poller, ends):
+@pytest.fixture
+def other(poller):
+    """The descriptor of a connection that something was sent to; it is reported once nothing else is."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.send(b"x")
+        yield ours.fileno()
+
+
+def test_a_connection_is_reported_once_each_time_it_is_watched(poller, ends, other):
     ours, theirs = ends
-    poller.await_first(ours.fileno())
-    assert poller.ready(False) == []
+    poller.watch(ours.fileno())
+    poller.watch(other)
+    assert poller.wait() == other
     theirs.send(b"x")
-    assert (poller.ready(True), poller.ready(False)) == ([ours.fileno()], [])
-    poller.await_next(ours.fileno())
-    assert (poller.ready(True), poller.ready(False)) == ([ours.fileno()], [])
+    assert poller.wait() == ours.fileno()
+    poller.watch(other)
+    assert poller.wait() == other
+    poller.watch(ours.fileno())
+    assert poller.wait() == ours.fileno()
     ours.recv(1)
-    poller.await_next(ours.fileno())
-    assert poller.ready(False) == []
+    poller.watch(ours.fileno())
     theirs.close()
-    assert poller.ready(True) == [ours.fileno()]
+    assert poller.wait() == ours.fileno()
 
 
-def test_what_is_watched_is_reported_until_it_is_forgotten(poller, ends):
+def test_a_connection_is_reported_when_it_takes_more(poller, ends, other):
     ours, theirs = ends
-    poller.watch(ours.fileno())
-    theirs.send(b"x")
-    assert poller.ready(True) == poller.ready(True) == [ours.fileno()]
-    poller.forget(ours.fileno())
-    poller.forget(ours.fileno())
-    assert poller.ready(False) == []
-    poller.watch(ours.fileno())
-    assert poller.ready(True) == [ours.fileno()]
+    ours.setblocking(False)
+    written = 0
+    while True:
+        try:
+            written += ours.send(b"x" * 100_000)
+        except BlockingIOError:
+            break
+    poller.watch(ours.fileno(), WRITE)
+    poller.watch(other)
+    assert poller.wait() == other
+    while written:
+        written -= len(theirs.recv(100_000))
+    assert poller.wait() == ours.fileno()
+
+
+def test_each_of_several_threads_gets_another_connection(poller):
+    pairs, reported = [socket.socketpair() for _ in range(8)], []
+    threads = in_threads(8, lambda n: reported.append(poller.wait()))
+    for ours, theirs in pairs:
+        poller.watch(ours.fileno())
+        theirs.send(b"x")
+    join(threads)
+    assert sorted(reported) == sorted(ours.fileno() for ours, _ in pairs)
+    for pair in pairs:
+        for end in pair:
+            end.close()
 
 
 def test_the_descriptor_of_a_closed_connection_can_be_anothers(poller):
     first, other = socket.socketpair()
     number = first.fileno()
-    poller.await_first(number)
+    poller.watch(number)
     first.close()
     with socket.socket() as listener, other:
         assert listener.fileno() == number
@@ -57,4 +87,4 @@ def test_the_descriptor_of_a_closed_connection_can_be_anothers(poller):
         listener.listen()
         poller.watch(number)
         with socket.create_connection(listener.getsockname()):
-            assert poller.ready(True) == [number]
+            assert poller.wait() == number

@@ -8,7 +8,7 @@ from contextlib import suppress
 import peewee
 import pytest
 
-from store import database, engine, sqlite, sqlite_writer
+from store import database, sqlite, sqlite_writer
 from tests.support.server import wait_until
 from tests.support.tables import ADD_ACCOUNT, in_threads, look, put
 
@@ -423,43 +423,3 @@ def test_a_part_of_a_transaction_names_no_account_that_it_does_not_name(opened):
             pass
     with database.transaction(3):  # nothing is left of the one before
         pass
-
-
-def test_a_thread_makes_way_for_others_before_it_waits_for_the_disk_and_so_do_those_that_could_share_it(
-    opened, monkeypatch
-):
-    made, other = [], threading.Thread(target=in_threads, args=(1, lambda n: write(2)))
-
-    def make_way():
-        made.append(threading.current_thread())
-        if len(made) == 2:
-            other.start()
-            wait_until(lambda: len(made) == 3)
-
-    monkeypatch.setattr(engine, "make_way", make_way)
-
-    def write(n):
-        with database.transaction(database.EVERYBODY):
-            put(n)
-
-    with database.transaction(database.EVERYBODY):
-        pass
-    assert made == []  # nothing was written
-    write(0)
-    assert made == [threading.main_thread()]
-    write(1)  # the other one waits for its turn meanwhile, and then for the disk
-    other.join()
-    assert made[:2] == [threading.main_thread()] * 2
-    assert len(made) == 4 and threading.main_thread() not in made[2:]
-
-
-def test_a_thread_that_waits_while_another_writes_makes_no_way(opened, monkeypatch):
-    made = []
-    other = threading.Thread(target=in_threads, args=(1, lambda n: database.try_writing()))
-    monkeypatch.setattr(engine, "make_way", lambda: made.append(threading.current_thread()))
-    with database.transaction(database.EVERYBODY):
-        put(1)
-        other.start()
-        wait_until(lambda: sqlite._writer.waiting)
-    other.join()
-    assert len(made) == 1 and threading.main_thread() not in made  # the other one commits for both

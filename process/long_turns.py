@@ -1,0 +1,67 @@
+"""Few requests that take long are answered at once, so that the others share the GIL with few.
+
+Those that wait need no thread. Their clients take turns, so that one with many does not delay the others.
+"""
+
+import threading
+from collections import deque
+
+from process.connections import Connection
+
+MAX_LONG = 2
+MAX_WAITING, MAX_WAITING_OF_CLIENT = 512, 256
+
+
+class LongTurns:
+    """At most `MAX_LONG` connections have a turn; each turn ends with a call of `end` or `end_own`."""
+
+    def __init__(self) -> None:
+        self.running = dict[Connection, int]()  # with the thread that serves each
+        self.waiting = dict[str, deque[Connection]]()  # by client; the next client is the first
+        self.lock = threading.Lock()
+
+    def begin(self, connection: Connection) -> bool:
+        """Whether the connection has its turn, or takes one; otherwise a later `end` returns it."""
+        with self.lock:
+            if connection in self.running or (len(self.running) < MAX_LONG and not self.waiting):
+                self.running[connection] = threading.get_ident()
+                return True
+            self.waiting.setdefault(connection.client, deque()).append(connection)
+        return False
+
+    def is_crowded(self, connection: Connection) -> bool:
+        """Whether enough connections wait before this one, of its client or in all."""
+        with self.lock:
+            if connection in self.running:
+                return False
+            of_client = len(self.waiting.get(connection.client, ()))
+            return of_client >= MAX_WAITING_OF_CLIENT or sum(map(len, self.waiting.values())) >= MAX_WAITING
+
+    def end(self, connection: Connection) -> list[Connection]:
+        """End the connection's turn, if it has one; returns those whose turn has come."""
+        if not self.running:
+            return []
+        with self.lock:
+            self.running.pop(connection, None)
+            return self._next()
+
+    def end_own(self) -> list[Connection]:
+        """As `end`, for the connection that this thread serves."""
+        if not self.running:
+            return []
+        thread = threading.get_ident()
+        with self.lock:
+            for connection in [one for one, its_thread in self.running.items() if its_thread == thread]:
+                del self.running[connection]
+            return self._next()
+
+    def _next(self) -> list[Connection]:
+        admitted = list[Connection]()
+        while self.waiting and len(self.running) < MAX_LONG:
+            client, connections = next(iter(self.waiting.items()))
+            admitted.append(connections.popleft())
+            self.running[admitted[-1]] = 0  # until a thread serves it
+            del self.waiting[client]
+            if connections:
+                self.waiting[client] = connections  # behind the other clients
+        return admitted

@@ -1,0 +1,79 @@
+"""Requests that take long: two at once, and clients take turns."""
+
+import threading
+
+import pytest
+
+from process import long_turns
+from process.long_turns import LongTurns
+from tests.support.server import PATIENCE_S
+
+
+@pytest.fixture
+def turns():
+    return LongTurns()
+
+
+class Asked:
+    """A connection whose request takes long."""
+
+    def __init__(self, client):
+        self.client = client
+
+
+def of(client, number):
+    return [Asked(client) for _ in range(number)]
+
+
+def test_two_have_a_turn_and_the_others_get_one_in_their_order(turns):
+    first, second, third, fourth = of("a", 4)
+    assert [turns.begin(one) for one in (first, second, third, fourth)] == [True, True, False, False]
+    assert turns.begin(first)  # it has its turn still
+    assert turns.end(second) == [third]
+    assert turns.begin(third) and not turns.end(second)
+    assert turns.end(first) == [fourth]
+    assert turns.end(third) == turns.end(fourth) == []
+    assert not turns.running and not turns.waiting
+
+
+def test_nobody_overtakes_those_that_wait(turns):
+    first, second, third, fourth = of("a", 4)
+    assert turns.begin(first) and turns.begin(second) and not turns.begin(third)
+    turns.running.pop(first)  # and before its end is known
+    assert not turns.begin(fourth)
+
+
+def test_clients_take_turns(turns):
+    first, second, *crowd = of("a", 6)
+    others = of("b", 2)
+    assert turns.begin(first) and turns.begin(second)
+    begun = [turns.begin(one) for one in (*crowd, *others)]
+    assert not any(begun)
+    running, order = [first, second], []
+    while running:
+        admitted = turns.end(running.pop(0))
+        running += admitted
+        order += admitted
+    assert order == [crowd[0], others[0], crowd[1], others[1], crowd[2], crowd[3]]
+
+
+def test_a_thread_that_waits_gives_up_the_turn_of_the_connection_that_it_serves(turns):
+    first, second, third = of("a", 3)
+    assert turns.begin(first)
+    other = threading.Thread(target=turns.begin, args=(second,))
+    other.start()
+    other.join(PATIENCE_S)
+    assert not turns.begin(third)
+    assert turns.end_own() == [third] and list(turns.running) == [second, third]
+
+
+def test_a_client_with_enough_that_wait_is_told_so_and_so_are_all_once_there_are_too_many(turns, monkeypatch):
+    monkeypatch.setattr(long_turns, "MAX_WAITING_OF_CLIENT", 2)
+    monkeypatch.setattr(long_turns, "MAX_WAITING", 3)
+    for one in of("a", 4):
+        assert not turns.is_crowded(Asked("a"))
+        turns.begin(one)
+    assert not turns.is_crowded(next(iter(turns.running)))
+    assert turns.is_crowded(Asked("a")) and not turns.is_crowded(Asked("b"))
+    turns.begin(*of("b", 1))
+    assert turns.is_crowded(Asked("b")) and turns.is_crowded(Asked("c"))

@@ -1,0 +1,149 @@
+"""The threads that serve connections: there is always one that waits for the next, and each ends when it is told."""
+
+import logging
+import math
+import os
+import socket
+import threading
+from types import SimpleNamespace
+
+import pytest
+from gunicorn.config import Config
+
+from process.connections import Connection
+from process.gunicorn_worker import KEPT, ThreadedWorker
+from process.poller import Poller
+from tests.support.server import PATIENCE_S, wait_until
+
+REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+@pytest.fixture
+def desk():
+    """A worker of three threads at most and its clients; while `held` is not set, each answer keeps its thread."""
+    worker = ThreadedWorker(1, os.getppid(), [], None, 30, Config(), logging.getLogger())
+    worker.cfg.set("threads", 3)
+    worker.cfg.__dict__.update(threads=3)
+    worker.poller, worker.queue_pipe, worker.max_bytes = Poller(), os.pipe(), 1_000_000
+    worker.poller.watch(worker.queue_pipe[0])
+    worker.log = SimpleNamespace(access=lambda *_: None)
+    held, begun = threading.Event(), []
+
+    def application(environ, start):
+        begun.append(threading.get_ident())
+        assert held.wait(PATIENCE_S)
+        start("200 OK", [("Content-Length", "2")])
+        return [b"ok"]
+
+    application.takes_long = lambda method, path: False
+    worker.wsgi = application
+    pairs = [socket.socketpair() for _ in range(5)]
+    for ours, _ in pairs:
+        connection = Connection(ours)
+        worker.connections.add(connection)
+        worker._await(connection, KEPT, math.inf)
+    worker._start_thread()
+    yield SimpleNamespace(worker=worker, held=held, begun=begun, clients=[theirs for _, theirs in pairs])
+    held.set()
+    worker.is_over = True
+    os.write(worker.queue_pipe[1], b"\0")
+    wait_until(lambda: not worker.threads)
+    for pair in pairs:
+        pair[1].close()
+    for connection in worker.connections:
+        connection.close()
+    worker.tmp.close()
+
+
+def test_a_request_starts_no_thread_where_one_waits(desk):
+    desk.worker.cfg.__dict__.update(threads=200)
+    desk.held.set()
+    for _ in range(200):
+        desk.clients[0].sendall(REQUEST)
+        assert desk.clients[0].recv(1_000).endswith(b"ok")
+    assert 2 <= len(desk.worker.threads) < 20
+
+
+def test_while_threads_are_held_up_others_serve_and_never_more_than_allowed(desk):
+    for client in desk.clients:
+        client.sendall(REQUEST)
+    wait_until(lambda: len(desk.begun) == 3)
+    assert len(desk.worker.threads) == 3 and not desk.worker.idle
+    desk.worker._start_thread()
+    assert len(desk.worker.threads) == 3
+    desk.held.set()
+    assert all(client.recv(1_000).endswith(b"ok") for client in desk.clients)
+    wait_until(lambda: len(desk.worker.idle) == 3)
+    assert len(desk.begun) == 5
+
+
+def test_a_thread_that_a_fault_ends_leaves_its_place_to_another(desk, monkeypatch):
+    ended = []
+    monkeypatch.setattr(threading, "excepthook", ended.append)
+    desk.held.set()
+
+    def failing(fd):
+        raise MemoryError
+
+    desk.worker._work = failing
+    for number in range(1, 4):
+        desk.clients[number].sendall(REQUEST)
+        wait_until(lambda: len(ended) == number)  # noqa: B023
+    del desk.worker._work
+    desk.clients[0].sendall(REQUEST)
+    assert desk.clients[0].recv(1_000).endswith(b"ok")
+    assert len(desk.worker.threads) <= 3
+
+
+def test_many_that_start_a_thread_at_once_start_one(desk):
+    wait_until(lambda: desk.worker.threads)
+    desk.worker.idle.clear()
+    callers = [threading.Thread(target=desk.worker._start_thread) for _ in range(50)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join(PATIENCE_S)
+    assert len(desk.worker.threads) == 2
+    desk.worker.idle.append(None)  # for the first one
+
+
+def test_a_system_that_allows_no_more_threads_leaves_the_worker_as_it_is(desk, monkeypatch):
+    wait_until(lambda: desk.worker.threads)
+    desk.worker.idle.clear()
+
+    def refused(self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    desk.worker._start_thread()
+    assert len(desk.worker.threads) == 1 and desk.worker.idle == []
+    desk.worker.idle.append(None)
+
+
+def test_of_requests_that_take_long_two_are_served_at_once_beside_others(desk):
+    desk.worker.cfg.__dict__.update(threads=20)
+    desk.worker.wsgi.takes_long = lambda method, path: path == "/long"
+    for client in desk.clients[:4]:
+        client.sendall(REQUEST.replace(b"/ ", b"/long "))
+    wait_until(lambda: len(desk.begun) == 2 and sum(map(len, desk.worker.long.waiting.values())) == 2)
+    desk.clients[4].sendall(REQUEST)
+    wait_until(lambda: len(desk.begun) == 3)
+    desk.held.set()
+    assert all(client.recv(1_000).endswith(b"ok") for client in desk.clients)
+    wait_until(lambda: not desk.worker.long.running)
+
+
+def test_a_thread_that_is_about_to_wait_lets_another_long_request_begin(desk):
+    desk.worker.cfg.__dict__.update(threads=20)
+    desk.worker.wsgi.takes_long = lambda method, path: True
+    answers = desk.worker.wsgi
+
+    def waits(environ, start):
+        desk.worker.make_way()
+        return answers(environ, start)
+
+    waits.takes_long = answers.takes_long
+    desk.worker.wsgi = waits
+    for client in desk.clients:
+        client.sendall(REQUEST)
+    wait_until(lambda: len(desk.begun) == 5)
