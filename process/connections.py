@@ -51,7 +51,7 @@ class Connection(socket.socket):
         self.until_s = clock.monotonic_s() + seconds
 
     def end_receiving(self) -> float:
-        """From here on a thread reads the request and answers it; returns when the request began."""
+        """Hand the request to a thread; returns when the request began."""
         began_s, self.began_s, self.request = self.began_s, 0.0, None
         return began_s
 

@@ -30,7 +30,7 @@ class Incoming(Request):
     next_chunk = 0  # where the size of one of its chunks begins, in what has come of the body
 
     def parse(self, unreader: Connection) -> bytes:
-        """Read the head; gunicorn's own way has more to say about one that is cut or begins oddly."""
+        """Read the head; gunicorn's parser handles truncated or odd heads."""
         data = unreader.read()
         head, end, rest = data.partition(b"\r\n\r\n")
         line, _, fields = head.partition(b"\r\n")

@@ -354,4 +354,4 @@ class Hub:
         try:
             self.feed.settle([stream.source.subscription for stream in [*ended, *self.streams]])
         except Exception as error:  # they stay as they are, and are written again when the client comes back
-            log_fault(log, "What a stream's client took could not be noted", error)
+            log_fault(log, "The receipts of a stream could not be written", error)

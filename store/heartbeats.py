@@ -148,7 +148,7 @@ class Heartbeat(Model):
 
     @classmethod
     def move_down_since(cls, account_seqs: list[int], by_ms: int) -> None:
-        """The clock was set: those of these accounts went down so much later; call inside `transaction()`."""
+        """Move the times at which these accounts' heartbeats went down by `by_ms`; call inside `transaction()`."""
         run(cls.MOVE_DOWN_SINCE, (by_ms, json.dumps(account_seqs)))
 
     @classmethod
