@@ -10,7 +10,6 @@ from config import Settings
 from core import accounts, server_secret
 from models import Device
 from process import service_lock
-from process.secret_key import secret_file
 from store import database, sqlite_file
 from store.database import EVERYBODY, ServerUrl, transaction
 from wire.errors import Refused
@@ -37,7 +36,7 @@ def prepare(file: Path, settings: Settings) -> bool:
     if file.with_name(f"{file.name}.lock").exists():  # it is a service's own, not a copy
         _claim(file)
     _claim(place)
-    return secret_file(settings.data_dir).exists()
+    return server_secret.secret_file(settings.data_dir).exists()
 
 
 def _claim(place: Path | ServerUrl) -> None:

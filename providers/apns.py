@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from process import clock
-from process.variables import SettingError, Variable, between, http_origin, matching, text_of_file, value_or_file
 from providers.base import (
     Meaning,
     Message,
@@ -29,6 +28,7 @@ from providers.base import (
     shown,
 )
 from providers.transport import Reply, Request
+from settings.variables import SettingError, Variable, between, http_origin, matching, text_of_file, value_or_file
 from wire.notification import HIGH_PRIORITY, LOW_PRIORITY, MAX_PRIORITY
 
 MAX_BYTES = 4_096

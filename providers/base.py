@@ -14,8 +14,8 @@ from enum import Enum
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from process import clock
-from process.variables import Variable
 from providers.transport import Reply, Request
+from settings.variables import Variable
 from wire.errors import Refused
 from wire.json_text import json_bytes
 from wire.notification import DEFAULT_PRIORITY, Content

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from process import clock
-from process.variables import Variable, http_origin, text_of_file, value_or_file
 from providers.base import (
     Answer,
     Meaning,
@@ -32,6 +31,7 @@ from providers.base import (
     shown,
 )
 from providers.transport import Reply, Request, send_all
+from settings.variables import Variable, http_origin, text_of_file, value_or_file
 from wire.json_text import as_json
 from wire.notification import LOW_PRIORITY
 

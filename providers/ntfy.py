@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from process.variables import Variable, http_origin
 from providers.base import Answer, Meaning, Outcome, Provider, Push
 from providers.transport import Request
+from settings.variables import Variable, http_origin
 
 LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 PREFIX = "pb"

@@ -12,7 +12,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from process import clock
-from process.variables import HTTP_ORIGIN, Variable
 from providers.base import (
     Answer,
     Meaning,
@@ -29,6 +28,7 @@ from providers.base import (
     shown,
 )
 from providers.transport import Reply, Request
+from settings.variables import HTTP_ORIGIN, Variable
 from wire.errors import Refused
 from wire.notification import LOW_PRIORITY, MAX_PRIORITY
 from wire.validation import required_text

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import config
-from process.variables import redis_address
+from settings.variables import redis_address
 from store.database import ServerUrl
 from tests.support.rows import each
 from tests.support.server import ROOT

@@ -10,10 +10,10 @@ import pytest
 import push
 from config import SettingError, load, variables
 from core import doctor
-from process.variables import Variable, http_origin
 from providers import PROVIDERS
 from providers.base import Answer, Meaning, Outcome, Provider, Said, TokenForm, compact_json, parsed
 from providers.transport import Request
+from settings.variables import Variable, http_origin
 from tests.support.pages import signed_in
 from tests.support.rows import each
 

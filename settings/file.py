@@ -6,7 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
-from process.variables import SettingError, printable
+from settings.variables import SettingError, printable
 
 # A name, then a value in quotes or without; a # at the beginning or behind a space begins a comment.
 VALUE = r"""'(?P<one>[^']*)'|"(?P<two>[^"\\]*)"|(?P<bare>[^\s'"#]\S*(?:\s+[^\s#]\S*)*)?"""
