@@ -6,12 +6,11 @@ notification, and happens only if the rule is unchanged since it was read. Must 
 """
 
 import logging
-import math
 import operator
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from itertools import takewhile
-from typing import Any, NamedTuple
+from typing import Any
 
 from core import delivery, durations, storage
 from core.backoff import Backoff
@@ -20,7 +19,7 @@ from process import clock
 from process.faults import log_fault
 from store import custom_metrics, metric_rules
 from store.custom_metrics import MetricColumns, TimedValue
-from store.database import AFTER_ALL, DatabaseError, transaction
+from store.database import DatabaseError, transaction
 from store.metric_rules import Changes, MetricRule, Rule, Watched
 from wire.notification import HIGH_PRIORITY, LOW_PRIORITY, Content
 
@@ -32,12 +31,10 @@ OPERATORS: dict[str, Callable[[float, Any], bool]] = {
     "=": operator.eq,
     "!=": operator.ne,
 }
-OPPOSITES = {">": "<=", ">=": "<", "<": ">=", "<=": ">", "=": "!=", "!=": "="}
 RUN_VALUES = 100  # the newest, of which a rule that must hold for a while may begin to hold at the first
 CHECKED_AT_ONCE = 500
 MAX_ARRIVALS = 20  # sets of an account's rules; settled every minute
 UNJUDGED = "A rule on a metric could not be judged"
-MAX_KEPT_ACCOUNTS = 500  # whose rules are kept in memory
 
 log = logging.getLogger("pocketbell")
 backoff = Backoff(UNJUDGED)
@@ -46,130 +43,40 @@ backoff = Backoff(UNJUDGED)
 # --- values -------------------------------------------------------------------------------------------------
 
 
-class Calm(NamedTuple):
-    """The rules on a metric, and the values that change none of them: `least` to `most`, but not `excluded`.
-
-    A value in that range still matters with a timestamp from `until` on, at which a rule has held for long enough to
-    fire, or from before `since`, as the rule has then held for longer.
-    """
-
-    least: float = -math.inf
-    most: float = math.inf
-    since: int = 0
-    until: int = AFTER_ALL
-    excluded: frozenset[float] = frozenset()
-    judged: tuple[int, ...] = ()  # the seqs of the rules that any other value may change
-
-
-class Project:
-    """The rules of a project that values may change, by metric."""
-
-    def __init__(self) -> None:
-        self.calm = dict[str, Calm]()
-        self.expecting = defaultdict[str, list[int]](list)  # the seqs of silent rules whose time each value restarts
-        self.silent = defaultdict[str, list[int]](list)  # the seqs of firing silent rules, which any value ends
-
-    def add(self, rule: Watched) -> None:
-        """Add a rule."""
-        if rule.operator != SILENT:
-            self.calm[rule.metric_id] = _calmed(self.calm.get(rule.metric_id, Calm()), rule)
-        elif rule.is_firing:
-            self.silent[rule.metric_id].append(rule.seq)
-        else:
-            self.expecting[rule.metric_id].append(rule.seq)
-
-
-_kept: dict[int, tuple[int, dict[str, Project]]] = {}  # by account: the version of its rules, and its projects
-
-
 def store_values(account_seq: int, project_id: str, values: Sequence[MetricColumns]) -> None:
     """Store values that have arrived, and let them change the states of the rules on their metrics."""
     storage.check(account_seq)
     with transaction(account_seq):
         custom_metrics.add_all(account_seq, project_id, values)
-        version = MetricRule.version(account_seq)
-        if version is not None:
-            project = _projects(account_seq, version).get(project_id)
-            if project:
-                _follow_values(account_seq, project, values, clock.now_ms())
+        if MetricRule.version(account_seq) is not None:
+            rules = [rule for rule in MetricRule.watched(account_seq) if rule.project_id == project_id]
+            _follow_values(account_seq, rules, values, clock.now_ms())
 
 
-def _projects(account_seq: int, version: int) -> dict[str, Project]:
-    """The projects of the account that have rules.
-
-    They are kept: to read 100 rules would take a tenth of the time that 100 values take.
-    """
-    kept = _kept.get(account_seq)
-    if kept and kept[0] == version:
-        return kept[1]
-    projects = defaultdict[str, Project](Project)
-    for rule in MetricRule.watched(account_seq):
-        projects[rule.project_id].add(rule)
-    if len(_kept) >= MAX_KEPT_ACCOUNTS:
-        _kept.clear()
-    _kept[account_seq] = version, projects
-    return projects
+def _follow_values(account_seq: int, rules: list[Watched], values: Sequence[MetricColumns], now: int) -> None:
+    """Judge the rules that these values may change, and let the silent ones wait anew."""
+    of_metric = defaultdict[str, list[MetricColumns]](list)
+    for value in values:
+        of_metric[value[0]].append(value)
+    arrived = [rule for rule in rules if rule.metric_id in of_metric]
+    expecting = [rule.seq for rule in arrived if rule.operator == SILENT and not rule.is_firing]
+    if expecting:
+        metric_rules.note_arrival(account_seq, expecting, now)
+    for rule in arrived:
+        if rule.seq not in expecting and any(_may_change(rule, value) for value in of_metric[rule.metric_id]):
+            _judge_on_arrival(account_seq, rule.seq, now)
 
 
-def _calmed(calm: Calm, rule: Watched) -> Calm:
-    """The metric's `Calm` with another rule."""
-    calm = calm._replace(judged=(*calm.judged, rule.seq))
-    if rule.holds_since is not None and not rule.is_firing:
-        since, until = max(calm.since, rule.holds_since), min(calm.until, rule.holds_since + rule.for_s * 1000)
-        calm = calm._replace(since=since, until=until)
-    limit = rule.threshold or 0.0
-    holding = OPPOSITES[rule.operator] if rule.holds_since is None else rule.operator
-    least, most = {
-        ">": (math.nextafter(limit, math.inf), math.inf),
-        ">=": (limit, math.inf),
-        "<": (-math.inf, math.nextafter(limit, -math.inf)),
-        "<=": (-math.inf, limit),
-        "=": (limit, limit),
-        "!=": (-math.inf, math.inf),
-    }[holding]
-    if holding == "!=":
-        return calm._replace(excluded=calm.excluded | {limit})
-    return calm._replace(least=max(calm.least, least), most=min(calm.most, most))
-
-
-def _follow_values(account_seq: int, project: Project, values: Sequence[MetricColumns], now: int) -> None:
-    """Judge the rules that these values may change; only they are read."""
-    changed = _changed(project.calm, values, now) if project.calm else set()
-    if project.expecting or project.silent:
-        arrived = {value[0] for value in values}
-        if expecting := _of_metrics(project.expecting, arrived):
-            metric_rules.note_arrival(account_seq, expecting, now)
-        changed.update(_of_metrics(project.silent, arrived))
-    for seq in sorted(changed):
-        _judge_on_arrival(account_seq, seq, now)
-
-
-def _changed(calm_of: dict[str, Calm], values: Sequence[MetricColumns], now: int) -> set[int]:
-    """The seqs of the rules that these values may change.
-
-    If no rule waits to have held for long enough, only the newest of a metric's values counts, future ones aside: so
-    values around a threshold cost no more than others.
-    """
-    changed, restless = set[int](), set[str]()
-    for metric_id, _, value, _, timestamp, _ in values:
-        if metric_id in calm_of:
-            least, most, since, until, excluded, judged = calm_of[metric_id]
-            is_calm = least <= value <= most and since <= timestamp < until
-            if not is_calm or (excluded and value in excluded):
-                if until == AFTER_ALL and timestamp <= now:
-                    restless.add(metric_id)
-                else:
-                    changed.update(judged)  # of the future, too: then `look_at` is that time
-    for metric_id in restless:
-        calm, own = calm_of[metric_id], [one for one in values if one[0] == metric_id and one[4] <= now]
-        newest = max(reversed(own), key=lambda one: one[4])[2]  # the last of several with the same timestamp
-        if not calm.least <= newest <= calm.most or newest in calm.excluded:
-            changed.update(calm.judged)
-    return changed
-
-
-def _of_metrics(seqs: dict[str, list[int]], metric_ids: set[str]) -> list[int]:
-    return [seq for metric_id in seqs.keys() & metric_ids for seq in seqs[metric_id]]
+def _may_change(rule: Watched, value: MetricColumns) -> bool:
+    """Whether a value of its metric may change the rule, as few do: judging it takes several queries."""
+    if rule.operator == SILENT:
+        return True
+    _, _, number, _, timestamp, _ = value
+    if OPERATORS[rule.operator](number, rule.threshold) != (rule.holds_since is not None):
+        return True
+    if rule.holds_since is None or rule.is_firing:
+        return False
+    return not rule.holds_since <= timestamp < rule.holds_since + rule.for_s * 1000
 
 
 def _judge_on_arrival(account_seq: int, seq: int, now: int) -> None:

@@ -335,17 +335,6 @@ def test_values_that_cannot_be_stored_with_what_they_change_are_refused(service,
     assert (rule.state, told(owner), query(service, "SELECT * FROM metric")) == ("ok", [], [])
 
 
-def test_rules_that_another_process_changed_are_judged_as_they_are_now(service, owner, rule, monkeypatch):
-    """A process keeps in memory what tells whether a value may change a rule; another one's changes make it anew."""
-    rule.sends(50)
-    kept = dict(firing._kept)
-    rule.sends(95)
-    monkeypatch.setattr(firing, "_kept", kept)
-    rule.sends(96)
-    rule.sends(50)
-    assert (rule.state, len(told(owner))) == ("ok", 2)
-
-
 # --- bounds -------------------------------------------------------------------------------------------------
 
 
@@ -382,13 +371,3 @@ def test_an_accounts_rules_are_deleted_with_it(service, owner, rule):
     assert [query(service, count) for count in kept] == [[(2,)], [(1,)], [(1,)]]
     assert service.flask("account", "delete", EMAIL, "--yes").exit_code == 0
     assert [query(service, count) for count in kept] == [[(0,)]] * 3
-
-
-def test_the_rules_of_only_so_many_accounts_are_kept_in_memory(service, owner, rule, monkeypatch):
-    monkeypatch.setattr(firing, "MAX_KEPT_ACCOUNTS", 1)
-    service.account("other@example.org")
-    other = service.caller("other@example.org")
-    assert service.flask("rule", "create", "other@example.org", "web", "cpu", "> 90").exit_code == 0
-    send(other, 95)
-    rule.sends(95)
-    assert (len(firing._kept), rule.state, len(told(other))) == (1, "firing", 1)
