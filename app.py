@@ -5,13 +5,12 @@ The table ROUTES is the whole HTTP surface. This module must not know queries or
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from random import getrandbits
 from typing import Any
 
 import flask
 from flask import Flask, Request
-from werkzeug.exceptions import MethodNotAllowed, NotFound
 from werkzeug.routing import MapAdapter
 
 import cli
@@ -40,7 +39,6 @@ from core import (
 )
 from core.server_secret import server_secret
 from dashboard import refusals
-from dashboard.refusals import ASSISTANTS, CUSTOM_METRICS
 from process import faults
 from store import database
 from web import (
@@ -65,7 +63,10 @@ from web.context import current
 from web.door import Door, answered
 from web.json_answers import CompactJson
 from web.long_requests import takes_long
-from web.routing import TOPICS, Check, IdConverter, Route, first_segments, topics_beside
+from web.routing import Check, Errors, IdConverter, Route, Unknown, first_segments, topics_beside
+from wire.errors import metrics_body
+from wire.gotify import error_body as gotify_errors
+from wire.ntfy import error_body as ntfy_errors
 
 
 def admit(guard: Check, quota: Check) -> Any:
@@ -90,14 +91,22 @@ def rest_route(method: str, rule: str, handler: Callable[..., Any]) -> Route:
     return Route(method, f"/api/v1{rule}", handler, guards.api_key, rate_limits.rest)
 
 
+def page(method: str, rule: str, handler: Callable[..., Any], guard: Check = None) -> Route:
+    """A page or form of the web app."""
+    return Route(method, f"/app{rule}", handler, guard, errors=refusals.page)
+
+
 def owners(method: str, rule: str, handler: Callable[..., Any]) -> Route:
     """A page or form of the web app for signed-in owners."""
-    return Route(method, f"/app{rule}", handler, guards.signed_in)
+    return page(method, rule, handler, guards.signed_in)
 
 
 def ntfy_routes(rule: str, handler: Callable[..., Any], *methods: str) -> Iterator[Route]:
     """Routes for ntfy's clients: they need an API key and count against the key's rate limit."""
-    return (Route(method, rule, handler, guards.ntfy_key, rate_limits.rest) for method in methods)
+    return (Route(method, rule, handler, guards.ntfy_key, rate_limits.rest, ntfy_errors) for method in methods)
+
+
+CUSTOM_METRICS, ASSISTANTS = "/api/webhooks/custom", "/mcp"
 
 
 def is_for_programs(route: Route) -> bool:
@@ -121,7 +130,14 @@ ROUTES = (
     rest_route("GET", "/devices", rest.list_devices),
     rest_route("DELETE", "/devices/<device_id>", rest.remove_device),
     *(
-        Route(method, "/p/<path:short_code>", webhooks.receive_event, guards.short_code, webhooks.admit_event)
+        Route(
+            method,
+            "/p/<path:short_code>",
+            webhooks.receive_event,
+            guards.short_code,
+            webhooks.admit_event,
+            refusals.event,
+        )
         for method in ("GET", "POST", "PUT")  # GET stands for HEAD, too
     ),
     *(
@@ -129,29 +145,29 @@ ROUTES = (
         for method in ("GET", "POST")  # GET stands for HEAD, too
         for rule in ("", "/", "/<signal>", "/<slug>/<signal>")
     ),
-    Route("POST", CUSTOM_METRICS, webhooks.store_metrics, guards.api_key, rate_limits.custom_metrics),
-    Route("POST", ASSISTANTS, mcp.answer_message, guards.api_key, rate_limits.rest),
-    Route("GET", "/a/<path:token>", dashboard.answers.show_button, guards.button_token),
-    Route("POST", "/a/<path:token>", dashboard.answers.press_button, guards.button_token),
+    Route("POST", CUSTOM_METRICS, webhooks.store_metrics, guards.api_key, rate_limits.custom_metrics, metrics_body),
+    Route("POST", ASSISTANTS, mcp.answer_message, guards.api_key, rate_limits.rest, mcp.error_body),
+    Route("GET", "/a/<path:token>", dashboard.answers.show_button, guards.button_token, errors=refusals.wanted),
+    Route("POST", "/a/<path:token>", dashboard.answers.press_button, guards.button_token, errors=refusals.wanted),
     Route("GET", "/healthz", rest.healthz),
     Route("GET", "/livez", rest.livez),
     Route("GET", "/metrics", prometheus.show_figures, guards.metrics_token),
     Route("GET", "/openapi.json", api_docs.show_json),
     Route("GET", "/docs", api_docs.show_page),
-    Route("GET", "/docs/<name>", doc_pages.show_page),
-    Route("GET", "/docs/pictures/<name>", doc_pages.show_picture),
+    Route("GET", "/docs/<name>", doc_pages.show_page, errors=refusals.wanted),
+    Route("GET", "/docs/pictures/<name>", doc_pages.show_picture, errors=refusals.wanted),
     Route("GET", "/", dashboard.home.enter),
     Route("GET", "/app", dashboard.home.enter),
-    Route("GET", "/app/sw.js", dashboard.devices.service_worker),
-    Route("GET", "/app/setup/<token>", dashboard.signin.show_setup, guards.visitor),
-    Route("POST", "/app/setup/<token>", dashboard.signin.finish_setup, guards.visitor),
-    Route("GET", "/app/login", dashboard.signin.show_sign_in, guards.visitor),
-    Route("POST", "/app/login", dashboard.signin.sign_in, guards.visitor),
-    Route("GET", "/app/phone", dashboard.phone.show_phone, guards.visitor),
-    Route("POST", "/app/phone", dashboard.phone.send_typed_code, guards.phone_code),
-    Route("GET", "/app/phone/<code>", dashboard.phone.show_link, guards.phone_code),
-    Route("POST", "/app/phone/<code>", dashboard.phone.send_code, guards.phone_code),
-    Route("POST", "/app/devices/resync", dashboard.devices.resync_device, guards.device_token),
+    page("GET", "/sw.js", dashboard.devices.service_worker),
+    page("GET", "/setup/<token>", dashboard.signin.show_setup, guards.visitor),
+    page("POST", "/setup/<token>", dashboard.signin.finish_setup, guards.visitor),
+    page("GET", "/login", dashboard.signin.show_sign_in, guards.visitor),
+    page("POST", "/login", dashboard.signin.sign_in, guards.visitor),
+    page("GET", "/phone", dashboard.phone.show_phone, guards.visitor),
+    page("POST", "/phone", dashboard.phone.send_typed_code, guards.phone_code),
+    page("GET", "/phone/<code>", dashboard.phone.show_link, guards.phone_code),
+    page("POST", "/phone/<code>", dashboard.phone.send_code, guards.phone_code),
+    page("POST", "/devices/resync", dashboard.devices.resync_device, guards.device_token),
     owners("GET", "/", dashboard.home.show_home),
     owners("POST", "/test", dashboard.home.send_test),
     owners("POST", "/first-steps/hide", dashboard.home.hide_first_steps),
@@ -224,7 +240,7 @@ ROUTES = (
 COMPATIBLE_ROUTES = (
     *ntfy_routes("/", ntfy.publish_json, "POST", "PUT"),
     *(
-        Route(method, rule, ntfy.publish, guards.ntfy_publisher)
+        Route(method, rule, ntfy.publish, guards.ntfy_publisher, errors=ntfy_errors)
         for method in ("POST", "PUT")
         for rule in ("/<topic:topic>", "/<topic:topic>/<topic:sequence_id>")
     ),
@@ -236,20 +252,36 @@ COMPATIBLE_ROUTES = (
     *ntfy_routes("/<topic:topic>/trigger", ntfy.publish_by_get, "GET"),
     *ntfy_routes("/v1/account", ntfy.show_account, "GET"),
     *ntfy_routes("/v1/account/token", ntfy.show_token, "POST"),
-    Route("GET", "/v1/health", ntfy.show_health),
-    Route("GET", "/<topics:topics>/auth", ntfy_topics.check_topic, guards.topic),
-    Route("GET", "/<topics:topics>/json", ntfy_topics.stream_json, guards.topic),
-    Route("GET", "/<topics:topics>/sse", ntfy_topics.stream_events, guards.topic),
-    Route("GET", "/<topics:topics>/raw", ntfy_topics.stream_texts, guards.topic),
-    Route("GET", "/<topics:topics>/ws", ntfy_topics.stream_frames, guards.topic),
-    Route("POST", "/gotify/message", gotify.publish, guards.gotify_key, rate_limits.rest),
-    Route("GET", "/gotify/version", gotify.show_version),
-    Route("GET", "/gotify/health", gotify.show_health),
+    Route("GET", "/v1/health", ntfy.show_health, errors=ntfy_errors),
+    Route("GET", "/<topics:topics>/auth", ntfy_topics.check_topic, guards.topic, errors=ntfy_errors),
+    Route("GET", "/<topics:topics>/json", ntfy_topics.stream_json, guards.topic, errors=ntfy_errors),
+    Route("GET", "/<topics:topics>/sse", ntfy_topics.stream_events, guards.topic, errors=ntfy_errors),
+    Route("GET", "/<topics:topics>/raw", ntfy_topics.stream_texts, guards.topic, errors=ntfy_errors),
+    Route("GET", "/<topics:topics>/ws", ntfy_topics.stream_frames, guards.topic, errors=ntfy_errors),
+    Route("POST", "/gotify/message", gotify.publish, guards.gotify_key, rate_limits.rest, gotify_errors),
+    Route("GET", "/gotify/version", gotify.show_version, errors=gotify_errors),
+    Route("GET", "/gotify/health", gotify.show_health, errors=gotify_errors),
 )
-OF_NTFY = "v1"  # the first part of ntfy's addresses that are no topics
-COMPATIBLE_ENDPOINTS = {route.endpoint for route in COMPATIBLE_ROUTES}
 ROUTE_OF = {route.endpoint: route for route in ROUTES + COMPATIBLE_ROUTES}
 OWN_SEGMENTS, COMPATIBLE_SEGMENTS = first_segments(ROUTES), first_segments(COMPATIBLE_ROUTES)
+TOPIC, TOPICS = topics_beside(OWN_SEGMENTS | COMPATIBLE_SEGMENTS)
+
+# Addresses without a route for the method, by the first row that fits.
+UNKNOWN = (
+    Unknown(r"\S+ /api/v1/.*", guards.api_key, rate_limits.rest),
+    Unknown(rf"\S+ {ASSISTANTS}", guards.api_key, rate_limits.rest),
+    Unknown(rf"\S+ {CUSTOM_METRICS}", guards.api_key, rate_limits.custom_metrics, metrics_body),
+    Unknown(r"\S+ /(?:p|ping)(?:/.*)?", guards.malformed_code),
+    Unknown(r"\S+ /app/.*", guards.owner_or_stranger, errors=refusals.page),
+    Unknown(r"\S+ /(?:a|docs)/.*", errors=refusals.wanted),
+    Unknown(r"(?:POST|PUT) /", ntfy_topics.refuse_method),  # ntfy's, switched off
+)
+COMPATIBLE_UNKNOWN = (
+    Unknown(r"\S+ /gotify/.*", errors=gotify_errors),
+    Unknown(r"(?:OPTIONS /|\S+ /v1(?:/.*)?)", cross_origin.preflight, errors=ntfy_errors),
+    Unknown(rf"(?:GET|HEAD) /{TOPICS.regex}(?:/.*)?", ntfy_topics.refuse_method),  # which a browser may have opened
+    Unknown(rf"\S+ /{TOPICS.regex}(?:/.*)?", ntfy_topics.refuse_method, errors=ntfy_errors),
+)
 
 
 _opening = threading.Lock()
@@ -280,7 +312,7 @@ class Application(Flask):
             if found is None:
                 return super().wsgi_app(environ, start_response)
             handler = self.view_functions[found.route.endpoint]
-            return _completed(answered(found, handler, _admit, _render_error))(environ, start_response)
+            return responses.completed(answered(found, handler, _admit, refusals.answer))(environ, start_response)
         finally:
             context.end(begun)
             database.give_back()
@@ -295,12 +327,13 @@ class Application(Flask):
 
 def _admit(route: Route) -> Any:
     """Name the request for the log, and check it; a response replaces the handler's."""
-    _begin(route.rule)
+    _begin(route.rule, route.errors)
     return admit(route.guard, route.quota)
 
 
-def _begin(rule: str) -> None:
-    environ = current().environ
+def _begin(rule: str, errors: Errors) -> None:
+    known = current()
+    known.errors, environ = errors, known.environ
     environ["pocketbell.route"] = rule
     environ["pocketbell.request"] = f"{getrandbits(64):016x}"
     if "HTTP_X_FORWARDED_FOR" in environ:
@@ -312,31 +345,25 @@ def _admit_to_flask() -> Any:
     """Before Flask calls a handler: check the request, also one to an address without a row in ROUTES."""
     known, sent = current(), flask.request
     known.request = sent.environ["werkzeug.request"]
-    _hide_foreign(sent)
     route = ROUTE_OF.get(sent.url_rule.endpoint) if sent.url_rule else None
     if route:
         known.variables = sent.view_args or {}
         return _admit(route)
-    _begin(sent.url_rule.rule if sent.url_rule else "-")
-    return cross_origin.preflight() if sent.method == "OPTIONS" and _is_ntfys() else _admit_unknown(sent)
-
-
-def _completed(response: Any) -> Any:
-    return responses.completed(response, _is_ntfys)
+    rows = UNKNOWN + COMPATIBLE_UNKNOWN if known.settings.compatibility else UNKNOWN
+    unknown = next((row for row in rows if row.fits(sent.method, sent.path)), Unknown(".*"))
+    _begin(sent.url_rule.rule if sent.url_rule else "-", unknown.errors)
+    return admit(unknown.guard, unknown.quota) if unknown.guard else None
 
 
 def create_app(settings: config.Settings | None = None) -> Application:
     """The application for `settings` (by default the environment's). It does not open the database yet."""
     os.umask(0o077)
     app = Application(__name__, static_url_path="/app/static")
+    app.config["SETTINGS"] = settings = settings or config.load()
     dashboard.page.install(app)
     app.session_interface = guards.PageSessions()
-    app.url_map.merge_slashes = False
-    topic, topics = topics_beside(OWN_SEGMENTS | COMPATIBLE_SEGMENTS)
-    app.url_map.converters.update(id=IdConverter, topic=topic, topics=topics)
     rate_limits.configure(app)
-    _add_routes(app)
-    app.config["SETTINGS"] = settings or config.load()
+    _add_routes(app, ROUTES + COMPATIBLE_ROUTES if settings.compatibility else ROUTES)
     cli.add_commands(app, app.open)
     return app
 
@@ -369,72 +396,15 @@ def open_service(app: Application, settings: config.Settings) -> None:
     app.is_open = True
 
 
-def _add_routes(app: Flask) -> None:
-    for endpoint, route in ROUTE_OF.items():
+def _add_routes(app: Flask, routes: Iterable[Route]) -> None:
+    app.url_map.merge_slashes = False
+    app.url_map.converters.update(id=IdConverter, topic=TOPIC, topics=TOPICS)
+    for route in routes:
         methods = [route.method]
-        app.add_url_rule(route.rule, endpoint, route.handler, methods=methods, provide_automatic_options=False)
+        app.add_url_rule(route.rule, route.endpoint, route.handler, methods=methods, provide_automatic_options=False)
     app.before_request(_admit_to_flask)
-    app.after_request(_completed)
-    app.register_error_handler(Exception, _render_error)
-
-
-def _admit_unknown(sent: Request) -> Any:
-    """Check a request to an address without a row in ROUTES as if it had one, so that looking around is limited."""
-    path = f"{sent.path}/"
-    if sent.path.startswith("/api/v1/") or sent.path == ASSISTANTS:
-        return admit(guards.api_key, rate_limits.rest)  # unknown addresses need a key and count, too
-    if sent.path == CUSTOM_METRICS:
-        return admit(guards.api_key, rate_limits.custom_metrics)
-    if path.startswith("/p/") and not isinstance(sent.routing_exception, MethodNotAllowed):
-        return admit(guards.short_code, webhooks.admit_event)  # malformed short codes count as unknown ones
-    if path.startswith("/ping/") and not isinstance(sent.routing_exception, MethodNotAllowed):
-        return admit(guards.ping_id, heartbeats.admit_ping)
-    if path.startswith("/app/"):
-        guards.owner_or_stranger()  # the page that says so has the owner's navigation
-    return None
-
-
-def _hide_foreign(sent: Request) -> None:
-    """Make an address of ntfy's or Gotify's unknown if they are switched off, and a topic for every other method."""
-    refused = sent.routing_exception
-    if sent.url_rule is None:
-        if isinstance(refused, MethodNotAllowed) and not _is_own(sent):
-            sent.routing_exception = NotFound()
-        elif isinstance(refused, MethodNotAllowed) and not _is_compatible():
-            known = refused.valid_methods or ()
-            refused.valid_methods = [one for one in known if f"{one} {sent.path}" not in COMPATIBLE_ENDPOINTS]
-    elif sent.url_rule.endpoint in COMPATIBLE_ENDPOINTS and not _is_compatible():
-        sent.url_rule, sent.routing_exception = None, NotFound()
-
-
-def _is_own(sent: Request) -> bool:
-    first = sent.path.split("/")[1]
-    return first in OWN_SEGMENTS or (first in COMPATIBLE_SEGMENTS and _is_compatible())
-
-
-def _is_ntfys() -> bool:
-    """Whether errors have ntfy's shape here, and pages of other sites may call the address.
-
-    An unknown address that a browser just opens gets our own shape.
-    """
-    known = current()
-    method, path = known.environ["REQUEST_METHOD"], known.path
-    is_read, first = method in ("GET", "HEAD"), path.split("/")[1]
-    if first == "":
-        is_topic = path == "/" and method in ("POST", "PUT", "OPTIONS")
-    elif first in OWN_SEGMENTS or first in COMPATIBLE_SEGMENTS or (is_read and known.rule == "-"):
-        is_topic = first == OF_NTFY
-    else:
-        is_topic = bool(TOPICS.fullmatch(first))
-    return is_topic and _is_compatible()
-
-
-def _is_compatible() -> bool:
-    return bool(current().settings.compatibility)
-
-
-def _render_error(error: Exception) -> tuple[Any, int, dict[str, str]]:
-    return refusals.answer(error, _is_compatible(), _is_ntfys())
+    app.after_request(responses.completed)
+    app.register_error_handler(Exception, refusals.answer)
 
 
 app = create_app()

@@ -1,4 +1,4 @@
-"""The answer to a request that is refused or that failed, in the shape of the called address.
+"""The answer to a request that is refused or that failed, in the shape that its route names.
 
 Must not know guards or limits, which raise the refusals.
 """
@@ -9,25 +9,19 @@ from typing import Any
 from flask import render_template
 from werkzeug.exceptions import HTTPException
 
-from dashboard import page
+from dashboard.page import error_page, is_wanted
 from process.faults import log_fault
 from store.engine import WriteFailed
-from web import mcp
 from web.context import current, request
-from wire import gotify, ntfy
-from wire.errors import CODES, Refused, metrics_body, rest_body
+from wire import gotify
+from wire.errors import CODES, Refused, rest_body
 
 log = logging.getLogger("pocketbell")
-CUSTOM_METRICS, ASSISTANTS = "/api/webhooks/custom", "/mcp"
-OF_GOTIFY = "/gotify/"
 AWAY_S = 10  # when a client may try again, after the database could not be used
 
 
-def answer(error: Exception, is_compatible: bool, is_ntfys: bool) -> tuple[Any, int, dict[str, str]]:
-    """The body, status and headers that tell of a refusal or an unexpected exception.
-
-    `is_compatible` if ntfy's and Gotify's addresses are served, `is_ntfys` if one of ntfy's was called.
-    """
+def answer(error: Exception) -> tuple[Any, int, dict[str, str]]:
+    """The body, status and headers that tell of a refusal or an unexpected exception."""
     headers: dict[str, str] = {}
     if isinstance(error, HTTPException):
         headers = {name: value for name, value in error.get_headers() if name == "Allow"}
@@ -41,21 +35,21 @@ def answer(error: Exception, is_compatible: bool, is_ntfys: bool) -> tuple[Any, 
         log_fault(log, f"{request.method} {where} failed", error, request_id=request_id)
         refused = Refused(503, retry_after_s=AWAY_S) if isinstance(error, WriteFailed) else Refused(500)
     current().outcome, current().notification_id = refused.owner_message, None  # a commit may fail last of all
-    return _body(refused, is_compatible, is_ntfys), refused.status, {**headers, **refused.headers}
+    errors = gotify.error_body if isinstance(refused, gotify.Misplaced) else current().errors
+    return errors(refused), refused.status, {**headers, **refused.headers}
 
 
-def _body(refused: Refused, is_compatible: bool, is_ntfys: bool) -> Any:
-    if request.path.startswith("/app/") and not request.is_json:
-        return page.error_page(refused)
-    if request.path.startswith(("/a/", "/docs/")) and page.is_wanted():
-        return page.error_page(refused)
-    is_empty_read = request.method == "GET" and refused.status == 400 and not request.query_string
-    if request.path.startswith("/p/") and is_empty_read and page.is_wanted():
-        return render_template("address.html")
-    if request.path == ASSISTANTS and refused.status >= 500:
-        return mcp.fault(refused.message)
-    if is_compatible and (request.path.startswith(OF_GOTIFY) or isinstance(refused, gotify.Misplaced)):
-        return gotify.error_body(refused)
-    if is_ntfys:
-        return ntfy.error_body(refused)
-    return metrics_body(refused) if request.path == CUSTOM_METRICS else rest_body(refused)
+def page(refused: Refused) -> Any:
+    """The shape of a page's errors; its scripts, which send JSON, get JSON."""
+    return rest_body(refused) if request.is_json else error_page(refused)
+
+
+def wanted(refused: Refused) -> Any:
+    """The shape of errors at an address that people and programs open: a page for a browser."""
+    return error_page(refused) if is_wanted() else rest_body(refused)
+
+
+def event(refused: Refused) -> Any:
+    """The shape of errors at an alert's address; a browser that opens it gets a page about it."""
+    is_opened = request.method == "GET" and refused.status == 400 and not request.query_string
+    return render_template("address.html") if is_opened and is_wanted() else rest_body(refused)

@@ -13,6 +13,8 @@ from core.subscriptions import Topic
 from models import Account, Device
 from store.heartbeats import Beat
 from store.senders import Caller, Webhook
+from web.routing import Errors
+from wire.errors import rest_body
 
 
 class Window(NamedTuple):
@@ -37,6 +39,7 @@ class RequestContext:
     webhook: Webhook | None = None  # guards.short_code; None when the code leads nowhere
     beat: Beat | None = None  # guards.ping_id; None when the UUID leads nowhere
     ping_owner: Account | None = None  # guards.ping_id; None without a ping key, or when it is nobody's
+    errors: Errors = staticmethod(rest_body)  # of the route
     confirm: Callable[[], object] = staticmethod(_confirm_nothing)  # `Refused` if the credential has become void
     window: Window | None = None  # of the quota that the request counted against
     outcome: str = ""  # of an event, as the alert's page shows it

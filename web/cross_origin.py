@@ -5,6 +5,8 @@ Must not know which addresses these are.
 
 from flask import Response
 
+from web.context import request
+
 FOR_ALL = (("Access-Control-Allow-Origin", "*"), ("Access-Control-Expose-Headers", "*"))
 OF_PREFLIGHTS = {
     "Access-Control-Allow-Methods": "GET, POST, PUT, DELETE",
@@ -13,6 +15,6 @@ OF_PREFLIGHTS = {
 }
 
 
-def preflight() -> Response:
-    """What a browser asks before it sends: it needs no key, and would send none."""
-    return Response(status=204, headers=OF_PREFLIGHTS)
+def preflight() -> Response | None:
+    """Answer what a browser asks before it sends: it needs no key, and would send none."""
+    return Response(status=204, headers=OF_PREFLIGHTS) if request.method == "OPTIONS" else None

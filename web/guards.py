@@ -3,13 +3,14 @@
 import re
 import secrets
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import urlencode
 
 import flask
 from flask import Flask, Request, redirect, session
 from flask.sessions import SecureCookieSession, SecureCookieSessionInterface
 from itsdangerous import URLSafeSerializer
+from werkzeug.exceptions import MethodNotAllowed
 from werkzeug.wrappers import Response
 
 from core import accounts, alerts, proxies, subscriptions
@@ -18,7 +19,7 @@ from process import clock
 from store.heartbeats import Heartbeat, owner_of
 from store.senders import Caller, find_caller, find_webhook
 from web import rate_limits, request_body
-from web.context import current, request
+from web.context import current, request, signed_in_account
 from wire.errors import Refused
 from wire.gotify import Misplaced
 from wire.ntfy import NtfyRefused, authorization, user_and_password
@@ -153,6 +154,18 @@ def short_code() -> None:
     known.webhook = find_webhook(code) if alerts.SHORT_CODE.fullmatch(code) else None
 
 
+def malformed_code() -> None:
+    """An address without a route is an unknown code or ping; one that is called with a wrong method is not."""
+    if not isinstance(flask.request.routing_exception, MethodNotAllowed):
+        refuse_unknown()
+
+
+def refuse_unknown() -> NoReturn:
+    """`Refused` (404) for a code or a ping that leads nowhere; counts against its sender (429)."""
+    rate_limits.count(rate_limits.UNKNOWN_CODES, sender())
+    raise Refused(404)
+
+
 def ping_id() -> None:
     """The UUID in the path names the heartbeat, a ping key its account; what has neither form is not looked up."""
     known = current()
@@ -223,7 +236,8 @@ def phone_code() -> None:
 
 def signed_in() -> Response | None:
     """A signed-in owner, whose account is kept. Others are sent to the sign-in page, and back again afterwards."""
-    account = owner_or_stranger()
+    owner_or_stranger()
+    account = signed_in_account()
     request_body.check_form(request_body.MAX_OWNER_FORM_BYTES if account else request_body.MAX_VISITOR_FORM_BYTES)
     if account and request.method == "POST":  # reading the form may have taken seconds: the session may have ended
         account = session_account()
@@ -235,12 +249,11 @@ def signed_in() -> Response | None:
     return None
 
 
-def owner_or_stranger() -> Account | None:
+def owner_or_stranger() -> None:
     """Anybody. A signed-in owner's account is kept, so that a page that refuses something has the navigation, too."""
     account = session_account()
     if account:
         current().account = account
-    return account
 
 
 def session_account() -> Account | None:

@@ -36,8 +36,7 @@ def admit_ping() -> None:
             return heartbeats.check_slug(slug, found)
         known.beat = found[0] if found else None
     if known.beat is None or (slug and not owner):
-        rate_limits.count(rate_limits.UNKNOWN_CODES, guards.sender())
-        raise Refused(404)
+        guards.refuse_unknown()
     return rate_limits.count(rate_limits.PINGS, known.beat.seq)
 
 

@@ -14,7 +14,7 @@ from web.context import current, request
 from web.rate_limits import DEFAULT_LISTED, MAX_LISTED
 from web.request_body import read_object
 from wire import notification
-from wire.errors import Refused
+from wire.errors import Refused, rest_body
 from wire.json_schema import BOOLEAN, INTEGER, TEXT, TIME, TIME_OR_NULL, list_of, record, text
 from wire.json_text import as_json
 from wire.strict_json import NotAnObject
@@ -86,9 +86,11 @@ def answer_message() -> Any:
     return _reply(result=result)
 
 
-def fault(message: str) -> Payload:
-    """The answer to a message whose handling failed."""
-    return _reply(error={"code": INTERNAL_ERROR, "message": message})
+def error_body(refused: Refused) -> Any:
+    """The body of an error: JSON-RPC's for a message whose handling failed, REST's for a request that is refused."""
+    if refused.status < 500:
+        return rest_body(refused)
+    return _reply(error={"code": INTERNAL_ERROR, "message": refused.message})
 
 
 def _reply(**outcome: Payload) -> Payload:

@@ -12,8 +12,10 @@ from core import subscriptions
 from core.streams import Empty, Subscription, Writer, hub
 from process import clock, websocket
 from process.streams import HandOver, Source, Stream
+from web import cross_origin
 from web.context import current, request
 from web.ntfy import publication
+from wire.errors import Refused
 from wire.json_text import as_json
 from wire.ntfy import NtfyRefused
 from wire.ntfy_stream import FORMATS, Format, Wanted, wanted
@@ -25,6 +27,14 @@ UNBUFFERED = {"X-Accel-Buffering": "no", "Cache-Control": "no-store"}
 def check_topic(topics: str) -> dict[str, Any]:
     """GET /{topics}/auth: the guard has found the topic."""
     return {"success": True}
+
+
+def refuse_method() -> Response:
+    """A topic is as unknown to all other methods as no address; a browser may ask about any."""
+    answer = cross_origin.preflight()
+    if answer is None:
+        raise Refused(404)
+    return answer
 
 
 def stream_json(topics: str) -> Response:

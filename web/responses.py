@@ -1,6 +1,5 @@
 """What every response gets: its headers, its count, and a line on its alert's page. Must not know handlers."""
 
-from collections.abc import Callable
 from typing import Any
 
 from flask import Response
@@ -10,6 +9,7 @@ from process import clock, counters
 from web import cross_origin
 from web.context import RequestContext, current, request
 from web.json_answers import JsonAnswer
+from wire import ntfy
 
 PAGE_HEADERS = {
     "Content-Security-Policy": (
@@ -25,11 +25,8 @@ NOT_STORED = ("Cache-Control", "no-store")
 NOT_SNIFFED = ("X-Content-Type-Options", "nosniff")
 
 
-def completed(response: Any, is_ntfys: Callable[[], bool]) -> Any:
-    """Count the response, note it for the alert's page, and add the headers.
-
-    `is_ntfys` says whether pages of other sites may call the address.
-    """
+def completed(response: Any) -> Any:
+    """Count the response, note it for the alert's page, and add the headers."""
     known = current()
     # Unknown addresses accept any method name: keep the labels few.
     method = known.environ["REQUEST_METHOD"] if known.rule != "-" else "-"
@@ -37,11 +34,11 @@ def completed(response: Any, is_ntfys: Callable[[], bool]) -> Any:
     if known.webhook:
         seen = recent_requests.Seen(clock.now_ms(), response.status_code, known.outcome, 1, known.notification_id)
         recent_requests.note(known.webhook, seen)
-    _add_headers(response, known, is_ntfys)
+    _add_headers(response, known)
     return response
 
 
-def _add_headers(response: Response | JsonAnswer, known: RequestContext, is_ntfys: Callable[[], bool]) -> None:
+def _add_headers(response: Response | JsonAnswer, known: RequestContext) -> None:
     path, headers = known.path, response.headers
     if isinstance(headers, list):  # a `JsonAnswer`'s: no handler lets one be stored
         headers.append(NOT_STORED)
@@ -53,7 +50,7 @@ def _add_headers(response: Response | JsonAnswer, known: RequestContext, is_ntfy
     if not (response.status_code in (404, 405, 429) and path.startswith("/p/")):  # identical, byte for byte
         common.append(("X-Request-Id", known.environ.get("pocketbell.request", "-")))
     headers.extend(common)
-    if not path.startswith(("/api/", "/p/")) and is_ntfys():
+    if known.errors is ntfy.error_body:  # pages of other sites may call the addresses of ntfy
         headers.extend(cross_origin.FOR_ALL)
     if path.startswith(("/app/", "/docs/")) or path == "/docs":
         headers.extend(PAGE_HEADERS.items())

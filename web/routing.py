@@ -6,25 +6,41 @@ from typing import Any, NamedTuple
 
 from werkzeug.routing import BaseConverter
 
+from wire.errors import Refused, rest_body
 from wire.ntfy import TOPIC
 
 Check = Callable[[], Any] | None
+Errors = Callable[[Refused], Any]  # makes the body of an error
 TOPICS = re.compile(rf"{TOPIC.pattern}(?:,{TOPIC.pattern})*")
 
 
 class Route(NamedTuple):
-    """One method at one address: who may call it, and which rate limit counts it."""
+    """One method at one address: who may call it, which rate limit counts it, and the shape of its errors."""
 
     method: str
     rule: str
     handler: Callable[..., Any]
     guard: Check = None
     quota: Check = None
+    errors: Errors = rest_body
 
     @property
     def endpoint(self) -> str:
         """Its name for Flask."""
         return f"{self.method} {self.rule}"
+
+
+class Unknown(NamedTuple):
+    """Addresses without a route: who may ask for one, which rate limit counts it, and the shape of its errors."""
+
+    requests: str  # a regular expression for method and path
+    guard: Check = None
+    quota: Check = None
+    errors: Errors = rest_body
+
+    def fits(self, method: str, path: str) -> bool:
+        """Whether it is about this request."""
+        return re.fullmatch(self.requests, f"{method} {path}", re.DOTALL) is not None
 
 
 class IdConverter(BaseConverter):
@@ -40,7 +56,7 @@ def first_segments(routes: Iterable[Route]) -> frozenset[str]:
 
 def topics_beside(taken: Iterable[str]) -> tuple[type[BaseConverter], type[BaseConverter]]:
     """Converters for a topic of ntfy's in a path, and for several with commas: none of the `taken` parts."""
-    one, beside = TOPIC.pattern, rf"(?!(?:{'|'.join(sorted(taken))})\Z)"
+    one, beside = TOPIC.pattern, rf"(?!(?:{'|'.join(sorted(taken))})(?:/|\Z))"
 
     class TopicConverter(BaseConverter):
         regex = f"{beside}{one}"

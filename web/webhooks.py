@@ -36,8 +36,7 @@ def admit_event() -> Payload | None:
     """Check the limits of code, sender, alert and service; for an inactive alert this is the whole answer."""
     webhook = current().webhook
     if webhook is None:
-        rate_limits.count(rate_limits.UNKNOWN_CODES, guards.sender())
-        raise Refused(404)
+        guards.refuse_unknown()
     is_active = bool(webhook.is_active)
     is_seldom_used = (webhook.last_triggered_at or 0) <= clock.now_ms() - DAY_MS
     is_flood, refused = rate_limits.event(

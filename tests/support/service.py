@@ -17,7 +17,7 @@ from pathlib import Path
 os.environ["DATA_DIR"] = tempfile.mkdtemp(prefix="pocketbell-tests-")
 
 import config
-from app import app, open_service
+from app import app, create_app, open_service
 from core import accounts, alarms, alerts, heartbeat_checks, pruning, retries, scheduler
 from models import new_id, sha256_of
 from process import clock
@@ -120,6 +120,14 @@ class Hook:
 
 
 @functools.cache
+def without_compatibility():
+    """The application with COMPATIBILITY=off. Making the routes takes longer than all else: other tests share one."""
+    made = create_app(config.load({"COMPATIBILITY": "off"}))
+    made.test_client_class = Client
+    return made
+
+
+@functools.cache
 def empty_database():
     """A database file with all tables: copying it is faster than making them."""
     path = SCRATCH / "empty.db"
@@ -136,17 +144,17 @@ class Service:
         # What a process on the same database needs, beside DATA_DIR.
         self.where = postgresql.variables(not (data_dir / "postgresql").exists())
         self.settings = config.load({"DATA_DIR": str(data_dir), **self.where, **environ})
-        self.app = app  # one for all tests: making the routes takes longer than all else
+        self.app = app if self.settings.compatibility else without_compatibility()
         self._is_file = isinstance(self.settings.database, Path)
         self._recycling = recycling if self._is_file else import_module("tests.support.recycling_postgresql")
         self._mark = self.settings.database if self._is_file else data_dir / "postgresql"
         if self._take_database():
             with recycling.taken():
-                open_service(app, self.settings)
+                open_service(self.app, self.settings)
             pruning._guard.looked = clock.now_ms(), clock.monotonic_s()
         else:
             is_new = self._make_database()
-            open_service(app, self.settings)
+            open_service(self.app, self.settings)
             spare_the_disk()
             # The first round of the worker looks at the clock, and finds nothing to remove in a new database.
             (pruning._guard.believes if is_new else pruning.prune)(clock.now_ms())
@@ -157,7 +165,7 @@ class Service:
     def sharing(self, redis_url, **settings):
         """The same service, but with this Redis or none, as if several processes could use its database."""
         self.settings = dataclasses.replace(self.settings, redis_url=redis_url, **settings)
-        open_service(app, self.settings)
+        open_service(self.app, self.settings)
         return self
 
     def leave_database(self):
