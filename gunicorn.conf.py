@@ -12,8 +12,7 @@ from config import load as load_settings
 from core import accounts, long_poll, proxies, scheduler
 from process import clock, cpu_affinity, service_lock, start
 from process.gunicorn_worker import ThreadedWorker
-from process.logs import JsonLines
-from process.request_log import JsonLogger
+from process.logs import JsonLines, JsonLogger
 from store import database, engine
 from store.sqlite import copy_before
 from web import request_body

@@ -1,4 +1,7 @@
-"""The log: one JSON object a line, so that programs can read it. Must not know requests or handlers."""
+"""The log: one JSON object a line, so that programs can read it; also gunicorn's own lines, and one for each request.
+
+Must not know handlers.
+"""
 
 import json
 import logging
@@ -6,7 +9,10 @@ import re
 from datetime import UTC, datetime
 from functools import lru_cache
 from json.encoder import encode_basestring_ascii as quoted
+from typing import Any
 from urllib.parse import unquote
+
+from gunicorn.glogging import Logger
 
 from process import clock
 
@@ -21,14 +27,15 @@ class RequestLine(logging.LogRecord):
 
     levelno, levelname, args, exc_info = logging.INFO, "INFO", (), None
 
-    def __init__(
-        self, request_id: str, client: str, method: str, route: str, status: int, size: int, ms: int
-    ) -> None:
+    def __init__(self, environ: dict[str, Any], status: int, sent: int, took_s: float) -> None:
         at = clock.now_ms()
         self.msg = (
             f'{{"time": "{_time(at // 1000, at % 1000)}", "level": "info", "message": "request",'
-            f' "request_id": {quoted(request_id)}, "client": {quoted(client)}, "method": {quoted(method)},'
-            f' "route": {quoted(route)}, "status": {status}, "bytes": {size}, "ms": {ms}}}'
+            f' "request_id": {quoted(environ.get("pocketbell.request", "-"))},'
+            f' "client": {quoted(environ.get("pocketbell.client") or environ["REMOTE_ADDR"])},'
+            f' "method": {quoted(environ["REQUEST_METHOD"])},'
+            f' "route": {quoted(environ.get("pocketbell.route", "-"))},'
+            f' "status": {status}, "bytes": {sent}, "ms": {round(took_s * 1_000)}}}'
         )
 
 
@@ -68,3 +75,26 @@ class WithoutSecrets(logging.Filter):
         if record.exc_info and isinstance(record.exc_info[1], OSError):
             record.exc_info = None
         return True
+
+
+class JsonLogger(Logger):
+    """gunicorn's log: its own lines without secrets, and one for each request."""
+
+    def setup(self, cfg: Any) -> None:
+        """Set up the handlers."""
+        super().setup(cfg)
+        logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # our lines name none of these
+        logging._srcfile = None  # nor the line of code, which takes logging longest to find
+        for handler in self.error_log.handlers + self.access_log.handlers:
+            handler.setFormatter(JsonLines())
+        self.error_log.addFilter(WithoutSecrets())
+
+    def access(self, environ: dict[str, Any], status: int, sent: int, took_s: float) -> None:
+        """Log a request that was answered."""
+        line = RequestLine(environ, status, sent, took_s)
+        for handler in self.access_log.handlers:
+            handler.handle(line)
+
+    def request(self, **fields: object) -> None:
+        """Log one line about a request that no application answered."""
+        self.access_log.info("request", extra={"fields": fields})

@@ -574,7 +574,9 @@ def test_the_line_of_a_request_is_the_one_that_any_record_with_its_fields_gets(r
     record.created, record.msecs = moved_clock.ms / 1000, moved_clock.ms % 1000
     told = {"request_id": "0123456789abcdef", "client": "2001:db8::1", "method": "GET", "route": route}
     record.fields = {**told, "status": 200, "bytes": 345, "ms": 7}
-    line = logs.RequestLine(*record.fields.values())
+    environ = {"pocketbell.request": told["request_id"], "REMOTE_ADDR": told["client"], "REQUEST_METHOD": "GET"}
+    environ["pocketbell.route"] = route
+    line = logs.RequestLine(environ, 200, 345, 0.0071)
     assert logs.JsonLines().format(line) == logs.JsonLines().format(record)
 
 
