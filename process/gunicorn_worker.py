@@ -30,8 +30,7 @@ from process.streams import HandOver
 from wire.errors import Refused, rest_body
 
 MAX_CHUNKED_RATE = 2  # bytes on the wire for each byte of a body: more is an attack with tiny chunks
-HEAD_BYTES = 65_536
-DRAINED_AT_ONCE = 65_536
+READ_BYTES = 65_536
 MAX_DRAINING = 2  # threads that read the rest of a refused body: more would only wait for each other
 DRAINING_WAIT_S = 0.1  # for one of them to be done, which most are at once
 LINGER_S = 2.0  # to go on reading what a client was still sending when it got its answer
@@ -82,7 +81,7 @@ class ThreadedWorker(Worker):
 
     def run(self) -> None:
         """Serve until told to stop, then until all requests are answered."""
-        self.max_bytes = int(self.wsgi.config["MAX_CONTENT_LENGTH"]) * MAX_CHUNKED_RATE + HEAD_BYTES
+        self.max_bytes = int(self.wsgi.config["MAX_CONTENT_LENGTH"]) * MAX_CHUNKED_RATE + READ_BYTES
         self.listeners = {listener.fileno(): listener for listener in self.sockets}
         for listener in self.sockets:
             listener.setblocking(False)
@@ -244,14 +243,10 @@ class ThreadedWorker(Worker):
 
     def _drain(self, connection: Connection) -> None:
         """Read what a client was still sending when it got its last answer."""
-        try:
-            with contextlib.suppress(BlockingIOError):
-                if not connection.recv(HEAD_BYTES):
-                    raise EOFError
-        except (OSError, EOFError):
-            self._end(connection)
-        else:
-            self._await(connection, LINGERING, connection.ends_s)
+        with contextlib.suppress(BlockingIOError):
+            if not connection.recv(READ_BYTES):
+                return self._end(connection)
+        return self._await(connection, LINGERING, connection.ends_s)
 
     def _end(self, connection: Connection) -> None:
         if connection.answer:
@@ -291,40 +286,34 @@ class ThreadedWorker(Worker):
     def _serve(self, connection: Connection) -> None:
         """Go on with a connection that is this thread's, until it waits again or is closed."""
         state, connection.state = connection.state, ""
-        if state == LINGERING:
-            return self._drain(connection)
         try:
-            is_kept = self._write(connection.answer) if connection.answer else self._answer(connection)
+            if state == LINGERING:
+                self._drain(connection)
+            elif connection.answer:
+                self._write(connection.answer)
+            else:
+                self._answer(connection)
         except HandOver as given:
             connection.answer = None
             self._leave(connection)
-            return given.begin(connection)
+            given.begin(connection)
         except BaseException as error:
-            is_kept = False
             if not (isinstance(error, TimeoutError) or (isinstance(error, OSError) and error.errno in GONE)):
                 self.log.error("Error handling request", exc_info=error)
-        if is_kept is None:
-            return None
-        self._put(*self.long.end(connection))
-        if not (is_kept and self.alive):
-            return self._close(connection)
-        if connection.rest:
-            return self._put(connection)
-        return self._await(connection, KEPT, clock.monotonic_s() + self.cfg.keepalive)
+            self._close(connection)
 
-    def _answer(self, connection: Connection) -> bool | None:
-        """Read a request and answer it; whether the connection may serve another one, None if that is still open."""
+    def _answer(self, connection: Connection) -> None:
+        """Read a request and answer it, unless more of it must come or others have their turn before."""
         if not connection.began_s:
             connection.begin(clock.monotonic_s(), self.max_bytes)
         try:
             request = self._received(connection)
         except (StopIteration, NoMoreData):  # the client has left
-            return False
+            return self._close(connection)
         except ParseException:
             return self._refuse(connection, 400, "The request is not valid HTTP.")
         if request is None:
-            self._await(connection, UNFINISHED, connection.until_s)
-            return None
+            return self._await(connection, UNFINISHED, connection.until_s)
         if self.wsgi.takes_long(request.method, request.path):
             connection.client = client_of(request)
             if self.long.is_crowded(connection):
@@ -365,8 +354,8 @@ class ThreadedWorker(Worker):
             os.write(self.PIPE[1], b"\0")  # ends the main thread's pause, as signals do
         return bool(self.alive and self.cfg.keepalive)
 
-    def _write(self, answer: Answer) -> bool | None:
-        """Write what the client takes of the answer at once; as `_answer`. The rest waits without a thread."""
+    def _write(self, answer: Answer) -> None:
+        """Write what the client takes of the answer at once; the rest waits without a thread."""
         connection = answer.connection
         try:
             is_flushed = connection.is_flushed()
@@ -380,13 +369,23 @@ class ThreadedWorker(Worker):
             self._log(answer)
             return self._fail(answer, error)
         if is_flushed and answer.is_closed:
-            connection.answer = None
-            return answer.is_kept and answer.is_whole and self._is_drained(answer.request)
+            return self._finish(answer)
         self._put(*self.long.end(connection))
         self._await(connection, UNSENT, clock.monotonic_s() + WRITE_S)
         if not is_flushed:
             self._bound_unsent()
         return None
+
+    def _finish(self, answer: Answer) -> None:
+        """Wait for the next request of a client that has taken its answer, or close the connection."""
+        connection = answer.connection
+        connection.answer = None
+        if not (answer.is_kept and answer.is_whole and self._is_drained(answer.request) and self.alive):
+            return self._close(connection)
+        self._put(*self.long.end(connection))
+        if connection.rest:
+            return self._put(connection)
+        return self._await(connection, KEPT, clock.monotonic_s() + self.cfg.keepalive)
 
     def _log(self, answer: Answer) -> None:
         """Log a request whose answer is written or given up."""
@@ -405,7 +404,7 @@ class ThreadedWorker(Worker):
                 surplus -= len(connection.kept)
                 self._end(connection)
 
-    def _fail(self, answer: Answer, error: Exception) -> bool:
+    def _fail(self, answer: Answer, error: Exception) -> None:
         """Answer that there is a fault of ours, unless it is none or the answer has begun."""
         if answer.is_begun or isinstance(error, HandOver):
             raise error
@@ -423,13 +422,13 @@ class ThreadedWorker(Worker):
             return False
         try:
             with contextlib.suppress(Exception):  # of a broken chunk, which `failed` tells
-                while request.body.read(DRAINED_AT_ONCE):
+                while request.body.read(READ_BYTES):
                     pass
         finally:
             self.draining.release()
         return not (request.body.failed or request.unreader.is_over)
 
-    def _refuse(self, connection: Connection, status: int, sentence: str, fields: str = "") -> bool:
+    def _refuse(self, connection: Connection, status: int, sentence: str, fields: str = "") -> None:
         """Answer in our error shape what is no HTTP, without quoting it: it may contain a key or a code."""
         body = json.dumps(rest_body(Refused(status, sentence))).encode()
         head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: application/json\r\n{fields}"
@@ -437,4 +436,4 @@ class ThreadedWorker(Worker):
         self.log.request(client=connection.peer[0], method="-", route="-", status=status, bytes=len(body), ms=0)
         connection.write(head.encode() + body)
         connection.is_flushed()  # who does not take this either has taken nothing for long
-        return False
+        self._close(connection)
