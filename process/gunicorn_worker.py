@@ -23,7 +23,7 @@ from gunicorn.workers.base import Worker
 
 from process import clock
 from process.connections import READ_S, WRITE_S, Connection
-from process.http_messages import Answer, Incoming, client_of, environ_of, has_head
+from process.http_messages import Answer, Incoming, answer_to, client_of, has_head
 from process.long_turns import LongTurns
 from process.poller import READ, WRITE, Poller
 from process.streams import HandOver
@@ -219,8 +219,7 @@ class ThreadedWorker(Worker):
         except OSError as error:
             self.is_full = error.errno in NO_ROOM and not self._drop_silent()
         else:
-            connection = Connection(accepted, peer)
-            connection.environ = environ_of(self.cfg, peer, listener.getsockname())
+            connection = Connection(accepted, peer, listener.getsockname())
             self.connections.add(connection)
             self._await(connection, SILENT, clock.monotonic_s() + READ_S)
             self.is_full = len(self.connections) >= self.cfg.worker_connections
@@ -314,24 +313,35 @@ class ThreadedWorker(Worker):
             return self._refuse(connection, 400, "The request is not valid HTTP.")
         if request is None:
             return self._await(connection, UNFINISHED, connection.until_s)
-        if self.wsgi.takes_long(request.method, request.path):
-            connection.client = client_of(request)
-            if self.long.is_crowded(connection):
-                return self._refuse(connection, 503, TOO_MANY, RETRY_LATER)
-            if not self.long.begin(connection):
-                return None
-        began_s = connection.end_receiving()
+        if self._has_turn(connection, request):
+            self._ask(connection, request)
+        return None
+
+    def _has_turn(self, connection: Connection, request: Incoming) -> bool:
+        """Whether the request may be answered now: of those that take long, some wait and too many are refused."""
+        if not self.wsgi.takes_long(request.method, request.path):
+            return True
+        connection.client = client_of(request)
+        if self.long.is_crowded(connection):
+            self._refuse(connection, 503, TOO_MANY, RETRY_LATER)
+            return False
+        return self.long.begin(connection)
+
+    def _ask(self, connection: Connection, request: Incoming) -> None:
+        """Let the application answer, and write the answer."""
+        answer = connection.answer = answer_to(request, connection, self.cfg)
+        answer.began_s = connection.end_receiving()
         if not request.is_whole:
             self.make_way()
         has_room = len(self.waiting) < self.cfg.worker_connections - self.cfg.threads
-        may_keep = self._goes_on() and has_room and not request.should_close()
-        answer = connection.answer = Answer(connection, request, may_keep, began_s)
+        if not (self._goes_on() and has_room):
+            answer.force_close()
         try:
-            answer.environ = request.environ()
-            answer.body = self.wsgi(answer.environ, answer.start)
+            answer.body = self.wsgi(answer.environ, answer.start_response)
         except Exception as error:
-            return self._fail(answer, error)
-        return self._write(answer)
+            self._fail(answer, error)
+        else:
+            self._write(answer)
 
     def _received(self, connection: Connection) -> Incoming | None:
         """The request, unless more of it must come before a thread is worth while."""
@@ -340,8 +350,9 @@ class ThreadedWorker(Worker):
                 return None
             connection.request = Incoming(self.cfg, connection, connection.peer)
             if connection.request._expected_100_continue:
-                connection.write(CONTINUE)
+                connection.sendall(CONTINUE)
                 connection.is_flushed()
+                connection.request._expected_100_continue = False
         request: Incoming = connection.request
         return request if request.has_come() else None
 
@@ -359,7 +370,7 @@ class ThreadedWorker(Worker):
         connection = answer.connection
         try:
             is_flushed = connection.is_flushed()
-            if is_flushed and not answer.is_closed:
+            if is_flushed and not answer.is_done:
                 if answer.parts and not self.long.begin(connection):
                     return None
                 if answer.write_parts():
@@ -368,7 +379,7 @@ class ThreadedWorker(Worker):
         except Exception as error:
             self._log(answer)
             return self._fail(answer, error)
-        if is_flushed and answer.is_closed:
+        if is_flushed and answer.is_done:
             return self._finish(answer)
         self._put(*self.long.end(connection))
         self._await(connection, UNSENT, clock.monotonic_s() + WRITE_S)
@@ -380,7 +391,7 @@ class ThreadedWorker(Worker):
         """Wait for the next request of a client that has taken its answer, or close the connection."""
         connection = answer.connection
         connection.answer = None
-        if not (answer.is_kept and answer.is_whole and self._is_drained(answer.request) and self.alive):
+        if not (answer.is_whole and not answer.should_close() and self._is_drained(answer.req) and self.alive):
             return self._close(connection)
         self._put(*self.long.end(connection))
         if connection.rest:
@@ -389,9 +400,9 @@ class ThreadedWorker(Worker):
 
     def _log(self, answer: Answer) -> None:
         """Log a request whose answer is written or given up."""
-        if not answer.is_closed:
-            self.log.access(answer.environ, answer.status, answer.sent, clock.monotonic_s() - answer.began_s)
-            answer.close()
+        if not answer.is_done:
+            self.log.access(answer.environ, answer.status_code, answer.sent, clock.monotonic_s() - answer.began_s)
+            answer.release()
 
     def _bound_unsent(self) -> None:
         """Drop the answers whose clients have taken nothing for longest, if all together are too large."""
@@ -406,7 +417,7 @@ class ThreadedWorker(Worker):
 
     def _fail(self, answer: Answer, error: Exception) -> None:
         """Answer that there is a fault of ours, unless it is none or the answer has begun."""
-        if answer.is_begun or isinstance(error, HandOver):
+        if answer.headers_sent or isinstance(error, HandOver):
             raise error
         self.log.error("Error handling request", exc_info=error)
         return self._refuse(answer.connection, 500, "The request could not be answered.")
@@ -434,6 +445,6 @@ class ThreadedWorker(Worker):
         head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: application/json\r\n{fields}"
         head += f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
         self.log.request(client=connection.peer[0], method="-", route="-", status=status, bytes=len(body), ms=0)
-        connection.write(head.encode() + body)
+        connection.sendall(head.encode() + body)
         connection.is_flushed()  # who does not take this either has taken nothing for long
         self._close(connection)
