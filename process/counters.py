@@ -11,16 +11,15 @@ from process.redis_client import RedisClient
 
 LIFE_S = 30 * 86_400  # of counts in Redis when no process adds to them
 
-# KEYS: the counts. ARGV: their life in seconds, whether to return them all, then names and what is added to each.
+# KEYS: the counts. ARGV: their life in seconds, then names and what is added to each. Returns all of them.
 ADD = """
-for i = 3, #ARGV, 2 do redis.call('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1]) end
-if #ARGV > 2 then redis.call('EXPIRE', KEYS[1], ARGV[1]) end
-if ARGV[2] == '1' then return redis.call('HGETALL', KEYS[1]) end
-return {}
+for i = 2, #ARGV, 2 do redis.call('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1]) end
+redis.call('EXPIRE', KEYS[1], ARGV[1])
+return redis.call('HGETALL', KEYS[1])
 """
 
 _counts: Counter[tuple[str, ...]] = Counter()  # all that this process counted; with Redis, what that has not got yet
-_shared: Counter[tuple[str, ...]] = Counter()  # what Redis said last, and what it got since
+_shared: Counter[tuple[str, ...]] = Counter()  # what Redis said last
 _redis: RedisClient | None = None
 _lock = threading.Lock()
 _sharing = threading.Lock()
@@ -38,8 +37,8 @@ def counted(what: str) -> dict[tuple[str, ...], int]:
         return {key[1:]: number for key, number in (_shared + _counts).items() if key[0] == what}
 
 
-def share(reads: bool = False) -> None:
-    """Add to Redis what this process counted since the last call; with `reads`, learn what all counted.
+def share() -> None:
+    """Add to Redis what this process counted since the last call, and learn what all processes counted.
 
     After a time limit it is added again, although it may have arrived: a second may count double.
     """
@@ -49,18 +48,14 @@ def share(reads: bool = False) -> None:
     with _sharing:
         with _lock:
             told, _counts = _counts, Counter()
-        if not told and not reads:
-            return
         added = [part for key, number in told.items() for part in (json.dumps(key), number)]
-        answer = _redis.run(ADD, [_redis.key("counts")], [LIFE_S, int(reads), *added])
+        answer = _redis.run(ADD, [_redis.key("counts")], [LIFE_S, *added])
         with _lock:
             if answer is None:
                 _counts += told
-            elif reads:
+            else:
                 numbers = dict(zip(answer[::2], map(int, answer[1::2]), strict=True))
                 _shared = Counter({tuple(json.loads(key)): number for key, number in numbers.items()})
-            else:
-                _shared += told
 
 
 def reset(redis: RedisClient | None = None) -> None:

@@ -47,7 +47,7 @@ class _Collector:
 
         build = {"version": VERSION, "schema": str(SCHEMA_VERSION)}
         yield InfoMetricFamily("pocketbell_build", "Version and schema of this Pocketbell.", build)
-        counters.share(reads=True)
+        counters.share()
         for name, (help_, labels) in COUNTERS.items():
             family = CounterMetricFamily(f"pocketbell_{name}", help_, labels=labels)
             for values, number in sorted(counters.counted(name).items()):
