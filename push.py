@@ -144,11 +144,6 @@ def asked() -> set[str]:
     return {kind for kind in configured() if not PROVIDERS[kind].is_fetched}
 
 
-def not_configured(kind: str) -> str:
-    """The sentence for a device that cannot be pushed to with these settings."""
-    return provider_of(kind).not_configured()
-
-
 def warnings(email: str) -> dict[str, str]:
     """Sentences about coming faults of this owner's pushes, by kind of device."""
     found = {kind: one.warning(email) for kind, one in _State.providers.items() if one.is_configured}

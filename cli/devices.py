@@ -30,7 +30,9 @@ def add_device(email: str, kind: str, token: str | None, name: str | None) -> No
     added = devices.add_device(owner.seq, {"kind": kind, "name": name, **registration}, clock.now_ms())
     click.echo(f"{current_app.config['SETTINGS'].public_url}/{added.topic}" if added.topic else added.id)
     if kind not in push.configured():
-        click.echo(f"Warning: {push.not_configured(kind)} Until that changes, this device gets nothing.", err=True)
+        click.echo(
+            f"Warning: {PROVIDERS[kind].not_configured()} Until that changes, this device gets nothing.", err=True
+        )
 
 
 @device.command("list")

@@ -13,10 +13,11 @@ from core.devices import receivers
 from core.value_text import cut
 from process import clock
 from process.faults import log_fault
-from providers.base import compact_json, shown
+from providers.base import shown
 from store.database import transaction
 from store.held import Held, HeldOfAlert, HeldText
 from store.notifications import Notification
+from wire.json_text import json_bytes
 from wire.notification import DEFAULT_PRIORITY, TITLE_PREFIX, Content
 
 MAX_DIGEST_BYTES = 3_000  # of the lines as JSON: leaves room in a push for the rest of it
@@ -139,4 +140,4 @@ def _rest(lines: list[str], count: int) -> str:
 
 
 def _fits(lines: list[str]) -> bool:
-    return len(compact_json("\n".join(lines))) <= MAX_DIGEST_BYTES
+    return len(json_bytes("\n".join(lines))) <= MAX_DIGEST_BYTES

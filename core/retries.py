@@ -17,6 +17,7 @@ from core.backoff import GIVEN_UP_AFTER_MS
 from core.pieces import ROWS, for_each_account, in_pieces
 from process import clock
 from process.faults import log_fault
+from providers import PROVIDERS
 from providers.base import Answer, Outcome
 from store.database import transaction
 from store.deliveries import Attempt, Delivery, DueDevice
@@ -156,7 +157,7 @@ def give_up_unconfigured(now: int) -> bool:
 def _give_up_some(device: DueDevice, due_by: int, now: int) -> bool:
     with transaction(device.account_seq):
         seqs = Delivery.oldest_due(device.seq, due_by, ROWS)
-        Delivery.fail(device.seq, seqs, push.not_configured(device.kind), now)
+        Delivery.fail(device.seq, seqs, PROVIDERS[device.kind].not_configured(), now)
         Notification.settle_all(seqs)
     return len(seqs) == ROWS
 

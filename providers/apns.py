@@ -21,14 +21,13 @@ from providers.base import (
     Said,
     Server,
     TokenForm,
-    compact_json,
     fitted,
     parsed,
     private_key,
-    shown,
 )
 from providers.transport import Reply, Request
 from settings.variables import SettingError, Variable, between, http_origin, matching, text_of_file, value_or_file
+from wire.json_text import json_bytes
 from wire.notification import HIGH_PRIORITY, LOW_PRIORITY, MAX_PRIORITY
 
 MAX_BYTES = 4_096
@@ -69,6 +68,7 @@ class Apns(Provider[ApnsSettings]):
     name = "APNs"
     service = "Apple's push service"
     hint = "Check the APNS_ settings."
+    company = "Apple"
     answers = (
         Meaning("200", Outcome.DELIVERED),
         Meaning("410", Outcome.DEAD),
@@ -100,11 +100,6 @@ class Apns(Provider[ApnsSettings]):
         self._key: Any = None
         self._token, self._made_at_s, self._dated_s = "", 0.0, 0.0
         self._renewed_at_s = -MIN_RENEWAL_S
-
-    @classmethod
-    def taken_by(cls, token: str) -> str:
-        """Apple, whatever the token."""
-        return "Apple"
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> ApnsSettings | None:
@@ -181,9 +176,9 @@ class Apns(Provider[ApnsSettings]):
 
         def build(title: str, body: str) -> bytes:
             aps = {"alert": {"title": title, "body": body}, "sound": "default", **urgency}
-            return compact_json({"aps": aps, **beside})
+            return json_bytes({"aps": aps, **beside})
 
-        return fitted(shown(message.content.title), shown(message.content.body), build, MAX_BYTES)[2]
+        return fitted(message.content, build, MAX_BYTES)[2]
 
     def _urgency(self, priority: int) -> dict[str, Any]:
         """The members of `aps` that say how urgent it is."""

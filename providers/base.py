@@ -81,7 +81,7 @@ class Message(NamedTuple):
     def url(self) -> str | None:
         """The URL that a tap opens; None also if it leaves too little room for the text."""
         url = self.content.url
-        return url if url and len(compact_json(url)) <= self._url_bytes else None
+        return url if url and len(json_bytes(url)) <= self._url_bytes else None
 
     def addresses(self, origin: str) -> list[str]:
         """The address that a press on each button opens, or is sent to; `origin` is this server's.
@@ -89,7 +89,7 @@ class Message(NamedTuple):
         Instead of a URL that would leave too little room for the text, the page of the notification, which has all
         the buttons.
         """
-        left = self._url_bytes - len(compact_json(self.url or ""))
+        left = self._url_bytes - len(json_bytes(self.url or ""))
         found: list[str] = []
         for button in self.buttons:
             size = _size_of_part(button.url) if button.url else 0
@@ -214,6 +214,7 @@ class Provider(ABC, Generic[S]):
     answers: ClassVar[tuple[Meaning, ...]]  # the first row that fits counts, then COMMON_ANSWERS
     variables: ClassVar[tuple[Variable, ...]] = ()
     token_form: ClassVar[TokenForm | None] = None  # None: its devices have no token that a person could type
+    company: ClassVar[str] = "its push service"  # that receives the pushes, for people
     is_fetched: ClassVar[bool] = False  # its devices poll: nothing is pushed
     nobody: ClassVar[str | None] = None  # a token that no device has, for `flask doctor` to try the credentials
 
@@ -231,7 +232,7 @@ class Provider(ABC, Generic[S]):
     @classmethod
     def taken_by(cls, token: str) -> str:
         """The receiver of pushes to this token, for people; the token of a removed device is empty."""
-        return "its push service"
+        return cls.company
 
     @classmethod
     def registration(cls, text: str) -> dict[str, Any]:
@@ -311,11 +312,12 @@ def one_line(text: str) -> str:
 
 def _size_of_part(text: str) -> int:
     """The bytes of a text within a button: one provider gets the buttons as JSON in a JSON string."""
-    return len(compact_json(compact_json(text).decode()))
+    return len(json_bytes(json_bytes(text).decode()))
 
 
-def fitted(title: str, body: str, build: Callable[[str, str], bytes], limit: int) -> tuple[str, str, bytes]:
-    """Both, shortened on a character boundary until `build(title, body)` has at most `limit` bytes, and those."""
+def fitted(content: Content, build: Callable[[str, str], bytes], limit: int) -> tuple[str, str, bytes]:
+    """Title and body as shown, shortened until `build(title, body)` has at most `limit` bytes, and those bytes."""
+    title, body = shown(content.title), shown(content.body)
     built = build(title, body)
     if len(built) > limit:
         title = _longest(title, lambda text: len(build(text, body[:MIN_BODY_CHARACTERS])) <= limit)
@@ -336,11 +338,6 @@ def _longest(text: str, fits: Callable[[str], bool]) -> str:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if fits(text[:middle] + "…") else (low, middle - 1)
     return text[:low] + "…"
-
-
-def compact_json(value: object) -> bytes:
-    """UTF-8 JSON without spaces."""
-    return json_bytes(value)
 
 
 # --- replies and keys ---------------------------------------------------------------------------------------

@@ -10,7 +10,8 @@ import re
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
 from process import clock
 from providers.base import (
@@ -23,16 +24,14 @@ from providers.base import (
     Server,
     TokenForm,
     Unavailable,
-    compact_json,
     fitted,
     parsed,
     private_key,
     retry_after_s,
-    shown,
 )
 from providers.transport import Reply, Request, send_all
 from settings.variables import Variable, http_origin, text_of_file, value_or_file
-from wire.json_text import as_json
+from wire.json_text import as_json, json_bytes
 from wire.notification import LOW_PRIORITY
 
 MAX_BYTES = 4_000  # of notification and data; FCM allows 4,096
@@ -90,6 +89,7 @@ class Fcm(Provider[FcmSettings]):
     name = "FCM"
     service = "Google's push service"
     hint = "Check FCM_SERVICE_ACCOUNT."
+    company = "Google"
     answers = (
         Meaning("200", Outcome.DELIVERED),
         Meaning("404", Outcome.DEAD, r"\bUNREGISTERED\b"),
@@ -114,11 +114,6 @@ class Fcm(Provider[FcmSettings]):
         self._client: Any = None
         self._token, self._rejected, self._good_until_s = "", "", 0.0
         self._failed_at_s, self._failure = -1.0, Unavailable(Answer(Outcome.TRANSIENT))
-
-    @classmethod
-    def taken_by(cls, token: str) -> str:
-        """Google, whatever the token."""
-        return "Google"
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> FcmSettings | None:
@@ -169,9 +164,9 @@ class Fcm(Provider[FcmSettings]):
         }
 
         def measured(title: str, body: str) -> bytes:
-            return compact_json({"notification": {"title": title, "body": body}, "data": data})
+            return json_bytes({"notification": {"title": title, "body": body}, "data": data})
 
-        title, body, _ = fitted(shown(message.content.title), shown(message.content.body), measured, MAX_BYTES)
+        title, body, _ = fitted(message.content, measured, MAX_BYTES)
         made: bytes = self._client.parse_payload(
             fcm_token=push.token,
             notification_title=title,
@@ -226,18 +221,11 @@ class _OAuthRequest:
     It gets good answers only: others raise `Unavailable`, as it would wait and ask again.
     """
 
-    class Response(NamedTuple):
-        """An answer for google-auth."""
-
-        status: int
-        headers: Mapping[str, str]
-        data: bytes
-
     def __init__(self, left_s: float) -> None:
         self.left_s = left_s
         self.life_s = DEFAULT_TOKEN_LIFE_S
 
-    def __call__(self, url: str, method: str, body: bytes, headers: dict[str, str], **_: object) -> Response:
+    def __call__(self, url: str, method: str, body: bytes, headers: dict[str, str], **_: object) -> SimpleNamespace:
         (reply,) = send_all([Request(url, headers, body, any_address=True)], self.left_s)
         if reply.failure:
             what = f"{OAUTH} could not be reached: {reply.failure}."
@@ -248,8 +236,8 @@ class _OAuthRequest:
             raise Unavailable(_oauth_refusal(reply, answer.get("error")), is_for_all=True)
         if type(life_s) is int:
             self.life_s = float(min(max(life_s, MIN_TOKEN_LIFE_S), MAX_TOKEN_LIFE_S))
-        made = compact_json({"access_token": token, "expires_in": round(self.life_s)})
-        return self.Response(200, reply.headers, made)
+        made = json_bytes({"access_token": token, "expires_in": round(self.life_s)})
+        return SimpleNamespace(status=200, headers=reply.headers, data=made)
 
 
 def _oauth_refusal(reply: Reply, error: object) -> Answer:

@@ -33,6 +33,7 @@ class Ntfy(Provider[NtfySettings]):
     name = "ntfy app"
     service = "The ntfy app"
     hint = "Check NTFY_UPSTREAM."
+    company = "the ntfy app"
     answers = (Meaning("2..", Outcome.DELIVERED),)
     is_fetched = True
     variables = (
@@ -43,11 +44,6 @@ class Ntfy(Provider[NtfySettings]):
             "the address of an ntfy server that wakes iPhones, such as https://ntfy.sh, without a path",
         ),
     )
-
-    @classmethod
-    def taken_by(cls, token: str) -> str:
-        """The ntfy app, whatever the token."""
-        return "the ntfy app"
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> NtfySettings | None:

@@ -22,14 +22,13 @@ from providers.base import (
     Said,
     Server,
     Unavailable,
-    compact_json,
     fitted,
     one_line,
-    shown,
 )
 from providers.transport import Reply, Request
 from settings.variables import HTTP_ORIGIN, Variable
 from wire.errors import Refused
+from wire.json_text import json_bytes
 from wire.notification import LOW_PRIORITY, MAX_PRIORITY
 from wire.validation import required_text
 
@@ -256,9 +255,9 @@ def _payload(message: Message, origin: str) -> bytes:
     declared = {"web_push": 8030, "mutable": True} if message.content.tag else {"web_push": 8030}
 
     def build(title: str, body: str) -> bytes:
-        return compact_json({**declared, "notification": {"title": title, "body": body, **fixed}})
+        return json_bytes({**declared, "notification": {"title": title, "body": body, **fixed}})
 
-    return fitted(shown(message.content.title), shown(message.content.body), build, MAX_BYTES)[2]
+    return fitted(message.content, build, MAX_BYTES)[2]
 
 
 def _decoded(value: str) -> bytes:

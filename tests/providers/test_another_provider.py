@@ -11,11 +11,12 @@ import push
 from config import SettingError, load, variables
 from core import doctor
 from providers import PROVIDERS
-from providers.base import Answer, Meaning, Outcome, Provider, Said, TokenForm, compact_json, parsed
+from providers.base import Answer, Meaning, Outcome, Provider, Said, TokenForm, parsed
 from providers.transport import Request
 from settings.variables import Variable, http_origin
 from tests.support.pages import signed_in
 from tests.support.rows import each
+from wire.json_text import json_bytes
 
 
 class PigeonPost(Provider[str]):
@@ -43,7 +44,7 @@ class PigeonPost(Provider[str]):
 
     def request(self, push, left_s):
         said = push.message.content
-        body = compact_json({"ring": push.token, "title": said.title, "body": said.body})
+        body = json_bytes({"ring": push.token, "title": said.title, "body": said.body})
         return Request(f"{self.settings}/fly", {"content-type": "application/json"}, body, any_address=True)
 
     def said(self, reply):

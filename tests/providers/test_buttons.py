@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from providers import apns, fcm, webpush
-from providers.base import MAX_PUSHED_URL_BYTES, Message, PushedButton, compact_json
+from providers.base import MAX_PUSHED_URL_BYTES, Message, PushedButton
 from tests.support.buttons import ANSWERS
 from tests.support.rows import each
+from wire.json_text import json_bytes
 from wire.notification import Content
 
 ORIGIN = "http://127.0.0.1:8000"
@@ -111,6 +112,6 @@ def test_whatever_the_buttons_are_a_push_fits(buttons, url, body, long):
     assert len(webpush._payload(message, origin)) <= webpush.MAX_BYTES
     assert len(message.addresses(origin)) == len(message.buttons)
     told = {**message.extras, "actions": json.dumps(message.native_actions(origin), ensure_ascii=False)}
-    assert len(compact_json(told)) < min(apns.MAX_BYTES, fcm.MAX_BYTES) - 400
+    assert len(json_bytes(told)) < min(apns.MAX_BYTES, fcm.MAX_BYTES) - 400
     kept = [url for url in message.addresses(origin) if url.startswith("https://a.example/")]
-    assert sum(len(compact_json(one)) for one in kept) <= MAX_PUSHED_URL_BYTES
+    assert sum(len(json_bytes(one)) for one in kept) <= MAX_PUSHED_URL_BYTES
