@@ -62,7 +62,7 @@ from web import (
 from web.context import current
 from web.door import Door, answered
 from web.json_answers import CompactJson
-from web.long_requests import takes_long
+from web.long_requests import check_crowd, takes_long
 from web.routing import Check, Errors, IdConverter, Route, Unknown, first_segments, topics_beside
 from wire.errors import metrics_body
 from wire.gotify import error_body as gotify_errors
@@ -339,6 +339,7 @@ def _begin(rule: str, errors: Errors) -> None:
     if "HTTP_X_FORWARDED_FOR" in environ:
         proxies.note_peer(environ.get("REMOTE_ADDR", ""))
         environ["pocketbell.client"] = guards.client_address()
+    check_crowd(environ)
 
 
 def _admit_to_flask() -> Any:

@@ -40,7 +40,6 @@ LOOKED_EVERY_S, STOPPING_EVERY_S = 1.0, 0.1
 NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 MAX_UNSENT_BYTES = 64_000_000
-TOO_MANY, RETRY_LATER = "Too many lists, pages or downloads are asked for at once.", "Retry-After: 5\r\n"
 GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN)
 
 # What a connection waits for (`Connection.state`); without one, a thread, the queue or `LongTurns` has it.
@@ -313,23 +312,18 @@ class ThreadedWorker(Worker):
             return self._refuse(connection, 400, "The request is not valid HTTP.")
         if request is None:
             return self._await(connection, UNFINISHED, connection.until_s)
-        if self._has_turn(connection, request):
-            self._ask(connection, request)
-        return None
+        is_crowded = False
+        if self.wsgi.takes_long(request.method, request.path):
+            connection.client = client_of(request)
+            is_crowded = self.long.is_crowded(connection)
+            if not (is_crowded or self.long.begin(connection)):
+                return None
+        return self._ask(connection, request, is_crowded)
 
-    def _has_turn(self, connection: Connection, request: Incoming) -> bool:
-        """Whether the request may be answered now: of those that take long, some wait and too many are refused."""
-        if not self.wsgi.takes_long(request.method, request.path):
-            return True
-        connection.client = client_of(request)
-        if self.long.is_crowded(connection):
-            self._refuse(connection, 503, TOO_MANY, RETRY_LATER)
-            return False
-        return self.long.begin(connection)
-
-    def _ask(self, connection: Connection, request: Incoming) -> None:
-        """Let the application answer, and write the answer."""
+    def _ask(self, connection: Connection, request: Incoming, is_crowded: bool) -> None:
+        """Let the application answer, which refuses if it `is_crowded`, and write the answer."""
         answer = connection.answer = answer_to(request, connection, self.cfg)
+        answer.environ["pocketbell.is_crowded"] = is_crowded
         answer.began_s = connection.end_receiving()
         if not request.is_whole:
             self.make_way()
@@ -439,10 +433,10 @@ class ThreadedWorker(Worker):
             self.draining.release()
         return not (request.body.failed or request.unreader.is_over)
 
-    def _refuse(self, connection: Connection, status: int, sentence: str, fields: str = "") -> None:
+    def _refuse(self, connection: Connection, status: int, sentence: str) -> None:
         """Answer in our error shape what is no HTTP, without quoting it: it may contain a key or a code."""
         body = json.dumps(rest_body(Refused(status, sentence))).encode()
-        head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: application/json\r\n{fields}"
+        head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: application/json\r\n"
         head += f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
         self.log.request(client=connection.peer[0], method="-", route="-", status=status, bytes=len(body), ms=0)
         connection.sendall(head.encode() + body)

@@ -133,6 +133,23 @@ def test_of_requests_that_take_long_two_are_served_at_once_beside_others(desk):
     wait_until(lambda: not desk.worker.long.running)
 
 
+def test_a_long_request_before_which_enough_others_wait_is_left_to_the_application_to_refuse(desk, monkeypatch):
+    seen = []
+
+    def application(environ, start):
+        seen.append(environ["pocketbell.is_crowded"])
+        start("503 Service Unavailable", [("Content-Length", "2")])
+        return [b"no"]
+
+    application.takes_long = lambda method, path: True
+    desk.worker.wsgi = application
+    monkeypatch.setattr(desk.worker.long, "is_crowded", lambda connection: not seen)
+    for _ in range(2):
+        desk.clients[0].sendall(REQUEST)
+        assert desk.clients[0].recv(1_000).endswith(b"no")
+    assert seen == [True, False]
+
+
 def test_a_thread_that_is_about_to_wait_lets_another_long_request_begin(desk):
     desk.worker.cfg.__dict__.update(threads=20)
     desk.worker.wsgi.takes_long = lambda method, path: True

@@ -110,9 +110,10 @@ def caller(request, make_service, moved_clock, monkeypatch):
     monkeypatch.setattr("web.rate_limits.count", lambda *_: None)
     caller, code = service.caller(), service.alert().code
 
-    def answer(method, path, headers):
+    def answer(method, path, headers, environ=None):
         moved_clock.advance(61)
-        return outcome(service.client.open(path.replace("CODE", code), method=method, data=b"", headers=headers))
+        sent = {"method": method, "data": b"", "headers": headers, "environ_overrides": environ}
+        return outcome(service.client.open(path.replace("CODE", code), **sent))
 
     return answer, {"Authorization": f"Bearer {caller.key}"}, request.param == "on"
 
@@ -154,3 +155,10 @@ def test_a_fault_of_the_service_has_the_shape_of_its_route(caller, monkeypatch, 
     monkeypatch.setattr(app, "admit", lambda *_: 1 / 0)
     answer, key, _ = caller
     assert answer(method, path, key) == f"500 {shape}"
+
+
+@pytest.mark.parametrize("caller", ["on"], indirect=True)
+@each("method, path, shape", FAULTS)
+def test_what_a_crowded_server_refuses_has_the_shape_of_its_route(caller, method, path, shape):
+    answer, key, _ = caller
+    assert answer(method, path, key, {"pocketbell.is_crowded": True}) == f"503 {shape}"
