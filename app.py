@@ -386,9 +386,9 @@ def open_service(app: Application, settings: config.Settings) -> None:
     health_ping.configure(settings.heartbeat_url)
     buttons.configure(app.config["SECRET_KEY"])
     rest.configure(app.config["SECRET_KEY"])
-    for module in (alarms, clock_steps, delivery, faults, floods, heartbeat_checks, ntfy_wakeup, recent_requests):
+    alarms.batches.reset()
+    for module in (clock_steps, delivery, faults, floods, heartbeat_checks, ntfy_wakeup, recent_requests, retries):
         module.reset()
-    retries.reset()
     sharing.configure(settings)
     rate_limits.reset(settings.ingest_per_minute, sharing.redis())
     storage.configure(settings.account_megabytes)

@@ -4,51 +4,30 @@ A repeat is claimed with a lease, as a retry is: so one of several processes mak
 when the lease has ended. A repeat that fails is not retried: the next one is its retry. Must not know requests.
 """
 
-import logging
-import threading
 from collections import defaultdict
-from collections.abc import Iterable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
 from typing import NamedTuple
 
 from core import buttons, fetching, long_poll
 from core.attempts import LEASE_MS, is_expired, push_all
+from core.batches import Batches
 from core.devices import drop_device, receivers
 from models import ActiveDevice, Device
 from process import clock
-from process.faults import log_fault
 from providers.base import Answer, Outcome
 from store.alarms import Alarm, ClaimedAlarm, DueAlarm
 from store.database import after_commit, transaction
 from store.deliveries import Attempt, Delivery
-from store.notifications import Notification, NotificationRow
+from store.notifications import Notification
 from wire.errors import Refused
 from wire.notification import LOW_PRIORITY, Content
 
 MAX_WAITING = 20  # notifications of an account that are not acknowledged
 MAX_REPEATS = 50  # of a notification
 ALARMS_OF_AN_ACCOUNT = 5  # in one batch
-REPEATING_ACCOUNTS = 8  # at the same time
 ACKNOWLEDGED_BEFORE = "It was acknowledged before this device had it."
 
-log = logging.getLogger("pocketbell")
-due = threading.Event()  # set when something is due that must not wait for the next round
-
-_threads = ThreadPoolExecutor(REPEATING_ACCOUNTS, thread_name_prefix="repeat")
-_repeating: set[int] = set()  # accounts with a batch under way
-_batches: list[Future[None]] = []
-
-
-def reset() -> None:
-    """Begin with new threads: the old ones have connections to the database before."""
-    global _threads
-    _threads.shutdown()
-    _threads = ThreadPoolExecutor(REPEATING_ACCOUNTS, thread_name_prefix="repeat")
-
-
-def finish() -> None:
-    """Wait until the batches that are under way have ended."""
-    wait(_batches)
+batches = Batches("repeat", "A batch of repeats failed")
 
 
 # --- beginning and ending -----------------------------------------------------------------------------------
@@ -66,27 +45,6 @@ def within_room(account_seq: int, content: Content) -> Content:
     return content if has_room else content._replace(acknowledge=())
 
 
-def add(account_seq: int, notification: NotificationRow) -> None:
-    """Keep that a new notification is to repeat, if it is; call inside `transaction()`."""
-    if notification.content.acknowledge:
-        Alarm.add(notification.seq, account_seq)
-
-
-def begin(notification_seqs: Iterable[int], now: int) -> None:
-    """Start the repeats of these notifications, if they have any; call inside `transaction()`."""
-    Alarm.begin(notification_seqs, now)
-
-
-def expire(notification_seqs: Iterable[int]) -> None:
-    """End the repeats of notifications that have expired; call inside `transaction()`."""
-    Alarm.end(notification_seqs, "expired")
-
-
-def cancel(notification_seqs: Iterable[int]) -> None:
-    """End the repeats of notifications that were replaced; call inside `transaction()`."""
-    Alarm.end(notification_seqs, "cancelled")
-
-
 def acknowledge(account_seq: int, notification_seq: int, device_seq: int | None, now: int) -> None:
     """Note that the owner has seen it, on this device or (None) elsewhere, and end its repeats and retries.
 
@@ -96,7 +54,7 @@ def acknowledge(account_seq: int, notification_seq: int, device_seq: int | None,
         Delivery.end([notification_seq], ACKNOWLEDGED_BEFORE, now)
         if Notification.one(notification_seq).status == "pending":
             Notification.settle(notification_seq)
-        after_commit(due.set)
+        after_commit(batches.due.set)
         after_commit(long_poll.note_change)
 
 
@@ -148,39 +106,25 @@ class _Turn(NamedTuple):
 
 
 def repeat_due(now: int) -> None:
-    """Push notifications that are not acknowledged again, and "Acknowledged" for the others, once.
-
-    Each account's pushes are a batch in a thread of its own, beside the threads for retries: a slow provider of one
-    account delays no other account.
-    """
-    _batches[:] = [batch for batch in _batches if not batch.done()]
+    """Push notifications that are not acknowledged again, and "Acknowledged" for the others, once."""
     found = defaultdict[int, list[DueAlarm]](list)
     for alarm in Alarm.due(now):
-        if alarm.account_seq not in _repeating:
+        if alarm.account_seq not in batches.busy:
             found[alarm.account_seq].append(alarm)
-    room = REPEATING_ACCOUNTS - len(_repeating)
-    for account_seq, alarms in list(found.items())[:room]:
-        _repeating.add(account_seq)
-        _batches.append(_threads.submit(_push_due, account_seq, alarms))
+    for account_seq, alarms in list(found.items())[: batches.room]:
+        batch = alarms[:ALARMS_OF_AN_ACCOUNT]
+        batches.start(account_seq, partial(_push_due, account_seq, batch), len(alarms) > len(batch))
 
 
 def _push_due(account_seq: int, alarms: list[DueAlarm]) -> None:
-    """Claim some of these alarms of an account, make their pushes, and note the outcomes."""
-    try:
-        turns = _claimed(account_seq, alarms[:ALARMS_OF_AN_ACCOUNT])
-        answers = iter(push_all([attempt for turn in turns for attempt in turn.attempts]))
-        answered = [(turn, [(attempt, next(answers)) for attempt in turn.attempts]) for turn in turns]
-        with transaction(account_seq):
-            now = clock.now_ms()
-            for turn, outcomes in answered:
-                _note(turn, outcomes, now)
-    except Exception as error:  # they are due again when their leases end
-        log_fault(log, "A batch of repeats failed", error)
-    finally:
-        was_full = len(_repeating) >= REPEATING_ACCOUNTS
-        _repeating.discard(account_seq)
-        if was_full or len(alarms) > ALARMS_OF_AN_ACCOUNT:
-            due.set()  # there may be more
+    """Claim these alarms of an account, make their pushes, and note the outcomes."""
+    turns = _claimed(account_seq, alarms)
+    answers = iter(push_all([attempt for turn in turns for attempt in turn.attempts]))
+    answered = [(turn, [(attempt, next(answers)) for attempt in turn.attempts]) for turn in turns]
+    with transaction(account_seq):
+        now = clock.now_ms()
+        for turn, outcomes in answered:
+            _note(turn, outcomes, now)
 
 
 def _claimed(account_seq: int, alarms: list[DueAlarm]) -> list[_Turn]:
@@ -190,7 +134,7 @@ def _claimed(account_seq: int, alarms: list[DueAlarm]) -> list[_Turn]:
         lease = now + LEASE_MS
         turns = [_turn(alarm, due_at, lease, now) for alarm, due_at in Alarm.claim(alarms, lease)]
         over = [turn.seq for turn in turns if _is_over(turn, now)]
-        expire(over)
+        Alarm.end(over, "expired")
     return [turn for turn in turns if turn.seq not in over]
 
 
@@ -239,7 +183,7 @@ def _note(turn: _Turn, outcomes: list[tuple[Attempt, Answer]], now: int) -> None
     is_made = bool(tried or turn.fetched)
     Alarm.note_repeat(turn.seq, is_made, turn.lease, _next_at(turn, now), now)
     if turn.alarm.repeats + is_made >= MAX_REPEATS:
-        expire([turn.seq])
+        Alarm.end([turn.seq], "expired")
 
 
 def _note_accepted(turn: _Turn, devices: list[ActiveDevice], now: int) -> None:

@@ -18,6 +18,7 @@ from process.counters import count
 from process.faults import log_fault
 from providers.base import Answer, Message, Outcome
 from store import idempotency_keys
+from store.alarms import Alarm
 from store.alert_payloads import AlertPayload
 from store.database import WriteFailed, after_commit, transaction
 from store.deliveries import Attempt, Delivery
@@ -215,9 +216,9 @@ def begin(notification: NotificationRow, devices: list[ActiveDevice], due_at: in
         fetching.add_deliveries(notification.seq, devices, due_at, content.expires_at, now)
         buttons.add(notification, devices, now)
     if content.acknowledge:
-        alarms.begin([notification.seq], now)
+        Alarm.begin([notification.seq], now)
     if due_at <= now:
-        after_commit(retries.due.set)
+        after_commit(retries.batches.due.set)
 
 
 def hold(sender: Sender, content: Content, found: Receivers, now: int) -> NotificationRow:
@@ -255,7 +256,8 @@ def _insert(sender: Sender, content: Content, status: str, found: Receivers, now
     notification = Notification.record(sender, content, status, day, now)
     if content.tag is not None:
         _replace_earlier(sender.account_seq, content.tag, notification.seq, now)
-    alarms.add(sender.account_seq, notification)
+    if content.acknowledge:
+        Alarm.add(notification.seq, sender.account_seq)
     if found.today == MANY_A_DAY - 1:
         owner = Owner(sender.account_seq, sender.time_zone, sender.email)
         body = "History shows which key or alert sends so many. Revoke the key or switch the alert off."
@@ -276,7 +278,7 @@ def _replace_earlier(account_seq: int, tag: str, seq: int, now: int) -> None:
     Held.put_behind([earlier for earlier, status in replaced if status == "held"], seq)
     Notification.settle_all([earlier for earlier, status in replaced if status == "pending"])
     Notification.end_scheduled(earlier)
-    alarms.cancel(earlier)
+    Alarm.end(earlier, "cancelled")
 
 
 # --- attempting and settling --------------------------------------------------------------------------------
@@ -345,7 +347,7 @@ def _settle(
             idempotency_keys.note_answer(request.account_seq, request.key, status)
     retries.leave_alone(left_alone)
     if not attempts:
-        retries.due.set()
+        retries.batches.due.set()
     return status
 
 

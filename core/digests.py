@@ -8,12 +8,13 @@ import logging
 from bisect import bisect_left
 from collections import defaultdict
 
-from core import alarms, delivery, holding, local_time
+from core import delivery, holding, local_time
 from core.devices import receivers
 from core.value_text import cut
 from process import clock
 from process.faults import log_fault
 from providers.base import shown
+from store.alarms import Alarm
 from store.database import transaction
 from store.held import Held, HeldOfAlert, HeldText
 from store.notifications import Notification
@@ -86,7 +87,7 @@ def _release(account_seq: int, alerts: list[HeldOfAlert]) -> int:
             content = _content(seqs[:MAX_LINES], len(seqs))._replace(priority=priority)
             pushed = Notification.add_digest(account_seq, content, status, now)
             Held.put_in_digest(seqs, pushed)
-            alarms.begin(seqs, now)
+            Alarm.begin(seqs, now)
         delivery.begin(Notification.one(pushed), found.devices, now, now)
     return len(seqs)
 

@@ -4,19 +4,16 @@ An attempt is claimed with a lease, so that no other process makes it, and is du
 crash between the record and the outcome loses nothing. Must not know requests or providers' formats.
 """
 
-import logging
-import threading
 from collections import defaultdict
 from collections.abc import Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 
 import push
 from core.attempts import EXPIRED, LEASE_MS, end_expired, is_expired, note_outcomes, push_all
 from core.backoff import GIVEN_UP_AFTER_MS
+from core.batches import Batches
 from core.pieces import ROWS, for_each_account, in_pieces
 from process import clock
-from process.faults import log_fault
 from providers import PROVIDERS
 from providers.base import Answer, Outcome
 from store.database import transaction
@@ -24,45 +21,27 @@ from store.deliveries import Attempt, Delivery, DueDevice
 from store.notifications import Notification
 
 RETRIES_OF_AN_ACCOUNT = 10  # in one batch
-RETRYING_ACCOUNTS = 8  # at the same time
 BACKLOG_PAUSE_S = 10.0
 
-log = logging.getLogger("pocketbell")
-due = threading.Event()  # set when a delivery is due that must not wait for the next round
+batches = Batches("retry", "A batch of retries failed")
 
-_threads = ThreadPoolExecutor(RETRYING_ACCOUNTS, thread_name_prefix="retry")
-_retrying: set[int] = set()  # accounts with a batch under way
-_batches: list[Future[None]] = []
 _left_alone_until_s: dict[int, float] = {}  # by device: its backlog rests until then
 
 
 def reset() -> None:
-    """Forget everything, and begin with new threads: the old ones have connections to the database before."""
-    global _threads
+    """Forget which devices are left alone (another database was opened)."""
     _left_alone_until_s.clear()
-    _threads.shutdown()
-    _threads = ThreadPoolExecutor(RETRYING_ACCOUNTS, thread_name_prefix="retry")
-
-
-def finish() -> None:
-    """Wait until the batches that are under way have ended."""
-    wait(_batches)
+    batches.reset()
 
 
 # --- batches ------------------------------------------------------------------------------------------------
 
 
 def retry_due(now: int) -> None:
-    """Make the attempts that are due, also after a crash between a record and its outcome.
-
-    Each account's attempts are a batch in a thread of its own: a slow provider of one account delays no other.
-    """
-    _batches[:] = [batch for batch in _batches if not batch.done()]
-    room = RETRYING_ACCOUNTS - len(_retrying)
-    due_now = _due(now, room) if room > 0 else {}
-    for account_seq, batch in due_now.items():
-        _retrying.add(account_seq)
-        _batches.append(_threads.submit(_retry, account_seq, batch, now))
+    """Make the attempts that are due, also after a crash between a record and its outcome."""
+    due = _due(now, batches.room) if batches.room > 0 else {}
+    for account_seq, batch in due.items():
+        batches.start(account_seq, partial(_retry, account_seq, batch, now), len(batch) == RETRIES_OF_AN_ACCOUNT)
 
 
 def _due(now: int, accounts: int) -> dict[int, list[tuple[int, int]]]:
@@ -72,7 +51,7 @@ def _due(now: int, accounts: int) -> dict[int, list[tuple[int, int]]]:
     """
     device_seqs, kinds = defaultdict[int, list[int]](list), push.asked()
     for device in Delivery.due_devices(now):
-        if device.kind in kinds and device.account_seq not in _retrying and not _is_left_alone(device.seq):
+        if device.kind in kinds and device.account_seq not in batches.busy and not _is_left_alone(device.seq):
             device_seqs[device.account_seq].append(device.seq)
     chosen = dict[int, list[tuple[int, int]]]()
     for account_seq, seqs in list(device_seqs.items())[:accounts]:
@@ -88,18 +67,10 @@ def _due(now: int, accounts: int) -> dict[int, list[tuple[int, int]]]:
 
 def _retry(account_seq: int, batch: list[tuple[int, int]], due_by: int) -> None:
     """Claim these attempts of an account, and make the claimed ones."""
-    try:
-        with transaction(account_seq):
-            attempts = Delivery.claim(batch, due_by, due_by + LEASE_MS)
-        if attempts:
-            _make(account_seq, attempts)
-    except Exception as error:  # they are due again when their leases end
-        log_fault(log, "A batch of retries failed", error)
-    finally:
-        was_full = len(_retrying) >= RETRYING_ACCOUNTS
-        _retrying.discard(account_seq)
-        if was_full or len(batch) == RETRIES_OF_AN_ACCOUNT:
-            due.set()  # there may be more
+    with transaction(account_seq):
+        attempts = Delivery.claim(batch, due_by, due_by + LEASE_MS)
+    if attempts:
+        _make(account_seq, attempts)
 
 
 def _make(account_seq: int, attempts: list[Attempt]) -> None:

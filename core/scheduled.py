@@ -3,12 +3,13 @@
 It has no row in `held`: neither quiet hours nor digests hold it. Must not know requests.
 """
 
-from core import alarms, delivery
+from core import delivery
 from core.attempts import is_expired
 from core.devices import receivers
 from core.pieces import in_pieces
 from process import clock
 from store import scheduled as queries
+from store.alarms import Alarm
 from store.database import transaction
 from store.notifications import Notification
 
@@ -49,7 +50,7 @@ def _release(seq: int, account_seq: int, now: int) -> None:
     content = notification.content
     if is_expired(content, now):  # the service was away
         Notification.release(seq, "failed", now)
-        alarms.expire([seq])
+        Alarm.end([seq], "expired")
         return
     found = receivers(account_seq, content.priority)
     Notification.release(seq, delivery.first_status(found, content.priority), now)

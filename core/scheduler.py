@@ -150,9 +150,9 @@ class Scheduler:
 
     def __init__(self) -> None:
         self.lanes = (
-            Lane(DELIVERIES, retries.due),
+            Lane(DELIVERIES, retries.batches.due),
             Lane(RECORDS, threading.Event()),
-            Lane(TIMED, alarms.due),
+            Lane(TIMED, alarms.batches.due),
             Lane(REMOVALS, threading.Event(), MAX_REMOVAL_S),
         )
         self.pinger = Lane((Job("call HEARTBEAT_URL", ping_if_healthy, PINGED_EVERY_S),), threading.Event())
@@ -169,8 +169,8 @@ class Scheduler:
         self.pinger.stop(within_s=0)  # the other side may never answer
         for lane in self.lanes:
             lane.stop()
-        retries.finish()
-        alarms.finish()
+        retries.batches.finish()
+        alarms.batches.finish()
         ntfy_wakeup.stop()
         ApiKey.write_used()
         recent_requests.write_all()

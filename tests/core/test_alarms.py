@@ -439,9 +439,9 @@ def test_a_repeat_that_fails_for_a_fault_of_ours_is_logged_and_made_when_its_lea
 
 
 def test_to_acknowledge_wakes_the_thread_that_tells_the_devices_once_it_is_stored(owner, browser, rings):
-    alarms.due.clear()
+    alarms.batches.due.clear()
     with database.transaction(1):
         acknowledge(owner, rings)
-        assert not alarms.due.is_set()
-    assert alarms.due.is_set()
-    assert alarms.due in [lane.wake for lane in scheduler.background.lanes]
+        assert not alarms.batches.due.is_set()
+    assert alarms.batches.due.is_set()
+    assert alarms.batches.due in [lane.wake for lane in scheduler.background.lanes]

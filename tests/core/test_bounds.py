@@ -146,7 +146,7 @@ def test_nothing_is_pushed_any_more_to_a_removed_device(service, owner, push_ser
     add_pending(600)
     owner.delete(f"/devices/{device['id']}")
     retries.retry_due(clock.now_ms())
-    retries.finish()
+    retries.batches.finish()
     assert browser.pushes == []
 
 
@@ -173,7 +173,7 @@ def test_an_accounts_devices_are_tried_in_turn_however_much_is_due_on_one(servic
     owner.post("/devices", {"kind": "webpush", "subscription": phones[1].subscription})
     add_pending(3)
     retries.retry_due(clock.now_ms())
-    retries.finish()
+    retries.batches.finish()
     assert [len(phone.messages) for phone in phones] == [7, 3]
 
 
@@ -552,7 +552,7 @@ def test_the_worker_leaves_a_push_alone_for_as_long_as_it_may_take(
     with monkeypatch.context() as patched:
         patched.setattr(push, "send", slowly)
         answer = owner.send().json["notification"] if source == "send" else hook.post({"message": "a"}).json
-    retries.finish()
+    retries.batches.finish()
     assert (answer["status"], len(browser.pushes)) == ("delivered", 1)
 
 

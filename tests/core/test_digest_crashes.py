@@ -149,7 +149,7 @@ def test_workers_in_several_threads_release_each_event_once(service, owner, pro,
         thread.start()
     for thread in threads:
         thread.join()
-    retries.finish()
+    retries.batches.finish()
     assert (len(browser.pushes), len(other.pushes)) == (1, 1)
     assert in_digests([browser, other]) == [f"{number:02}" for number in range(40)]
 

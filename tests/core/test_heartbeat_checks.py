@@ -217,11 +217,11 @@ def test_two_workers_tell_it_once(owner, beat, moved_clock):
 
 
 def test_the_worker_is_woken_to_tell_it_once_it_is_stored(browser, beat):
-    retries.due.clear()
+    retries.batches.due.clear()
     with database.transaction(1):
         beat.ping("/fail")
-        assert not retries.due.is_set()
-    assert retries.due.is_set()
+        assert not retries.batches.due.is_set()
+    assert retries.batches.due.is_set()
 
 
 def test_a_ping_that_is_faster_than_the_worker_wins(owner, beat, moved_clock):

@@ -46,10 +46,10 @@ def test_it_is_held_until_then_and_goes_out_at_once(owner, browser, later, passe
 
 def test_its_release_wakes_the_retries(service, owner, later, moved_clock):
     moved_clock.advance(HOUR_S)
-    retries.due.clear()
-    assert not scheduled.release_due(moved_clock.ms - 1) and not retries.due.is_set()
+    retries.batches.due.clear()
+    assert not scheduled.release_due(moved_clock.ms - 1) and not retries.batches.due.is_set()
     scheduled.release_due(moved_clock.ms)
-    assert retries.due.is_set()
+    assert retries.batches.due.is_set()
     assert owner.listed()[0]["status"] == "pending"
 
 

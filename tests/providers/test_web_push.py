@@ -294,7 +294,7 @@ def test_an_accounts_pushes_hold_a_quarter_of_the_threads_and_the_worker_takes_t
         assert all(pushing.enter_context(push_slots.slot(1)) for _ in range(8))
         assert owner.send().json["notification"]["status"] == "pending"
         assert browser.pushes == []
-    assert retries.due.is_set()
+    assert retries.batches.due.is_set()
     service.work()
     assert listed_status(owner) == "delivered"
 

@@ -87,9 +87,9 @@ def work(service):
     """Let the worker do everything that is due now."""
     service.work()
     for _ in range(20):
-        if not retries.due.is_set():
+        if not retries.batches.due.is_set():
             return
-        retries.due.clear()
+        retries.batches.due.clear()
         service.work()
 
 

@@ -133,7 +133,7 @@ def work(number, now_ms):
     clock.now_ms = lambda: now_ms
     for _ in range(3):
         scheduler.run_due(now_ms)
-    retries.finish()
+    retries.batches.finish()
 
 
 def run(work, numbers, given):

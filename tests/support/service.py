@@ -234,8 +234,8 @@ class Service:
             heartbeat_checks._looked = wall + round(ran_s * 1000), monotonic_s + ran_s
         scheduler.run_due(clock.now_ms(), EACH_ROUND)
         self._removals._round()
-        retries.finish()
-        alarms.finish()
+        retries.batches.finish()
+        alarms.batches.finish()
 
 
 def last(caller):

@@ -19,7 +19,7 @@ def apns(authority, moved_clock):
 @pytest.fixture
 def service(every_provider):
     """A service configured for all three channels, not for Web Push alone; `owner` and `pro` are accounts of it."""
-    retries.due.clear()
+    retries.batches.due.clear()
     return every_provider
 
 
@@ -43,7 +43,7 @@ def gate(monkeypatch):
     monkeypatch.setattr(push, "send", gate)
     yield gate
     gate.open()
-    retries.finish()
+    retries.batches.finish()
 
 
 @pytest.fixture

@@ -334,7 +334,7 @@ def test_the_worker_probes_with_one_push_of_all_accounts(ann, bob, device, gate,
         assert len(pushes) == 1
     finally:
         pushes.answer.set()
-    retries.finish()
+    retries.batches.finish()
 
 
 def test_of_one_requests_pushes_one_probes_and_the_other_follows(ann, bob, device, service, moved_clock):

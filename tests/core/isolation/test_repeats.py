@@ -2,7 +2,7 @@
 
 import pytest
 
-from core import alarms, retries
+from core import alarms, batches, retries
 from tests.support.alarms import ring, rung
 from tests.support.isolation import account, in_thread, listed, pending, sent
 
@@ -18,7 +18,7 @@ def hangs(ann, device, gate, moved_clock):
     assert gate.holds(1)
     yield id_
     gate.open()
-    alarms.finish()
+    alarms.batches.finish()
 
 
 def test_a_repeat_that_hangs_does_not_delay_what_others_send(hangs, bob, device, gate):
@@ -53,7 +53,7 @@ def test_a_repeat_that_hangs_takes_no_slot_of_what_its_own_account_sends(hangs, 
 
 
 def test_repeats_of_as_many_accounts_as_there_are_threads_delay_no_retry(service, bob, device, gate, moved_clock):
-    callers = [account(service, f"caller{number}") for number in range(alarms.REPEATING_ACCOUNTS + 2)]
+    callers = [account(service, f"caller{number}") for number in range(batches.ACCOUNTS + 2)]
     for caller in callers:
         device(caller)
         ring(caller)
@@ -62,17 +62,17 @@ def test_repeats_of_as_many_accounts_as_there_are_threads_delay_no_retry(service
     pending(bob, phone)
     moved_clock.advance(30)
     gate.close(*callers)
-    alarms.due.clear()
+    alarms.batches.due.clear()
     alarms.repeat_due(moved_clock.ms)
-    assert gate.holds(alarms.REPEATING_ACCOUNTS)
+    assert gate.holds(batches.ACCOUNTS)
     retries.retry_due(moved_clock.ms)
     assert gate.until(lambda: phone.messages)
     gate.open()
-    alarms.finish()
-    retries.finish()
-    assert alarms.due.is_set()  # the others are taken up at once
+    alarms.batches.finish()
+    retries.batches.finish()
+    assert alarms.batches.due.is_set()  # the others are taken up at once
     alarms.repeat_due(moved_clock.ms)
-    alarms.finish()
+    alarms.batches.finish()
     assert listed(bob) == ["delivered"]
 
 
@@ -82,6 +82,6 @@ def test_an_account_has_one_batch_of_repeats_under_way(hangs, ann, gate, moved_c
         moved_clock.advance(60)
         alarms.repeat_due(moved_clock.ms)
     gate.open()
-    alarms.finish()
+    alarms.batches.finish()
     assert gate.most["ann@example.org"] == 1
     assert rung(ann, hangs) == ("waiting", 1)

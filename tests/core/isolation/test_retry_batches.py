@@ -17,7 +17,7 @@ def test_different_accounts_are_retried_at_the_same_time(ann, bob, device, gate,
     retries.retry_due(moved_clock.ms)
     assert gate.holds(2)
     gate.open()
-    retries.finish()
+    retries.batches.finish()
     assert (listed(ann), listed(bob)) == (["delivered"], ["delivered"])
 
 
@@ -36,7 +36,7 @@ def test_an_account_whose_provider_hangs_does_not_delay_what_is_due_later_for_an
     assert gate.until(lambda: phone.messages)
     assert gate.holds(1)
     gate.open()
-    retries.finish()
+    retries.batches.finish()
     assert (listed(ann), listed(bob)) == (["delivered"], ["delivered"])
 
 
@@ -50,7 +50,7 @@ def test_an_account_has_one_batch_of_at_most_ten_under_way(ann, device, gate, se
         retries.retry_due(moved_clock.ms)
     assert gate.holds(1)
     gate.open()
-    retries.finish()
+    retries.batches.finish()
     work(service)
     assert gate.most["ann@example.org"] == 1
     assert max(rows for _, rows in gate.begun) <= 10
@@ -69,10 +69,10 @@ def test_what_became_due_while_an_accounts_batch_was_under_way_is_taken_up_when_
     retries.retry_due(moved_clock.ms)
     assert gate.holds(1)
     moved_clock.advance(5)
-    retries.due.clear()
+    retries.batches.due.clear()
     retries.retry_due(moved_clock.ms)
     gate.open()
-    retries.finish()
+    retries.batches.finish()
     work(service)
     assert listed(ann) == ["delivered"] * 2
     assert gate.most["ann@example.org"] == 1
@@ -87,18 +87,18 @@ def test_at_most_eight_accounts_are_retried_at_a_time_and_the_next_as_soon_as_th
     moved_clock.advance(30)
     gate.begun.clear()
     gate.close(*callers)
-    retries.due.clear()
+    retries.batches.due.clear()
     for _ in range(3):
         retries.retry_due(moved_clock.ms)
     assert gate.holds(8)
     assert not gate.until(lambda: len(gate.begun) > 8, timeout=0.3)
     first = gate.begun[0][0].partition("@")[0]
     gate.open(*(caller for caller in callers if caller.name == first))
-    assert retries.due.wait(4) or len(gate.begun) > 8
+    assert retries.batches.due.wait(4) or len(gate.begun) > 8
     retries.retry_due(moved_clock.ms)
     assert gate.until(lambda: len(gate.begun) == 9)
     gate.open()
-    retries.finish()
+    retries.batches.finish()
     work(service)
     assert [listed(caller) for caller in callers] == [["delivered"]] * 10
     assert gate.most_accounts == 8
@@ -166,7 +166,7 @@ def test_retry_after_of_one_push_does_not_hold_up_the_next(ann, device):
 
 @pytest.fixture
 def sixteen_threads(make_service, push_service, moved_clock):
-    retries.due.clear()
+    retries.batches.due.clear()
     return make_service(WEBPUSH_HOSTS=push_service.origin, THREADS="16")
 
 
@@ -176,7 +176,7 @@ def test_a_request_over_its_accounts_quarter_is_pending_at_once_and_others_are_n
     gate.close(ann)
     running = [in_thread(ann) for _ in range(4)]
     assert gate.holds(4)
-    assert (sent(ann), retries.due.is_set()) == ("pending", True)
+    assert (sent(ann), retries.batches.due.is_set()) == ("pending", True)
     assert sent(bob) == "delivered"
     gate.open()
     assert [status() for status in running] == ["delivered"] * 4
@@ -191,8 +191,8 @@ def test_when_eight_threads_are_left_a_request_is_pending_at_once(sixteen_thread
     gate.close(ann, bob)
     running = [in_thread(caller) for caller in (ann, bob) for _ in range(4)]
     assert gate.holds(8)
-    assert (sent(eve), retries.due.is_set()) == ("pending", True)
-    retries.due.clear()
+    assert (sent(eve), retries.batches.due.is_set()) == ("pending", True)
+    retries.batches.due.clear()
     work(sixteen_threads)  # while all the others still wait
     assert listed(eve) == ["delivered"]
     gate.open()
