@@ -387,13 +387,13 @@ def open_service(app: Application, settings: config.Settings) -> None:
     buttons.configure(app.config["SECRET_KEY"])
     rest.configure(app.config["SECRET_KEY"])
     alarms.batches.reset()
-    for module in (clock_steps, delivery, faults, floods, heartbeat_checks, ntfy_wakeup, recent_requests, retries):
+    for module in (clock_steps, delivery, faults, floods, heartbeat_checks, ntfy_wakeup, pruning, recent_requests):
         module.reset()
+    retries.reset()
     sharing.configure(settings)
     rate_limits.reset(settings.ingest_per_minute, sharing.redis())
     storage.configure(settings.account_megabytes)
     proxies.configure(settings.trusted_proxies)
-    pruning.forget_clock()
     app.is_open = True
 
 

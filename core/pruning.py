@@ -7,7 +7,6 @@ import json
 import logging
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple
 
 from core import idempotency
 from core.pieces import ROWS, for_each_account, in_pieces
@@ -24,16 +23,17 @@ KEPT_AFTER_END_MS = 90 * DAY_MS  # revoked keys and removed devices
 MAX_EXCESS = 100_000  # values beyond the plan's limit that are found at once: their times are sorted in memory
 KEPT_PINGS = 30  # of a heartbeat: the oldest is removed when one is added (`core/heartbeat_checks.py`)
 JUMP_MS = DAY_MS  # a greater jump of the clock is not believed at once
-NOTE = "clock"
+NOTE = "clock"  # the last time that was believed, and a later one that is doubted, or null
 
 log = logging.getLogger("pocketbell")
 
+_looked: tuple[int, float] | None = None  # the last believed time, and the monotonic one then
 _passed: dict[int, int] = {}  # by account: the seq up to which a removal under way has looked at the history
 
 
 def prune(now: int) -> bool:
     """Remove old rows except for values of metrics, for a while; returns whether more are left."""
-    if not _guard.believes(now):
+    if not believes_clock(now):
         return False
     left = [in_pieces(partial(job, now)) for job in (_prune_idempotency_keys, _prune_buttons)]
     for account in Account.all():
@@ -46,62 +46,41 @@ def prune_metrics(now: int) -> bool:
 
     It is separate from `prune`, whose rounds may follow each other every second: each would count all values again.
     """
-    if not _guard.believes(now):
+    if not believes_clock(now):
         return False
     left = [_prune_metrics(account, now) for account in Account.all()]
     return any(left)
 
 
-def forget_clock() -> None:
+def reset() -> None:
     """Forget the last looks (another database was opened)."""
-    _guard.looked = None
+    global _looked
+    _looked = None
     _passed.clear()
 
 
 # --- the clock ----------------------------------------------------------------------------------------------
 
 
-class _Seen(NamedTuple):
-    """A stored note of the clock: the last time that was believed, and a later time that is doubted."""
-
-    believed: int
-    doubted: int | None = None
-
-
-class _ClockGuard:
-    """Decides whether the clock can be believed: a clock that is a year ahead must not erase a year of history.
+def believes_clock(now: int) -> bool:
+    """Whether rows that are too old at `now` may be removed: a clock a year ahead must not erase a year of history.
 
     A jump forward of more than a day, also between two starts, is believed a day later.
     """
-
-    def __init__(self) -> None:
-        self.looked: tuple[int, float] | None = None  # the last believed time, and the monotonic one then
-
-    def believes(self, now: int) -> bool:
-        """Whether rows that are too old at `now` may be removed."""
-        seen, now_s = self._recall(now), clock.monotonic_s()
-        then, then_s = self.looked or (seen.believed, now_s)
-        is_near = now <= then + (now_s - then_s) * 1000 + JUMP_MS
-        if is_near or (seen.doubted is not None and now >= seen.doubted + DAY_MS):
-            self._remember(_Seen(now))
-            self.looked = now, now_s
-            return True
-        if seen.doubted is None or now < seen.doubted:
-            days = (now - seen.believed) // DAY_MS
-            log.warning("The clock jumped %d days ahead: for a day, nothing is removed for its age.", days)
-            self._remember(_Seen(seen.believed, now))
-        return False
-
-    def _recall(self, now: int) -> _Seen:
-        note = ServerNote.find(NOTE)
-        newest = Notification.newest_at()
-        return _Seen(*json.loads(note)) if note else _Seen(now if newest is None else newest)
-
-    def _remember(self, seen: _Seen) -> None:
-        ServerNote.put(NOTE, json.dumps(seen))
-
-
-_guard = _ClockGuard()
+    global _looked
+    note, newest, now_s = ServerNote.find(NOTE), Notification.newest_at(), clock.monotonic_s()
+    believed, doubted = json.loads(note) if note else (now if newest is None else newest, None)
+    then, then_s = _looked or (believed, now_s)
+    is_near = now <= then + (now_s - then_s) * 1000 + JUMP_MS
+    if is_near or (doubted is not None and now >= doubted + DAY_MS):
+        ServerNote.put(NOTE, json.dumps([now, None]))
+        _looked = now, now_s
+        return True
+    if doubted is None or now < doubted:
+        days = (now - believed) // DAY_MS
+        log.warning("The clock jumped %d days ahead: for a day, nothing is removed for its age.", days)
+        ServerNote.put(NOTE, json.dumps([believed, now]))
+    return False
 
 
 # --- the pieces ---------------------------------------------------------------------------------------------

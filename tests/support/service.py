@@ -151,13 +151,13 @@ class Service:
         if self._take_database():
             with recycling.taken():
                 open_service(self.app, self.settings)
-            pruning._guard.looked = clock.now_ms(), clock.monotonic_s()
+            pruning._looked = clock.now_ms(), clock.monotonic_s()
         else:
             is_new = self._make_database()
             open_service(self.app, self.settings)
             spare_the_disk()
             # The first round of the worker looks at the clock, and finds nothing to remove in a new database.
-            (pruning._guard.believes if is_new else pruning.prune)(clock.now_ms())
+            (pruning.believes_clock if is_new else pruning.prune)(clock.now_ms())
         self._recycling.note(self.settings.database)
         self.client = self.app.test_client()
         self._removals = scheduler.Lane(scheduler.REMOVALS, threading.Event())
@@ -177,7 +177,7 @@ class Service:
         if self._mark.exists() or not self._recycling.has_left(self.settings.database):
             return False
         self._make_directory()
-        note = pruning.NOTE, json.dumps(pruning._Seen(clock.now_ms()))
+        note = pruning.NOTE, json.dumps([clock.now_ms(), None])
         return self._recycling.take(self.settings.database, *note)
 
     def _make_directory(self):
