@@ -296,8 +296,8 @@ def alert_codes(account_seq: int, number: int) -> list[str]:
 def record(person: Person, number: int) -> None:
     """Record notifications of an account with the product's own function."""
     from process import clock
+    from store import notifications
     from store.database import transaction
-    from store.notifications import Notification
     from store.senders import Owner
     from wire.notification import Content
 
@@ -305,7 +305,7 @@ def record(person: Person, number: int) -> None:
     with transaction(person.seq):
         for _ in range(number):
             content = Content(f"MCP - {sentence(chance, 4)}", sentence(chance, 26))
-            Notification.record(owner, content, "delivered", "2026-11-21", clock.now_ms())
+            notifications.record(owner, content, "delivered", "2026-11-21", clock.now_ms())
 
 
 def sentence(chance: random.Random, words: int) -> str:

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from core import delivery, local_time
 from models import new_id
 from process import clock
-from store import database
-from store.notifications import Notification, NotificationRow
+from store import database, notifications
+from store.notifications import NotificationRow
 from store.senders import Caller, find_receivers
 from wire.notification import Content
 
@@ -31,7 +31,7 @@ def one_commit(caller: Caller, content: Content, idempotency_key: str | None = N
         now = clock.now_ms()
         status = delivery.first_status(find_receivers(caller.account_seq, caller.key_seq))
         content, day = content.prefixed(), local_time.local_day(now, caller.time_zone)
-        return delivery.Sent(Notification.record(caller, content, status, day, now))
+        return delivery.Sent(notifications.record(caller, content, status, day, now))
 
 
 VARIANTS: dict[str, Callable[..., delivery.Sent]] = {"unstored": unstored, "one-commit": one_commit}

@@ -10,7 +10,8 @@ from cli.base import PRIORITY, Group, Row, line, moment, number_or_word, print_l
 from core import accounts, heartbeats
 from core.durations import short
 from process import clock
-from store.heartbeats import Beat, Heartbeat
+from store import heartbeats as stored_heartbeats
+from store.heartbeats import Beat
 from web import shapes
 
 heartbeat = Group("heartbeat", help="Manage heartbeats: jobs that ping, or you are told.")
@@ -46,7 +47,7 @@ def list_heartbeats(email: str, as_json: bool) -> None:
     A line is: id, name, state, schedule, grace, priority, last ping, deadline, address.
     """
     headings = ("id", "name", "state", "schedule", "grace", "priority", "last ping", "deadline", "address")
-    rows = map(_row, Heartbeat.of_account(accounts.find_account(email).seq))
+    rows = map(_row, stored_heartbeats.of_account(accounts.find_account(email).seq))
     print_list("heartbeats", headings, rows, as_json)
 
 

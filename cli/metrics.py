@@ -6,7 +6,8 @@ from cli.base import Group, Row, counted, line, moment, print_list, with_json
 from core import accounts, deletion, metric_rules
 from models import Account
 from process import clock
-from store.metric_rules import MetricRule, Rule
+from store import metric_rules as stored_metric_rules
+from store.metric_rules import Rule
 from web import shapes
 
 metric = Group("metric", help="Delete metrics.")
@@ -51,7 +52,7 @@ def list_rules(email: str | None, as_json: bool) -> None:
     """
     headings = ("id", "project", "metric", "rule", "state", "firing since", "created", "email")
     owners = Account.all() if email is None else [accounts.find_account(email)]
-    rows = (_row(one, owner.email) for owner in owners for one in MetricRule.of_account(owner.seq))
+    rows = (_row(one, owner.email) for owner in owners for one in stored_metric_rules.of_account(owner.seq))
     print_list("rules", headings, rows, as_json)
 
 

@@ -19,10 +19,8 @@ from models import Account, ApiKey, Device, sha256_of
 from process import cpu_affinity
 from process.clock import DAY_MS
 from process.turns import Turns
+from store import heartbeats, notification_days, notifications
 from store.database import AFTER_ALL, EVERYBODY, WriteFailed, is_shared, transaction
-from store.heartbeats import Heartbeat
-from store.notification_days import NotificationDay
-from store.notifications import Notification
 from store.sessions import OneTimeLink, Session
 from wire.errors import Refused
 from wire.validation import checked_name
@@ -211,8 +209,8 @@ def zone_change(account: Account, time_zone: str, history_days: int, now: int) -
     zone = local_time.checked_zone(time_zone)
     since = local_time.day_start(now - min(history_days - 1, MONTH_DAYS) * DAY_MS, zone)
     with cpu_affinity.any_of_them():
-        newest = Notification.newest_seq(account.seq)
-        counts = NotificationDay.count_by_quarter_hour(account.seq, since, 0, newest)
+        newest = notifications.newest_seq(account.seq)
+        counts = notification_days.count_by_quarter_hour(account.seq, since, 0, newest)
     return ZoneChange(zone, now, since, newest, counts)
 
 
@@ -221,12 +219,12 @@ def set_time_zone(account: Account, change: ZoneChange) -> None:
     zone, at, since, newest, counts = change
     with transaction(account.seq):
         Account.change(account.seq, time_zone=zone)
-        for beat in Heartbeat.of_account(account.seq):
+        for beat in heartbeats.of_account(account.seq):
             if beat.state == "up" and beat.cron is not None and (beat.deadline_at or 0) > at:
-                Heartbeat.change_state(beat, "up", local_time.next_run(beat.cron, zone, at))
-        newer = NotificationDay.count_by_quarter_hour(account.seq, since, newest, AFTER_ALL)
+                heartbeats.change_state(beat, "up", local_time.next_run(beat.cron, zone, at))
+        newer = notification_days.count_by_quarter_hour(account.seq, since, newest, AFTER_ALL)
         days = local_time.count_by_day(counts + newer, zone)
-        NotificationDay.replace_since(account.seq, local_time.local_day(since, zone), days)
+        notification_days.replace_since(account.seq, local_time.local_day(since, zone), days)
 
 
 # --- one-time links -----------------------------------------------------------------------------------------
@@ -271,7 +269,7 @@ def find_link(token: str, now: int) -> OneTimeLink:
 
 def is_unused(account: Account) -> bool:
     """Whether a command made the account and it was never used: its time zone is only a default."""
-    return not account.password_hash and account.time_zone == "UTC" and not NotificationDay.has_any(account.seq)
+    return not account.password_hash and account.time_zone == "UTC" and not notification_days.has_any(account.seq)
 
 
 def use_link(token: str, form: dict[str, str], now: int) -> Account:

@@ -15,10 +15,11 @@ from core.devices import drop_device, receivers
 from models import ActiveDevice, Device
 from process import clock
 from providers.base import Answer, Outcome
-from store.alarms import Alarm, ClaimedAlarm, DueAlarm
+from store import alarms as stored
+from store import deliveries, notifications
+from store.alarms import ClaimedAlarm, DueAlarm
 from store.database import after_commit, transaction
-from store.deliveries import Attempt, Delivery
-from store.notifications import Notification
+from store.deliveries import Attempt
 from wire.errors import Refused
 from wire.notification import LOW_PRIORITY, Content
 
@@ -41,7 +42,7 @@ def check_room(account_seq: int, content: Content) -> None:
 
 def within_room(account_seq: int, content: Content) -> Content:
     """The content, which does not repeat if too many of the account's notifications do already."""
-    has_room = not content.acknowledge or Alarm.count_waiting(account_seq, content.tag) < MAX_WAITING
+    has_room = not content.acknowledge or stored.count_waiting(account_seq, content.tag) < MAX_WAITING
     return content if has_room else content._replace(acknowledge=())
 
 
@@ -50,10 +51,10 @@ def acknowledge(account_seq: int, notification_seq: int, device_seq: int | None,
 
     The first time is kept; the background threads push "Acknowledged" to the other devices. Call in `transaction()`.
     """
-    if Alarm.acknowledge(account_seq, notification_seq, device_seq, now):
-        Delivery.end([notification_seq], ACKNOWLEDGED_BEFORE, now)
-        if Notification.one(notification_seq).status == "pending":
-            Notification.settle(notification_seq)
+    if stored.acknowledge(account_seq, notification_seq, device_seq, now):
+        deliveries.end([notification_seq], ACKNOWLEDGED_BEFORE, now)
+        if notifications.one(notification_seq).status == "pending":
+            notifications.settle(notification_seq)
         after_commit(batches.due.set)
         after_commit(long_poll.note_change)
 
@@ -64,10 +65,10 @@ def acknowledge_notification(account_seq: int, notification_id: str, now: int) -
     `Refused` (404) when the account has none with that id, (409) when it does not repeat.
     """
     with transaction(account_seq):
-        seq = Notification.find_seq(account_seq, notification_id)
+        seq = notifications.find_seq(account_seq, notification_id)
         if seq is None:
             raise Refused(404)
-        if Alarm.find(seq) is None:
+        if stored.find(seq) is None:
             raise Refused(409, "This notification does not repeat: there is nothing to acknowledge.")
         acknowledge(account_seq, seq, None, now)
 
@@ -75,7 +76,7 @@ def acknowledge_notification(account_seq: int, notification_id: str, now: int) -
 def acknowledge_several(account_seq: int, notification_ids: list[str], now: int) -> int:
     """Acknowledge the notifications in this list that still wait for it; returns their number."""
     with transaction(account_seq):
-        found = [(seq, Alarm.find(seq)) for seq in Notification.find_seqs(account_seq, notification_ids)]
+        found = [(seq, stored.find(seq)) for seq in notifications.find_seqs(account_seq, notification_ids)]
         waiting = [seq for seq, alarm in found if alarm and alarm.state in ("waiting", "expired")]
         for seq in waiting:
             acknowledge(account_seq, seq, None, now)
@@ -108,7 +109,7 @@ class _Turn(NamedTuple):
 def repeat_due(now: int) -> None:
     """Push notifications that are not acknowledged again, and "Acknowledged" for the others, once."""
     found = defaultdict[int, list[DueAlarm]](list)
-    for alarm in Alarm.due(now):
+    for alarm in stored.due(now):
         if alarm.account_seq not in batches.busy:
             found[alarm.account_seq].append(alarm)
     for account_seq, alarms in list(found.items())[: batches.room]:
@@ -132,9 +133,9 @@ def _claimed(account_seq: int, alarms: list[DueAlarm]) -> list[_Turn]:
     with transaction(account_seq):
         now = clock.now_ms()
         lease = now + LEASE_MS
-        turns = [_turn(alarm, due_at, lease, now) for alarm, due_at in Alarm.claim(alarms, lease)]
+        turns = [_turn(alarm, due_at, lease, now) for alarm, due_at in stored.claim(alarms, lease)]
         over = [turn.seq for turn in turns if _is_over(turn, now)]
-        Alarm.end(over, "expired")
+        stored.end(over, "expired")
     return [turn for turn in turns if turn.seq not in over]
 
 
@@ -176,22 +177,22 @@ def _note(turn: _Turn, outcomes: list[tuple[Attempt, Answer]], now: int) -> None
         if answer.outcome is Outcome.DEAD and is_same:
             drop_device(device.seq, "dead", now)
     if not turn.is_repeat:
-        Alarm.note_done(turn.seq, turn.lease)
+        stored.note_done(turn.seq, turn.lease)
         return
     _note_accepted(turn, [device for device, answer in tried if answer.outcome is Outcome.DELIVERED], now)
     fetching.add_missing(turn.seq, turn.fetched, turn.alarm.notification.content.expires_at, now)
     is_made = bool(tried or turn.fetched)
-    Alarm.note_repeat(turn.seq, is_made, turn.lease, _next_at(turn, now), now)
+    stored.note_repeat(turn.seq, is_made, turn.lease, _next_at(turn, now), now)
     if turn.alarm.repeats + is_made >= MAX_REPEATS:
-        Alarm.end([turn.seq], "expired")
+        stored.end([turn.seq], "expired")
 
 
 def _note_accepted(turn: _Turn, devices: list[ActiveDevice], now: int) -> None:
     """Mark the notification as delivered to these devices, unless it went out in a digest."""
     if devices and turn.alarm.notification.status != "held":
         for device in devices:
-            Delivery.accept(turn.seq, device.seq, now)
-        Notification.settle(turn.seq)
+            deliveries.accept(turn.seq, device.seq, now)
+        notifications.settle(turn.seq)
 
 
 def _next_at(turn: _Turn, now: int) -> int:

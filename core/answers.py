@@ -11,10 +11,9 @@ from core.buttons import ACKNOWLEDGE
 from core.plans import history_begin
 from models import Account, sha256_of
 from process import clock
-from store import buttons
+from store import buttons, notifications
 from store.buttons import GivenAnswer, PressedButton
 from store.database import after_commit, transaction
-from store.notifications import Notification
 from wire.errors import Refused
 from wire.notification import Content
 
@@ -71,7 +70,7 @@ def answer(account: Account, notification_id: str, position: int) -> None:
     `Refused` (404) without such a notification, (400) without such a button, (409) if it was answered before.
     """
     with transaction(account.seq):
-        entry = Notification.find(account.seq, notification_id, history_begin(account.plan, clock.now_ms()))
+        entry = notifications.find(account.seq, notification_id, history_begin(account.plan, clock.now_ms()))
         if entry is None:
             raise Refused(404)
         actions = entry.content.actions

@@ -16,9 +16,9 @@ from core.devices import drop_device
 from models import ActiveDevice, Device
 from process.faults import log_fault
 from providers.base import Answer, Message, Outcome, Push
-from store.alarms import Alarm
+from store import alarms, deliveries
 from store.database import give_back
-from store.deliveries import Attempt, Delivery
+from store.deliveries import Attempt
 from wire.notification import Content
 
 PUSH_DEADLINE_S = 4.5  # a whole request takes at most 5 s
@@ -78,11 +78,11 @@ def note_outcomes(attempts: list[Attempt], answers: list[Answer], now: int) -> d
             continue
         wait_s = answer.retry_after_s or 1
         next_attempt_at = _until_expiry(attempt, now + wait_s * 1000)
-        Delivery.put_off(attempt.notification.seq, attempt.device.seq, next_attempt_at)
+        deliveries.put_off(attempt.notification.seq, attempt.device.seq, next_attempt_at)
         left_alone[attempt.device.seq] = wait_s
     outcomes = zip(attempts, answers, strict=True)
     shown = [one.notification for one, answer in outcomes if answer.outcome is Outcome.DELIVERED]
-    Alarm.note_pushed({one.seq for one in shown if one.content.acknowledge}, now)
+    alarms.note_pushed({one.seq for one in shown if one.content.acknowledge}, now)
     return left_alone
 
 
@@ -92,7 +92,7 @@ def _note_outcome(attempt: Attempt, answer: Answer, now: int) -> None:
     is_same = Device.note_outcome(attempt.device, answer.error, now)
     if answer.outcome is Outcome.DEAD and not is_same:
         status, next_attempt_at = "pending", now  # to the subscription that the browser has now
-    Delivery.answer(notification_seq, device_seq, status, answer.error, next_attempt_at, now)
+    deliveries.answer(notification_seq, device_seq, status, answer.error, next_attempt_at, now)
     if answer.outcome is Outcome.DEAD and is_same:
         drop_device(device_seq, "dead", now)
 
@@ -127,4 +127,4 @@ def end_expired(contents: Mapping[int, Content], now: int) -> None:
     """Fail the pending deliveries of the expired notifications among these; call inside `transaction()`."""
     expired = [seq for seq, content in contents.items() if is_expired(content, now)]
     if expired:
-        Delivery.end(expired, EXPIRED, now)
+        deliveries.end(expired, EXPIRED, now)

@@ -7,10 +7,8 @@ makes the times that the others wrote early, and none late. Must not know reques
 import json
 
 from process import clock
-from store.alarms import Alarm
+from store import alarms, deliveries, server_notes
 from store.database import EVERYBODY, transaction
-from store.deliveries import Delivery
-from store.server_notes import ServerNote
 
 STEP_MS = 2_000  # a smaller step is the clock's usual correction
 SEEN_WITHIN_S = 60.0  # by all processes of the machine
@@ -34,8 +32,8 @@ def follow(now: int) -> None:
     if _difference_ms is not None and abs(_difference_ms - difference_ms) > STEP_MS:
         by_ms = _noted(_difference_ms, difference_ms, now_s)
         if by_ms > STEP_MS:
-            Delivery.bring_forward(by_ms)
-            Alarm.bring_forward(by_ms)
+            deliveries.bring_forward(by_ms)
+            alarms.bring_forward(by_ms)
     _difference_ms = difference_ms
 
 
@@ -43,10 +41,10 @@ def _noted(before_ms: int, difference_ms: int, now_s: float) -> int:
     """Note the step, and return by how much the clock was set back since another process of the machine noted one."""
     machine = clock.machine()
     with transaction(EVERYBODY):
-        noted = json.loads(ServerNote.find(NOTE) or "{}")
+        noted = json.loads(server_notes.find(NOTE) or "{}")
         known_ms, known_s = noted.pop(machine, (before_ms, 0.0))
         if not 0 <= now_s - known_s < SEEN_WITHIN_S:
             known_ms = before_ms
         newest = [*noted.items(), (machine, (difference_ms, now_s))][-MAX_MACHINES:]
-        ServerNote.put(NOTE, json.dumps(dict(newest)))
+        server_notes.put(NOTE, json.dumps(dict(newest)))
     return int(known_ms) - difference_ms

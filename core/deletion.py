@@ -14,11 +14,8 @@ from core.local_time import day_bounds
 from core.pieces import ROWS, in_pieces
 from models import Account, ApiKey, Device
 from process import clock
-from store import custom_metrics, idempotency_keys
+from store import custom_metrics, held_notifications, idempotency_keys, metric_rules, notifications
 from store.database import AFTER_ALL, EVERYBODY, WriteFailed, transaction
-from store.held import Held
-from store.metric_rules import MetricRule
-from store.notifications import Notification
 from wire.errors import Refused
 
 DELETE_SOME = (idempotency_keys.delete_some, Device.delete_some, ApiKey.delete_some)  # rows of an account
@@ -27,7 +24,7 @@ DELETE_SOME = (idempotency_keys.delete_some, Device.delete_some, ApiKey.delete_s
 def delete_notification(account_seq: int, notification_id: str) -> None:
     """Delete a notification, also from its digest; `Refused` (404) when the account has none with that id."""
     with transaction(account_seq):
-        seq = Notification.find_seq(account_seq, notification_id)
+        seq = notifications.find_seq(account_seq, notification_id)
         if seq is None:
             raise Refused(404)
         _delete(account_seq, [seq])
@@ -36,7 +33,7 @@ def delete_notification(account_seq: int, notification_id: str) -> None:
 def delete_several(account_seq: int, notification_ids: list[str]) -> int:
     """Delete these notifications in one transaction; returns how many the account still had."""
     with transaction(account_seq):
-        seqs = Notification.find_seqs(account_seq, notification_ids)
+        seqs = notifications.find_seqs(account_seq, notification_ids)
         _delete(account_seq, seqs)
     return len(seqs)
 
@@ -57,7 +54,7 @@ def delete_metrics(account: Account, project_id: str, metric_id: str | None) -> 
         what = f'metric "{metric_id}" in the project' if metric_id is not None else "project"
         raise Refused(404, f'There is no {what} "{project_id}".')
     with transaction(account.seq):
-        MetricRule.begin_anew(account.seq, project_id, metric_id, clock.now_ms())
+        metric_rules.begin_anew(account.seq, project_id, metric_id, clock.now_ms())
     return deleted
 
 
@@ -80,7 +77,7 @@ def delete_account(account: Account) -> None:
 def _delete_rest(account_seq: int) -> None:
     """Delete the account, with rows that requests have written in the meantime."""
     Account.end_access(account_seq)
-    _delete(account_seq, Notification.before(account_seq, 0, AFTER_ALL, ROWS))
+    _delete(account_seq, notifications.before(account_seq, 0, AFTER_ALL, ROWS))
     custom_metrics.remove(account_seq, custom_metrics.of_project(account_seq, None, None, ROWS))
     for delete_some in DELETE_SOME:
         delete_some(account_seq, ROWS)
@@ -104,12 +101,12 @@ def _delete_notifications(account_seq: int, before: int) -> int:
 
     def piece() -> int:
         nonlocal last, deleted
-        seqs = Notification.before(account_seq, last, before, ROWS)
+        seqs = notifications.before(account_seq, last, before, ROWS)
         if seqs:
             with transaction(account_seq):
-                notifications = Notification.count_without_digests(seqs)
+                deleted += notifications.count_without_digests(seqs)
                 _delete(account_seq, seqs)
-            last, deleted = seqs[-1], deleted + notifications
+            last = seqs[-1]
         return len(seqs)
 
     _repeated(piece)
@@ -118,9 +115,9 @@ def _delete_notifications(account_seq: int, before: int) -> int:
 
 def _delete(account_seq: int, seqs: list[int]) -> None:
     """Delete these notifications of the account, and take them out of their digests; call inside `transaction()`."""
-    rewritten = Held.digests_of(seqs)
-    Held.settle_replaced(seqs)
-    Notification.delete_all(account_seq, seqs)
+    rewritten = held_notifications.digests_of(seqs)
+    held_notifications.settle_replaced(seqs)
+    notifications.delete_all(account_seq, seqs)
     for digest_seq in rewritten:
         digests.leave_out(account_seq, digest_seq)
 

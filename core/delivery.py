@@ -17,15 +17,14 @@ from process import clock
 from process.counters import count
 from process.faults import log_fault
 from providers.base import Answer, Message, Outcome
-from store import idempotency_keys
-from store.alarms import Alarm
+from store import alarms as stored_alarms
+from store import deliveries, held_notifications, idempotency_keys, notifications, server_notes
 from store.alert_payloads import AlertPayload
 from store.database import WriteFailed, after_commit, transaction
-from store.deliveries import Attempt, Delivery
+from store.deliveries import Attempt
 from store.heartbeats import Beat
-from store.held import Held
 from store.metric_rules import Rule
-from store.notifications import Notification, NotificationRow, shown_status
+from store.notifications import NotificationRow, shown_status
 from store.senders import (
     AlertSender,
     Owner,
@@ -35,7 +34,6 @@ from store.senders import (
     find_receivers,
     find_receivers_of_alert,
 )
-from store.server_notes import ServerKey
 from wire.errors import TOO_MANY_EVENTS, Refused
 from wire.notification import MIN_PRIORITY, Content, Recorded, check_times
 
@@ -73,11 +71,11 @@ def reset() -> None:
 
 def vapid_key() -> str:
     """The Web Push private key of this service, made when it is first needed."""
-    kept = ServerKey.find("vapid")
+    kept = server_notes.find_key("vapid")
     if kept is None:
         from providers.webpush_crypto import new_vapid_key
 
-        kept = ServerKey.put_first("vapid", new_vapid_key())
+        kept = server_notes.put_first_key("vapid", new_vapid_key())
     return kept
 
 
@@ -188,7 +186,7 @@ def _has_full_backlog(account_seq: int) -> bool:
     full_until_s = _full_until_s.get(account_seq, 0.0)
     if clock.monotonic_s() < full_until_s:
         return True
-    is_full = Notification.has_pending(account_seq, MAX_PENDING)
+    is_full = notifications.has_pending(account_seq, MAX_PENDING)
     if is_full:
         _full_until_s[account_seq] = clock.monotonic_s() + FULL_FOR_S
     else:
@@ -216,7 +214,7 @@ def begin(notification: NotificationRow, devices: list[ActiveDevice], due_at: in
         fetching.add_deliveries(notification.seq, devices, due_at, content.expires_at, now)
         buttons.add(notification, devices, now)
     if content.acknowledge:
-        Alarm.begin([notification.seq], now)
+        stored_alarms.begin([notification.seq], now)
     if due_at <= now:
         after_commit(retries.batches.due.set)
 
@@ -224,7 +222,7 @@ def begin(notification: NotificationRow, devices: list[ActiveDevice], due_at: in
 def hold(sender: Sender, content: Content, found: Receivers, now: int) -> NotificationRow:
     """A new notification that waits for quiet hours or a digest to end; call inside `transaction()`."""
     notification = _insert(sender, content, "held", found, now)
-    Held.add(notification, sender)
+    held_notifications.add(notification, sender)
     return notification
 
 
@@ -253,11 +251,11 @@ def first_status(found: Receivers, priority: int | None = None) -> str:
 def _insert(sender: Sender, content: Content, status: str, found: Receivers, now: int) -> NotificationRow:
     """Insert and count a notification; at `MANY_A_DAY`, notify the owner."""
     day = local_time.local_day(now, sender.time_zone)
-    notification = Notification.record(sender, content, status, day, now)
+    notification = notifications.record(sender, content, status, day, now)
     if content.tag is not None:
         _replace_earlier(sender.account_seq, content.tag, notification.seq, now)
     if content.acknowledge:
-        Alarm.add(notification.seq, sender.account_seq)
+        stored_alarms.add(notification.seq, sender.account_seq)
     if found.today == MANY_A_DAY - 1:
         owner = Owner(sender.account_seq, sender.time_zone, sender.email)
         body = "History shows which key or alert sends so many. Revoke the key or switch the alert off."
@@ -270,15 +268,15 @@ def _replace_earlier(account_seq: int, tag: str, seq: int, now: int) -> None:
 
     In a digest, the newer notification takes the place of a held one.
     """
-    replaced = Notification.replace_earlier(account_seq, tag, seq)
+    replaced = notifications.replace_earlier(account_seq, tag, seq)
     if not replaced:
         return
     earlier = [earlier for earlier, _ in replaced]
-    Delivery.end(earlier, REPLACED, now)
-    Held.put_behind([earlier for earlier, status in replaced if status == "held"], seq)
-    Notification.settle_all([earlier for earlier, status in replaced if status == "pending"])
-    Notification.end_scheduled(earlier)
-    Alarm.end(earlier, "cancelled")
+    deliveries.end(earlier, REPLACED, now)
+    held_notifications.put_behind([earlier for earlier, status in replaced if status == "held"], seq)
+    notifications.settle_all([earlier for earlier, status in replaced if status == "pending"])
+    notifications.end_scheduled(earlier)
+    stored_alarms.end(earlier, "cancelled")
 
 
 # --- attempting and settling --------------------------------------------------------------------------------
@@ -309,7 +307,7 @@ def _push_and_settle(
 ) -> str:
     """Push within the request if a slot is free, else leave it to the retries at once; returns the status."""
     with push_slots.slot(sender.account_seq) as granted:
-        goes_out = granted and not (notification.content.tag and Notification.is_replaced(notification.seq))
+        goes_out = granted and not (notification.content.tag and notifications.is_replaced(notification.seq))
         attempts = [_first_attempt(sender, notification, device) for device in devices] if goes_out else []
         answers = push_all(attempts)
     try:
@@ -336,13 +334,13 @@ def _settle(
         now = clock.now_ms()
         left_alone = note_outcomes(attempts, answers, now)
         if not attempts:
-            Delivery.make_due(notification.seq, devices, now)
+            deliveries.make_due(notification.seq, devices, now)
         end_expired({notification.seq: notification.content}, now)
         if any(answer.outcome is Outcome.DELIVERED for answer in answers):
             status = "delivered"
-            Notification.note_delivered(notification.seq)
+            notifications.note_delivered(notification.seq)
         else:
-            status = Notification.settle(notification.seq) or "failed"  # if it was deleted, nothing more is tried
+            status = notifications.settle(notification.seq) or "failed"  # if it was deleted, nothing more is tried
         if request:
             idempotency_keys.note_answer(request.account_seq, request.key, status)
     retries.leave_alone(left_alone)

@@ -13,9 +13,8 @@ from core.pieces import ROWS, in_pieces
 from models import Device, sha256_of
 from providers import PROVIDERS, is_fetched
 from providers.webpush import WebPush
+from store import deliveries, notifications
 from store.database import AFTER_ALL, EVERYBODY, transaction
-from store.deliveries import Delivery
-from store.notifications import Notification
 from store.senders import Receivers, find_receivers
 from wire.errors import Refused
 from wire.notification import DEFAULT_PRIORITY, MIN_PRIORITY, checked_priority
@@ -203,7 +202,7 @@ def drop_device(seq: int, removed_as: str, now: int) -> None:
 
 def settle_left_behind(now: int) -> bool:
     """Settle pending deliveries to removed devices, in pieces; returns whether any are left."""
-    left = [in_pieces(partial(_settle_piece, *device, now)) for device in Delivery.left_behind()]
+    left = [in_pieces(partial(_settle_piece, *device, now)) for device in deliveries.left_behind()]
     return any(left)
 
 
@@ -214,10 +213,10 @@ def _settle_piece(account_seq: int, seq: int, removed_as: str, now: int) -> bool
 
 def _settle_some(seq: int, removed_as: str, now: int) -> bool:
     """Settle some of the notifications that are pending on a removed device; returns whether there may be more."""
-    pending = Delivery.oldest_due(seq, AFTER_ALL, ROWS)
+    pending = deliveries.oldest_due(seq, AFTER_ALL, ROWS)
     if removed_as == "dead":
-        Delivery.fail(seq, pending, "The device was removed before it could be reached.", now)
+        deliveries.fail(seq, pending, "The device was removed before it could be reached.", now)
     else:
-        Delivery.forget(seq, pending)
-    Notification.settle_all(pending)
+        deliveries.forget(seq, pending)
+    notifications.settle_all(pending)
     return len(pending) == ROWS

@@ -14,10 +14,9 @@ from core.value_text import cut
 from process import clock
 from process.faults import log_fault
 from providers.base import shown
-from store.alarms import Alarm
+from store import alarms, held_notifications, notifications
 from store.database import transaction
-from store.held import Held, HeldOfAlert, HeldText
-from store.notifications import Notification
+from store.held_notifications import HeldOfAlert, HeldText
 from wire.json_text import json_bytes
 from wire.notification import DEFAULT_PRIORITY, TITLE_PREFIX, Content
 
@@ -32,7 +31,7 @@ log = logging.getLogger("pocketbell")
 def release_due(now: int) -> None:
     """Release the notifications that are no longer held, all of an account together."""
     held = defaultdict[int, list[HeldOfAlert]](list)
-    for alert in Held.by_alert():
+    for alert in held_notifications.by_alert():
         held[alert.account_seq].append(alert)
     for account_seq, alerts in held.items():
         try:
@@ -45,7 +44,7 @@ def release_due(now: int) -> None:
 
 def release_now(account_seq: int) -> int:
     """Release all that is held for an account, as its owner asks; returns how many notifications."""
-    return _release(account_seq, Held.of_account(account_seq))
+    return _release(account_seq, held_notifications.of_account(account_seq))
 
 
 def releases(held: list[HeldOfAlert], now: int) -> list[int]:
@@ -71,7 +70,7 @@ def _collected_at(alert: HeldOfAlert, now: int) -> int:
 
 def _release(account_seq: int, alerts: list[HeldOfAlert]) -> int:
     with transaction(account_seq):
-        held = Held.oldest(account_seq, alerts, MAX_RELEASED)
+        held = held_notifications.oldest(account_seq, alerts, MAX_RELEASED)
         if not held:  # another process was faster
             return 0
         now = clock.now_ms()  # read inside, so that streams of other processes do not pass it over
@@ -81,30 +80,31 @@ def _release(account_seq: int, alerts: list[HeldOfAlert]) -> int:
         status = delivery.first_status(found, priority)
         if len(seqs) == 1:
             pushed = seqs[0]
-            Notification.release(pushed, status, now)
-            Held.remove(pushed)
+            notifications.release(pushed, status, now)
+            held_notifications.remove(pushed)
         else:
             content = _content(seqs[:MAX_LINES], len(seqs))._replace(priority=priority)
-            pushed = Notification.add_digest(account_seq, content, status, now)
-            Held.put_in_digest(seqs, pushed)
-            Alarm.begin(seqs, now)
-        delivery.begin(Notification.one(pushed), found.devices, now, now)
+            pushed = notifications.add_digest(account_seq, content, status, now)
+            held_notifications.put_in_digest(seqs, pushed)
+            alarms.begin(seqs, now)
+        delivery.begin(notifications.one(pushed), found.devices, now, now)
     return len(seqs)
 
 
 def leave_out(account_seq: int, digest_seq: int) -> None:
     """Rewrite a digest without its deleted notifications, or delete it if empty; call inside `transaction()`."""
-    left = Held.count_lines(digest_seq)
+    left = held_notifications.count_lines(digest_seq)
     if left:
-        Notification.rewrite(account_seq, digest_seq, _content(Held.lines(digest_seq, MAX_LINES), left))
+        lines = held_notifications.lines(digest_seq, MAX_LINES)
+        notifications.rewrite(account_seq, digest_seq, _content(lines, left))
     else:
-        Held.settle_replaced([digest_seq])
-        Notification.delete_all(account_seq, [digest_seq])
+        held_notifications.settle_replaced([digest_seq])
+        notifications.delete_all(account_seq, [digest_seq])
 
 
 def _content(oldest: list[int], count: int) -> Content:
     """The text of a digest of `count` notifications, whose oldest have these seqs."""
-    body = digest_body(Held.texts(oldest, MAX_DIGEST_BYTES + 1), count)
+    body = digest_body(held_notifications.texts(oldest, MAX_DIGEST_BYTES + 1), count)
     return Content(f"{count} notification{'' if count == 1 else 's'}", body).prefixed()
 
 

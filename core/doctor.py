@@ -20,8 +20,7 @@ from process import clock
 from providers import PROVIDERS, transport
 from providers.base import Message, Outcome, Provider, Push
 from providers.webpush import WebPush
-from store import database
-from store.notifications import Notification
+from store import database, notifications
 from wire.notification import Content
 
 CLOCK_TOLERANCE_S = 60
@@ -121,7 +120,7 @@ def _account(settings: Settings) -> tuple[str, str]:
 
 
 def _clock(settings: Settings) -> tuple[str, str]:
-    newest = Notification.newest_at()
+    newest = notifications.newest_at()
     if newest is not None and newest > clock.now_ms() + CLOCK_TOLERANCE_S * 1000:
         return "bad", "it is behind the newest notification: set the machine's clock (timedatectl set-ntp true)."
     servers = database.clock_ms()

@@ -14,10 +14,9 @@ from core.pieces import ROWS, in_pieces
 from models import ActiveDevice, Device, sha256_of
 from process.counters import count
 from providers import is_fetched
-from store import topics
+from store import deliveries, notifications, topics
 from store.database import transaction
-from store.deliveries import Delivery, DueDevice
-from store.notifications import Notification
+from store.deliveries import DueDevice
 from store.topics import FetchingDevice
 
 GIVEN_UP_EVERY_S = 60.0
@@ -37,18 +36,18 @@ def add_deliveries(
     Pushes are due at `due_at`; a polling device's delivery is given up after a day, or when it expires.
     """
     pushed = pushed_to(devices)
-    Delivery.add(notification_seq, pushed, due_at)
+    deliveries.add(notification_seq, pushed, due_at)
     if len(pushed) < len(devices):
         given_up_at = now + GIVEN_UP_AFTER_MS
         fetched = [device for device in devices if is_fetched(device.kind)]
-        Delivery.add(notification_seq, fetched, min(given_up_at, expires_at or given_up_at))
+        deliveries.add(notification_seq, fetched, min(given_up_at, expires_at or given_up_at))
         ntfy_wakeup.wake_later(notification_seq, fetched)
 
 
 def add_missing(notification_seq: int, devices: list[ActiveDevice], expires_at: int | None, now: int) -> None:
     """Deliver a repeat to these polling devices, new ones included; call inside `transaction()`."""
     given_up_at = now + GIVEN_UP_AFTER_MS
-    Delivery.add_missing(notification_seq, devices, min(given_up_at, expires_at or given_up_at))
+    deliveries.add_missing(notification_seq, devices, min(given_up_at, expires_at or given_up_at))
     ntfy_wakeup.wake_later(notification_seq, devices)
 
 
@@ -62,26 +61,26 @@ def note_fetched(taken: Collection[tuple[FetchingDevice, int]], now: int) -> Non
     with transaction(*{device.account_seq for device, _ in taken}):
         seqs = set[int]()
         for device, seq in taken:
-            Delivery.answer(seq, device.seq, "delivered", None, None, now)
+            deliveries.answer(seq, device.seq, "delivered", None, None, now)
             seqs.add(seq)
             count("pushes", device.kind, "delivered")
         for device in {device for device, _ in taken}:
             Device.note_fetched(device.seq, now)
-        Notification.settle_all(seqs)
+        notifications.settle_all(seqs)
 
 
 def give_up(now: int) -> bool:
     """Fail deliveries that were not fetched within a day or before they expired; returns whether more are left."""
-    waiting = [device for device in Delivery.due_devices(now) if is_fetched(device.kind)]
+    waiting = [device for device in deliveries.due_devices(now) if is_fetched(device.kind)]
     left = [in_pieces(partial(_give_up_some, device, now)) for device in waiting]
     return any(left)
 
 
 def _give_up_some(device: DueDevice, now: int) -> bool:
     with transaction(device.account_seq):
-        seqs = Delivery.oldest_due(device.seq, now, ROWS)
-        expired = Notification.expired_of(seqs, now)
-        Delivery.fail(device.seq, expired, EXPIRED, now)
-        Delivery.fail(device.seq, [seq for seq in seqs if seq not in expired], NOT_FETCHED, now)
-        Notification.settle_all(seqs)
+        seqs = deliveries.oldest_due(device.seq, now, ROWS)
+        expired = notifications.expired_of(seqs, now)
+        deliveries.fail(device.seq, expired, EXPIRED, now)
+        deliveries.fail(device.seq, [seq for seq in seqs if seq not in expired], NOT_FETCHED, now)
+        notifications.settle_all(seqs)
     return len(seqs) == ROWS

@@ -20,7 +20,7 @@ from process.faults import log_fault
 from store import custom_metrics, metric_rules
 from store.custom_metrics import MetricColumns, TimedValue
 from store.database import DatabaseError, transaction
-from store.metric_rules import Changes, MetricRule, Rule, Watched
+from store.metric_rules import Changes, Rule, Watched
 from wire.notification import HIGH_PRIORITY, LOW_PRIORITY, Content
 
 OPERATORS: dict[str, Callable[[float, Any], bool]] = {
@@ -48,8 +48,8 @@ def store_values(account_seq: int, project_id: str, values: Sequence[MetricColum
     storage.check(account_seq)
     with transaction(account_seq):
         custom_metrics.add_all(account_seq, project_id, values)
-        if MetricRule.version(account_seq) is not None:
-            rules = [rule for rule in MetricRule.watched(account_seq) if rule.project_id == project_id]
+        if metric_rules.version(account_seq) is not None:
+            rules = [rule for rule in metric_rules.watched(account_seq) if rule.project_id == project_id]
             _follow_values(account_seq, rules, values, clock.now_ms())
 
 
@@ -83,14 +83,14 @@ def _judge_on_arrival(account_seq: int, seq: int, now: int) -> None:
     """Judge a rule. A fault refuses no values: a background thread tries again."""
     try:
         with transaction(account_seq):
-            rule = MetricRule.one(seq)
+            rule = metric_rules.one(seq)
             if rule:
                 _judge(rule, now, has_arrived=True)
     except DatabaseError:  # the values cannot be stored either
         raise
     except Exception as error:
         log_fault(log, UNJUDGED, error)
-        MetricRule.set_look_at(seq, now)
+        metric_rules.set_look_at(seq, now)
 
 
 # --- the time -----------------------------------------------------------------------------------------------
@@ -98,11 +98,11 @@ def _judge_on_arrival(account_seq: int, seq: int, now: int) -> None:
 
 def look_at_due(now: int) -> bool:
     """Judge the rules whose time has come; returns whether more is left."""
-    due = backoff.due(lambda most: MetricRule.due(now, most), CHECKED_AT_ONCE)
+    due = backoff.due(lambda most: metric_rules.due(now, most), CHECKED_AT_ONCE)
     for account_seq, seq in due:
         with backoff.tried(seq), transaction(account_seq):
             metric_rules.settle_arrivals(account_seq)
-            rule = MetricRule.one(seq)
+            rule = metric_rules.one(seq)
             if rule and rule.look_at is not None and rule.look_at <= now:  # no other process was faster
                 _judge(rule, now, has_arrived=False)
     return len(due) == CHECKED_AT_ONCE
@@ -124,7 +124,7 @@ def _judge(rule: Rule, now: int, has_arrived: bool) -> None:
         newest, changes = None, _judge_silence(rule, now, has_arrived)
     else:
         newest, changes = _judge_values(rule, now, has_arrived)
-    if changes == rule.changes or not MetricRule.change(rule, changes, now):
+    if changes == rule.changes or not metric_rules.change(rule, changes, now):
         return
     if changes.state != rule.state:
         _tell(rule, changes.state, newest, now)

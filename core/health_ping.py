@@ -6,7 +6,7 @@ The address is a secret, so it is never logged. Must not know the definition of 
 import logging
 
 from providers import transport
-from store.server_notes import ServerNote
+from store import server_notes
 
 NOTE = "heartbeat_url"  # why the last call failed; empty if it did not
 TIMEOUT_S = 5.0
@@ -30,7 +30,7 @@ def is_wanted() -> bool:
 
 def last_failure() -> str:
     """Why the last call failed, also of another process; empty if it did not."""
-    return ServerNote.find(NOTE) or ""
+    return server_notes.find(NOTE) or ""
 
 
 def ping() -> None:
@@ -45,7 +45,7 @@ def ping() -> None:
         log.info("HEARTBEAT_URL can be called again")
     _failure = failure
     if failure != before:
-        ServerNote.put(NOTE, failure)
+        server_notes.put(NOTE, failure)
 
 
 def _failure_of_call(url: str) -> str:

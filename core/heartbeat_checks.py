@@ -9,10 +9,9 @@ from core.backoff import Backoff
 from core.local_time import local_time, next_run
 from core.pruning import KEPT_PINGS
 from process import clock
+from store import heartbeats, metric_rules, server_notes
 from store.database import EVERYBODY, WriteFailed, transaction, writes_fail
-from store.heartbeats import Beat, Heartbeat, KeptPing, keep_ping
-from store.metric_rules import MetricRule
-from store.server_notes import ServerNote
+from store.heartbeats import Beat, KeptPing, keep_ping
 from wire.errors import Refused
 from wire.notification import LOW_PRIORITY, Content
 
@@ -49,12 +48,12 @@ def note_ping(pinged: Beat, kind: str, exit_code: int | None, body: str) -> None
     `Refused` (404) if the heartbeat was deleted.
     """
     with transaction(pinged.account_seq):
-        now, beat = clock.now_ms(), Heartbeat.one(pinged.seq)
+        now, beat = clock.now_ms(), heartbeats.one(pinged.seq)
         if beat is None:  # deleted while the body arrived
             raise Refused(404)
         keep_ping(beat.seq, KeptPing(kind, exit_code, body, now), KEPT_PINGS)
         if kind in ("success", "fail"):
-            Heartbeat.note_ping(beat.seq, now)
+            heartbeats.note_ping(beat.seq, now)
             if beat.state != "paused":
                 _follow_ping(beat, kind, exit_code, now)
 
@@ -71,7 +70,7 @@ def _follow_ping(beat: Beat, kind: str, exit_code: int | None, now: int) -> None
 
 def expect(beat: Beat, now: int) -> None:
     """Make it up, and expect the next ping counting from now; call inside `transaction()`."""
-    Heartbeat.change_state(beat, "up", _next_deadline(beat, now))
+    heartbeats.change_state(beat, "up", _next_deadline(beat, now))
 
 
 def _next_deadline(beat: Beat, now: int) -> int:
@@ -81,7 +80,7 @@ def _next_deadline(beat: Beat, now: int) -> int:
 
 
 def _go_down(beat: Beat, why: str, now: int) -> None:
-    if Heartbeat.change_state(beat, "down", None, now):
+    if heartbeats.change_state(beat, "down", None, now):
         _tell(beat, Content(f"{beat.name} is down", why, priority=beat.priority))
 
 
@@ -110,10 +109,10 @@ def check_due(_: int) -> bool:
 
 
 def _check_deadlines(now: int) -> bool:
-    due = _backoff.due(lambda most: Heartbeat.due(now, most), CHECKED_AT_ONCE)
+    due = _backoff.due(lambda most: heartbeats.due(now, most), CHECKED_AT_ONCE)
     for account_seq, seq in due:
         with _backoff.tried(seq), transaction(account_seq):
-            _pass_deadline(Heartbeat.one(seq), now)
+            _pass_deadline(heartbeats.one(seq), now)
     return len(due) == CHECKED_AT_ONCE
 
 
@@ -123,7 +122,7 @@ def _pass_deadline(beat: Beat | None, now: int) -> None:
     expected_at = _expected_at(beat)
     down_at = expected_at + beat.grace_s * 1000
     if down_at > now:
-        Heartbeat.change_state(beat, "late", down_at)
+        heartbeats.change_state(beat, "late", down_at)
         return
     last = local_time(beat.last_ping_at or now, beat.time_zone)
     expected = local_time(expected_at, beat.time_zone)
@@ -151,11 +150,11 @@ def follow_clock() -> int | None:
     is_steady &= not writes_fail()
     if not is_steady or now_s >= _noted_s + NOTED_EVERY_S:
         try:
-            account_seqs = [] if is_steady else sorted({*Heartbeat.account_seqs(), *MetricRule.account_seqs()})
+            account_seqs = [] if is_steady else sorted({*heartbeats.account_seqs(), *metric_rules.account_seqs()})
             with transaction(EVERYBODY, *account_seqs):
                 if not is_steady and not _make_up(account_seqs, now, step_ms):
                     return None
-                ServerNote.put(NOTE, str(now))
+                server_notes.put(NOTE, str(now))
         except WriteFailed:  # it was logged when it first failed
             return None
         _noted, _noted_s = str(now), now_s
@@ -174,13 +173,13 @@ def _make_up(account_seqs: list[int], now: int, step_ms: int) -> bool:
     Other accounts got their first heartbeat or rule after the gap.
     """
     global _noted
-    noted = ServerNote.find(NOTE)
+    noted = server_notes.find(NOTE)
     gap_ms = _gap_ms(noted, now)
     if gap_ms:
         _move_deadlines(account_seqs, gap_ms, now)
         if abs(step_ms) > CLOCK_STEP_MS:
-            Heartbeat.move_down_since(account_seqs, step_ms)
-            MetricRule.move_firing_since(account_seqs, step_ms)
+            heartbeats.move_down_since(account_seqs, step_ms)
+            metric_rules.move_firing_since(account_seqs, step_ms)
     elif gap_ms is None:
         _noted = noted
     return gap_ms is not None
@@ -208,10 +207,10 @@ def _move_deadlines(account_seqs: list[int], gap_ms: int, now: int) -> None:
     Heartbeats and metrics that have pinged or sent since have correct deadlines.
     """
     back_at = now - BETWEEN_LOOKS_MS if _looked else _began_at
-    for beat in Heartbeat.expected():
+    for beat in heartbeats.expected():
         if beat.account_seq in account_seqs and not back_at <= (beat.last_ping_at or 0) <= now:
-            Heartbeat.change_state(beat, *_moved(beat, gap_ms, now))
-    MetricRule.move(account_seqs, gap_ms, back_at, now)
+            heartbeats.change_state(beat, *_moved(beat, gap_ms, now))
+    metric_rules.move(account_seqs, gap_ms, back_at, now)
 
 
 def _moved(beat: Beat, gap_ms: int, now: int) -> tuple[str, int]:

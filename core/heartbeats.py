@@ -12,8 +12,9 @@ from core import heartbeat_checks
 from core.durations import seconds_of, short
 from core.local_time import checked_cron
 from models import Account
+from store import heartbeats as stored
 from store.database import transaction
-from store.heartbeats import Beat, Heartbeat
+from store.heartbeats import Beat
 from wire.errors import Refused
 from wire.notification import HIGH_PRIORITY, checked_priority
 from wire.validation import checked_name
@@ -32,9 +33,9 @@ def create_heartbeat(account: Account, settings: dict[str, Any], now: int) -> Be
     """
     values = _columns({"period": "", "grace": DEFAULT_GRACE, "priority": HIGH_PRIORITY, **settings}, now)
     with transaction(account.seq):
-        if Heartbeat.count(account.seq) >= MAX_HEARTBEATS:
+        if stored.count(account.seq) >= MAX_HEARTBEATS:
             raise Refused(400, f"You already have {MAX_HEARTBEATS} heartbeats. Delete one first.")
-        made = Heartbeat.add(account.seq, {**values, "ping_id": str(uuid.uuid4()), "state": "new"}, now)
+        made = stored.add(account.seq, {**values, "ping_id": str(uuid.uuid4()), "state": "new"}, now)
         return find_heartbeat(account.seq, made)
 
 
@@ -48,7 +49,7 @@ def change_heartbeat(account_seq: int, id_: str, settings: dict[str, Any], now: 
     with transaction(account_seq):
         beat = find_heartbeat(account_seq, id_)
         values = {column: value for column, value in checked.items() if value != getattr(beat, column)}
-        Heartbeat.change(beat.seq, **values)
+        stored.change(beat.seq, **values)
         changed = find_heartbeat(account_seq, id_)
         if beat.deadline_at is not None and values.keys() & {"period_s", "cron", "grace_s"}:
             heartbeat_checks.expect(changed, now)
@@ -57,7 +58,7 @@ def change_heartbeat(account_seq: int, id_: str, settings: dict[str, Any], now: 
 
 def find_heartbeat(account_seq: int, id_: str) -> Beat:
     """The account's heartbeat with that id, or with that UUID in its address; `Refused` (404) when it has none."""
-    beat = Heartbeat.find(account_seq, id_)
+    beat = stored.find(account_seq, id_)
     if beat is None:
         raise Refused(404)
     return beat
@@ -71,7 +72,7 @@ def slug(name: str) -> str:
 
 def with_slug(account_seq: int, wanted: str) -> list[Beat]:
     """The account's heartbeats whose names have that slug."""
-    return [beat for beat in Heartbeat.of_account(account_seq) if wanted and slug(beat.name) == wanted]
+    return [beat for beat in stored.of_account(account_seq) if wanted and slug(beat.name) == wanted]
 
 
 def check_slug(wanted: str, found: list[Beat]) -> None:
@@ -95,7 +96,7 @@ def pause_heartbeat(account_seq: int, id_: str) -> Beat:
     """Expect no pings until it is resumed; pings are kept and change nothing."""
     with transaction(account_seq):
         beat = find_heartbeat(account_seq, id_)
-        Heartbeat.change_state(beat, "paused", None, beat.down_since)
+        stored.change_state(beat, "paused", None, beat.down_since)
         return find_heartbeat(account_seq, id_)
 
 
@@ -108,9 +109,9 @@ def resume_heartbeat(account_seq: int, id_: str, now: int) -> Beat:
         beat = find_heartbeat(account_seq, id_)
         if beat.state == "paused":
             if beat.down_since is not None:
-                Heartbeat.change_state(beat, "down", None, beat.down_since)
+                stored.change_state(beat, "down", None, beat.down_since)
             elif beat.last_ping_at is None:
-                Heartbeat.change_state(beat, "new", None)
+                stored.change_state(beat, "new", None)
             else:
                 heartbeat_checks.expect(beat, now)
         return find_heartbeat(account_seq, id_)
@@ -120,7 +121,7 @@ def delete_heartbeat(account_seq: int, id_: str) -> Beat:
     """Delete it with its pings; its address stops working, and its notifications stay."""
     with transaction(account_seq):
         beat = find_heartbeat(account_seq, id_)
-        Heartbeat.remove(beat.seq)
+        stored.remove(beat.seq)
     return beat
 
 

@@ -5,7 +5,7 @@ The same rule serves new events, held ones and the pages (docs/alerts.md). Pure.
 
 from core import local_time
 from store.heartbeats import Beat
-from store.held import HeldOfAlert
+from store.held_notifications import HeldOfAlert
 from store.metric_rules import Rule
 from store.senders import AlertSender
 from wire.notification import DEFAULT_PRIORITY, MAX_PRIORITY, MIN_PRIORITY

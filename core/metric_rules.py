@@ -9,8 +9,9 @@ from typing import Any
 
 from core.durations import seconds_of, short
 from models import Account
+from store import metric_rules as stored
 from store.database import transaction
-from store.metric_rules import MetricRule, Rule
+from store.metric_rules import Rule
 from wire.errors import Refused
 from wire.validation import checked_name
 
@@ -47,14 +48,14 @@ def create_rule(
     first_look = now + values["for_s"] * 1000 if values["operator"] == SILENT else now  # at the values that are there
     values |= {"state": OK, "look_at": first_look, "fires_at": first_look if values["operator"] == SILENT else None}
     with transaction(account.seq):
-        if MetricRule.count(account.seq) >= MAX_RULES:
+        if stored.count(account.seq) >= MAX_RULES:
             raise Refused(400, f"An account can have at most {MAX_RULES} rules. Delete one first.")
-        return find_rule(account.seq, MetricRule.add(account.seq, values, now))
+        return find_rule(account.seq, stored.add(account.seq, values, now))
 
 
 def find_rule(account_seq: int, id_: str) -> Rule:
     """The account's rule with that id; `Refused` (404) when it has none."""
-    rule = MetricRule.find(account_seq, id_)
+    rule = stored.find(account_seq, id_)
     if rule is None:
         raise Refused(404)
     return rule
@@ -64,7 +65,7 @@ def delete_rule(account_seq: int, id_: str) -> Rule:
     """Delete it; its notifications stay."""
     with transaction(account_seq):
         rule = find_rule(account_seq, id_)
-        MetricRule.remove(rule)
+        stored.remove(rule)
     return rule
 
 

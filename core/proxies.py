@@ -10,7 +10,7 @@ from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 from process.clock import DAY_MS
-from store.server_notes import ServerNote
+from store import server_notes
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -77,7 +77,7 @@ def write_note(now: int) -> None:
     _unlisted.clear()
     noted_peer, noted_at = _note()
     if peer != noted_peer or not 0 <= now - noted_at < NOTED_AGAIN_AFTER_MS:
-        ServerNote.put(NOTE, json.dumps([peer, now]))
+        server_notes.put(NOTE, json.dumps([peer, now]))
 
 
 def warning(now: int) -> str | None:
@@ -99,7 +99,7 @@ def warning(now: int) -> str | None:
 
 
 def _note() -> tuple[str, int]:
-    noted = ServerNote.find(NOTE)
+    noted = server_notes.find(NOTE)
     peer, at = json.loads(noted) if noted else ("", 0)
     return peer, at
 

@@ -14,10 +14,8 @@ from core.plans import PLANS, history_begin
 from models import Account, ApiKey, Device
 from process import clock
 from process.clock import DAY_MS
-from store import buttons, custom_metrics, idempotency_keys
+from store import buttons, custom_metrics, idempotency_keys, notifications, server_notes
 from store.database import transaction
-from store.notifications import Notification
-from store.server_notes import ServerNote
 
 KEPT_AFTER_END_MS = 90 * DAY_MS  # revoked keys and removed devices
 MAX_EXCESS = 100_000  # values beyond the plan's limit that are found at once: their times are sorted in memory
@@ -68,18 +66,18 @@ def believes_clock(now: int) -> bool:
     A jump forward of more than a day, also between two starts, is believed a day later.
     """
     global _looked
-    note, newest, now_s = ServerNote.find(NOTE), Notification.newest_at(), clock.monotonic_s()
+    note, newest, now_s = server_notes.find(NOTE), notifications.newest_at(), clock.monotonic_s()
     believed, doubted = json.loads(note) if note else (now if newest is None else newest, None)
     then, then_s = _looked or (believed, now_s)
     is_near = now <= then + (now_s - then_s) * 1000 + JUMP_MS
     if is_near or (doubted is not None and now >= doubted + DAY_MS):
-        ServerNote.put(NOTE, json.dumps([now, None]))
+        server_notes.put(NOTE, json.dumps([now, None]))
         _looked = now, now_s
         return True
     if doubted is None or now < doubted:
         days = (now - believed) // DAY_MS
         log.warning("The clock jumped %d days ahead: for a day, nothing is removed for its age.", days)
-        ServerNote.put(NOTE, json.dumps([believed, now]))
+        server_notes.put(NOTE, json.dumps([believed, now]))
     return False
 
 
@@ -94,10 +92,10 @@ def _prune_history(account: Account, now: int) -> bool:
     before = history_begin(account.plan, now)
 
     def piece() -> bool:
-        oldest = Notification.oldest(account.seq, _passed.get(account.seq, 0), before, ROWS)
+        oldest = notifications.oldest(account.seq, _passed.get(account.seq, 0), before, ROWS)
         if done := [seq for seq, is_done in oldest if is_done]:
             with transaction(account.seq):
-                Notification.delete_all(account.seq, done)
+                notifications.delete_all(account.seq, done)
         if oldest:
             _passed[account.seq] = oldest[-1][0]
         else:

@@ -16,9 +16,9 @@ from core.pieces import ROWS, for_each_account, in_pieces
 from process import clock
 from providers import PROVIDERS
 from providers.base import Answer, Outcome
+from store import deliveries, notifications
 from store.database import transaction
-from store.deliveries import Attempt, Delivery, DueDevice
-from store.notifications import Notification
+from store.deliveries import Attempt, DueDevice
 
 RETRIES_OF_AN_ACCOUNT = 10  # in one batch
 BACKLOG_PAUSE_S = 10.0
@@ -50,7 +50,7 @@ def _due(now: int, accounts: int) -> dict[int, list[tuple[int, int]]]:
     The devices of an account take turns: a long backlog on one does not keep the others waiting.
     """
     device_seqs, kinds = defaultdict[int, list[int]](list), push.asked()
-    for device in Delivery.due_devices(now):
+    for device in deliveries.due_devices(now):
         if device.kind in kinds and device.account_seq not in batches.busy and not _is_left_alone(device.seq):
             device_seqs[device.account_seq].append(device.seq)
     chosen = dict[int, list[tuple[int, int]]]()
@@ -58,7 +58,7 @@ def _due(now: int, accounts: int) -> dict[int, list[tuple[int, int]]]:
         oldest = [
             (place, notification_seq, device_seq)
             for device_seq in seqs
-            for place, notification_seq in enumerate(Delivery.oldest_due(device_seq, now, RETRIES_OF_AN_ACCOUNT))
+            for place, notification_seq in enumerate(deliveries.oldest_due(device_seq, now, RETRIES_OF_AN_ACCOUNT))
         ]
         first = sorted(oldest)[:RETRIES_OF_AN_ACCOUNT]
         chosen[account_seq] = [(notification, device) for _, notification, device in first]
@@ -68,7 +68,7 @@ def _due(now: int, accounts: int) -> dict[int, list[tuple[int, int]]]:
 def _retry(account_seq: int, batch: list[tuple[int, int]], due_by: int) -> None:
     """Claim these attempts of an account, and make the claimed ones."""
     with transaction(account_seq):
-        attempts = Delivery.claim(batch, due_by, due_by + LEASE_MS)
+        attempts = deliveries.claim(batch, due_by, due_by + LEASE_MS)
     if attempts:
         _make(account_seq, attempts)
 
@@ -83,7 +83,7 @@ def _make(account_seq: int, attempts: list[Attempt]) -> None:
         now = clock.now_ms()
         left_alone = note_outcomes(made, answers, now)
         end_expired(contents, now)
-        Notification.settle_all(contents)
+        notifications.settle_all(contents)
     leave_alone(left_alone)
     if len(attempts) == RETRIES_OF_AN_ACCOUNT:
         leave_alone(dict.fromkeys(_unsettled_devices(made, answers), BACKLOG_PAUSE_S))
@@ -120,29 +120,29 @@ def _unsettled_devices(attempts: list[Attempt], answers: list[Answer]) -> set[in
 def give_up_unconfigured(now: int) -> bool:
     """Fail deliveries that waited a day for a provider that is not configured; returns whether more are left."""
     kinds, due_by = push.configured(), now - GIVEN_UP_AFTER_MS
-    due_devices = [device for device in Delivery.due_devices(due_by) if device.kind not in kinds]
+    due_devices = [device for device in deliveries.due_devices(due_by) if device.kind not in kinds]
     left = [in_pieces(partial(_give_up_some, device, due_by, now)) for device in due_devices]
     return any(left)
 
 
 def _give_up_some(device: DueDevice, due_by: int, now: int) -> bool:
     with transaction(device.account_seq):
-        seqs = Delivery.oldest_due(device.seq, due_by, ROWS)
-        Delivery.fail(device.seq, seqs, PROVIDERS[device.kind].not_configured(), now)
-        Notification.settle_all(seqs)
+        seqs = deliveries.oldest_due(device.seq, due_by, ROWS)
+        deliveries.fail(device.seq, seqs, PROVIDERS[device.kind].not_configured(), now)
+        notifications.settle_all(seqs)
     return len(seqs) == ROWS
 
 
 def settle_expired(now: int) -> bool:
     """Fail notifications that expired before any device had them; returns whether more are left."""
-    return bool(Notification.expired(now, 1)) and in_pieces(partial(_settle_some_expired, now))
+    return bool(notifications.expired(now, 1)) and in_pieces(partial(_settle_some_expired, now))
 
 
 def _settle_some_expired(now: int) -> bool:
     def settle(_: int, seqs: list[int]) -> None:
-        Delivery.end(seqs, EXPIRED, now)
-        Notification.settle_all(seqs)
+        deliveries.end(seqs, EXPIRED, now)
+        notifications.settle_all(seqs)
 
-    found = Notification.expired(now, ROWS)
+    found = notifications.expired(now, ROWS)
     for_each_account(found, settle)
     return len(found) == ROWS

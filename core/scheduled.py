@@ -8,10 +8,9 @@ from core.attempts import is_expired
 from core.devices import receivers
 from core.pieces import in_pieces
 from process import clock
+from store import alarms, notifications
 from store import scheduled as queries
-from store.alarms import Alarm
 from store.database import transaction
-from store.notifications import Notification
 
 RELEASED_AT_ONCE = 100
 WRITERS_WAIT_S = 0.02  # for a piece: each has a delivery to every device, and as many buttons
@@ -46,12 +45,12 @@ def _release_some() -> bool:
 
 def _release(seq: int, account_seq: int, now: int) -> None:
     """Begin the delivery to the devices that there are now; call inside `transaction()`."""
-    notification = Notification.one(seq)
+    notification = notifications.one(seq)
     content = notification.content
     if is_expired(content, now):  # the service was away
-        Notification.release(seq, "failed", now)
-        Alarm.end([seq], "expired")
+        notifications.release(seq, "failed", now)
+        alarms.end([seq], "expired")
         return
     found = receivers(account_seq, content.priority)
-    Notification.release(seq, delivery.first_status(found, content.priority), now)
+    notifications.release(seq, delivery.first_status(found, content.priority), now)
     delivery.begin(notification, found.devices, now, now)

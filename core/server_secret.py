@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from settings.variables import SettingError
+from store import server_notes
 from store.database import is_shared
-from store.server_notes import ServerKey
 
 NAME = "secret"
 
@@ -27,22 +27,22 @@ def server_secret(data_dir: Path) -> str:
 
     A backup of a shared database contains the secret, which moves into the file.
     """
-    found = ServerKey.find(NAME)
+    found = server_notes.find_key(NAME)
     if is_shared():
-        return found or ServerKey.put_first(NAME, secrets.token_hex(32))
+        return found or server_notes.put_first_key(NAME, secrets.token_hex(32))
     if found:
         with _refusing(data_dir):
             _written(data_dir, found).replace(secret_file(data_dir))
-        ServerKey.forget(NAME)
+        server_notes.forget_key(NAME)
     return _kept(data_dir)
 
 
 def brought(data_dir: Path, has_file: bool) -> bool:
     """Whether the imported database keeps its secret: its own, or else the one in the moving service's file."""
-    if ServerKey.find(NAME):
+    if server_notes.find_key(NAME):
         return True
     if has_file and is_shared():
-        ServerKey.put_first(NAME, _kept(data_dir))
+        server_notes.put_first_key(NAME, _kept(data_dir))
     return has_file
 
 

@@ -8,7 +8,7 @@ import secrets
 from config import Settings
 from process import counters
 from process.redis_client import RedisClient
-from store.server_notes import ServerKey
+from store import server_notes
 
 KEY = "redis"  # of the server: 64 hexadecimal digits
 
@@ -23,7 +23,7 @@ def configure(settings: Settings) -> None:
         _redis.close()
     _redis = None
     if settings.redis_url:
-        _secret = ServerKey.find(KEY) or ServerKey.put_first(KEY, secrets.token_hex(32))
+        _secret = server_notes.find_key(KEY) or server_notes.put_first_key(KEY, secrets.token_hex(32))
         _redis = RedisClient(settings.redis_url, _secret[:12], settings.redis_tls_verify, settings.ca_file)
     counters.reset(_redis)
 

@@ -7,8 +7,8 @@ does not reveal it. Must not know requests.
 import hmac
 from collections.abc import Callable
 
+from store import server_notes
 from store.database import EVERYBODY, transaction
-from store.server_notes import ServerNote
 
 LIFE_MS = 600_000
 MAX_BYTES = 64  # of a secret: as long as the pad
@@ -19,18 +19,18 @@ def keep(kind: str, id_: str, secret: str, session_token: str, now: int) -> None
 
     Call inside `transaction()` of `EVERYBODY`.
     """
-    ServerNote.forget(kind, f"{kind}{now - LIFE_MS:012x}")  # ids begin with their time
-    ServerNote.put(kind + id_, _masked(secret.encode(), session_token, id_).hex())
+    server_notes.forget(kind, f"{kind}{now - LIFE_MS:012x}")  # ids begin with their time
+    server_notes.put(kind + id_, _masked(secret.encode(), session_token, id_).hex())
 
 
 def take(kind: str, id_: str, is_right: Callable[[str], bool], session_token: str) -> str | None:
     """The secret, once, if this session kept it; it is then forgotten."""
     with transaction(EVERYBODY):
-        kept = ServerNote.find(kind + id_)
+        kept = server_notes.find(kind + id_)
         secret = _masked(bytes.fromhex(kept), session_token, id_).decode("latin-1") if kept else ""
         if not is_right(secret):
             return None
-        ServerNote.forget(kind + id_, kind + id_)
+        server_notes.forget(kind + id_, kind + id_)
     return secret
 
 

@@ -3,7 +3,7 @@
 A background thread looks every few seconds; requests only read the result. Must not know requests.
 """
 
-from store.notification_days import NotificationDay
+from store import notification_days
 from wire.errors import Refused
 
 LOOKED_EVERY_S = 15.0
@@ -22,7 +22,7 @@ def configure(megabytes: int) -> None:
 def look(now: int) -> None:
     """Find the accounts that have reached the limit."""
     global _full
-    _full = frozenset(NotificationDay.accounts_with(_megabytes * MEGABYTE))
+    _full = frozenset(notification_days.accounts_with(_megabytes * MEGABYTE))
 
 
 def check(account_seq: int) -> None:

@@ -13,10 +13,9 @@ from core.subscriptions import Stored, Topic, message_of, stored
 from process import clock
 from process.faults import log_fault
 from process.streams import Ended, Hub
-from store import database
+from store import database, notifications
 from store import topics as found_topics
 from store.database import AFTER_ALL
-from store.notifications import Notification
 from wire import ntfy_stream
 from wire.errors import Refused
 from wire.ntfy_stream import Message, Wanted
@@ -39,7 +38,7 @@ class Subscription:
         self.owners = {topic.device.account_seq for topic in subscribed}
         self.after = dict.fromkeys(self.owners, 0)
         for account_seq in self.after:
-            self.after[account_seq] = Notification.newest_seq(account_seq)
+            self.after[account_seq] = notifications.newest_seq(account_seq)
         self.looked_at = now
         self.waiting = deque(stored(subscribed, wanted, now))
         self.most_waiting = len(self.waiting) + MAX_REMEMBERED  # a client that takes less ends, and asks again
@@ -150,7 +149,7 @@ class Store:
         now = clock.now_ms()
         present = found_topics.present({key for one in subscriptions for key in one.keys})
         over = [one for one in subscriptions if one.is_over() or not present.issuperset(one.keys)]
-        newest = {seq: Notification.newest_seq(seq) for one in subscriptions for seq in one.after}
+        newest = {seq: notifications.newest_seq(seq) for one in subscriptions for seq in one.after}
         for one in subscriptions:
             if one not in over:
                 one.look(newest, now)

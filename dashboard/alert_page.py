@@ -9,8 +9,9 @@ from core import presets, recent_requests
 from dashboard import page
 from dashboard.page import Page
 from models import Alert
+from store import notifications
 from store.alert_payloads import AlertPayload
-from store.notifications import LatestOfAlert, Notification
+from store.notifications import LatestOfAlert
 from web import guards
 from web.context import current, request
 from wire.json_text import as_json
@@ -42,7 +43,7 @@ def render(alert: Alert, tab: str, **more: Any) -> str:
 
 def listed() -> list[tuple["Trouble", Alert]]:
     """The owner's alerts, those with problems first."""
-    latest = Notification.latest_of_alerts(current().account.seq)
+    latest = notifications.latest_of_alerts(current().account.seq)
     found = [(_trouble(alert, latest.get(alert.seq)), alert) for alert in Alert.of_account(current().account.seq)]
     return sorted(found, key=lambda pair: (not pair[0].is_bad, not pair[0].words, not pair[1].is_active))
 
@@ -81,7 +82,7 @@ def activity_tab(alert: Alert) -> str:
     last, seen = AlertPayload.find(alert.seq), recent_requests.of_alert(alert.seq)
     made = [one.notification_id for one in seen if one.notification_id]
     payload = laid_out(last.payload) if last and last.payload else ""
-    titles = Notification.titles(current().account.seq, made)
+    titles = notifications.titles(current().account.seq, made)
     return render(alert, "activity", last=last, payload=payload, titles=titles)
 
 

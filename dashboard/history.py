@@ -12,8 +12,9 @@ from dashboard import page
 from dashboard.page import Page, Problem
 from models import Account, Alert, ApiKey
 from process import clock
+from store import notifications
 from store.database import AFTER_ALL
-from store.notifications import Entry, Notification
+from store.notifications import Entry
 from store.search import Found, Span, Wanted, search, span_between
 from web.context import current, request
 from wire.errors import Refused
@@ -44,7 +45,7 @@ class Chip(NamedTuple):
 
 def show_history() -> Page:
     """GET /app/notifications?search&sender&status&priority&since&until&before&after&select."""
-    asked, newest = _asked(request.args), Notification.newest_seq(current().account.seq)
+    asked, newest = _asked(request.args), notifications.newest_seq(current().account.seq)
     try:
         span = _span(newest)
         found = _found(asked, span, PAGE_ROWS)
@@ -68,7 +69,7 @@ def beside(seq: int) -> dict[str, Any]:
     Without a part, or with an invalid filter, it is the first one; if that ends before the notification, it is the
     part that begins with it.
     """
-    asked, newest = _asked(request.args), Notification.newest_seq(current().account.seq)
+    asked, newest = _asked(request.args), notifications.newest_seq(current().account.seq)
     try:
         span = _span(newest)
         found = _found(asked, span, PAGE_ROWS)
@@ -93,7 +94,7 @@ def _list(asked: Asked, found: Found, span: Span, newest: int, select: str | Non
         "terms": terms(asked["search"]),
         "is_filtered": any(asked.values()),
         "chips": list(_chips(asked, senders)),
-        "entries": Notification.entries(found.seqs),
+        "entries": notifications.entries(found.seqs),
         "older": older and _query(asked, before=older, select=select),
         "newer": newer is not None and _query(asked, after=newer, select=select),
         "news": _query(asked, after=newest) if is_first else "",
@@ -272,7 +273,7 @@ def _newest(account: Account, wanted: Wanted, span: Span) -> Iterator[list[Entry
     while rows < MAX_CSV_ROWS:
         since = plans.history_begin(account.plan, clock.now_ms())
         found = search(account.seq, span, since, min(PAGE_ROWS, MAX_CSV_ROWS - rows), wanted)
-        yield Notification.entries(found.seqs)
+        yield notifications.entries(found.seqs)
         if found.is_done:
             return
         rows += len(found.seqs)
@@ -288,7 +289,7 @@ def delete_chosen() -> Page:
     if not ids:
         return page.back_to(ADDRESS + part_asked(), "Select some notifications first.", "warning")
     if not request.form.get("confirmed"):
-        entries = Notification.entries(Notification.find_seqs(account.seq, ids))
+        entries = notifications.entries(notifications.find_seqs(account.seq, ids))
         return render_template("delete_several.html", entries=entries, part=part_asked())
     return page.back_to(ADDRESS + part_asked(), _count(deletion.delete_several(account.seq, ids), "deleted"))
 

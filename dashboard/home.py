@@ -13,11 +13,8 @@ from dashboard import page
 from dashboard.page import Page
 from models import Account, Alert, ApiKey, Device
 from process import clock
-from store.heartbeats import Heartbeat
-from store.held import Held
-from store.metric_rules import MetricRule
-from store.notification_days import NotificationDay
-from store.notifications import Notification
+from store import heartbeats, held_notifications, notification_days, notifications
+from store import metric_rules as stored_metric_rules
 from store.senders import Owner, find_receivers
 from web import guards
 from web.context import current, request
@@ -52,15 +49,15 @@ def show_home() -> Page:
     """GET /app/."""
     account, now = current().account, clock.now_ms()
     days = local_time.last_days(CHART_DAYS, account.time_zone, now)
-    counts = NotificationDay.since(account.seq, days[0])
-    newest = Notification.newest_seq(account.seq)
-    latest = Notification.page(account.seq, newest + 1, plans.history_begin(account.plan, now), LATEST)
-    devices, stats = Device.of_account(account.seq), NotificationDay.stats(account.seq, days[-1])
+    counts = notification_days.since(account.seq, days[0])
+    newest = notifications.newest_seq(account.seq)
+    latest = notifications.page(account.seq, newest + 1, plans.history_begin(account.plan, now), LATEST)
+    devices, stats = Device.of_account(account.seq), notification_days.stats(account.seq, days[-1])
     return render_template(
         "home.html",
         stats=stats,
         days=[(day, counts.get(day, 0)) for day in days],
-        latest=Notification.entries([seq for seq, *_ in latest.rows]),
+        latest=notifications.entries([seq for seq, *_ in latest.rows]),
         newest=newest,
         quiet=_quiet(account, now),
         devices=devices,
@@ -94,7 +91,7 @@ def note_devices() -> Page:
 
 def _quiet(account: Account, now: int) -> Quiet | None:
     """The quiet hours in force and the held notifications; None if there are neither."""
-    held = Held.of_account(account.seq)
+    held = held_notifications.of_account(account.seq)
     until = None
     if account.quiet_hours and local_time.is_quiet(account.quiet_hours, account.time_zone, now):
         until = local_time.next_change(account.quiet_hours, account.time_zone, now)
@@ -128,13 +125,13 @@ def _warnings(account: Account, devices: list[Device]) -> Iterator[tuple[str, st
 
 def _stopped(account: Account) -> Iterator[tuple[str, str]]:
     """A sentence for each heartbeat that is down, each rule that is firing and each alert that is paused."""
-    for beat in Heartbeat.of_account(account.seq):
+    for beat in heartbeats.of_account(account.seq):
         if beat.down_since and beat.state == "down":
             yield (
                 f"“{page.isolated(beat.name)}” has been down since {page.near(beat.down_since)}.",
                 f"/app/watches/{beat.id}",
             )
-    for rule in MetricRule.of_account(account.seq):
+    for rule in stored_metric_rules.of_account(account.seq):
         if metric_rules.firing_since(rule):
             name, said = page.isolated(metric_rules.metric_title(rule)), metric_rules.firing_text(rule)
             since = "" if rule.holds_since is None else f" since {page.near(rule.holds_since)}"

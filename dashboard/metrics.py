@@ -12,8 +12,9 @@ from dashboard.charts import Point, Range
 from dashboard.page import Page, Problem
 from process import clock
 from store import custom_metrics
+from store import metric_rules as stored_metric_rules
 from store.custom_metrics import MAX_LISTED_SERIES, MetricValue
-from store.metric_rules import MetricRule, Rule, firings_within
+from store.metric_rules import Rule, firings_within
 from web import guards
 from web.context import current, request
 from wire.errors import Refused
@@ -125,7 +126,7 @@ def _course(ids: tuple[str, str], rules: list[Rule], chosen: Range, now: int) ->
 def _rules(ids: tuple[str, str]) -> list[Rule]:
     """The metric's rules, firing ones first."""
     return sorted(
-        MetricRule.of_metric(current().account.seq, *ids), key=lambda rule: rule.state != metric_rules.FIRING
+        stored_metric_rules.of_metric(current().account.seq, *ids), key=lambda rule: rule.state != metric_rules.FIRING
     )
 
 

@@ -7,11 +7,9 @@ from dashboard import history, page
 from dashboard.page import Page
 from process import clock
 from providers import PROVIDERS
-from store import buttons
-from store.alarms import Alarm
-from store.deliveries import Delivery
-from store.held import Held
-from store.notifications import Entry, Notification
+from store import alarms as stored_alarms
+from store import buttons, deliveries, held_notifications, notifications
+from store.notifications import Entry
 from web.context import current
 from wire.errors import Refused
 from wire.notification import DEFAULT_PRIORITY
@@ -23,19 +21,18 @@ MAX_SHOWN_REPLACED = 5
 def show_notification(notification_id: str) -> Page:
     """GET /app/notifications/{id}: works for a digest too, although no list shows digests."""
     account, now = current().account, clock.now_ms()
-    entry = Notification.find(account.seq, notification_id, plans.history_begin(account.plan, now))
+    entry = notifications.find(account.seq, notification_id, plans.history_begin(account.plan, now))
     if entry is None:
         raise Refused(404, "This notification no longer exists. It was deleted, or it is too old.")
-    contents = Notification.entries(Held.lines(entry.seq, MAX_SHOWN_OF_DIGEST)) if entry.is_digest else []
+    lines = held_notifications.lines(entry.seq, MAX_SHOWN_OF_DIGEST) if entry.is_digest else []
     return render_template(
         "notification.html",
         entry=entry,
         **({"this_page": history.part_asked()} if page.is_phone() else history.beside(entry.seq)),
-        deliveries=Delivery.of_notification(entry.digest_seq or entry.seq),
-        alarm=Alarm.find(entry.seq),
-        acknowledged_on=Alarm.device_of(entry.seq),
-        contents=contents,
-        replaced=Notification.entries(Notification.replaced_with(account.seq, entry, MAX_SHOWN_REPLACED)),
+        deliveries=deliveries.of_notification(entry.digest_seq or entry.seq),
+        alarm=stored_alarms.find(entry.seq),
+        contents=notifications.entries(lines),
+        replaced=notifications.entries(notifications.replaced_with(account.seq, entry, MAX_SHOWN_REPLACED)),
         releases=_releases(entry, now),
         taken_by=lambda device: PROVIDERS[device.kind].taken_by(device.token),
         given=buttons.answer_to(entry.seq) if entry.content.actions else None,
@@ -61,5 +58,5 @@ def _releases(entry: Entry, now: int) -> list[int]:
     if entry.content.deliver_at is not None:
         return [entry.content.deliver_at]
     collected_with = max(entry.content.priority or DEFAULT_PRIORITY, DEFAULT_PRIORITY)
-    held = [one for one in Held.of_account(current().account.seq) if one.alert_seq == entry.alert_seq]
+    held = [one for one in held_notifications.of_account(current().account.seq) if one.alert_seq == entry.alert_seq]
     return digests.releases([one for one in held if one.priority == collected_with], now)

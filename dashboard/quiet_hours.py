@@ -6,7 +6,7 @@ from core import accounts, digests, local_time
 from dashboard import page
 from dashboard.page import Page, Problem
 from process import clock
-from store.held import Held
+from store import held_notifications
 from web.context import current, request
 from wire.errors import Refused
 
@@ -19,7 +19,7 @@ def show_quiet_hours() -> Page:
 
 def _quiet_page(begin: str, end: str, problem: Problem | None = None) -> str:
     account, now = current().account, clock.now_ms()
-    held = Held.of_account(account.seq)
+    held = held_notifications.of_account(account.seq)
     return render_template(
         "quiet.html",
         begin=begin,

@@ -13,8 +13,9 @@ from core.durations import short
 from dashboard import page
 from dashboard.page import Page, Problem
 from process import clock
-from store.heartbeats import Beat, Heartbeat, kinds_of_pings, newest_pings
-from store.metric_rules import MetricRule
+from store import heartbeats as stored_heartbeats
+from store import metric_rules as stored_metric_rules
+from store.heartbeats import Beat, kinds_of_pings, newest_pings
 from web import guards
 from web.context import current, request
 from wire.errors import Refused
@@ -30,8 +31,8 @@ def show_watches(typed: dict[str, str] = NEW, problem: Problem | None = None) ->
     account, kinds = current().account, defaultdict[int, list[str]](list)
     for beat_seq, kind in kinds_of_pings(account.seq):
         kinds[beat_seq].append(kind)
-    beats = sorted(Heartbeat.of_account(account.seq), key=lambda beat: IN_ORDER.index(beat.state))
-    rules = sorted(MetricRule.of_account(account.seq), key=lambda rule: rule.state != metric_rules.FIRING)
+    beats = sorted(stored_heartbeats.of_account(account.seq), key=lambda beat: IN_ORDER.index(beat.state))
+    rules = sorted(stored_metric_rules.of_account(account.seq), key=lambda rule: rule.state != metric_rules.FIRING)
     return render_template(
         "watches.html",
         beats=[(beat, heartbeats.schedule(beat), kinds[beat.seq]) for beat in beats],

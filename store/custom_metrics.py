@@ -4,11 +4,11 @@ The time of a value is what its sender says: it may be anywhere up to the year 9
 """
 
 from collections.abc import Iterator, Sequence
-from functools import cache
 from typing import Any, NamedTuple
 
+from store import notification_days
 from store.database import AFTER_ALL, run
-from store.notification_days import NotificationDay
+from store.engine import inserting
 from store.rows import Query, bytes_of, columns, select_number, size
 from wire.json_text import as_json
 
@@ -28,6 +28,9 @@ class MetricValue(NamedTuple):
     unit: str | None
     timestamp: int
     metadata: str | None
+
+
+COLUMNS = ("series_seq", *MetricValue._fields[1:])  # a row has its series instead of the metric's id
 
 
 class Bucket(NamedTuple):
@@ -60,7 +63,7 @@ def series_seqs(account_seq: int, project_id: str, metric_ids: set[str]) -> dict
         return found
     new = [id_ for id_ in metric_ids if id_ not in found]
     run(ADD_SERIES, (account_seq, project_id, as_json(new)))
-    NotificationDay.add_bytes(account_seq, bytes_of([project_id * len(new), *new]))
+    notification_days.add_bytes(account_seq, bytes_of([project_id * len(new), *new]))
     return series_seqs(account_seq, project_id, metric_ids)
 
 
@@ -96,9 +99,9 @@ def add_all(account_seq: int, project_id: str, values: Sequence[MetricColumns]) 
     """
     by_id = series_seqs(account_seq, project_id, {value[0] for value in values})
     row: list[Any] = [column for value in values for column in (by_id[value[0]], *value[1:])]
-    run(_insert(len(values)), row)
+    run(inserting("metric", COLUMNS, len(values)), row)
     texts = len("".join(row[1::6]).encode()) + bytes_of(row[3::6]) + bytes_of(row[5::6])
-    NotificationDay.add_bytes(account_seq, texts + NUMBERS_BYTES * len(values))
+    notification_days.add_bytes(account_seq, texts + NUMBERS_BYTES * len(values))
 
 
 OF_SERIES = (
@@ -254,15 +257,7 @@ def remove(account_seq: int, places: Sequence[Place]) -> None:
     """Remove these values of the account, and its metrics without a value; call inside `transaction()`."""
     freed = run(REMOVE, (as_json([place.seq for place in places]),)).fetchall()
     freed += run(REMOVE_EMPTY, (as_json(list({place.series_seq for place in places})),)).fetchall()
-    NotificationDay.add_bytes(account_seq, -sum(row[0] for row in freed))
-
-
-@cache
-def _insert(number: int) -> str:
-    """The statement that inserts `number` values."""
-    inserted = ("series_seq", *MetricValue._fields[1:])  # a row has its series instead of the metric's id
-    row = f"({', '.join('?' * len(inserted))})"
-    return f"INSERT INTO metric ({', '.join(inserted)}) VALUES {', '.join([row] * number)}"
+    notification_days.add_bytes(account_seq, -sum(row[0] for row in freed))
 
 
 def _of(account_seq: int, series: tuple[str, str], **more: int | str) -> dict[str, int | str]:

@@ -8,12 +8,31 @@ from collections.abc import Iterable
 from itertools import chain
 from typing import NamedTuple
 
-import peewee
-
-from models import ActiveDevice, Device, Model
+from models import ActiveDevice
 from store.database import run, run_later, transaction
-from store.notifications import BEGUN_AT, Notification, NotificationRow
+from store.notifications import BEGUN_AT, NotificationRow
 from store.rows import Query, columns, select_number, select_numbers
+
+
+class DeliveryDevice(NamedTuple):
+    """The columns of a device that a delivery is shown with."""
+
+    id: str
+    kind: str
+    token: str
+    name: str
+    removed_at: int | None
+
+
+class Delivery(NamedTuple):
+    """The delivery of one notification to one device."""
+
+    device: DeliveryDevice
+    status: str
+    attempts: int
+    next_attempt_at: int | None
+    answered_at: int | None
+    error: str | None
 
 
 class Attempt(NamedTuple):
@@ -36,207 +55,195 @@ class DueDevice(NamedTuple):
     due_at: int
 
 
-class Delivery(Model):
-    """The delivery of one notification to one device."""
+OF_NOTIFICATION = Query(
+    Delivery,
+    f"SELECT {columns(Delivery, 'p', device=columns(DeliveryDevice, 'd'))} FROM delivery p"
+    " JOIN device d ON d.seq = p.device_seq"
+    " WHERE p.notification_seq = ? ORDER BY d.seq",
+)
+INSERT = (
+    "INSERT INTO delivery (notification_seq, device_seq, status, attempts, next_attempt_at)"
+    " VALUES (?, ?, 'pending', 0, ?)"
+)
+ANOTHER = ", (?, ?, 'pending', 0, ?)"  # row; an account has no more than MAX_DEVICES
+INSERT_MISSING = f"{INSERT} ON CONFLICT (notification_seq, device_seq) DO NOTHING"
+WAITING = (  # the devices that have anything pending: one look-up in the index for each, however much that is
+    "WITH RECURSIVE waiting (seq) AS (SELECT min(device_seq) FROM delivery WHERE status = 'pending' UNION ALL"
+    " SELECT (SELECT min(device_seq) FROM delivery WHERE status = 'pending' AND device_seq > waiting.seq)"
+    " FROM waiting WHERE seq IS NOT NULL)"
+)
+NEXT_DUE = "(SELECT min(next_attempt_at) FROM delivery WHERE status = 'pending' AND device_seq = waiting.seq)"
+DUE_DEVICES = Query(
+    DueDevice,
+    f"{WAITING} SELECT * FROM (SELECT {columns(DueDevice, 'd', due_at=f'{NEXT_DUE} AS due_at')}"
+    " FROM waiting JOIN device d ON d.seq = waiting.seq WHERE d.removed_at IS NULL) due"
+    " WHERE due_at <= ? ORDER BY due_at",
+)
+OLDEST_DUE = (
+    "SELECT notification_seq FROM delivery WHERE status = 'pending' AND device_seq = ? AND next_attempt_at <= ?"
+    " ORDER BY next_attempt_at LIMIT ?"
+)
+LEFT_BEHIND = (
+    f"{WAITING} SELECT d.account_seq, d.seq, d.removed_as FROM waiting JOIN device d ON d.seq = waiting.seq"
+    " WHERE d.removed_at IS NOT NULL"
+)
+WAITING_DEVICES = f"{WAITING} SELECT d.account_seq, d.seq FROM waiting JOIN device d ON d.seq = waiting.seq"
+CLAIM = (
+    "UPDATE delivery SET next_attempt_at = ? WHERE notification_seq = ? AND device_seq = ?"
+    " AND status = 'pending' AND next_attempt_at <= ?"
+)
+PARTS = {"notification": columns(NotificationRow, "n"), "device": columns(ActiveDevice, "d")}
+ATTEMPT = Query(
+    Attempt,
+    f"SELECT {columns(Attempt, 'p', account_seq='a.seq', email='a.email', since=BEGUN_AT, **PARTS)}"
+    " FROM delivery p JOIN notification n ON n.seq = p.notification_seq JOIN account a ON a.seq = n.account_seq"
+    " JOIN device d ON d.seq = p.device_seq WHERE p.notification_seq = ? AND p.device_seq = ?",
+)
+BRING_FORWARD = (
+    "UPDATE delivery SET next_attempt_at = next_attempt_at - ? WHERE status = 'pending' AND device_seq = ?"
+)
+MAKE_DUE = (
+    "UPDATE delivery SET next_attempt_at = ? WHERE notification_seq = ? AND status = 'pending'"
+    " AND device_seq IN (SELECT value FROM json_each(?))"
+)
+FAIL = (
+    "UPDATE delivery SET status = 'failed', next_attempt_at = NULL, answered_at = ?, error = ?"
+    " WHERE device_seq = ? AND notification_seq IN (SELECT value FROM json_each(?))"
+)
+END = (
+    "UPDATE delivery SET status = 'failed', next_attempt_at = NULL, answered_at = ?, error = ?"
+    " WHERE notification_seq IN (SELECT value FROM json_each(?)) AND status = 'pending'"
+)
+FORGET = "DELETE FROM delivery WHERE device_seq = ? AND notification_seq IN (SELECT value FROM json_each(?))"
+ANSWER = (
+    "UPDATE delivery SET status = ?, attempts = attempts + 1, next_attempt_at = ?, answered_at = ?, error = ?"
+    " WHERE notification_seq = ? AND device_seq = ? AND status = 'pending'"
+)
+ACCEPT = (
+    "INSERT INTO delivery (notification_seq, device_seq, status, attempts, answered_at)"
+    " SELECT seq, ?, 'delivered', 1, ? FROM notification WHERE seq = ?"
+    " ON CONFLICT (notification_seq, device_seq) DO UPDATE SET status = excluded.status,"
+    " attempts = delivery.attempts + 1, next_attempt_at = NULL, answered_at = excluded.answered_at, error = NULL"
+    " WHERE delivery.status <> excluded.status"
+)
 
-    notification = peewee.ForeignKeyField(Notification, column_name="notification_seq", on_delete="CASCADE")
-    device_seq = peewee.IntegerField()
-    device: Device  # only in the rows of `of_notification`
-    status = peewee.TextField()
-    attempts = peewee.IntegerField()
-    next_attempt_at = peewee.IntegerField(null=True)
-    answered_at = peewee.IntegerField(null=True)
-    error = peewee.TextField(null=True)
 
-    class Meta:
-        primary_key = peewee.CompositeKey("notification", "device_seq")
+def of_notification(notification_seq: int) -> list[Delivery]:
+    """The notification's deliveries, in the order in which their devices were added."""
+    return OF_NOTIFICATION.all((notification_seq,))
 
-    INSERT = (
-        "INSERT INTO delivery (notification_seq, device_seq, status, attempts, next_attempt_at)"
-        " VALUES (?, ?, 'pending', 0, ?)"
+
+def add(notification_seq: int, devices: Iterable[ActiveDevice], next_attempt_at: int) -> None:
+    """A pending delivery to each device, due at `next_attempt_at` unless an outcome comes first."""
+    rows = [(notification_seq, device.seq, next_attempt_at) for device in devices]
+    if rows:
+        run_later(INSERT + ANOTHER * (len(rows) - 1), tuple(chain.from_iterable(rows)))
+
+
+def add_missing(notification_seq: int, devices: Iterable[ActiveDevice], next_attempt_at: int) -> None:
+    """A pending delivery to each of these devices that has none."""
+    for device in devices:
+        run(INSERT_MISSING, (notification_seq, device.seq, next_attempt_at))
+
+
+def due_devices(now: int) -> list[DueDevice]:
+    """The devices for which an attempt is due, the longest due first."""
+    return DUE_DEVICES.all((now,))
+
+
+def oldest_due(device_seq: int, due_by: int, limit: int) -> list[int]:
+    """At most `limit` notifications (their seqs) due on the device by `due_by`, the longest due first."""
+    return select_numbers(OLDEST_DUE, (device_seq, due_by, limit))
+
+
+def claim(due: Iterable[tuple[int, int]], now: int, lease_until: int) -> list[Attempt]:
+    """Take these attempts (notification, device) with a lease: nobody else does before `lease_until`.
+
+    Without those that another process took or that were settled meanwhile. Call inside `transaction()`.
+    """
+    claims = [_claim(notification, device, now, lease_until) for notification, device in due]
+    return [claimed for claimed in claims if claimed]
+
+
+def _claim(notification_seq: int, device_seq: int, now: int, lease_until: int) -> Attempt | None:
+    if not run(CLAIM, (lease_until, notification_seq, device_seq, now)).rowcount:
+        return None
+    return ATTEMPT.one((notification_seq, device_seq))
+
+
+def answer(
+    notification_seq: int,
+    device_seq: int,
+    status: str,
+    error: str | None,
+    next_attempt_at: int | None,
+    now: int,
+) -> None:
+    """Record the outcome of one attempt.
+
+    A delivery that was settled meanwhile, as one that is replaced, stays as it is unless the device has it now.
+    """
+    if status == "delivered":
+        accept(notification_seq, device_seq, now)
+    else:
+        run_later(ANSWER, (status, next_attempt_at, now, error, notification_seq, device_seq))
+
+
+def accept(notification_seq: int, device_seq: int, now: int) -> None:
+    """The device has the notification, whatever became of earlier attempts.
+
+    It counts even if its owner removed the device meanwhile. Nothing is written if the notification was deleted,
+    or if the device had it already.
+    """
+    run_later(ACCEPT, (device_seq, now, notification_seq))
+
+
+def put_off(notification_seq: int, device_seq: int, next_attempt_at: int) -> None:
+    """Postpone an attempt that was not made."""
+    run(
+        "UPDATE delivery SET next_attempt_at = ?"
+        " WHERE notification_seq = ? AND device_seq = ? AND status = 'pending'",
+        (next_attempt_at, notification_seq, device_seq),
     )
-    ANOTHER = ", (?, ?, 'pending', 0, ?)"  # row; an account has no more than MAX_DEVICES
-    INSERT_MISSING = f"{INSERT} ON CONFLICT (notification_seq, device_seq) DO NOTHING"
-    WAITING = (  # the devices that have anything pending: one look-up in the index for each, however much that is
-        "WITH RECURSIVE waiting (seq) AS (SELECT min(device_seq) FROM delivery WHERE status = 'pending' UNION ALL"
-        " SELECT (SELECT min(device_seq) FROM delivery WHERE status = 'pending' AND device_seq > waiting.seq)"
-        " FROM waiting WHERE seq IS NOT NULL)"
-    )
-    NEXT_DUE = "(SELECT min(next_attempt_at) FROM delivery WHERE status = 'pending' AND device_seq = waiting.seq)"
-    DUE_DEVICES = Query(
-        DueDevice,
-        f"{WAITING} SELECT * FROM (SELECT {columns(DueDevice, 'd', due_at=f'{NEXT_DUE} AS due_at')}"
-        " FROM waiting JOIN device d ON d.seq = waiting.seq WHERE d.removed_at IS NULL) due"
-        " WHERE due_at <= ? ORDER BY due_at",
-    )
-    OLDEST_DUE = (
-        "SELECT notification_seq FROM delivery WHERE status = 'pending' AND device_seq = ? AND next_attempt_at <= ?"
-        " ORDER BY next_attempt_at LIMIT ?"
-    )
-    LEFT_BEHIND = (
-        f"{WAITING} SELECT d.account_seq, d.seq, d.removed_as FROM waiting JOIN device d ON d.seq = waiting.seq"
-        " WHERE d.removed_at IS NOT NULL"
-    )
-    WAITING_DEVICES = f"{WAITING} SELECT d.account_seq, d.seq FROM waiting JOIN device d ON d.seq = waiting.seq"
-    CLAIM = (
-        "UPDATE delivery SET next_attempt_at = ? WHERE notification_seq = ? AND device_seq = ?"
-        " AND status = 'pending' AND next_attempt_at <= ?"
-    )
-    PARTS = {"notification": columns(NotificationRow, "n"), "device": columns(ActiveDevice, "d")}
-    ATTEMPT = Query(
-        Attempt,
-        f"SELECT {columns(Attempt, 'p', account_seq='a.seq', email='a.email', since=BEGUN_AT, **PARTS)}"
-        " FROM delivery p JOIN notification n ON n.seq = p.notification_seq JOIN account a ON a.seq = n.account_seq"
-        " JOIN device d ON d.seq = p.device_seq WHERE p.notification_seq = ? AND p.device_seq = ?",
-    )
-    BRING_FORWARD = (
-        "UPDATE delivery SET next_attempt_at = next_attempt_at - ? WHERE status = 'pending' AND device_seq = ?"
-    )
-    MAKE_DUE = (
-        "UPDATE delivery SET next_attempt_at = ? WHERE notification_seq = ? AND status = 'pending'"
-        " AND device_seq IN (SELECT value FROM json_each(?))"
-    )
-    FAIL = (
-        "UPDATE delivery SET status = 'failed', next_attempt_at = NULL, answered_at = ?, error = ?"
-        " WHERE device_seq = ? AND notification_seq IN (SELECT value FROM json_each(?))"
-    )
-    END = (
-        "UPDATE delivery SET status = 'failed', next_attempt_at = NULL, answered_at = ?, error = ?"
-        " WHERE notification_seq IN (SELECT value FROM json_each(?)) AND status = 'pending'"
-    )
-    FORGET = "DELETE FROM delivery WHERE device_seq = ? AND notification_seq IN (SELECT value FROM json_each(?))"
-    ANSWER = (
-        "UPDATE delivery SET status = ?, attempts = attempts + 1, next_attempt_at = ?, answered_at = ?, error = ?"
-        " WHERE notification_seq = ? AND device_seq = ? AND status = 'pending'"
-    )
-    ACCEPT = (
-        "INSERT INTO delivery (notification_seq, device_seq, status, attempts, answered_at)"
-        " SELECT seq, ?, 'delivered', 1, ? FROM notification WHERE seq = ?"
-        " ON CONFLICT (notification_seq, device_seq) DO UPDATE SET status = excluded.status,"
-        " attempts = delivery.attempts + 1, next_attempt_at = NULL, answered_at = excluded.answered_at, error = NULL"
-        " WHERE delivery.status <> excluded.status"
-    )
 
-    @classmethod
-    def of_notification(cls, notification_seq: int) -> list["Delivery"]:
-        """The notification's deliveries with their devices, in the order in which these were added."""
-        joined = cls.select(cls, Device).join(Device, on=cls.device_seq == Device.seq, attr="device")
-        rows = joined.where(cls.notification == notification_seq)
-        return list(rows.order_by(Device.seq))
 
-    @classmethod
-    def add(cls, notification_seq: int, devices: Iterable[ActiveDevice], next_attempt_at: int) -> None:
-        """A pending delivery to each device, due at `next_attempt_at` unless an outcome comes first."""
-        rows = [(notification_seq, device.seq, next_attempt_at) for device in devices]
-        if rows:
-            run_later(cls.INSERT + cls.ANOTHER * (len(rows) - 1), tuple(chain.from_iterable(rows)))
+def count_pending() -> int:
+    """How many deliveries are pending."""
+    return select_number("SELECT count(*) FROM delivery WHERE status = 'pending'") or 0
 
-    @classmethod
-    def add_missing(cls, notification_seq: int, devices: Iterable[ActiveDevice], next_attempt_at: int) -> None:
-        """A pending delivery to each of these devices that has none."""
-        for device in devices:
-            run(cls.INSERT_MISSING, (notification_seq, device.seq, next_attempt_at))
 
-    @classmethod
-    def due_devices(cls, now: int) -> list[DueDevice]:
-        """The devices for which an attempt is due, the longest due first."""
-        return cls.DUE_DEVICES.all((now,))
+def next_due_at() -> int | None:
+    """When the first pending delivery is due; None if there is none."""
+    return select_number(f"{WAITING} SELECT min({NEXT_DUE}) FROM waiting")
 
-    @classmethod
-    def oldest_due(cls, device_seq: int, due_by: int, limit: int) -> list[int]:
-        """At most `limit` notifications (their seqs) due on the device by `due_by`, the longest due first."""
-        return select_numbers(cls.OLDEST_DUE, (device_seq, due_by, limit))
 
-    @classmethod
-    def claim(cls, due: Iterable[tuple[int, int]], now: int, lease_until: int) -> list[Attempt]:
-        """Take these attempts (notification, device) with a lease: nobody else does before `lease_until`.
+def bring_forward(by_ms: int) -> None:
+    """Make all pending deliveries due earlier, one device after the other."""
+    for account_seq, device_seq in run(WAITING_DEVICES).fetchall():
+        with transaction(account_seq):
+            run(BRING_FORWARD, (by_ms, device_seq))
 
-        Without those that another process took or that were settled meanwhile. Call inside `transaction()`.
-        """
-        claims = [cls._claim(notification, device, now, lease_until) for notification, device in due]
-        return [claimed for claimed in claims if claimed]
 
-    @classmethod
-    def _claim(cls, notification_seq: int, device_seq: int, now: int, lease_until: int) -> Attempt | None:
-        if not run(cls.CLAIM, (lease_until, notification_seq, device_seq, now)).rowcount:
-            return None
-        return cls.ATTEMPT.one((notification_seq, device_seq))
+def make_due(notification_seq: int, devices: Iterable[ActiveDevice], now: int) -> None:
+    """Make the notification's pending deliveries to these devices due now."""
+    run(MAKE_DUE, (now, notification_seq, json.dumps([device.seq for device in devices])))
 
-    @classmethod
-    def answer(
-        cls,
-        notification_seq: int,
-        device_seq: int,
-        status: str,
-        error: str | None,
-        next_attempt_at: int | None,
-        now: int,
-    ) -> None:
-        """Record the outcome of one attempt.
 
-        A delivery that was settled meanwhile, as one that is replaced, stays as it is unless the device has it now.
-        """
-        if status == "delivered":
-            cls.accept(notification_seq, device_seq, now)
-        else:
-            run_later(cls.ANSWER, (status, next_attempt_at, now, error, notification_seq, device_seq))
+def left_behind() -> list[tuple[int, int, str]]:
+    """The removed devices with pending deliveries: account, seq, and whether `dead` or `removed`."""
+    return run(LEFT_BEHIND).fetchall()
 
-    @classmethod
-    def accept(cls, notification_seq: int, device_seq: int, now: int) -> None:
-        """The device has the notification, whatever became of earlier attempts.
 
-        It counts even if its owner removed the device meanwhile. Nothing is written if the notification was deleted,
-        or if the device had it already.
-        """
-        run_later(cls.ACCEPT, (device_seq, now, notification_seq))
+def fail(device_seq: int, notification_seqs: list[int], error: str, now: int) -> None:
+    """Settle these deliveries as failed; call inside `transaction()`."""
+    run(FAIL, (now, error, device_seq, json.dumps(notification_seqs)))
 
-    @classmethod
-    def put_off(cls, notification_seq: int, device_seq: int, next_attempt_at: int) -> None:
-        """Postpone an attempt that was not made."""
-        run(
-            "UPDATE delivery SET next_attempt_at = ?"
-            " WHERE notification_seq = ? AND device_seq = ? AND status = 'pending'",
-            (next_attempt_at, notification_seq, device_seq),
-        )
 
-    @classmethod
-    def count_pending(cls) -> int:
-        """How many deliveries are pending."""
-        return select_number("SELECT count(*) FROM delivery WHERE status = 'pending'") or 0
+def end(notification_seqs: Iterable[int], error: str, now: int) -> None:
+    """Settle all pending deliveries of these notifications as failed; call inside `transaction()`."""
+    run(END, (now, error, json.dumps(list(notification_seqs))))
 
-    @classmethod
-    def next_due_at(cls) -> int | None:
-        """When the first pending delivery is due; None if there is none."""
-        return select_number(f"{cls.WAITING} SELECT min({cls.NEXT_DUE}) FROM waiting")
 
-    @classmethod
-    def bring_forward(cls, by_ms: int) -> None:
-        """Make all pending deliveries due earlier, one device after the other."""
-        for account_seq, device_seq in run(cls.WAITING_DEVICES).fetchall():
-            with transaction(account_seq):
-                run(cls.BRING_FORWARD, (by_ms, device_seq))
-
-    @classmethod
-    def make_due(cls, notification_seq: int, devices: Iterable[ActiveDevice], now: int) -> None:
-        """Make the notification's pending deliveries to these devices due now."""
-        run(cls.MAKE_DUE, (now, notification_seq, json.dumps([device.seq for device in devices])))
-
-    @classmethod
-    def left_behind(cls) -> list[tuple[int, int, str]]:
-        """The removed devices with pending deliveries: account, seq, and whether `dead` or `removed`."""
-        return run(cls.LEFT_BEHIND).fetchall()
-
-    @classmethod
-    def fail(cls, device_seq: int, notification_seqs: list[int], error: str, now: int) -> None:
-        """Settle these deliveries as failed; call inside `transaction()`."""
-        run(cls.FAIL, (now, error, device_seq, json.dumps(notification_seqs)))
-
-    @classmethod
-    def end(cls, notification_seqs: Iterable[int], error: str, now: int) -> None:
-        """Settle all pending deliveries of these notifications as failed; call inside `transaction()`."""
-        run(cls.END, (now, error, json.dumps(list(notification_seqs))))
-
-    @classmethod
-    def forget(cls, device_seq: int, notification_seqs: list[int]) -> None:
-        """Delete these deliveries, as if the device had never been asked; call inside `transaction()`."""
-        run(cls.FORGET, (device_seq, json.dumps(notification_seqs)))
+def forget(device_seq: int, notification_seqs: list[int]) -> None:
+    """Delete these deliveries, as if the device had never been asked; call inside `transaction()`."""
+    run(FORGET, (device_seq, json.dumps(notification_seqs)))

@@ -6,6 +6,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -109,6 +110,18 @@ class Table(NamedTuple):
     def counts(self) -> bool:
         """Whether a row without a number gets the next one."""
         return self.key == "seq"
+
+    @property
+    def inserting(self) -> str:
+        """The statement that adds a row."""
+        return inserting(self.name, self.columns)
+
+
+@cache
+def inserting(table: str, columns: tuple[str, ...], rows: int = 1) -> str:
+    """The statement that adds so many rows to a table."""
+    row = f"({', '.join('?' * len(columns))})"
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES {', '.join([row] * rows)}"
 
 
 class Rows(Protocol):

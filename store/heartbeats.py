@@ -3,11 +3,9 @@
 import json
 from typing import Any, NamedTuple
 
-import peewee
-
-from models import Account, Model, new_id
+from models import Account, new_id
 from store.database import run
-from store.rows import Query, columns, select_numbers
+from store.rows import Query, add_row, columns, select_number, select_numbers
 from store.senders import Watch
 
 
@@ -39,122 +37,105 @@ class Beat(BeatColumns, Watch):
     __slots__ = ()
 
 
-class Heartbeat(Model):
-    """A job that is expected to ping."""
+BEATS = (
+    f"SELECT {columns(Beat, 'h', email='a.email', time_zone='a.time_zone', quiet_hours='a.quiet_hours')}"
+    " FROM heartbeat h JOIN account a ON a.seq = h.account_seq"
+)
+OF_ACCOUNT = Query(Beat, f"{BEATS} WHERE h.account_seq = ? ORDER BY h.seq DESC")
+FIND = Query(Beat, f"{BEATS} WHERE h.account_seq = ? AND (h.id = ? OR h.ping_id = ?)")
+PINGED = Query(Beat, f"{BEATS} WHERE h.ping_id = ?")
+ONE = Query(Beat, f"{BEATS} WHERE h.seq = ?")
+DUE = "SELECT account_seq, seq FROM heartbeat WHERE deadline_at <= ? ORDER BY deadline_at LIMIT ?"
+EXPECTED = Query(Beat, f"{BEATS} WHERE h.deadline_at IS NOT NULL")
+CHANGE_STATE = (
+    "UPDATE heartbeat SET state = ?, deadline_at = ?, down_since = ? WHERE seq = ? AND state = ? AND deadline_at IS ?"
+)
+MOVE_DOWN_SINCE = (
+    "UPDATE heartbeat SET down_since = down_since + ? WHERE down_since IS NOT NULL"
+    " AND account_seq IN (SELECT value FROM json_each(?))"
+)
+NOTE_PING = "UPDATE heartbeat SET last_ping_at = ? WHERE seq = ?"
 
-    seq = peewee.AutoField()
-    id = peewee.TextField()
-    ping_id = peewee.TextField()
-    account = peewee.ForeignKeyField(Account, column_name="account_seq")
-    name = peewee.TextField()
-    period_s = peewee.IntegerField(null=True)
-    cron = peewee.TextField(null=True)
-    grace_s = peewee.IntegerField()
-    priority = peewee.IntegerField()
-    state = peewee.TextField()
-    last_ping_at = peewee.IntegerField(null=True)
-    deadline_at = peewee.IntegerField(null=True)
-    down_since = peewee.IntegerField(null=True)
-    created_at = peewee.IntegerField()
 
-    BEATS = (
-        f"SELECT {columns(Beat, 'h', email='a.email', time_zone='a.time_zone', quiet_hours='a.quiet_hours')}"
-        " FROM heartbeat h JOIN account a ON a.seq = h.account_seq"
-    )
-    OF_ACCOUNT = Query(Beat, f"{BEATS} WHERE h.account_seq = ? ORDER BY h.seq DESC")
-    FIND = Query(Beat, f"{BEATS} WHERE h.account_seq = ? AND (h.id = ? OR h.ping_id = ?)")
-    PINGED = Query(Beat, f"{BEATS} WHERE h.ping_id = ?")
-    ONE = Query(Beat, f"{BEATS} WHERE h.seq = ?")
-    DUE = "SELECT account_seq, seq FROM heartbeat WHERE deadline_at <= ? ORDER BY deadline_at LIMIT ?"
-    EXPECTED = Query(Beat, f"{BEATS} WHERE h.deadline_at IS NOT NULL")
-    CHANGE_STATE = (
-        "UPDATE heartbeat SET state = ?, deadline_at = ?, down_since = ?"
-        " WHERE seq = ? AND state = ? AND deadline_at IS ?"
-    )
-    MOVE_DOWN_SINCE = (
-        "UPDATE heartbeat SET down_since = down_since + ? WHERE down_since IS NOT NULL"
-        " AND account_seq IN (SELECT value FROM json_each(?))"
-    )
-    NOTE_PING = "UPDATE heartbeat SET last_ping_at = ? WHERE seq = ?"
+def add(account_seq: int, values: dict[str, Any], now: int) -> str:
+    """The id of a new heartbeat with these columns; call inside `transaction()`."""
+    id_ = new_id(now)
+    add_row("heartbeat", {"id": id_, "account_seq": account_seq, "created_at": now, **values})
+    return id_
 
-    @classmethod
-    def add(cls, account_seq: int, values: dict[str, Any], now: int) -> str:
-        """The id of a new heartbeat with these columns; call inside `transaction()`."""
-        id_ = new_id(now)
-        cls.create(id=id_, account=account_seq, created_at=now, **values)
-        return id_
 
-    @classmethod
-    def change(cls, seq: int, **values: Any) -> None:
-        """Set these columns; call inside `transaction()`."""
-        if values:
-            cls.update(**values).where(cls.seq == seq).execute()
+def change(seq: int, **values: Any) -> None:
+    """Set these columns; call inside `transaction()`."""
+    if values:
+        changes = ", ".join(f"{name} = ?" for name in values)
+        run(f"UPDATE heartbeat SET {changes} WHERE seq = ?", (*values.values(), seq))
 
-    @classmethod
-    def remove(cls, seq: int) -> None:
-        """Delete it with its pings; call inside `transaction()`."""
-        cls.delete().where(cls.seq == seq).execute()
 
-    @classmethod
-    def count(cls, account_seq: int) -> int:
-        """How many the account has."""
-        return cls.select().where(cls.account == account_seq).count()
+def remove(seq: int) -> None:
+    """Delete it with its pings; call inside `transaction()`."""
+    run("DELETE FROM heartbeat WHERE seq = ?", (seq,))
 
-    @classmethod
-    def of_account(cls, account_seq: int) -> list[Beat]:
-        """The account's heartbeats, newest first."""
-        return cls.OF_ACCOUNT.all((account_seq,))
 
-    @classmethod
-    def find(cls, account_seq: int, id_: str) -> Beat | None:
-        """The account's heartbeat with that id, or with that UUID in its address."""
-        return cls.FIND.first((account_seq, id_, id_))
+def count(account_seq: int) -> int:
+    """How many the account has."""
+    return select_number("SELECT count(*) FROM heartbeat WHERE account_seq = ?", (account_seq,)) or 0
 
-    @classmethod
-    def pinged(cls, ping_id: str) -> Beat | None:
-        """The heartbeat with that UUID in its address."""
-        return cls.PINGED.first((ping_id,))
 
-    @classmethod
-    def one(cls, seq: int) -> Beat | None:
-        """The heartbeat as it is now; None if it was deleted."""
-        return cls.ONE.first((seq,))
+def of_account(account_seq: int) -> list[Beat]:
+    """The account's heartbeats, newest first."""
+    return OF_ACCOUNT.all((account_seq,))
 
-    # --- states ---
 
-    @classmethod
-    def due(cls, now: int, limit: int) -> list[tuple[int, int]]:
-        """At most `limit` whose deadline has passed, the longest passed first: the account's seq, and its own."""
-        return run(cls.DUE, (now, limit)).fetchall()
+def find(account_seq: int, id_: str) -> Beat | None:
+    """The account's heartbeat with that id, or with that UUID in its address."""
+    return FIND.first((account_seq, id_, id_))
 
-    @classmethod
-    def expected(cls) -> list[Beat]:
-        """Those of all accounts that have a deadline."""
-        return cls.EXPECTED.all()
 
-    @classmethod
-    def change_state(cls, beat: Beat, state: str, deadline_at: int | None, down_since: int | None = None) -> bool:
-        """Change the state unless it has changed since `beat` was read; returns whether it did.
+def pinged(ping_id: str) -> Beat | None:
+    """The heartbeat with that UUID in its address."""
+    return PINGED.first((ping_id,))
 
-        Call inside the transaction that records what the change tells the owner.
-        """
-        values = (state, deadline_at, down_since, beat.seq, beat.state, beat.deadline_at)
-        return run(cls.CHANGE_STATE, values).rowcount > 0
 
-    @classmethod
-    def account_seqs(cls) -> list[int]:
-        """The accounts that have any."""
-        return select_numbers("SELECT DISTINCT account_seq FROM heartbeat")
+def one(seq: int) -> Beat | None:
+    """The heartbeat as it is now; None if it was deleted."""
+    return ONE.first((seq,))
 
-    @classmethod
-    def move_down_since(cls, account_seqs: list[int], by_ms: int) -> None:
-        """Move the times at which these accounts' heartbeats went down by `by_ms`; call inside `transaction()`."""
-        run(cls.MOVE_DOWN_SINCE, (by_ms, json.dumps(account_seqs)))
 
-    @classmethod
-    def note_ping(cls, seq: int, now: int) -> None:
-        """Keep when it pinged last; call inside `transaction()`."""
-        run(cls.NOTE_PING, (now, seq))
+# --- states ---
+
+
+def due(now: int, limit: int) -> list[tuple[int, int]]:
+    """At most `limit` whose deadline has passed, the longest passed first: the account's seq, and its own."""
+    return run(DUE, (now, limit)).fetchall()
+
+
+def expected() -> list[Beat]:
+    """Those of all accounts that have a deadline."""
+    return EXPECTED.all()
+
+
+def change_state(beat: Beat, state: str, deadline_at: int | None, down_since: int | None = None) -> bool:
+    """Change the state unless it has changed since `beat` was read; returns whether it did.
+
+    Call inside the transaction that records what the change tells the owner.
+    """
+    values = (state, deadline_at, down_since, beat.seq, beat.state, beat.deadline_at)
+    return run(CHANGE_STATE, values).rowcount > 0
+
+
+def account_seqs() -> list[int]:
+    """The accounts that have any."""
+    return select_numbers("SELECT DISTINCT account_seq FROM heartbeat")
+
+
+def move_down_since(account_seqs: list[int], by_ms: int) -> None:
+    """Move the times at which these accounts' heartbeats went down by `by_ms`; call inside `transaction()`."""
+    run(MOVE_DOWN_SINCE, (by_ms, json.dumps(account_seqs)))
+
+
+def note_ping(seq: int, now: int) -> None:
+    """Keep when it pinged last; call inside `transaction()`."""
+    run(NOTE_PING, (now, seq))
 
 
 def owner_of(ping_key: str) -> Account | None:

@@ -5,11 +5,9 @@ import secrets
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-import peewee
-
-from models import Account, Model, new_id
+from models import new_id
 from store.database import run
-from store.rows import Query, columns, select_number, select_numbers
+from store.rows import Query, add_row, columns, select_number, select_numbers
 from store.senders import Watch
 from wire.json_text import as_json
 
@@ -79,191 +77,172 @@ class Firing(NamedTuple):
     ended_at: int | None
 
 
-class MetricRule(Model):
-    """A rule on a metric, which need not have values."""
+NAME = (
+    "(SELECT m.metric_name FROM metric_series s JOIN metric m ON m.series_seq = s.seq"
+    " WHERE s.account_seq = r.account_seq AND s.project_id = r.project_id AND s.metric_id = r.metric_id"
+    " ORDER BY m.timestamp DESC, m.seq DESC LIMIT 1)"
+)
+OF_ACCOUNT = {"email": "a.email", "time_zone": "a.time_zone", "quiet_hours": "a.quiet_hours"}
+RULES = (
+    f"SELECT {columns(Rule, 'r', metric_name=NAME, **OF_ACCOUNT)}"
+    " FROM metric_rule r JOIN account a ON a.seq = r.account_seq"
+)
+ALL = Query(Rule, f"{RULES} WHERE r.account_seq = ? ORDER BY r.seq DESC")
+OF_METRIC = Query(
+    Rule, f"{RULES} WHERE r.account_seq = ? AND r.project_id = ? AND r.metric_id = ? ORDER BY r.seq DESC"
+)
+FIND = Query(Rule, f"{RULES} WHERE r.account_seq = ? AND r.id = ?")
+ONE = Query(Rule, f"{RULES} WHERE r.seq = ?")
+VERSION = "SELECT rules_version FROM account WHERE seq = ?"
+SET_VERSION = "UPDATE account SET rules_version = ? WHERE seq = ?"
+IS_FIRING = "state = 'firing'"
+WATCHED = Query(
+    Watched,
+    f"SELECT {columns(Watched, 'metric_rule', is_firing=IS_FIRING)} FROM metric_rule WHERE account_seq = ?",
+)
+EXPECT = (
+    "UPDATE metric_rule SET fires_at = ? + for_s * 1000"
+    " WHERE seq IN (SELECT value FROM json_each(?)) AND fires_at IS NOT NULL"
+)
+CHANGE = (
+    "UPDATE metric_rule SET state = ?, holds_since = ?, fires_at = ?, look_at = ?,"
+    " changed_at = CASE WHEN state = ? THEN changed_at ELSE ? END"
+    " WHERE seq = ? AND state = ? AND holds_since IS ? AND fires_at IS ? AND look_at IS ?"
+)
+BEGIN_ANEW = (
+    "UPDATE metric_rule SET holds_since = NULL, fires_at = NULL, look_at = :now WHERE account_seq = :account"
+    " AND project_id = :project AND metric_id = coalesce(:metric, metric_id)"
+    " AND state = 'ok' AND holds_since IS NOT NULL"
+)
+DUE = "SELECT account_seq, seq FROM metric_rule WHERE look_at <= ? ORDER BY look_at LIMIT ?"
+MOVED = "min(fires_at + :gap, :now + for_s * 1000)"
+OF_ACCOUNTS = "account_seq IN (SELECT value FROM json_each(:accounts))"
+MOVE_FIRING_SINCE = f"UPDATE metric_rule SET changed_at = changed_at + :by WHERE state = 'firing' AND {OF_ACCOUNTS}"
+MOVE = (
+    f"UPDATE metric_rule SET fires_at = {MOVED}, look_at = min(look_at, {MOVED})"
+    " WHERE fires_at IS NOT NULL AND fires_at - for_s * 1000 NOT BETWEEN :back AND :now"
+    f" AND {OF_ACCOUNTS}"
+)
 
-    seq = peewee.AutoField()
-    id = peewee.TextField()
-    account = peewee.ForeignKeyField(Account, column_name="account_seq")
-    project_id = peewee.TextField()
-    metric_id = peewee.TextField()
-    operator = peewee.TextField()
-    threshold = peewee.FloatField(null=True)
-    for_s = peewee.IntegerField()
-    state = peewee.TextField()
-    changed_at = peewee.IntegerField(null=True)
-    holds_since = peewee.IntegerField(null=True)
-    fires_at = peewee.IntegerField(null=True)
-    look_at = peewee.IntegerField(null=True)
-    created_at = peewee.IntegerField()
 
-    NAME = (
-        "(SELECT m.metric_name FROM metric_series s JOIN metric m ON m.series_seq = s.seq"
-        " WHERE s.account_seq = r.account_seq AND s.project_id = r.project_id AND s.metric_id = r.metric_id"
-        " ORDER BY m.timestamp DESC, m.seq DESC LIMIT 1)"
-    )
-    OF_ACCOUNT = {"email": "a.email", "time_zone": "a.time_zone", "quiet_hours": "a.quiet_hours"}
-    RULES = (
-        f"SELECT {columns(Rule, 'r', metric_name=NAME, **OF_ACCOUNT)}"
-        " FROM metric_rule r JOIN account a ON a.seq = r.account_seq"
-    )
-    ALL = Query(Rule, f"{RULES} WHERE r.account_seq = ? ORDER BY r.seq DESC")
-    OF_METRIC = Query(
-        Rule, f"{RULES} WHERE r.account_seq = ? AND r.project_id = ? AND r.metric_id = ? ORDER BY r.seq DESC"
-    )
-    FIND = Query(Rule, f"{RULES} WHERE r.account_seq = ? AND r.id = ?")
-    ONE = Query(Rule, f"{RULES} WHERE r.seq = ?")
-    VERSION = "SELECT rules_version FROM account WHERE seq = ?"
-    SET_VERSION = "UPDATE account SET rules_version = ? WHERE seq = ?"
-    IS_FIRING = "state = 'firing'"
-    WATCHED = Query(
-        Watched,
-        f"SELECT {columns(Watched, 'metric_rule', is_firing=IS_FIRING)} FROM metric_rule WHERE account_seq = ?",
-    )
-    EXPECT = (
-        "UPDATE metric_rule SET fires_at = ? + for_s * 1000"
-        " WHERE seq IN (SELECT value FROM json_each(?)) AND fires_at IS NOT NULL"
-    )
-    CHANGE = (
-        "UPDATE metric_rule SET state = ?, holds_since = ?, fires_at = ?, look_at = ?,"
-        " changed_at = CASE WHEN state = ? THEN changed_at ELSE ? END"
-        " WHERE seq = ? AND state = ? AND holds_since IS ? AND fires_at IS ? AND look_at IS ?"
-    )
-    BEGIN_ANEW = (
-        "UPDATE metric_rule SET holds_since = NULL, fires_at = NULL, look_at = :now WHERE account_seq = :account"
-        " AND project_id = :project AND metric_id = coalesce(:metric, metric_id)"
-        " AND state = 'ok' AND holds_since IS NOT NULL"
-    )
-    DUE = "SELECT account_seq, seq FROM metric_rule WHERE look_at <= ? ORDER BY look_at LIMIT ?"
-    MOVED = "min(fires_at + :gap, :now + for_s * 1000)"
-    OF_ACCOUNTS = "account_seq IN (SELECT value FROM json_each(:accounts))"
-    MOVE_FIRING_SINCE = (
-        f"UPDATE metric_rule SET changed_at = changed_at + :by WHERE state = 'firing' AND {OF_ACCOUNTS}"
-    )
-    MOVE = (
-        f"UPDATE metric_rule SET fires_at = {MOVED}, look_at = min(look_at, {MOVED})"
-        " WHERE fires_at IS NOT NULL AND fires_at - for_s * 1000 NOT BETWEEN :back AND :now"
-        f" AND {OF_ACCOUNTS}"
-    )
+def add(account_seq: int, values: dict[str, Any], now: int) -> str:
+    """The id of a new rule with these columns; call inside `transaction()`."""
+    id_ = new_id(now)
+    add_row("metric_rule", {"id": id_, "account_seq": account_seq, "created_at": now, **values})
+    _change_version(account_seq)
+    return id_
 
-    @classmethod
-    def add(cls, account_seq: int, values: dict[str, Any], now: int) -> str:
-        """The id of a new rule with these columns; call inside `transaction()`."""
-        id_ = new_id(now)
-        cls.create(id=id_, account=account_seq, created_at=now, **values)
-        cls._change_version(account_seq)
-        return id_
 
-    @classmethod
-    def remove(cls, rule: Rule) -> None:
-        """Delete it with its firings; call inside `transaction()`."""
-        settle_arrivals(rule.account_seq)  # its seq may be given to another
-        cls.delete().where(cls.seq == rule.seq).execute()
-        cls._change_version(rule.account_seq)
+def remove(rule: Rule) -> None:
+    """Delete it with its firings; call inside `transaction()`."""
+    settle_arrivals(rule.account_seq)  # its seq may be given to another
+    run("DELETE FROM metric_rule WHERE seq = ?", (rule.seq,))
+    _change_version(rule.account_seq)
 
-    @classmethod
-    def count(cls, account_seq: int) -> int:
-        """How many the account has."""
-        return cls.select().where(cls.account == account_seq).count()
 
-    @classmethod
-    def of_account(cls, account_seq: int) -> list[Rule]:
-        """The account's rules, newest first."""
-        return cls.ALL.all((account_seq,))
+def count(account_seq: int) -> int:
+    """How many the account has."""
+    return select_number("SELECT count(*) FROM metric_rule WHERE account_seq = ?", (account_seq,)) or 0
 
-    @classmethod
-    def of_metric(cls, account_seq: int, project_id: str, metric_id: str) -> list[Rule]:
-        """The account's rules on this metric, newest first."""
-        return cls.OF_METRIC.all((account_seq, project_id, metric_id))
 
-    @classmethod
-    def find(cls, account_seq: int, id_: str) -> Rule | None:
-        """The account's rule with that id."""
-        return cls.FIND.first((account_seq, id_))
+def of_account(account_seq: int) -> list[Rule]:
+    """The account's rules, newest first."""
+    return ALL.all((account_seq,))
 
-    @classmethod
-    def one(cls, seq: int) -> Rule | None:
-        """The rule as it is now; None if it was deleted."""
-        return cls.ONE.first((seq,))
 
-    # --- states ---
+def of_metric(account_seq: int, project_id: str, metric_id: str) -> list[Rule]:
+    """The account's rules on this metric, newest first."""
+    return OF_METRIC.all((account_seq, project_id, metric_id))
 
-    @classmethod
-    def version(cls, account_seq: int) -> int | None:
-        """A number that changes with the result of `watched`; None if that was always empty."""
-        return select_number(cls.VERSION, (account_seq,))
 
-    @classmethod
-    def _change_version(cls, account_seq: int) -> None:
-        """Random, so that it is never that of rules which a rollback, a restored backup or another file undid."""
-        run(cls.SET_VERSION, (secrets.randbits(62), account_seq))
+def find(account_seq: int, id_: str) -> Rule | None:
+    """The account's rule with that id."""
+    return FIND.first((account_seq, id_))
 
-    @classmethod
-    def watched(cls, account_seq: int) -> list[Watched]:
-        """All rules of the account."""
-        return cls.WATCHED.all((account_seq,))
 
-    @classmethod
-    def expect(cls, seqs: Iterable[int], arrived_at: int) -> None:
-        """Let these silent rules wait for a value from then on; call inside `transaction()`.
+def one(seq: int) -> Rule | None:
+    """The rule as it is now; None if it was deleted."""
+    return ONE.first((seq,))
 
-        `look_at` stays, so that no index changes: it is earlier than needed, and is moved when that time has come.
-        """
-        run(cls.EXPECT, (arrived_at, as_json(sorted(seqs))))
 
-    @classmethod
-    def change(cls, rule: Rule, changes: Changes, now: int) -> bool:
-        """Make the changes unless the rule has changed since `rule` was read; returns whether it did.
+# --- states ---
 
-        Call inside the transaction that records what the change tells the owner.
-        """
-        values = (*changes, changes.state, now, rule.seq, *rule.changes)
-        is_changed = run(cls.CHANGE, values).rowcount > 0
-        if is_changed and changes[:2] != rule.changes[:2]:
-            cls._change_version(rule.account_seq)
-        return is_changed
 
-    @classmethod
-    def set_look_at(cls, seq: int, now: int) -> None:
-        """Let the worker look at the rule; call inside `transaction()`."""
-        cls.update(look_at=now).where(cls.seq == seq).execute()
+def version(account_seq: int) -> int | None:
+    """A number that changes with the result of `watched`; None if that was always empty."""
+    return select_number(VERSION, (account_seq,))
 
-    @classmethod
-    def begin_anew(cls, account_seq: int, project_id: str, metric_id: str | None, now: int) -> None:
-        """Let the rules that are about to fire forget the values of a metric, or of a whole project: they are gone.
 
-        Call inside `transaction()`.
-        """
-        values = {"account": account_seq, "project": project_id, "metric": metric_id, "now": now}
-        if run(cls.BEGIN_ANEW, values).rowcount:
-            cls._change_version(account_seq)
+def _change_version(account_seq: int) -> None:
+    """Random, so that it is never that of rules which a rollback, a restored backup or another file undid."""
+    run(SET_VERSION, (secrets.randbits(62), account_seq))
 
-    @classmethod
-    def due(cls, now: int, limit: int) -> list[tuple[int, int]]:
-        """The account and the seq of at most `limit` that are to be looked at, the longest due first."""
-        return run(cls.DUE, (now, limit)).fetchall()
 
-    @classmethod
-    def account_seqs(cls) -> list[int]:
-        """The accounts that have any."""
-        return select_numbers("SELECT DISTINCT account_seq FROM metric_rule")
+def watched(account_seq: int) -> list[Watched]:
+    """All rules of the account."""
+    return WATCHED.all((account_seq,))
 
-    @classmethod
-    def move(cls, account_seqs: list[int], gap_ms: int, back_at: int, now: int) -> None:
-        """Postpone the timed rules of these accounts by the gap, but not beyond the time of a rule that began now.
 
-        Their times that began since `back_at` are right. Call inside `transaction()`.
-        """
-        for account_seq in account_seqs:
-            settle_arrivals(account_seq)
-        run(cls.MOVE, {"gap": gap_ms, "back": back_at, "now": now, "accounts": as_json(account_seqs)})
+def expect(seqs: Iterable[int], arrived_at: int) -> None:
+    """Let these silent rules wait for a value from then on; call inside `transaction()`.
 
-    @classmethod
-    def move_firing_since(cls, account_seqs: list[int], by_ms: int) -> None:
-        """After the clock was set, move the beginnings of open firings; call inside `transaction()`."""
-        values = {"by": by_ms, "accounts": as_json(account_seqs)}
-        run(cls.MOVE_FIRING_SINCE, values)
-        run(MOVE_OPEN_FIRINGS, values)
+    `look_at` stays, so that no index changes: it is earlier than needed, and is moved when that time has come.
+    """
+    run(EXPECT, (arrived_at, as_json(sorted(seqs))))
+
+
+def change(rule: Rule, changes: Changes, now: int) -> bool:
+    """Make the changes unless the rule has changed since `rule` was read; returns whether it did.
+
+    Call inside the transaction that records what the change tells the owner.
+    """
+    values = (*changes, changes.state, now, rule.seq, *rule.changes)
+    is_changed = run(CHANGE, values).rowcount > 0
+    if is_changed and changes[:2] != rule.changes[:2]:
+        _change_version(rule.account_seq)
+    return is_changed
+
+
+def set_look_at(seq: int, now: int) -> None:
+    """Let the worker look at the rule; call inside `transaction()`."""
+    run("UPDATE metric_rule SET look_at = ? WHERE seq = ?", (now, seq))
+
+
+def begin_anew(account_seq: int, project_id: str, metric_id: str | None, now: int) -> None:
+    """Let the rules that are about to fire forget the values of a metric, or of a whole project: they are gone.
+
+    Call inside `transaction()`.
+    """
+    values = {"account": account_seq, "project": project_id, "metric": metric_id, "now": now}
+    if run(BEGIN_ANEW, values).rowcount:
+        _change_version(account_seq)
+
+
+def due(now: int, limit: int) -> list[tuple[int, int]]:
+    """The account and the seq of at most `limit` that are to be looked at, the longest due first."""
+    return run(DUE, (now, limit)).fetchall()
+
+
+def account_seqs() -> list[int]:
+    """The accounts that have any."""
+    return select_numbers("SELECT DISTINCT account_seq FROM metric_rule")
+
+
+def move(account_seqs: list[int], gap_ms: int, back_at: int, now: int) -> None:
+    """Postpone the timed rules of these accounts by the gap, but not beyond the time of a rule that began now.
+
+    Their times that began since `back_at` are right. Call inside `transaction()`.
+    """
+    for account_seq in account_seqs:
+        settle_arrivals(account_seq)
+    run(MOVE, {"gap": gap_ms, "back": back_at, "now": now, "accounts": as_json(account_seqs)})
+
+
+def move_firing_since(account_seqs: list[int], by_ms: int) -> None:
+    """After the clock was set, move the beginnings of open firings; call inside `transaction()`."""
+    values = {"by": by_ms, "accounts": as_json(account_seqs)}
+    run(MOVE_FIRING_SINCE, values)
+    run(MOVE_OPEN_FIRINGS, values)
 
 
 NOTE_ARRIVAL = (
@@ -285,7 +264,7 @@ def settle_arrivals(account_seq: int) -> None:
     for arrived_at, rule_seqs in arrivals:  # the newest first
         newest = set(json.loads(rule_seqs)) - settled
         if newest:
-            MetricRule.expect(newest, arrived_at)
+            expect(newest, arrived_at)
             settled |= newest
     if arrivals:
         run("DELETE FROM rule_arrival WHERE account_seq = ?", (account_seq,))
@@ -299,7 +278,7 @@ def accounts_with_arrivals(number: int) -> list[int]:
 BEGIN_FIRING = "INSERT INTO firing (rule_seq, began_at) VALUES (?, ?)"
 MOVE_OPEN_FIRINGS = (
     "UPDATE firing SET began_at = began_at + :by WHERE ended_at IS NULL"
-    f" AND rule_seq IN (SELECT seq FROM metric_rule WHERE {MetricRule.OF_ACCOUNTS})"
+    f" AND rule_seq IN (SELECT seq FROM metric_rule WHERE {OF_ACCOUNTS})"
 )
 END_FIRING = "UPDATE firing SET ended_at = max(?, began_at) WHERE rule_seq = ? AND ended_at IS NULL"
 FORGET_FIRINGS = (

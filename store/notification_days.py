@@ -5,11 +5,8 @@ Beside them: how many bytes an account has stored.
 
 from typing import NamedTuple
 
-import peewee
-
-from models import Account, Model
 from store.database import run, run_later
-from store.rows import Query, columns, select_numbers, size
+from store.rows import Query, columns, select_number, select_numbers, size
 
 
 class Stats(NamedTuple):
@@ -21,96 +18,87 @@ class Stats(NamedTuple):
     alerts: int
 
 
-class NotificationDay(Model):
-    """How many notifications an account got on one calendar day of its time zone, or, as the day '', of all time."""
+COUNT = (
+    "INSERT INTO notification_day (account_seq, day, notification_count, stored_bytes)"
+    " VALUES (?, '', 1, ?), (?, ?, 1, 0) ON CONFLICT (account_seq, day) DO UPDATE"
+    " SET notification_count = notification_day.notification_count + 1,"
+    " stored_bytes = notification_day.stored_bytes + excluded.stored_bytes"
+)
+ADD_BYTES = (
+    "INSERT INTO notification_day (account_seq, day, notification_count, stored_bytes) VALUES (?, '', 0, ?)"
+    " ON CONFLICT (account_seq, day) DO UPDATE"
+    " SET stored_bytes = notification_day.stored_bytes + excluded.stored_bytes"
+)
+ACCOUNTS_WITH = (  # an alert's last payload is not noted: each event replaces it
+    f"SELECT a.seq FROM account a LEFT JOIN notification_day d ON d.account_seq = a.seq AND d.day = ''"
+    f" WHERE coalesce(d.stored_bytes, 0) + coalesce((SELECT sum({size('payload')}) FROM alert_payload p"
+    " JOIN alert l ON l.seq = p.alert_seq WHERE l.account_seq = a.seq), 0) >= ?"
+)
+ADD_DAY = "INSERT INTO notification_day (account_seq, day, notification_count) VALUES (?, ?, ?)"
+SINCE = "SELECT day, notification_count FROM notification_day WHERE account_seq = ? AND day >= ?"
+OF_ALL_TIME = "SELECT notification_count FROM notification_day WHERE account_seq = :account AND day = ''"
+OF_DAY = "SELECT notification_count FROM notification_day WHERE account_seq = :account AND day = :day"
+OF_MONTH = (
+    "SELECT sum(notification_count) FROM notification_day WHERE account_seq = :account"
+    " AND day BETWEEN :first AND :last"
+)
+HAS_ANY = "SELECT 1 FROM notification_day WHERE account_seq = ? AND notification_count > 0 LIMIT 1"
+COUNTERS = {
+    "all_time": f"coalesce(({OF_ALL_TIME}), 0)",
+    "month": f"coalesce(({OF_MONTH}), 0)",
+    "day": f"coalesce(({OF_DAY}), 0)",
+    "alerts": "(SELECT count(*) FROM alert WHERE account_seq = :account)",
+}
+STATS = Query(Stats, f"SELECT {columns(Stats, '', **COUNTERS)}")
 
-    account = peewee.ForeignKeyField(Account, column_name="account_seq")
-    day = peewee.TextField()
-    notification_count = peewee.IntegerField()
-    stored_bytes = peewee.IntegerField(default=0)
 
-    class Meta:
-        primary_key = peewee.CompositeKey("account", "day")
+def count(account_seq: int, day: str, stored_bytes: int) -> None:
+    """Count one more on `day` (YYYY-MM-DD) and of all time; call inside `transaction()`."""
+    run_later(COUNT, (account_seq, stored_bytes, account_seq, day))
 
-    COUNT = (
-        "INSERT INTO notification_day (account_seq, day, notification_count, stored_bytes)"
-        " VALUES (?, '', 1, ?), (?, ?, 1, 0) ON CONFLICT (account_seq, day) DO UPDATE"
-        " SET notification_count = notification_day.notification_count + 1,"
-        " stored_bytes = notification_day.stored_bytes + excluded.stored_bytes"
+
+def add_bytes(account_seq: int, stored_bytes: int) -> None:
+    """Note that the account has stored so many bytes more, or fewer; call inside `transaction()`."""
+    run_later(ADD_BYTES, (account_seq, stored_bytes))
+
+
+def accounts_with(stored_bytes: int) -> list[int]:
+    """The accounts (their seqs) that have stored at least so much."""
+    return select_numbers(ACCOUNTS_WITH, (stored_bytes,))
+
+
+def stats(account_seq: int, day: str) -> Stats:
+    """The counters of an account, with those for the month and the day of `day` (YYYY-MM-DD)."""
+    month = day[:7]
+    values = {"account": account_seq, "first": f"{month}-01", "last": f"{month}-31", "day": day}
+    return STATS.one(values)
+
+
+def has_any(account_seq: int) -> bool:
+    """Whether the account ever got a notification."""
+    return select_number(HAS_ANY, (account_seq,)) is not None
+
+
+def replace_since(account_seq: int, first_day: str, counts: dict[str, int]) -> None:
+    """Replace all rows from `first_day` on with `counts` (by day); call inside `transaction()`."""
+    run("DELETE FROM notification_day WHERE account_seq = ? AND day >= ?", (account_seq, first_day))
+    for day, number in counts.items():
+        run(ADD_DAY, (account_seq, day, number))
+
+
+def since(account_seq: int, first_day: str) -> dict[str, int]:
+    """How many on each day from `first_day` on that had any."""
+    return dict(run(SINCE, (account_seq, first_day)))
+
+
+def count_by_quarter_hour(account_seq: int, since: int, after: int, until: int) -> list[tuple[int, int]]:
+    """Count the notifications made since time `since`, with seqs beyond `after` up to `until`, by quarter hour.
+
+    Returns the start (ms) of each quarter of an hour that has any, and how many.
+    """
+    counts = run(
+        "SELECT created_at / 900000 * 900000 AS start, count(*) FROM notification WHERE account_seq = ?"
+        " AND seq > ? AND seq <= ? AND created_at >= ? AND is_digest = 0 GROUP BY start",
+        (account_seq, after, until, since),
     )
-    ADD_BYTES = (
-        "INSERT INTO notification_day (account_seq, day, notification_count, stored_bytes) VALUES (?, '', 0, ?)"
-        " ON CONFLICT (account_seq, day) DO UPDATE"
-        " SET stored_bytes = notification_day.stored_bytes + excluded.stored_bytes"
-    )
-    ACCOUNTS_WITH = (  # an alert's last payload is not noted: each event replaces it
-        f"SELECT a.seq FROM account a LEFT JOIN notification_day d ON d.account_seq = a.seq AND d.day = ''"
-        f" WHERE coalesce(d.stored_bytes, 0) + coalesce((SELECT sum({size('payload')}) FROM alert_payload p"
-        " JOIN alert l ON l.seq = p.alert_seq WHERE l.account_seq = a.seq), 0) >= ?"
-    )
-    OF_ALL_TIME = "SELECT notification_count FROM notification_day WHERE account_seq = :account AND day = ''"
-    OF_DAY = "SELECT notification_count FROM notification_day WHERE account_seq = :account AND day = :day"
-    OF_MONTH = (
-        "SELECT sum(notification_count) FROM notification_day WHERE account_seq = :account"
-        " AND day BETWEEN :first AND :last"
-    )
-    COUNTERS = {
-        "all_time": f"coalesce(({OF_ALL_TIME}), 0)",
-        "month": f"coalesce(({OF_MONTH}), 0)",
-        "day": f"coalesce(({OF_DAY}), 0)",
-        "alerts": "(SELECT count(*) FROM alert WHERE account_seq = :account)",
-    }
-    STATS = Query(Stats, f"SELECT {columns(Stats, '', **COUNTERS)}")
-
-    @classmethod
-    def count(cls, account_seq: int, day: str, stored_bytes: int) -> None:
-        """Count one more on `day` (YYYY-MM-DD) and of all time; call inside `transaction()`."""
-        run_later(cls.COUNT, (account_seq, stored_bytes, account_seq, day))
-
-    @classmethod
-    def add_bytes(cls, account_seq: int, stored_bytes: int) -> None:
-        """Note that the account has stored so many bytes more, or fewer; call inside `transaction()`."""
-        run_later(cls.ADD_BYTES, (account_seq, stored_bytes))
-
-    @classmethod
-    def accounts_with(cls, stored_bytes: int) -> list[int]:
-        """The accounts (their seqs) that have stored at least so much."""
-        return select_numbers(cls.ACCOUNTS_WITH, (stored_bytes,))
-
-    @classmethod
-    def stats(cls, account_seq: int, day: str) -> Stats:
-        """The counters of an account, with those for the month and the day of `day` (YYYY-MM-DD)."""
-        month = day[:7]
-        values = {"account": account_seq, "first": f"{month}-01", "last": f"{month}-31", "day": day}
-        return cls.STATS.one(values)
-
-    @classmethod
-    def has_any(cls, account_seq: int) -> bool:
-        """Whether the account ever got a notification."""
-        return cls.first("account_seq = ? AND notification_count > 0", account_seq) is not None
-
-    @classmethod
-    def replace_since(cls, account_seq: int, first_day: str, counts: dict[str, int]) -> None:
-        """Replace all rows from `first_day` on with `counts` (by day); call inside `transaction()`."""
-        cls.delete().where(cls.account == account_seq, cls.day >= first_day).execute()
-        for day, count in counts.items():
-            cls.create(account=account_seq, day=day, notification_count=count)
-
-    @classmethod
-    def since(cls, account_seq: int, first_day: str) -> dict[str, int]:
-        """How many on each day from `first_day` on that had any."""
-        rows = cls.select(cls.day, cls.notification_count).where(cls.account == account_seq, cls.day >= first_day)
-        return {row.day: row.notification_count for row in rows}
-
-    @classmethod
-    def count_by_quarter_hour(cls, account_seq: int, since: int, after: int, until: int) -> list[tuple[int, int]]:
-        """Count the notifications made since time `since`, with seqs beyond `after` up to `until`, by quarter hour.
-
-        Returns the start (ms) of each quarter of an hour that has any, and how many.
-        """
-        counts = run(
-            "SELECT created_at / 900000 * 900000 AS start, count(*) FROM notification WHERE account_seq = ?"
-            " AND seq > ? AND seq <= ? AND created_at >= ? AND is_digest = 0 GROUP BY start",
-            (account_seq, after, until, since),
-        )
-        return counts.fetchall()
+    return counts.fetchall()

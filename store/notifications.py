@@ -6,16 +6,14 @@ a setting or a request, and no wire name appears here.
 
 import json
 from collections.abc import Iterable
-from functools import cache
 from typing import Any, NamedTuple
 
-import peewee
-
-from models import Account, Model, new_id
-from store.database import insert, run, run_later
-from store.notification_days import NotificationDay
+from models import new_id
+from store import notification_days
+from store.database import run, run_later
 from store.rows import (
     Query,
+    add_row,
     as_column,
     bytes_of,
     columns,
@@ -112,316 +110,297 @@ class LatestOfAlert(NamedTuple):
     missing: tuple[str, ...]
 
 
-@cache
-def _inserting(columns: tuple[str, ...]) -> str:
-    return f"INSERT INTO notification ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+# --- recording ---
 
 
-class Notification(Model):
-    """One entry of the history."""
+def record(sender: Sender, content: Content, status: str, day: str, now: int) -> NotificationRow:
+    """Insert a notification and count it on `day` (YYYY-MM-DD); call inside `transaction()`.
 
-    seq = peewee.AutoField()
-    id = peewee.TextField()
-    account = peewee.ForeignKeyField(Account, column_name="account_seq")
-    api_key_seq = peewee.IntegerField(null=True)
-    alert_seq = peewee.IntegerField(null=True)
-    title = peewee.TextField()
-    body = peewee.TextField()
-    status = peewee.TextField()
-    created_at = peewee.IntegerField()
-    released_at = peewee.IntegerField(null=True)
-    is_digest = peewee.IntegerField()
-    missing = peewee.TextField(null=True)
-    priority = peewee.IntegerField(null=True)
-    url = peewee.TextField(null=True)
-    tag = peewee.TextField(null=True)
-    expires_at = peewee.IntegerField(null=True)
-    replaced_by = peewee.IntegerField(null=True)
-    actions = peewee.TextField(null=True)
-    acknowledge = peewee.TextField(null=True)
-    deliver_at = peewee.IntegerField(null=True)
-    tags = peewee.TextField(null=True)
+    The account must exist.
+    """
+    id_, origin = new_id(now), {"api_key_seq": sender.key_seq, "alert_seq": sender.alert_seq}
+    seq, stored_bytes = _add(id_, sender.account_seq, content, status, now, origin)
+    notification_days.count(sender.account_seq, day, stored_bytes)
+    return tuple.__new__(NotificationRow, (seq, id_, status, now, content))  # in half the time
 
-    # --- recording ---
 
-    @classmethod
-    def record(cls, sender: Sender, content: Content, status: str, day: str, now: int) -> NotificationRow:
-        """Insert a notification and count it on `day` (YYYY-MM-DD); call inside `transaction()`.
+def _add(
+    id_: str, account_seq: int, content: Content, status: str, now: int, more: dict[str, int | None]
+) -> tuple[int, int]:
+    """The seq of a new row, and the size of its texts.
 
-        The account must exist.
-        """
-        id_, origin = new_id(now), {"api_key_seq": sender.key_seq, "alert_seq": sender.alert_seq}
-        seq, stored_bytes = cls._add(id_, sender.account_seq, content, status, now, origin)
-        NotificationDay.count(sender.account_seq, day, stored_bytes)
-        return tuple.__new__(NotificationRow, (seq, id_, status, now, content))  # in half the time
+    What is not set is left out of the statement: sqlite3 takes 2 µs to bind a None.
+    """
+    row: dict[str, Any] = {"id": id_, "account_seq": account_seq, "status": status, "created_at": now}
+    row["title"], row["body"] = content.title, content.body
+    if given := content.given:
+        more = more | {name: as_column(value) for name, value in given.items()}
+    for name, value in more.items():
+        if value is not None:
+            row[name] = value
+    stored_bytes = len((content.title + content.body).encode())
+    if given:
+        stored_bytes += bytes_of([row.get(name) for name in TEXTS])
+    return add_row("notification", row), stored_bytes
 
-    @classmethod
-    def _add(
-        cls, id_: str, account_seq: int, content: Content, status: str, now: int, more: dict[str, int | None]
-    ) -> tuple[int, int]:
-        """The seq of a new row, and the size of its texts.
 
-        What is not set is left out of the statement: sqlite3 takes 2 µs to bind a None.
-        """
-        row: dict[str, Any] = {"id": id_, "account_seq": account_seq, "status": status, "created_at": now}
-        row["title"], row["body"] = content.title, content.body
-        if given := content.given:
-            more = more | {name: as_column(value) for name, value in given.items()}
-        for name, value in more.items():
-            if value is not None:
-                row[name] = value
-        stored_bytes = len((content.title + content.body).encode())
-        if given:
-            stored_bytes += bytes_of([row.get(name) for name in TEXTS])
-        return insert(_inserting(tuple(row)), tuple(row.values())), stored_bytes
+def add_digest(account_seq: int, content: Content, status: str, now: int) -> int:
+    """The seq of a new digest, which is pushed like a notification; call inside `transaction()`."""
+    seq, stored_bytes = _add(new_id(now), account_seq, content, status, now, {"is_digest": 1})
+    notification_days.add_bytes(account_seq, stored_bytes)
+    return seq
 
-    @classmethod
-    def add_digest(cls, account_seq: int, content: Content, status: str, now: int) -> int:
-        """The seq of a new digest, which is pushed like a notification; call inside `transaction()`."""
-        seq, stored_bytes = cls._add(new_id(now), account_seq, content, status, now, {"is_digest": 1})
-        NotificationDay.add_bytes(account_seq, stored_bytes)
-        return seq
 
-    @classmethod
-    def release(cls, seq: int, status: str, now: int) -> None:
-        """Give a notification that was held its status without the digest; call inside `transaction()`."""
-        run("UPDATE notification SET status = ?, released_at = ? WHERE seq = ?", (status, now, seq))
+def release(seq: int, status: str, now: int) -> None:
+    """Give a notification that was held its status without the digest; call inside `transaction()`."""
+    run("UPDATE notification SET status = ?, released_at = ? WHERE seq = ?", (status, now, seq))
 
-    # --- reading ---
 
-    PENDING_FROM = (
-        "SELECT 1 FROM notification WHERE account_seq = :account AND status = 'pending' UNION ALL"
-        " SELECT 1 FROM notification WHERE account_seq = :account AND status = 'held' AND deliver_at IS NOT NULL"
-        " LIMIT 1 OFFSET :number"
-    )
-    GIVEN, READ_GIVEN = given_fields(Content, "n", OPTIONAL_FIELDS)
-    ROW = f"SELECT seq, id, {STATUS}, created_at, title, body, {GIVEN} FROM notification n"
-    PAGE = (
-        f"{ROW} WHERE account_seq = :account AND seq < :before"
-        f" AND (created_at >= :since OR {AGED_FROM} >= :since) AND is_digest = 0 ORDER BY seq DESC LIMIT :limit"
-    )
-    LISTED = f"{ROW} WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq DESC"
-    ONE = Query(NotificationRow, f"SELECT {columns(NotificationRow, 'n')} FROM notification n WHERE seq = ?")
-    SOURCES = {
-        "api_key": "k.name",
-        "digest_seq": "h.digest_seq",
-        "in_digest": "(SELECT is_digest = 1 AND h.priority > 0 FROM notification WHERE seq = h.digest_seq)",
-        "replaced_by": "(SELECT id FROM notification WHERE seq = n.replaced_by)",
-        "is_replaced": "n.replaced_by IS NOT NULL",
-        "alarm_state": "(SELECT state FROM alarm WHERE notification_seq = n.seq)",
-    }
-    OF_ALERT = {"alert_id": "l.id", "alert": "l.name", "icon": "l.icon", "color": "l.color"}
-    DEVICES = "(SELECT count(*) FROM delivery WHERE notification_seq = coalesce(h.digest_seq, n.seq)"
-    OUTCOME = {"accepted": f"{DEVICES} AND status = 'delivered')", "devices": f"{DEVICES})"}
-    ENTRY = (
-        f"SELECT {columns(Entry, 'n', status=STATUS, **SOURCES, **OF_ALERT, **OUTCOME)}"
-        " FROM notification n LEFT JOIN api_key k ON k.seq = n.api_key_seq"
-        " LEFT JOIN alert l ON l.seq = n.alert_seq LEFT JOIN held h ON h.notification_seq = n.seq"
-    )
-    ENTRIES = Query(Entry, f"{ENTRY} WHERE n.seq IN (SELECT value FROM json_each(?)) ORDER BY n.seq DESC")
-    BY_ID = Query(Entry, f"{ENTRY} WHERE n.account_seq = ? AND n.id = ? AND {AGED_FROM} >= ?")
-    LATEST_OF_ALERTS = Query(
-        LatestOfAlert,
-        f"SELECT {columns(LatestOfAlert, 'n', alert_seq='l.seq', status=STATUS)} FROM alert l JOIN notification n"
-        " ON n.seq = (SELECT max(seq) FROM notification WHERE alert_seq = l.seq) WHERE l.account_seq = ?",
-    )
+# --- reading ---
 
-    @classmethod
-    def has_pending(cls, account_seq: int, number: int) -> bool:
-        """Whether the account has at least `number` notifications that are pending or to be sent later."""
-        return run(cls.PENDING_FROM, {"account": account_seq, "number": number - 1}).fetchone() is not None
+PENDING_FROM = (
+    "SELECT 1 FROM notification WHERE account_seq = :account AND status = 'pending' UNION ALL"
+    " SELECT 1 FROM notification WHERE account_seq = :account AND status = 'held' AND deliver_at IS NOT NULL"
+    " LIMIT 1 OFFSET :number"
+)
+GIVEN, READ_GIVEN = given_fields(Content, "n", OPTIONAL_FIELDS)
+ROW = f"SELECT seq, id, {STATUS}, created_at, title, body, {GIVEN} FROM notification n"
+PAGE = (
+    f"{ROW} WHERE account_seq = :account AND seq < :before"
+    f" AND (created_at >= :since OR {AGED_FROM} >= :since) AND is_digest = 0 ORDER BY seq DESC LIMIT :limit"
+)
+LISTED = f"{ROW} WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq DESC"
+ONE = Query(NotificationRow, f"SELECT {columns(NotificationRow, 'n')} FROM notification n WHERE seq = ?")
+SOURCES = {
+    "api_key": "k.name",
+    "digest_seq": "h.digest_seq",
+    "in_digest": "(SELECT is_digest = 1 AND h.priority > 0 FROM notification WHERE seq = h.digest_seq)",
+    "replaced_by": "(SELECT id FROM notification WHERE seq = n.replaced_by)",
+    "is_replaced": "n.replaced_by IS NOT NULL",
+    "alarm_state": "(SELECT state FROM alarm WHERE notification_seq = n.seq)",
+}
+OF_ALERT = {"alert_id": "l.id", "alert": "l.name", "icon": "l.icon", "color": "l.color"}
+DEVICES = "(SELECT count(*) FROM delivery WHERE notification_seq = coalesce(h.digest_seq, n.seq)"
+OUTCOME = {"accepted": f"{DEVICES} AND status = 'delivered')", "devices": f"{DEVICES})"}
+ENTRY = (
+    f"SELECT {columns(Entry, 'n', status=STATUS, **SOURCES, **OF_ALERT, **OUTCOME)}"
+    " FROM notification n LEFT JOIN api_key k ON k.seq = n.api_key_seq"
+    " LEFT JOIN alert l ON l.seq = n.alert_seq LEFT JOIN held h ON h.notification_seq = n.seq"
+)
+ENTRIES = Query(Entry, f"{ENTRY} WHERE n.seq IN (SELECT value FROM json_each(?)) ORDER BY n.seq DESC")
+BY_ID = Query(Entry, f"{ENTRY} WHERE n.account_seq = ? AND n.id = ? AND {AGED_FROM} >= ?")
+LATEST_OF_ALERTS = Query(
+    LatestOfAlert,
+    f"SELECT {columns(LatestOfAlert, 'n', alert_seq='l.seq', status=STATUS)} FROM alert l JOIN notification n"
+    " ON n.seq = (SELECT max(seq) FROM notification WHERE alert_seq = l.seq) WHERE l.account_seq = ?",
+)
 
-    @classmethod
-    def one(cls, seq: int) -> NotificationRow:
-        """The notification with that seq, which must exist, with the status in its row."""
-        return cls.ONE.one((seq,))
 
-    @classmethod
-    def page(cls, account_seq: int, before: int, since: int, limit: int) -> HistoryPage:
-        """Up to `limit` rows older than seq `before` and not older than time `since`."""
-        values = {"account": account_seq, "before": before, "since": since, "limit": limit + 1}
-        found = run(cls.PAGE, values).fetchall()
-        rows = cls._listed(found[:limit])
-        return HistoryPage(rows, rows[-1][0] if rows else before, len(found) <= limit)
+def has_pending(account_seq: int, number: int) -> bool:
+    """Whether the account has at least `number` notifications that are pending or to be sent later."""
+    return run(PENDING_FROM, {"account": account_seq, "number": number - 1}).fetchone() is not None
 
-    @classmethod
-    def listed(cls, seqs: list[int]) -> list[ListedRow]:
-        """These notifications, newest first."""
-        return cls._listed(run(cls.LISTED, (json.dumps(seqs),)).fetchall())
 
-    @classmethod
-    def _listed(cls, rows: list[Any]) -> list[ListedRow]:
-        return [row if row[6] is None else (*row[:6], cls.READ_GIVEN(row[6])) for row in rows]
+def one(seq: int) -> NotificationRow:
+    """The notification with that seq, which must exist, with the status in its row."""
+    return ONE.one((seq,))
 
-    @classmethod
-    def entries(cls, seqs: list[int]) -> list[Entry]:
-        """These notifications as the web app lists them, newest first."""
-        return cls.ENTRIES.all((json.dumps(seqs),))
 
-    @classmethod
-    def find(cls, account_seq: int, id_: str, since: int) -> Entry | None:
-        """The account's notification or digest with that id, if it is not older than time `since`."""
-        return cls.BY_ID.first((account_seq, id_, since))
+def page(account_seq: int, before: int, since: int, limit: int) -> HistoryPage:
+    """Up to `limit` rows older than seq `before` and not older than time `since`."""
+    values = {"account": account_seq, "before": before, "since": since, "limit": limit + 1}
+    found = run(PAGE, values).fetchall()
+    rows = _listed(found[:limit])
+    return HistoryPage(rows, rows[-1][0] if rows else before, len(found) <= limit)
 
-    @classmethod
-    def latest_of_alerts(cls, account_seq: int) -> dict[int, LatestOfAlert]:
-        """The latest notification of each alert of the account that has made one, by the alert's seq."""
-        return {latest.alert_seq: latest for latest in cls.LATEST_OF_ALERTS.all((account_seq,))}
 
-    @classmethod
-    def newest_at(cls) -> int | None:
-        """When the newest notification of all accounts was made."""
-        return select_number("SELECT created_at FROM notification ORDER BY seq DESC LIMIT 1")
+def listed(seqs: list[int]) -> list[ListedRow]:
+    """These notifications, newest first."""
+    return _listed(run(LISTED, (json.dumps(seqs),)).fetchall())
 
-    @classmethod
-    def newest_seq(cls, account_seq: int) -> int:
-        """The seq of the account's newest notification; 0 if there is none."""
-        return select_number("SELECT max(seq) FROM notification WHERE account_seq = ?", (account_seq,)) or 0
 
-    # --- settling ---
+def _listed(rows: list[Any]) -> list[ListedRow]:
+    return [row if row[6] is None else (*row[:6], READ_GIVEN(row[6])) for row in rows]
 
-    ANY = "EXISTS (SELECT 1 FROM delivery WHERE notification_seq = seq AND status ="
-    SETTLED = (
-        "UPDATE notification SET status = CASE"
-        f" WHEN priority = {MIN_PRIORITY} OR {ANY} 'delivered') THEN 'delivered'"
-        f" WHEN {ANY} 'pending') THEN 'pending' WHEN {ANY} 'failed') THEN 'failed' ELSE 'delivered' END"
-    )
-    SETTLE = f"{SETTLED} WHERE seq = ? RETURNING status"
-    SETTLE_ALL = (  # after a release in a digest it has the digest's status, whatever becomes of its repeats
-        f"{SETTLED} WHERE seq IN (SELECT value FROM json_each(?)) AND status <> 'held'"
-    )
 
-    @classmethod
-    def settle(cls, seq: int) -> str | None:
-        """Derive the status from the deliveries; None if the notification was deleted."""
-        return select_text(cls.SETTLE, (seq,))
+def entries(seqs: list[int]) -> list[Entry]:
+    """These notifications as the web app lists them, newest first."""
+    return ENTRIES.all((json.dumps(seqs),))
 
-    @classmethod
-    def note_delivered(cls, seq: int) -> None:
-        """A device has the notification now, whatever became of it on the others; call inside `transaction()`."""
-        run_later("UPDATE notification SET status = 'delivered' WHERE seq = ?", (seq,))
 
-    @classmethod
-    def settle_all(cls, seqs: Iterable[int]) -> None:
-        """Derive the statuses of many at once; call inside `transaction()`."""
-        run(cls.SETTLE_ALL, (json.dumps(list(seqs)),))
+def find(account_seq: int, id_: str, since: int) -> Entry | None:
+    """The account's notification or digest with that id, if it is not older than time `since`."""
+    return BY_ID.first((account_seq, id_, since))
 
-    EXPIRED = (
-        "SELECT account_seq, seq FROM notification WHERE status = 'pending' AND expires_at <= ?"
-        " ORDER BY expires_at LIMIT ?"
-    )
-    EXPIRED_OF = "SELECT seq FROM notification WHERE seq IN (SELECT value FROM json_each(?)) AND expires_at <= ?"
 
-    @classmethod
-    def expired(cls, now: int, limit: int) -> list[tuple[int, int]]:
-        """At most `limit` that are pending although they have expired: the account's seq and its own of each."""
-        return run(cls.EXPIRED, (now, limit)).fetchall()
+def latest_of_alerts(account_seq: int) -> dict[int, LatestOfAlert]:
+    """The latest notification of each alert of the account that has made one, by the alert's seq."""
+    return {latest.alert_seq: latest for latest in LATEST_OF_ALERTS.all((account_seq,))}
 
-    @classmethod
-    def expired_of(cls, seqs: list[int], now: int) -> list[int]:
-        """Those of these notifications that have expired."""
-        return select_numbers(cls.EXPIRED_OF, (json.dumps(seqs), now))
 
-    # --- replacing ---
+def newest_at() -> int | None:
+    """When the newest notification of all accounts was made."""
+    return select_number("SELECT created_at FROM notification ORDER BY seq DESC LIMIT 1")
 
-    REPLACE = (
-        "UPDATE notification SET replaced_by = ? WHERE account_seq = ? AND tag = ? AND replaced_by IS NULL"
-        " AND seq < ? RETURNING seq, status"
-    )
 
-    @classmethod
-    def replace_earlier(cls, account_seq: int, tag: str, seq: int) -> list[tuple[int, str]]:
-        """Mark the account's earlier notifications with a tag as replaced by the newest; call inside `transaction()`.
+def newest_seq(account_seq: int) -> int:
+    """The seq of the account's newest notification; 0 if there is none."""
+    return select_number("SELECT max(seq) FROM notification WHERE account_seq = ?", (account_seq,)) or 0
 
-        Answers with the seq and the status of each. There is at most one, unless two were held.
-        """
-        return run(cls.REPLACE, (seq, account_seq, tag, seq)).fetchall()
 
-    END_SCHEDULED = (
-        "UPDATE notification SET status = 'failed'"
-        " WHERE seq IN (SELECT value FROM json_each(?)) AND status = 'held' AND deliver_at IS NOT NULL"
-    )
+# --- settling ---
 
-    @classmethod
-    def end_scheduled(cls, seqs: Iterable[int]) -> None:
-        """Settle those of these notifications that were to be sent later as failed; call inside `transaction()`."""
-        run(cls.END_SCHEDULED, (json.dumps(list(seqs)),))
+ANY = "EXISTS (SELECT 1 FROM delivery WHERE notification_seq = seq AND status ="
+SETTLED = (
+    "UPDATE notification SET status = CASE"
+    f" WHEN priority = {MIN_PRIORITY} OR {ANY} 'delivered') THEN 'delivered'"
+    f" WHEN {ANY} 'pending') THEN 'pending' WHEN {ANY} 'failed') THEN 'failed' ELSE 'delivered' END"
+)
+SETTLE = f"{SETTLED} WHERE seq = ? RETURNING status"
+SETTLE_ALL = (  # after a release in a digest it has the digest's status, whatever becomes of its repeats
+    f"{SETTLED} WHERE seq IN (SELECT value FROM json_each(?)) AND status <> 'held'"
+)
 
-    @classmethod
-    def is_replaced(cls, seq: int) -> bool:
-        """Whether a newer notification with its tag has been recorded."""
-        return bool(select_number("SELECT replaced_by FROM notification WHERE seq = ?", (seq,)))
 
-    REPLACED = (
-        "SELECT seq FROM notification WHERE account_seq = ? AND tag = ? AND replaced_by = ? ORDER BY seq DESC LIMIT ?"
-    )
+def settle(seq: int) -> str | None:
+    """Derive the status from the deliveries; None if the notification was deleted."""
+    return select_text(SETTLE, (seq,))
 
-    @classmethod
-    def replaced_with(cls, account_seq: int, entry: Entry, limit: int) -> list[int]:
-        """The seqs of the newest notifications that this one replaced."""
-        return select_numbers(cls.REPLACED, (account_seq, entry.content.tag, entry.seq, limit))
 
-    # --- pruning and deleting ---
+def note_delivered(seq: int) -> None:
+    """A device has the notification now, whatever became of it on the others; call inside `transaction()`."""
+    run_later("UPDATE notification SET status = 'delivered' WHERE seq = ?", (seq,))
 
-    OLDEST = (
-        "SELECT seq, is_done FROM (SELECT seq, created_at,"
-        f" {AGED_FROM} < :before AND {STATUS} NOT IN ('held', 'pending') AS is_done FROM notification n"
-        " WHERE account_seq = :account AND seq > :after ORDER BY seq LIMIT :limit) oldest WHERE created_at < :before"
-    )
-    SIZE = size("title", "body", *TEXTS)
-    SIZE_OF = f"SELECT {SIZE} FROM notification WHERE seq = ?"
-    REWRITE = f"UPDATE notification SET title = ?, body = ? WHERE seq = ? RETURNING {SIZE}"
-    BEFORE = "SELECT seq FROM notification WHERE account_seq = ? AND seq > ? AND created_at < ? ORDER BY seq LIMIT ?"
-    COUNT_WITHOUT_DIGESTS = (
-        "SELECT count(*) FROM notification WHERE seq IN (SELECT value FROM json_each(?)) AND is_digest = 0"
-    )
-    DELETE_ALL = f"DELETE FROM notification WHERE seq IN (SELECT value FROM json_each(?)) RETURNING {SIZE}"
 
-    @classmethod
-    def oldest(cls, account_seq: int, after: int, before: int, limit: int) -> list[tuple[int, int]]:
-        """Of the account's `limit` oldest beyond seq `after`, those made before the time `before`.
+def settle_all(seqs: Iterable[int]) -> None:
+    """Derive the statuses of many at once; call inside `transaction()`."""
+    run(SETTLE_ALL, (json.dumps(list(seqs)),))
 
-        The seq of each, and whether it may be removed: it is neither held nor pending, nor delivered later than that.
-        """
-        values = {"account": account_seq, "after": after, "before": before, "limit": limit}
-        return run(cls.OLDEST, values).fetchall()
 
-    @classmethod
-    def titles(cls, account_seq: int, ids: list[str]) -> dict[str, str]:
-        """The titles of those of these notifications that the account has, by id."""
-        found = cls.select(cls.id, cls.title).where(cls.account == account_seq, cls.id.in_(ids))
-        return {row.id: row.title for row in found}
+EXPIRED = (
+    "SELECT account_seq, seq FROM notification WHERE status = 'pending' AND expires_at <= ?"
+    " ORDER BY expires_at LIMIT ?"
+)
+EXPIRED_OF = "SELECT seq FROM notification WHERE seq IN (SELECT value FROM json_each(?)) AND expires_at <= ?"
 
-    @classmethod
-    def find_seq(cls, account_seq: int, id_: str) -> int | None:
-        """The seq of a notification; None when the account has none with that id, or it is a digest."""
-        return next(iter(cls.find_seqs(account_seq, [id_])), None)
 
-    @classmethod
-    def find_seqs(cls, account_seq: int, ids: list[str]) -> list[int]:
-        """The seqs of those of these notifications that the account has, newest first; of no digests."""
-        found = cls.select(cls.seq).where(cls.account == account_seq, cls.id.in_(ids), cls.is_digest == 0)
-        return list(found.order_by(cls.seq.desc()).scalars())
+def expired(now: int, limit: int) -> list[tuple[int, int]]:
+    """At most `limit` that are pending although they have expired: the account's seq and its own of each."""
+    return run(EXPIRED, (now, limit)).fetchall()
 
-    @classmethod
-    def rewrite(cls, account_seq: int, seq: int, content: Content) -> None:
-        """Give a digest another text; call inside `transaction()`."""
-        (before,) = run(cls.SIZE_OF, (seq,)).fetchone()
-        (after,) = run(cls.REWRITE, (content.title, content.body, seq)).fetchone()
-        NotificationDay.add_bytes(account_seq, after - before)
 
-    @classmethod
-    def before(cls, account_seq: int, after: int, created_before: int, limit: int) -> list[int]:
-        """The first `limit` seqs of the account beyond `after`, of notifications made before `created_before`."""
-        return select_numbers(cls.BEFORE, (account_seq, after, created_before, limit))
+def expired_of(seqs: list[int], now: int) -> list[int]:
+    """Those of these notifications that have expired."""
+    return select_numbers(EXPIRED_OF, (json.dumps(seqs), now))
 
-    @classmethod
-    def count_without_digests(cls, seqs: list[int]) -> int:
-        """How many of these are notifications and not digests."""
-        return select_number(cls.COUNT_WITHOUT_DIGESTS, (json.dumps(seqs),)) or 0
 
-    @classmethod
-    def delete_all(cls, account_seq: int, seqs: list[int]) -> None:
-        """Delete these notifications of the account and their deliveries; call inside `transaction()`."""
-        freed = run(cls.DELETE_ALL, (json.dumps(seqs),)).fetchall()
-        NotificationDay.add_bytes(account_seq, -sum(row[0] for row in freed))
+# --- replacing ---
+
+REPLACE = (
+    "UPDATE notification SET replaced_by = ? WHERE account_seq = ? AND tag = ? AND replaced_by IS NULL"
+    " AND seq < ? RETURNING seq, status"
+)
+
+
+def replace_earlier(account_seq: int, tag: str, seq: int) -> list[tuple[int, str]]:
+    """Mark the account's earlier notifications with a tag as replaced by the newest; call inside `transaction()`.
+
+    Answers with the seq and the status of each. There is at most one, unless two were held.
+    """
+    return run(REPLACE, (seq, account_seq, tag, seq)).fetchall()
+
+
+END_SCHEDULED = (
+    "UPDATE notification SET status = 'failed'"
+    " WHERE seq IN (SELECT value FROM json_each(?)) AND status = 'held' AND deliver_at IS NOT NULL"
+)
+
+
+def end_scheduled(seqs: Iterable[int]) -> None:
+    """Settle those of these notifications that were to be sent later as failed; call inside `transaction()`."""
+    run(END_SCHEDULED, (json.dumps(list(seqs)),))
+
+
+def is_replaced(seq: int) -> bool:
+    """Whether a newer notification with its tag has been recorded."""
+    return bool(select_number("SELECT replaced_by FROM notification WHERE seq = ?", (seq,)))
+
+
+REPLACED = (
+    "SELECT seq FROM notification WHERE account_seq = ? AND tag = ? AND replaced_by = ? ORDER BY seq DESC LIMIT ?"
+)
+
+
+def replaced_with(account_seq: int, entry: Entry, limit: int) -> list[int]:
+    """The seqs of the newest notifications that this one replaced."""
+    return select_numbers(REPLACED, (account_seq, entry.content.tag, entry.seq, limit))
+
+
+# --- pruning and deleting ---
+
+OLDEST = (
+    "SELECT seq, is_done FROM (SELECT seq, created_at,"
+    f" {AGED_FROM} < :before AND {STATUS} NOT IN ('held', 'pending') AS is_done FROM notification n"
+    " WHERE account_seq = :account AND seq > :after ORDER BY seq LIMIT :limit) oldest WHERE created_at < :before"
+)
+SIZE = size("title", "body", *TEXTS)
+SIZE_OF = f"SELECT {SIZE} FROM notification WHERE seq = ?"
+REWRITE = f"UPDATE notification SET title = ?, body = ? WHERE seq = ? RETURNING {SIZE}"
+TITLES = (
+    "SELECT id, title FROM notification WHERE account_seq = ?"
+    " AND id IN (SELECT CAST(value AS TEXT) FROM json_each(?))"
+)
+FIND_SEQ = "SELECT seq FROM notification WHERE account_seq = ? AND id = ? AND is_digest = 0"
+BEFORE = "SELECT seq FROM notification WHERE account_seq = ? AND seq > ? AND created_at < ? ORDER BY seq LIMIT ?"
+COUNT_WITHOUT_DIGESTS = (
+    "SELECT count(*) FROM notification WHERE seq IN (SELECT value FROM json_each(?)) AND is_digest = 0"
+)
+DELETE_ALL = f"DELETE FROM notification WHERE seq IN (SELECT value FROM json_each(?)) RETURNING {SIZE}"
+
+
+def oldest(account_seq: int, after: int, before: int, limit: int) -> list[tuple[int, int]]:
+    """Of the account's `limit` oldest beyond seq `after`, those made before the time `before`.
+
+    The seq of each, and whether it may be removed: it is neither held nor pending, nor delivered later than that.
+    """
+    values = {"account": account_seq, "after": after, "before": before, "limit": limit}
+    return run(OLDEST, values).fetchall()
+
+
+def titles(account_seq: int, ids: list[str]) -> dict[str, str]:
+    """The titles of those of these notifications that the account has, by id."""
+    return dict(run(TITLES, (account_seq, json.dumps(ids))))
+
+
+def find_seq(account_seq: int, id_: str) -> int | None:
+    """The seq of a notification; None when the account has none with that id, or it is a digest."""
+    return select_number(FIND_SEQ, (account_seq, id_))
+
+
+def find_seqs(account_seq: int, ids: list[str]) -> list[int]:
+    """The seqs of those of these notifications that the account has, newest first; of no digests."""
+    found = {find_seq(account_seq, id_) for id_ in ids}
+    return sorted((seq for seq in found if seq), reverse=True)
+
+
+def rewrite(account_seq: int, seq: int, content: Content) -> None:
+    """Give a digest another text; call inside `transaction()`."""
+    (before,) = run(SIZE_OF, (seq,)).fetchone()
+    (after,) = run(REWRITE, (content.title, content.body, seq)).fetchone()
+    notification_days.add_bytes(account_seq, after - before)
+
+
+def before(account_seq: int, after: int, created_before: int, limit: int) -> list[int]:
+    """The first `limit` seqs of the account beyond `after`, of notifications made before `created_before`."""
+    return select_numbers(BEFORE, (account_seq, after, created_before, limit))
+
+
+def count_without_digests(seqs: list[int]) -> int:
+    """How many of these are notifications and not digests."""
+    return select_number(COUNT_WITHOUT_DIGESTS, (json.dumps(seqs),)) or 0
+
+
+def delete_all(account_seq: int, seqs: list[int]) -> None:
+    """Delete these notifications of the account and their deliveries; call inside `transaction()`."""
+    freed = run(DELETE_ALL, (json.dumps(seqs),)).fetchall()
+    notification_days.add_bytes(account_seq, -sum(row[0] for row in freed))

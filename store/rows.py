@@ -9,8 +9,8 @@ from functools import partial
 from operator import itemgetter
 from typing import Any, Generic, TypeVar, cast, get_origin, get_type_hints
 
-from store.database import run
-from store.engine import Values
+from store.database import insert, run
+from store.engine import Values, inserting
 from wire.json_text import own_json
 
 Row = TypeVar("Row", bound=tuple[Any, ...])
@@ -51,6 +51,11 @@ def select_text(statement: str, values: Values = ()) -> str | None:
 def select_numbers(statement: str, values: Values = ()) -> list[int]:
     """The numbers in the first column of all rows."""
     return [row[0] for row in run(statement, values)]
+
+
+def add_row(table: str, row: dict[str, Any]) -> int:
+    """Add a row with these columns to a table that numbers its rows; returns its seq."""
+    return insert(inserting(table, tuple(row)), tuple(row.values()))
 
 
 def columns(row_type: type[tuple[Any, ...]], table: str, **sources: str) -> str:

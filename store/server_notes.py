@@ -1,60 +1,43 @@
 """The keys and notes that the service keeps for itself, and their queries."""
 
-import peewee
-
-from models import Model
 from store.database import EVERYBODY, run, transaction
+from store.rows import select_text
+
+FIND = "SELECT value FROM server_note WHERE name = ?"
+PUT = "INSERT INTO server_note (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+FIND_KEY = "SELECT value FROM server_key WHERE name = ?"
+PUT_KEY = "INSERT INTO server_key (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING"
 
 
-class ServerKey(Model):
-    """A key of this service itself."""
-
-    name = peewee.TextField(primary_key=True)
-    value = peewee.TextField()
-
-    @classmethod
-    def find(cls, name: str) -> str | None:
-        """The key's value, if it was made already."""
-        key = cls.first("name = ?", name)
-        return str(key.value) if key else None
-
-    @classmethod
-    def put_first(cls, name: str, value: str) -> str:
-        """Keep `value` unless there is a key of that name; returns the kept value."""
-        with transaction(EVERYBODY):
-            run("INSERT INTO server_key (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING", (name, value))
-            return str(cls.get(cls.name == name).value)
-
-    @classmethod
-    def forget(cls, name: str) -> None:
-        """Delete a key."""
-        with transaction(EVERYBODY):
-            run("DELETE FROM server_key WHERE name = ?", (name,))
+def find(name: str) -> str | None:
+    """The value of a note that was put last."""
+    return select_text(FIND, (name,))
 
 
-class ServerNote(Model):
-    """A named note of the service."""
+def put(name: str, value: str) -> None:
+    """Set a note to `value`."""
+    with transaction(EVERYBODY):
+        run(PUT, (name, value))
 
-    name = peewee.TextField(primary_key=True)
-    value = peewee.TextField()
 
-    PUT = (
-        "INSERT INTO server_note (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
-    )
+def forget(first: str, last: str) -> None:
+    """Delete the notes with names from `first` to `last`; call inside `transaction()`."""
+    run("DELETE FROM server_note WHERE name BETWEEN ? AND ?", (first, last))
 
-    @classmethod
-    def find(cls, name: str) -> str | None:
-        """The value that was put last."""
-        note = cls.first("name = ?", name)
-        return str(note.value) if note else None
 
-    @classmethod
-    def forget(cls, first: str, last: str) -> None:
-        """Delete the notes with names from `first` to `last`; call inside `transaction()`."""
-        cls.delete().where(cls.name.between(first, last)).execute()
+def find_key(name: str) -> str | None:
+    """The value of a key of the service itself, if it was made already."""
+    return select_text(FIND_KEY, (name,))
 
-    @classmethod
-    def put(cls, name: str, value: str) -> None:
-        """Set the note to `value`."""
-        with transaction(EVERYBODY):
-            run(cls.PUT, (name, value))
+
+def put_first_key(name: str, value: str) -> str:
+    """Keep `value` unless there is a key of that name; returns the kept value."""
+    with transaction(EVERYBODY):
+        run(PUT_KEY, (name, value))
+        return find_key(name) or value
+
+
+def forget_key(name: str) -> None:
+    """Delete a key."""
+    with transaction(EVERYBODY):
+        run("DELETE FROM server_key WHERE name = ?", (name,))

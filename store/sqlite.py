@@ -395,15 +395,10 @@ def fill(rows: Rows) -> dict[str, int]:
         run(f"DELETE FROM {table.name}")
     for table in rows.tables:
         with known_errors():
-            counts[table.name] = connection().executemany(inserting(table), rows.of(table)).rowcount
+            counts[table.name] = connection().executemany(table.inserting, rows.of(table)).rowcount
         if table.never_reuses:
             keep_last_seq(connection(), table, rows.last_seq(table))
     return counts
-
-
-def inserting(table: Table) -> str:
-    """The statement that adds a row to a table."""
-    return f"INSERT INTO {table.name} ({', '.join(table.columns)}) VALUES ({', '.join('?' * len(table.columns))})"
 
 
 def keep_last_seq(file: sqlite3.Connection, table: Table, seq: int) -> None:

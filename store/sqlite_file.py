@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from store.engine import ROOT, SCHEMA_VERSION, DatabaseRefused, Table
-from store.sqlite import APPLICATION_ID, FILE_HEADER, inserting, keep_last_seq, placed, statements
+from store.sqlite import APPLICATION_ID, FILE_HEADER, keep_last_seq, placed, statements
 from store.sqlite_connection import known_errors
 
 CACHE_KB = 16_000
@@ -50,7 +50,7 @@ class NewFile:
 
     def add(self, table: Table, rows: Iterable[tuple[Any, ...]]) -> None:
         """Write a table's rows."""
-        self._connection.executemany(inserting(table), rows)
+        self._connection.executemany(table.inserting, rows)
 
     def keep_last_seq(self, table: Table, seq: int) -> None:
         """Note the highest seq that a table has given."""

@@ -16,7 +16,8 @@ from werkzeug.wrappers import Response
 from core import accounts, alerts, proxies, subscriptions
 from models import Account, ApiKey, Device, sha256_of
 from process import clock
-from store.heartbeats import Heartbeat, owner_of
+from store import heartbeats
+from store.heartbeats import owner_of
 from store.senders import Caller, find_caller, find_webhook
 from web import rate_limits, request_body
 from web.context import current, request, signed_in_account
@@ -171,7 +172,7 @@ def ping_id() -> None:
     known = current()
     sent = known.variables.get("ping_id", "")
     if PING_ID.fullmatch(sent.lower()):
-        known.beat = Heartbeat.pinged(sent.lower())
+        known.beat = heartbeats.pinged(sent.lower())
     elif PING_KEY.fullmatch(sent):
         known.ping_owner = owner_of(sent)
 

@@ -11,8 +11,7 @@ from core.plans import PLANS
 from models import ApiKey
 from process import clock
 from process.clock import DAY_MS
-from store import tags
-from store.notification_days import NotificationDay
+from store import notification_days, tags
 from web import guards
 from web.context import current, request
 from web.request_body import read_fields, read_upload
@@ -108,7 +107,7 @@ def show_account() -> Payload:
     """GET /v1/account: what Home Assistant reads when it is set up, and then as sensors."""
     caller, window, now = current().caller, current().window, clock.now_ms()
     plan = PLANS[caller.plan]
-    today = NotificationDay.stats(caller.account_seq, local_time.local_day(now, caller.time_zone)).day
+    today = notification_days.stats(caller.account_seq, local_time.local_day(now, caller.time_zone)).day
     limit = plan.rest_per_minute
     remaining = window.remaining if window else limit
     kept_s = plan.history_days * DAY_MS // 1_000

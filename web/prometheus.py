@@ -10,9 +10,8 @@ from typing import Any
 from config import VERSION
 from core import scheduler, sharing
 from process import clock, counters
-from store.deliveries import Delivery
+from store import deliveries, held_notifications
 from store.engine import SCHEMA_VERSION, DatabaseError
-from store.held import Held
 
 COUNTERS = {
     "responses": ("Responses to requests.", ("method", "route", "status")),
@@ -70,10 +69,10 @@ class _Collector:
 
 def _stored() -> list[tuple[str, str, float]]:
     """The figures that the database has; raises `DatabaseError`."""
-    due_at = Delivery.next_due_at()
+    due_at = deliveries.next_due_at()
     overdue_ms = max(0, clock.now_ms() - due_at) if due_at is not None else 0
     return [
-        ("notifications_held", "Notifications held for quiet hours or a digest.", Held.count()),
-        ("pushes_pending", "Pushes waiting for another attempt.", Delivery.count_pending()),
+        ("notifications_held", "Notifications held for quiet hours or a digest.", held_notifications.count()),
+        ("pushes_pending", "Pushes waiting for another attempt.", deliveries.count_pending()),
         ("push_overdue_seconds", "Seconds since the oldest waiting push was due.", overdue_ms / 1000),
     ]

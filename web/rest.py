@@ -18,14 +18,12 @@ from core.plans import PLANS, history_begin
 from core.scheduler import is_healthy
 from models import Alert, ApiKey, Device
 from process import clock
-from store import buttons
+from store import alarms as stored_alarms
+from store import buttons, deliveries, heartbeats, metric_rules, notification_days, notifications
 from store.alarms import Alarm
 from store.database import AFTER_ALL
 from store.deliveries import Delivery
-from store.heartbeats import Heartbeat
-from store.metric_rules import MetricRule
-from store.notification_days import NotificationDay
-from store.notifications import Entry, ListedRow, Notification
+from store.notifications import Entry, ListedRow
 from store.search import Span, Wanted, search
 from web import rate_limits, shapes
 from web.context import current, request
@@ -148,9 +146,9 @@ def _page(fields: Mapping[str, Any]) -> tuple[Payload, list[ListedRow]]:
     since = history_begin(caller.plan, clock.now_ms())
     if term:
         seqs, last, is_done = search(caller.account_seq, Span(before), since, limit, Wanted((term,)))
-        rows = Notification.listed(seqs)
+        rows = notifications.listed(seqs)
     else:
-        rows, last, is_done = Notification.page(caller.account_seq, before, since, limit)
+        rows, last, is_done = notifications.page(caller.account_seq, before, since, limit)
     page = {
         "ok": True,
         "notifications": [
@@ -194,7 +192,7 @@ def find_notification(notification_id: str, fields: Mapping[str, Any]) -> tuple[
 
 def _entry(notification_id: str) -> Entry:
     caller = current().caller
-    entry = Notification.find(caller.account_seq, notification_id, history_begin(caller.plan, clock.now_ms()))
+    entry = notifications.find(caller.account_seq, notification_id, history_begin(caller.plan, clock.now_ms()))
     if entry is None or entry.is_digest:
         raise Refused(404)
     return entry
@@ -215,7 +213,7 @@ def delete_notification(notification_id: str) -> Payload:
 def get_stats() -> Payload:
     """GET /api/v1/stats."""
     caller = current().caller
-    stats = NotificationDay.stats(caller.account_seq, local_time.local_day(clock.now_ms(), caller.time_zone))
+    stats = notification_days.stats(caller.account_seq, local_time.local_day(clock.now_ms(), caller.time_zone))
     return {
         "ok": True,
         "stats": {
@@ -239,8 +237,8 @@ def list_watches() -> Payload:
     account_seq = current().caller.account_seq
     return {
         "ok": True,
-        "watches": [shapes.watch(beat) for beat in Heartbeat.of_account(account_seq)],
-        "rules": [shapes.rule(one) for one in MetricRule.of_account(account_seq)],
+        "watches": [shapes.watch(beat) for beat in heartbeats.of_account(account_seq)],
+        "rules": [shapes.rule(one) for one in metric_rules.of_account(account_seq)],
     }
 
 
@@ -363,8 +361,8 @@ def _cursors(secret: str) -> Signer:
 
 
 def _detail(entry: Entry) -> Payload:
-    detail = answered(entry) | _alarm(Alarm.find(entry.seq), entry.content)
-    detail["deliveries"] = [_delivery(one) for one in Delivery.of_notification(entry.digest_seq or entry.seq)]
+    detail = answered(entry) | _alarm(stored_alarms.find(entry.seq), entry.content)
+    detail["deliveries"] = [_delivery(one) for one in deliveries.of_notification(entry.digest_seq or entry.seq)]
     if entry.replaced_by:
         detail["replacedBy"] = entry.replaced_by
     given = buttons.answer_to(entry.seq) if entry.content.actions else None

@@ -7,8 +7,8 @@ import pytest
 import push
 from core import alarms, delivery, scheduler
 from core.attempts import LEASE_MS
+from store import alarms as stored_alarms
 from store import database
-from store.alarms import Alarm
 from store.senders import find_webhook
 from tests.support.alarms import acknowledge, bodies, detail, every, ring, rung, send_at
 from tests.support.devices import subscribe
@@ -353,7 +353,9 @@ def test_an_event_beyond_20_is_delivered_and_does_not_repeat(service, owner, bro
 def test_a_repeat_that_a_crash_cut_off_is_made_when_its_lease_has_ended(owner, browser, rings, passes, moved_clock):
     moved_clock.advance(60)
     with database.transaction(1):
-        assert len(Alarm.claim(Alarm.due(moved_clock.ms), moved_clock.ms + LEASE_MS)) == 1  # and the process dies
+        assert (
+            len(stored_alarms.claim(stored_alarms.due(moved_clock.ms), moved_clock.ms + LEASE_MS)) == 1
+        )  # and the process dies
     passes(29)
     assert len(browser.messages) == 1
     passes(1)
@@ -362,14 +364,14 @@ def test_a_repeat_that_a_crash_cut_off_is_made_when_its_lease_has_ended(owner, b
 
 def test_of_two_that_find_a_repeat_due_one_makes_it(owner, browser, rings, moved_clock):
     moved_clock.advance(60)
-    seen, lease = Alarm.due(moved_clock.ms), moved_clock.ms + LEASE_MS
+    seen, lease = stored_alarms.due(moved_clock.ms), moved_clock.ms + LEASE_MS
     with database.transaction(1):
-        assert [len(Alarm.claim(seen, lease)) for _ in range(2)] == [1, 0]
+        assert [len(stored_alarms.claim(seen, lease)) for _ in range(2)] == [1, 0]
 
 
 def test_of_workers_at_the_same_time_one_repeats(owner, browser, rings, passes, moved_clock):
     moved_clock.advance(60)
-    due = Alarm.due(moved_clock.ms)
+    due = stored_alarms.due(moved_clock.ms)
     (account_seq,) = {one.account_seq for one in due}
     together = threading.Barrier(8)
 
@@ -397,7 +399,7 @@ def test_what_is_acknowledged_during_its_repeat_is_said_to_be_after_it(
         return send(pushes, timeout_s)
 
     moved_clock.advance(60)
-    due = Alarm.due(moved_clock.ms)
+    due = stored_alarms.due(moved_clock.ms)
     monkeypatch.setattr(push, "send", acknowledged_meanwhile)
     alarms._push_due(due[0].account_seq, due)
     service.work()

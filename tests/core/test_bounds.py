@@ -10,11 +10,9 @@ from app import open_service
 from core import attempts, delivery, firing, floods, plans, pruning, retries
 from core.plans import PLANS
 from process import clock
-from store import custom_metrics, database
+from store import custom_metrics, database, deliveries, notification_days
 from store.custom_metrics import MetricValue
 from store.database import EVERYBODY, WriteFailed, run, transaction
-from store.deliveries import Delivery
-from store.notification_days import NotificationDay
 from tests.support.accounts import account_set
 from tests.support.rows import each
 from tests.support.tables import query
@@ -504,7 +502,7 @@ def test_a_database_of_before_is_believed_as_far_as_its_newest_notification(serv
 def test_a_change_of_time_zone_counts_only_what_came_meanwhile_in_its_transaction(service, owner, monkeypatch):
     """Counting a long history takes a while, and others want to write meanwhile."""
     owner.send()
-    counted, count = [], NotificationDay.count_by_quarter_hour
+    counted, count = [], notification_days.count_by_quarter_hour
 
     def note(account_seq, since, after, until):
         counted.append((database._engine._threads.own.writing is not None, after))
@@ -512,7 +510,7 @@ def test_a_change_of_time_zone_counts_only_what_came_meanwhile_in_its_transactio
             owner.send()  # comes while the history is counted
         return count(account_seq, since, after, until)
 
-    monkeypatch.setattr(NotificationDay, "count_by_quarter_hour", note)
+    monkeypatch.setattr(notification_days, "count_by_quarter_hour", note)
     account_set(service, "--timezone", "Asia/Tokyo")
     assert counted == [(False, 0), (True, 1)]
     assert owner.get("/stats").json["stats"]["notificationsThisDay"] == 2
@@ -563,7 +561,7 @@ def test_a_retry_is_nobody_elses_for_as_long_as_it_may_take(service, owner, push
     moved_clock.advance(30)
     due = retries._due(clock.now_ms(), 8)
     with transaction(1):
-        (claimed,) = Delivery.claim(due[1], clock.now_ms(), clock.now_ms() + attempts.LEASE_MS)
+        (claimed,) = deliveries.claim(due[1], clock.now_ms(), clock.now_ms() + attempts.LEASE_MS)
     moved_clock.advance(2 * attempts.PUSH_DEADLINE_S)
     assert claimed.attempts == 1 and retries._due(clock.now_ms(), 8) == {}
 

@@ -4,11 +4,9 @@ import pytest
 
 from core import clock_steps
 from process import clock
-from store import database
-from store.alarms import Alarm
-from store.deliveries import Delivery
-from store.server_notes import ServerNote
+from store import database, deliveries, server_notes
 from tests.support.alarms import ring
+from tests.support.tables import query
 from tests.support.times import HOUR_S
 
 
@@ -19,8 +17,8 @@ def pending(service, owner, browser, moved_clock):
     ring(owner)
 
     def due():
-        (alarm,) = Alarm.select()
-        return Delivery.next_due_at(), alarm.next_at
+        ((alarm_due_at,),) = query(service, "SELECT next_at FROM alarm")
+        return deliveries.next_due_at(), alarm_due_at
 
     return due
 
@@ -70,10 +68,11 @@ def test_what_two_accounts_wait_for_is_brought_forward_once_each(service, owner,
     service.account("other@example.org")
     for caller in (owner, owner, service.caller("other@example.org")):
         ring(caller)
-    before = [alarm.next_at for alarm in Alarm.select()]
+    due_at = "SELECT next_at FROM alarm ORDER BY notification_seq"
+    before = [row[0] for row in query(service, due_at)]
     set_back(moved_clock, HOUR_S)
     look(processes)
-    assert moved(before, [alarm.next_at for alarm in Alarm.select()]) == [HOUR_S] * 3
+    assert moved(before, [row[0] for row in query(service, due_at)]) == [HOUR_S] * 3
 
 
 def test_each_step_counts_also_back_to_where_the_clock_was(pending, processes, moved_clock):
@@ -119,7 +118,7 @@ def test_a_step_that_cannot_be_noted_is_followed_when_it_can(pending, processes,
         raise database.WriteFailed("disk full")
 
     with monkeypatch.context() as patched:
-        patched.setattr(ServerNote, "put", fail)
+        patched.setattr(server_notes, "put", fail)
         for one in processes:
             with pytest.raises(database.WriteFailed):
                 one.look()
@@ -136,7 +135,7 @@ def test_each_machine_follows_its_own_clock_and_few_are_remembered(pending, proc
         set_back(moved_clock, -HOUR_S)
         look(processes)
     assert moved(before, pending()) == [25 * HOUR_S] * 2
-    assert len(clock_steps.json.loads(ServerNote.find(clock_steps.NOTE))) == clock_steps.MAX_MACHINES
+    assert len(clock_steps.json.loads(server_notes.find(clock_steps.NOTE))) == clock_steps.MAX_MACHINES
 
 
 def test_a_machine_has_one_name_as_long_as_it_runs(monkeypatch):

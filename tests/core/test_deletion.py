@@ -4,10 +4,9 @@ import pytest
 
 from core import accounts, deletion, delivery, devices, firing, heartbeats
 from models import ApiKey
-from store import custom_metrics, database
+from store import custom_metrics, database, notifications
 from store.custom_metrics import MetricValue
 from store.database import WriteFailed
-from store.notifications import Notification
 from store.senders import Owner
 from tests.support.accounts import OWNER, PASSWORD, account_set
 from tests.support.commands import said
@@ -313,7 +312,7 @@ def test_a_deletion_that_fails_on_the_way_says_so_and_the_next_goes_on(
 ):
     much_history(service, owner, moved_clock)
     with monkeypatch.context() as patched:
-        patched.setattr(Notification, "delete_all", Locked(Notification.delete_all, range(passes + 1, 1_000)))
+        patched.setattr(notifications, "delete_all", Locked(notifications.delete_all, range(passes + 1, 1_000)))
         assert said(service.flask(*command)) == PARTLY
     assert query(service, "SELECT count(*) FROM notification") == [(1_300 - 500 * passes,)]
     lines(service, *command)
@@ -328,7 +327,7 @@ def test_a_metrics_deletion_that_fails_on_the_way_says_so(service, owner, monkey
 
 def test_a_deletion_that_could_not_begin_says_only_why(service, owner, moved_clock, monkeypatch):
     much_history(service, owner, moved_clock)
-    monkeypatch.setattr(Notification, "delete_all", Locked(Notification.delete_all, range(1, 1_000)))
+    monkeypatch.setattr(notifications, "delete_all", Locked(notifications.delete_all, range(1, 1_000)))
     assert said(service.flask(*DELETE_HISTORY)) == "Error: database is locked"
 
 

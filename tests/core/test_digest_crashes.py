@@ -10,8 +10,7 @@ import models
 import push
 from core import retries, scheduler
 from process import clock
-from store import database
-from store.held import Held
+from store import database, held_notifications
 from tests.support.accounts import PRO, account_set
 from tests.support.devices import subscribe
 from tests.support.holding import MORNING, QUIET, digest_of, happens, held, shown, statuses
@@ -201,7 +200,7 @@ def test_a_clock_that_is_set_back_for_good_does_not_hold_a_digest_for_ever(servi
 @sqlite_only
 def test_releasing_many_writes_narrow_rows_alone(service, browser):
     """Writing rows with their texts again takes long, while others wait."""
-    for statement in (Held.OLDEST.statement, Held.PUT_IN_DIGEST):
+    for statement in (held_notifications.OLDEST.statement, held_notifications.PUT_IN_DIGEST):
         values = (1, "[1]", 1)[: statement.count("?")]
         plan = " ".join(row[3] for row in database.run(f"EXPLAIN QUERY PLAN {statement}", values))
         assert " notification " not in plan and "SCAN held" not in plan

@@ -73,7 +73,7 @@ def test_a_deadline_moves_by_as_much_as_the_clock_was_set(beat, passes, moved_cl
 def test_that_the_service_is_alive_is_written_every_half_minute(service, moved_clock, monkeypatch):
     written = []
     service.work()
-    monkeypatch.setattr(heartbeat_checks.ServerNote, "put", lambda name, value: written.append(value))
+    monkeypatch.setattr(heartbeat_checks.server_notes, "put", lambda name, value: written.append(value))
     for _ in range(120):
         moved_clock.advance(1)
         heartbeat_checks.follow_clock()
@@ -90,7 +90,7 @@ def test_while_nothing_can_be_written_nothing_is_judged_and_the_outage_counts_as
         raise database.WriteFailed("disk full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(heartbeat_checks.ServerNote, "put", refuse)
+        patch.setattr(heartbeat_checks.server_notes, "put", refuse)
         moved_clock.advance(2 * HOUR_S)
         assert heartbeat_checks.check_due(moved_clock.ms) is False
         assert heartbeat_checks.check_due(moved_clock.ms) is False

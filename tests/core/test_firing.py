@@ -9,7 +9,7 @@ from models import Account
 from process import clock
 from store import database, metric_rules
 from store.database import transaction
-from store.metric_rules import KEPT_FIRINGS, MetricRule
+from store.metric_rules import KEPT_FIRINGS
 from tests.support.accounts import account_set
 from tests.support.heartbeats import EMAIL, told
 from tests.support.holding import QUIET
@@ -253,8 +253,8 @@ def test_two_workers_tell_it_once(service, owner, moved_clock):
     rule = Ruled(service, owner, "> 90", "--for", "5m")
     rule.sends(95)
     moved_clock.advance(5 * MINUTE_S)
-    ((_, seq),) = MetricRule.due(moved_clock.ms, 10)
-    stale, both_see = MetricRule.one(seq), threading.Barrier(2)
+    ((_, seq),) = metric_rules.due(moved_clock.ms, 10)
+    stale, both_see = metric_rules.one(seq), threading.Barrier(2)
 
     def work():
         try:
@@ -339,14 +339,14 @@ def test_values_that_cannot_be_stored_with_what_they_change_are_refused(service,
 
 
 def test_a_rule_that_is_deleted_once_it_was_found_to_be_due_is_passed_over(service, owner, monkeypatch, caplog):
-    monkeypatch.setattr(MetricRule, "due", lambda now, most: [(Account.find(EMAIL).seq, 10**9)])
+    monkeypatch.setattr(metric_rules, "due", lambda now, most: [(Account.find(EMAIL).seq, 10**9)])
     assert not firing.look_at_due(clock.now_ms())
     assert caplog.text == ""
 
 
 def test_the_newest_times_that_it_fired_are_kept(service, owner, rule, moved_clock):
     service.account("other@example.org")
-    (seq,) = (rule.seq for rule in MetricRule.of_account(1))
+    (seq,) = (rule.seq for rule in metric_rules.of_account(1))
     with database.transaction(1):
         for number in range(KEPT_FIRINGS + 5):
             metric_rules.begin_firing(seq, number * 10)

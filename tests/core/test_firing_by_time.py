@@ -384,7 +384,7 @@ def test_while_nothing_can_be_written_no_silence_is_told_and_the_outage_counts_a
         raise database.WriteFailed("disk full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(heartbeat_checks.ServerNote, "put", refuse)
+        patch.setattr(heartbeat_checks.server_notes, "put", refuse)
         moved_clock.advance(2 * DAY_S)
         assert heartbeat_checks.check_due(moved_clock.ms) is False
     heartbeat_checks.check_due(moved_clock.ms)

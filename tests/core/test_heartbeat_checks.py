@@ -7,7 +7,7 @@ import pytest
 from core import heartbeat_checks, heartbeats, retries
 from models import Account
 from store import database
-from store.heartbeats import Heartbeat
+from store import heartbeats as stored_heartbeats
 from tests.support.accounts import account_set
 from tests.support.heartbeats import EMAIL, Pinged, told
 from tests.support.holding import QUIET
@@ -195,9 +195,9 @@ def test_what_went_down_and_up_in_one_night_is_told_in_one(service, owner, brows
 def test_two_workers_tell_it_once(owner, beat, moved_clock):
     beat.ping()
     moved_clock.advance(2 * HOUR_S)
-    ((_, seq),) = Heartbeat.due(moved_clock.ms, 10)
+    ((_, seq),) = stored_heartbeats.due(moved_clock.ms, 10)
     both_see = threading.Barrier(2)
-    stale = Heartbeat.one(seq)
+    stale = stored_heartbeats.one(seq)
 
     def work():
         try:
@@ -227,8 +227,8 @@ def test_the_worker_is_woken_to_tell_it_once_it_is_stored(browser, beat):
 def test_a_ping_that_is_faster_than_the_worker_wins(owner, beat, moved_clock):
     beat.ping()
     moved_clock.advance(2 * HOUR_S)
-    ((_, seq),) = Heartbeat.due(moved_clock.ms, 10)
-    stale = Heartbeat.one(seq)
+    ((_, seq),) = stored_heartbeats.due(moved_clock.ms, 10)
+    stale = stored_heartbeats.one(seq)
     beat.ping()
     with database.transaction(1):
         heartbeat_checks._pass_deadline(stale, moved_clock.ms)
@@ -268,7 +268,7 @@ def test_one_that_fails_does_not_keep_the_others_from_being_followed(service, ow
 
 
 def test_one_that_is_deleted_once_it_was_found_to_be_due_is_passed_over(service, owner, monkeypatch, caplog):
-    monkeypatch.setattr(Heartbeat, "due", lambda now, most: [(Account.find(EMAIL).seq, 10**9)])
+    monkeypatch.setattr(stored_heartbeats, "due", lambda now, most: [(Account.find(EMAIL).seq, 10**9)])
     service.work()
     assert caplog.text == ""
 

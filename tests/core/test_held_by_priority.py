@@ -4,7 +4,7 @@ import pytest
 
 from core import digests
 from models import Account
-from store.held import Held
+from store import held_notifications
 from tests.support.accounts import OWNER
 from tests.support.holding import MORNING, digest_of, shown, statuses
 from tests.support.times import MINUTE_S
@@ -139,12 +139,12 @@ def test_the_times_that_the_pages_tell_are_those_at_which_they_are_released(
     for level in (2, 3, 4, 5):
         post(hook, f"{level}", level)
     account_seq = Account.find(OWNER).seq
-    for at in digests.releases(Held.of_account(account_seq), moved_clock.ms):
-        before = Held.count()
+    for at in digests.releases(held_notifications.of_account(account_seq), moved_clock.ms):
+        before = held_notifications.count()
         moved_clock.advance((at - 1 - moved_clock.ms) / 1000)
         works()
-        assert Held.count() == before
+        assert held_notifications.count() == before
         moved_clock.advance(0.001)
         works()
-        assert Held.count() < before
-    assert Held.count() == 0
+        assert held_notifications.count() < before
+    assert held_notifications.count() == 0

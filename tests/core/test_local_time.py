@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core import digests, holding, local_time
-from store.held import HeldOfAlert
+from store.held_notifications import HeldOfAlert
 from tests.support.rows import each
 from tests.support.times import MINUTE_MS, utc
 from wire.errors import Refused

@@ -6,7 +6,7 @@ from ipaddress import ip_address, ip_network
 import pytest
 
 from core import proxies, scheduler
-from store.server_notes import ServerNote
+from store import server_notes
 from tests.support.checks import seen
 from tests.support.pages import signed_in
 from tests.support.times import DAY_S
@@ -145,8 +145,10 @@ def test_a_network_stays_one_in_the_setting_that_is_proposed(make_service, moved
 
 
 def test_a_request_writes_nothing_and_a_busy_proxy_is_written_once_an_hour(service, moved_clock, monkeypatch):
-    written, put = [], ServerNote.put
-    monkeypatch.setattr(ServerNote, "put", lambda name, value: written.append(json.loads(value)) or put(name, value))
+    written, put = [], server_notes.put
+    monkeypatch.setattr(
+        server_notes, "put", lambda name, value: written.append(json.loads(value)) or put(name, value)
+    )
     request_from(service, PROXY)
     assert written == []
     for _ in range(120):
@@ -170,4 +172,4 @@ def test_another_peer_is_noted_within_the_hour(service, moved_clock):
     for peer in ("203.0.113.1", "203.0.113.2"):
         proxies.note_peer(peer)
         proxies.write_note(moved_clock.ms)
-    assert json.loads(ServerNote.find(proxies.NOTE))[0] == "203.0.113.2"
+    assert json.loads(server_notes.find(proxies.NOTE))[0] == "203.0.113.2"

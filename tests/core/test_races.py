@@ -8,9 +8,8 @@ import pytest
 from core import accounts, delivery, heartbeats
 from models import Account
 from process import clock
-from store import database
+from store import database, notifications
 from store.database import AFTER_ALL, run, transaction
-from store.notifications import Notification
 from store.senders import Owner, find_receivers
 from tests.support.racer import OWNER, Racers
 from tests.support.times import HOUR_S
@@ -71,7 +70,7 @@ def test_whoever_reads_the_list_from_its_top_misses_none_and_times_follow_the_or
         while not is_last:
             is_last = over.is_set()
             newest = max(seen, default=0)
-            rows = Notification.page(account.seq, AFTER_ALL, 0, 10_000).rows
+            rows = notifications.page(account.seq, AFTER_ALL, 0, 10_000).rows
             seen.update({seq: created_at for seq, _, _, created_at, *_ in rows if seq > newest})
         database.give_back()
 

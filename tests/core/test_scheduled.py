@@ -108,7 +108,7 @@ def test_one_whose_push_a_crash_cut_off_is_pushed_when_its_lease_has_ended(
     scheduled.release_due(moved_clock.ms)
     seqs = database.run("SELECT notification_seq, device_seq FROM delivery").fetchall()
     with database.transaction(1):
-        assert len(retries.Delivery.claim(seqs, moved_clock.ms, moved_clock.ms + 30_000)) == 1  # and the process dies
+        assert len(retries.deliveries.claim(seqs, moved_clock.ms, moved_clock.ms + 30_000)) == 1  # and it dies
     passes(29)
     assert browser.pushes == []
     passes(1)

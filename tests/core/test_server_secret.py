@@ -1,7 +1,7 @@
 """The secret that signs: in a file beside the database, or in a database that other processes serve as well."""
 
 from core import server_secret
-from store.server_notes import ServerKey
+from store import server_notes
 from tests.support.postgresql import sqlite_only
 
 
@@ -9,12 +9,12 @@ from tests.support.postgresql import sqlite_only
 def test_without_a_setting_it_is_in_a_file_and_not_in_the_database(service, tmp_path):
     made = server_secret.server_secret(tmp_path)
     assert (tmp_path / "secret_key").read_text() == made == server_secret.server_secret(tmp_path)
-    assert ServerKey.find(server_secret.NAME) != made
+    assert server_notes.find_key(server_secret.NAME) != made
 
 
 def test_all_processes_of_a_shared_database_sign_with_the_same_and_need_no_directory(service, tmp_path, monkeypatch):
     monkeypatch.setattr(server_secret, "is_shared", lambda: True)
     machines = tmp_path / "one", tmp_path / "other"
     one, other = map(server_secret.server_secret, machines)
-    assert one == other == ServerKey.find(server_secret.NAME) and len(one) == 64
+    assert one == other == server_notes.find_key(server_secret.NAME) and len(one) == 64
     assert not any(machine.exists() for machine in machines)

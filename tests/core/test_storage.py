@@ -4,8 +4,7 @@ import pytest
 
 from core import scheduler, storage
 from process import clock
-from store import database
-from store.notification_days import NotificationDay
+from store import database, notification_days
 from tests.support.accounts import OWNER
 from tests.support.heartbeats import Pinged
 from tests.support.holding import MORNING, held
@@ -181,5 +180,5 @@ def test_what_a_heartbeat_tells_is_stored_all_the_same(full, moved_clock):
 def test_an_account_that_has_stored_only_metrics_is_still_unused(service):
     service.account()
     with database.transaction(1):
-        NotificationDay.add_bytes(1, 5)
-    assert not NotificationDay.has_any(1)
+        notification_days.add_bytes(1, 5)
+    assert not notification_days.has_any(1)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from store.alarms import Alarm
+from store import alarms
 from store.database import EVERYBODY, run, transaction
 from tests.support.alarms import every, ring, rung, send_at
 from tests.support.pages import HISTORY, notification_page
@@ -47,7 +47,7 @@ def test_what_waits_says_how_often_it_is_pushed_and_is_acknowledged_there(
 def test_the_device_on_which_it_was_acknowledged_is_named(owner, rings, moved_clock):
     account_seq, device_seq, seq = run("SELECT account_seq, seq, 1 FROM device").fetchone()
     with transaction(EVERYBODY):
-        assert Alarm.acknowledge(account_seq, seq, device_seq, moved_clock.ms)
+        assert alarms.acknowledge(account_seq, seq, device_seq, moved_clock.ms)
     assert part(owner, rings) == "Acknowledged 2026-11-21 10:00:00 on Chrome on Linux."
 
 

@@ -6,9 +6,7 @@ from urllib.parse import urlencode
 import pytest
 
 from models import Alert, ApiKey, Device
-from store.database import EVERYBODY, transaction
-from store.deliveries import Delivery
-from store.notifications import Notification
+from store.database import EVERYBODY, run, transaction
 from store.sessions import Session
 from tests.support.accounts import PASSWORD
 from tests.support.forms import PAGES_OF_THE_OWNER
@@ -26,8 +24,8 @@ def pages_with(text, owner, notification_id):
         ApiKey.update(name=text).execute()
         Alert.update(name=text, icon=text, paused_at=1).execute()
         Device.update(name=text, last_error=text, last_error_at=1).execute()
-        Notification.update(title=text, body=text, missing=json.dumps([text])).execute()
-        Delivery.update(status="failed", answered_at=1, next_attempt_at=None, error=text).execute()
+        run("UPDATE notification SET title = ?, body = ?, missing = ?", (text, text, json.dumps([text])))
+        run("UPDATE delivery SET status = 'failed', answered_at = 1, next_attempt_at = NULL, error = ?", (text,))
         Session.update(name=text).execute()
     return [owner.page(path) for path in (*PAGES_OF_THE_OWNER, f"/app/notifications/{notification_id}")]
 

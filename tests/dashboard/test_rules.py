@@ -7,8 +7,8 @@ import pytest
 from core import metric_rules
 from models import Account
 from store import custom_metrics, database
+from store import metric_rules as stored_metric_rules
 from store.custom_metrics import MetricValue
-from store.metric_rules import MetricRule
 from tests.support.accounts import OTHER, OWNER
 from tests.support.hostile import in_parts
 from tests.support.pages import drawing, joined
@@ -50,7 +50,7 @@ def address(project="home", metric="cpu", **more):
 
 def rules_of(email=OWNER):
     """The texts of the account's rules, the oldest first, each with its metric."""
-    found = MetricRule.of_account(Account.find(email).seq)
+    found = stored_metric_rules.of_account(Account.find(email).seq)
     return [(rule.project_id, rule.metric_id, metric_rules.rule_text(rule)) for rule in reversed(found)]
 
 
@@ -352,7 +352,7 @@ def test_whatever_its_metric_is_called_a_rule_is_shown_as_it_is(owner, texts):
         action = next(form["action"] for form in shown[2].all("form") if "/metrics/one" in form["action"])
         owner.done(action, {"silent": "1h"})
         assert (name, name, "silent 1h") in rules_of()
-        for one in MetricRule.of_account(rule.account_seq):
+        for one in stored_metric_rules.of_account(rule.account_seq):
             metric_rules.delete_rule(one.account_seq, one.id)
         return [*shown, refused]
 

@@ -17,12 +17,9 @@ from pathlib import Path
 import pytest
 
 import models
-from store import database, dialect, search
-from store.alarms import Alarm
+from store import alarms, database, deliveries, dialect, notifications, search
 from store.database import EVERYBODY, DatabaseError, DatabaseRefused, ServerUrl, WriteFailed, run, transaction
-from store.deliveries import Delivery
 from store.dialect import translated
-from store.notifications import Notification
 from store.senders import LAST_REMOVED_AS
 from tests.support import postgresql as servers
 from tests.support.server import ROOT, wait_until
@@ -201,14 +198,16 @@ def numbered(statement):
     return re.sub(r"%(?:\((\w+)\))?s", lambda m: f"${names.index(m[1]) + 1 if m[1] else next(numbers)}", statement)
 
 
-PARTS = {Delivery.WAITING, LAST_REMOVED_AS}  # of statements
+PARTS = {deliveries.WAITING, LAST_REMOVED_AS}  # of statements
 
 
 def test_every_constant_statement_is_understood(opened):
     found, faults = {one for one in statements() if "{}" not in one} - PARTS, []
     with servers.beside(opened) as other:
         for text in found:
-            types = "(bigint, bigint, bigint, bigint)" if text == Alarm.ACKNOWLEDGE else ""  # as its values have them
+            types = (
+                "(bigint, bigint, bigint, bigint)" if text == alarms.ACKNOWLEDGE else ""
+            )  # as its values have them
             try:
                 other.execute(f"PREPARE one {types} AS {numbered(translated(text))}")
                 other.execute("DEALLOCATE one")
@@ -245,7 +244,7 @@ def test_a_page_of_an_account_or_alert_passes_over_no_row_of_others_and_sorts_no
             run("ANALYZE")
         run("SET LOCAL plan_cache_mode = force_generic_plan")
         searched = (search.candidates(where) for where in (search.ACCOUNTS, search.ALERTS, search.FEW))
-        for statement in (Notification.PAGE, *searched):
+        for statement in (notifications.PAGE, *searched):
             told = plan(statement, values)
             assert "Index Scan Backward using notification_" in told, told
             assert "Rows Removed" not in told and "Sort" not in told, told

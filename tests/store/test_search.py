@@ -6,9 +6,8 @@ import pytest
 
 from models import sha256_of
 from process import clock
-from store import search
+from store import notifications, search
 from store.database import run, transaction
-from store.notifications import Notification
 from store.senders import find_caller
 from wire.notification import Content
 
@@ -62,7 +61,7 @@ def record(sender, chance, number=150):
         for _ in range(number):
             title, body = ("".join(chance.choices(PARTS, k=chance.randrange(1, 4))) for _ in range(2))
             content = Content(title, body, priority=chance.choice((None, 1)))
-            Notification.record(sender, content, "delivered", "2026-11-21", clock.now_ms())
+            notifications.record(sender, content, "delivered", "2026-11-21", clock.now_ms())
 
 
 def answers(sender, asked):

@@ -2,7 +2,7 @@
 
 from unittest.mock import ANY
 
-from store.notifications import Notification
+from store import notifications
 from tests.support.service import MovedClock
 
 NOW = MovedClock().ms
@@ -22,7 +22,7 @@ def publish(caller, path="/backups", body="finished", method="POST", headers=Non
 
 def stored(**expected):
     """The newest notification's content, by the names of `expected`."""
-    content = Notification.one(Notification.select().count()).content
+    content = notifications.one(notifications.newest_seq(1)).content
     return {name: getattr(content, name) for name in expected}
 
 

@@ -16,8 +16,7 @@ from core.attempts import LEASE_MS, note_outcomes
 from models import Account
 from process import clock
 from providers.base import Answer, Outcome
-from store import database, sqlite_connection, sqlite_writer
-from store.deliveries import Delivery
+from store import database, deliveries, sqlite_connection, sqlite_writer
 from store.senders import Owner
 from tests.support import forks
 from tests.support.server import PATIENCE_S
@@ -98,7 +97,7 @@ def send_alarms(number, times):
 def settle(number, due, times):
     """Note outcomes for the same devices, half of the threads in one order and half in the other."""
     account_seq, now = owner().seq, clock.now_ms()
-    attempts = [Delivery.ATTEMPT.one(tuple(one)) for one in due][:: 1 if number % 2 else -1]
+    attempts = [deliveries.ATTEMPT.one(tuple(one)) for one in due][:: 1 if number % 2 else -1]
     for _ in range(times):
         with database.transaction(account_seq):
             note_outcomes(attempts, [Answer(Outcome.TRANSIENT, "later") for _ in attempts], now)
@@ -109,7 +108,7 @@ def settle(number, due, times):
 def claim(number, due):
     with database.transaction(owner().seq):
         now = clock.now_ms()
-        return len(Delivery.claim(map(tuple, due), now, now + LEASE_MS))
+        return len(deliveries.claim(map(tuple, due), now, now + LEASE_MS))
 
 
 @race

@@ -6,8 +6,7 @@ import threading
 from contextlib import closing
 from pathlib import Path
 
-from store import database, sqlite
-from store.notifications import Notification
+from store import database, sqlite, sqlite_file
 from tests.support import postgresql
 
 
@@ -28,7 +27,8 @@ def everything():
 
 def copy_first_row(service, count, every_ms):
     """Add `count` copies of the oldest notification, each `every_ms` later than the one before."""
-    same = ", ".join(name for name in Notification._meta.columns if name not in ("seq", "id", "created_at"))
+    (columns,) = (table.columns for table in sqlite_file.tables() if table.name == "notification")
+    same = ", ".join(name for name in columns if name not in ("seq", "id", "created_at"))
     copy = (
         f"INSERT INTO notification (id, created_at, {same})"
         f" SELECT ?, created_at + ?, {same} FROM notification ORDER BY seq LIMIT 1"

@@ -6,8 +6,7 @@ from unittest.mock import ANY
 import pytest
 
 from core import delivery
-from store import database
-from store.notifications import Notification
+from store import database, notifications
 from tests.support.accounts import OWNER
 from tests.support.postgresql import sqlite_only
 
@@ -395,9 +394,9 @@ def test_the_newer_one_may_be_deleted(owner):
 @pytest.mark.parametrize(
     "statement, values, index",
     [
-        (Notification.REPLACE, (9, 1, "t", 9), "notification_of_tag"),
-        (Notification.REPLACED, (1, "t", 9, 5), "notification_of_tag"),
-        (Notification.EXPIRED, (9, 500), "notification_expiring"),
+        (notifications.REPLACE, (9, 1, "t", 9), "notification_of_tag"),
+        (notifications.REPLACED, (1, "t", 9, 5), "notification_of_tag"),
+        (notifications.EXPIRED, (9, 500), "notification_expiring"),
     ],
 )
 @sqlite_only
@@ -412,7 +411,7 @@ def test_many_with_a_tag_cost_the_next_one_nothing(service, pro, push_service):
         sent(pro, tag="t")
     assert len(browser.pushes) == 50
     with database.transaction(database.EVERYBODY):
-        assert len(Notification.replace_earlier(1, "t", 2**40)) == 1
+        assert len(notifications.replace_earlier(1, "t", 2**40)) == 1
 
 
 # --- expiresAt ----------------------------------------------------------------------------------------------

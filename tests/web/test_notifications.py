@@ -5,8 +5,8 @@ from urllib.parse import quote
 
 import pytest
 
+from store import notifications
 from store.database import AFTER_ALL, EVERYBODY, run, transaction
-from store.notifications import Notification
 from tests.support.openapi import SCHEMAS
 from tests.support.rows import each
 from tests.support.times import DAY_S
@@ -205,9 +205,9 @@ def test_a_list_does_not_read_what_no_answer_shows(service, owner):
     owner.request("POST", "/backups", data="b", headers={"Tags": "skull"})
     stored = run("SELECT seq, account_seq, missing, tags FROM notification ORDER BY seq DESC").fetchall()
     assert [row[2:] for row in stored] == [(None, '["skull"]'), ('["absent"]', None), ('["absent"]', None)]
-    page = Notification.page(stored[0][1], AFTER_ALL, 0, 50).rows
+    page = notifications.page(stored[0][1], AFTER_ALL, 0, 50).rows
     assert [row[-1] for row in page] == [None, {"priority": 4}, None]
-    assert Notification.listed([row[0] for row in stored]) == page
+    assert notifications.listed([row[0] for row in stored]) == page
 
 
 @pytest.mark.parametrize("search", [{}, {"search": "x"}])

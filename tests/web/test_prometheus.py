@@ -7,7 +7,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from config import VERSION
 from core import scheduler
-from store.deliveries import Delivery
+from store import deliveries
 from store.engine import SCHEMA_VERSION, WriteFailed
 from tests.support.accounts import OWNER, account_set
 from tests.support.devices import subscribe
@@ -27,7 +27,7 @@ def test_while_the_database_is_away_it_answers_with_what_needs_none(watched, mon
         raise WriteFailed("there is no connection to PostgreSQL")
 
     assert "pocketbell_database_up 1.0" in ask(watched).text
-    monkeypatch.setattr(Delivery, "next_due_at", away)
+    monkeypatch.setattr(deliveries, "next_due_at", away)
     answer = ask(watched)
     assert answer.status_code == 200 and "pocketbell_notifications_held" not in answer.text
     assert all(name in answer.text for name in ("database_up 0.0", "build_info", "worker_lag_seconds", "responses"))

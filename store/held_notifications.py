@@ -1,0 +1,176 @@
+"""The table of held notifications and its queries. Callers pass the time and decide how long something is held."""
+
+import json
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from store.database import AFTER_ALL, run
+from store.notifications import NotificationRow
+from store.rows import Query, columns, select_number, select_numbers
+from store.senders import QUIET_HOURS_OF_ALERT, Sender
+from wire.notification import DEFAULT_PRIORITY, MIN_PRIORITY
+
+NO_ALERT = 0  # quiet hours alone hold it, as they do the notifications of a deleted alert
+
+
+class HeldOfAlert(NamedTuple):
+    """An alert's held notifications of a priority: their number, the first one's time, what holds them."""
+
+    account_seq: int
+    alert_seq: int
+    priority: int  # the default also for lower ones: they are collected together
+    held_count: int
+    first_held_at: int
+    time_zone: str
+    quiet_hours: str | None  # also None for an alert that ignores them
+    urgent_passes_quiet_hours: int
+    frequency: str
+
+
+class HeldOne(NamedTuple):
+    """A held notification."""
+
+    notification_seq: int
+    priority: int
+
+
+class HeldText(NamedTuple):
+    """The beginnings of a held notification's texts."""
+
+    title: str
+    body: str
+
+
+def _collected_with(priority: int) -> range:
+    return range(MIN_PRIORITY if priority == DEFAULT_PRIORITY else priority, priority + 1)
+
+
+INSERT = "INSERT INTO held (notification_seq, account_seq, alert_seq, created_at, priority) VALUES (?, ?, ?, ?, ?)"
+OF_ALERT = {
+    "time_zone": "a.time_zone",
+    "quiet_hours": QUIET_HOURS_OF_ALERT,
+    "urgent_passes_quiet_hours": "coalesce(l.urgent_passes_quiet_hours, 0)",  # the alert may have been deleted
+    "frequency": "coalesce(l.frequency, 'instant')",
+}
+# The innermost query reads an index in its order. Priorities that are collected together are joined after it.
+BY_PRIORITY = (
+    "SELECT account_seq, alert_seq, priority, count(*) AS held_count, min(created_at) AS first_held_at FROM held"
+    " WHERE digest_seq IS NULL AND account_seq BETWEEN ? AND ? GROUP BY account_seq, alert_seq, priority"
+)
+BY_ALERT = Query(
+    HeldOfAlert,
+    f"SELECT {columns(HeldOfAlert, 'h', **OF_ALERT)} FROM (SELECT account_seq, alert_seq,"
+    f" max(priority, {DEFAULT_PRIORITY}) AS priority, sum(held_count) AS held_count,"
+    f" min(first_held_at) AS first_held_at FROM ({BY_PRIORITY}) p GROUP BY 1, 2, 3) h"
+    " JOIN account a ON a.seq = h.account_seq LEFT JOIN alert l ON l.seq = h.alert_seq",
+)
+OLDEST = Query(
+    HeldOne,
+    f"SELECT {columns(HeldOne, 'h')} FROM held h WHERE digest_seq IS NULL AND account_seq = ?"
+    " AND (alert_seq, priority) IN"
+    " (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?))"
+    " ORDER BY notification_seq LIMIT ?",
+)
+LENGTH = "CAST(:length AS INTEGER)"
+TEXTS = Query(
+    HeldText,
+    f"SELECT {columns(HeldText, 'n', title=f'substr(n.title, 1, {LENGTH})', body=f'substr(n.body, 1, {LENGTH})')}"
+    " FROM notification n WHERE seq IN (SELECT value FROM json_each(:seqs)) ORDER BY seq",
+)
+DIGESTS_OF = (
+    "SELECT DISTINCT d.seq FROM held h JOIN notification d ON d.seq = h.digest_seq"
+    " WHERE d.is_digest = 1 AND h.notification_seq IN (SELECT value FROM json_each(?))"
+)
+LINES = "FROM held WHERE digest_seq = ? AND priority > 0"
+PUT_IN_DIGEST = "UPDATE held SET digest_seq = ? WHERE notification_seq IN (SELECT value FROM json_each(?))"
+MOVE = "UPDATE held SET digest_seq = ? WHERE digest_seq IN (SELECT value FROM json_each(?))"
+PUT_BEHIND = (
+    "UPDATE held SET digest_seq = ?, priority = 0 WHERE digest_seq IS NULL"
+    " AND notification_seq IN (SELECT value FROM json_each(?))"
+)
+REPLACED_BY = (
+    "SELECT notification_seq FROM held WHERE priority = 0 AND digest_seq IN (SELECT value FROM json_each(?))"
+)
+SETTLE = (
+    "UPDATE notification SET status ="
+    " (SELECT CASE t.status WHEN 'delivered' THEN 'delivered' ELSE 'failed' END FROM held h"
+    " JOIN notification t ON t.seq = h.digest_seq WHERE h.notification_seq = notification.seq)"
+    " WHERE seq IN (SELECT value FROM json_each(?))"
+)
+
+
+def add(notification: NotificationRow, sender: Sender) -> None:
+    """Hold a notification whose status is `held`; call inside the transaction that makes it."""
+    priority = notification.content.priority or DEFAULT_PRIORITY
+    row = (notification.seq, sender.account_seq, sender.alert_seq or NO_ALERT, notification.created_at, priority)
+    run(INSERT, row)
+
+
+def by_alert() -> list[HeldOfAlert]:
+    """Every alert that has notifications held, by their priorities."""
+    return BY_ALERT.all((0, AFTER_ALL))
+
+
+def count() -> int:
+    """How many notifications are held."""
+    return select_number("SELECT count(*) FROM held WHERE digest_seq IS NULL") or 0
+
+
+def of_account(account_seq: int) -> list[HeldOfAlert]:
+    """Every alert of the account that has notifications held, by their priorities."""
+    return BY_ALERT.all((account_seq, account_seq))
+
+
+def oldest(account_seq: int, alerts: Iterable[HeldOfAlert], limit: int) -> list[HeldOne]:
+    """The oldest notifications held for these alerts and priorities, oldest first."""
+    wanted = [(alert.alert_seq, priority) for alert in alerts for priority in _collected_with(alert.priority)]
+    return OLDEST.all((account_seq, json.dumps(wanted), limit))
+
+
+def texts(seqs: list[int], length: int) -> list[HeldText]:
+    """The first `length` characters of the title and the body of these notifications, oldest first."""
+    return TEXTS.all({"length": length, "seqs": json.dumps(seqs)})
+
+
+def digests_of(seqs: list[int]) -> list[int]:
+    """The seqs of the digests that some of these notifications were released in."""
+    return select_numbers(DIGESTS_OF, (json.dumps(seqs),))
+
+
+def lines(digest_seq: int, limit: int) -> list[int]:
+    """The notifications (their seqs) with a line in a digest, oldest first, at most `limit`."""
+    return select_numbers(f"SELECT notification_seq {LINES} ORDER BY notification_seq LIMIT ?", (digest_seq, limit))
+
+
+def count_lines(digest_seq: int) -> int:
+    """How many notifications with a line in the digest are left."""
+    return select_number(f"SELECT count(*) {LINES}", (digest_seq,)) or 0
+
+
+def put_in_digest(seqs: list[int], digest_seq: int) -> None:
+    """Let these, and those that they replaced, have the status of the digest; call inside `transaction()`."""
+    listed = json.dumps(seqs)
+    run(PUT_IN_DIGEST, (digest_seq, listed))
+    run(MOVE, (digest_seq, listed))
+
+
+def put_behind(seqs: list[int], newer_seq: int) -> None:
+    """Let a newer notification with their tag stand for the held ones among these, and for what they replaced.
+
+    They have its status from now on, and no line in its digest. Call inside `transaction()`.
+    """
+    listed = json.dumps(seqs)
+    run(PUT_BEHIND, (newer_seq, listed))
+    run(MOVE, (newer_seq, listed))
+
+
+def settle_replaced(newer_seqs: list[int]) -> None:
+    """Give the notifications for which these stand a status of their own; call inside `transaction()`."""
+    seqs = json.dumps(select_numbers(REPLACED_BY, (json.dumps(newer_seqs),)))
+    run(SETTLE, (seqs,))
+    run("DELETE FROM held WHERE notification_seq IN (SELECT value FROM json_each(?))", (seqs,))
+
+
+def remove(seq: int) -> None:
+    """Delete the row of a notification that goes its own way; call inside `transaction()`."""
+    run("DELETE FROM held WHERE notification_seq = ?", (seq,))
