@@ -295,7 +295,7 @@ def _attempt(
     """
     pushed = fetching.pushed_to(devices)
     if len(pushed) < len(devices):
-        streams.hub.wake()
+        streams.hub.wake(sender.account_seq)
     if pushed:
         notification = notification._replace(status=_push_and_settle(sender, notification, pushed, request))
     count("notifications", source, notification.status)

@@ -142,7 +142,7 @@ class Store:
         self.fails = False
 
     def look(self, subscriptions: list[Subscription], is_woken: bool) -> list[Subscription]:
-        """Find new messages if the database has changed; returns the subscriptions to end."""
+        """Find new messages, unless woken only if the database has changed; returns the subscriptions to end."""
         version = database.version()
         if version == self.version and not is_woken:
             return []
@@ -153,7 +153,8 @@ class Store:
         for one in subscriptions:
             if one not in over:
                 one.look(newest, now)
-        self.version = version
+        if not is_woken:  # else the others are still to be looked at
+            self.version = version
         return over
 
     def settle(self, subscriptions: Iterable[Subscription]) -> None:

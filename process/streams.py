@@ -10,6 +10,7 @@ import os
 import selectors
 import socket
 import threading
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -24,7 +25,7 @@ MAX_STREAMS_OF_KEY = 4
 KEEPALIVE_S = 45.0  # between two; also how long a client may leave what was written untaken
 LOOKED_EVERY_S = 1.0
 UNACKNOWLEDGED_MS = 90_000  # then the kernel gives a connection up whose other end does not answer
-PAUSE_S = 0.002  # between two turns, for the threads that answer requests
+PAUSE_S = 0.002  # at least, between two rounds of writing; after a longer round as long as that took
 RESERVED_FOR_S = 10.0
 STOPPED_WITHIN_S = 2.0
 MESSAGES_AT_ONCE = 20  # of one connection, also those that it is not sent, before the others get their turn
@@ -77,7 +78,7 @@ class Feed(Protocol):
     """Where the sources of a hub get their messages from. Only the hub's thread calls it."""
 
     def look(self, subscriptions: list[Any], is_woken: bool) -> list[Any]:
-        """Find what is new for these; returns those that are over."""
+        """Find new messages for these, which are all unless it is woken; returns those that are over."""
 
     def settle(self, subscriptions: Iterable[Any]) -> None:
         """Write down what the connections of these have taken."""
@@ -205,6 +206,8 @@ class Hub:
         self.ended = list[Stream]()  # since the last round
         self.thread: threading.Thread | None = None
         self.is_stopping = False
+        self.woken = deque[int]()  # the owners that there are new messages for
+        self.worked_s = 0.0  # how long the last round of writing took
         self._wakes: tuple[int, int] | None = None
 
     # --- called by other threads ---
@@ -233,18 +236,24 @@ class Hub:
                 self._wakes = self._wakes or _pipe()
                 self.thread = threading.Thread(target=self._run, name="streams", daemon=True)
                 self.thread.start()
-        self.wake()
+        for owner in stream.source.owners:
+            self.wake(owner)
 
-    def wake(self) -> None:
-        """Look at once for what is new. Without streams this costs nothing."""
-        if self._wakes and (self.streams or self.arriving or self.is_stopping):
+    def wake(self, owner: int) -> None:
+        """Look at once for new messages for the streams of this owner. Without streams this costs nothing."""
+        if self.streams or self.arriving:
+            self.woken.append(owner)
+            self._wake_thread()
+
+    def _wake_thread(self) -> None:
+        if self._wakes:
             with contextlib.suppress(BlockingIOError):  # it wakes up already
                 os.write(self._wakes[1], b"\0")
 
     def stop(self) -> None:
         """End all streams soon; a signal's handler may call it, so it takes no lock."""
         self.is_stopping = True
-        self.wake()
+        self._wake_thread()
 
     def finish(self) -> None:
         """End all streams, and wait until that is done."""
@@ -260,14 +269,17 @@ class Hub:
             selector.register(self._wakes[0], selectors.EVENT_READ)
             looked_s = clock.monotonic_s()
             while self._goes_on():
-                is_woken, readable = self._wait(selector)
+                readable = self._wait(selector)
                 self._admit(selector)
                 for stream in readable:
                     self._do(selector, stream, stream.read)
-                if is_woken or clock.monotonic_s() - looked_s >= LOOKED_EVERY_S:
-                    looked_s = clock.monotonic_s()
-                    self._look(selector, is_woken)
+                began_s = clock.monotonic_s()
+                self._look_for_woken(selector)
+                if began_s - looked_s >= LOOKED_EVERY_S:
+                    looked_s = began_s
+                    self._look(selector, self.streams, is_woken=False)
                 self._write(selector)
+                self.worked_s = clock.monotonic_s() - began_s
             if self.is_stopping:  # else another thread may have begun already
                 for stream in [*self.streams, *self.arriving]:
                     self._end(selector, stream)
@@ -282,16 +294,18 @@ class Hub:
                 return False
             return True
 
-    def _wait(self, selector: selectors.BaseSelector) -> tuple[bool, list[Stream]]:
+    def _wait(self, selector: selectors.BaseSelector) -> list[Stream]:
+        """Wait until there is something to do; returns the streams whose clients sent something."""
         is_unfinished = any(stream.is_unfinished for stream in self.streams)
-        events = selector.select(PAUSE_S if is_unfinished else LOOKED_EVERY_S)
+        if is_unfinished:  # the threads that answer requests need the interpreter too
+            time.sleep(max(PAUSE_S, self.worked_s))
+        events = selector.select(0 if is_unfinished else LOOKED_EVERY_S)
         ready = [key.fileobj for key, mask in events if mask & selectors.EVENT_READ]
         streams = [one for one in ready if isinstance(one, Stream)]
-        is_woken = len(streams) < len(ready)
-        if is_woken and self._wakes:
+        if len(streams) < len(ready) and self._wakes:
             with contextlib.suppress(BlockingIOError):
                 os.read(self._wakes[0], 4_096)
-        return is_woken, streams
+        return streams
 
     def _admit(self, selector: selectors.BaseSelector) -> None:
         """Take up new streams; of each key the oldest make room."""
@@ -305,10 +319,17 @@ class Hub:
                 for oldest in same[:-MAX_STREAMS_OF_KEY]:
                     self._end(selector, oldest)
 
-    def _look(self, selector: selectors.BaseSelector, is_woken: bool) -> None:
-        streams = {id(stream.source.subscription): stream for stream in self.streams}
+    def _look_for_woken(self, selector: selectors.BaseSelector) -> None:
+        woken = set[int]()
+        while self.woken:
+            woken.add(self.woken.popleft())
+        if found := [stream for stream in self.streams if not woken.isdisjoint(stream.source.owners)]:
+            self._look(selector, found, is_woken=True)
+
+    def _look(self, selector: selectors.BaseSelector, looked_at: list[Stream], is_woken: bool) -> None:
+        streams = {id(stream.source.subscription): stream for stream in looked_at}
         try:
-            over = self.feed.look([stream.source.subscription for stream in self.streams], is_woken)
+            over = self.feed.look([stream.source.subscription for stream in looked_at], is_woken)
         except Exception as error:  # the database may answer again a second later
             log_fault(log, "What is new for the streams could not be read", error)
             return

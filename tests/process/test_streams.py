@@ -38,10 +38,11 @@ class Library:
     """A feed that notes what it is asked."""
 
     def __init__(self):
-        self.looks, self.settled, self.over, self.closed = 0, [], [], 0
+        self.looks, self.looked_at, self.settled, self.over, self.closed = 0, [], [], [], 0
 
     def look(self, sources, is_woken):
         self.looks += 1
+        self.looked_at.append(sources)
         return [source for source in sources if source in self.over]
 
     def settle(self, sources):
@@ -98,8 +99,20 @@ def test_what_is_new_comes_when_the_hub_is_woken(hub, connect, monkeypatch):
     client = connect(tape)
     assert client.recv(100) == b"one\n"
     tape.messages.append(b"two\n")
-    hub.wake()
+    hub.wake(1)
     assert client.recv(100) == b"two\n"
+
+
+def test_only_the_streams_of_the_woken_owner_are_looked_at(hub, connect, monkeypatch):
+    monkeypatch.setattr(streams, "LOOKED_EVERY_S", PATIENCE_S * 2)
+    tapes = [Tape(b"begun\n", key=1), Tape(b"begun\n", key=2)]
+    for tape in tapes:
+        connect(tape).recv(100)
+    hub.feed.looked_at.clear()
+    hub.wake(3)
+    hub.wake(2)
+    wait_until(lambda: hub.feed.looked_at)
+    assert hub.feed.looked_at == [[tapes[1]]]
 
 
 def test_it_looks_by_itself_from_time_to_time(hub, connect):
