@@ -10,7 +10,6 @@ import os
 import selectors
 import socket
 import threading
-import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -207,7 +206,7 @@ class Hub:
         self.thread: threading.Thread | None = None
         self.is_stopping = False
         self.woken = deque[int]()  # the owners that there are new messages for
-        self.worked_s = 0.0  # how long the last round of writing took
+        self.pause, self.worked_s = threading.Event(), 0.0  # after a round that took so long; `stop` ends it
         self._wakes: tuple[int, int] | None = None
 
     # --- called by other threads ---
@@ -253,6 +252,7 @@ class Hub:
     def stop(self) -> None:
         """End all streams soon; a signal's handler may call it, so it takes no lock."""
         self.is_stopping = True
+        self.pause.set()
         self._wake_thread()
 
     def finish(self) -> None:
@@ -298,7 +298,7 @@ class Hub:
         """Wait until there is something to do; returns the streams whose clients sent something."""
         is_unfinished = any(stream.is_unfinished for stream in self.streams)
         if is_unfinished:  # the threads that answer requests need the interpreter too
-            time.sleep(max(PAUSE_S, self.worked_s))
+            self.pause.wait(max(PAUSE_S, self.worked_s))
         events = selector.select(0 if is_unfinished else LOOKED_EVERY_S)
         ready = [key.fileobj for key, mask in events if mask & selectors.EVENT_READ]
         streams = [one for one in ready if isinstance(one, Stream)]
