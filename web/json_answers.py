@@ -1,13 +1,15 @@
 """Answers in JSON: how Flask encodes and sends what a handler returns. Must not know any handler."""
 
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 
 from flask import Response
 from flask.json.provider import DefaultJSONProvider
-from werkzeug.http import HTTP_STATUS_CODES
 
 from wire.json_text import as_json, json_bytes
+
+STATUS_LINES = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
 
 
 class JsonAnswer:
@@ -30,7 +32,7 @@ class JsonAnswer:
 
     def __call__(self, environ: Any, start_response: Any) -> list[bytes]:
         """Answer the request of `environ`."""
-        start_response(f"{self.status_code} {HTTP_STATUS_CODES[self.status_code].upper()}", self.headers)
+        start_response(STATUS_LINES[self.status_code], self.headers)
         return [self.body]
 
 

@@ -6,7 +6,7 @@ The topic is the credential. Must not know SQL, or what is stored for whom.
 from typing import Any, NoReturn
 
 from flask import Response
-from werkzeug.http import HTTP_STATUS_CODES, http_date
+from werkzeug.http import http_date
 
 from core import subscriptions
 from core.streams import Empty, Subscription, Writer, hub
@@ -14,6 +14,7 @@ from process import clock, websocket
 from process.streams import HandOver, Source, Stream
 from web import cross_origin
 from web.context import current, request
+from web.json_answers import STATUS_LINES
 from web.ntfy import publication
 from wire.errors import Refused
 from wire.json_text import as_json
@@ -114,6 +115,6 @@ class Streaming(Response):
 
     def _head(self) -> bytes:
         headers = {**self.headers, "Date": http_date(clock.now_ms() // 1000)}
-        lines = [f"HTTP/1.1 {self.status_code} {HTTP_STATUS_CODES[self.status_code]}"]
+        lines = [f"HTTP/1.1 {STATUS_LINES[self.status_code]}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         return "\r\n".join([*lines, "", ""]).encode("latin-1")
