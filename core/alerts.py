@@ -45,7 +45,7 @@ NEW = {
 
 def create_alert(account_seq: int, settings: dict[str, Any], now: int) -> Alert:
     """A new alert with the `settings` given, as for `change_alert`; a name is among them."""
-    values = {**NEW, **_checked(settings)}
+    values = {**NEW, **checked(settings)}
     with transaction(account_seq):
         return Alert.add(account_seq, {**values, "short_code": _new_code()}, now)
 
@@ -59,7 +59,7 @@ def change_alert(account_seq: int, alert_id: str, settings: dict[str, Any], now:
     """
     with transaction(account_seq):
         alert = find_alert(account_seq, alert_id)
-        values = _checked({name: value for name, value in settings.items() if value != getattr(alert, name)})
+        values = checked({name: value for name, value in settings.items() if value != getattr(alert, name)})
         if values.get("is_active") and not alert.is_active:
             values["switched_on_at"] = now
         if "is_active" in settings:
@@ -102,16 +102,16 @@ def _new_code() -> str:
             return code
 
 
-def _checked(settings: dict[str, Any]) -> dict[str, Any]:
-    return {column: _checked_value(column, value) for column, value in settings.items()}
-
-
-def _checked_value(column: str, value: Any) -> Any:
-    try:
-        return CHECKS[column](value) if column in CHECKS else value
-    except Refused as refused:
-        refused.field = column
-        raise
+def checked(settings: dict[str, Any]) -> dict[str, Any]:
+    """The columns of these settings as they are saved; `Refused` (400) names the first that is wrong."""
+    values = dict[str, Any]()
+    for column, value in settings.items():
+        try:
+            values[column] = CHECKS[column](value) if column in CHECKS else value
+        except Refused as refused:
+            refused.field = column
+            raise
+    return values
 
 
 def quiet_hours_columns(word: str) -> dict[str, bool]:
@@ -171,49 +171,29 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
 # --- the content of an event's notification -----------------------------------------------------------------
 
 
-NOTHING = Filled("", ())
-
-
 def rendered(template: Template | Webhook, payload: dict[str, Any]) -> Content:
     """The content of the notification for an event with this payload, without the prefix."""
     title_template, body_template, zone = template.title_template, template.body_template, template.time_zone
-    fields = event_fields(template, payload)
-    title, body, url = _without_templates(template, payload)
+    content, title, body = event_fields(template, payload), None, None
     if title_template is not None:
         title = fill(title_template, payload, MAX_TITLE_CHARACTERS, zone)
     if body_template is not None:
         body = fill(body_template, payload, MAX_BODY_CHARACTERS, zone)
+    if title is None or body is None:
+        usual = default_message(payload, template.name)
+        title = title or Filled(cut(usual.title, MAX_TITLE_CHARACTERS), ())
+        body = body or Filled(cut(usual.body, MAX_BODY_CHARACTERS), ())
+        if not template.url_template:
+            content = content._replace(url=usual.url)
     is_blank = not any(c.isprintable() and c != " " for c in title.text)
-    missing = dict.fromkeys(title.missing + body.missing + fields.missing)  # each once, in order
-    return Content(
-        template.name if is_blank else title.text,
-        body.text,
-        tuple(missing),
-        priority=fields.priority,
-        url=fields.url if template.url_template else url,
-        tag=fields.tag,
-        acknowledge=fields.acknowledge,
-    )
-
-
-def _without_templates(template: Template | Webhook, payload: dict[str, Any]) -> tuple[Filled, Filled, str | None]:
-    """Title, body and link of an event where one of both has no template."""
-    if template.title_template is not None and template.body_template is not None:
-        return NOTHING, NOTHING, None
-    usual = default_message(payload, template.name)
-    title, body = cut(usual.title, MAX_TITLE_CHARACTERS), cut(usual.body, MAX_BODY_CHARACTERS)
-    return Filled(title, ()), Filled(body, ()), usual.url
+    missing = dict.fromkeys(title.missing + body.missing + content.missing)  # each once, in order
+    return Content(template.name if is_blank else title.text, body.text, tuple(missing), *content[3:])
 
 
 def kept_payload(payload: dict[str, Any]) -> str | None:
     """The payload as the JSON text that is kept, its numbers digit for digit; None if that has more than 64 KB."""
     text = payload_json(payload)
     return text.decode() if len(text) <= MAX_KEPT_BYTES else None
-
-
-def checked_templates(written: dict[str, str]) -> dict[str, str | None]:
-    """The columns of templates as they would be saved; `Refused` (400) names the first that is wrong."""
-    return _checked(written)
 
 
 def forget_payload(account_seq: int, alert_id: str) -> None:

@@ -7,6 +7,7 @@ not trusted: the work is bounded, however large they are. The text is never JSON
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -90,8 +91,9 @@ def _opened(event: Payload) -> Payload:
     held = {}
     for key, value in islice(event.items(), MAX_LOOKED_AT):
         if isinstance(value, str) and len(value) <= MAX_EMBEDDED and value.lstrip().startswith("{"):
-            held[key] = _held(value)
-    return {**event, **held} if held else event
+            with suppress(Refused):
+                held[key] = parse_embedded(value)
+    return {**event, **held}
 
 
 def _unwrapped(event: Payload) -> tuple[str, Payload]:
@@ -103,13 +105,6 @@ def _unwrapped(event: Payload) -> tuple[str, Payload]:
             break
         path, event = f"{path}{key}.", _opened(inner)
     return path, event
-
-
-def _held(text: str) -> Any:
-    try:
-        return parse_embedded(text)
-    except Refused:
-        return text
 
 
 def _lowered(level: Payload) -> Payload:

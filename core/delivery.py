@@ -308,17 +308,14 @@ def _push_and_settle(
     """Push within the request if a slot is free, else leave it to the retries at once; returns the status."""
     with push_slots.slot(sender.account_seq) as granted:
         goes_out = granted and not (notification.content.tag and notifications.is_replaced(notification.seq))
-        attempts = [_first_attempt(sender, notification, device) for device in devices] if goes_out else []
+        account_seq, email, since = sender.account_seq, sender.email, notification.created_at
+        attempts = [Attempt(account_seq, email, notification, device, since, 0) for device in devices if goes_out]
         answers = push_all(attempts)
     try:
         return _settle(sender.account_seq, notification, devices, attempts, answers, request)
     except WriteFailed as error:  # the row is stored; it is retried when the lease expires
         log_fault(log, "The outcome of a push could not be written", error)
         return "pending"
-
-
-def _first_attempt(sender: Sender, notification: NotificationRow, device: ActiveDevice) -> Attempt:
-    return Attempt(sender.account_seq, sender.email, notification, device, since=notification.created_at, attempts=0)
 
 
 def _settle(

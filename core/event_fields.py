@@ -23,6 +23,7 @@ from wire.notification import (
     MAX_TAG_CHARACTERS,
     MAX_URL_CHARACTERS,
     PRIORITIES,
+    Content,
     web_address,
 )
 from wire.validation import checked_text
@@ -63,21 +64,11 @@ class Template(NamedTuple):
         return cls(time_zone=time_zone, **{name: getattr(alert, name) for name in cls._fields if name != "time_zone"})
 
 
-class EventFields(NamedTuple):
-    """The fields of `Content` with these names, and the paths that the payload lacks."""
-
-    priority: int | None = None
-    url: str | None = None
-    tag: str | None = None
-    acknowledge: tuple[int, ...] = ()
-    missing: tuple[str, ...] = ()
+NOTHING = Content("", "")
 
 
-NOTHING = EventFields()
-
-
-def event_fields(alert: Template | Webhook, payload: dict[str, Any]) -> EventFields:
-    """The fields of an event by the alert's templates."""
+def event_fields(alert: Template | Webhook, payload: dict[str, Any]) -> Content:
+    """The content of an event by the alert's templates, as yet without title and body."""
     if not (alert.priority_template or alert.url_template or alert.tag_template or alert.resolved_when):
         return NOTHING
     priority, of_priority = priority_of(alert.priority_template, payload, alert.time_zone)
@@ -86,7 +77,7 @@ def event_fields(alert: Template | Webhook, payload: dict[str, Any]) -> EventFie
     if alert.resolved_when and holds(alert.resolved_when, payload):
         priority = LOW_PRIORITY
     repeats = (EVERY_S, FOR_S) if alert.repeats_urgent and priority == MAX_PRIORITY else ()
-    return EventFields(priority, url, tag, repeats, of_priority + of_url + of_tag)
+    return Content("", "", of_priority + of_url + of_tag, priority, url, tag, acknowledge=repeats)
 
 
 def priority_of(template: str | None, payload: dict[str, Any], zone: str) -> tuple[int | None, tuple[str, ...]]:
@@ -147,19 +138,11 @@ def url_of(template: str | None, payload: dict[str, Any], zone: str) -> tuple[st
         if text is None or (is_value and not is_first and not _stays_in_host(url, text)):
             return None, missing
         if is_first:
-            address = _encoded_address(text)
-        url += address if is_first else _encoded(text, url) if is_value else text
+            text = address = LONE_PERCENT.sub("%25", quote(text.strip(), safe=OF_AN_ADDRESS))
+        elif is_value:
+            text = quote(text, safe="/" if BEHIND_A_HOST.match(url) else "")  # behind the host, it keeps its own
+        url += text
     return web_address(url) if not _leaves_its_folder(url, address) else None, missing
-
-
-def _encoded(text: str, before: str) -> str:
-    """A value behind this part of a URL; behind the host's `/`, it keeps its own."""
-    return quote(text, safe="/" if BEHIND_A_HOST.match(before) else "")
-
-
-def _encoded_address(text: str) -> str:
-    """The text with all characters encoded that are not allowed in a URL."""
-    return LONE_PERCENT.sub("%25", quote(text.strip(), safe=OF_AN_ADDRESS))
 
 
 def _stays_in_host(before: str, text: str) -> bool:

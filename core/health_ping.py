@@ -38,7 +38,8 @@ def ping() -> None:
     global _failure
     if _url is None:
         return
-    failure, before = _failure_of_call(_url), _failure
+    reply, before = transport.get(_url, TIMEOUT_S), _failure
+    failure = reply.failure or ("" if 200 <= reply.status < 300 else f"it answered {reply.status}")
     if failure and not before:
         log.warning("HEARTBEAT_URL could not be called: %s", failure)
     elif before and not failure:
@@ -46,10 +47,3 @@ def ping() -> None:
     _failure = failure
     if failure != before:
         server_notes.put(NOTE, failure)
-
-
-def _failure_of_call(url: str) -> str:
-    reply = transport.get(url, TIMEOUT_S)
-    if reply.failure:
-        return reply.failure
-    return "" if 200 <= reply.status < 300 else f"it answered {reply.status}"

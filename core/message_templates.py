@@ -75,7 +75,7 @@ class Placeholder(NamedTuple):
     written: str
     path: str
     filters: tuple[Filter, ...]
-    ends_in_path: bool  # whether its last default is a path
+    ends_in_path: bool  # its last default is a path: it must be a text, so that a misspelt path does not go unnoticed
 
 
 class Template(NamedTuple):
@@ -237,7 +237,9 @@ def _read(template: str) -> Template:
     for found in PLACEHOLDER.finditer(template):
         filters = tuple(chain.from_iterable(map(_read_filter, FILTER.finditer(found["filters"]))))
         before = template[end : found.start()]
-        placeholders.append(Placeholder(before, found[0], found["path"].strip(), filters, _ends_in_path(filters)))
+        defaults = [one for one in filters if one.name == "default"]
+        ends_in_path = bool(defaults and defaults[-1].path)
+        placeholders.append(Placeholder(before, found[0], found["path"].strip(), filters, ends_in_path))
         end = found.end()
     return Template(tuple(placeholders), template[end:], template.count("{{"))
 
@@ -260,9 +262,3 @@ def _read_filter(found: re.Match[str]) -> Iterator[Filter]:
 
 def _argument(written: str) -> str | int:
     return int(written) if written.isdecimal() else written[1:-1]
-
-
-def _ends_in_path(filters: tuple[Filter, ...]) -> bool:
-    """Whether the last default is a path. It must be a text, so that a misspelt path does not go unnoticed."""
-    defaults = [one for one in filters if one.name == "default"]
-    return bool(defaults and defaults[-1].path)

@@ -25,11 +25,10 @@ from core import (
     recent_requests,
     retries,
     scheduled,
-    sharing,
     storage,
 )
 from models import ApiKey
-from process import clock
+from process import clock, counters
 from process.faults import log_fault
 from store.database import WriteFailed, answers, close_unneeded, give_back, try_writing, writes_fail
 
@@ -77,7 +76,7 @@ RECORDS = (
     Job("settle deliveries to removed devices", devices.settle_left_behind),
     Job("write when each key was last used", lambda now: ApiKey.write_used()),
     Job("write the recent requests of alerts", recent_requests.write),
-    Job("share counts", sharing.share),
+    Job("share counts", lambda now: counters.share()),
     Job("find accounts at their limit of storage", storage.look, storage.LOOKED_EVERY_S),
     Job("settle arrivals of values", firing.settle_arrivals, 60.0),
     Job("note unlisted proxies", proxies.write_note, 60.0),
@@ -174,7 +173,7 @@ class Scheduler:
         ntfy_wakeup.stop()
         ApiKey.write_used()
         recent_requests.write_all()
-        sharing.share(clock.now_ms())
+        counters.share()
 
     def lag_s(self) -> float:
         """For how long the slowest lane has not ended a round; 0 before the first."""

@@ -33,11 +33,6 @@ def redis() -> tuple[RedisClient, str] | None:
     return (_redis, _secret[12:]) if _redis else None
 
 
-def share(now: int) -> None:
-    """Add this process's counts to the shared ones."""
-    counters.share()
-
-
 def fault() -> str | None:
     """The fault that keeps this process from using Redis, in few words."""
     return _redis.fault() if _redis else None

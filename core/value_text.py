@@ -8,8 +8,6 @@ from wire.json_text import as_json, json_bytes
 from wire.strict_json import Number
 
 WORDS = {True: "true", False: "false", None: "null"}
-
-
 MARKED = re.compile(rb'"\\u0000([^"]+)"')  # a number between two passes of `payload_json`
 
 

@@ -251,7 +251,7 @@ def _unfilled(draft: Draft, payload: Payload | None, zone: str) -> list[Unfilled
 
 
 def _rendered(alert: Alert, draft: Draft, payload: Payload) -> Content:
-    checked = alerts.checked_templates(draft.columns)
+    checked = alerts.checked(draft.columns)
     repeats = draft.repeats == "1" if draft.repeats else alert.repeats_urgent
     template = Template(alert.name, current().account.time_zone, **checked, repeats_urgent=repeats)
     return alerts.rendered(template, payload)

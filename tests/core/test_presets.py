@@ -58,7 +58,7 @@ def test_the_templates_of_a_preset_can_be_saved(preset):
     message_templates.check_template(preset.title)
     message_templates.check_template(preset.body)
     saved = {column: text or None for column, text in preset.templates.items()}
-    assert alerts.checked_templates(preset.templates) == saved
+    assert alerts.checked(preset.templates) == saved
 
 
 def test_every_preset_with_templates_has_events():
