@@ -5,7 +5,7 @@ It shows what the file says, and must not know the operations themselves.
 
 import json
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from shlex import quote
 from typing import Any, NamedTuple
@@ -30,48 +30,6 @@ class Field(NamedTuple):
     is_required: bool
 
 
-class Body(NamedTuple):
-    """A body that is sent or answered: its fields, and an example as text."""
-
-    kind: str
-    description: str
-    fields: list[Field]
-    example: str
-
-
-class DescribedAnswer(NamedTuple):
-    """One status of an answer with its headers and bodies."""
-
-    status: str
-    description: str
-    headers: list[Field]
-    bodies: list[Body]
-
-
-class Operation(NamedTuple):
-    """One method at one address; `scheme` names the security scheme of its credential."""
-
-    id: str
-    tag: str
-    summary: str
-    description: str
-    method: str
-    path: str
-    scheme: str | None
-    parameters: list[Field]
-    bodies: list[Body]
-    good: list[DescribedAnswer]
-    errors: list[DescribedAnswer]
-    sample: str
-    options: list[str]
-
-    def curl(self, origin: str) -> str:
-        """A command to copy."""
-        usual = "POST" if any(option.startswith("-d ") for option in self.options) else "GET"
-        options = self.options if self.method == usual else [f"-X {self.method}", *self.options]
-        return " \\\n  ".join([f"curl {quote(origin + self.sample)}", *options])
-
-
 def show_json() -> Schema:
     """GET /openapi.json."""
     return {**_document(), "servers": [{"url": guards.origin()}]}
@@ -80,7 +38,7 @@ def show_json() -> Schema:
 def show_page() -> str:
     """GET /docs."""
     document, operations = _document(), _operations()
-    groups = [(tag, [one for one in operations if one.tag == tag["name"]]) for tag in document["tags"]]
+    groups = [(tag, [one for one in operations if one["tags"][0] == tag["name"]]) for tag in document["tags"]]
     components, everywhere = _components(), _resolved(_document()["x-any-address"])
     return render_template(
         "docs.html",
@@ -126,27 +84,31 @@ def _components() -> Schema:
 
 
 @cache
-def _operations() -> list[Operation]:
+def _operations() -> list[Schema]:
     paths = _resolved(_document()["paths"])
-    return [_operation(method, path, found) for path, methods in paths.items() for method, found in methods.items()]
+    return [
+        _operation(method.upper(), path, found)
+        for path, methods in paths.items()
+        for method, found in methods.items()
+    ]
 
 
-def _operation(method: str, path: str, found: Schema) -> Operation:
+def _operation(method: str, path: str, found: Schema) -> Schema:
+    """The operation with what the page shows of it."""
     answers = [_answer(status, answer) for status, answer in found["responses"].items()]
-    return Operation(
-        found["operationId"],
-        found["tags"][0],
-        found["summary"],
-        found.get("description", ""),
-        method.upper(),
-        path,
-        _scheme(found),
-        [_field(one["name"], one["schema"], one, f"{one['in']}, ") for one in found.get("parameters", ())],
-        _bodies(found.get("requestBody", {})),
-        [answer for answer in answers if answer.status < "300"],
-        [answer for answer in answers if answer.status >= "300"],
-        *_sample(path, found),
-    )
+    return {
+        **found,
+        "method": method,
+        "path": path,
+        "scheme": _scheme(found),
+        "parameters": [
+            _field(one["name"], one["schema"], one, f"{one['in']}, ") for one in found.get("parameters", ())
+        ],
+        "bodies": _bodies(found.get("requestBody", {})),
+        "good": [answer for answer in answers if answer["status"] < "300"],
+        "errors": [answer for answer in answers if answer["status"] >= "300"],
+        "curl": partial(_curl, method, path, found),
+    }
 
 
 def _scheme(found: Schema) -> str | None:
@@ -154,8 +116,8 @@ def _scheme(found: Schema) -> str | None:
     return next(iter(security[0])) if security else None
 
 
-def _answer(status: str, answer: Schema) -> DescribedAnswer:
-    return DescribedAnswer(status, answer["description"], list(_headers(answer)), _bodies(answer))
+def _answer(status: str, answer: Schema) -> Schema:
+    return {**answer, "status": status, "headers": list(_headers(answer)), "bodies": _bodies(answer)}
 
 
 def _headers(place: Schema) -> Iterator[Field]:
@@ -163,7 +125,7 @@ def _headers(place: Schema) -> Iterator[Field]:
         yield _field(name, header["schema"], header)
 
 
-def _bodies(place: Schema) -> list[Body]:
+def _bodies(place: Schema) -> list[Schema]:
     """A body for each kind of content and each schema that it may have; the first of these has the examples."""
     found = []
     for kind, media in place.get("content", {}).items():
@@ -172,7 +134,7 @@ def _bodies(place: Schema) -> list[Body]:
         text = "\n".join(map(_shown, examples))
         for form in media["schema"].get("oneOf", [media["schema"]]):
             told = form.get("description") or place.get("description", "")
-            found.append(Body(kind, told, list(_fields(form)), text))
+            found.append({"kind": kind, "description": told, "fields": list(_fields(form)), "example": text})
             text = ""
     return found
 
@@ -225,8 +187,8 @@ def _between(least: int | None, most: int | None, unit: str) -> list[str]:
     return [f"{most:,}{units}" if least == most else f"{least:,} to {most:,}{units}"]
 
 
-def _sample(path: str, found: Schema) -> tuple[str, list[str]]:
-    """What curl needs to send the examples: the path with its query, and options."""
+def _curl(method: str, path: str, found: Schema, origin: str) -> str:
+    """A command to copy, which sends the examples."""
     parameters = [one for one in found.get("parameters", ()) if "example" in one]
     for one in parameters:
         path = path.replace(f"{{{one['name']}}}", str(one["example"]))
@@ -236,4 +198,6 @@ def _sample(path: str, found: Schema) -> tuple[str, list[str]]:
     if "requestBody" in found:
         example = found["requestBody"]["content"]["application/json"]["example"]
         options.append(f"-d {quote(json.dumps(example, ensure_ascii=False))}")
-    return f"{path}?{query}" if query else path, options
+    if method != ("POST" if "requestBody" in found else "GET"):
+        options.insert(0, f"-X {method}")
+    return " \\\n  ".join([f"curl {quote(f'{origin}{path}?{query}' if query else origin + path)}", *options])
