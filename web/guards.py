@@ -27,23 +27,12 @@ from wire.ntfy import NtfyRefused, authorization, user_and_password
 
 HOME = "/app/"
 MAX_TOPICS = 20  # in one request
-BROWSERS = (
-    ("Edg", "Edge"),
-    ("OPR/", "Opera"),
-    ("Firefox/", "Firefox"),
-    ("FxiOS/", "Firefox"),
-    ("CriOS/", "Chrome"),
-    ("Chrome/", "Chrome"),
-    ("Safari/", "Safari"),
-)
-SYSTEMS = (
-    ("iPhone", "iPhone"),
-    ("iPad", "iPad"),
-    ("Android", "Android"),
-    ("Macintosh", "Mac"),
-    ("Windows", "Windows"),
-    ("Linux", "Linux"),
-)
+# What a User-Agent has in it, by the first that is found: each browser and system names others, too.
+BROWSERS = {
+    **{"Edg": "Edge", "OPR/": "Opera", "Firefox/": "Firefox", "FxiOS/": "Firefox"},
+    **{"CriOS/": "Chrome", "Chrome/": "Chrome", "Safari/": "Safari"},
+}
+SYSTEMS = ("iPhone", "iPad", "Android", "Macintosh", "Windows", "Linux")
 DEVICE_TOKEN = re.compile(r"bearer +([A-Za-z0-9_-]{43})", re.IGNORECASE | re.ASCII)
 METRICS_TOKEN = re.compile(r"bearer +([!-~]+)", re.IGNORECASE | re.ASCII)
 API_KEY = re.compile(r"bearer +(sk_test_[0-9a-f]{48})", re.IGNORECASE | re.ASCII)
@@ -305,8 +294,8 @@ def session_hash() -> bytes:
 def browser_name() -> str:
     """The names of the request's browser and system, as far as they say."""
     agent = request.headers.get("User-Agent", "")
-    browser = next((name for mark, name in BROWSERS if mark in agent), "A browser")
-    system = next((name for mark, name in SYSTEMS if mark in agent), "")
+    browser = next((name for mark, name in BROWSERS.items() if mark in agent), "A browser")
+    system = next((name for name in SYSTEMS if name in agent), "").replace("Macintosh", "Mac")
     return f"{browser} on {system}" if system else browser
 
 

@@ -44,12 +44,9 @@ large_uploads = Turns(
 )
 
 
-def read_fields(*known: str, is_confirmed: bool = False) -> dict[str, Any]:
-    """The `known` fields that the request's JSON object has, whatever its content type.
-
-    `is_confirmed` if the credential is looked up again later, where it counts.
-    """
-    return _made(parse_json, lambda sent: {name: sent[name] for name in known if name in sent}, is_confirmed)
+def read_fields(*known: str) -> dict[str, Any]:
+    """The `known` fields that the request's JSON object has, whatever its content type."""
+    return read_object(lambda sent: {name: sent[name] for name in known if name in sent})
 
 
 def read_object(
@@ -57,8 +54,22 @@ def read_object(
     parse: Callable[[bytes], dict[str, Any]] = parse_json,
     is_confirmed: bool = False,
 ) -> Made:
-    """What `make` builds from the object that `parse` finds in the body, which is then dropped."""
-    return _made(parse, make, is_confirmed)
+    """What `make` builds from the object that `parse` finds in the body, which is then dropped.
+
+    `is_confirmed` if the credential is looked up again later, where it counts.
+    """
+    raw = _read_all()  # this and the wait below may take seconds, in which a key may be revoked: hence `confirm`
+    if len(raw) <= LARGE_BYTES:
+        if not is_confirmed:
+            current().confirm()
+        return make(parse(raw))
+    with large_bodies.turn("all"):
+        current().confirm()
+        try:
+            return make(parse(raw))
+        except Refused as refused:
+            refused.__traceback__ = refused.__context__ = None  # they would keep what was parsed
+            raise refused from None
 
 
 def read_upload() -> tuple[bytes, int]:
@@ -99,23 +110,6 @@ def read_form() -> Mapping[str, str]:
     check_form(MAX_OWNER_FORM_BYTES)
     current().confirm()
     return request.form
-
-
-def _made(
-    parse: Callable[[bytes], dict[str, Any]], make: Callable[[dict[str, Any]], Made], is_confirmed: bool = False
-) -> Made:
-    raw = _read_all()  # this and the wait below may take seconds, in which a key may be revoked: hence `confirm`
-    if len(raw) <= LARGE_BYTES:
-        if not is_confirmed:
-            current().confirm()
-        return make(parse(raw))
-    with large_bodies.turn("all"):
-        current().confirm()
-        try:
-            return make(parse(raw))
-        except Refused as refused:
-            refused.__traceback__ = refused.__context__ = None  # they would keep what was parsed
-            raise refused from None
 
 
 def check_size(largest: int | None = None) -> None:
