@@ -87,67 +87,6 @@ def read_until(terminal, *texts):
 # --- what every command has in common -----------------------------------------------------------------------
 
 
-OF_AN_ACCOUNT = [
-    ("account", "set", "EMAIL", "--plan", "pro"),
-    ("key", "create", "EMAIL", "name"),
-    ("key", "list", "EMAIL"),
-    ("key", "revoke", "EMAIL", "id"),
-    ("device", "add", "EMAIL", "fcm", "token"),
-    ("device", "list", "EMAIL"),
-    ("device", "remove", "EMAIL", "id"),
-]
-COMMAND_NAMES = [" ".join(command[:2]) for command in OF_AN_ACCOUNT]
-
-
-@each("command", OF_AN_ACCOUNT)
-@each("email", ["nobody@example.org", "a\nb@example.org"])
-def test_an_unknown_account_is_an_error_in_one_line(owned, command, email):
-    said(owned(*(email if part == "EMAIL" else part for part in command)))
-
-
-@pytest.mark.parametrize("command", OF_AN_ACCOUNT, ids=COMMAND_NAMES)
-def test_an_address_that_is_not_utf_8_is_an_error_in_one_line(owned, command):
-    email = os.fsdecode(b"\xffowner@example.org")  # as Python sees such an argument
-    said(owned(*(email if part == "EMAIL" else part for part in command)))
-
-
-@each("command", [("key", "revoke"), ("device", "remove")])
-@each("unknown", ["x", "", "a\nb", "a" * 10_000, os.fsdecode(b"\xff")])
-def test_an_unknown_id_is_an_error_in_one_line(owned, command, unknown):
-    said(owned(*command, OWNER, unknown))
-
-
-@pytest.mark.parametrize("command", [("key", "create", OWNER), ("device", "add", OWNER, "fcm", "token:1", "--name")])
-def test_a_name_that_is_not_utf_8_is_an_error_in_one_line(owned, command):
-    said(owned(*command, os.fsdecode(b"caf\xe9")))
-
-
-WRONG_USAGE = [
-    ("account", "create"),
-    ("account", "create", OWNER, "extra"),
-    ("account", "create", OWNER, "--plan", "gold"),
-    ("account", "create", OWNER, "--nonsense"),
-    ("account", "set"),
-    ("account", "set", OWNER, "--plan", "Pro"),
-    ("account", "delete", OWNER),
-    ("key", "create", OWNER),
-    ("key", "revoke", OWNER),
-    ("key", "list"),
-    ("device", "add", OWNER, "sms", "123"),
-    ("device", "add", OWNER, "fcm"),
-    ("device", "remove", OWNER),
-    ("backup",),
-    ("backup", "a", "b"),
-]
-
-
-@each("command", WRONG_USAGE)
-def test_wrong_usage_ends_with_status_2_and_prints_nothing_on_stdout(owned, command):
-    result = owned(*command)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "Traceback" not in result.stderr
-
-
 @each(
     "command",
     [

@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from tests.support.heartbeats import EMAIL, Pinged
 from tests.support.rows import each
 
@@ -43,13 +41,6 @@ def test_pause_resume_and_delete_say_so_in_a_line(service, beat):
 
 def test_the_uuid_of_the_address_does_for_the_id(beat):
     assert beat.run("pause", beat.path.removeprefix("/ping/")) == "Paused the heartbeat Backup.\n"
-
-
-@pytest.mark.parametrize("command", ["set", "pause", "resume", "delete"])
-def test_another_accounts_heartbeat_is_not_there(service, beat, command):
-    service.account("other@example.org")
-    result = service.flask("heartbeat", command, "other@example.org", beat.id)
-    assert (result.exit_code, result.output) == (1, "Error: Not found: no such id.\n")
 
 
 @each("period", ["1m", "60s", "366d", "1d 2h", "1h30m", "90S"])

@@ -10,23 +10,10 @@ import pytest
 
 from cli import base
 from tests.support.accounts import OWNER
-from tests.support.commands import UNRULY, said
+from tests.support.commands import UNRULY
 from tests.support.rows import each
 
 LISTS = ("key", "alert", "heartbeat", "rule", "device")
-
-
-@pytest.fixture
-def full(service, moved_clock):
-    """The command line of an account that has one of everything."""
-    service.account(OWNER)
-    service.flask("account", "set", OWNER, "--quiet-hours", "22:00-07:00")
-    service.flask("key", "create", OWNER, "Nightly backup")
-    service.flask("alert", "create", OWNER, "Disk", "--urgent-passes-quiet-hours", "--frequency", "1h")
-    service.flask("heartbeat", "create", OWNER, "Mail", "--period", "1h")
-    service.flask("rule", "create", OWNER, "web", "cpu", "> 90", "--for", "5m")
-    service.flask("device", "add", OWNER, "apns", "ab" * 32, "--name", "Phone")
-    return service.flask
 
 
 @pytest.fixture
@@ -93,16 +80,6 @@ def test_json_has_every_name_and_no_character_that_a_terminal_would_obey(owned, 
     assert document(result)[0]["name"] == name
 
 
-@each("noun", LISTS)
-def test_json_of_an_unknown_account_is_an_error_in_one_line(owned, noun):
-    said(owned(noun, "list", "nobody@example.org", "--json"))
-
-
-def test_json_on_a_terminal_is_json(full, terminal):
-    terminal(80)
-    assert len(document(full("key", "list", OWNER, "--json"))) == 1
-
-
 # --- in a pipe ----------------------------------------------------------------------------------------------
 
 
@@ -110,11 +87,6 @@ def test_json_on_a_terminal_is_json(full, terminal):
 def test_a_pipe_gets_no_headings(full, noun):
     (line,) = full(noun, "list", OWNER).stdout.splitlines()
     assert "\t" in line and "NAME" not in line
-
-
-@each("noun", LISTS)
-def test_a_pipe_gets_nothing_of_an_empty_list(owned, noun):
-    assert owned(noun, "list", OWNER).output == ""
 
 
 # --- on a terminal ------------------------------------------------------------------------------------------

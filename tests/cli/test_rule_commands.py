@@ -69,14 +69,6 @@ def test_delete_says_so_in_a_line(service, owner):
     assert service.flask("rule", "delete", EMAIL, rule.id).exit_code == 1
 
 
-def test_another_accounts_rule_is_not_there(service, owner):
-    rule = Ruled(service, owner, "> 90")
-    service.account("other@example.org")
-    result = service.flask("rule", "delete", "other@example.org", rule.id)
-    assert result.exit_code == 1 and result.output.count("\n") == 1
-    assert rule.state == "ok"
-
-
 def test_an_account_has_at_most_100(service, owner):
     for _ in range(MAX_RULES - 1):
         assert create(service, "> 90").exit_code == 0
@@ -135,9 +127,3 @@ def test_what_is_no_rule_is_refused_in_a_short_line(service, owner, words, says)
 def test_names_have_1_to_100_characters(service, owner, place, name):
     result = create(service, "> 90", **{place: name})
     assert result.exit_code == 1 and result.output.startswith(f"Error: {place} ") and result.output.count("\n") == 1
-
-
-def test_of_an_unknown_account_there_is_nothing(service, owner):
-    for words in (("create", "nobody@example.org", "web", "cpu", "> 90"), ("list", "nobody@example.org")):
-        result = service.flask("rule", *words)
-        assert (result.exit_code, result.output) == (1, "Error: There is no account with that e-mail address.\n")

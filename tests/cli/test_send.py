@@ -105,11 +105,6 @@ def test_a_wrong_priority_is_a_wrong_usage(owner, send, priority):
     assert owner.listed() == []
 
 
-def test_an_unknown_account_is_refused(service, owner):
-    result = service.flask("send", "nobody@example.org", "t", "b")
-    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
-
-
 def test_a_device_that_fails_leaves_it_pending(owner, send, browser):
     browser.then(503)
     assert send("t", "b").stdout.endswith("\tpending\n")
