@@ -1,17 +1,12 @@
 """FCM and its OAuth, and all providers together: status, retries, what is never shown."""
 
 import json
-from email.utils import formatdate
 
 import pytest
 
 from tests.support.fcm_service import BAD_TOKEN
 from tests.support.outcomes import (
-    NOWHERE,
-    TEXTS,
-    assert_retried_after,
     assert_says,
-    assert_shortened,
     last_error,
     newest,
     pass_time,
@@ -19,7 +14,6 @@ from tests.support.outcomes import (
     send_at_once,
     sent_status,
 )
-from tests.support.rows import each
 
 
 @pytest.fixture
@@ -63,163 +57,7 @@ def test_a_push_has_high_priority_and_replaces_its_own_repeat(owner, phone):
     assert phone.pushes[0]["content-type"].startswith("application/json")
 
 
-def test_a_delivered_push_is_noted_on_its_device(owner, phone, moved_clock):
-    owner.send()
-    (device,) = owner.get("/devices").json["devices"]
-    assert (device["lastDeliveredAt"], device["lastError"]) == (moved_clock.ms, None)
-
-
-@each("text", TEXTS)
-@each("length", [1_000, 4_000, 10_000])
-def test_what_passes_googles_limit_is_shortened_and_the_history_keeps_all(owner, phone, text, length):
-    seen, body = len(phone.messages), ("." + text * length)[:10_000]
-    sent = owner.send("T", body).json["notification"]
-    assert (sent["status"], sent["body"]) == ("delivered", body)
-    assert_shortened(phone.messages[seen]["notification"]["body"], body)
-
-
-def test_a_text_that_fits_is_sent_whole(owner, phone):
-    owner.send("t" * 500, "b" * 3_000)
-    assert phone.messages[0]["notification"] == {"title": "MCP - " + "t" * 500, "body": "b" * 3_000}
-
-
-def test_a_long_title_leaves_room_for_the_beginning_of_the_body(owner, phone):
-    owner.send("😀" * 1_000, "b" * 9_000)
-    shown = phone.messages[0]["notification"]
-    assert shown["title"].startswith("MCP - 😀😀😀") and shown["title"].endswith("😀…")
-    assert shown["body"].startswith("b" * 100)
-
-
-def test_a_push_carries_line_ends_as_newlines_and_no_other_control_characters(owner, phone):
-    sent = owner.send("a\x07b\x1b[1m", "one\r\ntwo\nthree\x7f\x85\x01.").json["notification"]
-    assert sent["body"] == "one\r\ntwo\nthree\x7f\x85\x01."
-    assert phone.messages[0]["notification"] == {"title": "MCP - ab[1m", "body": "one\ntwo\nthree."}
-
-
 # --- what an answer means -----------------------------------------------------------------------------------
-
-
-DEAD = [
-    (404, {"error_code": "UNREGISTERED", "message": "Requested entity was not found."}),
-    (400, {"error_code": "INVALID_ARGUMENT", "message": BAD_TOKEN}),
-    (400, {"error_code": "INVALID_ARGUMENT", "wrong": "message.token"}),
-]
-
-
-@pytest.mark.parametrize(("status", "more"), DEAD)
-def test_a_dead_token_is_removed_and_the_notification_failed(service, owner, phone, moved_clock, status, more):
-    phone.then(status, **more)
-    assert sent_status(owner) == "failed"
-    assert owner.get("/devices").json["devices"] == []
-    pass_time(service, moved_clock, 3600)
-    assert (newest(owner), len(phone.pushes)) == ("failed", 1)
-
-
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"wrong": "message.data[0].value", "message": "Invalid value at 'message.data[0].value' (TYPE_STRING), 7"},
-        {"error_code": "INVALID_ARGUMENT", "message": "Android message is too big"},
-        {"error_code": "INVALID_ARGUMENT", "wrong": "message.android.ttl"},
-        {"message": "Invalid JSON payload received."},
-        {"html": True},
-    ],
-)
-def test_a_400_that_does_not_name_the_token_costs_no_device_and_is_not_called_delivered(owner, phone, more):
-    phone.then(400, **more)
-    assert sent_status(owner) in ("failed", "pending")
-    assert_says(last_error(owner), "", phone.token)
-    assert len(phone.pushes) == 1
-
-
-@pytest.mark.parametrize(
-    ("status", "more", "reason"),
-    [
-        (429, {"error_code": "QUOTA_EXCEEDED"}, "QUOTA_EXCEEDED"),
-        (429, {}, "429"),
-        (500, {"error_code": "INTERNAL"}, "INTERNAL"),
-        (500, {"html": True}, "500"),
-        (502, {"html": True}, "502"),
-        (503, {"error_code": "UNAVAILABLE"}, "UNAVAILABLE"),
-        (503, {"html": True}, "503"),
-        (504, {"html": True}, "504"),
-    ],
-)
-def test_a_passing_fault_is_pending_and_retried_after_30_seconds(
-    service, owner, phone, fcm, moved_clock, status, more, reason
-):
-    phone.then(status, **more)
-    assert sent_status(owner) == "pending"
-    assert_says(last_error(owner), reason, phone.token)
-    assert_retried_after(30, service, owner, phone, moved_clock)
-    assert fcm.oauth_calls == 1
-
-
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"message": {"a": 1}},
-        {"error_code": ["INTERNAL"], "wrong": ["message.token"]},
-        {"reason": 7},
-        {"error_code": "x\ny\u2028" * 1_000},
-    ],
-)
-def test_an_error_that_is_not_as_documented_does_no_harm(service, owner, phone, moved_clock, more):
-    phone.then(503, **more)
-    assert sent_status(owner) == "pending"
-    assert_says(last_error(owner), "503", phone.token)
-    assert_retried_after(30, service, owner, phone, moved_clock)
-
-
-@pytest.mark.parametrize("status", [301, 302, 307, 308])
-def test_a_redirect_is_a_passing_fault_and_never_followed(
-    service, owner, phone, fcm, push_service, moved_clock, status
-):
-    elsewhere = push_service.browser()
-    phone.then(status, Location=elsewhere.endpoint)
-    assert sent_status(owner) == "pending"
-    assert_says(last_error(owner), str(status), phone.token)
-    assert_retried_after(30, service, owner, phone, moved_clock)
-    assert elsewhere.pushes == []
-
-
-@pytest.mark.parametrize(
-    ("status", "more", "reason"),
-    [
-        (403, {"error_code": "SENDER_ID_MISMATCH"}, "SENDER_ID_MISMATCH"),
-        (403, {"reason": "IAM_PERMISSION_DENIED"}, "PERMISSION_DENIED"),
-        (403, {"html": True}, "403"),
-        (404, {"message": "Requested entity was not found."}, ""),
-        (404, {"html": True}, "404"),
-        (401, {"error_code": "THIRD_PARTY_AUTH_ERROR"}, "THIRD_PARTY_AUTH_ERROR"),
-    ],
-)
-def test_a_configuration_fault_is_pending_shown_retried_and_not_sent_again_within_the_request(
-    service, owner, phone, fcm, moved_clock, status, more, reason
-):
-    phone.then(status, **more)
-    assert sent_status(owner) == "pending"
-    assert_says(last_error(owner), reason, phone.token)
-    assert fcm.oauth_calls == 1
-    assert_retried_after(30, service, owner, phone, moved_clock)
-
-
-def test_a_configuration_fault_of_more_than_a_day_fails_and_costs_no_device(service, owner, phone, moved_clock):
-    for _ in range(60):
-        phone.then(403, "SENDER_ID_MISMATCH")
-    assert sent_status(owner) == "pending"
-    for _ in range(25):
-        pass_time(service, moved_clock, 3600)
-    assert newest(owner) == "failed"
-    assert_says(last_error(owner), "SENDER_ID_MISMATCH")
-
-
-@pytest.mark.parametrize("status", [429, 503])
-@pytest.mark.parametrize("as_date", [False, True])
-def test_what_retry_after_asks_is_honoured_by_the_worker(service, owner, phone, moved_clock, status, as_date):
-    phone.then(status, Retry_After=formatdate(moved_clock.ms / 1000 + 100, usegmt=True) if as_date else "100")
-    assert sent_status(owner) == "pending"
-    assert_retried_after(100, service, owner, phone, moved_clock)
 
 
 def test_a_delivery_that_names_a_retry_after_is_not_repeated(service, owner, phone, moved_clock):
@@ -228,29 +66,6 @@ def test_a_delivery_that_names_a_retry_after_is_not_repeated(service, owner, pho
     for seconds in (3, 27, 3600):
         pass_time(service, moved_clock, seconds)
     assert (len(phone.pushes), len(phone.messages)) == (1, 1)
-
-
-@pytest.mark.parametrize("kept", [False, True])
-def test_a_connection_that_ends_without_an_answer_is_pending_and_the_push_not_sent_again_within_the_request(
-    service, owner, phone, fcm, moved_clock, kept
-):
-    if kept:
-        owner.send("the first of the connection")
-    phone.then(0)
-    before = len(phone.pushes)
-    sent = owner.send().json["notification"]
-    assert (sent["status"], len(phone.pushes) - before, fcm.duplicates) == ("pending", 1, 0)
-    assert_says(last_error(owner), "", phone.token)
-    pass_time(service, moved_clock, 30)
-    assert (newest(owner), fcm.seen[sent["id"]]) == ("delivered", 2)
-    assert phone.messages[-1]["android"]["notification"]["tag"] == sent["id"]
-
-
-@pytest.mark.parametrize("status", [400, 403, 503])
-def test_a_token_that_the_answer_repeats_is_not_shown(owner, phone, caplog, status):
-    phone.then(status, message=f"Bad {phone.token}", error_code=f"BAD_{phone.token}", reason=f"BAD_{phone.token}")
-    answer = owner.send()
-    assert phone.token not in answer.text + owner.get("/devices").text + caplog.text
 
 
 # --- OAuth --------------------------------------------------------------------------------------------------
@@ -352,36 +167,12 @@ def test_a_renewal_that_fails_after_a_refusal_leaves_the_push_pending(service, o
     assert (newest(owner), len(phone.messages), fcm.duplicates) == ("delivered", 2, 0)
 
 
-def test_where_no_oauth_listens_a_push_is_pending_and_the_device_says_so(make_service, fcm, authority, moved_clock):
-    settings = fcm_settings(fcm, token_uri=f"{NOWHERE}/token")
-    service = make_service(**settings, SSL_CERT_FILE=authority.ca_file)
-    caller, phone = service.caller(service.account()), fcm.phone()
-    register(caller, phone, "fcm")
-    assert (sent_status(caller), phone.pushes) == ("pending", [])
-    assert_says(last_error(caller), "", phone.token)
-
-
 def test_an_oauth_that_ssl_cert_file_does_not_vouch_for_gets_no_assertion(make_service, fcm, moved_clock):
     service = make_service(**fcm_settings(fcm))
     caller, phone = service.caller(service.account()), fcm.phone()
     register(caller, phone, "fcm")
     assert (sent_status(caller), fcm.oauth_calls, phone.pushes) == ("pending", 0, [])
     assert_says(last_error(caller), "certificate", phone.token)
-
-
-# --- without a configuration --------------------------------------------------------------------------------
-
-
-def test_a_phone_waits_until_fcm_is_configured(make_service, fcm, moved_clock, request):
-    service, phone = make_service(), fcm.phone()
-    caller = service.caller(service.account())
-    register(caller, phone, "fcm")
-    assert sent_status(caller) == "pending"
-    assert_says(last_error(caller), "not configured", phone.token)
-    pass_time(service, moved_clock, 30)
-    assert (newest(caller), fcm.oauth_calls) == ("pending", 0)
-    pass_time(request.getfixturevalue("every_provider"), moved_clock, 3600)
-    assert (newest(caller), len(phone.messages), last_error(caller)) == ("delivered", 1, None)
 
 
 # --- all three together -------------------------------------------------------------------------------------
