@@ -66,7 +66,6 @@ class Account(Model):
     theme = peewee.TextField(default="system")
     hides_first_steps = peewee.IntegerField(default=0)
     known_device_seq = peewee.IntegerField(default=0)
-    rules_version = peewee.IntegerField(null=True)
     ping_key = peewee.TextField(null=True)
 
     # The seq of a deleted account is never given to another: its limits, cursors and open requests would pass to it.
@@ -111,7 +110,7 @@ class Account(Model):
     def end_access(cls, seq: int) -> None:
         """Void all credentials of the account, its devices, alerts and watches; call inside `transaction()`."""
         cls.change(seq, password_hash=None, ping_key=None)
-        for table in ("session", "one_time_link", "alert", "heartbeat", "rule_arrival", "metric_rule"):
+        for table in ("session", "one_time_link", "alert", "heartbeat", "metric_rule"):
             run(f"DELETE FROM {table} WHERE account_seq = ?", (seq,))
         run("UPDATE api_key SET revoked_at = created_at WHERE account_seq = ? AND revoked_at IS NULL", (seq,))
         run(

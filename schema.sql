@@ -15,7 +15,6 @@ CREATE TABLE account (
     theme TEXT NOT NULL DEFAULT 'system' CHECK (theme IN ('system', 'light', 'dark')),
     hides_first_steps INTEGER NOT NULL DEFAULT 0 CHECK (hides_first_steps IN (0, 1)),
     known_device_seq INTEGER NOT NULL DEFAULT 0, -- Home warns about devices with a higher seq that an API key added
-    rules_version INTEGER,                 -- another random number after each change of its rules; NULL: it had none
     ping_key TEXT                          -- pings its heartbeats by their slugs; in clear, since Watches shows it
 ) STRICT;
 CREATE UNIQUE INDEX account_ping_key ON account (ping_key);
@@ -331,15 +330,6 @@ CREATE TABLE firing (
     ended_at INTEGER                       -- NULL while it fires
 ) STRICT;
 CREATE INDEX firing_of_rule ON firing (rule_seq, began_at);
-
--- When values of silent rules' metrics arrived: a row for each set of rules whose metrics one batch had. The times that
--- are newer than what `fires_at` follows from; moved into it now and then.
-CREATE TABLE rule_arrival (
-    account_seq INTEGER NOT NULL REFERENCES account,
-    rule_seqs TEXT NOT NULL,               -- a JSON array in order
-    arrived_at INTEGER NOT NULL,
-    PRIMARY KEY (account_seq, rule_seqs)
-) STRICT, WITHOUT ROWID;
 
 -- Keys of the service itself, such as the Web Push key pair. They are in the database so that backups contain them.
 CREATE TABLE server_key (

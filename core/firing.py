@@ -33,7 +33,6 @@ OPERATORS: dict[str, Callable[[float, Any], bool]] = {
 }
 RUN_VALUES = 100  # the newest, of which a rule that must hold for a while may begin to hold at the first
 CHECKED_AT_ONCE = 500
-MAX_ARRIVALS = 20  # sets of an account's rules; settled every minute
 UNJUDGED = "A rule on a metric could not be judged"
 
 log = logging.getLogger("pocketbell")
@@ -48,8 +47,8 @@ def store_values(account_seq: int, project_id: str, values: Sequence[MetricColum
     storage.check(account_seq)
     with transaction(account_seq):
         custom_metrics.add_all(account_seq, project_id, values)
-        if metric_rules.version(account_seq) is not None:
-            rules = [rule for rule in metric_rules.watched(account_seq) if rule.project_id == project_id]
+        rules = metric_rules.watched(account_seq, project_id)
+        if rules:
             _follow_values(account_seq, rules, values, clock.now_ms())
 
 
@@ -61,7 +60,7 @@ def _follow_values(account_seq: int, rules: list[Watched], values: Sequence[Metr
     arrived = [rule for rule in rules if rule.metric_id in of_metric]
     expecting = [rule.seq for rule in arrived if rule.operator == SILENT and not rule.is_firing]
     if expecting:
-        metric_rules.note_arrival(account_seq, expecting, now)
+        metric_rules.expect(expecting, now)
     for rule in arrived:
         if rule.seq not in expecting and any(_may_change(rule, value) for value in of_metric[rule.metric_id]):
             _judge_on_arrival(account_seq, rule.seq, now)
@@ -101,18 +100,10 @@ def look_at_due(now: int) -> bool:
     due = backoff.due(lambda most: metric_rules.due(now, most), CHECKED_AT_ONCE)
     for account_seq, seq in due:
         with backoff.tried(seq), transaction(account_seq):
-            metric_rules.settle_arrivals(account_seq)
             rule = metric_rules.one(seq)
             if rule and rule.look_at is not None and rule.look_at <= now:  # no other process was faster
                 _judge(rule, now, has_arrived=False)
     return len(due) == CHECKED_AT_ONCE
-
-
-def settle_arrivals(_: int) -> None:
-    """Keep the table of arrivals small: each batch may have other metrics."""
-    for account_seq in metric_rules.accounts_with_arrivals(MAX_ARRIVALS):
-        with transaction(account_seq):
-            metric_rules.settle_arrivals(account_seq)
 
 
 # --- states -------------------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from core import (
     devices,
     digests,
     fetching,
-    firing,
     floods,
     health_ping,
     heartbeat_checks,
@@ -78,7 +77,6 @@ RECORDS = (
     Job("write the recent requests of alerts", recent_requests.write),
     Job("share counts", lambda now: counters.share()),
     Job("find accounts at their limit of storage", storage.look, storage.LOOKED_EVERY_S),
-    Job("settle arrivals of values", firing.settle_arrivals, 60.0),
     Job("note unlisted proxies", proxies.write_note, 60.0),
     Job("close idle connections to the database", lambda now: close_unneeded(), UNNEEDED_EVERY_S),
 )

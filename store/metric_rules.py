@@ -1,7 +1,5 @@
 """The tables of rules on metrics and of when they fired, and their queries. Callers pass the time."""
 
-import json
-import secrets
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -61,7 +59,6 @@ class Watched(NamedTuple):
     """The columns of a rule that tell whether a value may change it."""
 
     seq: int
-    project_id: str
     metric_id: str
     operator: str
     threshold: float | None
@@ -93,12 +90,11 @@ OF_METRIC = Query(
 )
 FIND = Query(Rule, f"{RULES} WHERE r.account_seq = ? AND r.id = ?")
 ONE = Query(Rule, f"{RULES} WHERE r.seq = ?")
-VERSION = "SELECT rules_version FROM account WHERE seq = ?"
-SET_VERSION = "UPDATE account SET rules_version = ? WHERE seq = ?"
 IS_FIRING = "state = 'firing'"
 WATCHED = Query(
     Watched,
-    f"SELECT {columns(Watched, 'metric_rule', is_firing=IS_FIRING)} FROM metric_rule WHERE account_seq = ?",
+    f"SELECT {columns(Watched, 'metric_rule', is_firing=IS_FIRING)} FROM metric_rule"
+    " WHERE account_seq = ? AND project_id = ? ORDER BY seq",
 )
 EXPECT = (
     "UPDATE metric_rule SET fires_at = ? + for_s * 1000"
@@ -129,15 +125,12 @@ def add(account_seq: int, values: dict[str, Any], now: int) -> str:
     """The id of a new rule with these columns; call inside `transaction()`."""
     id_ = new_id(now)
     add_row("metric_rule", {"id": id_, "account_seq": account_seq, "created_at": now, **values})
-    _change_version(account_seq)
     return id_
 
 
 def remove(rule: Rule) -> None:
     """Delete it with its firings; call inside `transaction()`."""
-    settle_arrivals(rule.account_seq)  # its seq may be given to another
     run("DELETE FROM metric_rule WHERE seq = ?", (rule.seq,))
-    _change_version(rule.account_seq)
 
 
 def count(account_seq: int) -> int:
@@ -168,19 +161,9 @@ def one(seq: int) -> Rule | None:
 # --- states ---
 
 
-def version(account_seq: int) -> int | None:
-    """A number that changes with the result of `watched`; None if that was always empty."""
-    return select_number(VERSION, (account_seq,))
-
-
-def _change_version(account_seq: int) -> None:
-    """Random, so that it is never that of rules which a rollback, a restored backup or another file undid."""
-    run(SET_VERSION, (secrets.randbits(62), account_seq))
-
-
-def watched(account_seq: int) -> list[Watched]:
-    """All rules of the account."""
-    return WATCHED.all((account_seq,))
+def watched(account_seq: int, project_id: str) -> list[Watched]:
+    """The rules of a project, in the order of their seqs."""
+    return WATCHED.all((account_seq, project_id))
 
 
 def expect(seqs: Iterable[int], arrived_at: int) -> None:
@@ -197,10 +180,7 @@ def change(rule: Rule, changes: Changes, now: int) -> bool:
     Call inside the transaction that records what the change tells the owner.
     """
     values = (*changes, changes.state, now, rule.seq, *rule.changes)
-    is_changed = run(CHANGE, values).rowcount > 0
-    if is_changed and changes[:2] != rule.changes[:2]:
-        _change_version(rule.account_seq)
-    return is_changed
+    return run(CHANGE, values).rowcount > 0
 
 
 def set_look_at(seq: int, now: int) -> None:
@@ -214,8 +194,7 @@ def begin_anew(account_seq: int, project_id: str, metric_id: str | None, now: in
     Call inside `transaction()`.
     """
     values = {"account": account_seq, "project": project_id, "metric": metric_id, "now": now}
-    if run(BEGIN_ANEW, values).rowcount:
-        _change_version(account_seq)
+    run(BEGIN_ANEW, values)
 
 
 def due(now: int, limit: int) -> list[tuple[int, int]]:
@@ -233,8 +212,6 @@ def move(account_seqs: list[int], gap_ms: int, back_at: int, now: int) -> None:
 
     Their times that began since `back_at` are right. Call inside `transaction()`.
     """
-    for account_seq in account_seqs:
-        settle_arrivals(account_seq)
     run(MOVE, {"gap": gap_ms, "back": back_at, "now": now, "accounts": as_json(account_seqs)})
 
 
@@ -243,36 +220,6 @@ def move_firing_since(account_seqs: list[int], by_ms: int) -> None:
     values = {"by": by_ms, "accounts": as_json(account_seqs)}
     run(MOVE_FIRING_SINCE, values)
     run(MOVE_OPEN_FIRINGS, values)
-
-
-NOTE_ARRIVAL = (
-    "INSERT INTO rule_arrival (account_seq, rule_seqs, arrived_at) VALUES (?, ?, ?)"
-    " ON CONFLICT (account_seq, rule_seqs) DO UPDATE SET arrived_at = excluded.arrived_at"
-)
-ARRIVALS = "SELECT arrived_at, rule_seqs FROM rule_arrival WHERE account_seq = ? ORDER BY arrived_at DESC"
-MANY_ARRIVALS = "SELECT account_seq FROM rule_arrival GROUP BY account_seq HAVING count(*) > ?"
-
-
-def note_arrival(account_seq: int, seqs: Iterable[int], now: int) -> None:
-    """Values of these silent rules' metrics have arrived now; call inside `transaction()`."""
-    run(NOTE_ARRIVAL, (account_seq, as_json(sorted(seqs)), now))
-
-
-def settle_arrivals(account_seq: int) -> None:
-    """Let the account's silent rules wait from the last arrival on; call inside `transaction()`."""
-    arrivals, settled = run(ARRIVALS, (account_seq,)).fetchall(), set[int]()
-    for arrived_at, rule_seqs in arrivals:  # the newest first
-        newest = set(json.loads(rule_seqs)) - settled
-        if newest:
-            expect(newest, arrived_at)
-            settled |= newest
-    if arrivals:
-        run("DELETE FROM rule_arrival WHERE account_seq = ?", (account_seq,))
-
-
-def accounts_with_arrivals(number: int) -> list[int]:
-    """The accounts that have more than so many rows."""
-    return select_numbers(MANY_ARRIVALS, (number,))
 
 
 BEGIN_FIRING = "INSERT INTO firing (rule_seq, began_at) VALUES (?, ?)"

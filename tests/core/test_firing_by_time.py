@@ -2,13 +2,12 @@
 
 import pytest
 
-from core import firing, heartbeat_checks
+from core import heartbeat_checks
 from process import clock
 from store import database
 from tests.support.heartbeats import EMAIL, told
 from tests.support.rows import each
 from tests.support.rules import Ruled, send
-from tests.support.tables import query
 from tests.support.times import DAY_S, HOUR_S, MINUTE_S
 
 SILENT = ("CPU is silent", "Rule: silent 1d. Project: web.")
@@ -103,7 +102,6 @@ def test_arrivals_count_for_each_metric_whatever_batches_they_came_in(service, o
         passes(MINUTE_S)
         metrics = [{"metricId": metric, "metricName": metric.upper(), "value": 1} for metric in batch]
         owner.request("POST", "/api/webhooks/custom", json={"projectId": "web", "metrics": metrics})
-    assert query(service, "SELECT count(*) FROM rule_arrival") == [(3,)]
     passes(57 * MINUTE_S - 1)
     assert {rule.state for rule in rules.values()} == {"ok"}
     passes(1)
@@ -112,23 +110,6 @@ def test_arrivals_count_for_each_metric_whatever_batches_they_came_in(service, o
     assert [rule.state for rule in rules.values()] == ["ok", "ok", "firing"]
     passes(1)
     assert {rule.state for rule in rules.values()} == {"firing"}
-
-
-def test_arrivals_of_many_different_batches_are_settled_every_minute(service, owner, passes, moved_clock):
-    rules = [Ruled(service, owner, "silent 1h", metric=f"m{n}") for n in range(firing.MAX_ARRIVALS + 1)]
-    for n, rule in enumerate(rules):
-        moved_clock.advance(1)
-        rule.sends(n)
-    firing.settle_arrivals(moved_clock.ms)
-    assert query(service, "SELECT count(*) FROM rule_arrival") == [(0,)]
-    passes(HOUR_S - 20)
-    assert [rule.state for rule in rules] == ["firing"] + ["ok"] * firing.MAX_ARRIVALS
-
-
-def test_the_arrivals_of_a_deleted_rule_are_not_those_of_the_next(service, owner, silent, passes):
-    silent.sends(0)
-    assert service.flask("rule", "delete", EMAIL, silent.id).exit_code == 0
-    assert query(service, "SELECT count(*) FROM rule_arrival") == [(0,)]
 
 
 # --- for ----------------------------------------------------------------------------------------------------

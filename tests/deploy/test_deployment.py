@@ -482,7 +482,7 @@ def test_no_table_holds_what_the_page_on_security_does_not_name():
     tables = re.findall(r"^CREATE TABLE (\w+)", (ROOT / "schema.sql").read_text(), re.M)
     assert {*tables} == {
         *told.split(),
-        *("alert_requests", "heartbeat", "ping", "metric_rule", "rule_arrival", "firing"),
+        *("alert_requests", "heartbeat", "ping", "metric_rule", "firing"),
         "metric_series",
         "notification",
         "notification_day",

@@ -47,7 +47,7 @@ OLD_PING = """
 INSERT INTO heartbeat VALUES (1, 'beat', 'uuid', 1, 'Backup', 3600, NULL, 600, 4, 'up', 8, 9, NULL, 6);
 INSERT INTO ping VALUES (1, 1, 'start', NULL, 'began', 7), (2, 1, 'success', 0, 'ended', 8);
 """
-for later in range(11, 20):
+for later in range(11, 21):
     ROWS_OF_SCHEMA[later] = ROWS_OF_SCHEMA[9] + OLD_PING
 
 
@@ -68,7 +68,9 @@ def as_of_now(statement):
     of_all_time = "SELECT notification_count FROM notification_day WHERE account_seq = seq AND day = ''"
     rewritten = re.sub(r"FROM metric\b", f"FROM (SELECT {of_series})", statement)
     rewritten = re.sub(r"FROM notification_day\b", "FROM (SELECT * FROM notification_day WHERE day <> '')", rewritten)
-    counted = f"SELECT account.*, coalesce(({of_all_time}), 0) AS notification_count FROM account"
+    counted = (
+        f"SELECT account.*, NULL AS rules_version, coalesce(({of_all_time}), 0) AS notification_count FROM account"
+    )
     rewritten = re.sub(r"FROM account\b", f"FROM ({counted})", rewritten)
     of_key = "SELECT k.*, seq AS notification_seq FROM idempotency_key k JOIN notification ON id = notification_id"
     return re.sub(r"FROM idempotency_key\b", f"FROM ({of_key})", rewritten)
